@@ -155,8 +155,15 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 		if !p.last.IsZero() {
 			q.Set("since", p.last.Add(1).Format(time.RFC3339Nano))
 		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(reopenPause):
+		}
 	}
 }
+
+// reopenPause stands between two streams: a daemon may end each at once.
+const reopenPause = 100 * time.Millisecond
 
 // follow prints one stream until it ends.
 func (p *recordPrinter) follow(ctx context.Context, d *daemon, q url.Values) error {
