@@ -34,6 +34,7 @@ type Attack struct {
 	Name  string // TOPIC/NAME
 	Title string // what it plays
 	Short bool   // part of the short form
+	Quiet bool   // nothing else happens in the cluster while it is played
 	// start returns how the daemon is started; nil: the attack is on the tool alone.
 	start func(*stage) cluster.SchedulerOptions
 	// prepare makes what the attack needs, before the daemon's memory is taken as the

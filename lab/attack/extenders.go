@@ -22,8 +22,8 @@ import (
 const managed = "example.com/hostile"
 
 var extenderAttacks = []Attack{
-	{Name: "extender/refusals", Short: true, start: refusing,
-		Title: "an extender refuses all nodes, each time for another reason", play: refusals},
+	{Name: "extender/refusals", Short: true, Quiet: true, start: refusing,
+		Title: "an extender refuses all nodes of a quiet cluster, each time for another reason", play: refusals},
 	{Name: "extender/replies", Short: true, start: lying,
 		Title: "an extender whose replies do not end, unfold, nest, drip or have control characters", play: replies},
 }
@@ -74,7 +74,8 @@ func refusing(s *stage) cluster.SchedulerOptions {
 }
 
 // refusals counts the attempts on one pod. Backoffs of 1, 2, 4 and 8 s leave room for
-// four in ten seconds.
+// four in ten seconds. Small pods that come and go would call it: any event may help a pod
+// that an extender refused, and where no other pod waits the backoff ends at once.
 func refusals(s *stage) {
 	const most = 10
 	s.create(1, func(int) *corev1.Pod { return extendedPod("refused") })

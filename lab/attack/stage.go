@@ -70,7 +70,7 @@ func (s *stage) run(a Attack) error {
 	if a.prepare != nil && s.failure() == nil {
 		a.prepare(s)
 	}
-	s.startWatch()
+	s.startWatch(a.Quiet)
 	s.play(a)
 	s.observer.end()
 	s.checkRights()

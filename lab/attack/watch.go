@@ -36,8 +36,9 @@ type observer struct {
 	base, peak int64 // memory, in bytes
 }
 
-// startWatch takes the daemon's figures and looks at it from now on.
-func (s *stage) startWatch() {
+// startWatch takes the daemon's figures and looks at it from now on. Small pods are placed
+// meanwhile unless the cluster is to be quiet.
+func (s *stage) startWatch(quiet bool) {
 	o := &observer{s: s, longest: s.metric(longestStep)}
 	var usual []time.Duration
 	for range usually {
@@ -56,7 +57,9 @@ func (s *stage) startWatch() {
 	o.cancel = cancel
 	o.wait.Go(func() { every(ctx, 20*time.Millisecond, o.memory) })
 	o.wait.Go(func() { every(ctx, 250*time.Millisecond, func() { o.alive(ctx) }) })
-	o.wait.Go(func() { every(ctx, 100*time.Millisecond, func() { o.pace(ctx) }) })
+	if !quiet {
+		o.wait.Go(func() { every(ctx, 100*time.Millisecond, func() { o.pace(ctx) }) })
+	}
 	s.observer = o
 }
 
