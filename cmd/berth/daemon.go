@@ -91,11 +91,11 @@ type daemon struct {
 	most      int64         // bytes of an answer
 }
 
-// Bounds of answers. Those about records have 10,000 at most, and the daemon gives up
-// after a minute what is about all pending pods.
+// Bounds of answers. Those about records have 10,000 at most, some 10 MiB, and the daemon
+// cuts an answer after 55 s.
 const (
-	usualPatience = 2 * time.Minute
-	mostAnswer    = 256 << 20
+	usualPatience = 58 * time.Second
+	mostAnswer    = 64 << 20
 )
 
 // dial finds the way to the daemon.

@@ -125,6 +125,7 @@ func endlessServer(s *stage) {
 		})
 		calls = append(calls, []string{"simulate", "--kubeconfig", s.kubeconfig(name+".kubeconfig", at, ca, token)})
 	}
+	s.trusting = true
 	s.calls(calls, func(call []string, a answer) {
 		if a.status == 0 {
 			s.broke("berth %v: exit status 0: %s", call, short(a.stdout))

@@ -39,6 +39,8 @@ type stage struct {
 
 	observer *observer // nil without a daemon
 
+	trusting bool // the tool trusts whom it talks to with its memory (docs/security.md)
+
 	mu     sync.Mutex
 	result Result
 	held   bool  // a step of the loop took too long
