@@ -29,10 +29,10 @@ type watchedFile struct {
 	said    string // the last of these reasons that was said
 }
 
-// changed looks at the file. It returns what the file says when that is new, or why it
-// cannot be read, if this was so at the last look, too: somebody may be writing the file.
-// It returns the same reason once, until the file can be read.
-func (f *watchedFile) changed() (text []byte, yes bool, err error) {
+// look reads the file. It reports true with a text that is new, and counts that as applied, or
+// with the reason why the file cannot be read, each reason once until it can be. Both must
+// have been so at the last look, too: somebody may be writing the file.
+func (f *watchedFile) look() (text []byte, changed bool, err error) {
 	text, err = f.read()
 	if err != nil {
 		before := f.failed
@@ -83,7 +83,7 @@ func (o *options) reloads(ctx context.Context, f *watchedFile, look <-chan time.
 	for {
 		select {
 		case <-look:
-			if text, yes, err := f.changed(); yes {
+			if text, yes, err := f.look(); yes {
 				o.reload(ctx, d, text, err)
 			}
 		case <-signals:

@@ -51,7 +51,7 @@ func TestChangedFile(t *testing.T) {
 		{"d", nil, "", nil}, {"d", nil, "d", nil}, {"", hangs, "", nil}, {"", hangs, "", hangs},
 	} {
 		text, fails = []byte(at.text), at.err
-		got, yes, err := f.changed()
+		got, yes, err := f.look()
 		if string(got) != at.want || yes != (at.want != "" || at.says != nil) || err != at.says {
 			t.Errorf("look %d: %q, %t, %v", i, got, yes, err)
 		}

@@ -185,7 +185,7 @@ func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Res
 // errSilent ends a question to which no answer comes.
 var errSilent = errors.New("there is no answer in time")
 
-// silence is errSilent where it ended the context.
+// silence returns errSilent if that ended the context, else nil.
 func silence(ctx context.Context) error {
 	if context.Cause(ctx) == errSilent {
 		return errSilent

@@ -67,7 +67,7 @@ clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}], us
 	if status, _, err := berth("", "top", "--daemon", leader.URL, "--kubeconfig", kubeconfig); status != exitInvalid || !strings.Contains(err, "--daemon-ca") {
 		t.Errorf("an unknown certificate: %d %q", status, err)
 	}
-	// Nor is anybody asked whom the tunnel reaches in the leader's place.
+	// A server that the tunnel reaches in the leader's place is not asked either.
 	certificate = []byte("another")
 	if status, _, err := berth("", "top", "--kubeconfig", kubeconfig); status != exitInvalid || !strings.Contains(err, "the certificate is not one that the lease's holder berth-7f9_b1c2 has named") {
 		t.Errorf("another's certificate: %d %q", status, err)

@@ -270,7 +270,7 @@ type ReservePlugin struct {
 type Kept struct {
 	Objects []KeptObject `json:",omitempty"`
 	Name    string       `json:",omitempty"` // of an object that is made
-	Done    bool         `json:",omitempty"` // what is written for the pod was sent, or was done
+	Done    bool         `json:",omitempty"` // the plugin's write for the pod was sent, or is not needed
 }
 
 // KeptObject is an object as it is to be, or as it was.

@@ -119,14 +119,15 @@ type SavedCall struct {
 	Nodes    []string
 }
 
-// saveable reports whether a snapshot can hold the binding cycle. What hosted plugins keep
-// it cannot.
+// saveable reports whether a snapshot can hold the binding cycle, true for nil. It cannot
+// hold plugins that run, an answer of theirs that is on its way, or a binding that a plugin
+// says it made.
 func (c *bindingCycle) saveable() bool {
 	return c == nil || !c.answered && c.phase != preBindCalled && c.phase != bindClaimed && c.phase != endedAwaitsPreBind && c.attempt.saveable()
 }
 
-// saveable reports whether a snapshot can hold the extender cycle. A PostFilter plugin that
-// it waits for it cannot.
+// saveable reports whether a snapshot can hold the extender cycle, true for nil. It cannot
+// hold a wait for what extenders say of victims, or for a PostFilter plugin.
 func (c *extenderCycle) saveable() bool {
 	return c == nil || c.review == nil && c.postFilter == nil && c.attempt.saveable()
 }
@@ -176,6 +177,7 @@ func textOf(err error) *string {
 	return &text
 }
 
+// errorWith returns an error with the text, nil for nil.
 func errorWith(text *string) error {
 	if text == nil {
 		return nil

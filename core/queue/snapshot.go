@@ -37,7 +37,7 @@ type SavedNumber struct {
 	Number   uint64
 }
 
-// Saved is an entry of a Snapshot.
+// Saved is a pod of a Snapshot, with its place and its history in the queue.
 type Saved struct {
 	UID         types.UID `json:"-"`
 	Place       Place
@@ -57,14 +57,12 @@ type Saved struct {
 	Gate       *Gate      `json:",omitempty"`
 	Nominated  string     `json:",omitempty"`
 
-	// Of a pod in flight: the number of the last event at its Pop, in what it changed since,
-	// and whether it was activated; the pod as it is in the queue, and as it was at the Pop if
-	// it changed.
-	Popped    uint64               `json:",omitempty"`
-	Changes   framework.ActionType `json:",omitempty"`
-	Activated bool                 `json:",omitempty"`
-	Pod       *object.Pod          `json:"-"`
-	Changed   *object.Pod          `json:"-"`
+	// The rest is set of a pod in flight alone.
+	Popped    uint64               `json:",omitempty"` // number of the last event at its Pop
+	Changes   framework.ActionType `json:",omitempty"` // updates of the pod since
+	Activated bool                 `json:",omitempty"` // since
+	Pod       *object.Pod          `json:"-"`          // as it is in the queue
+	Changed   *object.Pod          `json:"-"`          // as it was at its Pop, nil if Pod is that
 }
 
 // Rejector is a plugin that rejected a pod.

@@ -18,12 +18,11 @@ type Layout struct {
 	Assumed []Assumed
 }
 
-// Assumed is an object as it is assumed to be. Written, Made: as Table.Written and
-// Table.AssumeMade say.
+// Assumed is an object as it is assumed to be.
 type Assumed struct {
 	Object  object.Object `json:"-"`
-	Written bool          `json:",omitempty"`
-	Made    bool          `json:",omitempty"`
+	Written bool          `json:",omitempty"` // the next state that the API shows holds it
+	Made    bool          `json:",omitempty"` // the scheduler makes the object, which has no UID yet
 }
 
 // Layout returns the table's layout.

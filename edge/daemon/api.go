@@ -39,8 +39,8 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 	})
 }
 
-// Serve says where the certificates of the endpoint are, in DER. The lease names them, so
-// that clients know whom they reach. It is called before Run.
+// Serve sets the function that returns the certificates of the endpoint, in DER. The lease
+// names them, so that clients can verify the leader. Call Serve before Run.
 func (d *Daemon) Serve(certificates func() [][]byte) {
 	if d.lease != nil {
 		d.lease.Serve(certificates)

@@ -38,7 +38,8 @@ func deviceTaintRule(r *resourcev1beta2.DeviceTaintRule) *object.DeviceTaintRule
 	return decoded
 }
 
-// podClaims resolves the names of the pod's claims.
+// podClaims returns the claims that the pod's entries name, each once. An entry that is not
+// valid gives a claim with an Error, and one whose claim is not needed or made gives none.
 func podClaims(p *v1.Pod) []object.PodClaim {
 	if len(p.Spec.ResourceClaims) == 0 {
 		return nil

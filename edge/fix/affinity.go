@@ -19,8 +19,8 @@ const (
 	requiredPods  = "/spec/affinity/%s/requiredDuringSchedulingIgnoredDuringExecution"
 )
 
-// unlabelled are the labels that the pod's node selector asks for, and the node
-// lacks: all of them, or one more than a fix may drop.
+// unlabelled returns the keys of the pod's node selector whose values the node does not have,
+// in order: at most one more than a fix may drop. It returns nil for an unknown node.
 func (s *search) unlabelled(node string) (keys []string) {
 	n := s.nodes[node]
 	if n == nil {

@@ -64,7 +64,8 @@ func newCreation(apiVersion, kind string, o metav1.Object) *creation {
 	return c
 }
 
-// podWith is the pod after the edits; nil where it is not valid.
+// podWith returns the pod with its own edits applied, nil where the API server would not admit
+// that. Edits of other objects do not count.
 func (s *search) podWith(edits []edit) *object.Pod {
 	var ops []Op
 	for i := range edits {
@@ -82,8 +83,8 @@ func (s *search) podWith(edits []edit) *object.Pod {
 	return decode.Pod(api)
 }
 
-// with calls f while the edits are in place, with the pod as they make it. It is
-// false where they cannot be.
+// with applies the edits to the copy of the cluster, calls f with the edited pod, and undoes
+// them. It returns false, without a call, if an edit cannot be applied.
 func (s *search) with(edits []edit, f func(*object.Pod)) bool {
 	p := s.podWith(edits)
 	if p == nil {

@@ -63,8 +63,8 @@ func Read(l *coordinationv1.Lease) (*Pin, error) {
 	return p, nil
 }
 
-// Verify reports why the server is not the holder. It is a VerifyConnection of package tls,
-// which has seen that the server has the key of its certificate.
+// Verify returns an error unless the server has a certificate that the holder named. Use it as
+// tls.Config.VerifyConnection: package tls has then verified that the server has the key.
 func (p *Pin) Verify(c tls.ConnectionState) error {
 	if len(c.PeerCertificates) == 0 {
 		return errors.New("there is no certificate")

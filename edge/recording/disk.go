@@ -206,8 +206,8 @@ func (d *disk) abandon() {
 
 func (d *disk) path(n int) string { return filepath.Join(d.dir, segmentName(n)) }
 
-// dropOldest removes segments until there is room for what one grows by. A checkpoint that
-// has none goes beyond the limit.
+// dropOldest removes the oldest segments until the current one can grow to its end within the
+// limit. A checkpoint that does not fit goes beyond the limit.
 func (d *disk) dropOldest() error {
 	numbers, err := segments(d.dir)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// log is the segments that a recorder writes. What has to be done on the disk is asked for;
-// nothing here waits for it.
+// log encodes what a recorder keeps into segments, and asks the disk to write them. It waits
+// for nothing.
 type log struct {
-	longest int64 // that a segment grows by
+	longest int64 // bytes that a segment may grow by after what it begins with
 	header  Header
 	names   *Names
 	disk    *disk
@@ -70,7 +70,8 @@ func (l *log) late() bool { return l.current.grown() >= l.longest-l.longest/4 }
 
 func (l *log) wantsSnapshot() bool { return l.current != nil && (!l.exact || l.late()) }
 
-// flush has what is encoded written, with which that many entries end.
+// flush asks the disk to write what is encoded. That ends the given number of entries, for the
+// disk to count.
 func (l *log) flush(entries int) {
 	out := l.encoder.out
 	for len(out) > 0 {

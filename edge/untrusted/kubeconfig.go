@@ -8,9 +8,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Kubeconfig reports why the files that a client reads with the rules may not be read: the
-// kubeconfigs, and the certificates, the key and the token of the context ("": the current
-// one). A file that does not exist is left to the client.
+// Kubeconfig checks the files that a client would read by the rules: the kubeconfigs, and the
+// certificates, the key and the token that the context names ("" means the current context).
+// It returns why one of them may not be read. Files that do not exist, and kubeconfigs that
+// cannot be decoded, are left for the client to report.
 func Kubeconfig(rules *clientcmd.ClientConfigLoadingRules, context string) error {
 	for _, path := range rules.GetLoadingPrecedence() {
 		if path == "" {

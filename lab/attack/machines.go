@@ -35,7 +35,7 @@ func recording(s *stage) cluster.SchedulerOptions {
 	if err := syscall.Mount("tmpfs", s.disk(), "tmpfs", 0, fmt.Sprintf("size=%d", diskSize)); err != nil {
 		s.skip("a disk cannot be mounted: %v", err)
 	}
-	s.finally(func() { _ = syscall.Unmount(s.disk(), syscall.MNT_DETACH) }) // there is none where it was skipped
+	s.finally(func() { _ = syscall.Unmount(s.disk(), syscall.MNT_DETACH) }) // not mounted if the attack was skipped
 	return cluster.SchedulerOptions{Flags: []string{"--record-to=" + s.record()}}
 }
 

@@ -192,7 +192,8 @@ func (s *stage) await(most time.Duration, done func() bool) bool {
 	return true
 }
 
-// need is await for what the attack cannot do without.
+// need waits for half of the attack's time until done, and fails the attack otherwise. It
+// returns at once if the attack has failed.
 func (s *stage) need(what string, done func() bool) bool {
 	if s.failure() != nil {
 		return false

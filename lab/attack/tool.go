@@ -122,9 +122,8 @@ func (s *stage) checkBytes(called string, texts ...string) {
 	}
 }
 
-// control returns where a text has the first control character that a terminal would
-// obey, -1 if it has none: below 0x20 except tab and newline, and C1, be it encoded or a
-// byte of its own.
+// control returns the index of the first control character that a terminal would obey, -1 if
+// there is none. These are below 0x20, but not tab and newline, and C1, encoded or as one byte.
 func control(text string) int {
 	for at, width := 0, 0; at < len(text); at += width {
 		var r rune

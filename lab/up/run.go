@@ -220,6 +220,7 @@ func (r *run) resultOf(s sample.Sample, p sample.Progress, settled bool, overcom
 	return nil
 }
 
+// say writes to the user. No argument acts on the terminal.
 func (r *run) say(format string, arguments ...any) {
 	terminal.Fprintf(r.out, format, arguments...)
 }
