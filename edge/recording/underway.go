@@ -352,37 +352,28 @@ func (r *decoder) podAsItWas() *object.Pod {
 }
 
 func (r *decoder) nodeAsItWas() *object.Node {
-	if !r.bool() {
-		return nil
-	}
-	e, ok := r.shown().(machine.NodeSet)
-	if !ok {
-		r.fail(errors.New("a node is missing"))
-	}
-	return e.Node
+	return readAsItWas[machine.NodeSet](r, "a node").Node
 }
 
 func (r *decoder) objectAsItWas() object.Object {
-	if !r.bool() {
-		return nil
-	}
-	e, ok := r.shown().(machine.ObjectSet)
-	if !ok {
-		r.fail(errors.New("an object is missing"))
-		return nil
-	}
-	return e.Object
+	return readAsItWas[machine.ObjectSet](r, "an object").Object
 }
 
 func (r *decoder) ownerAsItWas() *object.SelectorOwner {
+	return readAsItWas[machine.SelectorOwnerSet](r, "an owner of a selector").Owner
+}
+
+// readAsItWas reads an event that shows an object, the zero event where none is written. It
+// fails if another kind of object is written.
+func readAsItWas[E machine.Event](r *decoder, what string) (e E) {
 	if !r.bool() {
-		return nil
+		return e
 	}
-	e, ok := r.shown().(machine.SelectorOwnerSet)
+	e, ok := r.shown().(E)
 	if !ok {
-		r.fail(errors.New("an owner of a selector is missing"))
+		r.fail(errors.New(what + " is missing"))
 	}
-	return e.Owner
+	return e
 }
 
 func (r *decoder) namespaceAsItWas() *object.Namespace {
