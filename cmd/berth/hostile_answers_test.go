@@ -21,14 +21,10 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/api"
-	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/edge/records"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/why"
-	"github.com/berth-scheduler/berth/sim/day"
-	"github.com/berth-scheduler/berth/sim/replay"
 )
 
 // fill puts evil wherever the value may hold text, and something wherever it may hold
@@ -214,17 +210,7 @@ func TestNoConfigurationActsOnTheTerminal(t *testing.T) {
 func TestNoRecordActsOnTheTerminal(t *testing.T) {
 	h := headerOf(t, morning)
 	h.Berth = evil
-	o, err := replay.Options(&h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "record")
-	r, err := recording.Start(recording.Options{Dir: dir, Limit: 1 << 30, Wait: true, Header: h, Logger: klog.Background()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := day.NewCluster(machine.New(o), morning)
-	c.Objects, c.Observe = recording.NewObjects(nil), r.Observe
+	c, r, dir := recordedDay(t, h)
 	var node v1.Node
 	if err := yaml.Unmarshal([]byte(nodeYAML), &node); err != nil {
 		t.Fatal(err)

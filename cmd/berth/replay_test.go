@@ -32,21 +32,27 @@ func headerOf(t *testing.T, start time.Time) recording.Header {
 	return recording.Header{Source: recording.Scheduler, Berth: "test", Seed: 5, Config: string(text), Start: start}
 }
 
-// recorded is a directory with the record of a small day.
-func recorded(t *testing.T) string {
+// recordedDay returns an empty cluster whose scheduler is recorded in the directory.
+func recordedDay(t *testing.T, h recording.Header) (c *day.Cluster, r *recording.Recorder, dir string) {
 	t.Helper()
-	h := headerOf(t, morning)
 	o, err := replay.Options(&h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "record")
-	r, err := recording.Start(recording.Options{Dir: dir, Limit: 1 << 30, Wait: true, Header: h, Logger: klog.Background()})
+	dir = filepath.Join(t.TempDir(), "record")
+	r, err = recording.Start(recording.Options{Dir: dir, Limit: 1 << 30, Wait: true, Header: h, Logger: klog.Background()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := day.NewCluster(machine.New(o), morning)
+	c = day.NewCluster(machine.New(o), morning)
 	c.Objects, c.Observe = recording.NewObjects(nil), r.Observe
+	return c, r, dir
+}
+
+// recorded is a directory with the record of a small day.
+func recorded(t *testing.T) string {
+	t.Helper()
+	c, r, dir := recordedDay(t, headerOf(t, morning))
 	day.Generate(c, day.Size{Nodes: 20, Pods: 200, Length: 24 * time.Hour, Seed: 1}, nil)
 	r.Close(context.Background())
 	return dir

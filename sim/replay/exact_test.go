@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
@@ -83,18 +84,23 @@ func playTo(t testing.TB, w *generate.World, dir string, names *recording.Names,
 	}
 }
 
-// live shows the cluster the world, pod by pod, while time passes.
-func live(c *day.Cluster, w *generate.World) {
+// fixedOf returns the world's objects that no decision changes.
+func fixedOf(w *generate.World) (fixed []metav1.Object) {
 	for _, n := range w.Nodes {
-		c.Set(n)
+		fixed = append(fixed, n)
 	}
 	for _, b := range w.Budgets {
-		c.Set(b)
+		fixed = append(fixed, b)
 	}
 	for _, n := range w.Namespaces {
-		c.Set(n)
+		fixed = append(fixed, n)
 	}
-	for _, o := range slices.Concat(w.SelectorOwners, w.Objects) {
+	return append(fixed, w.SelectorOwners...)
+}
+
+// live shows the cluster the world, pod by pod, while time passes.
+func live(c *day.Cluster, w *generate.World) {
+	for _, o := range slices.Concat(fixedOf(w), w.Objects) {
 		c.Set(o)
 	}
 	for _, p := range w.Bound {

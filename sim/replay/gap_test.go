@@ -87,16 +87,7 @@ func newChurn(t *testing.T, mix string, seed uint64, dir string) *churn {
 	c.Cluster = day.NewCluster(nil, begin)
 	c.Faults = c.Rand
 	c.start()
-	for _, n := range w.Nodes {
-		c.setFixed(n)
-	}
-	for _, b := range w.Budgets {
-		c.setFixed(b)
-	}
-	for _, n := range w.Namespaces {
-		c.setFixed(n)
-	}
-	for _, o := range w.SelectorOwners {
+	for _, o := range fixedOf(&w) {
 		c.setFixed(o)
 	}
 	for _, o := range w.Objects {
