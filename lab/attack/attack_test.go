@@ -44,6 +44,17 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// The attacks are listed without the programs that they need.
+func TestList(t *testing.T) {
+	var out bytes.Buffer
+	command := NewCommand()
+	command.SetOut(&out)
+	command.SetArgs([]string{"--list"})
+	if err := command.Execute(); err != nil || strings.Count(out.String(), "\n") != len(All) {
+		t.Errorf("%v, %d lines for %d attacks", err, strings.Count(out.String(), "\n"), len(All))
+	}
+}
+
 // Each attack has a name of its own, below a topic, and says what it plays.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}

@@ -49,11 +49,11 @@ func NewCommand() *cobra.Command {
 			if output != "text" && output != "json" {
 				return fmt.Errorf("--output %q: must be text or json", output)
 			}
-			if err := o.validate(); err != nil {
-				return err
-			}
 			if list {
 				return o.list(command.OutOrStdout())
+			}
+			if err := o.validate(); err != nil {
+				return err
 			}
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
