@@ -21,7 +21,7 @@ build: ## bin/berth and bin/berth-scheduler
 	@GO='$(GO)' tools/build.sh -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 lab: ## bin/berth-lab: a real control plane in one binary
-	@echo "building bin/berth-lab: etcd, kube-apiserver, kube-controller-manager and KWOK from source; the first build takes about ten minutes on two cores, later ones seconds"
+	@echo "building bin/berth-lab: etcd, kube-apiserver, kube-controller-manager and KWOK from source; the first build takes about twelve minutes on two cores, later ones seconds"
 	@cd lab && GO='$(GO)' ../tools/build.sh -ldflags '$(LABFLAGS)' -o ../$(BIN)/ ./cmd/berth-lab
 
 up: build lab ## a cluster of $(NODES) nodes, Berth, and 1,000 pods to place
@@ -29,7 +29,7 @@ up: build lab ## a cluster of $(NODES) nodes, Berth, and 1,000 pods to place
 
 test: ## everything but long runs; BERTH_CHECK=1 checks every invariant after every step
 	BERTH_CHECK=1 $(GO) test -timeout 30m ./...
-	@echo "testing the lab; the first build compiles a Kubernetes control plane, about ten minutes on two cores"
+	@echo "testing the lab; the first build compiles a Kubernetes control plane, about twelve minutes on two cores"
 	cd lab && BERTH_CHECK=1 $(GO) test -count=1 -timeout 30m ./... # not from the cache: it does not see the binaries that the tests build
 
 check: ## formatting, vet, all modules tidy
