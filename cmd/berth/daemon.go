@@ -203,8 +203,8 @@ func (d *daemon) ask(ctx context.Context, what string, q url.Values) (http.Heade
 	}
 	defer reply.Body.Close()
 	body, err := untrusted.All(reply.Body, d.most)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the daemon's answer: %w", cmp.Or(silence(ctx), err))
+	if err := cmp.Or(silence(ctx), ctx.Err(), err); err != nil { // what is given up may end as if it were whole
+		return nil, nil, fmt.Errorf("the daemon's answer: %w", err)
 	}
 	return reply.Header, body, nil
 }
