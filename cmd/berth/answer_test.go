@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/berth-scheduler/berth/edge/api"
@@ -145,4 +149,29 @@ func readStream(ctx context.Context, d *daemon) error {
 			return err
 		}
 	}
+}
+
+// streams is a daemon that ends each stream at once.
+type streams struct{ opened int }
+
+func (s *streams) RoundTrip(*http.Request) (*http.Response, error) {
+	if s.opened++; s.opened > 100 {
+		return nil, errors.New("asked without end")
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: io.NopCloser(strings.NewReader("event: end\ndata: {\"reason\": \"" + api.Ended + "\"}\n\n"))}, nil
+}
+
+// A daemon that ends each stream at once is asked for the next one once a second.
+func TestStreamsThatEndAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &streams{}
+		d := newDaemon(&url.URL{Scheme: "https", Host: "a"}, &http.Client{Transport: s}, func() {})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute+streamPause/2)
+		defer cancel()
+		p := &recordPrinter{out: bufio.NewWriter(io.Discard)}
+		if err := p.followAll(ctx, d, url.Values{}); err != nil || s.opened != 61 {
+			t.Errorf("%d streams in a minute: %v", s.opened, err)
+		}
+	})
 }

@@ -143,6 +143,16 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 	if q.Get("since") == "" {
 		q.Set("since", "24h") // begin with what is there
 	}
+	return p.followAll(ctx, d, q)
+}
+
+// streamPause is the least time from one stream to the next: a daemon may end each at once.
+const streamPause = time.Second
+
+// followAll prints streams, one after the other, as the daemon ends each after a while.
+func (p *recordPrinter) followAll(ctx context.Context, d *daemon, q url.Values) error {
+	pause := time.NewTicker(streamPause)
+	defer pause.Stop()
 	for {
 		err := p.follow(ctx, d, q)
 		var end *api.Problem
@@ -156,14 +166,12 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 			q.Set("since", p.last.Add(1).Format(time.RFC3339Nano))
 		}
 		select {
+		case <-pause.C:
 		case <-ctx.Done():
-		case <-time.After(reopenPause):
+			return nil
 		}
 	}
 }
-
-// reopenPause stands between two streams: a daemon may end each at once.
-const reopenPause = 100 * time.Millisecond
 
 // follow prints one stream until it ends.
 func (p *recordPrinter) follow(ctx context.Context, d *daemon, q url.Values) error {
