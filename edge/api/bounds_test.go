@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // The number of streams is bounded, and one client has at most half of them.
@@ -140,4 +142,22 @@ func TestStreamsEnd(t *testing.T) {
 			t.Errorf("after %s: %s", took, w.Body)
 		}
 	})
+}
+
+// Of pending pods that are large no more are read than the memory for an answer allows,
+// and the answer says so.
+func TestLargePendingPods(t *testing.T) {
+	f := newFixture(t)
+	f.node("node", "4")
+	for i := range 10 {
+		p := f.pod(fmt.Sprintf("large-%d", i), "8")
+		p.Annotations = map[string]string{"text": strings.Repeat("x", mostBytes/8)}
+	}
+	var r why.Ranking
+	if code, body := f.get("why/all", &r); code != 200 || r.Pending != 8 {
+		t.Fatalf("%d, %d pods are looked at: %.200s", code, r.Pending, body)
+	}
+	if want := "all pods without a node but 8: no more are looked at"; !slices.Contains(r.LeftOut, want) {
+		t.Errorf("left out: %q", r.LeftOut)
+	}
 }

@@ -17,9 +17,10 @@ import (
 
 // Bounds of a question about all pending pods.
 const (
-	mostPending = 10_000 // pods that are looked at
-	pageSize    = 500    // pods that are read at a time
-	mostLeftOut = 10     // pods of which it is said why they are left out
+	mostPending = 10_000   // pods that are looked at
+	mostBytes   = 64 << 20 // of these pods, in protobuf: in memory they take about four times as much
+	pageSize    = 50       // pods that are read at a time: each may have 1.5 MB
+	mostLeftOut = 10       // pods of which it is said why they are left out
 )
 
 // whyAll ranks what blocks all pending pods, as `berth why --all` does.
@@ -72,7 +73,7 @@ func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest
 	set.KeepWritten = true
 	placed := now.placed()
 	options := metav1.ListOptions{FieldSelector: "spec.nodeName=", Limit: pageSize}
-	for read := 0; ; {
+	for read, bytes := 0, 0; ; {
 		var page v1.PodList
 		if err := h.Read.Get().Resource("pods").VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(&page); err != nil {
 			if ctx.Err() != nil {
@@ -81,6 +82,7 @@ func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest
 			return nil, nil, problem(http.StatusBadGateway, Failed, "listing pods: %s", err)
 		}
 		for i := range page.Items {
+			bytes += page.Items[i].Size()
 			if placed[page.Items[i].UID] {
 				continue
 			}
@@ -92,7 +94,7 @@ func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest
 		if options.Continue = page.Continue; options.Continue == "" {
 			break
 		}
-		if read += max(len(page.Items), 1); read >= mostPending { // 1: empty pages end, too
+		if read += max(len(page.Items), 1); read >= mostPending || bytes >= mostBytes { // 1: empty pages end, too
 			leftOut = append(leftOut, fmt.Sprintf("all pods without a node but %d: no more are looked at", read))
 			break
 		}
