@@ -224,7 +224,9 @@ type FilterPlugin struct {
 // same order for all rows and pods.
 type AdditiveFilter struct {
 	// Shortfall is how much is short on the row as it stands for the pod to
-	// fit; 0 or less where it is enough. Never more than is truly short.
+	// fit; 0 or less where it is enough. Never more than is truly short, also once
+	// pods come, each of which adds what Frees says of it: math.MinInt64 where pods
+	// take none of it.
 	Shortfall func(in *Input, row table.Row, shortfall []int64) []int64
 	// Frees is how much of it another pod would free by leaving, 0 or more.
 	Frees func(in *Input, p *object.Pod, frees []int64) []int64

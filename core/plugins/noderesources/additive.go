@@ -20,8 +20,8 @@ func shortfall(in *framework.Input, row table.Row, out []int64) []int64 {
 	out = append(out, resource.Sub(t.PodCount()[row]+1, t.AllowedPods()[row]))
 	checks := in.State.([]check)
 	for i := range checks {
-		c, short := &checks[i], int64(0)
-		// What no node has of its own is none of the pods' to give back.
+		// What the node has none of is a device class's to give: pods neither take nor free it.
+		c, short := &checks[i], int64(math.MinInt64)
 		if column, ok := c.find(t); ok && t.Allocatable(column)[row] > 0 {
 			short = resource.Sub(c.request, resource.Sub(t.Allocatable(column)[row], t.Used(column)[row]))
 		}

@@ -61,6 +61,32 @@ func class(resource string) *object.DeviceClass {
 	return &object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "card"}, API: api}
 }
 
+// Pods that come to a node take none of what a device class stands for there: the node
+// is short of it only where it offers some itself, and then by as much as the filter says.
+func TestPodsThatComeTakeNoDevices(t *testing.T) {
+	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
+	tb.SetObject(class(string(cards)))
+	p := card(2)
+	in := &framework.Input{Table: tb, Pod: p, State: pl.PreFilter(tb, p).State}
+	for _, node := range []string{"bare", "devices", "own"} {
+		row, _ := tb.Find(node)
+		lack := pl.AdditiveFilter.Shortfall(in, row, nil)
+		came := &object.Pod{UID: "came", Demand: resource.Demand{Usage: vector(3)}}
+		enough := true
+		for d, frees := range pl.AdditiveFilter.Frees(in, came, nil) {
+			enough = enough && resource.Add(lack[d], frees) <= 0
+		}
+		mark := tb.Checkpoint()
+		tb.AddPod(came, node)
+		var verdict [1]framework.Verdict
+		pl.Filter(in, []table.Row{row}, verdict[:])
+		tb.Undo(mark)
+		if enough != (verdict[0] == framework.Fits) || enough != (node != "own") {
+			t.Errorf("%s: enough by the sums: %t; verdict %b", node, enough, verdict[0])
+		}
+	}
+}
+
 // What a device class stands for is DynamicResources' to look at, but on nodes
 // that offer the resource themselves; devices count in the score.
 func TestDevicesStandForTheResource(t *testing.T) {
