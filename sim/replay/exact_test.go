@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/recovered"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/recording"
@@ -61,6 +62,7 @@ func playTo(t testing.TB, w *generate.World, dir string, names *recording.Names,
 		t.Fatal(err)
 	}
 	options.Workers, options.Check = 1, true
+	options.Panicked = func(p *recovered.Panic) { t.Errorf("%s %d: %v", w.Mix, w.Seed, p) }
 	m := machine.New(options)
 	r, err := recording.Start(recording.Options{Dir: dir, Limit: 1 << 30, Names: names, Header: h, Source: m, Logger: klog.Background(), Tune: tune})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/recovered"
 	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim/day"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -83,7 +85,7 @@ func newChurn(t *testing.T, mix string, seed uint64, dir string) *churn {
 		t.Fatal(err)
 	}
 	c := &churn{T: t, Rand: rand.New(rand.NewPCG(seed, 11)), world: w, dir: dir, fixed: map[string]metav1.Object{}, names: map[string]types.UID{}}
-	c.disk, c.redacted = &disk{draw: c.Rand}, seed%4 == 3
+	c.disk, c.redacted = &disk{draw: c.Rand}, seed%4 == 3 && !strings.Contains(w.Config, "addedAffinity") // which --record-redact refuses
 	c.Cluster = day.NewCluster(nil, begin)
 	c.Faults = c.Rand
 	c.start()
@@ -106,7 +108,8 @@ func (c *churn) start() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	options.Workers = 1
+	options.Workers, options.Check = 1, true
+	options.Panicked = func(p *recovered.Panic) { c.Errorf("%s %d: %v", c.world.Mix, c.world.Seed, p) }
 	m, names := machine.New(options), (*recording.Names)(nil)
 	if c.redacted {
 		names = recording.NewNames(fmt.Append(nil, "a key of run ", c.made))
