@@ -17,6 +17,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/berth-scheduler/berth/core/plugins/dynamicresources"
 )
@@ -29,10 +30,13 @@ import (
 // made of others: the claim of an ephemeral volume is called like its pod, a hyphen
 // and the volume, and the zones of a volume are joined by underscores.
 //
+// A value of a label that would become too long by that is replaced as a whole: what
+// selects it would not be valid.
+//
 // What stays as it is: keys of labels and taints, names of resources, schedulers,
 // drivers and provisioners, parts that are whole numbers, true or false (they may
-// be compared as such), UIDs, tags of images, the ids of disks in clouds, and all
-// that describes devices.
+// be compared as such), UIDs, tags and digests of images, the ids of disks in clouds,
+// and all that describes devices.
 type Names struct {
 	key  []byte
 	mu   sync.Mutex
@@ -129,6 +133,8 @@ func (n *Names) redact(o api) {
 		n.redactClaim(o)
 	case *v1.Pod:
 		n.redactPod(o)
+	case *v1.PersistentVolume:
+		n.redactVolume(o)
 	default:
 		n.walk(reflect.ValueOf(o).Elem(), "")
 	}
@@ -149,6 +155,21 @@ func (n *Names) redactPod(p *v1.Pod) {
 	n.walk(reflect.ValueOf(p).Elem(), "")
 	if made != nil { // the walk has put a copy in its place
 		p.Status.ExtendedResourceClaimStatus.ResourceClaimName = n.claimOf(pod, made.ResourceClaimName)
+	}
+}
+
+// redactVolume replaces the zones in a list one by one: nodes are labelled with one.
+func (n *Names) redactVolume(v *v1.PersistentVolume) {
+	was := v.Labels
+	n.walk(reflect.ValueOf(v).Elem(), "")
+	for _, key := range []string{v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone, v1.LabelTopologyRegion} {
+		if text, ok := was[key]; ok {
+			zones := strings.Split(text, "__")
+			for i := range zones {
+				zones[i] = n.value(zones[i])
+			}
+			v.Labels[key] = strings.Join(zones, "__")
+		}
 	}
 }
 
@@ -190,7 +211,7 @@ func (n *Names) walk(v reflect.Value, field string) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Field(i); f.CanSet() {
-				n.walk(f, v.Type().Field(i).Name)
+				n.walk(f, fieldIn(field, v.Type().Field(i).Name))
 			}
 		}
 	case reflect.Pointer:
@@ -215,6 +236,15 @@ func (n *Names) walk(v reflect.Value, field string) {
 	}
 }
 
+// fieldIn returns what the field of a struct is known as in walk. outer is the field that
+// holds the struct: values in MatchFields are names, not values of labels.
+func fieldIn(outer, field string) string {
+	if outer == "MatchFields" && field == "Values" {
+		return outer
+	}
+	return field
+}
+
 // walkMap replaces values; keys only where they are names.
 func (n *Names) walkMap(v reflect.Value, field string) {
 	if v.IsNil() || v.Type().Elem() == quantityType {
@@ -235,7 +265,28 @@ func (n *Names) walkMap(v reflect.Value, field string) {
 	v.Set(own)
 }
 
+// labelFields are the fields that hold values of labels, or select such.
+var labelFields = map[string]bool{"Labels": true, "MatchLabels": true, "NodeSelector": true, "Selector": true, "Values": true}
+
+// value replaces a label's value. The scheduler passes over selectors with values that
+// are not valid: what stands for a value is valid if the value is.
+func (n *Names) value(s string) string {
+	of := n.Of(s)
+	switch was, is := validValue(s), validValue(of); {
+	case was && !is: // too long
+		return n.part(s)
+	case is && !was:
+		return "!" + of
+	}
+	return of
+}
+
+func validValue(s string) bool { return len(validation.IsValidLabelValue(s)) == 0 }
+
 func (n *Names) text(field, s string) string {
+	if labelFields[field] {
+		return n.value(s)
+	}
 	switch field {
 	case "Image", "Names", "Reference":
 		return n.image(s)
