@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"flag"
+	"fmt"
 	"runtime"
 	"syscall"
 	"testing"
@@ -70,6 +71,41 @@ func BenchmarkRecording(b *testing.B) {
 	b.ReportMetric(100*(float64(on.spent)/float64(off.spent)-1), "%overhead")
 	if c := on.recorder.Counters(); c.Lost > 0 {
 		b.Fatalf("the recorder counts %+v", c)
+	}
+}
+
+// BenchmarkSnapshot measures how long one snapshot holds up the goroutine that decides,
+// where all pods are bound, ten to a node. The shortest is the one that other work on the
+// machine held up the least.
+//
+//	go test ./sim/replay -run '^$' -bench Snapshot -benchtime 20x
+func BenchmarkSnapshot(b *testing.B) {
+	for _, pods := range []int{50_000, 200_000} {
+		b.Run(fmt.Sprint(pods), func(b *testing.B) {
+			o, err := Options(new(header(b, &generate.World{Seed: 5})))
+			if err != nil {
+				b.Fatal(err)
+			}
+			o.Workers, o.Check = 1, false
+			c := day.NewCluster(machine.New(o), begin)
+			for _, e := range day.NewBurst(c, pods/10).Arrivals(pods) {
+				c.Step(e)
+			}
+			c.Settle()
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			shortest, spent := time.Hour, time.Duration(0)
+			for b.Loop() {
+				from, start := time.Now(), threadTime()
+				s := c.Machine.Snapshot()
+				spent += threadTime() - start
+				if shortest = min(shortest, time.Since(from)); s == nil || len(s.Known) != pods || len(s.Pods) > 0 {
+					b.Fatal("not all pods are bound")
+				}
+			}
+			b.ReportMetric(float64(shortest.Microseconds())/1000, "ms-shortest")
+			b.ReportMetric(float64(spent.Microseconds())/1000/float64(b.N), "cpu-ms")
+		})
 	}
 }
 
