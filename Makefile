@@ -56,7 +56,7 @@ gosec: ## no unsafe habit in the code of the product; each exception says why in
 FUZZTIME ?= 10m
 FUZZ     := cmd/berth:FuzzCommands core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resource:FuzzQuantity core/resource:FuzzAddSub \
             edge/config:FuzzDecode edge/config:FuzzCheck edge/decode:FuzzKinds edge/extender:FuzzReplies edge/manifest:FuzzFiles \
-            edge/manifest:FuzzLongExponent edge/manifest:FuzzTrim edge/recording:FuzzEntries sim/scenario:FuzzStory sim:FuzzBadObjects
+            edge/manifest:FuzzLongNumber edge/manifest:FuzzTrim edge/recording:FuzzEntries sim/scenario:FuzzStory sim:FuzzBadObjects
 fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testdata/fuzz
 	@for target in $(FUZZ); do echo "== $$target"; \
 	  BERTH_CHECK=1 $(GO) test -timeout 30m ./$${target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done

@@ -48,7 +48,7 @@ func (r raw) decode(controllers bool) decoded {
 		}
 		return decoded{created: o.CreationTimestamp.Time}
 	}
-	if err := r.exponents(k); err != nil {
+	if err := r.numbers(k); err != nil {
 		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(k.Namespaced), err)}
 	}
 	o := k.New()
