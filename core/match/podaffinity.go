@@ -91,7 +91,9 @@ func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 	if a.PodAntiAffinity != nil {
 		anti = *a.PodAntiAffinity
 	}
-	c := podTerms{namespace: namespace}
+	c := podTerms{own: []string{namespace}}
+	c.terms = make([]PodTerm, 0, len(in.RequiredDuringSchedulingIgnoredDuringExecution)+len(anti.RequiredDuringSchedulingIgnoredDuringExecution)+
+		len(in.PreferredDuringSchedulingIgnoredDuringExecution)+len(anti.PreferredDuringSchedulingIgnoredDuringExecution))
 	c.required("requiredAffinityTerms", RequiredAffinity, in.RequiredDuringSchedulingIgnoredDuringExecution)
 	affinity := len(c.terms)
 	c.required("requiredAntiAffinityTerms", RequiredAntiAffinity, anti.RequiredDuringSchedulingIgnoredDuringExecution)
@@ -105,7 +107,11 @@ func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 		Terms: c.terms, Affinity: c.terms[:affinity], AntiAffinity: c.terms[affinity:required], Preferred: c.terms[required:],
 		Prefers: len(in.PreferredDuringSchedulingIgnoredDuringExecution)+len(anti.PreferredDuringSchedulingIgnoredDuringExecution) > 0,
 	}
-	var key []byte
+	size := 0
+	for i := range c.terms {
+		size += len(c.terms[i].Key) + len("12345:")
+	}
+	key := make([]byte, 0, size)
 	if len(c.invalid) > 0 {
 		p.Invalid = errors.NewAggregate(c.invalid) // in the words that users search for
 		key = append(AppendField(key, p.Invalid.Error()), '!')
@@ -120,18 +126,19 @@ func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 
 // podTerms compiles lists of terms.
 type podTerms struct {
-	namespace string // of the pod
-	terms     []PodTerm
-	invalid   []error
+	own              []string // the pod's namespace
+	terms            []PodTerm
+	invalid          []error
+	key, selectorKey []byte // scratch
 }
 
 func (c *podTerms) required(field string, kind TermKind, list []v1.PodAffinityTerm) {
-	c.add(field, len(list), func(i int) (PodTerm, error) { return newPodTerm(kind, 0, &list[i], c.namespace) })
+	c.add(field, len(list), func(i int) (PodTerm, error) { return c.compile(kind, 0, &list[i]) })
 }
 
 func (c *podTerms) preferred(field string, sign int64, list []v1.WeightedPodAffinityTerm) {
 	c.add(field, len(list), func(i int) (PodTerm, error) {
-		return newPodTerm(PreferredPods, sign*int64(list[i].Weight), &list[i].PodAffinityTerm, c.namespace)
+		return c.compile(PreferredPods, sign*int64(list[i].Weight), &list[i].PodAffinityTerm)
 	})
 }
 
@@ -149,34 +156,45 @@ func (c *podTerms) add(field string, n int, term func(i int) (PodTerm, error)) {
 	}
 }
 
-// newPodTerm: without namespaces and a selector of them the pod's own is
+// compile compiles a term. Without namespaces and a selector of them the pod's own is
 // meant; a selector that is empty selects all.
-func newPodTerm(kind TermKind, weight int64, in *v1.PodAffinityTerm, namespace string) (PodTerm, error) {
+func (c *podTerms) compile(kind TermKind, weight int64, in *v1.PodAffinityTerm) (PodTerm, error) {
 	selector, err := metav1.LabelSelectorAsSelector(in.LabelSelector)
 	if err != nil {
 		return PodTerm{}, err
 	}
-	t := PodTerm{Kind: kind, Weight: weight, TopologyKey: in.TopologyKey, Selector: NewSelector(selector)}
+	t := PodTerm{Kind: kind, Weight: weight, Selector: Selector{Selector: selector}}
 	if in.NamespaceSelector != nil {
 		if t.NamespaceSelector, err = metav1.LabelSelectorAsSelector(in.NamespaceSelector); err != nil {
 			return PodTerm{}, err
 		}
 	}
 	if len(in.Namespaces) == 0 && in.NamespaceSelector == nil {
-		t.Namespaces = []string{namespace}
+		t.Namespaces = c.own
 	} else {
 		t.Namespaces = slices.Sorted(slices.Values(in.Namespaces))
 	}
-	key := appendNumber([]byte{'k'}, int64(kind))
-	key = appendNumber(key, weight)
-	key = AppendField(key, t.TopologyKey)
-	key = AppendField(key, t.Selector.Key)
+	c.setKeys(&t, in.TopologyKey)
+	return t, nil
+}
+
+// setKeys sets the term's key, and the selector's and the topology key to parts of it: a
+// pod may have thousands of terms.
+func (c *podTerms) setKeys(t *PodTerm, topology string) {
+	c.selectorKey = appendSelector(c.selectorKey[:0], t.Selector.Selector)
+	key := appendNumber(append(c.key[:0], 'k'), int64(t.Kind))
+	key = appendNumber(key, t.Weight)
+	key = AppendField(key, topology)
+	topologyEnd := len(key)
+	key = AppendField(key, string(c.selectorKey))
+	selectorEnd := len(key)
 	for _, n := range t.Namespaces {
 		key = append(AppendField(key, n), ',')
 	}
 	if t.NamespaceSelector != nil {
 		key = append(AppendField(key, string(appendSelector(nil, t.NamespaceSelector))), '~')
 	}
-	t.Key = string(key)
-	return t, nil
+	c.key, t.Key = key, string(key)
+	t.TopologyKey = t.Key[topologyEnd-len(topology) : topologyEnd]
+	t.Selector.Key = t.Key[selectorEnd-len(c.selectorKey) : selectorEnd]
 }

@@ -29,7 +29,9 @@ func appendSelector(b []byte, s labels.Selector) []byte {
 		r := &requirements[i]
 		b = AppendField(b, r.Key())
 		b = AppendField(b, string(r.Operator()))
-		for _, v := range slices.Sorted(slices.Values(r.ValuesUnsorted())) {
+		values := r.ValuesUnsorted() // a copy
+		slices.Sort(values)
+		for _, v := range values {
 			b = AppendField(b, v)
 		}
 		b = append(b, ';')
