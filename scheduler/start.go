@@ -103,13 +103,6 @@ func (o *options) showConfig(c *config.Config, logger klog.Logger) error {
 	return nil
 }
 
-// collectLess has the collector run less often, where GOGC does not say how often.
-func collectLess() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(daemon.GCPercent)
-	}
-}
-
 func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options, traces oteltrace.TracerProvider) (*daemon.Daemon, error) {
 	hosts, err := o.newHosts(c, api)
 	if err != nil {

@@ -56,6 +56,15 @@ const stuckLogTime = time.Second
 // decoded on the way to it soon goes.
 const GCPercent = 200
 
+// mostGrowth is the growth of the heap, in bytes, that no percentage above 100 exceeds.
+const mostGrowth = 256 << 20
+
+// GCPercentOf returns GCPercent, or less for a heap of which many bytes are live: large
+// objects that come all at once make garbage of their own size.
+func GCPercentOf(live uint64) int {
+	return int(max(100, min(GCPercent, mostGrowth*100/max(live, 1))))
+}
+
 // StartGCPercent is GCPercent until the machine knows the cluster: the most memory that
 // a start takes is while the picture of the cluster grows.
 const StartGCPercent = 100
