@@ -81,12 +81,13 @@ func Fit(set *manifest.Set, in sim.Input, name string) (*PodsFit, error) {
 // fitting adds copies of a pod until one finds no place.
 type fitting struct {
 	*session
-	api    *v1.Pod
-	copies []string // namespace/name
-	last   []string // of the last batch
-	batch  int
-	stops  string
-	err    error
+	api     *v1.Pod
+	decoded *object.Pod // a copy; nil before the first
+	copies  []string    // namespace/name
+	last    []string    // of the last batch
+	batch   int
+	stops   string
+	err     error
 }
 
 // choose finds the pod and takes it away, if it is pending, with the pending
@@ -168,27 +169,44 @@ func (f *fitting) more() bool {
 	return true
 }
 
-// add adds a copy. Only copies that need claims of their own go through the set.
+// add adds a copy. All copies share what is decoded of the pod, as it may be as large as
+// the API takes it. Those that need claims of their own are made one by one, through the
+// set.
 func (f *fitting) add() error {
-	never := v1.PreemptNever
-	p := f.api.DeepCopy()
 	name := fmt.Sprintf("%s-fit-%d", f.api.Name, len(f.copies)+1)
-	p.ObjectMeta = metav1.ObjectMeta{Namespace: p.Namespace, Name: name, UID: types.UID("pod " + p.Namespace + "/" + name),
-		Labels: p.Labels, Annotations: p.Annotations, OwnerReferences: p.OwnerReferences}
-	p.Spec.NodeName, p.Spec.PreemptionPolicy = "", &never
-	p.Status = v1.PodStatus{}
-	key := p.Namespace + "/" + name
+	key := f.api.Namespace + "/" + name
 	f.copies, f.last = append(f.copies, key), append(f.last, key)
-	if slices.ContainsFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil }) || len(p.Spec.ResourceClaims) > 0 {
+	if slices.ContainsFunc(f.api.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil }) || len(f.api.Spec.ResourceClaims) > 0 {
+		p := f.copyOf(name)
 		objects, owners := len(f.set.Objects), len(f.set.SelectorOwners)
 		if err := f.set.AddPod(p, "the copy"); err != nil {
 			return err
 		}
 		f.tellNew(objects, owners)
+		f.cluster.SetPod(decode.Pod(p))
+		return nil
 	}
-	f.cluster.SetPod(decode.Pod(p))
+	if f.decoded == nil {
+		f.decoded = decode.Pod(f.copyOf(name))
+	}
+	p := *f.decoded
+	p.Name, p.UID = name, copyUID(p.Namespace, name)
+	f.cluster.SetPod(&p)
 	return nil
 }
+
+// copyOf returns a copy of the pod that is pending and evicts nobody.
+func (f *fitting) copyOf(name string) *v1.Pod {
+	never := v1.PreemptNever
+	p := f.api.DeepCopy()
+	p.ObjectMeta = metav1.ObjectMeta{Namespace: p.Namespace, Name: name, UID: copyUID(p.Namespace, name),
+		Labels: p.Labels, Annotations: p.Annotations, OwnerReferences: p.OwnerReferences}
+	p.Spec.NodeName, p.Spec.PreemptionPolicy = "", &never
+	p.Status = v1.PodStatus{}
+	return p
+}
+
+func copyUID(namespace, name string) types.UID { return types.UID("pod " + namespace + "/" + name) }
 
 // NodesFit is how many more nodes of a shape place all pods.
 type NodesFit struct {
