@@ -42,6 +42,9 @@ type terms struct {
 	about  map[string]*About
 	keyBuf []byte
 	keys   []string
+	// recent is the last pod's affinity whose terms are ofRecent; nil: none.
+	recent   *match.PodAffinity
+	ofRecent []*Term
 }
 
 // About is the terms that are about pods of one namespace and some labels. It belongs to
@@ -165,9 +168,7 @@ func (t *Table) countTerms(pl *Placed, sign int) {
 		return
 	}
 	if pl.terms == nil {
-		for i := range pl.Pod.Affinity.Terms {
-			pl.terms = append(pl.terms, t.terms.add(&pl.Pod.Affinity.Terms[i]))
-		}
+		pl.terms = t.terms.of(pl.Pod.Affinity)
 	}
 	for _, term := range pl.terms {
 		term.rows.add(pl.Row, int32(sign))
@@ -175,6 +176,19 @@ func (t *Table) countTerms(pl *Placed, sign int) {
 			t.terms.addLive(term, sign)
 		}
 	}
+}
+
+// of returns the terms of a pod. Pods that have the same, one after the other, share the
+// list, as a pod that is bound does with the one that was assumed. Read only.
+func (l *terms) of(a *match.PodAffinity) []*Term {
+	if l.recent == nil || l.recent.Key != a.Key {
+		list := make([]*Term, len(a.Terms))
+		for i := range a.Terms {
+			list[i] = l.add(&a.Terms[i])
+		}
+		l.recent, l.ofRecent = a, list
+	}
+	return l.ofRecent
 }
 
 func (l *terms) addLive(m *Term, pods int) {
@@ -218,6 +232,7 @@ func (l *terms) sweep() {
 		}
 	}
 	clear(l.about)
+	l.recent, l.ofRecent = nil, nil
 	l.swept++
 	l.revision++
 	l.limit = max(termsKept, 2*len(l.list))
