@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +31,9 @@ const (
 	requestTime = 10 * time.Minute
 )
 
-// admitted bounds requests before anybody knows who asks. Probes need no place: they cost
-// nothing unless they bring a token.
+// admitted bounds requests before anybody knows who asks. Probes need no place: the three
+// paths of health cost nothing unless they bring a token. What is below them is asked of the
+// API server.
 func admitted(h http.Handler) http.Handler {
 	under := bounds.NewPlaces(mostRequests)
 	return bounds.Timed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +45,7 @@ func admitted(h http.Handler) http.Handler {
 			w.WriteHeader(http.StatusRequestEntityTooLarge) // only PUT has one: it sets the verbosity
 			return
 		}
-		if !isHealth(r.URL.Path) || r.Header.Get("Authorization") != "" {
+		if !slices.Contains(healthRoots, r.URL.Path) || r.Header.Get("Authorization") != "" {
 			giveBack, ok := under.Try(bounds.Client(r))
 			if !ok {
 				tooMany(w, under)
@@ -90,9 +92,12 @@ func tooMany(w http.ResponseWriter, p *bounds.Places) {
 	http.Error(w, fmt.Sprintf("as many requests as may be are being answered, which is %d, or half of them for one client; ask again", p.Most()), http.StatusTooManyRequests)
 }
 
-// isHealth reports whether the path is one that probes ask.
+// healthRoots are the paths that probes ask.
+var healthRoots = []string{"/healthz", "/livez", "/readyz"}
+
+// isHealth reports whether the path tells of health, in whole or of one check.
 func isHealth(path string) bool {
-	for _, root := range []string{"/healthz", "/livez", "/readyz"} {
+	for _, root := range healthRoots {
 		if path == root || strings.HasPrefix(path, root+"/") {
 			return true
 		}
