@@ -1,6 +1,8 @@
 package match
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,7 +14,12 @@ type Tolerations struct {
 	// Key is equal for lists that tolerate the same taints by construction.
 	Key  string
 	List []v1.Toleration
+	// order is, where the list is long, the places in it by key and effect.
+	order []int32
 }
+
+// manyTolerations is how many tolerations are asked one after the other.
+const manyTolerations = 16
 
 // NewTolerations compiles the list.
 func NewTolerations(list []v1.Toleration) Tolerations {
@@ -27,15 +34,51 @@ func NewTolerations(list []v1.Toleration) Tolerations {
 		b = AppendField(b, t.Value)
 		b = AppendField(b, string(t.Effect))
 	}
-	return Tolerations{Key: string(b), List: list}
+	t := Tolerations{Key: string(b), List: list}
+	if len(list) > manyTolerations {
+		t.order = make([]int32, len(list))
+		for i := range t.order {
+			t.order[i] = int32(i) // #nosec G115 -- an object has fewer
+		}
+		slices.SortFunc(t.order, func(i, j int32) int { return compareToleration(&list[i], list[j].Key, list[j].Effect) })
+	}
+	return t
+}
+
+func compareToleration(t *v1.Toleration, key string, effect v1.TaintEffect) int {
+	return cmp.Or(cmp.Compare(t.Key, key), cmp.Compare(t.Effect, effect))
 }
 
 // Tolerates tells whether one of the tolerations tolerates the taint.
 // comparisons says whether the operators Lt and Gt count (v1.36's gate
 // TaintTolerationComparisonOperators); without it they tolerate nothing.
 func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
-	for i := range t.List {
-		if tolerates(&t.List[i], taint, comparisons) {
+	if t.order == nil {
+		for i := range t.List {
+			if tolerates(&t.List[i], taint, comparisons) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, key := range [...]string{"", taint.Key} {
+		if t.tolerate(key, "", taint, comparisons) || t.tolerate(key, taint.Effect, taint, comparisons) {
+			return true
+		}
+	}
+	return false
+}
+
+// tolerate reports whether one of the tolerations with that key and effect tolerates the
+// taint.
+func (t Tolerations) tolerate(key string, effect v1.TaintEffect, taint *v1.Taint, comparisons bool) bool {
+	at, _ := slices.BinarySearchFunc(t.order, key, func(i int32, key string) int { return compareToleration(&t.List[i], key, effect) })
+	for ; at < len(t.order); at++ {
+		of := &t.List[t.order[at]]
+		if of.Key != key || of.Effect != effect {
+			return false
+		}
+		if tolerates(of, taint, comparisons) {
 			return true
 		}
 	}

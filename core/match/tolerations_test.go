@@ -1,6 +1,7 @@
 package match
 
 import (
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -62,6 +63,23 @@ func checkToleration(t *testing.T, toleration v1.Toleration, taints []v1.Taint) 
 			}
 		}
 	}
+}
+
+// Of many tolerations one that tolerates the taint is found, whatever the others are.
+func TestManyTolerations(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(someToleration, manyTolerations-1, 3*manyTolerations).Draw(t, "tolerations")
+		if rapid.Bool().Draw(t, "of few kinds") { // most lists tolerate all taints
+			for i := range list {
+				list[i].Key, list[i].Effect = "gpu", list[i%2].Effect
+			}
+		}
+		taint, comparisons := someTaint.Draw(t, "taint"), rapid.Bool().Draw(t, "comparisons")
+		want := slices.ContainsFunc(list, func(of v1.Toleration) bool { return of.ToleratesTaint(klog.Logger{}, &taint, comparisons) })
+		if got := NewTolerations(list).Tolerates(&taint, comparisons); got != want {
+			t.Fatalf("got %v", got)
+		}
+	})
 }
 
 // A node admits a pod that tolerates all taints but those of PreferNoSchedule.
