@@ -3,6 +3,7 @@ package whatif_test
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,39 @@ func TestFit(t *testing.T) {
 			}
 			if got += "; " + r.Stops; got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A copy takes little memory, however large the pod is: of 2,000 tolerations or terms all
+// copies share what is made.
+func TestFitOfLargePod(t *testing.T) {
+	var tolerations, terms []string
+	for i := range 2000 {
+		tolerations = append(tolerations, fmt.Sprintf("{key: k%d, operator: Exists}", i))
+		terms = append(terms, fmt.Sprintf("{weight: 1, podAffinityTerm: {topologyKey: zone, labelSelector: {matchLabels: {app: a%d}}}}", i))
+	}
+	for name, spec := range map[string]string{
+		"tolerations": "tolerations: [" + strings.Join(tolerations, ", ") + "], ",
+		"terms":       "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [" + strings.Join(terms, ", ") + "]}}, ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes := ""
+			for i := range 50 {
+				nodes += node(fmt.Sprint("n", i), "")
+			}
+			set, in := cluster(t, nodes+pod("p", "", 1, spec))
+			in.Machine.Check = false // checks allocate, too
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r, err := whatif.Fit(set, in, "")
+			if err != nil || r.Fits != 200 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			runtime.ReadMemStats(&after)
+			if each := (after.TotalAlloc - before.TotalAlloc) / 200; each > 80_000 {
+				t.Errorf("a copy takes %d bytes", each)
 			}
 		})
 	}
