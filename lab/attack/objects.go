@@ -18,7 +18,7 @@ import (
 var objectAttacks = []Attack{
 	{Name: "objects/selectors", Short: true, start: plain,
 		Title: "a pod with a nodeSelector of 2,000 keys, and questions about it", play: selectors},
-	{Name: "objects/anti-affinity", Short: true, start: plain,
+	{Name: "objects/anti-affinity", start: plain,
 		Title: "40 pods with 5,000 anti-affinity terms each", play: antiAffinity},
 	{Name: "objects/controls", Short: true, start: plain,
 		Title: "control characters where the API takes them, in all that the tool shows", play: controls},
