@@ -12,10 +12,9 @@ import (
 // Tolerations are a pod's spec.tolerations.
 type Tolerations struct {
 	// Key is equal for lists that tolerate the same taints by construction.
-	Key  string
+	Key string
+	// List is sorted by key and effect if it is longer than manyTolerations.
 	List []v1.Toleration
-	// order is, where the list is long, the places in it by key and effect.
-	order []int32
 }
 
 // manyTolerations is how many tolerations are asked one after the other.
@@ -34,15 +33,11 @@ func NewTolerations(list []v1.Toleration) Tolerations {
 		b = AppendField(b, t.Value)
 		b = AppendField(b, string(t.Effect))
 	}
-	t := Tolerations{Key: string(b), List: list}
 	if len(list) > manyTolerations {
-		t.order = make([]int32, len(list))
-		for i := range t.order {
-			t.order[i] = int32(i) // #nosec G115 -- an object has fewer
-		}
-		slices.SortFunc(t.order, func(i, j int32) int { return compareToleration(&list[i], list[j].Key, list[j].Effect) })
+		list = slices.Clone(list) // it is the object's
+		slices.SortFunc(list, func(a, b v1.Toleration) int { return compareToleration(&a, b.Key, b.Effect) })
 	}
-	return t
+	return Tolerations{Key: string(b), List: list}
 }
 
 func compareToleration(t *v1.Toleration, key string, effect v1.TaintEffect) int {
@@ -53,7 +48,7 @@ func compareToleration(t *v1.Toleration, key string, effect v1.TaintEffect) int 
 // comparisons says whether the operators Lt and Gt count (v1.36's gate
 // TaintTolerationComparisonOperators); without it they tolerate nothing.
 func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
-	if t.order == nil {
+	if len(t.List) <= manyTolerations {
 		for i := range t.List {
 			if tolerates(&t.List[i], taint, comparisons) {
 				return true
@@ -72,9 +67,9 @@ func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
 // tolerate reports whether one of the tolerations with that key and effect tolerates the
 // taint.
 func (t Tolerations) tolerate(key string, effect v1.TaintEffect, taint *v1.Taint, comparisons bool) bool {
-	at, _ := slices.BinarySearchFunc(t.order, key, func(i int32, key string) int { return compareToleration(&t.List[i], key, effect) })
-	for ; at < len(t.order); at++ {
-		of := &t.List[t.order[at]]
+	at, _ := slices.BinarySearchFunc(t.List, key, func(t v1.Toleration, key string) int { return compareToleration(&t, key, effect) })
+	for ; at < len(t.List); at++ {
+		of := &t.List[at]
 		if of.Key != key || of.Effect != effect {
 			return false
 		}
