@@ -39,7 +39,7 @@ type stage struct {
 
 	observer *observer // nil without a daemon
 
-	trusting bool // the tool trusts whom it talks to with its memory (docs/security.md)
+	trusting bool // calls of the tool may take any memory: its server is trusted (docs/security.md)
 
 	mu     sync.Mutex
 	result Result
