@@ -188,13 +188,17 @@ func TestReplicasAreAlike(t *testing.T) {
 	}
 }
 
-// A replay that begins in the middle of a record knows which pods could preempt nobody.
+// A replay that begins in the middle of a record knows which pods could preempt nobody, and
+// so which of those that wait are alike.
 func TestNoVictimsIsInTheSnapshot(t *testing.T) {
 	p := newEvictions(t)
 	p.do(preemptible("a", 1, ""))
 	p.pods["a"].noVictims = true
+	s := p.Snapshot()
+	waits := &s.Queue.Entries[0]
+	waits.Place, waits.RejectedBy = queue.Unschedulable, []queue.Rejector{{Plugin: "Alone"}}
 	restored := newEvictions(t)
-	if err := restored.Restore(time.Unix(1000, 0), []Event{preemptible("a", 1, "")}, p.Snapshot()); err != nil {
+	if err := restored.Restore(time.Unix(1000, 0), []Event{preemptible("a", 1, "")}, s); err != nil {
 		t.Fatal(err)
 	}
 	if !restored.pods["a"].noVictims {
