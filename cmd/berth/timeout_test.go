@@ -45,7 +45,7 @@ func TestTimeout(t *testing.T) {
 // Pods that preempt each other without end do not keep a command from ending, and it
 // names them.
 func TestPreemptionWithoutEnd(t *testing.T) {
-	const file, names = "testdata/preempted-again.yaml", "default/p preempts without end pods that their controllers make again: default/web-h-1, default/web-h-2"
+	const file, names = "testdata/cases/preempted-again.yaml", "default/p preempts without end pods that their controllers make again: default/web-h-1, default/web-h-2"
 	for _, change := range []string{"cordon n2", "drain n2", "priority p=2000, cordon n2"} {
 		status, out, notes := answered(append([]string{"what-if", "-f", file}, strings.Fields(change)...)...)
 		if status != exitUnplaced || !strings.Contains(notes, names) || !strings.Contains(out, "it goes round without end with default/p: it was placed and evicted for that pod 10 times") {
