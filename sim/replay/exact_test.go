@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -23,6 +24,8 @@ import (
 	"github.com/berth-scheduler/berth/sim/day"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
+
+var worlds = flag.Uint64("worlds", 1, "how many worlds of each mix are recorded; make test plays one")
 
 var begin = time.Date(2031, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
@@ -166,13 +169,9 @@ func exactly(t testing.TB, dir string) *Exactly {
 // Whatever happens in a cluster, faults of the API included, a replay of the record
 // decides as the scheduler did: each decision, each effect.
 func TestReplayIsExact(t *testing.T) {
-	seeds := uint64(3)
-	if testing.Short() {
-		seeds = 1
-	}
 	decisions := map[string]int{}
 	for _, mix := range append(generate.Mixes(), generate.GateMixes()...) {
-		for seed := range seeds {
+		for seed := range *worlds {
 			w, err := generate.Cluster(mix, seed)
 			if err != nil {
 				t.Fatal(err)
@@ -195,19 +194,15 @@ func TestReplayIsExact(t *testing.T) {
 // each decision, each effect from there on is replayed as it was, whichever segment
 // it begins with.
 func TestCutRecordIsExact(t *testing.T) {
-	seeds := uint64(5)
-	if testing.Short() {
-		seeds = 1
-	}
 	records, decisions, unverified := 0, 0, 0
 	for _, mix := range append(generate.Mixes(), generate.GateMixes()...) {
-		for seed := range seeds {
+		for seed := range *worlds {
 			w, err := generate.Cluster(mix, seed)
 			if err != nil {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			playTo(t, &w, dir, nil, func(u *recording.Tuning) { u.Segment, u.Flush = 12000, 0 }, true)
+			playTo(t, &w, dir, nil, func(u *recording.Tuning) { u.Segment, u.Flush = 24000, 0 }, true)
 			for names, _ := filepath.Glob(filepath.Join(dir, "*.berthrecord")); len(names) > 1; {
 				if err := os.Remove(names[0]); err != nil {
 					t.Fatal(err)

@@ -76,7 +76,7 @@ func run(t testing.TB, dir string, change func(*machine.Options)) *Day {
 	return d
 }
 
-var small = day.Size{Nodes: 30, Pods: 600, Length: 24 * time.Hour, Heartbeat: time.Hour, Seed: 3}
+var small = day.Size{Nodes: 8, Pods: 120, Length: 24 * time.Hour, Heartbeat: time.Hour, Seed: 3}
 
 // A day that is replayed with its own configuration and seed goes as it went, also
 // where only a watch was recorded; with another seed pods go elsewhere, and nothing
@@ -134,12 +134,8 @@ func TestPageNamesNoOtherFile(t *testing.T) {
 // A record whose names are redacted replays to the same decisions, whatever the order
 // of the hashes, and none of the names is in it.
 func TestRedacted(t *testing.T) {
-	seeds := uint64(2)
-	if testing.Short() {
-		seeds = 1
-	}
 	for _, mix := range append(generate.Mixes(), generate.GateMixes()...) {
-		for seed := range seeds {
+		for seed := range *worlds {
 			w, err := generate.Cluster(mix, seed)
 			if err != nil {
 				t.Fatal(err)
