@@ -38,10 +38,8 @@ func (n *naive) preFilter() {
 			if s.Code == decision.Error {
 				s = &decision.Status{Code: s.Code, Plugin: ru.name, Err: fmt.Errorf("running PreFilter plugin %q: %w", ru.name, s.Err)}
 			}
-			if n.rejected == nil || s.Code != decision.Unschedulable {
-				n.rejected = s
-			}
-			if s.Code != decision.Unschedulable {
+			if n.rejected = s; s.Code != decision.Unschedulable {
+				n.narrowedBy = nil
 				return
 			}
 		}

@@ -113,17 +113,20 @@ func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
 	return false
 }
 
-// reject notes a PreFilter plugin's status; false when no other plugin is to be
-// asked.
+// reject records a PreFilter plugin's status, and reports whether the next plugin is to be
+// asked. Of several Unschedulable the last counts. Any other status leaves no word of the
+// plugins that narrowed the pod.
 func (v *preFiltered) reject(plugin string, s decision.Status) bool {
 	s.Plugin = plugin
-	if s.Code == decision.Error {
+	switch s.Code {
+	case decision.Unschedulable:
+		v.rejected = &s
+		return true
+	case decision.Error:
 		s = *failed("PreFilter", plugin, &s)
 	}
-	if v.rejected == nil || s.Code != decision.Unschedulable {
-		v.rejected = &s
-	}
-	return s.Code == decision.Unschedulable
+	*v = preFiltered{rejected: &s}
+	return false
 }
 
 func (v *preFiltered) narrow(plugin string, nodes []string) {
