@@ -44,12 +44,17 @@ func (t *PodTerm) Names(namespace string) bool {
 	return named
 }
 
+// SelectsNamespace reports whether the term is about pods of the namespace, which has the
+// labels.
+func (t *PodTerm) SelectsNamespace(namespace string, namespaceLabels map[string]string) bool {
+	return t.Names(namespace) ||
+		t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
+}
+
 // Matches tells whether the term is about a pod with these labels in that
 // namespace, which itself has the labels namespaceLabels.
 func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[string]string) bool {
-	in := t.Names(namespace) ||
-		t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
-	return in && t.Selector.Matches(labels.Set(podLabels))
+	return t.SelectsNamespace(namespace, namespaceLabels) && t.Selector.Matches(labels.Set(podLabels))
 }
 
 // MayMatch is Matches for unknown labels of the namespace. It is true if some

@@ -99,13 +99,16 @@ func termSelector(b *builder, p *v1.Pod) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": b.word("web", "web", "db", "batch")}}
 }
 
+// namespaceSelector selects no namespace without labels, unless it selects all: with such a
+// selector kube-scheduler v1.36.3 selects all (docs/deviations.md).
 func namespaceSelector(b *builder) *metav1.LabelSelector {
 	switch b.IntN(5) {
 	case 0:
 		return &metav1.LabelSelector{}
 	case 1:
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}}}}
+			{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}},
+			{Key: "team", Operator: metav1.LabelSelectorOpExists}}}
 	}
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"team": b.word("a", "b")}}
 }

@@ -257,7 +257,7 @@ func (c *counts) countNamespace(t *table.Table, namespace string) {
 // looksAt tells whether all terms look at pods of the namespace.
 func (q *termSet) looksAt(t *table.Table, namespace string) bool {
 	for i := range q.terms {
-		if !looksAt(t, &q.terms[i], namespace) {
+		if !q.terms[i].SelectsNamespace(namespace, t.NamespaceLabels(namespace)) {
 			return false
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/labels"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -120,21 +119,9 @@ func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
 
 func hasPreferredTerms(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
 
-// termMatches tells whether a term of the pod at hand is about pods with these labels
-// in that namespace.
+// termMatches reports whether a term is about pods with these labels in that namespace.
 func termMatches(t *table.Table, term *match.PodTerm, namespace string, of map[string]string) bool {
-	return looksAt(t, term, namespace) && term.Selector.Matches(labels.Set(of))
-}
-
-// looksAt tells whether a term of the pod at hand is about pods of the namespace. v1.36.3
-// looks up which namespaces the selector matches, and then asks it about one without
-// labels, too.
-func looksAt(t *table.Table, term *match.PodTerm, namespace string) bool {
-	if term.Names(namespace) {
-		return true
-	}
-	s := term.NamespaceSelector
-	return s != nil && (s.Matches(labels.Set(t.NamespaceLabels(namespace))) || s.Matches(labels.Set{}))
+	return term.Matches(namespace, t.NamespaceLabels(namespace), of)
 }
 
 func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {

@@ -30,27 +30,18 @@ func (n *naive) own() match.PodAffinity {
 	return *n.pod.Affinity
 }
 
-// of is for terms of the pod itself.
-func (n *naive) of(term match.PodTerm, p *object.Pod) bool {
+// matches reports whether a term is about the pod.
+func (n *naive) matches(term match.PodTerm, p *object.Pod) bool {
 	in := slices.Contains(term.Namespaces, p.Namespace)
 	if s := term.NamespaceSelector; s != nil {
-		in = in || s.Matches(labels.Set{}) || s.Matches(labels.Set(n.t.NamespaceLabels(p.Namespace)))
+		in = in || s.Matches(labels.Set(n.t.NamespaceLabels(p.Namespace)))
 	}
 	return in && term.Selector.Matches(labels.Set(p.Labels))
 }
 
-// about is for terms of others.
-func (n *naive) about(term match.PodTerm) bool {
-	in := slices.Contains(term.Namespaces, n.pod.Namespace)
-	if s := term.NamespaceSelector; s != nil {
-		in = in || s.Matches(labels.Set(n.t.NamespaceLabels(n.pod.Namespace)))
-	}
-	return in && term.Selector.Matches(labels.Set(n.pod.Labels))
-}
-
 func (n *naive) ofAll(p *object.Pod) bool {
 	terms := n.own().Affinity
-	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t match.PodTerm) bool { return !n.of(t, p) })
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t match.PodTerm) bool { return !n.matches(t, p) })
 }
 
 func (n *naive) each(visit func(node *object.Node, p *object.Pod)) {
@@ -74,7 +65,7 @@ func (n *naive) filterCounts() (existing, affinity, anti map[pair]int64) {
 	n.each(func(node *object.Node, p *object.Pod) {
 		if p.Affinity != nil {
 			for _, term := range p.Affinity.AntiAffinity {
-				if n.about(term) {
+				if n.matches(term, n.pod) {
 					add(existing, node, term.TopologyKey, 1)
 				}
 			}
@@ -85,7 +76,7 @@ func (n *naive) filterCounts() (existing, affinity, anti map[pair]int64) {
 			}
 		}
 		for _, term := range n.own().AntiAffinity {
-			if n.of(term, p) {
+			if n.matches(term, p) {
 				add(anti, node, term.TopologyKey, 1)
 			}
 		}
@@ -142,7 +133,7 @@ func (n *naive) scores() map[string]int64 {
 			return
 		}
 		for _, term := range own.Preferred {
-			if n.of(term, p) {
+			if n.matches(term, p) {
 				add(sums, node, term.TopologyKey, term.Weight)
 			}
 		}
@@ -150,12 +141,12 @@ func (n *naive) scores() map[string]int64 {
 			return
 		}
 		for _, term := range p.Affinity.Affinity {
-			if n.about(term) {
+			if n.matches(term, n.pod) {
 				add(sums, node, term.TopologyKey, n.hard)
 			}
 		}
 		for _, term := range p.Affinity.Preferred {
-			if n.about(term) {
+			if n.matches(term, n.pod) {
 				add(sums, node, term.TopologyKey, term.Weight)
 			}
 		}
