@@ -61,7 +61,7 @@ func TestPassesAreNaive(t *testing.T) {
 				p.Demand.NonZero.Memory += 200 << 20
 				p.Demand.Scoring = p.Demand.NonZero
 			}
-			p.Images, p.Containers = []string{"registry.example/app:1"}, 1
+			p.Images = []string{"registry.example/app:1"}
 			return p
 		}
 		kept, plain := engine.New(tb, 1, 2), engine.NewPlain(tb, 1)

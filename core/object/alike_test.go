@@ -13,7 +13,7 @@ import (
 // the pod itself asks of nodes, and how it is getting on.
 var idle = []string{
 	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Version", "Generation", "Gates",
-	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Claiming", "Controller", "Images", "Containers", "Features", "Extended",
+	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Claiming", "Controller", "Images", "Features", "Extended",
 	"Scheduled", "Disrupted", "API", "Recorded", "Limits", "SchedulingGroup",
 }
 

@@ -61,9 +61,8 @@ type Pod struct {
 	HostPorts  []HostPort
 	// Images are the normalised references of init containers, containers
 	// and image volumes, with repetitions.
-	Images     []string
-	Containers int // init containers and containers
-	Volumes    []Volume
+	Images  []string
+	Volumes []Volume
 
 	// Claims are spec.resourceClaims with the names found in the status.
 	Claims []PodClaim

@@ -38,7 +38,6 @@ func Pod(p *v1.Pod) *object.Pod {
 		Controller:      controller(p),
 		HostPorts:       hostPorts(spec),
 		Images:          podImages(spec),
-		Containers:      len(spec.InitContainers) + len(spec.Containers),
 		Claims:          podClaims(p),
 		Extended:        extendedRequests(spec),
 		Volumes:         podVolumes(p),

@@ -87,10 +87,9 @@ func TestPod(t *testing.T) {
 			{IP: "10.0.0.1", Protocol: v1.ProtocolUDP, Port: 2},
 			{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 8080},
 		},
-		Images:     []string{"setup:latest", "registry:5000/log:latest", "web:v2", "models/llm:latest"},
-		Containers: 3,
-		Scheduled:  object.Condition{Status: v1.ConditionFalse, Reason: "Unschedulable", Message: "none"},
-		Disrupted:  true,
+		Images:    []string{"setup:latest", "registry:5000/log:latest", "web:v2", "models/llm:latest"},
+		Scheduled: object.Condition{Status: v1.ConditionFalse, Reason: "Unschedulable", Message: "none"},
+		Disrupted: true,
 	}
 	got.Created, got.Started = got.Created.UTC(), got.Started.UTC()
 	if !reflect.DeepEqual(got, want) {

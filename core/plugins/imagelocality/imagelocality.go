@@ -1,7 +1,6 @@
 package imagelocality
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -12,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Bytes of images on a node that score 0 and, for each container, 100.
+// Bytes of images on a node that score 0 and, for each image of the pod, 100.
 const (
 	least = 23 << 20
 	most  = 1000 << 20
@@ -29,7 +28,6 @@ func New() framework.Plugin {
 }
 
 func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
-	key = binary.AppendUvarint(key, uint64(p.Containers))
 	for _, image := range p.Images {
 		key = match.AppendField(key, image)
 	}
@@ -55,7 +53,7 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 	for i, bytes := range out {
 		if out[i] = 0; bytes > least { // most nodes have no image
-			out[i] = rate(bytes, in.Pod.Containers)
+			out[i] = rate(bytes, len(in.Pod.Images))
 		}
 	}
 }
@@ -70,7 +68,7 @@ func scaled(image *table.Image, nodes int) int64 {
 }
 
 // rate maps bytes to 0..100.
-func rate(bytes int64, containers int) int64 {
-	full := int64(most) * int64(containers)
+func rate(bytes int64, images int) int64 {
+	full := int64(most) * int64(images)
 	return 100 * (max(least, min(bytes, full)) - least) / (full - least)
 }

@@ -24,8 +24,8 @@ func image(bytes int64, names ...string) object.Image {
 	return object.Image{Names: names, Bytes: bytes}
 }
 
-func pod(containers int, images ...string) *object.Pod {
-	return &object.Pod{Images: images, Containers: containers}
+func pod(images ...string) *object.Pod {
+	return &object.Pod{Images: images}
 }
 
 // A node scores by the size of the pod's images that it has, scaled by how many nodes
@@ -35,21 +35,21 @@ func TestScores(t *testing.T) {
 		node("none"),
 		node("small", image(10*mib, "small:1")),
 		node("one", image(500*mib, "large:1", "large@sha256:1")),
-		node("both", image(500*mib, "large:1"), image(3000*mib, "vast:1")),
+		node("both", image(500*mib, "large:1"), image(5000*mib, "vast:1")),
 	)
 	for _, c := range []struct {
 		name string
 		pod  *object.Pod
 		want map[string]int64
 	}{
-		{"unknown image", pod(1, "other:1"), map[string]int64{"none": 0, "small": 0, "one": 0, "both": 0}},
-		{"below the least", pod(1, "small:1"), map[string]int64{"none": 0, "small": 0, "one": 0, "both": 0}},
-		{"scaled by half of the nodes", pod(1, "large:1"), map[string]int64{"none": 0, "small": 0, "one": 23, "both": 23}},
-		{"on a quarter of the nodes", pod(1, "large@sha256:1"), map[string]int64{"none": 0, "small": 0, "one": 10, "both": 0}},
-		{"twice in the pod", pod(2, "large:1", "large:1"), map[string]int64{"none": 0, "small": 0, "one": 24, "both": 24}},
-		{"several containers, one image", pod(4, "large:1"), map[string]int64{"none": 0, "small": 0, "one": 5, "both": 5}},
-		{"at most 100", pod(1, "vast:1", "large:1"), map[string]int64{"none": 0, "small": 0, "one": 23, "both": 100}},
-		{"names are compared as they are", pod(1, "large"), map[string]int64{"none": 0, "small": 0, "one": 0, "both": 0}},
+		{"unknown image", pod("other:1"), map[string]int64{"none": 0, "small": 0, "one": 0, "both": 0}},
+		{"below the least", pod("small:1"), map[string]int64{"none": 0, "small": 0, "one": 0, "both": 0}},
+		{"scaled by half of the nodes", pod("large:1"), map[string]int64{"none": 0, "small": 0, "one": 23, "both": 23}},
+		{"on a quarter of the nodes", pod("large@sha256:1"), map[string]int64{"none": 0, "small": 0, "one": 10, "both": 0}},
+		{"twice in the pod", pod("large:1", "large:1"), map[string]int64{"none": 0, "small": 0, "one": 24, "both": 24}},
+		{"several images, of which one is there", pod("large:1", "a:1", "b:1", "c:1"), map[string]int64{"none": 0, "small": 0, "one": 5, "both": 5}},
+		{"at most 100", pod("vast:1"), map[string]int64{"none": 0, "small": 0, "one": 0, "both": 100}},
+		{"names are compared as they are", pod("large"), map[string]int64{"none": 0, "small": 0, "one": 0, "both": 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := plugintest.Ask(t, New(), tb, c.pod).Scores; !maps.Equal(got, c.want) {
@@ -81,8 +81,8 @@ func drawTable(t *rapid.T) (*table.Table, map[string]map[string]bool, map[string
 }
 
 func drawPod(t *rapid.T, what string) *object.Pod {
-	images := rapid.SliceOfN(known, 0, 4).Draw(t, what)
-	return pod(max(1, len(images)-rapid.IntRange(0, 1).Draw(t, what+" image volumes")), images...)
+	images := rapid.SliceOfN(known, 1, 4).Draw(t, what)
+	return pod(images...)
 }
 
 // Scoring all nodes at once gives each node what a look at it alone gives.
@@ -103,7 +103,7 @@ func TestScoreEqualsOneNodeAtATime(t *testing.T) {
 					sum += math.Floor(float64(sizes[name]) * (float64(have) / float64(len(on))))
 				}
 			}
-			full := float64(p.Containers) * 1000 * mib
+			full := float64(len(p.Images)) * 1000 * mib
 			sum = math.Min(math.Max(sum, 23*mib), full)
 			want[node] = int64(100 * (sum - 23*mib) / (full - 23*mib))
 		}
@@ -128,9 +128,9 @@ func TestEqualPartsEqualScores(t *testing.T) {
 	})
 }
 
-// Pods that differ in images or containers have signatures that differ.
+// Pods that differ in images have signatures that differ.
 func TestPartsDiffer(t *testing.T) {
-	pods := []*object.Pod{pod(1, "a:1"), pod(2, "a:1"), pod(1, "b:1"), pod(1, "a:1", "b:1"), pod(1, `a:1""b:1`), pod(11)}
+	pods := []*object.Pod{pod("a:1"), pod("a:1", "a:1"), pod("b:1"), pod("a:1", "b:1"), pod(`a:1""b:1`), pod()}
 	seen := map[string]*object.Pod{}
 	for _, p := range pods {
 		if other := seen[string(sign(nil, nil, p))]; other != nil {
@@ -169,7 +169,7 @@ func TestEpoch(t *testing.T) {
 // Score allocates nothing.
 func TestKernelAllocatesNothing(t *testing.T) {
 	tb := plugintest.Table(node("a", image(500*mib, "x:1")), node("b"))
-	in, out, pl := &framework.Input{Table: tb, Pod: pod(1, "x:1")}, make([]int64, 2), New()
+	in, out, pl := &framework.Input{Table: tb, Pod: pod("x:1")}, make([]int64, 2), New()
 	if n := testing.AllocsPerRun(10, func() { pl.Score(in, in.Table.All()[0:2], out) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -188,7 +188,7 @@ func BenchmarkScore5000(b *testing.B) {
 	}
 	for _, name := range []string{"nowhere:1", "half:1"} {
 		b.Run(name, func(b *testing.B) {
-			in, out, pl := &framework.Input{Table: tb, Pod: pod(1, name)}, make([]int64, 5000), New()
+			in, out, pl := &framework.Input{Table: tb, Pod: pod(name)}, make([]int64, 5000), New()
 			for b.Loop() {
 				pl.Score(in, in.Table.All(), out)
 			}
