@@ -75,6 +75,8 @@ type Blocker struct {
 	Plugin  string   `json:"plugin"`
 	Code    string   `json:"code"`
 	Reasons []string `json:"reasons"`
+	// TopologyKeys are those of the spread constraints that block, where the pod has several.
+	TopologyKeys []string `json:"topologyKeys,omitempty"`
 
 	insufficient []v1.ResourceName // sorted
 	text         string            // of detail, once it was asked for

@@ -2,14 +2,10 @@ package why
 
 import (
 	"fmt"
-	"maps"
-	"math"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -164,79 +160,4 @@ func (f *facts) keeper(node string) (keeper *object.Pod, on, topology string) {
 		}
 	}
 	return keeper, on, topology
-}
-
-// spreadText says of the constraints that keep the pod off some of the nodes how many
-// pods are where. Constraints of the profile's defaults are not the pod's.
-func (f *facts) spreadText(b *Blocker, nodes []string) string {
-	var parts []string
-	if f.pod.Spread != nil {
-		for i := range f.pod.Spread.Hard {
-			c := &f.pod.Spread.Hard[i]
-			counts := f.spreadCounts(c)
-			for _, name := range nodes {
-				if text := skewText(c, counts, f.node(name)); text != "" {
-					parts = append(parts, text)
-					break
-				}
-			}
-		}
-	}
-	if len(parts) == 0 {
-		return strings.Join(b.Reasons, ", ")
-	}
-	return strings.Join(parts, "; ")
-}
-
-// skewText says how the constraint keeps the pod off the node; "" where it does not.
-func skewText(c *match.SpreadConstraint, counts map[string]int, n *v1.Node) string {
-	if n == nil {
-		return ""
-	}
-	value, has := n.Labels[c.TopologyKey]
-	if !has {
-		return "nodes have no label " + c.TopologyKey + ", by which pods are to be spread"
-	}
-	fewest := ""
-	least, with := math.MaxInt, counts[value]
-	for _, v := range slices.Sorted(maps.Keys(counts)) {
-		if counts[v] < least {
-			fewest, least = v, counts[v]
-		}
-	}
-	text := fmt.Sprintf("%s has %d", fewest, least)
-	if len(counts) < int(c.MinDomains) {
-		least = 0
-		text = fmt.Sprintf("and 0 is the fewest, as minDomains %d is more than the domains there are (%d)", c.MinDomains, len(counts))
-	}
-	if c.Self {
-		with++
-	}
-	if with-least <= int(c.MaxSkew) {
-		return ""
-	}
-	return fmt.Sprintf("spread by %s allows maxSkew %d; matching pods: %s has %d, %s", c.TopologyKey, c.MaxSkew, value, counts[value], text)
-}
-
-// spreadCounts counts the pods that the constraint is about by domain. Nodes that lack
-// the key of any constraint do not count.
-func (f *facts) spreadCounts(c *match.SpreadConstraint) map[string]int {
-	counts := map[string]int{}
-	t := f.cluster.Machine.Table()
-	for _, r := range t.All() {
-		n := t.Node(r)
-		if n == nil || slices.ContainsFunc(f.pod.Spread.Hard, func(c match.SpreadConstraint) bool { _, has := n.Labels[c.TopologyKey]; return !has }) ||
-			c.HonorAffinity && f.pod.RequiredNodes != nil && !f.pod.RequiredNodes.Matches(n.Subject()) ||
-			c.HonorTaints && !f.pod.Tolerations.Admits(n.Taints, false) {
-			continue
-		}
-		value := n.Labels[c.TopologyKey]
-		counts[value] += 0
-		for _, p := range f.on(n.Name) {
-			if p.Namespace == f.pod.Namespace && !p.Terminating && c.Selector.Matches(labels.Set(p.Labels)) {
-				counts[value]++
-			}
-		}
-	}
-	return counts
 }

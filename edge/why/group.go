@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
 // mostExamples bounds the examples of a group.
@@ -14,7 +15,7 @@ const mostExamples = 5
 
 // groupsOf groups the infeasible nodes, which are sorted by name, by their
 // blockers: the fewest blockers first, then the most nodes, then by name.
-func groupsOf(nodes []decision.Node) []NodeGroup {
+func (f *facts) groupsOf(nodes []decision.Node) []NodeGroup {
 	at, seen := map[string]int{}, map[string]int{} // by the blockers, and as they came
 	groups := []NodeGroup{}
 	var key []byte
@@ -23,10 +24,16 @@ func groupsOf(nodes []decision.Node) []NodeGroup {
 		if n.Feasible {
 			continue
 		}
-		key = appendKey(key[:0], n.Blockers)
+		spread := f.spreadBlocking(n)
+		key = appendKey(key[:0], n.Blockers, spread)
 		g, known := seen[string(key)]
 		if !known {
 			blockers := blockersOf(n.Blockers)
+			for k := range blockers {
+				if blockers[k].Plugin == names.PodTopologySpread {
+					blockers[k].TopologyKeys = spread
+				}
+			}
 			same := fmt.Sprintf("%q", blockers)
 			if g, known = at[same]; !known {
 				g = len(groups)
@@ -47,8 +54,17 @@ func groupsOf(nodes []decision.Node) []NodeGroup {
 	return groups
 }
 
-// appendKey appends the blockers: other bytes for others.
-func appendKey(b []byte, list []decision.Blocker) []byte {
+// spreadBlocking returns the topology keys of the constraints that block the node, where the
+// pod has several and one of them does.
+func (f *facts) spreadBlocking(n *decision.Node) []string {
+	if slices.ContainsFunc(n.Blockers, func(b decision.Blocker) bool { return b.Plugin == names.PodTopologySpread }) {
+		return f.spreadKeys(n.Name)
+	}
+	return nil
+}
+
+// appendKey appends the blockers and the topology keys: other bytes for others.
+func appendKey(b []byte, list []decision.Blocker, keys []string) []byte {
 	number := func(n int) { b = append(strconv.AppendInt(b, int64(n), 10), ' ') }
 	text := func(s string) { number(len(s)); b = append(b, s...) }
 	for i := range list {
@@ -58,6 +74,9 @@ func appendKey(b []byte, list []decision.Blocker) []byte {
 		for _, reason := range list[i].Reasons {
 			text(reason)
 		}
+	}
+	for _, key := range keys {
+		text(key)
 	}
 	return b
 }

@@ -45,6 +45,7 @@ type facts struct {
 	decision *decision.Decision
 	cluster  *Cluster
 	nodes    map[string]*v1.Node
+	spread   []spread
 }
 
 // Why answers for a pod of the cluster. Once the context ends it looks for no more fixes,
@@ -91,7 +92,7 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 	if c.NoProfile != nil && !p.Terminating && c.Machine.Profile(p.SchedulerName) == nil {
 		a.Message = c.NoProfile(p.SchedulerName)
 	}
-	a.Groups = groupsOf(d.Nodes)
+	a.Groups = a.facts.groupsOf(d.Nodes)
 	a.Verdict = c.verdict(ctx, p, d)
 	if ctx.Err() != nil {
 		a.Cut = "the time was up before it was known whether load alone explains what blocks the pod, and no fix was looked for"
