@@ -42,7 +42,7 @@ func TestFixesOfHiddenReasons(t *testing.T) {
 		first    string // words of the first fix
 	}{
 		{"its affinity is not met, and running pods keep it away", "interpod-preemption", 7026, "default/p-000", "drop the required pod affinity"},
-		{"pods in all its domains keep it away", "interpod-preemption", 20061, "default/p-000", "remove the label topology.kubernetes.io/zone"},
+		{"pods in all its domains keep it away", "interpod-preemption", 20061, "default/p-000", "add a node like node-00 in another zone"},
 		{"a driver is to make its volume, and makes none", "volumes", 7049, "default/p-001", "bind the claim c-06"},
 		{"its volumes are in zones and regions, one of them a list", "volumes", 9119, "default/p-000", "topology.kubernetes.io/region=a"},
 		{"its own request and that of a container exceed every node", "resources", 9100, "team-a/p-002", "of container \"c0\" from 100k to"},

@@ -149,13 +149,8 @@ func (s *search) label(row table.Row, plugin string) (ways [][]edit) {
 				way = nil
 				break
 			}
-			value, old := want[key], n.Labels[key]
-			_, has := n.Labels[key]
-			switch {
-			case value == nil && has:
-				way = append(way, s.nodeEdit(row, fmt.Sprintf("remove the label %s from node %s", key, n.Name), Op{Op: "remove", Path: "/metadata/labels/" + escape(key)}))
-			case value != nil && (!has || old != *value):
-				way = append(way, s.nodeEdit(row, fmt.Sprintf("label node %s with %s=%s", n.Name, key, *value), Op{Op: "add", Path: "/metadata/labels/" + escape(key), Value: *value}))
+			if e, changes := s.relabelled(row, n, key, want[key]); changes {
+				way = append(way, e)
 			}
 		}
 		if len(way) > 0 && len(way) <= mostEdits && s.lifts(way, row, plugin) {
@@ -163,6 +158,35 @@ func (s *search) label(row table.Row, plugin string) (ways [][]edit) {
 		}
 	}
 	return ways
+}
+
+// relabelled gives the row's node the label, or takes it away where value is nil. changes
+// is false where that is so already.
+func (s *search) relabelled(row table.Row, n *v1.Node, key string, value *string) (e edit, changes bool) {
+	old, has := n.Labels[key]
+	switch {
+	case value == nil && has:
+		e = s.nodeEdit(row, fmt.Sprintf("remove the label %s from node %s", key, n.Name), Op{Op: "remove", Path: "/metadata/labels/" + escape(key)})
+	case value != nil && (!has || old != *value):
+		e = s.nodeEdit(row, fmt.Sprintf("label node %s with %s=%s", n.Name, key, *value), Op{Op: "add", Path: "/metadata/labels/" + escape(key), Value: *value})
+	default:
+		return e, false
+	}
+	if describes(key) || ofHardware(key) {
+		e.stage = lastResort
+	}
+	return e, true
+}
+
+// ofHardware reports whether the label tells of devices that a node has.
+func ofHardware(key string) bool {
+	domain, name, _ := strings.Cut(strings.ToLower(key), "/")
+	for _, vendor := range []string{"nvidia.com", "amd.com", "intel.com", "habana.ai"} {
+		if domain == vendor || strings.HasSuffix(domain, "."+vendor) {
+			return true
+		}
+	}
+	return strings.Contains(domain, "gpu") || strings.Contains(name, "gpu") || strings.Contains(name, "accelerator")
 }
 
 // wantedLabels are sets of labels that would suit the plugin; nil is none.
@@ -312,45 +336,6 @@ func (s *search) someOf(edits []edit, row table.Row, plugin string) (ways [][]ed
 		ways = append(ways, edits)
 	}
 	return ways
-}
-
-// loosenSpread raises maxSkew, has constraints only preferred, or drops them.
-func (s *search) loosenSpread(row table.Row) (ways [][]edit) {
-	if len(s.spec.TopologySpreadConstraints) > mostEdits {
-		return [][]edit{{dropped("all topology spread constraints", "/spec/topologySpreadConstraints")}}
-	}
-	var raised, preferred, gone []edit
-	for i := range s.spec.TopologySpreadConstraints {
-		c := &s.spec.TopologySpreadConstraints[i]
-		if c.WhenUnsatisfiable != v1.DoNotSchedule {
-			continue
-		}
-		path := at("/spec/topologySpreadConstraints/%d", i)
-		raised = append(raised, s.raisedSkew(c, path, s.mostSkew(c)))
-		if !slices.ContainsFunc(s.spec.TopologySpreadConstraints, func(o v1.TopologySpreadConstraint) bool {
-			return o.TopologyKey == c.TopologyKey && o.WhenUnsatisfiable == v1.ScheduleAnyway
-		}) && c.MinDomains == nil {
-			preferred = append(preferred, edit{kind: loosenTerm, say: fmt.Sprintf("have the topology spread by %s only preferred (ScheduleAnyway)", c.TopologyKey),
-				ops: []Op{{Op: "replace", Path: path + "/whenUnsatisfiable", Value: string(v1.ScheduleAnyway)}}})
-		}
-		gone = append(gone, dropped("the topology spread constraint by "+c.TopologyKey, path))
-	}
-	ways = append(ways, s.someOf(raised, row, names.PodTopologySpread)...)
-	ways = append(ways, s.someOf(preferred, row, names.PodTopologySpread)...)
-	return append(ways, s.someOf(gone, row, names.PodTopologySpread)...)
-}
-
-// mostSkew is a maxSkew that no domain can exceed.
-func (s *search) mostSkew(c *v1.TopologySpreadConstraint) int64 {
-	return int64(c.MaxSkew) + int64(s.table.Placements()) + 1
-}
-
-func (s *search) raisedSkew(c *v1.TopologySpreadConstraint, path string, skew int64) edit {
-	return edit{
-		kind: raiseSkew, say: fmt.Sprintf("raise maxSkew of the topology spread by %s from %d to %d", c.TopologyKey, c.MaxSkew, skew),
-		ops:  []Op{{Op: "replace", Path: path + "/maxSkew", Value: skew}},
-		tune: &tune{value: skew, best: int64(c.MaxSkew) + 1, step: 1, with: func(n int64) edit { return s.raisedSkew(c, path, n) }},
-	}
 }
 
 func podTerm(t *v1.PodAffinityTerm) string {

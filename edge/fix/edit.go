@@ -17,6 +17,7 @@ type kind int
 const (
 	lowerRequest kind = iota
 	addToleration
+	narrowSpread
 	loosenTerm
 	changePort
 	raiseSkew
@@ -28,10 +29,20 @@ const (
 	raisePriority
 )
 
+// stage orders fixes before their size does.
+type stage int8
+
+const (
+	undoes     stage = iota - 1 // takes back a leftover: a cordon, a taint of a few nodes of a pool
+	usual                       // all others
+	lastResort                  // gives up a device, uses the control plane, or says of a node what it is not
+)
+
 // edit is the least that can be done: one operation on one object, or an object
 // that goes or comes.
 type edit struct {
-	kind kind
+	kind  kind
+	stage stage
 	// target is what ops change, or the zero value for the pod.
 	target target
 	// ops are one operation that counts, and those that keep the object valid.

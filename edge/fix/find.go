@@ -90,6 +90,9 @@ func (s *search) run() {
 	s.onNodes(d)
 	s.deletions(d)
 	s.newNodes()
+	if !slices.ContainsFunc(s.found, func(c candidate) bool { return slices.Contains(kinds(c.edits), addNode) }) {
+		s.nodesElsewhere()
+	}
 	s.priorities()
 	s.withoutTerms()
 }
@@ -197,10 +200,11 @@ func keyOf(edits []edit) string {
 	return strings.Join(keys, "\n")
 }
 
-// fixes are the smallest candidates, written down.
+// fixes are the first candidates by stage and size, written down.
 func (s *search) fixes() []Fix {
 	slices.SortStableFunc(s.found, func(a, b candidate) int {
 		return cmp.Or(
+			cmp.Compare(stageOf(a.edits), stageOf(b.edits)),
 			cmp.Compare(objects(a.edits), objects(b.edits)),
 			cmp.Compare(len(a.edits), len(b.edits)),
 			slices.Compare(kinds(a.edits), kinds(b.edits)),
@@ -215,6 +219,18 @@ func (s *search) fixes() []Fix {
 		fixes = append(fixes, s.write(c))
 	}
 	return fixes
+}
+
+// stageOf returns lastResort if one of the edits is, and undoes if all of them are. Gates
+// do not count: every fix of a gated pod removes them.
+func stageOf(edits []edit) stage {
+	latest := undoes
+	for i := range edits {
+		if edits[i].kind != removeGate {
+			latest = max(latest, edits[i].stage)
+		}
+	}
+	return latest
 }
 
 // objects is how many objects the edits change.

@@ -17,7 +17,7 @@ import (
 // blocker there are ways to lift it, and one way for each is a candidate.
 func (s *search) onNodes(d *decision.Decision) {
 	for _, g := range groupsOf(d.Nodes) {
-		if len(s.found) >= mostFixes && len(g[0].Blockers) > 1 {
+		if len(s.found) >= mostFixes && obstacles(g[0]) > 1 {
 			return
 		}
 		for _, n := range s.variants(g) {
@@ -26,7 +26,7 @@ func (s *search) onNodes(d *decision.Decision) {
 	}
 }
 
-// groupsOf are the infeasible nodes by their blockers: the fewest blockers, then the
+// groupsOf are the infeasible nodes by their blockers: the fewest obstacles, then the
 // most nodes first.
 func groupsOf(nodes []decision.Node) (groups [][]*decision.Node) {
 	at := map[string]int{}
@@ -45,9 +45,20 @@ func groupsOf(nodes []decision.Node) (groups [][]*decision.Node) {
 		groups[g] = append(groups[g], n)
 	}
 	slices.SortStableFunc(groups, func(a, b []*decision.Node) int {
-		return cmp.Or(cmp.Compare(len(a[0].Blockers), len(b[0].Blockers)), cmp.Compare(len(b), len(a)), strings.Compare(a[0].Name, b[0].Name))
+		return cmp.Or(cmp.Compare(obstacles(a[0]), obstacles(b[0])), cmp.Compare(len(b), len(a)), strings.Compare(a[0].Name, b[0].Name))
 	})
 	return groups[:min(mostGroups, len(groups))]
+}
+
+// obstacles counts what blocks the pod on the node. A cordon and its taint are one.
+func obstacles(n *decision.Node) int {
+	by := func(plugin string) bool {
+		return slices.ContainsFunc(n.Blockers, func(b decision.Blocker) bool { return b.Plugin == plugin })
+	}
+	if by(names.NodeUnschedulable) && by(names.TaintToleration) {
+		return len(n.Blockers) - 1
+	}
+	return len(n.Blockers)
 }
 
 // variants picks nodes of a group that differ in what is to be lifted: of each sort
@@ -131,7 +142,7 @@ func (s *search) onNode(n *decision.Node) {
 		for _, c := range combos {
 			for _, w := range ways {
 				if len(next) < mostCombos {
-					next = append(next, join(c, w))
+					next = append(next, merge(c, w))
 				}
 			}
 		}
@@ -140,6 +151,17 @@ func (s *search) onNode(n *decision.Node) {
 	for _, c := range combos {
 		s.consider(join(s.base, s.withVictims(c, row)))
 	}
+}
+
+// merge is two lists of edits in one, each edit once: a cordon has two blockers.
+func merge(a, b []edit) []edit {
+	all := slices.Clone(a)
+	for i := range b {
+		if !slices.ContainsFunc(a, func(e edit) bool { return e.say == b[i].say && e.say != "" }) {
+			all = append(all, b[i])
+		}
+	}
+	return all
 }
 
 // departures stands in a combination for pods that go, until it is known which.
@@ -162,7 +184,7 @@ func (s *search) ways(b decision.Blocker, row table.Row) (ways [][]edit) {
 	case names.TaintToleration:
 		ways = s.tolerate(row)
 	case names.NodeUnschedulable:
-		ways = s.uncordon(row)
+		ways = [][]edit{{s.uncordoned(row)}}
 	case names.NodeAffinity:
 		ways = s.loosenNodes(row)
 	case names.InterPodAffinity:

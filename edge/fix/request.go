@@ -215,6 +215,9 @@ func (r request) lowered(amount int64) edit {
 	default:
 		e.ops = []Op{{Op: "add", Path: r.path + "/requests/" + field, Value: value}}
 	}
+	if amount == 0 && ours.IsExtended(r.name) {
+		e.stage = lastResort // the pod asked for the device
+	}
 	e.tune = &tune{value: amount, best: r.amount - r.unit(), step: r.unit(), with: r.lowered}
 	return e
 }

@@ -25,7 +25,8 @@ func (s *search) untolerated(node string) (at []int) {
 	return at
 }
 
-// tolerate has the pod tolerate the taints of the row's node, or the node lose them.
+// tolerate has the pod tolerate the taints of the row's node, or the node lose them. A
+// cordon is lifted, and what a condition sets stays.
 func (s *search) tolerate(row table.Row) [][]edit {
 	var tolerations, untaints []edit
 	n := s.nodes[s.table.Name(row)]
@@ -35,12 +36,37 @@ func (s *search) tolerate(row table.Row) [][]edit {
 		return [][]edit{{{kind: addToleration, say: "tolerate every taint", ops: []Op{{Op: "add", Path: "/spec/tolerations/-", Value: all}}}}}
 	}
 	for _, i := range lacking {
-		t := &n.Spec.Taints[i]
-		tolerations = append(tolerations, toleration(t))
-		untaints = append(untaints, s.nodeEdit(row, fmt.Sprintf("remove the taint %s from node %s", taintText(t), n.Name),
-			Op{Op: "remove", Path: at("/spec/taints/%d", i)}))
+		switch t := &n.Spec.Taints[i]; {
+		case Condition(t.Key) != "":
+			return nil // another pod than this one cannot start there either
+		case t.Key == v1.TaintNodeUnschedulable && n.Spec.Unschedulable:
+			tolerations, untaints = append(tolerations, s.uncordoned(row)), append(untaints, s.uncordoned(row))
+		case t.Key == v1.TaintNodeUnschedulable || t.Key == v1.TaintNodeOutOfService:
+			tolerations, untaints = append(tolerations, s.untaint(row, i)), append(untaints, s.untaint(row, i))
+		default:
+			tolerations, untaints = append(tolerations, toleration(t)), append(untaints, s.untaint(row, i))
+		}
 	}
 	return [][]edit{tolerations, untaints}
+}
+
+// untaint removes the taint at a place of the row's node.
+func (s *search) untaint(row table.Row, place int) edit {
+	n := s.nodes[s.table.Name(row)]
+	t := &n.Spec.Taints[place]
+	e := s.nodeEdit(row, fmt.Sprintf("remove the taint %s from node %s", taintText(t), n.Name), Op{Op: "remove", Path: at("/spec/taints/%d", place)})
+	switch {
+	case isControlPlane(t):
+		e.stage = lastResort
+	case s.leftBehind(n, t):
+		e.stage = undoes
+	}
+	return e
+}
+
+// isControlPlane reports whether the taint keeps a node for the control plane.
+func isControlPlane(t *v1.Taint) bool {
+	return t.Key == "node-role.kubernetes.io/control-plane" || t.Key == "node-role.kubernetes.io/master"
 }
 
 func toleration(t *v1.Taint) edit {
@@ -48,7 +74,11 @@ func toleration(t *v1.Taint) edit {
 	if t.Value != "" {
 		value["operator"], value["value"] = "Equal", t.Value
 	}
-	return edit{kind: addToleration, say: "tolerate the taint " + taintText(t), ops: []Op{{Op: "add", Path: "/spec/tolerations/-", Value: value}}}
+	e := edit{kind: addToleration, say: "tolerate the taint " + taintText(t), ops: []Op{{Op: "add", Path: "/spec/tolerations/-", Value: value}}}
+	if isControlPlane(t) {
+		e.stage = lastResort
+	}
+	return e
 }
 
 func taintText(t *v1.Taint) string {
@@ -58,10 +88,15 @@ func taintText(t *v1.Taint) string {
 	return fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)
 }
 
-// uncordon has the node take pods again, or the pod go there all the same.
-func (s *search) uncordon(row table.Row) [][]edit {
-	return [][]edit{
-		{s.nodeEdit(row, "uncordon node "+s.table.Name(row), Op{Op: "remove", Path: "/spec/unschedulable"})},
-		{toleration(&v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})},
+// uncordoned has the row's node take pods again. The taint of a cordon goes with it.
+func (s *search) uncordoned(row table.Row) edit {
+	n := s.nodes[s.table.Name(row)]
+	e := s.nodeEdit(row, "uncordon node "+n.Name, Op{Op: "remove", Path: "/spec/unschedulable"})
+	for i := range n.Spec.Taints {
+		if n.Spec.Taints[i].Key == v1.TaintNodeUnschedulable && !s.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) {
+			e.ops = append(e.ops, Op{Op: "remove", Path: at("/spec/taints/%d", i)})
+		}
 	}
+	e.stage = undoes
+	return e
 }

@@ -228,15 +228,15 @@ func (a *Answer) cause() string {
 // more counts the nodes of the shape that helps the first of the pods, and how many
 // of the pods they place.
 func (c *Cluster) more(ctx context.Context, cause *Cause) *More {
-	like := ""
+	like, zone := "", ""
 	for _, f := range cause.Fixes {
 		if n, ok := f.Changes[0].Create.(*v1.Node); ok && len(f.Changes) == 1 {
-			like = strings.TrimSuffix(n.Name, "-copy")
+			like, zone = strings.TrimSuffix(n.Name, "-copy"), n.Labels[v1.LabelTopologyZone]
 			break
 		}
 	}
 	at := slices.IndexFunc(c.Set.Nodes, func(n *v1.Node) bool { return n.Name == like })
-	if at < 0 {
+	if at < 0 || c.Set.Nodes[at].Labels[v1.LabelTopologyZone] != zone {
 		return nil
 	}
 	m := &More{Like: like}

@@ -92,9 +92,6 @@ func (f *facts) nodeCommands(c *fix.Change) (lines []string) {
 			if n := f.node(c.Name); n != nil {
 				if _, err := fmt.Sscan(rest, &i); err == nil && i < len(n.Spec.Taints) && !(uncordons && n.Spec.Taints[i].Key == v1.TaintNodeUnschedulable) {
 					lines = append(lines, fmt.Sprintf("kubectl taint node %s %s", word(c.Name), word(n.Spec.Taints[i].ToString()+"-")))
-					if ofCondition(n.Spec.Taints[i].Key) {
-						lines = append(lines, "# the node controller sets it again as long as the node is in that condition")
-					}
 				}
 			}
 		case part == "/metadata/labels/" && op.Op == "remove":
@@ -108,15 +105,6 @@ func (f *facts) nodeCommands(c *fix.Change) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// ofCondition tells whether the node controller sets the taint for a node's condition.
-func ofCondition(key string) bool {
-	switch key {
-	case v1.TaintNodeNotReady, v1.TaintNodeUnreachable, v1.TaintNodeMemoryPressure, v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable:
-		return true
-	}
-	return false
 }
 
 // cut splits a path behind its last slash.

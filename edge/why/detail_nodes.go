@@ -10,19 +10,92 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/edge/fix"
 )
 
-// taintText counts the nodes by the taints that the pod does not tolerate.
+// taintText says in which condition the nodes are, and counts the others by the taints
+// that the pod does not tolerate.
 func (f *facts) taintText(nodes []string) string {
-	return f.counted(nodes, "taint ", func(n *v1.Node) []string {
-		var taints []string
+	mendable := false
+	keeps := func(n *v1.Node, condition bool) (texts []string) {
 		for i := range n.Spec.Taints {
-			if !f.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) {
-				taints = append(taints, n.Spec.Taints[i].ToString())
+			t := &n.Spec.Taints[i]
+			if f.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) || (fix.Condition(t.Key) != "") != condition {
+				continue
+			}
+			text := t.ToString()
+			if condition {
+				text = conditionText(n, t.Key)
+				mendable = mendable || !fix.Leaving(t.Key)
+			}
+			if !slices.Contains(texts, text) {
+				texts = append(texts, text)
 			}
 		}
-		return taints
-	}) + " is not tolerated"
+		return texts
+	}
+	var parts []string
+	if text := f.counted(nodes, "", func(n *v1.Node) []string { return keeps(n, true) }); text != "" {
+		if len(nodes) == 1 {
+			text = "node " + nodes[0] + " is " + text
+		} else {
+			text = "nodes are " + text
+		}
+		if mendable {
+			text += ": mend " + plural(len(nodes), "the node", "them")
+		}
+		parts = append(parts, text)
+	}
+	if text := f.counted(nodes, "taint ", func(n *v1.Node) []string { return keeps(n, false) }); text != "" {
+		parts = append(parts, text+" is not tolerated")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// mostMessage bounds what is quoted of a condition's message.
+const mostMessage = 200
+
+// conditionText is the condition that the taint stands for, with its reason and message
+// where the node has them.
+func conditionText(n *v1.Node, taint string) string {
+	text := fix.Condition(taint)
+	at := slices.IndexFunc(n.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == conditionOf(taint) })
+	if at < 0 {
+		return text
+	}
+	c := &n.Status.Conditions[at]
+	why := c.Message[:min(mostMessage, len(c.Message))]
+	switch {
+	case c.Reason != "" && why != "":
+		return fmt.Sprintf("%s (%s: %s)", text, c.Reason, why)
+	case c.Reason+why != "":
+		return fmt.Sprintf("%s (%s)", text, c.Reason+why)
+	}
+	return text
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+// conditionOf is the type of the condition for which a controller sets the taint.
+func conditionOf(taint string) v1.NodeConditionType {
+	switch taint {
+	case v1.TaintNodeMemoryPressure:
+		return v1.NodeMemoryPressure
+	case v1.TaintNodeDiskPressure:
+		return v1.NodeDiskPressure
+	case v1.TaintNodePIDPressure:
+		return v1.NodePIDPressure
+	case v1.TaintNodeNetworkUnavailable:
+		return v1.NodeNetworkUnavailable
+	case v1.TaintNodeNotReady, v1.TaintNodeUnreachable:
+		return v1.NodeReady
+	}
+	return ""
 }
 
 // counted lists what nodes have, the most frequent first.

@@ -171,7 +171,7 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 	if !wide && len(shown) > shortFixes {
 		shown = shown[:shortFixes]
 	}
-	b.WriteString("\nWHAT WOULD HELP (any one; each was tried, the smallest first)\n")
+	b.WriteString("\nWHAT WOULD HELP (any one; each was tried: leftovers first, then the smallest)\n")
 	for i := range shown {
 		f := &shown[i]
 		then := "then it goes to " + f.Then.Node

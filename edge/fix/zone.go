@@ -1,0 +1,94 @@
+package fix
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// anotherZone stands for a zone that no node is in.
+const anotherZone = "another-zone"
+
+// nodesElsewhere tries a node of a shape that is there in a zone where none of it is, the
+// smallest shape first. The zones are those of nodes, those that the pod or its volumes
+// ask for, and another one.
+func (s *search) nodesElsewhere() {
+	found := 0
+	zones := s.zones()
+	for _, n := range s.shapes() {
+		own := n.Labels[v1.LabelTopologyZone]
+		for _, zone := range zones {
+			if zone == own || own == "" {
+				continue
+			}
+			say := "add a node like " + n.Name + " in zone " + zone
+			if zone == anotherZone {
+				say = "add a node like " + n.Name + " in another zone"
+			}
+			c := newCreation("v1", "Node", inZone(Copy(n), zone))
+			if _, known := s.table.Find(c.name); known || !s.consider(join(s.base, []edit{{kind: addNode, create: c, say: say}})) {
+				continue
+			}
+			if found++; found == mostOfASort {
+				return
+			}
+			break // the other zones of this shape say no more
+		}
+	}
+}
+
+// inZone moves the node: it changes each label that has its zone.
+func inZone(n *v1.Node, zone string) *v1.Node {
+	own := n.Labels[v1.LabelTopologyZone]
+	for key, value := range n.Labels { // any order: each by itself
+		if value == own && (key == v1.LabelTopologyZone || strings.HasSuffix(key, "/zone")) {
+			n.Labels[key] = zone
+		}
+	}
+	return n
+}
+
+// zones are where a node could be, sorted, another zone last.
+func (s *search) zones() []string {
+	zones := map[string]bool{}
+	for _, n := range s.nodes { // any order: a set
+		if zone := n.Labels[v1.LabelTopologyZone]; zone != "" {
+			zones[zone] = true
+		}
+	}
+	if zone := s.spec.NodeSelector[v1.LabelTopologyZone]; zone != "" {
+		zones[zone] = true
+	}
+	add := func(demands []v1.NodeSelectorRequirement) {
+		for _, e := range demands {
+			if e.Operator == v1.NodeSelectorOpIn && strings.HasSuffix(e.Key, "/zone") {
+				for _, zone := range e.Values[:min(mostShapes, len(e.Values))] {
+					zones[zone] = true
+				}
+			}
+		}
+	}
+	if required := s.requiredNodes(); required != nil {
+		for i := range required.NodeSelectorTerms[:min(mostEdits, len(required.NodeSelectorTerms))] {
+			add(required.NodeSelectorTerms[i].MatchExpressions)
+		}
+	}
+	for i := range s.pod.Volumes {
+		c := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, s.pod.Volumes[i].Claim)
+		if c == nil {
+			continue
+		}
+		if v := table.Lookup[*object.PersistentVolume](s.table, object.PersistentVolumes, "", c.VolumeName); v != nil {
+			for _, demands := range v.Nodes.Demands() {
+				add(demands)
+			}
+		}
+	}
+	all := slices.Sorted(maps.Keys(zones))
+	return append(all[:min(mostShapes, len(all))], anotherZone)
+}
