@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -247,57 +249,160 @@ func leaseOf(holder, says string, certificates ...[]byte) *coordinationv1.Lease 
 	return l
 }
 
-// The scheduler is found by its lease: its pod, or the pod in the host's network.
+// apiWithLeases plays an API server with leases, and with pods by namespace/name. Only
+// leases by name and pods of kube-system can be read if it is narrow. It notes the pod to
+// which a port is to be forwarded, and refuses that.
+type apiWithLeases struct {
+	leases    map[string]*coordinationv1.Lease
+	pods      []v1.Pod
+	narrow    bool
+	forwarded string
+}
+
+func (a *apiWithLeases) refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Message: message, Reason: reason, Code: int32(code)})
+}
+
+func (a *apiWithLeases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	namespace, name := "", ""
+	if at := slices.Index(parts, "namespaces"); at >= 0 {
+		namespace = parts[at+1]
+		if len(parts) > at+3 {
+			name = parts[at+3]
+		}
+	}
+	switch selector := r.URL.Query().Get("fieldSelector"); {
+	case parts[len(parts)-1] == "portforward":
+		a.forwarded = namespace + "/" + name
+		a.refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "cannot create pods/portforward")
+	case a.narrow && (namespace == "" || slices.Contains(parts, "pods") && namespace != "kube-system"):
+		a.refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden: "+r.URL.Path)
+	case slices.Contains(parts, "leases") && name == "":
+		list := coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "LeaseList"}}
+		for _, key := range slices.Sorted(maps.Keys(a.leases)) {
+			if a.leases[key].Labels[pin.Label] != "" && r.URL.Query().Get("labelSelector") == pin.Label {
+				list.Items = append(list.Items, *a.leases[key])
+			}
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	case slices.Contains(parts, "leases") && a.leases[namespace+"/"+name] != nil:
+		_ = json.NewEncoder(w).Encode(a.leases[namespace+"/"+name])
+	case parts[len(parts)-1] == "pods":
+		list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+		for _, p := range a.pods {
+			if (namespace == "" || p.Namespace == namespace) && (!strings.HasPrefix(selector, "metadata.name=") || selector == "metadata.name="+p.Name) {
+				list.Items = append(list.Items, p)
+			}
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	default:
+		for _, p := range a.pods {
+			if p.Namespace == namespace && p.Name == name {
+				_ = json.NewEncoder(w).Encode(p)
+				return
+			}
+		}
+		a.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "not found")
+	}
+}
+
+// set sets a lease that was held by says when it was labelled, and is held by holder.
+func (a *apiWithLeases) set(key, holder, says string, age time.Duration) {
+	l := leaseOf(holder, says, []byte("certificate"))
+	l.Namespace, l.Name, _ = strings.Cut(key, "/")
+	l.Spec.RenewTime = &metav1.MicroTime{Time: noon.Add(-age)}
+	if a.leases == nil {
+		a.leases = map[string]*coordinationv1.Lease{}
+	}
+	a.leases[key] = l
+}
+
+func podOn(namespace, name, node string, labels map[string]string) v1.Pod {
+	return v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: v1.PodSpec{NodeName: node, HostNetwork: labels != nil}, Status: v1.PodStatus{Phase: v1.PodRunning}}
+}
+
+// The scheduler is found by its lease, whatever that and its namespace are called: its pod,
+// or the pod in the host's network, or a pod of another namespace than the lease's.
+// kube-scheduler, which keeps what Berth said before it, is never taken for Berth.
 func TestFindTheLeader(t *testing.T) {
-	holder, says := "berth-7f9_b1c2", "berth-7f9_b1c2"
-	pods := `{"metadata": {"name": "berth-7f9", "namespace": "kube-system"}, "spec": {"containers": [{"args": ["--secure-port=10300"]}]}}`
-	forwarded := ""
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch path := r.URL.Path; {
-		case strings.HasSuffix(path, "/leases/kube-scheduler") && holder != "":
-			_ = json.NewEncoder(w).Encode(leaseOf(holder, says, []byte("certificate")))
-		case strings.HasSuffix(path, "/pods/berth-7f9"):
-			fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Pod", `+pods[1:])
-		case strings.HasSuffix(path, "/pods"):
-			fmt.Fprint(w, `{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "kube-scheduler-master", "namespace": "kube-system",
-				"labels": {"component": "kube-scheduler"}}, "spec": {"hostNetwork": true, "nodeName": "master"}}]}`)
-		case strings.HasSuffix(path, "/portforward"):
-			forwarded = path
-			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "message": "cannot create pods/portforward", "reason": "Forbidden", "code": 403}`)
-		default:
-			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "reason": "NotFound", "code": 404}`)
-		}
-	}))
-	defer api.Close()
-	top := func() string {
-		status, _, err := berth("", "top", "--kubeconfig", kubeconfigFor(t, api.URL))
-		if status != exitInvalid {
-			t.Errorf("exit status %d", status)
-		}
-		return err
+	pods := []v1.Pod{podOn("kube-system", "berth-7f9", "", nil), podOn("team-a", "mine-1", "", nil),
+		podOn("kube-system", "kube-scheduler-master", "master", map[string]string{"component": "kube-scheduler"})}
+	type lease struct {
+		key, holder, says string
+		age               time.Duration
 	}
-	if err := top(); forwarded != "/api/v1/namespaces/kube-system/pods/berth-7f9/portforward" || !strings.Contains(err, "cannot create pods/portforward") {
-		t.Errorf("forwarded to %q: %s", forwarded, err)
+	for name, c := range map[string]struct {
+		leases []lease
+		narrow bool
+		flags  string
+		want   string // the pod that is reached, or what is said
+	}{
+		"the manifests'":         {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}}, want: "kube-system/berth-7f9"},
+		"few rights":             {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}}, narrow: true, want: "kube-system/berth-7f9"},
+		"a release of any name":  {leases: []lease{{"team-a/mine", "mine-1_1", "mine-1_1", 0}, {"kube-system/kube-scheduler", "master_1", "", 0}}, want: "team-a/mine-1"},
+		"in the host's network":  {leases: []lease{{"kube-system/kube-scheduler", "master_1", "master_1", 0}}, want: "kube-system/kube-scheduler-master"},
+		"in another's namespace": {leases: []lease{{"kube-system/kube-scheduler", "mine-1_1", "mine-1_1", 0}}, want: "team-a/mine-1"},
+		"one that ended long ago": {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", time.Hour}, {"team-a/mine", "mine-1_1", "mine-1_1", 0}},
+			want: "team-a/mine-1"},
+		"several": {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}, {"team-a/mine", "mine-1_1", "mine-1_1", 0}},
+			want: "several schedulers lead, each with a lease of its own: give --lease kube-system/berth-scheduler or --lease team-a/mine"},
+		"the one that is named": {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}, {"team-a/mine", "mine-1_1", "mine-1_1", 0}},
+			flags: "--lease team-a/mine", want: "team-a/mine-1"},
+		"outside the cluster":       {leases: []lease{{"kube-system/kube-scheduler", "laptop_1", "laptop_1", 0}}, want: "held by laptop_1, which is no pod; if the scheduler runs outside the cluster, give --daemon URL"},
+		"kube-scheduler":            {leases: []lease{{"kube-system/kube-scheduler", "master_1", "", 0}}, want: "the lease kube-system/kube-scheduler is held by master_1: kube-scheduler, which is not Berth"},
+		"kube-scheduler after it":   {leases: []lease{{"kube-system/kube-scheduler", "master_1", "berth-7f9_1", 0}}, want: "the lease kube-system/kube-scheduler is held by master_1: kube-scheduler, which is not Berth"},
+		"kube-scheduler, by name":   {leases: []lease{{"kube-system/kube-scheduler", "master_1", "", 0}}, flags: "--lease kube-system/kube-scheduler", want: "kube-scheduler, which is not Berth"},
+		"elsewhere with few rights": {leases: []lease{{"team-a/mine", "mine-1_1", "mine-1_1", 0}}, narrow: true, want: "leases of all namespaces may not be listed: give --lease NAMESPACE/NAME if it is another"},
+		"nobody":                    {want: "nobody holds the lease kube-system/berth-scheduler or kube-system/kube-scheduler; if it runs with --leader-elect=false or outside the cluster, give --daemon URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &apiWithLeases{pods: pods, narrow: c.narrow}
+			for _, l := range c.leases {
+				a.set(l.key, l.holder, l.says, l.age)
+			}
+			server := httptest.NewServer(a)
+			defer server.Close()
+			status, _, err := berth("", append(strings.Fields("top "+c.flags), "--kubeconfig", kubeconfigFor(t, server.URL))...)
+			if status != exitInvalid || a.forwarded != c.want && !strings.Contains(err, c.want) {
+				t.Errorf("%d: forwarded to %q, %q, want %q", status, a.forwarded, err, c.want)
+			}
+			if strings.Contains(c.want, " ") && a.forwarded != "" {
+				t.Errorf("a port is forwarded to %s", a.forwarded)
+			}
+		})
 	}
-	holder, says = "master_b1c2", "master_b1c2"
-	if top(); forwarded != "/api/v1/namespaces/kube-system/pods/kube-scheduler-master/portforward" {
-		t.Errorf("forwarded to %q", forwarded)
+}
+
+// BERTH_DAEMON stands for --daemon, and the flag counts more. A call that has a cluster of
+// its own does not ask the daemon.
+func TestDaemonOfTheEnvironment(t *testing.T) {
+	asked := false
+	flags := scheduler(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked = true
+		w.Header().Set("Berth-Verdict", "Waiting")
+		fmt.Fprint(w, "shop/cart waits\n")
+	})
+	url := flags[3]
+	rest := append(slices.Clone(flags[:2]), flags[4:]...)
+	t.Setenv(daemonVariable, url)
+	if status, out, err := berth("", append([]string{"why", "shop/cart"}, rest...)...); status != exitWaiting || out != "shop/cart waits\n" {
+		t.Errorf("%d %q %q", status, out, err)
 	}
-	holder, says = "laptop_b1c2", "laptop_b1c2"
-	if err := top(); !strings.Contains(err, "held by laptop_b1c2, which is no pod there; if the scheduler runs outside the cluster, give --daemon URL") {
-		t.Error(err)
+	if _, out, _ := berth("", "why", "--help"); !strings.Contains(out, "BERTH_DAEMON sets the default (default \""+url) {
+		t.Errorf("--help does not name it: %s", out)
 	}
-	for _, says = range []string{"", "berth-7f9_b1c2"} { // kube-scheduler keeps what Berth said before it
-		forwarded = ""
-		if err := top(); forwarded != "" || !strings.Contains(err, "the lease kube-system/kube-scheduler is held by laptop_b1c2: the holder has not named the certificate of its endpoint (annotation berth.dev/serving-certificates): it is kube-scheduler, an older berth-scheduler, or one without an endpoint; give --daemon URL") {
-			t.Errorf("said by %q: forwarded to %q, %s", says, forwarded, err)
-		}
+	asked = false
+	file := filepath.Join(t.TempDir(), "pod.yaml")
+	write(t, file, "{apiVersion: v1, kind: Pod, metadata: {name: cart, namespace: shop}, spec: {containers: [{name: c, image: i}]}}")
+	if status, out, err := berth("", "why", "-f", file, "shop/cart"); asked || !strings.Contains(out, "shop/cart") {
+		t.Errorf("files: asked %t, %d %q %q", asked, status, out, err)
 	}
-	holder = ""
-	if err := top(); !strings.Contains(err, "nobody holds the lease kube-system/berth-scheduler or kube-system/kube-scheduler; if it runs with --leader-elect=false or outside the cluster, give --daemon URL") {
-		t.Error(err)
+	t.Setenv(daemonVariable, "https://127.0.0.1:1")
+	if status, _, err := berth("", append([]string{"why", "shop/cart"}, flags...)...); status != exitWaiting || !asked {
+		t.Errorf("the flag: asked %t, %d %q", asked, status, err)
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	leasev1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
@@ -24,8 +26,13 @@ import (
 	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
-// usualLeases are tried in this order where --lease does not say which.
+// usualLeases are read in this order where no lease is found by its label, as leases of
+// all namespaces may not be listed.
 var usualLeases = []string{"kube-system/berth-scheduler", "kube-system/kube-scheduler"}
+
+// staleLease is how much older than the newest renewal that of a lease may be whose holder
+// is taken to live.
+const staleLease = time.Minute
 
 // usualPort is a scheduler's secure port.
 const usualPort = "10259"
@@ -44,16 +51,11 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	if err != nil {
 		return nil, err
 	}
-	lease, err := d.held(ctx, leases)
+	lease, certificate, err := d.leader(ctx, leases)
 	if err != nil {
 		return nil, fmt.Errorf("--daemon auto: %w", err)
 	}
-	holder := *lease.Spec.HolderIdentity
-	certificate, err := pin.Read(lease)
-	if err != nil {
-		return nil, fmt.Errorf("--daemon auto: the lease %s/%s is held by %s: %w; give --daemon URL", lease.Namespace, lease.Name, holder, err)
-	}
-	pod, err := podOf(ctx, core.Pods(lease.Namespace), holder)
+	pod, err := podOf(ctx, core, lease.Namespace, certificate.Holder)
 	if err != nil {
 		return nil, fmt.Errorf("--daemon auto: %w", err)
 	}
@@ -69,43 +71,112 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	return way, err
 }
 
-// held is the lease that somebody holds.
-func (d *daemonFlags) held(ctx context.Context, leases coordinationv1.LeasesGetter) (*leasev1.Lease, error) {
-	names := usualLeases
+// leader returns the lease that a Berth holds: that of --lease, else the one that is found
+// by its label in any namespace, else one of the usual ones.
+func (d *daemonFlags) leader(ctx context.Context, leases coordinationv1.LeasesGetter) (*leasev1.Lease, *pin.Pin, error) {
 	if d.lease != "" {
-		names = []string{d.lease}
+		return firstHeld(ctx, leases, []string{d.lease})
 	}
+	list, listed := leases.Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: pin.Label})
+	if listed == nil {
+		switch found := heldByBerth(list.Items); len(found) {
+		case 0:
+		case 1:
+			p, err := pin.Read(found[0])
+			return found[0], p, err
+		default:
+			names := make([]string, len(found))
+			for i, l := range found {
+				names[i] = l.Namespace + "/" + l.Name
+			}
+			return nil, nil, fmt.Errorf("several schedulers lead, each with a lease of its own: give --lease %s", strings.Join(names, " or --lease "))
+		}
+	}
+	l, p, err := firstHeld(ctx, leases, usualLeases)
+	if err != nil && apierrors.IsForbidden(listed) {
+		err = fmt.Errorf("%w (leases of all namespaces may not be listed: give --lease NAMESPACE/NAME if it is another)", err)
+	}
+	return l, p, err
+}
+
+// heldByBerth returns the leases that Berths hold. One whose renewals ended while another's
+// went on is left out.
+func heldByBerth(leases []leasev1.Lease) (held []*leasev1.Lease) {
+	var newest time.Time
+	for i := range leases {
+		if _, err := pin.Read(&leases[i]); err == nil {
+			held = append(held, &leases[i])
+			if at := renewed(&leases[i]); at.After(newest) {
+				newest = at
+			}
+		}
+	}
+	return slices.DeleteFunc(held, func(l *leasev1.Lease) bool { return newest.Sub(renewed(l)) > staleLease })
+}
+
+// renewed returns when the lease was renewed last.
+func renewed(l *leasev1.Lease) time.Time {
+	if l.Spec.RenewTime == nil {
+		return time.Time{}
+	}
+	return l.Spec.RenewTime.Time
+}
+
+// firstHeld returns the first of the leases that a Berth holds.
+func firstHeld(ctx context.Context, leases coordinationv1.LeasesGetter, names []string) (*leasev1.Lease, *pin.Pin, error) {
+	var others []error
 	for _, full := range names {
 		namespace, name, ok := strings.Cut(full, "/")
 		if !ok || namespace == "" || name == "" {
-			return nil, fmt.Errorf("--lease %s: must be NAMESPACE/NAME", full)
+			return nil, nil, fmt.Errorf("--lease %s: must be NAMESPACE/NAME", full)
 		}
 		l, err := leases.Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			continue
+		case apierrors.IsForbidden(err):
+			others = append(others, fmt.Errorf("reading lease %s: %w", full, err))
+			continue
 		case err != nil:
-			return nil, fmt.Errorf("reading lease %s: %w", full, err)
-		case l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "":
-			l.Namespace, l.Name = namespace, name
-			return l, nil
+			return nil, nil, fmt.Errorf("reading lease %s: %w", full, err)
+		case l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "":
+			continue
 		}
+		l.Namespace, l.Name = namespace, name
+		p, err := pin.Read(l)
+		if err == nil {
+			return l, p, nil
+		}
+		others = append(others, notBerth(l, err))
 	}
-	return nil, fmt.Errorf("nobody holds the lease %s; if it runs with --leader-elect=false or outside the cluster, give --daemon URL", strings.Join(names, " or "))
+	if len(others) > 0 {
+		return nil, nil, errors.Join(others...)
+	}
+	return nil, nil, fmt.Errorf("nobody holds the lease %s; if it runs with --leader-elect=false or outside the cluster, give --daemon URL", strings.Join(names, " or "))
+}
+
+// notBerth says who holds a lease that leads to no Berth.
+func notBerth(l *leasev1.Lease, why error) error {
+	of := ""
+	if errors.Is(why, pin.ErrNotBerth) && l.Name == "kube-scheduler" {
+		of = "kube-scheduler, "
+	}
+	return fmt.Errorf("the lease %s/%s is held by %s: %s%w", l.Namespace, l.Name, *l.Spec.HolderIdentity, of, why)
 }
 
 // podOf is the pod of a lease's holder: HOST_UUID, where the host is the pod, or the
-// node of a pod in the host's network.
-func podOf(ctx context.Context, pods corev1.PodInterface, holder string) (*v1.Pod, error) {
+// node of a pod in the host's network. The pod is in the lease's namespace or, where
+// Berth shares kube-scheduler's lease, in another.
+func podOf(ctx context.Context, core corev1.PodsGetter, namespace, holder string) (*v1.Pod, error) {
 	host := holder
 	if at := strings.LastIndex(holder, "_"); at > 0 {
 		host = holder[:at]
 	}
-	pod, err := pods.Get(ctx, host, metav1.GetOptions{})
+	pod, err := core.Pods(namespace).Get(ctx, host, metav1.GetOptions{})
 	if err == nil || !apierrors.IsNotFound(err) {
 		return pod, err
 	}
-	list, err := pods.List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
+	list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +186,16 @@ func podOf(ctx context.Context, pods corev1.PodInterface, holder string) (*v1.Po
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("the lease is held by %s, which is no pod there; if the scheduler runs outside the cluster, give --daemon URL", holder)
+	list, err = core.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + host})
+	switch {
+	case err == nil && len(list.Items) == 1:
+		return &list.Items[0], nil
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("the lease is held by %s, which is no pod of namespace %s, and pods of all namespaces may not be listed; give --daemon URL", holder, namespace)
+	case err != nil:
+		return nil, err
+	}
+	return nil, fmt.Errorf("the lease is held by %s, which is no pod; if the scheduler runs outside the cluster, give --daemon URL", holder)
 }
 
 var securePort = regexp.MustCompile(`--secure-port[= ](\d+)`)

@@ -148,6 +148,9 @@ func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
 			return err
 		}
 	}
+	if !f.Changed("daemon") && given(f, "", "filename", "expand", "strict", "config", "feature-gates", "seed") != nil {
+		q.daemon.url = "" // the call has a source of its own, so BERTH_DAEMON does not count
+	}
 	if err := q.daemon.checkFlags(f); err != nil {
 		return err
 	}

@@ -42,8 +42,8 @@ func TestLeaseNamesTheCertificate(t *testing.T) {
 		}
 		return p.SHA256[0][:8]
 	}
-	if _, err := client.Create(t.Context(), leaseOf("a", 0, nil), metav1.CreateOptions{}); err != nil || said() != "a7937b64" {
-		t.Errorf("made: %v, %s", err, said())
+	if _, err := client.Create(t.Context(), leaseOf("a", 0, nil), metav1.CreateOptions{}); err != nil || said() != "a7937b64" || w.last.Labels[pin.Label] == "" {
+		t.Errorf("made: %v, %s, labels %v", err, said(), w.last.Labels)
 	}
 	certificate = "second"
 	if _, err := client.Update(t.Context(), leaseOf("a", 0, w.last.Annotations), metav1.UpdateOptions{}); err != nil || said() != "16367aac" {

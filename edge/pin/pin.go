@@ -20,18 +20,30 @@ import (
 // that it counts only for the holder that it names.
 const Annotation = "berth.dev/serving-certificates"
 
+// Label is that of every lease that a Berth has held, by which leases are found. It does
+// not say that a Berth holds it now.
+const Label = "berth.dev/scheduler"
+
 // Pin is what the annotation says.
 type Pin struct {
-	Holder string   `json:"holder"` // the process, as in the lease's holderIdentity
-	SHA256 []string `json:"sha256"` // of the certificates in DER, in hexadecimal
+	Holder string   `json:"holder"`           // the process, as in the lease's holderIdentity
+	SHA256 []string `json:"sha256,omitempty"` // of the certificates in DER, in hexadecimal
 }
 
-// Write names the certificates of the lease's holder. Without a holder or a certificate it
-// removes the annotation.
+// Errors of Read.
+var (
+	// ErrNotBerth is about a lease that is held by no Berth.
+	ErrNotBerth = errors.New("which is not Berth")
+	// ErrNoEndpoint is about a Berth that serves no endpoint.
+	ErrNoEndpoint = errors.New("a Berth that serves no endpoint")
+)
+
+// Write names the lease's holder and its certificates. Without a holder it removes the
+// annotation.
 func Write(l *coordinationv1.Lease, certificates [][]byte) error {
 	delete(l.Annotations, Annotation)
 	holder := l.Spec.HolderIdentity
-	if holder == nil || *holder == "" || len(certificates) == 0 {
+	if holder == nil || *holder == "" {
 		return nil
 	}
 	p := Pin{Holder: *holder}
@@ -46,6 +58,10 @@ func Write(l *coordinationv1.Lease, certificates [][]byte) error {
 		l.Annotations = map[string]string{}
 	}
 	l.Annotations[Annotation] = string(text)
+	if l.Labels == nil {
+		l.Labels = map[string]string{}
+	}
+	l.Labels[Label] = "true"
 	return nil
 }
 
@@ -57,8 +73,11 @@ func Read(l *coordinationv1.Lease) (*Pin, error) {
 	if text != "" && json.Unmarshal([]byte(text), p) != nil {
 		return nil, fmt.Errorf("the annotation %s is not valid", Annotation)
 	}
-	if holder := l.Spec.HolderIdentity; holder == nil || *holder == "" || *holder != p.Holder || len(p.SHA256) == 0 {
-		return nil, fmt.Errorf("the holder has not named the certificate of its endpoint (annotation %s): it is kube-scheduler, an older berth-scheduler, or one without an endpoint", Annotation)
+	switch holder := l.Spec.HolderIdentity; {
+	case holder == nil || *holder == "" || *holder != p.Holder:
+		return nil, ErrNotBerth
+	case len(p.SHA256) == 0:
+		return nil, ErrNoEndpoint
 	}
 	return p, nil
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"maps"
-	"strings"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -51,7 +50,13 @@ func TestPin(t *testing.T) {
 	if err := Write(free, [][]byte{now}); err != nil || len(free.Annotations) != 1 {
 		t.Errorf("given up: %v, %v", free.Annotations, err)
 	}
-	if err := Write(l, nil); err != nil || strings.Contains(l.String(), Annotation) {
-		t.Errorf("without an endpoint: %v", err)
+	if err := Write(l, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(l); err != ErrNoEndpoint || l.Labels[Label] != "true" {
+		t.Errorf("without an endpoint: %v, labels %v", err, l.Labels)
+	}
+	if _, err := Read(leaseOf("b", l.Annotations)); err != ErrNotBerth {
+		t.Errorf("kube-scheduler, after a Berth without an endpoint: %v", err)
 	}
 }
