@@ -75,7 +75,11 @@ func (t *Table) compareTerms(o *Table) error {
 			return fmt.Errorf("table: term %q of placed pods is not known", term.Key)
 		}
 	}
+	idle := 0
 	for _, term := range t.terms.list {
+		if len(term.rows.list) == 0 {
+			idle++
+		}
 		other := o.terms.byKey[term.Key]
 		if other == nil {
 			other = &Term{}
@@ -89,6 +93,9 @@ func (t *Table) compareTerms(o *Table) error {
 				return fmt.Errorf("table: term %q is of %d pods on node %q, rebuilt of %d", term.Key, c.N, t.names[c.Row], m)
 			}
 		}
+	}
+	if idle != t.terms.idle {
+		return fmt.Errorf("table: %d terms are said to be of no placed pod, and %d are", t.terms.idle, idle)
 	}
 	return nil
 }

@@ -86,6 +86,7 @@ func (t *Table) clearCounts() {
 		term.rows.clear()
 		term.live = 0
 	}
+	t.terms.idle = len(t.terms.list)
 	t.terms.revision++
 	t.claims = nil
 	t.recountVolumes()

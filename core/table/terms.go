@@ -32,7 +32,7 @@ type terms struct {
 	byKey map[string]*Term
 	list  []*Term // by ID
 	last  uint64
-	limit int // of the list, before it is swept
+	idle  int // of the list, terms that no placed pod has
 	swept uint64
 	// revision changes whenever a term comes, goes, or is Live or no more.
 	revision uint64
@@ -71,7 +71,7 @@ const (
 )
 
 func newTerms() terms {
-	return terms{byKey: map[string]*Term{}, labels: map[string]bool{}, about: map[string]*About{}, limit: termsKept}
+	return terms{byKey: map[string]*Term{}, labels: map[string]bool{}, about: map[string]*About{}}
 }
 
 // Track has the table hear of the terms, claims and volumes of a pod that is not
@@ -97,6 +97,7 @@ func (l *terms) add(in *match.PodTerm) *Term {
 		return known
 	}
 	l.last++
+	l.idle++
 	l.revision++
 	term := &Term{PodTerm: *in, ID: l.last}
 	l.byKey[in.Key] = term
@@ -161,7 +162,7 @@ func (l *terms) appendKey(p *object.Pod) {
 
 // countTerms counts the terms of a pod that came to its row, or left it.
 func (t *Table) countTerms(pl *Placed, sign int) {
-	if len(t.terms.list) > t.terms.limit && t.marks == 0 {
+	if t.terms.idle > max(termsKept, len(t.terms.list)/2) && t.marks == 0 {
 		t.terms.sweep()
 	}
 	if pl.Pod.Affinity == nil {
@@ -171,7 +172,7 @@ func (t *Table) countTerms(pl *Placed, sign int) {
 		pl.terms = t.terms.of(pl.Pod.Affinity)
 	}
 	for _, term := range pl.terms {
-		term.rows.add(pl.Row, int32(sign))
+		t.terms.addPods(term, pl.Row, int32(sign))
 		if hasLabel(t.nodes[pl.Row], term.TopologyKey) {
 			t.terms.addLive(term, sign)
 		}
@@ -189,6 +190,16 @@ func (l *terms) of(a *match.PodAffinity) []*Term {
 		l.recent, l.ofRecent = a, list
 	}
 	return l.ofRecent
+}
+
+// addPods counts pods that have the term on the row.
+func (l *terms) addPods(m *Term, r Row, pods int32) {
+	if len(m.rows.list) == 0 {
+		l.idle--
+	}
+	if m.rows.add(r, pods); len(m.rows.list) == 0 {
+		l.idle++
+	}
 }
 
 func (l *terms) addLive(m *Term, pods int) {
@@ -233,7 +244,7 @@ func (l *terms) sweep() {
 	}
 	clear(l.about)
 	l.recent, l.ofRecent = nil, nil
+	l.idle = 0
 	l.swept++
 	l.revision++
-	l.limit = max(termsKept, 2*len(l.list))
 }

@@ -92,19 +92,43 @@ func (w *world) compareCrowds(t *rapid.T) {
 	}
 }
 
+// hermit returns a pod with a term that no other one has, which is about the pod itself.
+func hermit(i int) *object.Pod {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("app-", i): "x"}}
+	anti := &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{TopologyKey: "own", LabelSelector: selector}}}
+	return &object.Pod{UID: types.UID(fmt.Sprint(i)), Labels: selector.MatchLabels, Affinity: match.NewPodAffinity(&v1.Affinity{PodAntiAffinity: anti}, "")}
+}
+
+// Terms are not swept while placed pods have most of them: a sweep goes through all, and
+// those about each pod are looked for anew.
+func TestTermsInUseAreNotSwept(t *testing.T) {
+	tb := New()
+	tb.SetNode(&object.Node{Name: "a", Labels: map[string]string{"own": "a"}})
+	for i := range 5 * termsKept {
+		tb.AddPod(hermit(i), "a")
+	}
+	for i := range 2 * termsKept {
+		tb.RemovePod(hermit(i).UID)
+	}
+	if err := tb.Check(); err != nil {
+		t.Error(err)
+	}
+	if tb.Swept() > 0 || tb.terms.idle != 2*termsKept {
+		t.Errorf("%d terms are of no pod, swept %d times", tb.terms.idle, tb.Swept())
+	}
+}
+
 // Terms that come and go for ever are forgotten, and so is who they are about.
 func TestTermsAreForgotten(t *testing.T) {
 	tb := New()
 	tb.SetNode(&object.Node{Name: "a", Labels: map[string]string{"own": "a"}})
 	for i := range 5 * termsKept {
-		selector := &metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("app-", i): "x"}}
-		anti := &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{TopologyKey: "own", LabelSelector: selector}}}
-		p := &object.Pod{UID: "1", Labels: selector.MatchLabels, Affinity: match.NewPodAffinity(&v1.Affinity{PodAntiAffinity: anti}, "")}
+		p := hermit(i)
 		tb.AddPod(p, "a")
 		if about := tb.TermsAbout(p).Terms(); len(about) != 1 || !about[0].Live() {
 			t.Fatalf("pod %d: terms %v", i, about)
 		}
-		tb.RemovePod("1")
+		tb.RemovePod(p.UID)
 	}
 	if n := len(tb.terms.list); n > termsKept+1 || len(tb.terms.byKey) != n || len(tb.terms.labels) > n || len(tb.terms.about) > n {
 		t.Errorf("%d terms, %d by key, %d labels, %d sets of labels", n, len(tb.terms.byKey), len(tb.terms.labels), len(tb.terms.about))
