@@ -33,7 +33,7 @@ type PodTerm struct {
 	Weight      int64 // PreferredPods only
 	TopologyKey string
 	Selector    Selector
-	// Namespaces by name, sorted, and by their labels: nil selects none.
+	// Namespaces by name, sorted and each once, and by their labels: nil selects none.
 	Namespaces        []string
 	NamespaceSelector labels.Selector
 }
@@ -177,7 +177,7 @@ func (c *podTerms) compile(kind TermKind, weight int64, in *v1.PodAffinityTerm) 
 	if len(in.Namespaces) == 0 && in.NamespaceSelector == nil {
 		t.Namespaces = c.own
 	} else {
-		t.Namespaces = slices.Sorted(slices.Values(in.Namespaces))
+		t.Namespaces = slices.Compact(slices.Sorted(slices.Values(in.Namespaces)))
 	}
 	c.setKeys(&t, in.TopologyKey)
 	return t, nil

@@ -1,9 +1,11 @@
 package match
 
 import (
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,6 +19,15 @@ func podAffinity(t *testing.T, namespace, text string) *PodAffinity {
 }
 
 const requires = "podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: ["
+
+// A namespace that a term lists twice counts once.
+func TestNamespacesOfATerm(t *testing.T) {
+	term := v1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{}, Namespaces: []string{"b", "a", "b"}}
+	a := NewPodAffinity(&v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}}, "x")
+	if got := a.Affinity[0].Namespaces; !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("namespaces %v", got)
+	}
+}
 
 // A term selects pods by labels, by namespaces and by labels of namespaces.
 func TestWhoATermIsAbout(t *testing.T) {

@@ -108,7 +108,7 @@ func (c *counts) addOwnTerms(t *table.Table, terms []match.PodTerm, k kind) {
 func (c *counts) addTermSet(q termSet) {
 	at, first := len(c.terms), &q.terms[0]
 	c.terms = append(c.terms, q)
-	for _, name := range slices.Compact(slices.Clone(first.Namespaces)) {
+	for _, name := range first.Namespaces {
 		c.naming[name] = append(c.naming[name], at)
 	}
 	if first.NamespaceSelector != nil {
@@ -240,7 +240,7 @@ func (c *counts) countNamespace(t *table.Table, namespace string) {
 			look(at)
 		}
 	}
-	if sets.n == 0 {
+	if sets.empty() {
 		return
 	}
 	t.PodsByLabels(namespace, func(same *table.PodsWithLabels) {

@@ -43,8 +43,7 @@ func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	if e.sync(t); e.users > 0 {
 		e = e.copy()
 	}
-	e.leave(list)
-	e.join(t, list)
+	e.set(t, list)
 	return e
 }
 
@@ -68,30 +67,31 @@ func (e *existing) copy() *existing {
 	return &c
 }
 
-// leave takes off the terms that are not listed any more.
-func (e *existing) leave(list []*table.Term) {
-	e.terms = slices.DeleteFunc(e.terms, func(term existingTerm) bool {
-		if _, stays := slices.BinarySearchFunc(list, term.ID, compareID); stays {
-			return false
+// set replaces the terms by the listed ones. It takes off those that leave, and counts
+// those that join.
+func (e *existing) set(t *table.Table, list []*table.Term) {
+	same := 0
+	for same < min(len(e.terms), len(list)) && e.terms[same].Term == list[same] {
+		same++
+	}
+	old := slices.Clone(e.terms[same:])
+	e.terms = e.terms[:same]
+	for _, term := range list[same:] {
+		for ; len(old) > 0 && old[0].ID < term.ID; old = old[1:] {
+			e.takeOff(&old[0])
 		}
-		e.columns[term.share.column].AddCounts(term.Rows(), -term.share.n)
-		return true
-	})
-}
-
-// join counts the terms that are listed now.
-func (e *existing) join(t *table.Table, list []*table.Term) {
-	for i, term := range list {
-		if i < len(e.terms) && e.terms[i].Term == term {
+		if len(old) > 0 && old[0].Term == term {
+			e.terms, old = append(e.terms, old[0]), old[1:]
 			continue
 		}
 		added := existingTerm{term, share{e.columnOf(t, domain.LabelOf(t, term.TopologyKey)), e.weight(term)}}
-		e.terms = slices.Insert(e.terms, i, added)
+		e.terms = append(e.terms, added)
 		e.count(&added)
 	}
+	for i := range old {
+		e.takeOff(&old[i])
+	}
 }
-
-func compareID(m *table.Term, id uint64) int { return cmp.Compare(m.ID, id) }
 
 // sync brings the counts up to date.
 func (e *existing) sync(t *table.Table) {
@@ -152,6 +152,10 @@ func (e *existing) countAll() {
 func (e *existing) count(term *existingTerm) {
 	e.columns[term.share.column].AddCounts(term.Rows(), term.share.n)
 	e.rows += len(term.Rows())
+}
+
+func (e *existing) takeOff(term *existingTerm) {
+	e.columns[term.share.column].AddCounts(term.Rows(), -term.share.n)
 }
 
 // columnOf finds or makes the column of the topology.

@@ -2,6 +2,7 @@ package interpodaffinity
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/match"
@@ -19,6 +20,8 @@ type standing struct {
 	keeping, scoring []byte
 	live             bool // one of keeping does so now
 
+	looked                 int           // how many of the terms about the pods look has seen
+	weighty                []*table.Term // those that make nodes better or worse while they are live
 	away, pull             []*table.Term // the terms of keeping and of scoring, by ID
 	awayCounts, pullCounts *existing     // as of when a class last asked
 }
@@ -90,14 +93,21 @@ func (pl *plugin) begin(t *table.Table) {
 	pl.standings, pl.columns, pl.generation = map[*table.About]*standing{}, 0, generation
 }
 
-// look finds the terms that count now.
+// look finds the terms that count now. Terms join those about the pods at the end, and
+// there may be very many: it looks at the new ones, and which of the others are live.
 func (pl *plugin) look(s *standing) {
-	s.keeping, s.scoring, s.live, s.away, s.pull = s.keeping[:0], s.scoring[:0], false, s.away[:0], s.pull[:0]
-	for _, term := range s.about.Terms() {
+	for _, term := range s.about.Terms()[s.looked:] {
 		if term.Kind == match.RequiredAntiAffinity {
 			s.keeping, s.away = binary.AppendUvarint(s.keeping, term.ID), append(s.away, term)
-			s.live = s.live || term.Live()
-		} else if term.Live() && pl.weight(term) != 0 {
+		} else if pl.weight(term) != 0 {
+			s.weighty = append(s.weighty, term)
+		}
+	}
+	s.looked = len(s.about.Terms())
+	s.live = slices.ContainsFunc(s.away, (*table.Term).Live)
+	s.scoring, s.pull = s.scoring[:0], s.pull[:0]
+	for _, term := range s.weighty {
+		if term.Live() {
 			s.scoring, s.pull = binary.AppendUvarint(s.scoring, term.ID), append(s.pull, term)
 		}
 	}

@@ -7,9 +7,15 @@ import (
 // termIndex finds, of many sets of terms, those that select pods with some labels. A set
 // whose first term asks a label to have certain values is looked at for these values alone.
 type termIndex struct {
-	n        int
-	byValue  map[labelValue][]*termSet
+	sets     []indexedSet
+	byValue  map[labelValue]int32 // the last of sets for the value
 	anyValue []*termSet
+}
+
+// indexedSet is one of the sets for a value, and the place of the one before it; -1: none.
+type indexedSet struct {
+	*termSet
+	before int32
 }
 
 // labelValue is a label of a pod.
@@ -17,17 +23,12 @@ type labelValue struct{ key, value string }
 
 // add adds a set of terms.
 func (x *termIndex) add(q *termSet) {
-	x.n++
 	requirements, _ := q.terms[0].Selector.Requirements()
 	for i := range requirements {
 		switch requirements[i].Operator() {
 		case selection.In, selection.Equals, selection.DoubleEquals:
-			if x.byValue == nil {
-				x.byValue = map[labelValue][]*termSet{}
-			}
-			for value := range requirements[i].Values() { // any order: each has a list of its own
-				of := labelValue{requirements[i].Key(), value}
-				x.byValue[of] = append(x.byValue[of], q)
+			for _, value := range requirements[i].ValuesUnsorted() { // any order: each has a list of its own
+				x.addTo(labelValue{requirements[i].Key(), value}, q)
 			}
 			return
 		}
@@ -35,21 +36,41 @@ func (x *termIndex) add(q *termSet) {
 	x.anyValue = append(x.anyValue, q)
 }
 
+func (x *termIndex) addTo(of labelValue, q *termSet) {
+	before, known := x.byValue[of]
+	switch {
+	case !known:
+		before = -1
+	case x.sets[before].termSet == q: // a value that is listed twice
+		return
+	}
+	if x.byValue == nil {
+		x.byValue = map[labelValue]int32{}
+	}
+	x.byValue[of] = int32(len(x.sets)) // #nosec G115 -- fewer than the bytes of a pod
+	x.sets = append(x.sets, indexedSet{q, before})
+}
+
+// empty reports whether no set was added.
+func (x *termIndex) empty() bool { return len(x.sets)+len(x.anyValue) == 0 }
+
 // selecting calls visit with the sets that select pods with the labels, in no particular
 // order.
 func (x *termIndex) selecting(labels map[string]string, visit func(*termSet)) {
-	each := func(sets []*termSet) {
-		for _, q := range sets {
-			if q.selects(labels) {
-				visit(q)
-			}
+	for _, q := range x.anyValue {
+		if q.selects(labels) {
+			visit(q)
 		}
 	}
-	each(x.anyValue)
 	if len(x.byValue) == 0 {
 		return
 	}
 	for key, value := range labels { // any order: so it says
-		each(x.byValue[labelValue{key, value}])
+		at, known := x.byValue[labelValue{key, value}]
+		for ; known && at >= 0; at = x.sets[at].before {
+			if x.sets[at].selects(labels) {
+				visit(x.sets[at].termSet)
+			}
+		}
 	}
 }
