@@ -37,5 +37,16 @@ type SelectorOwner struct {
 // nobody does whom the scheduler knows.
 type Controller struct {
 	Kind SelectorOwnerKind
-	Name string
+	// Replacement is what comes in the pod's place when it is deleted.
+	Replacement Replacement
+	Name        string
 }
+
+// Replacement is where the pod goes that is made in the place of a deleted one.
+type Replacement uint8
+
+const (
+	NoReplacement Replacement = iota // the pod has no controller
+	AnyNode                          // its controller makes a pod, which may go elsewhere
+	SameNode                         // its DaemonSet or kubelet makes it for the same node
+)

@@ -19,19 +19,32 @@ var selectorOwners = map[schema.GroupVersionKind]object.SelectorOwnerKind{
 }
 
 func controller(p *v1.Pod) object.Controller {
+	c := object.Controller{Replacement: replacement(p)}
 	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil {
-		return object.Controller{}
+		return c
 	}
 	version, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil {
-		return object.Controller{}
+		return c
 	}
-	kind := selectorOwners[version.WithKind(owner.Kind)]
-	if kind == object.NoSelectorOwner {
-		return object.Controller{}
+	if c.Kind = selectorOwners[version.WithKind(owner.Kind)]; c.Kind != object.NoSelectorOwner {
+		c.Name = owner.Name
 	}
-	return object.Controller{Kind: kind, Name: owner.Name}
+	return c
+}
+
+// replacement returns what comes in the place of the pod: a mirror pod shows one that its
+// node's kubelet runs.
+func replacement(p *v1.Pod) object.Replacement {
+	owner := metav1.GetControllerOfNoCopy(p)
+	switch {
+	case p.Annotations[v1.MirrorPodAnnotationKey] != "", owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node"):
+		return object.SameNode
+	case owner != nil:
+		return object.AnyNode
+	}
+	return object.NoReplacement
 }
 
 // SelectorOwner decodes a Service, ReplicationController, ReplicaSet or StatefulSet;

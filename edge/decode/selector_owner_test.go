@@ -10,19 +10,22 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Only an owner reference of a known controller counts as the pod's controller.
+// Only an owner reference of a known controller counts as the pod's controller. Whatever
+// controls a pod makes another one in its place, a DaemonSet and a kubelet on the same node.
 func TestController(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
 		owner metav1.OwnerReference
 		want  object.Controller
 	}{
-		{metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "x", Controller: &yes}, object.Controller{Kind: object.ReplicaSet, Name: "x"}},
-		{metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "x", Controller: &yes}, object.Controller{Kind: object.StatefulSet, Name: "x"}},
-		{metav1.OwnerReference{APIVersion: "v1", Kind: "ReplicationController", Name: "x", Controller: &yes}, object.Controller{Kind: object.ReplicationController, Name: "x"}},
-		{metav1.OwnerReference{APIVersion: "extensions/v1beta1", Kind: "ReplicaSet", Name: "x", Controller: &yes}, object.Controller{}},
-		{metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "x", Controller: &yes}, object.Controller{}},
-		{metav1.OwnerReference{APIVersion: "a/b/c", Kind: "ReplicaSet", Name: "x", Controller: &yes}, object.Controller{}},
+		{metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "x", Controller: &yes}, object.Controller{Kind: object.ReplicaSet, Name: "x", Replacement: object.AnyNode}},
+		{metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "x", Controller: &yes}, object.Controller{Kind: object.StatefulSet, Name: "x", Replacement: object.AnyNode}},
+		{metav1.OwnerReference{APIVersion: "v1", Kind: "ReplicationController", Name: "x", Controller: &yes}, object.Controller{Kind: object.ReplicationController, Name: "x", Replacement: object.AnyNode}},
+		{metav1.OwnerReference{APIVersion: "extensions/v1beta1", Kind: "ReplicaSet", Name: "x", Controller: &yes}, object.Controller{Replacement: object.AnyNode}},
+		{metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "x", Controller: &yes}, object.Controller{Replacement: object.AnyNode}},
+		{metav1.OwnerReference{APIVersion: "a/b/c", Kind: "ReplicaSet", Name: "x", Controller: &yes}, object.Controller{Replacement: object.AnyNode}},
+		{metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", Controller: &yes}, object.Controller{Replacement: object.SameNode}},
+		{metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "x", Controller: &yes}, object.Controller{Replacement: object.SameNode}},
 		{metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "x", Controller: &no}, object.Controller{}},
 	} {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{c.owner}}}

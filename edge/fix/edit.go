@@ -23,10 +23,12 @@ const (
 	raiseSkew
 	removeGate
 	changeNode
+	releasePod
 	deletePod
 	addNode
 	makeMissing
 	raisePriority
+	addLarger // a node larger than any pool has
 )
 
 // stage orders fixes before their size does.

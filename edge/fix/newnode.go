@@ -5,78 +5,269 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // mostShapes bounds the shapes of nodes that are tried.
 const mostShapes = 60
 
-// newNodes tries one node more of each shape that is there, the smallest first.
+// newNodes tries one node more of each pool, the smallest first, and where none is large
+// enough a larger one.
 func (s *search) newNodes() {
 	found := 0
-	for _, n := range s.shapes() {
-		c := newCreation("v1", "Node", Copy(n))
-		if s.table.Live() > 0 {
-			if _, known := s.table.Find(c.name); known {
-				continue
-			}
+	pools := pools(s.table, s.set)
+	for _, p := range pools {
+		n := p.NewNode(p.Like.Name + "-copy")
+		if _, known := s.table.Find(n.API.Name); known {
+			continue
 		}
-		if s.consider(join(s.base, []edit{{kind: addNode, create: c, say: "add a node like " + n.Name}})) {
+		if s.consider(join(s.base, []edit{newNode(addNode, n, "add a node like "+p.Like.Name)})) {
 			if found++; found == mostOfASort {
 				return
 			}
 		}
 	}
-}
-
-// shapes are nodes that differ in more than their names.
-func (s *search) shapes() (shapes []*v1.Node) {
-	seen := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-		n := s.nodes[name]
-		key := shapeOf(n)
-		if !seen[key] {
-			seen[key] = true
-			shapes = append(shapes, n)
+	if found > 0 {
+		return
+	}
+	for _, p := range slices.Backward(pools) {
+		if s.largerNode(p) {
+			return
 		}
 	}
-	slices.SortStableFunc(shapes, func(a, b *v1.Node) int {
-		return cmp.Or(a.Status.Allocatable.Cpu().Cmp(*b.Status.Allocatable.Cpu()), a.Status.Allocatable.Memory().Cmp(*b.Status.Allocatable.Memory()), cmp.Compare(len(a.Status.Allocatable), len(b.Status.Allocatable)))
+}
+
+func newNode(of kind, n *NewNode, say string) edit {
+	c := &creation{target: target{"v1", "Node", "", n.API.Name}, object: n.API, node: n}
+	return edit{kind: of, create: c, say: say}
+}
+
+// largerNode tries a node like those of the pool with as much as the pod needs there.
+func (s *search) largerNode(p *Pool) bool {
+	n := p.NewNode(p.Like.Name + "-copy")
+	if _, known := s.table.Find(n.API.Name); known {
+		return false
+	}
+	n.Join(s.table)
+	row, _ := s.table.Find(n.API.Name)
+	blockers, ok := s.blockers(s.base, row)
+	var with []string
+	for _, b := range blockers {
+		if b.Plugin != names.NodeResourcesFit {
+			ok = false
+		}
+		for _, name := range b.Insufficient {
+			if !slices.Contains([]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}, name) {
+				ok = false // what a pool's nodes offer is not known of others
+				break
+			}
+			column, _ := s.table.Column(name)
+			q := decode.Quantity(name, s.table.Used(column)[row]+s.pod.Demand.Requests.Of(name))
+			n.API.Status.Allocatable[name] = *q
+			if whole, has := n.API.Status.Capacity[name]; has && whole.Cmp(*q) < 0 {
+				n.API.Status.Capacity[name] = *q
+			}
+			with = append(with, amountWith(name, q, s.table.Used(column)[row]))
+		}
+	}
+	n.Leave(s.table)
+	if !ok || len(with) == 0 {
+		return false
+	}
+	n.decode()
+	return s.consider(join(s.base, []edit{newNode(addLarger, n, fmt.Sprintf("add a node like %s with at least %s", p.Like.Name, strings.Join(with, " and ")))}))
+}
+
+// amountWith is how much a node is to have of a resource, and how much of that is for
+// what it runs anyway.
+func amountWith(name v1.ResourceName, q *resource.Quantity, own int64) string {
+	text := fmt.Sprintf("%s %s", q, noun(name))
+	if name == v1.ResourceCPU && q.MilliValue() != 1000 {
+		text += "s"
+	}
+	if own > 0 {
+		text += fmt.Sprintf(" (%s of it for the pods that each of these nodes runs)", quantity(name, own))
+	}
+	return text
+}
+
+// Pool is nodes that differ in their names alone.
+type Pool struct {
+	Like  *v1.Node // the first by name
+	nodes []string
+	table *table.Table
+	set   *manifest.Set
+}
+
+// NewNode is a node that is to come, and the pods that are there before any other: those
+// of DaemonSets and static ones.
+type NewNode struct {
+	API  *v1.Node
+	node *object.Node
+	pods []*object.Pod
+}
+
+// PoolOf returns the pool of the node; nil where there is no such node.
+func PoolOf(t *table.Table, set *manifest.Set, node string) *Pool {
+	for _, p := range allPools(t, set) {
+		if slices.Contains(p.nodes, node) {
+			return p
+		}
+	}
+	return nil
+}
+
+// pools returns the pools that are tried, those of the smallest nodes first.
+func pools(t *table.Table, set *manifest.Set) []*Pool {
+	all := allPools(t, set)
+	slices.SortStableFunc(all, func(a, b *Pool) int {
+		x, y := a.Like.Status.Allocatable, b.Like.Status.Allocatable
+		return cmp.Or(x.Cpu().Cmp(*y.Cpu()), x.Memory().Cmp(*y.Memory()), cmp.Compare(len(x), len(y)))
 	})
-	return shapes[:min(mostShapes, len(shapes))]
+	return all[:min(mostShapes, len(all))]
 }
 
-// shapeOf is equal for nodes that differ in their names alone.
-func shapeOf(n *v1.Node) string {
-	text := ""
-	for _, name := range slices.Sorted(maps.Keys(n.Status.Allocatable)) {
-		q := n.Status.Allocatable[name]
-		text += fmt.Sprintf("%s=%s,", name, q.String())
+// allPools returns the pools by the names of their first nodes.
+func allPools(t *table.Table, set *manifest.Set) (all []*Pool) {
+	byShape := map[string]*Pool{}
+	nodes := slices.Clone(set.Nodes)
+	slices.SortFunc(nodes, func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	for _, n := range nodes {
+		key := workload.PoolKey(n)
+		p := byShape[key]
+		if p == nil {
+			p = &Pool{Like: n, table: t, set: set}
+			byShape[key] = p
+			all = append(all, p)
+		}
+		p.nodes = append(p.nodes, n.Name)
 	}
-	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
-		if key != v1.LabelHostname && n.Labels[key] != n.Name {
-			text += fmt.Sprintf("%q=%q,", key, n.Labels[key])
+	return all
+}
+
+// NewNode returns one more node of the pool.
+func (p *Pool) NewNode(name string) *NewNode {
+	like := workload.NewNode(p.Like, name)
+	n := &NewNode{API: &v1.Node{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: like.Labels},
+		Spec:       v1.NodeSpec{Taints: like.Spec.Taints},
+		Status:     v1.NodeStatus{Capacity: like.Status.Capacity, Allocatable: like.Status.Allocatable, DeclaredFeatures: like.Status.DeclaredFeatures},
+	}}
+	n.decode()
+	n.pods = append(p.staticPods(name), p.daemons(n.API)...)
+	return n
+}
+
+// decode gives the node to the scheduler as its API object has it.
+func (n *NewNode) decode() {
+	api := n.API.DeepCopy()
+	api.UID = types.UID("node " + api.Name)
+	decode.DefaultNode(api)
+	n.node = decode.Node(api)
+}
+
+// Join adds the node and its pods to the table.
+func (n *NewNode) Join(t *table.Table) {
+	t.SetNode(n.node)
+	for _, p := range n.pods {
+		t.AddPod(p, n.node.Name)
+	}
+}
+
+// Leave undoes Join.
+func (n *NewNode) Leave(t *table.Table) {
+	for _, p := range n.pods {
+		t.RemovePod(p.UID)
+	}
+	t.RemoveNode(n.node.Name)
+}
+
+// staticPods returns the static pods that all nodes of the pool have.
+func (p *Pool) staticPods(node string) (pods []*object.Pod) {
+	var common map[string]*object.Pod // by namespace and name without the node's
+	for _, name := range p.nodes {
+		here := map[string]*object.Pod{}
+		for _, pod := range p.podsOn(name) {
+			base := pod.Namespace + "/" + workload.StaticName(pod.Name, name)
+			if !strings.HasSuffix(base, "/") && (common == nil || common[base] != nil) {
+				here[base] = pod
+			}
+		}
+		common = here
+	}
+	for _, base := range slices.Sorted(maps.Keys(common)) {
+		pods = append(pods, onNode(common[base], node))
+	}
+	return pods
+}
+
+// daemons returns the pods that DaemonSets have on the node: those of the set, and those
+// whose pods the node of the pool has that has the most of them.
+func (p *Pool) daemons(n *v1.Node) (pods []*object.Pod) {
+	known := map[types.UID]bool{}
+	for _, o := range slices.Concat(p.set.Workloads, p.set.Running) {
+		w, ok := workload.Of(o)
+		if !ok || w.Kind != "DaemonSet" {
+			continue
+		}
+		for _, api := range p.set.Pods {
+			known[api.UID] = known[api.UID] || w.Owns(api)
+		}
+		made, err := w.Pods(nil, []*v1.Node{n}, func(string) bool { return false })
+		for _, api := range made {
+			if err == nil && p.set.AdmitPod(api) == nil {
+				pods = append(pods, onNode(decode.Pod(api), n.Name))
+			}
 		}
 	}
-	return text + fmt.Sprint(n.Status.DeclaredFeatures)
+	var most []*object.Pod
+	for _, name := range p.nodes {
+		here := slices.DeleteFunc(p.podsOn(name), func(pod *object.Pod) bool {
+			return known[pod.UID] || workload.StaticName(pod.Name, name) != ""
+		})
+		if len(here) > len(most) {
+			most = here
+		}
+	}
+	for _, pod := range most {
+		pods = append(pods, onNode(pod, n.Name))
+	}
+	return pods
 }
 
-// Copy is an empty node of the same shape: schedulable, without taints, named
-// NAME-copy.
-func Copy(n *v1.Node) *v1.Node {
-	c := &v1.Node{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name + "-copy", Labels: maps.Clone(n.Labels)},
-		Status: v1.NodeStatus{
-			Capacity: n.Status.Capacity.DeepCopy(), Allocatable: n.Status.Allocatable.DeepCopy(),
-			DeclaredFeatures: slices.Clone(n.Status.DeclaredFeatures),
-		},
+// podsOn returns the pods of DaemonSets and the static ones of a node, by name.
+func (p *Pool) podsOn(node string) (pods []*object.Pod) {
+	row, ok := p.table.Find(node)
+	if !ok {
+		return nil
 	}
-	if c.Labels == nil {
-		c.Labels = map[string]string{}
+	for _, pl := range p.table.Pods(row) {
+		if pl.Pod.Controller.Replacement == object.SameNode {
+			pods = append(pods, pl.Pod)
+		}
 	}
-	c.Labels[v1.LabelHostname] = c.Name
-	return c
+	slices.SortFunc(pods, func(a, b *object.Pod) int { return cmp.Compare(a.Key(), b.Key()) })
+	return pods
+}
+
+// onNode returns the pod as another node has it. What it has of volumes and devices is that
+// node's own.
+func onNode(p *object.Pod, node string) *object.Pod {
+	c := *p
+	c.Name, c.NodeName, c.UID = p.Name+"-on-"+node, node, p.UID+types.UID(" on "+node)
+	c.Terminating, c.Volumes, c.Claims, c.Claiming = false, nil, nil, nil
+	return &c
 }

@@ -164,10 +164,10 @@ func merge(a, b []edit) []edit {
 	return all
 }
 
-// departures stands in a combination for pods that go, until it is known which.
-var departures = edit{kind: deletePod}
+// somePods stands in a combination for pods that go, until it is known which.
+var somePods = edit{kind: deletePod}
 
-// withVictims puts the pods that have to go in the place of departures.
+// withVictims puts the pods that have to go in the place of somePods.
 func (s *search) withVictims(edits []edit, row table.Row) []edit {
 	rest := slices.DeleteFunc(slices.Clone(edits), func(e edit) bool { return e.kind == deletePod && e.remove == nil })
 	if len(rest) == len(edits) {
@@ -203,7 +203,7 @@ func (s *search) ways(b decision.Blocker, row table.Row) (ways [][]edit) {
 		ways = append(ways, s.label(row, b.Plugin)...)
 	}
 	if b.Code == decision.Unschedulable {
-		ways = append(ways, []edit{departures})
+		ways = append(ways, []edit{somePods})
 	}
 	return slices.DeleteFunc(ways, func(w []edit) bool { return len(w) == 0 })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
@@ -130,15 +131,11 @@ func (s *search) fewest(edits []edit, row table.Row) []edit {
 	if s.crowdedAt(row).least > mostEdits {
 		return nil
 	}
-	pods := s.podsOn(row)
 	fits := func(gone []edit) bool {
 		blockers, ok := s.blockers(join(edits, gone), row)
 		return ok && len(blockers) == 0
 	}
-	all := make([]edit, len(pods))
-	for i, p := range pods {
-		all[i] = departure(p, s.table.Name(row))
-	}
+	all := s.departures(row)
 	if len(all) == 0 || !fits(all) {
 		return nil
 	}
@@ -172,12 +169,60 @@ func (s *search) podsOn(row table.Row) (pods []*object.Pod) {
 	return pods
 }
 
-func departure(p *object.Pod, node string) edit {
-	say := fmt.Sprintf("delete pod %s on %s", p.Key(), node)
-	if p.NodeName == "" {
-		say = fmt.Sprintf("delete pod %s, which waits for %s", p.Key(), node)
+// departures are the pods of the row that can be made to go, the least important first.
+// Nothing is won by those of DaemonSets and static ones, which come back, and by those
+// whose replacement would be tried before the pod.
+func (s *search) departures(row table.Row) (all []edit) {
+	node := s.table.Name(row)
+	for _, p := range s.podsOn(row) {
+		switch {
+		case p.Controller.Replacement == object.SameNode, p.Controller.Replacement == object.AnyNode && p.Priority > s.pod.Priority:
+		case p.Terminating:
+			if e := s.release(p, node); e != nil {
+				all = append(all, *e)
+			}
+		case p.NodeName == "":
+			all = append(all, edit{kind: deletePod, remove: p, say: fmt.Sprintf("delete pod %s, which waits for %s", p.Key(), node)})
+		default:
+			all = append(all, edit{kind: deletePod, remove: p, say: fmt.Sprintf("delete pod %s on %s", p.Key(), node)})
+		}
 	}
-	return edit{kind: deletePod, remove: p, say: say}
+	return all
+}
+
+// release lets a pod go that is being deleted: one that finalizers hold, or whose kubelet
+// does not answer. Others go by themselves.
+func (s *search) release(p *object.Pod, node string) *edit {
+	e := &edit{kind: releasePod, remove: p, target: target{"v1", "Pod", p.Namespace, p.Name}}
+	at := slices.IndexFunc(s.set.Pods, func(o *v1.Pod) bool { return o.UID == p.UID })
+	switch {
+	case at >= 0 && len(s.set.Pods[at].Finalizers) > 0:
+		finalizers := s.set.Pods[at].Finalizers
+		e.say = fmt.Sprintf("take the %s %s off pod %s, which is terminating on %s", plural(len(finalizers), "finalizer"), list(finalizers), p.Key(), node)
+		e.ops = []Op{{Op: "remove", Path: "/metadata/finalizers"}}
+	case Lost(s.nodes[node]):
+		e.say = fmt.Sprintf("delete pod %s, which is terminating on the lost node %s, by force", p.Key(), node)
+	default:
+		return nil
+	}
+	return e
+}
+
+// Lost reports whether the node's kubelet has stopped to answer.
+func Lost(n *v1.Node) bool {
+	return n != nil && (slices.ContainsFunc(n.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown }) ||
+		slices.ContainsFunc(n.Spec.Taints, func(t v1.Taint) bool {
+			return t.Key == v1.TaintNodeUnreachable || t.Key == v1.TaintNodeOutOfService
+		}))
+}
+
+// terminating reports whether one of the victims is being deleted already: a preemption
+// does not hasten it.
+func (s *search) terminating(victims []types.NamespacedName, node string) bool {
+	row, ok := s.table.Find(node)
+	return ok && slices.ContainsFunc(s.table.Pods(row), func(pl *table.Placed) bool {
+		return pl.Pod.Terminating && slices.Contains(victims, pl.Pod.NamespacedName())
+	})
 }
 
 // choose finds the first set of that size that will do, in the order of the list.
@@ -234,12 +279,7 @@ func (s *search) holders(d *decision.Decision) {
 		if !s.spend(1 + len(s.table.Pods(row))/10) {
 			return
 		}
-		var gone []edit
-		for _, p := range s.podsOn(row) {
-			if s.inTheWay(p) {
-				gone = append(gone, departure(p, s.table.Name(row)))
-			}
-		}
+		gone := slices.DeleteFunc(s.departures(row), func(e edit) bool { return !s.inTheWay(e.remove) })
 		if len(gone) == 0 {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
@@ -46,20 +45,13 @@ type search struct {
 // creation is an object that is to come.
 type creation struct {
 	target
-	object any // of k8s.io/api
-	node   *object.Node
+	object any      // of k8s.io/api
+	node   *NewNode // nil for other objects
 	read   object.Object
 }
 
 func newCreation(apiVersion, kind string, o metav1.Object) *creation {
 	c := &creation{target: target{apiVersion, kind, o.GetNamespace(), o.GetName()}, object: o}
-	if n, ok := o.(*v1.Node); ok {
-		n = n.DeepCopy()
-		n.UID = types.UID("node " + n.Name)
-		decode.DefaultNode(n)
-		c.node = decode.Node(n)
-		return c
-	}
 	c.read = decode.Object(o)
 	return c
 }
@@ -117,7 +109,7 @@ func (s *search) with(edits []edit, f func(*object.Pod)) bool {
 func (s *search) targets(edits []edit) map[target][]Op {
 	all := map[target][]Op{}
 	for i := range edits {
-		if t := edits[i].target; t != (target{}) {
+		if t := edits[i].target; t != (target{}) && edits[i].remove == nil {
 			all[t] = append(all[t], edits[i].ops...)
 		}
 	}
@@ -172,8 +164,8 @@ func parse(data []byte) (doc any) {
 // make has an object come, and returns what undoes it.
 func (s *search) make(c *creation) func() {
 	if c.node != nil {
-		s.table.SetNode(c.node)
-		return func() { s.table.RemoveNode(c.node.Name) }
+		c.node.Join(s.table)
+		return func() { c.node.Leave(s.table) }
 	}
 	head := c.read.Head()
 	if before := s.table.SetObject(c.read); before != nil {
@@ -227,7 +219,7 @@ func (s *search) try(edits []edit) (o trial) {
 			return
 		}
 		if d := s.machine.AssessBriefly(p); d.Result == decision.ResultPreempting && len(d.Victims) > 0 {
-			o.ok, o.node = true, d.NominatedNode
+			o.ok, o.node = !s.terminating(d.Victims, d.NominatedNode), d.NominatedNode
 			for _, v := range d.Victims {
 				o.evicts = append(o.evicts, v.String())
 			}

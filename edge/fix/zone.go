@@ -14,24 +14,25 @@ import (
 // anotherZone stands for a zone that no node is in.
 const anotherZone = "another-zone"
 
-// nodesElsewhere tries a node of a shape that is there in a zone where none of it is, the
-// smallest shape first. The zones are those of nodes, those that the pod or its volumes
+// nodesElsewhere tries a node of a pool in a zone where none of it is, the smallest pool's
+// first. The zones are those of nodes, those that the pod or its volumes
 // ask for, and another one.
 func (s *search) nodesElsewhere() {
 	found := 0
 	zones := s.zones()
-	for _, n := range s.shapes() {
-		own := n.Labels[v1.LabelTopologyZone]
+	for _, p := range pools(s.table, s.set) {
+		name, own := p.Like.Name, p.Like.Labels[v1.LabelTopologyZone]
 		for _, zone := range zones {
 			if zone == own || own == "" {
 				continue
 			}
-			say := "add a node like " + n.Name + " in zone " + zone
+			say := "add a node like " + name + " in zone " + zone
 			if zone == anotherZone {
-				say = "add a node like " + n.Name + " in another zone"
+				say = "add a node like " + name + " in another zone"
 			}
-			c := newCreation("v1", "Node", inZone(Copy(n), zone))
-			if _, known := s.table.Find(c.name); known || !s.consider(join(s.base, []edit{{kind: addNode, create: c, say: say}})) {
+			n := p.NewNode(name + "-copy")
+			n.moveTo(zone)
+			if _, known := s.table.Find(n.API.Name); known || !s.consider(join(s.base, []edit{newNode(addNode, n, say)})) {
 				continue
 			}
 			if found++; found == mostOfASort {
@@ -42,15 +43,16 @@ func (s *search) nodesElsewhere() {
 	}
 }
 
-// inZone moves the node: it changes each label that has its zone.
-func inZone(n *v1.Node, zone string) *v1.Node {
-	own := n.Labels[v1.LabelTopologyZone]
-	for key, value := range n.Labels { // any order: each by itself
+// moveTo changes each label of the node that has its zone.
+func (n *NewNode) moveTo(zone string) {
+	labels := n.API.Labels
+	own := labels[v1.LabelTopologyZone]
+	for key, value := range labels { // any order: each by itself
 		if value == own && (key == v1.LabelTopologyZone || strings.HasSuffix(key, "/zone")) {
-			n.Labels[key] = zone
+			labels[key] = zone
 		}
 	}
-	return n
+	n.decode()
 }
 
 // zones are where a node could be, sorted, another zone last.

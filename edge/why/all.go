@@ -235,14 +235,14 @@ func (c *Cluster) more(ctx context.Context, cause *Cause) *More {
 			break
 		}
 	}
-	at := slices.IndexFunc(c.Set.Nodes, func(n *v1.Node) bool { return n.Name == like })
-	if at < 0 || c.Set.Nodes[at].Labels[v1.LabelTopologyZone] != zone {
+	t := c.Machine.Table()
+	pool := fix.PoolOf(t, c.Set, like)
+	if pool == nil || pool.Like.Labels[v1.LabelTopologyZone] != zone {
 		return nil
 	}
 	m := &More{Like: like}
-	t := c.Machine.Table()
 	var placed []*object.Pod
-	var added []string
+	var added []*fix.NewNode
 	for _, api := range cause.pods[:min(mostPlaced, len(cause.pods))] {
 		if ctx.Err() != nil {
 			break
@@ -250,15 +250,12 @@ func (c *Cluster) more(ctx context.Context, cause *Cause) *More {
 		p := decode.Pod(api)
 		node, ok := c.Machine.Admits(p)
 		if !ok && len(added) < mostAdded {
-			n := fix.Copy(c.Set.Nodes[at])
-			n.Name = fmt.Sprintf("%s-%d", n.Name, len(added)+1)
-			n.Labels[v1.LabelHostname] = n.Name
-			decode.DefaultNode(n)
-			t.SetNode(decode.Node(n))
+			n := pool.NewNode(fmt.Sprintf("%s-copy-%d", like, len(added)+1))
+			n.Join(t)
 			if node, ok = c.Machine.Admits(p); ok {
-				added = append(added, n.Name)
+				added = append(added, n)
 			} else {
-				t.RemoveNode(n.Name)
+				n.Leave(t)
 			}
 		}
 		if ok {
@@ -269,8 +266,11 @@ func (c *Cluster) more(ctx context.Context, cause *Cause) *More {
 	for _, p := range placed {
 		t.RemovePod(p.UID)
 	}
-	for _, name := range added {
-		t.RemoveNode(name)
+	for _, n := range added {
+		n.Leave(t)
+	}
+	if len(added) == 0 { // a larger node is wanted than the pool has
+		return nil
 	}
 	m.Nodes, m.Places = len(added), len(placed)
 	return m

@@ -20,7 +20,7 @@ func (f *facts) command(c *fix.Change) []string {
 	case c.Delete:
 		return []string{fmt.Sprintf("kubectl delete pod %s -n %s", word(c.Name), word(c.Namespace))}
 	case c.Create != nil:
-		return createText(c)
+		return f.createText(c)
 	case c.Kind == "Node":
 		return f.nodeCommands(c)
 	case c.Kind == "Pod":
@@ -31,9 +31,13 @@ func (f *facts) command(c *fix.Change) []string {
 
 // createText is the object in YAML, ready for kubectl. Nodes are not made that way:
 // of them it is the shape.
-func createText(c *fix.Change) []string {
+func (f *facts) createText(c *fix.Change) []string {
 	if n, ok := c.Create.(*v1.Node); ok {
-		return []string{shape(n) + " (grow the node pool of that node)"}
+		how := "grow the node pool of that node"
+		if like := f.node(strings.TrimSuffix(n.Name, "-copy")); like == nil || shape(like) != shape(n) {
+			how = "no node pool has such nodes"
+		}
+		return []string{fmt.Sprintf("# %s (%s)", shape(n), how)}
 	}
 	data, err := json.Marshal(c.Create)
 	if err != nil {

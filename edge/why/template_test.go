@@ -121,7 +121,7 @@ func TestCommandForPodOfOtherController(t *testing.T) {
 func TestTextOfAddedNode(t *testing.T) {
 	n := &v1.Node{}
 	parse(t, "metadata: {labels: {topology.kubernetes.io/zone: b}}\nstatus: {allocatable: {cpu: 16, memory: 64Gi, pods: 110, nvidia.com/gpu: 4}}\n", n)
-	if got := strings.Join(createText(&fix.Change{Kind: "Node", Create: n}), "\n"); got != "zone b, 16 CPUs, 64Gi memory, 4 nvidia.com/gpu (grow the node pool of that node)" {
+	if got := strings.Join((&facts{cluster: &Cluster{Set: &manifest.Set{Nodes: []*v1.Node{n}}}}).createText(&fix.Change{Kind: "Node", Create: n}), "\n"); got != "# zone b, 16 CPUs, 64Gi memory, 4 nvidia.com/gpu (grow the node pool of that node)" {
 		t.Errorf("got %q", got)
 	}
 }

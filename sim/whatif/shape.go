@@ -83,10 +83,8 @@ func (s *session) likeNode(name string) (shape, error) {
 		return shape{}, err
 	}
 	n := nodes[0].DeepCopy()
-	n.ObjectMeta = metav1.ObjectMeta{Name: name + "-copy", Labels: n.Labels, Annotations: n.Annotations}
-	n.Spec.Unschedulable = false
-	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t v1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
-	return shape{n, name}, nil
+	n.ObjectMeta = metav1.ObjectMeta{Name: n.Name, Labels: n.Labels, Annotations: n.Annotations}
+	return shape{workload.NewNode(n, n.Name+"-copy"), n.Name}, nil
 }
 
 func (of *shape) set(key, value string) error {
@@ -129,12 +127,11 @@ func (s *session) add(of shape, number int) error {
 			continue
 		}
 		n := of.node.DeepCopy()
-		n.Name = name
-		for key, value := range n.Labels { // any order: each is looked at alone
-			if of.like != "" && value == of.like {
-				n.Labels[key] = name
-			}
+		if of.like != "" {
+			n = workload.NewNode(n, name)
+			n.Spec.Taints = of.node.Spec.Taints // which may have been asked for
 		}
+		n.Name = name
 		metav1.SetMetaDataLabel(&n.ObjectMeta, v1.LabelHostname, name)
 		if err := s.set.Add(n, "v1/Node", "the new node"); err != nil {
 			return err
@@ -146,7 +143,10 @@ func (s *session) add(of shape, number int) error {
 		}
 		added = append(added, n)
 	}
-	return s.runDaemons(of.like, added)
+	if err := s.runDaemons(of.like, added); err != nil || of.like == "" {
+		return err
+	}
+	return s.runStatic(of.like, added)
 }
 
 // copyParts gives the new node the drivers and the devices of the other.
@@ -193,6 +193,35 @@ func (s *session) runDaemons(like string, added []*v1.Node) error {
 		}
 		for _, n := range added {
 			if err := s.adopt(workload.OnNode(api, n.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runStatic makes the static pods of the new nodes: those that all nodes of the pool have.
+func (s *session) runStatic(like string, added []*v1.Node) error {
+	on := s.byNode()
+	has := func(node, static string) bool {
+		return slices.ContainsFunc(on[node], func(p *object.Pod) bool {
+			return p.Controller.Replacement == object.SameNode && p.Namespace+"/"+workload.StaticName(p.Name, node) == static
+		})
+	}
+	key := workload.PoolKey(s.nodes[like])
+	var pool []string
+	for name, n := range s.nodes { // any order: all or not all
+		if workload.PoolKey(n) == key && !slices.Contains(added, n) {
+			pool = append(pool, name)
+		}
+	}
+	for _, p := range on[like] {
+		name := workload.StaticName(p.Name, like)
+		if name == "" || p.Controller.Replacement != object.SameNode || slices.ContainsFunc(pool, func(node string) bool { return !has(node, p.Namespace+"/"+name) }) {
+			continue
+		}
+		for _, n := range added {
+			if err := s.adopt(workload.OnNode(s.pods[p.Key()], n.Name)); err != nil {
 				return err
 			}
 		}

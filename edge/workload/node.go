@@ -1,0 +1,68 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// NewNode returns an empty node as the node's pool gets it under another name: with its
+// labels, its size and the taints of the pool.
+func NewNode(n *v1.Node, name string) *v1.Node {
+	c := n.DeepCopy()
+	c.Name, c.UID, c.ResourceVersion, c.Labels = name, "", "", maps.Clone(n.Labels)
+	if c.Labels == nil {
+		c.Labels = map[string]string{}
+	}
+	for key, value := range c.Labels { // any order: each is looked at alone
+		if value == n.Name {
+			c.Labels[key] = name
+		}
+	}
+	c.Labels[v1.LabelHostname] = name
+	c.Spec.Unschedulable = false
+	c.Spec.Taints = slices.DeleteFunc(c.Spec.Taints, func(t v1.Taint) bool { return passing(t.Key) })
+	return c
+}
+
+// passing reports whether a taint of that key says in which state one node is, and nothing
+// of its pool.
+func passing(key string) bool {
+	return strings.HasPrefix(key, "node.kubernetes.io/") || slices.Contains(passingTaints, key)
+}
+
+var passingTaints = []string{
+	"node.cloudprovider.kubernetes.io/uninitialized", "node.cloudprovider.kubernetes.io/shutdown",
+	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
+	"karpenter.sh/disrupted", "karpenter.sh/disruption", "karpenter.sh/unregistered",
+}
+
+// PoolKey is equal for nodes that differ in their names and states alone.
+func PoolKey(n *v1.Node) string {
+	var text strings.Builder
+	c := NewNode(n, "") // the name may stand in labels
+	for _, name := range slices.Sorted(maps.Keys(c.Status.Allocatable)) {
+		q := c.Status.Allocatable[name]
+		fmt.Fprintf(&text, "%s=%s,", name, q.String())
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+		fmt.Fprintf(&text, "%q=%q,", key, c.Labels[key])
+	}
+	for i := range c.Spec.Taints {
+		fmt.Fprintf(&text, "%q,", c.Spec.Taints[i].ToString())
+	}
+	fmt.Fprint(&text, c.Status.DeclaredFeatures)
+	return text.String()
+}
+
+// StaticName returns what a static pod of the node is called in its manifest, "" for the
+// name of another pod.
+func StaticName(pod, node string) string {
+	if name, static := strings.CutSuffix(pod, "-"+node); static {
+		return name
+	}
+	return ""
+}
