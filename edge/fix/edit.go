@@ -15,7 +15,8 @@ import (
 type kind int
 
 const (
-	lowerRequest kind = iota
+	releasePod kind = iota // that is terminating
+	lowerRequest
 	addToleration
 	narrowSpread
 	loosenTerm
@@ -23,7 +24,6 @@ const (
 	raiseSkew
 	removeGate
 	changeNode
-	releasePod
 	deletePod
 	addNode
 	makeMissing

@@ -5,6 +5,8 @@ type Fix struct {
 	Summary string   `json:"summary"`
 	Changes []Change `json:"changes"`
 	Then    Then     `json:"then"`
+	// Commands are what to type for it, line by line.
+	Commands []string `json:"commands,omitempty"`
 }
 
 // Change is a change of one object.

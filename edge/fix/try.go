@@ -2,6 +2,8 @@ package fix
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,11 +70,21 @@ func (s *search) podWith(edits []edit) *object.Pod {
 	if len(ops) == 0 {
 		return s.pod
 	}
+	if s.pod.Controller.Replacement == object.SameNode && slices.ContainsFunc(ops, ofDaemonSet) {
+		return nil
+	}
 	api := s.written.DeepCopy()
 	if patch(api, ops) != nil || s.set.AdmitPod(api) != nil {
 		return nil
 	}
 	return decode.Pod(api)
+}
+
+// ofDaemonSet reports whether the operation changes what the controller sets on each pod
+// of a DaemonSet, whatever the template says.
+func ofDaemonSet(op Op) bool {
+	path := "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
+	return strings.HasPrefix(op.Path, path) || strings.HasPrefix(path, op.Path)
 }
 
 // with applies the edits to the copy of the cluster, calls f with the edited pod, and undoes

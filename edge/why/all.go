@@ -154,7 +154,7 @@ func (c *Cluster) finish(ctx context.Context, cause *Cause, explained bool) {
 	if c.Read != nil {
 		c.Read(cause.pods[0])
 	}
-	cause.Fixes, cause.Cut = fix.Find(ctx, c.Machine, c.Set, cause.pods[0])
+	cause.Fixes, cause.Cut = c.fixes(ctx, cause.pods[0])
 	cause.Nodes = c.more(ctx, cause)
 }
 

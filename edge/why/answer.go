@@ -42,7 +42,9 @@ type Answer struct {
 	NodesTotal    int         `json:"nodesTotal"`
 	NodesFeasible int         `json:"nodesFeasible"`
 	Groups        []NodeGroup `json:"groups"`
-	Fixes         []fix.Fix   `json:"fixes"`
+	// Leaving are pods that are being deleted, which the pod waits for.
+	Leaving []Leaving `json:"leaving,omitempty"`
+	Fixes   []fix.Fix `json:"fixes"`
 	// Cut says why the search for fixes ended early, in a sentence.
 	Cut    string  `json:"cut,omitempty"`
 	Events []Event `json:"events"`

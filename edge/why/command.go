@@ -14,11 +14,19 @@ import (
 	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
+// commands are what to type for a fix, line by line.
+func (f *facts) commands(of *fix.Fix) (lines []string) {
+	for i := range of.Changes {
+		lines = append(lines, f.command(&of.Changes[i])...)
+	}
+	return lines
+}
+
 // command is what to type for a change.
 func (f *facts) command(c *fix.Change) []string {
 	switch {
 	case c.Delete:
-		return []string{fmt.Sprintf("kubectl delete pod %s -n %s", word(c.Name), word(c.Namespace))}
+		return f.deleteCommands(c)
 	case c.Create != nil:
 		return f.createText(c)
 	case c.Kind == "Node":
@@ -27,6 +35,27 @@ func (f *facts) command(c *fix.Change) []string {
 		return f.podCommand(c)
 	}
 	return []string{fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", strings.ToLower(c.Kind), word(c.Name), word(c.Namespace), patchText(c.Patch, ""))}
+}
+
+// deleteCommands delete the pod. One that is being deleted goes once its finalizers are
+// off, and on a lost node by force alone.
+func (f *facts) deleteCommands(c *fix.Change) (lines []string) {
+	terminating, lost := false, false
+	for _, p := range f.cluster.Set.Pods {
+		if p.Namespace == c.Namespace && p.Name == c.Name {
+			terminating, lost = p.DeletionTimestamp != nil, fix.Lost(f.node(p.Spec.NodeName))
+		}
+	}
+	if len(c.Patch) > 0 {
+		lines = append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", word(c.Name), word(c.Namespace), patchText(c.Patch, "")))
+	}
+	switch {
+	case lost:
+		lines = append(lines, fmt.Sprintf("kubectl delete pod %s -n %s --force --grace-period=0 --ignore-not-found", word(c.Name), word(c.Namespace)))
+	case !terminating:
+		lines = append(lines, fmt.Sprintf("kubectl delete pod %s -n %s", word(c.Name), word(c.Namespace)))
+	}
+	return lines
 }
 
 // createText is the object in YAML, ready for kubectl. Nodes are not made that way:
@@ -122,24 +151,28 @@ func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~"
 // podCommand changes the pod's template, or the pod itself where nobody makes it
 // anew or the API lets it be changed.
 func (f *facts) podCommand(c *fix.Change) (lines []string) {
-	workload, name := f.workload()
-	patch, class := f.admissible(c.Patch, workload == "")
+	m := f.maker()
+	owner := metav1.GetControllerOfNoCopy(f.api)
+	patch, class := f.admissible(c.Patch, m.kind == "")
 	if class != "" {
 		lines = append(lines, class)
 	}
 	switch {
-	case inPlace(c.Patch, workload == ""):
+	case inPlace(c.Patch, m.kind == ""):
 		patch = oneByOne(patch)
 		return append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", word(c.Name), word(c.Namespace), patchText(patch, "")))
-	case workload == "job":
-		_, text := f.templateText(patch)
-		return append(lines, fmt.Sprintf("in the pod template of Job %s, which has to be made anew: %s", name, text))
-	case workload != "":
-		form, text := f.templateText(patch)
-		return append(lines, fmt.Sprintf("kubectl patch %s %s -n %s %s-p '%s'", workload, word(name), word(c.Namespace), form, text))
-	}
-	if owner := metav1.GetControllerOfNoCopy(f.api); owner != nil {
-		return append(lines, fmt.Sprintf("change it in %s %s, which makes this pod", owner.Kind, owner.Name))
+	case m.kind == "job":
+		form, text := f.templateText(patch, "/spec/template")
+		return append(lines, f.jobCommands(&m, form, text)...)
+	case m.kind == "cronjob":
+		form, text := f.templateText(patch, "/spec/jobTemplate/spec/template")
+		return append(lines, f.jobCommands(&m, form, text)...)
+	case m.kind != "":
+		form, text := f.templateText(patch, "/spec/template")
+		lines = append(lines, fmt.Sprintf("kubectl patch %s %s -n %s %s-p '%s'", m.kind, word(m.name), word(c.Namespace), form, text))
+		return append(lines, f.rollOut(&m)...)
+	case owner != nil:
+		return append(lines, fmt.Sprintf("# change it in %s %s, which makes this pod", owner.Kind, owner.Name))
 	}
 	return append(lines,
 		fmt.Sprintf("kubectl get pod %s -n %s -o json |", word(c.Name), word(c.Namespace)),
@@ -195,26 +228,6 @@ func inPlace(patch []fix.Op, tolerations bool) bool {
 		}
 	}
 	return true
-}
-
-// workload is who makes the pod, as far as its labels and owner tell.
-func (f *facts) workload() (kind, name string) {
-	owner := metav1.GetControllerOfNoCopy(f.api)
-	if owner == nil {
-		return "", ""
-	}
-	switch owner.Kind {
-	case "ReplicaSet":
-		if hash := f.api.Labels["pod-template-hash"]; hash != "" {
-			if deployment, is := strings.CutSuffix(owner.Name, "-"+hash); is {
-				return "deployment", deployment
-			}
-		}
-		return "replicaset", owner.Name
-	case "StatefulSet", "DaemonSet", "Job", "ReplicationController":
-		return strings.ToLower(owner.Kind), owner.Name
-	}
-	return "", ""
 }
 
 // patchText is the patch on one line, of something that holds the pod's spec at a

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
 // A command that is pasted into a shell runs kubectl alone, whatever the names and values
@@ -24,7 +25,7 @@ func TestCommandsRunNothingElse(t *testing.T) {
 		{fix.Change{Kind: "Node", Name: odd, Patch: []fix.Op{{Op: "add", Path: "/metadata/labels/zone", Value: odd}}}, "zone=" + odd},
 		{fix.Change{Kind: "ConfigMap", Create: &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Data: map[string]string{"k": odd}}}, "  k: '" + strings.ReplaceAll(odd, "'", "''") + "'"},
 	} {
-		lines := (&facts{}).command(&test.change)
+		lines := (&facts{cluster: &Cluster{Set: manifest.NewSet()}}).command(&test.change)
 		script := "kubectl() { for a; do echo \"given $a\"; done; [ \"$1\" != create ] || sed 's/^/given /'; }\n" + strings.Join(lines, "\n") + "\n"
 		out, err := exec.Command("sh", "-c", script).CombinedOutput()
 		if err != nil {

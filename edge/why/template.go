@@ -13,19 +13,19 @@ import (
 	"github.com/berth-scheduler/berth/edge/fix"
 )
 
-// templateText is the patch of a workload's pod template, and kubectl's flag for its
+// templateText is the patch of a pod template at a path, and kubectl's flag for its
 // form. Admission adds to pods what templates lack, so positions in a pod's lists say
 // nothing about the template: containers are named. Where that cannot be done,
 // positions are used all the same.
-func (f *facts) templateText(patch []fix.Op) (form, text string) {
-	if merge, err := f.templatePatch(patch); err == nil {
+func (f *facts) templateText(patch []fix.Op, at string) (form, text string) {
+	if merge, err := f.templatePatch(patch, at); err == nil {
 		return "", quoted(merge)
 	}
-	return "--type=json ", patchText(patch, "/spec/template")
+	return "--type=json ", patchText(patch, at)
 }
 
 // templatePatch is the strategic merge patch of what holds the template.
-func (f *facts) templatePatch(ops []fix.Op) ([]byte, error) {
+func (f *facts) templatePatch(ops []fix.Op, at string) ([]byte, error) {
 	before := f.cluster.Set.Written("Pod", f.api.Namespace, f.api.Name)
 	if before == nil {
 		var err error
@@ -63,7 +63,11 @@ func (f *facts) templatePatch(ops []fix.Op) ([]byte, error) {
 	if spread := f.api.Spec.TopologySpreadConstraints; sameKeyTwice(spread) && strings.Contains(string(text), "/spec/topologySpreadConstraints") {
 		return nil, fmt.Errorf("several topologySpreadConstraints have the same topologyKey, and a strategic merge patch cannot tell them apart")
 	}
-	return json.Marshal(map[string]any{"spec": map[string]any{"template": pod}})
+	var whole any = pod
+	for _, part := range slices.Backward(strings.Split(at, "/")[1:]) {
+		whole = map[string]any{part: whole}
+	}
+	return json.Marshal(whole)
 }
 
 // withoutAdmission is the pod without the tolerations that admission gives every pod.

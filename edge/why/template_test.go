@@ -112,7 +112,7 @@ func TestCommandForPodOfOtherController(t *testing.T) {
 	parse(t, strings.Replace(podText, "apiVersion: apps/v1, kind: ReplicaSet, name: web-abc", "apiVersion: example.com/v1, kind: SparkApp, name: s", 1), &pod)
 	f := &facts{api: &pod, cluster: &Cluster{Set: manifest.NewSet()}}
 	lines := f.podCommand(&fix.Change{Kind: "Pod", Namespace: "shop", Name: pod.Name, Patch: []fix.Op{{Op: "remove", Path: "/spec/nodeSelector"}}})
-	if got := strings.Join(lines, "\n"); got != "change it in SparkApp s, which makes this pod" {
+	if got := strings.Join(lines, "\n"); got != "# change it in SparkApp s, which makes this pod" {
 		t.Errorf("the command is %q", got)
 	}
 }

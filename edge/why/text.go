@@ -28,6 +28,7 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 		terminal.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
 	}
 	a.groupText(&b, wide)
+	a.leavingText(&b, wide)
 	a.fixText(&b, wide)
 	a.eventText(&b, wide)
 	a.scoreText(&b, wide)
@@ -179,13 +180,13 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 			then = fmt.Sprintf("then it goes to %s and evicts %s", f.Then.Node, list(f.Then.Evicts, shortNames))
 		}
 		terminal.Fprintf(b, "  %d. %s; %s\n", i+1, f.Summary, then)
-		for k := range f.Changes {
-			indent := "       "
-			for _, line := range a.facts.command(&f.Changes[k]) {
-				if strings.HasSuffix(line, "<<'EOF'") { // the shell wants the end of it at the margin
-					indent = ""
-				}
-				terminal.Fprintf(b, "%s%s\n", indent, line)
+		inText := false
+		for _, line := range f.Commands {
+			inText = inText && line != "EOF" || strings.HasSuffix(line, "<<'EOF'")
+			if inText || line == "EOF" { // the shell wants the end of it at the margin
+				terminal.Fprintf(b, "%s\n", line)
+			} else {
+				terminal.Fprintf(b, "       %s\n", line)
 			}
 		}
 	}

@@ -109,9 +109,22 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 		a.Groups, a.NodesFeasible = []NodeGroup{}, 0
 	}
 	a.Events = c.events(a, p, d)
-	if a.Cut == "" && !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
-		a.Fixes, a.Cut = fix.Find(ctx, c.Machine, c.Set, a.facts.api)
+	if a.Verdict == Waiting && !c.NoFixes {
+		a.Leaving = c.leaving(a)
 	}
+	if a.Cut == "" && !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
+		a.Fixes, a.Cut = c.fixes(ctx, a.facts.api)
+	}
+}
+
+// fixes looks for fixes of the pod, and writes down how each is carried out.
+func (c *Cluster) fixes(ctx context.Context, api *v1.Pod) (fixes []fix.Fix, cut string) {
+	fixes, cut = fix.Find(ctx, c.Machine, c.Set, api)
+	f := &facts{api: api, cluster: c}
+	for i := range fixes {
+		fixes[i].Commands = f.commands(&fixes[i])
+	}
+	return fixes, cut
 }
 
 func (c *Cluster) verdict(ctx context.Context, p *object.Pod, d *decision.Decision) PodState {

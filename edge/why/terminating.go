@@ -1,0 +1,126 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/terminal"
+)
+
+// mostLeavingNodes bounds the nodes on which terminating pods are looked for.
+const mostLeavingNodes = 50
+
+// Leaving is a pod that is being deleted, without which the pod would fit on its node.
+type Leaving struct {
+	Pod   string     `json:"pod"`
+	Node  string     `json:"node"`
+	Since *time.Time `json:"since,omitempty"` // its deletionTimestamp
+	// Holds is what it has of that which the pod lacks.
+	Holds      []string `json:"holds,omitempty"`
+	Finalizers []string `json:"finalizers,omitempty"`
+	NodeLost   bool     `json:"nodeLost,omitempty"`
+
+	known bool // its API object was read
+}
+
+// leaving lists the terminating pods of nodes where the pod fits once they are gone.
+func (c *Cluster) leaving(a *Answer) (all []Leaving) {
+	t := c.Machine.Table()
+	for _, g := range a.Groups {
+		if slices.ContainsFunc(g.Blockers, func(b Blocker) bool { return b.Code != decision.Unschedulable.String() }) {
+			continue
+		}
+		for _, name := range g.names[:min(mostLeavingNodes, len(g.names))] {
+			row, _ := t.Find(name) // it is there: the group is of this table
+			var gone []*object.Pod
+			for _, pl := range t.Pods(row) {
+				if pl.Pod.Terminating {
+					gone = append(gone, pl.Pod)
+				}
+			}
+			for _, p := range gone {
+				t.RemovePod(p.UID)
+			}
+			fits := len(gone) > 0 && len(c.Machine.Blockers(a.facts.pod, row)) == 0
+			for _, p := range gone {
+				t.AddPod(p, name)
+				if fits {
+					all = append(all, c.describe(p, name, g.Blockers))
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Leaving) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod)) })
+	return all[:min(mostLeavingNodes, len(all))]
+}
+
+func (c *Cluster) describe(p *object.Pod, node string, blockers []Blocker) Leaving {
+	l := Leaving{Pod: p.Key(), Node: node}
+	for i := range blockers {
+		for _, name := range blockers[i].insufficient {
+			if has := p.Demand.Usage.Of(name); has > 0 {
+				l.Holds = append(l.Holds, amount(name, has))
+			}
+		}
+	}
+	for _, api := range c.Set.Pods {
+		if api.UID == p.UID && api.DeletionTimestamp != nil {
+			l.known, l.Since, l.Finalizers = true, &api.DeletionTimestamp.Time, api.Finalizers
+		}
+	}
+	for _, n := range c.Set.Nodes {
+		l.NodeLost = l.NodeLost || n.Name == node && fix.Lost(n)
+	}
+	return l
+}
+
+// leavingText says which pods are on their way out, and what holds them.
+func (a *Answer) leavingText(b *strings.Builder, wide bool) {
+	if len(a.Leaving) == 0 {
+		return
+	}
+	b.WriteString("\nTERMINATING (it fits once these are gone)\n")
+	shown := a.Leaving
+	if !wide {
+		shown = shown[:min(shortNames, len(shown))]
+	}
+	for i := range shown {
+		terminal.Fprintf(b, "  %s\n", shown[i].text())
+	}
+	if rest := len(a.Leaving) - len(shown); rest > 0 {
+		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
+	}
+}
+
+func (l *Leaving) text() string {
+	text := fmt.Sprintf("%s on %s is terminating", l.Pod, l.Node)
+	if l.Since != nil {
+		text += " since " + l.Since.UTC().Format(time.RFC3339)
+	}
+	if len(l.Holds) > 0 {
+		text += " and holds " + strings.Join(l.Holds, ", ")
+	}
+	namespace, name, _ := strings.Cut(l.Pod, "/")
+	switch {
+	case len(l.Finalizers) > 0:
+		return text + "; it stays as long as it has the " + finalizers(l.Finalizers)
+	case l.NodeLost:
+		return text + "; its node does not answer, so nobody ends it"
+	case l.known:
+		return text + fmt.Sprintf("; no finalizer holds it, its node is to end it: wait, or, if that node is dead, kubectl delete pod %s -n %s --force --grace-period=0", word(name), word(namespace))
+	}
+	return text
+}
+
+func finalizers(names []string) string {
+	if len(names) == 1 {
+		return "finalizer " + names[0]
+	}
+	return "finalizers " + list(names, shortNames)
+}
