@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 const (
@@ -129,8 +130,8 @@ func expression(e v1.NodeSelectorRequirement) string {
 	return text
 }
 
-// describes tells whether the label says where or what a node is. No fix changes such
-// a label: its new value would be false.
+// describes reports whether the label says what a node is for. It is changed where nothing
+// else helps.
 func describes(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io")
@@ -145,7 +146,7 @@ func (s *search) label(row table.Row, plugin string) (ways [][]edit) {
 	for _, want := range s.wantedLabels(plugin, n) {
 		var way []edit
 		for _, key := range slices.Sorted(maps.Keys(want)) {
-			if describes(key) && !s.anyLabel {
+			if workload.OwnLabel(key) || describes(key) && !s.anyLabel {
 				way = nil
 				break
 			}

@@ -270,7 +270,7 @@ func (s *search) write(c candidate) Fix {
 		say = append(say, e.say)
 		switch {
 		case e.remove != nil:
-			f.Changes = append(f.Changes, Change{APIVersion: "v1", Kind: "Pod", Namespace: e.remove.Namespace, Name: e.remove.Name, Patch: e.ops, Delete: true})
+			f.Changes = append(f.Changes, Change{APIVersion: "v1", Kind: "Pod", Namespace: e.remove.Namespace, Name: e.remove.Name, Delete: true})
 		case e.create != nil:
 			t := e.create.target
 			f.Changes = append(f.Changes, Change{APIVersion: t.apiVersion, Kind: t.kind, Namespace: t.namespace, Name: t.name, Create: e.create.object})

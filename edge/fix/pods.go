@@ -193,13 +193,12 @@ func (s *search) departures(row table.Row) (all []edit) {
 // release lets a pod go that is being deleted: one that finalizers hold, or whose kubelet
 // does not answer. Others go by themselves.
 func (s *search) release(p *object.Pod, node string) *edit {
-	e := &edit{kind: releasePod, remove: p, target: target{"v1", "Pod", p.Namespace, p.Name}}
+	e := &edit{kind: releasePod, remove: p}
 	at := slices.IndexFunc(s.set.Pods, func(o *v1.Pod) bool { return o.UID == p.UID })
 	switch {
 	case at >= 0 && len(s.set.Pods[at].Finalizers) > 0:
 		finalizers := s.set.Pods[at].Finalizers
 		e.say = fmt.Sprintf("take the %s %s off pod %s, which is terminating on %s", plural(len(finalizers), "finalizer"), list(finalizers), p.Key(), node)
-		e.ops = []Op{{Op: "remove", Path: "/metadata/finalizers"}}
 	case Lost(s.nodes[node]):
 		e.say = fmt.Sprintf("delete pod %s, which is terminating on the lost node %s, by force", p.Key(), node)
 	default:

@@ -121,7 +121,7 @@ func (s *search) with(edits []edit, f func(*object.Pod)) bool {
 func (s *search) targets(edits []edit) map[target][]Op {
 	all := map[target][]Op{}
 	for i := range edits {
-		if t := edits[i].target; t != (target{}) && edits[i].remove == nil {
+		if t := edits[i].target; t != (target{}) {
 			all[t] = append(all[t], edits[i].ops...)
 		}
 	}

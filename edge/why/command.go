@@ -40,17 +40,17 @@ func (f *facts) command(c *fix.Change) []string {
 // deleteCommands delete the pod. One that is being deleted goes once its finalizers are
 // off, and on a lost node by force alone.
 func (f *facts) deleteCommands(c *fix.Change) (lines []string) {
-	terminating, lost := false, false
+	terminating, held, lost := false, false, false
 	for _, p := range f.cluster.Set.Pods {
 		if p.Namespace == c.Namespace && p.Name == c.Name {
-			terminating, lost = p.DeletionTimestamp != nil, fix.Lost(f.node(p.Spec.NodeName))
+			terminating, held, lost = p.DeletionTimestamp != nil, len(p.Finalizers) > 0, fix.Lost(f.node(p.Spec.NodeName))
 		}
 	}
-	if len(c.Patch) > 0 {
-		lines = append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", word(c.Name), word(c.Namespace), patchText(c.Patch, "")))
+	if terminating && held {
+		lines = append(lines, fmt.Sprintf(`kubectl patch pod %s -n %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers"}]'`, word(c.Name), word(c.Namespace)))
 	}
 	switch {
-	case lost:
+	case terminating && lost:
 		lines = append(lines, fmt.Sprintf("kubectl delete pod %s -n %s --force --grace-period=0 --ignore-not-found", word(c.Name), word(c.Namespace)))
 	case !terminating:
 		lines = append(lines, fmt.Sprintf("kubectl delete pod %s -n %s", word(c.Name), word(c.Namespace)))

@@ -40,6 +40,18 @@ var passingTaints = []string{
 	"karpenter.sh/disrupted", "karpenter.sh/disruption", "karpenter.sh/unregistered",
 }
 
+// OwnLabel reports whether kubelets, or drivers and the cloud through them, set the label:
+// it says what and where a node is, and nobody else changes it.
+func OwnLabel(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return strings.HasPrefix(domain, "topology.") || strings.HasPrefix(domain, "failure-domain.") || slices.Contains(ownLabels, key)
+}
+
+var ownLabels = []string{
+	v1.LabelHostname, v1.LabelOSStable, v1.LabelArchStable, v1.LabelInstanceType, v1.LabelInstanceTypeStable, v1.LabelWindowsBuild,
+	"beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+}
+
 // PoolKey is equal for nodes that differ in their names and states alone.
 func PoolKey(n *v1.Node) string {
 	var text strings.Builder
