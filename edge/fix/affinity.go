@@ -40,7 +40,15 @@ func (s *search) unlabelled(node string) (keys []string) {
 // loosenNodes drops from the node selector and the required node affinity what keeps
 // the pod off the row's node.
 func (s *search) loosenNodes(row table.Row) (ways [][]edit) {
-	selector := s.loosenSelector(row)
+	if correct := s.correctSelector(row); correct != nil {
+		ways = s.withNodeTerm(correct, row)
+	}
+	return append(ways, s.withNodeTerm(s.loosenSelector(row), row)...)
+}
+
+// withNodeTerm joins edits of the node selector with those that loosen the required node
+// affinity.
+func (s *search) withNodeTerm(selector []edit, row table.Row) (ways [][]edit) {
 	required := s.requiredNodes()
 	if required == nil || s.lifts(selector, row, names.NodeAffinity) {
 		return [][]edit{selector}
@@ -64,9 +72,14 @@ func (s *search) loosenSelector(row table.Row) (edits []edit) {
 		return []edit{dropped("the node selector", "/spec/nodeSelector")}
 	}
 	for _, key := range lacking {
-		edits = append(edits, dropped(fmt.Sprintf("%s=%s from the node selector", key, s.spec.NodeSelector[key]), "/spec/nodeSelector/"+escape(key)))
+		edits = append(edits, unselect(key, s.spec.NodeSelector[key]))
 	}
 	return edits
+}
+
+// unselect drops a label from the node selector.
+func unselect(key, value string) edit {
+	return dropped(fmt.Sprintf("%s=%s from the node selector", key, value), "/spec/nodeSelector/"+escape(key))
 }
 
 // dropped removes what the pod demands at a path.
@@ -92,8 +105,11 @@ func (s *search) loosenNodeTerm(term *v1.NodeSelectorTerm, place int, row table.
 	path := at("%s/nodeSelectorTerms/%d", requiredNodes, place)
 	for i, e := range term.MatchExpressions {
 		value, has := n.Labels[e.Key]
+		meant := correctExpression(&e, at("%s/matchExpressions/%d", path, i), n)
 		switch {
 		case holds(e, n):
+		case meant.ops != nil:
+			way = append(way, meant)
 		case e.Operator == v1.NodeSelectorOpIn && has:
 			way = append(way, edit{kind: loosenTerm, say: fmt.Sprintf("let the required node affinity take %s=%s, too", e.Key, value),
 				ops: []Op{{Op: "add", Path: at("%s/matchExpressions/%d/values/-", path, i), Value: value}}})

@@ -15,7 +15,8 @@ import (
 type kind int
 
 const (
-	releasePod kind = iota // that is terminating
+	releasePod  kind = iota // that is terminating
+	correctName             // something similar was meant
 	lowerRequest
 	addToleration
 	narrowSpread

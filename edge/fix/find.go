@@ -87,6 +87,7 @@ func (s *search) run() {
 	if !s.with(s.base, func(p *object.Pod) { d = s.machine.Assess(p) }) || d.Result != decision.ResultUnschedulable {
 		return
 	}
+	s.meantPods()
 	s.onNodes(d)
 	s.deletions(d)
 	s.newNodes()

@@ -76,8 +76,12 @@ func (s *search) variants(group []*decision.Node) []*decision.Node {
 		}
 		taints := s.untolerated(n.Name)
 		labels := s.unlabelled(n.Name)
+		near := s.nearMisses(n.Name)
 		v := variant{n, len(taints) + len(labels), s.shortage(n.Name)}
-		key := fmt.Sprint(taints, labels)
+		if near != "" {
+			v.effort = 0
+		}
+		key := fmt.Sprint(taints, labels, near)
 		if b, known := best[key]; !known || v.short < b.short {
 			best[key] = v
 		}
@@ -180,7 +184,7 @@ func (s *search) withVictims(edits []edit, row table.Row) []edit {
 func (s *search) ways(b decision.Blocker, row table.Row) (ways [][]edit) {
 	switch b.Plugin {
 	case names.NodeResourcesFit:
-		ways = s.lower(b, row)
+		ways = append(s.rename(b, row), s.lower(b, row)...)
 	case names.TaintToleration:
 		ways = s.tolerate(row)
 	case names.NodeUnschedulable:

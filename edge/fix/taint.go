@@ -28,24 +28,36 @@ func (s *search) untolerated(node string) (at []int) {
 // tolerate has the pod tolerate the taints of the row's node, or the node lose them. A
 // cordon is lifted, and what a condition sets stays.
 func (s *search) tolerate(row table.Row) [][]edit {
-	var tolerations, untaints []edit
+	var corrections, tolerations, untaints []edit
+	corrected := false
 	n := s.nodes[s.table.Name(row)]
 	lacking := s.untolerated(s.table.Name(row))
 	if len(lacking) > mostEdits {
 		all := map[string]any{"operator": string(v1.TolerationOpExists)}
 		return [][]edit{{{kind: addToleration, say: "tolerate every taint", ops: []Op{{Op: "add", Path: "/spec/tolerations/-", Value: all}}}}}
 	}
+	lift := func(e edit) {
+		corrections, tolerations, untaints = append(corrections, e), append(tolerations, e), append(untaints, e)
+	}
 	for _, i := range lacking {
 		switch t := &n.Spec.Taints[i]; {
 		case Condition(t.Key) != "":
 			return nil // another pod than this one cannot start there either
 		case t.Key == v1.TaintNodeUnschedulable && n.Spec.Unschedulable:
-			tolerations, untaints = append(tolerations, s.uncordoned(row)), append(untaints, s.uncordoned(row))
+			lift(s.uncordoned(row))
 		case t.Key == v1.TaintNodeUnschedulable || t.Key == v1.TaintNodeOutOfService:
-			tolerations, untaints = append(tolerations, s.untaint(row, i)), append(untaints, s.untaint(row, i))
+			lift(s.untaint(row, i))
 		default:
+			correct := toleration(t)
+			if place, right, wrong, ok := MeantToleration(s.spec.Tolerations, t); ok {
+				correct, corrected = s.corrected(place, &right, wrong, t), true
+			}
+			corrections = append(corrections, correct)
 			tolerations, untaints = append(tolerations, toleration(t)), append(untaints, s.untaint(row, i))
 		}
+	}
+	if corrected {
+		return [][]edit{corrections, tolerations, untaints}
 	}
 	return [][]edit{tolerations, untaints}
 }

@@ -2,6 +2,11 @@
 // can propose the name that was meant.
 package spelling
 
+import (
+	"strings"
+	"unicode"
+)
+
 // Distance is how many bytes have to be changed, added or taken away to make b
 // of a: the Levenshtein distance. It is 0 for equal names.
 func Distance(a, b string) int {
@@ -22,4 +27,45 @@ func Distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Near reports whether b may be what somebody meant who wrote a, another name: they differ
+// in case, in punctuation, or in one or two letters of a long name. Names whose numbers
+// or last letters alone differ, such as those of zones, are members of a series.
+func Near(a, b string) bool {
+	a, b = plain(a), plain(b)
+	if a == b {
+		return true
+	}
+	short, long := min(len(a), len(b)), max(len(a), len(b))
+	if long-short > 2 || digits(a) != digits(b) {
+		return false
+	}
+	if short >= 3 && (a+"s" == b || b+"s" == a) {
+		return true
+	}
+	if len(a) == len(b) && a[:short-1] == b[:short-1] {
+		return false
+	}
+	return Distance(a, b) <= min(2, short/4)
+}
+
+// plain is a name in small letters without punctuation.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("-_.", r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// digits are the digits of a name.
+func digits(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, name)
 }

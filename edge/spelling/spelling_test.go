@@ -19,3 +19,19 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+// A slip of the pen is near. Another member of a series and another short word are not.
+func TestNear(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"nvidia.com/gpus", "nvidia.com/gpu", true}, {"Linux", "linux", true}, {"diskType", "disk-type", true}, {"databse", "database", true}, {"webs", "web", true},
+		{"ssd", "hdd", false}, {"a", "b", false}, {"", "a", false}, {"a", "", false}, {"eu-west-1a", "eu-west-1b", false}, {"node-1", "node-2", false}, {"team-a", "team-b", false},
+		{"nvidia.com/gpu", "amd.com/gpu", false}, {"cache", "database", false},
+	} {
+		if got := Near(test.a, test.b); got != test.want {
+			t.Errorf("Near(%q, %q) is %t", test.a, test.b, got)
+		}
+	}
+}

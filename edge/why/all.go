@@ -218,6 +218,9 @@ func (a *Answer) cause() string {
 		}
 		return "waiting: there is no node"
 	case Misconfigured:
+		if beside := a.beside(); beside != "" {
+			return "having to be beside " + beside + ", where there is no room: " + a.nearest()
+		}
 		return "fitting nowhere, however empty the nodes are: " + a.nearest()
 	case Gated:
 		return "not tried: " + a.Message

@@ -74,7 +74,7 @@ func (f *facts) shortOf(name v1.ResourceName, nodes []string) string {
 	best, free, whole := f.freest(name, nodes)
 	switch {
 	case whole == 0:
-		return fmt.Sprintf("it requests %s, and no node here offers any", amount(name, wants))
+		return fmt.Sprintf("it requests %s, and no node here offers any", amount(name, wants)) + f.offeredInstead(name, nodes)
 	case wants > f.largest(name, nodes):
 		return fmt.Sprintf("it requests %s, more than any node here has (the largest has %s)", amount(name, wants), quantity(name, f.largest(name, nodes)))
 	}

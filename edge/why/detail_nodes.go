@@ -23,7 +23,7 @@ func (f *facts) taintText(nodes []string) string {
 			if f.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) || (fix.Condition(t.Key) != "") != condition {
 				continue
 			}
-			text := t.ToString()
+			text := t.ToString() + f.meantToleration(t)
 			if condition {
 				text = conditionText(n, t.Key)
 				mendable = mendable || !fix.Leaving(t.Key)
@@ -135,7 +135,7 @@ func (f *facts) affinityText(nodes []string) string {
 	spec := &f.api.Spec
 	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
 		if text := f.labelText(key, nodes, func(v string, has bool) bool { return has && v == spec.NodeSelector[key] }); text != "" {
-			parts = append(parts, fmt.Sprintf("the node selector wants %s=%s, %s", key, spec.NodeSelector[key], text))
+			parts = append(parts, fmt.Sprintf("the node selector wants %s=%s, %s", key, spec.NodeSelector[key], text)+f.meantLabel(key, spec.NodeSelector[key], nodes))
 		}
 	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
@@ -178,6 +178,9 @@ func (f *facts) requiredText(required *v1.NodeSelector, nodes []string) string {
 		}
 		if has := f.labelText(e.Key, nodes, right); has != "" {
 			text += ", " + has
+			if e.Operator == v1.NodeSelectorOpIn && len(e.Values) == 1 {
+				text += f.meantLabel(e.Key, e.Values[0], nodes)
+			}
 		}
 	}
 	return text

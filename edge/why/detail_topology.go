@@ -53,7 +53,7 @@ func (f *facts) antiAffinityTexts(nodes []string) (texts []string) {
 func (f *facts) affinityTexts(nodes []string) (texts []string) {
 	terms := podTerms(f.api, false)
 	all := f.about(f.pod.Affinity.Affinity)
-	for _, term := range terms {
+	for i, term := range terms {
 		at := f.domains(term.TopologyKey, all)
 		unmet, labelled := false, false
 		for _, name := range nodes {
@@ -65,6 +65,7 @@ func (f *facts) affinityTexts(nodes []string) (texts []string) {
 		if !labelled {
 			text += ", and nodes have no such label"
 		}
+		text += f.meantPod(&terms[i], &f.pod.Affinity.Affinity[i])
 		if unmet || !labelled {
 			texts = append(texts, text)
 		}

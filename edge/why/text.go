@@ -80,10 +80,36 @@ func (a *Answer) sentence() string {
 		}
 		return fmt.Sprintf("%s waits for room: %s.", a.Pod, a.nearest())
 	}
+	if beside := a.beside(); beside != "" {
+		return fmt.Sprintf("%s fits nowhere, whoever else goes: it must be beside %s, and with that there is no room: %s.", a.Pod, beside, a.nearest())
+	}
 	if a.NodesTotal == 1 {
 		return fmt.Sprintf("%s does not fit on the only node, however empty it is: %s.", a.Pod, a.nearest())
 	}
 	return fmt.Sprintf("%s fits on none of %d nodes, however empty they are: %s.", a.Pod, a.NodesTotal, a.nearest())
+}
+
+// beside names the pods that the pod's affinity asks for, where it comes nearest and they
+// alone take the room that it wants; "" otherwise.
+func (a *Answer) beside() string {
+	f := a.facts
+	if len(a.Groups) == 0 || f.pod.Affinity == nil || len(f.pod.Affinity.Affinity) == 0 {
+		return ""
+	}
+	g := a.nearestGroup()
+	if slices.ContainsFunc(g.Blockers, func(b Blocker) bool { return b.Code != decision.Unschedulable.String() }) {
+		return ""
+	}
+	meant := f.about(f.pod.Affinity.Affinity)
+	var pods []*object.Pod
+	for _, name := range g.names {
+		for _, p := range f.on(name) {
+			if meant(p) {
+				pods = append(pods, p)
+			}
+		}
+	}
+	return keys(pods)
 }
 
 // nearest says what blocks the pod where it comes nearest.
