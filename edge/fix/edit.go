@@ -27,6 +27,7 @@ const (
 	changeNode
 	deletePod
 	addNode
+	changeClaim // for a volume or devices, or its class
 	makeMissing
 	raisePriority
 	addLarger // a node larger than any pool has

@@ -88,6 +88,7 @@ func (s *search) run() {
 		return
 	}
 	s.meantPods()
+	s.claims()
 	s.onNodes(d)
 	s.deletions(d)
 	s.newNodes()

@@ -179,7 +179,8 @@ func (s *search) bindClaim(c *object.PersistentVolumeClaim) []edit {
 		ops: []Op{{Op: "add", Path: "/metadata/annotations/" + escape(bindCompleted), Value: "yes"}}})
 }
 
-// makeVolumes makes a volume for each claim that waits for the pod's node.
+// makeVolumes makes a volume for each claim that waits for the pod's node: by hand, the last
+// resort where its class makes volumes.
 func (s *search) makeVolumes() [][]edit {
 	var edits []edit
 	for i := range s.pod.Volumes {
@@ -194,6 +195,13 @@ func (s *search) makeVolumes() [][]edit {
 		}
 		name := "pv-" + c.Namespace + "-" + c.Name
 		edits = append(edits, made(s.newVolume(c, name, false), "create the PersistentVolume %s for the claim %s", name, c.Name))
+	}
+	for _, c := range s.unbound() {
+		if class := table.Lookup[*object.StorageClass](s.table, object.StorageClasses, "", c.Class); class != nil && class.Provisioner != noProvisioner {
+			for i := range edits {
+				edits[i].stage = lastResort
+			}
+		}
 	}
 	return [][]edit{edits}
 }

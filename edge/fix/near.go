@@ -3,6 +3,7 @@ package fix
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -27,7 +28,8 @@ var successors = map[string]string{
 }
 
 // MeantLabel returns the label, of those given, that somebody may mean who asks for key
-// and value: that of a new name, of the same key, or of the same value. ok is false if
+// and value: that of a new name, of the same key, or of the same value under a similar key or
+// one of another domain. ok is false if
 // there is none, or if the very label is there.
 func MeantLabel(key, value string, labels map[string]string) (meantKey, meantValue string, ok bool) {
 	has, found := labels[key]
@@ -43,7 +45,7 @@ func MeantLabel(key, value string, labels map[string]string) (meantKey, meantVal
 		return key, has, true
 	}
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		if k != key && labels[k] == value && spelling.Near(key, k) {
+		if k != key && labels[k] == value && (spelling.Near(key, k) || path.Base(key) == path.Base(k)) {
 			return k, value, true
 		}
 	}
@@ -182,7 +184,7 @@ func (s *search) correctSelector(row table.Row) []edit {
 // correctExpression has an expression of the required node affinity at a path name the label
 // that the node has under a similar name or with a similar value. The edit is empty where
 // nothing is similar.
-func correctExpression(e *v1.NodeSelectorRequirement, path string, n *v1.Node) edit {
+func correctExpression(e *v1.NodeSelectorRequirement, where string, n *v1.Node) edit {
 	if e.Operator != v1.NodeSelectorOpIn {
 		return edit{}
 	}
@@ -193,9 +195,9 @@ func correctExpression(e *v1.NodeSelectorRequirement, path string, n *v1.Node) e
 		}
 		c := edit{kind: correctName, say: fmt.Sprintf("have the required node affinity want %s=%s in place of %s=%s", meant, with, e.Key, value)}
 		if meant != e.Key {
-			c.ops = []Op{{Op: "replace", Path: path + "/key", Value: meant}}
+			c.ops = []Op{{Op: "replace", Path: where + "/key", Value: meant}}
 		} else {
-			c.ops = []Op{{Op: "replace", Path: at("%s/values/%d", path, i), Value: with}}
+			c.ops = []Op{{Op: "replace", Path: at("%s/values/%d", where, i), Value: with}}
 		}
 		return c
 	}

@@ -128,7 +128,7 @@ func (s *search) targets(edits []edit) map[target][]Op {
 	return all
 }
 
-// change changes a node or a claim, and returns what undoes it; nil where it is
+// change changes a node, or an object that the set has as it was written, and returns what undoes it; nil where it is
 // not possible.
 func (s *search) change(t target, ops []Op) func() {
 	if t.kind == "Node" {
@@ -137,20 +137,24 @@ func (s *search) change(t target, ops []Op) func() {
 			return nil
 		}
 		n := s.nodes[t.name].DeepCopy()
-		if patch(n, ops) != nil || manifest.CheckNode(n) != nil {
+		if patch(n, ops) != nil || manifest.Check(n, t.kind) != nil {
 			return nil
 		}
 		before := s.table.Node(row)
 		s.table.SetNode(decode.Node(n))
 		return func() { s.table.SetNode(before) }
 	}
-	claim := &v1.PersistentVolumeClaim{}
-	known := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, t.namespace, t.name)
-	if known == nil || json.Unmarshal(s.writtenOf(t), claim) != nil || patch(claim, ops) != nil {
+	kind, ok := object.KindOf(t.kind)
+	if !ok || s.table.Object(kind, t.namespace, t.name) == nil {
 		return nil
 	}
-	claim.Namespace, claim.UID = known.Namespace, known.UID // which a file may leave out
-	before := s.table.SetObject(decode.Object(claim))
+	known, changed := s.table.Object(kind, t.namespace, t.name).Head(), decode.Empty(kind)
+	if json.Unmarshal(s.writtenOf(t), changed) != nil || patch(changed, ops) != nil || manifest.Check(changed, t.kind) != nil {
+		return nil
+	}
+	changed.SetNamespace(known.Namespace)
+	changed.SetUID(known.UID) // which a file may leave out
+	before := s.table.SetObject(decode.Object(changed))
 	return func() { s.table.SetObject(before) }
 }
 

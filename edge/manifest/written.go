@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -18,7 +20,7 @@ func (s *Set) keeps(o metav1.Object) bool {
 	switch o := o.(type) {
 	case *v1.Pod:
 		return o.Spec.NodeName == ""
-	case *v1.PersistentVolumeClaim:
+	case *v1.PersistentVolumeClaim, *v1.PersistentVolume, *storagev1.StorageClass, *resourcev1.ResourceClaim:
 		return true
 	}
 	return false
@@ -48,5 +50,6 @@ func (s *Set) AdmitPod(p *v1.Pod) error {
 // PriorityClasses are those of the set, by name.
 func (s *Set) PriorityClasses() []*schedulingv1.PriorityClass { return s.classes.Sorted() }
 
-// CheckNode is what is wrong with another version of a node of the set.
-func CheckNode(n *v1.Node) error { return admit(n, "node") }
+// Check gives another version of an object of the set defaults, and returns what is wrong
+// with it.
+func Check(o metav1.Object, kind string) error { return admit(o, strings.ToLower(kind)) }

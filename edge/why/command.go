@@ -34,7 +34,7 @@ func (f *facts) command(c *fix.Change) []string {
 	case c.Kind == "Pod":
 		return f.podCommand(c)
 	}
-	return []string{fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", strings.ToLower(c.Kind), word(c.Name), word(c.Namespace), patchText(c.Patch, ""))}
+	return objectCommand(c)
 }
 
 // deleteCommands delete the pod. One that is being deleted goes once its finalizers are

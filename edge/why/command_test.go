@@ -21,7 +21,7 @@ func TestCommandsRunNothingElse(t *testing.T) {
 		given  string // an argument, or a line of the object
 	}{
 		{fix.Change{Kind: "Pod", Name: odd, Namespace: "n", Delete: true}, odd},
-		{fix.Change{Kind: "PersistentVolumeClaim", Name: "c", Namespace: odd, Patch: []fix.Op{{Op: "add", Path: "/spec/storageClassName", Value: odd}}}, odd},
+		{fix.Change{Kind: "PersistentVolumeClaim", Name: "c", Namespace: odd, Patch: []fix.Op{{Op: "add", Path: "/spec/volumeName", Value: odd}}}, odd},
 		{fix.Change{Kind: "Node", Name: odd, Patch: []fix.Op{{Op: "add", Path: "/metadata/labels/zone", Value: odd}}}, "zone=" + odd},
 		{fix.Change{Kind: "ConfigMap", Create: &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Data: map[string]string{"k": odd}}}, "  k: '" + strings.ReplaceAll(odd, "'", "''") + "'"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/fix"
 )
 
 // mostProbed bounds the nodes on which each of the pod's volumes is tried alone.
@@ -97,7 +98,7 @@ func (f *facts) volumeText(b *Blocker, v *object.Volume, node string) string {
 	case b.Plugin == names.VolumeRestrictions:
 		return fmt.Sprintf("claim %s is for one pod at a time, and %s", v.Claim, f.users(v.Claim))
 	case c.VolumeName == "":
-		return fmt.Sprintf("claim %s of class %q is not bound", v.Claim, c.Class)
+		return f.unboundText(c)
 	case !c.Bound():
 		return fmt.Sprintf("claim %s names volume %s and is not bound yet", v.Claim, c.VolumeName)
 	}
@@ -122,15 +123,69 @@ func (f *facts) users(claim string) string {
 	return list(users, 2) + " use it"
 }
 
+// unboundText says what keeps the claim from a volume, as far as objects tell it.
+func (f *facts) unboundText(c *object.PersistentVolumeClaim) string {
+	t := f.cluster.Machine.Table()
+	class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
+	text := fmt.Sprintf("claim %s of class %q is not bound", c.Name, c.Class)
+	switch {
+	case c.SelectedNode != "" && f.node(c.SelectedNode) == nil:
+		return fmt.Sprintf("the volume of claim %s is to be made on node %s, which is gone", c.Name, c.SelectedNode)
+	case c.SelectedNode != "":
+		return fmt.Sprintf("the volume of claim %s is to be made on node %s", c.Name, c.SelectedNode)
+	case class != nil && len(class.Topologies) > 0 && !f.allowed(class):
+		var terms []string
+		for _, term := range class.Topologies {
+			for _, e := range term.MatchLabelExpressions {
+				terms = append(terms, fmt.Sprintf("%s in [%s]", e.Key, strings.Join(e.Values, " ")))
+			}
+		}
+		return fmt.Sprintf("class %s of claim %s allows volumes by %s only, and no node has that label", class.Name, c.Name, list(terms, 3))
+	}
+	for _, o := range t.Objects(object.PersistentVolumes) {
+		v := o.(*object.PersistentVolume)
+		if fault, near := fix.VolumeFault(v, c); near {
+			return text + "; " + fault.Text(v, c)
+		}
+	}
+	return text
+}
+
+// allowed reports whether the class allows volumes on some node.
+func (f *facts) allowed(class *object.StorageClass) bool {
+	return slices.ContainsFunc(f.cluster.Set.Nodes, func(n *v1.Node) bool {
+		return slices.ContainsFunc(class.Topologies, func(term v1.TopologySelectorTerm) bool {
+			return !slices.ContainsFunc(term.MatchLabelExpressions, func(e v1.TopologySelectorLabelRequirement) bool {
+				return !slices.Contains(e.Values, n.Labels[e.Key])
+			})
+		})
+	})
+}
+
 func (f *facts) boundText(claim, name string) string {
 	v := table.Lookup[*object.PersistentVolume](f.cluster.Machine.Table(), object.PersistentVolumes, "", name)
 	switch {
 	case v == nil:
 		return fmt.Sprintf("claim %s is bound to volume %s, which is not there", claim, name)
+	case v.Pin != nil && !f.reached(v.Pin) && v.Pin.Key == v1.LabelHostname:
+		return fmt.Sprintf("volume %s of claim %s is on node %s, which is gone: bring the node back, or delete claim %s and volume %s, so that a new volume is made",
+			name, claim, list(v.Pin.Values, 3), claim, name)
 	case v.Pin != nil:
-		return fmt.Sprintf("claim %s is bound to volume %s, on nodes with %s in [%s]", claim, name, v.Pin.Key, strings.Join(v.Pin.Values, " "))
+		text := fmt.Sprintf("claim %s is bound to volume %s, on nodes with %s in [%s]", claim, name, v.Pin.Key, strings.Join(v.Pin.Values, " "))
+		if !f.reached(v.Pin) {
+			text += ", and no node has that"
+		}
+		return text
 	case v.Labels[v1.LabelTopologyZone] != "":
 		return fmt.Sprintf("claim %s is bound to volume %s in zone %s", claim, name, v.Labels[v1.LabelTopologyZone])
 	}
 	return fmt.Sprintf("claim %s is bound to volume %s", claim, name)
+}
+
+// reached reports whether a node has the label with one of the values.
+func (f *facts) reached(pin *object.LabelPin) bool {
+	return slices.ContainsFunc(f.cluster.Set.Nodes, func(n *v1.Node) bool {
+		value, has := n.Labels[pin.Key]
+		return has && slices.Contains(pin.Values, value)
+	})
 }
