@@ -89,7 +89,7 @@ func TestWhyCountsDevices(t *testing.T) {
 		"taken":      {1, ", selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].model == \"small\"'}}]", "(claim mine wants 1 device of class gpu that its selectors take; a has 0 of 1 free)", "affinity: {" + on("a") + "}, "},
 		"elsewhere":  {1, "", "resourceclaim not available on the node (claim one is allocated on nodes with metadata.name In [a])", "affinity: {" + on("b") + "}, "},
 		"one of two": {2, "", "(claim mine wants 2 devices of class gpu; a has 1 of 2 free)", "affinity: {" + on("a") + "}, "},
-		"none":       {1, ", selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].model == \"none\"'}}]", "(claim mine wants 1 device of class gpu that its selectors take, and no node here has any)", "affinity: {" + on("a") + "}, "},
+		"none":       {1, ", selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].model == \"none\"'}}]", "(claim mine wants 1 device of class gpu that its selectors take, and none does (the largest node has 2 of the class))", "affinity: {" + on("a") + "}, "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + c.more + "resourceClaims: [{name: x, resourceClaimName: mine}, {name: z, resourceClaimName: one}], containers: [{name: c}]}\n"

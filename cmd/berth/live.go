@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,7 +51,17 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 			return err
 		}
 	}
+	// Without the right to read templates it is not known whether one is missing.
+	set.KnowsTemplates = wantsTemplates(set.Pods) && addAll(ctx, set, config, &manifest.ClaimTemplates) == nil
 	return nil
+}
+
+// wantsTemplates reports whether a pod waits for a claim that is made of a template.
+func wantsTemplates(pods []*v1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p *v1.Pod) bool {
+		return p.Spec.NodeName == "" && len(p.Status.ResourceClaimStatuses) < len(p.Spec.ResourceClaims) &&
+			slices.ContainsFunc(p.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool { return c.ResourceClaimTemplateName != nil })
+	})
 }
 
 // addAll adds all objects of a kind, except for pods that have ended: they take no

@@ -89,6 +89,7 @@ func (s *search) run() {
 	}
 	s.meantPods()
 	s.claims()
+	s.devices()
 	s.onNodes(d)
 	s.deletions(d)
 	s.newNodes()

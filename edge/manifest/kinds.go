@@ -30,8 +30,11 @@ var expanded = []decode.Kind{
 	controllerKind(appsv1.SchemeGroupVersion, "DaemonSet", "daemonsets", func() metav1.Object { return &appsv1.DaemonSet{} }),
 	controllerKind(batchv1.SchemeGroupVersion, "Job", "jobs", func() metav1.Object { return &batchv1.Job{} }),
 	controllerKind(batchv1.SchemeGroupVersion, "CronJob", "cronjobs", func() metav1.Object { return &batchv1.CronJob{} }),
-	controllerKind(resourcev1.SchemeGroupVersion, "ResourceClaimTemplate", "resourceclaimtemplates", func() metav1.Object { return &resourcev1.ResourceClaimTemplate{} }),
+	ClaimTemplates,
 }
+
+// ClaimTemplates are those that controllers make claims for devices of.
+var ClaimTemplates = controllerKind(resourcev1.SchemeGroupVersion, "ResourceClaimTemplate", "resourceclaimtemplates", func() metav1.Object { return &resourcev1.ResourceClaimTemplate{} })
 
 func controllerKind(version schema.GroupVersion, name, resource string, empty func() metav1.Object) decode.Kind {
 	return decode.Kind{GroupVersion: version, Name: name, Resource: resource, Namespaced: true, New: empty}

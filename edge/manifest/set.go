@@ -72,13 +72,15 @@ type Set struct {
 	read      int64 // bytes so far
 	stdinRead bool
 	written   map[string][]byte // by kind and key
-	classes   decode.PriorityClasses
-	templates map[string]*resourcev1.ResourceClaimTemplate // by namespace/name
-	storage   map[string]*storagev1.StorageClass
-	known     map[string]string // kind and key -> where
-	uids      map[string]string // kind and UID -> where
-	places    map[*v1.Pod]string
-	unknown   []*unknownField
+	// KnowsTemplates: all ResourceClaimTemplates are in the set.
+	KnowsTemplates bool
+	classes        decode.PriorityClasses
+	templates      map[string]*resourcev1.ResourceClaimTemplate // by namespace/name
+	storage        map[string]*storagev1.StorageClass
+	known          map[string]string // kind and key -> where
+	uids           map[string]string // kind and UID -> where
+	places         map[*v1.Pod]string
+	unknown        []*unknownField
 	// unfilled tells of budgets without status.
 	unfilled []string
 	// What the files hold: kinds that make pods, and whether a pod is pending.
@@ -103,6 +105,7 @@ func NewSet() *Set {
 // given number of workers. The error is about the first object, in the order
 // of the input, that is wrong.
 func (s *Set) Files(paths []string, stdin io.Reader, workers int) error {
+	s.KnowsTemplates = true
 	for _, path := range paths {
 		sources, err := s.open(path, stdin)
 		if err != nil {

@@ -47,6 +47,12 @@ func (s *Set) AdmitPod(p *v1.Pod) error {
 	return nil
 }
 
+// HasTemplate reports whether the set has the ResourceClaimTemplate, or does not know all
+// of them.
+func (s *Set) HasTemplate(namespace, name string) bool {
+	return !s.KnowsTemplates || s.templates[namespace+"/"+name] != nil
+}
+
 // PriorityClasses are those of the set, by name.
 func (s *Set) PriorityClasses() []*schedulingv1.PriorityClass { return s.classes.Sorted() }
 

@@ -34,7 +34,7 @@ func (f *facts) command(c *fix.Change) []string {
 	case c.Kind == "Pod":
 		return f.podCommand(c)
 	}
-	return objectCommand(c)
+	return f.objectCommand(c)
 }
 
 // deleteCommands delete the pod. One that is being deleted goes once its finalizers are

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/berth-scheduler/berth/core/devices"
@@ -20,7 +22,8 @@ type deviceRequest struct {
 	class string
 	count int64
 	// narrowed: not every device of the class will do.
-	narrowed bool
+	narrowed    bool
+	tolerations []resourcev1.DeviceToleration
 	// selects is the class with the selectors of the request.
 	selects *resourcev1.DeviceClass
 }
@@ -78,6 +81,7 @@ func (f *facts) allocatedElsewhere(nodes []string) (texts []string) {
 // that are not there and for the others.
 func (f *facts) deviceRequests() (requests []deviceRequest, missing, others []string) {
 	t := f.cluster.Machine.Table()
+	missing = f.missingTemplates()
 	for i := range f.pod.Claims {
 		name := f.pod.Claims[i].Claim
 		if name == "" {
@@ -99,7 +103,7 @@ func (f *facts) deviceRequests() (requests []deviceRequest, missing, others []st
 				continue
 			}
 			requests = append(requests, deviceRequest{who: "claim " + name, class: e.DeviceClassName, count: max(1, e.Count),
-				narrowed: len(e.Selectors) > 0, selects: f.classWith(e.DeviceClassName, e.Selectors)})
+				narrowed: len(e.Selectors) > 0, tolerations: e.Tolerations, selects: f.classWith(e.DeviceClassName, e.Selectors)})
 		}
 	}
 	for i := range f.pod.Extended {
@@ -109,6 +113,18 @@ func (f *facts) deviceRequests() (requests []deviceRequest, missing, others []st
 		}
 	}
 	return requests, missing, others
+}
+
+// missingTemplates says which templates are not there of which claims of the pod would be
+// made.
+func (f *facts) missingTemplates() (texts []string) {
+	for _, c := range f.api.Spec.ResourceClaims {
+		made := slices.ContainsFunc(f.api.Status.ResourceClaimStatuses, func(s v1.PodResourceClaimStatus) bool { return s.Name == c.Name })
+		if name := c.ResourceClaimTemplateName; name != nil && !made && !f.cluster.Set.HasTemplate(f.pod.Namespace, *name) {
+			texts = append(texts, fmt.Sprintf("ResourceClaimTemplate %s/%s is not there: create it", f.pod.Namespace, *name))
+		}
+	}
+	return texts
 }
 
 // classWith is the class with more selectors; nil where it is not there.
@@ -131,15 +147,79 @@ func (f *facts) devicesShort(r *deviceRequest, nodes []string) (text string, eno
 		return text + ", and there is no such class", false
 	}
 	best, free, whole, largest := f.freestDevices(r.selects, nodes)
+	hints := f.deviceHints(r, nodes)
 	switch {
 	case largest == 0:
-		return text + ", and no node here has any", false
+		if r.narrowed {
+			if _, _, _, largest := f.freestDevices(f.classWith(r.class, nil), nodes); largest > 0 {
+				return fmt.Sprintf("%s, and none does (the largest node has %d of the class)", text, largest) + hints, false
+			}
+		}
+		return text + ", and no node here has any" + hints, false
 	case r.count > largest:
-		return fmt.Sprintf("%s, more than any node here has (the largest has %d)", text, largest), false
+		return fmt.Sprintf("%s, more than any node here has (the largest has %d)", text, largest) + hints, false
 	case len(nodes) > 1:
 		best = "the freest of them, " + best + ","
 	}
-	return fmt.Sprintf("%s; %s has %d of %d free", text, best, free, whole), free >= r.count
+	return fmt.Sprintf("%s; %s has %d of %d free", text, best, free, whole) + hints, free >= r.count && hints == ""
+}
+
+// mostHinted bounds the nodes whose devices are looked at one by one.
+const mostHinted = 8
+
+// deviceHints say why devices that the nodes see cannot all be used: slices of their pool
+// are missing, they have taints, or they share counters.
+func (f *facts) deviceHints(r *deviceRequest, nodes []string) string {
+	var hints []string
+	say := func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !slices.Contains(hints, text) {
+			hints = append(hints, text)
+		}
+	}
+	t := f.cluster.Machine.Table()
+	counter := devices.NewCounter(structured.Features{ConsumableCapacity: true}, true)
+	shared := devices.Shared(t, counter.Shares)
+	for _, name := range nodes[:min(mostHinted, len(nodes))] {
+		row, ok := t.Find(name)
+		if !ok || t.Node(row) == nil {
+			continue
+		}
+		offer := shared.WithNode(t, name, counter.Shares)
+		for _, s := range offer.Slices {
+			if all, _ := counter.Count(t.Node(row), r.selects, &devices.Offer{Slices: []*resourcev1.ResourceSlice{s}, Taken: offer.Taken}); all == 0 {
+				continue
+			}
+			pool := &s.Spec.Pool
+			if has := slicesOf(offer.Slices, s); has < pool.ResourceSliceCount {
+				say("pool %s of %s has %d of its %s: its driver has to publish the rest first", pool.Name, s.Spec.Driver, has, count(int(pool.ResourceSliceCount), "slice"))
+			}
+			for i := range s.Spec.Devices {
+				d := &s.Spec.Devices[i]
+				for _, taint := range d.Taints {
+					if !slices.ContainsFunc(r.tolerations, func(o resourcev1.DeviceToleration) bool { return resourceclaim.ToleratesTaint(o, taint) }) {
+						say("devices have the taint %s:%s, which is not tolerated", taint.Key, taint.Effect)
+					}
+				}
+				if len(d.ConsumesCounters) > 0 {
+					say("devices of pool %s share counters, so that not all can be had at once", pool.Name)
+				}
+			}
+		}
+	}
+	if len(hints) == 0 {
+		return ""
+	}
+	return "; " + list(hints, 3)
+}
+
+// slicesOf counts the slices of the pool of one of them, of its generation.
+func slicesOf(all []*resourcev1.ResourceSlice, one *resourcev1.ResourceSlice) (n int64) {
+	for _, s := range all {
+		if s.Spec.Driver == one.Spec.Driver && s.Spec.Pool.Name == one.Spec.Pool.Name && s.Spec.Pool.Generation == one.Spec.Pool.Generation {
+			n++
+		}
+	}
+	return n
 }
 
 // freestDevices is the node that can use the most free devices of the class, with how

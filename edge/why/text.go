@@ -71,7 +71,7 @@ func (a *Answer) sentence() string {
 	case InProgress:
 		return fmt.Sprintf("%s is on its way: what was asked for in the API has to come about first.", a.Pod)
 	case Gated:
-		return fmt.Sprintf("%s is not tried: %s.", a.Pod, strings.TrimSuffix(a.Message, "."))
+		return fmt.Sprintf("%s is not tried: %s.", a.Pod, strings.Join(append([]string{strings.TrimSuffix(a.Message, ".")}, a.facts.missingTemplates()...), ". "))
 	case Failed:
 		return fmt.Sprintf("%s is not scheduled: %s.", a.Pod, strings.TrimSuffix(a.Message, "."))
 	case Waiting:
@@ -190,7 +190,7 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 			return
 		}
 		if !a.facts.cluster.NoFixes && a.NodesTotal > 0 {
-			b.WriteString("\nNo small change was found that would help.\n")
+			b.WriteString("\nNo small change that can be tried here would help.\n")
 		}
 		return
 	}
