@@ -25,6 +25,7 @@ const (
 	raiseSkew
 	removeGate
 	changeNode
+	takeBack // a resize
 	deletePod
 	addNode
 	changeClaim // for a volume or devices, or its class

@@ -184,7 +184,7 @@ func (s *search) withVictims(edits []edit, row table.Row) []edit {
 func (s *search) ways(b decision.Blocker, row table.Row) (ways [][]edit) {
 	switch b.Plugin {
 	case names.NodeResourcesFit:
-		ways = append(s.rename(b, row), s.lower(b, row)...)
+		ways = slices.Concat(s.rename(b, row), s.lower(b, row), s.takeBack(row))
 	case names.TaintToleration:
 		ways = s.tolerate(row)
 	case names.NodeUnschedulable:

@@ -128,7 +128,7 @@ func (s *search) targets(edits []edit) map[target][]Op {
 	return all
 }
 
-// change changes a node, or an object that the set has as it was written, and returns what undoes it; nil where it is
+// change changes a node, a pod that runs, or an object that the set has as it was written, and returns what undoes it; nil where it is
 // not possible.
 func (s *search) change(t target, ops []Op) func() {
 	if t.kind == "Node" {
@@ -143,6 +143,9 @@ func (s *search) change(t target, ops []Op) func() {
 		before := s.table.Node(row)
 		s.table.SetNode(decode.Node(n))
 		return func() { s.table.SetNode(before) }
+	}
+	if t.kind == "Pod" {
+		return s.changePod(t, ops)
 	}
 	kind, ok := object.KindOf(t.kind)
 	if !ok || s.table.Object(kind, t.namespace, t.name) == nil {
@@ -160,14 +163,20 @@ func (s *search) change(t target, ops []Op) func() {
 
 // writtenOf is the object in JSON.
 func (s *search) writtenOf(t target) []byte {
-	if t.kind == "Node" {
-		data, err := json.Marshal(s.nodes[t.name])
-		if err != nil {
-			return nil
-		}
-		return data
+	var known any
+	switch t.kind {
+	case "Node":
+		known = s.nodes[t.name]
+	case "Pod":
+		known = s.runningPod(t.namespace, t.name)
+	default:
+		return s.set.Written(t.kind, t.namespace, t.name)
 	}
-	return s.set.Written(t.kind, t.namespace, t.name)
+	data, err := json.Marshal(known)
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 func parse(data []byte) (doc any) {

@@ -31,6 +31,8 @@ func (f *facts) command(c *fix.Change) []string {
 		return f.createText(c)
 	case c.Kind == "Node":
 		return f.nodeCommands(c)
+	case c.Kind == "Pod" && (c.Namespace != f.api.Namespace || c.Name != f.api.Name):
+		return []string{fmt.Sprintf("kubectl patch pod %s -n %s --subresource resize --type=json -p '%s'", word(c.Name), word(c.Namespace), patchText(c.Patch, ""))}
 	case c.Kind == "Pod":
 		return f.podCommand(c)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/fix"
 )
 
 // detail says what a blocker of a group means on its nodes, with numbers and names.
@@ -83,10 +84,32 @@ func (f *facts) shortOf(name v1.ResourceName, nodes []string) string {
 		of = "the freest of them, " + best + ","
 	}
 	text := fmt.Sprintf("it requests %s; %s has %s of %s free", amount(name, wants), of, quantity(name, free), quantity(name, whole))
+	text += f.resizes(name, best)
 	if first := f.nominated(best); len(first) > 0 {
 		text += ", as " + keys(first) + isOrAre(len(first)) + " nominated to it"
 	}
 	return text
+}
+
+// resizes says how much of the resource deferred resizes of pods hold on the node.
+func (f *facts) resizes(name v1.ResourceName, node string) string {
+	var held int64
+	var pods []string
+	for _, p := range f.cluster.Set.Pods {
+		if p.Spec.NodeName != node {
+			continue
+		}
+		for _, r := range fix.Deferred(p) {
+			if r.Resource == name {
+				held += r.Wants - r.Has
+				pods = append(pods, fmt.Sprintf("%s/%s (%s to %s)", p.Namespace, p.Name, quantity(name, r.Has), quantity(name, r.Wants)))
+			}
+		}
+	}
+	if len(pods) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s are held by the deferred resize of %s", amount(name, held), list(pods, 2))
 }
 
 // nominated are the pods that count as placed on the node though they are not there.
