@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -52,6 +53,9 @@ type Input struct {
 	// may change the cluster, as controllers do. endless says that the two go round: a
 	// pod that is made again is to be held (Cluster.Hold).
 	Evicted func(c *Cluster, victim *object.Pod, endless bool)
+	// Refused, when set, returns at the end why pods are not there that admission refuses,
+	// by namespace/name. They count as not placed.
+	Refused func() map[string]string
 	// Stop, when set, is asked now and then. The run ends once it returns true.
 	Stop func() bool
 }
@@ -148,6 +152,9 @@ func Run(in Input) (*Result, error) {
 				r.OtherScheduler[p.Key()] = true
 			}
 		}
+	}
+	if in.Refused != nil {
+		maps.Copy(r.Unplaced, in.Refused())
 	}
 	return r, nil
 }

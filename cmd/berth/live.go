@@ -53,6 +53,21 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 	}
 	// Without the right to read templates it is not known whether one is missing.
 	set.KnowsTemplates = wantsTemplates(set.Pods) && addAll(ctx, set, config, &manifest.ClaimTemplates) == nil
+	return addAdmission(ctx, set, config)
+}
+
+// addAdmission adds what admission goes by. What may not be read does not count, and a
+// notice says so.
+func addAdmission(ctx context.Context, set *manifest.Set, config *rest.Config) error {
+	for i := range manifest.Admission {
+		k := &manifest.Admission[i]
+		switch err := addAll(ctx, set, config, k); {
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+			set.Notices = append(set.Notices, fmt.Sprintf("%s cannot be read, so they do not count for new pods: %s", k.Resource, err))
+		case err != nil:
+			return fmt.Errorf("listing %s: %w", k.Key(), err)
+		}
+	}
 	return nil
 }
 

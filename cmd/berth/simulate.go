@@ -42,9 +42,14 @@ to. This command prints everything that a file should hold:
 
   kubectl get -A -o json nodes,pods,ns,pdb,svc,rc,rs,sts,pvc,pv,sc,csinodes,\
 csidrivers,csistoragecapacities,volumeattachments,priorityclasses,\
-resourceclaims,resourceslices,deviceclasses
+resourceclaims,resourceslices,deviceclasses,limits,quota,runtimeclasses
 
 Nodes and pods are enough if the pods use nothing else.
+
+Admission sees each new pod: one without node, UID and time of creation, and those
+that are made. LimitRanges, RuntimeClasses and default storage classes change it,
+and what they or a ResourceQuota refuse is listed with the reason and not placed.
+The claims of a new pod are made from its templates.
 
 The pods of a Deployment, StatefulSet, DaemonSet, Job, CronJob, ReplicaSet or
 ReplicationController in a file are made if the input has no pod of it, and with

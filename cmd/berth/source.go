@@ -101,6 +101,11 @@ func (s *source) load(ctx context.Context, stdin io.Reader, stderr io.Writer) (*
 	if err != nil {
 		return nil, sim.Input{}, err
 	}
+	gates, err := gatesOf(s.gates)
+	if err != nil {
+		return nil, sim.Input{}, err
+	}
+	set.Notices = append(set.Notices, uncounted(set.Objects, gates)...)
 	in := input(set, s.workers)
 	in.Machine, in.NoProfile = options, s.noProfile
 	if n := len(c.Extenders); n > 0 && !s.askExtenders {
@@ -205,6 +210,7 @@ func input(set *manifest.Set, workers int) sim.Input {
 		Namespaces:     set.Namespaces,
 		SelectorOwners: set.SelectorOwners,
 		Objects:        set.Objects,
+		Refused:        set.Refusals,
 	}
 	for i, n := range set.Nodes {
 		in.Nodes[i] = decode.Node(n)

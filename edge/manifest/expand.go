@@ -79,8 +79,8 @@ func (s *Set) expand() error {
 	return nil
 }
 
-// Make adds the pods that the workload wants beyond those that it has, and
-// their claims. It returns the pods.
+// Make adds the pods that the workload wants beyond those that it has, and their claims. It
+// returns the pods, without those that admission refuses.
 func (s *Set) Make(w *workload.Workload, have []*v1.Pod) ([]*v1.Pod, error) {
 	pods, err := w.Pods(have, s.Nodes, func(name string) bool { return s.known[title("pod", w.Namespace, name)] != "" })
 	if err != nil {
@@ -95,9 +95,11 @@ func (s *Set) Make(w *workload.Workload, have []*v1.Pod) ([]*v1.Pod, error) {
 		if err := s.Add(p, "v1/Pod", w.Title()); err != nil {
 			return nil, err
 		}
-		if err := s.classes.Resolve(p); err != nil {
-			return nil, fmt.Errorf("%s: %w", w.Title(), err)
-		}
+	}
+	if pods, err = s.admitArrived(); err != nil {
+		return nil, err
+	}
+	for _, p := range pods {
 		if err := s.claims(w, p); err != nil {
 			return nil, err
 		}
@@ -105,12 +107,9 @@ func (s *Set) Make(w *workload.Workload, have []*v1.Pod) ([]*v1.Pod, error) {
 	return pods, nil
 }
 
-// AddPod adds a pod after Resolve, with the claims that controllers make for it.
+// AddPod adds an admitted pod after Resolve, with the claims that controllers make for it.
 func (s *Set) AddPod(p *v1.Pod, where string) error {
 	if err := s.Add(p, "v1/Pod", where); err != nil {
-		return err
-	}
-	if err := s.classes.Resolve(p); err != nil {
 		return err
 	}
 	return s.claims(nil, p)
@@ -123,7 +122,7 @@ func (s *Set) Clone() *Set {
 	c.Nodes, c.Pods, c.Budgets, c.Workloads = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.Budgets), slices.Clone(s.Workloads)
 	c.Namespaces, c.SelectorOwners, c.Objects, c.Running = slices.Clip(s.Namespaces), slices.Clip(s.SelectorOwners), slices.Clip(s.Objects), slices.Clip(s.Running)
 	c.known, c.uids, c.places = maps.Clone(s.known), maps.Clone(s.uids), maps.Clone(s.places)
-	c.templates, c.storage = maps.Clone(s.templates), maps.Clone(s.storage)
+	c.templates, c.rules, c.Refused, c.fresh = maps.Clone(s.templates), s.rules.Clone(), maps.Clone(s.Refused), maps.Clone(s.fresh)
 	return &c
 }
 
@@ -137,7 +136,7 @@ func (s *Set) claims(w *workload.Workload, p *v1.Pod) error {
 		if s.known[title("persistentvolumeclaim", c.Namespace, c.Name)] != "" {
 			continue
 		}
-		s.defaultClass(c)
+		s.rules.SetClass(c)
 		c.UID = types.UID(title("persistentvolumeclaim", c.Namespace, c.Name))
 		if err := s.bindNow(c, p); err != nil {
 			return err
@@ -158,31 +157,10 @@ func (s *Set) claims(w *workload.Workload, p *v1.Pod) error {
 	return nil
 }
 
-// defaultClass gives the claim the default storage class, as admission does: of
-// several the newest.
-func (s *Set) defaultClass(c *v1.PersistentVolumeClaim) {
-	if c.Spec.StorageClassName != nil || metav1.HasAnnotation(c.ObjectMeta, v1.BetaStorageClassAnnotation) {
-		return
-	}
-	var found *storagev1.StorageClass
-	for _, class := range s.storage { // any order: the newest, then the first by name
-		if class.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" {
-			continue
-		}
-		if found == nil || found.CreationTimestamp.Before(&class.CreationTimestamp) ||
-			found.CreationTimestamp.Equal(&class.CreationTimestamp) && class.Name < found.Name {
-			found = class
-		}
-	}
-	if found != nil {
-		c.Spec.StorageClassName = &found.Name
-	}
-}
-
 // bindNow makes the volume of a claim whose class does not wait for a pod. It is
 // reachable from everywhere.
 func (s *Set) bindNow(c *v1.PersistentVolumeClaim, p *v1.Pod) error {
-	class := s.storage[volume.GetPersistentVolumeClaimClass(c)]
+	class := s.rules.StorageClass(volume.GetPersistentVolumeClaimClass(c))
 	if class == nil || class.Provisioner == volume.NotSupportedProvisioner || c.Spec.VolumeName != "" ||
 		*class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer {
 		return nil

@@ -86,7 +86,8 @@ func TestExpandDaemonSet(t *testing.T) {
 }
 
 // Claims are made of a StatefulSet's templates, of ephemeral volumes and of
-// device claim templates. Those of a class that does not wait are bound.
+// device claim templates: for new pods, and with --expand for all that are pending. Those
+// of a class that does not wait are bound.
 func TestExpandClaims(t *testing.T) {
 	const classes = `apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -108,7 +109,7 @@ spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
 `
 	const podSpec = `spec: {containers: [{name: c}], resourceClaims: [{name: g, resourceClaimTemplateName: gpu}], volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: now}}}}]}`
 	set := "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s}\nspec: {selector: {matchLabels: {app: x}}, volumeClaimTemplates: [{metadata: {name: data}}], template: {metadata: {labels: {app: x}}, " + podSpec + "}}\n---\n"
-	bare := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n" + podSpec + "\n---\n"
+	bare := "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: u}\n" + podSpec + "\n---\n"
 	want := map[Expand][]string{
 		ExpandNew: {"PersistentVolumeClaim default/data-s-0 slow false", "PersistentVolume pvc-persistentvolumeclaim default/s-0-scratch",
 			"PersistentVolumeClaim default/s-0-scratch now true", "ResourceClaim default/s-0-g"},

@@ -3,6 +3,8 @@ package manifest
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,8 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// kinds by apiVersion/kind: those that a scheduler reads, and those that
-// controllers make pods and claims of. Every other kind is counted and left
+// kinds by apiVersion/kind: those that a scheduler reads, those that controllers
+// make pods and claims of, and those that admission goes by. Every other kind is counted and left
 // alone.
 var kinds = func() map[string]*decode.Kind {
 	byKey := map[string]*decode.Kind{}
@@ -20,6 +22,9 @@ var kinds = func() map[string]*decode.Kind {
 	}
 	for i := range expanded {
 		byKey[expanded[i].Key()] = &expanded[i]
+	}
+	for i := range Admission {
+		byKey[Admission[i].Key()] = &Admission[i]
 	}
 	return byKey
 }()
@@ -35,6 +40,13 @@ var expanded = []decode.Kind{
 
 // ClaimTemplates are those that controllers make claims for devices of.
 var ClaimTemplates = controllerKind(resourcev1.SchemeGroupVersion, "ResourceClaimTemplate", "resourceclaimtemplates", func() metav1.Object { return &resourcev1.ResourceClaimTemplate{} })
+
+// Admission are the kinds that admission alone goes by.
+var Admission = []decode.Kind{
+	controllerKind(v1.SchemeGroupVersion, "LimitRange", "limitranges", func() metav1.Object { return &v1.LimitRange{} }),
+	controllerKind(v1.SchemeGroupVersion, "ResourceQuota", "resourcequotas", func() metav1.Object { return &v1.ResourceQuota{} }),
+	{GroupVersion: nodev1.SchemeGroupVersion, Name: "RuntimeClass", Resource: "runtimeclasses", New: func() metav1.Object { return &nodev1.RuntimeClass{} }},
+}
 
 func controllerKind(version schema.GroupVersion, name, resource string, empty func() metav1.Object) decode.Kind {
 	return decode.Kind{GroupVersion: version, Name: name, Resource: resource, Namespaced: true, New: empty}

@@ -16,6 +16,9 @@ func (s *Set) drop(o metav1.Object) {
 	case *v1.Node:
 		s.Nodes = without(s.Nodes, o)
 	case *v1.Pod:
+		if at := slices.IndexFunc(s.Pods, func(p *v1.Pod) bool { return p.Namespace == o.GetNamespace() && p.Name == o.GetName() }); at >= 0 {
+			s.rules.Release(s.Pods[at])
+		}
 		s.Pods = without(s.Pods, o)
 	case *policyv1.PodDisruptionBudget:
 		s.Budgets = without(s.Budgets, o)
@@ -32,6 +35,7 @@ func without[T metav1.Object](list []T, o metav1.Object) []T {
 
 // Remove takes the pod out of the set, so that another may have its name.
 func (s *Set) Remove(p *v1.Pod) {
+	s.rules.Release(p)
 	s.Pods = without(s.Pods, metav1.Object(p))
 	delete(s.known, title("pod", p.Namespace, p.Name))
 	delete(s.uids, "Pod "+string(p.UID))

@@ -14,12 +14,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/edge/admission"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
@@ -49,6 +49,9 @@ type Set struct {
 	// Workloads are the objects of files whose controllers make pods. Running are
 	// those of a cluster: their controllers made the pods.
 	Workloads, Running []metav1.Object
+	// Refused are the pods that admission refuses, by namespace/name. They are not among
+	// Pods.
+	Refused map[string]Refused
 	// FillBudgets gives budgets the status that their controller would, where it
 	// has not. By default they allow no disruption.
 	FillBudgets bool
@@ -76,11 +79,12 @@ type Set struct {
 	KnowsTemplates bool
 	classes        decode.PriorityClasses
 	templates      map[string]*resourcev1.ResourceClaimTemplate // by namespace/name
-	storage        map[string]*storagev1.StorageClass
-	known          map[string]string // kind and key -> where
-	uids           map[string]string // kind and UID -> where
-	places         map[*v1.Pod]string
-	unknown        []*unknownField
+	rules          *admission.Rules
+	arrivals
+	known   map[string]string // kind and key -> where
+	uids    map[string]string // kind and UID -> where
+	places  map[*v1.Pod]string
+	unknown []*unknownField
 	// unfilled tells of budgets without status.
 	unfilled []string
 	// What the files hold: kinds that make pods, and whether a pod is pending.
@@ -98,7 +102,8 @@ type unknownField struct {
 // NewSet returns an empty set.
 func NewSet() *Set {
 	return &Set{most: mostBytes, Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{},
-		written: map[string][]byte{}, templates: map[string]*resourcev1.ResourceClaimTemplate{}, storage: map[string]*storagev1.StorageClass{}}
+		written: map[string][]byte{}, templates: map[string]*resourcev1.ResourceClaimTemplate{},
+		Refused: map[string]Refused{}, rules: admission.New(), arrivals: newArrivals()}
 }
 
 // Files adds the objects that the paths name ("-": stdin), decoding on the
@@ -219,6 +224,7 @@ func (s *Set) add(r raw, d decoded) error {
 		}
 		s.unknownField(r, key, field)
 	}
+	s.arrive(o, key)
 	if o.GetUID() == "" {
 		o.SetUID(types.UID(key))
 	}
@@ -227,18 +233,27 @@ func (s *Set) add(r raw, d decoded) error {
 		return fmt.Errorf("%s: %s: metadata.uid: the object in %s has the same", r.where, key, first)
 	}
 	s.uids[uid] = r.where
+	s.store(o, key, r.where)
+	return nil
+}
+
+// store puts the object where its kind belongs.
+func (s *Set) store(o metav1.Object, key, where string) {
+	if s.rules.Add(o) {
+		return
+	}
 	switch o := o.(type) {
 	case *v1.Node:
 		if len(o.Status.Allocatable) == 0 {
-			s.Notices = append(s.Notices, fmt.Sprintf("%s: %s: status.allocatable: is empty, so nothing fits there", r.where, key))
+			s.Notices = append(s.Notices, fmt.Sprintf("%s: %s: status.allocatable: is empty, so nothing fits there", where, key))
 		}
 		s.Nodes = append(s.Nodes, o)
 	case *v1.Pod:
 		s.Pods = append(s.Pods, o)
-		s.places[o] = r.where
+		s.places[o] = where
 	case *policyv1.PodDisruptionBudget:
 		if !s.FillBudgets && o.Status.ObservedGeneration == 0 && o.Status.DisruptionsAllowed == 0 && len(o.Status.Conditions) == 0 {
-			s.unfilled = append(s.unfilled, fmt.Sprintf("%s: %s: status: no controller has filled it in, so it allows no disruption; status.disruptionsAllowed says how many", r.where, key))
+			s.unfilled = append(s.unfilled, fmt.Sprintf("%s: %s: status: no controller has filled it in, so it allows no disruption; status.disruptionsAllowed says how many", where, key))
 		}
 		s.Budgets = append(s.Budgets, o)
 	case *v1.Namespace:
@@ -248,16 +263,15 @@ func (s *Set) add(r raw, d decoded) error {
 	case *resourcev1.ResourceClaimTemplate:
 		s.templates[o.Namespace+"/"+o.Name] = o
 	default:
-		if class, ok := o.(*storagev1.StorageClass); ok {
-			s.storage[class.Name] = class
-		}
 		if f := decode.SelectorOwner(o); f != nil {
 			s.SelectorOwners = append(s.SelectorOwners, f)
 		} else if read := decode.Object(o); read != nil {
+			if c, ok := o.(*v1.PersistentVolumeClaim); ok {
+				s.claimsSeen = append(s.claimsSeen, seenClaim{c, len(s.Objects)})
+			}
 			s.Objects = append(s.Objects, read)
 		}
 	}
-	return nil
 }
 
 var position = regexp.MustCompile(`\[[0-9]+\]`)
@@ -274,8 +288,8 @@ func (s *Set) unknownField(r raw, key, field string) {
 	s.unknown[at].times++
 }
 
-// Resolve makes the pods of workloads and gives all pods their priority. Call it
-// when all objects have been added.
+// Resolve admits the new pods, makes those of workloads and gives all pods their priority.
+// Call it when all objects have been added.
 func (s *Set) Resolve() error {
 	for _, u := range s.unknown {
 		notice := u.first + ": is not known and left out"
@@ -291,9 +305,13 @@ func (s *Set) Resolve() error {
 		}
 		s.Notices = append(s.Notices, notice)
 	}
+	if err := s.AdmitNew(); err != nil {
+		return err
+	}
 	if err := s.expand(); err != nil {
 		return err
 	}
+	s.uncounted()
 	if s.FillBudgets {
 		for _, b := range s.Budgets {
 			workload.FillBudget(b, s.Pods)

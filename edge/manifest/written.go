@@ -33,7 +33,7 @@ func (s *Set) Written(kind, namespace, name string) []byte {
 }
 
 // AdmitPod gives another version of a pod of the set defaults, a UID and a priority, and
-// checks it, like one of the set.
+// checks it, like one of the set. Quotas are not asked.
 func (s *Set) AdmitPod(p *v1.Pod) error {
 	if err := admit(p, "pod"); err != nil {
 		return err
@@ -41,8 +41,15 @@ func (s *Set) AdmitPod(p *v1.Pod) error {
 	if p.UID == "" {
 		p.UID = types.UID(title("pod", p.Namespace, p.Name))
 	}
+	key := title("pod", p.Namespace, p.Name)
 	if err := s.classes.Resolve(p); err != nil {
-		return fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err)
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	if !s.fresh[key] {
+		return nil
+	}
+	if refusal := s.rules.Change(p, recheck); refusal != nil {
+		return fmt.Errorf("%s: %w", key, refusal)
 	}
 	return nil
 }

@@ -24,12 +24,14 @@ const (
 func (a *Answer) Text(out io.Writer, wide bool) error {
 	var b strings.Builder
 	terminal.Fprintf(&b, "%s\n", a.sentence())
-	if a.Message != "" && a.Verdict != Failed && a.Verdict != Gated {
+	if a.Message != "" && a.Verdict != Failed && a.Verdict != Gated && !a.facts.refused {
 		terminal.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
 	}
 	a.groupText(&b, wide)
 	a.leavingText(&b, wide)
-	a.fixText(&b, wide)
+	if !a.facts.refused {
+		a.fixText(&b, wide)
+	}
 	a.eventText(&b, wide)
 	a.scoreText(&b, wide)
 	a.queueText(&b, wide)
@@ -40,6 +42,9 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 
 // sentence is the verdict.
 func (a *Answer) sentence() string {
+	if a.facts.refused {
+		return fmt.Sprintf("%s is not made: %s.", a.Pod, a.Message)
+	}
 	switch a.Verdict {
 	case Placed:
 		text := fmt.Sprintf("%s runs on %s.", a.Pod, a.Node)

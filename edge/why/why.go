@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -46,6 +48,7 @@ type facts struct {
 	cluster  *Cluster
 	nodes    map[string]*v1.Node
 	spread   []spread
+	refused  bool // by admission
 }
 
 // Why answers for a pod of the cluster. Once the context ends it looks for no more fixes,
@@ -57,7 +60,14 @@ func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
 		NodesTotal: c.Machine.Table().Live(), Groups: []NodeGroup{}, Fixes: []fix.Fix{}, Events: []Event{}, Scores: []Node{},
 		facts: &facts{api: api, pod: p, cluster: c},
 	}
+	refused, isRefused := c.Set.Refused[p.Key()]
 	switch {
+	case isRefused:
+		a.facts.refused = true
+		a.Message, a.Verdict = refused.Error(), Misconfigured
+		if refused.Waits {
+			a.Verdict = Waiting
+		}
 	case p.NodeName != "":
 		c.placed(a, api)
 	case p.Terminal:
@@ -173,6 +183,15 @@ func (c *Cluster) evicted(a *Answer) {
 	a.Evicted = c.whyEvicted(p)
 }
 
+// pods returns the pods of the set, and those that admission refuses.
+func (c *Cluster) pods() []*v1.Pod {
+	all := slices.Clip(c.Set.Pods)
+	for _, key := range slices.Sorted(maps.Keys(c.Set.Refused)) {
+		all = append(all, c.Set.Refused[key].Pod)
+	}
+	return all
+}
+
 // Find finds the pod that a name stands for: NAMESPACE/NAME, or a name, which is
 // looked for in the namespace and then in all.
 func (c *Cluster) Find(name, namespace string) (*v1.Pod, error) {
@@ -181,7 +200,7 @@ func (c *Cluster) Find(name, namespace string) (*v1.Pod, error) {
 		in, plain = cmp.Or(namespace, c.Namespace, v1.NamespaceDefault), name
 	}
 	var elsewhere []*v1.Pod
-	for _, p := range c.Set.Pods {
+	for _, p := range c.pods() {
 		switch {
 		case p.Name != plain:
 		case p.Namespace == in:

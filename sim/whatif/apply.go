@@ -21,6 +21,9 @@ func (s *session) apply(c *Change) error {
 	if err := set.Files(c.Operands, s.stdin, 1); err != nil {
 		return err
 	}
+	if err := set.AdmitNew(); err != nil {
+		return err
+	}
 	for _, n := range set.Namespaces[namespaces:] {
 		s.cluster.SetNamespace(n)
 	}

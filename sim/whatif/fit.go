@@ -3,6 +3,7 @@ package whatif
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,6 +53,9 @@ func Fit(set *manifest.Set, in sim.Input, name string) (*PodsFit, error) {
 		if err := f.choose(name); err != nil {
 			return err
 		}
+		if f.refused != "" {
+			return nil
+		}
 		if scheduler := f.api.Spec.SchedulerName; !w.HasProfile(scheduler) && in.NoProfile != nil {
 			return errors.New(in.NoProfile(scheduler))
 		}
@@ -64,6 +68,9 @@ func Fit(set *manifest.Set, in sim.Input, name string) (*PodsFit, error) {
 	}
 	if f.err != nil {
 		return nil, f.err
+	}
+	if f.stops == "" {
+		f.stops = f.refused
 	}
 	room := &PodsFit{Pod: f.api.Namespace + "/" + f.api.Name, Nodes: map[string]int{}, Stops: f.stops, Notices: endlessNotices(run)}
 	if run.Cut != "" && room.Stops == "" {
@@ -87,6 +94,7 @@ type fitting struct {
 	last    []string    // of the last batch
 	batch   int
 	stops   string
+	refused string // why admission refuses the next, "" as long as it does not
 	err     error
 }
 
@@ -94,6 +102,10 @@ type fitting struct {
 // pods of the same controller.
 func (f *fitting) choose(name string) error {
 	p, err := f.chosen(name)
+	if r := f.refusal(name, p); r != nil {
+		f.api, f.refused = r.Pod, r.Error()
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -103,9 +115,34 @@ func (f *fitting) choose(name string) error {
 		by := metav1.GetControllerOfNoCopy(f.pods[q.Key()])
 		if q.NodeName == "" && (q == p || owner != nil && by != nil && by.UID == owner.UID) {
 			_ = f.cluster.DeletePod(q.Key()) // it is there
+			f.set.Release(f.pods[q.Key()])
 		}
 	}
 	return nil
+}
+
+// refusal returns the first of the pods that admission refuses, by name, that is meant: all
+// of the name's, or, without a name, of the input's are refused. p is a pod that is not, nil
+// for none.
+func (f *fitting) refusal(name string, p *object.Pod) *manifest.Refused {
+	if p != nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.set.Refused)) {
+		r := f.set.Refused[key]
+		kind, owner := workload.OfPod(r.Pod)
+		if name == "" || strings.TrimPrefix(name, "pod/") == r.Pod.Name || name == key || f.isNamed(name, r.Pod.Namespace, kind, owner) {
+			return &r
+		}
+	}
+	return nil
+}
+
+// isNamed reports whether [NAMESPACE/]KIND/NAME means the workload.
+func (f *fitting) isNamed(word, namespace, kind, name string) bool {
+	parts := strings.Split(word, "/")
+	n := len(parts)
+	return n > 1 && kind != "" && kinds[strings.ToLower(parts[n-2])] == kind && parts[n-1] == name && (n == 2 || parts[0] == namespace)
 }
 
 func (f *fitting) chosen(name string) (*object.Pod, error) {
@@ -150,6 +187,9 @@ func (f *fitting) decided(d *decision.Decision) {
 
 // more adds the next copies, if all before found a place.
 func (f *fitting) more() bool {
+	if f.refused != "" {
+		return false
+	}
 	for _, key := range f.last {
 		if p := f.cluster.Pod(key); p == nil || p.NodeName == "" {
 			return false
@@ -161,6 +201,10 @@ func (f *fitting) more() bool {
 	}
 	f.last = nil
 	for range f.batch {
+		if refusal := f.set.Charge(f.api); refusal != nil {
+			f.refused = refusal.Error()
+			break
+		}
 		if f.err = f.add(); f.err != nil {
 			return false
 		}

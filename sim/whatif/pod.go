@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -234,6 +235,7 @@ const scaledDown = "scaled down"
 
 func (s *session) scaleTo(w *workload.Workload, number int) error {
 	w.Replicas = number
+	maps.DeleteFunc(s.set.Refused, func(_ string, r manifest.Refused) bool { return w.Owns(r.Pod) }) // they are tried again, or not wanted
 	have := s.owned(w)
 	if number >= len(have) {
 		return s.make(w, have)

@@ -80,6 +80,10 @@ func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result,
 			r.Pending[p.Key()] = true
 		}
 	}
+	for pod := range set.Refused { // any order: into a map
+		r.Pending[pod] = true
+	}
+	in.Refused = set.Refusals
 	in.Begin = func(w *sim.World) error { return s.begin(w.Cluster, changes) }
 	in.Idle = func(*sim.World) bool { return s.evictAllowed() }
 	in.Evicted = func(_ *sim.Cluster, victim *object.Pod, endless bool) {
@@ -138,7 +142,10 @@ func snapshot(in sim.Input) *sim.Cluster {
 func (s *session) tell(r *Result) {
 	for _, p := range s.running {
 		now := s.cluster.Pod(p.Key())
+		_, refused := s.set.Refused[p.Key()]
 		switch {
+		case now == nil && refused:
+			r.Moved = append(r.Moved, Move{p.Key(), p.NodeName, ""})
 		case now == nil:
 			r.Gone = append(r.Gone, Stay{p.Key(), p.NodeName, s.gone[p.Key()]})
 		case now.UID != p.UID:

@@ -76,8 +76,8 @@ func (s *session) begin(c *sim.Cluster, changes []Change) error {
 }
 
 // again makes the pod anew, without a node, as its controller does when it is
-// gone. It is another pod of the same name; its claims follow it. One that is held is
-// not tried.
+// gone, if the quotas of its namespace have room for it. It is another pod of the same
+// name; its claims follow it. One that is held is not tried.
 func (s *session) again(key string, held bool) {
 	old := s.pods[key]
 	if metav1.GetControllerOfNoCopy(old) == nil {
@@ -88,6 +88,11 @@ func (s *session) again(key string, held bool) {
 	p.Spec.NodeName = ""
 	p.CreationTimestamp, p.DeletionTimestamp = metav1.Time{}, nil
 	p.Status = v1.PodStatus{Phase: v1.PodPending, ResourceClaimStatuses: p.Status.ResourceClaimStatuses}
+	s.set.Release(old)
+	if refusal := s.set.Charge(p); refusal != nil {
+		s.set.Refuse(p, refusal)
+		return
+	}
 	s.pods[key] = p
 	now := decode.Pod(p)
 	s.releaseClaims(old.UID, now)
