@@ -30,6 +30,9 @@ func admit(o metav1.Object, kind string) error {
 	problems := checkNames(o)
 	switch o := o.(type) {
 	case *v1.Pod:
+		if o.Spec.NodeName != "" && o.Status.Phase == "" {
+			o.Status.Phase = v1.PodRunning // somebody wrote it: a kubelet would have said more
+		}
 		decode.DefaultPod(o)
 		problems = slices.Concat(problems, decode.CheckPod(o), checkPod(o))
 	case *v1.Node:

@@ -66,7 +66,10 @@ func (s *Set) expand() error {
 		if len(w.Template.Spec.Containers) == 0 && decode.SelectorOwner(o) == nil {
 			s.Notices = append(s.Notices, w.Title()+": spec.template: has no containers, so no pods are made of it")
 		}
-		have = slices.DeleteFunc(have, func(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed })
+		if w.Paused && len(have) == 0 {
+			s.Notices = append(s.Notices, w.Title()+": is paused and has no pods, so none are made")
+		}
+		have = w.Active(have)
 		if made+w.Replicas-len(have) > workload.MaxPods && made > 0 {
 			return fmt.Errorf("%s: wants %d pods; with those of the workloads before it, more than %d are made", w.Title(), w.Replicas, workload.MaxPods)
 		}

@@ -17,7 +17,7 @@ type part struct {
 var podUnread = func() *part {
 	container := &part{unread: []string{"args", "command", "env", "envFrom", "imagePullPolicy", "lifecycle", "livenessProbe", "readinessProbe",
 		"securityContext", "startupProbe", "terminationMessagePath", "terminationMessagePolicy", "volumeDevices", "volumeMounts"}}
-	status := &part{unread: []string{"containerID", "image", "imageID", "lastState", "ready", "restartCount", "started", "state", "volumeMounts"}}
+	status := &part{unread: []string{"containerID", "image", "imageID", "lastState", "ready", "started", "state", "volumeMounts"}}
 	return &part{below: map[string]*part{
 		"metadata": {unread: []string{"managedFields"}},
 		"spec": {
@@ -30,7 +30,7 @@ var podUnread = func() *part {
 		"status": {
 			unread: []string{"hostIP", "hostIPs", "podIP", "podIPs"},
 			below: map[string]*part{
-				"conditions":        {unread: []string{"lastProbeTime", "lastTransitionTime"}},
+				"conditions":        {unread: []string{"lastProbeTime"}},
 				"containerStatuses": status, "initContainerStatuses": status,
 			},
 		},

@@ -8,9 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// FillBudget gives a budget whose status no controller has filled in the number
-// of disruptions that it allows. Each of its pods that has a node counts as
-// healthy, and all its pods as expected. It tells whether it did.
+// FillBudget fills in the status of a budget where no controller has. All its pods count as
+// expected, and those that are ready as healthy. It reports whether it did.
 func FillBudget(b *policyv1.PodDisruptionBudget, pods []*v1.Pod) bool {
 	if b.Status.ObservedGeneration != 0 || b.Status.DisruptionsAllowed != 0 || len(b.Status.Conditions) != 0 {
 		return false
@@ -25,7 +24,7 @@ func FillBudget(b *policyv1.PodDisruptionBudget, pods []*v1.Pod) bool {
 			continue
 		}
 		expected++
-		if p.Spec.NodeName != "" {
+		if p.Spec.NodeName != "" && Ready(p) {
 			healthy++
 		}
 	}
@@ -44,6 +43,7 @@ func FillBudget(b *policyv1.PodDisruptionBudget, pods []*v1.Pod) bool {
 		desired = available
 	}
 	b.Status.DisruptionsAllowed = int32(max(0, healthy-desired))
+	b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods = int32(healthy), int32(max(0, desired)), int32(expected)
 	b.Status.ObservedGeneration = max(1, b.Generation)
 	return true
 }

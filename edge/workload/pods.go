@@ -21,7 +21,7 @@ const MaxPods = 1_000_000
 // has. taken tells the names in its namespace that pods have already.
 func (w *Workload) Pods(have []*v1.Pod, nodes []*v1.Node, taken func(name string) bool) ([]*v1.Pod, error) {
 	switch {
-	case len(w.Template.Spec.Containers) == 0:
+	case len(w.Template.Spec.Containers) == 0, w.Paused && len(have) == 0:
 		return nil, nil
 	case w.Kind == "DaemonSet":
 		return w.daemons(have, nodes), nil

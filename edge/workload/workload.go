@@ -24,6 +24,8 @@ type Workload struct {
 	Template v1.PodTemplateSpec
 	// Replicas is how many pods it is to have. A DaemonSet has one on each node.
 	Replicas int
+	// Paused: it is a Deployment that makes no ReplicaSet now. One that is there is scaled.
+	Paused bool
 	// FromPod: the object is not known, and the rest is as a pod shows it.
 	FromPod bool
 	// ReplicaSet is the one that stands between a Deployment and its pods.
@@ -106,6 +108,7 @@ func (w *Workload) label(more map[string]string) {
 // deployment has its ReplicaSet made, too: default spread constraints go by it.
 func deployment(o *appsv1.Deployment) *Workload {
 	w := newWorkload(o, appsv1.SchemeGroupVersion.WithKind("Deployment"), o.Spec.Template, o.Spec.Replicas).selects(o.Spec.Selector)
+	w.Paused = o.Spec.Paused
 	hash := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: firstRevision}
 	w.label(hash)
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{

@@ -17,9 +17,10 @@ import (
 
 // move is a pod that had to start again; To is null when it has no node.
 type move struct {
-	Pod  string  `json:"pod"`
-	From string  `json:"from"`
-	To   *string `json:"to"`
+	Pod      string  `json:"pod"`
+	From     string  `json:"from"`
+	To       *string `json:"to"`
+	Workload string  `json:"workload,omitempty"`
 }
 
 type stay struct {
@@ -66,7 +67,7 @@ func members(r *whatif.Result) []member {
 		changes = append(changes, r.Changes[i].String())
 	}
 	for _, m := range r.Moved {
-		out := move{Pod: m.Pod, From: m.From}
+		out := move{Pod: m.Pod, From: m.From, Workload: m.Workload}
 		if m.To != "" {
 			out.To = &m.To
 		}
@@ -174,26 +175,63 @@ func moves(n int) string {
 	return fmt.Sprintf("%d pods move", n)
 }
 
-// moved writes a line for each pod that has another node, or the same anew.
+// moved writes a line for each workload whose pods have another node, or the same anew; in
+// the wide form for each pod.
 func (t *Table) moved(b *strings.Builder, r *whatif.Result) {
-	moved := slices.DeleteFunc(slices.Clone(r.Moved), func(m whatif.Move) bool { return m.To == "" })
-	if len(moved) == 0 {
+	var rows [][3]string
+	lines := map[string][]whatif.Move{}
+	for _, m := range r.Moved {
+		if m.To == "" {
+			continue
+		}
+		key := cmp.Or(m.Workload, m.Pod)
+		if t.wide {
+			key = m.Pod
+		}
+		lines[key] = append(lines[key], m)
+	}
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
+		pods := lines[key]
+		name := pods[0].Pod
+		if len(pods) > 1 {
+			name = fmt.Sprintf("%s: %s", key, count(len(pods), "pod"))
+		}
+		from, to := map[string]int{}, map[string]int{}
+		for _, m := range pods {
+			from[m.From]++
+			to[m.To]++
+		}
+		rows = append(rows, [3]string{name, t.counted(from), t.counted(to)})
+	}
+	if len(rows) == 0 {
 		return
 	}
-	shown := moved
-	if !t.wide && len(shown) > shortNodes {
-		shown = shown[:shortNodes]
+	shown := rows
+	if !t.wide {
+		shown = rows[:min(len(rows), shortNodes)]
 	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
 	terminal.Fprintf(w, "MOVED\tFROM\tTO\n")
-	for _, m := range shown {
-		terminal.Fprintf(w, "%s\t%s\t%s\n", m.Pod, m.From, m.To)
+	for _, row := range shown {
+		terminal.Fprintf(w, "%s\t%s\t%s\n", row[0], row[1], row[2])
 	}
 	_ = w.Flush() // to memory
-	if rest := len(moved) - len(shown); rest > 0 {
-		terminal.Fprintf(b, "(and %s: -o wide)\n", count(rest, "pod"))
+	if rest := len(rows) - len(shown); rest > 0 {
+		terminal.Fprintf(b, "(and %s: -o wide)\n", count(rest, "more line"))
 	}
+}
+
+// counted names the nodes, with how many there are of each where these are several.
+func (t *Table) counted(nodes map[string]int) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		if n := nodes[name]; n > 1 && len(nodes) > 1 {
+			name = fmt.Sprintf("%s (%d)", name, n)
+		}
+		names = append(names, name)
+	}
+	return t.names(names)
 }
 
 // placed writes where the pods went that had no node, or did not exist.
@@ -224,7 +262,11 @@ func (t *Table) placed(b *strings.Builder, r *whatif.Result) {
 func (t *Table) stays(b *strings.Builder, title string, list []whatif.Stay) {
 	because := map[string][]string{}
 	for _, s := range list {
-		because[s.Why] = append(because[s.Why], fmt.Sprintf("%s on %s", s.Pod, s.Node))
+		name := s.Pod
+		if s.Node != "" {
+			name += " on " + s.Node
+		}
+		because[s.Why] = append(because[s.Why], name)
 	}
 	t.reasons(b, title, because)
 }

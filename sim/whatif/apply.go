@@ -83,9 +83,17 @@ func (s *session) applyWorkload(o metav1.Object, before []metav1.Object) error {
 		return nil
 	}
 	for _, old := range before {
-		if was, ok := workload.Of(old); ok && was.Title() == w.Title() && sameTemplate(was, w) {
+		was, ok := workload.Of(old)
+		switch {
+		case !ok || was.Title() != w.Title():
+		case sameTemplate(was, w):
 			return s.scaleTo(w, w.Replicas)
+		case w.Paused:
+			return s.scaleTo(was, w.Replicas)
 		}
+	}
+	if w.Paused {
+		return nil
 	}
 	for _, p := range s.owned(w) {
 		s.dropPod(p.Namespace+"/"+p.Name, "its "+w.Kind+" has another template")

@@ -236,39 +236,15 @@ const scaledDown = "scaled down"
 func (s *session) scaleTo(w *workload.Workload, number int) error {
 	w.Replicas = number
 	maps.DeleteFunc(s.set.Refused, func(_ string, r manifest.Refused) bool { return w.Owns(r.Pod) }) // they are tried again, or not wanted
-	have := s.owned(w)
+	have := w.Active(s.owned(w))
 	if number >= len(have) {
 		return s.make(w, have)
 	}
-	s.sortForRemoval(w, have)
+	w.SortForDeletion(have, s.start)
 	for _, p := range have[:len(have)-number] {
 		s.dropPod(p.Namespace+"/"+p.Name, scaledDown)
 	}
 	return nil
-}
-
-// sortForRemoval puts first what controllers delete first: of a StatefulSet the
-// highest number; of others pending pods, those of least deletion cost, those
-// with many of their kind on the node, and the youngest.
-func (s *session) sortForRemoval(w *workload.Workload, pods []*v1.Pod) {
-	if w.Kind == "StatefulSet" {
-		slices.SortFunc(pods, func(a, b *v1.Pod) int {
-			return cmp.Or(cmp.Compare(len(b.Name), len(a.Name)), cmp.Compare(b.Name, a.Name))
-		})
-		return
-	}
-	beside := map[string]int{}
-	for _, p := range pods {
-		beside[p.Spec.NodeName]++
-	}
-	cost := func(p *v1.Pod) int {
-		n, _ := strconv.Atoi(p.Annotations["controller.kubernetes.io/pod-deletion-cost"])
-		return n
-	}
-	slices.SortStableFunc(pods, func(a, b *v1.Pod) int {
-		return cmp.Or(cmp.Compare(btoi(a.Spec.NodeName != ""), btoi(b.Spec.NodeName != "")), cmp.Compare(cost(a), cost(b)),
-			cmp.Compare(beside[b.Spec.NodeName], beside[a.Spec.NodeName]), b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
-	})
 }
 
 // dropPod takes the pod away for good.

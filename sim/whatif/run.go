@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/workload"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -28,7 +29,7 @@ type Result struct {
 	Before *sim.Cluster
 	// Moved are the pods that ran and had to start again, by namespace and name.
 	Moved []Move
-	// Gone are the pods that ran and are not made again.
+	// Gone are the pods that were there and are not made again.
 	Gone []Stay
 	// Kept are the pods that were to be evicted and were not.
 	Kept []Stay
@@ -54,10 +55,11 @@ func (r *Result) Stuck() int {
 	return n
 }
 
-// Move is a pod that went from a node to another; To is "" when it has none.
-type Move struct{ Pod, From, To string }
+// Move is a pod that went from a node to another; To is "" when it has none. Workload is
+// kind/namespace/name, "" for a pod without controller.
+type Move struct{ Pod, From, To, Workload string }
 
-// Stay is a pod, the node that it is on or was on, and why.
+// Stay is a pod, the node that it is on or was on ("" for none), and why.
 type Stay struct{ Pod, Node, Why string }
 
 // BudgetUse is how many pods of a budget were down at the same time.
@@ -100,6 +102,15 @@ func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result,
 	return r, nil
 }
 
+// workloadOf names the workload of a pod, "" for none.
+func (s *session) workloadOf(key string) string {
+	kind, name := workload.OfPod(s.pods[key])
+	if kind == "" {
+		return ""
+	}
+	return strings.ToLower(kind) + "/" + s.pods[key].Namespace + "/" + name
+}
+
 // endlessNotices name the pods that preempt others without end, and the others.
 func endlessNotices(r *sim.Result) (notices []string) {
 	victims := map[string][]string{}
@@ -138,20 +149,25 @@ func snapshot(in sim.Input) *sim.Cluster {
 	return c
 }
 
-// tell says what became of the pods that ran.
+// tell says what became of the pods that ran, and of those that were pending and are gone.
 func (s *session) tell(r *Result) {
 	for _, p := range s.running {
 		now := s.cluster.Pod(p.Key())
 		_, refused := s.set.Refused[p.Key()]
 		switch {
 		case now == nil && refused:
-			r.Moved = append(r.Moved, Move{p.Key(), p.NodeName, ""})
+			r.Moved = append(r.Moved, Move{p.Key(), p.NodeName, "", s.workloadOf(p.Key())})
 		case now == nil:
 			r.Gone = append(r.Gone, Stay{p.Key(), p.NodeName, s.gone[p.Key()]})
 		case now.UID != p.UID:
-			r.Moved = append(r.Moved, Move{p.Key(), p.NodeName, now.NodeName})
+			r.Moved = append(r.Moved, Move{p.Key(), p.NodeName, now.NodeName, s.workloadOf(p.Key())})
 		case s.left[p.Key()] != "":
 			r.Stayed = append(r.Stayed, Stay{p.Key(), p.NodeName, s.left[p.Key()]})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.gone)) {
+		if r.Pending[key] && s.cluster.Pod(key) == nil {
+			r.Gone = append(r.Gone, Stay{key, "", s.gone[key]})
 		}
 	}
 	for _, l := range s.leaving {

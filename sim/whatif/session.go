@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 type session struct {
 	set     *manifest.Set
 	cluster *sim.Cluster
+	start   time.Time
 	force   bool // evict whatever the budgets say
 	stdin   io.Reader
 
@@ -44,7 +46,7 @@ type leaver struct {
 }
 
 func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
-	s := &session{set: set, force: o.IgnoreBudgets, stdin: o.Stdin, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}}
+	s := &session{set: set, start: in.Start, force: o.IgnoreBudgets, stdin: o.Stdin, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}}
 	for _, p := range set.Pods {
 		s.pods[p.Namespace+"/"+p.Name] = p
 	}
