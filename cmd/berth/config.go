@@ -53,7 +53,8 @@ func (c *configuration) newCheck(name string) *cobra.Command {
 		Short: "List everything that is wrong with a configuration file",
 		Long: `List everything that is wrong with a configuration file of kube-scheduler or Berth,
 by line. The file is not sent anywhere. A file without a problem is one that
-berth-scheduler starts with, if the cluster lets it.
+berth-scheduler starts with, if the cluster lets it. A plugin that is disabled and
+not there is a warning, as no scheduler minds.
 
 Exit status: 0 if nothing is wrong, 2 if something is.`,
 		Example: fmt.Sprintf("  %[1]s config check scheduler.yaml\n  %[1]s config check --plugins TeamLimit,Quota scheduler.yaml", name),
@@ -123,8 +124,8 @@ func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	problems := r.Check(text, c.own)
-	for _, p := range problems {
+	problems := 0
+	for _, p := range r.Check(text, c.own) {
 		at := file
 		if p.Line > 0 {
 			at += fmt.Sprintf(":%d", p.Line)
@@ -132,13 +133,18 @@ func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error
 		if p.Field != "" {
 			at += ": " + p.Field
 		}
+		if p.Harmless {
+			at += ": warning"
+		} else {
+			problems++
+		}
 		terminal.Fprintf(out, "%s: %s\n", at, p.Reason)
 	}
-	if len(problems) == 0 {
+	if problems == 0 {
 		terminal.Fprintf(out, "%s: nothing is wrong\n", file)
 		return nil
 	}
-	return errors.New(plural(len(problems), "problem"))
+	return errors.New(plural(problems, "problem"))
 }
 
 func (c *configuration) show(file string, stdin io.Reader, out io.Writer) error {

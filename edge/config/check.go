@@ -28,6 +28,8 @@ type Problem struct {
 	Line   int    // in the text, 0 if it is not known
 	Field  string // such as profiles[0].schedulerName; "" if the problem is with the whole
 	Reason string // says what was meant, where that can be guessed
+	// Harmless is set if a scheduler starts with it all the same, and it changes nothing.
+	Harmless bool
 }
 
 // Check lists all that is wrong with the text of a configuration, by line. Own
@@ -47,6 +49,8 @@ func (r Reader) Check(text []byte, own []string) []Problem {
 	slices.SortStableFunc(c.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return slices.Compact(c.problems)
 }
+
+func harms(p Problem) bool { return !p.Harmless }
 
 // checker collects the problems of one text.
 type checker struct {
@@ -211,7 +215,7 @@ func (c *checker) addAll(prefix string, problems []error, of reflect.Type) {
 				c.add(strings.TrimSuffix(prefix, "."), "has a field without a name")
 				continue
 			}
-			c.add(prefix+unknown[1], "there is no such field%s", meant(path[len(path)-1], fieldNames(typeAt(of, path[:len(path)-1]))))
+			c.add(prefix+unknown[1], "there is no such field%s", meant(path[len(path)-1], fieldNames(typeAt(of, path[:len(path)-1])), max(2, len(path[len(path)-1])/3)))
 		case errors.As(err, &fe):
 			c.unread = append(c.unread, prefix+fe.Field)
 			c.add(prefix+fe.Field, "%s", fe.Detail)
@@ -272,7 +276,7 @@ func (c *checker) checkNames(config *Config) {
 				}
 				for j, disabled := range pt.set.Disabled {
 					if disabled.Name != "*" {
-						c.checkName(base.Child("plugins", pt.name, "disabled").Index(j).Child("name"), disabled.Name, names)
+						c.checkDisabled(base.Child("plugins", pt.name, "disabled").Index(j).Child("name"), disabled.Name, names)
 					}
 				}
 			}
@@ -288,12 +292,29 @@ func (c *checker) checkName(path *field.Path, name string, names []string) {
 	case slices.Contains(names, name):
 		return
 	case slices.Contains(removedPlugins, name): // addFields tells of them
-	case successors[name] != "":
-		c.add(path.String(), "there is no plugin %q any more; use %s", name, successors[name])
 	default:
-		c.add(path.String(), "there is no plugin %q%s", name, cmp.Or(meant(name, names), "; if your scheduler has it, name it with --plugins"))
+		c.add(path.String(), "%s", noPlugin(name, names))
 	}
 	c.unknown = true
+}
+
+// checkDisabled tells of a disabled plugin that is not there. No scheduler minds.
+func (c *checker) checkDisabled(path *field.Path, name string, names []string) {
+	if !slices.Contains(names, name) {
+		c.problems = append(c.problems, Problem{Field: path.String(), Reason: noPlugin(name, names) + "; to disable it changes nothing", Harmless: true})
+	}
+}
+
+// farthestPlugin is how far a name may be from that of a plugin to be taken for it: names of
+// other people's plugins, such as Coscheduling, are not much farther.
+const farthestPlugin = 2
+
+// noPlugin says that there is no such plugin, and what may have been meant.
+func noPlugin(name string, names []string) string {
+	if successors[name] != "" {
+		return fmt.Sprintf("there is no plugin %q any more; use %s", name, successors[name])
+	}
+	return fmt.Sprintf("there is no plugin %q%s", name, cmp.Or(meant(name, names, farthestPlugin), "; if your scheduler has it, name it with --plugins"))
 }
 
 // checkValues validates the whole, and builds the profiles if nothing is wrong so
@@ -316,7 +337,7 @@ func (c *checker) checkValues(config *Config) {
 // Where something is wrong already, they are built without what has been judged by itself.
 func (c *checker) build(config *Config) {
 	registry := plugins.Registry(features.Plugins(c.reader.gates))
-	configs, sound := Profiles(config), len(c.problems) == 0
+	configs, sound := Profiles(config), !slices.ContainsFunc(c.problems, harms)
 	for i := range configs {
 		if !sound {
 			forget(&configs[i])
@@ -326,7 +347,7 @@ func (c *checker) build(config *Config) {
 			c.add(pathOf(config, i, err).String(), "%s", err)
 		}
 	}
-	if len(c.problems) > 0 {
+	if slices.ContainsFunc(c.problems, harms) {
 		return
 	}
 	_, err := profile.BuildAll(configs, registry)

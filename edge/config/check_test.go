@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
@@ -78,6 +80,7 @@ func TestCheckOfOtherTexts(t *testing.T) {
 		header + "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]":             {"3 profiles[0]: only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got 0"},
 		header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]":                 {`3 profiles[0].plugins.score.enabled[0].name: there is no plugin "Mine"; if your scheduler has it, name it with --plugins`},
 		header + "profiles: [{plugins: {multiPoint: {disabled: [{name: GangScheduling}]}}}]": nil,
+		header + "profiles: [{plugins: {permit: {enabled: [{name: Coscheduling}]}}}]":        {`3 profiles[0].plugins.permit.enabled[0].name: there is no plugin "Coscheduling"; if your scheduler has it, name it with --plugins`},
 		header + "profiles: [{plugins: {multiPoint: {enabled: [{name: GangScheduling}, {name: PodGroupPodsCount}]}}}]": {
 			`3 profiles[0]: initializing plugin "GangScheduling": it needs the feature gate GenericWorkload`,
 			`3 profiles[0]: initializing plugin "PodGroupPodsCount": it needs the feature gate TopologyAwareWorkloadScheduling`},
@@ -110,7 +113,7 @@ func TestCheckOfOtherTexts(t *testing.T) {
 		header + "profiles: [{plugins: {score: {enabled: [{name: SelectorSpread}], disabled: [{name: NodeLabel}]}, filter: {enabled: [{name: EBSLimits}]}}, pluginConfig: [{name: NodeResourcesMostAllocated}]}]": {
 			`3 profiles[0].plugins.filter.enabled[0]: Invalid value: "EBSLimits": was invalid in version "v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1"); use NodeVolumeLimits`,
 			`3 profiles[0].plugins.score.enabled[0].name: there is no plugin "SelectorSpread" any more; use PodTopologySpread`,
-			`3 profiles[0].plugins.score.disabled[0].name: there is no plugin "NodeLabel" any more; use NodeAffinity`,
+			`3 profiles[0].plugins.score.disabled[0].name: there is no plugin "NodeLabel" any more; use NodeAffinity; to disable it changes nothing`,
 			`3 profiles[0].pluginConfig[0].name: there is no plugin "NodeResourcesMostAllocated" any more; use NodeResourcesFit with scoringStrategy.type MostAllocated`},
 		header + "profiles: " + strings.Repeat("[", 200) + strings.Repeat("]", 200): {"3 profiles" + strings.Repeat("[0]", 60)},
 	} {
@@ -182,4 +185,30 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("Decode says %v, Check nothing", err)
 		}
 	})
+}
+
+// A disabled plugin that is not there is harmless: Decode and the profiles' builder take it,
+// and what else is wrong is told still.
+func TestCheckOfDisabledPlugins(t *testing.T) {
+	const disabled = header + "profiles: [{plugins: {score: {disabled: [{name: SelectorSpread}, {name: EBSLimits}, {name: Mine}]}"
+	problems := With(features.New()).Check([]byte(disabled+"}}]"), nil)
+	for _, p := range problems {
+		if !p.Harmless || !strings.HasSuffix(p.Reason, "; to disable it changes nothing") {
+			t.Errorf("%+v", p)
+		}
+	}
+	if len(problems) != 3 {
+		t.Errorf("%d problems", len(problems))
+	}
+	c, err := Decode([]byte(disabled+"}}]"), "file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := profile.BuildAll(Profiles(c), plugins.Registry(features.Plugins(features.New()))); err != nil {
+		t.Error(err)
+	}
+	problems = With(features.New()).Check([]byte(disabled+", filter: {enabled: [{name: ImageLocality}]}}}]"), nil)
+	if !slices.ContainsFunc(problems, func(p Problem) bool { return !p.Harmless && strings.Contains(p.Reason, "does not extend") }) {
+		t.Errorf("%+v", problems)
+	}
 }

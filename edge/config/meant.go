@@ -101,10 +101,10 @@ func inWords(t reflect.Type) string {
 	return "another value"
 }
 
-// meant asks if a name that is not among the known ones was meant as one of
-// them. It is empty if none is alike.
-func meant(name string, known []string) string {
-	best, least := "", max(2, len(name)/3)+1
+// meant asks if a name that is not among the known ones was meant as the nearest of
+// them. It is empty if none is at most so far away.
+func meant(name string, known []string, farthest int) string {
+	best, least := "", farthest+1
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		if d := spelling.Distance(strings.ToLower(name), strings.ToLower(k)); d < least {
 			best, least = k, d
