@@ -26,6 +26,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/access"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -53,6 +54,7 @@ type fixture struct {
 	pageSize int
 	stopped  chan struct{}
 	options  Options
+	reader   *access.Reader // who asks; nil: nobody guards the answers
 	server   *httptest.Server
 }
 
@@ -117,6 +119,9 @@ func (f *fixture) serve() {
 	h := Handler(f.options)
 	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		as := request.WithUser(r.Context(), &user.DefaultInfo{Name: r.Header.Get("User")})
+		if f.reader != nil {
+			as = access.With(as, f.reader)
+		}
 		h.ServeHTTP(w, r.WithContext(as))
 	}))
 	f.Cleanup(f.server.Close)

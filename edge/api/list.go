@@ -43,14 +43,3 @@ func (l *list) write(w http.ResponseWriter) error {
 	_, _ = out.Write(after)
 	return out.Flush()
 }
-
-// all returns a sequence of anything.
-func all[T any](of iter.Seq[T]) iter.Seq[any] {
-	return func(yield func(any) bool) {
-		for v := range of {
-			if !yield(v) {
-				return
-			}
-		}
-	}
-}

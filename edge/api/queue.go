@@ -37,7 +37,14 @@ func (h *handler) records(r *http.Request) (any, error) {
 		}
 	}
 	frame := RecordList{Head: head("RecordList"), Records: []records.Record{}, More: found.More, Log: size}
-	return &list{frame, all(found.All()), found.End}, nil
+	v := veilOf(r)
+	return &list{frame, func(yield func(any) bool) {
+		for record := range found.All() {
+			if !yield(v.record(record)) {
+				return
+			}
+		}
+	}, found.End}, nil
 }
 
 // known is an error where the scheduler has never heard of the pod, as far as it can

@@ -39,11 +39,25 @@ func (h *handler) why(r *http.Request) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	a, err := h.answer(r.Context(), podName(name))
-	if err != nil || output == "json" {
-		return a, err
+	v := veilOf(r)
+	a, err := h.answer(r.Context(), podName(name), v)
+	if err != nil {
+		return nil, err
 	}
-	return textOf(VerdictHeader, string(a.Verdict), a, output == "wide")
+	var data any = a
+	if v != nil {
+		if data, err = v.answer(a); err != nil {
+			return nil, err
+		}
+	}
+	if output == "json" {
+		return data, nil
+	}
+	t, err := textOf(VerdictHeader, string(a.Verdict), a, output == "wide")
+	if err == nil && v != nil {
+		t.body = []byte(v.text(string(t.body)))
+	}
+	return t, err
 }
 
 // Headers of answers that are text. They tell a program what the text tells people.
@@ -53,15 +67,17 @@ const (
 )
 
 // textOf is an answer for people, with a header.
-func textOf(header, value string, a interface{ Text(io.Writer, bool) error }, wide bool) (any, error) {
+func textOf(header, value string, a interface{ Text(io.Writer, bool) error }, wide bool) (text, error) {
 	var b bytes.Buffer
 	if err := a.Text(&b, wide); err != nil {
-		return nil, err
+		return text{}, err
 	}
 	return text{header, value, b.Bytes()}, nil
 }
 
-func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.Answer, error) {
+// answer answers about a pod. A veil that is not nil hides names in what was recorded, and
+// learns the cluster's namespaces.
+func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil) (*why.Answer, error) {
 	set, pod, err := h.read(ctx, name)
 	if err != nil {
 		return nil, err
@@ -77,6 +93,12 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.A
 	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory})
 	history := slices.Collect(found.All())
 	found.End()
+	if v != nil {
+		v.learn(now.cluster)
+		for i := range history {
+			history[i] = v.record(history[i])
+		}
+	}
 	copied, err := h.copyOf(ctx, &now, assumed)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -85,6 +107,7 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.A
 		said := ""
 		lasts := h.Recorder.Lasts(map[string]bool{string(pod.UID): true})
 		if last, tried := lasts.Of(string(pod.UID)); tried {
+			last = v.record(last)
 			said = "; its last attempt: " + last.Text()
 		}
 		lasts.End()

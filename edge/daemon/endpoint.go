@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apiserver/pkg/server/healthz"
 
+	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/metrics"
 	"github.com/berth-scheduler/berth/edge/server"
@@ -38,6 +39,7 @@ func (d *Daemon) Endpoint() server.Options {
 		Resources: metrics.Resources(d.pods),
 		Leads:     d.inCharge,
 		Berth:     d.api,
+		AboutPod:  api.AboutPod,
 	}
 }
 

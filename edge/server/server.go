@@ -8,6 +8,7 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	apiserver "k8s.io/apiserver/pkg/server"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/edge/access"
 	"github.com/berth-scheduler/berth/edge/config"
 )
 
@@ -43,6 +45,9 @@ type Options struct {
 	Leads     func() bool
 	// Berth serves what is Berth's own, below /berth/; nil: nothing is.
 	Berth http.Handler
+	// AboutPod returns the one pod that a request below /berth/ is about. Whoever may get
+	// that pod is answered, too; nil: nobody else than those who may get the path.
+	AboutPod func(*http.Request) (pod types.NamespacedName, ok bool)
 	// Flags are shown at /flagz, unless nil.
 	Flags *cliflag.NamedFlagSets
 	// Status is the version that is shown at /statusz, unless nil.
@@ -76,7 +81,7 @@ type Server struct {
 func Start(s Secure, o Options, shutdown time.Duration) (*Server, error) {
 	srv := &Server{stop: make(chan struct{})}
 	var err error
-	srv.stopped, srv.silence, err = serve(s.Serving, guarded(Handler(o), s), shutdown, srv.stop)
+	srv.stopped, srv.silence, err = serve(s.Serving, guarded(Handler(o), s, o.AboutPod), shutdown, srv.stop)
 	if err != nil {
 		close(srv.stop)
 		return nil, fmt.Errorf("secure endpoint: %w", err)
@@ -94,9 +99,12 @@ func (s *Server) Stop() {
 }
 
 // guarded lets only those in who may.
-func guarded(h http.Handler, s Secure) http.Handler {
+func guarded(open http.Handler, s Secure, aboutPod func(*http.Request) (types.NamespacedName, bool)) http.Handler {
 	requests := &apirequest.RequestInfoFactory{}
-	h = filters.WithAuthorization(h, s.Authorization.Authorizer, scheme.Codecs)
+	h := filters.WithAuthorization(open, s.Authorization.Authorizer, scheme.Codecs)
+	if aboutPod != nil {
+		h = access.Guard(open, h, s.Authorization.Authorizer, aboutPod)
+	}
 	h = filters.WithAuthentication(h, s.Authentication.Authenticator, filters.Unauthorized(scheme.Codecs), nil, nil)
 	h = filters.WithRequestInfo(h, requests)
 	h = filters.WithCacheControl(h)

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/access"
+	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/why"
+)
+
+// AboutPod returns the pod that a question is about, if it is about one alone.
+func AboutPod(r *http.Request) (pod types.NamespacedName, ok bool) {
+	switch strings.TrimPrefix(r.URL.Path, Prefix) {
+	case "why", "records", "watch":
+	default:
+		return pod, false
+	}
+	p := paramsOf(r, "pod", "node", "reason", "since", "until", "limit", "output")
+	key := p.pod("pod")
+	return podName(key), p.err == nil && key != ""
+}
+
+// hidden stands for the name of a pod that the reader may not see.
+const hidden = "a pod that you may not list"
+
+// mostAsked bounds the namespaces of which it is asked whether the reader sees their pods.
+// Those of others are hidden.
+const mostAsked = 16
+
+// veil hides the names of pods that a reader may not see.
+type veil struct {
+	ctx    context.Context
+	reader *access.Reader
+	own    string          // the pod that is asked about
+	sees   map[string]bool // by namespace, as far as it was asked
+	known  map[string]bool // namespaces, whose names are looked for in texts
+}
+
+// veilOf returns the veil of a request, nil where nothing is hidden.
+func veilOf(r *http.Request) *veil {
+	ctx := r.Context()
+	reader := access.From(ctx)
+	if !reader.Narrow() {
+		return nil
+	}
+	own, _ := AboutPod(r) // else there would be no narrow reader
+	return &veil{ctx, reader, own.String(), map[string]bool{}, map[string]bool{}}
+}
+
+func (v *veil) seesPodsOf(namespace string) bool {
+	sees, asked := v.sees[namespace]
+	if !asked && len(v.sees) < mostAsked {
+		sees = v.reader.SeesPodsOf(v.ctx, namespace)
+		v.sees[namespace] = sees
+	}
+	return sees
+}
+
+// pod returns the key of a pod, or what stands for it.
+func (v *veil) pod(key string) string {
+	namespace, _, qualified := strings.Cut(key, "/")
+	if !qualified || key == v.own || v.seesPodsOf(namespace) {
+		return key
+	}
+	return hidden
+}
+
+// record hides the names in a record other than that of its pod. A nil veil hides none.
+func (v *veil) record(r records.Record) records.Record {
+	if v == nil {
+		return r
+	}
+	r.Victims = slices.Clone(r.Victims)
+	for i := range r.Victims {
+		r.Victims[i] = v.pod(r.Victims[i])
+	}
+	if r.For != "" {
+		r.For = v.pod(r.For)
+	}
+	return r
+}
+
+// learn makes the namespaces of a cluster known.
+func (v *veil) learn(cluster []machine.Event) {
+	for _, e := range cluster {
+		switch e := e.(type) {
+		case machine.PodSet:
+			v.known[e.Pod.Namespace] = true
+		case machine.NamespaceSet:
+			v.known[e.Namespace.Name] = true
+		}
+	}
+}
+
+// qualifiedName is NAMESPACE/NAME behind what ends a word.
+var qualifiedName = regexp.MustCompile(`(^|[^A-Za-z0-9._/-])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?`)
+
+// text hides each NAMESPACE/NAME of a namespace that is known and whose pods the reader may
+// not see.
+func (v *veil) text(s string) string {
+	return qualifiedName.ReplaceAllStringFunc(s, func(found string) string {
+		parts := qualifiedName.FindStringSubmatch(found)
+		if !v.known[parts[2]] || strings.TrimPrefix(found, parts[1]) == v.own || v.seesPodsOf(parts[2]) {
+			return found
+		}
+		return parts[1] + hidden
+	})
+}
+
+// value hides names in all texts of a value that JSON has decoded.
+func (v *veil) value(of any) any {
+	switch of := of.(type) {
+	case string:
+		return v.text(of)
+	case []any:
+		for i := range of {
+			of[i] = v.value(of[i])
+		}
+	case map[string]any:
+		for name := range of { // any order: each by itself
+			of[name] = v.value(of[name])
+		}
+	}
+	return of
+}
+
+// fixesLeftOut is said where fixes are not shown.
+const fixesLeftOut = "fixes that concern pods of namespaces whose pods you may not list are not shown"
+
+// answer returns the answer as data, without the fixes that concern pods that are hidden.
+func (v *veil) answer(a *why.Answer) (any, error) {
+	shown := slices.DeleteFunc(a.Fixes, func(f fix.Fix) bool { return v.hides(f) })
+	if len(shown) < len(a.Fixes) && a.Cut == "" {
+		a.Cut = fixesLeftOut
+	}
+	a.Fixes = shown
+	return v.data(a)
+}
+
+// hides reports whether the fix names something that is hidden.
+func (v *veil) hides(f fix.Fix) bool {
+	if slices.ContainsFunc(f.Changes, func(c fix.Change) bool { return c.Namespace != "" && v.pod(c.Namespace+"/"+c.Name) == hidden }) {
+		return true
+	}
+	before, err := json.Marshal(f)
+	if err != nil {
+		return true
+	}
+	data, err := v.data(f)
+	if err != nil {
+		return true
+	}
+	after, err := json.Marshal(data)
+	return err != nil || bytes.Contains(after, []byte(hidden)) && !bytes.Contains(before, []byte(hidden))
+}
+
+// data returns a value as data without names that are hidden.
+func (v *veil) data(of any) (any, error) {
+	text, err := json.Marshal(of)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var data any
+	if err := decoder.Decode(&data); err != nil {
+		return nil, err
+	}
+	return v.value(data), nil
+}

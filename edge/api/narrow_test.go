@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/access"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/records"
+)
+
+// lists may list the pods of some namespaces, and nothing else.
+type lists map[string]bool
+
+func (l lists) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	if a.IsResourceRequest() && a.GetVerb() == "list" && l[a.GetNamespace()] {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+func readerOf(may lists, narrow bool) *access.Reader {
+	return access.New(&user.DefaultInfo{Name: "ann"}, may, narrow)
+}
+
+// pressed is a cluster in which shop/vip preempts a pod of another namespace, for which
+// shop/big finds no room.
+func pressed(t *testing.T) *fixture {
+	f := newFixture(t)
+	f.node("n1", "4")
+	victim := f.pod("engine", "4")
+	delete(f.pods, "shop/engine")
+	victim.Namespace = "infra"
+	f.pods["infra/engine"] = victim
+	f.step(machine.PodGone{UID: "engine"})
+	victim.Spec.NodeName = "n1"
+	f.step(machine.PodSet{Pod: decode.Pod(victim.DeepCopy())})
+	high := int32(1000)
+	vip := f.pod("vip", "4")
+	vip.Spec.Priority = &high
+	f.step(machine.PodSet{Pod: decode.Pod(vip.DeepCopy())})
+	f.step(machine.ScheduleOne{})
+	return f
+}
+
+// A user who may get a pod and not the path is told nothing of pods whose namespace he may
+// not list: not in an answer, its text, its history or a stream. The others are told all.
+func TestNarrowAnswers(t *testing.T) {
+	f := pressed(t)
+	f.pod("big", "4")
+	f.step(machine.ScheduleOne{})
+	paths := []string{"why?pod=shop/vip", "why?pod=shop/vip&output=text", "why?pod=shop/vip&output=wide", "records?pod=shop/vip", "why?pod=shop/big", "why?pod=shop/big&output=wide"}
+	for name, c := range map[string]struct {
+		reader *access.Reader
+		sees   bool
+	}{
+		"nobody guards":        {nil, true},
+		"of the path":          {readerOf(nil, false), true},
+		"of the pod":           {readerOf(lists{"shop": true}, true), false},
+		"of both namespaces":   {readerOf(lists{"shop": true, "infra": true}, true), true},
+		"of this pod, no list": {readerOf(nil, true), false},
+	} {
+		f.reader = c.reader
+		told := 0
+		for _, path := range paths {
+			code, body := f.get(path, nil)
+			if code != http.StatusOK {
+				t.Fatalf("%s: %s: %d %s", name, path, code, body)
+			}
+			if strings.Contains(body, "engine") || strings.Contains(body, "infra") {
+				told++
+				if !c.sees {
+					t.Errorf("%s: %s tells of infra/engine: %s", name, path, body)
+				}
+			} else if strings.Contains(path, "vip") && !c.sees && !strings.Contains(body, hidden) {
+				t.Errorf("%s: %s leaves the victim out: %s", name, path, body)
+			}
+			if own := strings.TrimSuffix(strings.Split(path, "pod=")[1], "&output=text"); !strings.Contains(body, strings.TrimSuffix(own, "&output=wide")) {
+				t.Errorf("%s: %s does not name the pod that is asked about: %s", name, path, body)
+			}
+		}
+		if c.sees && told < 4 {
+			t.Errorf("%s: only %d answers name the victim", name, told)
+		}
+	}
+}
+
+// A word that only looks like a pod's name stays, and a line's end is one.
+func TestVeilText(t *testing.T) {
+	v := &veil{t.Context(), readerOf(lists{"shop": true}, true), "infra/mine", map[string]bool{}, map[string]bool{"infra": true, "shop": true}}
+	const text = "infra/a, infra/b.\ninfra/c-1.x (infra/d) shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
+	const want = hidden + ", " + hidden + ".\n" + hidden + " (" + hidden + ") shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
+	if got := v.text(text); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Of ever so many namespaces only some are asked about. The names of the others are hidden.
+func TestVeilIsBounded(t *testing.T) {
+	may := lists{}
+	v := &veil{t.Context(), readerOf(may, true), "shop/cart", map[string]bool{}, map[string]bool{}}
+	r := records.Record{}
+	for i := range 3 * mostAsked {
+		ns := "ns" + strings.Repeat("x", i)
+		may[ns] = true
+		r.Victims = append(r.Victims, ns+"/p")
+	}
+	told := 0
+	for _, name := range v.record(r).Victims {
+		if name != hidden {
+			told++
+		}
+	}
+	if told != mostAsked || len(v.sees) != mostAsked {
+		t.Errorf("%d names are shown and %d namespaces asked about, want %d", told, len(v.sees), mostAsked)
+	}
+}
+
+// Only questions about one pod are about one.
+func TestAboutPod(t *testing.T) {
+	for path, want := range map[string]string{
+		"why?pod=shop/cart": "shop/cart", "why?pod=cart": "default/cart", "records?pod=shop/cart&limit=3": "shop/cart", "watch?pod=shop/cart&since=1m": "shop/cart",
+		"records": "", "records?node=n1": "", "why/all": "", "summary?pod=shop/cart": "", "why?pod=a/b/c": "", "why?pod=a/b&pod=c/d": "", "status": "", "pending?namespace=shop": "",
+	} {
+		got, ok := AboutPod(httptest.NewRequest(http.MethodGet, Prefix+path, nil))
+		if ok != (want != "") || ok && got != (types.NamespacedName{Namespace: strings.Split(want, "/")[0], Name: strings.Split(want, "/")[1]}) {
+			t.Errorf("%s: %v %t, want %q", path, got, ok, want)
+		}
+	}
+}
