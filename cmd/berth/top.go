@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/records"
 	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
@@ -31,10 +32,16 @@ type topCall struct {
 }
 
 const topLong = `Show the scheduler's queue: how many pods wait where, how many attempts, bindings and
-evictions there were in the last minute, which events requeue pods, and what blocks most.
+evictions there were in the last minute, how long bindings took (median and 99th
+percentile), who evicts whom, which events requeue pods, what blocks most, and whether a
+configuration was refused.
 
-On a terminal the view refreshes until it is interrupted. Otherwise, and with
---once, it is printed once.
+Each pod that waits counts for one cause: the reason that rejects most of the nodes on
+which others could make room for it, by its last attempt.
+
+On a terminal the view refreshes until it is interrupted. With --daemon auto it follows
+the leader: where that stops answering, or another leads, it goes on with who leads then.
+Otherwise, and with --once, it is printed once.
 
 Exit status: 0, or 2 if the scheduler cannot be asked.`
 
@@ -92,33 +99,83 @@ func (t *topCall) run(ctx context.Context, stdout io.Writer) error {
 	case t.interval < 500*time.Millisecond:
 		return fmt.Errorf("--interval %s: must be 500ms at least", t.interval)
 	}
-	d, err := t.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+	lead := &leader{dial: t.dial}
+	defer lead.leave()
 	screen, is := stdout.(*terminal.Writer)
 	if t.once || t.output == "json" || !is || !screen.IsTerminal() {
-		return t.print(ctx, d, stdout, func() error { return nil })
+		return t.print(ctx, lead, stdout, func() error { return nil })
 	}
 	again := time.NewTicker(t.interval)
 	defer again.Stop()
+	return t.refresh(ctx, lead, screen, again.C, func() error { return screen.Control("\x1b[H\x1b[2J") })
+}
+
+// refresh prints again and again until the context ends. Once a leader has answered, the
+// view says what went wrong, and looks for who leads now.
+func (t *topCall) refresh(ctx context.Context, lead *leader, out io.Writer, again <-chan time.Time, clear func() error) error {
 	for {
-		if err := t.print(ctx, d, stdout, func() error { return screen.Control("\x1b[H\x1b[2J") }); err != nil {
+		err := t.print(ctx, lead, out, clear)
+		switch {
+		case ctx.Err() != nil:
+			return nil // an interrupt is how it is meant to end
+		case err != nil && lead.name == "":
 			return err
+		case err != nil:
+			if err := clear(); err != nil {
+				return err
+			}
+			terminal.Fprintf(out, "%s does not answer; looking for who leads.\n%s\n", lead.name, sentence(err))
 		}
 		select {
-		case <-again.C:
+		case <-again:
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
+// leader asks the scheduler that leads, whichever that is.
+type leader struct {
+	dial   func(context.Context) (*daemon, error)
+	way    *daemon   // nil: it is to be looked for
+	name   string    // of who led last; "": nobody has answered yet
+	before string    // who led before that
+	since  time.Time // when it was seen that another leads
+}
+
+// summary asks who leads.
+func (l *leader) summary(ctx context.Context) (*api.Summary, error) {
+	if l.way == nil {
+		way, err := l.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l.way = way
+	}
+	s := &api.Summary{}
+	if err := l.way.get(ctx, "summary", nil, "Summary", s); err != nil {
+		l.leave()
+		return nil, err
+	}
+	if l.name != "" && s.Leader != l.name {
+		l.before, l.since = l.name, s.Time
+	}
+	l.name = cmp.Or(s.Leader, "the scheduler")
+	return s, nil
+}
+
+// leave ends the way to who led.
+func (l *leader) leave() {
+	if l.way != nil {
+		l.way.close()
+		l.way = nil
+	}
+}
+
 // print asks, clears the screen and prints.
-func (t *topCall) print(ctx context.Context, d *daemon, out io.Writer, clear func() error) error {
-	var s api.Summary
-	if err := d.get(ctx, "summary", nil, "Summary", &s); err != nil {
+func (t *topCall) print(ctx context.Context, lead *leader, out io.Writer, clear func() error) error {
+	s, err := lead.summary(ctx)
+	if err != nil {
 		return err
 	}
 	if t.output == "json" {
@@ -130,14 +187,20 @@ func (t *topCall) print(ctx context.Context, d *daemon, out io.Writer, clear fun
 	if err := clear(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, summaryText(&s))
+	text := summaryText(s)
+	if lead.before != "" {
+		terminal.Fprintf(out, "%s led until %s.\n", lead.before, lead.since.Format(time.TimeOnly))
+	}
+	_, err = io.WriteString(out, text)
 	return err
 }
 
 // Bounds of what the view shows.
 const (
-	shownBlocking = 15
-	shownRequeued = 4
+	shownBlocking    = 15
+	shownRequeued    = 4
+	shownPreemptions = 5
+	shownWorkloads   = 3
 )
 
 func summaryText(s *api.Summary) string {
@@ -156,6 +219,13 @@ func summaryText(s *api.Summary) string {
 		attempts += n
 	}
 	terminal.Fprintf(w, "LAST %.0fs\t%s%s, %d bound, %d evicted\n", s.Rates.Seconds, plural(attempts, "attempt"), counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
+	terminal.Fprintf(w, "BINDING\t%s\n", bindingText(&s.Rates.Binding))
+	for _, p := range s.Rates.Preemptions[:min(shownPreemptions, len(s.Rates.Preemptions))] {
+		terminal.Fprintf(w, "EVICTING\t%s\n", preemptionText(&p))
+	}
+	if r := s.Refused; r != nil {
+		terminal.Fprintf(w, "CONFIG\t%s\n", refusalText(r))
+	}
 	if len(s.Rates.Requeued) > 0 {
 		terminal.Fprintf(w, "REQUEUED BY\t%s\n", strings.Trim(counts(s.Rates.Requeued, shownRequeued), " ()"))
 	}
@@ -175,13 +245,60 @@ func summaryText(s *api.Summary) string {
 	}
 	terminal.Fprintf(&b, "\nWHAT BLOCKS MOST (pods, by their last attempts; %s)\n", more)
 	for _, x := range s.Blocking[:min(shownBlocking, len(s.Blocking))] {
-		terminal.Fprintf(w, "  %d\t%s\t%s\n", x.Pods, x.Plugin, x.Reason)
+		terminal.Fprintf(w, "  %d\t%s\t%s\t%s\n", x.Pods, x.Plugin, x.Reason, workloadsText(x.Workloads))
 	}
 	_ = w.Flush()
 	if rest := len(s.Blocking) - shownBlocking; rest > 0 {
-		terminal.Fprintf(&b, "  (and %d more reasons)\n", rest)
+		terminal.Fprintf(&b, "  (and %s)\n", plural(rest, "more cause"))
 	}
 	return b.String()
+}
+
+// bindingText says how long bindings took.
+func bindingText(t *records.Times) string {
+	if t.Pods == 0 {
+		return "no pod was bound"
+	}
+	return fmt.Sprintf("p50 %s, p99 %s, from the decision to the API server's confirmation", secondsText(t.P50), secondsText(t.P99))
+}
+
+// secondsText is a time with three digits.
+func secondsText(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d < 100*time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// preemptionText says who evicts whom.
+func preemptionText(p *records.Preemption) string {
+	more := ""
+	if rest := p.Evicted - len(p.Victims); rest > 0 {
+		more = fmt.Sprintf(" and %d more", rest)
+	}
+	return fmt.Sprintf("%s for %s: %s%s on %s", plural(p.Evicted, "pod"), p.For, strings.Join(p.Victims, ", "), more, p.Node)
+}
+
+// refusalText says that a configuration was refused.
+func refusalText(r *api.Refusal) string {
+	return fmt.Sprintf("refused at %s, the previous one stays in effect: %s", r.Time.Format(time.RFC3339),
+		cmp.Or(r.Reason, "the right to get "+api.ReasonPath+" is needed to see why"))
+}
+
+// workloadsText names the workloads with most pods.
+func workloadsText(of []records.Workload) string {
+	var parts []string
+	for _, w := range of[:min(shownWorkloads, len(of))] {
+		parts = append(parts, fmt.Sprintf("%s %d", w.Name, w.Pods))
+	}
+	if len(of) > shownWorkloads {
+		parts = append(parts, "...")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func oldest(s *api.Summary) string {

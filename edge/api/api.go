@@ -73,6 +73,9 @@ type Options struct {
 	// Shadow tells that the daemon schedules nothing, Hosted that it has plugins that
 	// cannot be asked about a copy of the machine.
 	Shadow, Hosted bool
+	// Status returns what is known of the daemon beside its machine and records. Its
+	// caller owns the answer.
+	Status func(context.Context) Status
 	// Profiles makes profiles for a copy of the machine; an error where the daemon has
 	// plugins that cannot be copied.
 	Profiles func() ([]*profile.Profile, error)
@@ -130,12 +133,13 @@ func Handler(o Options) http.Handler {
 			answer(w, r)
 		})
 	}
+	mux.HandleFunc("GET "+Prefix+"status", placed(reads, h.answered(h.status)))
 	mux.HandleFunc(Prefix, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			refuse(w, problem(http.StatusMethodNotAllowed, BadRequest, "%s: only GET is served", r.Method))
 			return
 		}
-		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are records, pending, summary, watch, why and why/all below %s", r.URL.Path, Prefix))
+		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are status, records, pending, summary, watch, why and why/all below %s", r.URL.Path, Prefix))
 	})
 	return mux
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -99,6 +100,9 @@ func newFixture(t testing.TB) *fixture {
 			defer f.mu.Unlock()
 			look(f.m)
 			return nil
+		},
+		Status: func(context.Context) Status {
+			return Status{Leads: f.leads, Lease: "kube-system/berth", Configuration: Configuration{Refused: &Refusal{Time: start, Reason: "bad file"}}}
 		},
 		Leads: func() bool { return f.leads }, Leader: func() string { return "berth-7f9_1234" }, Synced: func() bool { return f.synced },
 		Profiles: func() ([]*profile.Profile, error) {
@@ -234,7 +238,8 @@ func TestQuestions(t *testing.T) {
 	s = Summary{}
 	f.get("summary", &s)
 	if s.Queue != (Queue{Unschedulable: 1}) || s.Nodes != 2 || s.Pods != 1 || s.Leader != "berth-7f9_1234" || s.Rates.Attempts["Scheduled"] != 1 || s.Rates.Bound != 1 ||
-		len(s.Blocking) != 1 || s.Blocking[0] != (records.Blocking{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 1}) {
+		!reflect.DeepEqual(s.Blocking, []records.Blocking{{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 1, Workloads: []records.Workload{{Name: "shop/big", Pods: 1}}}}) ||
+		s.Rates.Binding != (records.Times{Pods: 1, P50: 1, P99: 1}) || s.Refused == nil || s.Refused.Reason != "bad file" {
 		t.Errorf("summary: %+v", s)
 	}
 }
@@ -378,7 +383,7 @@ func TestBadQuestions(t *testing.T) {
 		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
-		"nothing":                        "404 /berth/v1/nothing is not served: there are records, pending, summary, watch, why and why/all below /berth/v1/",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are status, records, pending, summary, watch, why and why/all below /berth/v1/",
 		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output",
 	} {
 		var p Problem

@@ -3,12 +3,14 @@ package api
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/records"
 )
@@ -173,10 +175,11 @@ type Summary struct {
 	Oldest *time.Time `json:"oldest,omitempty"`
 	// Rates count what happened in the last minute.
 	Rates records.Rates `json:"rates"`
-	// Blocking ranks what blocks the pods that wait, by their last attempts. A pod may
-	// count for several reasons.
+	// Blocking ranks what blocks the pods that wait, by their last attempts.
 	Blocking []records.Blocking `json:"blocking"`
-	Log      records.Size       `json:"log"`
+	// Refused is the configuration that was refused last, if none was taken over since.
+	Refused *Refusal     `json:"refused,omitempty"`
+	Log     records.Size `json:"log"`
 }
 
 // Queue is how many pods are where.
@@ -200,13 +203,14 @@ func (h *handler) summary(r *http.Request) (any, error) {
 		return nil, p.err
 	}
 	s := Summary{Head: head("Summary"), Time: h.Now().UTC(), Leader: h.Leader(), Shadow: h.Shadow, Hosted: h.Hosted}
-	waiting := map[string]bool{}
+	waiting, workloads := map[string]bool{}, map[string]string{}
 	err := h.look(r.Context(), func(m *machine.Machine) {
 		q, t := m.Queue(), m.Table()
 		s.Queue, s.Nodes, s.Pods, s.Assumed = Queue(q.Counts()), t.Live(), t.Placements(), m.Assumed()
 		for e := range q.Entries() {
 			if e.Place() != queue.InFlight {
 				waiting[string(e.Pod.UID)] = true
+				workloads[string(e.Pod.UID)] = workloadOf(e.Pod)
 			}
 			if first := e.Pod.Created; !first.IsZero() && (s.Oldest == nil || first.Before(*s.Oldest)) {
 				s.Oldest = utc(first)
@@ -218,8 +222,27 @@ func (h *handler) summary(r *http.Request) (any, error) {
 	}
 	last := h.Recorder.Lasts(waiting)
 	defer last.End()
-	s.Blocking = records.Rank(last.All())
+	s.Blocking = records.Rank(last.All(), func(r *records.Record) string { return workloads[r.UID] })
 	s.Blocking = s.Blocking[:min(mostBlocking, len(s.Blocking))]
 	s.Rates, s.Log = h.Recorder.Rates(s.Time, rateTime), h.Recorder.Size()
+	s.Refused = h.Status(r.Context()).Configuration.Refused
+	h.hideReason(r.Context(), s.Refused)
 	return s, nil
+}
+
+// generated is the part of a name that the API server or a controller makes up: of a
+// ReplicaSet's name what follows its Deployment's, of a pod's what follows its workload's.
+var generated = regexp.MustCompile(`-([bcdfghjklmnpqrstvwxz2456789]{5,10}|[0-9]+)$`)
+
+// workloadOf names the workload of a pod, as far as the scheduler knows it: a Deployment
+// by its ReplicaSet, and a Job or another that it does not watch by the pod's name.
+func workloadOf(p *object.Pod) string {
+	switch c := p.Controller; c.Kind {
+	case object.ReplicaSet:
+		return p.Namespace + "/" + generated.ReplaceAllString(c.Name, "")
+	case object.NoSelectorOwner:
+		return p.Namespace + "/" + generated.ReplaceAllString(p.Name, "")
+	default:
+		return p.Namespace + "/" + c.Name
+	}
 }

@@ -18,15 +18,11 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 	copied.Profiles, copied.Extenders, copied.Explain, copied.StepDone, copied.Panicked, copied.Check = nil, nil, nil, nil, nil, false
 	copied.Workers = runtime.GOMAXPROCS(0)
 	return api.Handler(api.Options{
-		Recorder: d.records,
-		Inspect:  d.Inspect,
-		Leads:    d.inCharge,
-		Leader: func() string {
-			if d.lease == nil {
-				return o.Identity
-			}
-			return d.lease.Holder()
-		},
+		Recorder:  d.records,
+		Inspect:   d.Inspect,
+		Leads:     d.inCharge,
+		Leader:    d.leader,
+		Status:    d.status,
 		Synced:    d.isSynced,
 		Shadow:    o.Shadow,
 		Hosted:    o.Hosts != nil,

@@ -75,8 +75,12 @@ type Daemon struct {
 	config   atomic.Pointer[config.Config] // in effect
 	profiles []*profile.Profile            // in effect; Reload's own
 	shadow   bool
+	shadowed *shadow.Shadow // nil: it is none
+	identity string
+	started  time.Time
 	recorded bool
-	reloaded atomic.Pointer[reload] // nil: never
+	reloaded atomic.Pointer[reload]    // nil: never
+	applied  atomic.Pointer[time.Time] // when a reload succeeded last; nil: never
 	machine  *machine.Machine
 	watched  []object.Kind // beside those that are always
 	loop     *loop.Loop
@@ -155,7 +159,7 @@ type Options struct {
 // New returns a daemon that does not run yet.
 func New(o Options) (*Daemon, error) {
 	c := o.Config
-	d := &Daemon{logger: o.Logger, profiles: o.Profiles, shadow: o.Shadow, recorded: o.Record != nil, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe, whenSynced: o.Synced,
+	d := &Daemon{logger: o.Logger, profiles: o.Profiles, shadow: o.Shadow, identity: o.Identity, started: time.Now(), recorded: o.Record != nil, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe, whenSynced: o.Synced,
 		marked: make(chan struct{}), synced: make(chan struct{}), leads: make(chan struct{}), stopped: make(chan struct{})}
 	d.config.Store(c)
 	var err error
@@ -209,7 +213,8 @@ func New(o Options) (*Daemon, error) {
 	}
 	if o.Shadow {
 		o.Logger.Info("Running as a shadow: nothing is scheduled, and nothing is written")
-		owned = shadow.New(d.machine, shadow.Options{Logger: o.Logger, Config: c, Register: o.Register, Synced: d.isSynced, File: o.ShadowTo})
+		d.shadowed = shadow.New(d.machine, shadow.Options{Logger: o.Logger, Config: c, Register: o.Register, Synced: d.isSynced, File: o.ShadowTo})
+		owned = d.shadowed
 	}
 	if o.Wrap != nil {
 		owned = o.Wrap(owned)

@@ -48,7 +48,11 @@ func (r *reload) String() string {
 // It is for one caller at a time.
 func (d *Daemon) Reload(ctx context.Context, make Make) error {
 	err := d.takeOver(ctx, make)
-	d.reloaded.Store(&reload{time.Now(), err})
+	now := time.Now()
+	d.reloaded.Store(&reload{now, err})
+	if err == nil {
+		d.applied.Store(&now)
+	}
 	d.metrics.Reloaded(err == nil)
 	if err != nil {
 		d.logger.Error(err, "Failed to reload the configuration; the previous one stays in effect")

@@ -53,6 +53,7 @@ type progress struct {
 
 	moving  sync.Mutex // guards what follows, and writes to seen
 	shown   string     // all up to this version has been posted
+	heard   time.Time  // when that was last known
 	told    string     // the version of the last change that has been posted, or is being
 	moved   chan struct{}
 	wanted  *state          // nil: nobody waits
@@ -101,7 +102,7 @@ func (s *store) replaced(version string) {
 func (s *store) come(version string) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
-	s.shown = version
+	s.shown, s.heard = version, time.Now()
 	if s.moved != nil {
 		close(s.moved)
 		s.moved = nil

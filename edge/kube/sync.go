@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,26 @@ func (w *Watcher) Missing() []Missing {
 		}
 	}
 	return missing
+}
+
+// Watch is how it stands with the watch of a kind.
+type Watch struct {
+	Missing
+	Synced bool      // all that its first list held was posted
+	Heard  time.Time // when it showed a version last; zero: never
+}
+
+// Watches returns how it stands with the watches, by resource.
+func (w *Watcher) Watches() []Watch {
+	var watches []Watch
+	for _, s := range w.stores {
+		s.moving.Lock()
+		heard := s.heard
+		s.moving.Unlock()
+		watches = append(watches, Watch{Missing{Resource: s.resource(), Err: s.failure(), Required: s.kind == nil}, s.listed(), heard})
+	}
+	slices.SortFunc(watches, func(a, b Watch) int { return strings.Compare(a.Resource, b.Resource) })
+	return watches
 }
 
 // WaitForSync waits until all that the first lists held has been posted. Of

@@ -113,7 +113,7 @@ func TestFind(t *testing.T) {
 	}
 	last := r.Lasts(nil)
 	defer last.End()
-	if b := Rank(last.All()); len(b) != 1 || b[0] != (Blocking{"NodeResourcesFit", "Insufficient cpu", 50}) {
+	if b := Rank(last.All(), func(*Record) string { return "web" }); !reflect.DeepEqual(b, []Blocking{{"NodeResourcesFit", "Insufficient cpu", 50, []Workload{{"web", 50}}}}) {
 		t.Errorf("what blocks: %+v", b)
 	}
 }

@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -30,8 +31,28 @@ func newMetrics(register func(...basemetrics.Registerable)) *metrics {
 	return m
 }
 
-func (m *metrics) count(profile string, f finding) {
-	m.choices.WithLabelValues(string(f.Result), f.Plugin, profile).Inc()
+// Choices are choices of the live scheduler that are alike, as the metric counts them.
+type Choices struct {
+	Result  Result
+	Plugin  string // that it is about, "" for none
+	Profile string
+}
+
+// count counts a choice.
+func (s *Shadow) count(profile string, f finding) {
+	s.metrics.choices.WithLabelValues(string(f.Result), f.Plugin, profile).Inc()
+	s.choices[Choices{f.Result, f.Plugin, profile}]++
+}
+
+// Found returns the choices so far with their number, and how many pods wait that Berth
+// would place. It is for the loop's goroutine.
+func (s *Shadow) Found() (choices map[Choices]int, placeable int) {
+	for _, w := range s.waiting { // any order: a sum
+		if !w.fits.IsZero() {
+			placeable++
+		}
+	}
+	return maps.Clone(s.choices), placeable
 }
 
 // Record is a difference as data.
@@ -74,7 +95,7 @@ func (d *difference) record() Record {
 
 // report counts a difference, logs it and writes it down.
 func (s *Shadow) report(d *difference) {
-	s.metrics.count(d.pod.SchedulerName, d.finding)
+	s.count(d.pod.SchedulerName, d.finding)
 	r := d.record()
 	if s.options.File != nil {
 		s.options.File.write(&r)

@@ -32,6 +32,7 @@ type Shadow struct {
 	metrics *metrics
 	log     *limitedLog
 
+	choices  map[Choices]int // so far
 	arrivals uint64
 	waiting  map[types.UID]*waiting
 	review   []*waiting // that are still to be looked at in this round
@@ -45,7 +46,7 @@ type Shadow struct {
 
 // New returns a shadow around the machine, to whom nobody else may give events.
 func New(m *machine.Machine, o Options) *Shadow {
-	return &Shadow{machine: m, options: o, metrics: newMetrics(o.Register), log: newLimitedLog(o.Logger),
+	return &Shadow{machine: m, options: o, metrics: newMetrics(o.Register), log: newLimitedLog(o.Logger), choices: map[Choices]int{},
 		waiting: map[types.UID]*waiting{}, placements: map[types.UID]*placement{}}
 }
 
@@ -144,7 +145,7 @@ func (s *Shadow) compare(now time.Time, w *waiting, pending, bound *object.Pod) 
 	d := difference{pod: pending, node: bound.NodeName, order: w.order, seen: now, waited: now.Sub(w.since)}
 	d.comparison, d.finding = s.classify(pending, bound.NodeName)
 	if !d.finding.Result.differs() {
-		s.metrics.count(pending.SchedulerName, d.finding)
+		s.count(pending.SchedulerName, d.finding)
 		return difference{}
 	}
 	return d

@@ -275,6 +275,9 @@ func TestPodThatCouldBePlaced(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%v pods could be placed (%v), want %v", got, err, want)
 		}
+		if _, found := w.s.Found(); found != int(want) {
+			t.Errorf("found %d pods that could be placed, want %v", found, want)
+		}
 	}
 	w.node("a", 4)
 	w.pod("fits", 1)

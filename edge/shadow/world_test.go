@@ -127,6 +127,9 @@ func (w *world) counted(r Result, plugin string, want float64) {
 	if err != nil || got != want {
 		w.Errorf("%s by %q: %v (%v), want %v\n%s", r, plugin, got, err, want, w.log.String())
 	}
+	if choices, _ := w.s.Found(); choices[Choices{r, plugin, v1.DefaultSchedulerName}] != int(want) {
+		w.Errorf("%s by %q: found %v, want %v", r, plugin, choices, want)
+	}
 }
 
 // logged wants a log line with all the parts.

@@ -1,0 +1,28 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+)
+
+// The status is that of any process, also one that does not lead. The reason of a refusal is
+// for those who may get the path that has it.
+func TestStatus(t *testing.T) {
+	f := stuck(t)
+	f.leads = false
+	var s Status
+	if code, _ := f.get("status", &s); code != http.StatusOK || s.Kind != "Status" || s.Leads || s.Queue.Unschedulable != 1 || s.Nodes != 2 || s.Lease != "kube-system/berth" ||
+		s.Configuration.Refused.Reason != "bad file" || s.Rates.Bound != 1 {
+		t.Errorf("%d %+v", code, s)
+	}
+	f.reader = readerOf(nil, false)
+	s = Status{}
+	if f.get("status", &s); s.Configuration.Refused == nil || s.Configuration.Refused.Reason != "" {
+		t.Errorf("a reader without the right: %+v", s.Configuration.Refused)
+	}
+	f.leads = true
+	var sum Summary
+	if f.get("summary", &sum); sum.Refused == nil || sum.Refused.Reason != "" {
+		t.Errorf("a reader without the right: %+v", sum.Refused)
+	}
+}

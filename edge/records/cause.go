@@ -1,0 +1,111 @@
+package records
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/decision"
+)
+
+// Blocking is what blocks pods that wait, and how many of them. A pod counts once.
+type Blocking struct {
+	Plugin string `json:"plugin"`
+	Reason string `json:"reason"`
+	Pods   int    `json:"pods"`
+	// Workloads are whose pods these are, those with most pods first.
+	Workloads []Workload `json:"workloads,omitempty"`
+}
+
+// Workload is a workload and how many of its pods are meant.
+type Workload struct {
+	Name string `json:"name"`
+	Pods int    `json:"pods"`
+}
+
+// mostWorkloads bounds the workloads that a cause names.
+const mostWorkloads = 5
+
+// Rank ranks what blocks pods, by their last attempts. workload names the workload of the
+// pod of a record.
+func Rank(last iter.Seq[Record], workload func(*Record) string) []Blocking {
+	type cause struct {
+		texts     map[string]bool // at most two: whether they differ is what counts
+		workloads map[string]int
+		pods      int
+	}
+	causes := map[[2]string]*cause{}
+	for r := range last {
+		plugin, text := r.mainReason()
+		key := [2]string{plugin, quoted.ReplaceAllString(text, `"..."`)}
+		c := causes[key]
+		if c == nil {
+			c = &cause{texts: map[string]bool{}, workloads: map[string]int{}}
+			causes[key] = c
+		}
+		if c.pods++; len(c.texts) < 2 {
+			c.texts[text] = true
+		}
+		c.workloads[workload(&r)]++
+	}
+	ranked := []Blocking{}
+	for key, c := range causes { // any order: sorted below
+		b := Blocking{Plugin: key[0], Reason: key[1], Pods: c.pods, Workloads: largest(c.workloads)}
+		if len(c.texts) == 1 {
+			b.Reason = slices.Collect(maps.Keys(c.texts))[0]
+		}
+		ranked = append(ranked, b)
+	}
+	slices.SortFunc(ranked, func(a, b Blocking) int {
+		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Reason, b.Reason))
+	})
+	return ranked
+}
+
+// quoted is a name in a reason: pods with a claim each have the same cause.
+var quoted = regexp.MustCompile(`"[^"]*"`)
+
+// available is how many nodes there are, which differs from attempt to attempt.
+var available = regexp.MustCompile(`^\d+/\d+ nodes are available: `)
+
+// mainReason returns the plugin and the reason that block the pod where it comes nearest:
+// of the reasons that other pods could take away by leaving, the one that came first on most
+// nodes; if there is none, of all others.
+func (r *Record) mainReason() (plugin, reason string) {
+	type key struct{ plugin, reason string }
+	near, far := map[key]int{}, map[key]int{}
+	for _, b := range r.Blockers {
+		of := near
+		if b.Code == decision.UnschedulableAndUnresolvable.String() {
+			of = far
+		}
+		for _, reason := range b.Reasons {
+			of[key{b.Plugin, reason}] += b.Nodes
+		}
+	}
+	if len(near) == 0 {
+		near = far
+	}
+	if len(near) == 0 {
+		return strings.Join(r.RejectedBy, ", "), available.ReplaceAllString(r.Message, "")
+	}
+	best := slices.MinFunc(slices.Collect(maps.Keys(near)), func(a, b key) int {
+		return cmp.Or(cmp.Compare(near[b], near[a]), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reason, b.reason))
+	})
+	return best.plugin, best.reason
+}
+
+// largest returns the workloads with most pods.
+func largest(pods map[string]int) []Workload {
+	var all []Workload
+	for name, n := range pods { // any order: sorted below
+		if name != "" {
+			all = append(all, Workload{name, n})
+		}
+	}
+	slices.SortFunc(all, func(a, b Workload) int { return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Name, b.Name)) })
+	return all[:min(mostWorkloads, len(all))]
+}
