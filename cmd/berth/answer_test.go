@@ -18,7 +18,7 @@ import (
 )
 
 // questions are all commands that ask a daemon.
-var questions = []string{"top", "events shop/cart", "events shop/cart --follow", "why shop/cart", "why shop/cart -o json", "why --all", "why --all -o yaml"}
+var questions = []string{"top", "status", "events shop/cart", "events shop/cart --follow", "why shop/cart", "why shop/cart -o json", "why --all", "why --all -o yaml"}
 
 // A redirect is not followed: neither to a server without TLS nor to another host, and the
 // token is sent to nobody else.
@@ -52,7 +52,7 @@ func TestNoRedirectOfTheAPIServerIsFollowed(t *testing.T) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	}))
 	defer server.Close()
-	for _, q := range []string{"simulate", "why shop/cart", "fit", "top --daemon auto --once"} {
+	for _, q := range []string{"simulate", "why shop/cart", "fit", "top --daemon auto --once", "status"} {
 		status, _, err := berth("", append(strings.Fields(q), "--kubeconfig", kubeconfigFor(t, server.URL))...)
 		if want := fmt.Sprintf(`the answer is a redirect (307) to "%s/`, other.URL); status != exitInvalid || !strings.Contains(err, want) {
 			t.Errorf("%s: %d %q, want %s", q, status, err, want)

@@ -261,7 +261,7 @@ type apiWithLeases struct {
 
 func (a *apiWithLeases) refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Message: message, Reason: reason, Code: int32(code)})
+	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Message: message, Reason: reason, Code: int32(code)})
 }
 
 func (a *apiWithLeases) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -99,7 +99,8 @@ func TestNoDaemonActsOnTheTerminal(t *testing.T) {
 		status               int
 		records, watch, rest string
 	}{
-		{200, list, stream, string(filled(func(s *api.Summary) {}))},
+		{200, list, stream, string(filled(func(s *api.Summary) { s.Head = api.Head{APIVersion: api.Version, Kind: "Summary"} }))},
+		{200, list, stream, string(filled(func(s *api.Status) { s.Head = api.Head{APIVersion: api.Version, Kind: "Status"} }))},
 		{200, list, stream, string(filled(func(a *why.Answer) { a.Verdict = why.Waiting }))},
 		{200, shown + "\x9b31m", "data: " + shown + "\n", shown + "\x9b31m\xff"},
 		{200, `"` + shown + "\x9b\"", "event: end\ndata: \x9b", `{"verdict": "Waiting", "leader": "` + "\x9b\x7f\u0085\u202e" + `"}`},
@@ -121,7 +122,7 @@ func TestNoDaemonActsOnTheTerminal(t *testing.T) {
 				fmt.Fprint(w, body)
 			}
 		})
-		for _, call := range []string{"events a/b", "events --node n", "events a/b -o json", "events --node n --follow", "top", "top --once -o json",
+		for _, call := range []string{"events a/b", "events --node n", "events a/b -o json", "events --node n --follow", "top", "top --once -o json", "status", "status -o json", "status -o yaml",
 			"why a/b", "why a/b -o json", "why a/b -o yaml", "why --all", "why --all -o json", "why --all -o yaml"} {
 			args := strings.Fields(call)
 			if args[0] == "why" {

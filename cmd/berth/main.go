@@ -103,7 +103,7 @@ func newCommand(argv0 string) *cobra.Command {
 	name := cmd.DisplayName()
 	cmd.Example = fmt.Sprintf(rootExamples, name)
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(newSimulate(name), newWhy(name), newWhatIf(name), newFit(name), newEvents(name), newTop(name), newConfig(name),
+	cmd.AddCommand(newSimulate(name), newWhy(name), newWhatIf(name), newFit(name), newEvents(name), newTop(name), newStatus(name), newConfig(name),
 		newRecord(name), newReplay(name), newCompare(name), newVersion(name))
 	return cmd
 }

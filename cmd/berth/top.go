@@ -257,7 +257,7 @@ func summaryText(s *api.Summary) string {
 // bindingText says how long bindings took.
 func bindingText(t *records.Times) string {
 	if t.Pods == 0 {
-		return "no pod was bound"
+		return "no times are known"
 	}
 	return fmt.Sprintf("p50 %s, p99 %s, from the decision to the API server's confirmation", secondsText(t.P50), secondsText(t.P99))
 }

@@ -75,7 +75,7 @@ func TestRecords(t *testing.T) {
 		}
 	}
 	// The lease's holder is found, and is no pod here.
-	if out, code := f.run("top", "--once", "--kubeconfig", admin); code != 2 || !strings.Contains(out, "which is no pod there; if the scheduler runs outside the cluster, give --daemon URL") {
+	if out, code := f.run("top", "--once", "--kubeconfig", admin); code != 2 || !strings.Contains(out, "which is no pod; if the scheduler runs outside the cluster, give --daemon URL") {
 		t.Errorf("top --daemon auto: %d %s", code, out)
 	}
 
