@@ -300,7 +300,7 @@ func (o *options) checkFiles() error {
 		if file == "" {
 			continue
 		}
-		if err := untrusted.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, ""); err != nil {
+		if err := untrusted.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, &clientcmd.ConfigOverrides{}); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
 		}
 	}
@@ -313,7 +313,7 @@ func (o *options) restConfig(c configv1alpha1.ClientConnectionConfiguration) (*r
 	var err error
 	if c.Kubeconfig == "" && o.master == "" {
 		rc, err = rest.InClusterConfig()
-	} else if err = untrusted.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}, ""); err == nil {
+	} else if err = untrusted.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}, &clientcmd.ConfigOverrides{}); err == nil {
 		rc, err = clientcmd.BuildConfigFromFlags(o.master, c.Kubeconfig)
 	}
 	switch {

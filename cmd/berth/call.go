@@ -27,12 +27,9 @@ func given(f *pflag.FlagSet, why string, names ...string) error {
 }
 
 // flagError says in plain words what a flag's value should be.
-func flagError(cmd *cobra.Command, err error) error {
+func flagError(_ *cobra.Command, err error) error {
 	if s := err.Error(); strings.HasPrefix(s, "unknown shorthand flag: 'A'") || s == "unknown flag: --all-namespaces" {
 		return fmt.Errorf("%w; all namespaces are read already", err)
-	}
-	if s := err.Error(); (cmd.Name() == "what-if" || cmd.Name() == "fit") && (strings.HasPrefix(s, "unknown shorthand flag: 'n'") || s == "unknown flag: --namespace") {
-		return fmt.Errorf("%w; the namespace goes before the name, such as shop/deployment/web", err)
 	}
 	var wrong *pflag.InvalidValueError
 	if !errors.As(err, &wrong) {

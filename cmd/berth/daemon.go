@@ -29,11 +29,11 @@ const auto = "auto"
 
 // daemonFlags say which daemon is asked, and as whom.
 type daemonFlags struct {
-	url                 string
-	ca                  string
-	insecure            bool
-	lease               string
-	kubeconfig, context string
+	url      string
+	ca       string
+	insecure bool
+	lease    string
+	api      connection
 }
 
 // daemonVariable is the environment variable that stands for --daemon.
@@ -48,12 +48,17 @@ func (d *daemonFlags) addFlags(f *pflag.FlagSet) {
 
 // addKubeconfig adds the flags that say whose credentials are used.
 func (d *daemonFlags) addKubeconfig(f *pflag.FlagSet) {
-	f.StringVar(&d.kubeconfig, "kubeconfig", "", "kubeconfig with the credentials; default: that of kubectl")
-	f.StringVar(&d.context, "context", "", "context of the kubeconfig; default: its current context")
+	d.api = newConnection()
+	d.api.addFlags(f, "kubeconfig with the credentials; default: that of kubectl")
 }
 
 // checkFlags tells of flags that are about another way to the scheduler.
 func (d *daemonFlags) checkFlags(f *pflag.FlagSet) error {
+	if d.url != "" {
+		if err := given(f, "the scheduler answers whom it authenticates, for nobody else; leave it out", "as", "as-uid", "as-group", "as-user-extra"); err != nil {
+			return err
+		}
+	}
 	switch d.url {
 	case "":
 		return given(f, "goes with --daemon", "daemon-ca", "insecure-skip-tls-verify", "lease")
@@ -66,6 +71,15 @@ func (d *daemonFlags) checkFlags(f *pflag.FlagSet) error {
 		}
 	}
 	return given(f, "finds the scheduler for --daemon auto; a URL is given", "lease")
+}
+
+// oneNamespace returns an error about -A where a pod is named: the scheduler knows it by
+// its namespace.
+func (d *daemonFlags) oneNamespace(f *pflag.FlagSet, named bool) error {
+	if !named {
+		return nil
+	}
+	return given(f, "the scheduler knows a pod by its namespace; give NAMESPACE/POD", "all-namespaces")
 }
 
 // trust has a configuration trust the authority of --daemon-ca alone.
@@ -108,7 +122,7 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 	if d.url != auto && (err != nil || base.Scheme != "https" || base.Host == "" || strings.Trim(base.Path, "/") != "") {
 		return nil, fmt.Errorf("--daemon %s: must be like https://HOST:PORT, or auto", d.url)
 	}
-	config, err := loadKubeconfig(d.kubeconfig, d.context)
+	config, err := d.api.config()
 	anonymous := d.url != auto && err == errNoKubeconfig
 	if anonymous {
 		config = &rest.Config{WrapTransport: untrusted.NoRedirects}
@@ -116,7 +130,11 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 		return nil, err
 	}
 	if d.url == auto {
-		return d.find(ctx, config)
+		way, err := d.find(ctx, config)
+		if err != nil {
+			return nil, err
+		}
+		return way.within(config.Timeout), nil
 	}
 	to := rest.CopyConfig(config)
 	if err := d.trust(to); err != nil {
@@ -127,7 +145,13 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 		return nil, err
 	}
 	way.anonymous = anonymous
-	return way, nil
+	return way.within(config.Timeout), nil
+}
+
+// within sets how long the daemon may take for an answer. 0 keeps the usual time.
+func (d *daemon) within(timeout time.Duration) *daemon {
+	d.patience = cmp.Or(timeout, d.patience)
+	return d
 }
 
 func newDaemon(base *url.URL, client *http.Client, end func()) *daemon {

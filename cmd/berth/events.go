@@ -26,7 +26,6 @@ import (
 // eventsCall is what the flags of `berth events` say.
 type eventsCall struct {
 	daemonFlags
-	namespace    string
 	node, reason string
 	since        string
 	follow       bool
@@ -81,7 +80,7 @@ func newEvents(name string) *cobra.Command {
 	f := cmd.Flags()
 	e.addFlags(f)
 	e.addKubeconfig(f)
-	f.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the pod; default: that of the context")
+	e.api.addNamespace(cmd, "namespace of the pod; default: that of the context")
 	f.StringVar(&e.node, "node", "", "only records about this node")
 	f.StringVar(&e.reason, "reason", "", "only records with this in a reason, plugin, result, event or type")
 	f.StringVar(&e.since, "since", "", "only records since a time (2026-01-31T12:00:00Z) or for so long (10m)")
@@ -109,7 +108,7 @@ func (e *eventsCall) useless(f *pflag.FlagSet, args []string) error {
 	case strings.Contains(args[0], "/"):
 		return given(f, twoNamespaces(args[0]), "namespace")
 	}
-	return nil
+	return e.oneNamespace(f, true)
 }
 
 func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -189,7 +188,7 @@ func (e *eventsCall) noRecord(args []string, pod string) string {
 	of := ""
 	switch {
 	case pod == "":
-	case e.namespace != "" || strings.Contains(args[0], "/"):
+	case e.api.given() != "" || strings.Contains(args[0], "/"):
 		of = " pod " + pod
 	default:
 		of = fmt.Sprintf(" pod %s; if it is in another namespace, give NAMESPACE/NAME", pod)
@@ -208,7 +207,7 @@ func (e *eventsCall) query(args []string) (url.Values, error) {
 		if err := checkPod(args[0]); err != nil {
 			return nil, err
 		}
-		set("pod", qualified(args[0], cmp.Or(e.namespace, namespaceOf(e.kubeconfig, e.context))))
+		set("pod", qualified(args[0], e.api.namespace()))
 	}
 	set("node", e.node)
 	set("reason", e.reason)

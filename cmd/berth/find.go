@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ const usualPort = "10259"
 // it.
 func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, error) {
 	found := rest.CopyConfig(config)
-	found.Timeout = answerTimeout
+	found.Timeout = cmp.Or(config.Timeout, answerTimeout)
 	found.Wrap(untrusted.Answers(mostAnswer))
 	leases, err := coordinationv1.NewForConfig(found)
 	if err != nil {

@@ -69,6 +69,7 @@ func newFit(name string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	s.addFlags(f)
+	s.api.addNamespace(cmd, namesUsage)
 	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
 	f.StringVar(&s.nodesLike, "nodes-like", "", "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b")
 	s.timeout.addFlag(f, usualTime)
@@ -106,7 +107,7 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 		notes(stderr, nodes.Notices)
 		result, ok = report.NodesFit(nodes), len(nodes.Unplaced) == 0
 	} else {
-		room, err := whatif.Fit(set, in, s.pod)
+		room, err := whatif.Fit(set, in, s.pod, s.names())
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,23 +31,23 @@ const (
 const answerTimeout = time.Minute
 
 // live adds what a running cluster has of everything that a simulation looks at.
-func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string) error {
-	config, err := loadKubeconfig(kubeconfig, kubecontext)
+func live(ctx context.Context, set *manifest.Set, api connection) error {
+	config, err := api.config()
 	switch {
 	case errors.Is(err, errNoKubeconfig):
 		return fmt.Errorf("%w (or -f FILE to read files)", err)
 	case err != nil:
 		return err
 	}
-	config.Timeout = answerTimeout
+	config.Timeout = cmp.Or(config.Timeout, answerTimeout)
 	config.Wrap(untrusted.Answers(mostLive))
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	for i := range decode.Kinds {
 		k := &decode.Kinds[i]
 		if err := addAll(ctx, set, config, k); err != nil {
 			err = fmt.Errorf("listing %s: %w", k.Key(), err)
-			if kubeconfig != "" {
-				err = fmt.Errorf("--kubeconfig %s: %w", kubeconfig, err)
+			if api.file() != "" {
+				err = fmt.Errorf("--kubeconfig %s: %w", api.file(), err)
 			}
 			return err
 		}

@@ -54,10 +54,16 @@ clusters: [{name: a, cluster: {server: %q}}, {name: b, cluster: {server: %q}}]
 		{"", "", "a"}, {"", "b", "b"}, {other, "", "c"}, {other, "b", "d"},
 	} {
 		asked = ""
-		if err := live(t.Context(), manifest.NewSet(), tt.kubeconfig, tt.context); err == nil || asked != tt.want {
+		if err := live(t.Context(), manifest.NewSet(), connectionTo(tt.kubeconfig, tt.context)); err == nil || asked != tt.want {
 			t.Errorf("--kubeconfig %q --context %q: asked %q, want %q; %v", tt.kubeconfig, tt.context, asked, tt.want, err)
 		}
 	}
+}
+
+func connectionTo(kubeconfig, context string) connection {
+	c := newConnection()
+	*c.flags.KubeConfig, *c.flags.Context = kubeconfig, context
+	return c
 }
 
 // What the API server says of versions that the tool reads is not for its user.
@@ -68,7 +74,7 @@ func TestWarningsOfTheServer(t *testing.T) {
 	if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config, err := loadKubeconfig(path, "")
+	config, err := connectionTo(path, "").config()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +115,7 @@ func TestListsInPages(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 		}))
 		set := manifest.NewSet()
-		err := live(t.Context(), set, kubeconfigFor(t, s.URL), "")
+		err := live(t.Context(), set, connectionTo(kubeconfigFor(t, s.URL), ""))
 		if c.want == "" && (err != nil || len(set.Nodes) != c.nodes) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, %d nodes, want %q and %d", name, err, len(set.Nodes), c.want, c.nodes)
 		}

@@ -114,6 +114,10 @@ func TestExplainSome(t *testing.T) {
 		"--explain --pod default/big": "big",
 		"-n default":                  "big trainer web",
 		"-n kube-system":              "",
+		"--pod web -n default":        "web",
+		"-A --pod web":                "web",
+		"-l !app":                     "big trainer web",
+		"-n default -l app!=web":      "big trainer web",
 	} {
 		_, out, _ := berth("", append([]string{"simulate", "-f", "testdata/small.yaml", "-o", "json"}, strings.Fields(args)...)...)
 		var result struct {
@@ -295,7 +299,7 @@ func TestDeterminism(t *testing.T) {
 		writeWorld(t, dir, w)
 		var first string
 		for _, workers := range []int{1, 2, 7, 1} {
-			out := simulated(t, dir, w, simulation{source: source{expand: "auto", seed: 3, workers: workers}, output: "json", explain: true, views: true, timeout: timeLimit{usualTime}})
+			out := simulated(t, dir, w, simulation{source: source{api: newConnection(), expand: "auto", seed: 3, workers: workers}, output: "json", explain: true, views: true, timeout: timeLimit{usualTime}})
 			if first == "" {
 				first = out
 			}

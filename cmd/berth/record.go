@@ -28,8 +28,9 @@ import (
 
 // recordOptions is what the flags of `berth record` say.
 type recordOptions struct {
-	to, kubeconfig, context, config, limit string
-	last                                   time.Duration
+	to, config, limit string
+	api               connection
+	last              time.Duration
 }
 
 const recordLong = `Record what happens in a cluster, whatever its scheduler: which nodes, pods and
@@ -46,7 +47,7 @@ const recordExamples = `  # An hour of the cluster that kubectl talks to
   %[1]s compare old.yaml new.yaml --record day1/ --html day1.html`
 
 func newRecord(name string) *cobra.Command {
-	var r recordOptions
+	r := recordOptions{api: newConnection()}
 	cmd := &cobra.Command{
 		Use:     "record --to DIR",
 		Short:   "Record what happens in a cluster, for replay and compare",
@@ -62,8 +63,7 @@ func newRecord(name string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.to, "to", "", "directory for the record")
-	f.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; default: the one that kubectl uses")
-	f.StringVar(&r.context, "context", "", "context of the kubeconfig; default: its current context")
+	r.api.addFlags(f, "kubeconfig of the cluster; default: the one that kubectl uses")
 	f.StringVar(&r.config, "config", "", "KubeSchedulerConfiguration file to keep with the record, for replay; default: kube-scheduler's defaults")
 	f.StringVar(&r.limit, "limit", "1Gi", "number of bytes that the record may have on disk; its oldest segments are deleted first")
 	f.DurationVar(&r.last, "for", 0, "end after this time; default: at an interrupt")
@@ -129,7 +129,7 @@ func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 }
 
 func (r *recordOptions) clients() (*kube.Clients, error) {
-	api, err := loadKubeconfig(r.kubeconfig, r.context)
+	api, err := r.api.config()
 	if err != nil {
 		return nil, err
 	}

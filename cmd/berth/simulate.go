@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
@@ -23,12 +22,13 @@ import (
 // simulation is what the flags of `berth simulate` say.
 type simulation struct {
 	source
-	explain bool
-	pods    []string // to explain: NAME, NAMESPACE/NAME
-	spaces  []string // namespaces whose pods are to be explained
-	views   bool
-	output  string
-	timeout timeLimit
+	explain  bool
+	pods     []string // to explain: NAME, NAMESPACE/NAME
+	selector string   // of pods to explain
+	selected labels.Selector
+	views    bool
+	output   string
+	timeout  timeLimit
 }
 
 const simulateLong = `Schedule the pending pods of a cluster offline. The command runs the daemon's
@@ -36,7 +36,7 @@ scheduling code with a virtual clock. The same input gives the same result.
 Nothing changes in the cluster.
 
 The cluster comes from files (-f: YAML or JSON, as kubectl prints them), from a
-live API server (--kubeconfig), or from both. With both, the pods of the files are
+live API server (--kubeconfig, --context), or from both. With both, the pods of the files are
 tried on the live cluster. With neither, the cluster is the one that kubectl talks
 to. This command prints everything that a file should hold:
 
@@ -104,7 +104,8 @@ func newSimulate(name string) *cobra.Command {
 	f.BoolVar(&s.explain, "explain", false, "add the answer of every node to every decision. The table shortens long lists. -o wide, yaml and json do not")
 	f.BoolVar(&s.askExtenders, "ask-extenders", false, "ask the HTTP extenders of the configuration to filter, score and preempt; none is asked to bind")
 	f.StringArrayVar(&s.pods, "pod", nil, "explain this pod alone ([NAMESPACE/]NAME); may be repeated")
-	f.StringArrayVarP(&s.spaces, "namespace", "n", nil, "explain the pods of this namespace alone; may be repeated")
+	s.api.addNamespace(cmd, "explain the pods of this namespace alone, or those that --pod names in it; default for names: the namespace of the context, or \"default\" with -f")
+	f.StringVarP(&s.selector, "selector", "l", "", "explain the pods with these labels alone, such as app=web,tier!=cache")
 	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next. --views=false asks every plugin about every node each time. It is slow and gives the same result")
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
@@ -115,6 +116,9 @@ func newSimulate(name string) *cobra.Command {
 func (s *simulation) uselessExplain(f *pflag.FlagSet) error {
 	if s.config == "" && s.askExtenders {
 		return errors.New("--ask-extenders: only --config FILE names extenders")
+	}
+	if len(s.pods) > 0 {
+		return given(f, "--pod names the pods that are explained; leave one of them out", "selector")
 	}
 	return nil
 }
@@ -130,10 +134,15 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err := errors.Join(s.check(), s.timeout.check(), checkOutput(s.output)); err != nil {
 		return err
 	}
+	var err error
+	if s.selected, err = labels.Parse(s.selector); err != nil {
+		return fmt.Errorf("--selector %s: %w", s.selector, err)
+	}
 	set, in, err := s.load(ctx, stdin, stderr)
 	if err != nil {
 		return err
 	}
+	s.pods = s.fullNames()
 	if err := s.checkNamed(in.Pods); err != nil {
 		return err
 	}
@@ -166,43 +175,49 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	return nil
 }
 
-// checkNamed tells of a pod or a namespace that is to be explained and is not there.
+// fullNames returns the pods that --pod names, with their namespaces.
+func (s *simulation) fullNames() []string {
+	space := s.names().Namespace
+	var full []string
+	for _, name := range s.pods {
+		full = append(full, qualified(name, space))
+	}
+	return full
+}
+
+// checkNamed returns an error about a pod that is to be explained and is not there, or
+// about a namespace or labels that no pod has.
 func (s *simulation) checkNamed(pods []*object.Pod) error {
 	var names, spaces []string
 	for _, p := range pods {
 		names, spaces = append(names, p.Key()), append(spaces, p.Namespace)
 	}
-	slices.Sort(spaces)
-	spaces = slices.Compact(spaces)
 	for _, name := range s.pods {
-		full := name
-		if !strings.Contains(name, "/") {
-			full = metav1.NamespaceDefault + "/" + name
-		}
-		if !slices.Contains(names, full) {
-			return fmt.Errorf("--pod %s: there is no pod %s%s", name, full, whatif.DidYouMean(full, names))
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("--pod: there is no pod %s%s", name, whatif.DidYouMean(name, names))
 		}
 	}
-	for _, space := range s.spaces {
-		if !slices.Contains(spaces, space) {
-			return fmt.Errorf("--namespace %s: it has no pod%s", space, whatif.DidYouMean(space, spaces))
-		}
+	slices.Sort(spaces)
+	spaces = slices.Compact(spaces)
+	if space := s.api.given(); space != "" && !slices.Contains(spaces, space) {
+		return fmt.Errorf("--namespace %s: it has no pod%s", space, whatif.DidYouMean(space, spaces))
+	}
+	if s.selector != "" && !slices.ContainsFunc(pods, s.explained()) {
+		return fmt.Errorf("--selector %s: no pod has such labels", s.selector)
 	}
 	return nil
 }
 
 // explained picks the pods whose decisions are explained; nil is none.
 func (s *simulation) explained() func(*object.Pod) bool {
-	named := map[string]bool{}
-	for _, name := range s.pods {
-		if !strings.Contains(name, "/") {
-			name = metav1.NamespaceDefault + "/" + name
-		}
-		named[name] = true
-	}
+	space := s.api.given()
 	switch {
-	case len(s.pods)+len(s.spaces) > 0:
-		return func(p *object.Pod) bool { return named[p.Key()] || slices.Contains(s.spaces, p.Namespace) }
+	case len(s.pods) > 0:
+		return func(p *object.Pod) bool { return slices.Contains(s.pods, p.Key()) }
+	case space != "" || s.selector != "":
+		return func(p *object.Pod) bool {
+			return (space == "" || p.Namespace == space) && s.selected.Matches(labels.Set(p.Labels))
+		}
 	case s.explain:
 		return func(*object.Pod) bool { return true }
 	}

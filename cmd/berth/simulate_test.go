@@ -8,11 +8,14 @@ import (
 // A pod or a namespace that is to be explained and is not there is an error.
 func TestExplainWhatIsNotThere(t *testing.T) {
 	for args, want := range map[string]string{
-		"--pod shop/cart-0": "berth: --pod shop/cart-0: there is no pod shop/cart-0\n",
-		"--pod pp":          "berth: --pod pp: there is no pod default/pp; did you mean default/p?\n",
-		"--pod p --pod /p":  "berth: --pod /p: there is no pod /p\n",
+		"--pod shop/cart-0": "berth: --pod: there is no pod shop/cart-0\n",
+		"--pod pp":          "berth: --pod: there is no pod default/pp; did you mean default/p?\n",
+		"--pod p --pod /p":  "berth: --pod: there is no pod /p\n",
 		"-n nope":           "berth: --namespace nope: it has no pod\n",
 		"-n defalt":         "berth: --namespace defalt: it has no pod; did you mean default?\n",
+		"--pod p -n shop":   "berth: --pod: there is no pod shop/p\n",
+		"-l app=nope":       "berth: --selector app=nope: no pod has such labels\n",
+		"-l !app":           "",
 		"--pod p":           "",
 		"--pod pod/p":       "",
 		"-n default":        "",

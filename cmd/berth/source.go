@@ -24,30 +24,32 @@ import (
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/whatif"
 )
 
 // source says where a cluster and the configuration of its scheduler come
 // from. Every command that looks at a cluster has its flags.
 type source struct {
-	files               []string
-	kubeconfig, context string
-	config, gates       string
-	expand              string
-	strict              bool
-	seed                uint64
-	workers             int
-	fillBudgets         bool // as their controller would, where it has not
-	askExtenders        bool
+	files         []string
+	api           connection
+	config, gates string
+	expand        string
+	strict        bool
+	seed          uint64
+	workers       int
+	fillBudgets   bool // as their controller would, where it has not
+	askExtenders  bool
 	// keepWritten keeps objects as they were written.
 	keepWritten bool
 }
 
-func newSource() source { return source{expand: "auto", seed: 1, workers: runtime.GOMAXPROCS(0)} }
+func newSource() source {
+	return source{api: newConnection(), expand: "auto", seed: 1, workers: runtime.GOMAXPROCS(0)}
+}
 
 func (s *source) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&s.files, "filename", "f", nil, "file, directory or - (standard input) with the objects of the cluster; may be repeated")
-	f.StringVar(&s.kubeconfig, "kubeconfig", "", "read the cluster from the API server of this kubeconfig; nothing is written; default without -f: that of kubectl")
-	f.StringVar(&s.context, "context", "", "context of the kubeconfig; default: its current context")
+	s.api.addFlags(f, "read the cluster from the API server of this kubeconfig; nothing is written; default without -f, and with --context, --cluster or --server: that of kubectl")
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
 	f.StringVar(&s.gates, "feature-gates", "", "the scheduler's feature gates, as its flag has them: NAME=true,NAME=false")
 	f.StringVar(&s.expand, "expand", s.expand, "make the pods and claims that controllers make of workloads in files: auto (of workloads that have no pod in the input), true (of all, and claims of pods, until each has what it wants) or false")
@@ -82,9 +84,21 @@ func (s *source) useless(f *pflag.FlagSet) error {
 		}
 	}
 	if !s.isLive() {
-		return given(f, "goes with --kubeconfig: the cluster comes from files here", "context")
+		return given(f, "goes with --kubeconfig or --context: the cluster comes from files here", connectionFlags()...)
 	}
 	return nil
+}
+
+// namesUsage is that of -n where it is about names in the call.
+const namesUsage = "namespace of pods and workloads that are named without one; default: that of the context, or \"default\" with -f, or the only one that has such a name"
+
+// names says in which namespace a name without one is looked for.
+func (s *source) names() whatif.Names {
+	n := whatif.Names{Namespace: s.api.given(), Only: s.api.given() != ""}
+	if !n.Only && s.isLive() {
+		n.Namespace = s.api.namespace()
+	}
+	return n
 }
 
 // readingAfter is when a person is told that a stream has not ended yet.
@@ -176,9 +190,9 @@ func foreign(c *config.Config) string {
 	return ""
 }
 
-// isLive tells whether objects come from an API server. Without files and kubeconfig
-// the cluster is that of kubectl.
-func (s *source) isLive() bool { return s.kubeconfig != "" || len(s.files) == 0 }
+// isLive reports whether objects come from an API server. Without files, and without a
+// flag that names a cluster, it is that of kubectl.
+func (s *source) isLive() bool { return len(s.files) == 0 || s.api.namesCluster() }
 
 // read reads the objects of the cluster.
 func (s *source) read(ctx context.Context, stdin io.Reader, stderr io.Writer) (*manifest.Set, error) {
@@ -190,7 +204,7 @@ func (s *source) read(ctx context.Context, stdin io.Reader, stderr io.Writer) (*
 		return func() { late.Stop() }
 	}
 	if s.isLive() {
-		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
+		if err := live(ctx, set, s.api); err != nil {
 			return nil, err
 		}
 	}

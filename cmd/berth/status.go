@@ -134,7 +134,7 @@ type Replica struct {
 
 func (s *statusCall) run(ctx context.Context, stdout io.Writer) error {
 	o := &Overview{Head: api.Head{APIVersion: api.Version, Kind: "Overview"}, Attention: []string{}, NotSeen: []string{}}
-	config, noConfig := loadKubeconfig(s.kubeconfig, s.context)
+	config, noConfig := s.api.config()
 	if s.url != auto && s.shadow == "" { // whose lease is that of the scheduler that is asked
 		s.scheduler(ctx, o, config, nil)
 	}

@@ -26,7 +26,7 @@ func TestViewsOff(t *testing.T) {
 			if form == "wide" && i%10 > 0 {
 				continue // it holds the same decisions
 			}
-			s := simulation{source: source{expand: "auto", seed: uint64(i), workers: 1}, output: form, explain: true, views: true, timeout: timeLimit{usualTime}}
+			s := simulation{source: source{api: newConnection(), expand: "auto", seed: uint64(i), workers: 1}, output: form, explain: true, views: true, timeout: timeLimit{usualTime}}
 			on := simulated(t, dir, w, s)
 			s.views = false
 			if off := simulated(t, dir, w, s); on != off {

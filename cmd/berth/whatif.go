@@ -49,7 +49,8 @@ when the first run again.
   priority POD=VALUE...     a number or a PriorityClass; WORKLOAD=VALUE for all its pods
   evict POD...              evict pods, or all pods of a WORKLOAD
 
-A NODE may be a label, such as pool=old. A POD is NAME or NAMESPACE/NAME.
+A NODE may be a label, such as pool=old. A POD is NAME or NAMESPACE/NAME; -n gives
+the namespace of names without one.
 A pod that loses its node is made again under its name. Where a pod has no
 controller, a note says that nobody would.
 
@@ -91,6 +92,7 @@ func newWhatIf(name string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	s.addFlags(f)
+	s.api.addNamespace(cmd, namesUsage)
 	f.BoolVar(&s.ignoreBudgets, "ignore-budgets", false, "evict pods whatever their disruption budgets say")
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
@@ -129,7 +131,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	ctx, cancel := s.timeout.start(ctx)
 	defer cancel()
 	in.Stop = func() bool { return ctx.Err() != nil }
-	result, err := whatif.Run(set, in, changes, whatif.Options{IgnoreBudgets: s.ignoreBudgets, Stdin: stdin})
+	result, err := whatif.Run(set, in, changes, whatif.Options{IgnoreBudgets: s.ignoreBudgets, Stdin: stdin, Names: s.names()})
 	progress.done()
 	if err != nil {
 		return err

@@ -29,11 +29,10 @@ const (
 // whyOptions are what the flags of `berth why` say.
 type whyOptions struct {
 	source
-	daemon    daemonFlags
-	namespace string
-	all       bool
-	output    string
-	timeout   timeLimit
+	daemon  daemonFlags
+	all     bool
+	output  string
+	timeout timeLimit
 }
 
 const whyLong = `Say why a pod waits, or why it is where it is, and what would change that.
@@ -98,7 +97,7 @@ func newWhy(name string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	q.addFlags(f)
-	f.StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: that of the context, or \"default\" with -f, or the only one that has a pod of this name")
+	q.api.addNamespace(cmd, "namespace of the pod; default: that of the context, or \"default\" with -f, or the only one that has a pod of this name")
 	q.daemon.addFlags(f)
 	f.BoolVar(&q.all, "all", false, "rank what blocks all pending pods")
 	q.timeout.addFlag(f, time.Minute)
@@ -130,7 +129,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		}
 		return statusOfAll(r.Pending)
 	}
-	pod, err := c.Find(args[0], q.namespace)
+	pod, err := c.Find(args[0], q.api.given())
 	if err != nil {
 		return err
 	}
@@ -160,6 +159,7 @@ func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
 	return cmp.Or(
 		given(f, "the scheduler that --daemon asks answers about its own cluster; leave it out", "filename", "expand", "strict"),
 		given(f, "the scheduler that --daemon asks has its own; leave it out", "config", "feature-gates", "seed"),
+		q.daemon.oneNamespace(f, !q.all),
 		given(f, "the scheduler that --daemon asks bounds its own time; leave it out", "timeout"))
 }
 
@@ -188,7 +188,7 @@ func (q *whyOptions) check(args []string) error {
 		return fmt.Errorf("--all: takes no pod; leave out %q", args[0])
 	case !q.all && len(args) == 0:
 		return errors.New("which pod? give its name, or --all")
-	case len(args) == 1 && q.namespace != "" && strings.Contains(args[0], "/"):
+	case len(args) == 1 && q.api.given() != "" && strings.Contains(args[0], "/"):
 		return fmt.Errorf("--namespace: %s", twoNamespaces(args[0]))
 	case len(args) > 1:
 		return fmt.Errorf("unexpected argument %q; give one pod, and files with -f", args[1])
@@ -224,7 +224,7 @@ func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Wri
 	noProfile := func(schedulerName string) string { return q.noProfile(schedulerName) + ", or --daemon auto" }
 	c := &why.Cluster{Machine: w.Machine, Set: set, NoProfile: noProfile}
 	if q.isLive() {
-		c.Namespace = namespaceOf(q.kubeconfig, q.source.context)
+		c.Namespace = q.api.namespace()
 	}
 	return c, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +15,7 @@ import (
 
 // ask has the daemon answer.
 func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) error {
-	q.daemon.kubeconfig, q.daemon.context = q.kubeconfig, q.context
+	q.daemon.api = q.api
 	d, err := q.daemon.dial(ctx)
 	if err != nil {
 		return err
@@ -29,12 +28,12 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 	what, question := "why/all", url.Values{"output": {form}}
 	if !q.all {
 		what = "why"
-		question.Set("pod", qualified(args[0], cmp.Or(q.namespace, namespaceOf(q.kubeconfig, q.source.context))))
+		question.Set("pod", qualified(args[0], q.api.namespace()))
 	}
 	header, body, err := d.ask(ctx, what, question)
 	switch {
 	case err != nil && !q.all:
-		return elsewhere(err, args[0], q.namespace)
+		return elsewhere(err, args[0], q.api.given())
 	case err != nil:
 		return err
 	}

@@ -29,6 +29,9 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
+// WrappedRoundTripper is for client-go, which looks for the way that ends a request.
+func (a *answers) WrappedRoundTripper() http.RoundTripper { return a.RoundTripper }
+
 // answer is the body of an answer.
 type answer struct {
 	io.ReadCloser

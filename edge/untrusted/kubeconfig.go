@@ -8,11 +8,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Kubeconfig checks the files that a client would read by the rules: the kubeconfigs, and the
-// certificates, the key and the token that the context names ("" means the current context).
-// It returns why one of them may not be read. Files that do not exist, and kubeconfigs that
+// Kubeconfig checks the files that a client would read by the rules and the overrides: the
+// kubeconfigs, and the certificates, the key and the token of the cluster and the user. It
+// returns why one of them may not be read. Files that do not exist, and kubeconfigs that
 // cannot be decoded, are left for the client to report.
-func Kubeconfig(rules *clientcmd.ClientConfigLoadingRules, context string) error {
+func Kubeconfig(rules *clientcmd.ClientConfigLoadingRules, o *clientcmd.ConfigOverrides) error {
 	for _, path := range rules.GetLoadingPrecedence() {
 		if path == "" {
 			continue
@@ -25,11 +25,11 @@ func Kubeconfig(rules *clientcmd.ClientConfigLoadingRules, context string) error
 	if err != nil {
 		return nil // the client says so
 	}
-	of := c.Contexts[cmp.Or(context, c.CurrentContext)]
-	if of == nil {
-		return nil
+	of := o.Context
+	if context := c.Contexts[cmp.Or(o.CurrentContext, c.CurrentContext)]; context != nil {
+		of.Cluster, of.AuthInfo = cmp.Or(of.Cluster, context.Cluster), cmp.Or(of.AuthInfo, context.AuthInfo)
 	}
-	var files []string
+	files := []string{o.ClusterInfo.CertificateAuthority, o.AuthInfo.ClientCertificate, o.AuthInfo.ClientKey}
 	if cluster := c.Clusters[of.Cluster]; cluster != nil {
 		files = append(files, cluster.CertificateAuthority)
 	}

@@ -24,3 +24,6 @@ func (n noRedirects) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = reply.Body.Close()
 	return nil, fmt.Errorf("the answer is a redirect (%d) to %q, which is not followed: the credentials are for %s alone; give the server's own address", reply.StatusCode, to, r.URL.Host)
 }
+
+// WrappedRoundTripper is for client-go, which looks for the way that ends a request.
+func (n noRedirects) WrappedRoundTripper() http.RoundTripper { return n.RoundTripper }

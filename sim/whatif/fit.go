@@ -38,8 +38,8 @@ const maxBatch = 4096
 // Fit counts the copies of a pod that can be placed without an eviction, after
 // all other pending pods. name names the pod, or a workload one of whose pods it
 // is; "" is the only pending pod.
-func Fit(set *manifest.Set, in sim.Input, name string) (*PodsFit, error) {
-	s := newSession(set, &in, Options{})
+func Fit(set *manifest.Set, in sim.Input, name string, names Names) (*PodsFit, error) {
+	s := newSession(set, &in, Options{Names: names})
 	f := &fitting{session: s, batch: 1}
 	decided := in.Decided
 	in.Decided = func(d *decision.Decision) {

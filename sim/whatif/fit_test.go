@@ -34,7 +34,7 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, in := cluster(t, c.text)
-			r, err := whatif.Fit(set, in, c.pod)
+			r, err := whatif.Fit(set, in, c.pod, whatif.Names{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestFitOfLargePod(t *testing.T) {
 			in.Machine.Check = false // checks allocate, too
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			r, err := whatif.Fit(set, in, "")
+			r, err := whatif.Fit(set, in, "", whatif.Names{})
 			if err != nil || r.Fits != 200 {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -89,7 +89,7 @@ func TestFitWhich(t *testing.T) {
 		node("a", "") + pod("p", "", 1, "") + strings.NewReplacer("uid: r,", "uid: s,", "name: web,", "name: other,").Replace(pod("q", "", 1, "")): "2 pods are pending, default/p and default/q for example; name one with --pod",
 	} {
 		set, in := cluster(t, text)
-		if _, err := whatif.Fit(set, in, ""); err == nil || err.Error() != want {
+		if _, err := whatif.Fit(set, in, "", whatif.Names{}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

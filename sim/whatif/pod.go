@@ -12,7 +12,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -31,12 +30,12 @@ var kinds = map[string]string{
 }
 
 // pod finds the pod that is called NAME, pod/NAME or NAMESPACE/NAME. A name
-// without namespace is looked for in "default", then anywhere.
+// without namespace is looked for as the session's Names say.
 func (s *session) pod(word string) (*object.Pod, error) {
 	name := strings.TrimPrefix(word, "pod/")
 	key := name
 	if !strings.Contains(name, "/") {
-		key = metav1.NamespaceDefault + "/" + name
+		key = s.names.namespace() + "/" + name
 	}
 	if p := s.cluster.Pod(key); p != nil {
 		return p, nil
@@ -45,7 +44,7 @@ func (s *session) pod(word string) (*object.Pod, error) {
 	var found []*object.Pod
 	for _, p := range s.cluster.Pods() {
 		all = append(all, p.Key())
-		if p.Name == name {
+		if p.Name == name && !s.names.Only {
 			found = append(found, p)
 		}
 	}
@@ -66,26 +65,29 @@ func (s *session) workload(word string) (*workload.Workload, error) {
 	if len(parts) > 1 {
 		kind = kinds[strings.ToLower(parts[len(parts)-2])]
 	}
-	if len(parts) == 3 {
+	switch {
+	case len(parts) == 3:
 		namespace = parts[0]
+	case s.names.Only:
+		namespace = s.names.Namespace
 	}
 	if kind == "" || len(parts) > 3 {
 		return nil, fmt.Errorf("%s: is no workload: want [NAMESPACE/]KIND/NAME, such as deployment/web", word)
 	}
 	found, all := s.workloads(kind, name, namespace)
 	switch {
-	case len(found) > 1 && found[0].Namespace != metav1.NamespaceDefault:
+	case len(found) > 1 && found[0].Namespace != s.names.namespace():
 		return nil, fmt.Errorf("%s: there are several, in namespaces %s and %s, for example", word, found[0].Namespace, found[1].Namespace)
 	case len(found) > 0:
 		return found[0], nil
 	}
 	if namespace == "" {
-		namespace = metav1.NamespaceDefault
+		namespace = s.names.namespace()
 	}
 	return nil, fmt.Errorf("there is no %s/%s/%s%s", namespace, strings.ToLower(kind), name, DidYouMean(namespace+"/"+strings.ToLower(kind)+"/"+name, all))
 }
 
-// workloads lists those of that name, the one of namespace "default" first, and
+// workloads lists those of that name, the one of the usual namespace first, and
 // the names of all of that kind.
 func (s *session) workloads(kind, name, namespace string) (found []*workload.Workload, all []string) {
 	byKey := map[string]*workload.Workload{}
@@ -111,7 +113,7 @@ func (s *session) workloads(kind, name, namespace string) (found []*workload.Wor
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *workload.Workload) int {
-		return cmp.Compare(btoi(a.Namespace != metav1.NamespaceDefault), btoi(b.Namespace != metav1.NamespaceDefault))
+		return cmp.Compare(btoi(a.Namespace != s.names.namespace()), btoi(b.Namespace != s.names.namespace()))
 	})
 	return found, all
 }

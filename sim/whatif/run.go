@@ -1,11 +1,14 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/manifest"
@@ -19,7 +22,18 @@ type Options struct {
 	IgnoreBudgets bool
 	// Stdin is what the file "-" of a change stands for.
 	Stdin io.Reader
+	// Names is where pods and workloads are that are named without a namespace.
+	Names Names
 }
+
+// Names says in which namespace a name without one is looked for: in Namespace ("" means
+// "default"), then, unless Only is set, anywhere.
+type Names struct {
+	Namespace string
+	Only      bool
+}
+
+func (n Names) namespace() string { return cmp.Or(n.Namespace, metav1.NamespaceDefault) }
 
 // Result is how a run with changes ended.
 type Result struct {

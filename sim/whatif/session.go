@@ -23,6 +23,7 @@ type session struct {
 	start   time.Time
 	force   bool // evict whatever the budgets say
 	stdin   io.Reader
+	names   Names
 
 	// pods and nodes are the API's forms of what is or was in the cluster.
 	pods  map[string]*v1.Pod // by namespace/name
@@ -46,7 +47,7 @@ type leaver struct {
 }
 
 func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
-	s := &session{set: set, start: in.Start, force: o.IgnoreBudgets, stdin: o.Stdin, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}}
+	s := &session{set: set, start: in.Start, force: o.IgnoreBudgets, stdin: o.Stdin, names: o.Names, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}}
 	for _, p := range set.Pods {
 		s.pods[p.Namespace+"/"+p.Name] = p
 	}
