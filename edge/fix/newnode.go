@@ -105,7 +105,7 @@ func amountWith(name v1.ResourceName, q *resource.Quantity, own int64) string {
 
 // Pool is nodes that differ in their names alone.
 type Pool struct {
-	Like  *v1.Node // the first by name
+	Like  *v1.Node // the first by name of those with the most pods of DaemonSets and static ones
 	nodes []string
 	table *table.Table
 	set   *manifest.Set
@@ -144,6 +144,7 @@ func allPools(t *table.Table, set *manifest.Set) (all []*Pool) {
 	byShape := map[string]*Pool{}
 	nodes := slices.Clone(set.Nodes)
 	slices.SortFunc(nodes, func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	most := map[*Pool]int{}
 	for _, n := range nodes {
 		key := workload.PoolKey(n)
 		p := byShape[key]
@@ -153,6 +154,9 @@ func allPools(t *table.Table, set *manifest.Set) (all []*Pool) {
 			all = append(all, p)
 		}
 		p.nodes = append(p.nodes, n.Name)
+		if here := len(p.podsOn(n.Name)); here > most[p] {
+			p.Like, most[p] = n, here
+		}
 	}
 	return all
 }
@@ -214,8 +218,8 @@ func (p *Pool) staticPods(node string) (pods []*object.Pod) {
 	return pods
 }
 
-// daemons returns the pods that DaemonSets have on the node: those of the set, and those
-// whose pods the node of the pool has that has the most of them.
+// daemons returns the pods that DaemonSets have on the node: those of the set, and others
+// that have a pod on the node that it is like.
 func (p *Pool) daemons(n *v1.Node) (pods []*object.Pod) {
 	known := map[types.UID]bool{}
 	for _, o := range slices.Concat(p.set.Workloads, p.set.Running) {
@@ -233,17 +237,10 @@ func (p *Pool) daemons(n *v1.Node) (pods []*object.Pod) {
 			}
 		}
 	}
-	var most []*object.Pod
-	for _, name := range p.nodes {
-		here := slices.DeleteFunc(p.podsOn(name), func(pod *object.Pod) bool {
-			return known[pod.UID] || workload.StaticName(pod.Name, name) != ""
-		})
-		if len(here) > len(most) {
-			most = here
+	for _, pod := range p.podsOn(p.Like.Name) {
+		if !known[pod.UID] && workload.StaticName(pod.Name, p.Like.Name) == "" {
+			pods = append(pods, onNode(pod, n.Name))
 		}
-	}
-	for _, pod := range most {
-		pods = append(pods, onNode(pod, n.Name))
 	}
 	return pods
 }
@@ -263,11 +260,12 @@ func (p *Pool) podsOn(node string) (pods []*object.Pod) {
 	return pods
 }
 
-// onNode returns the pod as another node has it. What it has of volumes and devices is that
-// node's own.
+// onNode returns the pod as another node has it. Its volumes and devices, and a resize that
+// is under way, are its own node's.
 func onNode(p *object.Pod, node string) *object.Pod {
 	c := *p
 	c.Name, c.NodeName, c.UID = p.Name+"-on-"+node, node, p.UID+types.UID(" on "+node)
+	c.Demand.Usage = c.Demand.Requests
 	c.Terminating, c.Volumes, c.Claims, c.Claiming = false, nil, nil, nil
 	return &c
 }
