@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/spelling"
 	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
@@ -27,9 +28,14 @@ func given(f *pflag.FlagSet, why string, names ...string) error {
 }
 
 // flagError says in plain words what a flag's value should be.
-func flagError(_ *cobra.Command, err error) error {
+func flagError(cmd *cobra.Command, err error) error {
 	if s := err.Error(); strings.HasPrefix(s, "unknown shorthand flag: 'A'") || s == "unknown flag: --all-namespaces" {
 		return fmt.Errorf("%w; all namespaces are read already", err)
+	}
+	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: "); unknown {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		return fmt.Errorf("%w%s", err, spelling.DidYouMean(name, names))
 	}
 	var wrong *pflag.InvalidValueError
 	if !errors.As(err, &wrong) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/spelling"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/untrusted"
 )
@@ -38,8 +39,13 @@ func newConfig(name string) *cobra.Command {
 		Use:     "config",
 		Short:   "Check and show a scheduler's configuration file",
 		Example: fmt.Sprintf(configExamples, name),
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), spelling.DidYouMean(args[0], []string{"check", "show"}))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c := &configuration{}
 	cmd.PersistentFlags().StringVar(&c.gates, "feature-gates", "", "the scheduler's feature gates, as its flag has them: NAME=true,NAME=false")

@@ -122,3 +122,34 @@ func TestListsInPages(t *testing.T) {
 		s.Close()
 	}
 }
+
+// A pod that has ended is in no list, and why answers about it all the same. Admission goes
+// by what may be read, and a note says what may not.
+func TestWhyOfAnEndedPod(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/api/v1/namespaces/default/pods/done" {
+			fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "done", "uid": "u"},
+				"spec": {"nodeName": "n", "containers": [{"name": "c"}]}, "status": {"phase": "Succeeded"}}`)
+			return
+		}
+		for i := range decode.Kinds {
+			if k := &decode.Kinds[i]; strings.HasSuffix(r.URL.Path, k.GroupVersion.String()+"/"+k.Resource) {
+				_ = json.NewEncoder(w).Encode(&metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: k.GroupVersion.String(), Kind: k.Name + "List"}})
+				return
+			}
+		}
+		if strings.HasSuffix(r.URL.Path, "quotas") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer s.Close()
+	for pod, want := range map[string]int{"done": exitPlaced, "default/done": exitPlaced, "dane": exitInvalid} {
+		code, out, errs := berth("", "why", "--kubeconfig", kubeconfigFor(t, s.URL), pod)
+		if code != want || want == exitPlaced && out != "default/done has ended on n: its phase is Succeeded.\n" || !strings.Contains(errs, "resourcequotas cannot be read, so they do not count for new pods") {
+			t.Errorf("%s: exit status %d; %s; %s", pod, code, out, errs)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/spelling"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/whatif"
 )
@@ -194,13 +195,13 @@ func (s *simulation) checkNamed(pods []*object.Pod) error {
 	}
 	for _, name := range s.pods {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("--pod: there is no pod %s%s", name, whatif.DidYouMean(name, names))
+			return fmt.Errorf("--pod: there is no pod %s%s", name, spelling.DidYouMean(name, names))
 		}
 	}
 	slices.Sort(spaces)
 	spaces = slices.Compact(spaces)
 	if space := s.api.given(); space != "" && !slices.Contains(spaces, space) {
-		return fmt.Errorf("--namespace %s: it has no pod%s", space, whatif.DidYouMean(space, spaces))
+		return fmt.Errorf("--namespace %s: it has no pod%s", space, spelling.DidYouMean(space, spaces))
 	}
 	if s.selector != "" && !slices.ContainsFunc(pods, s.explained()) {
 		return fmt.Errorf("--selector %s: no pod has such labels", s.selector)

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/spelling"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/whatif"
@@ -39,6 +40,8 @@ type source struct {
 	workers       int
 	fillBudgets   bool // as their controller would, where it has not
 	askExtenders  bool
+	profiles      []string // the schedulerNames of the configuration, once it is loaded
+	orElse        string   // what helps, too, if no profile has the schedulerName of a pod
 	// keepWritten keeps objects as they were written.
 	keepWritten bool
 }
@@ -121,6 +124,9 @@ func (s *source) load(ctx context.Context, stdin io.Reader, stderr io.Writer) (*
 	}
 	set.Notices = append(set.Notices, uncounted(set.Objects, gates)...)
 	in := input(set, s.workers)
+	for _, p := range options.Profiles {
+		s.profiles = append(s.profiles, p.Name)
+	}
 	in.Machine, in.NoProfile = options, s.noProfile
 	if n := len(c.Extenders); n > 0 && !s.askExtenders {
 		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation asks none of its extenders (%d)", s.config, n))
@@ -132,8 +138,8 @@ func (s *source) load(ctx context.Context, stdin io.Reader, stderr io.Writer) (*
 
 // noProfile says that the configuration is not that of the scheduler of a pod.
 func (s *source) noProfile(schedulerName string) string {
-	return fmt.Sprintf("no profile of the configuration used here (%s) has the schedulerName %q: give --config FILE of that scheduler",
-		nameOf(s.config), schedulerName)
+	return fmt.Sprintf("no profile of the configuration used here (%s) has the schedulerName %q: give --config FILE of that scheduler%s%s",
+		nameOf(s.config), schedulerName, s.orElse, spelling.DidYouMean(schedulerName, s.profiles))
 }
 
 // ask has the run ask the extenders of the configuration. They are told of nodes

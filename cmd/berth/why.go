@@ -14,8 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -81,7 +85,7 @@ const whyExamples = `  # Why does it wait?
 
 func newWhy(name string) *cobra.Command {
 	q := whyOptions{source: newSource()}
-	q.keepWritten = true
+	q.keepWritten, q.orElse = true, ", or --daemon auto"
 	cmd := &cobra.Command{
 		Use:     "why {[NAMESPACE/]POD | --all}",
 		Short:   "Say why a pod waits or is where it is, and what would change that",
@@ -130,6 +134,9 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		return statusOfAll(r.Pending)
 	}
 	pod, err := c.Find(args[0], q.api.given())
+	if err != nil && q.isLive() {
+		pod, err = q.ended(ctx, args[0], cmp.Or(c.Namespace, metav1.NamespaceDefault), err)
+	}
 	if err != nil {
 		return err
 	}
@@ -138,6 +145,32 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		return err
 	}
 	return statusOf(a.Verdict)
+}
+
+// ended reads a pod that has ended, which the lists leave out. If there is none, the
+// error stays.
+func (q *whyOptions) ended(ctx context.Context, pod, space string, notFound error) (*v1.Pod, error) {
+	name := pod
+	if in, rest, qualified := strings.Cut(pod, "/"); qualified {
+		space, name = in, rest
+	} else if q.api.given() != "" {
+		space = q.api.given()
+	}
+	config, err := q.api.config()
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = answerTimeout
+	config.Wrap(untrusted.Answers(mostAnswer))
+	core, err := corev1.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	p, err := core.Pods(space).Get(ctx, name, metav1.GetOptions{})
+	if err != nil || p.Status.Phase != v1.PodSucceeded && p.Status.Phase != v1.PodFailed {
+		return nil, notFound
+	}
+	return p, nil
 }
 
 // uselessFlags tells of flags that the others leave nothing to say.
@@ -221,8 +254,7 @@ func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Wri
 	if err != nil {
 		return nil, err
 	}
-	noProfile := func(schedulerName string) string { return q.noProfile(schedulerName) + ", or --daemon auto" }
-	c := &why.Cluster{Machine: w.Machine, Set: set, NoProfile: noProfile}
+	c := &why.Cluster{Machine: w.Machine, Set: set, NoProfile: q.noProfile}
 	if q.isLive() {
 		c.Namespace = q.api.namespace()
 	}

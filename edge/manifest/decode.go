@@ -37,6 +37,9 @@ func (r raw) decode(controllers bool) decoded {
 	if known && !controllers {
 		known = !slices.ContainsFunc(expanded, func(e decode.Kind) bool { return e.Key() == r.key() })
 	}
+	if err := misspeltKind(r.apiVersion, r.kind); !known && err != nil {
+		return decoded{err: fmt.Errorf("%s: %w", r.where, err)}
+	}
 	if !known {
 		// Only its age counts, and only if it has a readable one.
 		var o metav1.PartialObjectMetadata

@@ -1,6 +1,11 @@
 package manifest
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -8,8 +13,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
 // kinds by apiVersion/kind: those that a scheduler reads, those that controllers
@@ -62,4 +69,26 @@ var makesPods = map[string]bool{
 	"apps/v1/DaemonSet":        true,
 	"batch/v1/Job":             true,
 	"batch/v1/CronJob":         true,
+}
+
+// farthestKind is how far the name of a kind may be from that of another to be taken for it.
+const farthestKind = 2
+
+// misspeltKind returns an error for a kind that its version of the API does not have, if one
+// that it has is spelt nearly so. Kinds of other APIs are not known.
+func misspeltKind(apiVersion, kind string) error {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || scheme.Scheme.Recognizes(version.WithKind(kind)) || !scheme.Scheme.IsVersionRegistered(version) {
+		return nil
+	}
+	best, least := "", farthestKind+1
+	for _, name := range slices.Sorted(maps.Keys(scheme.Scheme.KnownTypes(version))) {
+		if d := spelling.Distance(strings.ToLower(name), strings.ToLower(kind)); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return nil // a later version may have it
+	}
+	return fmt.Errorf("kind: %s has no %s; did you mean %s?", apiVersion, kind, best)
 }

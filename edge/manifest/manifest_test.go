@@ -453,3 +453,22 @@ func TestHugeAmountsOfAnAPIServer(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A kind that is spelt nearly like one of its version is an error. One that is not, and one
+// of another API, is counted as ignored.
+func TestMisspeltKind(t *testing.T) {
+	for text, want := range map[string]string{
+		"apiVersion: apps/v1\nkind: deployment":           "in.yaml: document 1: kind: apps/v1 has no deployment; did you mean Deployment?",
+		"apiVersion: v1\nkind: Pdo":                       "in.yaml: document 1: kind: v1 has no Pdo; did you mean Pod?",
+		"apiVersion: v1\nkind: Lsit\nitems: []":           "in.yaml: document 1: kind: v1 has no Lsit; did you mean List?",
+		"apiVersion: v1\nkind: Secret":                    "",
+		"apiVersion: v1\nkind: SomethingOfTomorrow":       "",
+		"apiVersion: example.com/v1\nkind: Pods":          "",
+		"apiVersion: scheduling.x-k8s.io/v1\nkind: PodGr": "",
+	} {
+		s, err := read(t, "in.yaml", text)
+		if want == "" && (err != nil || len(s.Ignored) != 1) || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
 // Change is one thing that is done to the cluster.
@@ -53,7 +55,7 @@ func Parse(words []string) ([]Change, error) {
 		case slices.Contains(Verbs(), word):
 			changes = append(changes, Change{Verb: word})
 		case len(changes) == 0:
-			return nil, fmt.Errorf("%q is no change%s; changes are %s", word, DidYouMean(word, Verbs()), strings.Join(Verbs(), ", "))
+			return nil, fmt.Errorf("%q is no change%s; changes are %s", word, spelling.DidYouMean(word, Verbs()), strings.Join(Verbs(), ", "))
 		default:
 			c := &changes[len(changes)-1]
 			c.Operands = append(c.Operands, word)

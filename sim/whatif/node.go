@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
 // named finds the nodes that the words name: by name, or by label (KEY=VALUE).
@@ -32,7 +33,7 @@ func (s *session) named(words []string) ([]*v1.Node, error) {
 		}
 		n := s.nodes[word]
 		if n == nil {
-			return nil, fmt.Errorf("no node is called %s%s", word, DidYouMean(word, slices.Collect(maps.Keys(s.nodes))))
+			return nil, fmt.Errorf("no node is called %s%s", word, spelling.DidYouMean(word, slices.Collect(maps.Keys(s.nodes))))
 		}
 		found = append(found, n)
 	}
@@ -143,7 +144,7 @@ func (s *session) loseZone(c *Change) error {
 	for _, zone := range c.Operands {
 		if zones[zone] == nil {
 			return fmt.Errorf("no node is in zone %s%s; zones are %s", zone,
-				DidYouMean(zone, slices.Collect(maps.Keys(zones))), strings.Join(slices.Sorted(maps.Keys(zones)), ", "))
+				spelling.DidYouMean(zone, slices.Collect(maps.Keys(zones))), strings.Join(slices.Sorted(maps.Keys(zones)), ", "))
 		}
 	}
 	var names []string

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/spelling"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -54,7 +55,7 @@ func (s *session) pod(word string) (*object.Pod, error) {
 	case len(found) > 1:
 		return nil, fmt.Errorf("several pods are called %s: %s and %s, for example", name, found[0].Key(), found[1].Key())
 	}
-	return nil, fmt.Errorf("no pod is called %s%s", name, DidYouMean(key, all))
+	return nil, fmt.Errorf("no pod is called %s%s", name, spelling.DidYouMean(key, all))
 }
 
 // workload finds what is called [NAMESPACE/]KIND/NAME: an object of the input,
@@ -84,7 +85,7 @@ func (s *session) workload(word string) (*workload.Workload, error) {
 	if namespace == "" {
 		namespace = s.names.namespace()
 	}
-	return nil, fmt.Errorf("there is no %s/%s/%s%s", namespace, strings.ToLower(kind), name, DidYouMean(namespace+"/"+strings.ToLower(kind)+"/"+name, all))
+	return nil, fmt.Errorf("there is no %s/%s/%s%s", namespace, strings.ToLower(kind), name, spelling.DidYouMean(namespace+"/"+strings.ToLower(kind)+"/"+name, all))
 }
 
 // workloads lists those of that name, the one of the usual namespace first, and

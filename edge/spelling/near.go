@@ -1,14 +1,13 @@
-package whatif
+package spelling
 
 import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
-// DidYouMean proposes the nearest names, or is empty: "; did you mean a or b?".
+// DidYouMean proposes the names that are nearest to a name: "; did you mean a or b?". It is
+// empty if none is near.
 func DidYouMean(name string, names []string) string {
 	type near struct {
 		name     string
@@ -16,7 +15,7 @@ func DidYouMean(name string, names []string) string {
 	}
 	var found []near
 	for _, n := range names {
-		d := spelling.Distance(name, n)
+		d := Distance(name, n)
 		if strings.HasPrefix(n, name) || strings.HasSuffix(n, "/"+name) {
 			d = min(d, 1)
 		}
