@@ -11,6 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// mostMoves bounds the nodes that are tried in other zones.
+const mostMoves = 40
+
 // anotherZone stands for a zone that no node is in.
 const anotherZone = "another-zone"
 
@@ -18,13 +21,19 @@ const anotherZone = "another-zone"
 // first. The zones are those of nodes, those that the pod or its volumes
 // ask for, and another one.
 func (s *search) nodesElsewhere() {
-	found := 0
+	found, moves := 0, 0
 	zones := s.zones()
 	for _, p := range pools(s.table, s.set) {
 		name, own := p.Like.Name, p.Like.Labels[v1.LabelTopologyZone]
+		if own == "" || !s.holdsRequests(p.Like) {
+			continue
+		}
 		for _, zone := range zones {
-			if zone == own || own == "" {
+			if zone == own {
 				continue
+			}
+			if moves++; moves > mostMoves {
+				return
 			}
 			say := "add a node like " + name + " in zone " + zone
 			if zone == anotherZone {
@@ -41,6 +50,16 @@ func (s *search) nodesElsewhere() {
 			break // the other zones of this shape say no more
 		}
 	}
+}
+
+// holdsRequests reports whether the node, empty, has what the pod requests.
+func (s *search) holdsRequests(n *v1.Node) bool {
+	holds := true
+	s.eachRequest(func(name v1.ResourceName, request int64) {
+		has := n.Status.Allocatable[name]
+		holds = holds && request <= units(name, has)
+	})
+	return holds
 }
 
 // moveTo changes each label of the node that has its zone.
