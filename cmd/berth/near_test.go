@@ -54,3 +54,26 @@ func TestWhyNoNearMiss(t *testing.T) {
 		t.Errorf("%s\n%s", errs, out)
 	}
 }
+
+// Each node is blocked by the terms of anti-affinity that keep the pod off it, and by no
+// other.
+func TestWhyNamesTermsByNode(t *testing.T) {
+	var in string
+	for _, name := range []string{"a1", "a2", "b1"} {
+		in += "apiVersion: v1\nkind: Node\nmetadata: {name: " + name + ", labels: {kubernetes.io/hostname: " + name + ", zone: " + name[:1] + "}}\nstatus: {allocatable: {cpu: \"4\", memory: 8Gi, pods: \"110\"}}\n---\n"
+	}
+	run := func(name, app, node string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", labels: {app: " + app + "}}\nspec: {nodeName: " + node + ", containers: [{name: c, image: i}]}\n---\n"
+	}
+	const term = "{topologyKey: KEY, labelSelector: {matchLabels: {app: APP}}}"
+	in += run("db", "db", "a1") + run("web", "web", "b1") + run("web2", "web", "a1") +
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}], affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" +
+		strings.NewReplacer("KEY", "zone", "APP", "db").Replace(term) + ", " + strings.NewReplacer("KEY", "kubernetes.io/hostname", "APP", "web").Replace(term) + "]}}}\n"
+	const zone, host = "its anti-affinity forbids app=db in the same zone, and default/db is there", "its anti-affinity forbids app=web in the same kubernetes.io/hostname, and default/web"
+	_, out, errs := berth(in, "why", "-f", "-", "p")
+	for _, want := range []string{"1 node: a1\n    " + zone + "; " + host + "2 is there\n", "1 node: a2\n    " + zone + "\n", "1 node: b1\n    " + host + " is there\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q: %s\n%s", want, errs, out)
+		}
+	}
+}

@@ -77,7 +77,8 @@ type Blocker struct {
 	Plugin  string   `json:"plugin"`
 	Code    string   `json:"code"`
 	Reasons []string `json:"reasons"`
-	// TopologyKeys are those of the spread constraints that block, where the pod has several.
+	// TopologyKeys are those of the spread constraints, or of the terms of anti-affinity, that
+	// block, where the pod has several.
 	TopologyKeys []string `json:"topologyKeys,omitempty"`
 
 	insufficient []v1.ResourceName // sorted

@@ -37,16 +37,51 @@ func (f *facts) podAffinityText(b *Blocker, nodes []string) string {
 }
 
 func (f *facts) antiAffinityTexts(nodes []string) (texts []string) {
+	domains := f.forbidden()
 	for i, term := range podTerms(f.api, true) {
-		at := f.domains(term.TopologyKey, f.about(f.pod.Affinity.AntiAffinity[i:i+1]))
 		for _, name := range nodes {
-			if value, has := f.label(name, term.TopologyKey); has && at[value] != "" {
-				texts = append(texts, fmt.Sprintf("its anti-affinity forbids %s in the same %s, and %s is there", selectorText(term.LabelSelector), term.TopologyKey, at[value]))
+			if p := f.podAt(domains[i], name, term.TopologyKey); p != "" {
+				texts = append(texts, fmt.Sprintf("its anti-affinity forbids %s in the same %s, and %s is there", selectorText(term.LabelSelector), term.TopologyKey, p))
 				break
 			}
 		}
 	}
 	return texts
+}
+
+// antiAffinityKeys returns the topology keys of the pod's anti-affinity that keep it off the
+// node, where it has several terms.
+func (f *facts) antiAffinityKeys(node string) (keys []string) {
+	terms := podTerms(f.api, true)
+	if len(terms) < 2 {
+		return nil
+	}
+	for i, domains := range f.forbidden() {
+		if f.podAt(domains, node, terms[i].TopologyKey) != "" {
+			keys = append(keys, terms[i].TopologyKey)
+		}
+	}
+	return keys
+}
+
+// forbidden is, for each term of the pod's anti-affinity, the first pod that it is about in
+// each domain that has one. They are looked for once.
+func (f *facts) forbidden() []map[string]string {
+	if f.anti == nil && f.pod.Affinity != nil {
+		for i, term := range podTerms(f.api, true) {
+			f.anti = append(f.anti, f.domains(term.TopologyKey, f.about(f.pod.Affinity.AntiAffinity[i:i+1])))
+		}
+	}
+	return f.anti
+}
+
+// podAt is the pod of the node's domain.
+func (f *facts) podAt(domains map[string]string, node, key string) string {
+	value, has := f.label(node, key)
+	if !has {
+		return ""
+	}
+	return domains[value]
 }
 
 // affinityTexts are about pods that all terms are about: others do not count.

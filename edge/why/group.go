@@ -24,15 +24,12 @@ func (f *facts) groupsOf(nodes []decision.Node) []NodeGroup {
 		if n.Feasible {
 			continue
 		}
-		spread := f.spreadBlocking(n)
-		key = appendKey(key[:0], n.Blockers, spread)
+		key = f.appendKey(key[:0], n)
 		g, known := seen[string(key)]
 		if !known {
 			blockers := blockersOf(n.Blockers)
 			for k := range blockers {
-				if blockers[k].Plugin == names.PodTopologySpread {
-					blockers[k].TopologyKeys = spread
-				}
+				blockers[k].TopologyKeys = f.topologyKeys(blockers[k].Plugin, n.Name)
 			}
 			same := fmt.Sprintf("%q", blockers)
 			if g, known = at[same]; !known {
@@ -54,17 +51,21 @@ func (f *facts) groupsOf(nodes []decision.Node) []NodeGroup {
 	return groups
 }
 
-// spreadBlocking returns the topology keys of the constraints that block the node, where the
-// pod has several and one of them does.
-func (f *facts) spreadBlocking(n *decision.Node) []string {
-	if slices.ContainsFunc(n.Blockers, func(b decision.Blocker) bool { return b.Plugin == names.PodTopologySpread }) {
-		return f.spreadKeys(n.Name)
+// topologyKeys returns the keys of the pod's spread constraints or terms of anti-affinity
+// that block the node for the plugin, where the pod has several of them.
+func (f *facts) topologyKeys(plugin, node string) []string {
+	switch plugin {
+	case names.PodTopologySpread:
+		return f.spreadKeys(node)
+	case names.InterPodAffinity:
+		return f.antiAffinityKeys(node)
 	}
 	return nil
 }
 
-// appendKey appends the blockers and the topology keys: other bytes for others.
-func appendKey(b []byte, list []decision.Blocker, keys []string) []byte {
+// appendKey appends the node's blockers and their topology keys: other bytes for others.
+func (f *facts) appendKey(b []byte, n *decision.Node) []byte {
+	list := n.Blockers
 	number := func(n int) { b = append(strconv.AppendInt(b, int64(n), 10), ' ') }
 	text := func(s string) { number(len(s)); b = append(b, s...) }
 	for i := range list {
@@ -74,9 +75,9 @@ func appendKey(b []byte, list []decision.Blocker, keys []string) []byte {
 		for _, reason := range list[i].Reasons {
 			text(reason)
 		}
-	}
-	for _, key := range keys {
-		text(key)
+		for _, key := range f.topologyKeys(list[i].Plugin, n.Name) {
+			text(key)
+		}
 	}
 	return b
 }
