@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ type fit struct {
 	source
 	pod       string
 	nodesLike string
+	after     string
 	output    string
 	timeout   timeLimit
 }
@@ -37,6 +39,9 @@ pods such nodes do not help. Pods that preempt each other without end are not tr
 for ever, as "what-if --help" says. The shape is a node, or attributes as for the change
 add-nodes of "what-if". New nodes run the pods of DaemonSets, too.
 
+--after makes the changes of "what-if" first: how much fits once a zone is lost, or how
+many nodes a larger Deployment lacks. Pods that lose their node come before the copies.
+
 Exit status: 0 if at least one pod fits, or if all pods are placed with the nodes;
 1 if not; 2 if the input is not valid.`
 
@@ -48,6 +53,10 @@ const fitExamples = `  # How many more of this pod fit?
 
   # How few more nodes like node-1 place everything?
   %[1]s fit -f cluster.json -f new-pods.yaml --nodes-like node-1
+
+  # Is there room for two more when a zone is lost? What does a larger Deployment lack?
+  %[1]s fit --pod shop/deployment/web --after 'lose-zone a'
+  %[1]s fit --nodes-like node-1 --after 'scale shop/deployment/web=40'
 
   # The same with nodes that are not there yet
   %[1]s fit -f cluster.json --nodes-like cpu=64,memory=256Gi,example.com/gpu=8 -o json`
@@ -72,6 +81,7 @@ func newFit(name string) *cobra.Command {
 	s.api.addNamespace(cmd, namesUsage)
 	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
 	f.StringVar(&s.nodesLike, "nodes-like", "", "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b")
+	f.StringVar(&s.after, "after", "", "make these changes first, as the words of \"what-if\": \"lose-zone a\", \"drain node-1, scale deployment/web=12\"")
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "yaml", "json")
 	return cmd
@@ -83,6 +93,10 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 	}
 	if err := errors.Join(s.check(), s.timeout.check(), checkFitOutput(s.output)); err != nil {
 		return err
+	}
+	after, err := whatif.Parse(strings.Fields(s.after))
+	if err != nil {
+		return fmt.Errorf("--after: %w", err)
 	}
 	s.fillBudgets = true
 	set, in, err := s.load(ctx, stdin, stderr)
@@ -100,19 +114,19 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 			_, o, err := s.scheduler()
 			return o, err
 		}
-		nodes, err := whatif.FitNodes(set, in, options, s.nodesLike)
+		nodes, err := whatif.FitNodes(set, in, options, after, s.nodesLike)
 		if err != nil {
 			return err
 		}
 		notes(stderr, nodes.Notices)
-		result, ok = report.NodesFit(nodes), len(nodes.Unplaced) == 0
+		result, ok = report.NodesFit(nodes, after), len(nodes.Unplaced) == 0
 	} else {
-		room, err := whatif.Fit(set, in, s.pod, s.names())
+		room, err := whatif.Fit(set, in, after, s.pod, s.names())
 		if err != nil {
 			return err
 		}
 		notes(stderr, room.Notices)
-		result, ok = report.PodsFit(room), room.Fits > 0
+		result, ok = report.PodsFit(room, after), room.Fits > 0
 	}
 	if err := s.write(stdout, result); err != nil {
 		return err

@@ -26,6 +26,7 @@ var fitKind = kind{"berth/v1alpha1", "FitResult"}
 
 type podsFit struct {
 	kind
+	After []string       `json:"after,omitempty"`
 	Pod   string         `json:"pod"`
 	Fits  int            `json:"fits"`
 	Nodes map[string]int `json:"nodes"`
@@ -34,18 +35,36 @@ type podsFit struct {
 
 type nodesFit struct {
 	kind
+	After     []string          `json:"after,omitempty"`
 	NodesLike string            `json:"nodesLike"`
 	Nodes     int               `json:"nodes"`
 	Placed    int               `json:"placed"`
 	Unplaced  map[string]string `json:"unplaced"`
 }
 
-// PodsFit is the answer how many more of a pod fit.
-func PodsFit(r *whatif.PodsFit) Fitting { return &podsFit{fitKind, r.Pod, r.Fits, r.Nodes, r.Stops} }
+// PodsFit is the answer how many more of a pod fit after changes.
+func PodsFit(r *whatif.PodsFit, after []whatif.Change) Fitting {
+	return &podsFit{fitKind, written(after), r.Pod, r.Fits, r.Nodes, r.Stops}
+}
 
-// NodesFit is the answer how few more nodes place all pods.
-func NodesFit(n *whatif.NodesFit) Fitting {
-	return &nodesFit{fitKind, n.Shape, n.Nodes, n.Placed, n.Unplaced}
+// NodesFit is the answer how few more nodes place all pods after changes.
+func NodesFit(n *whatif.NodesFit, after []whatif.Change) Fitting {
+	return &nodesFit{fitKind, written(after), n.Shape, n.Nodes, n.Placed, n.Unplaced}
+}
+
+func written(changes []whatif.Change) (all []string) {
+	for i := range changes {
+		all = append(all, changes[i].String())
+	}
+	return all
+}
+
+// following begins a sentence with the changes after which it holds.
+func following(changes []string) string {
+	if len(changes) == 0 {
+		return ""
+	}
+	return "after " + strings.Join(changes, ", ") + ": "
 }
 
 // Text writes the answer for people.
@@ -55,7 +74,7 @@ func (r *podsFit) Text(out io.Writer) error {
 	if r.Fits == 1 {
 		verb = "fits"
 	}
-	terminal.Fprintf(&b, "%s like %s %s\n", count(r.Fits, "more pod"), r.Pod, verb)
+	terminal.Fprintf(&b, "%s%s like %s %s\n", following(r.After), count(r.Fits, "more pod"), r.Pod, verb)
 	if len(r.Nodes) > 0 {
 		nodes := slices.SortedFunc(maps.Keys(r.Nodes), func(x, y string) int {
 			return cmp.Or(cmp.Compare(r.Nodes[y], r.Nodes[x]), cmp.Compare(x, y))
@@ -79,6 +98,7 @@ func (r *podsFit) Text(out io.Writer) error {
 // Text writes the answer for people.
 func (n *nodesFit) Text(out io.Writer) error {
 	var b strings.Builder
+	terminal.Fprintf(&b, "%s", following(n.After))
 	switch {
 	case n.Nodes > 0:
 		verb := "place"

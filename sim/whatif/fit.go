@@ -36,10 +36,11 @@ type PodsFit struct {
 const maxBatch = 4096
 
 // Fit counts the copies of a pod that can be placed without an eviction, after
-// all other pending pods. name names the pod, or a workload one of whose pods it
-// is; "" is the only pending pod.
-func Fit(set *manifest.Set, in sim.Input, name string, names Names) (*PodsFit, error) {
+// all other pending pods, once the changes are made. name names the pod, or a workload one
+// of whose pods it is; "" is the only pending pod.
+func Fit(set *manifest.Set, in sim.Input, after []Change, name string, names Names) (*PodsFit, error) {
 	s := newSession(set, &in, Options{Names: names})
+	pending := pendingPods(set, in)
 	f := &fitting{session: s, batch: 1}
 	decided := in.Decided
 	in.Decided = func(d *decision.Decision) {
@@ -49,8 +50,7 @@ func Fit(set *manifest.Set, in sim.Input, name string, names Names) (*PodsFit, e
 		}
 	}
 	in.Begin = func(w *sim.World) error {
-		s.cluster = w.Cluster
-		if err := f.choose(name); err != nil {
+		if err := f.start(w.Cluster, after, name); err != nil {
 			return err
 		}
 		if f.refused != "" {
@@ -61,7 +61,7 @@ func Fit(set *manifest.Set, in sim.Input, name string, names Names) (*PodsFit, e
 		}
 		return nil
 	}
-	in.Idle = func(*sim.World) bool { return f.more() }
+	in.Idle = func(*sim.World) bool { return f.evictAllowed() || f.more() }
 	run, err := sim.Run(in)
 	if err != nil {
 		return nil, err
@@ -81,8 +81,49 @@ func Fit(set *manifest.Set, in sim.Input, name string, names Names) (*PodsFit, e
 			room.Fits++
 			room.Nodes[p.NodeName]++
 		}
+		pending[key] = true // it is no other pod
+	}
+	var stuck []string
+	for pod := range run.Unplaced { // any order: sorted below
+		if !pending[pod] {
+			stuck = append(stuck, pod)
+		}
+	}
+	if len(stuck) > 0 {
+		room.Notices = append(room.Notices, firstNames(stuck)+": without a node after the changes; what-if says why")
 	}
 	return room, nil
+}
+
+// pendingPods returns the pods that have no node at the start, by namespace/name.
+func pendingPods(set *manifest.Set, in sim.Input) map[string]bool {
+	pending := map[string]bool{}
+	for _, p := range in.Pods {
+		if p.NodeName == "" && !p.Terminal {
+			pending[p.Key()] = true
+		}
+	}
+	for pod := range set.Refused { // any order: into a map
+		pending[pod] = true
+	}
+	return pending
+}
+
+// start makes the changes and chooses the pod: before them, so that pods which lose their
+// node come before the copies, or after them if it is not there yet.
+func (f *fitting) start(c *sim.Cluster, after []Change, name string) error {
+	f.cluster = c
+	notYet := f.choose(name)
+	if notYet != nil && len(after) == 0 {
+		return notYet
+	}
+	if err := f.begin(c, after); err != nil {
+		return fmt.Errorf("--after: %w", err)
+	}
+	if notYet != nil {
+		return f.choose(name)
+	}
+	return nil
 }
 
 // fitting adds copies of a pod until one finds no place.
@@ -268,19 +309,19 @@ type NodesFit struct {
 }
 
 // FitNodes finds how few more nodes of a shape place all pods that can be
-// placed on such nodes. Pods that are preempted count as pending. It takes it
+// placed on such nodes, once the changes are made. Pods that are preempted count as pending. It takes it
 // that more nodes never place fewer pods. Each run has a scheduler of its own,
 // which options describes.
-func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, error), shape string) (*NodesFit, error) {
+func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, error), after []Change, shape string) (*NodesFit, error) {
 	results := map[int]map[string]string{}
 	var notices []string // of the last run
 	unplaced := func(n int) (map[string]string, error) {
 		if results[n] != nil {
 			return results[n], nil
 		}
-		changes := []Change{{Verb: "add-nodes", Operands: []string{fmt.Sprint(n), shape}}}
-		if n == 0 {
-			changes = nil
+		changes := slices.Clip(after)
+		if n > 0 {
+			changes = append(changes, Change{Verb: "add-nodes", Operands: []string{fmt.Sprint(n), shape}})
 		}
 		var err error
 		if in.Machine, err = options(); err != nil {
@@ -289,6 +330,9 @@ func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, 
 		r, err := Run(set.Clone(), in, changes, Options{})
 		if cause := errors.Unwrap(err); n > 0 && cause != nil { // of the shape: without it the run went well
 			return nil, fmt.Errorf("--nodes-like: %w", cause)
+		}
+		if err != nil && len(after) > 0 {
+			return nil, fmt.Errorf("--after: %w", err)
 		}
 		if err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, in := cluster(t, c.text)
-			r, err := whatif.Fit(set, in, c.pod, whatif.Names{})
+			r, err := whatif.Fit(set, in, nil, c.pod, whatif.Names{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestFitOfLargePod(t *testing.T) {
 			in.Machine.Check = false // checks allocate, too
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			r, err := whatif.Fit(set, in, "", whatif.Names{})
+			r, err := whatif.Fit(set, in, nil, "", whatif.Names{})
 			if err != nil || r.Fits != 200 {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -89,7 +89,7 @@ func TestFitWhich(t *testing.T) {
 		node("a", "") + pod("p", "", 1, "") + strings.NewReplacer("uid: r,", "uid: s,", "name: web,", "name: other,").Replace(pod("q", "", 1, "")): "2 pods are pending, default/p and default/q for example; name one with --pod",
 	} {
 		set, in := cluster(t, text)
-		if _, err := whatif.Fit(set, in, "", whatif.Names{}); err == nil || err.Error() != want {
+		if _, err := whatif.Fit(set, in, nil, "", whatif.Names{}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestFitNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, in := cluster(t, c.text)
-			r, err := whatif.FitNodes(set, in, options, c.shape)
+			r, err := whatif.FitNodes(set, in, options, nil, c.shape)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,5 +132,39 @@ func TestFitNodes(t *testing.T) {
 				t.Errorf("one less will do: %v", fewer.Unplaced)
 			}
 		})
+	}
+}
+
+// Changes are made before the question. Pods that lose their node for them come before the
+// copies, and may be chosen if they come with the changes.
+func TestFitAfterChanges(t *testing.T) {
+	text := node("a", "") + node("b", "") + pod("w", "a", 2, "") + pod("x", "b", 1, "")
+	for words, want := range map[string]string{
+		"":               "2 map[a:1 b:1]",
+		"lose-zone a":    "0 map[]",
+		"drain a":        "0 map[]",
+		"cordon a":       "1 map[b:1]",
+		"scale rs/web=3": "1 map[a:1]",
+		"remove b":       "0 map[]",
+	} {
+		set, in := cluster(t, text)
+		after, err := whatif.Parse(strings.Fields(words))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := whatif.Fit(set, in, after, "w", whatif.Names{})
+		if err != nil || fmt.Sprint(r.Fits, " ", r.Nodes) != want {
+			t.Errorf("%s: %v, %+v, want %s", words, err, r, want)
+		}
+	}
+	set, in := cluster(t, text)
+	options := func() (machine.Options, error) { return sim.Options(config.Default()) }
+	n, err := whatif.FitNodes(set, in, options, []whatif.Change{{Verb: "scale", Operands: []string{"rs/web=6"}}, {Verb: "cordon", Operands: []string{"a"}}}, "a")
+	if err != nil || n.Nodes != 2 || n.Placed != 3 {
+		t.Errorf("%v, %+v", err, n)
+	}
+	set, in = cluster(t, text)
+	if _, err := whatif.Fit(set, in, []whatif.Change{{Verb: "drain", Operands: []string{"c"}}}, "w", whatif.Names{}); err == nil || err.Error() != "--after: drain: no node is called c" {
+		t.Error(err)
 	}
 }

@@ -69,7 +69,7 @@ func TestQuotaOfPodsThatAreMadeAgain(t *testing.T) {
 func TestFitAsksQuotas(t *testing.T) {
 	const quota = "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {pods: 3}}\n"
 	set, in := cluster(t, node("a", "")+pod("w", "a", 1, "")+pod("x", "", 1, "")+quota)
-	r, err := whatif.Fit(set, in, "")
+	r, err := whatif.Fit(set, in, nil, "", whatif.Names{})
 	if err != nil || r.Fits != 2 || r.Stops != "admission refuses it: ResourceQuota q allows pods 3 in all; 3 is used, and it takes 1 more" {
 		t.Errorf("%v, %+v", err, r)
 	}

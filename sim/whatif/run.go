@@ -90,15 +90,7 @@ func (b BudgetUse) Broken() bool { return b.Down > b.Allowed }
 // owns from now on.
 func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result, error) {
 	s := newSession(set, &in, o)
-	r := &Result{Changes: changes, Before: snapshot(in), Pending: map[string]bool{}}
-	for _, p := range in.Pods {
-		if p.NodeName == "" && !p.Terminal {
-			r.Pending[p.Key()] = true
-		}
-	}
-	for pod := range set.Refused { // any order: into a map
-		r.Pending[pod] = true
-	}
+	r := &Result{Changes: changes, Before: snapshot(in), Pending: pendingPods(set, in)}
 	in.Refused = set.Refusals
 	in.Begin = func(w *sim.World) error { return s.begin(w.Cluster, changes) }
 	in.Idle = func(*sim.World) bool { return s.evictAllowed() }
