@@ -80,6 +80,24 @@ func (c *Cluster) describe(p *object.Pod, node string, blockers []Blocker) Leavi
 	return l
 }
 
+// firstLeaving says for whom the pod waits that is on its way out.
+func (a *Answer) firstLeaving() string {
+	if len(a.Leaving) == 0 {
+		return ""
+	}
+	node := a.Leaving[0].Node
+	var pods []string
+	for i := range a.Leaving {
+		if a.Leaving[i].Node == node {
+			pods = append(pods, a.Leaving[i].Pod)
+		}
+	}
+	if len(pods) == 1 {
+		return fmt.Sprintf(" It fits on %s once %s is gone, which is terminating.", node, pods[0])
+	}
+	return fmt.Sprintf(" It fits on %s once %s are gone, which are terminating.", node, list(pods, shortNames))
+}
+
 // leavingText says which pods are on their way out, and what holds them.
 func (a *Answer) leavingText(b *strings.Builder, wide bool) {
 	if len(a.Leaving) == 0 {

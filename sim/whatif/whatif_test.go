@@ -99,6 +99,9 @@ func stays(list []whatif.Stay) string {
 func TestChanges(t *testing.T) {
 	const budget = "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {%s, selector: {matchLabels: {app: web}}}\n"
 	daemon := strings.NewReplacer("kind: ReplicaSet", "kind: DaemonSet", "app: web", "app: agent").Replace(pod("agent-a", "a", 1, ""))
+	static := func(name, node string) string {
+		return strings.NewReplacer("apps/v1, kind: ReplicaSet", "v1, kind: Node", "app: web", "app: proxy").Replace(pod(name, node, 1, ""))
+	}
 	two := node("a", "") + node("b", "")
 	file := filepath.Join(t.TempDir(), "apply.yaml")
 	if err := os.WriteFile(file, []byte(node("c", "")+pod("q", "", 3, "")), 0o600); err != nil {
@@ -120,6 +123,7 @@ func TestChanges(t *testing.T) {
 		"remove":                 {two + pod("p", "a", 1, "") + daemon, "remove a", "p a-b", "", "agent-a a: a pod of DaemonSet web", "p=b"},
 		"a zone":                 {two + pod("p", "a", 1, ""), "lose-zone a", "p a-b", "", "", "p=b"},
 		"added like another":     {two + pod("q", "", 4, "") + pod("r", "", 3, "") + pod("p", "b", 4, "") + daemon, "add-nodes 1 a", "", "", "", "agent-a-on-a-copy-1=a-copy-1 r=a"},
+		"added with static pods": {two + static("proxy-a", "a") + static("etcd-a", "a") + static("proxy-b", "b") + pod("p", "b", 3, "") + pod("q", "", 3, ""), "add-nodes 1 a", "", "", "", "proxy-a-on-a-copy-1=a-copy-1 q=a-copy-1"},
 		"added by shape":         {two + pod("q", "", 8, ""), "add-nodes 1 cpu=9,name=big", "", "", "", "q=big-1"},
 		"scaled up":              {two + pod("p", "a", 4, ""), "scale rs/web=2", "", "", "", "web-0=b"},
 		"scaled down":            {two + pod("p", "a", 1, "") + pod("q", "a", 1, "") + pod("r", "b", 1, ""), "scale replicaset/web=2", "", "", "p a: scaled down", ""},
