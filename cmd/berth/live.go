@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,32 +50,24 @@ func live(ctx context.Context, set *manifest.Set, api connection) error {
 			return err
 		}
 	}
-	// Without the right to read templates it is not known whether one is missing.
-	set.KnowsTemplates = wantsTemplates(set.Pods) && addAll(ctx, set, config, &manifest.ClaimTemplates) == nil
-	return addAdmission(ctx, set, config)
+	return addOfNewPods(ctx, set, config)
 }
 
-// addAdmission adds what admission goes by. What may not be read does not count, and a
+// addOfNewPods adds what matters to new pods. What may not be read does not count, and a
 // notice says so.
-func addAdmission(ctx context.Context, set *manifest.Set, config *rest.Config) error {
-	for i := range manifest.Admission {
-		k := &manifest.Admission[i]
+func addOfNewPods(ctx context.Context, set *manifest.Set, config *rest.Config) error {
+	for i := range manifest.OfNewPods {
+		k := &manifest.OfNewPods[i]
 		switch err := addAll(ctx, set, config, k); {
+		case err == nil:
+			set.KnowsTemplates = set.KnowsTemplates || k.Name == "ResourceClaimTemplate"
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 			set.Notices = append(set.Notices, fmt.Sprintf("%s cannot be read, so they do not count for new pods: %s", k.Resource, err))
-		case err != nil:
+		default:
 			return fmt.Errorf("listing %s: %w", k.Key(), err)
 		}
 	}
 	return nil
-}
-
-// wantsTemplates reports whether a pod waits for a claim that is made of a template.
-func wantsTemplates(pods []*v1.Pod) bool {
-	return slices.ContainsFunc(pods, func(p *v1.Pod) bool {
-		return p.Spec.NodeName == "" && len(p.Status.ResourceClaimStatuses) < len(p.Spec.ResourceClaims) &&
-			slices.ContainsFunc(p.Spec.ResourceClaims, func(c v1.PodResourceClaim) bool { return c.ResourceClaimTemplateName != nil })
-	})
 }
 
 // addAll adds all objects of a kind, except for pods that have ended: they take no

@@ -30,8 +30,8 @@ var kinds = func() map[string]*decode.Kind {
 	for i := range expanded {
 		byKey[expanded[i].Key()] = &expanded[i]
 	}
-	for i := range Admission {
-		byKey[Admission[i].Key()] = &Admission[i]
+	for i := range admitting {
+		byKey[admitting[i].Key()] = &admitting[i]
 	}
 	return byKey
 }()
@@ -42,14 +42,16 @@ var expanded = []decode.Kind{
 	controllerKind(appsv1.SchemeGroupVersion, "DaemonSet", "daemonsets", func() metav1.Object { return &appsv1.DaemonSet{} }),
 	controllerKind(batchv1.SchemeGroupVersion, "Job", "jobs", func() metav1.Object { return &batchv1.Job{} }),
 	controllerKind(batchv1.SchemeGroupVersion, "CronJob", "cronjobs", func() metav1.Object { return &batchv1.CronJob{} }),
-	ClaimTemplates,
+	claimTemplate,
 }
 
-// ClaimTemplates are those that controllers make claims for devices of.
-var ClaimTemplates = controllerKind(resourcev1.SchemeGroupVersion, "ResourceClaimTemplate", "resourceclaimtemplates", func() metav1.Object { return &resourcev1.ResourceClaimTemplate{} })
+var claimTemplate = controllerKind(resourcev1.SchemeGroupVersion, "ResourceClaimTemplate", "resourceclaimtemplates", func() metav1.Object { return &resourcev1.ResourceClaimTemplate{} })
 
-// Admission are the kinds that admission alone goes by.
-var Admission = []decode.Kind{
+// OfNewPods are the kinds that matter to new pods alone.
+var OfNewPods = append(slices.Clone(admitting), claimTemplate)
+
+// admitting are the kinds that admission alone goes by.
+var admitting = []decode.Kind{
 	controllerKind(v1.SchemeGroupVersion, "LimitRange", "limitranges", func() metav1.Object { return &v1.LimitRange{} }),
 	controllerKind(v1.SchemeGroupVersion, "ResourceQuota", "resourcequotas", func() metav1.Object { return &v1.ResourceQuota{} }),
 	{GroupVersion: nodev1.SchemeGroupVersion, Name: "RuntimeClass", Resource: "runtimeclasses", New: func() metav1.Object { return &nodev1.RuntimeClass{} }},
