@@ -125,7 +125,7 @@ func renewed(l *leasev1.Lease) time.Time {
 
 // firstHeld returns the first of the leases that a Berth holds.
 func firstHeld(ctx context.Context, leases coordinationv1.LeasesGetter, names []string) (*leasev1.Lease, *pin.Pin, error) {
-	var others []error
+	var others []string
 	for _, full := range names {
 		namespace, name, ok := strings.Cut(full, "/")
 		if !ok || namespace == "" || name == "" {
@@ -136,7 +136,7 @@ func firstHeld(ctx context.Context, leases coordinationv1.LeasesGetter, names []
 		case apierrors.IsNotFound(err):
 			continue
 		case apierrors.IsForbidden(err):
-			others = append(others, fmt.Errorf("reading lease %s: %w", full, err))
+			others = append(others, fmt.Sprintf("reading lease %s: %s", full, err))
 			continue
 		case err != nil:
 			return nil, nil, fmt.Errorf("reading lease %s: %w", full, err)
@@ -151,18 +151,18 @@ func firstHeld(ctx context.Context, leases coordinationv1.LeasesGetter, names []
 		others = append(others, notBerth(l, err))
 	}
 	if len(others) > 0 {
-		return nil, nil, errors.Join(others...)
+		return nil, nil, errors.New(strings.Join(others, "; "))
 	}
 	return nil, nil, fmt.Errorf("nobody holds the lease %s; if it runs with --leader-elect=false or outside the cluster, give --daemon URL", strings.Join(names, " or "))
 }
 
 // notBerth says who holds a lease that leads to no Berth.
-func notBerth(l *leasev1.Lease, why error) error {
+func notBerth(l *leasev1.Lease, why error) string {
 	of := ""
 	if errors.Is(why, pin.ErrNotBerth) && l.Name == "kube-scheduler" {
 		of = "kube-scheduler, "
 	}
-	return fmt.Errorf("the lease %s/%s is held by %s: %s%w", l.Namespace, l.Name, *l.Spec.HolderIdentity, of, why)
+	return fmt.Sprintf("the lease %s/%s is held by %s: %s%s", l.Namespace, l.Name, *l.Spec.HolderIdentity, of, why)
 }
 
 // podOf is the pod of a lease's holder: HOST_UUID, where the host is the pod, or the

@@ -40,15 +40,19 @@ func live(ctx context.Context, set *manifest.Set, api connection) error {
 	config.Timeout = cmp.Or(config.Timeout, answerTimeout)
 	config.Wrap(untrusted.Answers(mostLive))
 	config.ContentType = "application/vnd.kubernetes.protobuf"
+	few := &fewRights{config: config}
 	for i := range decode.Kinds {
 		k := &decode.Kinds[i]
-		if err := addAll(ctx, set, config, k); err != nil {
+		if err := few.addAll(ctx, set, k); err != nil {
 			err = fmt.Errorf("listing %s: %w", k.Key(), err)
 			if api.file() != "" {
 				err = fmt.Errorf("--kubeconfig %s: %w", api.file(), err)
 			}
 			return err
 		}
+	}
+	if err := few.end(set); err != nil {
+		return err
 	}
 	return addOfNewPods(ctx, set, config)
 }

@@ -57,6 +57,10 @@ node.
 With --all it ranks what blocks all pending pods, grouped by cause, and says how
 many nodes of which shape would place how many of them.
 
+Whoever may not list nodes, or the pods of all namespaces, is told what the conditions of
+the pod say (with --all, of the pods of the namespace of the context). With --daemon the
+scheduler answers whoever may get the pod.
+
 The search for fixes does a bounded amount of work, and the whole answer takes at
 most --timeout once the cluster is read; the scheduler's own takes at most 55 s. An
 answer that was cut says so. A fix has at most 128 parts.
@@ -119,6 +123,10 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		return q.ask(ctx, args, stdout)
 	}
 	c, err := q.cluster(ctx, stdin, stderr)
+	var few *fewRights
+	if errors.As(err, &few) {
+		return q.own(ctx, few, args, stdout, stderr)
+	}
 	if err != nil {
 		return err
 	}
