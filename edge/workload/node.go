@@ -55,18 +55,21 @@ var ownLabels = []string{
 // PoolKey is equal for nodes that differ in their names and states alone.
 func PoolKey(n *v1.Node) string {
 	var text strings.Builder
-	c := NewNode(n, "") // the name may stand in labels
-	for _, name := range slices.Sorted(maps.Keys(c.Status.Allocatable)) {
-		q := c.Status.Allocatable[name]
+	for _, name := range slices.Sorted(maps.Keys(n.Status.Allocatable)) {
+		q := n.Status.Allocatable[name]
 		fmt.Fprintf(&text, "%s=%s,", name, q.String())
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
-		fmt.Fprintf(&text, "%q=%q,", key, c.Labels[key])
+	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
+		if value := n.Labels[key]; value != n.Name && key != v1.LabelHostname {
+			fmt.Fprintf(&text, "%q=%q,", key, value)
+		}
 	}
-	for i := range c.Spec.Taints {
-		fmt.Fprintf(&text, "%q,", c.Spec.Taints[i].ToString())
+	for i := range n.Spec.Taints {
+		if t := &n.Spec.Taints[i]; !passing(t.Key) {
+			fmt.Fprintf(&text, "%q,", t.ToString())
+		}
 	}
-	fmt.Fprint(&text, c.Status.DeclaredFeatures)
+	fmt.Fprint(&text, n.Status.DeclaredFeatures)
 	return text.String()
 }
 
