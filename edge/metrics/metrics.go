@@ -70,6 +70,7 @@ type Metrics struct {
 	longestSeconds  *metrics.Gauge
 	behind          *metrics.Gauge // watches
 	reloads         *metrics.CounterVec
+	refused         *metrics.Gauge
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
 }
 
@@ -91,7 +92,10 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims, m.waitedDevices, m.deviceSeconds,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.behind, m.hosted, m.reloads)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.behind, m.hosted, m.reloads, m.refused)
+	for _, result := range []string{"applied", "refused"} { // so that the first of each is an increase
+		m.reloads.WithLabelValues(result)
+	}
 	return m
 }
 
@@ -170,6 +174,8 @@ func (m *Metrics) own() {
 		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind (prebind), whose pods stay assumed, and those that took too long (late), which nothing waits for any more."}, []string{"call"})
 	m.reloads = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "config_reloads_total", StabilityLevel: metrics.ALPHA,
 		Help: "Configurations that were taken over while the scheduler ran (applied), or refused as a whole (refused)."}, []string{"result"})
+	m.refused = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "config_refused", StabilityLevel: metrics.ALPHA,
+		Help: "1 while the configuration that was read last is refused and the one before stays in effect, else 0."})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
 	m.rewinds = counter(berth, "api_rewinds_total", metrics.ALPHA, "Lists that showed an older state than was seen before, as etcd was restored from a backup.")
 	m.auditRepairs = counter(berth, "audit_repairs_total", metrics.ALPHA, "Objects that differed between the cache (of a watch, or the scheduler's tables and queue) and the API server, and were listed again. All are compared every ten minutes.")
@@ -183,8 +189,10 @@ func (m *Metrics) own() {
 // Reloaded counts a configuration that was taken over, or refused.
 func (m *Metrics) Reloaded(applied bool) {
 	result := "refused"
+	m.refused.Set(1)
 	if applied {
 		result = "applied"
+		m.refused.Set(0)
 	}
 	m.reloads.WithLabelValues(result).Inc()
 }

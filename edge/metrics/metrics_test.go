@@ -53,6 +53,29 @@ func expect(t *testing.T, registry metrics.KubeRegistry, want string, names ...s
 	}
 }
 
+// A refused configuration is seen until one is taken over.
+func TestReloaded(t *testing.T) {
+	s, registry := newStory(t)
+	for _, applied := range []bool{false, false, true, false} {
+		s.Reloaded(applied)
+		want := 1
+		if applied {
+			want = 0
+		}
+		expect(t, registry, fmt.Sprintf(`
+			# HELP berth_config_refused [ALPHA] 1 while the configuration that was read last is refused and the one before stays in effect, else 0.
+			# TYPE berth_config_refused gauge
+			berth_config_refused %d
+		`, want), "berth_config_refused")
+	}
+	expect(t, registry, `
+		# HELP berth_config_reloads_total [ALPHA] Configurations that were taken over while the scheduler ran (applied), or refused as a whole (refused).
+		# TYPE berth_config_reloads_total counter
+		berth_config_reloads_total{result="applied"} 1
+		berth_config_reloads_total{result="refused"} 3
+	`, "berth_config_reloads_total")
+}
+
 // Attempts, bindings and unschedulable pods are counted once each, by their results.
 func TestAttempts(t *testing.T) {
 	s, registry := newStory(t)
