@@ -33,7 +33,7 @@ type fewRights struct {
 
 // Error is for error.
 func (f *fewRights) Error() string {
-	return fmt.Sprintf("cannot list %s: the API server forbids it; the ClusterRole berth-tool (docs/security.md) gives the rights, and whoever may get a pod may ask the scheduler about it: why NAMESPACE/POD --daemon URL", strings.Join(f.refused, " and "))
+	return fmt.Sprintf("cannot list %s: the API server forbids it; the ClusterRole berth-scheduler-tool (docs/security.md) gives the rights, and whoever may get a pod may ask the scheduler about it: why NAMESPACE/POD --daemon URL", strings.Join(f.refused, " and "))
 }
 
 // addAll adds all objects of a kind. What may not be listed is remembered.

@@ -78,7 +78,7 @@ func TestFewRights(t *testing.T) {
 	}
 	for call, want := range map[string]string{
 		"why default/x":    "reading pod default/x: /api/v1/namespaces/default/pods/x is forbidden",
-		"simulate":         "cannot list nodes and pods of all namespaces: the API server forbids it; the ClusterRole berth-tool",
+		"simulate":         "cannot list nodes and pods of all namespaces: the API server forbids it; the ClusterRole berth-scheduler-tool",
 		"fit":              "cannot list nodes and pods of all namespaces",
 		"what-if drain n1": "cannot list nodes and pods of all namespaces",
 	} {

@@ -196,7 +196,7 @@ func TestBerthsRights(t *testing.T) {
 // forward ports.
 func checkPeople(t *testing.T, admin kubernetes.Interface) {
 	t.Helper()
-	for _, role := range []rbacv1.RoleRef{{Kind: "ClusterRole", Name: "berth-scheduler-reader"}, {Kind: "Role", Name: "berth-scheduler-reader"}, {Kind: "Role", Name: "berth-scheduler-forwarder"}} {
+	for _, role := range []rbacv1.RoleRef{{Kind: "ClusterRole", Name: "berth-scheduler-reader"}, {Kind: "ClusterRole", Name: "berth-scheduler-tool"}, {Kind: "Role", Name: "berth-scheduler-reader"}, {Kind: "Role", Name: "berth-scheduler-forwarder"}} {
 		user := strings.ToLower(role.Kind) + "-" + role.Name
 		meta, subjects := metav1.ObjectMeta{Name: user}, []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}}
 		var err error
@@ -228,7 +228,7 @@ func checkPeople(t *testing.T, admin kubernetes.Interface) {
 		if got, want := inSystem("create", "pods", "portforward"), role.Name == "berth-scheduler-forwarder"; got != want {
 			t.Errorf("%s may forward ports: %t", user, got)
 		}
-		if got, want := inSystem("list", "pods", ""), user == "role-berth-scheduler-reader"; got != want {
+		if got, want := inSystem("list", "pods", ""), user == "role-berth-scheduler-reader" || user == "clusterrole-berth-scheduler-tool"; got != want {
 			t.Errorf("%s may list pods: %t", user, got)
 		}
 		if inSystem("get", "secrets", "") {

@@ -149,8 +149,8 @@ func TestChartIsTheBase(t *testing.T) {
 			t.Errorf("%s: the chart has\n%v\nthe base has\n%v", name, got[name], want[name])
 		}
 	}
-	if len(got) != len(want) || len(want) != 14 {
-		t.Errorf("%d objects in the chart, %d in the base, want 14", len(got), len(want))
+	if len(got) != len(want) || len(want) != 15 {
+		t.Errorf("%d objects in the chart, %d in the base, want 15", len(got), len(want))
 	}
 }
 

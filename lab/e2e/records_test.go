@@ -8,13 +8,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/pin"
@@ -82,6 +86,8 @@ func TestRecords(t *testing.T) {
 	f.checkCertificate(berth)
 	f.checkStream(berth)
 	f.checkReaders(berth)
+	f.checkTool(berth)
+	f.checkDeveloper(berth)
 	f.checkFollower(berth)
 }
 
@@ -163,6 +169,94 @@ func (f *field) checkReaders(berth *cluster.Scheduler) {
 	})
 	if status, _ := f.ask(berth, reader, "/metrics"); status != 403 {
 		f.Errorf("/metrics for a reader of records: status %d, want 403", status)
+	}
+}
+
+// account makes a service account with a binding, and returns a kubeconfig of it.
+func (f *field) account(name string, bind func(subject rbacv1.Subject) error) (kubeconfig string) {
+	f.Helper()
+	if _, err := f.client.CoreV1().ServiceAccounts(f.name).Create(f.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		f.Fatal(err)
+	}
+	if err := bind(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: f.name, Name: name}); err != nil {
+		f.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(f.cluster.Kubeconfig(cluster.Admin))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		*user = clientcmdapi.AuthInfo{Token: f.token(f.name, name)}
+	}
+	kubeconfig = filepath.Join(f.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		f.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// checkTool runs every command with the rights of the ClusterRole for the tool alone.
+func (f *field) checkTool(berth *cluster.Scheduler) {
+	f.Helper()
+	name := f.name + "-tool"
+	kubeconfig := f.account("tool", func(s rbacv1.Subject) error {
+		f.Cleanup(func() {
+			_ = f.client.RbacV1().ClusterRoleBindings().Delete(context.Background(), name, metav1.DeleteOptions{})
+		})
+		_, err := f.client.RbacV1().ClusterRoleBindings().Create(f.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "berth-scheduler-tool"}, Subjects: []rbacv1.Subject{s}}, metav1.CreateOptions{})
+		return err
+	})
+	f.await("the rights of the tool", func() string {
+		if out, code := f.tool(kubeconfig, berth, "status"); code != 0 || !strings.Contains(out, "LEASE") || strings.Contains(out, "NOT SEEN") {
+			return fmt.Sprintf("status: exit status %d: %s", code, out)
+		}
+		return ""
+	})
+	pod := filepath.Join(f.TempDir(), "pod.yaml")
+	if err := os.WriteFile(pod, []byte("{apiVersion: v1, kind: Pod, metadata: {name: new}, spec: {containers: [{name: c, image: i}]}}"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	giant := f.name + "/giant"
+	for _, call := range []string{"why " + giant, "why --all", "simulate -f " + pod, "what-if drain " + f.name + "-0", "fit -f " + pod, "record --for 1s --to " + filepath.Join(f.TempDir(), "record")} {
+		if out, code := f.run(append(strings.Fields(call), "--kubeconfig", kubeconfig)...); code == 2 || strings.Contains(out, "cannot list") {
+			f.Errorf("%s: exit status %d\n%s", call, code, out)
+		}
+	}
+	for _, call := range []string{"why " + giant, "why --all", "events " + giant, "top --once"} {
+		if out, code := f.tool(kubeconfig, berth, strings.Fields(call)...); code == 2 {
+			f.Errorf("%s --daemon: exit status %d\n%s", call, code, out)
+		}
+	}
+}
+
+// checkDeveloper asks as somebody with view in the namespace alone: about a pod of his he is
+// answered, by the scheduler and by what the API server lets him read; about others not.
+func (f *field) checkDeveloper(berth *cluster.Scheduler) {
+	f.Helper()
+	kubeconfig := f.account("developer", func(s rbacv1.Subject) error {
+		_, err := f.client.RbacV1().RoleBindings(f.name).Create(f.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "developer"},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}, Subjects: []rbacv1.Subject{s}}, metav1.CreateOptions{})
+		return err
+	})
+	giant := f.name + "/giant"
+	f.await("the rights of the developer", func() string {
+		if out, code := f.tool(kubeconfig, berth, "why", giant); code != 3 || !strings.Contains(out, "IN THE QUEUE") {
+			return fmt.Sprintf("exit status %d: %s", code, out)
+		}
+		return ""
+	})
+	if out, code := f.tool(kubeconfig, berth, "events", giant); code != 0 || !strings.Contains(out, "Insufficient cpu") {
+		f.Errorf("events: exit status %d: %s", code, out)
+	}
+	for _, call := range []string{"why default/giant", "why --all", "top --once", "events --node " + f.name + "-0"} {
+		if out, code := f.tool(kubeconfig, berth, strings.Fields(call)...); code != 2 || !strings.Contains(out, "forbidden (403)") {
+			f.Errorf("%s: exit status %d: %s", call, code, out)
+		}
+	}
+	out, code := f.run("why", giant, "--kubeconfig", kubeconfig)
+	if code != 1 || !strings.Contains(out, "0/3 nodes are available: 3 Insufficient cpu.") || !strings.Contains(out, "cannot list nodes and pods of all namespaces") {
+		f.Errorf("why from the API server: exit status %d: %s", code, out)
 	}
 }
 
