@@ -336,7 +336,7 @@ func (d *daemon) refusal(reply *http.Response) error {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s: authentication failed (401): the credentials of the kubeconfig are not valid there", base.Host)
 	case http.StatusForbidden:
-		return fmt.Errorf("%s: access to %s is forbidden (403): %s; the ClusterRole berth-scheduler-reader (deploy/rbac.yaml) gives the right", base.Host, api.Prefix, status.Message)
+		return fmt.Errorf("%s: access to %s is forbidden (403): %s; the ClusterRole berth-scheduler-reader (deploy/rbac.yaml) gives the right, and without it \"why POD\" and \"events POD\" are answered about each pod that you may get", base.Host, api.Prefix, status.Message)
 	case http.StatusNotFound:
 		return fmt.Errorf("%s: there is no %s (404): this is not berth-scheduler, or an older version of it", base.Host, api.Prefix)
 	}

@@ -62,7 +62,8 @@ func (r *Reader) may(ctx context.Context, a authorizer.AttributesRecord) bool {
 
 // Guard serves each request with its reader in the context. A request goes to whole, which
 // refuses whoever may not get the path, unless it is about one pod that the user may get.
-// Then it goes to h. about returns the pod that a request is about.
+// Then it goes to h. about returns the pod that a request is about. Of anonymous users the
+// API server is asked nothing more.
 func Guard(h, whole http.Handler, a authorizer.Authorizer, about func(*http.Request) (pod types.NamespacedName, ok bool)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, known := request.UserFrom(r.Context())
@@ -72,7 +73,7 @@ func Guard(h, whole http.Handler, a authorizer.Authorizer, about func(*http.Requ
 		}
 		ctx := r.Context()
 		reader := New(u, a, false)
-		if pod, ok := about(r); ok && r.Method == http.MethodGet && !reader.MayGetPath(ctx, r.URL.Path) && reader.MayGetPod(ctx, pod) {
+		if pod, ok := about(r); ok && r.Method == http.MethodGet && u.GetName() != user.Anonymous && !reader.MayGetPath(ctx, r.URL.Path) && reader.MayGetPod(ctx, pod) {
 			h.ServeHTTP(w, r.WithContext(With(ctx, New(u, a, true))))
 			return
 		}

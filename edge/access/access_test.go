@@ -35,7 +35,7 @@ func (r rights) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 // served narrowly, by GET alone, and sees the pods of namespaces whose pods he may list.
 // All others are refused.
 func TestGuard(t *testing.T) {
-	may := rights{"ann get /why": true, "bob get pod shop/cart": true, "bob list pods shop": true, "eve get pod shop/other": true}
+	may := rights{"ann get /why": true, "bob get pod shop/cart": true, "bob list pods shop": true, "eve get pod shop/other": true, user.Anonymous + " get pod shop/cart": true}
 	about := func(r *http.Request) (types.NamespacedName, bool) {
 		return types.NamespacedName{Namespace: "shop", Name: "cart"}, r.URL.Path == "/why"
 	}
@@ -61,6 +61,7 @@ func TestGuard(t *testing.T) {
 		code               int
 	}{
 		{"ann", "GET", "/why", 200}, {"bob", "GET", "/why", 200}, {"eve", "GET", "/why", 403}, {"bob", "GET", "/summary", 403}, {"bob", "POST", "/why", 403},
+		{user.Anonymous, "GET", "/why", 403},
 	} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(c.method, c.path, nil)
