@@ -104,7 +104,7 @@ Progress goes to standard error, and the result to standard output.`,
 // result to out.
 func untilSignalled(f func(ctx context.Context, out io.Writer) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, _ []string) error {
-		ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+		ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		return f(ctx, command.OutOrStdout())
 	}

@@ -28,6 +28,9 @@ var identities = []struct {
 	{KWOK, "kwok-controller", nil},
 }
 
+// frontProxy is the authority of proxies that say whom they speak for.
+const frontProxy = "front-proxy-ca"
+
 // serviceAddress is what the Service "kubernetes" gets in the lab's range.
 var serviceAddress = net.IPv4(10, 96, 0, 1)
 
@@ -36,8 +39,13 @@ var serviceAddress = net.IPv4(10, 96, 0, 1)
 // authority's certificate, PEM encoded.
 func (c *Cluster) writeCredentials() error {
 	pki := filepath.Join(c.dir, "pki")
-	ca, err := openAuthority(pki)
+	ca, err := openAuthority(pki, "ca")
 	if err != nil {
+		return err
+	}
+	// Nobody is a front proxy. Without its authority each scheduler logs an error about it
+	// over and over.
+	if _, err := openAuthority(pki, frontProxy); err != nil {
 		return err
 	}
 	if _, err := openKey(filepath.Join(pki, "service-account.key")); err != nil {

@@ -33,17 +33,17 @@ type keyPair struct {
 	certificate, key []byte
 }
 
-// openAuthority reads the authority of directory dir (ca.crt, ca.key), or makes
-// one there.
-func openAuthority(dir string) (*authority, error) {
-	key, err := openKey(filepath.Join(dir, "ca.key"))
+// openAuthority reads the authority of that name in directory dir (NAME.crt, NAME.key), or
+// makes one there.
+func openAuthority(dir, name string) (*authority, error) {
+	key, err := openKey(filepath.Join(dir, name+".key"))
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, "ca.crt")
+	path := filepath.Join(dir, name+".crt")
 	encoded, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		template := certificateTemplate(pkix.Name{CommonName: "berth-lab"})
+		template := certificateTemplate(pkix.Name{CommonName: "berth-lab " + name})
 		template.IsCA, template.BasicConstraintsValid = true, true
 		template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 		template.NotAfter = template.NotAfter.Add(10 * certificateLifetime)

@@ -24,7 +24,7 @@ func parse(t *testing.T, pair keyPair) *x509.Certificate {
 
 // A certificate is trusted for its host names and its use only.
 func TestCertificatesAreTrustedForTheirPurpose(t *testing.T) {
-	ca, err := openAuthority(t.TempDir())
+	ca, err := openAuthority(t.TempDir(), "ca")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +65,11 @@ func TestCertificatesAreTrustedForTheirPurpose(t *testing.T) {
 // A lab that starts again has the same certificate authority.
 func TestAuthorityIsKept(t *testing.T) {
 	dir := t.TempDir()
-	first, err := openAuthority(dir)
+	first, err := openAuthority(dir, "ca")
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := openAuthority(dir)
+	second, err := openAuthority(dir, "ca")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestBrokenAuthorityIsNamed(t *testing.T) {
 		if err := os.WriteFile(path, []byte("nonsense"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openAuthority(dir); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := openAuthority(dir, "ca"); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("broken %s: error is %v", file, err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestBrokenAuthorityIsNamed(t *testing.T) {
 // Nobody but the owner can read a private key.
 func TestKeysAreForTheOwnerOnly(t *testing.T) {
 	dir := t.TempDir()
-	ca, err := openAuthority(dir)
+	ca, err := openAuthority(dir, "ca")
 	if err != nil {
 		t.Fatal(err)
 	}

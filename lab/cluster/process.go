@@ -133,6 +133,9 @@ func (p *Process) waitUntil(ctx context.Context, interval time.Duration, ready f
 			}
 			return fmt.Errorf("%s was stopped before it was ready", p.Name)
 		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), context.Canceled) { // somebody asked for the end
+				return fmt.Errorf("waiting for %s: %w", p.Name, context.Canceled)
+			}
 			return fmt.Errorf("waiting for %s: %w (%w); %s", p.Name, context.Cause(ctx), err, p.quote())
 		case <-time.After(interval):
 		}

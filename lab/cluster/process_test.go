@@ -71,6 +71,13 @@ func TestWaitUntil(t *testing.T) {
 		t.Errorf("waiting past the end of the context: %v", err)
 	}
 
+	interrupted, cancelled := context.WithCancel(ctx)
+	cancelled()
+	p := shell(t, "exec sleep 1000")
+	if err := p.waitUntil(interrupted, time.Hour, never); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "end of") || p.quoted.Load() {
+		t.Errorf("interrupted: %v; its log is kept: %t", err, p.quoted.Load())
+	}
+
 	attempts := 0
 	err = shell(t, "exec sleep 1000").waitUntil(ctx, time.Millisecond, func(context.Context) error {
 		if attempts++; attempts < 3 {

@@ -47,7 +47,7 @@ Progress goes to standard error, and the result to standard output.`,
 			if err := o.validate(); err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			results, err := Run(ctx, command.ErrOrStderr(), o)
 			if err != nil {

@@ -33,7 +33,7 @@ docs/deviations.md lists all other differences.`,
   berth-lab faults --only R1,R5 --berth bin/berth-scheduler`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			results, err := Run(ctx, command.ErrOrStderr(), o)
 			if err != nil {

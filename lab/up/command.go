@@ -55,7 +55,7 @@ ports unless flags name them.`,
   berth-lab up --once && echo "all that can be placed is placed"`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			return Run(ctx, command.OutOrStdout(), options)
 		},

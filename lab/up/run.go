@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -142,24 +143,29 @@ func (r *run) startScheduler(ctx context.Context) error {
 		return err
 	}
 	r.say("  %s ready after %s; health and metrics on https://127.0.0.1:%d\n", s.Kind, since(began), s.Port)
-	_, err = io.WriteString(r.out, r.options.watching(r.cluster.Kubeconfig(cluster.Admin), s.Port))
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	tool := filepath.Join(filepath.Dir(self), "berth")
+	_, err = io.WriteString(r.out, r.options.watching(tool, r.cluster.Kubeconfig(cluster.Admin), s.Port))
 	return err
 }
 
-// watching says how to see what the scheduler does. Its process is no pod, so it is not
-// found by its lease, and nobody has signed its certificate. It alone knows its
-// configuration and plugins that Berth does not come with. A program of one's own may have
-// hosted plugins, and no copy of it can be asked then.
-func (o Options) watching(kubeconfig string, port int) string {
+// watching says how to see, with the tool, what the scheduler does. Its process is no pod,
+// so it is not found by its lease, and nobody has signed its certificate. It alone knows
+// its configuration and plugins that Berth does not come with. A program of one's own may
+// have hosted plugins, and no copy of it can be asked then.
+func (o Options) watching(tool, kubeconfig string, port int) string {
 	if o.Scheduler != schedulerBerth {
 		return ""
 	}
 	flags := fmt.Sprintf("--daemon https://127.0.0.1:%d --insecure-skip-tls-verify --kubeconfig %s", port, kubeconfig)
-	why := "  why pods wait: bin/berth why --all "
+	why := "  why pods wait: " + tool + " why --all "
 	if o.Berth != "" {
-		why = "  what happened to a pod: bin/berth events NAMESPACE/POD "
+		why = "  what happened to a pod: " + tool + " events NAMESPACE/POD "
 	}
-	return "  watch it: bin/berth top " + flags + "\n" + why + flags + "\n"
+	return "  watch it: " + tool + " top " + flags + "\n" + why + flags + "\n"
 }
 
 // placeSample deploys the sample and shows its placement until it is settled.

@@ -101,16 +101,16 @@ func TestProgressLine(t *testing.T) {
 // asked, and one with plugins of its own cannot say why.
 func TestWatching(t *testing.T) {
 	const flags = "--daemon https://127.0.0.1:10259 --insecure-skip-tls-verify --kubeconfig /tmp/lab/admin.kubeconfig\n"
-	const top = "  watch it: bin/berth top " + flags
+	const top = "  watch it: /src/bin/berth top " + flags
 	for _, c := range []struct {
 		options Options
 		want    string
 	}{
-		{Options{Scheduler: schedulerBerth}, top + "  why pods wait: bin/berth why --all " + flags},
-		{Options{Scheduler: schedulerBerth, Berth: "bin/mine"}, top + "  what happened to a pod: bin/berth events NAMESPACE/POD " + flags},
+		{Options{Scheduler: schedulerBerth}, top + "  why pods wait: /src/bin/berth why --all " + flags},
+		{Options{Scheduler: schedulerBerth, Berth: "bin/mine"}, top + "  what happened to a pod: /src/bin/berth events NAMESPACE/POD " + flags},
 		{Options{Scheduler: schedulerKube}, ""},
 	} {
-		if got := c.options.watching("/tmp/lab/admin.kubeconfig", 10259); got != c.want {
+		if got := c.options.watching("/src/bin/berth", "/tmp/lab/admin.kubeconfig", 10259); got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.options, got, c.want)
 		}
 	}
