@@ -58,9 +58,6 @@ func newCompare(name string) *cobra.Command {
 }
 
 func (c *comparing) run(files []string, stdout, stderr io.Writer) error {
-	if err := checkReplayOutput(c.output); err != nil {
-		return err
-	}
 	var days [2]*replay.Day
 	for i, file := range files {
 		day, told, err := c.day(file)

@@ -225,7 +225,7 @@ func TestDaemonRefuses(t *testing.T) {
 		"events":                              "which pod?",
 		"events a --daemon ftp://x":           "--daemon ftp://x: must be like https://HOST:PORT, or auto",
 		"events a --daemon http://x:1":        "must be like https://HOST:PORT",
-		"events a -o xml":                     "-o xml: must be text or json",
+		"events a -o xml":                     "-o xml: must be text, json, name, jsonpath=TEMPLATE or go-template=TEMPLATE",
 		"top --interval 1ms":                  "--interval 1ms: must be 500ms at least",
 		"why a --daemon auto -f x.yaml":       "--filename: the scheduler that --daemon asks answers about its own cluster; leave it out",
 		"why a --all --daemon auto":           "--all: takes no pod",

@@ -91,7 +91,7 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 	if s.pod != "" && s.nodesLike != "" {
 		return errors.New("--pod and --nodes-like: give one of them")
 	}
-	if err := errors.Join(s.check(), s.timeout.check(), checkFitOutput(s.output)); err != nil {
+	if err := errors.Join(s.check(), s.timeout.check()); err != nil {
 		return err
 	}
 	after, err := whatif.Parse(strings.Fields(s.after))
@@ -152,12 +152,4 @@ func (s *fit) write(stdout io.Writer, result report.Fitting) error {
 	}
 	_, err = stdout.Write(data)
 	return err
-}
-
-func checkFitOutput(form string) error {
-	switch form {
-	case "table", "yaml", "json":
-		return nil
-	}
-	return fmt.Errorf("-o %s: must be table, yaml or json", form)
 }

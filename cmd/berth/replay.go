@@ -80,18 +80,7 @@ func oneRecord(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func checkReplayOutput(form string) error {
-	switch form {
-	case "table", "wide", "json":
-		return nil
-	}
-	return fmt.Errorf("--output %s: must be table, wide or json", form)
-}
-
 func (r *replaying) run(dir string, cmd *cobra.Command) error {
-	if err := checkReplayOutput(r.output); err != nil {
-		return err
-	}
 	log, err := recording.Open(dir)
 	if err != nil {
 		return err

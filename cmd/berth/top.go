@@ -93,10 +93,7 @@ func (t *topCall) useless(f *pflag.FlagSet) error {
 }
 
 func (t *topCall) run(ctx context.Context, stdout io.Writer) error {
-	switch {
-	case t.output != "text" && t.output != "json":
-		return fmt.Errorf("-o %s: must be text or json", t.output)
-	case t.interval < 500*time.Millisecond:
+	if t.interval < 500*time.Millisecond {
 		return fmt.Errorf("--interval %s: must be 500ms at least", t.interval)
 	}
 	lead := &leader{dial: t.dial}

@@ -113,7 +113,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.check(), s.timeout.check(), checkOutput(s.output)); err != nil {
+	if err := errors.Join(s.check(), s.timeout.check()); err != nil {
 		return err
 	}
 	s.fillBudgets = true
@@ -146,7 +146,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	return nil
 }
 
-// newWriter returns the writer of a form that checkOutput knows.
+// newWriter returns the writer of a form.
 func newWriter(out io.Writer, form string, seed uint64, ignored map[string]int, workers int) writer {
 	switch form {
 	case "json":
@@ -155,14 +155,6 @@ func newWriter(out io.Writer, form string, seed uint64, ignored map[string]int, 
 		return report.NewYAML(out, seed, ignored, workers)
 	}
 	return report.NewTable(out, seed, ignored, form == "wide")
-}
-
-func checkOutput(form string) error {
-	switch form {
-	case "table", "wide", "yaml", "json":
-		return nil
-	}
-	return fmt.Errorf("-o %s: must be table, wide, yaml or json", form)
 }
 
 func notes(stderr io.Writer, list []string) {

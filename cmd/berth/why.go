@@ -241,14 +241,7 @@ func (q *whyOptions) check(args []string) error {
 			return err
 		}
 	}
-	if err := cmp.Or(q.source.check(), q.timeout.check()); err != nil {
-		return err
-	}
-	switch q.output {
-	case "text", "wide", "yaml", "json":
-		return nil
-	}
-	return fmt.Errorf("-o %s: must be text, wide, yaml or json", q.output)
+	return cmp.Or(q.source.check(), q.timeout.check())
 }
 
 // cluster reads the cluster and has a machine hear of it.
