@@ -24,7 +24,7 @@ const shown = "    $ berth "
 // is made. A line "..." stands for what is left out.
 func TestDocs(t *testing.T) {
 	t.Setenv("BERTH_CHECK", "") // of a whole day's steps: sim/replay checks smaller ones
-	docs, err := filepath.Abs("../../docs")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,43 +32,66 @@ func TestDocs(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}
-	recordDay(t, filepath.Join(dir, "record"))
+	recordDay(t, filepath.Join(dir, "record"), day.Size{Nodes: 100, Pods: 4000, Length: 24 * time.Hour, Heartbeat: 5 * time.Minute, Seed: 1})
 	t.Chdir(dir)
 	for doc, calls := range map[string]int{"batch.md": 2, "what-if.md": 15, "why.md": 3, "config.md": 1, "replay.md": 2} {
-		path := filepath.Join(docs, doc)
-		text, err := os.ReadFile(path)
-		if err != nil {
+		checkDocument(t, filepath.Join(root, "docs", doc), shown, calls)
+	}
+	t.Chdir(root)
+	checkDocument(t, filepath.Join(root, "README.md"), "    $ bin/berth ", 3)
+}
+
+// checkDocument makes the calls that a document shows behind a prompt. So many of them
+// are to be made.
+func checkDocument(t *testing.T, path, prompt string, calls int) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for at := 0; at < len(lines); at++ {
+		call, ok := strings.CutPrefix(lines[at], prompt)
+		elsewhere := func(part string) bool { return strings.Contains(call, part) }
+		if !ok || slices.ContainsFunc([]string{"|", ">", "--daemon", "record --to", "cut/", "flipped/"}, elsewhere) {
+			continue // what it shows is of a cluster, or of a record that is damaged
+		}
+		calls--
+		end := endOfBlock(lines, at+1)
+		got, want := printed(call), lines[at+1:end]
+		if *update && !slices.Contains(want, "    ...") {
+			lines = slices.Replace(lines, at+1, end, got...)
+		} else if !same(got, want) {
+			t.Errorf("%s: %s\n%s\n  but the document shows\n%s", path, call, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	if calls != 0 {
+		t.Errorf("%s: %d calls fewer than were to be checked", path, calls)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 			t.Fatal(err)
-		}
-		lines := strings.Split(string(text), "\n")
-		for at := 0; at < len(lines); at++ {
-			call, ok := strings.CutPrefix(lines[at], shown)
-			elsewhere := func(part string) bool { return strings.Contains(call, part) }
-			if !ok || slices.ContainsFunc([]string{"|", ">", "--daemon", "record --to", "cut/", "flipped/"}, elsewhere) {
-				continue // what it shows is of a cluster, or of a record that is damaged
-			}
-			calls--
-			end := endOfBlock(lines, at+1)
-			got, want := printed(call), lines[at+1:end]
-			if *update && !slices.Contains(want, "    ...") {
-				lines = slices.Replace(lines, at+1, end, got...)
-			} else if !same(got, want) {
-				t.Errorf("%s: %s\n%s\n  but the document shows\n%s", doc, call, strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
-		}
-		if calls != 0 {
-			t.Errorf("%s: %d calls fewer than were to be checked", doc, calls)
-		}
-		if *update {
-			if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 }
 
-// recordDay records the day of docs/replay.md.
-func recordDay(t *testing.T, dir string) {
+// The sample record in examples/day is replayed without a difference. -update makes it
+// anew, where this version decides otherwise on purpose.
+func TestSampleDay(t *testing.T) {
+	const sample = "../../examples/day"
+	if *update {
+		if err := os.RemoveAll(sample); err != nil {
+			t.Fatal(err)
+		}
+		recordDay(t, sample, day.Size{Nodes: 30, Pods: 600, Length: 24 * time.Hour, Seed: 1})
+	}
+	if status, out, errs := berth("", "replay", sample); status != 0 || errs != "" || !strings.Contains(out, "All 600 decisions, and all other effects, are the same as recorded.") {
+		t.Errorf("%d %s%s", status, out, errs)
+	}
+}
+
+// recordDay records a generated day.
+func recordDay(t *testing.T, dir string, size day.Size) {
 	t.Helper()
 	midnight := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	h := headerOf(t, midnight)
@@ -82,7 +105,7 @@ func recordDay(t *testing.T, dir string) {
 	}
 	c := day.NewCluster(machine.New(o), midnight)
 	c.Objects, c.Observe = recording.NewObjects(nil), r.Observe
-	day.Generate(c, day.Size{Nodes: 100, Pods: 4000, Length: 24 * time.Hour, Heartbeat: 5 * time.Minute, Seed: 1}, nil)
+	day.Generate(c, size, nil)
 	r.Close(context.Background())
 }
 
@@ -100,11 +123,7 @@ func endOfBlock(lines []string, at int) int {
 // printed is what a call prints, as a document shows it.
 func printed(call string) []string {
 	var out bytes.Buffer
-	args := strings.Fields(call)
-	if first, quoted, ok := strings.Cut(call, " '"); ok { // one argument, the last
-		args = append(strings.Fields(first), strings.TrimSuffix(quoted, "'"))
-	}
-	run(append([]string{"berth"}, args...), nil, &out, &out)
+	run(append([]string{"berth"}, strings.Fields(call)...), nil, &out, &out)
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(out.String())) {
 		line = strings.TrimRight("    "+line, " \n")
