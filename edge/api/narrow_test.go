@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -91,6 +92,27 @@ func TestNarrowAnswers(t *testing.T) {
 			t.Errorf("%s: only %d answers name the victim", name, told)
 		}
 	}
+}
+
+// A stream about one pod names no pod that is hidden either.
+func TestNarrowStream(t *testing.T) {
+	f := pressed(t)
+	f.reader = readerOf(lists{"shop": true}, true)
+	reply, err := http.Get(f.server.URL + Prefix + "watch?pod=shop/vip&since=1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	lines := bufio.NewScanner(reply.Body)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "infra") {
+			t.Errorf("the stream tells of infra/engine: %s", lines.Text())
+		}
+		if strings.Contains(lines.Text(), hidden) {
+			return
+		}
+	}
+	t.Error("the stream does not tell of the preemption")
 }
 
 // A word that only looks like a pod's name stays, and a line's end is one.

@@ -163,7 +163,7 @@ func TestNotes(t *testing.T) {
 		want, lack []string
 	}{
 		"beside": {nil,
-			[]string{"beside the cluster's scheduler", "\n    schedulerName: berth\n", "kubectl -n apart get lease berth-scheduler ", "berth top " + lease, "berth why NAMESPACE/POD " + lease, "berth events NAMESPACE/POD " + lease},
+			[]string{"beside the cluster's scheduler", "\n    schedulerName: berth\n", "kubectl -n apart get lease berth-scheduler ", "berth status " + lease, "berth top " + lease, "berth why NAMESPACE/POD " + lease, "berth events NAMESPACE/POD " + lease},
 			[]string{"kube-scheduler", "default-scheduler", "port-forward"}},
 		"profiles of one's own": {map[string]any{"config": map[string]any{"profiles": []any{map[string]any{"schedulerName": "pack"}, map[string]any{"schedulerName": "spread"}}}},
 			[]string{"\n    schedulerName: pack\n    schedulerName: spread\n", "berth top " + lease},
@@ -175,7 +175,7 @@ func TestNotes(t *testing.T) {
 			[]string{"the pods of default-scheduler while\n", "the lease kube-system/kube-scheduler.", "Stop kube-scheduler", "rollout status deployment/mine\n", "kubectl -n kube-system get lease kube-scheduler ", "kubectl -n apart port-forward HOLDER 10259 ", "berth top " + port},
 			[]string{"beside", "shadow", "auto"}},
 		"shadow": {map[string]any{"mode": "shadow", "port": 12259},
-			[]string{"schedules nothing", "the pods of default-scheduler with", `logs deployment/berth-scheduler | grep "Live scheduler"`, "port-forward deployment/berth-scheduler 12259", "berth why NAMESPACE/POD --daemon https://127.0.0.1:12259 --insecure-skip-tls-verify\n"},
+			[]string{"schedules nothing", "the pods of default-scheduler with", `logs deployment/berth-scheduler | grep "Live scheduler"`, "berth status --shadow apart --insecure-skip-tls-verify ", "port-forward deployment/berth-scheduler 12259", "berth why NAMESPACE/POD --daemon https://127.0.0.1:12259 --insecure-skip-tls-verify\n"},
 			[]string{"lease", "berth events", "beside"}},
 	} {
 		notes := rendered(t, "apart", tc.values)[templates+"NOTES.txt"]

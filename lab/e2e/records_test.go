@@ -218,7 +218,7 @@ func (f *field) checkTool(berth *cluster.Scheduler) {
 		f.Fatal(err)
 	}
 	giant := f.name + "/giant"
-	for _, call := range []string{"why " + giant, "why --all", "simulate -f " + pod, "what-if drain " + f.name + "-0", "fit -f " + pod, "record --for 1s --to " + filepath.Join(f.TempDir(), "record")} {
+	for _, call := range []string{"why " + giant, "why --all", "simulate -f " + pod, "what-if drain " + f.name + "-0", "fit --pod default/new -f " + pod, "record --for 1s --to " + filepath.Join(f.TempDir(), "record")} {
 		if out, code := f.run(append(strings.Fields(call), "--kubeconfig", kubeconfig)...); code == 2 || strings.Contains(out, "cannot list") {
 			f.Errorf("%s: exit status %d\n%s", call, code, out)
 		}
