@@ -160,6 +160,39 @@ func (m *Machine) Admits(p *object.Pod) (node string, placed bool) {
 	return m.table.Name(o.Row), true
 }
 
+// Place decides as Admits does. A pod that fits takes its node's room and what plugins
+// reserve for it until undo is called, the last pod's first. undo is nil where the pod does not
+// fit.
+func (m *Machine) Place(p *object.Pod) (node string, undo func()) {
+	node, placed := m.Admits(p)
+	if !placed {
+		return "", nil
+	}
+	e := m.Entry(p.UID)
+	nominated := e.NominatedNode()
+	if nominated != "" {
+		m.queue.Nominate(e, "")
+	}
+	m.table.AddPod(p, node)
+	undo = func() {
+		m.unreserve(m.profiles[p.SchedulerName], p, node)
+		m.table.RemovePod(p.UID)
+		if nominated != "" {
+			m.queue.Nominate(e, nominated)
+		}
+	}
+	var status *decision.Status
+	err := m.guard("Reserve", "", func() { status = m.reserve(m.profiles[p.SchedulerName], p, node) })
+	if err != nil || status != nil {
+		undo()
+		return "", nil
+	}
+	return node, undo
+}
+
+// PlacesGroups reports whether the pods of a pod group are placed together.
+func (m *Machine) PlacesGroups() bool { return m.options.PodGroups }
+
 // AdmitsWithout is Admits in a cluster in which no pod is nominated to a node,
 // and a PreEnqueue plugin has no say.
 func (m *Machine) AdmitsWithout(p *object.Pod) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -58,7 +59,7 @@ func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
 		m.queue.Nominate(a.state.entry, "")
 		m.nominationMoved(a.pod, kept, c.node)
 	}
-	s := m.runReserve(c)
+	s := m.reserve(c.profile, c.pod, c.node)
 	if s == nil {
 		s = m.runPermit(c)
 	}
@@ -84,12 +85,13 @@ func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
 	return c
 }
 
-func (m *Machine) runReserve(c *bindingCycle) *decision.Status {
-	for _, pl := range c.profile.Reserve {
+// reserve runs the Reserve plugins of the profile until one rejects the pod.
+func (m *Machine) reserve(by *profile.Profile, p *object.Pod, node string) *decision.Status {
+	for _, pl := range by.Reserve {
 		if pl.Reserve == nil {
 			continue
 		}
-		if s := pl.Reserve(m.table, c.pod, c.node); s != nil && s.Code != decision.Success {
+		if s := pl.Reserve(m.table, p, node); s != nil && s.Code != decision.Success {
 			return attribute(s, "Reserve", pl.Name)
 		}
 	}
@@ -239,7 +241,7 @@ func (m *Machine) endedReplied(ps *podState, waited phase) bool {
 	}
 	m.moveTo(ended, c)
 	ps.ended = nil
-	m.runUnreserve(c)
+	m.unreserve(c.profile, c.pod, c.node)
 	m.forget(ps)
 	return true
 }
@@ -273,7 +275,7 @@ func (m *Machine) writesReplied(e WriteReply) {
 	switch pl := m.table.Pod(e.UID); {
 	case pl.Pod.NodeName == c.node: // another bound it meanwhile
 		if e.Err != nil {
-			m.runUnreserve(c)
+			m.unreserve(c.profile, c.pod, c.node)
 		}
 		m.podBound(c)
 	case c.failed != nil:
@@ -372,18 +374,18 @@ func (m *Machine) forgetAssumed(c *bindingCycle) {
 		m.moveTo(endedAwaitsPreBind, c)
 		c.state.ended = c
 	default:
-		m.runUnreserve(c)
+		m.unreserve(c.profile, c.pod, c.node)
 	}
 	m.setAssumed(c.state, false)
 	c.state.unconfirmed = nil
 	m.table.RemovePod(c.pod.UID)
 }
 
-// runUnreserve undoes Reserve in reverse order.
-func (m *Machine) runUnreserve(c *bindingCycle) {
-	for _, pl := range slices.Backward(c.profile.Reserve) {
+// unreserve undoes Reserve in reverse order.
+func (m *Machine) unreserve(by *profile.Profile, p *object.Pod, node string) {
+	for _, pl := range slices.Backward(by.Reserve) {
 		if pl.Unreserve != nil {
-			_ = m.guard("Unreserve", pl.Name, func() { pl.Unreserve(m.table, c.pod, c.node) })
+			_ = m.guard("Unreserve", pl.Name, func() { pl.Unreserve(m.table, p, node) })
 		}
 	}
 }

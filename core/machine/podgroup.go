@@ -267,7 +267,7 @@ func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
 	mb.placed = true // first: after a panic in between it is removed
 	m.table.Place(mb.pod, mb.row)
 	m.showTry(mb)
-	s := m.runReserve(b)
+	s := m.reserve(b.profile, b.pod, b.node)
 	if s == nil {
 		s = m.askPermit(b, func(plugin string, out framework.PermitResult) {
 			if len(out.Allow)+len(out.Reject) > 0 {
@@ -315,7 +315,7 @@ func (m *Machine) undoMember(mb *groupMember) {
 		return
 	}
 	mb.placed = false
-	m.runUnreserve(mb.binding)
+	m.unreserve(mb.binding.profile, mb.pod, mb.binding.node)
 	m.table.RemovePod(mb.pod.UID)
 	m.showTry(mb)
 }

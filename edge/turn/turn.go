@@ -1,0 +1,211 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// Bounds of a run.
+const (
+	mostPasses     = 10  // over the pods that wait for others
+	mostPreemptors = 100 // pods whose preemption is looked at
+)
+
+// Pod is a pending pod.
+type Pod struct {
+	API *v1.Pod
+	// Kind is equal for pods that differ in their names alone. Where one does not fit, the
+	// others are not tried.
+	Kind int
+}
+
+// Sort sorts the pods as the scheduler's queue does: by priority, then by age. Equals keep
+// their order.
+func Sort(pods []Pod) {
+	slices.SortStableFunc(pods, func(a, b Pod) int {
+		return cmp.Or(cmp.Compare(priority(b.API), priority(a.API)), a.API.CreationTimestamp.Compare(b.API.CreationTimestamp.Time))
+	})
+}
+
+func priority(p *v1.Pod) int32 {
+	if p.Spec.Priority == nil {
+		return 0
+	}
+	return *p.Spec.Priority
+}
+
+// Short is a pod group of which too few pods fit.
+type Short struct {
+	Name     types.NamespacedName
+	Members  []Pod // those that wait
+	Fitting  []Pod // those of them that fit together
+	First    Pod   // the first that does not
+	MinCount int   // how many are to be placed at once
+}
+
+// Run is pods that took their turn.
+type Run struct {
+	// Nodes are those of the pods that are placed, Nominated those to which pods are nominated
+	// that would preempt others there.
+	Nodes, Nominated map[types.UID]string
+	// Tried is how many of the pods had their turn before the context ended.
+	Tried int
+
+	machine *machine.Machine
+	short   func(*Short)
+	groups  map[types.NamespacedName][]Pod
+	failed  map[int]bool
+	undo    []func()
+}
+
+// Take lets each of the pods take its turn. Of pod groups that the machine places together it
+// places all pods that wait, or none, and calls short, with those placed that fit, for a group
+// of which too few do.
+func Take(ctx context.Context, m *machine.Machine, pods []Pod, short func(*Short)) *Run {
+	groups := map[types.NamespacedName][]Pod{}
+	for _, p := range pods {
+		if name, ok := groupOf(p.API); ok && m.PlacesGroups() {
+			groups[name] = append(groups[name], p)
+		}
+	}
+	return take(ctx, m, pods, groups, short)
+}
+
+// TakeEach is Take for pods whose groups do not count.
+func TakeEach(ctx context.Context, m *machine.Machine, pods []Pod) *Run {
+	return take(ctx, m, pods, nil, nil)
+}
+
+func take(ctx context.Context, m *machine.Machine, pods []Pod, groups map[types.NamespacedName][]Pod, short func(*Short)) *Run {
+	r := &Run{Nodes: map[types.UID]string{}, Nominated: map[types.UID]string{}, machine: m, short: short, groups: groups, failed: map[int]bool{}}
+	waiting := map[int]bool{} // kinds that other pods may help
+	for pass, placed := 0, -1; pass < mostPasses && placed < len(r.Nodes); pass++ {
+		placed = len(r.Nodes)
+		r.pass(ctx, pods, waiting, pass == 0)
+		for kind := range waiting { // any order: each by itself
+			delete(r.failed, kind)
+		}
+		if len(waiting) == 0 || ctx.Err() != nil {
+			break
+		}
+	}
+	return r
+}
+
+// pass tries the pods that are not placed yet; count counts them.
+func (r *Run) pass(ctx context.Context, pods []Pod, waiting map[int]bool, count bool) {
+	for _, p := range pods {
+		if ctx.Err() != nil {
+			return
+		}
+		if count {
+			r.Tried++
+		}
+		if r.Nodes[p.API.UID] != "" || r.Nominated[p.API.UID] != "" || r.failed[p.Kind] {
+			continue
+		}
+		if name, ok := groupOf(p.API); ok && r.groups[name] != nil {
+			r.takeGroup(r.groups[name])
+			continue
+		}
+		o := decode.Pod(p.API)
+		if r.place(p, o) || r.nominate(p, o) {
+			continue
+		}
+		r.failed[p.Kind] = true
+		if o.Affinity != nil || o.Spread != nil {
+			waiting[p.Kind] = true
+		}
+	}
+}
+
+func (r *Run) place(p Pod, o *object.Pod) bool {
+	node, undo := r.machine.Place(o)
+	if undo == nil {
+		return false
+	}
+	r.Nodes[p.API.UID] = node
+	r.undo = append(r.undo, undo)
+	return true
+}
+
+// nominate nominates a pod that would preempt others to its node, so that none after it
+// takes the room.
+func (r *Run) nominate(p Pod, o *object.Pod) bool {
+	e := r.machine.Entry(o.UID)
+	if e == nil || o.NeverPreempts || len(r.Nominated) == mostPreemptors || o.Priority <= r.machine.Table().LowestPriorityOfAll() {
+		return false
+	}
+	d := r.machine.AssessBriefly(o)
+	if d.Result != decision.ResultPreempting || d.NominatedNode == "" {
+		return false
+	}
+	before, q := e.NominatedNode(), r.machine.Queue()
+	q.Nominate(e, d.NominatedNode)
+	r.undo = append(r.undo, func() { q.Nominate(e, before) })
+	r.Nominated[o.UID] = d.NominatedNode
+	return true
+}
+
+// groupOf returns the name of the pod's group; false where it has none.
+func groupOf(p *v1.Pod) (name types.NamespacedName, ok bool) {
+	g := p.Spec.SchedulingGroup
+	if g == nil || g.PodGroupName == nil {
+		return name, false
+	}
+	return types.NamespacedName{Namespace: p.Namespace, Name: *g.PodGroupName}, true
+}
+
+// takeGroup places the members of a group, or none of them.
+func (r *Run) takeGroup(members []Pod) {
+	first := decode.Pod(members[0].API)
+	t := r.machine.Table()
+	s := &Short{Name: first.GroupKey(), Members: members, MinCount: 1}
+	if g := table.Lookup[*object.PodGroup](t, object.PodGroups, s.Name.Namespace, s.Name.Name); g == nil {
+		s.MinCount = len(members)
+	} else if g.Gang {
+		s.MinCount = max(1, g.MinCount-t.Groups().Named(s.Name).Scheduled())
+	}
+	mark := len(r.undo)
+	for _, p := range members {
+		switch {
+		case r.place(p, decode.Pod(p.API)):
+			s.Fitting = append(s.Fitting, p)
+		case s.First.API == nil:
+			s.First = p
+		}
+	}
+	for _, p := range members {
+		r.failed[p.Kind] = true
+	}
+	if len(s.Fitting) >= s.MinCount {
+		return
+	}
+	if r.short != nil {
+		r.short(s)
+	}
+	r.undoTo(mark)
+	for _, p := range members {
+		delete(r.Nodes, p.API.UID)
+	}
+}
+
+// Undo takes the pods off again.
+func (r *Run) Undo() { r.undoTo(0) }
+
+func (r *Run) undoTo(mark int) {
+	for _, undo := range slices.Backward(r.undo[mark:]) {
+		undo()
+	}
+	r.undo = r.undo[:mark]
+}
