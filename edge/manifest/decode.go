@@ -35,7 +35,7 @@ var errNotJSON = errors.New("not JSON")
 func (r raw) decode(controllers bool) decoded {
 	k, known := kinds[r.key()]
 	if known && !controllers {
-		known = !slices.ContainsFunc(expanded, func(e decode.Kind) bool { return e.Key() == r.key() })
+		known = !slices.ContainsFunc(Controllers, func(e decode.Kind) bool { return e.Key() == r.key() })
 	}
 	if err := misspeltKind(r.apiVersion, r.kind); !known && err != nil {
 		return decoded{err: fmt.Errorf("%s: %w", r.where, err)}

@@ -103,6 +103,7 @@ func (s *Set) Make(w *workload.Workload, have []*v1.Pod) ([]*v1.Pod, error) {
 		return nil, err
 	}
 	for _, p := range pods {
+		s.Made[p] = true
 		if err := s.claims(w, p); err != nil {
 			return nil, err
 		}
@@ -125,6 +126,7 @@ func (s *Set) Clone() *Set {
 	c.Nodes, c.Pods, c.Budgets, c.Workloads = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.Budgets), slices.Clone(s.Workloads)
 	c.Namespaces, c.SelectorOwners, c.Objects, c.Running = slices.Clip(s.Namespaces), slices.Clip(s.SelectorOwners), slices.Clip(s.Objects), slices.Clip(s.Running)
 	c.known, c.uids, c.places = maps.Clone(s.known), maps.Clone(s.uids), maps.Clone(s.places)
+	c.Made = maps.Clone(s.Made)
 	c.templates, c.rules, c.Refused, c.fresh = maps.Clone(s.templates), s.rules.Clone(), maps.Clone(s.Refused), maps.Clone(s.fresh)
 	return &c
 }

@@ -27,8 +27,11 @@ var kinds = func() map[string]*decode.Kind {
 	for i := range decode.Kinds {
 		byKey[decode.Kinds[i].Key()] = &decode.Kinds[i]
 	}
-	for i := range expanded {
-		byKey[expanded[i].Key()] = &expanded[i]
+	for i := range Controllers {
+		byKey[Controllers[i].Key()] = &Controllers[i]
+	}
+	for i := range Events {
+		byKey[Events[i].Key()] = &Events[i]
 	}
 	for i := range admitting {
 		byKey[admitting[i].Key()] = &admitting[i]
@@ -36,8 +39,8 @@ var kinds = func() map[string]*decode.Kind {
 	return byKey
 }()
 
-// expanded are the kinds that only controllers read.
-var expanded = []decode.Kind{
+// Controllers are the kinds that only controllers read.
+var Controllers = []decode.Kind{
 	controllerKind(appsv1.SchemeGroupVersion, "Deployment", "deployments", func() metav1.Object { return &appsv1.Deployment{} }),
 	controllerKind(appsv1.SchemeGroupVersion, "DaemonSet", "daemonsets", func() metav1.Object { return &appsv1.DaemonSet{} }),
 	controllerKind(batchv1.SchemeGroupVersion, "Job", "jobs", func() metav1.Object { return &batchv1.Job{} }),

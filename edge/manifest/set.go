@@ -52,6 +52,10 @@ type Set struct {
 	// Refused are the pods that admission refuses, by namespace/name. They are not among
 	// Pods.
 	Refused map[string]Refused
+	// Made are the pods that were made of workloads in files. The cluster may not have them.
+	Made map[*v1.Pod]bool
+	// Events are what the cluster said, in no order.
+	Events []Event
 	// FillBudgets gives budgets the status that their controller would, where it
 	// has not. By default they allow no disruption.
 	FillBudgets bool
@@ -101,7 +105,7 @@ type unknownField struct {
 
 // NewSet returns an empty set.
 func NewSet() *Set {
-	return &Set{most: mostBytes, Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{},
+	return &Set{most: mostBytes, Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{}, Made: map[*v1.Pod]bool{},
 		written: map[string][]byte{}, templates: map[string]*resourcev1.ResourceClaimTemplate{},
 		Refused: map[string]Refused{}, rules: admission.New(), arrivals: newArrivals()}
 }
@@ -207,6 +211,10 @@ func (s *Set) add(r raw, d decoded) error {
 		return nil
 	}
 	o := d.object
+	if e, ok := eventOf(o); ok {
+		s.Events = append(s.Events, e)
+		return nil
+	}
 	key := title(strings.ToLower(r.kind), o.GetNamespace(), o.GetName())
 	first, twice := s.known[key]
 	if twice && s.Replace {

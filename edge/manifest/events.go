@@ -1,0 +1,56 @@
+package manifest
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// Event is what an event of the cluster says about an object.
+type Event struct {
+	Kind, Namespace, Name string // of the object
+	UID                   string // of the object, "" where the event does not say
+	Reason, Message       string
+	Last                  time.Time // when it was seen last
+}
+
+// Events are the kinds of events.
+var Events = []decode.Kind{
+	controllerKind(v1.SchemeGroupVersion, "Event", "events", func() metav1.Object { return &v1.Event{} }),
+	controllerKind(eventsv1.SchemeGroupVersion, "Event", "events", func() metav1.Object { return &eventsv1.Event{} }),
+}
+
+// eventOf returns the event that the object is; false for other objects.
+func eventOf(o metav1.Object) (Event, bool) {
+	switch o := o.(type) {
+	case *v1.Event:
+		of := &o.InvolvedObject
+		e := Event{of.Kind, of.Namespace, of.Name, string(of.UID), o.Reason, o.Message, latest(o.LastTimestamp, o.EventTime, o.FirstTimestamp)}
+		if o.Series != nil {
+			e.Last = latest(metav1.NewTime(e.Last), o.Series.LastObservedTime, metav1.Time{})
+		}
+		return e, true
+	case *eventsv1.Event:
+		of := &o.Regarding
+		e := Event{of.Kind, of.Namespace, of.Name, string(of.UID), o.Reason, o.Note, latest(o.DeprecatedLastTimestamp, o.EventTime, o.DeprecatedFirstTimestamp)}
+		if o.Series != nil {
+			e.Last = latest(metav1.NewTime(e.Last), o.Series.LastObservedTime, metav1.Time{})
+		}
+		return e, true
+	}
+	return Event{}, false
+}
+
+func latest(last metav1.Time, exact metav1.MicroTime, first metav1.Time) time.Time {
+	t := first.Time
+	for _, other := range []time.Time{last.Time, exact.Time} {
+		if other.After(t) {
+			t = other
+		}
+	}
+	return t.UTC()
+}
