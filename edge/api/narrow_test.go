@@ -106,7 +106,7 @@ func TestNarrowStream(t *testing.T) {
 	lines := bufio.NewScanner(reply.Body)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), "infra") {
-			t.Errorf("the stream tells of infra/engine: %s", lines.Text())
+			t.Fatalf("the stream tells of infra/engine: %s", lines.Text())
 		}
 		if strings.Contains(lines.Text(), hidden) {
 			return
