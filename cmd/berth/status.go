@@ -320,6 +320,9 @@ func (o *Overview) judge() {
 	case !s.Synced:
 		attend("%s leads and does not know the cluster yet: no pod is scheduled", s.Identity)
 	}
+	if s.Stuck != "" {
+		attend("%s", s.Stuck)
+	}
 	for _, w := range s.Watches {
 		switch {
 		case w.Problem != "":

@@ -102,7 +102,8 @@ func TestStatusNeedsAttention(t *testing.T) {
 		"resourceclaims.resource.k8s.io: forbidden": func(_ *apiWithLeases, s *api.Status) {
 			s.Watches[0].Problem = "resourceclaims.resource.k8s.io: forbidden"
 		},
-		"nodes: not listed yet": func(_ *apiWithLeases, s *api.Status) { s.Watches[0].Synced = false },
+		"the scheduling loop does not answer": func(_ *apiWithLeases, s *api.Status) { s.Stuck = "the scheduling loop does not answer" },
+		"nodes: not listed yet":               func(_ *apiWithLeases, s *api.Status) { s.Watches[0].Synced = false },
 		"the lease team-a/mine was not renewed for 2h0m0": func(a *apiWithLeases, _ *api.Status) {
 			a.leases["team-a/mine"].Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-2 * time.Hour)}
 		},

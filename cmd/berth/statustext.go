@@ -80,9 +80,11 @@ func schedulerText(w io.Writer, s *api.Status) {
 	if len(s.Hosted) > 0 {
 		terminal.Fprintf(w, "PLUGINS\thosted: %s\n", strings.Join(s.Hosted, ", "))
 	}
-	terminal.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", plural(s.Nodes, "node"), plural(s.Pods, "pod"), s.Assumed)
-	q := &s.Queue
-	terminal.Fprintf(w, "QUEUE\tactive %d, backoff %d, unschedulable %d, gated %d, in flight %d\n", q.Active, q.Backoff+q.ErrorBackoff, q.Unschedulable, q.Gated, q.InFlight)
+	if s.Stuck == "" {
+		terminal.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", plural(s.Nodes, "node"), plural(s.Pods, "pod"), s.Assumed)
+		q := &s.Queue
+		terminal.Fprintf(w, "QUEUE\tactive %d, backoff %d, unschedulable %d, gated %d, in flight %d\n", q.Active, q.Backoff+q.ErrorBackoff, q.Unschedulable, q.Gated, q.InFlight)
+	}
 	if s.Shadow == nil { // which binds none
 		terminal.Fprintf(w, "BINDING\t%s; %s bound in the last %.0fs\n", bindingText(&s.Rates.Binding), plural(s.Rates.Bound, "pod"), s.Rates.Seconds)
 	}

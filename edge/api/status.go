@@ -29,6 +29,10 @@ type Status struct {
 	// Shadow is set for a process that compares its choices and schedules nothing.
 	Shadow *ShadowStatus `json:"shadow,omitempty"`
 
+	// Stuck says why the scheduling loop does not answer. The queue and the figures beside
+	// it are not known then.
+	Stuck string `json:"stuck,omitempty"`
+
 	// These are as in the summary.
 	Queue   Queue         `json:"queue"`
 	Nodes   int           `json:"nodes"`
@@ -94,8 +98,11 @@ func (h *handler) status(r *http.Request) (any, error) {
 		t := m.Table()
 		s.Queue, s.Nodes, s.Pods, s.Assumed = Queue(m.Queue().Counts()), t.Live(), t.Placements(), m.Assumed()
 	})
+	if r.Context().Err() != nil {
+		return nil, r.Context().Err()
+	}
 	if err != nil {
-		return nil, err
+		s.Stuck = err.Error()
 	}
 	s.Rates = h.Recorder.Rates(s.Time, rateTime)
 	return s, nil

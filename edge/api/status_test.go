@@ -1,8 +1,12 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"testing"
+
+	"github.com/berth-scheduler/berth/core/machine"
 )
 
 // The status is that of any process, also one that does not lead. The reason of a refusal is
@@ -24,5 +28,16 @@ func TestStatus(t *testing.T) {
 	var sum Summary
 	if f.get("summary", &sum); sum.Refused == nil || sum.Refused.Reason != "" {
 		t.Errorf("a reader without the right: %+v", sum.Refused)
+	}
+}
+
+// Where the scheduling loop does not answer, the status says so, and has the rest.
+func TestStatusOfAStuckLoop(t *testing.T) {
+	f := stuck(t)
+	f.options.Inspect = func(context.Context, func(*machine.Machine)) error { return errors.New("it is at one step") }
+	f.serve()
+	var s Status
+	if code, body := f.get("status", &s); code != http.StatusOK || s.Stuck != "the scheduling loop does not answer: it is at one step" || s.Lease == "" || s.Nodes != 0 {
+		t.Errorf("%d %s", code, body)
 	}
 }
