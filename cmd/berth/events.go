@@ -87,6 +87,8 @@ func newEvents(name string) *cobra.Command {
 	f.BoolVar(&e.follow, "follow", false, "go on showing what happens")
 	f.IntVar(&e.limit, "limit", 500, "show at most this many records, the newest")
 	addOutput(cmd, &e.output, " (a record a line)", "text", "json")
+	cmd.ValidArgsFunction = onlyFirst(e.api.pods())
+	e.api.completeFlags(cmd)
 	return cmd
 }
 

@@ -84,6 +84,7 @@ func newFit(name string) *cobra.Command {
 	f.StringVar(&s.after, "after", "", "make these changes first, as the words of \"what-if\": \"lose-zone a\", \"drain node-1, scale deployment/web=12\"")
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "yaml", "json")
+	s.api.completeFlags(cmd)
 	return cmd
 }
 

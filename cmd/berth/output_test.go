@@ -4,29 +4,70 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/records"
 )
 
-// A shell completes the forms of -o, and a verb where a change begins.
+// A shell completes the forms of -o, a verb where a change begins, and names that the
+// cluster has. Without a cluster there are none, and no error.
 func TestCompletion(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		names := map[string]string{"/api/v1/nodes": "node-1 node-2", "/api/v1/namespaces": "default shop", "/api/v1/namespaces/default/pods": "web-0 web-1 db-0", "/api/v1/namespaces/shop/pods": "cart-0"}[r.URL.Path]
+		list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+		for i, name := range strings.Fields(names) {
+			o := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}}
+			o.Name, o.Labels = name, map[string]string{"topology.kubernetes.io/zone": string(rune('a' + i))}
+			list.Items = append(list.Items, o)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	t.Cleanup(s.Close)
+	const verbs = "drain cordon uncordon remove lose-zone add-nodes scale apply priority evict :4"
+	there, nowhere := kubeconfigFor(t, s.URL), kubeconfigFor(t, "http://127.0.0.1:1")
 	for args, want := range map[string]string{
-		"why|-o|":             "text wide yaml json name jsonpath= go-template= :4",
-		"events|--output|":    "text json name jsonpath= go-template= :4",
-		"replay|dir|-o|":      "table wide json name jsonpath= go-template= :4",
-		"what-if|":            "drain cordon uncordon remove lose-zone add-nodes scale apply priority evict :4",
-		"what-if|drain|":      ":0",
-		"what-if|drain|n1|":   ":0",
-		"what-if|drain|n1,|":  "drain cordon uncordon remove lose-zone add-nodes scale apply priority evict :4",
-		"what-if|drain|n,|o|": ":0",
+		"why|-o|":                     "text wide yaml json name jsonpath= go-template= :4",
+		"events|--output|":            "text json name jsonpath= go-template= :4",
+		"replay|dir|-o|":              "table wide json name jsonpath= go-template= :4",
+		"what-if|":                    verbs,
+		"what-if|drain|n1,|":          verbs,
+		"what-if|drain|n1|,|":         verbs,
+		"what-if|drain|n,|apply|":     ":0",
+		"what-if|scale|":              ":4",
+		"what-if|drain|":              "node-1 node-2 :4",
+		"what-if|drain|node-1|node-2": "node-2 :4",
+		"what-if|lose-zone|":          "a b :4",
+		"what-if|evict|web":           "web-0 web-1 :4",
+		"why|":                        "web-0 web-1 db-0 :4",
+		"why|-n|shop|":                "cart-0 :4",
+		"why|shop/":                   "shop/cart-0 :4",
+		"why|web-0|":                  ":4",
+		"why|-n|":                     "default shop :4",
+		"why|--context|":              "c :4",
+		"top|--user|":                 "u :4",
+		"record|--cluster|":           "c :4",
+		"events|d":                    "db-0 :4",
+		"events|--node|":              "node-1 node-2 :4",
+		"fit|--nodes-like|":           "node-1 node-2 :4",
+		"simulate|--pod|web-1":        "web-1 :4",
 	} {
+		t.Setenv("KUBECONFIG", there)
 		status, out, _ := berth("", append([]string{"__complete"}, strings.Split(args, "|")...)...)
 		if got := strings.Join(strings.Fields(out), " "); status != 0 || got != want {
 			t.Errorf("%s: %d %q, want %q", args, status, got, want)
+		}
+		for _, none := range []string{nowhere, "/nowhere"} {
+			t.Setenv("KUBECONFIG", none)
+			if status, out, errs := berth("", append([]string{"__complete"}, strings.Split(args, "|")...)...); status != 0 || !strings.Contains(out, ":") || strings.Contains(errs, "berth:") {
+				t.Errorf("%s without a cluster: %d %q %q", args, status, out, errs)
+			}
 		}
 	}
 }

@@ -67,6 +67,7 @@ func newRecord(name string) *cobra.Command {
 	f.StringVar(&r.config, "config", "", "KubeSchedulerConfiguration file to keep with the record, for replay; default: kube-scheduler's defaults")
 	f.StringVar(&r.limit, "limit", "1Gi", "number of bytes that the record may have on disk; its oldest segments are deleted first")
 	f.DurationVar(&r.last, "for", 0, "end after this time; default: at an interrupt")
+	r.api.completeFlags(cmd)
 	return cmd
 }
 

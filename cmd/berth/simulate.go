@@ -110,6 +110,7 @@ func newSimulate(name string) *cobra.Command {
 	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next. --views=false asks every plugin about every node each time. It is slow and gives the same result")
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
+	s.api.completeFlags(cmd)
 	return cmd
 }
 

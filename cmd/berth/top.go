@@ -78,6 +78,7 @@ func newTop(name string) *cobra.Command {
 	f.BoolVar(&t.once, "once", false, "print once and end")
 	f.DurationVar(&t.interval, "interval", 2*time.Second, "how often the view refreshes, 500ms at least")
 	addOutput(cmd, &t.output, " (once)", "text", "json")
+	t.api.completeFlags(cmd)
 	return cmd
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,12 +76,11 @@ const whatIfExamples = `  # Can node-3 be drained?
 func newWhatIf(name string) *cobra.Command {
 	s := supposition{source: newSource()}
 	cmd := &cobra.Command{
-		Use:     "what-if [-f FILE ...] CHANGE [, CHANGE ...]",
-		Short:   "Show what a change of the cluster would lead to",
-		Long:    whatIfLong,
-		Example: fmt.Sprintf(whatIfExamples, name),
-		// A change begins with its verb; what follows are names in the cluster.
-		ValidArgsFunction: completeChange,
+		Use:               "what-if [-f FILE ...] CHANGE [, CHANGE ...]",
+		Short:             "Show what a change of the cluster would lead to",
+		Long:              whatIfLong,
+		Example:           fmt.Sprintf(whatIfExamples, name),
+		ValidArgsFunction: s.api.changes(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.useless(cmd.Flags()); err != nil {
 				return err
@@ -96,16 +94,8 @@ func newWhatIf(name string) *cobra.Command {
 	f.BoolVar(&s.ignoreBudgets, "ignore-budgets", false, "evict pods whatever their disruption budgets say")
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
+	s.api.completeFlags(cmd)
 	return cmd
-}
-
-// completeChange completes the verb with which the first change, and each after a comma,
-// begins. After a verb come names or files.
-func completeChange(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if n := len(args); n > 0 && !strings.HasSuffix(args[n-1], ",") {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	return whatif.Verbs(), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, stdout, stderr io.Writer) error {

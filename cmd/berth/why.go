@@ -105,6 +105,7 @@ func newWhy(name string) *cobra.Command {
 			return q.run(cmd.Context(), plainPods(args), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	cmd.ValidArgsFunction = onlyFirst(q.api.pods())
 	f := cmd.Flags()
 	q.addFlags(f)
 	q.api.addNamespace(cmd, "namespace of the pod; default: that of the context, or \"default\" with -f, or the only one that has a pod of this name")
@@ -112,6 +113,7 @@ func newWhy(name string) *cobra.Command {
 	f.BoolVar(&q.all, "all", false, "rank what blocks all pending pods")
 	q.timeout.addFlag(f, time.Minute)
 	addOutput(cmd, &q.output, "", "text", "wide", "yaml", "json")
+	q.api.completeFlags(cmd)
 	return cmd
 }
 
