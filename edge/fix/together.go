@@ -1,0 +1,354 @@
+package fix
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/turn"
+)
+
+// mostGrown bounds the nodes that one fix adds or puts right for many pods.
+const mostGrown = 100
+
+// Shared is a fix that was tried on several pods together.
+type Shared struct {
+	Fix
+	Places int // how many of the pods
+	// Sample is the pod whose fix it is.
+	Sample *v1.Pod
+
+	rank int
+}
+
+// Group is pods that wait for the same reason, in the scheduler's order.
+type Group struct {
+	Machine *machine.Machine
+	Set     *manifest.Set
+	Pods    []turn.Pod
+	// Before are those of the pods with which placed fixes are looked for.
+	Before []turn.Pod
+	// Like reports whether a change of one of the pods is one of the other, too: the same
+	// template makes both.
+	Like func(a, b *v1.Pod) bool
+}
+
+// Find looks for fixes of each of the samples, pods of the group, and tries them on all of
+// them. Fixes that place none are left out. cut says why the search ended early.
+func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cut string) {
+	found = []Shared{}
+	known := map[string]bool{}
+	for _, sample := range samples {
+		run := turn.TakeEach(ctx, g.Machine, g.Before)
+		fixes, early := Find(ctx, g.Machine, g.Set, sample)
+		run.Undo()
+		cut = cmp.Or(cut, early)
+		for _, f := range fixes {
+			key := f.key()
+			if known[key] {
+				continue
+			}
+			known[key] = true
+			s := &sharing{Group: g, search: newSearch(ctx, g.Machine, g.Set, sample)}
+			if shared := s.try(f); shared.Places > 0 {
+				found = append(found, shared)
+			}
+		}
+	}
+	if cut == "" && ctx.Err() != nil {
+		cut = "the time was up while fixes were tried on all pods: there may be others, and they may place more"
+	}
+	slices.SortStableFunc(found, func(a, b Shared) int {
+		return cmp.Or(cmp.Compare(b.Places, a.Places), cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.Changes), len(b.Changes)), cmp.Compare(operations(a.Changes), operations(b.Changes)))
+	})
+	return found[:min(mostFixes, len(found))], cut
+}
+
+// key is equal for fixes that change the same objects in the same way.
+func (f *Fix) key() string {
+	text := f.Summary
+	for i := range f.Changes {
+		text += fmt.Sprintf(" %s/%s/%s", f.Changes[i].Kind, f.Changes[i].Namespace, f.Changes[i].Name)
+	}
+	return text
+}
+
+func operations(changes []Change) (n int) {
+	for i := range changes {
+		n += len(changes[i].Patch)
+	}
+	return n
+}
+
+// rankOf orders fixes as an operator does: what undoes a leftover first, what makes room for
+// good, what changes the workload, what changes nodes or evicts last.
+func (s *sharing) rankOf(f *Fix) (rank int) {
+	for i := range f.Changes {
+		c := &f.Changes[i]
+		switch _, node := c.Create.(*v1.Node); {
+		case s.undoes(c):
+		case node:
+			rank = max(rank, 1)
+		case c.Delete || c.Kind == "Node" || len(f.Then.Evicts) > 0:
+			rank = max(rank, 3)
+		default:
+			rank = max(rank, 2)
+		}
+	}
+	return rank
+}
+
+// undoes reports whether the change takes away nothing but leftovers: a cordon, finalizers,
+// and taints that only some nodes of their pool have.
+func (s *sharing) undoes(c *Change) bool {
+	if c.Delete || c.Create != nil {
+		return false
+	}
+	for _, op := range c.Patch {
+		var at int
+		_, err := fmt.Sscanf(op.Path, "/spec/taints/%d", &at)
+		switch n := s.nodes[c.Name]; {
+		case op.Op != "remove":
+			return false
+		case strings.HasPrefix(op.Path, "/metadata/finalizers"):
+		case c.Kind == "Node" && op.Path == "/spec/unschedulable":
+		case c.Kind == "Node" && err == nil && n != nil && at < len(n.Spec.Taints) && s.leftover(n, &n.Spec.Taints[at]):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// leftover reports whether a node of the same pool lacks the taint.
+func (s *sharing) leftover(n *v1.Node, t *v1.Taint) bool {
+	return t.Key == v1.TaintNodeUnschedulable || slices.ContainsFunc(s.set.Nodes, func(o *v1.Node) bool {
+		return o != n && samePool(n, o) && !slices.ContainsFunc(o.Spec.Taints, func(has v1.Taint) bool { return has.MatchTaint(t) })
+	})
+}
+
+// samePool reports whether the nodes have the same labels but for those that name them.
+func samePool(a, b *v1.Node) bool {
+	return len(a.Labels) == len(b.Labels) && !slices.ContainsFunc(slices.Collect(maps.Keys(a.Labels)), func(key string) bool {
+		value, has := b.Labels[key]
+		return !has || value != a.Labels[key] && (value != b.Name || a.Labels[key] != a.Name)
+	})
+}
+
+// sharing tries one fix on the pods of a group.
+type sharing struct {
+	*Group
+	*search
+	ops    []Op // of the sample, and of the pods that are like it
+	placed map[types.UID]bool
+	others []extension // nodes that the fix may add or put right after the first
+	added  []extension // those that placed pods
+}
+
+// extension is what a fix does to one node more.
+type extension struct {
+	edit   edit
+	change Change
+}
+
+// try applies the fix to the cluster and to all pods that are like the sample, and lets all of
+// the group take their turn. A fix that adds a node or puts one right is extended to more of
+// them for as long as that places more pods.
+func (s *sharing) try(f Fix) Shared {
+	var edits []edit
+	for i := range f.Changes {
+		c := &f.Changes[i]
+		if s.isSample(c) {
+			s.ops = append(s.ops, c.Patch...)
+			continue
+		}
+		e, ok := s.editOf(c)
+		if !ok {
+			return Shared{Fix: f}
+		}
+		edits = append(edits, e)
+	}
+	s.placed, s.others = map[types.UID]bool{}, s.extensions(&f)
+	s.with(edits, func(*object.Pod) { s.settle(nil, len(f.Then.Evicts) > 0) })
+	f.extend(s.added)
+	return Shared{Fix: f, Places: len(s.placed), Sample: s.api, rank: s.rankOf(&f)}
+}
+
+// isSample reports whether the change is one of the sample.
+func (s *sharing) isSample(c *Change) bool {
+	return c.Kind == "Pod" && !c.Delete && c.Create == nil && c.Namespace == s.api.Namespace && c.Name == s.api.Name
+}
+
+// editOf returns the change of another object as an edit.
+func (s *sharing) editOf(c *Change) (edit, bool) {
+	switch o := c.Create.(type) {
+	case *v1.Node:
+		return s.nodeMade(o), true
+	case metav1.Object:
+		return edit{kind: makeMissing, create: newCreation(c.APIVersion, c.Kind, o)}, true
+	}
+	if !c.Delete {
+		return edit{kind: changeNode, target: target{c.APIVersion, c.Kind, c.Namespace, c.Name}, ops: c.Patch}, true
+	}
+	for _, p := range s.machine.Pods() {
+		if p.Namespace == c.Namespace && p.Name == c.Name {
+			return edit{kind: deletePod, remove: p}, true
+		}
+	}
+	return edit{}, false
+}
+
+// nodeMade returns the edit that adds the node.
+func (s *sharing) nodeMade(n *v1.Node) edit {
+	return edit{kind: addNode, create: newCreation("v1", "Node", n)}
+}
+
+// settle lets the pods that wait still take their turn, with the extension, if any, made
+// around it. Where that leaves some, it goes on with the next extension, as long as one places
+// more; of a pod group also where one alone places none. It reports whether it placed any.
+func (s *sharing) settle(made *extension, evicting bool) bool {
+	run := turn.Take(s.ctx, s.machine, s.waiting(), nil)
+	defer run.Undo()
+	before, added := len(s.placed), s.added
+	s.count(run.Nodes)
+	if evicting {
+		s.count(run.Nominated)
+	}
+	any := len(s.placed) > before
+	if !any && len(s.Before) == 0 {
+		return false
+	}
+	if made != nil {
+		s.added = append(s.added, *made)
+	}
+	for len(s.others) > 0 && len(s.placed) < len(s.Pods) && s.ctx.Err() == nil {
+		next := s.others[0]
+		s.others = s.others[1:]
+		more := false
+		s.with([]edit{next.edit}, func(*object.Pod) { more = s.settle(&next, evicting) })
+		any = any || more
+		if next.edit.create != nil && !more {
+			break // another node of the shape places none, either
+		}
+	}
+	if !any {
+		s.added = added
+	}
+	return any
+}
+
+func (s *sharing) count(placed map[types.UID]string) {
+	for uid := range placed { // any order: a set
+		s.placed[uid] = true
+	}
+}
+
+// waiting returns the pods that are not placed yet, with the fix made.
+func (s *sharing) waiting() (pods []turn.Pod) {
+	for _, p := range s.Pods {
+		if s.placed[p.API.UID] {
+			continue
+		}
+		if len(s.ops) > 0 && (p.API == s.api || s.Like(s.api, p.API)) {
+			if changed := s.changed(p.API); changed != nil {
+				p = turn.Pod{API: changed, Kind: -1 - p.Kind}
+			}
+		}
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+// changed returns the pod with the fix made; nil where that cannot be done to it.
+func (s *sharing) changed(p *v1.Pod) *v1.Pod {
+	out := &v1.Pod{}
+	if kjson.UnmarshalCaseSensitivePreserveInts(s.set.Written("Pod", p.Namespace, p.Name), out) != nil || patch(out, s.ops) != nil || s.set.AdmitPod(out) != nil {
+		return nil
+	}
+	out.UID = p.UID
+	return out
+}
+
+// extensions returns what the fix may do to more nodes: add others like the one that it adds,
+// or take the same cordon or taint off the others that have it.
+func (s *sharing) extensions(f *Fix) (all []extension) {
+	for i := range f.Changes {
+		c := &f.Changes[i]
+		if n, ok := c.Create.(*v1.Node); ok {
+			for k := 2; k <= min(mostGrown, len(s.Pods)); k++ {
+				n := n.DeepCopy()
+				n.Name = fmt.Sprintf("%s-%d", n.Name, k)
+				n.Labels[v1.LabelHostname] = n.Name
+				all = append(all, extension{s.nodeMade(n), Change{APIVersion: "v1", Kind: "Node", Name: n.Name, Create: n}})
+			}
+			return all
+		}
+	}
+	if len(f.Changes) != 1 || f.Changes[0].Kind != "Node" || !s.undoes(&f.Changes[0]) {
+		return nil
+	}
+	first := s.nodes[f.Changes[0].Name]
+	for _, n := range s.set.Nodes {
+		ops := sameUndone(first, n, f.Changes[0].Patch)
+		if n == first || len(ops) == 0 || len(all) == min(mostGrown, len(s.Pods)) {
+			continue
+		}
+		t := target{"v1", "Node", "", n.Name}
+		all = append(all, extension{edit{kind: changeNode, target: t, ops: ops}, Change{APIVersion: "v1", Kind: "Node", Name: n.Name, Patch: ops}})
+	}
+	return all
+}
+
+// sameUndone returns the operations that undo on node n what ops undo on the first; nil where
+// it lacks one of these cordons and taints.
+func sameUndone(first, n *v1.Node, ops []Op) (same []Op) {
+	for _, op := range ops {
+		if op.Path == "/spec/unschedulable" {
+			if !n.Spec.Unschedulable {
+				return nil
+			}
+			same = append(same, op)
+			continue
+		}
+		var at int
+		if _, err := fmt.Sscanf(op.Path, "/spec/taints/%d", &at); err != nil || at >= len(first.Spec.Taints) {
+			return nil
+		}
+		of := &first.Spec.Taints[at]
+		i := slices.IndexFunc(n.Spec.Taints, func(t v1.Taint) bool { return t.MatchTaint(of) && t.Value == of.Value })
+		if i < 0 {
+			return nil
+		}
+		same = append(same, Op{Op: "remove", Path: fmt.Sprintf("/spec/taints/%d", i)})
+	}
+	return same
+}
+
+// extend adds what the fix does to more nodes.
+func (f *Fix) extend(by []extension) {
+	if len(by) == 0 {
+		return
+	}
+	f.Changes = slices.Clone(f.Changes)
+	var names []string
+	for i := range by {
+		f.Changes = append(f.Changes, by[i].change)
+		names = append(names, by[i].change.Name)
+	}
+	if by[0].edit.create != nil {
+		f.Summary = strings.Replace(f.Summary, "add a node like", fmt.Sprintf("add %d nodes like", len(by)+1), 1)
+		return
+	}
+	f.Summary += "; likewise of " + list(names)
+}
