@@ -192,8 +192,19 @@ func (c *Cluster) Patch(key string, uid types.UID, condition *object.Condition, 
 	if nominated != nil {
 		patched.NominatedNode = *nominated
 	}
+	if p.API != nil {
+		patched.API = withStatus(p.API, &patched)
+	}
 	c.SetPod(&patched)
 	return patched.NominatedNode != p.NominatedNode, nil
+}
+
+// withStatus returns the API object with what the scheduler wrote into the pod's status.
+func withStatus(api *v1.Pod, p *object.Pod) *v1.Pod {
+	now := *api
+	now.Status.NominatedNodeName = p.NominatedNode
+	now.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: p.Scheduled.Status, Reason: p.Scheduled.Reason, Message: p.Scheduled.Message}}
+	return &now
 }
 
 // PatchGroup gives the pod group the condition PodGroupScheduled, unless it is gone.

@@ -126,7 +126,7 @@ func Run(in Input) (*Result, error) {
 			}
 		}
 	}
-	w.evicted, w.ask, w.noProfile, w.stop = in.Evicted, in.Ask, in.NoProfile, in.Stop
+	w.evicted, w.Ask, w.noProfile, w.stop = in.Evicted, in.Ask, in.NoProfile, in.Stop
 	if in.Begin != nil {
 		if err := in.Begin(w); err != nil {
 			return nil, err

@@ -24,9 +24,11 @@ type World struct {
 	// Told, when set, is shown every event after the scheduler was told of it,
 	// and before its effects are carried out.
 	Told func(machine.Event)
+	// Ask, when set, puts a question to an extender and waits for the answer. A
+	// scheduler with extenders needs it.
+	Ask func(machine.CallExtender) machine.ExtenderReply
 
 	evicted  func(c *Cluster, victim *object.Pod, endless bool)
-	ask      func(machine.CallExtender) machine.ExtenderReply
 	profiles map[string]bool
 	// noProfile, when set, words why a pod of another scheduler is not tried.
 	noProfile func(schedulerName string) string
@@ -178,10 +180,10 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 	case machine.BindByExtender:
 		return w.bind(e.Pod, e.Node)
 	case machine.CallExtender:
-		if w.ask == nil {
+		if w.Ask == nil {
 			return machine.ExtenderReply{UID: e.Pod.UID, Call: e.Call, Err: errors.New("the simulation asks no extender")}
 		}
-		return w.ask(e)
+		return w.Ask(e)
 	case machine.Write:
 		for i := range e.Writes {
 			for _, o := range e.Writes[i].Result {

@@ -37,6 +37,7 @@ type follower struct {
 	origin      map[types.UID]*v1.Pod // as the story wrote them then
 	waiting     []oracle.Rejected     // in the places where pods wait for a change
 	placing     map[types.UID]*v1.Pod // decided on, their writes to come
+	extender    *storyExtender        // nil: none
 	groups      bool                  // pods of groups are tried together
 	tried       []tried               // of the group whose cycle is under way
 	condition   *metav1.Condition     // that kube-scheduler wrote of the last group
@@ -152,6 +153,8 @@ func (f *follower) follow(e machine.Event) error {
 		return f.change(generate.Change{Verb: generate.Delete, Other: o})
 	case machine.PodSet:
 		return f.podSet(e)
+	case machine.ExtenderReply:
+		f.extender.answered(e)
 	case machine.PodGone:
 		gone := f.pods[e.UID]
 		if f.groups && gone != nil && gone.Spec.NodeName == "" {

@@ -75,9 +75,19 @@ func compareStory(file, text string) (storyCounts, []string) {
 			return none, []string{fmt.Sprintf("%s:%d: %v", file, s.Steps[0].Line, err)}
 		}
 	}
-	for _, step := range s.Steps[:min(2, len(s.Steps))] {
-		if step.Words[0] == "config" {
+	var asked *storyExtender
+	for _, step := range s.Steps { // each stands before what happens
+		switch {
+		case step.Words[0] == "config":
 			w.Config = step.Block
+		case step.Words[0] == "extender" && asked == nil:
+			asked = newStoryExtender()
+			defer asked.Close()
+		}
+	}
+	if asked != nil {
+		if w.Config, err = asked.configured(w.Config); err != nil {
+			return none, []string{fmt.Sprintf("%s: configuration: %v", file, err)}
 		}
 	}
 	upstream, err := oracle.New(w)
@@ -86,6 +96,7 @@ func compareStory(file, text string) (storyCounts, []string) {
 	}
 	defer upstream.Stop()
 	follower := newFollower(upstream)
+	follower.extender = asked
 	follower.groups = w.Gates["GenericWorkload"]
 	err = s.Play(scenario.Engine{Seed: 1, Workers: 1, Observe: follower.observe, Watch: follower})
 	follower.fail()

@@ -68,6 +68,8 @@ type play struct {
 	config *config.Config
 	world  *sim.World // made by the first directive that needs it
 
+	extender *extender // nil: none
+
 	// nodes and pods are as the story wrote them.
 	nodes map[string]*v1.Node
 	pods  map[string]*v1.Pod
@@ -93,6 +95,8 @@ func (p *play) do(s *Step) error {
 		return p.gate(words)
 	case "config":
 		return p.configure(s.Block)
+	case "extender":
+		return p.extend(words)
 	}
 	if err := p.start(); err != nil {
 		return err
@@ -169,8 +173,14 @@ func (p *play) start() error {
 	}
 	o.Seed, o.Workers, o.ViewsOff, o.Check = p.engine.Seed, p.engine.Workers, p.engine.ViewsOff, true
 	o.Explain = func(*object.Pod) bool { return true }
+	if p.extender != nil {
+		o.Extenders = p.extender.options()
+	}
 	p.world = sim.NewWorld(o, sim.Epoch)
 	p.world.Observe = p.observe
+	if p.extender != nil {
+		p.world.Ask = p.extender.answer
+	}
 	if p.engine.Watch != nil {
 		p.world.Told = p.engine.Watch.Told
 	}
@@ -288,6 +298,9 @@ func (p *play) setPod(pod *v1.Pod, attributes []attribute) error {
 	p.pods[pod.Namespace+"/"+pod.Name] = pod
 	p.wrote(pod)
 	o := decode.Pod(pod)
+	if p.extender != nil {
+		o.API = pod // extenders are told of it
+	}
 	cluster := p.world.Cluster
 	if now := cluster.Pod(o.Key()); now != nil && now.UID == o.UID {
 		// What the scheduler wrote stays; the story may say more.
