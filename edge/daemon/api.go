@@ -12,11 +12,11 @@ import (
 	"github.com/berth-scheduler/berth/edge/api"
 )
 
-// newAPI returns what serves /berth/v1/. A copy of the machine logs nothing and asks no
-// extender.
+// newAPI returns what serves /berth/v1/. A copy of the machine logs nothing, asks no
+// extender, and leaves half of the cores to the scheduling loop.
 func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface) http.Handler {
 	copied.Profiles, copied.Extenders, copied.Explain, copied.StepDone, copied.Panicked, copied.Check = nil, nil, nil, nil, nil, false
-	copied.Workers = runtime.GOMAXPROCS(0)
+	copied.Workers = max(runtime.GOMAXPROCS(0)/2, 1)
 	return api.Handler(api.Options{
 		Recorder:  d.records,
 		Inspect:   d.Inspect,
