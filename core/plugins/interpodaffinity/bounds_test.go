@@ -104,7 +104,7 @@ func TestTermsAreFound(t *testing.T) {
 	if n := len(c.naming["ns-3"]); n != 100 {
 		t.Errorf("%d terms name the namespace, want 100", n)
 	}
-	var x termIndex
+	x := newTermIndex(0)
 	for i := range c.terms {
 		x.add(&c.terms[i])
 	}

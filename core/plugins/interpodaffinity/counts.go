@@ -226,7 +226,7 @@ func (c *counts) countAll(t *table.Table) {
 
 // countNamespace counts the pods of the namespace.
 func (c *counts) countNamespace(t *table.Table, namespace string) {
-	var sets termIndex // that look at the namespace
+	sets := newTermIndex(len(c.naming[namespace]) + len(c.selecting)) // that look at the namespace
 	look := func(at int) {
 		if q := &c.terms[at]; q.looksAt(t, namespace) {
 			sets.add(q)

@@ -21,6 +21,9 @@ type indexedSet struct {
 // labelValue is a label of a pod.
 type labelValue struct{ key, value string }
 
+// newTermIndex returns an empty index that is about to get n sets.
+func newTermIndex(n int) *termIndex { return &termIndex{byValue: make(map[labelValue]int32, n)} }
+
 // add adds a set of terms.
 func (x *termIndex) add(q *termSet) {
 	requirements, _ := q.terms[0].Selector.Requirements()
@@ -43,9 +46,6 @@ func (x *termIndex) addTo(of labelValue, q *termSet) {
 		before = -1
 	case x.sets[before].termSet == q: // a value that is listed twice
 		return
-	}
-	if x.byValue == nil {
-		x.byValue = map[labelValue]int32{}
 	}
 	x.byValue[of] = int32(len(x.sets)) // #nosec G115 -- fewer than the bytes of a pod
 	x.sets = append(x.sets, indexedSet{q, before})

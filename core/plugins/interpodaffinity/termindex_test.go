@@ -25,7 +25,7 @@ func TestTermIndex(t *testing.T) {
 		terms = append(terms, v1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchExpressions: e}})
 	}
 	a := match.NewPodAffinity(&v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}, "x")
-	var x termIndex
+	x := newTermIndex(len(terms))
 	if !x.empty() {
 		t.Error("there are sets before one is added")
 	}
