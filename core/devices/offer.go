@@ -60,19 +60,19 @@ func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 
 func (o *Offer) takeAll(p *table.DevicePool, shares bool) {
 	for _, r := range p.Taken {
-		o.take(r, shares)
+		Take(&o.Taken, r, shares)
 	}
 }
 
-// take counts what a claim holds.
-func (o *Offer) take(r *resourcev1.DeviceRequestAllocationResult, shares bool) {
+// Take adds what a claim holds to the state. With shares, claims can hold parts of a device.
+// A share without capacity counts as one, too, so that its device does not draw on counters
+// again; v1.36.3 leaves it out.
+func Take(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult, shares bool) {
 	id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
 	if !shares || r.ShareID == nil {
-		o.Taken.AllocatedDevices.Insert(id)
+		state.AllocatedDevices.Insert(id)
 		return
 	}
-	o.Taken.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, r.ShareID))
-	if r.ConsumedCapacity != nil {
-		o.Taken.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
-	}
+	state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, r.ShareID))
+	state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
 }

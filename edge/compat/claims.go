@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -130,15 +131,7 @@ func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocatio
 	if r.AdminAccess != nil && *r.AdminAccess {
 		return
 	}
-	id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
-	if r.ShareID == nil {
-		state.AllocatedDevices.Insert(id)
-		return
-	}
-	state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, r.ShareID))
-	if r.ConsumedCapacity != nil {
-		state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
-	}
+	devices.Take(state, r, true)
 }
 
 // SignalClaimPendingAllocation notes what is about to be written.

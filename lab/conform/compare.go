@@ -53,6 +53,13 @@ func settled(message string) string {
 	return before + "preemption: [" + strings.Join(errs, ", ") + "]"
 }
 
+// failsForPool reports whether kube-scheduler's attempt, or its preemption, failed because the
+// pod asks for all devices while a pool of some node is incomplete or not valid. Berth leaves
+// that node out (docs/deviations.md).
+func failsForPool(want oracle.Record) bool {
+	return strings.Contains(want.Message, ": asks for all devices, but resource pool ")
+}
+
 // failedAlike tells whether kube-scheduler failed as Berth does on some node:
 // it stops at the first that it comes across.
 func failedAlike(want, got oracle.Record) bool {

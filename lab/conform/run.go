@@ -92,6 +92,7 @@ type run struct {
 	nodes     map[string]bool            // there now
 	running   map[types.UID]bool         // pods on them
 	objects   store                      // claims, volumes and the like
+	parted    bool                       // by an intended difference: nothing more is compared
 	hosting   *hosting                   // of the other side: with kube-scheduler's hints it misses what these miss
 }
 
@@ -150,7 +151,7 @@ func (r *run) against(other Start) (apart *Disagreement) {
 	if d := r.play(); d != nil {
 		return d
 	}
-	if strings.Contains(r.world.Config, generate.ExtenderAddress) {
+	if r.parted || strings.Contains(r.world.Config, generate.ExtenderAddress) {
 		return nil // a pod that names a node is nothing that extenders are asked about
 	}
 	return r.named()
@@ -158,7 +159,7 @@ func (r *run) against(other Start) (apart *Disagreement) {
 
 func (r *run) play() *Disagreement {
 	changes := r.world.Changes
-	for r.at = 0; r.at <= len(r.world.Pending); r.at++ {
+	for r.at = 0; r.at <= len(r.world.Pending) && !r.parted; r.at++ {
 		for len(changes) > 0 && changes[0].After == r.at {
 			if d := r.change(changes[0]); d != nil {
 				return d
@@ -184,6 +185,9 @@ func (r *run) step(s Step) *Step {
 // decide compares one attempt, and places the pod or has it wait. It fits when
 // it was placed without anybody's going.
 func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
+	if r.parted {
+		return false, nil
+	}
 	step := r.step(Step{Pod: pod})
 	want, got := r.want.Decide(pod), r.got.Decide(pod)
 	if r.hosting != nil {
@@ -191,6 +195,12 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	}
 	step.Want, step.Got = want, got
 	r.count(want)
+	if failsForPool(want) {
+		if r.parted = want.Result != got.Result; r.parted {
+			return false, nil
+		}
+		want.Message = got.Message
+	}
 	if diffs := compare(want, got); len(diffs) > 0 {
 		return false, r.disagree(diffs...)
 	}

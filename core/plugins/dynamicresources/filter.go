@@ -2,6 +2,7 @@ package dynamicresources
 
 import (
 	"errors"
+	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -20,6 +21,8 @@ const (
 	unoffered                                // a resource has neither a class nor the node
 	refused                                  // the pod cannot have what the devices take of the node
 	lacking                                  // not before others go
+	updating                                 // all devices are asked for, and a pool is incomplete
+	unsound                                  // all devices are asked for, and a pool is not valid
 	// Above these four bits a verdict has the reasons, hashed.
 	kinds = 1<<4 - 1
 )
@@ -113,6 +116,10 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	switch {
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
 		return found{verdict: invalid}, err
+	case err != nil && concernsPool(err, "being updated"):
+		return found{verdict: updating}, err
+	case err != nil && concernsPool(err, "invalid"):
+		return found{verdict: unsound}, err
 	case err != nil:
 		return found{verdict: broken}, err
 	case got == nil:
@@ -126,6 +133,14 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	return found{score: s.preference(got)}, nil
 }
 
+// concernsPool reports whether the allocator failed because a request asks for all devices
+// while a pool of the node is in the state. v1.36.3 fails the attempt then. The allocator has
+// no other word for it than its text.
+func concernsPool(err error, state string) bool {
+	text := err.Error()
+	return strings.Contains(text, ": asks for all devices, but resource pool ") && strings.HasSuffix(text, " is currently "+state)
+}
+
 func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case unavailable:
@@ -136,6 +151,10 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"cannot schedule extended resource claim"}}
 	case unoffered:
 		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"cannot fit resource"}}
+	case updating:
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"cannot allocate all devices, a resource pool is being updated"}}
+	case unsound:
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"cannot allocate all devices, a resource pool is invalid"}}
 	}
 	code := decision.UnschedulableAndUnresolvable
 	if v >= broken {

@@ -139,7 +139,6 @@ func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 // readPools reads the node's own pools; false where one is not as it should be, or
 // has what is rare.
 func (i *inventories) readPools(own []*table.DevicePool) (list []device, ends []poolEnd, known bool) {
-	drawnOn := map[string]bool(nil)
 	for at, p := range own {
 		if len(p.Slices) == 0 {
 			continue // what is held of it is not on offer
@@ -158,13 +157,9 @@ func (i *inventories) readPools(own []*table.DevicePool) (list []device, ends []
 			continue
 		}
 		left := i.countersOf(p, list[from:])
-		if left == 0 || drawnOn[p.Name] { // the allocator takes counters of pools of one name for the same
+		if left == 0 {
 			return nil, nil, false
 		}
-		if drawnOn == nil {
-			drawnOn = map[string]bool{}
-		}
-		drawnOn[p.Name] = true
 		for j := from; j < len(list); j++ {
 			if list[j].draws != 0 {
 				list[j].counters, list[j].pool = left, int16(at+1) // #nosec G115 -- compared below
