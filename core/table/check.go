@@ -77,7 +77,7 @@ func (t *Table) compareTerms(o *Table) error {
 	}
 	idle := 0
 	for _, term := range t.terms.list {
-		if len(term.rows.list) == 0 {
+		if !term.used() {
 			idle++
 		}
 		other := o.terms.byKey[term.Key]
@@ -95,7 +95,7 @@ func (t *Table) compareTerms(o *Table) error {
 		}
 	}
 	if idle != t.terms.idle {
-		return fmt.Errorf("table: %d terms are said to be of no placed pod, and %d are", t.terms.idle, idle)
+		return fmt.Errorf("table: %d terms are said not to be used, and %d are", t.terms.idle, idle)
 	}
 	return nil
 }

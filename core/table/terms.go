@@ -1,6 +1,7 @@
 package table
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -16,11 +17,20 @@ type Term struct {
 	ID   uint64
 	rows podsByRow
 	live int // pods that have the term, on nodes that have its topology key
+	// expected is how many nominated pods have it, if it is required anti-affinity.
+	expected int
 }
 
 // Live tells whether a pod that has the term is on a node that has its
 // topology key. Any other term says nothing about any node.
 func (m *Term) Live() bool { return m.live > 0 }
+
+// Expected reports whether a pod that is nominated to a node has the term, which is required
+// anti-affinity: it counts once that pod is placed.
+func (m *Term) Expected() bool { return m.expected > 0 }
+
+// used reports whether a placed pod has the term, or it is Expected.
+func (m *Term) used() bool { return len(m.rows.list) > 0 || m.Expected() }
 
 // Rows lists the rows that have pods with the term, and how many, in no particular order.
 // It is valid until the next change. Read only.
@@ -32,10 +42,11 @@ type terms struct {
 	byKey map[string]*Term
 	list  []*Term // by ID
 	last  uint64
-	idle  int // of the list, terms that no placed pod has
+	idle  int // of the list, terms that are not used
 	swept uint64
-	// revision changes whenever a term comes, goes, or is Live or no more.
+	// revision changes whenever a term comes, goes, or is Live or Expected or no more.
 	revision uint64
+	expected map[string][]*Term // of nominated pods, by node
 	// labels are the keys that selectors look at; other labels of a pod do not
 	// decide which terms are about it.
 	labels map[string]bool
@@ -71,7 +82,7 @@ const (
 )
 
 func newTerms() terms {
-	return terms{byKey: map[string]*Term{}, labels: map[string]bool{}, about: map[string]*About{}}
+	return terms{byKey: map[string]*Term{}, expected: map[string][]*Term{}, labels: map[string]bool{}, about: map[string]*About{}}
 }
 
 // Track has the table hear of the terms, claims and volumes of a pod that is not
@@ -86,6 +97,46 @@ func (t *Table) Track(p *object.Pod) {
 	for i := range p.Affinity.Terms {
 		t.terms.add(&p.Affinity.Terms[i])
 	}
+}
+
+// TrackNominated is Track for all pods that are nominated to the node, in place of those that
+// were before. Their required anti-affinity is Expected.
+func (t *Table) TrackNominated(node string, pods []*object.Pod) {
+	l := &t.terms
+	var now []*Term
+	for _, p := range pods {
+		if t.Track(p); p.Affinity == nil {
+			continue
+		}
+		for i := range p.Affinity.AntiAffinity {
+			now = append(now, l.add(&p.Affinity.AntiAffinity[i]))
+		}
+	}
+	before := l.expected[node]
+	if slices.Equal(before, now) {
+		return
+	}
+	for _, term := range now {
+		l.expect(term, 1)
+	}
+	for _, term := range before {
+		l.expect(term, -1)
+	}
+	if l.expected[node] = now; len(now) == 0 {
+		delete(l.expected, node)
+	}
+}
+
+// NominatedNodes returns the nodes to which pods with required anti-affinity were nominated
+// last, in no particular order.
+func (t *Table) NominatedNodes() iter.Seq[string] { return maps.Keys(t.terms.expected) }
+
+func (l *terms) expect(m *Term, pods int) {
+	was, used := m.Expected(), m.used()
+	if m.expected += pods; m.Expected() != was {
+		l.revision++
+	}
+	l.countIdle(m, used)
 }
 
 // Swept is how often terms that no placed pod has were forgotten, those of Track
@@ -112,7 +163,7 @@ func (l *terms) add(in *match.PodTerm) *Term {
 	return term
 }
 
-// TermsRevision changes whenever a term comes, goes, or is Live or no more: for the
+// TermsRevision changes whenever a term comes, goes, or is Live or Expected or no more: for the
 // same namespaces, TermsAbout then returns the same terms.
 func (t *Table) TermsRevision() uint64 { return t.terms.revision }
 
@@ -194,10 +245,17 @@ func (l *terms) of(a *match.PodAffinity) []*Term {
 
 // addPods counts pods that have the term on the row.
 func (l *terms) addPods(m *Term, r Row, pods int32) {
-	if len(m.rows.list) == 0 {
+	used := m.used()
+	m.rows.add(r, pods)
+	l.countIdle(m, used)
+}
+
+// countIdle counts a term that comes into use, or falls out of it.
+func (l *terms) countIdle(m *Term, wasUsed bool) {
+	switch used := m.used(); {
+	case used && !wasUsed:
 		l.idle--
-	}
-	if m.rows.add(r, pods); len(m.rows.list) == 0 {
+	case wasUsed && !used:
 		l.idle++
 	}
 }
@@ -231,10 +289,11 @@ func hasLabel(n *object.Node, key string) bool {
 	return ok
 }
 
-// sweep forgets terms that no placed pod has.
+// sweep forgets terms that are not used.
 func (l *terms) sweep() {
-	l.list = slices.DeleteFunc(l.list, func(m *Term) bool { return len(m.rows.list) == 0 })
-	maps.DeleteFunc(l.byKey, func(_ string, m *Term) bool { return len(m.rows.list) == 0 })
+	unused := func(m *Term) bool { return !m.used() }
+	l.list = slices.DeleteFunc(l.list, unused)
+	maps.DeleteFunc(l.byKey, func(_ string, m *Term) bool { return unused(m) })
 	clear(l.labels)
 	for _, m := range l.list {
 		requirements, _ := m.Selector.Requirements()

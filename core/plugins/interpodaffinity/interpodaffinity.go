@@ -139,8 +139,8 @@ func matchesItself(t *table.Table, p *object.Pod) bool {
 	return len(p.Affinity.Affinity) > 0 && allTermsMatch(t, p.Affinity.Affinity, p.Namespace, p.Labels)
 }
 
-// preFilter skips pods that nothing is asked of, by themselves or by others
-// that are placed. v1.36 then leaves out nominated pods' terms, too.
+// preFilter skips pods that nothing is asked of, by themselves or by others that are placed
+// or nominated. v1.36 skips those, too, that only nominated pods' terms are about.
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
 		reason := fmt.Sprintf("parsing pod: %v", p.Affinity.Invalid)

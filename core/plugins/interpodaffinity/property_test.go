@@ -232,13 +232,11 @@ func (w *world) storm(t *rapid.T) {
 func (w *world) checkpoint(*rapid.T) {
 	if len(w.marks) == 0 {
 		w.nominated = []*object.Pod{w.newPod(70), w.newPod(70)}
-		for _, p := range w.nominated {
-			w.Track(p)
-		}
+		w.TrackNominated("n1", w.nominated)
 		w.keys, w.skips = nil, nil
 		for _, p := range w.pool {
 			w.keys = append(w.keys, w.keep(p))
-			w.skips = append(w.skips, w.naive(p).skips())
+			w.skips = append(w.skips, w.skipped(p))
 		}
 	}
 	if len(w.marks) == 0 {
@@ -335,6 +333,15 @@ func (w *world) keep(p *object.Pod) string {
 	return key
 }
 
+// skipped reports whether Filter is to skip the pod: it has no required terms, and no required
+// anti-affinity of placed or nominated pods is about it.
+func (w *world) skipped(p *object.Pod) bool {
+	n := w.naive(p)
+	return n.skips() && !slices.ContainsFunc(w.nominated, func(o *object.Pod) bool {
+		return o.Affinity != nil && slices.ContainsFunc(o.Affinity.AntiAffinity, func(t match.PodTerm) bool { return n.matches(t, p) })
+	})
+}
+
 // decide compares what is kept of a pod's class with what it should say.
 func (w *world) decide(t *rapid.T) {
 	i := w.rand.IntN(len(w.pool))
@@ -342,7 +349,7 @@ func (w *world) decide(t *rapid.T) {
 	var key string
 	n, skips := w.naive(p), false
 	if len(w.marks) == 0 {
-		key, skips = w.keep(p), n.skips()
+		key, skips = w.keep(p), w.skipped(p)
 	} else {
 		key, skips = w.keys[i], w.skips[i]
 	}

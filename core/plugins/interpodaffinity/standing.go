@@ -18,7 +18,7 @@ type standing struct {
 	// keeping are the IDs of the terms that keep the pods away, as a part of
 	// signatures, scoring those of terms that make nodes better or worse for them.
 	keeping, scoring []byte
-	live             bool // one of keeping does so now
+	live             bool // one of keeping does so now, or once a nominated pod is placed
 
 	looked                 int           // how many of the terms about the pods look has seen
 	weighty                []*table.Term // those that make nodes better or worse while they are live
@@ -104,7 +104,7 @@ func (pl *plugin) look(s *standing) {
 		}
 	}
 	s.looked = len(s.about.Terms())
-	s.live = slices.ContainsFunc(s.away, (*table.Term).Live)
+	s.live = slices.ContainsFunc(s.away, func(t *table.Term) bool { return t.Live() || t.Expected() })
 	s.scoring, s.pull = s.scoring[:0], s.pull[:0]
 	for _, term := range s.weighty {
 		if term.Live() {
