@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
 // rolesOf are the roles of a manifest, by kind and name.
@@ -34,8 +35,8 @@ func rolesOf(t *testing.T, file string) map[string]rbacv1.Role {
 // manifest has the same.
 func TestRoleOfTheTool(t *testing.T) {
 	want := map[string]bool{"coordination.k8s.io leases": true}
-	for i := range decode.Kinds {
-		want[decode.Kinds[i].Group+" "+decode.Kinds[i].Resource] = true
+	for _, k := range slices.Concat(decode.Kinds, manifest.OfNewPods) {
+		want[k.Group+" "+k.Resource] = true
 	}
 	got := map[string]bool{}
 	role := rolesOf(t, "rbac.yaml")["ClusterRole berth-scheduler-tool"]
