@@ -96,8 +96,11 @@ func (l *lab) furnish(ctx context.Context, nodes int) error {
 		RoleRef: role("ClusterRole", reads), Subjects: subject("reader")}, metav1.CreateOptions{})
 	for name, namespace := range map[string]string{"reader": metav1.NamespaceSystem, "viewer": target} { // any order: each by itself
 		of := role("Role", reads)
-		if name == "viewer" {
-			of = role("ClusterRole", "view")
+		if name == "viewer" { // the rules of ClusterRole view are filled in by a controller, which does not run here
+			of = role("Role", "viewer")
+			_, made := rbac.Roles(target).Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "viewer"},
+				Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"get", "list", "watch"}}}}, metav1.CreateOptions{})
+			err = errors.Join(err, made)
 		}
 		_, bound := rbac.RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
 			RoleRef: of, Subjects: subject(name)}, metav1.CreateOptions{})

@@ -74,11 +74,13 @@ func (s *stage) ask(ctx context.Context, p person, path string, most time.Durati
 // address is the URL of the daemon.
 func (s *stage) address() string { return fmt.Sprintf("https://127.0.0.1:%d", s.daemon.Port) }
 
-// What may be asked. Health is for anybody; records are for readers; the rest is for
-// those who may see metrics, configuration and profiles.
+// What may be asked. Health is for anybody; records are for readers, and those of one pod
+// for whoever may get it; the rest is for those who may see metrics, configuration and
+// profiles.
 var (
 	healthPaths = []string{"/healthz", "/livez", "/readyz", "/livez?verbose", "/readyz?verbose"}
-	recordPaths = []string{"summary", "records", "pending", "why?pod=" + url.QueryEscape(target+"/a"), "why/all", "watch"}
+	recordPaths = []string{"summary", "status", "records", "pending", "why?pod=kube-system%2fa", "records?pod=kube-system%2fa", "watch?pod=kube-system%2fa", "why/all", "watch"}
+	podPaths    = []string{"why?pod=" + url.QueryEscape(target+"/a"), "records?pod=" + url.QueryEscape(target+"/a")}
 	ownerPaths  = []string{"/metrics", "/metrics/resources", "/metrics/slis", "/configz", "/flagz", "/statusz",
 		"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/goroutine?debug=2", "/debug/flags/v", "/nothing"}
 )
@@ -100,6 +102,12 @@ func (s *stage) checkRights() {
 		}
 		for _, path := range ownerPaths {
 			s.checkRefused(who, p, path)
+		}
+	}
+	for _, path := range podPaths {
+		s.checkRefused("somebody unknown", person{}, api.Prefix+path)
+		if status, body, err := s.ask(s.ctx, person{token: s.lab.viewer}, api.Prefix+path, mostLive); err != nil || status == http.StatusForbidden || status == http.StatusUnauthorized {
+			s.broke("a viewer of a namespace asks for %s: status %d, %v: %s", path, status, err, short(body))
 		}
 	}
 	status, body, err := s.ask(s.ctx, person{token: s.lab.reader}, api.Prefix+"summary", mostLive)
