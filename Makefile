@@ -61,7 +61,7 @@ fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testd
 	@for target in $(FUZZ); do echo "== $$target"; \
 	  BERTH_CHECK=1 $(GO) test -timeout 30m ./$${target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
 
-release: ## dist/: archives, man pages, completions, SBOMs, chart, image and checksums for linux/amd64 and linux/arm64; the same bytes for the same VERSION, commit and Go
+release: ## dist/: archives, man pages, completions, SBOMs, chart, krew manifest (VERSION=v1.2.3), image and checksums for linux/amd64 and linux/arm64; the same bytes for the same VERSION, commit and Go
 	cd tools && $(GO) run ./release -version $(VERSION) -epoch $(EPOCH)
 
 image: ## dist/image: an OCI layout of berth-scheduler for both architectures, without a daemon; push it with crane, skopeo or oras

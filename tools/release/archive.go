@@ -122,7 +122,7 @@ func (r *release) archives(p programs) error {
 			}
 			files = append(files, file{name: program, mode: 0o755, body: body})
 		}
-		base := fmt.Sprintf("berth_%s_linux_%s", r.version, arch)
+		base := r.archive(arch)
 		for i := range files {
 			files[i].name = base + "/" + files[i].name
 		}
@@ -131,6 +131,11 @@ func (r *release) archives(p programs) error {
 		}
 	}
 	return nil
+}
+
+// archive is the name of the archive of an architecture, and of the folder in it.
+func (r *release) archive(arch string) string {
+	return fmt.Sprintf("berth_%s_linux_%s", r.version, arch)
 }
 
 // chart writes the chart as helm packs it, with the release's version.

@@ -1,6 +1,6 @@
 // Command release makes what a release of Berth consists of: the programs for
 // each architecture with their man pages and completions, a list of all modules
-// in each program (CycloneDX), the chart, an image for all architectures as an
+// in each program (CycloneDX), the chart, a manifest for krew, an image for all architectures as an
 // OCI layout, and the checksums of all that. The same source, version and Go
 // give the same bytes, in whatever folder and whenever.
 package main
@@ -69,6 +69,9 @@ func (r *release) run(only string) error {
 		return err
 	}
 	if err := r.chart(); err != nil {
+		return err
+	}
+	if err := r.krew(); err != nil {
 		return err
 	}
 	return r.checksums()

@@ -49,7 +49,7 @@ func TestRelease(t *testing.T) {
 	}
 
 	arch := runtime.GOARCH
-	for _, name := range []string{"SHA256SUMS", "berth-scheduler-1.2.3-test.tgz", "berth_v1.2.3-test_linux_" + arch + ".tar.gz", "image/index.json"} {
+	for _, name := range []string{"SHA256SUMS", "berth.yaml", "berth-scheduler-1.2.3-test.tgz", "berth_v1.2.3-test_linux_" + arch + ".tar.gz", "image/index.json"} {
 		if one[name] == "" {
 			t.Errorf("no %s", name)
 		}
