@@ -14,19 +14,21 @@ done
 # count replaces lines that name a module or a package by one line that counts them.
 # Whatever else the command says, such as an error, stays.
 count() {
-	awk -v total="$1" -v live="$([ -t 2 ] && echo 1)" '
+	awk -v modules="$2" -v total="$1" -v live="$([ -t 2 ] && echo 1)" '
 		function show(text, every) {
 			if (live) printf "\r\033[K%s", text
 			else if (n % every == 1) print text
 			shown = 1
 		}
-		/^go: downloading / { n++; show("fetching modules: " n ", " $3 " " $4, 50); fflush(); next }
-		/^[^ :#]+$/         { n++; show("building: package " n " of at most " total, 200); fflush(); next }
+		/^go: downloading / { n++; show("fetching modules: " n " of at most " modules ", " $3 " " $4, 10); fflush(); next }
+		/^[^ :#]+$/         { n++; show("building: package " n " of at most " total, 100); fflush(); next }
 		{ if (live && shown) printf "\r\033[K"; shown = 0; print; fflush() }
 		END { if (live && shown) printf "\r\033[K" }' >&2
 }
 
 listed=$(mktemp)
 trap 'rm -f "$listed"' EXIT
-{ "$GO" list -deps "${packages[@]}" >"$listed"; } 2>&1 | count 0 || exit
-"$GO" build -v "$@" 2>&1 | count "$(wc -l <"$listed")"
+# go.sum has a line for the content of each module that may be fetched.
+modules=$(grep -cv '/go.mod ' go.sum)
+{ "$GO" list -deps "${packages[@]}" >"$listed"; } 2>&1 | count 0 "$modules" || exit
+"$GO" build -v "$@" 2>&1 | count "$(wc -l <"$listed")" "$modules"
