@@ -35,6 +35,7 @@ func newConnection() connection {
 func (c connection) addFlags(f *pflag.FlagSet, usage string) {
 	c.flags.AddFlags(f)
 	f.Lookup("kubeconfig").Usage = usage
+	f.Lookup("request-timeout").Usage = "how long the server may take for one answer, such as 30s; 0 means the usual bound, about a minute"
 }
 
 // addNamespace adds -n, and -A, which is the default and a habit. The usage says what is of
