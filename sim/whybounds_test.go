@@ -212,7 +212,7 @@ func TestWhyIsCut(t *testing.T) {
 	}
 }
 
-// A ranking whose time is up ranks what was looked at, and says how much that is.
+// A list whose time is up has what was looked at, and says how much that is.
 func TestWhyAllIsCut(t *testing.T) {
 	pods := []*v1.Pod{manyKeys(1), manyKeys(2), manyKeys(3)}
 	for i, p := range pods {
@@ -221,13 +221,13 @@ func TestWhyAllIsCut(t *testing.T) {
 	c := clusterOf(t, []*v1.Node{plainNode("n")}, pods...)
 	ctx, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
-	r, err := c.All(ctx)
-	if err != nil || r.Pending != 3 || r.Cut != "the time was up when 0 of 3 pending pods had been looked at" {
+	r, err := c.All(ctx, why.Scope{})
+	if err != nil || r.Pods != 3 || r.Cut != "the time was up when 0 of 3 pending pods had been looked at" {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.All(gone); err == nil {
+	if _, err := c.All(gone, why.Scope{}); err == nil {
 		t.Error("a question that was withdrawn has an answer")
 	}
 }

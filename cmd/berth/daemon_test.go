@@ -152,8 +152,8 @@ func TestWhyFromTheDaemonElsewhere(t *testing.T) {
 func TestWhyFromTheDaemon(t *testing.T) {
 	flags := scheduler(t, func(w http.ResponseWriter, r *http.Request) {
 		switch at := r.URL.String(); {
-		case at == "/berth/v1/why/all?output=json":
-			fmt.Fprint(w, `{"apiVersion": "berth.dev/v1alpha1", "kind": "WhyAll", "pending": 0}`)
+		case at == "/berth/v1/why/all?kind=WhyList&output=json":
+			fmt.Fprint(w, `{"apiVersion": "berth.dev/v1alpha1", "kind": "WhyList", "pods": 0}`)
 			return
 		case at == "/berth/v1/why/all?output=wide":
 			w.Header().Set("Berth-Pending", "412")
@@ -176,7 +176,7 @@ func TestWhyFromTheDaemon(t *testing.T) {
 	if status, out, err := berth("", append([]string{"why", "--all", "-o", "wide"}, flags...)...); status != exitWaiting || out != "412 pods are pending\n" {
 		t.Errorf("%d %q %q", status, out, err)
 	}
-	if status, out, err := berth("", append([]string{"why", "--all", "-o", "json"}, flags...)...); status != 0 || !strings.HasSuffix(out, `"pending": 0}`) {
+	if status, out, err := berth("", append([]string{"why", "--all", "-o", "json"}, flags...)...); status != 0 || !strings.HasSuffix(out, `"pods": 0}`) {
 		t.Errorf("%d %q %q", status, out, err)
 	}
 }

@@ -74,16 +74,21 @@ func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, std
 	terminal.Fprintf(stderr, "berth: note: cannot list %s: answers about nodes are missing; ask with --daemon\n", strings.Join(few.refused, " and "))
 	namespace := cmp.Or(q.api.given(), q.api.namespace(), metav1.NamespaceDefault)
 	out := bufio.NewWriter(stdout)
-	if q.all {
-		pods, err := client.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+	if q.all || isWorkload(args[0]) {
+		pods, err := client.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=", LabelSelector: q.selector})
 		if err != nil {
 			return fmt.Errorf("listing pods of namespace %s: %w", namespace, err)
 		}
-		r := rankSaid(pods.Items)
+		scope := why.Scope{}
+		if !q.all {
+			kind, name, _ := why.ParseWorkload(args[0])
+			scope.Workload = &why.Workload{Kind: kind, Namespace: namespace, Name: name}
+		}
+		r := listSaid(pods.Items, scope)
 		if err := errors.Join(q.write(out, r), out.Flush()); err != nil {
 			return err
 		}
-		return statusOfAll(r.Pending)
+		return statusOfAll(r.Pods)
 	}
 	namespace, name, _ := strings.Cut(qualified(args[0], namespace), "/")
 	pod, err := client.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -94,7 +99,7 @@ func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, std
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
 	}
-	return statusOf(a.Verdict)
+	return statusOf(a.Verdict, false)
 }
 
 // saidAnswer is an answer that only repeats what the API says of the pod.
@@ -135,23 +140,30 @@ func (s saidAnswer) Text(out io.Writer, _ bool) error {
 	return nil
 }
 
-// rankSaid ranks what the conditions of pods say.
-func rankSaid(pods []v1.Pod) *why.Ranking {
-	r := &why.Ranking{APIVersion: "berth.dev/v1alpha1", Kind: "WhyAll", Causes: []why.Cause{}}
+// listSaid lists what the conditions of the pods of a scope say.
+func listSaid(pods []v1.Pod, scope why.Scope) *why.List {
+	r := &why.List{APIVersion: "berth.dev/v1alpha1", Kind: "WhyList", Missing: []why.Missing{}, Causes: []why.Cause{}}
+	c := &why.Cluster{Set: manifest.NewSet()}
 	at := map[string]int{}
 	for i := range pods {
+		if !scope.Has(c, &pods[i]) {
+			continue
+		}
 		a := said(&pods[i])
 		text := cmp.Or(a.Message, "not looked at by the scheduler "+a.Profile)
 		n, known := at[text]
 		if !known {
 			n = len(r.Causes)
 			at[text] = n
-			r.Causes = append(r.Causes, why.Cause{Verdict: a.Verdict, Text: text, Examples: []string{}, Blockers: []why.Blocker{}, Fixes: []fix.Fix{}})
+			r.Causes = append(r.Causes, why.Cause{Verdict: a.Verdict, Sentence: text, Workloads: map[string]int{}, Examples: []string{}, Blockers: []why.Blocker{}, Fixes: []why.Shared{}})
 		}
-		c := &r.Causes[n]
-		r.Pending++
-		if c.Pods++; len(c.Examples) < 3 {
-			c.Examples = append(c.Examples, a.Pod)
+		cause := &r.Causes[n]
+		r.Pods++
+		if cause.Pods++; len(cause.Examples) < 3 {
+			cause.Examples = append(cause.Examples, a.Pod)
+		}
+		if w := c.WorkloadOf(&pods[i]); w.Kind != "" {
+			cause.Workloads[w.String()]++
 		}
 	}
 	slices.SortStableFunc(r.Causes, func(a, b why.Cause) int { return cmp.Compare(b.Pods, a.Pods) })

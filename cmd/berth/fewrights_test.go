@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // serverFor plays an API server with some pods that lets somebody read what may says, by path.
@@ -34,8 +37,10 @@ func serverFor(t *testing.T, pods []v1.Pod, may func(path string) bool) string {
 		case parts[len(parts)-1] == "nodes":
 			n := v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 			_ = json.NewEncoder(w).Encode(v1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []v1.Node{n}})
+		case parts[len(parts)-1] == "events":
+			_ = json.NewEncoder(w).Encode(v1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}})
 		default:
-			for _, k := range decode.Kinds {
+			for _, k := range slices.Concat(decode.Kinds, manifest.OfNewPods) {
 				if k.Resource == parts[len(parts)-1] {
 					_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": k.GroupVersion.String(), "kind": k.Name + "List"})
 				}
@@ -86,8 +91,8 @@ func TestFewRights(t *testing.T) {
 			t.Errorf("%s: %d %q %q, want %q", call, status, out, err, want)
 		}
 	}
-	r := rankSaid(pods[:3])
-	if r.Pending != 3 || len(r.Causes) != 2 || r.Causes[0].Pods != 2 || r.Causes[0].Text != "0/9 nodes are available: 9 Insufficient cpu." || r.Causes[1].Examples[0] != "shop/new" {
+	r := listSaid(pods[:3], why.Scope{})
+	if r.Pods != 3 || len(r.Causes) != 2 || r.Causes[0].Pods != 2 || r.Causes[0].Sentence != "0/9 nodes are available: 9 Insufficient cpu." || r.Causes[1].Examples[0] != "shop/new" {
 		t.Errorf("%+v", r)
 	}
 }

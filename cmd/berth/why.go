@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/berth-scheduler/berth/edge/terminal"
@@ -35,10 +36,11 @@ const (
 // whyOptions are what the flags of `berth why` say.
 type whyOptions struct {
 	source
-	daemon  daemonFlags
-	all     bool
-	output  string
-	timeout timeLimit
+	daemon   daemonFlags
+	selector string
+	all      bool
+	output   string
+	timeout  timeLimit
 }
 
 const whyLong = `Say why a pod waits, or why it is where it is, and what would change that.
@@ -51,11 +53,14 @@ code decided again. Nothing changes in the cluster.
 The cluster is the one that kubectl talks to, or comes from files (-f, as
 "simulate" reads them). With --daemon the scheduler itself answers, from its
 memory: also where in the queue the pod is, and what happened to it. The answer
-holds for the moment: other pending pods count only where they are nominated to a
-node.
+about one pod holds for the moment: other pending pods count only where they are
+nominated to a node.
 
-With --all it ranks what blocks all pending pods, grouped by cause, and says how
-many nodes of which shape would place how many of them.
+With --all it says what blocks all pending pods, by cause, and with KIND/NAME those
+of a Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob or PodGroup (also
+deploy, rs, sts, ds, cj), with the replicas that its controller could not make. Each
+pod takes its turn in the scheduler's order, so that no two are promised the same
+room. A fix is tried on all pods of its cause together.
 
 Whoever may not list nodes, or the pods of all namespaces, is told what the conditions of
 the pod say (with --all, of the pods of the namespace of the context). With --daemon the
@@ -65,9 +70,13 @@ The search for fixes does a bounded amount of work, and the whole answer takes a
 most --timeout once the cluster is read; the scheduler's own takes at most 55 s. An
 answer that was cut says so. A fix has at most 128 parts.
 
-Exit status: 0 if the pod is placed or would be placed now, 1 if it waits, 3 if no
-change of load alone helps, 2 if the input is not valid or there is no such pod.
-With --all: 0 if no pod is pending, else 1.`
+Where the cluster itself said something last that the answer does not come to, such
+as a binding that a policy denies, the answer leads with that.
+
+Exit status: 0 if the pod is placed, or would be placed now and the cluster did not
+say otherwise last; 1 if it waits; 3 if no change of load alone helps; 2 if the input
+is not valid or there is no such pod.
+With --all and KIND/NAME: 0 if no pod is pending or missing, else 1.`
 
 const whyExamples = `  # Why does it wait?
   %[1]s why web-5d8f7c-x2v
@@ -85,15 +94,19 @@ const whyExamples = `  # Why does it wait?
   # For a script
   %[1]s why shop/cart-0 -o json | jq -r '.fixes[0].changes[0].patch'
 
+  # Why do the pods of a Deployment wait, or are not even made?
+  %[1]s why -n shop deploy/web
+
   # What blocks most? In the cluster of the kubeconfig, or as the scheduler sees it
   %[1]s why --all
+  %[1]s why --all -n shop -l app=web
   %[1]s why --all --daemon auto`
 
 func newWhy(name string) *cobra.Command {
 	q := whyOptions{source: newSource()}
 	q.keepWritten, q.orElse = true, ", or --daemon auto"
 	cmd := &cobra.Command{
-		Use:     "why {[NAMESPACE/]POD | --all}",
+		Use:     "why {[NAMESPACE/]POD | KIND/NAME | --all}",
 		Short:   "Say why a pod waits or is where it is, and what would change that",
 		Long:    whyLong,
 		Example: fmt.Sprintf(whyExamples, name),
@@ -108,9 +121,10 @@ func newWhy(name string) *cobra.Command {
 	cmd.ValidArgsFunction = onlyFirst(q.api.pods())
 	f := cmd.Flags()
 	q.addFlags(f)
-	q.api.addNamespace(cmd, "namespace of the pod; default: that of the context, or \"default\" with -f, or the only one that has a pod of this name")
+	q.api.addNamespace(cmd, "namespace of the pod or workload; with --all: only its pods; default: that of the context, or \"default\" with -f, or the only one that has such a name")
 	q.daemon.addFlags(f)
-	f.BoolVar(&q.all, "all", false, "rank what blocks all pending pods")
+	f.BoolVar(&q.all, "all", false, "say what blocks all pending pods; -n and -l say of which")
+	f.StringVarP(&q.selector, "selector", "l", "", "with --all: labels of the pods, as kubectl has them")
 	q.timeout.addFlag(f, time.Minute)
 	addOutput(cmd, &q.output, "", "text", "wide", "yaml", "json")
 	q.api.completeFlags(cmd)
@@ -135,15 +149,11 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	ctx, cancel := q.timeout.start(ctx)
 	defer cancel()
 	out := bufio.NewWriter(stdout)
-	if q.all {
-		r, err := c.All(ctx)
-		if err != nil {
+	if q.all || isWorkload(args[0]) {
+		if err := q.addControllers(ctx, c.Set, stderr); err != nil {
 			return err
 		}
-		if err := errors.Join(q.write(out, r), out.Flush()); err != nil {
-			return err
-		}
-		return statusOfAll(r.Pending)
+		return q.list(ctx, c, args, out)
 	}
 	pod, err := c.Find(args[0], q.api.given())
 	if err != nil && q.isLive() {
@@ -152,11 +162,14 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	if err != nil {
 		return err
 	}
+	if err := q.addEvents(ctx, c.Set, pod, stderr); err != nil {
+		return err
+	}
 	a := c.Why(ctx, pod)
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
 	}
-	return statusOf(a.Verdict)
+	return statusOf(a.Verdict, a.Disagrees())
 }
 
 // ended reads a pod that has ended, which the lists leave out. If there is none, the
@@ -187,8 +200,8 @@ func (q *whyOptions) ended(ctx context.Context, pod, space string, notFound erro
 
 // uselessFlags tells of flags that the others leave nothing to say.
 func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
-	if q.all {
-		if err := given(f, "--all is about all pods; leave it out", "namespace"); err != nil {
+	if !q.all {
+		if err := given(f, "goes with --all", "selector"); err != nil {
 			return err
 		}
 	}
@@ -208,10 +221,14 @@ func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
 		given(f, "the scheduler that --daemon asks bounds its own time; leave it out", "timeout"))
 }
 
-// statusOf is the exit status of an answer.
-func statusOf(v why.PodState) error {
+// statusOf is the exit status of an answer. disagrees says that the cluster said something last
+// that the answer does not come to.
+func statusOf(v why.PodState, disagrees bool) error {
 	switch v {
 	case why.Placed, why.WouldBePlaced:
+		if disagrees {
+			return exitStatus(exitWaiting)
+		}
 		return nil
 	case why.Misconfigured:
 		return exitStatus(exitMisconfigured)
@@ -219,9 +236,39 @@ func statusOf(v why.PodState) error {
 	return exitStatus(exitWaiting)
 }
 
-// statusOfAll is the exit status where that many pods are pending.
-func statusOfAll(pending int) error {
-	if pending > 0 {
+// list lists what blocks the pods that the flags and arguments are about.
+func (q *whyOptions) list(ctx context.Context, c *why.Cluster, args []string, out *bufio.Writer) error {
+	scope := why.Scope{Namespace: q.api.given()}
+	var err error
+	if scope.Selector, err = labels.Parse(q.selector); err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	if len(args) > 0 {
+		kind, name, _ := why.ParseWorkload(args[0])
+		w, err := c.FindWorkload(kind, name, q.api.given())
+		if err != nil {
+			return err
+		}
+		scope.Workload = &w
+	}
+	l, err := c.All(ctx, scope)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(q.write(out, l), out.Flush()); err != nil {
+		return err
+	}
+	return statusOfAll(l.Pods + len(l.Missing))
+}
+
+func isWorkload(arg string) bool {
+	_, _, ok := why.ParseWorkload(arg)
+	return ok
+}
+
+// statusOfAll is the exit status where that many pods and workloads wait.
+func statusOfAll(waiting int) error {
+	if waiting > 0 {
 		return exitStatus(exitWaiting)
 	}
 	return nil
@@ -232,13 +279,16 @@ func (q *whyOptions) check(args []string) error {
 	case q.all && len(args) > 0:
 		return fmt.Errorf("--all: takes no pod; leave out %q", args[0])
 	case !q.all && len(args) == 0:
-		return errors.New("which pod? give its name, or --all")
-	case len(args) == 1 && q.api.given() != "" && strings.Contains(args[0], "/"):
+		return errors.New("which pod? give its name, KIND/NAME of a workload, or --all")
+	case len(args) == 1 && !isWorkload(args[0]) && q.api.given() != "" && strings.Contains(args[0], "/"):
 		return fmt.Errorf("--namespace: %s", twoNamespaces(args[0]))
 	case len(args) > 1:
 		return fmt.Errorf("unexpected argument %q; give one pod, and files with -f", args[1])
 	}
-	if !q.all {
+	if _, err := labels.Parse(q.selector); err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	if !q.all && !isWorkload(args[0]) {
 		if err := checkPod(args[0]); err != nil {
 			return err
 		}

@@ -169,7 +169,7 @@ func TestWhyInvalid(t *testing.T) {
 		"a similar name":  {podYAML, []string{"pp"}, "pod default/pp: there is no such pod; did you mean default/p?"},
 		"with its kind":   {podYAML, []string{"pod/pp"}, "pod default/pp: there is no such pod; did you mean default/p?"},
 		"two of the name": {twice, []string{"p"}, "pod p: is in several namespaces: say which: a/p, b/p"},
-		"no name":         {podYAML, nil, "which pod? give its name, or --all"},
+		"no name":         {podYAML, nil, "which pod? give its name, KIND/NAME of a workload, or --all"},
 		"two names":       {podYAML, []string{"p", "q"}, `unexpected argument "q"`},
 		"a name and all":  {podYAML, []string{"p", "--all"}, "--all: takes no pod"},
 		"a bad form":      {podYAML, []string{"p", "-o", "xml"}, "-o xml: must be text"},

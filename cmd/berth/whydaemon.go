@@ -25,19 +25,15 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 	if form == "yaml" {
 		form = "json"
 	}
-	what, question := "why/all", url.Values{"output": {form}}
-	if !q.all {
-		what = "why"
-		question.Set("pod", qualified(args[0], q.api.namespace()))
-	}
+	what, question := q.question(args, form)
 	header, body, err := d.ask(ctx, what, question)
 	switch {
-	case err != nil && !q.all:
+	case err != nil && what == "why":
 		return elsewhere(err, args[0], q.api.given())
 	case err != nil:
 		return err
 	}
-	status, err := q.statusOf(header, body)
+	status, err := q.statusOf(what == "why", header, body)
 	if err != nil {
 		return err
 	}
@@ -52,19 +48,47 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 	return status
 }
 
-// statusOf is the exit status of an answer: nil for 0. A text tells it in a header.
-func (q *whyOptions) statusOf(header http.Header, body []byte) (status, err error) {
+// question is the path and the parameters of what is asked.
+func (q *whyOptions) question(args []string, form string) (what string, question url.Values) {
+	question = url.Values{"output": {form}}
+	set := func(name, value string) {
+		if value != "" {
+			question.Set(name, value)
+		}
+	}
+	namespace := q.api.namespace()
+	switch {
+	case q.all:
+		set("namespace", q.api.given())
+		set("selector", q.selector)
+	case isWorkload(args[0]):
+		set("namespace", namespace)
+		set("workload", args[0])
+	default:
+		question.Set("pod", qualified(args[0], namespace))
+		return "why", question
+	}
+	if form == "json" {
+		question.Set("kind", "WhyList")
+	}
+	return "why/all", question
+}
+
+// statusOf is the exit status of an answer about one pod or about several: nil for 0. A text
+// tells it in a header.
+func (q *whyOptions) statusOf(one bool, header http.Header, body []byte) (status, err error) {
 	var said struct {
-		Verdict why.PodState
-		Pending int
+		Verdict  why.PodState
+		Observed *why.Observed
+		Pods     int
 	}
 	switch {
-	case (q.output == "json" || q.output == "yaml") && q.all:
-		err = decodeAnswer(body, "WhyAll", &said)
+	case (q.output == "json" || q.output == "yaml") && !one:
+		err = decodeAnswer(body, "WhyList", &said)
 	case q.output == "json" || q.output == "yaml":
 		err = decodeAnswer(body, "Why", &said)
-	case q.all:
-		if said.Pending, err = strconv.Atoi(header.Get(api.PendingHeader)); err != nil {
+	case !one:
+		if said.Pods, err = strconv.Atoi(header.Get(api.PendingHeader)); err != nil {
 			err = fmt.Errorf("the daemon's answer: %w: it has no header %s", errNotBerth, api.PendingHeader)
 		}
 	default:
@@ -72,8 +96,9 @@ func (q *whyOptions) statusOf(header http.Header, body []byte) (status, err erro
 			err = fmt.Errorf("the daemon's answer: %w: it has no header %s", errNotBerth, api.VerdictHeader)
 		}
 	}
-	if q.all {
-		return statusOfAll(said.Pending), err
+	if !one {
+		return statusOfAll(said.Pods), err
 	}
-	return statusOf(said.Verdict), err
+	disagrees := said.Observed != nil && !said.Observed.Agrees || header.Get(api.DisagreesHeader) == "true"
+	return statusOf(said.Verdict, disagrees), err
 }

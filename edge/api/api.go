@@ -170,7 +170,9 @@ func (h *handler) answered(answer func(*http.Request) (any, error)) http.Handler
 		switch out := out.(type) {
 		case text:
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			w.Header().Set(out.header, out.value)
+			for name, value := range out.headers { // any order: each by itself
+				w.Header().Set(name, value)
+			}
 			_, _ = w.Write(out.body)
 		case *list:
 			defer out.end()
@@ -184,8 +186,8 @@ func (h *handler) answered(answer func(*http.Request) (any, error)) http.Handler
 
 // text is an answer for people.
 type text struct {
-	header, value string
-	body          []byte
+	headers map[string]string
+	body    []byte
 }
 
 func refuse(w http.ResponseWriter, err error) {

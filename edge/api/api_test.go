@@ -325,8 +325,8 @@ func TestPodFields(t *testing.T) {
 	if f.get("why?pod=shop/big", &a); a.Verdict != why.WouldBePlaced {
 		t.Errorf("without its requests the pod is %+v", a)
 	}
-	var all why.Ranking
-	if f.get("why/all", &all); all.Pending != 1 || len(all.Causes) != 1 || len(all.Causes[0].Blockers) != 0 {
+	var all why.List
+	if f.get("why/all", &all); all.Pods != 1 || len(all.Causes) != 1 || len(all.Causes[0].Blockers) != 0 {
 		t.Errorf("without its requests the pod is blocked: %+v", all)
 	}
 }
@@ -345,18 +345,18 @@ func TestWhyAll(t *testing.T) {
 	}
 	f.pods["shop/broken"] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken", UID: "broken"}}
 	f.pods["shop/broken"].Spec.Containers = []v1.Container{{Name: "web", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("-1")}}}}
-	var r why.Ranking
+	var r why.List
 	if code, body := f.get("why/all", &r); code != 200 {
 		t.Fatal(body)
 	}
-	if r.Kind != "WhyAll" || r.Pending != 4 || len(r.Causes) != 1 || r.Causes[0].Pods != 4 || r.Causes[0].Verdict != why.Misconfigured || len(r.Causes[0].Fixes) == 0 {
+	if r.Kind != "WhyAll" || r.Pods != 4 || r.Pending == nil || *r.Pending != 4 || len(r.Causes) != 1 || r.Causes[0].Pods != 4 || r.Causes[0].Verdict != why.Misconfigured || len(r.Causes[0].Fixes) == 0 {
 		t.Errorf("got %+v", r)
 	}
 	if len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "pod shop/broken: ") {
 		t.Errorf("left out: %q", r.LeftOut)
 	}
 	code, body := f.get("why/all?output=text", nil)
-	if code != 200 || !strings.HasPrefix(body, "4 pods are pending, by cause\n\n4 pods, fitting nowhere") || !strings.Contains(body, "\nLeft out: the API server: pod shop/broken: ") {
+	if code != 200 || !strings.HasPrefix(body, "4 pods are pending, by cause, each tried in the scheduler's order\n\n4 pods, fitting nowhere") || !strings.Contains(body, "\nLeft out: the API server: pod shop/broken: ") {
 		t.Errorf("text: %d %s", code, body)
 	}
 	f.copies = ErrHosted
@@ -384,7 +384,7 @@ func TestBadQuestions(t *testing.T) {
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
 		"nothing":                        "404 /berth/v1/nothing is not served: there are status, records, pending, summary, watch, why and why/all below /berth/v1/",
-		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output",
+		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output, kind, namespace, selector, workload",
 	} {
 		var p Problem
 		code, _ := f.get(path, &p)
@@ -484,8 +484,8 @@ func BenchmarkWhyAll(b *testing.B) {
 	f := large(b, 2000)
 	b.ReportAllocs()
 	for b.Loop() {
-		var r why.Ranking
-		if code, body := f.get("why/all", &r); code != 200 || r.Pending != 2000 || len(r.Causes[0].Fixes) == 0 {
+		var r why.List
+		if code, body := f.get("why/all", &r); code != 200 || r.Pods != 2000 || len(r.Causes[0].Fixes) == 0 {
 			b.Fatal(code, body)
 		}
 	}

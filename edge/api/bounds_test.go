@@ -153,9 +153,9 @@ func TestLargePendingPods(t *testing.T) {
 		p := f.pod(fmt.Sprintf("large-%d", i), "8")
 		p.Annotations = map[string]string{"text": strings.Repeat("x", mostBytes/8)}
 	}
-	var r why.Ranking
-	if code, body := f.get("why/all", &r); code != 200 || r.Pending != 8 {
-		t.Fatalf("%d, %d pods are looked at: %.200s", code, r.Pending, body)
+	var r why.List
+	if code, body := f.get("why/all", &r); code != 200 || r.Pods != 8 {
+		t.Fatalf("%d, %d pods are looked at: %.200s", code, r.Pods, body)
 	}
 	if want := "all pods without a node but 8: no more are looked at"; !slices.Contains(r.LeftOut, want) {
 		t.Errorf("left out: %q", r.LeftOut)

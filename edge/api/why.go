@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/manifest"
@@ -53,7 +55,7 @@ func (h *handler) why(r *http.Request) (any, error) {
 	if output == "json" {
 		return data, nil
 	}
-	t, err := textOf(VerdictHeader, string(a.Verdict), a, output == "wide")
+	t, err := textOf(map[string]string{VerdictHeader: string(a.Verdict), DisagreesHeader: strconv.FormatBool(a.Disagrees())}, a, output == "wide")
 	if err == nil && v != nil {
 		t.body = []byte(v.text(string(t.body)))
 	}
@@ -64,15 +66,17 @@ func (h *handler) why(r *http.Request) (any, error) {
 const (
 	VerdictHeader = "Berth-Verdict"
 	PendingHeader = "Berth-Pending" // how many pods
+	// DisagreesHeader is "true" where the last attempt ended in what the answer does not come to.
+	DisagreesHeader = "Berth-Disagrees"
 )
 
-// textOf is an answer for people, with a header.
-func textOf(header, value string, a interface{ Text(io.Writer, bool) error }, wide bool) (text, error) {
+// textOf is an answer for people, with headers.
+func textOf(headers map[string]string, a interface{ Text(io.Writer, bool) error }, wide bool) (text, error) {
 	var b bytes.Buffer
 	if err := a.Text(&b, wide); err != nil {
 		return text{}, err
 	}
-	return text{header, value, b.Bytes()}, nil
+	return text{headers, b.Bytes()}, nil
 }
 
 // answer answers about a pod. A veil that is not nil hides names in what was recorded, and
@@ -115,6 +119,7 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 	}
 	set.Nodes = now.apiNodes()
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
+	cluster.Record = lastAttempt(history)
 	a := cluster.Why(ctx, pod)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
@@ -131,6 +136,25 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 		a.Verdict, a.Node = why.InProgress, now.node
 	}
 	return a, nil
+}
+
+// lastAttempt returns what the records say of the last attempt that failed; nil where the
+// last one did not, or its binding was asked for and not refused since.
+func lastAttempt(history []records.Record) *why.Said {
+	for _, r := range slices.Backward(history) {
+		switch {
+		case r.Type == records.Bound:
+			return nil
+		case r.Type != records.Attempt:
+			continue
+		case r.Result == string(decision.ResultError):
+			return &why.Said{Time: r.Time, Reason: v1.PodReasonSchedulerError, Message: r.Message}
+		case r.Result == string(decision.ResultUnschedulable):
+			return &why.Said{Time: r.Time, Reason: v1.PodReasonUnschedulable, Message: r.Message}
+		}
+		return nil
+	}
+	return nil
 }
 
 // read reads the pod and its claims from the API server, as they were written.

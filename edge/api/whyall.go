@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -23,21 +24,38 @@ const (
 	mostLeftOut = 10       // pods of which it is said why they are left out
 )
 
-// whyAll ranks what blocks all pending pods, as `berth why --all` does.
+// whyAll says what blocks pending pods, as `berth why --all` does: as a WhyList or, where the
+// question names no kind, as a WhyAll, which older tools know.
 func (h *handler) whyAll(r *http.Request) (any, error) {
-	p := paramsOf(r, "output")
-	output := p.one("output", "json", "json", "text", "wide")
+	p := paramsOf(r, "output", "kind", "namespace", "selector", "workload")
+	output, kind := p.one("output", "json", "json", "text", "wide"), p.one("kind", "WhyAll", "WhyAll", "WhyList")
+	scope := why.Scope{Namespace: p.values.Get("namespace")}
+	var err error
+	if scope.Selector, err = labels.Parse(p.values.Get("selector")); err != nil {
+		p.fail("selector", err.Error())
+	}
+	if text := p.values.Get("workload"); text != "" {
+		kind, name, ok := why.ParseWorkload(text)
+		if scope.Workload = (&why.Workload{Kind: kind, Namespace: scope.Namespace, Name: name}); !ok || scope.Namespace == "" {
+			p.fail("workload", "must be KIND/NAME, and goes with a namespace")
+		}
+	}
 	if p.err != nil {
 		return nil, p.err
 	}
-	ranking, err := h.ranking(r.Context())
-	if err != nil || output == "json" {
-		return ranking, err
+	list, err := h.list(r.Context(), scope)
+	switch {
+	case err != nil:
+		return nil, err
+	case output != "json":
+		return textOf(map[string]string{PendingHeader: strconv.Itoa(list.Pods)}, list, output == "wide")
+	case kind == "WhyAll":
+		return list.Older(), nil
 	}
-	return textOf(PendingHeader, strconv.Itoa(ranking.Pending), ranking, output == "wide")
+	return list, nil
 }
 
-func (h *handler) ranking(ctx context.Context) (*why.Ranking, error) {
+func (h *handler) list(ctx context.Context, scope why.Scope) (*why.List, error) {
 	var now snapshot
 	if err := h.look(ctx, func(m *machine.Machine) { now = take(m, "") }); err != nil {
 		return nil, err
@@ -57,12 +75,12 @@ func (h *handler) ranking(ctx context.Context) (*why.Ranking, error) {
 	cluster := why.Cluster{Machine: copied, Set: set, Read: func(p *v1.Pod) {
 		_ = h.readClaims(ctx, set, p) // then no fix of the claim is found
 	}}
-	ranking, err := cluster.All(ctx)
+	list, err := cluster.All(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
-	ranking.LeftOut = leftOut
-	return ranking, nil
+	list.LeftOut = leftOut
+	return list, nil
 }
 
 // readPending reads the pods without a node from the API server, as they were written.

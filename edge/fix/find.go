@@ -264,7 +264,7 @@ func kinds(edits []edit) []kind {
 // write is the candidate as data: the pod's changes first, then the others as they
 // come.
 func (s *search) write(c candidate) Fix {
-	f := Fix{Then: Then{Node: c.node, Evicts: append([]string{}, c.evicts...)}, Changes: []Change{}}
+	f := Fix{stage: stageOf(c.edits), Then: Then{Node: c.node, Evicts: append([]string{}, c.evicts...)}, Changes: []Change{}}
 	var say []string
 	at := map[target]int{}
 	ops := map[target][]Op{}

@@ -7,6 +7,8 @@ type Fix struct {
 	Then    Then     `json:"then"`
 	// Commands are what to type for it, line by line.
 	Commands []string `json:"commands,omitempty"`
+
+	stage stage
 }
 
 // Change is a change of one object.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
@@ -92,15 +92,20 @@ func operations(changes []Change) (n int) {
 }
 
 // rankOf orders fixes as an operator does: what undoes a leftover first, what makes room for
-// good, what changes the workload, what changes nodes or evicts last.
+// good, what changes the workload, what changes nodes or evicts, and last resorts.
 func (s *sharing) rankOf(f *Fix) (rank int) {
+	switch f.stage {
+	case undoes:
+		return 0
+	case lastResort:
+		return 4
+	}
 	for i := range f.Changes {
 		c := &f.Changes[i]
-		switch _, node := c.Create.(*v1.Node); {
-		case s.undoes(c):
-		case node:
+		switch n, _ := c.Create.(*v1.Node); {
+		case n != nil && s.pool != nil && equality.Semantic.DeepEqual(n.Status.Allocatable, s.pool.Like.Status.Allocatable):
 			rank = max(rank, 1)
-		case c.Delete || c.Kind == "Node" || len(f.Then.Evicts) > 0:
+		case c.Delete || c.Kind == "Node" && n == nil || len(f.Then.Evicts) > 0:
 			rank = max(rank, 3)
 		default:
 			rank = max(rank, 2)
@@ -109,51 +114,15 @@ func (s *sharing) rankOf(f *Fix) (rank int) {
 	return rank
 }
 
-// undoes reports whether the change takes away nothing but leftovers: a cordon, finalizers,
-// and taints that only some nodes of their pool have.
-func (s *sharing) undoes(c *Change) bool {
-	if c.Delete || c.Create != nil {
-		return false
-	}
-	for _, op := range c.Patch {
-		var at int
-		_, err := fmt.Sscanf(op.Path, "/spec/taints/%d", &at)
-		switch n := s.nodes[c.Name]; {
-		case op.Op != "remove":
-			return false
-		case strings.HasPrefix(op.Path, "/metadata/finalizers"):
-		case c.Kind == "Node" && op.Path == "/spec/unschedulable":
-		case c.Kind == "Node" && err == nil && n != nil && at < len(n.Spec.Taints) && s.leftover(n, &n.Spec.Taints[at]):
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// leftover reports whether a node of the same pool lacks the taint.
-func (s *sharing) leftover(n *v1.Node, t *v1.Taint) bool {
-	return t.Key == v1.TaintNodeUnschedulable || slices.ContainsFunc(s.set.Nodes, func(o *v1.Node) bool {
-		return o != n && samePool(n, o) && !slices.ContainsFunc(o.Spec.Taints, func(has v1.Taint) bool { return has.MatchTaint(t) })
-	})
-}
-
-// samePool reports whether the nodes have the same labels but for those that name them.
-func samePool(a, b *v1.Node) bool {
-	return len(a.Labels) == len(b.Labels) && !slices.ContainsFunc(slices.Collect(maps.Keys(a.Labels)), func(key string) bool {
-		value, has := b.Labels[key]
-		return !has || value != a.Labels[key] && (value != b.Name || a.Labels[key] != a.Name)
-	})
-}
-
 // sharing tries one fix on the pods of a group.
 type sharing struct {
 	*Group
 	*search
 	ops    []Op // of the sample, and of the pods that are like it
 	placed map[types.UID]bool
-	others []extension // nodes that the fix may add or put right after the first
-	added  []extension // those that placed pods
+	next   func() (extension, bool) // the next node that the fix may add or put right
+	added  []extension              // those that placed pods
+	pool   *Pool                    // of the nodes that it adds
 }
 
 // extension is what a fix does to one node more.
@@ -179,7 +148,7 @@ func (s *sharing) try(f Fix) Shared {
 		}
 		edits = append(edits, e)
 	}
-	s.placed, s.others = map[types.UID]bool{}, s.extensions(&f)
+	s.placed, s.next = map[types.UID]bool{}, s.extensions(&f)
 	s.with(edits, func(*object.Pod) { s.settle(nil, len(f.Then.Evicts) > 0) })
 	f.extend(s.added)
 	return Shared{Fix: f, Places: len(s.placed), Sample: s.api, rank: s.rankOf(&f)}
@@ -209,9 +178,18 @@ func (s *sharing) editOf(c *Change) (edit, bool) {
 	return edit{}, false
 }
 
-// nodeMade returns the edit that adds the node.
+// nodeMade returns the edit that adds the node, with the pods that each node of its pool runs.
 func (s *sharing) nodeMade(n *v1.Node) edit {
-	return edit{kind: addNode, create: newCreation("v1", "Node", n)}
+	name, _, _ := strings.Cut(n.Name, "-copy")
+	if s.pool == nil || s.pool.Like.Name != name {
+		s.pool = PoolOf(s.table, s.set, name)
+	}
+	made := &NewNode{API: n}
+	if s.pool != nil {
+		made.pods = s.pool.NewNode(n.Name).pods
+	}
+	made.decode()
+	return newNode(addNode, made, "")
 }
 
 // settle lets the pods that wait still take their turn, with the extension, if any, made
@@ -232,9 +210,11 @@ func (s *sharing) settle(made *extension, evicting bool) bool {
 	if made != nil {
 		s.added = append(s.added, *made)
 	}
-	for len(s.others) > 0 && len(s.placed) < len(s.Pods) && s.ctx.Err() == nil {
-		next := s.others[0]
-		s.others = s.others[1:]
+	for len(s.placed) < len(s.Pods) && s.ctx.Err() == nil {
+		next, ok := s.next()
+		if !ok {
+			break
+		}
 		more := false
 		s.with([]edit{next.edit}, func(*object.Pod) { more = s.settle(&next, evicting) })
 		any = any || more
@@ -280,34 +260,49 @@ func (s *sharing) changed(p *v1.Pod) *v1.Pod {
 	return out
 }
 
-// extensions returns what the fix may do to more nodes: add others like the one that it adds,
-// or take the same cordon or taint off the others that have it.
-func (s *sharing) extensions(f *Fix) (all []extension) {
+// extensions returns what yields what the fix may do to one more node after the other: add one
+// like that which it adds, or take the same cordon or taint off another that has it.
+func (s *sharing) extensions(f *Fix) func() (extension, bool) {
 	for i := range f.Changes {
-		c := &f.Changes[i]
-		if n, ok := c.Create.(*v1.Node); ok {
-			for k := 2; k <= min(mostGrown, len(s.Pods)); k++ {
-				n := n.DeepCopy()
-				n.Name = fmt.Sprintf("%s-%d", n.Name, k)
-				n.Labels[v1.LabelHostname] = n.Name
-				all = append(all, extension{s.nodeMade(n), Change{APIVersion: "v1", Kind: "Node", Name: n.Name, Create: n}})
+		if n, ok := f.Changes[i].Create.(*v1.Node); ok {
+			return s.moreNodes(n)
+		}
+	}
+	if len(f.Changes) == 1 && f.Changes[0].Kind == "Node" && f.stage == undoes {
+		return s.moreUndone(&f.Changes[0])
+	}
+	return func() (extension, bool) { return extension{}, false }
+}
+
+func (s *sharing) moreNodes(like *v1.Node) func() (extension, bool) {
+	number := 1
+	return func() (extension, bool) {
+		if number++; number > min(mostGrown, len(s.Pods)) {
+			return extension{}, false
+		}
+		n := like.DeepCopy()
+		n.Name = fmt.Sprintf("%s-%d", like.Name, number)
+		n.Labels[v1.LabelHostname] = n.Name
+		return extension{s.nodeMade(n), Change{APIVersion: "v1", Kind: "Node", Name: n.Name, Create: n}}, true
+	}
+}
+
+func (s *sharing) moreUndone(c *Change) func() (extension, bool) {
+	first, rest, found := s.nodes[c.Name], s.set.Nodes, 1
+	return func() (extension, bool) {
+		for len(rest) > 0 && found < min(mostGrown, len(s.Pods)) {
+			n := rest[0]
+			rest = rest[1:]
+			ops := sameUndone(first, n, c.Patch)
+			if n == first || len(ops) == 0 {
+				continue
 			}
-			return all
+			found++
+			e := edit{kind: changeNode, target: target{"v1", "Node", "", n.Name}, ops: ops}
+			return extension{e, Change{APIVersion: "v1", Kind: "Node", Name: n.Name, Patch: ops}}, true
 		}
+		return extension{}, false
 	}
-	if len(f.Changes) != 1 || f.Changes[0].Kind != "Node" || !s.undoes(&f.Changes[0]) {
-		return nil
-	}
-	first := s.nodes[f.Changes[0].Name]
-	for _, n := range s.set.Nodes {
-		ops := sameUndone(first, n, f.Changes[0].Patch)
-		if n == first || len(ops) == 0 || len(all) == min(mostGrown, len(s.Pods)) {
-			continue
-		}
-		t := target{"v1", "Node", "", n.Name}
-		all = append(all, extension{edit{kind: changeNode, target: t, ops: ops}, Change{APIVersion: "v1", Kind: "Node", Name: n.Name, Patch: ops}})
-	}
-	return all
 }
 
 // sameUndone returns the operations that undo on node n what ops undo on the first; nil where
@@ -350,5 +345,5 @@ func (f *Fix) extend(by []extension) {
 		f.Summary = strings.Replace(f.Summary, "add a node like", fmt.Sprintf("add %d nodes like", len(by)+1), 1)
 		return
 	}
-	f.Summary += "; likewise of " + list(names)
+	f.Summary += "; likewise " + list(names)
 }

@@ -6,112 +6,287 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
-	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/turn"
 )
 
 // Bounds of what is found out about the causes that block most pods.
 const (
 	mostExplained = 10  // causes that get fixes
-	mostAdded     = 100 // nodes that are added
-	mostPlaced    = 500 // pods that are placed on them
+	mostSamples   = 3   // pods of a cause whose fixes are tried
+	mostPlaced    = 500 // pods of a cause that they are tried on
 )
 
-// Ranking is what blocks the pending pods, by cause, the most pods first.
-type Ranking struct {
-	APIVersion string  `json:"apiVersion"`
-	Kind       string  `json:"kind"`
-	Pending    int     `json:"pending"`
-	Causes     []Cause `json:"causes"`
+// List is what blocks pending pods, by cause, the most pods first. Its JSON is a contract.
+type List struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Pods is how many wait.
+	Pods    int       `json:"pods"`
+	Missing []Missing `json:"missing"`
+	Causes  []Cause   `json:"causes"`
 	// Cut says in a sentence that the time was up before all pods were looked at.
 	Cut string `json:"cut,omitempty"`
 	// LeftOut says which pods were not looked at, and why.
 	LeftOut []string `json:"leftOut,omitempty"`
+	// Pending is Pods where kind is WhyAll.
+	Pending *int `json:"pending,omitempty"`
+
+	about string // what the list is about, as its text says it; empty: all pods
+}
+
+// Older returns the list as kind WhyAll, which has no workloads.
+func (l *List) Older() *List {
+	l.Kind, l.Pending = "WhyAll", &l.Pods
+	for i := range l.Causes {
+		l.Causes[i].Text = l.Causes[i].Sentence
+	}
+	return l
 }
 
 // Cause is what some pods wait for, or lack.
 type Cause struct {
-	Pods     int       `json:"pods"`
-	Examples []string  `json:"examples"`
-	Verdict  PodState  `json:"verdict"`
-	Text     string    `json:"text"`
-	Blockers []Blocker `json:"blockers"`
-	// Nodes is how many nodes of which shape would place how many of the pods.
-	Nodes *More `json:"nodes,omitempty"`
-	// Fixes are those of the first example.
-	Fixes []fix.Fix `json:"fixes"`
+	Verdict  PodState `json:"verdict"`
+	Sentence string   `json:"sentence"`
+	Pods     int      `json:"pods"`
+	// Workloads says how many pods of which workload, by kind/namespace/name.
+	Workloads map[string]int `json:"workloads"`
+	Examples  []string       `json:"examples"`
+	// Since is since when the first of them waits, nil where that is not known.
+	Since    *time.Time `json:"since"`
+	Blockers []Blocker  `json:"blockers"`
+	Fixes    []Shared   `json:"fixes"`
 	// Cut says why the search for them ended early.
 	Cut string `json:"cut,omitempty"`
+	// Text is the sentence where the list's kind is WhyAll.
+	Text string `json:"text,omitempty"`
 
-	pods []*v1.Pod
+	pods  []turn.Pod
+	first int         // place of the first in the scheduler's order
+	short *turn.Short // of a pod group
 }
 
-// More is a number of nodes of one shape, and how many pods they would place.
-type More struct {
-	Like   string `json:"like"`
-	Nodes  int    `json:"nodes"`
-	Places int    `json:"places"`
+// Shared is a fix that was tried on all pods of a cause together.
+type Shared struct {
+	fix.Fix
+	Places int `json:"places"`
+	Of     int `json:"of"`
+}
+
+// Scope says which of the pending pods a list is about. The others take their turn, too.
+type Scope struct {
+	Namespace string          // empty: all
+	Selector  labels.Selector // nil: all
+	Workload  *Workload
+}
+
+// Has reports whether the pod is one of the scope.
+func (s *Scope) Has(c *Cluster, p *v1.Pod) bool {
+	return (s.Namespace == "" || p.Namespace == s.Namespace) && (s.Selector == nil || s.Selector.Matches(labels.Set(p.Labels))) &&
+		(s.Workload == nil || c.belongs(p, *s.Workload))
 }
 
 // sort is pods that differ in their names alone.
 type sort struct {
-	pods    []*v1.Pod
-	decoded *object.Pod // the first
+	pods    []turn.Pod  // those that the list is about
+	decoded *object.Pod // the first of all
+	alone   bool        // the first fits before any pod took its turn
 }
 
-// All ranks what blocks all pending pods. When the context's time is up it ranks those
-// that were looked at until then, and says so. It is an error if the context was canceled.
-func (c *Cluster) All(ctx context.Context) (*Ranking, error) {
-	r := &Ranking{APIVersion: "berth.dev/v1alpha1", Kind: "WhyAll", Causes: []Cause{}}
-	at := map[string]int{}
-	sorts := c.sorts()
-	for _, s := range sorts {
-		r.Pending += len(s.pods)
+// listing is a list in the making.
+type listing struct {
+	*Cluster
+	list  *List
+	scope *Scope
+	sorts []*sort    // by the Kind of their pods
+	pods  []turn.Pod // all that are pending, in the scheduler's order
+	rank  map[*v1.Pod]int
+	at    map[string]int
+	short map[types.NamespacedName]*Cause // of pod groups of which too few pods fit
+}
+
+// All says what blocks the pending pods of the scope, once all pending pods took their turn
+// in the scheduler's order. When the context's time is up it lists those that were looked at
+// until then, and says so. It is an error if the context was canceled.
+func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
+	l := &listing{Cluster: c, scope: &scope, rank: map[*v1.Pod]int{}, at: map[string]int{}, short: map[types.NamespacedName]*Cause{},
+		list: &List{APIVersion: "berth.dev/v1alpha1", Kind: "WhyList", Missing: c.missing(&scope), Causes: []Cause{}, about: scope.String()}}
+	l.gather()
+	for _, s := range l.sorts {
+		l.list.Pods += len(s.pods)
 	}
-	brief, known := c.brief(ctx, sorts)
-	looking, cancel := until(ctx, 0.7)
-	defer cancel()
-	looked := 0
-	for _, s := range sorts[:known] {
-		if looking.Err() != nil {
-			break
-		}
-		looked += len(s.pods)
-		a := brief.Why(ctx, s.pods[0]) // and no longer: it takes as much memory as there are nodes
-		key := causeKey(a)
-		i, known := at[key]
-		if !known {
-			i = len(r.Causes)
-			at[key] = i
-			cause := Cause{Verdict: a.Verdict, Text: a.cause(), Blockers: []Blocker{}, Fixes: []fix.Fix{}}
-			if len(a.Groups) > 0 {
-				cause.Blockers = a.nearestGroup().Blockers
-			}
-			r.Causes = append(r.Causes, cause)
-		}
-		r.Causes[i].pods = append(r.Causes[i].pods, s.pods...)
-	}
-	slices.SortStableFunc(r.Causes, func(a, b Cause) int { return cmp.Compare(len(b.pods), len(a.pods)) })
-	if looked < r.Pending {
-		r.Cut = fmt.Sprintf("the time was up when %d of %d pending pods had been looked at", looked, r.Pending)
-	}
-	for i := range r.Causes {
-		c.finish(ctx, &r.Causes[i], i < mostExplained)
+	if l.list.Pods > 0 {
+		l.fill(ctx)
 	}
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, err
 	}
-	return r, nil
+	return l.list, nil
+}
+
+// gather collects the pending pods by what they ask for.
+func (l *listing) gather() {
+	at := map[string]int{}
+	for _, p := range l.Set.Pods {
+		if p.Spec.NodeName != "" || p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed || l.neverMade(p) {
+			continue
+		}
+		key, err := json.Marshal([]any{p.Namespace, p.Labels, p.Spec, p.DeletionTimestamp, p.Status.NominatedNodeName})
+		if err != nil {
+			continue // an object that was read from JSON can be written
+		}
+		kind, known := at[string(key)]
+		if !known {
+			kind = len(l.sorts)
+			at[string(key)] = kind
+			l.sorts = append(l.sorts, &sort{decoded: decode.Pod(p)})
+		}
+		l.pods = append(l.pods, turn.Pod{API: p, Kind: kind})
+	}
+	turn.Sort(l.pods)
+	for _, p := range l.pods {
+		if s := l.sorts[p.Kind]; l.scope.Has(l.Cluster, p.API) {
+			s.pods = append(s.pods, p)
+		}
+	}
+}
+
+// fill lets the pods take their turn, and lists what keeps those that are left.
+func (l *listing) fill(ctx context.Context) {
+	turning, cancel := until(ctx, 0.3)
+	defer cancel()
+	for _, s := range l.sorts {
+		if turning.Err() == nil && len(s.pods) > 0 {
+			_, s.alone = l.Machine.Admits(s.decoded)
+		}
+	}
+	run := turn.Take(turning, l.Machine, l.pods, func(s *turn.Short) { l.shortGroup(ctx, s) })
+	defer run.Undo()
+	looked := l.stuck(ctx, l.turned(run))
+	for _, c := range l.list.Causes {
+		if c.Verdict == WouldBePlaced || c.Verdict == Preempting {
+			looked += len(c.pods)
+		}
+	}
+	for _, cause := range l.short { // any order: sorted below
+		looked += len(cause.pods)
+		l.list.Causes = append(l.list.Causes, *cause)
+	}
+	slices.SortStableFunc(l.list.Causes, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(len(b.pods), len(a.pods)), cmp.Compare(a.first, b.first))
+	})
+	if looked < l.list.Pods {
+		l.list.Cut = fmt.Sprintf("the time was up when %d of %d pending pods had been looked at", looked, l.list.Pods)
+	}
+	for i := range l.list.Causes {
+		l.finish(ctx, &l.list.Causes[i], i < mostExplained)
+	}
+}
+
+// turned lists the pods of the scope that found a node in their turn, and returns those that
+// did not, by sort. Pods of short groups are among neither.
+func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
+	left = make([][]turn.Pod, len(l.sorts))
+	for i, p := range l.pods[:run.Tried] {
+		l.rank[p.API] = i
+		if !l.scope.Has(l.Cluster, p.API) {
+			continue
+		}
+		switch group := groupOf(p.API); {
+		case run.Nodes[p.API.UID] != "":
+			if l.Machine.PlacesGroups() {
+				group = ""
+			}
+			a := &Answer{Pod: p.API.Namespace + "/" + p.API.Name, Verdict: WouldBePlaced, PodGroup: group, NodesTotal: l.Machine.Table().Live()}
+			l.observe(a, p.API)
+			l.add(a, p)
+		case run.Nominated[p.API.UID] != "":
+			l.add(&Answer{Verdict: Preempting}, p)
+		case group == "" || l.short[types.NamespacedName{Namespace: p.API.Namespace, Name: group}] == nil:
+			left[p.Kind] = append(left[p.Kind], p)
+		}
+	}
+	return left
+}
+
+func groupOf(p *v1.Pod) string {
+	if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return *g.PodGroupName
+	}
+	return ""
+}
+
+// stuck adds the pods that found no node, by sort, and returns how many it looked at.
+func (l *listing) stuck(ctx context.Context, left [][]turn.Pod) (looked int) {
+	var decoded []*object.Pod
+	var outrun []bool
+	var sorts [][]turn.Pod
+	for kind, pods := range left {
+		if len(pods) == 0 {
+			continue
+		}
+		first := l.sorts[kind].decoded
+		if first.UID != pods[0].API.UID {
+			first = decode.Pod(pods[0].API)
+		}
+		decoded, outrun, sorts = append(decoded, first), append(outrun, l.sorts[kind].alone), append(sorts, pods)
+	}
+	brief, known := l.brief(ctx, decoded, outrun)
+	looking, cancel := until(ctx, 0.7)
+	defer cancel()
+	for _, pods := range sorts[:known] {
+		if looking.Err() != nil {
+			break
+		}
+		a := brief.Why(ctx, pods[0].API) // and no longer: it takes as much memory as there are nodes
+		a.outrun = a.Verdict == Waiting && l.sorts[pods[0].Kind].alone
+		l.add(a, pods...)
+		looked += len(pods)
+	}
+	return looked
+}
+
+// add counts the pods to the cause that the answer is about.
+func (l *listing) add(a *Answer, pods ...turn.Pod) {
+	key := causeKey(a)
+	i, known := l.at[key]
+	if !known {
+		i = len(l.list.Causes)
+		l.at[key] = i
+		cause := Cause{Verdict: a.Verdict, Sentence: a.cause(), Blockers: []Blocker{}, first: l.rank[pods[0].API]}
+		if len(a.Groups) > 0 {
+			cause.Blockers = a.nearestGroup().Blockers
+		}
+		l.list.Causes = append(l.list.Causes, cause)
+	}
+	l.list.Causes[i].pods = append(l.list.Causes[i].pods, pods...)
+}
+
+// shortGroup makes a cause of a pod group of which too few pods fit. Those that fit are
+// placed while it is called.
+func (l *listing) shortGroup(ctx context.Context, s *turn.Short) {
+	members := slices.DeleteFunc(slices.Clone(s.Members), func(p turn.Pod) bool { return !l.scope.Has(l.Cluster, p.API) })
+	if len(members) == 0 {
+		return
+	}
+	first := decode.Pod(s.First.API)
+	brief := &Cluster{Machine: l.Machine, Set: l.Set, NoProfile: l.NoProfile, NoFixes: true}
+	a := brief.Why(ctx, s.First.API)
+	cause := &Cause{Verdict: a.Verdict, Blockers: []Blocker{}, pods: members, first: slices.Index(l.pods, members[0]), short: s}
+	if len(a.Groups) > 0 {
+		cause.Blockers = a.nearestGroup().Blockers
+	}
+	cause.Sentence = fmt.Sprintf("pod group %s is placed together, and %d of %d fit: %s is %s", s.Name, len(s.Fitting), len(s.Members), first.Key(), a.cause())
+	l.short[s.Name] = cause
 }
 
 // until returns a context for a share of the time that ctx has left.
@@ -123,64 +298,122 @@ func until(ctx context.Context, share float64) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(deadline))))
 }
 
-// brief is the cluster for answers without fixes, in which it is known for the first
-// sorts, and how many, whether load alone explains what blocks them. All are asked at
-// once: the nodes are emptied for it.
-func (c *Cluster) brief(ctx context.Context, sorts []*sort) (brief *Cluster, known int) {
+// brief is the cluster for answers without fixes, in which it is known for the first pods,
+// and how many, whether load alone explains what blocks them, as it does for those that others
+// outrun. All are asked at once: the nodes are emptied for it.
+func (c *Cluster) brief(ctx context.Context, pods []*object.Pod, outrun []bool) (brief *Cluster, known int) {
 	ctx, cancel := until(ctx, 0.4)
 	defer cancel()
-	pods := make([]*object.Pod, len(sorts))
-	for i, s := range sorts {
-		pods[i] = s.decoded
-	}
 	waits := waitForLoad(ctx, c.Machine, pods)
 	brief = &Cluster{Machine: c.Machine, Set: c.Set, NoProfile: c.NoProfile, NoFixes: true, waits: map[types.UID]bool{}}
 	for i := range waits {
-		brief.waits[pods[i].UID] = waits[i]
+		brief.waits[pods[i].UID] = waits[i] || outrun[i]
 	}
 	return brief, len(waits)
 }
 
-// finish says how many pods the cause has, and, where it is to be explained, what would
-// help them.
-func (c *Cluster) finish(ctx context.Context, cause *Cause, explained bool) {
-	cause.Pods = len(cause.pods)
+// finish says which pods the cause has and since when they wait, and, where it is to be
+// explained, what would help them.
+func (l *listing) finish(ctx context.Context, cause *Cause, explained bool) {
+	cause.Pods, cause.Workloads, cause.Fixes = len(cause.pods), map[string]int{}, []Shared{}
+	for _, p := range cause.pods {
+		if w := l.WorkloadOf(p.API); w.Kind != "" {
+			cause.Workloads[w.String()]++
+		}
+		if since := pendingSince(p.API); cause.Since == nil || !since.IsZero() && since.Before(*cause.Since) {
+			cause.Since = pointer(since)
+		}
+	}
 	for _, p := range cause.pods[:min(mostExamples, len(cause.pods))] {
-		cause.Examples = append(cause.Examples, p.Namespace+"/"+p.Name)
+		cause.Examples = append(cause.Examples, p.API.Namespace+"/"+p.API.Name)
 	}
-	if !explained || c.NoFixes || !cause.hasFixes() {
-		return
+	if explained && !l.NoFixes && cause.hasFixes() {
+		l.fix(ctx, cause)
 	}
-	if c.Read != nil {
-		c.Read(cause.pods[0])
-	}
-	cause.Fixes, cause.Cut = c.fixes(ctx, cause.pods[0])
-	cause.Nodes = c.more(ctx, cause)
 }
 
-// hasFixes tells whether what would help is looked for.
+// hasFixes reports whether what would help is looked for.
 func (c *Cause) hasFixes() bool {
 	return c.Verdict == Waiting || c.Verdict == Misconfigured || c.Verdict == Gated
 }
 
-// sorts are the pending pods by what they ask for.
-func (c *Cluster) sorts() (sorts []*sort) {
-	at := map[string]*sort{}
-	for _, p := range c.Set.Pods {
-		if p.Spec.NodeName != "" || p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed {
-			continue
+// pendingSince returns since when the scheduler finds no node for the pod, else when it was
+// made; the zero time where neither is known.
+func pendingSince(p *v1.Pod) time.Time {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.UTC()
 		}
-		key, err := json.Marshal([]any{p.Namespace, p.Labels, p.Spec, p.DeletionTimestamp, p.Status.NominatedNodeName})
-		if err != nil {
-			continue // an object that was read from JSON can be written
-		}
-		if at[string(key)] == nil {
-			at[string(key)] = &sort{decoded: decode.Pod(p)}
-			sorts = append(sorts, at[string(key)])
-		}
-		at[string(key)].pods = append(at[string(key)].pods, p)
 	}
-	return sorts
+	return p.CreationTimestamp.UTC()
+}
+
+// pointer returns nil for the zero time.
+func pointer(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// fix looks for what would help the cause: fixes of its first pods, tried on all of them.
+func (l *listing) fix(ctx context.Context, cause *Cause) {
+	pods := cause.pods[:min(mostPlaced, len(cause.pods))]
+	samples := l.samples(pods)
+	g := fix.Group{Machine: l.Machine, Set: l.Set, Pods: pods, Like: func(a, b *v1.Pod) bool {
+		w := l.WorkloadOf(a)
+		return w.Kind != "" && w.Kind != "podgroup" && w == l.WorkloadOf(b)
+	}}
+	var found []fix.Shared
+	if s := cause.short; s != nil { // what the first lacks shows with the others placed
+		samples = []*v1.Pod{s.First.API}
+		g.Before = s.Fitting
+	}
+	for _, p := range samples {
+		if l.Read != nil {
+			l.Read(p)
+		}
+	}
+	found, cause.Cut = g.Find(ctx, samples)
+	for _, f := range found {
+		facts := &facts{api: samples[0], cluster: l.Cluster}
+		for _, p := range samples {
+			if p.Name == f.Sample.Name && p.Namespace == f.Sample.Namespace {
+				facts.api = p
+			}
+		}
+		shared := Shared{Fix: f.Fix, Places: f.Places, Of: len(pods)}
+		shared.Commands = facts.commands(withOneNode(shared.Fix))
+		cause.Fixes = append(cause.Fixes, shared)
+	}
+}
+
+// withOneNode returns the fix with the first only of the nodes that it adds: they are alike.
+func withOneNode(f fix.Fix) *fix.Fix {
+	first := true
+	f.Changes = slices.DeleteFunc(slices.Clone(f.Changes), func(c fix.Change) bool {
+		_, node := c.Create.(*v1.Node)
+		drop := node && !first
+		first = first && !node
+		return drop
+	})
+	return &f
+}
+
+// samples returns a pod of each of the first workloads.
+func (l *listing) samples(pods []turn.Pod) (samples []*v1.Pod) {
+	seen := map[string]bool{}
+	for _, p := range pods {
+		key := fmt.Sprint(p.Kind)
+		if w := l.WorkloadOf(p.API); w.Kind != "" {
+			key = w.String()
+		}
+		if !seen[key] && len(samples) < mostSamples {
+			seen[key] = true
+			samples = append(samples, p.API)
+		}
+	}
+	return samples
 }
 
 // causeKey is equal for answers with one cause: what blocks the pods where they
@@ -190,10 +423,10 @@ func causeKey(a *Answer) string {
 	case Waiting, Misconfigured:
 		if len(a.Groups) > 0 {
 			spec := &a.facts.api.Spec
-			return fmt.Sprintf("%s %q %v", a.Verdict, a.nearestGroup().Blockers, spec.NodeSelector)
+			return fmt.Sprintf("%s %t %q %v", a.Verdict, a.outrun, a.nearestGroup().Blockers, spec.NodeSelector)
 		}
 	case WouldBePlaced:
-		return fmt.Sprintf("%s %t", a.Verdict, a.PodGroup != "")
+		return fmt.Sprintf("%s %t %s", a.Verdict, a.PodGroup != "", a.refused())
 	case Preempting, InProgress:
 		return string(a.Verdict)
 	}
@@ -204,6 +437,9 @@ func causeKey(a *Answer) string {
 func (a *Answer) cause() string {
 	switch a.Verdict {
 	case WouldBePlaced:
+		if refused := a.refused(); refused != "" {
+			return "fitting by what is known here, but the cluster said last: " + refused
+		}
 		if a.PodGroup != "" {
 			return "fitting now each by itself, but placed together with their pod groups, which this answer does not try"
 		}
@@ -213,10 +449,13 @@ func (a *Answer) cause() string {
 	case InProgress:
 		return "on their way"
 	case Waiting:
-		if len(a.Groups) > 0 {
-			return "waiting for room: " + a.nearest()
+		switch {
+		case len(a.Groups) == 0:
+			return "waiting: there is no node"
+		case a.outrun:
+			return "waiting for room, which pods that are tried before them take: " + a.nearest()
 		}
-		return "waiting: there is no node"
+		return "waiting for room: " + a.nearest()
 	case Misconfigured:
 		if beside := a.beside(); beside != "" {
 			return "having to be beside " + beside + ", where there is no room: " + a.nearest()
@@ -226,114 +465,4 @@ func (a *Answer) cause() string {
 		return "not tried: " + a.Message
 	}
 	return "not scheduled: " + a.Message
-}
-
-// more counts the nodes of the shape that helps the first of the pods, and how many
-// of the pods they place.
-func (c *Cluster) more(ctx context.Context, cause *Cause) *More {
-	like, zone := "", ""
-	for _, f := range cause.Fixes {
-		if n, ok := f.Changes[0].Create.(*v1.Node); ok && len(f.Changes) == 1 {
-			like, zone = strings.TrimSuffix(n.Name, "-copy"), n.Labels[v1.LabelTopologyZone]
-			break
-		}
-	}
-	t := c.Machine.Table()
-	pool := fix.PoolOf(t, c.Set, like)
-	if pool == nil || pool.Like.Labels[v1.LabelTopologyZone] != zone {
-		return nil
-	}
-	m := &More{Like: like}
-	var placed []*object.Pod
-	var added []*fix.NewNode
-	for _, api := range cause.pods[:min(mostPlaced, len(cause.pods))] {
-		if ctx.Err() != nil {
-			break
-		}
-		p := decode.Pod(api)
-		node, ok := c.Machine.Admits(p)
-		if !ok && len(added) < mostAdded {
-			n := pool.NewNode(fmt.Sprintf("%s-copy-%d", like, len(added)+1))
-			n.Join(t)
-			if node, ok = c.Machine.Admits(p); ok {
-				added = append(added, n)
-			} else {
-				n.Leave(t)
-			}
-		}
-		if ok {
-			t.AddPod(p, node)
-			placed = append(placed, p)
-		}
-	}
-	for _, p := range placed {
-		t.RemovePod(p.UID)
-	}
-	for _, n := range added {
-		n.Leave(t)
-	}
-	if len(added) == 0 { // a larger node is wanted than the pool has
-		return nil
-	}
-	m.Nodes, m.Places = len(added), len(placed)
-	return m
-}
-
-// Text writes the ranking for people; wide leaves nothing out.
-func (r *Ranking) Text(out io.Writer, wide bool) error {
-	var b strings.Builder
-	if r.Pending == 0 {
-		b.WriteString("No pod is pending.\n")
-	} else {
-		terminal.Fprintf(&b, "%s pending, by cause\n", isAre(r.Pending))
-	}
-	for i := range r.Causes {
-		c := &r.Causes[i]
-		terminal.Fprintf(&b, "\n%s, %s\n", count(c.Pods, "pod"), c.Text)
-		terminal.Fprintf(&b, "  %s\n", c.names())
-		if c.Nodes != nil {
-			of := ""
-			if c.Pods > mostPlaced {
-				of = fmt.Sprintf(" of the first %d", mostPlaced)
-			}
-			terminal.Fprintf(&b, "  %s like %s would place %d%s\n", count(c.Nodes.Nodes, "more node"), c.Nodes.Like, c.Nodes.Places, of)
-		}
-		shown := c.Fixes
-		if !wide {
-			shown = shown[:min(2, len(shown))]
-		}
-		for _, f := range shown {
-			terminal.Fprintf(&b, "  or, for %s: %s\n", c.Examples[0], f.Summary)
-		}
-		if c.Cut != "" {
-			terminal.Fprintf(&b, "  cut: %s\n", c.Cut)
-		}
-	}
-	if len(r.Causes) > mostExplained && slices.ContainsFunc(r.Causes[mostExplained:], func(c Cause) bool { return c.hasFixes() }) {
-		terminal.Fprintf(&b, "\nWhat would help was looked for in the first %d causes; ask about a pod of another one by its name.\n", mostExplained)
-	}
-	if r.Cut != "" {
-		terminal.Fprintf(&b, "\nCut: %s.\n", r.Cut)
-	}
-	for _, left := range r.LeftOut {
-		terminal.Fprintf(&b, "\nLeft out: %s\n", left)
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
-}
-
-// names names some of the pods and counts the others.
-func (c *Cause) names() string {
-	if c.Pods <= len(c.Examples) {
-		return list(c.Examples, shortNames)
-	}
-	shown := c.Examples[:min(shortNames, len(c.Examples))]
-	return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), c.Pods-len(shown))
-}
-
-func isAre(n int) string {
-	if n == 1 {
-		return "1 pod is"
-	}
-	return fmt.Sprintf("%d pods are", n)
 }

@@ -36,8 +36,10 @@ type Answer struct {
 	Profile    string   `json:"profile"`
 	Verdict    PodState `json:"verdict"`
 	// PodGroup is the group that the pod is placed with. The answer is of the pod alone.
-	PodGroup      string      `json:"podGroup,omitempty"`
-	Message       string      `json:"message"`
+	PodGroup string `json:"podGroup,omitempty"`
+	Message  string `json:"message"`
+	// Observed is what the cluster itself said last, nil where nothing is known.
+	Observed      *Observed   `json:"observed"`
 	Node          string      `json:"node"`
 	NodesTotal    int         `json:"nodesTotal"`
 	NodesFeasible int         `json:"nodesFeasible"`
@@ -53,6 +55,8 @@ type Answer struct {
 	// Shadow is from a daemon that schedules nothing, about a pod that waits.
 	Shadow *Shadow `json:"shadow,omitempty"`
 	Scores []Node  `json:"scores"`
+	// Held says since when the pod is held by what.
+	Held []Held `json:"since,omitempty"`
 	// Victims are the pods that leave for this one (Preempting).
 	Victims []string `json:"victims,omitempty"`
 	// EvictedBy are the pods for which this one is evicted, and Evicted says why
@@ -60,7 +64,8 @@ type Answer struct {
 	EvictedBy []string `json:"evictedBy,omitempty"`
 	Evicted   string   `json:"evicted,omitempty"`
 
-	facts *facts // for the text
+	facts  *facts // for the text
+	outrun bool   // the pod would fit if others did not take their turn before it
 }
 
 // NodeGroup is nodes that the same blockers reject.

@@ -14,28 +14,38 @@ const mostNear = 3
 
 // noSuchPod says that there is no such pod, and which have similar names.
 func (c *Cluster) noSuchPod(namespace, name string) error {
+	known := map[string]bool{}
+	for _, p := range c.Set.Pods {
+		known[p.Namespace+"/"+p.Name] = true
+	}
+	return didYouMean(fmt.Sprintf("pod %s/%s: there is no such pod", namespace, name), namespace, name, known)
+}
+
+// didYouMean is the text as an error, with those of the known names that are like the one
+// that was asked for. All are NAMESPACE/NAME.
+func didYouMean(text, namespace, name string, known map[string]bool) error {
 	type near struct {
 		key      string
 		distance int
 	}
 	var all []near
-	for _, p := range c.Set.Pods {
-		d := spelling.Distance(name, p.Name)
-		if strings.Contains(p.Name, name) || strings.Contains(name, p.Name) {
+	for key := range known { // any order: sorted below
+		in, plain, _ := strings.Cut(key, "/")
+		d := spelling.Distance(name, plain)
+		if strings.Contains(plain, name) || strings.Contains(name, plain) {
 			d = min(d, 2)
 		}
 		if d > max(2, len(name)/4) {
 			continue
 		}
-		if p.Namespace != namespace {
+		if in != namespace {
 			d++
 		}
-		all = append(all, near{p.Namespace + "/" + p.Name, d})
+		all = append(all, near{key, d})
 	}
 	slices.SortFunc(all, func(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.key, b.key)) })
-	text := fmt.Sprintf("pod %s/%s: there is no such pod", namespace, name)
 	if len(all) == 0 {
-		return fmt.Errorf("%s among %d", text, len(c.Set.Pods))
+		return fmt.Errorf("%s among %d", text, len(known))
 	}
 	var names []string
 	for _, n := range all[:min(mostNear, len(all))] {

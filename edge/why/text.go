@@ -23,12 +23,15 @@ const (
 // Text writes the answer for people; wide leaves nothing out.
 func (a *Answer) Text(out io.Writer, wide bool) error {
 	var b strings.Builder
+	a.observedFirst(&b)
 	terminal.Fprintf(&b, "%s\n", a.sentence())
+	a.observedSince(&b)
 	if a.Message != "" && a.Verdict != Failed && a.Verdict != Gated && !a.facts.refused {
 		terminal.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
 	}
 	a.groupText(&b, wide)
 	a.leavingText(&b, wide)
+	a.heldText(&b, wide)
 	if !a.facts.refused {
 		a.fixText(&b, wide)
 	}
@@ -66,6 +69,9 @@ func (a *Answer) sentence() string {
 		}
 		if a.Shadow != nil {
 			return fmt.Sprintf("%s fits now: Berth would place it on %s.", a.Pod, a.Node) + a.margin()
+		}
+		if a.Disagrees() {
+			return fmt.Sprintf("%s would go to %s.", a.Pod, a.Node) + a.margin()
 		}
 		return fmt.Sprintf("%s fits now: its next attempt places it on %s.", a.Pod, a.Node) + a.margin()
 	case Preempting:

@@ -33,11 +33,17 @@ type Cluster struct {
 	// NoProfile says why a pod is not tried whose schedulerName no profile has; nil: the
 	// machine is the scheduler, and says so itself.
 	NoProfile func(schedulerName string) string
+	// Record is what the scheduler's record says of the last attempt for the pod that is asked
+	// about, nil where there is none.
+	Record *Said
 	// Namespace is that of pods that are named without one; empty: "default".
 	Namespace string
 	// waits tells of pods whether load alone explains what blocks them; nil: it is
 	// found out for each.
 	waits map[types.UID]bool
+	// refusing are the workloads whose controllers say that they cannot make pods; nil: not
+	// asked for yet.
+	refusing map[Workload]bool
 }
 
 // facts are what the text says beyond the data.
@@ -75,6 +81,8 @@ func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
 		a.Message = "the pod has ended: its phase is " + string(api.Status.Phase)
 	default:
 		c.pending(ctx, a, p)
+		c.observe(a, api)
+		a.Held = a.held()
 	}
 	return a
 }

@@ -58,7 +58,7 @@ func TestRecords(t *testing.T) {
 		a.Queue == nil || a.Queue.Place != "unschedulable" || len(a.Queue.History) != 2 {
 		t.Errorf("why: %v, %+v", err, a)
 	}
-	if text := tell(1, "why", "--all"); !strings.Contains(text, "pending, by cause") || !strings.Contains(text, giant) || !strings.Contains(text, "or, for "+giant+": lower the CPU request") {
+	if text := tell(1, "why", "--all"); !strings.Contains(text, "pending, by cause") || !strings.Contains(text, giant) || !strings.Contains(text, "lower the CPU request") || !strings.Contains(text, "; places 1 of 1\n") {
 		t.Errorf("why --all:\n%s", text)
 	}
 	if text := tell(0, "why", f.name+"/one-0"); !strings.Contains(text, " runs on ") {

@@ -1,0 +1,167 @@
+package why
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/edge/workload"
+)
+
+// Missing is pods of a workload that its controller never made.
+type Missing struct {
+	// Workload is kind/namespace/name.
+	Workload string `json:"workload"`
+	Pods     int    `json:"pods"`
+	// Reason is quota, admission, or controller for whatever else its controller says.
+	Reason  string     `json:"reason"`
+	Message string     `json:"message"`
+	Since   *time.Time `json:"since"`
+}
+
+// refusal is why a controller makes no pods, as it says itself.
+type refusal struct {
+	message string
+	since   time.Time
+}
+
+// missing lists the workloads of the scope that have fewer pods than they want, with what
+// their controllers say about it. Without a word of a controller, pods may be on their way.
+func (c *Cluster) missing(scope *Scope) []Missing {
+	all := []Missing{}
+	for _, o := range c.all() {
+		w, ok := workload.Of(o)
+		if !ok || !scope.hasWorkload(c, w, o) {
+			continue
+		}
+		said := c.refusalOf(o)
+		if said == nil {
+			continue
+		}
+		m := Missing{Workload: Workload{strings.ToLower(w.Kind), w.Namespace, w.Name}.String(), Pods: c.lacking(w), Reason: reasonOf(said.message), Message: bounded(said.message), Since: pointer(said.since)}
+		if m.Pods > 0 {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b Missing) int { return strings.Compare(a.Workload, b.Workload) })
+	return all
+}
+
+func (s *Scope) hasWorkload(c *Cluster, w *workload.Workload, o metav1.Object) bool {
+	if s.Workload != nil {
+		by := metav1.GetControllerOfNoCopy(o)
+		return s.Workload.Namespace == w.Namespace && (s.Workload.Kind == strings.ToLower(w.Kind) && s.Workload.Name == w.Name ||
+			by != nil && strings.ToLower(by.Kind) == s.Workload.Kind && by.Name == s.Workload.Name)
+	}
+	pod := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Labels: w.Template.Labels}}
+	return s.Has(c, &pod)
+}
+
+// lacking counts the pods that the workload wants and does not have.
+func (c *Cluster) lacking(w *workload.Workload) int {
+	var have []*v1.Pod
+	for _, p := range c.Set.Pods {
+		if w.Owns(p) && p.Status.Phase != v1.PodSucceeded && p.Status.Phase != v1.PodFailed && !c.neverMade(p) {
+			have = append(have, p)
+		}
+	}
+	if w.Kind != "DaemonSet" {
+		return w.Replicas - len(have)
+	}
+	more, err := w.Pods(have, c.Set.Nodes, func(string) bool { return false })
+	if err != nil {
+		return 0
+	}
+	return len(more)
+}
+
+// neverMade reports whether the pod is one that the cluster does not have: its controller says
+// that it cannot make pods, and this one was made of a file's template.
+func (c *Cluster) neverMade(p *v1.Pod) bool {
+	if !p.CreationTimestamp.IsZero() || metav1.GetControllerOfNoCopy(p) == nil {
+		return false
+	}
+	if c.refusing == nil {
+		c.refusing = map[Workload]bool{}
+		for _, o := range c.all() {
+			if w, ok := workload.Of(o); ok && c.refusalOf(o) != nil {
+				c.refusing[Workload{strings.ToLower(w.Kind), w.Namespace, w.Name}] = true
+			}
+		}
+	}
+	return c.refusing[c.WorkloadOf(p)] && c.Set.Made[p]
+}
+
+// refusalOf returns why the controller of the workload, or of one that it made, makes no pods;
+// nil where it says nothing.
+func (c *Cluster) refusalOf(o metav1.Object) *refusal {
+	if r := failure(o); r != nil {
+		return r
+	}
+	for _, below := range c.all() {
+		if by := metav1.GetControllerOfNoCopy(below); by != nil && below.GetNamespace() == o.GetNamespace() && by.Name == o.GetName() && strings.ToLower(by.Kind) == kindOf(o) {
+			if r := failure(below); r != nil {
+				return r
+			}
+			if r := c.failedCreate(below); r != nil {
+				return r
+			}
+		}
+	}
+	return c.failedCreate(o)
+}
+
+// failure returns what the condition ReplicaFailure says.
+func failure(o metav1.Object) *refusal {
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		for i := range o.Status.Conditions {
+			if c := &o.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == v1.ConditionTrue {
+				return &refusal{c.Message, c.LastTransitionTime.Time}
+			}
+		}
+	case *appsv1.ReplicaSet:
+		for i := range o.Status.Conditions {
+			if c := &o.Status.Conditions[i]; c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == v1.ConditionTrue {
+				return &refusal{c.Message, c.LastTransitionTime.Time}
+			}
+		}
+	case *v1.ReplicationController:
+		for i := range o.Status.Conditions {
+			if c := &o.Status.Conditions[i]; c.Type == v1.ReplicationControllerReplicaFailure && c.Status == v1.ConditionTrue {
+				return &refusal{c.Message, c.LastTransitionTime.Time}
+			}
+		}
+	}
+	return nil
+}
+
+// failedCreate returns what the last event FailedCreate about the object says.
+func (c *Cluster) failedCreate(o metav1.Object) *refusal {
+	var last *refusal
+	for i := range c.Set.Events {
+		e := &c.Set.Events[i]
+		if e.Reason != "FailedCreate" || strings.ToLower(e.Kind) != kindOf(o) || e.Namespace != o.GetNamespace() || e.Name != o.GetName() {
+			continue
+		}
+		if last == nil || e.Last.After(last.since) {
+			last = &refusal{e.Message, e.Last}
+		}
+	}
+	return last
+}
+
+// reasonOf says what refuses the pods that the message of a controller is about.
+func reasonOf(message string) string {
+	switch {
+	case strings.Contains(message, "exceeded quota"), strings.Contains(message, "failed quota"), strings.Contains(message, "must specify limits"), strings.Contains(message, "must specify requests"):
+		return "quota"
+	case strings.Contains(message, "is forbidden"), strings.Contains(message, "denied"), strings.Contains(message, "admission webhook"), strings.Contains(message, "is invalid"), strings.Contains(message, "webhook"):
+		return "admission"
+	}
+	return "controller"
+}

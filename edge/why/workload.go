@@ -1,0 +1,137 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/edge/workload"
+)
+
+// Workload names what pods are made by or belong to. Its kind is in lower case.
+type Workload struct{ Kind, Namespace, Name string }
+
+func (w Workload) String() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
+
+// workloadKinds are the kinds by the names that kubectl takes for them.
+var workloadKinds = func() map[string]string {
+	kinds := map[string]string{"deploy": "deployment", "rs": "replicaset", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob", "rc": "replicationcontroller"}
+	for kind, group := range map[string]string{"deployment": "apps", "replicaset": "apps", "statefulset": "apps", "daemonset": "apps", "job": "batch", "cronjob": "batch",
+		"replicationcontroller": "", "podgroup": "scheduling.k8s.io"} { // any order: each by itself
+		kinds[kind], kinds[kind+"s"] = kind, kind
+		if group != "" {
+			kinds[kind+"."+group], kinds[kind+"s."+group] = kind, kind
+		}
+	}
+	return kinds
+}()
+
+// ParseWorkload returns the kind and name of KIND/NAME; false where KIND is no kind of
+// workload.
+func ParseWorkload(text string) (kind, name string, ok bool) {
+	kind, name, both := strings.Cut(text, "/")
+	kind, known := workloadKinds[strings.ToLower(kind)]
+	return kind, name, both && known && name != ""
+}
+
+// WorkloadOf returns the workload that makes the pod, as far as its owner and labels tell; else
+// its pod group; the zero value for a pod that belongs to none.
+func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
+	kind, name := workload.OfPod(p)
+	if kind == "Job" {
+		for _, o := range c.all() {
+			by := metav1.GetControllerOfNoCopy(o)
+			if o.GetNamespace() == p.Namespace && o.GetName() == name && by != nil && by.Kind == "CronJob" {
+				kind, name = by.Kind, by.Name
+				break
+			}
+		}
+	}
+	if kind == "" {
+		if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+			kind, name = "podgroup", *g.PodGroupName
+		}
+	}
+	if kind == "" {
+		return Workload{}
+	}
+	return Workload{strings.ToLower(kind), p.Namespace, name}
+}
+
+// belongs reports whether the pod is one of the workload's.
+func (c *Cluster) belongs(p *v1.Pod, w Workload) bool {
+	if p.Namespace != w.Namespace {
+		return false
+	}
+	switch owner := metav1.GetControllerOfNoCopy(p); {
+	case w.Kind == "podgroup":
+		g := p.Spec.SchedulingGroup
+		return g != nil && g.PodGroupName != nil && *g.PodGroupName == w.Name
+	case owner != nil && strings.ToLower(owner.Kind) == w.Kind && owner.Name == w.Name:
+		return true
+	case w.Kind == "cronjob" && owner != nil && owner.Kind == "Job":
+		scheduled, ok := strings.CutPrefix(owner.Name, w.Name+"-")
+		return c.WorkloadOf(p) == w || ok && strings.Trim(scheduled, "0123456789") == ""
+	}
+	return c.WorkloadOf(p) == w
+}
+
+// FindWorkload finds the workload in the namespace; where that is empty, in the cluster's own,
+// and then in all.
+func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
+	w := Workload{kind, cmp.Or(namespace, c.Namespace, v1.NamespaceDefault), name}
+	if c.knows(w) {
+		return w, nil
+	}
+	elsewhere := map[string]bool{}
+	for _, o := range c.all() {
+		if kindOf(o) == kind && o.GetName() == name {
+			elsewhere[o.GetNamespace()] = true
+		}
+	}
+	for _, p := range c.Set.Pods {
+		if c.belongs(p, Workload{kind, p.Namespace, name}) {
+			elsewhere[p.Namespace] = true
+		}
+	}
+	in := slices.Sorted(maps.Keys(elsewhere))
+	switch {
+	case namespace != "" || len(in) == 0:
+		return w, c.noSuchWorkload(w)
+	case len(in) == 1:
+		return Workload{kind, in[0], name}, nil
+	}
+	return w, fmt.Errorf("%s %s: is in several namespaces: say which with -n: %s", kind, name, list(in, 5))
+}
+
+// all returns the workloads whose objects are known.
+func (c *Cluster) all() []metav1.Object { return slices.Concat(c.Set.Workloads, c.Set.Running) }
+
+// knows reports whether the cluster has the workload or pods of it.
+func (c *Cluster) knows(w Workload) bool {
+	return slices.ContainsFunc(c.all(), func(o metav1.Object) bool {
+		return kindOf(o) == w.Kind && o.GetNamespace() == w.Namespace && o.GetName() == w.Name
+	}) || slices.ContainsFunc(c.Set.Pods, func(p *v1.Pod) bool { return c.belongs(p, w) })
+}
+
+// noSuchWorkload says that nothing is known of the workload, and which others are like it.
+func (c *Cluster) noSuchWorkload(w Workload) error {
+	known := map[string]bool{}
+	for _, p := range c.Set.Pods {
+		if o := c.WorkloadOf(p); o.Kind == w.Kind {
+			known[o.Namespace+"/"+o.Name] = true
+		}
+	}
+	for _, o := range c.all() {
+		if kindOf(o) == w.Kind {
+			known[o.GetNamespace()+"/"+o.GetName()] = true
+		}
+	}
+	text := fmt.Sprintf("%s %s/%s: there is none, and no pod of it", w.Kind, w.Namespace, w.Name)
+	return didYouMean(text, w.Namespace, w.Name, known)
+}
