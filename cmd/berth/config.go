@@ -59,8 +59,9 @@ func (c *configuration) newCheck(name string) *cobra.Command {
 		Short: "List everything that is wrong with a configuration file",
 		Long: `List everything that is wrong with a configuration file of kube-scheduler or Berth,
 by line. The file is not sent anywhere. A file without a problem is one that
-berth-scheduler starts with, if the cluster lets it. A plugin that is disabled and
-not there is a warning, as no scheduler minds.
+berth-scheduler starts with, if the cluster lets it. What a scheduler starts with all
+the same is a warning: a plugin that is disabled and not there, or one that is
+enabled at filter or score, but not where kube-scheduler makes its state.
 
 Exit status: 0 if nothing is wrong, 2 if something is.`,
 		Example: fmt.Sprintf("  %[1]s config check scheduler.yaml\n  %[1]s config check --plugins TeamLimit,Quota scheduler.yaml", name),
@@ -139,7 +140,7 @@ func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error
 		if p.Field != "" {
 			at += ": " + p.Field
 		}
-		if p.Harmless {
+		if p.Warning {
 			at += ": warning"
 		} else {
 			problems++

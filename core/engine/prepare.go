@@ -78,8 +78,6 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 		var out framework.PreFilterResult
 		if i := slices.Index(v.keys.profile.PreFilter, pl); i >= 0 {
 			out = prepared[i]
-		} else if pl.PreFilter != nil {
-			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
 		}
 		if f.in.State = out.State; !out.Skip {
 			v.fallible = v.fallible || pl.ErrorsFrom != 0

@@ -163,7 +163,7 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 		Name:       name,
 		QueueSort:  lists[QueueSort][0],
 		PreEnqueue: lists[PreEnqueue],
-		PreFilter:  lists[PreFilter],
+		PreFilter:  withFilters(lists[PreFilter], lists[Filter]),
 		Filter:     lists[Filter],
 		PostFilter: lists[PostFilter],
 		PreScore:   lists[PreScore],
@@ -191,6 +191,19 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 		}
 	}
 	return p
+}
+
+// withFilters adds the filters whose PreFilter is not enabled to those whose PreFilter is: they
+// need the state that it makes. In v1.36 most of them fail each attempt without. A hosted plugin
+// runs where it is enabled, as there.
+func withFilters(preFilters, filters []*framework.Plugin) []*framework.Plugin {
+	all := slices.Clip(preFilters)
+	for _, pl := range filters {
+		if pl.PreFilter != nil && pl.Host == nil && !slices.Contains(preFilters, pl) {
+			all = append(all, pl)
+		}
+	}
+	return all
 }
 
 // makePlugins makes each enabled plugin once, in order of name.

@@ -173,6 +173,29 @@ func TestBuildFillsEveryPoint(t *testing.T) {
 	}
 }
 
+// A plugin that is enabled at Filter alone runs its PreFilter after those that are enabled there,
+// once, unless it is hosted: that one runs where it is enabled.
+func TestPreFilterOfFilters(t *testing.T) {
+	registry := registryOf()
+	for _, name := range []string{"Both", "Late", "Early", "Hosted"} {
+		pl := implement(name, PreFilter, Filter)
+		if name == "Hosted" {
+			pl.Host, pl.Locality = host{}, framework.Anything
+		}
+		registry[name] = func(any) (*framework.Plugin, error) { return pl, nil }
+	}
+	p, err := Build(config("Late A Both Hosted Early", map[Point]string{PreFilter: "-* Early Both"}), registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(p.PreFilter); got != "Early Both Late" {
+		t.Errorf("PreFilter: %q", got)
+	}
+}
+
+// host runs nothing.
+type host struct{ framework.Host }
+
 // A plugin that is used is made once, with its arguments; one that is not used is not
 // made.
 func TestPluginsAreMadeOnceWithTheirArgs(t *testing.T) {

@@ -15,7 +15,7 @@ type Profile struct {
 
 	QueueSort  *framework.Plugin
 	PreEnqueue []*framework.Plugin
-	PreFilter  []*framework.Plugin
+	PreFilter  []*framework.Plugin // also those that are enabled at Filter alone
 	Filter     []*framework.Plugin
 	PostFilter []*framework.Plugin
 	PreScore   []*framework.Plugin

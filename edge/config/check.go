@@ -28,8 +28,8 @@ type Problem struct {
 	Line   int    // in the text, 0 if it is not known
 	Field  string // such as profiles[0].schedulerName; "" if the problem is with the whole
 	Reason string // says what was meant, where that can be guessed
-	// Harmless is set if a scheduler starts with it all the same, and it changes nothing.
-	Harmless bool
+	// Warning is set if a scheduler starts with it all the same.
+	Warning bool
 }
 
 // Check lists all that is wrong with the text of a configuration, by line. Own
@@ -50,7 +50,7 @@ func (r Reader) Check(text []byte, own []string) []Problem {
 	return slices.Compact(c.problems)
 }
 
-func harms(p Problem) bool { return !p.Harmless }
+func isError(p Problem) bool { return !p.Warning }
 
 // checker collects the problems of one text.
 type checker struct {
@@ -64,6 +64,10 @@ type checker struct {
 
 func (c *checker) add(path, reason string, args ...any) {
 	c.problems = append(c.problems, Problem{Field: path, Reason: fmt.Sprintf(reason, args...)})
+}
+
+func (c *checker) warn(path, reason string, args ...any) {
+	c.problems = append(c.problems, Problem{Field: path, Reason: fmt.Sprintf(reason, args...), Warning: true})
 }
 
 func (c *checker) check(text []byte) {
@@ -301,7 +305,7 @@ func (c *checker) checkName(path *field.Path, name string, names []string) {
 // checkDisabled tells of a disabled plugin that is not there. No scheduler minds.
 func (c *checker) checkDisabled(path *field.Path, name string, names []string) {
 	if !slices.Contains(names, name) {
-		c.problems = append(c.problems, Problem{Field: path.String(), Reason: noPlugin(name, names) + "; to disable it changes nothing", Harmless: true})
+		c.warn(path.String(), "%s; to disable it changes nothing", noPlugin(name, names))
 	}
 }
 
@@ -331,13 +335,16 @@ func (c *checker) checkValues(config *Config) {
 	if len(c.own) == 0 && !c.unknown && !slices.ContainsFunc(c.unread, half) {
 		c.build(config)
 	}
+	if !slices.ContainsFunc(c.problems, isError) {
+		c.checkStates(config)
+	}
 }
 
 // build builds the profiles, each by itself first: so all that is wrong is told, and where.
 // Where something is wrong already, they are built without what has been judged by itself.
 func (c *checker) build(config *Config) {
 	registry := plugins.Registry(features.Plugins(c.reader.gates))
-	configs, sound := Profiles(config), !slices.ContainsFunc(c.problems, harms)
+	configs, sound := Profiles(config), !slices.ContainsFunc(c.problems, isError)
 	for i := range configs {
 		if !sound {
 			forget(&configs[i])
@@ -347,7 +354,7 @@ func (c *checker) build(config *Config) {
 			c.add(pathOf(config, i, err).String(), "%s", err)
 		}
 	}
-	if slices.ContainsFunc(c.problems, harms) {
+	if slices.ContainsFunc(c.problems, isError) {
 		return
 	}
 	_, err := profile.BuildAll(configs, registry)

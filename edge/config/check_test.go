@@ -187,13 +187,13 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// A disabled plugin that is not there is harmless: Decode and the profiles' builder take it,
+// A disabled plugin that is not there is a warning: Decode and the profiles' builder take it,
 // and what else is wrong is told still.
 func TestCheckOfDisabledPlugins(t *testing.T) {
 	const disabled = header + "profiles: [{plugins: {score: {disabled: [{name: SelectorSpread}, {name: EBSLimits}, {name: Mine}]}"
 	problems := With(features.New()).Check([]byte(disabled+"}}]"), nil)
 	for _, p := range problems {
-		if !p.Harmless || !strings.HasSuffix(p.Reason, "; to disable it changes nothing") {
+		if !p.Warning || !strings.HasSuffix(p.Reason, "; to disable it changes nothing") {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -208,7 +208,41 @@ func TestCheckOfDisabledPlugins(t *testing.T) {
 		t.Error(err)
 	}
 	problems = With(features.New()).Check([]byte(disabled+", filter: {enabled: [{name: ImageLocality}]}}}]"), nil)
-	if !slices.ContainsFunc(problems, func(p Problem) bool { return !p.Harmless && strings.Contains(p.Reason, "does not extend") }) {
+	if !slices.ContainsFunc(problems, func(p Problem) bool { return !p.Warning && strings.Contains(p.Reason, "does not extend") }) {
 		t.Errorf("%+v", problems)
+	}
+}
+
+// A plugin that is enabled where v1.36.3 reads its state, but not where it makes it, is a warning
+// that names the profile. One that makes it in both places is none, nor is one without a say.
+func TestCheckOfMissingStates(t *testing.T) {
+	const does = ". kube-scheduler v1.36.3 starts, and fails each attempt that comes to them at "
+	const filters = "NodePorts, NodeResourcesFit, VolumeRestrictions, VolumeBinding, PodTopologySpread, InterPodAffinity, DynamicResources, NodeDeclaredFeatures"
+	for profiles, want := range map[string][]string{
+		"[{plugins: {preFilter: {disabled: [{name: '*'}]}}}]": {
+			`3 profiles[0].plugins.preFilter: profile "default-scheduler" enables plugins at filter, but not at preFilter: ` + filters + does + "filter; Berth runs them at preFilter all the same"},
+		"[{plugins: {preScore: {disabled: [{name: '*'}]}}}]": {
+			`3 profiles[0].plugins.preScore: profile "default-scheduler" enables plugins at score, but not at preScore: TaintToleration, PodTopologySpread, InterPodAffinity` + does + "score; "},
+		"[{schedulerName: a},\n {schedulerName: b, plugins: {preFilter: {disabled: [{name: NodePorts}, {name: NodeAffinity}, {name: VolumeZone}]}}}]": {
+			`4 profiles[1].plugins.preFilter: profile "b" enables plugins at filter, but not at preFilter: NodePorts` + does},
+		"[{plugins: {preFilter: {disabled: [{name: '*'}]}, filter: {disabled: [{name: '*'}]}, score: {disabled: [{name: DynamicResources}]}}}]": {
+			`3 profiles[0].plugins.preFilter: profile "default-scheduler" enables plugins at reserve, but not at preFilter: VolumeBinding, DynamicResources` + does},
+		"[{plugins: {multiPoint: {disabled: [{name: TaintToleration}]}, score: {enabled: [{name: TaintToleration}]}}}]": {
+			`3 profiles[0].plugins.preScore: profile "default-scheduler" enables plugins at score, but not at preScore: TaintToleration` + does},
+		"[{plugins: {preFilter: {disabled: [{name: '*'}], enabled: [{name: NodePorts}]}, multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: DefaultBinder}, {name: NodePorts}]}}}]": nil,
+		"[{plugins: {preFilter: {disabled: [{name: NodeAffinity}]}, preScore: {disabled: [{name: NodeResourcesFit}]}, filter: {disabled: [{name: NodePorts}]}}}]":                                             nil,
+	} {
+		for _, own := range [][]string{nil, {"Mine"}} {
+			problems := With(features.New()).Check([]byte(header+"profiles: "+profiles), own)
+			var got []string
+			for _, p := range problems {
+				if got = append(got, fmt.Sprintf("%d %s: %s", p.Line, p.Field, p.Reason)); !p.Warning {
+					t.Errorf("%s: an error: %+v", profiles, p)
+				}
+			}
+			if len(got) != len(want) || len(want) > 0 && !strings.HasPrefix(got[0], want[0]) {
+				t.Errorf("%s: got\n%q, want\n%q", profiles, got, want)
+			}
+		}
 	}
 }
