@@ -28,7 +28,11 @@ func TestCases(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
-			for _, c := range commandsOfCase(t, path) {
+			commands := commandsOfCase(t, path)
+			if len(commands) == 0 {
+				t.Fatalf("%s: its first comments have no command", path)
+			}
+			for _, c := range commands {
 				c.run(t)
 			}
 		})
