@@ -17,37 +17,45 @@ const mostMoves = 40
 // anotherZone stands for a zone that no node is in.
 const anotherZone = "another-zone"
 
-// nodesElsewhere tries a node of a pool in a zone where none of it is, the smallest pool's
-// first. The zones are those of nodes, those that the pod or its volumes
-// ask for, and another one.
+// place is a zone and a region. An empty region is that of the nodes that are there.
+type place struct{ zone, region string }
+
+func (p place) String() string {
+	switch {
+	case p.zone == anotherZone:
+		return "another zone"
+	case p.region != "":
+		return "zone " + p.zone + " of region " + p.region
+	}
+	return "zone " + p.zone
+}
+
+// nodesElsewhere tries a node of a pool at a place where none of it is, the smallest pool's
+// first.
 func (s *search) nodesElsewhere() {
 	found, moves := 0, 0
-	zones := s.zones()
+	places := s.places()
 	for _, p := range pools(s.table, s.set) {
-		name, own := p.Like.Name, p.Like.Labels[v1.LabelTopologyZone]
-		if own == "" || !s.holdsRequests(p.Like) {
+		name, zone, region := p.Like.Name, p.Like.Labels[v1.LabelTopologyZone], p.Like.Labels[v1.LabelTopologyRegion]
+		if zone == "" || !s.holdsRequests(p.Like) {
 			continue
 		}
-		for _, zone := range zones {
-			if zone == own {
+		for _, to := range places {
+			if to.zone == zone && (to.region == "" || to.region == region) || to.region != "" && region == "" {
 				continue
 			}
 			if moves++; moves > mostMoves {
 				return
 			}
-			say := "add a node like " + name + " in zone " + zone
-			if zone == anotherZone {
-				say = "add a node like " + name + " in another zone"
-			}
 			n := p.NewNode(name + "-copy")
-			n.moveTo(zone)
-			if _, known := s.table.Find(n.API.Name); known || !s.consider(join(s.base, []edit{newNode(addNode, n, say)})) {
+			n.moveTo(to)
+			if _, known := s.table.Find(n.API.Name); known || !s.consider(join(s.base, []edit{newNode(addNode, n, "add a node like "+name+" in "+to.String())})) {
 				continue
 			}
 			if found++; found == mostOfASort {
 				return
 			}
-			break // the other zones of this shape say no more
+			break // the other places of this shape say no more
 		}
 	}
 }
@@ -62,21 +70,41 @@ func (s *search) holdsRequests(n *v1.Node) bool {
 	return holds
 }
 
-// moveTo changes each label of the node that has its zone.
-func (n *NewNode) moveTo(zone string) {
+// moveTo changes each label of the node that has its zone or region.
+func (n *NewNode) moveTo(to place) {
 	labels := n.API.Labels
-	own := labels[v1.LabelTopologyZone]
+	zone := labels[v1.LabelTopologyZone]
 	for key, value := range labels { // any order: each by itself
-		if value == own && (key == v1.LabelTopologyZone || strings.HasSuffix(key, "/zone")) {
-			labels[key] = zone
+		switch {
+		case value == zone && namesZone(key):
+			labels[key] = to.zone
+		case to.region != "" && namesRegion(key):
+			labels[key] = to.region
 		}
 	}
 	n.decode()
 }
 
-// zones are where a node could be, sorted, another zone last.
-func (s *search) zones() []string {
-	zones := map[string]bool{}
+func namesZone(key string) bool { return strings.HasSuffix(key, "/zone") }
+
+func namesRegion(key string) bool {
+	return key == v1.LabelTopologyRegion || key == v1.LabelFailureDomainBetaRegion
+}
+
+// places returns where a node could be: the zones of nodes and those that the pod or its
+// volumes ask for, in the nodes' own region and in those that the volumes ask for.
+// Another zone comes last.
+func (s *search) places() (all []place) {
+	zones, regions := map[string]bool{}, map[string]bool{}
+	add := func(key string, values []string) {
+		for _, value := range values[:min(mostShapes, len(values))] {
+			if namesZone(key) {
+				zones[value] = true
+			} else if namesRegion(key) {
+				regions[value] = true
+			}
+		}
+	}
 	for _, n := range s.nodes { // any order: a set
 		if zone := n.Labels[v1.LabelTopologyZone]; zone != "" {
 			zones[zone] = true
@@ -85,31 +113,45 @@ func (s *search) zones() []string {
 	if zone := s.spec.NodeSelector[v1.LabelTopologyZone]; zone != "" {
 		zones[zone] = true
 	}
-	add := func(demands []v1.NodeSelectorRequirement) {
-		for _, e := range demands {
-			if e.Operator == v1.NodeSelectorOpIn && strings.HasSuffix(e.Key, "/zone") {
-				for _, zone := range e.Values[:min(mostShapes, len(e.Values))] {
-					zones[zone] = true
-				}
-			}
-		}
-	}
 	if required := s.requiredNodes(); required != nil {
 		for i := range required.NodeSelectorTerms[:min(mostEdits, len(required.NodeSelectorTerms))] {
-			add(required.NodeSelectorTerms[i].MatchExpressions)
+			addDemands(add, required.NodeSelectorTerms[i].MatchExpressions)
 		}
 	}
+	s.volumePlaces(add)
+	in := append([]string{""}, slices.Sorted(maps.Keys(regions))...)
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
+		for _, region := range in {
+			all = append(all, place{zone, region})
+		}
+	}
+	return append(all[:min(mostShapes, len(all))], place{zone: anotherZone})
+}
+
+func addDemands(add func(key string, values []string), demands []v1.NodeSelectorRequirement) {
+	for _, e := range demands {
+		if e.Operator == v1.NodeSelectorOpIn {
+			add(e.Key, e.Values)
+		}
+	}
+}
+
+// volumePlaces adds what the labels and node affinities of the pod's volumes say.
+func (s *search) volumePlaces(add func(key string, values []string)) {
 	for i := range s.pod.Volumes {
 		c := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, s.pod.Volumes[i].Claim)
 		if c == nil {
 			continue
 		}
-		if v := table.Lookup[*object.PersistentVolume](s.table, object.PersistentVolumes, "", c.VolumeName); v != nil {
-			for _, demands := range v.Nodes.Demands() {
-				add(demands)
-			}
+		v := table.Lookup[*object.PersistentVolume](s.table, object.PersistentVolumes, "", c.VolumeName)
+		if v == nil {
+			continue
+		}
+		for key, value := range v.Labels { // any order: sets
+			add(key, strings.Split(value, "__")) // a list, as VolumeZone reads it
+		}
+		for _, demands := range v.Nodes.Demands() {
+			addDemands(add, demands)
 		}
 	}
-	all := slices.Sorted(maps.Keys(zones))
-	return append(all[:min(mostShapes, len(all))], anotherZone)
 }
