@@ -195,7 +195,7 @@ func (s *search) relabelled(row table.Row, n *v1.Node, key string, value *string
 	return e, true
 }
 
-// ofHardware reports whether the label tells of devices that a node has.
+// ofHardware reports whether the label names devices of a node.
 func ofHardware(key string) bool {
 	domain, name, _ := strings.Cut(strings.ToLower(key), "/")
 	for _, vendor := range []string{"nvidia.com", "amd.com", "intel.com", "habana.ai"} {

@@ -38,7 +38,7 @@ const (
 type stage int8
 
 const (
-	undoes     stage = iota - 1 // takes back a leftover: a cordon, a taint of a few nodes of a pool
+	undoes     stage = iota - 1 // takes back a leftover: a cordon, a taint of a few nodes of a pool, what holds a terminating pod
 	usual                       // all others
 	lastResort                  // gives up a device, uses the control plane, or says of a node what it is not
 )

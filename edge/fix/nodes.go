@@ -107,18 +107,11 @@ func (s *search) shortage(node string) (sum float64) {
 	if !ok {
 		return 0
 	}
-	requests := &s.pod.Demand.Requests
-	add := func(name v1.ResourceName, request int64) {
+	s.eachRequest(func(name v1.ResourceName, request int64) {
 		if request > 0 {
 			sum += max(0, float64(request-s.free(row, name))) / float64(request)
 		}
-	}
-	add(v1.ResourceCPU, requests.MilliCPU)
-	add(v1.ResourceMemory, requests.Memory)
-	add(v1.ResourceEphemeralStorage, requests.EphemeralStorage)
-	for _, r := range requests.Scalars {
-		add(r.Name, r.Value)
-	}
+	})
 	return sum
 }
 

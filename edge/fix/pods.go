@@ -193,7 +193,7 @@ func (s *search) departures(row table.Row) (all []edit) {
 // release lets a pod go that is being deleted: one that finalizers hold, or whose kubelet
 // does not answer. Others go by themselves.
 func (s *search) release(p *object.Pod, node string) *edit {
-	e := &edit{kind: releasePod, remove: p}
+	e := &edit{kind: releasePod, stage: undoes, remove: p}
 	at := slices.IndexFunc(s.set.Pods, func(o *v1.Pod) bool { return o.UID == p.UID })
 	switch {
 	case at >= 0 && len(s.set.Pods[at].Finalizers) > 0:
@@ -293,8 +293,7 @@ func (s *search) holders(d *decision.Decision) {
 	}
 }
 
-// inTheWay tells whether the pod may be kept away by the other one, wherever that
-// is.
+// inTheWay reports whether the other pod may keep the pod away, wherever that is.
 func (s *search) inTheWay(p *object.Pod) bool {
 	if s.pod.Affinity != nil {
 		for i := range s.pod.Affinity.AntiAffinity {

@@ -2,10 +2,13 @@ package fix
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // untolerated are the places of the node's taints that keep the pod away: all of them, or
@@ -74,6 +77,26 @@ func (s *search) untaint(row table.Row, place int) edit {
 		e.stage = undoes
 	}
 	return e
+}
+
+// leftBehind reports whether only some nodes of the node's pool have the taint: fewer than
+// half of them where no label names the pool. Roles are given to nodes for good.
+func (s *search) leftBehind(n *v1.Node, t *v1.Taint) bool {
+	if strings.HasPrefix(t.Key, "node-role.kubernetes.io/") || !s.spend(1+len(s.nodes)/20) {
+		return false
+	}
+	pool, named := workload.MadeFor(n)
+	all, tainted := 0, 0
+	for _, other := range s.nodes { // any order: they are counted
+		if of, _ := workload.MadeFor(other); of != pool {
+			continue
+		}
+		all++
+		if slices.ContainsFunc(other.Spec.Taints, func(o v1.Taint) bool { return o.MatchTaint(t) && o.Value == t.Value }) {
+			tainted++
+		}
+	}
+	return named && tainted < all || 2*tainted < all
 }
 
 // isControlPlane reports whether the taint keeps a node for the control plane.

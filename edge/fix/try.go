@@ -128,8 +128,8 @@ func (s *search) targets(edits []edit) map[target][]Op {
 	return all
 }
 
-// change changes a node, a pod that runs, or an object that the set has as it was written, and returns what undoes it; nil where it is
-// not possible.
+// change applies the operations to a node, a pod that runs, or an object as it was written.
+// It returns what undoes that; nil if they cannot be applied.
 func (s *search) change(t target, ops []Op) func() {
 	if t.kind == "Node" {
 		row, ok := s.table.Find(t.name)
@@ -186,7 +186,7 @@ func parse(data []byte) (doc any) {
 	return doc
 }
 
-// make has an object come, and returns what undoes it.
+// make adds an object to the copy of the cluster, and returns what undoes that.
 func (s *search) make(c *creation) func() {
 	if c.node != nil {
 		c.node.Join(s.table)
@@ -199,8 +199,8 @@ func (s *search) make(c *creation) func() {
 	return func() { s.table.RemoveObject(head.Kind, head.Namespace, head.Name) }
 }
 
-// removals has pods go, and returns what undoes it. It is no try of the table's:
-// what the engine keeps about nominated pods does not count those.
+// removals removes pods and nominations, and returns what undoes that. It is no try of the
+// table's: what the engine keeps about nominated pods does not count those.
 func (s *search) removals(edits []edit) func() {
 	var undo []func()
 	for i := range edits {
@@ -259,7 +259,7 @@ func (s *search) blockers(edits []edit, row table.Row) (blockers []decision.Bloc
 	return blockers, ok
 }
 
-// lifts tells whether the plugin does not block the row once the edits are made.
+// lifts reports whether the plugin no longer blocks the row once the edits are made.
 func (s *search) lifts(edits []edit, row table.Row, plugin string) bool {
 	blockers, ok := s.blockers(join(s.base, edits), row)
 	if !ok {

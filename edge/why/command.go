@@ -94,7 +94,7 @@ func (f *facts) createText(c *fix.Change) []string {
 	return append(append([]string{"kubectl create -f - <<'EOF'"}, lines...), "EOF")
 }
 
-// shape is what tells nodes of one pool from others: the zone, the instance type and
+// shape describes nodes of one pool: the zone, the instance type and
 // what they offer.
 func shape(n *v1.Node) string {
 	var parts []string
@@ -219,7 +219,7 @@ func oneByOne(patch []fix.Op) (out []fix.Op) {
 	return out
 }
 
-// inPlace tells whether the API lets a pod be patched so: gates may go, and tolerations
+// inPlace reports whether the API lets a pod be patched so: gates may go, and tolerations
 // may come. Tolerations of a pod that is made anew belong in its template.
 func inPlace(patch []fix.Op, tolerations bool) bool {
 	for _, op := range patch {

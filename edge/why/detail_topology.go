@@ -111,7 +111,7 @@ func (f *facts) affinityTexts(nodes []string) (texts []string) {
 	return texts
 }
 
-// about tells of a pod whether all of the terms are about it.
+// about reports, for a pod, whether all of the terms match it.
 func (f *facts) about(terms []match.PodTerm) func(*object.Pod) bool {
 	t := f.cluster.Machine.Table()
 	return func(p *object.Pod) bool {

@@ -16,7 +16,7 @@ import (
 // mostAnchors bounds how many pods are tried as the one that a pod wants to be near.
 const mostAnchors = 200
 
-// waitForLoad tells for each pod whether load alone explains what blocks it on some
+// waitForLoad reports for each pod whether load alone explains what blocks it on some
 // node: it would fit after some set of pods is removed. Removing all of them is best
 // for every plugin but one: the pods that required pod affinity asks for must stay. Once
 // the context ends it returns those of the first pods.
@@ -39,7 +39,7 @@ func waitForLoad(ctx context.Context, m *machine.Machine, pods []*object.Pod) []
 	return waits
 }
 
-// admitsNear tells whether a pod with required pod affinity fits where only pods are
+// admitsNear reports whether a pod with required pod affinity fits where only pods are
 // that it asks for.
 func admitsNear(ctx context.Context, m *machine.Machine, p *object.Pod, placed []table.Placed) bool {
 	if p.Affinity == nil || len(p.Affinity.Affinity) == 0 {

@@ -59,11 +59,7 @@ func PoolKey(n *v1.Node) string {
 		q := n.Status.Allocatable[name]
 		fmt.Fprintf(&text, "%s=%s,", name, q.String())
 	}
-	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
-		if value := n.Labels[key]; value != n.Name && key != v1.LabelHostname {
-			fmt.Fprintf(&text, "%q=%q,", key, value)
-		}
-	}
+	writeLabels(&text, n)
 	for i := range n.Spec.Taints {
 		if t := &n.Spec.Taints[i]; !passing(t.Key) {
 			fmt.Fprintf(&text, "%q,", t.ToString())
@@ -71,6 +67,35 @@ func PoolKey(n *v1.Node) string {
 	}
 	fmt.Fprint(&text, n.Status.DeclaredFeatures)
 	return text.String()
+}
+
+// writeLabels writes the labels that do not name the node, sorted, but for those left out.
+func writeLabels(text *strings.Builder, n *v1.Node, leftOut ...string) {
+	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
+		if value := n.Labels[key]; value != n.Name && key != v1.LabelHostname && !slices.Contains(leftOut, key) {
+			fmt.Fprintf(text, "%q=%q,", key, value)
+		}
+	}
+}
+
+// poolLabels name the pool that a node was made for.
+var poolLabels = []string{
+	"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "kubernetes.azure.com/agentpool",
+	"karpenter.sh/nodepool", "kops.k8s.io/instancegroup", "doks.digitalocean.com/node-pool",
+}
+
+// MadeFor is equal for nodes that were made for the same work, wherever they are and
+// whatever their taints: those of one pool if a label names the pool. named is false if
+// none does. Then it is equal for nodes with the same labels and CPUs.
+func MadeFor(n *v1.Node) (pool string, named bool) {
+	for _, key := range poolLabels {
+		if name := n.Labels[key]; name != "" {
+			return key + "=" + name, true
+		}
+	}
+	var text strings.Builder
+	writeLabels(&text, n, v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion)
+	return text.String() + n.Status.Allocatable.Cpu().String(), false
 }
 
 // StaticName returns what a static pod of the node is called in its manifest, "" for the
