@@ -26,6 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	runKubectlIfAsked()
 	child.RunIfAsked()
 	code := m.Run()
 	if err := endShared(); err != nil {
