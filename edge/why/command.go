@@ -182,9 +182,13 @@ func (f *facts) podCommand(c *fix.Change) (lines []string) {
 		"  kubectl replace --force -f -")
 }
 
-// admissible is the patch as the API server's admission takes it: a priority comes
-// of its class. Where no class has the priority, the command makes one.
+// admissible returns the patch as the API server's admission takes it: a priority and a
+// preemption policy come of a class. Where no class has both, the command makes one.
 func (f *facts) admissible(patch []fix.Op, live bool) (out []fix.Op, makeClass string) {
+	level, changed := "0", false
+	if f.api.Spec.Priority != nil {
+		level = fmt.Sprint(*f.api.Spec.Priority)
+	}
 	named := slices.ContainsFunc(patch, func(op fix.Op) bool { return op.Path == "/spec/priorityClassName" && op.Op == "add" })
 	for _, op := range patch {
 		switch {
@@ -192,17 +196,35 @@ func (f *facts) admissible(patch []fix.Op, live bool) (out []fix.Op, makeClass s
 			if live {
 				out = append(out, fix.Op{Op: "remove", Path: op.Path})
 			}
-			if !named {
-				class := fmt.Sprintf("priority-%v", op.Value)
-				makeClass = fmt.Sprintf("kubectl create priorityclass %s --value=%v", class, op.Value)
-				out = append(out, fix.Op{Op: "add", Path: "/spec/priorityClassName", Value: class})
-			}
+			level, changed = fmt.Sprint(op.Value), true
+		case op.Path == "/spec/preemptionPolicy": // admission takes what the class has
+			out, changed = append(out, op), true
 		case op.Path == "/spec/priorityClassName" && !named:
 		default:
 			out = append(out, op)
 		}
 	}
-	return out, makeClass
+	if !changed || named {
+		return out, ""
+	}
+	class := f.preemptingClass(level)
+	if class == "" {
+		class = "priority-" + level
+		makeClass = fmt.Sprintf("kubectl create priorityclass %s --value=%s", class, level)
+	}
+	return append(out, fix.Op{Op: "add", Path: "/spec/priorityClassName", Value: class}), makeClass
+}
+
+// preemptingClass returns the first class by name with that priority whose pods preempt; ""
+// if there is none.
+func (f *facts) preemptingClass(level string) (first string) {
+	for _, c := range f.cluster.Set.PriorityClasses() {
+		never := c.PreemptionPolicy != nil && *c.PreemptionPolicy == v1.PreemptNever
+		if fmt.Sprint(c.Value) == level && !never && (first == "" || c.Name < first) {
+			first = c.Name
+		}
+	}
+	return first
 }
 
 // oneByOne adds each toleration to the list, which a pod in the API has.
