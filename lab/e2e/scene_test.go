@@ -155,7 +155,14 @@ func (s *scene) build(all []*unstructured.Unstructured) error {
 	made, adopted := owners(objects)
 	objects = append(objects, made...)
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return stage(a) - stage(b) })
+	ready := false
 	for _, o := range objects {
+		if !ready && stage(o) > 2 { // KWOK plays pods of nodes that it knows
+			if err := s.settled(nil, nil); err != nil {
+				return err
+			}
+			ready = true
+		}
 		if err := s.make(o); err != nil {
 			return fmt.Errorf("making %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
