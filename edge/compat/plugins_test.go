@@ -472,3 +472,30 @@ func TestListerMayBeKept(t *testing.T) {
 		}
 	}
 }
+
+// The required anti-affinity of a pod that is nominated to a node keeps a pod without terms from
+// there, also where a hosted filter looks at the node with the nominated pods on it.
+func TestNominatedAntiAffinityBesideAHostedFilter(t *testing.T) {
+	c := New(t, filtering(func(*v1.Pod, fwk.NodeInfo) *fwk.Status { return nil }))
+	c.Add(Node("a", v1.LabelHostname, "a"))
+	victim, first := Pod("victim", "app", "low"), Pod("first")
+	victim.Spec.NodeName = "a"
+	victim.DeletionTimestamp = &metav1.Time{Time: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}
+	victim.Finalizers = []string{"example.com/hold"}
+	victim.Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler}}
+	priority := int32(100)
+	first.Spec.Priority, first.Status.NominatedNodeName = &priority, "a"
+	first.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+		{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "low"}}}}}}
+	c.Add(victim, first)
+	if d := c.Decision("first", 0); d.Result != decision.ResultUnschedulable {
+		t.Fatalf("first: %+v", d)
+	}
+	c.Add(Pod("low", "app", "low"), Pod("other"))
+	if d := c.Decision("low", 0); d.Result != decision.ResultUnschedulable || len(d.Tallies) != 1 || d.Tallies[0].Plugin != "InterPodAffinity" {
+		t.Errorf("low: %+v", d)
+	}
+	if node := c.NodeOf("other"); node != "a" {
+		t.Errorf("other is on %q", node)
+	}
+}
