@@ -242,11 +242,11 @@ func oneByOne(patch []fix.Op) (out []fix.Op) {
 }
 
 // inPlace reports whether the API lets a pod be patched so: gates may go, and tolerations
-// may come. Tolerations of a pod that is made anew belong in its template.
+// may come, not change. Tolerations of a pod that is made anew belong in its template.
 func inPlace(patch []fix.Op, tolerations bool) bool {
 	for _, op := range patch {
 		gate := op.Op == "remove" && strings.HasPrefix(op.Path, "/spec/schedulingGates")
-		toleration := op.Op == "add" && strings.HasPrefix(op.Path, "/spec/tolerations")
+		toleration := op.Op == "add" && (op.Path == "/spec/tolerations" || op.Path == "/spec/tolerations/-")
 		if !gate && !(toleration && tolerations) {
 			return false
 		}
