@@ -178,6 +178,6 @@ func writeJSON(out io.Writer, kind string, result any) error {
 	if err != nil {
 		return err
 	}
-	_, err = terminal.Fprintf(out, `{"apiVersion":"berth/v1alpha1","kind":%q,%s`+"\n", kind, body[1:])
+	_, err = terminal.Fprintf(out, `{"apiVersion":"berth.dev/v1alpha1","kind":%q,%s`+"\n", kind, body[1:])
 	return err
 }

@@ -316,7 +316,7 @@ var hardColumns = []struct {
 
 func writeHard(w io.Writer, format string, runs []HardRun) error {
 	if format == "json" {
-		return writeJSON(w, map[string]any{"apiVersion": "berth/v1alpha1", "kind": "HardResult", "runs": runs})
+		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "HardResult", "runs": runs})
 	}
 	rows := [][]string{{}}
 	for _, c := range hardColumns {

@@ -274,7 +274,7 @@ func Hosted(ctx context.Context, o HostedOptions, say func(string, ...any)) ([]P
 // writeHosted has a point of each scheduler for each kind and pattern.
 func writeHosted(w io.Writer, format string, points []Point) error {
 	if format == "json" {
-		return writeJSON(w, map[string]any{"apiVersion": "berth/v1alpha1", "kind": "HostedResult", "points": points})
+		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "HostedResult", "points": points})
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "plugin\tpattern\tBerth decisions/s\tCPU µs\tkube-scheduler decisions/s\tratio\tall nodes decisions/s\tratio\t")

@@ -47,7 +47,7 @@ type Ratio struct {
 }
 
 func newResult(workload, mode string) *Result {
-	return &Result{APIVersion: "berth/v1alpha1", Kind: "BenchResult", Workload: workload, Mode: mode}
+	return &Result{APIVersion: "berth.dev/v1alpha1", Kind: "BenchResult", Workload: workload, Mode: mode}
 }
 
 func (r *Result) finish() {

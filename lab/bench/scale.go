@@ -363,7 +363,7 @@ var columns = []column{
 
 func writePoints(w io.Writer, format string, points []Point) error {
 	if format == "json" {
-		return writeJSON(w, map[string]any{"apiVersion": "berth/v1alpha1", "kind": "ScaleResult", "points": points})
+		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "ScaleResult", "points": points})
 	}
 	rows := [][]string{{}}
 	for _, c := range columns {

@@ -33,7 +33,7 @@ func TestSimulateLive(t *testing.T) {
 	f.create(append(f.podsOf("one", 12, "1"), f.pod("giant", "64"), late)...)
 
 	said := f.simulate(1)
-	if said.APIVersion != "berth/v1alpha1" || said.Kind != "SimulationResult" || len(said.Decisions) < 14 {
+	if said.APIVersion != "berth.dev/v1alpha1" || said.Kind != "SimulationResult" || len(said.Decisions) < 14 {
 		t.Errorf("%s %s with %d decisions, want 14 or more", said.APIVersion, said.Kind, len(said.Decisions))
 	}
 	for _, decision := range said.Decisions {

@@ -22,7 +22,7 @@ type kind struct {
 	Kind       string `json:"kind"`
 }
 
-var fitKind = kind{"berth/v1alpha1", "FitResult"}
+var fitKind = kind{"berth.dev/v1alpha1", "FitResult"}
 
 type podsFit struct {
 	kind

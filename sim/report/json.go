@@ -101,7 +101,7 @@ func NewJSON(out io.Writer, seed uint64, ignored map[string]int, workers int) *J
 	return j
 }
 
-const apiVersion = "berth/v1alpha1"
+const apiVersion = "berth.dev/v1alpha1"
 
 func (j *JSON) head(seed uint64, ignored map[string]int) {
 	j.field("kind", "SimulationResult")

@@ -94,7 +94,7 @@ func TestEmptyResult(t *testing.T) {
 	if err := NewJSON(&out, 9, map[string]int{}, 2).Finish(result()); err != nil {
 		t.Fatal(err)
 	}
-	want := "{\n  \"apiVersion\": \"berth/v1alpha1\",\n  \"kind\": \"SimulationResult\",\n  \"seed\": 9,\n  \"ignored\": {},\n  \"decisions\": [],\n  \"placements\": {},\n  \"unplaced\": {}\n}\n"
+	want := "{\n  \"apiVersion\": \"berth.dev/v1alpha1\",\n  \"kind\": \"SimulationResult\",\n  \"seed\": 9,\n  \"ignored\": {},\n  \"decisions\": [],\n  \"placements\": {},\n  \"unplaced\": {}\n}\n"
 	if out.String() != want {
 		t.Errorf("got %s", out.String())
 	}
