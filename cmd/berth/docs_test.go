@@ -123,13 +123,25 @@ func endOfBlock(lines []string, at int) int {
 // printed is what a call prints, as a document shows it.
 func printed(call string) []string {
 	var out bytes.Buffer
-	run(append([]string{"berth"}, strings.Fields(call)...), nil, &out, &out)
+	run(append([]string{"berth"}, words(call)...), nil, &out, &out)
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(out.String())) {
 		line = strings.TrimRight("    "+line, " \n")
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// words returns the words of a call. Single quotes hold one.
+func words(call string) (all []string) {
+	for i, part := range strings.Split(call, "'") {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
 }
 
 // same compares lines; "..." stands for any.
