@@ -36,6 +36,9 @@ func TestFixesOfCasesHoldWhenPlayed(t *testing.T) {
 		t.Fatal(paths, err)
 	}
 	for _, path := range paths {
+		if strings.HasSuffix(path, "/misspelt-kind.yaml") {
+			continue // it is refused
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
 			fixes := 0
 			read := func(t *testing.T) (*manifest.Set, machine.Options) {
@@ -269,6 +272,14 @@ func (s *session) carryOut(c *fix.Change, pod string) error {
 		}
 		s.setNode(n)
 		return nil
+	case c.Kind == "Pod" && c.Namespace+"/"+c.Name != pod: // a resize is taken back
+		i := slices.IndexFunc(s.set.Pods, func(p *v1.Pod) bool { return p.Namespace == c.Namespace && p.Name == c.Name })
+		p := &v1.Pod{}
+		if err := patched(s.set.Pods[i], c.Patch, p); err != nil {
+			return err
+		}
+		s.setPod(p)
+		return nil
 	case c.Kind == "Pod":
 		p := &v1.Pod{}
 		if err := patched(json.RawMessage(s.set.Written("Pod", c.Namespace, c.Name)), c.Patch, p); err != nil {
@@ -284,13 +295,21 @@ func (s *session) carryOut(c *fix.Change, pod string) error {
 		s.setPod(p)
 		return nil
 	}
-	claim := &v1.PersistentVolumeClaim{}
-	if err := patched(json.RawMessage(s.set.Written(c.Kind, c.Namespace, c.Name)), c.Patch, claim); err != nil {
+	kind, ok := object.KindOf(c.Kind)
+	old := s.cluster.Object(kind, c.Namespace, c.Name)
+	if !ok || old == nil {
+		return fmt.Errorf("there is no %s %s/%s", c.Kind, c.Namespace, c.Name)
+	}
+	changed := decode.Empty(kind)
+	if err := patched(json.RawMessage(s.set.Written(c.Kind, c.Namespace, c.Name)), c.Patch, changed); err != nil {
 		return err
 	}
-	old := s.cluster.Object(object.PersistentVolumeClaims, c.Namespace, c.Name)
-	claim.Namespace, claim.UID = c.Namespace, old.Head().UID
-	s.cluster.SetObject(decode.Object(claim))
+	if err := manifest.Check(changed, c.Kind); err != nil { // it gives defaults
+		return err
+	}
+	changed.SetNamespace(old.Head().Namespace)
+	changed.SetUID(old.Head().UID)
+	s.cluster.SetObject(decode.Object(changed))
 	return nil
 }
 
