@@ -4,7 +4,7 @@
 GO      ?= go
 BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/component-base/version.gitCommit=berth-$(VERSION) -X main.version=$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
+LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/component-base/version.gitCommit=berth-$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
@@ -54,7 +54,7 @@ gosec: ## no unsafe habit in the code of the product; each exception says why in
 	$(GO) tool -modfile=tools/go.mod gosec -quiet -tests=false -exclude=G115 -exclude-dir=lab -exclude-dir=tools ./...
 
 FUZZTIME ?= 10m
-FUZZ     := cmd/berth:FuzzCommands core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resource:FuzzQuantity core/resource:FuzzAddSub \
+FUZZ     := tool:FuzzCommands core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resource:FuzzQuantity core/resource:FuzzAddSub \
             edge/config:FuzzDecode edge/config:FuzzCheck edge/decode:FuzzKinds edge/extender:FuzzReplies edge/manifest:FuzzFiles \
             edge/manifest:FuzzLongNumber edge/manifest:FuzzTrim edge/recording:FuzzEntries sim/scenario:FuzzStory sim:FuzzBadObjects
 fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testdata/fuzz

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -36,19 +37,8 @@ type nativePlugin struct {
 // those that options add.
 func (o *options) profiles(c *config.Config, hosts *compat.Hosts) ([]*profile.Profile, error) {
 	registry := plugins.Registry(features.Plugins(o.gates))
-	for _, pl := range o.nativePlugins {
-		switch {
-		case pl.name == "":
-			return nil, fmt.Errorf("a native plugin has no name")
-		case pl.factory == nil:
-			return nil, fmt.Errorf("native plugin %q has no factory", pl.name)
-		case registry[pl.name] != nil:
-			return nil, fmt.Errorf("a plugin named %q already exists", pl.name)
-		}
-		registry[pl.name] = func(args any) (*framework.Plugin, error) {
-			raw, _ := args.(json.RawMessage)
-			return pl.factory(raw)
-		}
+	if err := o.addNative(registry); err != nil {
+		return nil, err
 	}
 	if err := o.hosted.check(registry); err != nil {
 		return nil, err
@@ -64,4 +54,23 @@ func (o *options) profiles(c *config.Config, hosts *compat.Hosts) ([]*profile.Pr
 		hosts.Built(profiles)
 	}
 	return profiles, err
+}
+
+// addNative adds the native plugins of the options to the registry.
+func (o *options) addNative(registry profile.Registry) error {
+	for _, pl := range o.nativePlugins {
+		switch {
+		case pl.name == "":
+			return errors.New("a native plugin has no name")
+		case pl.factory == nil:
+			return fmt.Errorf("native plugin %q has no factory", pl.name)
+		case registry[pl.name] != nil:
+			return fmt.Errorf("a plugin named %q already exists", pl.name)
+		}
+		registry[pl.name] = func(args any) (*framework.Plugin, error) {
+			raw, _ := args.(json.RawMessage)
+			return pl.factory(raw)
+		}
+	}
+	return nil
 }

@@ -174,6 +174,11 @@ func (c *Cluster) Bind(key string, uid types.UID, node string) error {
 	bound.NodeName, bound.NominatedNode = node, ""
 	bound.Scheduled = object.Condition{Status: v1.ConditionTrue}
 	bound.Started = c.started.Add(time.Second)
+	if p.API != nil {
+		api := *p.API
+		api.Spec.NodeName = node
+		bound.API = withStatus(&api, &bound)
+	}
 	c.SetPod(&bound)
 	return nil
 }

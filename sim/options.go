@@ -23,6 +23,10 @@ func OptionsUnder(c *config.Config, gates featuregate.FeatureGate) (machine.Opti
 	if err != nil {
 		return machine.Options{}, err
 	}
+	return optionsWith(profiles, c, gates), nil
+}
+
+func optionsWith(profiles []*profile.Profile, c *config.Config, gates featuregate.FeatureGate) machine.Options {
 	return machine.Options{
 		Profiles:         profiles,
 		Workers:          1,
@@ -37,5 +41,5 @@ func OptionsUnder(c *config.Config, gates featuregate.FeatureGate) (machine.Opti
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: queue.DefaultMaxUnschedulable,
-	}, nil
+	}
 }

@@ -36,6 +36,8 @@ type Input struct {
 	// Start is the time on the virtual clock; zero: Epoch.
 	Start   time.Time
 	Machine machine.Options
+	// Scheduler, when set, makes the profiles of Machine anew, with hosted plugins.
+	Scheduler *Scheduler
 	// NoProfile, when set, says why a pod is not tried whose schedulerName no profile
 	// has.
 	NoProfile func(schedulerName string) string
@@ -92,7 +94,10 @@ func Load(in Input) (*World, error) {
 	if in.Start.IsZero() {
 		in.Start = Epoch
 	}
-	w := NewWorld(in.Machine, in.Start)
+	w, err := NewWorldOf(in.Scheduler, in.Machine, in.Start)
+	if err != nil {
+		return nil, err
+	}
 	if err := w.populate(in); err != nil {
 		return nil, err
 	}
@@ -106,7 +111,11 @@ func Run(in Input) (*Result, error) {
 	if in.Start.IsZero() {
 		in.Start = Epoch
 	}
-	w := NewWorld(in.Machine, in.Start)
+	w, err := NewWorldOf(in.Scheduler, in.Machine, in.Start)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
 	if err := w.populate(in); err != nil {
 		return nil, err
 	}

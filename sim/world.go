@@ -28,6 +28,7 @@ type World struct {
 	// scheduler with extenders needs it.
 	Ask func(machine.CallExtender) machine.ExtenderReply
 
+	hosted   *hosted // nil: no plugin is
 	evicted  func(c *Cluster, victim *object.Pod, endless bool)
 	profiles map[string]bool
 	// noProfile, when set, words why a pod of another scheduler is not tried.
@@ -68,11 +69,20 @@ func (w *World) HasProfile(schedulerName string) bool { return w.profiles[schedu
 // Deliver tells the scheduler what happened in the cluster. It decides
 // nothing.
 func (w *World) Deliver() {
-	for events := w.Cluster.Watch(); len(events) > 0; events = w.Cluster.Watch() {
+	for events := w.news(); len(events) > 0; events = w.news() {
 		for _, e := range events {
 			w.step(e)
 		}
 	}
+}
+
+// news returns what the scheduler has not heard of yet.
+func (w *World) news() []machine.Event {
+	events := w.Cluster.Watch()
+	if w.hosted != nil {
+		events = append(events, w.hosted.heard()...)
+	}
+	return events
 }
 
 // Cycle takes one decision; false when no pod is ready for one.
@@ -156,6 +166,9 @@ func (w *World) step(e machine.Event) {
 	case machine.NodeSet, machine.NodeGone, machine.PodGone, machine.NamespaceSet, machine.ObjectSet, machine.ObjectGone:
 		w.changed(true)
 	}
+	if w.hosted != nil {
+		w.hosted.tell(e)
+	}
 	effects := w.Machine.Step(w.Now, e)
 	if w.Told != nil {
 		w.Told(e)
@@ -179,6 +192,8 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 		return w.bind(e.Pod, e.Node)
 	case machine.BindByExtender:
 		return w.bind(e.Pod, e.Node)
+	case machine.RunPlugins:
+		return w.runPlugins(e)
 	case machine.CallExtender:
 		if w.Ask == nil {
 			return machine.ExtenderReply{UID: e.Pod.UID, Call: e.Call, Err: errors.New("the simulation asks no extender")}

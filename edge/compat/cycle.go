@@ -82,7 +82,7 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 func (h *Host) Show(t *table.Table) { h.snapshots.refresh(t) }
 
 func (h *Host) newCycle(p *object.Pod) *cycle {
-	c := &cycle{host: h, pod: apiPod(p), object: p, left: h.options.Timeout, answers: &answers{}, toActivate: h.options.PodsToActivate()}
+	c := &cycle{host: h, pod: APIPod(p), object: p, left: h.options.Timeout, answers: &answers{}, toActivate: h.options.PodsToActivate()}
 	c.state = newCycleState(c.toActivate)
 	c.ctx, c.cancel = context.WithCancelCause(h.logging)
 	return c
@@ -136,9 +136,9 @@ func onNode(p *v1.Pod, node string) *v1.Pod {
 	return &assumed
 }
 
-// apiPod is the API object of a pod. One that was decoded without it gets what is
+// APIPod returns the API object of a pod. One that was decoded without it gets what is
 // known.
-func apiPod(p *object.Pod) *v1.Pod {
+func APIPod(p *object.Pod) *v1.Pod {
 	if p.API != nil {
 		return p.API
 	}

@@ -71,7 +71,8 @@ type Loop interface {
 // Hosts are the hosts of all profiles, and what these share.
 type Hosts struct {
 	options  Options
-	factory  *factory // of informers
+	factory  *factory    // of informers
+	fed      *fedFactory // where there is no API server; nil: there is one
 	profiles map[string]*Host
 
 	machine     *machine.Machine // for questions, and what answers them

@@ -42,7 +42,7 @@ func (g podGroupInfo) GetNamespace() string { return g.Group.Namespace }
 func (g podGroupInfo) GetUnscheduledPods() []*v1.Pod {
 	pods := make([]*v1.Pod, len(g.Pods))
 	for i, p := range g.Pods {
-		pods[i] = apiPod(p)
+		pods[i] = APIPod(p)
 	}
 	return pods
 }
@@ -135,7 +135,7 @@ func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssi
 		shown.Placement = &fwk.Placement{Name: a.Name, Nodes: h.nodesOf(c.Table, a.Rows)}
 	}
 	for _, x := range a.ProposedAssignments {
-		shown.ProposedAssignments = append(shown.ProposedAssignments, proposed{apiPod(x.Pod), c.Table.Name(x.Row)})
+		shown.ProposedAssignments = append(shown.ProposedAssignments, proposed{APIPod(x.Pod), c.Table.Name(x.Row)})
 	}
 	h.lastGroup.assignments[a] = shown
 	return shown

@@ -69,7 +69,7 @@ func (s podGroupState) UnscheduledPods() map[string]*v1.Pod {
 	pods := map[string]*v1.Pod{}
 	for _, p := range s {
 		if !isScheduled(p) {
-			pods[p.Pod.Name] = apiPod(p.Pod)
+			pods[p.Pod.Name] = APIPod(p.Pod)
 		}
 	}
 	return pods
@@ -80,7 +80,7 @@ func (s podGroupState) ScheduledPods() []*v1.Pod {
 	var pods []*v1.Pod
 	for _, p := range s {
 		if isScheduled(p) {
-			pods = append(pods, onNode(apiPod(p.Pod), p.Node))
+			pods = append(pods, onNode(APIPod(p.Pod), p.Node))
 		}
 	}
 	return pods

@@ -30,7 +30,7 @@ type terms struct {
 
 // newPodInfo is the pod as it is on the node, "" for none.
 func newPodInfo(p *object.Pod, node string) *podInfo {
-	pod := apiPod(p)
+	pod := APIPod(p)
 	if node != "" {
 		pod = onNode(pod, node)
 	}

@@ -22,7 +22,7 @@ import (
 func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *decision.Status {
 	return func(_ *table.Table, pod *object.Pod) *decision.Status {
 		var status *fwk.Status
-		ctx, api := klog.NewContext(context.Background(), h.options.Logger), apiPod(pod)
+		ctx, api := klog.NewContext(context.Background(), h.options.Logger), APIPod(pod)
 		if *h.inStep() <= 0 {
 			h.askGatedLater()
 		}
@@ -171,7 +171,7 @@ func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *fr
 		var answer fwk.QueueingHint
 		var failed error
 		err := h.callOnce("", "QueueingHint", p.name, func() {
-			answer, failed = f(h.options.Logger, apiPod(rejected), old, now)
+			answer, failed = f(h.options.Logger, APIPod(rejected), old, now)
 		})
 		return err != nil || failed != nil || answer == fwk.Queue
 	}
@@ -180,10 +180,10 @@ func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *fr
 // objectsOf are the API objects that an event is about, nil where there is none.
 func objectsOf(e *framework.Event) (old, now any) {
 	if e.OldNode != nil {
-		old = apiNode(e.OldNode)
+		old = APINode(e.OldNode)
 	}
 	if e.NewNode != nil {
-		now = apiNode(e.NewNode)
+		now = APINode(e.NewNode)
 	}
 	if e.OldPod != nil {
 		old = placedPod(e.OldPod)
@@ -199,7 +199,7 @@ func objectsOf(e *framework.Event) (old, now any) {
 
 // placedPod is the pod with the node and the nomination that the event says.
 func placedPod(p *object.Pod) *v1.Pod {
-	pod := onNode(apiPod(p), p.NodeName)
+	pod := onNode(APIPod(p), p.NodeName)
 	if pod.Status.NominatedNodeName != p.NominatedNode {
 		c := *pod
 		c.Status.NominatedNodeName = p.NominatedNode

@@ -140,7 +140,7 @@ func (l *snapshots) nodeAt(t *table.Table, r table.Row, was *nodeInfo) *nodeInfo
 	} else {
 		n.changed = func() { l.touch(r) }
 	}
-	n.node = apiNode(node)
+	n.node = APINode(node)
 	if n.imageRevision = t.ImageRevision(); was != nil && was.object == node && was.imageRevision == n.imageRevision {
 		n.features, n.images = was.features, was.images
 	} else {
@@ -194,7 +194,9 @@ func (n *nodeInfo) podInfos() map[*object.Pod]*podInfo {
 	return known
 }
 
-func apiNode(n *object.Node) *v1.Node {
+// APINode returns the API object of a node. One that was decoded without it gets what is
+// known.
+func APINode(n *object.Node) *v1.Node {
 	if n.API != nil {
 		return n.API
 	}

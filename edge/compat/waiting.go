@@ -82,7 +82,7 @@ func (h *Hosts) waitingPods() []*waitingPod {
 func (h *Hosts) listWaiting() []*waitingPod {
 	var list []*waitingPod
 	for _, w := range h.machine.WaitingPods() {
-		list = append(list, &waitingPod{h, onNode(apiPod(w.Pod), w.Node), w.Attempt, w.Plugins})
+		list = append(list, &waitingPod{h, onNode(APIPod(w.Pod), w.Node), w.Attempt, w.Plugins})
 	}
 	return list
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
@@ -69,7 +68,7 @@ func newSearch(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *
 	}
 	s.spec = &s.written.Spec
 	s.selectorKeys = slices.Sorted(maps.Keys(s.spec.NodeSelector))
-	s.pod = decode.Pod(pod)
+	s.pod = s.set.DecodePod(pod)
 	return s
 }
 

@@ -233,7 +233,7 @@ func (p *Pool) daemons(n *v1.Node) (pods []*object.Pod) {
 		made, err := w.Pods(nil, []*v1.Node{n}, func(string) bool { return false })
 		for _, api := range made {
 			if err == nil && p.set.AdmitPod(api) == nil {
-				pods = append(pods, onNode(decode.Pod(api), n.Name))
+				pods = append(pods, onNode(p.set.DecodePod(api), n.Name))
 			}
 		}
 	}

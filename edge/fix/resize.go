@@ -9,7 +9,6 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
@@ -93,6 +92,6 @@ func (s *search) changePod(t target, ops []Op) func() {
 		s.table.RemovePod(p.UID)
 		s.table.AddPod(p, node)
 	}
-	replace(decode.Pod(changed))
+	replace(s.set.DecodePod(changed))
 	return func() { replace(before) }
 }

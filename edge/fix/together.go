@@ -50,7 +50,7 @@ func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cu
 	found = []Shared{}
 	known := map[string]bool{}
 	for _, sample := range samples {
-		run := turn.TakeEach(ctx, g.Machine, g.Before)
+		run := turn.TakeEach(ctx, g.Machine, g.Set.DecodePod, g.Before)
 		fixes, early := Find(ctx, g.Machine, g.Set, sample)
 		run.Undo()
 		cut = cmp.Or(cut, early)
@@ -196,7 +196,7 @@ func (s *sharing) nodeMade(n *v1.Node) edit {
 // around it. Where that leaves some, it goes on with the next extension, as long as one places
 // more; of a pod group also where one alone places none. It reports whether it placed any.
 func (s *sharing) settle(made *extension, evicting bool) bool {
-	run := turn.Take(s.ctx, s.machine, s.waiting(), nil)
+	run := turn.Take(s.ctx, s.machine, s.set.DecodePod, s.waiting(), nil)
 	defer run.Undo()
 	before, added := len(s.placed), s.added
 	s.count(run.Nodes)

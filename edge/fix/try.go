@@ -77,7 +77,7 @@ func (s *search) podWith(edits []edit) *object.Pod {
 	if patch(api, ops) != nil || s.set.AdmitPod(api) != nil {
 		return nil
 	}
-	return decode.Pod(api)
+	return s.set.DecodePod(api)
 }
 
 // ofDaemonSet reports whether the operation changes what the controller sets on each pod
@@ -141,7 +141,7 @@ func (s *search) change(t target, ops []Op) func() {
 			return nil
 		}
 		before := s.table.Node(row)
-		s.table.SetNode(decode.Node(n))
+		s.table.SetNode(s.set.DecodeNode(n))
 		return func() { s.table.SetNode(before) }
 	}
 	if t.kind == "Pod" {

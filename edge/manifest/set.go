@@ -54,6 +54,8 @@ type Set struct {
 	Refused map[string]Refused
 	// Made are the pods that were made of workloads in files. The cluster may not have them.
 	Made map[*v1.Pod]bool
+	// KeepAPI has DecodePod and DecodeNode keep the API objects, for plugins that read them.
+	KeepAPI bool
 	// Events are what the cluster said, in no order.
 	Events []Event
 	// FillBudgets gives budgets the status that their controller would, where it

@@ -12,7 +12,6 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
-	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // Bounds of a run.
@@ -53,6 +52,9 @@ type Short struct {
 	MinCount int   // how many are to be placed at once
 }
 
+// Decode returns a pod as the scheduler sees it.
+type Decode func(*v1.Pod) *object.Pod
+
 // Run is pods that took their turn.
 type Run struct {
 	// Nodes are those of the pods that are placed, Nominated those to which pods are nominated
@@ -62,6 +64,7 @@ type Run struct {
 	Tried int
 
 	machine *machine.Machine
+	decode  Decode
 	short   func(*Short)
 	groups  map[types.NamespacedName][]Pod
 	failed  map[int]bool
@@ -71,23 +74,23 @@ type Run struct {
 // Take lets each of the pods take its turn. Of pod groups that the machine places together it
 // places all pods that wait, or none, and calls short, with those placed that fit, for a group
 // of which too few do.
-func Take(ctx context.Context, m *machine.Machine, pods []Pod, short func(*Short)) *Run {
+func Take(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod, short func(*Short)) *Run {
 	groups := map[types.NamespacedName][]Pod{}
 	for _, p := range pods {
 		if name, ok := groupOf(p.API); ok && m.PlacesGroups() {
 			groups[name] = append(groups[name], p)
 		}
 	}
-	return take(ctx, m, pods, groups, short)
+	return take(ctx, m, decode, pods, groups, short)
 }
 
 // TakeEach is Take for pods whose groups do not count.
-func TakeEach(ctx context.Context, m *machine.Machine, pods []Pod) *Run {
-	return take(ctx, m, pods, nil, nil)
+func TakeEach(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod) *Run {
+	return take(ctx, m, decode, pods, nil, nil)
 }
 
-func take(ctx context.Context, m *machine.Machine, pods []Pod, groups map[types.NamespacedName][]Pod, short func(*Short)) *Run {
-	r := &Run{Nodes: map[types.UID]string{}, Nominated: map[types.UID]string{}, machine: m, short: short, groups: groups, failed: map[int]bool{}}
+func take(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod, groups map[types.NamespacedName][]Pod, short func(*Short)) *Run {
+	r := &Run{Nodes: map[types.UID]string{}, Nominated: map[types.UID]string{}, machine: m, decode: decode, short: short, groups: groups, failed: map[int]bool{}}
 	waiting := map[int]bool{} // kinds that other pods may help
 	for pass, placed := 0, -1; pass < mostPasses && placed < len(r.Nodes); pass++ {
 		placed = len(r.Nodes)
@@ -118,7 +121,7 @@ func (r *Run) pass(ctx context.Context, pods []Pod, waiting map[int]bool, count 
 			r.takeGroup(r.groups[name])
 			continue
 		}
-		o := decode.Pod(p.API)
+		o := r.decode(p.API)
 		if r.place(p, o) || r.nominate(p, o) {
 			continue
 		}
@@ -168,7 +171,7 @@ func groupOf(p *v1.Pod) (name types.NamespacedName, ok bool) {
 
 // takeGroup places the members of a group, or none of them.
 func (r *Run) takeGroup(members []Pod) {
-	first := decode.Pod(members[0].API)
+	first := r.decode(members[0].API)
 	t := r.machine.Table()
 	s := &Short{Name: first.GroupKey(), Members: members, MinCount: 1}
 	if g := table.Lookup[*object.PodGroup](t, object.PodGroups, s.Name.Namespace, s.Name.Name); g == nil {
@@ -179,7 +182,7 @@ func (r *Run) takeGroup(members []Pod) {
 	mark := len(r.undo)
 	for _, p := range members {
 		switch {
-		case r.place(p, decode.Pod(p.API)):
+		case r.place(p, r.decode(p.API)):
 			s.Fitting = append(s.Fitting, p)
 		case s.First.API == nil:
 			s.First = p

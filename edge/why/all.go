@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/turn"
 )
@@ -148,7 +147,7 @@ func (l *listing) gather() {
 		if !known {
 			kind = len(l.sorts)
 			at[string(key)] = kind
-			l.sorts = append(l.sorts, &sort{decoded: decode.Pod(p)})
+			l.sorts = append(l.sorts, &sort{decoded: l.Set.DecodePod(p)})
 		}
 		l.pods = append(l.pods, turn.Pod{API: p, Kind: kind})
 	}
@@ -169,7 +168,7 @@ func (l *listing) fill(ctx context.Context) {
 			_, s.alone = l.Machine.Admits(s.decoded)
 		}
 	}
-	run := turn.Take(turning, l.Machine, l.pods, func(s *turn.Short) { l.shortGroup(ctx, s) })
+	run := turn.Take(turning, l.Machine, l.Set.DecodePod, l.pods, func(s *turn.Short) { l.shortGroup(ctx, s) })
 	defer run.Undo()
 	looked := l.stuck(ctx, l.turned(run))
 	for _, c := range l.list.Causes {
@@ -236,7 +235,7 @@ func (l *listing) stuck(ctx context.Context, left [][]turn.Pod) (looked int) {
 		}
 		first := l.sorts[kind].decoded
 		if first.UID != pods[0].API.UID {
-			first = decode.Pod(pods[0].API)
+			first = l.Set.DecodePod(pods[0].API)
 		}
 		decoded, outrun, sorts = append(decoded, first), append(outrun, l.sorts[kind].alone), append(sorts, pods)
 	}
@@ -278,7 +277,7 @@ func (l *listing) shortGroup(ctx context.Context, s *turn.Short) {
 	if len(members) == 0 {
 		return
 	}
-	first := decode.Pod(s.First.API)
+	first := l.Set.DecodePod(s.First.API)
 	brief := &Cluster{Machine: l.Machine, Set: l.Set, NoProfile: l.NoProfile, NoFixes: true}
 	a := brief.Why(ctx, s.First.API)
 	cause := &Cause{Verdict: a.Verdict, Blockers: []Blocker{}, pods: members, first: slices.Index(l.pods, members[0]), short: s}

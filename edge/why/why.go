@@ -15,7 +15,6 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/manifest"
 )
@@ -61,7 +60,7 @@ type facts struct {
 // Why answers for a pod of the cluster. Once the context ends it looks for no more fixes,
 // and the answer says so.
 func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
-	p := decode.Pod(api)
+	p := c.Set.DecodePod(api)
 	a := &Answer{
 		APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed, PodGroup: p.PodGroup(),
 		NodesTotal: c.Machine.Table().Live(), Groups: []NodeGroup{}, Fixes: []fix.Fix{}, Events: []Event{}, Scores: []Node{},
@@ -95,7 +94,7 @@ func (c *Cluster) placed(a *Answer, api *v1.Pod) {
 	t := c.Machine.Table()
 	pl := t.Pod(api.UID)
 	t.RemovePod(api.UID)
-	d := c.Machine.Assess(decode.Pod(unbound))
+	d := c.Machine.Assess(c.Set.DecodePod(unbound))
 	if pl != nil {
 		t.AddPod(pl.Pod, a.Node)
 	}

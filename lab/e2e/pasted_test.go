@@ -33,7 +33,7 @@ var (
 )
 
 const (
-	casesDir = "../../cmd/berth/testdata/cases"
+	casesDir = "../../tool/testdata/cases"
 	// pasteLimit is how long a pod may take to be bound after a fix was pasted: a few
 	// backoffs, and a rollout.
 	pasteLimit = 45 * time.Second

@@ -1,11 +1,13 @@
 package replay
 
 import (
+	"encoding/json"
 	"io"
 	"maps"
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -41,11 +43,12 @@ type Day struct {
 // Run plays what the record says came from outside: nodes, pods and other objects,
 // at their times. What the machine asks for is done at once by a virtual cluster.
 // When pods end, and which come in their place, is the record's: a pod that is
-// placed sooner or elsewhere ends when it did.
-func Run(l Log, o machine.Options) (*Day, error) {
+// placed sooner or elsewhere ends when it did. The scheduler makes the profiles of the
+// options anew, with hosted plugins; nil: there are none.
+func Run(l Log, o machine.Options, s *sim.Scheduler) (*Day, error) {
 	p := &player{
-		day:      &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{}},
-		options:  o,
+		day:     &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{}},
+		options: o, scheduler: s,
 		profiles: map[string]bool{},
 	}
 	for _, profile := range o.Profiles {
@@ -61,12 +64,15 @@ func Run(l Log, o machine.Options) (*Day, error) {
 		}
 		switch {
 		case e.Begin != nil:
-			p.begin(e.Begin)
+			if err := p.begin(e.Begin); err != nil {
+				return p.day, err
+			}
 		case e.Snapshot == nil: // of which the virtual cluster has its own
 			p.entry(e)
 		}
 	}
 	if p.world != nil {
+		defer p.world.Close()
 		p.advance(p.day.To)
 		p.world.Settle()
 		p.samples.take(p.world)
@@ -76,11 +82,12 @@ func Run(l Log, o machine.Options) (*Day, error) {
 }
 
 type player struct {
-	day      *Day
-	options  machine.Options
-	profiles map[string]bool
-	world    *sim.World
-	samples  sampler
+	day       *Day
+	options   machine.Options
+	scheduler *sim.Scheduler
+	profiles  map[string]bool
+	world     *sim.World
+	samples   sampler
 	// listed is when the first lists were complete, as far as the record has shown it;
 	// whole: it has. An earlier sample is of a part of the cluster.
 	listed time.Time
@@ -91,9 +98,11 @@ type player struct {
 
 // begin begins a run. The cluster of the run before goes on; what the new run does
 // not tell of is gone.
-func (p *player) begin(b *recording.Begin) {
+func (p *player) begin(b *recording.Begin) (err error) {
 	if p.world == nil {
-		p.world = sim.NewWorld(p.options, b.Start)
+		if p.world, err = sim.NewWorldOf(p.scheduler, p.options, b.Start); err != nil {
+			return err
+		}
 		p.world.Observe = p.observe
 		p.day.From = b.Start
 		p.samples.next = b.Start
@@ -107,6 +116,7 @@ func (p *player) begin(b *recording.Begin) {
 	for _, e := range b.Objects {
 		p.event(e)
 	}
+	return nil
 }
 
 // pause is how long the record is silent where the first lists are taken to be over.
@@ -164,10 +174,18 @@ func (p *player) event(e machine.Event) {
 	c := p.world.Cluster
 	switch e := e.(type) {
 	case machine.PodSet:
+		if p.scheduler.Hosts() && e.Pod.Recorded != "" {
+			e.Pod.API = &v1.Pod{}
+			_ = json.Unmarshal([]byte(e.Pod.Recorded), e.Pod.API) // the record was read
+		}
 		p.podSet(e.Pod)
 	case machine.PodGone:
 		p.gone(e.UID, e.Namespace+"/"+e.Name)
 	case machine.NodeSet:
+		if p.scheduler.Hosts() && e.Node.Recorded != "" {
+			e.Node.API = &v1.Node{}
+			_ = json.Unmarshal([]byte(e.Node.Recorded), e.Node.API)
+		}
 		c.SetNode(e.Node)
 	case machine.NodeGone:
 		_ = c.DeleteNode(e.Name)

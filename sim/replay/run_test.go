@@ -69,7 +69,7 @@ func run(t testing.TB, dir string, change func(*machine.Options)) *Day {
 		t.Fatal(err)
 	}
 	change(&o)
-	d, err := Run(l, o)
+	d, err := Run(l, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestMeansBeginAfterTheFirstLists(t *testing.T) {
 		"all is known at the start":    {told{{Begin: &recording.Begin{Header: h, Objects: []machine.Event{node, pod}}}, at(1500, node)}, 1},
 		"the lists come a while later": {told{first, at(5000, node), at(5100, pod), at(7500, node)}, 3},
 	} {
-		d, err := Run(&c.log, o)
+		d, err := Run(&c.log, o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

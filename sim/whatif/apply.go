@@ -31,7 +31,7 @@ func (s *session) apply(c *Change) error {
 	for _, n := range set.Nodes {
 		if !slices.Contains(nodes, n) {
 			s.nodes[n.Name] = n
-			s.cluster.SetNode(decode.Node(n))
+			s.cluster.SetNode(s.set.DecodeNode(n))
 		}
 	}
 	for _, p := range set.Pods {

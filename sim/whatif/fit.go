@@ -15,7 +15,6 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/workload"
 	"github.com/berth-scheduler/berth/sim"
@@ -268,14 +267,17 @@ func (f *fitting) add() error {
 			return err
 		}
 		f.tellNew(objects, owners)
-		f.cluster.SetPod(decode.Pod(p))
+		f.cluster.SetPod(f.set.DecodePod(p))
 		return nil
 	}
 	if f.decoded == nil {
-		f.decoded = decode.Pod(f.copyOf(name))
+		f.decoded = f.set.DecodePod(f.copyOf(name))
 	}
 	p := *f.decoded
 	p.Name, p.UID = name, copyUID(p.Namespace, name)
+	if p.API != nil {
+		p.API = f.copyOf(name)
+	}
 	f.cluster.SetPod(&p)
 	return nil
 }

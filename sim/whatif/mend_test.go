@@ -31,7 +31,7 @@ type reading func(t *testing.T) (*manifest.Set, machine.Options)
 // Each fix that is found for a pod of a case leaves it placed once the controllers have
 // done what they do.
 func TestFixesOfCasesHoldWhenPlayed(t *testing.T) {
-	paths, err := filepath.Glob("../../cmd/berth/testdata/cases/*.yaml")
+	paths, err := filepath.Glob("../../tool/testdata/cases/*.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatal(paths, err)
 	}

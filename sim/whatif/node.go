@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
@@ -44,7 +43,7 @@ func (s *session) named(words []string) ([]*v1.Node, error) {
 func (s *session) setNode(n *v1.Node) {
 	s.nodes[n.Name] = n
 	s.set.Nodes[slices.IndexFunc(s.set.Nodes, func(o *v1.Node) bool { return o.Name == n.Name })] = n
-	s.cluster.SetNode(decode.Node(n))
+	s.cluster.SetNode(s.set.DecodeNode(n))
 }
 
 func unschedulable(t v1.Taint) bool { return t.Key == v1.TaintNodeUnschedulable }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/spelling"
 	"github.com/berth-scheduler/berth/edge/workload"
@@ -199,7 +198,7 @@ func (s *session) priority(c *Change) error {
 				api.UID += "-again"
 			}
 			s.pods[p.Key()] = api
-			s.cluster.SetPod(decode.Pod(api))
+			s.cluster.SetPod(s.set.DecodePod(api))
 		}
 	}
 	return nil
@@ -273,7 +272,7 @@ func (s *session) make(w *workload.Workload, have []*v1.Pod) error {
 	for _, p := range pods {
 		if old := s.pods[p.Namespace+"/"+p.Name]; old != nil && old.UID == p.UID {
 			p.UID += "-again"
-			s.releaseClaims(old.UID, decode.Pod(p))
+			s.releaseClaims(old.UID, s.set.DecodePod(p))
 		}
 		s.setPod(p)
 	}
@@ -300,7 +299,7 @@ func (s *session) adopt(p *v1.Pod) error {
 
 func (s *session) setPod(p *v1.Pod) {
 	s.pods[p.Namespace+"/"+p.Name] = p
-	s.cluster.SetPod(decode.Pod(p))
+	s.cluster.SetPod(s.set.DecodePod(p))
 }
 
 // tellNew shows the cluster what the set has beyond these numbers.

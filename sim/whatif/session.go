@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -97,7 +96,7 @@ func (s *session) again(key string, held bool) {
 		return
 	}
 	s.pods[key] = p
-	now := decode.Pod(p)
+	now := s.set.DecodePod(p)
 	s.releaseClaims(old.UID, now)
 	if held {
 		s.cluster.Hold(now)

@@ -137,7 +137,7 @@ func (s *session) add(of shape, number int) error {
 			return err
 		}
 		s.nodes[name] = n
-		s.cluster.SetNode(decode.Node(n))
+		s.cluster.SetNode(s.set.DecodeNode(n))
 		if of.like != "" {
 			s.copyParts(of.like, name)
 		}

@@ -52,8 +52,8 @@ func (r *release) compile(dir, arch string) error {
 // stamp has the programs and their metrics name the version, as LDFLAGS of the Makefile does.
 func stamp(version string) string {
 	const base = "k8s.io/component-base/version"
-	return fmt.Sprintf("-X %s.gitVersion=v1.36.3-berth+%s -X %s.gitMajor=1 -X %s.gitMinor=36 -X %s.gitCommit=berth-%s -X main.version=%s -X %s/scheduler.version=%s",
-		base, version, base, base, base, version, version, module, version)
+	return fmt.Sprintf("-X %s.gitVersion=v1.36.3-berth+%s -X %s.gitMajor=1 -X %s.gitMinor=36 -X %s.gitCommit=berth-%s -X %s/scheduler.version=%s",
+		base, version, base, base, base, version, module, version)
 }
 
 // own is the architecture that runs here, if it is among those that are built.

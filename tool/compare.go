@@ -1,0 +1,120 @@
+package tool
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-scheduler/berth/edge/recording"
+	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/replay"
+)
+
+// comparing is what the flags of `berth compare` say.
+type comparing struct {
+	record, html, output string
+	workers              int
+	plugins              *sim.Plugins
+	own                  []string
+}
+
+const compareLong = `Play one recorded day under two configurations and compare: which pods went
+elsewhere, which were placed under one alone, preemptions, how much of the nodes
+was requested and how much of the rest was of no use, and how long pods waited.
+
+The record is of "berth-scheduler --record-to" or "berth record". Its nodes, pods
+and other objects come and go at their times under both configurations; see
+"replay --help". The word "recorded" stands for the record's own configuration.`
+
+const compareExamples = `  # The same day, before and after a change
+  %[1]s compare old.yaml new.yaml --record /var/lib/berth/record
+
+  # As a page for others, which needs no other file
+  %[1]s compare recorded new.yaml --record record/ --html day.html
+
+  # For a script
+  %[1]s compare recorded new.yaml --record record/ -o json | jq '.b.waitP99 - .a.waitP99'`
+
+func newCompare(name string, own *sim.Plugins) *cobra.Command {
+	c := comparing{plugins: own, workers: runtime.GOMAXPROCS(0)}
+	cmd := &cobra.Command{
+		Use:     "compare A.yaml B.yaml --record DIR",
+		Short:   "Compare two configurations on a recorded day",
+		Long:    compareLong,
+		Example: fmt.Sprintf(compareExamples, name),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 || c.record == "" {
+				return errors.New("give two configurations, and a record with --record DIR")
+			}
+			return c.run(args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&c.record, "record", "", "directory with the record")
+	cmd.Flags().StringVar(&c.html, "html", "", "write the comparison to this file, too, as a page that stands alone")
+	cmd.Flags().StringSliceVar(&c.own, "plugins", nil, pluginsUsage)
+	addOutput(cmd, &c.output, "", "table", "wide", "json")
+	return cmd
+}
+
+func (c *comparing) run(files []string, stdout, stderr io.Writer) error {
+	var days [2]*replay.Day
+	var said []string
+	for i, file := range files {
+		day, told, err := c.day(file)
+		told = slices.DeleteFunc(told, func(note string) bool { return slices.Contains(said, note) })
+		notes(stderr, told)
+		said = append(said, told...)
+		if err != nil {
+			return err
+		}
+		days[i] = day
+	}
+	result := replay.Compare(files[0], files[1], days[0], days[1])
+	if c.html != "" {
+		if err := writePage(c.html, result); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
+	out := bufio.NewWriterSize(stdout, 1<<16)
+	err := error(nil)
+	if c.output == "json" {
+		err = writeJSON(out, "ComparisonResult", result)
+	} else {
+		err = result.Write(out, c.output == "wide")
+	}
+	return errors.Join(err, out.Flush())
+}
+
+// day plays the record under a configuration.
+func (c *comparing) day(file string) (*replay.Day, []string, error) {
+	log, err := recording.Open(c.record)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = log.Close() }()
+	header := log.Header()
+	if file == "recorded" {
+		file = ""
+	}
+	s, o, err := optionsFor(&header, "", file, c.plugins, c.own)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Workers = c.workers
+	day, err := replay.Run(log, o, s)
+	return day, append(log.Notes, absences(s)...), err
+}
+
+func writePage(path string, c *replay.Comparison) error {
+	f, err := os.Create(path) // #nosec G304 -- the user names the file
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.HTML(f), f.Close())
+}

@@ -1,0 +1,171 @@
+package tool
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/why"
+)
+
+// fewRights is the error of a user who may not list what every decision depends on: nodes,
+// or the pods of all namespaces.
+type fewRights struct {
+	config  *rest.Config
+	refused []string // resources
+}
+
+// Error is for error.
+func (f *fewRights) Error() string {
+	return fmt.Sprintf("cannot list %s: the API server forbids it; the ClusterRole berth-scheduler-tool (docs/security.md) gives the rights, and whoever may get a pod may ask the scheduler about it: why NAMESPACE/POD --daemon URL", strings.Join(f.refused, " and "))
+}
+
+// addAll adds all objects of a kind. What may not be listed is remembered.
+func (f *fewRights) addAll(ctx context.Context, set *manifest.Set, k *decode.Kind) error {
+	err := addAll(ctx, set, f.config, k)
+	if err == nil || !apierrors.IsForbidden(err) {
+		return err
+	}
+	resource := k.Resource
+	if k.Namespaced {
+		resource += " of all namespaces"
+	}
+	f.refused = append(f.refused, resource)
+	return nil
+}
+
+// end returns f as an error where nodes or pods may not be listed. Of other kinds the set
+// gets a notice.
+func (f *fewRights) end(set *manifest.Set) error {
+	decisive := func(resource string) bool { return resource == "nodes" || resource == "pods of all namespaces" }
+	if len(f.refused) == 0 {
+		return nil
+	}
+	if slices.ContainsFunc(f.refused, decisive) {
+		f.refused = slices.DeleteFunc(f.refused, func(r string) bool { return !decisive(r) })
+		return f
+	}
+	set.Notices = append(set.Notices, fmt.Sprintf("cannot list %s: the API server forbids it; what depends on them is not part of the answer", strings.Join(f.refused, ", ")))
+	return nil
+}
+
+// own answers from the pods that the user may read: what their conditions say.
+func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, stdout, stderr io.Writer) error {
+	client, err := corev1.NewForConfig(few.config)
+	if err != nil {
+		return err
+	}
+	terminal.Fprintf(stderr, "berth: note: cannot list %s: answers about nodes are missing; ask with --daemon\n", strings.Join(few.refused, " and "))
+	namespace := cmp.Or(q.api.given(), q.api.namespace(), metav1.NamespaceDefault)
+	out := bufio.NewWriter(stdout)
+	if q.all || isWorkload(args[0]) {
+		pods, err := client.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=", LabelSelector: q.selector})
+		if err != nil {
+			return fmt.Errorf("listing pods of namespace %s: %w", namespace, err)
+		}
+		scope := why.Scope{}
+		if !q.all {
+			kind, name, _ := why.ParseWorkload(args[0])
+			scope.Workload = &why.Workload{Kind: kind, Namespace: namespace, Name: name}
+		}
+		r := listSaid(pods.Items, scope)
+		if err := errors.Join(q.write(out, r), out.Flush()); err != nil {
+			return err
+		}
+		return statusOfAll(r.Pods)
+	}
+	namespace, name, _ := strings.Cut(qualified(args[0], namespace), "/")
+	pod, err := client.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading pod %s/%s: %w", namespace, name, err)
+	}
+	a := said(pod)
+	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
+		return err
+	}
+	return statusOf(a.Verdict, false)
+}
+
+// saidAnswer is an answer that only repeats what the API says of the pod.
+type saidAnswer struct {
+	*why.Answer
+	since *metav1.Time // of the condition
+}
+
+// said answers with what the API says of the pod.
+func said(p *v1.Pod) saidAnswer {
+	a := &why.Answer{APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Namespace + "/" + p.Name, Profile: cmp.Or(p.Spec.SchedulerName, v1.DefaultSchedulerName),
+		Verdict: why.Waiting, Node: p.Spec.NodeName, Groups: []why.NodeGroup{}, Fixes: []fix.Fix{}, Events: []why.Event{}, Scores: []why.Node{}}
+	s := saidAnswer{Answer: a}
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
+			a.Message, s.since = c.Message, &c.LastTransitionTime
+		}
+	}
+	switch {
+	case p.Spec.NodeName != "":
+		a.Verdict, a.Message = why.Placed, ""
+	case len(p.Spec.SchedulingGates) > 0:
+		a.Verdict = why.Gated
+	}
+	return s
+}
+
+// Text prints the answer for people.
+func (s saidAnswer) Text(out io.Writer, _ bool) error {
+	switch {
+	case s.Verdict == why.Placed:
+		terminal.Fprintf(out, "%s runs on %s.\n", s.Pod, s.Node)
+	case s.Message == "":
+		terminal.Fprintf(out, "%s waits. Its conditions do not say that the scheduler %s has looked at it.\n", s.Pod, s.Profile)
+	default:
+		terminal.Fprintf(out, "%s waits. Its condition says, since %s:\n\n%s\n", s.Pod, s.since.UTC().Format(time.RFC3339), s.Message)
+	}
+	return nil
+}
+
+// listSaid lists what the conditions of the pods of a scope say.
+func listSaid(pods []v1.Pod, scope why.Scope) *why.List {
+	r := &why.List{APIVersion: "berth.dev/v1alpha1", Kind: "WhyList", Missing: []why.Missing{}, Causes: []why.Cause{}}
+	c := &why.Cluster{Set: manifest.NewSet()}
+	at := map[string]int{}
+	for i := range pods {
+		if !scope.Has(c, &pods[i]) {
+			continue
+		}
+		a := said(&pods[i])
+		text := cmp.Or(a.Message, "not looked at by the scheduler "+a.Profile)
+		n, known := at[text]
+		if !known {
+			n = len(r.Causes)
+			at[text] = n
+			r.Causes = append(r.Causes, why.Cause{Verdict: a.Verdict, Sentence: text, Workloads: map[string]int{}, Examples: []string{}, Blockers: []why.Blocker{}, Fixes: []why.Shared{}})
+		}
+		cause := &r.Causes[n]
+		r.Pods++
+		if cause.Pods++; len(cause.Examples) < 3 {
+			cause.Examples = append(cause.Examples, a.Pod)
+		}
+		if w := c.WorkloadOf(&pods[i]); w.Kind != "" {
+			cause.Workloads[w.String()]++
+		}
+	}
+	slices.SortStableFunc(r.Causes, func(a, b why.Cause) int { return cmp.Compare(b.Pods, a.Pods) })
+	return r
+}

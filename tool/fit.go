@@ -1,0 +1,157 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/report"
+	"github.com/berth-scheduler/berth/sim/whatif"
+)
+
+// fit is what the flags of `berth fit` say.
+type fit struct {
+	source
+	pod       string
+	nodesLike string
+	after     string
+	output    string
+	timeout   timeLimit
+}
+
+const fitLong = `Say how much more a cluster can take. Nothing changes in the cluster. It comes
+from files, from a live API server, or from both, as for "simulate".
+
+Without --nodes-like: how many more of one pod fit, where, and what stops the
+next. The pod is the only pending one, or that which --pod names: a pod, or a
+workload such as deployment/web. Other pending pods are placed first. Nobody is
+evicted for the copies.
+
+With --nodes-like: how few more nodes of a shape place all pending pods, and which
+pods such nodes do not help. Pods that preempt each other without end are not tried
+for ever, as "what-if --help" says. The shape is a node, or attributes as for the change
+add-nodes of "what-if". New nodes run the pods of DaemonSets, too.
+
+--after makes the changes of "what-if" first: how much fits once a zone is lost, or how
+many nodes a larger Deployment lacks. Pods that lose their node come before the copies.
+
+Exit status: 0 if at least one pod fits, or if all pods are placed with the nodes;
+1 if not; 2 if the input is not valid.`
+
+const fitExamples = `  # How many more of this pod fit?
+  %[1]s fit -f cluster.json -f pod.yaml
+
+  # How far can the Deployment be scaled in the cluster that kubectl talks to?
+  %[1]s fit --pod shop/deployment/web
+
+  # How few more nodes like node-1 place everything?
+  %[1]s fit -f cluster.json -f new-pods.yaml --nodes-like node-1
+
+  # Is there room for two more when a zone is lost? What does a larger Deployment lack?
+  %[1]s fit --pod shop/deployment/web --after 'lose-zone a'
+  %[1]s fit --nodes-like node-1 --after 'scale shop/deployment/web=40'
+
+  # The same with nodes that are not there yet
+  %[1]s fit -f cluster.json --nodes-like cpu=64,memory=256Gi,example.com/gpu=8 -o json`
+
+func newFit(name string, own *sim.Plugins) *cobra.Command {
+	s := fit{source: newSource(own)}
+	cmd := &cobra.Command{
+		Use:     "fit [-f FILE ...]",
+		Short:   "Show how many more pods fit, or how many nodes are missing",
+		Long:    fitLong,
+		Example: fmt.Sprintf(fitExamples, name),
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.useless(cmd.Flags()); err != nil {
+				return err
+			}
+			return s.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	s.addFlags(f)
+	s.api.addNamespace(cmd, namesUsage)
+	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
+	f.StringVar(&s.nodesLike, "nodes-like", "", "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b")
+	f.StringVar(&s.after, "after", "", "make these changes first, as the words of \"what-if\": \"lose-zone a\", \"drain node-1, scale deployment/web=12\"")
+	s.timeout.addFlag(f, usualTime)
+	addOutput(cmd, &s.output, "", "table", "yaml", "json")
+	s.api.completeFlags(cmd)
+	return cmd
+}
+
+func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	if s.pod != "" && s.nodesLike != "" {
+		return errors.New("--pod and --nodes-like: give one of them")
+	}
+	if err := errors.Join(s.check(), s.timeout.check()); err != nil {
+		return err
+	}
+	after, err := whatif.Parse(strings.Fields(s.after))
+	if err != nil {
+		return fmt.Errorf("--after: %w", err)
+	}
+	s.fillBudgets = true
+	set, in, err := s.load(ctx, stdin, stderr)
+	if err != nil {
+		return err
+	}
+	notes(stderr, set.Notices)
+	ctx, cancel := s.timeout.start(ctx)
+	defer cancel()
+	in.Stop = func() bool { return ctx.Err() != nil }
+	var result report.Fitting
+	var ok bool
+	if s.nodesLike != "" {
+		options := func() (machine.Options, error) {
+			_, _, o, err := s.scheduler()
+			return o, err
+		}
+		nodes, err := whatif.FitNodes(set, in, options, after, s.nodesLike)
+		if err != nil {
+			return err
+		}
+		notes(stderr, nodes.Notices)
+		result, ok = report.NodesFit(nodes, after), len(nodes.Unplaced) == 0
+	} else {
+		room, err := whatif.Fit(set, in, after, s.pod, s.names())
+		if err != nil {
+			return err
+		}
+		notes(stderr, room.Notices)
+		result, ok = report.PodsFit(room, after), room.Fits > 0
+	}
+	if err := s.write(stdout, result); err != nil {
+		return err
+	}
+	if !ok {
+		return errUnplaced
+	}
+	return nil
+}
+
+func (s *fit) write(stdout io.Writer, result report.Fitting) error {
+	if s.output == "table" {
+		return result.Text(stdout)
+	}
+	data, err := json.MarshalIndent(result, "", "  ")
+	if err == nil && s.output == "yaml" {
+		data, err = terminal.YAML(data)
+	} else {
+		data = append(data, '\n')
+	}
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(data)
+	return err
+}

@@ -1,0 +1,135 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/untrusted"
+)
+
+// Bounds of what is read of a cluster.
+const (
+	pageSize = 10_000  // objects that are asked for at a time
+	mostLive = 4 << 30 // bytes of all answers
+)
+
+// answerTimeout is how long an API server may take for one answer.
+const answerTimeout = time.Minute
+
+// live adds what a running cluster has of everything that a simulation looks at.
+func live(ctx context.Context, set *manifest.Set, api connection) error {
+	config, err := api.config()
+	switch {
+	case errors.Is(err, errNoKubeconfig):
+		return fmt.Errorf("%w (or -f FILE to read files)", err)
+	case err != nil:
+		return err
+	}
+	config.Timeout = cmp.Or(config.Timeout, answerTimeout)
+	config.Wrap(untrusted.Answers(mostLive))
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	few := &fewRights{config: config}
+	for i := range decode.Kinds {
+		k := &decode.Kinds[i]
+		if err := few.addAll(ctx, set, k); err != nil {
+			err = fmt.Errorf("listing %s: %w", k.Key(), err)
+			if api.file() != "" {
+				err = fmt.Errorf("--kubeconfig %s: %w", api.file(), err)
+			}
+			return err
+		}
+	}
+	if err := few.end(set); err != nil {
+		return err
+	}
+	return addOfNewPods(ctx, set, config)
+}
+
+// addOfNewPods adds what matters to new pods. What may not be read does not count, and a
+// notice says so.
+func addOfNewPods(ctx context.Context, set *manifest.Set, config *rest.Config) error {
+	for i := range manifest.OfNewPods {
+		k := &manifest.OfNewPods[i]
+		switch err := addAll(ctx, set, config, k); {
+		case err == nil:
+			set.KnowsTemplates = set.KnowsTemplates || k.Name == "ResourceClaimTemplate"
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+			set.Notices = append(set.Notices, fmt.Sprintf("%s cannot be read, so they do not count for new pods: %s", k.Resource, err))
+		default:
+			return fmt.Errorf("listing %s: %w", k.Key(), err)
+		}
+	}
+	return nil
+}
+
+// addAll adds all objects of a kind, except for pods that have ended: they take no
+// room and want none.
+func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *decode.Kind) error {
+	options := metav1.ListOptions{Limit: pageSize}
+	if k.Name == "Pod" {
+		options.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
+	}
+	client, err := clientFor(config, k)
+	if err != nil {
+		return err
+	}
+	for first := true; first || options.Continue != ""; first = false {
+		list, err := scheme.Scheme.New(k.WithKind(k.Name + "List"))
+		if err != nil {
+			return err
+		}
+		if err := client.Get().Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list); err != nil {
+			if apierrors.IsNotFound(err) && k.Version != "v1" {
+				return nil // a beta that is not served: there are none
+			}
+			return err
+		}
+		if err := meta.EachListItem(list, func(o runtime.Object) error {
+			return set.Add(o.(metav1.Object), k.Key(), config.Host)
+		}); err != nil {
+			return err
+		}
+		if err := turn(&options, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn sets the options for the next page of a list. Each page but the last has objects;
+// an object that comes again is an error when it is added.
+func turn(options *metav1.ListOptions, list runtime.Object) error {
+	page, err := meta.ListAccessor(list)
+	if err != nil {
+		return err
+	}
+	next := page.GetContinue()
+	if next != "" && (next == options.Continue || meta.LenList(list) == 0) {
+		return errors.New("the API server's list has no end: it goes on where it was, or without an object")
+	}
+	options.Continue = next
+	return nil
+}
+
+func clientFor(config *rest.Config, k *decode.Kind) (rest.Interface, error) {
+	of := rest.CopyConfig(config)
+	of.GroupVersion = &k.GroupVersion
+	of.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	of.APIPath = "/apis"
+	if k.Group == "" {
+		of.APIPath = "/api"
+	}
+	return rest.RESTClientFor(of)
+}

@@ -1,0 +1,193 @@
+package tool
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/recording"
+	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/replay"
+)
+
+// replaying is what the flags of `berth replay` say.
+type replaying struct {
+	config  string
+	seed    uint64
+	seeded  bool // --seed is given
+	output  string
+	workers int
+	plugins *sim.Plugins
+	own     []string
+}
+
+const replayLong = `Replay a record of a scheduler's inputs, made by "berth-scheduler --record-to" or
+"berth record". Nothing is asked of any cluster.
+
+Without --config and --seed the command takes the scheduler's own steps and
+compares each decision, and each other effect, with what was recorded. They are
+the same unless this berth decides otherwise than the one that recorded.
+
+With --config or --seed, and for a record of "berth record", the nodes, the pods
+and all other objects come and go as in the record, at their times, and a virtual
+cluster does at once what the scheduler decides. Pods end when they did.
+
+Exit status: 0 if all decisions are the same (or a configuration was tried), 1 if
+some are different, 2 if the record or the call is not valid.`
+
+const replayExamples = `  # Does this version decide as the one that recorded did?
+  %[1]s replay /var/lib/berth/record
+
+  # Every decision, for a script
+  %[1]s replay record/ -o json | jq -r '.decisions[] | select(.result == "Unschedulable") | .pod'
+
+  # What would another configuration have done?
+  %[1]s replay record/ --config new.yaml
+
+  # How much is due to the draw among equal nodes?
+  %[1]s replay record/ --seed 7`
+
+func newReplay(name string, own *sim.Plugins) *cobra.Command {
+	r := replaying{plugins: own, workers: runtime.GOMAXPROCS(0)}
+	cmd := &cobra.Command{
+		Use:     "replay DIR",
+		Short:   "Replay a record of a scheduler's inputs",
+		Long:    replayLong,
+		Example: fmt.Sprintf(replayExamples, name),
+		Args:    oneRecord,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.seeded = cmd.Flags().Changed("seed")
+			return r.run(args[0], cmd)
+		},
+	}
+	cmd.Flags().StringVar(&r.config, "config", "", "KubeSchedulerConfiguration file to try; default: the record's own configuration")
+	cmd.Flags().Uint64Var(&r.seed, "seed", 0, "seed of the draw among nodes with the same score; default: the record's own seed")
+	cmd.Flags().StringSliceVar(&r.own, "plugins", nil, pluginsUsage)
+	addOutput(cmd, &r.output, "", "table", "wide", "json")
+	return cmd
+}
+
+func oneRecord(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return errors.New("give one directory with a record")
+	}
+	return nil
+}
+
+func (r *replaying) run(dir string, cmd *cobra.Command) error {
+	log, err := recording.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	out := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
+	if r.config != "" || r.seeded || log.Header().Source == recording.Watch {
+		err = r.changed(log, out, cmd.ErrOrStderr())
+	} else {
+		err = r.exact(log, out)
+	}
+	notes(cmd.ErrOrStderr(), log.Notes)
+	return errors.Join(out.Flush(), err)
+}
+
+// exact replays the scheduler's own steps.
+func (r *replaying) exact(log *recording.Reader, out io.Writer) error {
+	decisions := []replay.Attempt{}
+	var decided func(replay.Attempt)
+	if r.output == "json" {
+		decided = func(d replay.Attempt) { decisions = append(decisions, d) }
+	}
+	x, err := replay.Exact(log, r.workers, decided)
+	if x.Steps > 0 || err == nil {
+		if r.output == "json" {
+			err = errors.Join(err, writeJSON(out, "ReplayResult", struct {
+				*replay.Exactly
+				Decisions []replay.Attempt `json:"decisions"`
+			}{x, decisions}))
+		} else {
+			x.Write(out)
+		}
+	}
+	if err == nil && x.Different > 0 {
+		return exitStatus(1)
+	}
+	return err
+}
+
+// changed replays what came from outside, under another configuration or seed.
+func (r *replaying) changed(log *recording.Reader, out, stderr io.Writer) error {
+	header := log.Header()
+	s, o, err := optionsFor(&header, "--config", r.config, r.plugins, r.own)
+	if err != nil {
+		return err
+	}
+	notes(stderr, absences(s))
+	name := "the record's configuration"
+	if r.config != "" {
+		name = r.config
+	}
+	if r.seeded {
+		o.Seed = r.seed
+		name = fmt.Sprintf("%s, seed %d", name, r.seed)
+	}
+	o.Workers = r.workers
+	day, err := replay.Run(log, o, s)
+	if err != nil {
+		return err
+	}
+	c := replay.ChangedOf(name, day)
+	if r.output == "json" {
+		return writeJSON(out, "ReplayResult", c)
+	}
+	return c.Write(out, r.output == "wide")
+}
+
+// optionsFor are the scheduler and the options of a machine with the configuration of the
+// file, under the record's feature gates and with its seed; without a file, with the
+// record's configuration.
+func optionsFor(h *recording.Header, flag, file string, own *sim.Plugins, others []string) (*sim.Scheduler, machine.Options, error) {
+	gates := features.New()
+	if err := gates.SetFromMap(h.FeatureGates); err != nil {
+		return nil, machine.Options{}, fmt.Errorf("the record's feature gates: %w", err)
+	}
+	of := file
+	var c *config.Config
+	var err error
+	if file == "" {
+		of = "the record's configuration"
+		c, err = config.With(gates).Decode([]byte(h.Config), of)
+	} else {
+		c, err = loadConfig(config.With(gates), flag, file)
+	}
+	if err != nil {
+		return nil, machine.Options{}, err
+	}
+	s, o, err := schedulerOf(c, gates, own, others)
+	if err != nil {
+		return nil, o, fmt.Errorf("%s: %w", of, err)
+	}
+	o.Seed = h.Seed
+	if file == "" && h.MaxUnschedulable != 0 {
+		o.MaxUnschedulable = h.MaxUnschedulable
+	}
+	return s, o, nil
+}
+
+// writeJSON writes a result as the other commands do.
+func writeJSON(out io.Writer, kind string, result any) error {
+	body, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	_, err = terminal.Fprintf(out, `{"apiVersion":"berth.dev/v1alpha1","kind":%q,%s`+"\n", kind, body[1:])
+	return err
+}

@@ -1,0 +1,361 @@
+package tool
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	leasev1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/untrusted"
+)
+
+// ofBerth is the label of the pods of Berth's manifests and chart.
+const ofBerth = "app.kubernetes.io/part-of=berth"
+
+// exitAttention is the exit status of `berth status` where something needs attention.
+const exitAttention = 1
+
+// statusCall is what the flags of `berth status` say.
+type statusCall struct {
+	daemonFlags
+	shadow string // its namespace
+	output string
+}
+
+const statusLong = `Show how it stands with Berth: who leads by which lease, the replicas, the configuration
+in force and one that was refused since, how long bindings take now, the watches, the
+queue, hosted plugins, and of a shadow how its choices compare.
+
+The API server tells of the lease and the replicas, the scheduler that leads of the rest.
+Where one of them cannot be asked, the other's part is shown, and what was not seen is
+named with the reason.
+
+A shadow holds no lease, so that nothing names its certificate. --shadow finds its pod in a
+namespace, by the label of the manifests and the chart. --insecure-skip-tls-verify then says
+that whoever may make pods there may read your credentials.
+
+Exit status: 0 if the scheduler leads and nothing needs attention, 1 if something does
+(it is listed), 2 if nothing could be seen or the call is not valid.`
+
+const statusExamples = `  # Does Berth schedule, and with what configuration?
+  %[1]s status
+
+  # For a script
+  %[1]s status -o json | jq -r '.attention[]'
+
+  # What did the shadow find?
+  %[1]s status --shadow berth-system --insecure-skip-tls-verify`
+
+func newStatus(name string) *cobra.Command {
+	s := statusCall{daemonFlags: daemonFlags{url: auto}}
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show who leads, what is in force, and what needs attention",
+		Long:    statusLong,
+		Example: fmt.Sprintf(statusExamples, name),
+		Args:    nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.check(cmd); err != nil {
+				return err
+			}
+			return s.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	s.addFlags(f)
+	s.addKubeconfig(f)
+	f.StringVar(&s.shadow, "shadow", "", "namespace of a shadow, which is asked instead of the scheduler that leads")
+	addOutput(cmd, &s.output, "", "text", "json", "yaml")
+	return cmd
+}
+
+// check tells of flags that are not valid together.
+func (s *statusCall) check(cmd *cobra.Command) error {
+	if !slices.Contains([]string{"text", "json", "yaml"}, s.output) {
+		return fmt.Errorf("-o %s: must be text, json or yaml", s.output)
+	}
+	switch {
+	case s.shadow == "":
+		return s.checkFlags(cmd.Flags())
+	case !s.insecure:
+		return errors.New("--shadow: a shadow holds no lease, so that nothing names its certificate: give --insecure-skip-tls-verify to send your credentials to the pod of that namespace that has its label, or --daemon URL with --daemon-ca in place of --shadow")
+	}
+	return given(cmd.Flags(), "--shadow finds the way by itself; leave it out", "lease", "daemon-ca", "daemon")
+}
+
+// Overview is what `berth status` shows. Its JSON is for scripts.
+type Overview struct {
+	api.Head
+	Lease    *LeaseStatus `json:"lease,omitempty"`
+	Replicas []Replica    `json:"replicas,omitempty"`
+	// Scheduler is what the scheduler that was asked says of itself.
+	Scheduler *api.Status `json:"scheduler,omitempty"`
+	// Attention lists what is wrong, NotSeen what could not be seen and why.
+	Attention []string `json:"attention"`
+	NotSeen   []string `json:"notSeen"`
+}
+
+// LeaseStatus is the lease by which a scheduler leads.
+type LeaseStatus struct {
+	Name           string  `json:"name"` // NAMESPACE/NAME
+	Holder         string  `json:"holder"`
+	RenewedSeconds float64 `json:"renewedSeconds"` // since the last renewal
+	ValidSeconds   int32   `json:"validSeconds"`   // after a renewal
+	HeldSeconds    float64 `json:"heldSeconds"`    // by this holder
+	Holders        int32   `json:"holders"`        // changes so far
+}
+
+// Replica is a pod of Berth's.
+type Replica struct {
+	Pod      string `json:"pod"` // NAMESPACE/NAME
+	Node     string `json:"node"`
+	Phase    string `json:"phase"`
+	Ready    bool   `json:"ready"`
+	Restarts int32  `json:"restarts"`
+	Leads    bool   `json:"leads"`
+	Shadow   bool   `json:"shadow,omitempty"`
+}
+
+func (s *statusCall) run(ctx context.Context, stdout io.Writer) error {
+	o := &Overview{Head: api.Head{APIVersion: api.Version, Kind: "Overview"}, Attention: []string{}, NotSeen: []string{}}
+	config, noConfig := s.api.config()
+	if s.url != auto && s.shadow == "" { // whose lease is that of the scheduler that is asked
+		s.scheduler(ctx, o, config, nil)
+	}
+	var shadow *v1.Pod
+	if noConfig != nil {
+		o.miss("the lease and the replicas", noConfig)
+	} else if err := s.cluster(ctx, o, config, &shadow); err != nil {
+		return err
+	}
+	if s.shadow != "" || s.url == auto && o.Lease != nil {
+		s.scheduler(ctx, o, config, shadow)
+	}
+	if o.Lease == nil && o.Scheduler == nil && len(o.Replicas) == 0 {
+		return fmt.Errorf("nothing could be seen: %s", strings.Join(append(o.NotSeen, o.Attention...), "; "))
+	}
+	o.judge()
+	if err := s.write(stdout, o); err != nil {
+		return err
+	}
+	if len(o.Attention) > 0 {
+		return exitStatus(exitAttention)
+	}
+	return nil
+}
+
+// miss records what could not be seen.
+func (o *Overview) miss(what string, why error) {
+	o.NotSeen = append(o.NotSeen, what+": "+sentence(why))
+}
+
+// cluster reads what the API server knows of Berth, and finds the shadow's pod.
+func (s *statusCall) cluster(ctx context.Context, o *Overview, config *rest.Config, shadow **v1.Pod) error {
+	to := rest.CopyConfig(config)
+	to.Timeout = answerTimeout
+	to.Wrap(untrusted.Answers(mostAnswer))
+	leases, err := coordinationv1.NewForConfig(to)
+	if err != nil {
+		return err
+	}
+	core, err := corev1.NewForConfig(to)
+	if err != nil {
+		return err
+	}
+	holder := ""
+	if s.shadow == "" {
+		holder = s.readLease(ctx, o, leases)
+	}
+	pods, err := core.Pods(s.shadow).List(ctx, metav1.ListOptions{LabelSelector: ofBerth})
+	if err != nil {
+		o.miss("the replicas", err)
+		return nil
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		r := replicaOf(p, holder)
+		if r.Shadow && (*shadow == nil || r.Ready) {
+			*shadow = p
+		}
+		if r.Shadow == (s.shadow != "") {
+			o.Replicas = append(o.Replicas, r)
+		}
+	}
+	return nil
+}
+
+// readLease reads the lease of the scheduler that was asked, or the one that a Berth holds,
+// and returns its holder.
+func (s *statusCall) readLease(ctx context.Context, o *Overview, leases coordinationv1.LeasesGetter) (holder string) {
+	of := daemonFlags{lease: s.lease}
+	if o.Scheduler != nil {
+		if of.lease = o.Scheduler.Lease; of.lease == "" {
+			return "" // it needs none
+		}
+	}
+	l, p, err := of.leader(ctx, leases)
+	if err != nil {
+		o.miss("the lease", err)
+		return ""
+	}
+	o.Lease = leaseStatus(l, time.Now())
+	return p.Holder
+}
+
+// leaseStatus says how it stands with a lease.
+func leaseStatus(l *leasev1.Lease, now time.Time) *LeaseStatus {
+	s := &LeaseStatus{Name: l.Namespace + "/" + l.Name, Holder: *l.Spec.HolderIdentity, RenewedSeconds: now.Sub(renewed(l)).Seconds()}
+	if d := l.Spec.LeaseDurationSeconds; d != nil {
+		s.ValidSeconds = *d
+	}
+	if at := l.Spec.AcquireTime; at != nil {
+		s.HeldSeconds = now.Sub(at.Time).Seconds()
+	}
+	if n := l.Spec.LeaseTransitions; n != nil {
+		s.Holders = *n
+	}
+	return s
+}
+
+// replicaOf says how it stands with a pod, which leads if it is the lease's holder.
+func replicaOf(p *v1.Pod, holder string) Replica {
+	r := Replica{Pod: p.Namespace + "/" + p.Name, Node: p.Spec.NodeName, Phase: string(p.Status.Phase)}
+	host, _, _ := strings.Cut(holder, "_")
+	r.Leads = host != "" && (host == p.Name || p.Spec.HostNetwork && host == p.Spec.NodeName)
+	for _, c := range p.Status.Conditions {
+		r.Ready = r.Ready || c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	}
+	for i := range p.Status.ContainerStatuses {
+		r.Restarts += p.Status.ContainerStatuses[i].RestartCount
+	}
+	for i := range p.Spec.Containers {
+		r.Shadow = r.Shadow || slices.Contains(p.Spec.Containers[i].Args, "--shadow") || slices.Contains(p.Spec.Containers[i].Command, "--shadow")
+	}
+	return r
+}
+
+// scheduler asks the scheduler that leads, or the shadow.
+func (s *statusCall) scheduler(ctx context.Context, o *Overview, config *rest.Config, shadow *v1.Pod) {
+	err := func() error {
+		d, err := s.way(ctx, config, shadow)
+		if err != nil {
+			return err
+		}
+		defer d.close()
+		status := &api.Status{}
+		if err := d.get(ctx, "status", nil, "Status", status); err != nil {
+			return err
+		}
+		o.Scheduler = status
+		return nil
+	}()
+	if err != nil {
+		o.miss("what the scheduler says of itself", err)
+	}
+}
+
+// way finds the way to the scheduler that leads, or to the shadow.
+func (s *statusCall) way(ctx context.Context, config *rest.Config, shadow *v1.Pod) (*daemon, error) {
+	switch {
+	case s.shadow == "":
+		return s.dial(ctx)
+	case shadow == nil:
+		return nil, fmt.Errorf("no pod of namespace %s with the label %s runs with --shadow", s.shadow, ofBerth)
+	}
+	core, err := corev1.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	local, end, err := forward(ctx, config, core, shadow)
+	if err != nil {
+		return nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", shadow.Namespace, shadow.Name, err)
+	}
+	way, err := dialAt(config, local, true, end)
+	if err != nil {
+		end()
+	}
+	return way, err
+}
+
+// judge lists what needs attention.
+func (o *Overview) judge() {
+	attend := func(format string, args ...any) { o.Attention = append(o.Attention, fmt.Sprintf(format, args...)) }
+	if l := o.Lease; l != nil && l.RenewedSeconds > float64(l.ValidSeconds) {
+		attend("the lease %s was not renewed for %s: nobody leads", l.Name, secondsText(l.RenewedSeconds))
+	}
+	for i := range o.Replicas {
+		if r := &o.Replicas[i]; !r.Ready {
+			attend("the replica %s is not ready (%s, %s)", r.Pod, r.Phase, plural(int(r.Restarts), "restart"))
+		}
+	}
+	s := o.Scheduler
+	switch {
+	case s == nil && o.Lease == nil:
+		attend("it is not known whether a Berth leads")
+		return
+	case s == nil:
+		attend("the scheduler could not be asked")
+		return
+	}
+	switch {
+	case s.Shadow != nil:
+	case !s.Leads:
+		attend("%s does not lead: %s does", s.Identity, cmp.Or(s.Leader, "nobody"))
+	case !s.Synced:
+		attend("%s leads and does not know the cluster yet: no pod is scheduled", s.Identity)
+	}
+	if s.Stuck != "" {
+		attend("%s", s.Stuck)
+	}
+	for _, w := range s.Watches {
+		switch {
+		case w.Problem != "":
+			attend("%s", w.Problem)
+		case !w.Synced:
+			attend("%s: not listed yet", w.Resource)
+		}
+	}
+	if r := s.Configuration.Refused; r != nil {
+		attend("a configuration was %s", refusalText(r))
+	}
+}
+
+// write writes the overview in the form that was asked for.
+func (s *statusCall) write(out io.Writer, o *Overview) error {
+	if s.output == "text" {
+		_, err := io.WriteString(out, o.text())
+		return err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(o); err != nil {
+		return err
+	}
+	text := b.Bytes()
+	if s.output == "yaml" {
+		var err error
+		if text, err = terminal.YAML(text); err != nil {
+			return err
+		}
+	}
+	_, err := out.Write(text)
+	return err
+}

@@ -1,0 +1,175 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/records"
+)
+
+func statusOfDaemon() *api.Status {
+	heard, quiet := noon.Add(-time.Second), noon.Add(-time.Minute)
+	return &api.Status{Head: api.Head{APIVersion: api.Version, Kind: "Status"}, Time: noon, Identity: "mine-1_1", Started: noon.Add(-time.Hour), Leads: true, Leader: "mine-1_1",
+		Lease: "team-a/mine", Synced: true, Configuration: api.Configuration{Since: noon.Add(-time.Hour), Profiles: []string{"berth"}, QPS: 50, Reloadable: true},
+		Watches: []api.Watch{{Resource: "nodes", Synced: true, Heard: &heard}, {Resource: "podgroups", Synced: true, Heard: &quiet}},
+		Hosted:  []string{"Coscheduling"}, Queue: api.Queue{Unschedulable: 4}, Nodes: 3, Rates: records.Rates{Seconds: 60, Bound: 9, Binding: records.Times{Pods: 9, P50: 0.01, P99: 0.2}}}
+}
+
+// statusBeside calls berth status beside an API server and a daemon that says this; nil: it
+// refuses. It returns the exit status and the output.
+func statusBeside(t *testing.T, a *apiWithLeases, says *api.Status, args ...string) (int, string) {
+	t.Helper()
+	server := httptest.NewTLSServer(a) // over http no credentials are sent
+	t.Cleanup(server.Close)
+	flags := scheduler(t, func(w http.ResponseWriter, _ *http.Request) {
+		if says == nil {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind": "Status", "message": "forbidden: User \"eve\" cannot get path"}`)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(says)
+	})
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	write(t, kubeconfig, fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: u, user: {token: secret}}]}`, server.URL))
+	flags[1] = kubeconfig
+	status, out, err := berth("", slices.Concat([]string{"status"}, flags, args)...)
+	return status, out + err
+}
+
+func teamA() *apiWithLeases {
+	ready := v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}}
+	of := func(name string) v1.Pod {
+		p := podOn("team-a", name, "n1", nil)
+		p.Labels, p.Status = map[string]string{"app.kubernetes.io/part-of": "berth"}, ready
+		return p
+	}
+	a := &apiWithLeases{pods: []v1.Pod{of("mine-1"), of("mine-2")}}
+	a.set("team-a/mine", "mine-1_1", "mine-1_1", 0)
+	a.leases["team-a/mine"].Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+	seconds, transitions := int32(3600), int32(3) // however slow the machine is
+	a.leases["team-a/mine"].Spec.LeaseDurationSeconds, a.leases["team-a/mine"].Spec.LeaseTransitions = &seconds, &transitions
+	return a
+}
+
+// The status has the lease and replicas of the API server and what the scheduler says of
+// itself. What needs attention is listed, and is the exit status.
+func TestStatus(t *testing.T) {
+	status, out := statusBeside(t, teamA(), statusOfDaemon())
+	for _, want := range []string{
+		"LEADER    mine-1_1, for ", "LEASE     team-a/mine, renewed ", "valid for 3600s, 3 changes of the holder so far",
+		"REPLICAS  team-a/mine-1 on n1: ready, leads\n          team-a/mine-2 on n1: ready\n",
+		"ASKED     mine-1_1, which leads; it runs for 1h0m0s", "CONFIG    in force since 2026-01-31T11:00:00Z: profiles berth; 0 extenders; 50 requests a second\n",
+		"PLUGINS   hosted: Coscheduling", "QUEUE     active 0, backoff 0, unschedulable 4,", "BINDING   p50 10ms, p99 200ms, ", "9 pods bound in the last 60s",
+		"WATCHES   2 of 2 synced; silent for longest: podgroups, 1m0s\n",
+	} {
+		if status != 0 || !strings.Contains(out, want) {
+			t.Errorf("%d, no %q in\n%s", status, want, out)
+		}
+	}
+	if strings.Contains(out, "ATTENTION") || strings.Contains(out, "NOT SEEN") {
+		t.Errorf("something is wrong where nothing is:\n%s", out)
+	}
+	status, out = statusBeside(t, teamA(), statusOfDaemon(), "-o", "json")
+	var o Overview
+	if err := json.Unmarshal([]byte(out), &o); err != nil || status != 0 || o.Kind != "Overview" || o.Lease.Holders != 3 || len(o.Replicas) != 2 || o.Scheduler.Nodes != 3 {
+		t.Errorf("%d %v %s", status, err, out)
+	}
+	if status, out := statusBeside(t, teamA(), statusOfDaemon(), "-o", "yaml"); status != 0 || !strings.Contains(out, "\n  holder: mine-1_1\n") {
+		t.Errorf("%d %s", status, out)
+	}
+}
+
+// Each fault is named, and makes the exit status 1.
+func TestStatusNeedsAttention(t *testing.T) {
+	for want, spoil := range map[string]func(*apiWithLeases, *api.Status){
+		"a configuration was refused at 2026-01-31T12:00:00Z, the previous one stays in effect: bad": func(_ *apiWithLeases, s *api.Status) {
+			s.Configuration.Refused = &api.Refusal{Time: noon, Reason: "bad"}
+		},
+		"mine-1_1 does not lead: mine-2_2 does":                                 func(_ *apiWithLeases, s *api.Status) { s.Leads, s.Leader = false, "mine-2_2" },
+		"mine-1_1 leads and does not know the cluster yet: no pod is scheduled": func(_ *apiWithLeases, s *api.Status) { s.Synced = false },
+		"resourceclaims.resource.k8s.io: forbidden": func(_ *apiWithLeases, s *api.Status) {
+			s.Watches[0].Problem = "resourceclaims.resource.k8s.io: forbidden"
+		},
+		"the scheduling loop does not answer": func(_ *apiWithLeases, s *api.Status) { s.Stuck = "the scheduling loop does not answer" },
+		"nodes: not listed yet":               func(_ *apiWithLeases, s *api.Status) { s.Watches[0].Synced = false },
+		"the lease team-a/mine was not renewed for 2h0m0": func(a *apiWithLeases, _ *api.Status) {
+			a.leases["team-a/mine"].Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-2 * time.Hour)}
+		},
+		"the replica team-a/mine-2 is not ready (Pending, 0 restarts)": func(a *apiWithLeases, _ *api.Status) { a.pods[1].Status = v1.PodStatus{Phase: v1.PodPending} },
+	} {
+		a, s := teamA(), statusOfDaemon()
+		spoil(a, s)
+		if status, out := statusBeside(t, a, s); status != exitAttention || !strings.Contains(out, "ATTENTION  "+want) {
+			t.Errorf("%d, no %q in\n%s", status, want, out)
+		}
+	}
+}
+
+// Where one side cannot be asked, the other's part is shown, and what is missing is named.
+// Where nothing can be seen, it is an error.
+func TestStatusSeesAPart(t *testing.T) {
+	status, out := statusBeside(t, teamA(), nil)
+	for _, want := range []string{"LEASE", "REPLICAS", "NOT SEEN", `what the scheduler says of itself: `, "is forbidden (403)", "the scheduler could not be asked"} {
+		if status != exitAttention || !strings.Contains(out, want) {
+			t.Errorf("no right: %d, no %q in\n%s", status, want, out)
+		}
+	}
+	narrow := teamA()
+	narrow.narrow = true
+	status, out = statusBeside(t, narrow, statusOfDaemon())
+	for _, want := range []string{"LEASE     team-a/mine", "QUEUE", "NOT SEEN  the replicas: ", "forbidden"} {
+		if status != 0 || !strings.Contains(out, want) {
+			t.Errorf("few rights: %d, no %q in\n%s", status, want, out)
+		}
+	}
+	other := &apiWithLeases{narrow: true}
+	other.set("kube-system/kube-scheduler", "master_1", "", 0)
+	server := httptest.NewServer(other)
+	defer server.Close()
+	status, out, err := berth("", "status", "--kubeconfig", kubeconfigFor(t, server.URL))
+	if status != exitInvalid || out != "" || !strings.Contains(err, "nothing could be seen: ") || !strings.Contains(err, "held by master_1: kube-scheduler, which is not Berth") {
+		t.Errorf("kube-scheduler: %d %q %q", status, out, err)
+	}
+}
+
+// A shadow's table has a row for each kind of choice. Without a lease to name its
+// certificate it is not asked unless the call says so.
+func TestStatusOfAShadow(t *testing.T) {
+	s := statusOfDaemon()
+	s.Lease, s.Leads, s.Shadow = "", true, &api.ShadowStatus{Placeable: 2, Choices: []api.Choices{
+		{Result: "tie", Profile: "default-scheduler", Pods: 30}, {Result: "sampled", Plugin: "NodeResourcesFit", Profile: "default-scheduler", Pods: 10}}}
+	status, out := statusBeside(t, &apiWithLeases{}, s)
+	for _, want := range []string{"is a shadow: it compares, and schedules nothing", "\n40 CHOICES OF THE LIVE SCHEDULER", "  30  75.0%  tie      -                 default-scheduler\n",
+		"  10  25.0%  sampled  NodeResourcesFit  default-scheduler\n", "2 pods wait for more than 10 s though Berth would place them."} {
+		if status != 0 || !strings.Contains(out, want) {
+			t.Errorf("%d, no %q in\n%s", status, want, out)
+		}
+	}
+	a := teamA()
+	a.pods[0].Spec.Containers = []v1.Container{{Args: []string{"--shadow"}}}
+	server := httptest.NewServer(a)
+	defer server.Close()
+	call := []string{"status", "--shadow", "team-a", "--kubeconfig", kubeconfigFor(t, server.URL)}
+	if status, _, err := berth("", call...); status != exitInvalid || !strings.Contains(err, "give --insecure-skip-tls-verify to send your credentials") || a.forwarded != "" {
+		t.Errorf("%d %q, forwarded to %q", status, err, a.forwarded)
+	}
+	elsewhere := []string{"status", "--shadow", "team-b", "--insecure-skip-tls-verify", "--kubeconfig", call[4]}
+	if status, _, err := berth("", elsewhere...); status != exitInvalid || !strings.Contains(err, "no pod of namespace team-b with the label") || a.forwarded != "" {
+		t.Errorf("in another namespace: %d %q, forwarded to %q", status, err, a.forwarded)
+	}
+	if status, out, err := berth("", append(call, "--insecure-skip-tls-verify")...); a.forwarded != "team-a/mine-1" || status != exitAttention || !strings.Contains(out, "cannot create pods/portforward") {
+		t.Errorf("%d %q %q, forwarded to %q", status, out, err, a.forwarded)
+	}
+}

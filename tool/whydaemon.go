@@ -1,0 +1,104 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/why"
+)
+
+// ask has the daemon answer.
+func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) error {
+	q.daemon.api = q.api
+	d, err := q.daemon.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	form := q.output
+	if form == "yaml" {
+		form = "json"
+	}
+	what, question := q.question(args, form)
+	header, body, err := d.ask(ctx, what, question)
+	switch {
+	case err != nil && what == "why":
+		return elsewhere(err, args[0], q.api.given())
+	case err != nil:
+		return err
+	}
+	status, err := q.statusOf(what == "why", header, body)
+	if err != nil {
+		return err
+	}
+	if q.output == "yaml" {
+		if body, err = terminal.YAML(body); err != nil {
+			return err
+		}
+	}
+	if _, err := stdout.Write(body); err != nil {
+		return err
+	}
+	return status
+}
+
+// question is the path and the parameters of what is asked.
+func (q *whyOptions) question(args []string, form string) (what string, question url.Values) {
+	question = url.Values{"output": {form}}
+	set := func(name, value string) {
+		if value != "" {
+			question.Set(name, value)
+		}
+	}
+	namespace := q.api.namespace()
+	switch {
+	case q.all:
+		set("namespace", q.api.given())
+		set("selector", q.selector)
+	case isWorkload(args[0]):
+		set("namespace", namespace)
+		set("workload", args[0])
+	default:
+		question.Set("pod", qualified(args[0], namespace))
+		return "why", question
+	}
+	if form == "json" {
+		question.Set("kind", "WhyList")
+	}
+	return "why/all", question
+}
+
+// statusOf is the exit status of an answer about one pod or about several: nil for 0. A text
+// tells it in a header.
+func (q *whyOptions) statusOf(one bool, header http.Header, body []byte) (status, err error) {
+	var said struct {
+		Verdict  why.PodState
+		Observed *why.Observed
+		Pods     int
+	}
+	switch {
+	case (q.output == "json" || q.output == "yaml") && !one:
+		err = decodeAnswer(body, "WhyList", &said)
+	case q.output == "json" || q.output == "yaml":
+		err = decodeAnswer(body, "Why", &said)
+	case !one:
+		if said.Pods, err = strconv.Atoi(header.Get(api.PendingHeader)); err != nil {
+			err = fmt.Errorf("the daemon's answer: %w: it has no header %s", errNotBerth, api.PendingHeader)
+		}
+	default:
+		if said.Verdict = why.PodState(header.Get(api.VerdictHeader)); said.Verdict == "" {
+			err = fmt.Errorf("the daemon's answer: %w: it has no header %s", errNotBerth, api.VerdictHeader)
+		}
+	}
+	if !one {
+		return statusOfAll(said.Pods), err
+	}
+	disagrees := said.Observed != nil && !said.Observed.Agrees || header.Get(api.DisagreesHeader) == "true"
+	return statusOf(said.Verdict, disagrees), err
+}
