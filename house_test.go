@@ -75,8 +75,7 @@ func wrongImport(rank map[string]int, pkg, imported string) string {
 		if strings.HasPrefix(imported, module+"cmd/") || (strings.HasPrefix(imported, module+"lab/") && !strings.HasPrefix(pkg, "lab")) {
 			return "nobody imports a main or the lab"
 		}
-		daemon := strings.HasPrefix(pkg, "edge/") || pkg == "scheduler"
-		if daemon && strings.HasPrefix(imported, module+"sim") && pkg != "scheduler" { // it hands plugins to the tool
+		if strings.HasPrefix(pkg, "edge/") && strings.HasPrefix(imported, module+"sim") {
 			return "the daemon does not simulate"
 		}
 		if imported == module+"tool" && pkg != "scheduler" {
