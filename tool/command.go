@@ -27,8 +27,8 @@ const (
 // has told of them.
 var errUnplaced = errors.New("some pods were not placed")
 
-// exitStatus ends a run that was valid, and said what there is to say, with a
-// status of its own.
+// exitStatus is an error that only sets the exit status of the process. The command has printed its
+// result; nothing more is printed.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }

@@ -68,6 +68,8 @@ func (c connection) list(ctx context.Context, resource, namespace string) []meta
 	return found.Items
 }
 
+// objects completes with the names of a core resource, in all namespaces. It offers none if they
+// cannot be listed.
 func (c connection) objects(resource string) complete {
 	return names(func(ctx context.Context, _ string) []string { return namesOf("", c.list(ctx, resource, "")) })
 }

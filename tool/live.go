@@ -54,12 +54,12 @@ func live(ctx context.Context, set *manifest.Set, api connection) error {
 	if err := few.end(set); err != nil {
 		return err
 	}
-	return addOfNewPods(ctx, set, config)
+	return addAdmissionObjects(ctx, set, config)
 }
 
-// addOfNewPods adds what matters to new pods. What may not be read does not count, and a
-// notice says so.
-func addOfNewPods(ctx context.Context, set *manifest.Set, config *rest.Config) error {
+// addAdmissionObjects lists the kinds of manifest.OfNewPods into set. For a kind that is forbidden
+// or not served it adds a notice instead.
+func addAdmissionObjects(ctx context.Context, set *manifest.Set, config *rest.Config) error {
 	for i := range manifest.OfNewPods {
 		k := &manifest.OfNewPods[i]
 		switch err := addAll(ctx, set, config, k); {

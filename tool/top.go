@@ -170,7 +170,8 @@ func (l *leader) leave() {
 	}
 }
 
-// print asks, clears the screen and prints.
+// print asks the leader for a summary and writes it to out. It calls clear before it writes text;
+// it does not for JSON, or if asking fails.
 func (t *topCall) print(ctx context.Context, lead *leader, out io.Writer, clear func() error) error {
 	s, err := lead.summary(ctx)
 	if err != nil {

@@ -319,7 +319,8 @@ func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Wri
 	return c, nil
 }
 
-// answer is data that knows its text.
+// answer is a result that is printed as text or encoded as JSON. Text writes it with more columns
+// if wide is set.
 type answer interface {
 	Text(out io.Writer, wide bool) error
 }

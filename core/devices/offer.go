@@ -60,14 +60,15 @@ func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 
 func (o *Offer) takeAll(p *table.DevicePool, shares bool) {
 	for _, r := range p.Taken {
-		Take(&o.Taken, r, shares)
+		AddAllocated(&o.Taken, r, shares)
 	}
 }
 
-// Take adds what a claim holds to the state. With shares, claims can hold parts of a device.
-// A share without capacity counts as one, too, so that its device does not draw on counters
-// again; v1.36.3 leaves it out.
-func Take(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult, shares bool) {
+// AddAllocated adds one allocated device to the state. Callers leave out results with AdminAccess.
+// With shares (DRAConsumableCapacity), a result with a ShareID takes only its share. A share
+// without capacity is added, too, unlike in v1.36.3: otherwise its device would draw on its
+// counters a second time.
+func AddAllocated(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult, shares bool) {
 	id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
 	if !shares || r.ShareID == nil {
 		state.AllocatedDevices.Insert(id)

@@ -43,7 +43,7 @@ func (e *Engine) trackTerms(nominated Nominator) {
 	}
 	nodes, now, known := changedNominations(nominated, e.nominations)
 	if !known { // some may have ended
-		nodes = slices.AppendSeq(slices.Clone(nodes), e.table.NominatedNodes())
+		nodes = slices.AppendSeq(slices.Clone(nodes), e.table.TrackedNominations())
 		slices.Sort(nodes)
 	}
 	e.nominations = now

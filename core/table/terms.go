@@ -21,7 +21,7 @@ type Term struct {
 	expected int
 }
 
-// Live tells whether a pod that has the term is on a node that has its
+// Live reports whether a pod that has the term is on a node that has its
 // topology key. Any other term says nothing about any node.
 func (m *Term) Live() bool { return m.live > 0 }
 
@@ -29,7 +29,8 @@ func (m *Term) Live() bool { return m.live > 0 }
 // anti-affinity: it counts once that pod is placed.
 func (m *Term) Expected() bool { return m.expected > 0 }
 
-// used reports whether a placed pod has the term, or it is Expected.
+// used reports whether a placed pod has the term, or a nominated pod has it as required
+// anti-affinity.
 func (m *Term) used() bool { return len(m.rows.list) > 0 || m.Expected() }
 
 // Rows lists the rows that have pods with the term, and how many, in no particular order.
@@ -85,8 +86,8 @@ func newTerms() terms {
 	return terms{byKey: map[string]*Term{}, expected: map[string][]*Term{}, labels: map[string]bool{}, about: map[string]*About{}}
 }
 
-// Track has the table hear of the terms, claims and volumes of a pod that is not
-// placed yet, but may be tried somewhere while another is decided on.
+// Track records the terms, claims and volumes of a pod that is not placed yet, but may be tried
+// somewhere while another is decided on.
 func (t *Table) Track(p *object.Pod) {
 	if len(p.Volumes) > 0 && !t.trackVolumes(p) {
 		t.terms.swept++ // all are to be heard of again
@@ -99,8 +100,8 @@ func (t *Table) Track(p *object.Pod) {
 	}
 }
 
-// TrackNominated is Track for all pods that are nominated to the node, in place of those that
-// were before. Their required anti-affinity is Expected.
+// TrackNominated records the pods that are nominated to the node, in place of those that were
+// before. Their required anti-affinity is Expected.
 func (t *Table) TrackNominated(node string, pods []*object.Pod) {
 	l := &t.terms
 	var now []*Term
@@ -117,21 +118,23 @@ func (t *Table) TrackNominated(node string, pods []*object.Pod) {
 		return
 	}
 	for _, term := range now {
-		l.expect(term, 1)
+		l.addExpected(term, 1)
 	}
 	for _, term := range before {
-		l.expect(term, -1)
+		l.addExpected(term, -1)
 	}
 	if l.expected[node] = now; len(now) == 0 {
 		delete(l.expected, node)
 	}
 }
 
-// NominatedNodes returns the nodes to which pods with required anti-affinity were nominated
-// last, in no particular order.
-func (t *Table) NominatedNodes() iter.Seq[string] { return maps.Keys(t.terms.expected) }
+// TrackedNominations returns the nodes for which TrackNominated last recorded required
+// anti-affinity, in no particular order.
+func (t *Table) TrackedNominations() iter.Seq[string] { return maps.Keys(t.terms.expected) }
 
-func (l *terms) expect(m *Term, pods int) {
+// addExpected adds pods, which may be negative, to the nominated pods that have m as required
+// anti-affinity.
+func (l *terms) addExpected(m *Term, pods int) {
 	was, used := m.Expected(), m.used()
 	if m.expected += pods; m.Expected() != was {
 		l.revision++
@@ -139,8 +142,8 @@ func (l *terms) expect(m *Term, pods int) {
 	l.countIdle(m, used)
 }
 
-// Swept is how often terms that no placed pod has were forgotten, those of Track
-// among them.
+// Swept returns the number of sweeps. A sweep forgets the terms that no placed pod has, those of
+// Track among them.
 func (t *Table) Swept() uint64 { return t.terms.swept }
 
 func (l *terms) add(in *match.PodTerm) *Term {

@@ -18,9 +18,10 @@ type Reader struct {
 	narrow     bool // he may see a pod, and not the path
 }
 
+// key is the context key of a Reader.
 type key struct{}
 
-// From returns the reader of a request, nil if nobody guards the answer.
+// From returns the Reader of a request. It is nil if requests are not authorized.
 func From(ctx context.Context) *Reader {
 	r, _ := ctx.Value(key{}).(*Reader)
 	return r
@@ -29,7 +30,7 @@ func From(ctx context.Context) *Reader {
 // With returns a context with the reader.
 func With(ctx context.Context, r *Reader) context.Context { return context.WithValue(ctx, key{}, r) }
 
-// New returns a reader, who is narrow if he may see a pod alone.
+// New returns a new Reader for u. narrow restricts it to what is about one pod.
 func New(u user.Info, a authorizer.Authorizer, narrow bool) *Reader { return &Reader{u, a, narrow} }
 
 // Narrow reports whether the user may see only what is about one pod.

@@ -88,7 +88,7 @@ func (r *Rules) Change(p *v1.Pod, check func(*v1.Pod) error) *Refusal {
 		return &Refusal{Why: err.Error()}
 	}
 	for _, l := range ranges {
-		if why := outside(l, p); why != "" {
+		if why := violation(l, p); why != "" {
 			return &Refusal{Why: "LimitRange " + l.Name + ": " + why}
 		}
 	}

@@ -23,7 +23,7 @@ func defaultLimitRange(l *v1.LimitRange) {
 	}
 }
 
-// merge returns the list with those amounts of the other that it lacks.
+// merge returns a copy of list with the amounts of more for resources that list lacks.
 func merge(list, more v1.ResourceList) v1.ResourceList {
 	all := maps.Clone(list)
 	for name, q := range more { // any order: each by itself
@@ -53,8 +53,8 @@ func setDefaults(l *v1.LimitRange, p *v1.Pod) {
 	}
 }
 
-// outside returns in which respect the pod is outside the range, "" if it is inside.
-func outside(l *v1.LimitRange, p *v1.Pod) string {
+// violation returns, in words, the first limit of l that the pod violates, "" if it violates none.
+func violation(l *v1.LimitRange, p *v1.Pod) string {
 	for i := range l.Spec.Limits {
 		switch item := &l.Spec.Limits[i]; item.Type {
 		case v1.LimitTypeContainer:
@@ -107,6 +107,7 @@ func breach(item *v1.LimitRangeItem, requests, limits v1.ResourceList) string {
 	return ""
 }
 
+// ratio returns limit / request. request must not be zero.
 func ratio(limit, request resource.Quantity) float64 {
 	return limit.AsApproximateFloat64() / request.AsApproximateFloat64()
 }

@@ -131,7 +131,7 @@ func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocatio
 	if r.AdminAccess != nil && *r.AdminAccess {
 		return
 	}
-	devices.Take(state, r, true)
+	devices.AddAllocated(state, r, true)
 }
 
 // SignalClaimPendingAllocation notes what is about to be written.

@@ -20,7 +20,8 @@ func (d *Daemon) leader() string {
 	return d.lease.Holder()
 }
 
-// status is what /berth/v1/status says of the process beside its queue and rates.
+// status returns the status of the process, without queue and rates. It waits up to refreshTime for
+// the scheduling loop; if the loop does not answer, Hosted and Shadow stay empty.
 func (d *Daemon) status(ctx context.Context) api.Status {
 	s := api.Status{Identity: d.identity, Started: d.started.UTC(), Leads: d.inCharge(), Leader: d.leader(), Synced: d.isSynced(),
 		Configuration: d.configuration(), Watches: d.watches()}

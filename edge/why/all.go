@@ -336,8 +336,8 @@ func (c *Cause) hasFixes() bool {
 	return c.Verdict == Waiting || c.Verdict == Misconfigured || c.Verdict == Gated
 }
 
-// pendingSince returns since when the scheduler finds no node for the pod, else when it was
-// made; the zero time where neither is known.
+// pendingSince returns when the pod's PodScheduled condition became False, or its creation time if
+// there is no such condition. It returns the zero time if neither is set.
 func pendingSince(p *v1.Pod) time.Time {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && !c.LastTransitionTime.IsZero() {

@@ -90,7 +90,7 @@ func (s *spread) blocks(n *v1.Node) bool {
 // fewDomains reports whether there are fewer domains than minDomains.
 func (s *spread) fewDomains() bool { return len(s.counts) < int(s.MinDomains) }
 
-// text says how the constraint keeps the pod off the node.
+// text returns, in words, why the constraint keeps the pod off n. It must do so: see blocks.
 func (s *spread) text(n *v1.Node) string {
 	value, has := n.Labels[s.TopologyKey]
 	if !has {

@@ -42,7 +42,7 @@ func (c *Cluster) observe(a *Answer, p *v1.Pod) {
 	if p.Spec.NodeName != "" {
 		return
 	}
-	o := c.said(p)
+	o := c.latest(p)
 	if o == nil {
 		return
 	}
@@ -51,8 +51,9 @@ func (c *Cluster) observe(a *Answer, p *v1.Pod) {
 	a.Observed = o
 }
 
-// said returns the last of the record, the events about the pod and its condition.
-func (c *Cluster) said(p *v1.Pod) *Observed {
+// latest returns the newest of the scheduler's record, the pod's FailedScheduling events and its
+// PodScheduled condition if that is False, nil if there is none.
+func (c *Cluster) latest(p *v1.Pod) *Observed {
 	var last *Observed
 	take := func(o Observed, t time.Time) {
 		if o.Time = pointer(t.UTC()); last == nil || o.Time != nil && (last.Time == nil || o.Time.After(*last.Time)) {

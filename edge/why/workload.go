@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
-// Workload names what pods are made by or belong to. Its kind is in lower case.
+// Workload is the key of an object that owns pods, or of their pod group. Kind is in lower case.
 type Workload struct{ Kind, Namespace, Name string }
 
 func (w Workload) String() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }

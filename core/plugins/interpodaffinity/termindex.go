@@ -31,7 +31,7 @@ func (x *termIndex) add(q *termSet) {
 		switch requirements[i].Operator() {
 		case selection.In, selection.Equals, selection.DoubleEquals:
 			for _, value := range requirements[i].ValuesUnsorted() { // any order: each has a list of its own
-				x.addTo(labelValue{requirements[i].Key(), value}, q)
+				x.addForValue(labelValue{requirements[i].Key(), value}, q)
 			}
 			return
 		}
@@ -39,15 +39,17 @@ func (x *termIndex) add(q *termSet) {
 	x.anyValue = append(x.anyValue, q)
 }
 
-func (x *termIndex) addTo(of labelValue, q *termSet) {
-	before, known := x.byValue[of]
+// addForValue lists q among the sets that are looked at for pods with the label value v. It skips
+// a value that a selector lists twice.
+func (x *termIndex) addForValue(v labelValue, q *termSet) {
+	before, known := x.byValue[v]
 	switch {
 	case !known:
 		before = -1
 	case x.sets[before].termSet == q: // a value that is listed twice
 		return
 	}
-	x.byValue[of] = int32(len(x.sets)) // #nosec G115 -- fewer than the bytes of a pod
+	x.byValue[v] = int32(len(x.sets)) // #nosec G115 -- fewer than the bytes of a pod
 	x.sets = append(x.sets, indexedSet{q, before})
 }
 
