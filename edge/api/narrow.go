@@ -102,8 +102,9 @@ func (v *veil) learn(cluster []machine.Event) {
 	}
 }
 
-// qualifiedName is NAMESPACE/NAME behind what ends a word.
-var qualifiedName = regexp.MustCompile(`(^|[^A-Za-z0-9._/-])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?`)
+// qualifiedName is NAMESPACE/NAME behind what ends a word, an escaped control character
+// included.
+var qualifiedName = regexp.MustCompile(`(^|\\[ntrbf]|\\u[0-9a-f]{4}|[^A-Za-z0-9._/-])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?`)
 
 // text hides each NAMESPACE/NAME of a namespace that is known and whose pods the reader may
 // not see.

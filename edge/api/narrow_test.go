@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -118,8 +120,8 @@ func TestNarrowStream(t *testing.T) {
 // A word that only looks like a pod's name stays, and a line's end is one.
 func TestVeilText(t *testing.T) {
 	v := &veil{t.Context(), readerOf(lists{"shop": true}, true), "infra/mine", map[string]bool{}, map[string]bool{"infra": true, "shop": true}}
-	const text = "infra/a, infra/b.\ninfra/c-1.x (infra/d) shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
-	const want = hidden + ", " + hidden + ".\n" + hidden + " (" + hidden + ") shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
+	const text = `busy:\ninfra/a\u001binfra/b; ` + "infra/a, infra/b.\ninfra/c-1.x (infra/d) shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
+	const want = `busy:\n` + hidden + `\u001b` + hidden + "; " + hidden + ", " + hidden + ".\n" + hidden + " (" + hidden + ") shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
 	if got := v.text(text); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -155,6 +157,45 @@ func TestAboutPod(t *testing.T) {
 		got, ok := AboutPod(httptest.NewRequest(http.MethodGet, Prefix+path, nil))
 		if ok != (want != "") || ok && got != (types.NamespacedName{Namespace: strings.Split(want, "/")[0], Name: strings.Split(want, "/")[1]}) {
 			t.Errorf("%s: %v %t, want %q", path, got, ok, want)
+		}
+	}
+}
+
+// Whoever may not list the pods of a namespace is not told that a pod there has the labels
+// that a required affinity looks for, nor that one there has similar labels.
+func TestNarrowNearMisses(t *testing.T) {
+	f := newFixture(t)
+	f.node("n1", "8")
+	other := f.pod("other", "1")
+	delete(f.pods, "shop/other")
+	other.Namespace, other.Labels = "infra", map[string]string{"app": "engine", "tier": "gold"}
+	f.pods["infra/other"] = other
+	f.step(machine.PodGone{UID: "other"})
+	other.Spec.NodeName = "n1"
+	f.step(machine.PodSet{Pod: decode.Pod(other.DeepCopy())})
+	for name, term := range map[string]v1.PodAffinityTerm{
+		"in": {TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "engine"}}},
+		"as": {TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "Gold"}}, Namespaces: []string{"infra"}},
+	} {
+		pod := f.pod(name, "1")
+		pod.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}}
+		f.step(machine.PodSet{Pod: decode.Pod(pod.DeepCopy())})
+		f.step(machine.ScheduleOne{})
+		for _, output := range []string{"json", "wide"} {
+			told := func(reader *access.Reader) bool {
+				f.reader = reader
+				code, body := f.get("why?pod=shop/"+name+"&output="+output, nil)
+				if code != http.StatusOK {
+					t.Fatalf("%s: %d %s", name, code, body)
+				}
+				return strings.Contains(body, "in namespace infra") || strings.Contains(body, "infra/other") || strings.Contains(body, "gold")
+			}
+			if told(readerOf(lists{"shop": true}, true)) {
+				t.Errorf("%s, %s: tells of infra/other", name, output)
+			}
+			if !told(nil) {
+				t.Errorf("%s, %s: nobody is told of infra/other", name, output)
+			}
 		}
 	}
 }

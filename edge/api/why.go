@@ -99,6 +99,8 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 	found.End()
 	if v != nil {
 		v.learn(now.cluster)
+		v.seesPodsOf(pod.Namespace) // before the others, of which a few are asked about
+		set.Hides = func(namespace string) bool { return !v.seesPodsOf(namespace) }
 		for i := range history {
 			history[i] = v.record(history[i])
 		}

@@ -67,8 +67,10 @@ func (s *search) meantByTerm(place int, t *v1.PodAffinityTerm, term *match.PodTe
 				return nil
 			}
 			if term.Selector.Matches(labels.Set(p.Labels)) {
-				namespaces[p.Namespace] = true
-			} else if wrong, key, value, ok := MeantPodLabel(t.LabelSelector, p.Labels); ok && term.Names(p.Namespace) {
+				if !s.set.Hidden(p.Namespace) {
+					namespaces[p.Namespace] = true
+				}
+			} else if wrong, key, value, ok := MeantPodLabel(t.LabelSelector, p.Labels); ok && term.Names(p.Namespace) && !s.set.Hidden(p.Namespace) {
 				near[key+"="+value] = correctTerm(t, path, wrong, key, value)
 			}
 		}

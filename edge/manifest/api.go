@@ -7,6 +7,9 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
+// Hidden reports whether an answer may tell nothing of the pods of the namespace.
+func (s *Set) Hidden(namespace string) bool { return s.Hides != nil && s.Hides(namespace) }
+
 // DecodePod returns the pod as the scheduler sees it.
 func (s *Set) DecodePod(api *v1.Pod) *object.Pod {
 	p := decode.Pod(api)

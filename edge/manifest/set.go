@@ -54,6 +54,9 @@ type Set struct {
 	Refused map[string]Refused
 	// Made are the pods that were made of workloads in files. The cluster may not have them.
 	Made map[*v1.Pod]bool
+	// Hides reports whether an answer may tell nothing of the pods of a namespace; nil: it may
+	// tell of all.
+	Hides func(namespace string) bool
 	// KeepAPI has DecodePod and DecodeNode keep the API objects, for plugins that read them.
 	KeepAPI bool
 	// Events are what the cluster said, in no order.

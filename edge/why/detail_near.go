@@ -78,12 +78,12 @@ func (f *facts) meantPod(api *v1.PodAffinityTerm, term *match.PodTerm) string {
 				return ""
 			}
 			if term.Selector.Matches(labels.Set(p.Labels)) {
-				if elsewhere == nil || compareKeys(p, elsewhere) < 0 {
+				if (elsewhere == nil || compareKeys(p, elsewhere) < 0) && !f.cluster.Set.Hidden(p.Namespace) {
 					elsewhere = p
 				}
 				continue
 			}
-			if _, key, value, ok := fix.MeantPodLabel(api.LabelSelector, p.Labels); ok && term.Names(p.Namespace) && (near == nil || compareKeys(p, near) < 0) {
+			if _, key, value, ok := fix.MeantPodLabel(api.LabelSelector, p.Labels); ok && term.Names(p.Namespace) && (near == nil || compareKeys(p, near) < 0) && !f.cluster.Set.Hidden(p.Namespace) {
 				near, label = p, key+"="+value
 			}
 		}
