@@ -114,9 +114,10 @@ type Pool struct {
 // NewNode is a node that is to come, and the pods that are there before any other: those
 // of DaemonSets and static ones.
 type NewNode struct {
-	API  *v1.Node
-	node *object.Node
-	pods []*object.Pod
+	API     *v1.Node
+	node    *object.Node
+	pods    []*object.Pod
+	drivers *object.CSINode // those of the pool's node, which also migrate volumes; nil: none
 }
 
 // PoolOf returns the pool of the node; nil where there is no such node.
@@ -172,6 +173,11 @@ func (p *Pool) NewNode(name string) *NewNode {
 	}}
 	n.decode()
 	n.pods = append(p.staticPods(name), p.daemons(n.API)...)
+	if of := table.Lookup[*object.CSINode](p.table, object.CSINodes, "", p.Like.Name); of != nil {
+		drivers := *of
+		drivers.Name, drivers.UID = name, ""
+		n.drivers = &drivers
+	}
 	return n
 }
 
@@ -186,6 +192,9 @@ func (n *NewNode) decode() {
 // Join adds the node and its pods to the table.
 func (n *NewNode) Join(t *table.Table) {
 	t.SetNode(n.node)
+	if n.drivers != nil {
+		t.SetObject(n.drivers)
+	}
 	for _, p := range n.pods {
 		t.AddPod(p, n.node.Name)
 	}
@@ -195,6 +204,9 @@ func (n *NewNode) Join(t *table.Table) {
 func (n *NewNode) Leave(t *table.Table) {
 	for _, p := range n.pods {
 		t.RemovePod(p.UID)
+	}
+	if n.drivers != nil {
+		t.RemoveObject(object.CSINodes, "", n.node.Name)
 	}
 	t.RemoveNode(n.node.Name)
 }

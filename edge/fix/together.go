@@ -186,7 +186,8 @@ func (s *sharing) nodeMade(n *v1.Node) edit {
 	}
 	made := &NewNode{API: n}
 	if s.pool != nil {
-		made.pods = s.pool.NewNode(n.Name).pods
+		of := s.pool.NewNode(n.Name)
+		made.pods, made.drivers = of.pods, of.drivers
 	}
 	made.decode()
 	return newNode(addNode, made, "")
