@@ -168,7 +168,7 @@ func (o *Overview) miss(what string, why error) {
 // cluster reads what the API server knows of Berth, and finds the shadow's pod.
 func (s *statusCall) cluster(ctx context.Context, o *Overview, config *rest.Config, shadow **v1.Pod) error {
 	to := rest.CopyConfig(config)
-	to.Timeout = answerTimeout
+	to.Timeout = cmp.Or(config.Timeout, answerTimeout)
 	to.Wrap(untrusted.Answers(mostAnswer))
 	leases, err := coordinationv1.NewForConfig(to)
 	if err != nil {

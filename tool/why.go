@@ -185,7 +185,7 @@ func (q *whyOptions) ended(ctx context.Context, pod, space string, notFound erro
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout = answerTimeout
+	config.Timeout = cmp.Or(config.Timeout, answerTimeout)
 	config.Wrap(untrusted.Answers(mostAnswer))
 	core, err := corev1.NewForConfig(config)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/untrusted"
@@ -52,6 +53,9 @@ func (q *whyOptions) addControllers(ctx context.Context, set *manifest.Set, stde
 	}
 	for i := range manifest.Controllers {
 		k := &manifest.Controllers[i]
+		if slices.ContainsFunc(manifest.OfNewPods, func(read decode.Kind) bool { return read.Key() == k.Key() }) {
+			continue
+		}
 		if err := unread(stderr, addAll(ctx, set, config, k)); err != nil {
 			return fmt.Errorf("listing %s: %w", k.Key(), err)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
 // The events of a running cluster count: those about the pod that is asked about, and those of
@@ -44,12 +46,16 @@ func TestWhyReadsEvents(t *testing.T) {
 				e.Reason, e.Message, e.InvolvedObject = "FailedCreate", `admission webhook "x" denied the request`, v1.ObjectReference{Kind: "StatefulSet", Namespace: "shop", Name: "web"}
 			}
 			list = v1.EventList{TypeMeta: meta, Items: []v1.Event{e}}
+		case strings.HasSuffix(path, "/resourceclaimtemplates"): // controllers read them, and new pods want them: they are listed once
+			_, _ = w.Write([]byte(`{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplateList", "items": [{"metadata": {"namespace": "shop", "name": "gpu"}, "spec": {"spec": {}}}]}`))
+			return
 		case strings.HasSuffix(path, "/statefulsets"):
 			_, _ = w.Write([]byte(`{"apiVersion": "apps/v1", "kind": "StatefulSetList", "items": [{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}}}]}`))
 			return
 		default:
-			for i := range decode.Kinds {
-				if k := &decode.Kinds[i]; strings.HasSuffix(path, k.GroupVersion.String()+"/"+k.Resource) {
+			kinds := slices.Concat(decode.Kinds, manifest.OfNewPods)
+			for i := range kinds {
+				if k := &kinds[i]; strings.HasSuffix(path, k.GroupVersion.String()+"/"+k.Resource) {
 					list = &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: k.GroupVersion.String(), Kind: k.Name + "List"}}
 				}
 			}

@@ -68,7 +68,7 @@ func (f *facts) createText(c *fix.Change) []string {
 		if like := f.node(strings.TrimSuffix(n.Name, "-copy")); like == nil || shape(like) != shape(n) {
 			how = "no node pool has such nodes"
 		}
-		return []string{fmt.Sprintf("# %s (%s)", shape(n), how)}
+		return []string{terminal.Escape(fmt.Sprintf("# %s (%s)", shape(n), how))}
 	}
 	data, err := json.Marshal(c.Create)
 	if err != nil {
@@ -174,7 +174,7 @@ func (f *facts) podCommand(c *fix.Change) (lines []string) {
 		lines = append(lines, fmt.Sprintf("kubectl patch %s %s -n %s %s-p '%s'", m.kind, word(m.name), word(c.Namespace), form, text))
 		return append(lines, f.rollOut(&m)...)
 	case owner != nil:
-		return append(lines, fmt.Sprintf("# change it in %s %s, which makes this pod", owner.Kind, owner.Name))
+		return append(lines, terminal.Escape(fmt.Sprintf("# change it in %s %s, which makes this pod", owner.Kind, owner.Name)))
 	}
 	return append(lines,
 		fmt.Sprintf("kubectl get pod %s -n %s -o json |", word(c.Name), word(c.Namespace)),
