@@ -25,7 +25,7 @@ import (
 // just the pods that the fix names. BERTH_FIXES is how many pods are looked at,
 // BERTH_FIXES_SEED the seed of the first cluster.
 func TestFixes(t *testing.T) {
-	most, first := number("BERTH_FIXES", 30), uint64(number("BERTH_FIXES_SEED", 1000))
+	most, first := number("BERTH_FIXES", 60), uint64(number("BERTH_FIXES_SEED", 1000))
 	mixes := slices.DeleteFunc(generate.Mixes(), func(m string) bool { return m == "extenders" })
 	pods, fixes, stuck, alone := 0, 0, 0, 0
 	for seed := first; pods < most && seed < first+uint64(40*most); seed++ {
