@@ -34,8 +34,8 @@ func rolesOf(t *testing.T, file string) map[string]rbacv1.Role {
 // and get what the daemon serves. It gives nothing else, and nothing but reading. The shadow's
 // manifest has the same.
 func TestRoleOfTheTool(t *testing.T) {
-	want := map[string]bool{"coordination.k8s.io leases": true}
-	for _, k := range slices.Concat(decode.Kinds, manifest.OfNewPods) {
+	want := map[string]bool{"coordination.k8s.io leases": true, " events": true}
+	for _, k := range slices.Concat(decode.Kinds, manifest.OfNewPods, manifest.Controllers) {
 		want[k.Group+" "+k.Resource] = true
 	}
 	got := map[string]bool{}
