@@ -59,6 +59,26 @@ func addOutput(cmd *cobra.Command, output *string, note string, forms ...string)
 	}
 }
 
+// writeData writes a value as JSON, or as YAML if form is "yaml".
+func writeData(out io.Writer, form string, value any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	data := b.Bytes()
+	if form == "yaml" {
+		var err error
+		if data, err = terminal.YAML(data); err != nil {
+			return err
+		}
+	}
+	_, err := out.Write(data)
+	return err
+}
+
 // printerFor returns kubectl's printer of a form, without text that acts on a terminal or
 // breaks a line by itself.
 func printerFor(form string, templates *genericclioptions.KubeTemplatePrintFlags) (printers.ResourcePrinter, error) {

@@ -1,10 +1,8 @@
 package tool
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/edge/api"
-	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
@@ -342,20 +339,5 @@ func (s *statusCall) write(out io.Writer, o *Overview) error {
 		_, err := io.WriteString(out, o.text())
 		return err
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(o); err != nil {
-		return err
-	}
-	text := b.Bytes()
-	if s.output == "yaml" {
-		var err error
-		if text, err = terminal.YAML(text); err != nil {
-			return err
-		}
-	}
-	_, err := out.Write(text)
-	return err
+	return writeData(out, s.output, o)
 }

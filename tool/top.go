@@ -3,7 +3,6 @@ package tool
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -178,10 +177,7 @@ func (t *topCall) print(ctx context.Context, lead *leader, out io.Writer, clear 
 		return err
 	}
 	if t.output == "json" {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(s)
+		return writeData(out, "json", s)
 	}
 	if err := clear(); err != nil {
 		return err

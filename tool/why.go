@@ -2,10 +2,8 @@ package tool
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -326,24 +324,8 @@ type answer interface {
 }
 
 func (q *whyOptions) write(out io.Writer, a answer) error {
-	switch q.output {
-	case "json", "yaml":
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(a); err != nil {
-			return err
-		}
-		data := b.Bytes()
-		if q.output == "yaml" {
-			var err error
-			if data, err = terminal.YAML(data); err != nil {
-				return err
-			}
-		}
-		_, err := out.Write(data)
-		return err
+	if q.output == "json" || q.output == "yaml" {
+		return writeData(out, q.output, a)
 	}
 	return a.Text(out, q.output == "wide")
 }
