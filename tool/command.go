@@ -23,10 +23,6 @@ const (
 	exitInvalid  = 2 // input, configuration or call is not valid
 )
 
-// errUnplaced ends a run that was valid and left pods unplaced; the result
-// has told of them.
-var errUnplaced = errors.New("some pods were not placed")
-
 // exitStatus is an error that only sets the exit status of the process. The command has printed its
 // result; nothing more is printed.
 type exitStatus int
@@ -68,8 +64,6 @@ func execute(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr 
 		return exitPlaced
 	case errors.As(err, &status):
 		return int(status)
-	case errors.Is(err, errUnplaced):
-		return exitUnplaced
 	default:
 		terminal.Fprintf(stderr, "berth: %s\n", sentence(err))
 		return exitInvalid

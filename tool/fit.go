@@ -134,7 +134,7 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 		return err
 	}
 	if !ok {
-		return errUnplaced
+		return exitStatus(exitUnplaced)
 	}
 	return nil
 }

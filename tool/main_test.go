@@ -326,7 +326,7 @@ func simulated(t *testing.T, dir string, w generate.World, s simulation) string 
 		s.config = filepath.Join(dir, "config.yaml")
 	}
 	var out, errs bytes.Buffer
-	if err := s.run(context.Background(), nil, &out, &errs); err != nil && err != errUnplaced {
+	if err := s.run(context.Background(), nil, &out, &errs); err != nil && err != exitStatus(exitUnplaced) {
 		t.Fatalf("%s %d: %v", w.Mix, w.Seed, err)
 	}
 	return out.String()

@@ -172,7 +172,7 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return err
 	}
 	if len(result.Unplaced) > 0 || result.Cut != "" {
-		return errUnplaced
+		return exitStatus(exitUnplaced)
 	}
 	return nil
 }

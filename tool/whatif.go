@@ -132,7 +132,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 		return err
 	}
 	if result.Stuck()+len(result.Kept) > 0 || result.Cut != "" {
-		return errUnplaced
+		return exitStatus(exitUnplaced)
 	}
 	return nil
 }
