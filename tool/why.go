@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/untrusted"
 	"github.com/berth-scheduler/berth/edge/why"
@@ -190,7 +191,7 @@ func (q *whyOptions) ended(ctx context.Context, pod, space string, notFound erro
 		return nil, err
 	}
 	p, err := core.Pods(space).Get(ctx, name, metav1.GetOptions{})
-	if err != nil || p.Status.Phase != v1.PodSucceeded && p.Status.Phase != v1.PodFailed {
+	if err != nil || !decode.Ended(p) {
 		return nil, notFound
 	}
 	return p, nil

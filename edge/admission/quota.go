@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helper "k8s.io/component-helpers/resource"
+
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // quota is a ResourceQuota, as far as it is about pods, and what is used of it.
@@ -99,7 +101,7 @@ func (r *Rules) Count(pods []*v1.Pod, leaveOut map[*v1.Pod]bool) {
 	}
 	for _, p := range pods {
 		for _, q := range byNamespace[p.Namespace] {
-			if !ended(p) && !leaveOut[p] && q.covers(p) {
+			if !decode.Ended(p) && !leaveOut[p] && q.covers(p) {
 				q.use(p, func(name v1.ResourceName) bool { return q.counts[name] }, false)
 			}
 		}
@@ -133,7 +135,7 @@ func (r *Rules) Charge(p *v1.Pod) *Refusal {
 // Release takes back what Charge or Count charged for the pod.
 func (r *Rules) Release(p *v1.Pod) {
 	for _, q := range r.quotas[p.Namespace] {
-		if !ended(p) && q.covers(p) {
+		if !decode.Ended(p) && q.covers(p) {
 			q.use(p, nil, true)
 		}
 	}
@@ -151,10 +153,6 @@ func (r *Rules) Uncounted() (quotas []string) {
 	}
 	slices.Sort(quotas)
 	return quotas
-}
-
-func ended(p *v1.Pod) bool {
-	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 }
 
 // use adds the pod's use of the resources that count, or takes it away. A nil count

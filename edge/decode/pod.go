@@ -11,6 +11,11 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
+// Ended reports whether the pod has succeeded or failed. It takes no room and wants none.
+func Ended(p *v1.Pod) bool {
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+}
+
 // Pod decodes a pod. The result shares maps and slices with the API object,
 // which must not be changed afterwards.
 func Pod(p *v1.Pod) *object.Pod {
@@ -28,7 +33,7 @@ func Pod(p *v1.Pod) *object.Pod {
 		Created:         p.CreationTimestamp.Time,
 		SchedulingGroup: object.InPodGroup(podGroupOf(spec)),
 		Terminating:     p.DeletionTimestamp != nil,
-		Terminal:        p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed,
+		Terminal:        Ended(p),
 		Generation:      p.Generation,
 		Demand:          resource.OfPod(p),
 		FromDevices:     p.Status.NodeAllocatableResourceClaimStatuses,

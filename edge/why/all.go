@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/turn"
 )
@@ -136,7 +137,7 @@ func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
 func (l *listing) gather() {
 	at := map[string]int{}
 	for _, p := range l.Set.Pods {
-		if p.Spec.NodeName != "" || p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed || l.neverMade(p) {
+		if p.Spec.NodeName != "" || decode.Ended(p) || l.neverMade(p) {
 			continue
 		}
 		key, err := json.Marshal([]any{p.Namespace, p.Labels, p.Spec, p.DeletionTimestamp, p.Status.NominatedNodeName})

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -65,7 +66,7 @@ func (s *Scope) hasWorkload(c *Cluster, w *workload.Workload, o metav1.Object) b
 func (c *Cluster) lacking(w *workload.Workload) int {
 	var have []*v1.Pod
 	for _, p := range c.Set.Pods {
-		if w.Owns(p) && p.Status.Phase != v1.PodSucceeded && p.Status.Phase != v1.PodFailed && !c.neverMade(p) {
+		if w.Owns(p) && !decode.Ended(p) && !c.neverMade(p) {
 			have = append(have, p)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // FillBudget fills in the status of a budget where no controller has. All its pods count as
@@ -20,7 +22,7 @@ func FillBudget(b *policyv1.PodDisruptionBudget, pods []*v1.Pod) bool {
 	}
 	var expected, healthy int
 	for _, p := range pods {
-		if p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed || p.Namespace != b.Namespace || !selector.Matches(labels.Set(p.Labels)) {
+		if decode.Ended(p) || p.Namespace != b.Namespace || !selector.Matches(labels.Set(p.Labels)) {
 			continue
 		}
 		expected++

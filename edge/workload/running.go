@@ -8,14 +8,15 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // Active returns the pods that the workload's controller counts as its own: those that have
 // not ended and, where their numbers do not matter, are not being deleted.
 func (w *Workload) Active(pods []*v1.Pod) []*v1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *v1.Pod) bool {
-		ended := p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
-		return ended || p.DeletionTimestamp != nil && !w.ordinals && w.Kind != "DaemonSet"
+		return decode.Ended(p) || p.DeletionTimestamp != nil && !w.ordinals && w.Kind != "DaemonSet"
 	})
 }
 
