@@ -113,10 +113,8 @@ func said(p *v1.Pod) saidAnswer {
 	a := &why.Answer{APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Namespace + "/" + p.Name, Profile: cmp.Or(p.Spec.SchedulerName, v1.DefaultSchedulerName),
 		Verdict: why.Waiting, Node: p.Spec.NodeName, Groups: []why.NodeGroup{}, Fixes: []fix.Fix{}, Events: []why.Event{}, Scores: []why.Node{}}
 	s := saidAnswer{Answer: a}
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
-			a.Message, s.since = c.Message, &c.LastTransitionTime
-		}
+	if c := why.NotScheduled(p); c != nil {
+		a.Message, s.since = c.Message, &c.LastTransitionTime
 	}
 	switch {
 	case p.Spec.NodeName != "":

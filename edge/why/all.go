@@ -340,10 +340,8 @@ func (c *Cause) hasFixes() bool {
 // pendingSince returns when the pod's PodScheduled condition became False, or its creation time if
 // there is no such condition. It returns the zero time if neither is set.
 func pendingSince(p *v1.Pod) time.Time {
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && !c.LastTransitionTime.IsZero() {
-			return c.LastTransitionTime.UTC()
-		}
+	if c := NotScheduled(p); c != nil && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime.UTC()
 	}
 	return p.CreationTimestamp.UTC()
 }

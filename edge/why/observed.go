@@ -69,12 +69,20 @@ func (c *Cluster) latest(p *v1.Pod) *Observed {
 			take(Observed{From: "event", Reason: e.Reason, Message: e.Message}, e.Last)
 		}
 	}
-	for i := range p.Status.Conditions {
-		if s := &p.Status.Conditions[i]; s.Type == v1.PodScheduled && s.Status == v1.ConditionFalse && (s.Message != "" || s.Reason != "") {
-			take(Observed{From: "condition", Reason: s.Reason, Message: s.Message}, s.LastTransitionTime.Time)
-		}
+	if s := NotScheduled(p); s != nil && (s.Message != "" || s.Reason != "") {
+		take(Observed{From: "condition", Reason: s.Reason, Message: s.Message}, s.LastTransitionTime.Time)
 	}
 	return last
+}
+
+// NotScheduled returns the pod's condition PodScheduled if it is False, else nil.
+func NotScheduled(p *v1.Pod) *v1.PodCondition {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
+			return c
+		}
+	}
+	return nil
 }
 
 // Said is what a scheduler's record says of the last attempt for a pod.
