@@ -56,7 +56,7 @@ type Scheduler struct {
 	config  *config.Config
 	gates   featuregate.FeatureGate
 	plugins Plugins
-	// Absent has the plugins that the configuration names and no world has, and why.
+	// Absent maps the plugins that the configuration names and no world has to the reason.
 	Absent map[string]string
 }
 

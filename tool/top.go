@@ -81,7 +81,7 @@ func newTop(name string) *cobra.Command {
 	return cmd
 }
 
-// useless tells of a flag that the others leave nothing to say.
+// useless returns an error about a flag that has no effect beside the others.
 func (t *topCall) useless(f *pflag.FlagSet) error {
 	switch {
 	case t.once:
@@ -140,7 +140,7 @@ type leader struct {
 	since  time.Time // when it was seen that another leads
 }
 
-// summary asks who leads.
+// summary asks the leader for its summary.
 func (l *leader) summary(ctx context.Context) (*api.Summary, error) {
 	if l.way == nil {
 		way, err := l.dial(ctx)

@@ -197,7 +197,7 @@ func (q *whyOptions) ended(ctx context.Context, pod, space string, notFound erro
 	return p, nil
 }
 
-// uselessFlags tells of flags that the others leave nothing to say.
+// uselessFlags returns an error about a flag that has no effect beside the others.
 func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
 	if !q.all {
 		if err := given(f, "goes with --all", "selector"); err != nil {
@@ -295,7 +295,7 @@ func (q *whyOptions) check(args []string) error {
 	return cmp.Or(q.source.check(), q.timeout.check())
 }
 
-// cluster reads the cluster and has a machine hear of it.
+// cluster reads the cluster and returns it with a machine that knows its objects.
 func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Writer) (*why.Cluster, error) {
 	set, in, err := q.load(ctx, stdin, stderr)
 	if err != nil {

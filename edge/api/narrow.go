@@ -33,8 +33,8 @@ func AboutPod(r *http.Request) (pod types.NamespacedName, ok bool) {
 // hidden stands for the name of a pod that the reader may not see.
 const hidden = "a pod that you may not list"
 
-// mostAsked bounds the namespaces of which it is asked whether the reader sees their pods.
-// Those of others are hidden.
+// mostAsked is how many namespaces of an answer the API server is asked about. Pods of the others
+// are hidden.
 const mostAsked = 16
 
 // veil hides the names of pods that a reader may not see.
@@ -135,7 +135,7 @@ func (v *veil) value(of any) any {
 	return of
 }
 
-// fixesLeftOut is said where fixes are not shown.
+// fixesLeftOut is the reason that an answer without all fixes gives.
 const fixesLeftOut = "fixes that concern pods of namespaces whose pods you may not list are not shown"
 
 // answer returns the answer as data, without the fixes that concern pods that are hidden.

@@ -26,7 +26,7 @@ type Status struct {
 	Configuration Configuration `json:"configuration"`
 	Hosted        []string      `json:"hosted,omitempty"` // plugins written against kube-scheduler's framework
 	Watches       []Watch       `json:"watches"`
-	// Shadow is set for a process that compares its choices and schedules nothing.
+	// Shadow is how a shadow's choices compare, nil for a scheduler that binds pods.
 	Shadow *ShadowStatus `json:"shadow,omitempty"`
 
 	// Stuck says why the scheduling loop does not answer. The queue and the figures beside

@@ -302,7 +302,7 @@ func (c *checker) checkName(path *field.Path, name string, names []string) {
 	c.unknown = true
 }
 
-// checkDisabled tells of a disabled plugin that is not there. No scheduler minds.
+// checkDisabled warns of a disabled plugin that does not exist. kube-scheduler accepts it.
 func (c *checker) checkDisabled(path *field.Path, name string, names []string) {
 	if !slices.Contains(names, name) {
 		c.warn(path.String(), "%s; to disable it changes nothing", noPlugin(name, names))

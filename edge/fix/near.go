@@ -95,8 +95,8 @@ func (s *search) nearMisses(node string) (text string) {
 	return text
 }
 
-// rename has the pod request what the row's node offers under a similar name. What is short
-// for another reason is lowered.
+// rename changes the pod's requests to what the row's node offers under a similar name. It lowers
+// what is short for another reason.
 func (s *search) rename(b decision.Blocker, row table.Row) [][]edit {
 	n := s.nodes[s.table.Name(row)]
 	if n == nil || len(b.Insufficient) > mostEdits {
@@ -151,8 +151,8 @@ func renamedIn(field, what string, containers []v1.Container, meant map[v1.Resou
 	return edits
 }
 
-// correctSelector has the node selector name the labels that the row's node has under a
-// similar name or with a similar value, and drops what else it lacks; nil where nothing is
+// correctSelector changes the node selector to labels that the row's node has under a similar name
+// or with a similar value, and drops what else the node lacks. It returns nil if nothing is
 // similar.
 func (s *search) correctSelector(row table.Row) []edit {
 	n := s.nodes[s.table.Name(row)]
@@ -181,9 +181,8 @@ func (s *search) correctSelector(row table.Row) []edit {
 	return append([]edit{e}, rest...)
 }
 
-// correctExpression has an expression of the required node affinity at a path name the label
-// that the node has under a similar name or with a similar value. The edit is empty where
-// nothing is similar.
+// correctExpression changes an expression of the required node affinity to the label that the node
+// has under a similar name or with a similar value. The edit is empty if nothing is similar.
 func correctExpression(e *v1.NodeSelectorRequirement, where string, n *v1.Node) edit {
 	if e.Operator != v1.NodeSelectorOpIn {
 		return edit{}

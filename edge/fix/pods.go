@@ -125,8 +125,8 @@ func (s *search) eachRequest(f func(name v1.ResourceName, request int64)) {
 	}
 }
 
-// fewest are the fewest pods of the row, of them the least important, whose going
-// has the pod fit there once the edits are made; nil where that does not help.
+// fewest returns the fewest pods of the row, of them the least important, without which the pod
+// fits there once the edits are made. It returns nil if that does not help.
 func (s *search) fewest(edits []edit, row table.Row) []edit {
 	if s.crowdedAt(row).least > mostEdits {
 		return nil

@@ -27,8 +27,7 @@ type request struct {
 	least   int64 // that it may be
 }
 
-// lower has the pod request no more than the row has, of each resource of which it
-// is short there.
+// lower lowers the pod's requests to what the row has, for each resource of which the row is short.
 func (s *search) lower(b decision.Blocker, row table.Row) [][]edit {
 	if len(b.Insufficient) > mostEdits {
 		return nil
@@ -103,7 +102,7 @@ func (s *search) lowerBoth(own request, row table.Row, fits func(...edit) bool) 
 	return nil
 }
 
-// lowerDevices has the pod request fewer devices as extended resources.
+// lowerDevices lowers how many devices the pod requests as extended resources.
 func (s *search) lowerDevices(row table.Row) [][]edit {
 	var none []edit
 	var resources []v1.ResourceName

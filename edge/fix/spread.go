@@ -53,8 +53,8 @@ func (s *search) raisedSkew(c *v1.TopologySpreadConstraint, path string, skew in
 	}
 }
 
-// narrowedSpread has the constraint count only what the pod has to do with: nodes that it
-// may use, pods of its own revision, and no more domains than there are.
+// narrowedSpread changes the constraint to count less: only nodes that the pod may use, only pods
+// of its own revision, and no more domains than there are.
 func (s *search) narrowedSpread(c *v1.TopologySpreadConstraint, path string) (edits []edit) {
 	narrow := func(field string, value any, format string, args ...any) {
 		edits = append(edits, edit{kind: narrowSpread, say: fmt.Sprintf("have the topology spread by %s count only ", c.TopologyKey) + fmt.Sprintf(format, args...),

@@ -28,8 +28,8 @@ func (s *search) untolerated(node string) (at []int) {
 	return at
 }
 
-// tolerate has the pod tolerate the taints of the row's node, or the node lose them. A
-// cordon is lifted, and what a condition sets stays.
+// tolerate adds tolerations of the row's node's taints to the pod, or removes the taints from the
+// node. It lifts a cordon, and keeps what a condition sets.
 func (s *search) tolerate(row table.Row) [][]edit {
 	var corrections, tolerations, untaints []edit
 	corrected := false
@@ -123,7 +123,8 @@ func taintText(t *v1.Taint) string {
 	return fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)
 }
 
-// uncordoned has the row's node take pods again. The taint of a cordon goes with it.
+// uncordoned returns the edit that lifts the cordon of the row's node, with the taint that came
+// with it.
 func (s *search) uncordoned(row table.Row) edit {
 	n := s.nodes[s.table.Name(row)]
 	e := s.nodeEdit(row, "uncordon node "+n.Name, Op{Op: "remove", Path: "/spec/unschedulable"})

@@ -75,7 +75,7 @@ func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cu
 	return found[:min(mostFixes, len(found))], cut
 }
 
-// key is equal for fixes that change the same objects in the same way.
+// key returns a text that fixes share if they change the same objects in the same way.
 func (f *Fix) key() string {
 	text := f.Summary
 	for i := range f.Changes {

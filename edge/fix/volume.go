@@ -58,8 +58,9 @@ func (s *search) unselectNode(c *object.PersistentVolumeClaim) edit {
 	return e
 }
 
-// topologies have the claim's class allow what nodes are labelled with, or all, and a node
-// have the label that the class asks for, where another one says the same.
+// topologies returns edits of the claim's class that allow what nodes are labelled with, or
+// everything, and of a node that lacks the label the class asks for and has another one that says
+// the same.
 func (s *search) topologies(c *object.PersistentVolumeClaim) (edits []edit) {
 	class := table.Lookup[*object.StorageClass](s.table, object.StorageClasses, "", c.Class)
 	if class == nil || len(class.Topologies) == 0 {

@@ -24,7 +24,7 @@ type arrivals struct {
 	// arrived are new pods: those that no API server gave a UID or a time of creation,
 	// and that are on no node.
 	arrived []*v1.Pod
-	// fresh has the pods that were new, as titles.
+	// fresh holds the titles of the pods that were new.
 	fresh      map[string]bool
 	claimsSeen []seenClaim
 	// noRuntime are new pods whose RuntimeClass is not known, by class.

@@ -65,7 +65,8 @@ func Rank(last iter.Seq[Record], workload func(*Record) string) []Blocking {
 	return ranked
 }
 
-// quoted is a name in a reason: pods with a claim each have the same cause.
+// quoted matches a name in a reason. It is left out, so that pods with a claim each have the same
+// cause.
 var quoted = regexp.MustCompile(`"[^"]*"`)
 
 // available is how many nodes there are, which differs from attempt to attempt.

@@ -18,7 +18,7 @@ type Rates struct {
 	// Binding is the time from the decision until the binding is confirmed, of the pods
 	// that were bound.
 	Binding Times `json:"binding"`
-	// Preemptions are for whom pods were evicted, those with most victims first.
+	// Preemptions lists the pods for which others were evicted, those with most victims first.
 	Preemptions []Preemption `json:"preemptions,omitempty"`
 }
 

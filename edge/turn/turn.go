@@ -23,8 +23,8 @@ const (
 // Pod is a pending pod.
 type Pod struct {
 	API *v1.Pod
-	// Kind is equal for pods that differ in their names alone. Where one does not fit, the
-	// others are not tried.
+	// Kind is shared by pods that differ in their names alone. If one does not fit, the others are
+	// not tried.
 	Kind int
 }
 

@@ -298,9 +298,9 @@ func until(ctx context.Context, share float64) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(deadline))))
 }
 
-// brief is the cluster for answers without fixes, in which it is known for the first pods,
-// and how many, whether load alone explains what blocks them, as it does for those that others
-// outrun. All are asked at once: the nodes are emptied for it.
+// brief returns a copy of the cluster for answers without fixes. It knows of the first pods whether
+// load alone explains what blocks them; of pods that others outrun, it does. known is how many pods
+// these are. All are asked at once, as the nodes are emptied for it.
 func (c *Cluster) brief(ctx context.Context, pods []*object.Pod, outrun []bool) (brief *Cluster, known int) {
 	ctx, cancel := until(ctx, 0.4)
 	defer cancel()

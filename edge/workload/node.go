@@ -52,7 +52,7 @@ var ownLabels = []string{
 	"beta.kubernetes.io/os", "beta.kubernetes.io/arch",
 }
 
-// PoolKey is equal for nodes that differ in their names and states alone.
+// PoolKey returns a text that nodes share if they differ in their names and states alone.
 func PoolKey(n *v1.Node) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(n.Status.Allocatable)) {
@@ -84,9 +84,9 @@ var poolLabels = []string{
 	"karpenter.sh/nodepool", "kops.k8s.io/instancegroup", "doks.digitalocean.com/node-pool",
 }
 
-// MadeFor is equal for nodes that were made for the same work, wherever they are and
-// whatever their taints: those of one pool if a label names the pool. named is false if
-// none does. Then it is equal for nodes with the same labels and CPUs.
+// MadeFor returns a text that nodes share if they were made for the same work, wherever they are
+// and whatever their taints. named is set if a label names the pool; otherwise nodes with the same
+// labels and CPUs share it.
 func MadeFor(n *v1.Node) (pool string, named bool) {
 	for _, key := range poolLabels {
 		if name := n.Labels[key]; name != "" {

@@ -45,7 +45,7 @@ func showHolder(t *table.Table, name, driver, pool, device string, share *types.
 	show(t, c)
 }
 
-// onlyA has the node a and the class gpu.
+// onlyA returns a table with the node a and the device class gpu.
 func onlyA() *table.Table {
 	t := plugintest.Table(&object.Node{Name: "a"})
 	t.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
