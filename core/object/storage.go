@@ -127,7 +127,14 @@ type CSINode struct {
 	Migrated string
 }
 
-// Has tells whether the driver is on the node.
+// ForNode returns the CSINode of another node with the same drivers.
+func (c *CSINode) ForNode(name string) *CSINode {
+	other := *c
+	other.Name, other.UID = name, ""
+	return &other
+}
+
+// Has reports whether the driver is on the node.
 func (c *CSINode) Has(driver string) bool {
 	return slices.ContainsFunc(c.Drivers, func(d CSINodeDriver) bool { return d.Name == driver })
 }

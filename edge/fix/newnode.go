@@ -174,9 +174,7 @@ func (p *Pool) NewNode(name string) *NewNode {
 	n.decode()
 	n.pods = append(p.staticPods(name), p.daemons(n.API)...)
 	if of := table.Lookup[*object.CSINode](p.table, object.CSINodes, "", p.Like.Name); of != nil {
-		drivers := *of
-		drivers.Name, drivers.UID = name, ""
-		n.drivers = &drivers
+		n.drivers = of.ForNode(name)
 	}
 	return n
 }

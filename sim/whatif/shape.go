@@ -152,9 +152,7 @@ func (s *session) add(of shape, number int) error {
 // copyParts gives the new node the drivers and the devices of the other.
 func (s *session) copyParts(from, to string) {
 	if drivers, ok := s.cluster.Object(object.CSINodes, "", from).(*object.CSINode); ok {
-		copied := *drivers
-		copied.Name, copied.UID = to, ""
-		s.cluster.SetObject(&copied)
+		s.cluster.SetObject(drivers.ForNode(to))
 	}
 	for _, o := range s.set.Objects {
 		slice, ok := o.(*object.ResourceSlice)
