@@ -44,7 +44,7 @@ func (s *search) tolerate(row table.Row) [][]edit {
 	}
 	for _, i := range lacking {
 		switch t := &n.Spec.Taints[i]; {
-		case Condition(t.Key) != "":
+		case workload.Condition(t.Key) != "":
 			return nil // another pod than this one cannot start there either
 		case t.Key == v1.TaintNodeUnschedulable && n.Spec.Unschedulable:
 			lift(s.uncordoned(row))

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/match"
-	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // taintText says in which condition the nodes are, and counts the others by the taints
@@ -20,13 +20,13 @@ func (f *facts) taintText(nodes []string) string {
 	keeps := func(n *v1.Node, condition bool) (texts []string) {
 		for i := range n.Spec.Taints {
 			t := &n.Spec.Taints[i]
-			if f.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) || (fix.Condition(t.Key) != "") != condition {
+			if f.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) || (workload.Condition(t.Key) != "") != condition {
 				continue
 			}
 			text := t.ToString() + f.meantToleration(t)
 			if condition {
 				text = conditionText(n, t.Key)
-				mendable = mendable || !fix.Leaving(t.Key)
+				mendable = mendable || !workload.Leaving(t.Key)
 			}
 			if !slices.Contains(texts, text) {
 				texts = append(texts, text)
@@ -58,7 +58,7 @@ const mostMessage = 200
 // conditionText is the condition that the taint stands for, with its reason and message
 // where the node has them.
 func conditionText(n *v1.Node, taint string) string {
-	text := fix.Condition(taint)
+	text := workload.Condition(taint)
 	at := slices.IndexFunc(n.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == conditionOf(taint) })
 	if at < 0 {
 		return text

@@ -31,14 +31,11 @@ func NewNode(n *v1.Node, name string) *v1.Node {
 // passing reports whether a taint of that key says in which state one node is, and nothing
 // of its pool.
 func passing(key string) bool {
-	return strings.HasPrefix(key, "node.kubernetes.io/") || slices.Contains(passingTaints, key)
+	return strings.HasPrefix(key, "node.kubernetes.io/") || conditions[key] != "" || slices.Contains(marks, key)
 }
 
-var passingTaints = []string{
-	"node.cloudprovider.kubernetes.io/uninitialized", "node.cloudprovider.kubernetes.io/shutdown",
-	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
-	"karpenter.sh/disrupted", "karpenter.sh/disruption", "karpenter.sh/unregistered",
-}
+// marks are taints that say no more than what an autoscaler may do with the node.
+var marks = []string{"DeletionCandidateOfClusterAutoscaler", "karpenter.sh/disruption"}
 
 // OwnLabel reports whether kubelets, or drivers and the cloud through them, set the label:
 // it says what and where a node is, and nobody else changes it.
