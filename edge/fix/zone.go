@@ -98,9 +98,11 @@ func (s *search) places() (all []place) {
 	zones, regions := map[string]bool{}, map[string]bool{}
 	add := func(key string, values []string) {
 		for _, value := range values[:min(mostShapes, len(values))] {
-			if namesZone(key) {
+			switch {
+			case value == "":
+			case namesZone(key):
 				zones[value] = true
-			} else if namesRegion(key) {
+			case namesRegion(key):
 				regions[value] = true
 			}
 		}
