@@ -57,7 +57,9 @@ FUZZTIME ?= 10m
 FUZZ     := tool:FuzzCommands core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resource:FuzzQuantity core/resource:FuzzAddSub \
             edge/config:FuzzDecode edge/config:FuzzCheck edge/decode:FuzzKinds edge/extender:FuzzReplies edge/manifest:FuzzFiles \
             edge/manifest:FuzzLongNumber edge/manifest:FuzzTrim edge/recording:FuzzEntries sim/scenario:FuzzStory sim:FuzzBadObjects
-fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testdata/fuzz
+fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testdata/fuzz. First 10,000 mutated clusters: commands end, fixes hold
+	$(GO) test -timeout 0 ./tool -run 'FuzzCommands$$' -count=1 -mutations 10000
+	$(GO) test -timeout 0 ./sim/whatif -run 'TestFixesOfMutatedCasesHold$$' -count=1 -v -mutations 10000
 	@for target in $(FUZZ); do echo "== $$target"; \
 	  BERTH_CHECK=1 $(GO) test -timeout 30m ./$${target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
 

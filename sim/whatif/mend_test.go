@@ -1,8 +1,12 @@
 package whatif
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -31,33 +35,80 @@ type reading func(t *testing.T) (*manifest.Set, machine.Options)
 // Each fix that is found for a pod of a case leaves it placed once the controllers have
 // done what they do.
 func TestFixesOfCasesHoldWhenPlayed(t *testing.T) {
-	paths, err := filepath.Glob("../../tool/testdata/cases/*.yaml")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	for _, path := range paths {
-		if strings.HasSuffix(path, "/misspelt-kind.yaml") {
-			continue // it is refused
-		}
+	for _, path := range cases(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
-			fixes := 0
 			read := func(t *testing.T) (*manifest.Set, machine.Options) {
-				set := manifest.NewSet()
-				set.KeepWritten, set.FillBudgets = true, true
-				if err := set.Files([]string{path}, nil, 1); err != nil {
+				set, err := fromFile(path, nil)
+				if err != nil {
 					t.Fatal(err)
 				}
 				return resolved(t, set, config.Default())
 			}
-			set, _ := read(t)
-			for _, p := range set.Pods {
-				if p.Spec.NodeName == "" {
-					fixes += fixesHold(t, read, p.Namespace+"/"+p.Name)
-				}
-			}
-			t.Logf("%d fixes", fixes)
+			t.Logf("%d fixes", allFixesHold(t, read))
 		})
 	}
+}
+
+// cases are the paths of the tool's cases but the one that is refused.
+func cases(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("../../tool/testdata/cases/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, "/misspelt-kind.yaml") })
+}
+
+// fromFile reads the cluster of a file ("-": from stdin).
+func fromFile(path string, stdin io.Reader) (*manifest.Set, error) {
+	set := manifest.NewSet()
+	set.KeepWritten, set.FillBudgets = true, true
+	return set, set.Files([]string{path}, stdin, 1)
+}
+
+// allFixesHold plays each fix of each pod that waits, and returns how many there are.
+func allFixesHold(t *testing.T, read reading) (fixes int) {
+	set, _ := read(t)
+	for _, p := range set.Pods {
+		if p.Spec.NodeName == "" {
+			fixes += fixesHold(t, read, p.Namespace+"/"+p.Name)
+		}
+	}
+	return fixes
+}
+
+var (
+	mutations = flag.Uint64("mutations", 100, "how many mutated cases TestFixesOfMutatedCasesHold plays")
+	mutation  = flag.Uint64("mutation", 0, "the first of them")
+)
+
+// The same holds for cases with parts exchanged, but for those that are refused.
+func TestFixesOfMutatedCasesHold(t *testing.T) {
+	paths := cases(t)
+	fixes, refused := 0, 0
+	for seed := *mutation; seed < *mutation+*mutations && !t.Failed(); seed++ {
+		file, err := os.ReadFile(paths[seed%uint64(len(paths))])
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster, err := generate.Mutated(file, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func(t *testing.T) (*manifest.Set, machine.Options) {
+			set, _ := fromFile("-", bytes.NewReader(cluster))
+			return resolved(t, set, config.Default())
+		}
+		if set, err := fromFile("-", bytes.NewReader(cluster)); err != nil || set.Resolve() != nil {
+			refused++
+			continue
+		}
+		fixes += allFixesHold(t, read)
+		if t.Failed() {
+			t.Errorf("-mutation %d, %s:\n%s", seed, paths[seed%uint64(len(paths))], cluster)
+		}
+	}
+	t.Logf("%d fixes hold, %d clusters were refused", fixes, refused)
 }
 
 // The same holds for the pods that are stuck in generated clusters.
