@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -99,4 +101,36 @@ func TestPluginThatIsNotAsked(t *testing.T) {
 			t.Errorf("%q: status %d, want %d and %q:\n%s", tt.flags, status, tt.status, tt.says, out)
 		}
 	}
+}
+
+// A record is played and compared under a configuration with a hosted plugin, which is
+// asked about the pods of the record.
+func TestHostedPluginIsReplayed(t *testing.T) {
+	dir := recorded(t)
+	var asked atomic.Int64
+	counted := func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+		pl, err := tier.New(ctx, args, h)
+		if err != nil {
+			return nil, err
+		}
+		return &counting{pl.(*tier.Plugin), &asked}, nil
+	}
+	for _, call := range []string{"replay " + dir + " --config config.yaml", "compare recorded config.yaml --record " + dir} {
+		asked.Store(0)
+		status, out := with(t, map[string]compat.PluginFactory{tier.Name: counted}, call)
+		if status != exitPlaced || strings.Contains(out, "is not asked here") || asked.Load() < 200 {
+			t.Errorf("%s: status %d, asked about %d nodes:\n%s", call, status, asked.Load(), out)
+		}
+	}
+}
+
+// counting is the plugin Tier that counts what Filter is asked.
+type counting struct {
+	*tier.Plugin
+	asked *atomic.Int64
+}
+
+func (pl *counting) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	pl.asked.Add(1)
+	return pl.Plugin.Filter(ctx, state, pod, node)
 }
