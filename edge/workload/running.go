@@ -68,6 +68,7 @@ func (w *Workload) SortForDeletion(pods []*v1.Pod, now time.Time) {
 			cmp.Compare(beside[b.Spec.NodeName], beside[a.Spec.NodeName]),
 			younger(readySince(a), readySince(b), a, b, now),
 			cmp.Compare(restarts(b), restarts(a)),
+			cmp.Compare(sidecarRestarts(b), sidecarRestarts(a)),
 			younger(a.CreationTimestamp.Time, b.CreationTimestamp.Time, a, b, now))
 	})
 }
@@ -120,6 +121,21 @@ func readySince(p *v1.Pod) time.Time {
 func restarts(p *v1.Pod) (most int32) {
 	for i := range p.Status.ContainerStatuses {
 		most = max(most, p.Status.ContainerStatuses[i].RestartCount)
+	}
+	return most
+}
+
+// sidecarRestarts returns the most restarts of a sidecar, which is an init container that
+// is always restarted.
+func sidecarRestarts(p *v1.Pod) (most int32) {
+	for i := range p.Status.InitContainerStatuses {
+		status := &p.Status.InitContainerStatuses[i]
+		for j := range p.Spec.InitContainers {
+			c := &p.Spec.InitContainers[j]
+			if c.Name == status.Name && c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+				most = max(most, status.RestartCount)
+			}
+		}
 	}
 	return most
 }

@@ -52,6 +52,10 @@ func TestSortForDeletion(t *testing.T) {
 	since := func(text string) string { return strings.Replace(ready, "%s", text, 1) }
 	const cost = ", annotations: {controller.kubernetes.io/pod-deletion-cost: '%s'}"
 	costs := func(n string) string { return strings.Replace(cost, "%s", n, 1) }
+	restarted := func(name, policy string) string {
+		return "metadata: {name: " + name + ", uid: " + name + "}\nspec: {nodeName: n, containers: [], initContainers: [{name: s" + policy + "}]}\n" +
+			"status: {phase: Running, initContainerStatuses: [{name: s, restartCount: 2, ready: true, image: i, imageID: i}]}"
+	}
 	deployment, _ := workload.Of(&appsv1.Deployment{})
 	job, _ := workload.Of(&batchv1.Job{})
 	set, _ := workload.Of(&appsv1.StatefulSet{})
@@ -70,6 +74,7 @@ func TestSortForDeletion(t *testing.T) {
 		"a Job, to the second":  {job, []string{on("z", "", "n", since("2026-01-01T01:00:00Z")), on("a", "", "n", since("2026-01-01T00:00:00Z"))}, "z a"},
 		"a Job, without cost":   {job, []string{on("a", "", "n", since("2026-01-01T01:00:00Z")), on("z", costs("-1"), "n", since("2026-01-01T00:00:00Z"))}, "a z"},
 		"restarts":              {deployment, []string{on("z", ", creationTimestamp: 2026-01-01T00:00:00Z", "n", "phase: Running, containerStatuses: [{name: c, restartCount: 2, ready: true, image: i, imageID: i}]"), on("a", ", creationTimestamp: 2026-01-01T23:00:00Z", "n", "phase: Running")}, "z a"},
+		"sidecar's restarts":    {deployment, []string{restarted("z", ", restartPolicy: Always"), restarted("a", "")}, "z a"},
 		"younger":               {deployment, []string{on("z", ", creationTimestamp: 2026-01-01T23:00:00Z", "n", "phase: Running"), on("a", ", creationTimestamp: 2026-01-01T00:00:00Z", "n", "phase: Running")}, "z a"},
 		"the highest number":    {set, []string{on("s-10", "", "n", since("2026-01-01T00:00:00Z")), on("s-9", "", "", "phase: Pending"), on("s-2", "", "n", "phase: Running")}, "s-10 s-9 s-2"},
 		"no age before any age": {deployment, []string{on("z", "", "n", "phase: Running"), on("a", ", creationTimestamp: 2026-01-01T23:00:00Z", "n", "phase: Running")}, "z a"},
