@@ -4,7 +4,6 @@ complaint="nothing starts any more, in any namespace; shop/checkout: 0 of 4 repl
 replicas=2
 
 fault() {
-  until_true [ -n "$(leader)" ]
   local first
   first=$(leader)
   signal STOP 1

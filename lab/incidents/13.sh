@@ -1,5 +1,5 @@
 # API server frozen and slow: kube-apiserver stands still 4 s of 5 (SIGSTOP).
-complaint="shop/checkout: its rollouts take minutes, pods start late, in other namespaces too; it began an hour ago"
+complaint="shop/checkout: its rollouts take minutes, pods start late, in other namespaces too"
 
 fault() {
   workload Deployment shop checkout 4 'cpu: 500m, memory: 1Gi' | apply
@@ -16,5 +16,5 @@ fault() {
     kubectl rollout restart -n shop deployment/checkout
     sleep 30
   done >/dev/null 2>&1 &
-  sleep 30
+  sleep 60
 }

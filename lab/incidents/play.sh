@@ -61,7 +61,7 @@ echo "THE PAGE   $complaint"
 echo
 echo "  export KUBECONFIG=$KUBECONFIG"
 if [ "$scheduler" = berth ]; then
-  echo "  export PATH=$bin:\$PATH BERTH_DAEMON=https://127.0.0.1:$(port 1)   # where the scheduler is; in a cluster the lease tells"
+  echo "  export PATH=$bin:\$PATH"
 fi
 for ((i = 1; i <= replicas; i++)); do
   echo "  replica $i of the scheduler: https://127.0.0.1:$(port $i), log in $(log $i)"
@@ -70,6 +70,7 @@ echo "  its configuration: $dir/scheduler.yaml"
 echo
 if [ "$scheduler" = berth ]; then
   echo "You may use berth (why, status, top, events, what-if, fit, config: berth --help), kubectl and the log."
+  echo "status, top and events find the scheduler of a cluster by its lease; here they need --daemon https://127.0.0.1:$(port 1)."
 else
   echo "You may use kubectl and the log."
 fi
