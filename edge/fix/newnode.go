@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -233,10 +234,10 @@ func (p *Pool) staticPods(node string) (pods []*object.Pod) {
 func (p *Pool) daemons(n *v1.Node) (pods []*object.Pod) {
 	known := map[types.UID]bool{}
 	for _, o := range slices.Concat(p.set.Workloads, p.set.Running) {
-		w, ok := workload.Of(o)
-		if !ok || w.Kind != "DaemonSet" {
+		if _, is := o.(*appsv1.DaemonSet); !is {
 			continue
 		}
+		w, _ := workload.Of(o)
 		for _, api := range p.set.Pods {
 			known[api.UID] = known[api.UID] || w.Owns(api)
 		}

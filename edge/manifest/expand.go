@@ -44,22 +44,14 @@ func (s *Set) expand() error {
 			}
 		}
 	}
-	byNamespace := map[string][]*v1.Pod{}
-	for _, p := range s.Pods {
-		byNamespace[p.Namespace] = append(byNamespace[p.Namespace], p)
-	}
+	index := workload.NewIndex(s.Pods)
 	made := 0
 	for _, o := range s.Workloads {
 		w, ok := workload.Of(o)
 		if m, err := meta.Accessor(o); !ok || err != nil || m.GetDeletionTimestamp() != nil {
 			continue // its controller makes no pods, or none any more
 		}
-		var have []*v1.Pod
-		for _, p := range byNamespace[w.Namespace] {
-			if w.Owns(p) {
-				have = append(have, p)
-			}
-		}
+		have := index.PodsOf(w)
 		if len(have) > 0 && s.Expand == ExpandNew {
 			continue
 		}

@@ -119,8 +119,12 @@ type listing struct {
 // until then, and says so. It is an error if the context was canceled.
 func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
 	l := &listing{Cluster: c, scope: &scope, rank: map[*v1.Pod]int{}, at: map[string]int{}, short: map[types.NamespacedName]*Cause{},
-		list: &List{APIVersion: "berth.dev/v1alpha1", Kind: "WhyList", Missing: c.missing(&scope), Causes: []Cause{}, about: scope.String()}}
-	l.gather()
+		list: &List{APIVersion: "berth.dev/v1alpha1", Kind: "WhyList", Causes: []Cause{}, about: scope.String()}}
+	whole := true
+	if l.list.Missing, whole = c.missing(ctx, &scope); !whole {
+		l.cut("before all workloads had been looked at whose controllers make no pods")
+	}
+	l.gather(ctx)
 	for _, s := range l.sorts {
 		l.list.Pods += len(s.pods)
 	}
@@ -133,10 +137,23 @@ func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
 	return l.list, nil
 }
 
-// gather collects the pending pods by what they ask for.
-func (l *listing) gather() {
+// cut records at which point the time was up.
+func (l *listing) cut(when string) {
+	if l.list.Cut == "" {
+		l.list.Cut = "the time was up " + when
+		return
+	}
+	l.list.Cut += ", and " + when
+}
+
+// gather collects the pending pods by what they ask for. All of them are counted, unless nobody
+// waits for the list any more.
+func (l *listing) gather(ctx context.Context) {
 	at := map[string]int{}
 	for _, p := range l.Set.Pods {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return
+		}
 		if p.Spec.NodeName != "" || decode.Ended(p) || l.neverMade(p) {
 			continue
 		}
@@ -153,7 +170,8 @@ func (l *listing) gather() {
 		l.pods = append(l.pods, turn.Pod{API: p, Kind: kind})
 	}
 	turn.Sort(l.pods)
-	for _, p := range l.pods {
+	for i, p := range l.pods {
+		l.rank[p.API] = i
 		if s := l.sorts[p.Kind]; l.scope.Has(l.Cluster, p.API) {
 			s.pods = append(s.pods, p)
 		}
@@ -185,7 +203,7 @@ func (l *listing) fill(ctx context.Context) {
 		return cmp.Or(cmp.Compare(len(b.pods), len(a.pods)), cmp.Compare(a.first, b.first))
 	})
 	if looked < l.list.Pods {
-		l.list.Cut = fmt.Sprintf("the time was up when %d of %d pending pods had been looked at", looked, l.list.Pods)
+		l.cut(fmt.Sprintf("when %d of %d pending pods had been looked at", looked, l.list.Pods))
 	}
 	for i := range l.list.Causes {
 		l.finish(ctx, &l.list.Causes[i], i < mostExplained)
@@ -196,8 +214,7 @@ func (l *listing) fill(ctx context.Context) {
 // did not, by sort. Pods of short groups are among neither.
 func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 	left = make([][]turn.Pod, len(l.sorts))
-	for i, p := range l.pods[:run.Tried] {
-		l.rank[p.API] = i
+	for _, p := range l.pods[:run.Tried] {
 		if !l.scope.Has(l.Cluster, p.API) {
 			continue
 		}
@@ -279,9 +296,8 @@ func (l *listing) shortGroup(ctx context.Context, s *turn.Short) {
 		return
 	}
 	first := l.Set.DecodePod(s.First.API)
-	brief := &Cluster{Machine: l.Machine, Set: l.Set, NoProfile: l.NoProfile, NoFixes: true}
-	a := brief.Why(ctx, s.First.API)
-	cause := &Cause{Verdict: a.Verdict, Blockers: []Blocker{}, pods: members, first: slices.Index(l.pods, members[0]), short: s}
+	a := l.withoutFixes().Why(ctx, s.First.API)
+	cause := &Cause{Verdict: a.Verdict, Blockers: []Blocker{}, pods: members, first: l.rank[members[0].API], short: s}
 	if len(a.Groups) > 0 {
 		cause.Blockers = a.nearestGroup().Blockers
 	}
@@ -305,7 +321,8 @@ func (c *Cluster) brief(ctx context.Context, pods []*object.Pod, outrun []bool) 
 	ctx, cancel := until(ctx, 0.4)
 	defer cancel()
 	waits := waitForLoad(ctx, c.Machine, pods)
-	brief = &Cluster{Machine: c.Machine, Set: c.Set, NoProfile: c.NoProfile, NoFixes: true, waits: map[types.UID]bool{}}
+	brief = c.withoutFixes()
+	brief.waits = map[types.UID]bool{}
 	for i := range waits {
 		brief.waits[pods[i].UID] = waits[i] || outrun[i]
 	}

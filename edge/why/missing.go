@@ -1,6 +1,7 @@
 package why
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -32,24 +33,29 @@ type refusal struct {
 
 // missing lists the workloads of the scope that have fewer pods than they want, with what
 // their controllers say about it. Without a word of a controller, pods may be on their way.
-func (c *Cluster) missing(scope *Scope) []Missing {
-	all := []Missing{}
+// whole is false if the context ended before all were looked at.
+func (c *Cluster) missing(ctx context.Context, scope *Scope) (all []Missing, whole bool) {
+	all = []Missing{}
+	pods := workload.NewIndex(c.Set.Pods)
 	for _, o := range c.all() {
-		w, ok := workload.Of(o)
-		if !ok || !scope.hasWorkload(c, w, o) {
-			continue
+		if ctx.Err() != nil {
+			return all, false
 		}
 		said := c.refusalOf(o)
 		if said == nil {
 			continue
 		}
-		m := Missing{Workload: Workload{strings.ToLower(w.Kind), w.Namespace, w.Name}.String(), Pods: c.lacking(w), Reason: reasonOf(said.message), Message: bounded(said.message), Since: pointer(said.since)}
+		w, ok := workload.Of(o)
+		if !ok || !scope.hasWorkload(c, w, o) {
+			continue
+		}
+		m := Missing{Workload: Workload{strings.ToLower(w.Kind), w.Namespace, w.Name}.String(), Pods: c.lacking(w, pods.PodsOf(w)), Reason: reasonOf(said.message), Message: bounded(said.message), Since: pointer(said.since)}
 		if m.Pods > 0 {
 			all = append(all, m)
 		}
 	}
 	slices.SortFunc(all, func(a, b Missing) int { return strings.Compare(a.Workload, b.Workload) })
-	return all
+	return all, true
 }
 
 func (s *Scope) hasWorkload(c *Cluster, w *workload.Workload, o metav1.Object) bool {
@@ -62,14 +68,9 @@ func (s *Scope) hasWorkload(c *Cluster, w *workload.Workload, o metav1.Object) b
 	return s.Has(c, &pod)
 }
 
-// lacking counts the pods that the workload wants and does not have.
-func (c *Cluster) lacking(w *workload.Workload) int {
-	var have []*v1.Pod
-	for _, p := range c.Set.Pods {
-		if w.Owns(p) && !decode.Ended(p) && !c.neverMade(p) {
-			have = append(have, p)
-		}
-	}
+// lacking counts the pods that the workload wants and does not have. It owns the pods.
+func (c *Cluster) lacking(w *workload.Workload, owned []*v1.Pod) int {
+	have := slices.DeleteFunc(owned, func(p *v1.Pod) bool { return decode.Ended(p) || c.neverMade(p) })
 	if w.Kind != "DaemonSet" {
 		return w.Replicas - len(have)
 	}
@@ -89,7 +90,10 @@ func (c *Cluster) neverMade(p *v1.Pod) bool {
 	if c.refusing == nil {
 		c.refusing = map[Workload]bool{}
 		for _, o := range c.all() {
-			if w, ok := workload.Of(o); ok && c.refusalOf(o) != nil {
+			if c.refusalOf(o) == nil {
+				continue
+			}
+			if w, ok := workload.Of(o); ok {
 				c.refusing[Workload{strings.ToLower(w.Kind), w.Namespace, w.Name}] = true
 			}
 		}
@@ -103,17 +107,16 @@ func (c *Cluster) refusalOf(o metav1.Object) *refusal {
 	if r := failure(o); r != nil {
 		return r
 	}
-	for _, below := range c.all() {
-		if by := metav1.GetControllerOfNoCopy(below); by != nil && below.GetNamespace() == o.GetNamespace() && by.Name == o.GetName() && strings.ToLower(by.Kind) == kindOf(o) {
-			if r := failure(below); r != nil {
-				return r
-			}
-			if r := c.failedCreate(below); r != nil {
-				return r
-			}
+	events := c.indexEvents()
+	for _, below := range c.indexWorkloads().below[keyOf(o)] {
+		if r := failure(below); r != nil {
+			return r
+		}
+		if r := events.refusals[keyOf(below)]; r != nil {
+			return r
 		}
 	}
-	return c.failedCreate(o)
+	return events.refusals[keyOf(o)]
 }
 
 // failure returns what the condition ReplicaFailure says.
@@ -139,21 +142,6 @@ func failure(o metav1.Object) *refusal {
 		}
 	}
 	return nil
-}
-
-// failedCreate returns what the last event FailedCreate about the object says.
-func (c *Cluster) failedCreate(o metav1.Object) *refusal {
-	var last *refusal
-	for i := range c.Set.Events {
-		e := &c.Set.Events[i]
-		if e.Reason != "FailedCreate" || strings.ToLower(e.Kind) != kindOf(o) || e.Namespace != o.GetNamespace() || e.Name != o.GetName() {
-			continue
-		}
-		if last == nil || e.Last.After(last.since) {
-			last = &refusal{e.Message, e.Last}
-		}
-	}
-	return last
 }
 
 // reasonOf says what refuses the pods that the message of a controller is about.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/edge/terminal"
@@ -63,9 +64,8 @@ func (c *Cluster) latest(p *v1.Pod) *Observed {
 	if r := c.Record; r != nil {
 		take(Observed{From: "record", Reason: r.Reason, Message: r.Message}, r.Time)
 	}
-	for i := range c.Set.Events {
-		e := &c.Set.Events[i]
-		if e.Reason == "FailedScheduling" && e.Kind == "Pod" && e.Namespace == p.Namespace && e.Name == p.Name && (e.UID == "" || e.UID == string(p.UID)) {
+	for _, e := range c.indexEvents().rejections[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] {
+		if e.UID == "" || e.UID == string(p.UID) {
 			take(Observed{From: "event", Reason: e.Reason, Message: e.Message}, e.Last)
 		}
 	}

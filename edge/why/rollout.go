@@ -41,7 +41,10 @@ func (f *facts) maker() (m maker) {
 			return f.made(of.Kind, of.Name)
 		}
 		for _, o := range f.cluster.Set.Workloads { // of which the pod was made when the files were read
-			if w, ok := workload.Of(o); ok && w.Kind == "CronJob" && m.object == nil && w.Owns(f.api) {
+			if m.object != nil || kindOf(o) != "cronjob" {
+				continue
+			}
+			if w, ok := workload.Of(o); ok && w.Owns(f.api) {
 				return f.made(w.Kind, w.Name)
 			}
 		}
@@ -64,13 +67,7 @@ func (f *facts) made(kind, name string) maker {
 	if !slices.Contains(makers, kind) {
 		return maker{}
 	}
-	m := maker{kind: kind, name: name}
-	for _, o := range slices.Concat(f.cluster.Set.Workloads, f.cluster.Set.Running) {
-		if o.GetNamespace() == f.api.Namespace && o.GetName() == name && kindOf(o) == kind {
-			m.object = o
-		}
-	}
-	return m
+	return maker{kind, name, f.cluster.indexWorkloads().objects[Workload{kind, f.api.Namespace, name}]}
 }
 
 func kindOf(o metav1.Object) string {

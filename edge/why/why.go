@@ -43,6 +43,7 @@ type Cluster struct {
 	// refusing are the workloads whose controllers say that they cannot make pods; nil: not
 	// asked for yet.
 	refusing map[Workload]bool
+	index    index
 }
 
 // facts are what the text says beyond the data.

@@ -44,12 +44,8 @@ func ParseWorkload(text string) (kind, name string, ok bool) {
 func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 	kind, name := workload.OfPod(p)
 	if kind == "Job" {
-		for _, o := range c.all() {
-			by := metav1.GetControllerOfNoCopy(o)
-			if o.GetNamespace() == p.Namespace && o.GetName() == name && by != nil && by.Kind == "CronJob" {
-				kind, name = by.Kind, by.Name
-				break
-			}
+		if by := ownerOf(c.indexWorkloads().objects[Workload{"job", p.Namespace, name}]); by != nil && by.Kind == "CronJob" {
+			kind, name = by.Kind, by.Name
 		}
 	}
 	if kind == "" {
@@ -109,14 +105,9 @@ func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 	return w, fmt.Errorf("%s %s: is in several namespaces: say which with -n: %s", kind, name, list(in, 5))
 }
 
-// all returns the workloads whose objects are known.
-func (c *Cluster) all() []metav1.Object { return slices.Concat(c.Set.Workloads, c.Set.Running) }
-
 // knows reports whether the cluster has the workload or pods of it.
 func (c *Cluster) knows(w Workload) bool {
-	return slices.ContainsFunc(c.all(), func(o metav1.Object) bool {
-		return kindOf(o) == w.Kind && o.GetNamespace() == w.Namespace && o.GetName() == w.Name
-	}) || slices.ContainsFunc(c.Set.Pods, func(p *v1.Pod) bool { return c.belongs(p, w) })
+	return c.indexWorkloads().objects[w] != nil || slices.ContainsFunc(c.Set.Pods, func(p *v1.Pod) bool { return c.belongs(p, w) })
 }
 
 // noSuchWorkload says that nothing is known of the workload, and which others are like it.
