@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -75,8 +76,14 @@ func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, std
 	namespace := cmp.Or(q.api.given(), q.api.namespace(), metav1.NamespaceDefault)
 	out := bufio.NewWriter(stdout)
 	if q.all || isWorkload(args[0]) {
-		pods, err := client.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=", LabelSelector: q.selector})
-		if err != nil {
+		var pods []v1.Pod
+		list := func(options metav1.ListOptions) (runtime.Object, error) {
+			return client.Pods(namespace).List(ctx, options)
+		}
+		if err := pages(metav1.ListOptions{FieldSelector: "spec.nodeName=", LabelSelector: q.selector}, list, func(o runtime.Object) error {
+			pods = append(pods, *o.(*v1.Pod))
+			return nil
+		}); err != nil {
 			return fmt.Errorf("listing pods of namespace %s: %w", namespace, err)
 		}
 		scope := why.Scope{}
@@ -84,7 +91,7 @@ func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, std
 			kind, name, _ := why.ParseWorkload(args[0])
 			scope.Workload = &why.Workload{Kind: kind, Namespace: namespace, Name: name}
 		}
-		r := listSaid(pods.Items, scope)
+		r := listSaid(pods, scope)
 		if err := errors.Join(q.write(out, r), out.Flush()); err != nil {
 			return err
 		}

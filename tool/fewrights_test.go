@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,8 +33,13 @@ func serverFor(t *testing.T, pods []v1.Pod, may func(path string) bool) string {
 					_ = json.NewEncoder(w).Encode(p)
 				}
 			}
-		case parts[len(parts)-1] == "pods":
-			_ = json.NewEncoder(w).Encode(v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods})
+		case parts[len(parts)-1] == "pods": // two on a page
+			list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods}
+			from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+			if list.Items = pods[from:]; len(list.Items) > 2 {
+				list.Items, list.Continue = list.Items[:2], strconv.Itoa(from+2)
+			}
+			_ = json.NewEncoder(w).Encode(list)
 		case parts[len(parts)-1] == "nodes":
 			n := v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 			_ = json.NewEncoder(w).Encode(v1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []v1.Node{n}})
@@ -74,6 +80,7 @@ func TestFewRights(t *testing.T) {
 		"why -n shop new":       {exitWaiting, "Its conditions do not say that the scheduler default-scheduler has looked at it.\n"},
 		"why shop/run":          {0, "shop/run runs on n1.\n"},
 		"why shop/gated -oyaml": {exitWaiting, "verdict: Gated\n"},
+		"why --all -n shop":     {exitWaiting, "5 pods are pending, by cause"},
 		"why shop/a -ojson":     {exitWaiting, `"message": "0/9 nodes are available: 9 Insufficient cpu."`},
 	} {
 		status, out, err := berth("", append(strings.Fields(call), "--kubeconfig", kubeconfig)...)

@@ -28,25 +28,39 @@ const (
 // answerTimeout is how long an API server may take for one answer.
 const answerTimeout = time.Minute
 
-// live adds what a running cluster has of everything that a simulation looks at.
-func live(ctx context.Context, set *manifest.Set, api connection) error {
-	config, err := api.config()
+// connect returns how to reach the cluster. All answers that the command reads of it share
+// one bound.
+func (s *source) connect() (*rest.Config, error) {
+	if s.reached != nil {
+		return s.reached, nil
+	}
+	config, err := s.api.config()
 	switch {
 	case errors.Is(err, errNoKubeconfig):
-		return fmt.Errorf("%w (or -f FILE to read files)", err)
+		return nil, fmt.Errorf("%w (or -f FILE to read files)", err)
 	case err != nil:
-		return err
+		return nil, err
 	}
 	config.Timeout = cmp.Or(config.Timeout, answerTimeout)
 	config.Wrap(untrusted.Answers(mostLive))
 	config.ContentType = "application/vnd.kubernetes.protobuf"
+	s.reached = config
+	return config, nil
+}
+
+// live adds what a running cluster has of everything that a simulation looks at.
+func (s *source) live(ctx context.Context, set *manifest.Set) error {
+	config, err := s.connect()
+	if err != nil {
+		return err
+	}
 	few := &fewRights{config: config}
 	for i := range decode.Kinds {
 		k := &decode.Kinds[i]
 		if err := few.addAll(ctx, set, k); err != nil {
 			err = fmt.Errorf("listing %s: %w", k.Key(), err)
-			if api.file() != "" {
-				err = fmt.Errorf("--kubeconfig %s: %w", api.file(), err)
+			if file := s.api.file(); file != "" {
+				err = fmt.Errorf("--kubeconfig %s: %w", file, err)
 			}
 			return err
 		}
@@ -77,7 +91,7 @@ func addAdmissionObjects(ctx context.Context, set *manifest.Set, config *rest.Co
 // addAll adds all objects of a kind, except for pods that have ended: they take no
 // room and want none.
 func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *decode.Kind) error {
-	options := metav1.ListOptions{Limit: pageSize}
+	var options metav1.ListOptions
 	if k.Name == "Pod" {
 		options.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
 	}
@@ -85,23 +99,31 @@ func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *deco
 	if err != nil {
 		return err
 	}
-	for first := true; first || options.Continue != ""; first = false {
+	err = pages(options, func(options metav1.ListOptions) (runtime.Object, error) {
 		list, err := scheme.Scheme.New(k.WithKind(k.Name + "List"))
+		if err != nil {
+			return nil, err
+		}
+		return list, client.Get().Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list)
+	}, func(o runtime.Object) error { return set.Add(o.(metav1.Object), k.Key(), config.Host) })
+	if apierrors.IsNotFound(err) && k.Version != "v1" {
+		return nil // a beta that is not served: there are none
+	}
+	return err
+}
+
+// pages asks for a list page by page, and calls use with each object.
+func pages(options metav1.ListOptions, list func(metav1.ListOptions) (runtime.Object, error), use func(runtime.Object) error) error {
+	options.Limit = pageSize
+	for first := true; first || options.Continue != ""; first = false {
+		page, err := list(options)
 		if err != nil {
 			return err
 		}
-		if err := client.Get().Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list); err != nil {
-			if apierrors.IsNotFound(err) && k.Version != "v1" {
-				return nil // a beta that is not served: there are none
-			}
+		if err := meta.EachListItem(page, use); err != nil {
 			return err
 		}
-		if err := meta.EachListItem(list, func(o runtime.Object) error {
-			return set.Add(o.(metav1.Object), k.Key(), config.Host)
-		}); err != nil {
-			return err
-		}
-		if err := turn(&options, list); err != nil {
+		if err := turn(&options, page); err != nil {
 			return err
 		}
 	}

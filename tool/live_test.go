@@ -54,7 +54,8 @@ clusters: [{name: a, cluster: {server: %q}}, {name: b, cluster: {server: %q}}]
 		{"", "", "a"}, {"", "b", "b"}, {other, "", "c"}, {other, "b", "d"},
 	} {
 		asked = ""
-		if err := live(t.Context(), manifest.NewSet(), connectionTo(tt.kubeconfig, tt.context)); err == nil || asked != tt.want {
+		cluster := source{api: connectionTo(tt.kubeconfig, tt.context)}
+		if err := cluster.live(t.Context(), manifest.NewSet()); err == nil || asked != tt.want {
 			t.Errorf("--kubeconfig %q --context %q: asked %q, want %q; %v", tt.kubeconfig, tt.context, asked, tt.want, err)
 		}
 	}
@@ -115,7 +116,8 @@ func TestListsInPages(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 		}))
 		set := manifest.NewSet()
-		err := live(t.Context(), set, connectionTo(kubeconfigFor(t, s.URL), ""))
+		cluster := source{api: connectionTo(kubeconfigFor(t, s.URL), "")}
+		err := cluster.live(t.Context(), set)
 		if c.want == "" && (err != nil || len(set.Nodes) != c.nodes) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, %d nodes, want %q and %d", name, err, len(set.Nodes), c.want, c.nodes)
 		}

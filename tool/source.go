@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -35,6 +36,7 @@ import (
 type source struct {
 	files         []string
 	api           connection
+	reached       *rest.Config // the cluster of api; nil: not asked for yet
 	config, gates string
 	expand        string
 	strict        bool
@@ -248,7 +250,7 @@ func (s *source) read(ctx context.Context, hosts bool, stdin io.Reader, stderr i
 		return func() { late.Stop() }
 	}
 	if s.isLive() {
-		if err := live(ctx, set, s.api); err != nil {
+		if err := s.live(ctx, set); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/terminal"
-	"github.com/berth-scheduler/berth/edge/untrusted"
 	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -138,6 +137,8 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		return q.ask(ctx, args, stdout)
 	}
 	c, err := q.cluster(ctx, stdin, stderr)
+	ctx, cancel := q.timeout.start(ctx)
+	defer cancel()
 	var few *fewRights
 	if errors.As(err, &few) {
 		return q.own(ctx, few, args, stdout, stderr)
@@ -145,14 +146,9 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	if err != nil {
 		return err
 	}
-	ctx, cancel := q.timeout.start(ctx)
-	defer cancel()
 	out := bufio.NewWriter(stdout)
 	if q.all || isWorkload(args[0]) {
-		if err := q.addControllers(ctx, c.Set, stderr); err != nil {
-			return err
-		}
-		return q.list(ctx, c, args, out)
+		return q.list(ctx, c, args, out, stderr)
 	}
 	pod, err := c.Find(args[0], q.api.given())
 	if err != nil && q.isLive() {
@@ -180,12 +176,10 @@ func (q *whyOptions) ended(ctx context.Context, pod, space string, notFound erro
 	} else if q.api.given() != "" {
 		space = q.api.given()
 	}
-	config, err := q.api.config()
+	config, err := q.connect()
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout = cmp.Or(config.Timeout, answerTimeout)
-	config.Wrap(untrusted.Answers(mostAnswer))
 	core, err := corev1.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -236,7 +230,10 @@ func statusOf(v why.PodState, disagrees bool) error {
 }
 
 // list lists what blocks the pods that the flags and arguments are about.
-func (q *whyOptions) list(ctx context.Context, c *why.Cluster, args []string, out *bufio.Writer) error {
+func (q *whyOptions) list(ctx context.Context, c *why.Cluster, args []string, out *bufio.Writer, stderr io.Writer) error {
+	if err := q.addControllers(ctx, c.Set, stderr); err != nil {
+		return err
+	}
 	scope := why.Scope{Namespace: q.api.given()}
 	var err error
 	if scope.Selector, err = labels.Parse(q.selector); err != nil {
@@ -249,6 +246,9 @@ func (q *whyOptions) list(ctx context.Context, c *why.Cluster, args []string, ou
 			return err
 		}
 		scope.Workload = &w
+	}
+	if err := q.addCreations(ctx, c, scope.Workload, stderr); err != nil {
+		return err
 	}
 	l, err := c.All(ctx, scope)
 	if err != nil {

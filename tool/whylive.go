@@ -1,31 +1,31 @@
 package tool
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/terminal"
-	"github.com/berth-scheduler/berth/edge/untrusted"
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // Bounds of the events that are read.
 const (
-	eventsOfPod      = 100
-	eventsOfCreation = 500
+	eventsOfObject   = 100
+	eventsOfCreation = 500 // of all objects
+	mostMakers       = 20  // objects below a workload whose events are read
 )
 
 // addEvents adds the events about a pod of a running cluster.
@@ -33,16 +33,13 @@ func (q *whyOptions) addEvents(ctx context.Context, set *manifest.Set, pod *v1.P
 	if !q.isLive() {
 		return nil
 	}
-	config, err := q.connect()
-	if err != nil {
-		return err
-	}
+	ctx, cancel := reading(ctx)
+	defer cancel()
 	about := fields.Set{"involvedObject.kind": "Pod", "involvedObject.name": pod.Name, "reason": "FailedScheduling"}
-	return unread(stderr, listEvents(ctx, set, config, pod.Namespace, about, eventsOfPod))
+	return unread(ctx, stderr, q.listEvents(ctx, set, pod.Namespace, about, eventsOfObject, stderr))
 }
 
-// addControllers adds the workloads of a running cluster, and what their controllers said about
-// pods that they could not make.
+// addControllers adds the workloads of a running cluster.
 func (q *whyOptions) addControllers(ctx context.Context, set *manifest.Set, stderr io.Writer) error {
 	if !q.isLive() {
 		return nil
@@ -51,53 +48,88 @@ func (q *whyOptions) addControllers(ctx context.Context, set *manifest.Set, stde
 	if err != nil {
 		return err
 	}
+	ctx, cancel := reading(ctx)
+	defer cancel()
 	for i := range manifest.Controllers {
 		k := &manifest.Controllers[i]
 		if slices.ContainsFunc(manifest.OfNewPods, func(read decode.Kind) bool { return read.Key() == k.Key() }) {
 			continue
 		}
-		if err := unread(stderr, addAll(ctx, set, config, k)); err != nil {
-			return fmt.Errorf("listing %s: %w", k.Key(), err)
+		if err := addAll(ctx, set, config, k); err != nil {
+			if err := unread(ctx, stderr, fmt.Errorf("listing %s: %w", k.Key(), err)); err != nil {
+				return err
+			}
 		}
 	}
-	return unread(stderr, listEvents(ctx, set, config, q.api.given(), fields.Set{"reason": "FailedCreate"}, eventsOfCreation))
+	return nil
 }
 
-// unread says of what may not be read, or is not served, that the answer does without.
-func unread(stderr io.Writer, err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		terminal.Fprintf(stderr, "berth: note: %s; the answer does without\n", err)
+// addCreations adds the events of a running cluster about pods that could not be made: of the
+// workload and what it made or, if it is nil, of all workloads.
+func (q *whyOptions) addCreations(ctx context.Context, c *why.Cluster, of *why.Workload, stderr io.Writer) error {
+	if !q.isLive() {
 		return nil
 	}
-	return err
-}
-
-// connect returns how to reach the cluster.
-func (q *whyOptions) connect() (*rest.Config, error) {
-	config, err := q.api.config()
-	if err != nil {
-		return nil, err
+	ctx, cancel := reading(ctx)
+	defer cancel()
+	if of == nil {
+		return unread(ctx, stderr, q.listEvents(ctx, c.Set, q.api.given(), fields.Set{"reason": "FailedCreate"}, eventsOfCreation, stderr))
 	}
-	config.Timeout = cmp.Or(config.Timeout, answerTimeout)
-	config.Wrap(untrusted.Answers(mostLive))
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	return config, nil
+	makers := c.Makers(*of)
+	if more := len(makers) - mostMakers; more > 0 {
+		terminal.Fprintf(stderr, "berth: note: the events of %d older %ss of %s are not read\n", more, makers[mostMakers].Kind, of)
+		makers = makers[:mostMakers]
+	}
+	for _, m := range makers {
+		about := fields.Set{"involvedObject.kind": m.Kind, "involvedObject.name": m.Name, "reason": "FailedCreate"}
+		if err := unread(ctx, stderr, q.listEvents(ctx, c.Set, m.Namespace, about, eventsOfObject, stderr)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// listEvents adds at most so many events.
-func listEvents(ctx context.Context, set *manifest.Set, config *rest.Config, namespace string, about fields.Set, most int64) error {
+// reading returns a context for lists that the answer can do without: half of the time that is
+// left.
+func reading(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
+}
+
+// unread says what could not be read, so that the answer does without. It is an error only if
+// nobody waits for the answer any more.
+func unread(ctx context.Context, stderr io.Writer, err error) error {
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	terminal.Fprintf(stderr, "berth: note: %s; the answer does without what was not read\n", err)
+	return nil
+}
+
+// listEvents adds at most so many events, and says so if there are more.
+func (q *whyOptions) listEvents(ctx context.Context, set *manifest.Set, namespace string, about fields.Set, most int64, stderr io.Writer) error {
+	config, err := q.connect()
+	if err != nil {
+		return err
+	}
 	core, err := corev1.NewForConfig(config)
 	if err != nil {
 		return err
 	}
 	list, err := core.Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: sorted(about), Limit: most})
 	if err != nil {
-		return fmt.Errorf("listing events: %w", err)
+		return fmt.Errorf("listing events with %s: %w", sorted(about), err)
 	}
 	for i := range list.Items {
 		if err := set.Add(&list.Items[i], "v1/Event", config.Host); err != nil {
 			return err
 		}
+	}
+	if list.Continue != "" {
+		terminal.Fprintf(stderr, "berth: note: only %d of the events with %s are read; the answer does without the others\n", len(list.Items), sorted(about))
 	}
 	return nil
 }

@@ -52,6 +52,25 @@ func (c *Cluster) indexWorkloads() *workloadIndex {
 	return x
 }
 
+// Makers returns the objects whose controllers make the workload's pods, with kinds as the API
+// writes them: itself, then those that it made, the newest first.
+func (c *Cluster) Makers(w Workload) (all []Workload) {
+	below := slices.Clone(c.indexWorkloads().below[w])
+	slices.SortStableFunc(below, func(a, b metav1.Object) int {
+		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time)
+	})
+	keys := []Workload{w}
+	for _, o := range below {
+		keys = append(keys, keyOf(o))
+	}
+	for _, key := range keys {
+		if kind := makers[key.Kind]; kind != "" {
+			all = append(all, Workload{kind, key.Namespace, key.Name})
+		}
+	}
+	return all
+}
+
 // indexEvents returns the index of the events that were read.
 func (c *Cluster) indexEvents() *eventIndex {
 	if c.index.events != nil {

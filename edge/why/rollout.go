@@ -2,7 +2,6 @@ package why
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -59,12 +58,14 @@ func ownerOf(o metav1.Object) *metav1.OwnerReference {
 	return metav1.GetControllerOfNoCopy(o)
 }
 
-var makers = []string{"deployment", "replicaset", "replicationcontroller", "statefulset", "daemonset", "job", "cronjob"}
+// makers are the kinds whose controllers make pods, and how the API writes them.
+var makers = map[string]string{"deployment": "Deployment", "replicaset": "ReplicaSet", "replicationcontroller": "ReplicationController", "statefulset": "StatefulSet",
+	"daemonset": "DaemonSet", "job": "Job", "cronjob": "CronJob"}
 
 // made is the maker of that kind and name in the pod's namespace.
 func (f *facts) made(kind, name string) maker {
 	kind = strings.ToLower(kind)
-	if !slices.Contains(makers, kind) {
+	if makers[kind] == "" {
 		return maker{}
 	}
 	return maker{kind, name, f.cluster.indexWorkloads().objects[Workload{kind, f.api.Namespace, name}]}
