@@ -244,3 +244,28 @@ func BenchmarkWhyOfManyKeys(b *testing.B) {
 		})
 	}
 }
+
+// Of terminating pods the first are listed, each with what is known of it. Once the time is up
+// none are looked for, and the answer says so.
+func TestLeavingIsBounded(t *testing.T) {
+	now := metav1.Unix(1, 0)
+	var pods []*v1.Pod
+	for i := range 60 {
+		p := plainPod(fmt.Sprintf("old-%02d", i))
+		p.Spec.NodeName, p.DeletionTimestamp, p.Finalizers = "n", &now, []string{"example.com/f"}
+		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("60m")}
+		pods = append(pods, p)
+	}
+	waits := plainPod("waits")
+	waits.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}
+	c := clusterOf(t, []*v1.Node{plainNode("n")}, append(pods, waits)...)
+	a := c.Why(t.Context(), waits)
+	if n := len(a.Leaving); n != 50 || a.Leaving[0].Pod != "default/old-00" || a.Leaving[49].Pod != "default/old-49" || a.Leaving[49].Since == nil || len(a.Leaving[49].Finalizers) != 1 || len(a.Leaving[49].Holds) != 1 {
+		t.Errorf("%d are listed: %+v", n, a.Leaving)
+	}
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if a = c.Why(late, waits); len(a.Leaving) > 0 || !strings.Contains(a.Cut, "no fix or terminating pod was looked for") {
+		t.Errorf("when the time is up %d are listed, %q", len(a.Leaving), a.Cut)
+	}
+}

@@ -2,6 +2,7 @@ package why
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +14,11 @@ import (
 	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
-// mostLeavingNodes bounds the nodes on which terminating pods are looked for.
-const mostLeavingNodes = 50
+// Bounds of the terminating pods that are looked for.
+const (
+	mostLeavingNodes = 50 // of a group of nodes
+	mostLeaving      = 50 // that are listed
+)
 
 // Leaving is a pod that is being deleted, without which the pod would fit on its node.
 type Leaving struct {
@@ -29,53 +33,78 @@ type Leaving struct {
 	known bool // its API object was read
 }
 
-// leaving lists the terminating pods of nodes where the pod fits once they are gone.
-func (c *Cluster) leaving(a *Answer) (all []Leaving) {
-	t := c.Machine.Table()
+// departure is a terminating pod, and what blocks the pod that waits for it.
+type departure struct {
+	pod      *object.Pod
+	node     string
+	blockers []Blocker
+}
+
+// leaving lists the terminating pods of nodes where the pod fits once they are gone. It ends
+// with the context.
+func (c *Cluster) leaving(ctx context.Context, a *Answer) (listed []Leaving) {
+	var all []departure
 	for _, g := range a.Groups {
 		if slices.ContainsFunc(g.Blockers, func(b Blocker) bool { return b.Code != decision.Unschedulable.String() }) {
 			continue
 		}
 		for _, name := range g.names[:min(mostLeavingNodes, len(g.names))] {
-			row, _ := t.Find(name) // it is there: the group is of this table
-			var gone []*object.Pod
-			for _, pl := range t.Pods(row) {
-				if pl.Pod.Terminating {
-					gone = append(gone, pl.Pod)
-				}
+			if ctx.Err() != nil {
+				break
 			}
-			for _, p := range gone {
-				t.RemovePod(p.UID)
-			}
-			fits := len(gone) > 0 && len(c.Machine.Blockers(a.facts.pod, row)) == 0
-			for _, p := range gone {
-				t.AddPod(p, name)
-				if fits {
-					all = append(all, c.describe(p, name, g.Blockers))
-				}
+			for _, p := range c.departing(a.facts.pod, name) {
+				all = append(all, departure{p, name, g.Blockers})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Leaving) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod)) })
-	return all[:min(mostLeavingNodes, len(all))]
+	slices.SortFunc(all, func(a, b departure) int { return cmp.Or(cmp.Compare(a.node, b.node), compareKeys(a.pod, b.pod)) })
+	for _, d := range all[:min(mostLeaving, len(all))] {
+		listed = append(listed, c.describe(&d))
+	}
+	return listed
 }
 
-func (c *Cluster) describe(p *object.Pod, node string, blockers []Blocker) Leaving {
-	l := Leaving{Pod: p.Key(), Node: node}
-	for i := range blockers {
-		for _, name := range blockers[i].insufficient {
-			if has := p.Demand.Usage.Of(name); has > 0 {
+// departing returns the terminating pods of the node; nil if the pod does not fit without them.
+func (c *Cluster) departing(p *object.Pod, node string) (gone []*object.Pod) {
+	t := c.Machine.Table()
+	row, _ := t.Find(node) // it is there: the answer's nodes are of this table
+	for _, pl := range t.Pods(row) {
+		if pl.Pod.Terminating {
+			gone = append(gone, pl.Pod)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	for _, p := range gone {
+		t.RemovePod(p.UID)
+	}
+	fits := len(c.Machine.Blockers(p, row)) == 0
+	for _, p := range gone {
+		t.AddPod(p, node)
+	}
+	if !fits {
+		return nil
+	}
+	return gone
+}
+
+func (c *Cluster) describe(d *departure) Leaving {
+	l := Leaving{Pod: d.pod.Key(), Node: d.node}
+	for i := range d.blockers {
+		for _, name := range d.blockers[i].insufficient {
+			if has := d.pod.Demand.Usage.Of(name); has > 0 {
 				l.Holds = append(l.Holds, amount(name, has))
 			}
 		}
 	}
 	for _, api := range c.Set.Pods {
-		if api.UID == p.UID && api.DeletionTimestamp != nil {
+		if api.UID == d.pod.UID && api.DeletionTimestamp != nil {
 			l.known, l.Since, l.Finalizers = true, &api.DeletionTimestamp.Time, api.Finalizers
 		}
 	}
 	for _, n := range c.Set.Nodes {
-		l.NodeLost = l.NodeLost || n.Name == node && fix.Lost(n)
+		l.NodeLost = l.NodeLost || n.Name == d.node && fix.Lost(n)
 	}
 	return l
 }

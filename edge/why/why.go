@@ -114,7 +114,7 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 	a.Groups = a.facts.groupsOf(d.Nodes)
 	a.Verdict = c.verdict(ctx, p, d)
 	if ctx.Err() != nil {
-		a.Cut = "the time was up before it was known whether load alone explains what blocks the pod, and no fix was looked for"
+		a.Cut = "the time was up before it was known whether load alone explains what blocks the pod, and no fix or terminating pod was looked for"
 	}
 	switch a.Verdict {
 	case WouldBePlaced:
@@ -129,7 +129,7 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 	}
 	a.Events = c.events(a, p, d)
 	if a.Verdict == Waiting && !c.NoFixes {
-		a.Leaving = c.leaving(a)
+		a.Leaving = c.leaving(ctx, a)
 	}
 	if a.Cut == "" && !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
 		a.Fixes, a.Cut = c.fixes(ctx, a.facts.api)
