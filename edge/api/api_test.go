@@ -50,6 +50,7 @@ type fixture struct {
 	leads  bool
 	synced bool
 	copies error
+	deaf   bool // the loop does not answer
 	fields func(*v1.Pod) *v1.Pod
 	// pageSize is how many pods the API server lists at a time.
 	pageSize int
@@ -98,6 +99,9 @@ func newFixture(t testing.TB) *fixture {
 		Inspect: func(_ context.Context, look func(*machine.Machine)) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
+			if f.deaf {
+				return context.DeadlineExceeded
+			}
 			look(f.m)
 			return nil
 		},

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,24 +38,45 @@ const hidden = "a pod that you may not list"
 // are hidden.
 const mostAsked = 16
 
-// veil hides the names of pods that a reader may not see.
+// veil hides the names of pods that a reader may not see. A nil veil hides none.
 type veil struct {
 	ctx    context.Context
 	reader *access.Reader
 	own    string          // the pod that is asked about
 	sees   map[string]bool // by namespace, as far as it was asked
-	known  map[string]bool // namespaces, whose names are looked for in texts
+	// known are the namespaces whose names are looked for in texts, as they were at a time; nil:
+	// any word may be the name of one.
+	known   map[string]bool
+	learned time.Time
+	// namespaces returns those of the cluster and the time; nil where they cannot be told.
+	namespaces func() (map[string]bool, time.Time)
 }
 
 // veilOf returns the veil of a request, nil where nothing is hidden.
-func veilOf(r *http.Request) *veil {
+func (h *handler) veilOf(r *http.Request) *veil {
 	ctx := r.Context()
 	reader := access.From(ctx)
 	if !reader.Narrow() {
 		return nil
 	}
 	own, _ := AboutPod(r) // else there would be no narrow reader
-	return &veil{ctx, reader, own.String(), map[string]bool{}, map[string]bool{}}
+	return &veil{ctx: ctx, reader: reader, own: own.String(), sees: map[string]bool{}, namespaces: func() (map[string]bool, time.Time) { return h.namespaces(ctx) }}
+}
+
+// namespaces returns the namespaces of the cluster and the time, nil if the loop does not
+// answer.
+func (h *handler) namespaces(ctx context.Context) (all map[string]bool, at time.Time) {
+	at = h.Now()
+	err := h.look(ctx, func(m *machine.Machine) {
+		all = map[string]bool{}
+		for _, n := range m.Table().Namespaces() {
+			all[n.Name] = true
+		}
+	})
+	if err != nil {
+		return nil, at
+	}
+	return all, at
 }
 
 func (v *veil) seesPodsOf(namespace string) bool {
@@ -75,23 +97,35 @@ func (v *veil) pod(key string) string {
 	return hidden
 }
 
-// record hides the names in a record other than that of its pod. A nil veil hides none.
+// record hides the names in a record other than that of its pod.
 func (v *veil) record(r records.Record) records.Record {
 	if v == nil {
 		return r
 	}
-	r.Victims = slices.Clone(r.Victims)
+	if r.Time.After(v.learned) { // else it names no namespace that came since
+		v.known, v.learned = v.namespaces()
+	}
+	r.Victims, r.Blockers = slices.Clone(r.Victims), slices.Clone(r.Blockers)
 	for i := range r.Victims {
 		r.Victims[i] = v.pod(r.Victims[i])
 	}
 	if r.For != "" {
 		r.For = v.pod(r.For)
 	}
+	r.Message = v.text(r.Message)
+	for i := range r.Blockers {
+		b := &r.Blockers[i]
+		b.Reasons = slices.Clone(b.Reasons)
+		for k := range b.Reasons {
+			b.Reasons[k] = v.text(b.Reasons[k])
+		}
+	}
 	return r
 }
 
-// learn makes the namespaces of a cluster known.
-func (v *veil) learn(cluster []machine.Event) {
+// learn makes the namespaces of a cluster known, as it was at a time.
+func (v *veil) learn(cluster []machine.Event, at time.Time) {
+	v.known, v.learned = map[string]bool{}, at
 	for _, e := range cluster {
 		switch e := e.(type) {
 		case machine.PodSet:
@@ -109,9 +143,12 @@ var qualifiedName = regexp.MustCompile(`(^|\\[ntrbf]|\\u[0-9a-f]{4}|[^A-Za-z0-9.
 // text hides each NAMESPACE/NAME of a namespace that is known and whose pods the reader may
 // not see.
 func (v *veil) text(s string) string {
+	if v == nil {
+		return s
+	}
 	return qualifiedName.ReplaceAllStringFunc(s, func(found string) string {
 		parts := qualifiedName.FindStringSubmatch(found)
-		if !v.known[parts[2]] || strings.TrimPrefix(found, parts[1]) == v.own || v.seesPodsOf(parts[2]) {
+		if v.known != nil && !v.known[parts[2]] || strings.TrimPrefix(found, parts[1]) == v.own || v.seesPodsOf(parts[2]) {
 			return found
 		}
 		return parts[1] + hidden

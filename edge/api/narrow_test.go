@@ -3,10 +3,12 @@ package api
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,9 +16,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/access"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/records"
 )
 
@@ -117,9 +122,73 @@ func TestNarrowStream(t *testing.T) {
 	t.Error("the stream does not tell of the preemption")
 }
 
+// refused is a cluster in which a plugin refuses shop/cart and names a pod of another
+// namespace: in a reason, and then in an error.
+func refused(t *testing.T) *fixture {
+	f := newFixture(t)
+	f.node("n1", "4")
+	f.step(machine.NamespaceSet{Namespace: &object.Namespace{Name: "infra", Labels: map[string]string{v1.LabelMetadataName: "infra"}}})
+	cart := f.pod("cart", "8")
+	d := &decision.Decision{UID: cart.UID, Pod: types.NamespacedName{Namespace: "shop", Name: "cart"}, Attempt: 7, Result: decision.ResultUnschedulable, NodesTotal: 1,
+		Tallies: []decision.Tally{{Blocker: decision.Blocker{Plugin: "Hosted", Code: decision.Unschedulable, Reasons: []string{"node affinity/selector of pod infra/engine"}}, Nodes: 1}}}
+	failed := &decision.Decision{UID: cart.UID, Pod: d.Pod, Attempt: 8, Result: decision.ResultError, Err: errors.New(`asking "infra/engine" failed`)}
+	f.now = f.now.Add(time.Second)
+	f.r.Observe(loop.Step{Now: f.now, Effects: []machine.Effect{machine.AttemptDone{Decision: d}, machine.AttemptDone{Decision: failed}}})
+	return f
+}
+
+// What plugins said of a pod goes through the veil wherever it is read: records, a stream, the
+// history of an answer, and the last attempt where there is no answer. It is not found by what
+// is hidden of it either. Where the loop does not say which namespaces there are, any word that
+// may be a name is hidden.
+func TestNarrowMessages(t *testing.T) {
+	for name, hinder := range map[string]func(*fixture){
+		"":            func(*fixture) {},
+		"no copies":   func(f *fixture) { f.copies = errors.New("hosted plugins, such as that of infra/engine") },
+		"a dead loop": func(f *fixture) { f.deaf = true },
+	} {
+		for _, narrow := range []bool{true, false} {
+			f := refused(t)
+			hinder(f)
+			f.reader = readerOf(lists{"shop": true}, narrow)
+			told := ""
+			for _, path := range []string{"why?pod=shop/cart", "records?pod=shop/cart", "records?pod=shop/cart&reason=infra"} {
+				_, body := f.get(path, nil)
+				told += body
+			}
+			told += f.firstEvents("watch?pod=shop/cart&since=1h", 2)
+			if strings.Contains(told, "engine") == narrow || strings.Contains(told, hidden) != narrow {
+				t.Errorf("%q, narrow %t: %s", name, narrow, told)
+			}
+			if !f.deaf && !strings.Contains(told, "node affinity/selector of pod") {
+				t.Errorf("%q, narrow %t: a word that is no name is hidden: %s", name, narrow, told)
+			}
+			if _, body := f.get("records?pod=shop/cart&reason=infra", nil); strings.Contains(body, `"attempt": 7`) == narrow {
+				t.Errorf("%q, narrow %t: sought by a name: %s", name, narrow, body)
+			}
+		}
+	}
+}
+
+// firstEvents returns the first events of a stream.
+func (f *fixture) firstEvents(path string, n int) (text string) {
+	reply, err := http.Get(f.server.URL + Prefix + path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer reply.Body.Close()
+	for lines := bufio.NewScanner(reply.Body); n > 0 && lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "data: ") {
+			text += lines.Text()
+			n--
+		}
+	}
+	return text
+}
+
 // A word that only looks like a pod's name stays, and a line's end is one.
 func TestVeilText(t *testing.T) {
-	v := &veil{t.Context(), readerOf(lists{"shop": true}, true), "infra/mine", map[string]bool{}, map[string]bool{"infra": true, "shop": true}}
+	v := &veil{ctx: t.Context(), reader: readerOf(lists{"shop": true}, true), own: "infra/mine", sees: map[string]bool{}, known: map[string]bool{"infra": true, "shop": true}}
 	const text = `busy:\ninfra/a\u001binfra/b; ` + "infra/a, infra/b.\ninfra/c-1.x (infra/d) shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
 	const want = `busy:\n` + hidden + `\u001b` + hidden + "; " + hidden + ", " + hidden + ".\n" + hidden + " (" + hidden + ") shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
 	if got := v.text(text); got != want {
@@ -130,7 +199,7 @@ func TestVeilText(t *testing.T) {
 // Of ever so many namespaces only some are asked about. The names of the others are hidden.
 func TestVeilIsBounded(t *testing.T) {
 	may := lists{}
-	v := &veil{t.Context(), readerOf(may, true), "shop/cart", map[string]bool{}, map[string]bool{}}
+	v := &veil{ctx: t.Context(), reader: readerOf(may, true), own: "shop/cart", sees: map[string]bool{}}
 	r := records.Record{}
 	for i := range 3 * mostAsked {
 		ns := "ns" + strings.Repeat("x", i)

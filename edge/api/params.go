@@ -104,7 +104,7 @@ func (p *params) one(name, otherwise string, of ...string) string {
 	return value
 }
 
-// query reads what all questions about records have.
-func (p *params) query(now time.Time) records.Query {
-	return records.Query{Pod: p.pod("pod"), Node: p.values.Get("node"), Reason: p.values.Get("reason"), Since: p.time("since", now), Until: p.time("until", now)}
+// query reads what all questions about records have. Answers go through the veil.
+func (p *params) query(now time.Time, v *veil) records.Query {
+	return records.Query{Pod: p.pod("pod"), Node: p.values.Get("node"), Reason: p.values.Get("reason"), Since: p.time("since", now), Until: p.time("until", now), View: v.record}
 }

@@ -26,7 +26,7 @@ type RecordList struct {
 
 func (h *handler) records(r *http.Request) (any, error) {
 	p := paramsOf(r, "pod", "node", "reason", "since", "until", "limit")
-	q := p.query(h.Now())
+	q := p.query(h.Now(), h.veilOf(r))
 	q.Most = p.limit()
 	if p.err != nil {
 		return nil, p.err
@@ -39,10 +39,9 @@ func (h *handler) records(r *http.Request) (any, error) {
 		}
 	}
 	frame := RecordList{Head: head("RecordList"), Records: []records.Record{}, More: found.More, Log: size}
-	v := veilOf(r)
 	return &list{frame, func(yield func(any) bool) {
 		for record := range found.All() {
-			if !yield(v.record(record)) {
+			if !yield(record) {
 				return
 			}
 		}

@@ -29,7 +29,7 @@ type Lost struct {
 // "end" a Problem that says why the stream ends.
 func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
 	p := paramsOf(r, "pod", "node", "reason", "since")
-	q := p.query(h.Now())
+	q := p.query(h.Now(), h.veilOf(r))
 	if p.err != nil {
 		refuse(w, p.err)
 		return
@@ -43,7 +43,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
-	s := &stream{w: w, control: http.NewResponseController(w), veil: veilOf(r)}
+	s := &stream{w: w, control: http.NewResponseController(w)}
 	h.stream(s, r, q)
 }
 
@@ -88,7 +88,6 @@ func (h *handler) stream(s *stream, r *http.Request, q records.Query) {
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	veil    *veil // nil: nothing is hidden
 	failed  bool
 }
 
@@ -102,7 +101,7 @@ func (s *stream) send(f *records.Follower, ends time.Time) bool {
 		if !ok {
 			return s.flush()
 		}
-		if s.event("record", s.veil.record(record)); s.failed {
+		if s.event("record", record); s.failed {
 			return false
 		}
 	}

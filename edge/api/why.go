@@ -41,7 +41,7 @@ func (h *handler) why(r *http.Request) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	v := veilOf(r)
+	v := h.veilOf(r)
 	a, err := h.answer(r.Context(), podName(name), v)
 	if err != nil {
 		return nil, err
@@ -94,17 +94,14 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 	if now.node != "" {
 		assumed = pod.UID
 	}
-	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory})
-	history := slices.Collect(found.All())
-	found.End()
 	if v != nil {
-		v.learn(now.cluster)
+		v.learn(now.cluster, h.Now())
 		v.seesPodsOf(pod.Namespace) // before the others, of which a few are asked about
 		set.Hides = func(namespace string) bool { return !v.seesPodsOf(namespace) }
-		for i := range history {
-			history[i] = v.record(history[i])
-		}
 	}
+	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory, View: v.record})
+	history := slices.Collect(found.All())
+	found.End()
 	copied, err := h.copyOf(ctx, &now, assumed)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -117,7 +114,7 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 			said = "; its last attempt: " + last.Text()
 		}
 		lasts.End()
-		return nil, problem(http.StatusNotImplemented, Unsupported, "pod %s: this daemon cannot say why: %s%s", name, err, said)
+		return nil, problem(http.StatusNotImplemented, Unsupported, "pod %s: this daemon cannot say why: %s%s", name, v.text(err.Error()), said)
 	}
 	set.Nodes = now.apiNodes()
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}

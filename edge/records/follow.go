@@ -36,7 +36,7 @@ func (f *Follower) Next() (r Record, lost uint64, ok bool) {
 			return Record{}, lost, false
 		}
 		if f.query.wants(e) {
-			return e.record(), lost, true
+			return f.query.shown(e), lost, true
 		}
 	}
 }

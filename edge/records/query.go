@@ -19,6 +19,17 @@ type Query struct {
 	Since, Until time.Time
 	// Most records, the newest; 0 is no bound.
 	Most int
+	// View returns what the reader may see of a record, nil: all of it. The reason is looked for
+	// in that.
+	View func(Record) Record
+}
+
+// shown decodes an entry for the reader.
+func (q *Query) shown(e entry) Record {
+	if q.View == nil {
+		return e.record()
+	}
+	return q.View(e.record())
 }
 
 // Found are records that match a query, in the order of time. They are decoded one by one.
@@ -26,6 +37,7 @@ type Query struct {
 // bounded time.
 type Found struct {
 	log     *log
+	query   Query
 	entries []entry
 	// More is set if there are older records that match.
 	More bool
@@ -33,7 +45,7 @@ type Found struct {
 
 // Find returns the records that match. The caller calls End.
 func (r *Recorder) Find(q Query) *Found {
-	f := &Found{log: r.log}
+	f := &Found{log: r.log, query: q}
 	for _, s := range r.log.read() {
 		s.each(func(e entry) bool {
 			if q.wants(e) {
@@ -65,7 +77,7 @@ func (f *Found) Len() int { return len(f.entries) }
 func (f *Found) All() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		for _, e := range f.entries {
-			if !yield(e.record()) {
+			if !yield(f.query.shown(e)) {
 				return
 			}
 		}
@@ -86,7 +98,7 @@ func (q *Query) wants(e entry) bool {
 	case q.Node == "" && q.Reason == "":
 		return true
 	}
-	r := e.record()
+	r := q.shown(e)
 	return (q.Node == "" || r.Node == q.Node || r.NominatedNode == q.Node) && (q.Reason == "" || r.Has(q.Reason))
 }
 
