@@ -19,6 +19,8 @@ var configAttacks = []Attack{
 		Title: "a link to a file without end takes the configuration's place"},
 	{Name: "rights/reader", Short: true, start: plain, play: readersRights,
 		Title: "what the roles for readers let somebody do with the API server"},
+	{Name: "rights/hidden", Short: true, start: plain, play: hiddenPods,
+		Title: "pods that are blocked by pods of a namespace that the asking person may not read"},
 }
 
 // configFile is the path of the configuration that the daemon reads.

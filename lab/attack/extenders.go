@@ -161,11 +161,11 @@ func replies(s *stage) {
 	for name := range lies { // any order: all of them
 		s.create(3, func(i int) *corev1.Pod { return extendedPod(fmt.Sprintf("%s-%d", name, i)) })
 	}
-	s.need("each of the pods to be rejected", s.allTried)
+	s.need("each of the pods to be rejected", func() bool { return s.allTried(target) })
 	for name := range lies {
-		s.berth(with(s.asking(), "why", target+"/"+name+"-0")...)
-		s.berth(with(s.asking(), "events", target+"/"+name+"-0")...)
+		s.berth(with(s.asking(s.lab.reader), "why", target+"/"+name+"-0")...)
+		s.berth(with(s.asking(s.lab.reader), "events", target+"/"+name+"-0")...)
 	}
-	s.berth(with(s.asking(), "why", "--all")...)
-	s.berth(with(s.asking(), "top", "--once")...)
+	s.berth(with(s.asking(s.lab.reader), "why", "--all")...)
+	s.berth(with(s.asking(s.lab.reader), "top", "--once")...)
 }

@@ -78,8 +78,11 @@ func (l *lab) furnish(ctx context.Context, nodes int) error {
 	if err := l.CreateNodes(ctx, cluster.Nodes(nodes)); err != nil {
 		return err
 	}
-	for _, name := range []string{target, probes, people} {
+	for _, name := range []string{target, probes, people, vault} {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if name == vault {
+			n.Labels = map[string]string{vaultLabel: "true"}
+		}
 		if _, err := l.client.CoreV1().Namespaces().Create(ctx, n, metav1.CreateOptions{}); err != nil {
 			return err
 		}

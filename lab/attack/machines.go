@@ -153,7 +153,7 @@ func suspended(s *stage) {
 		_, err = s.lab.client.CoreV1().Pods(target).UpdateStatus(s.ctx, made, metav1.UpdateOptions{})
 		s.note(err)
 	}
-	s.need("all pods to be bound or rejected", s.allTried)
+	s.need("all pods to be bound or rejected", func() bool { return s.allTried(target) })
 	s.askBoth("why", "--all")
-	s.berth(with(s.asking(), "top", "--once")...)
+	s.berth(with(s.asking(s.lab.reader), "top", "--once")...)
 }

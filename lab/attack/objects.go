@@ -26,7 +26,7 @@ var objectAttacks = []Attack{
 
 // askBoth runs the tool twice: it asks the daemon, and it reads the cluster itself.
 func (s *stage) askBoth(args ...string) {
-	s.calls([][]string{with(s.asking(), args...), with(s.owner(), args...)}, func([]string, answer) {})
+	s.calls([][]string{with(s.asking(s.lab.reader), args...), with(s.owner(), args...)}, func([]string, answer) {})
 }
 
 func selectors(s *stage) {
@@ -42,7 +42,7 @@ func selectors(s *stage) {
 	s.need("both pods to be rejected", func() bool { return s.waiting() == 2 })
 	s.askBoth("why", target+"/many")
 	s.askBoth("why", "--all")
-	if a := s.berth(with(s.asking(), "why", target+"/giant")...); a.status == 2 {
+	if a := s.berth(with(s.asking(s.lab.reader), "why", target+"/giant")...); a.status == 2 {
 		s.broke("why of another pod after that: exit status 2: %s", short(a.stderr))
 	}
 }
@@ -60,12 +60,12 @@ func antiAffinity(s *stage) {
 		}
 		return p
 	})
-	s.need("each of the pods to be bound or rejected", s.allTried)
+	s.need("each of the pods to be bound or rejected", func() bool { return s.allTried(target) })
 }
 
-// allTried reports whether the scheduler has said something of each of the target's pods.
-func (s *stage) allTried() bool {
-	list, err := s.lab.client.CoreV1().Pods(target).List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+// allTried reports whether the scheduler has said something of each of the namespace's pods.
+func (s *stage) allTried(namespace string) bool {
+	list, err := s.lab.client.CoreV1().Pods(namespace).List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
 	if !s.note(err) {
 		return false
 	}
@@ -158,10 +158,10 @@ func (s *stage) enlarged(way string) {
 		return p
 	}
 	s.create(10, pod)
-	s.need("each of the pods to be bound or rejected", s.allTried)
+	s.need("each of the pods to be bound or rejected", func() bool { return s.allTried(target) })
 	s.askBoth("why", target+"/"+way+"-0")
 	s.askBoth("why", "--all")
-	s.calls([][]string{with(s.asking(), "events", target+"/"+way+"-0"), with(s.owner(), "simulate", "-o", "wide"),
+	s.calls([][]string{with(s.asking(s.lab.reader), "events", target+"/"+way+"-0"), with(s.owner(), "simulate", "-o", "wide"),
 		with(s.owner(), "fit", "--pod", target+"/"+way+"-0")}, func([]string, answer) {})
 }
 
@@ -174,7 +174,7 @@ func largeNodes(s *stage) {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprintf("claim-%d", i)}}}}
 		return p
 	})
-	s.need("each of the pods to be bound or rejected", s.allTried)
+	s.need("each of the pods to be bound or rejected", func() bool { return s.allTried(target) })
 	s.askBoth("why", target+"/claims-0")
 	s.calls([][]string{with(s.owner(), "simulate", "-o", "wide"), with(s.owner(), "what-if", "cordon", "node-0001")}, func([]string, answer) {})
 }
@@ -252,12 +252,12 @@ func controls(s *stage) {
 	for _, pod := range []string{"claims", "elsewhere", "pictured"} {
 		s.askBoth("why", target+"/"+pod)
 		s.askBoth("why", target+"/"+pod, "-o", "wide")
-		s.berth(with(s.asking(), "events", target+"/"+pod)...)
+		s.berth(with(s.asking(s.lab.reader), "events", target+"/"+pod)...)
 		s.berth(with(s.owner(), "fit", "--pod", target+"/"+pod)...)
 	}
 	s.askBoth("why", "--all")
-	s.berth(with(s.asking(), "events", "--since", "1h")...)
-	s.berth(with(s.asking(), "top", "--once")...)
+	s.berth(with(s.asking(s.lab.reader), "events", "--since", "1h")...)
+	s.berth(with(s.asking(s.lab.reader), "top", "--once")...)
 	s.berth(with(s.owner(), "top", "--once")...)
 	for _, output := range []string{"table", "wide", "json", "yaml"} {
 		s.berth(with(s.owner(), "simulate", "--explain", "-o", output)...)

@@ -124,7 +124,7 @@ func (s *stage) clear() error {
 		s.lab.client.StorageV1().StorageClasses().DeleteCollection(ctx, remove, own),
 		core.PersistentVolumeClaims(target).DeleteCollection(ctx, remove, metav1.ListOptions{}),
 	}
-	for _, namespace := range []string{target, probes} {
+	for _, namespace := range []string{target, probes, vault} {
 		err := core.Pods(namespace).DeleteCollection(ctx, remove, metav1.ListOptions{})
 		for apierrors.IsTimeout(err) && ctx.Err() == nil { // of thousands of pods; the next call has fewer left
 			err = core.Pods(namespace).DeleteCollection(ctx, remove, metav1.ListOptions{})

@@ -152,9 +152,10 @@ func (s *stage) kubeconfig(name, server string, ca []byte, token string) string 
 	return path
 }
 
-// asking returns the flags with which the tool asks the stage's daemon as its reader.
-func (s *stage) asking() []string {
-	file := s.kubeconfig("reader.kubeconfig", s.lab.AdminConfig().Host, s.lab.AdminConfig().CAData, s.lab.reader)
+// asking returns the flags with which the tool asks the stage's daemon as the bearer of a
+// token.
+func (s *stage) asking(token string) []string {
+	file := s.kubeconfig("asking.kubeconfig", s.lab.AdminConfig().Host, s.lab.AdminConfig().CAData, token)
 	return []string{"--kubeconfig", file, "--daemon", s.address(), "--insecure-skip-tls-verify"}
 }
 
