@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
@@ -105,8 +106,11 @@ type daemon struct {
 	close  func()
 	// anonymous: there is no kubeconfig, so no credentials are sent.
 	anonymous bool
-	patience  time.Duration // for an answer, and between two parts of a stream
-	most      int64         // bytes of an answer
+	// leader is the pod that was found by its lease, nil for a URL. Who answers has the
+	// certificate that the lease names.
+	leader   *v1.Pod
+	patience time.Duration // for an answer, and between two parts of a stream
+	most     int64         // bytes of an answer
 }
 
 // Bounds of answers. Those about records have 10,000 at most, some 10 MiB, and the daemon

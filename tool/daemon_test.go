@@ -330,7 +330,8 @@ func podOn(namespace, name, node string, labels map[string]string) v1.Pod {
 // kube-scheduler, which keeps what Berth said before it, is never taken for Berth.
 func TestFindTheLeader(t *testing.T) {
 	pods := []v1.Pod{podOn("kube-system", "berth-7f9", "", nil), podOn("team-a", "mine-1", "", nil),
-		podOn("kube-system", "kube-scheduler-master", "master", map[string]string{"component": "kube-scheduler"})}
+		podOn("kube-system", "kube-scheduler-master", "master", map[string]string{"component": "kube-scheduler"}),
+		podOn("kube-system", "node-1", "node-2", nil), podOn("kube-system", "kube-scheduler-node-1", "node-1", map[string]string{"component": "kube-scheduler"})}
 	type lease struct {
 		key, holder, says string
 		age               time.Duration
@@ -341,11 +342,12 @@ func TestFindTheLeader(t *testing.T) {
 		flags  string
 		want   string // the pod that is reached, or what is said
 	}{
-		"the manifests'":         {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}}, want: "kube-system/berth-7f9"},
-		"few rights":             {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}}, narrow: true, want: "kube-system/berth-7f9"},
-		"a release of any name":  {leases: []lease{{"team-a/mine", "mine-1_1", "mine-1_1", 0}, {"kube-system/kube-scheduler", "master_1", "", 0}}, want: "team-a/mine-1"},
-		"in the host's network":  {leases: []lease{{"kube-system/kube-scheduler", "master_1", "master_1", 0}}, want: "kube-system/kube-scheduler-master"},
-		"in another's namespace": {leases: []lease{{"kube-system/kube-scheduler", "mine-1_1", "mine-1_1", 0}}, want: "team-a/mine-1"},
+		"the manifests'":           {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}}, want: "kube-system/berth-7f9"},
+		"few rights":               {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}}, narrow: true, want: "kube-system/berth-7f9"},
+		"a release of any name":    {leases: []lease{{"team-a/mine", "mine-1_1", "mine-1_1", 0}, {"kube-system/kube-scheduler", "master_1", "", 0}}, want: "team-a/mine-1"},
+		"a pod of the host's name": {leases: []lease{{"kube-system/kube-scheduler", "node-1_1", "node-1_1", 0}}, want: "kube-system/kube-scheduler-node-1"},
+		"in the host's network":    {leases: []lease{{"kube-system/kube-scheduler", "master_1", "master_1", 0}}, want: "kube-system/kube-scheduler-master"},
+		"in another's namespace":   {leases: []lease{{"kube-system/kube-scheduler", "mine-1_1", "mine-1_1", 0}}, want: "team-a/mine-1"},
 		"one that ended long ago": {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", time.Hour}, {"team-a/mine", "mine-1_1", "mine-1_1", 0}},
 			want: "team-a/mine-1"},
 		"several": {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}, {"team-a/mine", "mine-1_1", "mine-1_1", 0}},

@@ -68,8 +68,10 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	way, err := dialPinned(config, local, certificate, end)
 	if err != nil {
 		end()
+		return nil, err
 	}
-	return way, err
+	way.leader = pod
+	return way, nil
 }
 
 // leader returns the lease that a Berth holds: that of --lease, else the one that is found
@@ -165,29 +167,32 @@ func notBerth(l *leasev1.Lease, why error) string {
 	return fmt.Sprintf("the lease %s/%s is held by %s: %s%s", l.Namespace, l.Name, *l.Spec.HolderIdentity, of, why)
 }
 
-// podOf is the pod of a lease's holder: HOST_UUID, where the host is the pod, or the
-// node of a pod in the host's network. The pod is in the lease's namespace or, where
-// Berth shares kube-scheduler's lease, in another.
+// podOf is the pod of a lease's holder: HOST_UUID, where the host is the node of a pod in the
+// host's network, or the pod. The pod is in the lease's namespace or, where Berth shares
+// kube-scheduler's lease, in another. Pods of the host's network come first: another pod may
+// have the node's name.
 func podOf(ctx context.Context, core corev1.PodsGetter, namespace, holder string) (*v1.Pod, error) {
 	host := holder
 	if at := strings.LastIndex(holder, "_"); at > 0 {
 		host = holder[:at]
 	}
+	list, unlisted := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running,spec.nodeName=" + host})
+	if unlisted == nil {
+		for i := range list.Items {
+			p := &list.Items[i]
+			if p.Spec.HostNetwork && p.Spec.NodeName == host && (p.Labels["component"] == "kube-scheduler" || p.Labels["app.kubernetes.io/name"] == "berth-scheduler") {
+				return p, nil
+			}
+		}
+	}
 	pod, err := core.Pods(namespace).Get(ctx, host, metav1.GetOptions{})
 	if err == nil || !apierrors.IsNotFound(err) {
 		return pod, err
 	}
-	list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
-	if err != nil {
-		return nil, err
+	if unlisted != nil {
+		return nil, unlisted
 	}
-	for i := range list.Items {
-		p := &list.Items[i]
-		if p.Spec.HostNetwork && p.Spec.NodeName == host && (p.Labels["component"] == "kube-scheduler" || p.Labels["app.kubernetes.io/name"] == "berth-scheduler") {
-			return p, nil
-		}
-	}
-	list, err = core.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + host})
+	list, err = core.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + host, Limit: 2})
 	switch {
 	case err == nil && len(list.Items) == 1:
 		return &list.Items[0], nil

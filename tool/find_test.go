@@ -16,6 +16,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/pin"
 )
 
 // The leader is asked through a tunnel to its pod, with the credentials of the
@@ -77,6 +78,34 @@ clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}], us
 	}
 	if port := <-ports; port != "10300" {
 		t.Errorf("forwarded to port %s", port)
+	}
+}
+
+// A leader of another namespace than its lease's is known by its certificate: its pod leads, and
+// its namespace has the replicas.
+func TestStatusThroughTheTunnel(t *testing.T) {
+	leader := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(statusOfDaemon()) }))
+	defer leader.Close()
+	a := teamA()
+	a.leases = nil
+	a.set("kube-system/kube-scheduler", "mine-1_1", "mine-1_1", 0)
+	if err := pin.Write(a.leases["kube-system/kube-scheduler"], [][]byte{leader.Certificate().Raw}); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/team-a/pods/mine-1/portforward") {
+			tunnel(t, w, r, leader.Listener.Addr().String(), make(chan string, 8))
+			return
+		}
+		a.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	write(t, kubeconfig, fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}], users: [{name: u, user: {token: secret}}]}`, server.URL))
+	_, out, err := berth("", "status", "--kubeconfig", kubeconfig)
+	if want := "REPLICAS   team-a/mine-1 on n1: ready, leads\n           team-a/mine-2 on n1: ready\n"; !strings.Contains(out, want) || !strings.Contains(out, "ASKED") {
+		t.Errorf("no %q in %s%s", want, out, err)
 	}
 }
 

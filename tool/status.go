@@ -25,6 +25,13 @@ import (
 // ofBerth is the label of the pods of Berth's manifests and chart.
 const ofBerth = "app.kubernetes.io/part-of=berth"
 
+// mostReplicas bounds the pods that are looked at.
+const mostReplicas = 100
+
+// partTime bounds each of the three parts of the overview: the lease, the replicas and what the
+// scheduler says of itself.
+const partTime = 19 * time.Second
+
 // exitAttention is the exit status of `berth status` where something needs attention.
 const exitAttention = 1
 
@@ -33,6 +40,7 @@ type statusCall struct {
 	daemonFlags
 	shadow string // its namespace
 	output string
+	most   time.Duration // for a part
 }
 
 const statusLong = `Show how it stands with Berth: who leads by which lease, the replicas, the configuration
@@ -41,7 +49,9 @@ queue, hosted plugins, and of a shadow how its choices compare.
 
 The API server tells of the lease and the replicas, the scheduler that leads of the rest.
 Where one of them cannot be asked, the other's part is shown, and what was not seen is
-named with the reason.
+named with the reason. Replicas are pods with the label of the manifests and the chart that
+share the leader's namespace and service account. Each part may take 19 seconds, or
+--request-timeout.
 
 A shadow holds no lease, so that nothing names its certificate. --shadow finds its pod in a
 namespace, by the label of the manifests and the chart. --insecure-skip-tls-verify then says
@@ -132,17 +142,17 @@ type Replica struct {
 func (s *statusCall) run(ctx context.Context, stdout io.Writer) error {
 	o := &Overview{Head: api.Head{APIVersion: api.Version, Kind: "Overview"}, Attention: []string{}, NotSeen: []string{}}
 	config, noConfig := s.api.config()
+	s.most = partTime
+	if noConfig == nil {
+		s.most = cmp.Or(config.Timeout, partTime)
+	}
 	if s.url != auto && s.shadow == "" { // whose lease is that of the scheduler that is asked
 		s.scheduler(ctx, o, config, nil)
 	}
-	var shadow *v1.Pod
 	if noConfig != nil {
 		o.miss("the lease and the replicas", noConfig)
-	} else if err := s.cluster(ctx, o, config, &shadow); err != nil {
+	} else if err := s.cluster(ctx, o, config); err != nil {
 		return err
-	}
-	if s.shadow != "" || s.url == auto && o.Lease != nil {
-		s.scheduler(ctx, o, config, shadow)
 	}
 	if o.Lease == nil && o.Scheduler == nil && len(o.Replicas) == 0 {
 		return fmt.Errorf("nothing could be seen: %s", strings.Join(append(o.NotSeen, o.Attention...), "; "))
@@ -162,10 +172,14 @@ func (o *Overview) miss(what string, why error) {
 	o.NotSeen = append(o.NotSeen, what+": "+sentence(why))
 }
 
-// cluster reads what the API server knows of Berth, and finds the shadow's pod.
-func (s *statusCall) cluster(ctx context.Context, o *Overview, config *rest.Config, shadow **v1.Pod) error {
+// part returns the context of a part of the overview.
+func (s *statusCall) part(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.most, errSilent)
+}
+
+// cluster reads what the API server knows of Berth, and asks the scheduler that is found by it.
+func (s *statusCall) cluster(ctx context.Context, o *Overview, config *rest.Config) error {
 	to := rest.CopyConfig(config)
-	to.Timeout = cmp.Or(config.Timeout, answerTimeout)
 	to.Wrap(untrusted.Answers(mostAnswer))
 	leases, err := coordinationv1.NewForConfig(to)
 	if err != nil {
@@ -175,44 +189,78 @@ func (s *statusCall) cluster(ctx context.Context, o *Overview, config *rest.Conf
 	if err != nil {
 		return err
 	}
-	holder := ""
-	if s.shadow == "" {
-		holder = s.readLease(ctx, o, leases)
-	}
-	pods, err := core.Pods(s.shadow).List(ctx, metav1.ListOptions{LabelSelector: ofBerth})
-	if err != nil {
-		o.miss("the replicas", err)
+	if s.shadow != "" {
+		s.scheduler(ctx, o, config, s.replicas(ctx, o, core, nil))
 		return nil
 	}
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		r := replicaOf(p, holder)
-		if r.Shadow && (*shadow == nil || r.Ready) {
-			*shadow = p
-		}
-		if r.Shadow == (s.shadow != "") {
-			o.Replicas = append(o.Replicas, r)
-		}
+	s.readLease(ctx, o, leases)
+	if o.Lease == nil {
+		return nil
 	}
+	var leader *v1.Pod
+	if s.url == auto {
+		leader = s.scheduler(ctx, o, config, nil)
+	}
+	s.replicas(ctx, o, core, leader)
 	return nil
 }
 
-// readLease reads the lease of the scheduler that was asked, or the one that a Berth holds,
-// and returns its holder.
-func (s *statusCall) readLease(ctx context.Context, o *Overview, leases coordinationv1.LeasesGetter) (holder string) {
+// replicas lists the pods of Berth's in the leader's namespace that have its service account, or
+// those of the shadow's namespace. It returns the shadow's pod. The leader is the pod that is
+// known by its certificate. If there is none, it is the pod of the lease's namespace that the
+// lease names: elsewhere anybody may name a pod so.
+func (s *statusCall) replicas(ctx context.Context, o *Overview, core corev1.PodsGetter, leader *v1.Pod) (shadow *v1.Pod) {
+	ctx, cancel := s.part(ctx)
+	defer cancel()
+	namespace := s.shadow
+	if o.Lease != nil {
+		namespace, _, _ = strings.Cut(o.Lease.Name, "/")
+		if named, err := podOf(ctx, core, namespace, o.Lease.Holder); leader == nil && err == nil && named.Namespace == namespace {
+			leader = named
+		}
+	}
+	if leader != nil {
+		namespace = leader.Namespace
+	}
+	list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: ofBerth, Limit: mostReplicas})
+	if err != nil {
+		o.miss("the replicas", cmp.Or(silence(ctx), err))
+		return nil
+	}
+	if list.Continue != "" || len(list.Items) > mostReplicas {
+		o.miss("some replicas", fmt.Errorf("more than %d pods of namespace %s have the label %s", mostReplicas, namespace, ofBerth))
+	}
+	for i := range list.Items[:min(len(list.Items), mostReplicas)] {
+		p := &list.Items[i]
+		r := replicaOf(p)
+		if r.Shadow && (shadow == nil || r.Ready) {
+			shadow = p
+		}
+		if r.Shadow != (s.shadow != "") || leader != nil && p.Spec.ServiceAccountName != leader.Spec.ServiceAccountName {
+			continue
+		}
+		r.Leads = leader != nil && p.UID == leader.UID
+		o.Replicas = append(o.Replicas, r)
+	}
+	return shadow
+}
+
+// readLease reads the lease of the scheduler that was asked, or the one that a Berth holds.
+func (s *statusCall) readLease(ctx context.Context, o *Overview, leases coordinationv1.LeasesGetter) {
 	of := daemonFlags{lease: s.lease}
 	if o.Scheduler != nil {
 		if of.lease = o.Scheduler.Lease; of.lease == "" {
-			return "" // it needs none
+			return // it needs none
 		}
 	}
-	l, p, err := of.leader(ctx, leases)
+	ctx, cancel := s.part(ctx)
+	defer cancel()
+	l, _, err := of.leader(ctx, leases)
 	if err != nil {
-		o.miss("the lease", err)
-		return ""
+		o.miss("the lease", cmp.Or(silence(ctx), err))
+		return
 	}
 	o.Lease = leaseStatus(l, time.Now())
-	return p.Holder
 }
 
 // leaseStatus says how it stands with a lease.
@@ -230,11 +278,9 @@ func leaseStatus(l *leasev1.Lease, now time.Time) *LeaseStatus {
 	return s
 }
 
-// replicaOf says how it stands with a pod, which leads if it is the lease's holder.
-func replicaOf(p *v1.Pod, holder string) Replica {
+// replicaOf says how it stands with a pod, but not whether it leads.
+func replicaOf(p *v1.Pod) Replica {
 	r := Replica{Pod: p.Namespace + "/" + p.Name, Node: p.Spec.NodeName, Phase: string(p.Status.Phase)}
-	host, _, _ := strings.Cut(holder, "_")
-	r.Leads = host != "" && (host == p.Name || p.Spec.HostNetwork && host == p.Spec.NodeName)
 	for _, c := range p.Status.Conditions {
 		r.Ready = r.Ready || c.Type == v1.PodReady && c.Status == v1.ConditionTrue
 	}
@@ -247,24 +293,28 @@ func replicaOf(p *v1.Pod, holder string) Replica {
 	return r
 }
 
-// scheduler asks the scheduler that leads, or the shadow.
-func (s *statusCall) scheduler(ctx context.Context, o *Overview, config *rest.Config, shadow *v1.Pod) {
-	err := func() error {
-		d, err := s.way(ctx, config, shadow)
-		if err != nil {
-			return err
-		}
-		defer d.close()
-		status := &api.Status{}
-		if err := d.get(ctx, "status", nil, "Status", status); err != nil {
-			return err
-		}
-		o.Scheduler = status
-		return nil
-	}()
+// scheduler asks the scheduler that leads, or the shadow. It returns the pod of a scheduler that
+// was found by its lease and known by its certificate.
+func (s *statusCall) scheduler(ctx context.Context, o *Overview, config *rest.Config, shadow *v1.Pod) *v1.Pod {
+	ctx, cancel := s.part(ctx)
+	defer cancel()
+	status, pod, err := s.ask(ctx, config, shadow)
 	if err != nil {
-		o.miss("what the scheduler says of itself", err)
+		o.miss("what the scheduler says of itself", cmp.Or(silence(ctx), err))
+		return nil
 	}
+	o.Scheduler = status
+	return pod
+}
+
+func (s *statusCall) ask(ctx context.Context, config *rest.Config, shadow *v1.Pod) (*api.Status, *v1.Pod, error) {
+	d, err := s.way(ctx, config, shadow)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.close()
+	status := &api.Status{}
+	return status, d.leader, d.get(ctx, "status", nil, "Status", status)
 }
 
 // way finds the way to the scheduler that leads, or to the shadow.

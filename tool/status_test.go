@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/records"
@@ -52,6 +53,7 @@ func teamA() *apiWithLeases {
 	ready := v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}}
 	of := func(name string) v1.Pod {
 		p := podOn("team-a", name, "n1", nil)
+		p.UID, p.Spec.ServiceAccountName = types.UID(name), "mine"
 		p.Labels, p.Status = map[string]string{"app.kubernetes.io/part-of": "berth"}, ready
 		return p
 	}
@@ -113,6 +115,51 @@ func TestStatusNeedsAttention(t *testing.T) {
 		spoil(a, s)
 		if status, out := statusBeside(t, a, s); status != exitAttention || !strings.Contains(out, "ATTENTION  "+want) {
 			t.Errorf("%d, no %q in\n%s", status, want, out)
+		}
+	}
+}
+
+// A pod is no replica because it has the label and the leader's name, but for the leader's
+// namespace and service account. One of another namespace that is named like a leader outside
+// of the cluster does not lead.
+func TestStatusKnowsReplicas(t *testing.T) {
+	a := teamA()
+	forged := func(namespace, name, account string) {
+		p := a.pods[0]
+		p.Namespace, p.Name, p.UID, p.Spec.ServiceAccountName = namespace, name, types.UID(namespace+name), account
+		a.pods = append(a.pods, p)
+	}
+	forged("team-b", "mine-1", "mine")
+	forged("team-a", "other", "other")
+	status, out := statusBeside(t, a, statusOfDaemon(), "-o", "json")
+	var o Overview
+	if err := json.Unmarshal([]byte(out), &o); err != nil || status != 0 || len(o.Replicas) != 2 || !o.Replicas[0].Leads || o.Replicas[1].Leads || o.Replicas[1].Pod != "team-a/mine-2" {
+		t.Errorf("%d %v %s", status, err, out)
+	}
+	a = teamA()
+	a.set("team-a/mine", "laptop_1", "laptop_1", 0)
+	forged("team-b", "laptop", "mine")
+	if _, out := statusBeside(t, a, statusOfDaemon()); strings.Contains(out, "team-b") || strings.Contains(out, ", leads\n") {
+		t.Errorf("a leader outside of the cluster:\n%s", out)
+	}
+	a = teamA()
+	for i := range 2 * mostReplicas {
+		forged("team-a", fmt.Sprint("forged-", i), "mine")
+	}
+	if _, out := statusBeside(t, a, statusOfDaemon()); strings.Count(out, "on n1: ready") != mostReplicas || !strings.Contains(out, "NOT SEEN  some replicas: more than 100 pods of namespace team-a have the label") {
+		t.Errorf("many pods:\n%s", out)
+	}
+}
+
+// Where nobody answers, the call ends all the same.
+func TestStatusOfSilence(t *testing.T) {
+	quiet := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer quiet.Close()
+	flags := scheduler(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	for _, way := range [][]string{flags[2:], nil} {
+		call := append([]string{"status", "--request-timeout=50ms", "--kubeconfig", kubeconfigFor(t, quiet.URL)}, way...)
+		if status, out, err := berth("", call...); status != exitInvalid || out != "" || !strings.Contains(err, "nothing could be seen: ") {
+			t.Errorf("%d %q %q", status, out, err)
 		}
 	}
 }
