@@ -2,6 +2,7 @@ package attack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/pin"
 	"github.com/berth-scheduler/berth/edge/records"
 )
 
@@ -32,7 +38,7 @@ func (s *stage) toDaemon(h http.HandlerFunc) []string {
 
 // daemonCalls are the questions to a daemon.
 var daemonCalls = [][]string{{"top", "--once"}, {"top", "-o", "json"}, {"events", "a/b"}, {"events", "a/b", "-o", "json"},
-	{"why", "a/b"}, {"why", "a/b", "-o", "json"}, {"why", "--all"}, {"why", "--all", "-o", "json"}}
+	{"why", "a/b"}, {"why", "a/b", "-o", "json"}, {"why", "--all"}, {"why", "--all", "-o", "json"}, {"status"}, {"status", "-o", "json"}}
 
 func emptyDaemon(s *stage) {
 	for _, body := range []string{`{}`, `null`, `<html></html>`} {
@@ -62,7 +68,7 @@ func endlessDaemon(s *stage) {
 	var calls [][]string
 	for _, way := range ways { // any order: all of them
 		flags := s.toDaemon(way)
-		calls = append(calls, with(flags, "top", "--once"), with(flags, "why", "a/b"))
+		calls = append(calls, with(flags, "top", "--once"), with(flags, "why", "a/b"), with(flags, "status"))
 	}
 	calls = append(calls, with(s.toDaemon(ways["records"]), "events", "a/b"))
 	s.calls(calls, func(call []string, a answer) {
@@ -88,6 +94,11 @@ func controlDaemon(s *stage) {
 		"records": api.RecordList{Head: head("RecordList"), Records: all},
 		"summary": api.Summary{Head: head("Summary"), Time: now, Leader: hostile, Nodes: 1, Oldest: &now,
 			Blocking: []records.Blocking{{Plugin: hostile, Reason: hostile, Pods: 1}}},
+	}
+	for path, answer := range hostileReplicas(api.Status{Head: head("Status"), Time: now, Identity: hostile, Leads: true, Lease: pinnedLease, Stuck: hostile, Hosted: []string{hostile},
+		Configuration: api.Configuration{Profiles: []string{hostile}, Refused: &api.Refusal{Reason: hostile}}, Watches: []api.Watch{{Resource: hostile, Problem: hostile}},
+		Shadow: &api.ShadowStatus{Choices: []api.Choices{{Result: hostile, Plugin: hostile, Profile: hostile}}}}) { // any order: each by itself
+		answers[path] = answer
 	}
 	problem := api.Problem{Head: head("Problem"), Code: http.StatusServiceUnavailable, Reason: hostile, Message: hostile, Leader: hostile}
 	for _, refuses := range []bool{false, true} {
@@ -116,20 +127,42 @@ func controlDaemon(s *stage) {
 	}
 }
 
+// pinnedLease is the lease that hostile servers show as a Berth's.
+const pinnedLease = "kube-system/kube-scheduler"
+
+// pinned returns that lease, held by a Berth.
+func pinned(holder string) *coordinationv1.Lease {
+	l := &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"}}
+	l.Namespace, l.Name, _ = strings.Cut(pinnedLease, "/")
+	l.Spec.HolderIdentity = &holder
+	_ = pin.Write(l, [][]byte{[]byte("certificate")}) // a pin is always JSON
+	return l
+}
+
+// hostileReplicas returns what a server answers to berth status, by path.
+func hostileReplicas(says api.Status) map[string]any {
+	pod := corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Namespace: hostile, Name: hostile}}
+	pod.Spec.NodeName, pod.Status.Phase = hostile, corev1.PodPhase(hostile)
+	return map[string]any{
+		"status": says,
+		"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler": pinned(hostile + "_id"),
+		"/api/v1/namespaces/kube-system/pods":                                       corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{pod}},
+	}
+}
+
 // impostor plays an API server. A process in the network of the host node-1 holds the
 // lease; the scheduler's pod is there, and elsewhere a pod that has the host's name. The
 // lab itself has no kubelet that would forward a port.
 func impostor(s *stage) {
-	const lease = `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"kube-scheduler","namespace":"kube-system"},"spec":{"holderIdentity":"node-1_6ddfbd15-c3d2-4c48-93ca-bc6c19d5af9f","leaseDurationSeconds":15}}`
-	const impostorPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"node-1","namespace":"kube-system","uid":"a"},"spec":{"nodeName":"node-2","containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running"}}`
+	const impostorPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"node-1","namespace":"kube-system","uid":"a","labels":{"app.kubernetes.io/part-of":"berth"}},"spec":{"nodeName":"node-2","serviceAccountName":"x","containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running"}}`
 	const leaderPod = `{"metadata":{"name":"kube-scheduler-node-1","namespace":"kube-system","uid":"b","labels":{"component":"kube-scheduler"}},"spec":{"nodeName":"node-1","hostNetwork":true,"containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running"}}`
-	var led atomic.Bool
+	var led, way atomic.Bool
 	at, ca := s.serve(true, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		const pods = "/api/v1/namespaces/kube-system/pods"
 		switch path := r.URL.Path; {
 		case path == "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler":
-			_, _ = io.WriteString(w, lease)
+			_ = json.NewEncoder(w).Encode(pinned("node-1_6ddfbd15-c3d2-4c48-93ca-bc6c19d5af9f"))
 		case path == pods+"/node-1":
 			_, _ = io.WriteString(w, impostorPod)
 		case path == pods:
@@ -137,13 +170,24 @@ func impostor(s *stage) {
 		case path == pods+"/node-1/portforward":
 			led.Store(true)
 			http.Error(w, "{}", http.StatusForbidden)
+		case path == pods+"/kube-scheduler-node-1/portforward":
+			way.Store(true)
+			http.Error(w, "{}", http.StatusForbidden)
 		default:
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
 		}
 	})
-	s.berth("top", "--once", "--kubeconfig", s.kubeconfig("auto.kubeconfig", at, ca, token))
+	file := s.kubeconfig("auto.kubeconfig", at, ca, token)
+	s.berth("top", "--once", "--kubeconfig", file)
+	a := s.berth("status", "--kubeconfig", file)
 	if led.Load() {
 		s.broke("--daemon auto forwards to a pod that is only named like the leader's host")
+	}
+	if !way.Load() {
+		s.note(errors.New("--daemon auto looks for no pod of the leader"))
+	}
+	if strings.Contains(a.stdout, "node-1 on node-2") {
+		s.broke("berth status shows a pod as a replica that is only named like the leader's host: %s", short(a.stdout))
 	}
 }

@@ -259,6 +259,8 @@ func controls(s *stage) {
 	s.berth(with(s.asking(s.lab.reader), "events", "--since", "1h")...)
 	s.berth(with(s.asking(s.lab.reader), "top", "--once")...)
 	s.berth(with(s.owner(), "top", "--once")...)
+	s.berth(with(s.owner(), "status")...)
+	s.berth(with(s.asking(s.lab.reader), "status")...)
 	for _, output := range []string{"table", "wide", "json", "yaml"} {
 		s.berth(with(s.owner(), "simulate", "--explain", "-o", output)...)
 	}

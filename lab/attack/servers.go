@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 var serverAttacks = []Attack{
 	{Name: "server/redirects", Short: true,
 		Title: "an API server and a daemon that lead the tool, with its credentials, elsewhere", play: redirects},
-	{Name: "server/endless", Title: "an API server whose lists do not end, unfold or drip", play: endlessServer},
+	{Name: "server/endless", Title: "an API server whose lists and leases do not end, unfold or drip", play: endlessServer},
 	{Name: "server/controls", Short: true,
 		Title: "an API server whose names, errors and warnings have control characters", play: controlServer},
 }
@@ -74,7 +75,7 @@ func redirects(s *stage) {
 func (s *stage) callAll(kubeconfig, daemon string) {
 	file := []string{"--kubeconfig", kubeconfig}
 	asks := append(file, "--daemon", daemon, "--insecure-skip-tls-verify")
-	for _, call := range [][]string{with(file, "simulate"), with(file, "why", "a/b"), with(file, "top", "--once"), with(asks, "top", "--once"),
+	for _, call := range [][]string{with(file, "simulate"), with(file, "why", "a/b"), with(file, "top", "--once"), with(file, "status"), with(asks, "top", "--once"), with(asks, "status"),
 		with(asks, "events", "a/b"), with(asks, "why", "a/b"), with(file, "record", "--for", "1s", "--to", s.dir+"/record")} {
 		if a := s.berth(call...); a.status == 0 {
 			s.broke("berth %v: exit status 0: %s", call[0], short(a.stdout))
@@ -114,16 +115,25 @@ func endlessServer(s *stage) {
 		},
 		"silent": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	}
+	const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 	var calls [][]string
 	for name, answer := range ways { // any order: all of them
-		at, ca := s.between(true, func(w http.ResponseWriter, r *http.Request) bool {
-			if r.URL.Path != "/api/v1/pods" || r.URL.Query().Has("watch") {
-				return false
-			}
-			answer(w, r)
-			return true
-		})
-		calls = append(calls, []string{"simulate", "--kubeconfig", s.kubeconfig(name+".kubeconfig", at, ca, token)})
+		for call, path := range map[string]string{"simulate": "/api/v1/pods", "status": "/api/v1/namespaces/kube-system/pods", "status --lease " + pinnedLease: lease} { // any order
+			at, ca := s.between(true, func(w http.ResponseWriter, r *http.Request) bool {
+				switch {
+				case r.URL.Path == path && !r.URL.Query().Has("watch"):
+					answer(w, r)
+				case r.URL.Path == lease:
+					w.Header().Set("Content-Type", "application/json")
+					_ = json.NewEncoder(w).Encode(pinned("node-1_id"))
+				default:
+					return false
+				}
+				return true
+			})
+			file := s.kubeconfig(fmt.Sprintf("%s-%d.kubeconfig", name, len(calls)), at, ca, token)
+			calls = append(calls, append(strings.Fields(call), "--kubeconfig", file))
+		}
 	}
 	s.trusting = true
 	s.calls(calls, func(call []string, a answer) {
