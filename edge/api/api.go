@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,6 +170,10 @@ func (h *handler) answered(answer func(*http.Request) (any, error)) http.Handler
 		}
 		switch out := out.(type) {
 		case text:
+			if err := tooLarge(out.body); err != nil {
+				refuse(w, err)
+				return
+			}
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			for name, value := range out.headers { // any order: each by itself
 				w.Header().Set(name, value)
@@ -203,8 +208,29 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 func write(w http.ResponseWriter, code int, out any) {
+	var b bytes.Buffer
+	err := encoder(&b, "").Encode(out)
+	if err == nil {
+		err = tooLarge(b.Bytes())
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
 	asJSON(w, code)
-	_ = encoder(w, "").Encode(out) // who asked is gone
+	_, _ = w.Write(b.Bytes()) // who asked is gone
+}
+
+// mostWhole bounds an answer that is encoded as a whole, and so held until its reader has taken
+// it: each of the places may hold one.
+const mostWhole = 32 << 20
+
+// tooLarge returns an error if the body is too large to be sent.
+func tooLarge(body []byte) error {
+	if len(body) <= mostWhole {
+		return nil
+	}
+	return problem(http.StatusInternalServerError, Failed, "the answer has %d MiB, and at most %d are sent", len(body)>>20, mostWhole>>20)
 }
 
 func asJSON(w http.ResponseWriter, code int) {

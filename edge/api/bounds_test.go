@@ -161,3 +161,16 @@ func TestLargePendingPods(t *testing.T) {
 		t.Errorf("left out: %q", r.LeftOut)
 	}
 }
+
+// An answer that is encoded as a whole and would be too large is refused, as data and as text.
+func TestLargeAnswersAreRefused(t *testing.T) {
+	long := strings.Repeat("x", mostWhole+1)
+	for name, out := range map[string]any{"data": Status{Identity: long}, "text": text{body: []byte(long)}} {
+		reply := httptest.NewRecorder()
+		h := &handler{}
+		h.answered(func(*http.Request) (any, error) { return out, nil })(reply, httptest.NewRequest(http.MethodGet, "/", nil))
+		if reply.Code != http.StatusInternalServerError || !strings.Contains(reply.Body.String(), "the answer has 32 MiB, and at most 32 are sent") {
+			t.Errorf("%s: %d %.200s", name, reply.Code, reply.Body)
+		}
+	}
+}
