@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/report"
@@ -21,6 +22,7 @@ import (
 type fit struct {
 	source
 	pod       string
+	scale     string
 	nodesLike string
 	after     string
 	output    string
@@ -30,10 +32,14 @@ type fit struct {
 const fitLong = `Say how much more a cluster can take. Nothing changes in the cluster. It comes
 from files, from a live API server, or from both, as for "simulate".
 
-Without --nodes-like: how many more of one pod fit, where, and what stops the
-next. The pod is the only pending one, or that which --pod names: a pod, or a
-workload such as deployment/web. Other pending pods are placed first. Nobody is
-evicted for the copies.
+How many more of one pod fit, where, and what stops the next: the pod is the only
+pending one, or that which --pod names, a pod, or a workload such as deployment/web.
+Other pending pods are placed first. Nobody is evicted for the copies.
+
+With --scale: up to how many replicas of a workload fit, those that it has included.
+Each pod of a StatefulSet has claims of its own. Or how often all pods of a file have a
+place, together: those of its workloads, as often, and its bare pods, which share the
+claims that they name. Its DaemonSets run once.
 
 With --nodes-like: how few more nodes of a shape place all pending pods, and which
 pods such nodes do not help. Pods that preempt each other without end are not tried
@@ -43,20 +49,23 @@ add-nodes of "what-if". New nodes run the pods of DaemonSets, too.
 --after makes the changes of "what-if" first: how much fits once a zone is lost, or how
 many nodes a larger Deployment lacks. Pods that lose their node come before the copies.
 
-Exit status: 0 if at least one pod fits, or if all pods are placed with the nodes;
-1 if not; 2 if the input is not valid.`
+Exit status: 0 if at least one pod fits, if the replicas that a workload wants now fit,
+or if all pods are placed with the nodes; 1 if not; 2 if the input is not valid.`
 
 const fitExamples = `  # How many more of this pod fit?
   %[1]s fit -f cluster.json -f pod.yaml
 
-  # How far can the Deployment be scaled in the cluster that kubectl talks to?
-  %[1]s fit --pod shop/deployment/web
+  # How far can the Deployment be scaled in the cluster that kubectl talks to? Without a zone?
+  %[1]s fit --scale shop/deployment/web
+  %[1]s fit --scale shop/deployment/web --after 'lose-zone a'
+
+  # How often does all of this file fit?
+  %[1]s fit -f cluster.json --scale app.yaml
 
   # How few more nodes like node-1 place everything?
   %[1]s fit -f cluster.json -f new-pods.yaml --nodes-like node-1
 
-  # Is there room for two more when a zone is lost? What does a larger Deployment lack?
-  %[1]s fit --pod shop/deployment/web --after 'lose-zone a'
+  # What does a larger Deployment lack?
   %[1]s fit --nodes-like node-1 --after 'scale shop/deployment/web=40'
 
   # The same with nodes that are not there yet
@@ -81,6 +90,7 @@ func newFit(name string, own *sim.Plugins) *cobra.Command {
 	s.addFlags(f)
 	s.api.addNamespace(cmd, namesUsage)
 	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
+	f.StringVar(&s.scale, "scale", "", "up to how many replicas of this workload fit, [NAMESPACE/]KIND/NAME, or how often all pods of this file do")
 	f.StringVar(&s.nodesLike, "nodes-like", "", "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b")
 	f.StringVar(&s.after, "after", "", "make these changes first, as the words of \"what-if\": \"lose-zone a\", \"drain node-1, scale deployment/web=12\"")
 	s.timeout.addFlag(f, usualTime)
@@ -90,8 +100,8 @@ func newFit(name string, own *sim.Plugins) *cobra.Command {
 }
 
 func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
-	if s.pod != "" && s.nodesLike != "" {
-		return errors.New("--pod and --nodes-like: give one of them")
+	if err := oneOf("--pod", s.pod, "--scale", s.scale, "--nodes-like", s.nodesLike); err != nil {
+		return err
 	}
 	if err := errors.Join(s.check(), s.timeout.check()); err != nil {
 		return err
@@ -109,26 +119,9 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 	ctx, cancel := s.timeout.start(ctx)
 	defer cancel()
 	in.Stop = func() bool { return ctx.Err() != nil }
-	var result report.Fitting
-	var ok bool
-	if s.nodesLike != "" {
-		options := func() (machine.Options, error) {
-			_, _, o, err := s.scheduler()
-			return o, err
-		}
-		nodes, err := whatif.FitNodes(set, in, options, after, s.nodesLike)
-		if err != nil {
-			return err
-		}
-		notes(stderr, nodes.Notices)
-		result, ok = report.NodesFit(nodes, after), len(nodes.Unplaced) == 0
-	} else {
-		room, err := whatif.Fit(set, in, after, s.pod, s.names())
-		if err != nil {
-			return err
-		}
-		notes(stderr, room.Notices)
-		result, ok = report.PodsFit(room, after), room.Fits > 0
+	result, ok, err := s.answer(set, in, after, stdin, stderr)
+	if err != nil {
+		return err
 	}
 	if err := s.write(stdout, result); err != nil {
 		return err
@@ -137,6 +130,51 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 		return exitStatus(exitUnplaced)
 	}
 	return nil
+}
+
+// oneOf returns an error if more than one of the flags is given. Names and values alternate.
+func oneOf(flags ...string) error {
+	var given []string
+	for i := 0; i < len(flags); i += 2 {
+		if flags[i+1] != "" {
+			given = append(given, flags[i])
+		}
+	}
+	if len(given) > 1 {
+		return errors.New(strings.Join(given, " and ") + ": give one of them")
+	}
+	return nil
+}
+
+// answer returns the answer to the question that the flags ask, and whether what it is about
+// fits.
+func (s *fit) answer(set *manifest.Set, in sim.Input, after []whatif.Change, stdin io.Reader, stderr io.Writer) (report.Fitting, bool, error) {
+	switch {
+	case s.nodesLike != "":
+		options := func() (machine.Options, error) {
+			_, _, o, err := s.scheduler()
+			return o, err
+		}
+		nodes, err := whatif.FitNodes(set, in, options, after, s.nodesLike)
+		if err != nil {
+			return nil, false, err
+		}
+		notes(stderr, nodes.Notices)
+		return report.NodesFit(nodes, after), len(nodes.Unplaced) == 0, nil
+	case s.scale != "":
+		r, err := whatif.Scale(set, in, after, s.scale, whatif.Options{Stdin: stdin, Names: s.names()})
+		if err != nil {
+			return nil, false, err
+		}
+		notes(stderr, r.Notices)
+		return report.Scaled(r, after), r.Fits >= max(r.Now, 1), nil
+	}
+	room, err := whatif.Fit(set, in, after, s.pod, s.names())
+	if err != nil {
+		return nil, false, err
+	}
+	notes(stderr, room.Notices)
+	return report.PodsFit(room, after), room.Fits > 0, nil
 }
 
 func (s *fit) write(stdout io.Writer, result report.Fitting) error {

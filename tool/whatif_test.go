@@ -14,6 +14,8 @@ func TestWhatIfGoldens(t *testing.T) {
 		code int
 	}{
 		"fit.table":    {[]string{"fit", "-f", "testdata/small-pod.yaml"}, exitPlaced},
+		"scale.table":  {[]string{"fit", "--scale", "testdata/big-pods.yaml"}, exitUnplaced},
+		"scale.json":   {[]string{"fit", "--scale", "deployment/web", "--after", "lose-zone a", "-o", "json"}, exitPlaced},
 		"fit.json":     {[]string{"fit", "-f", "testdata/small-pod.yaml", "--nodes-like", "node-1", "-o", "json"}, exitPlaced},
 		"whatif.table": {[]string{"what-if", "drain", "node-3"}, exitPlaced},
 		"whatif.wide":  {[]string{"what-if", "lose-zone", "b,", "add-nodes", "1", "node-1", "-o", "wide"}, exitPlaced},
@@ -106,6 +108,11 @@ func TestFitInvalid(t *testing.T) {
 		"--nodes-like nod-3":             "--nodes-like: no node is called nod-3; did you mean node-3?",
 		"--nodes-like cpu=four":          "--nodes-like: cpu=four: is not a quantity, such as 500m, 2 or 1Gi",
 		"--nodes-like node-1 --pod pods": "--pod and --nodes-like: give one of them",
+		"--scale rs/web --pod pods":      "--pod and --scale: give one of them",
+		"--scale web":                    "--scale: web: is no workload, such as deployment/web, and no such file is there",
+		"--scale testdata/big-pods.yml":  "--scale: testdata/big-pods.yml: is no workload, such as deployment/web, and no such file is there",
+		"--scale deployment/wep":         "--scale: there is no default/deployment/wep; did you mean default/deployment/web?",
+		"--scale daemonset/agent":        "--scale: daemonset/agent: a DaemonSet has a pod on each node",
 	} {
 		args := append([]string{"fit", "-f", "testdata/zones.yaml"}, strings.Fields(words)...)
 		if strings.Contains(words, "nodes-like") {

@@ -2,11 +2,16 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim/whatif"
@@ -30,7 +35,31 @@ type podsFit struct {
 	Pod   string         `json:"pod"`
 	Fits  int            `json:"fits"`
 	Nodes map[string]int `json:"nodes"`
-	Stops string         `json:"stops"`
+	stopped
+}
+
+// scaled is up to how many replicas a workload fits, or how often a file does.
+type scaled struct {
+	kind
+	After    []string       `json:"after,omitempty"`
+	Workload string         `json:"workload,omitempty"`
+	Now      *int           `json:"now,omitempty"`
+	File     string         `json:"file,omitempty"`
+	Pods     map[string]int `json:"pods,omitempty"`
+	Fits     int            `json:"fits"`
+	Nodes    map[string]int `json:"nodes"`
+	stopped
+}
+
+// stopped is what stops the next pod.
+type stopped struct {
+	Stops   string   `json:"stops"`
+	Nearest *nearest `json:"nearest,omitempty"`
+}
+
+type nearest struct {
+	Node  string                                `json:"node"`
+	Lacks map[v1.ResourceName]resource.Quantity `json:"lacks"`
 }
 
 type nodesFit struct {
@@ -44,7 +73,24 @@ type nodesFit struct {
 
 // PodsFit is the answer how many more of a pod fit after changes.
 func PodsFit(r *whatif.PodsFit, after []whatif.Change) Fitting {
-	return &podsFit{fitKind, written(after), r.Pod, r.Fits, r.Nodes, r.Stops}
+	return &podsFit{fitKind, written(after), r.Pod, r.Fits, r.Nodes, stoppedBy(r.Stops, r.Nearest)}
+}
+
+// Scaled is the answer up to how many replicas fit after changes.
+func Scaled(r *whatif.Scaled, after []whatif.Change) Fitting {
+	s := &scaled{fitKind, written(after), r.Workload, nil, r.File, r.Pods, r.Fits, r.Nodes, stoppedBy(r.Stops, r.Nearest)}
+	if r.File == "" {
+		s.Now = &r.Now
+	}
+	return s
+}
+
+func stoppedBy(reason string, lacks *whatif.Shortage) stopped {
+	s := stopped{Stops: reason}
+	if lacks != nil {
+		s.Nearest = &nearest{lacks.Node, lacks.Lacks}
+	}
+	return s
 }
 
 // NodesFit is the answer how few more nodes place all pods after changes.
@@ -75,24 +121,89 @@ func (r *podsFit) Text(out io.Writer) error {
 		verb = "fits"
 	}
 	terminal.Fprintf(&b, "%s%s like %s %s\n", following(r.After), count(r.Fits, "more pod"), r.Pod, verb)
-	if len(r.Nodes) > 0 {
-		nodes := slices.SortedFunc(maps.Keys(r.Nodes), func(x, y string) int {
-			return cmp.Or(cmp.Compare(r.Nodes[y], r.Nodes[x]), cmp.Compare(x, y))
-		})
-		b.WriteString("\n")
-		w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-		terminal.Fprintf(w, "NODE\tMORE PODS\n")
-		for _, n := range nodes[:min(len(nodes), shortNodes)] {
-			terminal.Fprintf(w, "%s\t%d\n", n, r.Nodes[n])
-		}
-		_ = w.Flush() // to memory
-		if rest := len(nodes) - shortNodes; rest > 0 {
-			terminal.Fprintf(&b, "(and %s: -o json)\n", count(rest, "more node"))
-		}
-	}
-	terminal.Fprintf(&b, "\nWhat stops the next\n  %s\n", r.Stops)
+	perNode(&b, "MORE PODS", r.Nodes)
+	r.text(&b, "What stops the next")
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// Text writes the answer for people.
+func (s *scaled) Text(out io.Writer) error {
+	var b strings.Builder
+	terminal.Fprintf(&b, "%s", following(s.After))
+	if s.File == "" {
+		terminal.Fprintf(&b, "%s fits up to %s (now %d)\n", s.Workload, count(s.Fits, "replica"), *s.Now)
+		perNode(&b, "REPLICAS", s.Nodes)
+		s.text(&b, "What stops the "+ordinal(s.Fits+1))
+	} else {
+		terminal.Fprintf(&b, "%s fits %s: %s\n", s.File, count(s.Fits, "time"), parts(s.Pods))
+		perNode(&b, "PODS", s.Nodes)
+		s.text(&b, "What stops the "+ordinal(s.Fits+1))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// parts names what is added each time.
+func parts(pods map[string]int) string {
+	all, names := 0, slices.Sorted(maps.Keys(pods))
+	for i, name := range names {
+		all += pods[name]
+		if pods[name] > 1 {
+			names[i] = fmt.Sprintf("%s (%d)", name, pods[name])
+		}
+	}
+	rest := ""
+	if n := len(names) - shortNames; n > 0 {
+		names, rest = names[:shortNames], fmt.Sprintf(" and %d more", n)
+	}
+	return count(all, "pod") + " each, of " + strings.Join(names, ", ") + rest
+}
+
+// ordinal is 1st, 2nd, 3rd, 4th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 && n%10 >= 1 && n%10 <= 3 {
+		suffix = []string{"st", "nd", "rd"}[n%10-1]
+	}
+	return strconv.Itoa(n) + suffix
+}
+
+// perNode lists the nodes, those with most first.
+func perNode(b *strings.Builder, title string, pods map[string]int) {
+	if len(pods) == 0 {
+		return
+	}
+	nodes := slices.SortedFunc(maps.Keys(pods), func(x, y string) int {
+		return cmp.Or(cmp.Compare(pods[y], pods[x]), cmp.Compare(x, y))
+	})
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	terminal.Fprintf(w, "NODE\t%s\n", title)
+	for _, n := range nodes[:min(len(nodes), shortNodes)] {
+		terminal.Fprintf(w, "%s\t%d\n", n, pods[n])
+	}
+	_ = w.Flush() // to memory
+	if rest := len(nodes) - shortNodes; rest > 0 {
+		terminal.Fprintf(b, "(and %s: -o json)\n", count(rest, "more node"))
+	}
+}
+
+func (s *stopped) text(b *strings.Builder, title string) {
+	terminal.Fprintf(b, "\n%s\n  %s\n", title, s.Stops)
+	if s.Nearest == nil {
+		return
+	}
+	var lacks []string
+	for _, name := range slices.Sorted(maps.Keys(s.Nearest.Lacks)) {
+		q := s.Nearest.Lacks[name]
+		if name == v1.ResourcePods {
+			lacks = append(lacks, "room for "+count(int(q.Value()), "pod"))
+			continue
+		}
+		lacks = append(lacks, q.String()+" "+string(name))
+	}
+	terminal.Fprintf(b, "  nearest is %s, which lacks %s\n", s.Nearest.Node, strings.Join(lacks, " and "))
 }
 
 // Text writes the answer for people.

@@ -98,5 +98,6 @@ func (s *session) applyWorkload(o metav1.Object, before []metav1.Object) error {
 	for _, p := range s.owned(w) {
 		s.dropPod(p.Namespace+"/"+p.Name, "its "+w.Kind+" has another template")
 	}
-	return s.make(w, nil)
+	_, err := s.make(w, nil)
+	return err
 }

@@ -240,7 +240,8 @@ func (s *session) scaleTo(w *workload.Workload, number int) error {
 	maps.DeleteFunc(s.set.Refused, func(_ string, r manifest.Refused) bool { return w.Owns(r.Pod) }) // they are tried again, or not wanted
 	have := w.Active(s.owned(w))
 	if number >= len(have) {
-		return s.make(w, have)
+		_, err := s.make(w, have)
+		return err
 	}
 	w.SortForDeletion(have, s.start)
 	for _, p := range have[:len(have)-number] {
@@ -258,15 +259,15 @@ func (s *session) dropPod(key, why string) {
 	}
 }
 
-// make adds the pods that the workload lacks.
-func (s *session) make(w *workload.Workload, have []*v1.Pod) error {
+// make adds the pods that the workload lacks, and returns them.
+func (s *session) make(w *workload.Workload, have []*v1.Pod) ([]*v1.Pod, error) {
 	if needsClaim(w) && len(have) < w.Replicas {
-		return errors.New(w.Title() + ": its claim templates are not known; give its manifest with -f")
+		return nil, errors.New(w.Title() + ": its claim templates are not known; give its manifest with -f")
 	}
 	objects, owners := len(s.set.Objects), len(s.set.SelectorOwners)
 	pods, err := s.set.Make(w, have)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.tellNew(objects, owners)
 	for _, p := range pods {
@@ -276,7 +277,7 @@ func (s *session) make(w *workload.Workload, have []*v1.Pod) error {
 		}
 		s.setPod(p)
 	}
-	return nil
+	return pods, nil
 }
 
 // needsClaim tells a StatefulSet that is known by a pod alone, whose claims

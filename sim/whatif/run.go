@@ -94,10 +94,7 @@ func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result,
 	in.Refused = set.Refusals
 	in.Begin = func(w *sim.World) error { return s.begin(w.Cluster, changes) }
 	in.Idle = func(*sim.World) bool { return s.evictAllowed() }
-	in.Evicted = func(_ *sim.Cluster, victim *object.Pod, endless bool) {
-		s.again(victim.Key(), endless)
-		s.lost(victim)
-	}
+	in.Evicted = s.evicted
 	run, err := sim.Run(in)
 	if err != nil {
 		return nil, err
@@ -106,6 +103,12 @@ func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result,
 	r.Notices = endlessNotices(run)
 	s.tell(r)
 	return r, nil
+}
+
+// evicted makes a pod again that was evicted for another one.
+func (s *session) evicted(_ *sim.Cluster, victim *object.Pod, endless bool) {
+	s.again(victim.Key(), endless)
+	s.lost(victim)
 }
 
 // workloadOf names the workload of a pod, "" for none.

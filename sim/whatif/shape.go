@@ -176,7 +176,7 @@ func (s *session) runDaemons(like string, added []*v1.Node) error {
 			continue
 		}
 		known[w.Namespace+"/"+w.Name] = true
-		if err := s.make(w, s.owned(w)); err != nil {
+		if _, err := s.make(w, s.owned(w)); err != nil {
 			return err
 		}
 	}
