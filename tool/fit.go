@@ -23,7 +23,8 @@ type fit struct {
 	source
 	pod       string
 	scale     string
-	nodesLike string
+	nodesLike []string
+	shapes    []whatif.PricedShape // of nodesLike
 	after     string
 	output    string
 	timeout   timeLimit
@@ -44,7 +45,9 @@ claims that they name. Its DaemonSets run once.
 With --nodes-like: how few more nodes of a shape place all pending pods, and which
 pods such nodes do not help. Pods that preempt each other without end are not tried
 for ever, as "what-if --help" says. The shape is a node, or attributes as for the change
-add-nodes of "what-if". New nodes run the pods of DaemonSets, too.
+add-nodes of "what-if". New nodes run the pods of DaemonSets, too. With several shapes,
+each with a price, it is the cheapest set of nodes: at most 300 sets are tried, and the
+answer says whether a cheaper one is ruled out.
 
 --after makes the changes of "what-if" first: how much fits once a zone is lost, or how
 many nodes a larger Deployment lacks. Pods that lose their node come before the copies.
@@ -68,7 +71,10 @@ const fitExamples = `  # How many more of this pod fit?
   # What does a larger Deployment lack?
   %[1]s fit --nodes-like node-1 --after 'scale shop/deployment/web=40'
 
-  # The same with nodes that are not there yet
+  # Which nodes are the cheapest that do?
+  %[1]s fit -f cluster.json --nodes-like node-1,price=0.4 --nodes-like cpu=16,memory=64Gi,price=0.75
+
+  # Nodes that are not there yet
   %[1]s fit -f cluster.json --nodes-like cpu=64,memory=256Gi,example.com/gpu=8 -o json`
 
 func newFit(name string, own *sim.Plugins) *cobra.Command {
@@ -91,7 +97,7 @@ func newFit(name string, own *sim.Plugins) *cobra.Command {
 	s.api.addNamespace(cmd, namesUsage)
 	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
 	f.StringVar(&s.scale, "scale", "", "up to how many replicas of this workload fit, [NAMESPACE/]KIND/NAME, or how often all pods of this file do")
-	f.StringVar(&s.nodesLike, "nodes-like", "", "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b")
+	f.StringArrayVar(&s.nodesLike, "nodes-like", nil, "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b; may be repeated with a price in each, such as node-1,price=0.25")
 	f.StringVar(&s.after, "after", "", "make these changes first, as the words of \"what-if\": \"lose-zone a\", \"drain node-1, scale deployment/web=12\"")
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "yaml", "json")
@@ -100,7 +106,7 @@ func newFit(name string, own *sim.Plugins) *cobra.Command {
 }
 
 func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
-	if err := oneOf("--pod", s.pod, "--scale", s.scale, "--nodes-like", s.nodesLike); err != nil {
+	if err := oneOf("--pod", s.pod, "--scale", s.scale, "--nodes-like", strings.Join(s.nodesLike, "")); err != nil {
 		return err
 	}
 	if err := errors.Join(s.check(), s.timeout.check()); err != nil {
@@ -109,6 +115,9 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 	after, err := whatif.Parse(strings.Fields(s.after))
 	if err != nil {
 		return fmt.Errorf("--after: %w", err)
+	}
+	if s.shapes, err = whatif.ParseShapes(s.nodesLike); err != nil {
+		return err
 	}
 	s.fillBudgets = true
 	set, in, err := s.load(ctx, stdin, stderr)
@@ -150,12 +159,12 @@ func oneOf(flags ...string) error {
 // fits.
 func (s *fit) answer(set *manifest.Set, in sim.Input, after []whatif.Change, stdin io.Reader, stderr io.Writer) (report.Fitting, bool, error) {
 	switch {
-	case s.nodesLike != "":
+	case len(s.nodesLike) > 0:
 		options := func() (machine.Options, error) {
 			_, _, o, err := s.scheduler()
 			return o, err
 		}
-		nodes, err := whatif.FitNodes(set, in, options, after, s.nodesLike)
+		nodes, err := whatif.FitNodes(set, in, options, after, s.shapes)
 		if err != nil {
 			return nil, false, err
 		}

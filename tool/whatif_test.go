@@ -16,6 +16,7 @@ func TestWhatIfGoldens(t *testing.T) {
 		"fit.table":    {[]string{"fit", "-f", "testdata/small-pod.yaml"}, exitPlaced},
 		"scale.table":  {[]string{"fit", "--scale", "testdata/big-pods.yaml"}, exitUnplaced},
 		"scale.json":   {[]string{"fit", "--scale", "deployment/web", "--after", "lose-zone a", "-o", "json"}, exitPlaced},
+		"prices.json":  {[]string{"fit", "-f", "testdata/big-pods.yaml", "--nodes-like", "node-1,price=1", "--nodes-like", "cpu=9,price=1.8", "-o", "json"}, exitPlaced},
 		"fit.json":     {[]string{"fit", "-f", "testdata/small-pod.yaml", "--nodes-like", "node-1", "-o", "json"}, exitPlaced},
 		"whatif.table": {[]string{"what-if", "drain", "node-3"}, exitPlaced},
 		"whatif.wide":  {[]string{"what-if", "lose-zone", "b,", "add-nodes", "1", "node-1", "-o", "wide"}, exitPlaced},
@@ -103,16 +104,18 @@ func TestWhatIfAppliesStdin(t *testing.T) {
 // A question of fit that cannot be answered is one line, which names the flag.
 func TestFitInvalid(t *testing.T) {
 	for words, want := range map[string]string{
-		"":                               "no pod is pending; name one with --pod",
-		"--pod web-abc-13":               "no pod is called web-abc-13; did you mean default/web-abc-11 or default/web-abc-12?",
-		"--nodes-like nod-3":             "--nodes-like: no node is called nod-3; did you mean node-3?",
-		"--nodes-like cpu=four":          "--nodes-like: cpu=four: is not a quantity, such as 500m, 2 or 1Gi",
-		"--nodes-like node-1 --pod pods": "--pod and --nodes-like: give one of them",
-		"--scale rs/web --pod pods":      "--pod and --scale: give one of them",
-		"--scale web":                    "--scale: web: is no workload, such as deployment/web, and no such file is there",
-		"--scale testdata/big-pods.yml":  "--scale: testdata/big-pods.yml: is no workload, such as deployment/web, and no such file is there",
-		"--scale deployment/wep":         "--scale: there is no default/deployment/wep; did you mean default/deployment/web?",
-		"--scale daemonset/agent":        "--scale: daemonset/agent: a DaemonSet has a pod on each node",
+		"":                                       "no pod is pending; name one with --pod",
+		"--pod web-abc-13":                       "no pod is called web-abc-13; did you mean default/web-abc-11 or default/web-abc-12?",
+		"--nodes-like nod-3":                     "--nodes-like: no node is called nod-3; did you mean node-3?",
+		"--nodes-like cpu=four":                  "--nodes-like: cpu=four: is not a quantity, such as 500m, 2 or 1Gi",
+		"--nodes-like node-1 --nodes-like cpu=4": "--nodes-like: node-1: has no price; of several shapes each needs one, such as node-1,price=0.25",
+		"--nodes-like node-1,price=no":           "--nodes-like: price=no: is no price from 0.000001 to 1000000, such as 0.25",
+		"--nodes-like node-1 --pod pods":         "--pod and --nodes-like: give one of them",
+		"--scale rs/web --pod pods":              "--pod and --scale: give one of them",
+		"--scale web":                            "--scale: web: is no workload, such as deployment/web, and no such file is there",
+		"--scale testdata/big-pods.yml":          "--scale: testdata/big-pods.yml: is no workload, such as deployment/web, and no such file is there",
+		"--scale deployment/wep":                 "--scale: there is no default/deployment/wep; did you mean default/deployment/web?",
+		"--scale daemonset/agent":                "--scale: daemonset/agent: a DaemonSet has a pod on each node",
 	} {
 		args := append([]string{"fit", "-f", "testdata/zones.yaml"}, strings.Fields(words)...)
 		if strings.Contains(words, "nodes-like") {

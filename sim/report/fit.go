@@ -69,6 +69,23 @@ type nodesFit struct {
 	Nodes     int               `json:"nodes"`
 	Placed    int               `json:"placed"`
 	Unplaced  map[string]string `json:"unplaced"`
+	*priced
+}
+
+// priced is what nodes with prices cost.
+type priced struct {
+	Price  float64 `json:"price"`
+	Shapes []shape `json:"shapes"`
+	Proven bool    `json:"proven"`
+	Tried  int     `json:"tried"`
+	total  whatif.Price
+}
+
+type shape struct {
+	Shape string  `json:"shape"`
+	Price float64 `json:"price"`
+	Nodes int     `json:"nodes"`
+	each  whatif.Price
 }
 
 // PodsFit is the answer how many more of a pod fit after changes.
@@ -95,7 +112,16 @@ func stoppedBy(reason string, lacks *whatif.Shortage) stopped {
 
 // NodesFit is the answer how few more nodes place all pods after changes.
 func NodesFit(n *whatif.NodesFit, after []whatif.Change) Fitting {
-	return &nodesFit{fitKind, written(after), n.Shape, n.Nodes, n.Placed, n.Unplaced}
+	var names []string
+	p := &priced{n.Price().Units(), nil, n.Proven, n.Tried, n.Price()}
+	for i, s := range n.Shapes {
+		names = append(names, s.Shape)
+		p.Shapes = append(p.Shapes, shape{s.Shape, s.Price.Units(), n.Counts[i], s.Price})
+	}
+	if n.Shapes[0].Price == 0 {
+		p = nil
+	}
+	return &nodesFit{fitKind, written(after), strings.Join(names, " "), n.Nodes(), n.Placed, n.Unplaced, p}
 }
 
 func written(changes []whatif.Change) (all []string) {
@@ -210,15 +236,25 @@ func (s *stopped) text(b *strings.Builder, title string) {
 func (n *nodesFit) Text(out io.Writer) error {
 	var b strings.Builder
 	terminal.Fprintf(&b, "%s", following(n.After))
+	like, cost := " like "+n.NodesLike, ""
+	if n.priced != nil {
+		cost = ", for " + n.total.String()
+		if len(n.Shapes) > 1 {
+			like = ""
+		}
+	}
 	switch {
 	case n.Nodes > 0:
 		verb := "place"
 		if n.Nodes == 1 {
 			verb = "places"
 		}
-		terminal.Fprintf(&b, "%s like %s %s %s\n", count(n.Nodes, "more node"), n.NodesLike, verb, count(n.Placed, "more pod"))
+		terminal.Fprintf(&b, "%s%s %s %s%s\n", count(n.Nodes, "more node"), like, verb, count(n.Placed, "more pod"), cost)
+		n.prices(&b)
+	case len(n.Unplaced) > 0 && like == "":
+		terminal.Fprintf(&b, "no number of such nodes places a pending pod\n")
 	case len(n.Unplaced) > 0:
-		terminal.Fprintf(&b, "no number of nodes like %s places a pending pod\n", n.NodesLike)
+		terminal.Fprintf(&b, "no number of nodes%s places a pending pod\n", like)
 	default:
 		terminal.Fprintf(&b, "no node is missing: every pod has its place\n")
 	}
@@ -229,4 +265,25 @@ func (n *nodesFit) Text(out io.Writer) error {
 	(&Table{}).reasons(&b, "STILL PENDING", because)
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// prices lists the nodes by shape, if there are several, and says how sure it is that they are
+// the cheapest.
+func (n *nodesFit) prices(b *strings.Builder) {
+	if n.priced == nil || len(n.Shapes) < 2 {
+		return
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	terminal.Fprintf(w, "NODES LIKE\tNUMBER\tEACH\tPRICE\n")
+	for i := range n.Shapes {
+		s := &n.Shapes[i]
+		terminal.Fprintf(w, "%s\t%d\t%s\t%s\n", s.Shape, s.Nodes, s.each, whatif.Price(s.Nodes)*s.each)
+	}
+	_ = w.Flush() // to memory
+	if n.Proven {
+		terminal.Fprintf(b, "\nNo cheaper set of such nodes places as many pods: each was tried, or is part of one that was and places fewer (%s tried).\n", count(n.Tried, "set"))
+	} else {
+		terminal.Fprintf(b, "\nThe cheapest of %s that were tried. A cheaper one may do.\n", count(n.Tried, "set"))
+	}
 }

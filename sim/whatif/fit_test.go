@@ -118,11 +118,11 @@ func TestFitNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, in := cluster(t, c.text)
-			r, err := whatif.FitNodes(set, in, options, nil, c.shape)
+			r, err := whatif.FitNodes(set, in, options, nil, []whatif.PricedShape{{Shape: c.shape}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Nodes != c.nodes || r.Placed != c.placed || len(r.Unplaced) != c.unplaced {
+			if r.Nodes() != c.nodes || !r.Proven || r.Placed != c.placed || len(r.Unplaced) != c.unplaced {
 				t.Errorf("got %+v, want %+v", r, c)
 			}
 			if c.nodes < 2 {
@@ -159,8 +159,8 @@ func TestFitAfterChanges(t *testing.T) {
 	}
 	set, in := cluster(t, text)
 	options := func() (machine.Options, error) { return sim.Options(config.Default()) }
-	n, err := whatif.FitNodes(set, in, options, []whatif.Change{{Verb: "scale", Operands: []string{"rs/web=6"}}, {Verb: "cordon", Operands: []string{"a"}}}, "a")
-	if err != nil || n.Nodes != 2 || n.Placed != 3 {
+	n, err := whatif.FitNodes(set, in, options, []whatif.Change{{Verb: "scale", Operands: []string{"rs/web=6"}}, {Verb: "cordon", Operands: []string{"a"}}}, []whatif.PricedShape{{Shape: "a"}})
+	if err != nil || n.Nodes() != 2 || n.Placed != 3 {
 		t.Errorf("%v, %+v", err, n)
 	}
 	set, in = cluster(t, text)

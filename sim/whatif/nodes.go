@@ -10,11 +10,16 @@ import (
 	"github.com/berth-scheduler/berth/sim"
 )
 
-// NodesFit is how many more nodes of a shape place all pods.
+// NodesFit is which more nodes place all pods.
 type NodesFit struct {
-	Shape string
-	// Nodes is the least number after which no more help.
-	Nodes int
+	Shapes []PricedShape
+	// Counts has the least number of nodes after which no more help, by shape. Of several shapes
+	// it is the cheapest set that was found.
+	Counts []int
+	// Proven: no cheaper set places as many pods, if more nodes never place fewer.
+	Proven bool
+	// Tried is how many sets were played.
+	Tried int
 	// Placed are the pods that they place, beyond those that have a node
 	// without them.
 	Placed int
@@ -25,62 +30,136 @@ type NodesFit struct {
 	Notices []string
 }
 
-// FitNodes finds how few more nodes of a shape place all pods that can be
-// placed on such nodes, once the changes are made. Pods that are preempted count as pending. It takes it
-// that more nodes never place fewer pods. Each run has a scheduler of its own,
-// which options describes.
-func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, error), after []Change, shape string) (*NodesFit, error) {
-	results := map[int]map[string]string{}
-	var notices []string // of the last run
-	unplaced := func(n int) (map[string]string, error) {
-		if results[n] != nil {
-			return results[n], nil
+// Nodes returns how many nodes are added.
+func (n *NodesFit) Nodes() (sum int) {
+	for _, c := range n.Counts {
+		sum += c
+	}
+	return sum
+}
+
+// Price returns the price of the nodes.
+func (n *NodesFit) Price() (sum Price) {
+	for i, c := range n.Counts {
+		sum += Price(c) * n.Shapes[i].Price
+	}
+	return sum
+}
+
+// FitNodes finds how few more nodes of a shape place all pods that can be placed on such
+// nodes, once the changes are made; of several shapes, the cheapest set of nodes. Pods that
+// are preempted count as pending. It assumes that more nodes never place fewer pods. Each run
+// has a scheduler of its own, which options describes.
+func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, error), after []Change, shapes []PricedShape) (*NodesFit, error) {
+	s := &nodeSearch{set: set, in: in, options: options, after: after, shapes: shapes, results: map[string]*outcome{}}
+	none := make([]int, len(shapes))
+	without, err := s.play(none)
+	if err != nil {
+		return nil, err
+	}
+	s.most = min(max(len(without.unplaced), 1), maxAdded/len(shapes)) // a node that helps places at least one pod
+	all := slices.Repeat([]int{s.most}, len(shapes))
+	with, err := s.play(all)
+	if err != nil {
+		return nil, err
+	}
+	s.least = len(with.unplaced)
+	best, proven, err := s.cheapest()
+	var cut cutError
+	if best == nil || err != nil && !errors.Is(err, errTried) && !errors.As(err, &cut) {
+		return nil, err
+	}
+	r := s.results[fmt.Sprint(best)]
+	n := &NodesFit{Shapes: shapes, Counts: best, Proven: proven, Tried: len(s.results),
+		Placed: len(without.unplaced) - len(r.unplaced), Unplaced: r.unplaced, Notices: r.notices}
+	if cut != "" {
+		n.Notices = append(n.Notices, "cut: "+string(cut))
+	}
+	return n, nil
+}
+
+// nodeSearch plays sets of nodes: counts of nodes by shape.
+type nodeSearch struct {
+	set     *manifest.Set
+	in      sim.Input
+	options func() (machine.Options, error)
+	after   []Change
+	shapes  []PricedShape
+
+	most    int // nodes of a shape
+	least   int // pods that are pending whatever nodes are added
+	results map[string]*outcome
+	tooFew  [][]int // sets that leave more pods pending
+	bounded bool    // a set is known that is enough, so no more than maxTried are tried
+}
+
+// outcome is what came of a set.
+type outcome struct {
+	unplaced map[string]string
+	notices  []string
+}
+
+// enough reports whether no more nodes would place more pods. It plays no set that is part of
+// one that is too small.
+func (s *nodeSearch) enough(counts []int) (bool, error) {
+	within := func(larger []int) bool {
+		for i, n := range counts {
+			if n > larger[i] {
+				return false
+			}
 		}
-		changes := slices.Clip(after)
+		return true
+	}
+	if slices.ContainsFunc(s.tooFew, within) {
+		return false, nil
+	}
+	r, err := s.play(counts)
+	if err != nil {
+		return false, err
+	}
+	if len(r.unplaced) > s.least {
+		s.tooFew = append(s.tooFew, slices.Clone(counts))
+		return false, nil
+	}
+	return true, nil
+}
+
+// play plays the cluster with the nodes.
+func (s *nodeSearch) play(counts []int) (*outcome, error) {
+	key := fmt.Sprint(counts)
+	if r := s.results[key]; r != nil {
+		return r, nil
+	}
+	if s.bounded && len(s.results) >= maxTried {
+		return nil, errTried
+	}
+	if s.in.Stop != nil && s.in.Stop() {
+		return nil, cutError("the time was up before all numbers of nodes were tried")
+	}
+	changes, adds := slices.Clip(s.after), false
+	for i, n := range counts {
 		if n > 0 {
-			changes = append(changes, Change{Verb: "add-nodes", Operands: []string{fmt.Sprint(n), shape}})
+			adds = true
+			changes = append(changes, Change{Verb: "add-nodes", Operands: []string{fmt.Sprint(n), s.shapes[i].Shape}})
 		}
-		var err error
-		if in.Machine, err = options(); err != nil {
-			return nil, err
-		}
-		r, err := Run(set.Clone(), in, changes, Options{})
-		if cause := errors.Unwrap(err); n > 0 && cause != nil { // of the shape: without it the run went well
-			return nil, fmt.Errorf("--nodes-like: %w", cause)
-		}
-		if err != nil && len(after) > 0 {
-			return nil, fmt.Errorf("--after: %w", err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if r.Cut != "" { // how many are needed is not known then
-			return nil, errors.New(r.Cut)
-		}
-		results[n], notices = r.Unplaced, endlessNotices(r.Result)
-		return r.Unplaced, nil
 	}
-	without, err := unplaced(0)
+	var err error
+	if s.in.Machine, err = s.options(); err != nil {
+		return nil, err
+	}
+	r, err := Run(s.set.Clone(), s.in, changes, Options{})
+	if cause := errors.Unwrap(err); adds && cause != nil { // of a shape: without it the run went well
+		return nil, fmt.Errorf("--nodes-like: %w", cause)
+	}
+	if err != nil && len(s.after) > 0 {
+		return nil, fmt.Errorf("--after: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	most := min(max(len(without), 1), maxAdded) // a node that helps places at least one pod
-	least, err := unplaced(most)
-	if err != nil {
-		return nil, err
+	if r.Cut != "" { // how many are needed is not known then
+		return nil, cutError(r.Cut)
 	}
-	low, high := 0, most // with high nodes as few pods are pending as can be
-	for low < high {
-		middle := (low + high) / 2
-		with, err := unplaced(middle)
-		if err != nil {
-			return nil, err
-		}
-		if len(with) <= len(least) {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return &NodesFit{Shape: shape, Nodes: high, Placed: len(without) - len(results[high]), Unplaced: results[high], Notices: notices}, nil
+	s.results[key] = &outcome{r.Unplaced, endlessNotices(r.Result)}
+	return s.results[key], nil
 }
