@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // Bounds of the search for pods whose going would help.
@@ -160,9 +162,7 @@ func (s *search) podsOn(row table.Row) (pods []*object.Pod) {
 			pods = append(pods, p)
 		}
 	}
-	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool {
-		return p.Controller.Name != "" && p.Controller == s.pod.Controller && p.Namespace == s.pod.Namespace
-	})
+	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool { return s.isReplica(p, s.pod) })
 	slices.SortFunc(pods, func(a, b *object.Pod) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -215,13 +215,57 @@ func Lost(n *v1.Node) bool {
 		}))
 }
 
-// terminating reports whether one of the victims is being deleted already: a preemption
-// does not hasten it.
-func (s *search) terminating(victims []types.NamespacedName, node string) bool {
+// inVain reports whether it is no help that the pod preempts the victims: one of them is being
+// deleted already, which that does not hasten, or is of the pod's own workload, of which another
+// pod waits then.
+func (s *search) inVain(p *object.Pod, victims []types.NamespacedName, node string) bool {
 	row, ok := s.table.Find(node)
 	return ok && slices.ContainsFunc(s.table.Pods(row), func(pl *table.Placed) bool {
-		return pl.Pod.Terminating && slices.Contains(victims, pl.Pod.NamespacedName())
+		return slices.Contains(victims, pl.Pod.NamespacedName()) && (pl.Pod.Terminating || s.sameWorkload(p, pl.Pod))
 	})
+}
+
+// isReplica reports whether one controller has both pods: as the scheduler knows it or, of
+// controllers that it does not know, such as Jobs, as their API objects have it.
+func (s *search) isReplica(a, b *object.Pod) bool {
+	if a.Namespace != b.Namespace || a.Controller.Name != "" {
+		return a.Namespace == b.Namespace && a.Controller == b.Controller
+	}
+	x, y := s.owner(a), s.owner(b)
+	return x != nil && y != nil && x.Kind == y.Kind && x.Name == y.Name
+}
+
+func (s *search) owner(p *object.Pod) *metav1.OwnerReference {
+	if api := s.apiOf(p); api != nil {
+		return metav1.GetControllerOfNoCopy(api)
+	}
+	return nil
+}
+
+// sameWorkload reports whether one controller has both pods, or one Deployment as far as the API
+// objects of both are known.
+func (s *search) sameWorkload(a, b *object.Pod) bool {
+	if s.isReplica(a, b) {
+		return true
+	}
+	x, y := s.apiOf(a), s.apiOf(b)
+	if x == nil || y == nil || a.Namespace != b.Namespace {
+		return false
+	}
+	kind, name := workload.OfPod(x)
+	otherKind, otherName := workload.OfPod(y)
+	return kind != "" && kind == otherKind && name == otherName
+}
+
+// apiOf returns the API object of the pod, nil where the set does not have it.
+func (s *search) apiOf(p *object.Pod) *v1.Pod {
+	if s.apis == nil {
+		s.apis = map[types.UID]*v1.Pod{}
+		for _, api := range s.set.Pods {
+			s.apis[api.UID] = api
+		}
+	}
+	return s.apis[p.UID]
 }
 
 // choose finds the first set of that size that will do, in the order of the list.

@@ -200,9 +200,13 @@ func (s *sharing) settle(made *extension, evicting bool) bool {
 	run := turn.Take(s.ctx, s.machine, s.set.DecodePod, s.waiting(), nil)
 	defer run.Undo()
 	before, added := len(s.placed), s.added
-	s.count(run.Nodes)
-	if evicting {
-		s.count(run.Nominated)
+	for uid := range run.Nodes { // any order: a set
+		s.placed[uid] = true
+	}
+	for _, p := range s.Pods {
+		if node := run.Nominated[p.API.UID]; evicting && node != "" && !s.inVain(s.set.DecodePod(p.API), run.Victims[p.API.UID], node) {
+			s.placed[p.API.UID] = true
+		}
 	}
 	any := len(s.placed) > before
 	if !any && len(s.Before) == 0 {
@@ -227,12 +231,6 @@ func (s *sharing) settle(made *extension, evicting bool) bool {
 		s.added = added
 	}
 	return any
-}
-
-func (s *sharing) count(placed map[types.UID]string) {
-	for uid := range placed { // any order: a set
-		s.placed[uid] = true
-	}
 }
 
 // waiting returns the pods that are not placed yet, with the fix made.

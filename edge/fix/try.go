@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
@@ -30,6 +31,7 @@ type search struct {
 	selectorKeys []string
 	api          *v1.Pod // with defaults
 	pod          *object.Pod
+	apis         map[types.UID]*v1.Pod // the pods of the set; nil: not asked for yet
 
 	// base is what every candidate begins with: without it nothing helps.
 	base []edit
@@ -244,7 +246,7 @@ func (s *search) try(edits []edit) (o trial) {
 			return
 		}
 		if d := s.machine.AssessBriefly(p); d.Result == decision.ResultPreempting && len(d.Victims) > 0 {
-			o.ok, o.node = !s.terminating(d.Victims, d.NominatedNode), d.NominatedNode
+			o.ok, o.node = !s.inVain(s.pod, d.Victims, d.NominatedNode), d.NominatedNode
 			for _, v := range d.Victims {
 				o.evicts = append(o.evicts, v.String())
 			}

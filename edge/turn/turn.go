@@ -60,6 +60,8 @@ type Run struct {
 	// Nodes are those of the pods that are placed, Nominated those to which pods are nominated
 	// that would preempt others there.
 	Nodes, Nominated map[types.UID]string
+	// Victims are those that the nominated pods would preempt.
+	Victims map[types.UID][]types.NamespacedName
 	// Tried is how many of the pods had their turn before the context ended.
 	Tried int
 
@@ -90,7 +92,7 @@ func TakeEach(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod
 }
 
 func take(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod, groups map[types.NamespacedName][]Pod, short func(*Short)) *Run {
-	r := &Run{Nodes: map[types.UID]string{}, Nominated: map[types.UID]string{}, machine: m, decode: decode, short: short, groups: groups, failed: map[int]bool{}}
+	r := &Run{Nodes: map[types.UID]string{}, Nominated: map[types.UID]string{}, Victims: map[types.UID][]types.NamespacedName{}, machine: m, decode: decode, short: short, groups: groups, failed: map[int]bool{}}
 	waiting := map[int]bool{} // kinds that other pods may help
 	for pass, placed := 0, -1; pass < mostPasses && placed < len(r.Nodes); pass++ {
 		placed = len(r.Nodes)
@@ -156,7 +158,7 @@ func (r *Run) nominate(p Pod, o *object.Pod) bool {
 	before, q := e.NominatedNode(), r.machine.Queue()
 	q.Nominate(e, d.NominatedNode)
 	r.undo = append(r.undo, func() { q.Nominate(e, before) })
-	r.Nominated[o.UID] = d.NominatedNode
+	r.Nominated[o.UID], r.Victims[o.UID] = d.NominatedNode, d.Victims
 	return true
 }
 
