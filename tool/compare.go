@@ -26,7 +26,11 @@ type comparing struct {
 
 const compareLong = `Play one recorded day under two configurations and compare: which pods went
 elsewhere, which were placed under one alone, preemptions, how much of the nodes
-was requested and how much of the rest was of no use, and how long pods waited.
+was requested and how much of the rest was of no use, how many nodes had no pods but
+those of DaemonSets and static ones and could go, and how long pods waited.
+
+By workload: worse or better under B, and by what: pods without a node, preempted pods,
+the longest wait, or more pods at the same time in one zone or on one node.
 
 The record is of "berth-scheduler --record-to" or "berth record". Its nodes, pods
 and other objects come and go at their times under both configurations; see
@@ -38,8 +42,12 @@ const compareExamples = `  # The same day, before and after a change
   # As a page for others, which needs no other file
   %[1]s compare recorded new.yaml --record record/ --html day.html
 
+  # Every workload, and every pod
+  %[1]s compare recorded new.yaml --record record/ -o wide
+
   # For a script
-  %[1]s compare recorded new.yaml --record record/ -o json | jq '.b.waitP99 - .a.waitP99'`
+  %[1]s compare recorded new.yaml --record record/ -o json | jq '.b.waitP99 - .a.waitP99'
+  %[1]s compare recorded new.yaml --record record/ -o json | jq '.workloads[] | select(.verdict == "worse")'`
 
 func newCompare(name string, own *sim.Plugins) *cobra.Command {
 	c := comparing{plugins: own, workers: runtime.GOMAXPROCS(0)}

@@ -32,7 +32,7 @@ func TestDocs(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}
-	recordDay(t, filepath.Join(dir, "record"), day.Size{Nodes: 100, Pods: 4000, Length: 24 * time.Hour, Heartbeat: 5 * time.Minute, Seed: 1})
+	recordDay(t, filepath.Join(dir, "record"), day.Size{Nodes: 100, Pods: 4000, Length: 24 * time.Hour, Heartbeat: 5 * time.Minute, Controllers: true, Seed: 1})
 	t.Chdir(dir)
 	for doc, calls := range map[string]int{"batch.md": 2, "what-if.md": 19, "why.md": 6, "config.md": 1, "replay.md": 2} {
 		checkDocument(t, filepath.Join(root, "docs", doc), shown, calls)
@@ -83,7 +83,7 @@ func TestSampleDay(t *testing.T) {
 		if err := os.RemoveAll(sample); err != nil {
 			t.Fatal(err)
 		}
-		recordDay(t, sample, day.Size{Nodes: 30, Pods: 600, Length: 24 * time.Hour, Seed: 1})
+		recordDay(t, sample, day.Size{Nodes: 30, Pods: 600, Length: 24 * time.Hour, Controllers: true, Seed: 1})
 	}
 	if status, out, errs := berth("", "replay", sample); status != 0 || errs != "" || !strings.Contains(out, "All 600 decisions, and all other effects, are the same as recorded.") {
 		t.Errorf("%d %s%s", status, out, errs)

@@ -149,6 +149,16 @@ func read(k kind, text string) (o api, err error) {
 	return o, nil
 }
 
+// PodOf returns the API object of a pod that was read from a record, as far as the record
+// keeps it.
+func PodOf(p *object.Pod) (*v1.Pod, error) {
+	o, err := read(kindPod, p.Recorded)
+	if err != nil {
+		return nil, err
+	}
+	return o.(*v1.Pod), nil
+}
+
 // set is the event that tells of the object.
 func set(k kind, text string) (e machine.Event, o api, err error) {
 	if o, err = read(k, text); err != nil {

@@ -18,7 +18,9 @@ type Size struct {
 	Length      time.Duration
 	// Heartbeat is how often each node's status changes; 0: never.
 	Heartbeat time.Duration
-	Seed      uint64
+	// Controllers: pods name the ReplicaSet of a Deployment as their controller.
+	Controllers bool
+	Seed        uint64
 }
 
 // Pods of a generated day belong to workloads, in rotation.
@@ -129,6 +131,10 @@ func (g *generator) newPod(i int) *v1.Pod {
 		Spec: v1.PodSpec{SchedulerName: "default-scheduler", Priority: &priority, Containers: []v1.Container{{Name: "main", Image: fmt.Sprintf("registry.example.com/team/%s:v1.%d", app, w%20),
 			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(int64(250*(1+w%8)), resource.DecimalSI), v1.ResourceMemory: *resource.NewQuantity(int64(512*(1+w%11))<<20, resource.BinarySI)}}}}},
 		Status: v1.PodStatus{Phase: v1.PodPending},
+	}
+	if g.size.Controllers {
+		yes, name := true, app+"-"+p.Labels["pod-template-hash"]
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: types.UID(name), Controller: &yes}}
 	}
 	for _, key := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
 		wait := int64(300)

@@ -21,15 +21,19 @@ type Side struct {
 	WaitP99     float64 `json:"waitP99"`
 	WaitMax     float64 `json:"waitMax"`
 	// Means over time, between 0 and 1.
-	CPU      float64  `json:"cpu"`
-	Memory   float64  `json:"memory"`
-	Stranded float64  `json:"stranded"`
-	Samples  []Sample `json:"samples"`
+	CPU      float64 `json:"cpu"`
+	Memory   float64 `json:"memory"`
+	Stranded float64 `json:"stranded"`
+	// Empty and EmptyAtEnd count nodes without pods, but for those of DaemonSets and static
+	// ones: the mean over time, and at the end.
+	Empty      float64  `json:"empty"`
+	EmptyAtEnd int      `json:"emptyAtEnd"`
+	Samples    []Sample `json:"samples"`
 }
 
 // SideOf sums a day up.
 func SideOf(name string, d *Day) Side {
-	s := Side{Name: name, Decisions: d.Decisions, Preemptions: d.Preemptions, Samples: d.Samples}
+	s := Side{Name: name, Decisions: d.Decisions, Preemptions: d.Preemptions, EmptyAtEnd: len(d.Empty), Samples: d.Samples}
 	var waits []time.Duration
 	for _, p := range d.Pods { // any order: counts, and sorted below
 		switch {
@@ -56,6 +60,7 @@ func SideOf(name string, d *Day) Side {
 	for _, x := range d.Samples {
 		n := float64(len(d.Samples))
 		s.CPU, s.Memory, s.Stranded = s.CPU+x.CPU/n, s.Memory+x.Memory/n, s.Stranded+x.Stranded/n
+		s.Empty += float64(x.Empty) / n
 	}
 	return s
 }
@@ -82,6 +87,11 @@ type Comparison struct {
 	// EvictedA and EvictedB were preempted under one of them alone.
 	EvictedA []string `json:"evictedA"`
 	EvictedB []string `json:"evictedB"`
+	// EmptyA and EmptyB are the nodes that are empty at the end under one of them alone.
+	EmptyA []string `json:"emptyA"`
+	EmptyB []string `json:"emptyB"`
+	// Workloads are those that pods without a node belong to, the worst under B first.
+	Workloads []Workload `json:"workloads"`
 }
 
 // Compare compares two days of one record.
@@ -117,7 +127,17 @@ func Compare(nameA, nameB string, a, b *Day) *Comparison {
 	}
 	slices.Sort(c.EvictedA)
 	slices.Sort(c.EvictedB)
+	c.EmptyA, c.EmptyB = without(a.Empty, b.Empty), without(b.Empty, a.Empty)
+	c.Workloads = compareWorkloads(a, b)
 	return c
+}
+
+// without returns the names that are not among the others. Both are sorted.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(append([]string{}, names...), func(name string) bool {
+		_, is := slices.BinarySearch(others, name)
+		return is
+	})
 }
 
 // Against counts the pods whose first node under the day's configuration is the one

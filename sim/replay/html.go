@@ -31,12 +31,15 @@ func (c *Comparison) HTML(w io.Writer) error {
 		{"CPU requested, of what nodes offer", true, func(s *Sample) float64 { return s.CPU }},
 		{"Memory requested, of what nodes offer", true, func(s *Sample) float64 { return s.Memory }},
 		{"Free CPU on nodes where a pod of average size does not fit", true, func(s *Sample) float64 { return s.Stranded }},
+		{"Nodes without pods but those of DaemonSets, and static ones", false, func(s *Sample) float64 { return float64(s.Empty) }},
 	} {
 		page.Charts = append(page.Charts, c.chart(chart.title, chart.share, chart.value))
 	}
 	page.Lists = []list{
+		c.workloadList("Workloads that are worse under B", worse), c.workloadList("Workloads that are better under B", better),
 		listOf("Elsewhere under B", c.Elsewhere), listOf("Placed under A alone", c.OnlyA), listOf("Placed under B alone", c.OnlyB),
 		{"Preempted under A alone", c.EvictedA, len(c.EvictedA)}, {"Preempted under B alone", c.EvictedB, len(c.EvictedB)},
+		{"Empty at the end under A alone", c.EmptyA, len(c.EmptyA)}, {"Empty at the end under B alone", c.EmptyB, len(c.EmptyB)},
 	}
 	for i := range page.Lists {
 		if l := &page.Lists[i]; len(l.Lines) > listed {
@@ -59,6 +62,19 @@ func listOf(title string, all []Move) list {
 	l := list{Title: title, Total: len(all)}
 	for _, m := range all {
 		l.Lines = append(l.Lines, fmt.Sprintf("%s: %s, %s", m.Pod, node(m.A), node(m.B)))
+	}
+	return l
+}
+
+// workloadList lists the workloads with the verdict.
+func (c *Comparison) workloadList(title, verdict string) list {
+	l := list{Title: title}
+	for i := range c.Workloads {
+		if w := &c.Workloads[i]; w.Verdict == verdict {
+			l.Total++
+			l.Lines = append(l.Lines, fmt.Sprintf("%s: %s; %s, %d elsewhere; without a node %s; preempted %s; longest wait %s; on one node %s; in one zone %s", w.Workload, w.Because, plural(w.Pods, "pod"),
+				w.Elsewhere, both(w.A.NoNode, w.B.NoNode), both(w.A.Preempted, w.B.Preempted), both(seconds(w.A.WaitMax), seconds(w.B.WaitMax)), both(w.A.OnNode, w.B.OnNode), both(w.A.InZone, w.B.InZone)))
+		}
 	}
 	return l
 }

@@ -27,6 +27,11 @@ type Pod struct {
 	Given   bool
 	Evicted bool // for another pod
 	Gone    bool // it was deleted, or ended
+	// Workload is kind/namespace/name, "" for a pod without controller.
+	Workload string
+
+	zone  string // of Node
+	there bool   // it is on Node now
 }
 
 // Day is what came of a record under a configuration.
@@ -38,6 +43,10 @@ type Day struct {
 	ByResult    map[decision.Result]int
 	Preemptions int // pods that were evicted
 	Samples     []Sample
+	// Crowds says by workload how many of its pods were in one place.
+	Crowds map[string]*Crowd
+	// Empty are the nodes that are empty at the end, sorted.
+	Empty []string
 }
 
 // Run plays what the record says came from outside: nodes, pods and other objects,
@@ -47,7 +56,7 @@ type Day struct {
 // options anew, with hosted plugins; nil: there are none.
 func Run(l Log, o machine.Options, s *sim.Scheduler) (*Day, error) {
 	p := &player{
-		day:     &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{}},
+		day:     &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{}, Crowds: map[string]*Crowd{}},
 		options: o, scheduler: s,
 		profiles: map[string]bool{},
 	}
@@ -76,6 +85,7 @@ func Run(l Log, o machine.Options, s *sim.Scheduler) (*Day, error) {
 		p.advance(p.day.To)
 		p.world.Settle()
 		p.samples.take(p.world)
+		p.day.Empty = emptyNodes(p.world.Machine.Table())
 		p.day.Samples = slices.DeleteFunc(p.samples.list, func(s Sample) bool { return s.Time.Before(p.listed) })
 	}
 	return p.day, nil
@@ -239,10 +249,11 @@ func (p *player) podSet(pod *object.Pod) {
 
 // arrive lets a pod in that is new.
 func (p *player) arrive(pod *object.Pod) {
-	d := &Pod{Key: pod.Key(), Arrived: p.world.Now}
+	d := &Pod{Key: pod.Key(), Arrived: p.world.Now, Workload: workloadOf(pod)}
 	p.day.Pods[pod.UID] = d
 	if pod.NodeName != "" {
-		d.Given, d.Node, d.Placed = true, pod.NodeName, p.world.Now
+		d.Given = true
+		p.placed(d, pod.NodeName)
 		p.world.Cluster.SetPod(pod)
 		return
 	}
@@ -272,6 +283,7 @@ func merged(known, pod *object.Pod) *object.Pod {
 func (p *player) gone(uid types.UID, key string) {
 	if d := p.day.Pods[uid]; d != nil {
 		d.Gone = true
+		p.left(d)
 	}
 	if known := p.world.Cluster.Pod(key); known != nil && known.UID == uid {
 		_ = p.world.Cluster.DeletePod(key)
@@ -286,13 +298,14 @@ func (p *player) observe(e machine.Effect) {
 		p.day.ByResult[e.Decision.Result]++
 	case machine.Bind:
 		if d := p.day.Pods[e.Pod.UID]; d != nil && d.Node == "" {
-			d.Node, d.Placed = e.Node, p.world.Now
+			p.placed(d, e.Node)
 		}
 	case machine.Evict:
 		if p.world.Cluster.Pod(e.Victim.Key()) != nil {
 			p.day.Preemptions++
 			if d := p.day.Pods[e.Victim.UID]; d != nil {
 				d.Evicted = true
+				p.left(d)
 			}
 		}
 	}

@@ -117,8 +117,8 @@ func TestPageNamesNoOtherFile(t *testing.T) {
 			t.Errorf("the page has %q", outside)
 		}
 	}
-	if n := strings.Count(text, "<polyline"); n != 8 {
-		t.Errorf("%d lines are drawn, want 8", n)
+	if n := strings.Count(text, "<polyline"); n != 10 {
+		t.Errorf("%d lines are drawn, want 10", n)
 	}
 	d := xml.NewDecoder(strings.NewReader(text[strings.Index(text, "<html"):]))
 	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity

@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"slices"
 	"time"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -17,6 +19,8 @@ type Sample struct {
 	// Stranded is the share of the free CPU that is on nodes where a pod of the
 	// average size does not fit.
 	Stranded float64 `json:"stranded"`
+	// Empty counts the nodes without pods, but for those that belong to their node.
+	Empty int `json:"empty"`
 }
 
 // A sampler takes a sample every so often. Where there are many it keeps every
@@ -56,6 +60,9 @@ func look(w *sim.World) Sample {
 		all, used = all+cpu[r], used+usedCPU[r]
 		allMemory, takenMemory = allMemory+memory[r], takenMemory+usedMemory[r]
 		pods += t.PodCount()[r]
+		if empty(t.Pods(r)) {
+			s.Empty++
+		}
 	}
 	if all > 0 {
 		s.CPU = float64(used) / float64(all)
@@ -81,4 +88,22 @@ func look(w *sim.World) Sample {
 		s.Stranded = float64(stranded) / float64(free)
 	}
 	return s
+}
+
+// empty reports whether a node with these pods could go: all come from DaemonSets, or from
+// the node itself.
+func empty(pods []*table.Placed) bool {
+	return !slices.ContainsFunc(pods, func(pl *table.Placed) bool { return pl.Pod.Controller.Replacement != object.SameNode })
+}
+
+// emptyNodes returns the names of the nodes that are empty, sorted.
+func emptyNodes(t *table.Table) []string {
+	names := []string{}
+	for _, r := range t.All() {
+		if t.Node(r) != nil && empty(t.Pods(r)) {
+			names = append(names, t.Name(r))
+		}
+	}
+	slices.Sort(names)
+	return names
 }

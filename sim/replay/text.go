@@ -81,6 +81,7 @@ func (s *Side) cells() [][2]string {
 		{"deleted before they had a node", fmt.Sprint(s.Left)}, {"decisions", fmt.Sprint(s.Decisions)}, {"preempted pods", fmt.Sprint(s.Preemptions)},
 		{"wait, median", seconds(s.WaitP50)}, {"wait, 90%", seconds(s.WaitP90)}, {"wait, 99%", seconds(s.WaitP99)}, {"wait, longest", seconds(s.WaitMax)},
 		{"CPU requested, mean", percent(s.CPU)}, {"memory requested, mean", percent(s.Memory)}, {"free CPU stranded, mean", percent(s.Stranded)},
+		{"empty nodes, mean", fmt.Sprintf("%.1f", s.Empty)}, {"empty nodes at the end", fmt.Sprint(s.EmptyAtEnd)},
 	}
 }
 
@@ -97,12 +98,74 @@ func (c *Comparison) Write(w io.Writer, all bool) error {
 		return err
 	}
 	terminal.Fprintf(w, "\n%s on the same node, %d elsewhere, %d placed under A alone, %d under B alone\n", plural(c.Same, "pod"), len(c.Elsewhere), len(c.OnlyA), len(c.OnlyB))
+	if err := c.workloads(w, all); err != nil {
+		return err
+	}
 	moves(w, "ELSEWHERE UNDER B", c.Elsewhere, all)
 	moves(w, "PLACED UNDER A ALONE", c.OnlyA, all)
 	moves(w, "PLACED UNDER B ALONE", c.OnlyB, all)
 	names(w, "PREEMPTED UNDER A ALONE", c.EvictedA, all)
 	names(w, "PREEMPTED UNDER B ALONE", c.EvictedB, all)
+	names(w, "EMPTY AT THE END UNDER A ALONE", c.EmptyA, all)
+	names(w, "EMPTY AT THE END UNDER B ALONE", c.EmptyB, all)
 	return nil
+}
+
+// workloads counts the workloads by verdict, and lists those that B places worse or better;
+// all lists the others, too.
+func (c *Comparison) workloads(w io.Writer, all bool) error {
+	if len(c.Workloads) == 0 {
+		return nil
+	}
+	by := c.verdicts()
+	terminal.Fprintf(w, "%s worse under B, %d better, %d alike\n", plural(by[worse], "workload"), by[better], by[alike])
+	listed, rest := c.Workloads, 0
+	if !all { // some that are worse, and some that are better
+		last := by[worse] + by[better]
+		listed = slices.Concat(listed[:min(by[worse], shown)], listed[by[worse]:min(by[worse]+shown, last)])
+		rest = last - len(listed)
+	}
+	if len(listed) == 0 {
+		return nil
+	}
+	terminal.Fprintf(w, "\n")
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	terminal.Fprintf(t, "WORKLOAD\tPODS\tELSEWHERE\tNO NODE\tPREEMPTED\tLONGEST WAIT\tON ONE NODE\tIN ONE ZONE\tUNDER B\n")
+	for i := range listed {
+		x := &listed[i]
+		terminal.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Workload, x.Pods, x.Elsewhere, both(x.A.NoNode, x.B.NoNode), both(x.A.Preempted, x.B.Preempted),
+			both(seconds(x.A.WaitMax), seconds(x.B.WaitMax)), both(x.A.OnNode, x.B.OnNode), both(x.A.InZone, x.B.InZone), x.verdict())
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if rest > 0 {
+		terminal.Fprintf(w, "(and %d more: -o wide)\n", rest)
+	}
+	return nil
+}
+
+func (c *Comparison) verdicts() map[string]int {
+	by := map[string]int{}
+	for i := range c.Workloads {
+		by[c.Workloads[i].Verdict]++
+	}
+	return by
+}
+
+func (w *Workload) verdict() string {
+	if w.Because == "" {
+		return w.Verdict
+	}
+	return w.Verdict + ": " + w.Because
+}
+
+// both is what both sides have, once if it is the same.
+func both[T comparable](a, b T) string {
+	if a == b {
+		return fmt.Sprint(a)
+	}
+	return fmt.Sprint(a, ", ", b)
 }
 
 func moves(w io.Writer, title string, list []Move, all bool) {
