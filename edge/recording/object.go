@@ -159,6 +159,16 @@ func PodOf(p *object.Pod) (*v1.Pod, error) {
 	return o.(*v1.Pod), nil
 }
 
+// NodeOf returns the API object of a node that was read from a record, as far as the record
+// keeps it.
+func NodeOf(n *object.Node) (*v1.Node, error) {
+	o, err := read(kindNode, n.Recorded)
+	if err != nil {
+		return nil, err
+	}
+	return o.(*v1.Node), nil
+}
+
 // set is the event that tells of the object.
 func set(k kind, text string) (e machine.Event, o api, err error) {
 	if o, err = read(k, text); err != nil {

@@ -1,13 +1,11 @@
 package replay
 
 import (
-	"encoding/json"
 	"io"
 	"maps"
 	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -184,17 +182,15 @@ func (p *player) event(e machine.Event) {
 	c := p.world.Cluster
 	switch e := e.(type) {
 	case machine.PodSet:
-		if p.scheduler.Hosts() && e.Pod.Recorded != "" {
-			e.Pod.API = &v1.Pod{}
-			_ = json.Unmarshal([]byte(e.Pod.Recorded), e.Pod.API) // the record was read
+		if p.scheduler.Hosts() {
+			e.Pod.API, _ = recording.PodOf(e.Pod) // it was read once
 		}
 		p.podSet(e.Pod)
 	case machine.PodGone:
 		p.gone(e.UID, e.Namespace+"/"+e.Name)
 	case machine.NodeSet:
-		if p.scheduler.Hosts() && e.Node.Recorded != "" {
-			e.Node.API = &v1.Node{}
-			_ = json.Unmarshal([]byte(e.Node.Recorded), e.Node.API)
+		if p.scheduler.Hosts() {
+			e.Node.API, _ = recording.NodeOf(e.Node)
 		}
 		c.SetNode(e.Node)
 	case machine.NodeGone:
