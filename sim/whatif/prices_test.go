@@ -88,7 +88,7 @@ func TestFitNodesIsCheapest(t *testing.T) {
 // far and does not say that it is the cheapest of all.
 func TestFitNodesIsBounded(t *testing.T) {
 	text := ""
-	for i := range 60 {
+	for i := range 40 {
 		text += pod(fmt.Sprint("p", i), "", 1+i%3, "")
 	}
 	shapes := []string{"cpu=3,price=1", "cpu=5,price=1.61", "cpu=7,price=2.27", "cpu=8,price=2.61"}
