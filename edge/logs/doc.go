@@ -3,5 +3,6 @@
 // people and tools that search for them. It is told of each step of the machine and
 // of each move in the queue. A line whose verbosity is off costs a comparison.
 //
-// docs/drop-in.md lists the lines of kube-scheduler, and what Berth does with each.
+// lab/dropin/testdata/log-lines.md lists the lines of kube-scheduler, and what Berth
+// does with each.
 package logs

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,58 +13,142 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/drop-in.md")
+var update = flag.Bool("update", false, "write the lists in testdata, and what differs into docs/drop-in.md")
 
 // row is a thing that kube-scheduler shows.
 type row struct{ kind, name, theirs, ours, test string }
 
 const page = "../../docs/drop-in.md"
 
-const intro = `# What kube-scheduler v1.36.3 shows, and what Berth does
+// list is a kind of thing that kube-scheduler shows. Its rows stand in testdata/FILE.md.
+type list struct {
+	file, title, each string
+	rows              []row
+}
 
-This page lists every flag, configuration field, endpoint, metric, event, log line and feature gate of kube-scheduler v1.36.3. "same" means: the same name with the same meaning. ` + "`docs/deviations.md`" + ` says more about what differs. The page is made by ` + "`go test ./dropin -update`" + ` in ` + "`lab/`" + `, out of kube-scheduler's own code; the test fails when the page is out of date, or something in kube-scheduler has no row.
-
-`
-
-// The page is what kube-scheduler and Berth say today, and no cell of it is empty.
+// The lists in testdata are what kube-scheduler and Berth say today, and no cell of
+// them is empty. docs/drop-in.md counts them and has what differs.
 func TestPageIsUpToDate(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(intro)
-	for _, part := range []struct {
-		title, each string
-		rows        []row
-	}{
-		{"Flags", "Flag", flags(t)}, {"Configuration", "Field", fields()}, {"Endpoints", "Endpoint", listed(t, "endpoints.txt", "endpoint")},
-		{"Metrics", "Metric", metrics(t)}, {"Events", "Event", events(t)}, {"Log lines", "Log line", lines(t)}, {"Feature gates", "Gate", gates(t)},
-	} {
-		fmt.Fprintf(&b, "## %s\n\n| %s | v1.36.3 | Berth | Test |\n|---|---|---|---|\n", part.title, part.each)
-		for _, r := range part.rows {
+	lists := []list{
+		{"flags", "Flags", "Flag", flags(t)},
+		{"configuration", "Configuration fields", "Field", fields()},
+		{"endpoints", "Endpoints", "Endpoint", listed(t, "endpoints.txt", "endpoint")},
+		{"metrics", "Metrics", "Metric", metrics(t)},
+		{"events", "Events", "Event", events(t)},
+		{"log-lines", "Log lines", "Log line", lines(t)},
+		{"feature-gates", "Feature gates", "Gate", gates(t)},
+	}
+	made := contents(t, page)
+	made = replaceBlock(t, made, "lists", summary(lists))
+	for _, l := range lists {
+		for _, r := range l.rows {
 			checkTest(t, r.test)
-			cells := []string{r.name, r.theirs, r.ours, r.test}
-			if slices.Contains(cells, "") {
-				t.Errorf("%s %q has an empty cell: %q", r.kind, r.name, cells)
+			if slices.Contains([]string{r.name, r.theirs, r.ours, r.test}, "") {
+				t.Errorf("%s has an empty cell: %q", r.kind, r)
 			}
-			for i := range cells {
-				cells[i] = strings.ReplaceAll(cells[i], "|", "\\|")
-			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 		}
-		b.WriteString("\n")
+		golden(t, filepath.Join("testdata", l.file+".md"), l.table())
+		if different := l.differences(); different != "" {
+			made = replaceBlock(t, made, l.file, different)
+		}
 	}
-	made := strings.TrimSpace(b.String()) + "\n"
-	old, err := os.ReadFile(page)
-	if err != nil && !*update {
-		t.Fatal(err)
-	}
-	switch {
-	case string(old) == made:
-	case !*update:
-		t.Error("docs/drop-in.md is out of date: run go test ./dropin -update in lab")
-	case !t.Failed():
-		if err := os.WriteFile(page, []byte(made), 0o644); err != nil {
+	golden(t, page, made)
+}
+
+// golden reports an error if the file has another text, or writes it with -update.
+func golden(t *testing.T, file, made string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(made), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	} else if contents(t, file) != made {
+		t.Errorf("%s is out of date: run go test ./dropin -update in lab", file)
 	}
+}
+
+func contents(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// replaceBlock returns the page with the text between the marks of the name replaced.
+func replaceBlock(t *testing.T, page, name, text string) string {
+	t.Helper()
+	begin, end := fmt.Sprintf("<!-- %s: begin -->\n", name), fmt.Sprintf("<!-- %s: end -->", name)
+	before, rest, found := strings.Cut(page, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("docs/drop-in.md has no %q and %q", begin, end)
+	}
+	return before + begin + text + end + after
+}
+
+// table returns all rows of the list.
+func (l list) table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s of kube-scheduler v1.36.3\n\nMade by `go test ./dropin -update` in `lab/`. \"same\" means: the same name with the same meaning.\n\n", l.title)
+	fmt.Fprintf(&b, "| %s | v1.36.3 | Berth | Test |\n|---|---|---|---|\n", l.each)
+	for _, r := range l.rows {
+		writeRow(&b, r.name, r.theirs, r.ours, r.test)
+	}
+	return b.String()
+}
+
+// alike are the words for what Berth does as kube-scheduler does.
+var alike = []string{"same", "same library", "same" + live, "same" + restart, readElsewhere}
+
+// summary counts, for each list, the rows in which Berth differs.
+func summary(lists []list) string {
+	var b strings.Builder
+	b.WriteString("| kube-scheduler's | Number | Berth differs in | All of them |\n|---|---|---|---|\n")
+	for _, l := range lists {
+		differ := 0
+		for _, r := range l.rows {
+			if !slices.Contains(alike, r.ours) {
+				differ++
+			}
+		}
+		writeRow(&b, strings.ToLower(l.title), fmt.Sprint(len(l.rows)), fmt.Sprint(differ), code("lab/dropin/testdata/"+l.file+".md"))
+	}
+	return b.String()
+}
+
+// differences lists what Berth does otherwise, and with which rows: by name if they
+// are few.
+func (l list) differences() string {
+	names := map[string][]string{}
+	for _, r := range l.rows {
+		if !slices.Contains(alike, r.ours) {
+			names[r.ours] = append(names[r.ours], r.name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | Berth |\n|---|---|\n", l.each)
+	for _, ours := range slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		return cmp.Or(len(names[b])-len(names[a]), strings.Compare(a, b))
+	}) {
+		which := strings.Join(names[ours], ", ")
+		if len(names[ours]) > 6 {
+			which = fmt.Sprintf("%d of them", len(names[ours]))
+		}
+		writeRow(&b, which, ours)
+	}
+	return b.String()
+}
+
+func writeRow(b *strings.Builder, cells ...string) {
+	for i := range cells {
+		cells[i] = strings.ReplaceAll(cells[i], "|", "\\|")
+	}
+	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
 var testCell = regexp.MustCompile("^`([a-z0-9/]+)`, (Test[A-Za-z]+(, Test[A-Za-z]+)*)$")
@@ -71,7 +156,7 @@ var testCell = regexp.MustCompile("^`([a-z0-9/]+)`, (Test[A-Za-z]+(, Test[A-Za-z
 // checked are the tests of a package that were looked up.
 var checked = map[string]bool{}
 
-// checkTest tells whether the tests are there that a cell names.
+// checkTest reports an error if a test that the cell names is not there.
 func checkTest(t *testing.T, cell string) {
 	if checked[cell] {
 		return
@@ -85,11 +170,7 @@ func checkTest(t *testing.T, cell string) {
 	var source strings.Builder
 	files, _ := filepath.Glob(filepath.Join("../..", m[1], "*_test.go"))
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source.Write(text)
+		source.WriteString(contents(t, f))
 	}
 	for name := range strings.SplitSeq(m[2], ", ") {
 		if !strings.Contains(source.String(), "func "+name+"(") {
@@ -107,11 +188,7 @@ func code(s string) string { return "`" + s + "`" }
 // listed reads rows from a file: "name | v1.36.3 | Berth | test".
 func listed(t *testing.T, file, kind string) (rows []row) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(contents(t, file)) {
 		f := strings.Split(strings.TrimSpace(line), " | ")
 		if strings.HasPrefix(line, "#") {
 			continue

@@ -27,6 +27,15 @@ import (
 	"github.com/berth-scheduler/berth/scheduler"
 )
 
+// live and restart say when a change of a field takes effect.
+const (
+	live    = "; also without a restart"
+	restart = "; a change takes a restart"
+)
+
+// readElsewhere is what Berth does with a gate that libraries alone read.
+const readElsewhere = "accepted; kube-scheduler does not read it itself"
+
 const here = "`lab/dropin`, TestPageIsUpToDate"
 
 // flags compares names, defaults and deprecations.
@@ -57,8 +66,8 @@ func flags(t *testing.T) (rows []row) {
 	return rows
 }
 
-// live are the fields of the configuration that Berth takes over while it runs.
-var live = []string{"parallelism", "percentageOfNodesToScore", "podInitialBackoffSeconds", "podMaxBackoffSeconds", "profiles"}
+// reloaded are the fields of the configuration that Berth takes over while it runs.
+var reloaded = []string{"parallelism", "percentageOfNodesToScore", "podInitialBackoffSeconds", "podMaxBackoffSeconds", "profiles"}
 
 // differing are the fields with a meaning of their own.
 var differing = map[string]string{
@@ -85,10 +94,10 @@ func fields() (rows []row) {
 			if text := differing[path]; text != "" {
 				r.ours = text
 			}
-			if !slices.Contains(live, top) || path == "profiles[].schedulerName" {
-				r.ours += "; a change takes a restart"
+			if !slices.Contains(reloaded, top) || path == "profiles[].schedulerName" {
+				r.ours += restart
 			} else {
-				r.ours += "; also without a restart"
+				r.ours += live
 			}
 			rows = append(rows, r)
 			return
@@ -174,7 +183,7 @@ func gates(t *testing.T) (rows []row) {
 	read, all := readGates(t), utilfeature.DefaultMutableFeatureGate.GetAll()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		spec := all[name]
-		r := row{"gate", code(string(name)), map[bool]string{true: "on", false: "off"}[spec.Default], "accepted; kube-scheduler does not read it itself", "`lab/oracle`, TestGatesAreUpstreams"}
+		r := row{"gate", code(string(name)), map[bool]string{true: "on", false: "off"}[spec.Default], readElsewhere, "`lab/oracle`, TestGatesAreUpstreams"}
 		if spec.LockToDefault {
 			r.theirs += ", locked"
 		}
