@@ -42,19 +42,23 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// documents are README and the pages of docs.
+// documents returns README, the pages of docs, and the lists of testdata.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	var pages []string
+	for _, pattern := range []string{"docs/*.md", "testdata/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || found == nil {
+			t.Fatal(pattern, err)
+		}
+		pages = append(pages, found...)
 	}
-	return append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md", "scenarios/README.md")
+	return append(pages, "sim/chaos/README.md", "README.md", "CONTRIBUTING.md", "SECURITY.md", "scenarios/README.md")
 }
 
 // named finds a path of a document, and a section that a document names in another:
 // "Size" in `docs/operate.md`.
-var named = regexp.MustCompile("(?:\"([A-Z][^\"\n]+)\" in )?`((?:docs|deploy|examples|scenarios|bench|cmd|lab|sim|core|edge|tools)/[^`{*<: ]+)`")
+var named = regexp.MustCompile("(?:\"([A-Z][^\"\n]+)\" in )?`((?:docs|testdata|deploy|examples|scenarios|bench|cmd|lab|sim|core|edge|tools)/[^`{*<: ]+)`")
 
 // The files, folders and sections that documents name are there.
 func TestNamedFilesExist(t *testing.T) {

@@ -1,6 +1,7 @@
 package breaks
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,35 @@ func TestListIsOfThisCode(t *testing.T) {
 		}
 	}
 	t.Logf("%d faults", len(list))
+}
+
+// testdata/seen.md has a row for each fault of daemon.txt, and no other.
+func TestSeenIsOfTheList(t *testing.T) {
+	list, err := parse(simulated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("testdata/seen.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "|---|---|---|---|\n")
+	var want, got []string
+	for _, b := range list {
+		want = append(want, b.Plugin+" | "+b.What)
+	}
+	for row := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(row, "| \n"), " | ")
+		if len(cells) != 4 {
+			t.Fatalf("not four cells: %s", row)
+		}
+		got = append(got, cells[0]+" | "+cells[1])
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("testdata/seen.md has\n%s\nand daemon.txt\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // A block of the list is read, and one with a part missing is an error that
