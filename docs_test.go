@@ -87,6 +87,36 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
+// A story in which kube-scheduler differs is named by a page of differences.
+func TestDifferencesAreListed(t *testing.T) {
+	var listed strings.Builder
+	for _, page := range []string{"docs/deviations.md", "docs/deviations-daemon.md", "docs/deviations-groups.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed.Write(text)
+	}
+	differing := 0
+	err := filepath.WalkDir("scenarios", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".txt") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if !strings.Contains(string(text), "\ndiffers ") {
+			return err
+		}
+		differing++
+		if !strings.Contains(listed.String(), "`"+d.Name()+"`") && !strings.Contains(listed.String(), "`"+path+"`") {
+			t.Errorf("no page lists the difference that %s marks", path)
+		}
+		return err
+	})
+	if err != nil || differing < 20 {
+		t.Errorf("%d stories, %v", differing, err)
+	}
+}
+
 // testsByPackage has the names of all tests and fuzz targets by their folder,
 // and those of all folders together under the empty one.
 func testsByPackage(t *testing.T) map[string]map[string]bool {

@@ -31,7 +31,7 @@ func (r *Refusal) Error() string {
 
 // Unsupported says which gates have a value that Berth does not implement. Gates
 // that need one of these are not named again. Those that only switch how fast
-// kube-scheduler decides are taken and change nothing (docs/deviations.md).
+// kube-scheduler decides are taken and change nothing (docs/deviations-daemon.md).
 func Unsupported(gates featuregate.FeatureGate) []error {
 	var errs []error
 	for _, l := range lacks {
