@@ -2,7 +2,7 @@
 // event with its time, and a digest of what the machine asked for. Whoever reads
 // the log back can drive a machine through the same steps (sim/replay).
 //
-// docs/record-format.md states the format. A log is a directory of segments
+// edge/recording/format.md states the format. A log is a directory of segments
 // (segment.go). A segment is a header and frames with checksums (frame.go), which
 // hold one compressed stream of entries (encode.go, decode.go). API objects are
 // in it as protobuf, without what no decision depends on (object.go), and with

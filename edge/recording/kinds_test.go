@@ -10,24 +10,24 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// The numbers of kinds are those that docs/record-format.md gives: records that were
+// The numbers of kinds are those that format.md gives: records that were
 // written before a kind was added stay readable.
 func TestKindsHaveTheNumbersOfTheFormat(t *testing.T) {
-	text, err := os.ReadFile("../../docs/record-format.md")
+	text, err := os.ReadFile("format.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, list, _ := strings.Cut(string(text), " Kinds: ")
 	list, _, found := strings.Cut(list, ".")
 	if !found {
-		t.Fatal("docs/record-format.md has no list of kinds")
+		t.Fatal("format.md has no list of kinds")
 	}
 	var numbered []string
 	for k := kindPod; k.known(); k++ {
 		numbered = append(numbered, fmt.Sprintf("%d %s", k, decode.Of(k.empty()).Name))
 	}
 	if got := strings.Join(numbered, ", "); got != list {
-		t.Errorf("kinds are\n%s\nand docs/record-format.md says\n%s", got, list)
+		t.Errorf("kinds are\n%s\nand format.md says\n%s", got, list)
 	}
 	for k := range object.Kinds {
 		if back, ok := objectOf(numberOf(k)); !ok || back != k {
