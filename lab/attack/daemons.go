@@ -181,10 +181,10 @@ func impostor(s *stage) {
 	file := s.kubeconfig("auto.kubeconfig", at, ca, token)
 	s.berth("top", "--once", "--kubeconfig", file)
 	a := s.berth("status", "--kubeconfig", file)
-	if led.Load() {
+	switch {
+	case led.Load():
 		s.broke("--daemon auto forwards to a pod that is only named like the leader's host")
-	}
-	if !way.Load() {
+	case !way.Load():
 		s.note(errors.New("--daemon auto looks for no pod of the leader"))
 	}
 	if strings.Contains(a.stdout, "node-1 on node-2") {
