@@ -28,7 +28,7 @@ const (
 	Pending
 )
 
-// String is the name that kube-scheduler gives the code.
+// String returns the name that kube-scheduler gives the code.
 func (c Code) String() string {
 	switch c {
 	case Success:
@@ -49,7 +49,7 @@ func (c Code) String() string {
 	return "Unknown"
 }
 
-// Rejects tells whether the code is a verdict on the pod, as opposed to
+// Rejects reports whether the code is a verdict on the pod, as opposed to
 // success or a failure outside.
 func (c Code) Rejects() bool {
 	return c == Unschedulable || c == UnschedulableAndUnresolvable || c == Pending
@@ -64,7 +64,7 @@ type Status struct {
 	Err     error  // with Code Error: the cause
 }
 
-// Failed is the status of what failed: Code Error, and the cause.
+// Failed returns the status of what failed: Code Error, and the cause.
 func Failed(format string, args ...any) *Status {
 	return &Status{Code: Error, Err: fmt.Errorf(format, args...)}
 }
@@ -87,7 +87,7 @@ type Blocker struct {
 	Insufficient []v1.ResourceName
 }
 
-// Failure is how the plugin's Filter failed, in v1.36's words.
+// Failure returns how the plugin's Filter failed, in v1.36's words.
 func (b *Blocker) Failure() error {
 	return fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))
 }

@@ -35,7 +35,7 @@ func NewSelectors(f structured.Features, lists bool) *cel.Cache {
 	return cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: lists})
 }
 
-// Count is how many devices of the offer the class selects that the node can
+// Count returns how many devices of the offer the class selects that the node can
 // use, and how many of them are taken, wholly or in part. Slices that are
 // outdated count, too, and where a selector fails nothing counts (v1.36,
 // calculateDRAResourceTotals).
@@ -68,7 +68,7 @@ func (c *Counter) Count(n *object.Node, class *resourcev1.DeviceClass, o *Offer)
 	return all, taken
 }
 
-// reaches tells whether the slice as a whole is for the node; one that says so
+// reaches reports whether the slice as a whole is for the node; one that says so
 // of each device is.
 func (c *Counter) reaches(n *v1.Node, s *resourcev1.ResourceSlice) (bool, error) {
 	name := s.Spec.NodeName

@@ -22,7 +22,7 @@ func newOffer() *Offer {
 	}}
 }
 
-// Shared is what several nodes can see. What is taken of devices that a single
+// Shared returns what several nodes can see. What is taken of devices that a single
 // node can use is left to that node. With shares, claims can hold parts of a
 // device (consumable capacity).
 func Shared(t *table.Table, shares bool) *Offer {
@@ -36,7 +36,7 @@ func Shared(t *table.Table, shares bool) *Offer {
 	return o
 }
 
-// WithNode is the shared offer with what concerns the node alone.
+// WithNode returns the shared offer with what concerns the node alone.
 func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 	own := t.DevicesOf(node)
 	if len(own) == 0 {

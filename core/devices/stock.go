@@ -26,12 +26,12 @@ func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return t.DeviceRevision() + t.ObjectRevision(object.DeviceClasses), true
 }
 
-// Has tells whether a device class stands for the resource. No counter has any.
+// Has reports whether a device class stands for the resource. No counter has any.
 func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
 	return c != nil && t.DeviceClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
-// Stock is the stock of the resource, nil where no device class stands for it.
+// Stock returns the stock of the resource, nil where no device class stands for it.
 func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
 	if !c.Has(t, name) {
 		return nil
@@ -39,7 +39,7 @@ func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
 	return &Stock{counter: c, name: name, class: t.DeviceClassFor(name).API, shared: Shared(t, c.Shares)}
 }
 
-// Columns is how much of the resource each of the rows offers, and how much of
+// Columns returns how much of the resource each of the rows offers, and how much of
 // it is taken, in the rows' order: devices only where the node offers none.
 func (s *Stock) Columns(t *table.Table, rows []table.Row) (allocatable, used []int64) {
 	allocatable, used = make([]int64, len(rows)), make([]int64, len(rows))

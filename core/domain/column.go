@@ -54,10 +54,10 @@ func (c *Column) AddCounts(rows []table.RowCount, n int64) {
 	c.added += all
 }
 
-// Total is what is counted in all domains together.
+// Total returns what is counted in all domains together.
 func (c *Column) Total() int64 { return c.added - c.Sums[None] - c.Sums[Missing] }
 
-// Copy is a column with the same counts.
+// Copy returns a column with the same counts.
 func (c *Column) Copy(rooms *Rooms) *Column {
 	other := *c
 	other.Sums = append(rooms.extend(nil, len(c.Sums))[:0], c.Sums...)

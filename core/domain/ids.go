@@ -67,15 +67,15 @@ func (s *Ids[T]) Release(id int32) (of T, last bool) {
 	return of, true
 }
 
-// At is what is kept for the id, valid until the next Hold.
+// At returns what is kept for the id, valid until the next Hold.
 func (s *Ids[T]) At(id int32) *T { return &s.list[id].of }
 
-// Name is what the id stands for.
+// Name returns what the id stands for.
 func (s *Ids[T]) Name(id int32) string { return s.list[id].name }
 
-// Held is the number of names.
+// Held returns the number of names.
 func (s *Ids[T]) Held() int { return len(s.byName) }
 
-// Len is the number of ids, from 0, that there are. Those that are free have
+// Len returns the number of ids, from 0, that there are. Those that are free have
 // the zero T and no name.
 func (s *Ids[T]) Len() int { return len(s.list) }

@@ -31,21 +31,21 @@ type Layout struct {
 	found    []Domain // room for move
 }
 
-// Locations are the locations of all rows, NoNode where there is no node. They are
+// Locations returns the locations of all rows, NoNode where there is no node. They are
 // valid until Follow. Read only.
 func (l *Layout) Locations() []int32 { return l.rows }
 
-// Owns are the domains of rows whose nodes are domains of their own, None of others.
+// Owns returns the domains of rows whose nodes are domains of their own, None of others.
 // They are valid until Follow. Read only.
 func (l *Layout) Owns() []Domain { return l.own }
 
-// Domains are the location's, by topology. They are valid until Follow. Read only.
+// Domains returns the location's, by topology. They are valid until Follow. Read only.
 func (l *Layout) Domains(location int32) []Domain {
 	n := len(l.Topologies)
 	return l.domains[int(location)*n : (int(location)+1)*n]
 }
 
-// Held is the number of locations that have rows, Len more than the number of any.
+// Held returns the number of locations that have rows, Len more than the number of any.
 func (l *Layout) Held() int { return l.ids.Held() }
 func (l *Layout) Len() int  { return l.ids.Len() }
 
@@ -91,7 +91,7 @@ func (l *Layout) move(t *table.Table, r table.Row) {
 	}
 }
 
-// join is the location with the domains that were found, for one more row.
+// join returns the location with the domains that were found, for one more row.
 func (l *Layout) join() int32 {
 	id, known := l.ids.HoldBytes(l.buf)
 	if known {

@@ -60,7 +60,7 @@ func newTopology(key Key) *Topology {
 	return p
 }
 
-// Of is the domain of each row. It is valid until Follow. Read only.
+// Of returns the domain of each row. It is valid until Follow. Read only.
 func (p *Topology) Of() []Domain { return p.of }
 
 // Len is more than the number of any domain.
@@ -71,10 +71,10 @@ func (p *Topology) Len() int {
 	return int(firstDomain) + p.ids.Len()
 }
 
-// Held is the number of domains that have nodes; Unnamed counts.
+// Held returns the number of domains that have nodes; Unnamed counts.
 func (p *Topology) Held() int { return p.ids.Held() }
 
-// Name is the value that the domain stands for.
+// Name returns the value that the domain stands for.
 func (p *Topology) Name(d Domain) string { return p.ids.Name(int32(d - firstDomain)) }
 
 // Follow brings the domains up to the table.
@@ -104,7 +104,7 @@ func (p *Topology) move(r table.Row, n *object.Node) {
 	}
 }
 
-// domainOf is the domain of a node on the row, for one more holder.
+// domainOf returns the domain of a node on the row, for one more holder.
 func (p *Topology) domainOf(r table.Row, n *object.Node) Domain {
 	if n == nil {
 		return None

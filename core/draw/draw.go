@@ -72,7 +72,7 @@ func Sample(seed uint64, ties, n int, from Rows) (rows []table.Row) {
 	return rows[:min(n, len(rows))]
 }
 
-// Number is a number in [0, n), each with the same chance; the seed decides.
+// Number returns a number in [0, n), each with the same chance; the seed decides.
 // It is 0 if there is nothing to choose.
 func Number(seed uint64, n int) int {
 	if n <= 1 {
@@ -82,7 +82,7 @@ func Number(seed uint64, n int) int {
 	return int(random.next() % uint64(n))
 }
 
-// Seed is the seed of a draw for a pod, by the scheduler's seed. It differs
+// Seed returns the seed of a draw for a pod, by the scheduler's seed. It differs
 // between attempts; 0 is any of them.
 func Seed(seed uint64, uid types.UID, attempt int) uint64 {
 	return seed ^ Hash(string(uid)) ^ mix(uint64(attempt))

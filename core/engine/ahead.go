@@ -13,14 +13,15 @@ const (
 	// at again, and the first of them waits for all.
 	aheadMost = 32
 	aheadEach = 4
-	// aheadRows bounds the rows of the transient views among theirs.
+	// aheadRows bounds the rows that the transient views of pods made ahead of their turn
+	// hold together.
 	aheadRows = 1 << 21
 	// aheadLeast is how many rows a decision has to evaluate for others to be worth
 	// doing ahead.
 	aheadLeast = 64
 )
 
-// WorthAhead is how many pods the engine would like to see ahead of their turn, 0
+// WorthAhead returns how many pods the engine would like to see ahead of their turn, 0
 // where it keeps up without.
 func (e *Engine) WorthAhead() int {
 	if e.workers < 2 || e.plain || max(e.evaluated, e.evaluatedAhead) < aheadLeast {

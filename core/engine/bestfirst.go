@@ -18,7 +18,8 @@ import (
 // than that many.
 const mostAsked = 32
 
-// bestFirst chooses with as few questions as it takes; false: all rows are to be asked.
+// bestFirst chooses the row while asking hosted plugins about as few rows as possible. It
+// reports false, and chooses nothing, if hosted plugins have to be asked about all rows.
 func (o *Outcome) bestFirst() bool {
 	v := o.view
 	if v.keys.profile.Host == nil {
@@ -33,7 +34,7 @@ func (o *Outcome) bestFirst() bool {
 	if feasible < 2 {
 		return false
 	}
-	o.scoreGroupsThat(o.passes())
+	o.scoreGroups(o.passes())
 	row, score, ties := o.pickHosted(scorers)
 	o.Feasible = feasible - o.hosted.rejected
 	switch {
@@ -65,11 +66,12 @@ func (o *Outcome) passes() func(table.Row) bool {
 	}
 }
 
-// weighsNodes tells whether the scorer is told how many nodes are feasible.
+// weighsNodes reports whether the scorer needs the number of feasible nodes of each cell
+// before it scores.
 func weighsNodes(s scorer) bool { return s.CellScore != nil && s.CellScore.FeasibleNodes != nil }
 
-// extremesThat are the extremes of the raw scores of a scorer over the rows that pass.
-// Where all rows have one raw score nobody is asked.
+// extremesThat returns the extremes of the scorer's raw scores over the rows that pass.
+// It asks about no row if all have one raw score.
 func (o *Outcome) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
 	var values []int64
 	groups := o.view.index.Groups()

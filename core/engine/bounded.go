@@ -25,13 +25,14 @@ const (
 	growth     = 8
 )
 
-// inVain bounds what is asked for nothing where hosted plugins filter but do not score.
-// One row that passes then settles the decision, and those with lower totals need not be
-// asked about. A call goes on to them only for a part of as many rows as are known to be
-// rejected: with many totals that few rows have, a call for each takes longer.
+// inVain bounds the questions whose answers are not needed, where hosted plugins filter
+// but do not score. One row that passes then settles the decision, and rows with lower
+// totals need no question. A call for rows of lower totals asks about as many rows as
+// were rejected so far, divided by inVain: where few rows share a total, a call for each
+// total takes longer.
 const inVain = 16
 
-// boundedScorers are the hosted scorers; false: one of them has to see all rows.
+// boundedScorers returns the hosted scorers; false: one of them has to see all rows.
 func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
 	p := o.view.keys.profile
 	if slices.ContainsFunc(p.PreScore, func(pl *framework.Plugin) bool { return pl.PreScoreRows != nil }) {
@@ -50,8 +51,8 @@ func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
 	return list, true
 }
 
-// pickHosted is the index's Pick where hosted plugins have a say; -1: no row passes, or
-// something failed.
+// pickHosted chooses a row with the best total, hosted scores included, among those that
+// hosted filters pass. The row is -1 if none passes or a hosted plugin failed.
 func (o *Outcome) pickHosted(scorers []profile.Scorer) (row table.Row, score int64, ties int) {
 	x := boundedSearch{Outcome: o, scorers: scorers, best: math.MinInt64 / 2, tied: o.engine.tied[:0]}
 	for _, s := range scorers {
@@ -64,10 +65,10 @@ func (o *Outcome) pickHosted(scorers []profile.Scorer) (row table.Row, score int
 	return x.tied[draw.Number(o.drawSeed()+1, len(x.tied))], x.best, max(x.ties, len(x.tied))
 }
 
-// hostedFailed tells whether a hosted plugin failed so far.
+// hostedFailed reports whether a hosted plugin failed so far.
 func (o *Outcome) hostedFailed() bool { return o.Rejected != nil || o.hosted.failed }
 
-// boundedSearch is what is known of the rows that were asked about.
+// boundedSearch holds what a search for the best row has found so far.
 type boundedSearch struct {
 	*Outcome
 	scorers []profile.Scorer
@@ -122,9 +123,10 @@ func (x *boundedSearch) search() {
 	}
 }
 
-// askDrawn asks about rows that were drawn among those with the same total so far. One
-// that gets all that there is to get is chosen at once where no row before has as much:
-// none after it can have more, and each that has as much might have come first.
+// askDrawn asks about rows drawn at random among those with the same total so far. A row
+// that gets the most that hosted scorers can add is chosen at once if no row before has
+// as much: none after it can have more, and a draw might have put any of its equals
+// first.
 func (x *boundedSearch) askDrawn(rows []ranking.Rated, ties int) (chosen bool) {
 	total := rows[0].Total + x.most
 	sole := total > x.best
@@ -137,12 +139,13 @@ func (x *boundedSearch) askDrawn(rows []ranking.Rated, ties int) (chosen bool) {
 	return false
 }
 
-// above is how many rows at the front of the list have more than the total.
+// above returns how many rows at the front of the list have more than the total.
 func above(list []ranking.Rated, total int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].Total <= total })
 }
 
-// ask asks about the rows, and notes those that pass.
+// ask asks the hosted plugins about the rows, records the best of those that pass, and
+// returns all that pass.
 func (x *boundedSearch) ask(rows []ranking.Rated) (passed []ranking.Rated) {
 	passed = x.passing(rows)
 	if len(passed) == 0 || !x.addBounded(x.scorers, passed) {

@@ -30,7 +30,7 @@ const (
 // what was compiled from the same fields, and the pod.
 const fixedBytes = 2048
 
-// seenClasses bounds what is remembered of classes that have no view.
+// seenClasses bounds the classes without a view whose last visit is remembered.
 const seenClasses = 1 << 16
 
 // viewOf finds or makes the view of the pod's class.
@@ -90,13 +90,13 @@ func (e *Engine) newView(r *Request, c *class) *view {
 	return v
 }
 
-// forOneDecision tells whether the view is not kept, however often its class comes
-// by: the class is narrowed to a few nodes and looked at on those alone, or its
-// PreScore failed, which it may not the next time.
+// forOneDecision reports whether the view serves one decision only. Either PreFilter
+// narrowed the class to a few nodes, which are evaluated alone, or PreScore failed, which
+// it may not the next time.
 func (v *view) forOneDecision() bool { return v.narrowed != nil || v.failed != nil }
 
-// build puts the view on its shared answers, and gives it an index: with the room
-// of an old one, where there is one.
+// build connects the view to its shared answers and makes its index. The index uses the
+// memory of the old one; nil means there is none.
 func (v *view) build(on *sharedAnswers, old *ranking.Index) {
 	v.shared = on
 	v.rowFilters = selected(v.filters, func(f *filter) bool {
@@ -116,7 +116,7 @@ func (v *view) build(on *sharedAnswers, old *ranking.Index) {
 	v.index = ranking.New(shape, old)
 }
 
-// takeColumns gives the view columns of its own for scores that could be shared.
+// takeColumns moves the scores that could be shared into columns of the view's own index.
 func (v *view) takeColumns() {
 	for k := range v.scorers {
 		if s := &v.scorers[k]; s.column.shared {
@@ -137,8 +137,8 @@ type seen struct {
 // fits nowhere comes back a time or two.
 const returnsToKeep = 2
 
-// comesOften tells whether a view of the class is to be kept. Of other classes only this is
-// remembered: they may never come back, and the next one can use their buffers.
+// comesOften reports whether pods of the class come often enough to keep a view, and
+// records this visit. Nothing else is kept of rare classes: they may never come back.
 func (e *Engine) comesOften(c *class) bool {
 	s, known := e.seen[c.hash]
 	if !known && len(e.seen) >= seenClasses {
@@ -154,9 +154,9 @@ func (e *Engine) comesOften(c *class) bool {
 	return s.returns >= returnsToKeep
 }
 
-// sharedOf finds or makes the answers that the view shares with other classes. What one
-// class alone has asked for, and seldom, has no scores: its view asks about feasible rows
-// itself.
+// sharedOf finds or makes the answers that the view shares with other classes. If once is
+// set, the class is rare: answers that no other class asks for are then made without
+// scores, and the view scores feasible rows itself.
 func (e *Engine) sharedOf(v *view, once bool) *sharedAnswers {
 	if v.forOneDecision() {
 		return newSharedAnswers(e.table, v, &e.parts)
@@ -183,8 +183,8 @@ func (e *Engine) sharedOf(v *view, once bool) *sharedAnswers {
 	return s
 }
 
-// appendSharedSignature is appendSignature for the plugins that read node objects
-// alone, on the nodes that there are.
+// appendSharedSignature appends the profile's name and what its NodeOnly plugins read of
+// the pod. Classes that agree in it share answers.
 func (k *keys) appendSharedSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
 	b = append(append(b, k.profile.Name...), 0)
 	for _, pl := range k.signers {
@@ -195,7 +195,8 @@ func (k *keys) appendSharedSignature(b []byte, t *table.Table, pod *object.Pod) 
 	return b
 }
 
-// excessBytes is how many rows the view counts for besides its own.
+// excessBytes returns how many rows the view counts for beyond its own rows, because its
+// signature and labels are long.
 func (v *view) excessBytes() int {
 	n := len(v.class.signature)
 	for key, value := range v.pod.Labels { // any order: a sum
@@ -204,12 +205,12 @@ func (v *view) excessBytes() int {
 	return max(0, n-fixedBytes)
 }
 
-// mostViews is how many views there is room for.
+// mostViews returns how many views the engine may keep.
 func (e *Engine) mostViews() int {
 	return max(1, (e.mostRows()-e.excess)/(fixedRows+e.table.Rows()))
 }
 
-// mostRows is the number of rows that all views together may hold, each view
+// mostRows returns the number of rows that all views together may hold, each view
 // counting fixedRows more than it has.
 func (e *Engine) mostRows() int {
 	if n := e.table.Rows(); n > largeTable {
@@ -260,8 +261,8 @@ func (e *Engine) dropViews(keep *view) {
 	e.withKept = slices.DeleteFunc(e.withKept, func(v *view) bool { return e.views[v.class.signature] != v })
 }
 
-// dropShared drops shared answers that no view uses, once they are many: those used
-// longest ago. Their room is kept for the next.
+// dropShared drops the least recently used of the shared answers that no view uses, once
+// they are many. It keeps their memory for new ones.
 func (e *Engine) dropShared(keep *sharedAnswers) {
 	excess := len(e.shared) - 2*len(e.views) - 16
 	if excess <= 0 {
@@ -328,7 +329,8 @@ func (e *Engine) acquire(v *view, s *sharedAnswers) {
 	v.build(s, b.index)
 }
 
-// release takes the buffers of a transient view back, and the states of its plugins.
+// release takes back the buffers of a transient view and releases the states of its
+// plugins.
 func (e *Engine) release(v *view) {
 	for k := range v.filters {
 		releaseState(v.filters[k].Plugin, &v.filters[k].in)
@@ -345,8 +347,8 @@ func (e *Engine) release(v *view) {
 	e.buffers = append(e.buffers, v.buffers)
 }
 
-// releaseState gives a state back to its plugin. Nobody can look at it any more. States of
-// plugins that read node objects alone are with the shared answers.
+// releaseState returns a state to its plugin for reuse. Nothing may read the state
+// afterwards. It skips NodeOnly plugins, whose states the shared answers still use.
 func releaseState(pl *framework.Plugin, in *framework.Input) {
 	if pl.Release != nil && in.State != nil && pl.Locality != framework.NodeOnly {
 		pl.Release(in.State)

@@ -13,7 +13,7 @@ import (
 type causeCounts struct {
 	list []causeCount
 	at   map[ranking.Cause]int // of the list, where it is long
-	last int                   // where the last one was found: neighbours are often alike
+	last int                   // index of the last cause found; neighbours often have the same
 }
 
 type causeCount struct {
@@ -25,7 +25,7 @@ type causeCount struct {
 // fewCounts are looked through faster than they are hashed.
 const fewCounts = 24
 
-// add counts some nodes more or, where the number is negative, fewer; r is the first of
+// add adds n nodes to the count of the cause; n may be negative. r is the lowest row of
 // them.
 func (l *causeCounts) add(c ranking.Cause, nodes int, r table.Row) {
 	if l.last >= len(l.list) || l.list[l.last].Cause != c {

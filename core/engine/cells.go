@@ -15,7 +15,8 @@ import (
 // and asks about each cell. A view for one decision has none: there the plugin is asked
 // about the rows that are left, as it is wherever groups do not decide.
 
-// cells are the rows of such a plugin, by cell.
+// cells connects a plugin that answers by cells with the column that holds the cell of
+// each row.
 type cells struct {
 	in     *framework.Input
 	sync   func(*framework.Input)
@@ -29,8 +30,9 @@ func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of fun
 	return c
 }
 
-// keepCells gives a column to each plugin that answers by cells, unless the view is asked
-// once and not by hosted plugins, which want to know the order of the rows.
+// keepCells assigns a column of cells to each plugin that answers by cells. A view for
+// one decision has none, unless hosted plugins, which ask for rows in order of their
+// totals, need the groups.
 func (v *view) keepCells() {
 	if v.buffers != nil && v.keys.profile.Host == nil {
 		return
@@ -56,7 +58,7 @@ func (v *view) syncCells() {
 	}
 }
 
-// verdictOnCell is the filter's verdict on one row of the table as it stands.
+// verdictOnCell returns the filter's verdict on one row of the table as it stands.
 func (f *filter) verdictOnCell(r table.Row) framework.Verdict {
 	var out [1]framework.Verdict
 	f.cells.sync(&f.in)
@@ -64,7 +66,7 @@ func (f *filter) verdictOnCell(r table.Row) framework.Verdict {
 	return out[0]
 }
 
-// scoreOfCell is the scorer's raw score of one row of the table as it stands.
+// scoreOfCell returns the scorer's raw score of one row of the table as it stands.
 func (s *scorer) scoreOfCell(r table.Row) int64 {
 	var cell [1]int64
 	s.cells.sync(&s.in)
@@ -72,8 +74,8 @@ func (s *scorer) scoreOfCell(r table.Row) int64 {
 	return s.CellScore.Score(&s.in, cell[0])
 }
 
-// inCellsThatFit takes the rows out of the list whose cell the filter rejects. Pods may
-// have been tried on the table since the filter's state was last looked at.
+// inCellsThatFit removes from the list the rows whose cells the filter rejects. It syncs
+// the filter's state first, since pods may have been tried on the table.
 func (o *Outcome) inCellsThatFit(list []table.Row, f *filter) []table.Row {
 	verdicts := resize(o.engine.listVerdicts, len(list))
 	o.engine.listVerdicts = verdicts
@@ -88,8 +90,8 @@ func (o *Outcome) inCellsThatFit(list []table.Row, f *filter) []table.Row {
 	return list[:n]
 }
 
-// askCells asks the filters by cells about all rows that no filter before them rejects,
-// ahead of a look at many of their verdicts.
+// askCells asks the cell filters about all open rows that no earlier filter rejects, in
+// one call each. It is called before many of their verdicts are read.
 func (o *Outcome) askCells() {
 	if o.cellVerdicts != nil || len(o.view.cellFilters) == 0 || o.narrowed != nil {
 		return
@@ -117,7 +119,7 @@ func (o *Outcome) askCells() {
 	e.cellVerdicts, o.cellVerdicts = room, room[:len(o.view.cellFilters)]
 }
 
-// cellVerdict is the verdict of the k-th filter by cells on the row.
+// cellVerdict returns the verdict of the k-th cell filter on the row.
 func (o *Outcome) cellVerdict(k int, r table.Row) framework.Verdict {
 	if o.cellVerdicts != nil {
 		return o.cellVerdicts[k][r]
@@ -125,8 +127,8 @@ func (o *Outcome) cellVerdict(k int, r table.Row) framework.Verdict {
 	return o.view.cellFilters[k].verdictOnCell(r)
 }
 
-// causeAt tells which filter rejects the row first, and how: by what nominated pods
-// make of it, the row's own verdict, and those on its cells.
+// causeAt returns the first filter that rejects the row, with its verdict. Nominated
+// pods, cell filters and hosted filters are included.
 func (o *Outcome) causeAt(r table.Row) ranking.Cause {
 	if c := o.nominated.causeAt(r); c.Rejects() {
 		return c
@@ -134,8 +136,8 @@ func (o *Outcome) causeAt(r table.Row) ranking.Cause {
 	return o.causeBefore(r, len(o.view.hostedFilters))
 }
 
-// causeBefore is causeAt without nominated pods, and with no more than the first
-// that many of the hosted filters.
+// causeBefore returns the first filter that rejects the row if no pod is nominated to it.
+// hosted is how many of the hosted filters are asked, from the first.
 func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 	c := o.causeOnCells(r, o.view.index.Cause(r))
 	for k, f := range o.view.hostedFilters[:hosted] {
@@ -149,7 +151,8 @@ func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 	return c
 }
 
-// causeOnCells is the row's cause, which is c as far as its own verdict goes.
+// causeOnCells returns the first filter that rejects the row, cell filters included. c is
+// the cause from filters that answer by rows; hosted filters are not asked.
 func (o *Outcome) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
 	for k, f := range o.view.cellFilters {
 		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
@@ -162,7 +165,7 @@ func (o *Outcome) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
 	return c
 }
 
-// weighRows tells the scorers by cells which rows are feasible.
+// weighRows passes the list of feasible rows to each scorer by cells.
 func (o *Outcome) weighRows() {
 	for k := range o.view.scorers {
 		if s := &o.view.scorers[k]; s.cells != nil {
@@ -179,7 +182,8 @@ func sortedCells(counts map[int64]int) []framework.CellCount {
 	return list
 }
 
-// weighGroups is weighRows, read off the groups.
+// weighGroups passes the number of feasible nodes of each cell to the scorers by cells.
+// It counts them from the groups of the index, without a look at rows.
 func (o *Outcome) weighGroups() {
 	v, e := o.view, o.engine
 	for k := range v.scorers {

@@ -66,7 +66,7 @@ func (v *view) compareFresh(t *table.Table) error {
 	return v.index.Check(v.shared.raw)
 }
 
-// fresh is a view of the same class that shares nothing with v.
+// fresh returns a view of the same class that shares nothing with v.
 func (v *view) fresh(t *table.Table) *view {
 	f := prepare(t, v.keys, v.pod)
 	var found scratch
@@ -75,8 +75,8 @@ func (v *view) fresh(t *table.Table) *view {
 	return f
 }
 
-// compareCells holds what is kept of domains against fresh counts: each row's verdicts
-// and scores, by themselves and by cells. Cells may be numbered otherwise.
+// compareCells compares the kept cells with fresh ones: each row's verdicts and scores,
+// asked by row and by cell. Cells may have other numbers in the two.
 func (v *view) compareCells(fresh *view, t *table.Table) error {
 	for k, f := range v.cellFilters {
 		o := fresh.cellFilters[k]
@@ -109,7 +109,8 @@ func (v *view) compareCells(fresh *view, t *table.Table) error {
 	return nil
 }
 
-// compareCellScores weighs the scorers as if no filter by cells objected.
+// compareCellScores compares the scores of the scorers by cells, as if the cell filters
+// rejected no row.
 func (v *view) compareCellScores(s *scorer, fresh *view, o *scorer, t *table.Table) error {
 	var feasible []table.Row
 	for r := range v.index.FeasibleRows() {

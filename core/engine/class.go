@@ -11,18 +11,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Request is a pod that is to be placed, under its profile. It remembers the
-// pod's class.
+// Request is a pod to be placed, with its profile. It remembers the pod's class.
 //
-// Make one with For when the pod arrives, keep it in the pod's record, and pass it
-// to each call about the pod. Make a new one when the pod's object changes, or the
-// profile. Nothing else is to be done: the engine finds the class at the first call
-// (or at Classify), uses it again, and finds it anew where another object that the
-// signature depends on has changed since (a Service, a claim, a namespace, a term
-// of pod affinity). A Request is of one engine.
+// Make one with For when the pod arrives, keep it in the pod's record, and pass it to
+// each call about the pod. Make a new one when the pod's object or the profile changes.
+// The engine finds the class at the first call (or at Classify) and finds it anew when an
+// object that the signature depends on has changed (a Service, a claim, a namespace, a
+// term of pod affinity). A Request belongs to one engine.
 //
-// A Request holds the signature and nothing of size: the engine may drop what it
-// keeps of the class at any time.
+// A Request holds the signature and nothing of size: the engine may drop what it keeps of
+// the class at any time.
 type Request struct {
 	Profile *profile.Profile
 	Pod     *object.Pod
@@ -64,8 +62,8 @@ func (e *Engine) classOf(r *Request) *class {
 	return r.class
 }
 
-// Signature is that of the request's class: what the plugins, except for hosted ones, see
-// of the pod.
+// Signature returns the signature of the request's class: what the native plugins read of
+// the pod, as bytes.
 func (e *Engine) Signature(r *Request) string { return e.classOf(r).signature }
 
 // classBytes bounds the signatures of classes that are known without a view.
@@ -89,8 +87,8 @@ func (e *Engine) classWith(signature []byte) *class {
 	return c
 }
 
-// keys are what of a profile tells classes of pods apart, and how long what is
-// kept of them holds.
+// keys holds what of a profile decides the class of a pod, and until when answers for the
+// class stay valid.
 type keys struct {
 	profile *profile.Profile
 	signers []*framework.Plugin // that read something of the pod
@@ -125,7 +123,7 @@ func newKeys(p *profile.Profile) *keys {
 	return k
 }
 
-// keysOf is newKeys, kept.
+// keysOf returns the keys of the profile. It makes them once and keeps them.
 func (e *Engine) keysOf(p *profile.Profile) *keys {
 	k := e.keys[p]
 	if k == nil {
@@ -135,8 +133,8 @@ func (e *Engine) keysOf(p *profile.Profile) *keys {
 	return k
 }
 
-// signedAt is the sum of the revisions of what the pod's signature depends on
-// besides the pod; false where some plugin does not tell.
+// signedAt returns the sum of the revisions of what the pod's signature depends on
+// besides the pod. It returns false if a plugin does not know its revision.
 func (k *keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool) {
 	for _, signRevision := range k.revisions {
 		revision, known := signRevision(t, pod)
@@ -161,7 +159,7 @@ func (k *keys) appendSignature(b []byte, t *table.Table, pod *object.Pod) []byte
 // signFunc is a plugin's Sign.
 type signFunc = func([]byte, *table.Table, *object.Pod) []byte
 
-// amongNodes is the plugin's signature of pods for answers that classes share; nil: it
+// amongNodes returns the plugin's signature of pods for answers that classes share; nil: it
 // reads nothing of them.
 func amongNodes(pl *framework.Plugin) signFunc {
 	if pl.SignAmongNodes != nil {

@@ -17,8 +17,9 @@ import (
 type Outcome struct {
 	// Row is the chosen node, -1 when there is none.
 	Row table.Row
-	// Feasible is the number of nodes that passed every filter. Nodes that a hosted
-	// filter was not asked about count, and those with the best total among the Ties.
+	// Feasible is the number of nodes that passed every filter. It includes nodes that
+	// hosted filters were not asked about because a better one was found; Ties does as
+	// well.
 	Feasible int
 	// Score is the chosen node's total, Ties the number of nodes that have it. Both
 	// are 0 where a single node was feasible: nothing was scored.
@@ -40,15 +41,16 @@ type Outcome struct {
 
 	tallies []decision.Tally // once they were asked for; nil: not so far
 	codes   byCause[decision.Code]
-	// explained are blockers that RefitWithoutLower named.
+	// explained holds the blockers that RefitWithoutLower returned.
 	explained byCause[*decision.Blocker]
 	// own is the row that the pod itself is nominated to, -1 if none, once asked for.
 	own      table.Row
 	ownKnown bool
-	// cellVerdicts are those of the filters by cells on all rows; nil: not asked so far.
+	// cellVerdicts holds the verdict of each cell filter on each row; nil means not asked
+	// so far.
 	cellVerdicts [][]framework.Verdict
 	extremes     []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored
-	list         []table.Row // the feasible rows, once listed; the engine's room
+	list         []table.Row // the feasible rows, once listed; in the engine's buffer
 	listed       bool
 }
 
@@ -59,14 +61,14 @@ func (e *Engine) Decide(r *Request, nominated Nominator) *Outcome {
 	return e.decide(r, nominated, nil, nil)
 }
 
-// DecideWithin is Decide among the rows of a placement, which are ascending; nil: all. What
-// plugins count, they count on all nodes.
+// DecideWithin chooses the best node among the rows of a placement, which are ascending;
+// nil means all nodes. Plugins still count pods on all nodes.
 func (e *Engine) DecideWithin(placement []table.Row, r *Request, nominated Nominator) *Outcome {
 	return e.decide(r, nominated, nil, placement)
 }
 
-// decide is the route from the pod's class to the choice. doc.go follows one
-// decision along it.
+// decide follows the route from the pod's class to the choice. doc.go traces one decision
+// along it.
 func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, placement []table.Row) *Outcome {
 	e.trackTerms(nominated)
 	if e.plain {
@@ -100,11 +102,12 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, pl
 	if x == nil || !x.decide(o) {
 		o.decideAnew()
 	}
-	e.noteRun(x, o)
+	e.recordRun(x, o)
 	return o
 }
 
-// decideAnew asks hosted plugins afresh.
+// decideAnew chooses the row, and asks hosted plugins about rows as far as the choice
+// needs it.
 func (o *Outcome) decideAnew() {
 	if o.bestFirst() { // bestfirst.go
 		return
@@ -120,7 +123,8 @@ func (o *Outcome) decideAnew() {
 	}
 }
 
-// newOutcome is room for one.
+// newOutcome returns an empty Outcome. It reuses the last one that was released with
+// Reuse.
 func (e *Engine) newOutcome() *Outcome {
 	if o := e.outcome; o != nil {
 		e.outcome = nil
@@ -129,8 +133,7 @@ func (e *Engine) newOutcome() *Outcome {
 	return &Outcome{}
 }
 
-// Reuse gives the room of an outcome to the next decision. Whoever decided may say
-// so once nobody looks at it any more.
+// Reuse releases an outcome for the next decision. The caller may not read it afterwards.
 func (e *Engine) Reuse(o *Outcome) {
 	*o = Outcome{}
 	e.outcome = o
@@ -147,19 +150,21 @@ func (o *Outcome) countFeasible() int {
 	return len(o.feasibleRows())
 }
 
-// decidedByGroups tells whether the groups of the index can decide: whatever rules out
-// single rows besides the view's filters makes a scan necessary.
+// decidedByGroups reports whether the choice can be made by groups of rows. It cannot if
+// anything besides the view's filters rules out single rows, or hosted plugins filter or
+// score.
 func (o *Outcome) decidedByGroups() bool {
 	return o.groupable() && len(o.view.hostedFilters) == 0 && o.hosted.bonus == nil
 }
 
-// groupable is decidedByGroups except for what hosted plugins say.
+// groupable reports whether native plugins, nominations and extenders allow a choice by
+// groups of rows.
 func (o *Outcome) groupable() bool {
 	return o.view.index.Grouped && o.view.grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
 }
 
-// choose finds the feasible row with the highest total; among equals a draw
-// decides. A single feasible row is taken without scoring.
+// choose picks the feasible row with the highest total; a draw decides between ties. A
+// single feasible row is taken without scoring.
 func (o *Outcome) choose() {
 	v := o.view
 	switch {
@@ -170,7 +175,7 @@ func (o *Outcome) choose() {
 	case v.index.OutOfRange > 0 && o.findOutOfRange():
 	case v.keys.profile.Host != nil && !o.scoreHosted(): // hosted.go
 	case o.decidedByGroups():
-		o.scoreGroups()
+		o.scoreGroups(nil)
 		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed())
 	default:
 		o.scan() // scan.go
@@ -180,8 +185,8 @@ func (o *Outcome) choose() {
 	}
 }
 
-// drawSeed decides among equals: the engine's seed and the pod's UID do, whatever
-// was chosen before.
+// drawSeed returns the seed of the draw between ties. It depends on the engine's seed and
+// the pod's UID, not on earlier choices.
 func (o *Outcome) drawSeed() uint64 { return draw.Seed(o.engine.seed, o.pod.UID, 0) }
 
 // filterGroups asks the filters by cells about each group, and returns the number
@@ -202,15 +207,14 @@ func (o *Outcome) filterGroups() int {
 	return rows
 }
 
-// scoreGroups gives each group its bonus: the weighted scores that its rows have
-// from scorers that are normalised or answer by cells.
-func (o *Outcome) scoreGroups() { o.scoreGroupsThat(nil) }
-
-// scoreGroupsThat is scoreGroups where feasible rows have to pass, too.
-func (o *Outcome) scoreGroupsThat(passes func(table.Row) bool) {
+// scoreGroups sets the bonus of each group: the weighted scores that all its rows get
+// from scorers that are normalised or answer by cells. If passes is not nil,
+// normalisation considers only rows that pass, and a group of which none does fits no
+// more.
+func (o *Outcome) scoreGroups(passes func(table.Row) bool) {
 	v, groups := o.view, o.view.index.Groups()
 	o.weighGroups()
-	o.extremes = o.engine.extremesOf(len(v.scorers))
+	o.extremes = o.engine.extremesBuffer(len(v.scorers))
 	for i := range groups {
 		groups[i].Bonus = 0
 	}
@@ -235,7 +239,8 @@ func (o *Outcome) scoreGroupsThat(passes func(table.Row) bool) {
 	}
 }
 
-// groupExtremes are the extremes of the scorer's raw scores over the groups.
+// groupExtremes returns the extremes of the scorer's raw scores over the groups that fit.
+// If passes is not nil, only rows that pass count.
 func (o *Outcome) groupExtremes(s *scorer, passes func(table.Row) bool) extremes {
 	if passes != nil {
 		return o.extremesThat(s, passes)
@@ -254,14 +259,14 @@ type extremes struct{ low, high int64 }
 
 var noExtremes = extremes{math.MaxInt64, math.MinInt64}
 
-// extremesOf is room for those of n scorers.
-func (e *Engine) extremesOf(n int) []extremes {
+// extremesBuffer returns a cleared scratch slice of length n, one entry a scorer.
+func (e *Engine) extremesBuffer(n int) []extremes {
 	e.extremes = resize(e.extremes, n)
 	clear(e.extremes)
 	return e.extremes
 }
 
-// excludes tells whether the raw score is outside of the extremes.
+// excludes reports whether the raw score is outside the range. NoScore never is.
 func (e extremes) excludes(raw int64) bool {
 	return raw != framework.NoScore && (raw < e.low || raw > e.high)
 }
@@ -272,7 +277,7 @@ func (e *extremes) add(raw int64) {
 	}
 }
 
-// valueOf is the group's value for the column.
+// valueOf returns the group's value for the column.
 func (v *view) valueOf(g *ranking.Group, c column) int64 {
 	if c.shared {
 		return v.shared.combinations.Value(g, c.at)
@@ -280,7 +285,7 @@ func (v *view) valueOf(g *ranking.Group, c column) int64 {
 	return g.Own(c.at)
 }
 
-// rawOf is the raw score that a value in the scorer's column stands for.
+// rawOf returns the raw score that a value in the scorer's column stands for.
 func (s *scorer) rawOf(value int64) int64 {
 	if s.cells != nil {
 		return s.CellScore.Score(&s.in, value)
@@ -288,7 +293,7 @@ func (s *scorer) rawOf(value int64) int64 {
 	return value
 }
 
-// normalisedScore is the scorer's weighted, normalised score for a raw one.
+// normalisedScore returns the scorer's weighted, normalised score for a raw one.
 func (o *Outcome) normalisedScore(k int, raw int64) int64 {
 	s := &o.view.scorers[k]
 	score := s.normal(raw, o.extremes[k])
@@ -298,7 +303,7 @@ func (o *Outcome) normalisedScore(k int, raw int64) int64 {
 	return s.weight * score
 }
 
-// normal is the normalised score for a raw one.
+// normal returns the normalised score for a raw one.
 func (s *scorer) normal(raw int64, e extremes) int64 {
 	switch {
 	case raw == framework.NoScore:
@@ -333,7 +338,7 @@ func invalidScore(plugin string, score int64) *decision.Status {
 	}
 }
 
-// fits tells whether the row is feasible.
+// fits reports whether the row is feasible: it passes all filters and extenders.
 func (o *Outcome) fits(r table.Row) bool {
 	return o.passesFilters(r) && (o.extenders == nil || o.extenders.passes(r))
 }
@@ -345,7 +350,7 @@ func (o *Outcome) passesFilters(r table.Row) bool {
 	return o.view.index.IsFeasible(r) && !o.nominated.blocks(r)
 }
 
-// candidates is the number of rows to look at, candidate the i-th of them.
+// candidates returns the number of rows that the decision considers.
 func (o *Outcome) candidates() int {
 	if o.narrowed != nil {
 		return len(o.narrowed)
@@ -360,7 +365,7 @@ func (o *Outcome) candidate(i int) table.Row {
 	return table.Row(i)
 }
 
-// isCandidate tells whether the row is looked at.
+// isCandidate reports whether the decision considers the row at all.
 func (o *Outcome) isCandidate(r table.Row) bool {
 	return o.narrowed == nil || contains(o.narrowed, r)
 }

@@ -34,17 +34,17 @@ type Engine struct {
 	madeAhead map[string]*view // transient ones that were made ahead of their turn
 	buffers   []*buffers
 
-	idleShared []*sharedAnswers // that nobody uses; new ones take their room
+	idleShared []*sharedAnswers // that no view uses; new ones take their memory
 
-	cellVerdicts [][]framework.Verdict // room for askCells
-	listVerdicts []framework.Verdict   // room for inCellsThatFit and askCells
-	askedCells   []table.Row           // room for askCells
-	rawColumns   [][]int64             // room for findExtremes
-	rawRoom      columnRoom
+	cellVerdicts [][]framework.Verdict // scratch of askCells
+	listVerdicts []framework.Verdict   // scratch of inCellsThatFit and askCells
+	askedCells   []table.Row           // scratch of askCells
+	rawColumns   [][]int64             // scratch of findExtremes
+	rawBuffers   columnBuffers
 
 	keyBuf        []byte
 	workerScratch []scratch // by worker
-	outcome       *Outcome  // room for the next one; nil: there is none
+	outcome       *Outcome  // released by Reuse; nil: none
 	evaluated     int       // rows evaluated for the last decision
 	// evaluatedAhead is the most rows that a view took when pods were last looked at ahead
 	// of their turn: by their turn they take few.
@@ -54,16 +54,16 @@ type Engine struct {
 	list           []table.Row
 	extremes       []extremes
 	counts         []framework.CellCount
-	verdicts       [][]framework.Verdict // room for those of hosted filters
-	order          ranking.Order         // room for the rows by their totals
-	asked          []table.Row           // room for what hosted plugins are asked and answer
+	verdicts       [][]framework.Verdict // scratch of hosted filters, by filter and row
+	order          ranking.Order         // scratch: rows by their totals
+	asked          []table.Row           // scratch: rows for a hosted plugin, with answers and noted
 	answers        []int64
 	noted          []framework.Verdict
-	scores         [][]int64 // room for those of hosted scorers
+	scores         [][]int64 // scratch of hosted scorers, by scorer and row
 
 	decisions uint64 // so far
 	questions int    // to hosted plugins about a row, for the decision at hand
-	told      uint64 // how often Told was called
+	changes   uint64 // how often Told was called
 	run       *run   // that the last decision belongs to; nil: none
 
 	nominated   nominatedNodes
@@ -71,8 +71,8 @@ type Engine struct {
 	swept       uint64 // how often the table's terms were
 }
 
-// New returns an engine over the table. The seed decides among equals; workers is
-// how many cores a full evaluation may use.
+// New returns an engine over the table. The seed decides between ties; workers is how
+// many cores a full evaluation may use.
 func New(t *table.Table, seed uint64, workers int) *Engine {
 	workers = max(1, workers)
 	return &Engine{
@@ -92,8 +92,8 @@ func NewPlain(t *table.Table, seed uint64) *Engine {
 	return e
 }
 
-// CheckShortCuts has the engine compare what it finds by a short cut with the long way
-// from now on, and panic where they differ.
+// CheckShortCuts makes the engine compare each result of a short cut with the long way
+// from now on. It panics where they differ.
 func (e *Engine) CheckShortCuts() { e.checks = true }
 
 // Reconfigure forgets all that was kept of profiles, none of which is used again.

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scratch is room for what is found out about a list of rows, and for one plugin's
-// answers.
+// scratch holds the answers about a list of rows, and the working memory of one plugin
+// call.
 type scratch struct {
 	ranking.Answers
 
@@ -20,11 +20,11 @@ type scratch struct {
 	at         []int32     // where in the list each of them is
 
 	rows []table.Row // that changed
-	open []int32     // room for the places of rows that shared answers do not reject
-	own  *scratch    // room for those rows alone; nil: this is it
+	open []int32     // indexes of the rows that shared answers leave open
+	own  *scratch    // scratch for the open rows alone; nil in that one itself
 }
 
-// size makes room for n rows.
+// size resizes the buffers to n rows.
 func (s *scratch) size(n int) {
 	s.sizeAlone(n)
 	if s.own == nil {
@@ -41,7 +41,8 @@ func (s *scratch) sizeAlone(n int) {
 	s.unrejected, s.at = resize(s.unrejected, n), resize(s.at, n)
 }
 
-// part is the room for some of the rows.
+// part returns the scratch for rows from up to to of the list. Parts share memory with s
+// but not with each other.
 func (s *scratch) part(from, to int) scratch {
 	own := s.own.partAlone(from, to)
 	own.rows = s.own.rows[from:to]
@@ -65,8 +66,8 @@ const (
 	// takes as long as some thousand rows. costlyGrain is that where a filter is costly.
 	grain       = 4096
 	costlyGrain = 1024
-	// wave bounds the rows that are shared out at once, and with them the room for
-	// what is found out.
+	// wave bounds the rows that the cores evaluate before the answers are kept, and with
+	// them the scratch memory.
 	wave = 1 << 16
 )
 
@@ -92,7 +93,8 @@ func evaluateAll(rows []table.Row, workers, grain int, found *scratch, evaluate 
 	return true
 }
 
-// evaluateRows has the rows evaluated and kept, until that fails.
+// evaluateRows evaluates the rows in chunks and keeps the answers of each. It stops and
+// returns false when keep does.
 func evaluateRows(rows []table.Row, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	for rows := range slices.Chunk(rows, chunk) {
 		found.size(len(rows))

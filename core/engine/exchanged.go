@@ -7,10 +7,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// causeExchanged is the first filter that would reject the row, and how, with the pods
-// on it gone whose priority is below that, and others come; false where only a try tells.
-// Nothing is tried: a filter that looks at nodes alone says what it says now, one that
-// looks at the row and lets the pod through does so with fewer pods, and others are asked.
+// causeExchanged returns the first filter that would reject the row if the pods of a
+// priority lower than below left the node and others came. It places nothing: NodeOnly
+// filters keep their verdict, a filter that passes the row now also passes it with fewer
+// pods, and the rest are asked through Exchanged. It returns false if only a trial
+// placement can tell.
 func (o *Outcome) causeExchanged(r table.Row, below int32, came []*object.Pod) (c ranking.Cause, known bool) {
 	if o.engine.plain {
 		return c, false
@@ -37,8 +38,9 @@ func (o *Outcome) causeExchanged(r table.Row, below int32, came []*object.Pod) (
 	return ranking.Cause{Filter: ranking.Feasible}, true
 }
 
-// verdictExchanged is the filter's verdict then; now is the first that rejects the row
-// now, of those that answer by rows.
+// verdictExchanged returns the filter's verdict on the row after that exchange of pods.
+// now is the row's present cause among filters that answer by rows. It returns false if
+// only a trial placement can tell.
 func (o *Outcome) verdictExchanged(f *filter, now ranking.Cause, r table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	byRow := f.cells == nil && !f.hosted
 	passes := byRow && (!now.Rejects() || f.position < now.Filter)

@@ -8,17 +8,17 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Extender stands for all extenders among the plugins that rejected a pod or a
-// node (v1.36, framework.ExtenderName).
+// Extender is the plugin name under which all extenders together reject a pod or a node
+// (v1.36, framework.ExtenderName).
 const Extender = "Extender"
 
-// ExtenderResults is what extenders say of nodes, by name. Nodes that are gone do not
-// matter.
+// ExtenderResults holds what extenders answered, by node name. Nodes that no longer exist
+// are ignored.
 type ExtenderResults struct {
 	// Passed are the only nodes that may be chosen; nil: all.
 	Passed []string
-	// Refused says why not, for nodes outside of Passed. One that an extender
-	// passed over in silence is not in it.
+	// Refused holds the reason for nodes outside of Passed. It lacks nodes that an
+	// extender left out without a reason.
 	Refused map[string]decision.Blocker
 	// Scores are added to those of the plugins.
 	Scores map[string][]decision.Score
@@ -29,7 +29,7 @@ func (x *ExtenderResults) Clone() ExtenderResults {
 	return ExtenderResults{Passed: slices.Clone(x.Passed), Refused: maps.Clone(x.Refused), Scores: maps.Clone(x.Scores)}
 }
 
-// extenderResults is ExtenderResults by row.
+// extenderResults holds what extenders answered, by row.
 type extenderResults struct {
 	all     bool
 	passed  map[table.Row]bool
@@ -38,8 +38,8 @@ type extenderResults struct {
 	bonus   map[table.Row]int64 // the weighted sum of the scores
 }
 
-// DecideWithExtenders is Decide for a pod that extenders have a say in. The pod's own
-// nomination does not count: whoever asks tries that node first.
+// DecideWithExtenders chooses the best node for a pod that extenders filter and score. It
+// ignores the pod's own nomination: the caller tries that node first.
 func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, said *ExtenderResults) *Outcome {
 	rv := &extenderResults{
 		all: said.Passed == nil, passed: map[table.Row]bool{}, refused: map[table.Row]decision.Blocker{},
@@ -68,9 +68,9 @@ func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, said *Exte
 
 func (r *extenderResults) passes(row table.Row) bool { return r.all || r.passed[row] }
 
-// blocker is why a row that does not pass is not to be chosen. As in v1.36, a
-// node that an extender leaves out without a word is lost for good, and says
-// nothing.
+// blocker returns the reason for which a row outside of Passed is rejected. As in v1.36,
+// a node that an extender leaves out without a reason is UnschedulableAndUnresolvable,
+// with no message.
 func (r *extenderResults) blocker(row table.Row) decision.Blocker {
 	b, told := r.refused[row]
 	if !told {

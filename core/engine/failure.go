@@ -7,7 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// isFailure tells whether the verdict says that the filter failed.
+// isFailure reports whether the cause is a filter's error, not a verdict on the node.
 func (v *view) isFailure(c ranking.Cause) bool {
 	if !c.Rejects() {
 		return false
@@ -16,7 +16,7 @@ func (v *view) isFailure(c ranking.Cause) bool {
 	return least != 0 && framework.Verdict(c.Verdict) >= least
 }
 
-// hasFailure tells whether a filter that is kept failed on some row.
+// hasFailure reports whether a filter that the index covers failed on some row.
 func (v *view) hasFailure() bool {
 	for c := range v.index.Causes() {
 		if v.isFailure(c) {
@@ -26,7 +26,7 @@ func (v *view) hasFailure() bool {
 	return false
 }
 
-// failure is how a filter failed on a node that no filter before it rejects; nil
+// failure returns how a filter failed on a node that no filter before it rejects; nil
 // where none did. As with v1.36, deciding on the pod then fails, whatever other
 // nodes say. What is kept of such a class is dropped.
 func (o *Outcome) failure() *decision.Status {

@@ -17,8 +17,8 @@ type filter struct {
 	column   column // of its cells
 }
 
-// run asks the filter about the rows and notes its rejections on those that no
-// earlier filter rejects.
+// run asks the filter about the rows and records its rejections of those that no earlier
+// filter rejects.
 func (f *filter) run(rows []table.Row, found *scratch) {
 	if f.Costly {
 		f.runOnUnrejected(rows, found)
@@ -30,19 +30,21 @@ func (f *filter) run(rows []table.Row, found *scratch) {
 		return
 	}
 	for i, v := range verdicts {
-		f.note(found, i, v)
+		f.record(found, i, v)
 	}
 }
 
-// note keeps the filter's verdict on the i-th row, unless an earlier one rejects it.
-func (f *filter) note(found *scratch, i int, v framework.Verdict) {
+// record stores the filter's verdict on the i-th row of the list, unless an earlier
+// filter rejects the row.
+func (f *filter) record(found *scratch, i int, v framework.Verdict) {
 	if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position) {
 		found.Filter[i], found.Verdict[i] = f.position, uint64(v)
 	}
 }
 
-// runOnUnrejected is run for a costly filter, which is asked about the rows alone that no
-// earlier filter rejects.
+// runOnUnrejected asks the filter only about the rows that no earlier filter rejects, and
+// records its rejections. It serves filters for which a question costs more than the
+// selection of rows.
 func (f *filter) runOnUnrejected(rows []table.Row, found *scratch) {
 	unrejected, at := found.unrejected[:0], found.at[:0]
 	for i, r := range rows {
@@ -50,20 +52,22 @@ func (f *filter) runOnUnrejected(rows []table.Row, found *scratch) {
 			unrejected, at = append(unrejected, r), append(at, int32(i))
 		}
 	}
-	f.runOn(unrejected, at, found)
+	f.runSubset(unrejected, at, found)
 }
 
-// runOn is run for some of the rows; at says where in the list they stand.
-func (f *filter) runOn(rows []table.Row, at []int32, found *scratch) {
+// runSubset asks the filter about rows that are part of found's list, and records its
+// rejections. at holds the index of each row in that list.
+func (f *filter) runSubset(rows []table.Row, at []int32, found *scratch) {
 	verdicts := found.verdicts[:len(rows)]
 	f.Filter(&f.in, rows, verdicts)
 	for k, v := range verdicts {
-		f.note(found, int(at[k]), v)
+		f.record(found, int(at[k]), v)
 	}
 }
 
-// narrow is runOn for rows that no earlier filter rejects, nor a later one. It returns
-// those that it lets through.
+// narrow asks the filter about rows that no filter rejects so far, records its
+// rejections, and returns the rows that pass. at holds the index of each row in found's
+// list; both slices are compacted in place.
 func (f *filter) narrow(rows []table.Row, at []int32, found *scratch) ([]table.Row, []int32) {
 	verdicts := found.verdicts[:len(rows)]
 	f.Filter(&f.in, rows, verdicts)
@@ -90,7 +94,7 @@ func allFit(verdicts []framework.Verdict) bool {
 	return any == framework.Fits
 }
 
-// verdictAt is the filter's verdict on one row of the table as it stands.
+// verdictAt returns the filter's verdict on one row of the table as it stands.
 func (f *filter) verdictAt(r table.Row) framework.Verdict {
 	if f.cells != nil {
 		return f.verdictOnCell(r)

@@ -37,8 +37,8 @@ type hostedScores struct {
 // unasked is the verdict of a hosted filter that was not asked about the row.
 const unasked framework.Verdict = 1<<64 - 1
 
-// preFilterHosted begins the attempt for hosted plugins, and runs their PreFilter among
-// those of the others, whose results are known.
+// preFilterHosted begins the attempt for hosted plugins and runs their PreFilter. It
+// merges the results with the known ones of native plugins, in the profile's order.
 func (o *Outcome) preFilterHosted(r *Request) {
 	o.pre = o.view.preFiltered
 	if host := r.Profile.Host; host != nil {
@@ -74,7 +74,7 @@ func (v *view) hostFor(pod *object.Pod, states map[*framework.Plugin]framework.P
 	}
 }
 
-// hostedVerdict is the hosted filter's verdict on the row, asked once a decision.
+// hostedVerdict returns the hosted filter's verdict on the row, asked once a decision.
 func (o *Outcome) hostedVerdict(k int, r table.Row) framework.Verdict {
 	f := o.view.hostedFilters[k]
 	if f.skip {
@@ -87,7 +87,8 @@ func (o *Outcome) hostedVerdict(k int, r table.Row) framework.Verdict {
 	return known[r]
 }
 
-// knownVerdicts are those of a hosted filter, by row.
+// knownVerdicts returns the verdicts of the k-th hosted filter, by row; unasked where it
+// was not asked.
 func (o *Outcome) knownVerdicts(k int) []framework.Verdict {
 	h := &o.hosted
 	if h.verdicts == nil {
@@ -99,8 +100,8 @@ func (o *Outcome) knownVerdicts(k int) []framework.Verdict {
 	return h.verdicts[k]
 }
 
-// verdictsFor is room for the verdicts of a hosted filter, by row: the room that the
-// decision before had.
+// verdictsFor returns scratch for the verdicts of the k-th hosted filter, by row, with
+// every row unasked.
 func (e *Engine) verdictsFor(k int) []framework.Verdict {
 	for len(e.verdicts) <= k {
 		e.verdicts = append(e.verdicts, nil)
@@ -112,8 +113,7 @@ func (e *Engine) verdictsFor(k int) []framework.Verdict {
 	return e.verdicts[k]
 }
 
-// scoresFor is room for a score of each row, 0 so far: the room that the decision before
-// had.
+// scoresFor returns scratch for the scores of the k-th hosted scorer, by row, all 0.
 func (e *Engine) scoresFor(k int) []int64 {
 	for len(e.scores) <= k {
 		e.scores = append(e.scores, nil)
@@ -163,7 +163,7 @@ func (o *Outcome) askHostedFilters() {
 	}
 }
 
-// hostedFailure is how a hosted filter failed on a row that no filter before rejects.
+// hostedFailure returns how a hosted filter failed on a row that no filter before rejects.
 func (o *Outcome) hostedFailure() *decision.Status {
 	return filterFailure(o.explain(o.hosted.first, o.hosted.firstAt))
 }
@@ -246,7 +246,7 @@ func (o *Outcome) askHostedScores(pl *framework.Plugin, rows []table.Row, out []
 	return true
 }
 
-// hostedBonus is what hosted plugins add to the row's total.
+// hostedBonus returns what hosted plugins add to the row's total.
 func (o *Outcome) hostedBonus(r table.Row) int64 {
 	if o.hosted.bonus == nil {
 		return 0
@@ -254,7 +254,7 @@ func (o *Outcome) hostedBonus(r table.Row) int64 {
 	return o.hosted.bonus[r]
 }
 
-// appendHostedScores adds what hosted plugins say of the row.
+// appendHostedScores appends the row's score from each hosted plugin.
 func (o *Outcome) appendHostedScores(scores []decision.Score, r table.Row) []decision.Score {
 	for _, s := range o.hosted.scores {
 		scores = append(scores, decision.Score{Plugin: s.plugin, Score: s.byRow[r], Weight: s.weight})

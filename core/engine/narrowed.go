@@ -46,13 +46,13 @@ func (o *Outcome) inPlacement(r table.Row) bool {
 	return o.placement == nil || contains(o.placement, r)
 }
 
-// contains tells whether the row is among the rows, which are ascending.
+// contains reports whether the ascending rows include r.
 func contains(rows []table.Row, r table.Row) bool {
 	_, in := slices.BinarySearch(rows, r)
 	return in
 }
 
-// nodes is how many nodes there are for the pod, those included that PreFilter left out.
+// nodes returns how many nodes there are for the pod, those included that PreFilter left out.
 func (o *Outcome) nodes() int {
 	if o.placement != nil {
 		return len(o.placement)

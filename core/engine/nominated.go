@@ -13,13 +13,13 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Nominator tells which pods are nominated to nodes.
+// Nominator returns which pods are nominated to which nodes.
 type Nominator interface {
 	// NominatedTo lists the pods nominated to the node. The list does not change later.
 	NominatedTo(node string) []*object.Pod
 	// NominatedNodes lists the nodes that pods are nominated to.
 	NominatedNodes() []string
-	// NominatedNode is the node that the pod is nominated to, "" for none.
+	// NominatedNode returns the node that the pod is nominated to, "" for none.
 	NominatedNode(uid types.UID) string
 	// Renominated lists the nodes whose nominations changed after the revision,
 	// and the revision now; false when that is not known any more.
@@ -35,8 +35,9 @@ func changedNominations(n Nominator, since uint64) (nodes []string, now uint64, 
 	return nodes, now, known
 }
 
-// trackTerms has the table hear of the pod affinity of nominated pods: classes that
-// it is about are told apart before such a pod is tried on a row.
+// trackTerms registers the pod affinity terms of nominated pods with the table. The terms
+// then count in the signatures of the pods that they select, before a nominated pod is
+// tried on a row.
 func (e *Engine) trackTerms(nominated Nominator) {
 	if nominated == nil {
 		return
@@ -55,9 +56,8 @@ func (e *Engine) trackTerms(nominated Nominator) {
 	}
 }
 
-// nominatedRows is what nominated pods make of rows. They count on every row once
-// complete; until then rows that are infeasible anyway have not been looked at with
-// nominated pods placed.
+// nominatedRows holds the rows whose verdict nominated pods change. Until complete is
+// set, only feasible rows have been evaluated with the nominated pods placed.
 type nominatedRows struct {
 	Nominator                             // nil: there are none
 	blocked   map[table.Row]ranking.Cause // feasible rows that they block
@@ -66,7 +66,7 @@ type nominatedRows struct {
 	complete  bool
 }
 
-// blocks tells whether nominated pods block the row, which is feasible without.
+// blocks reports whether nominated pods block the row, which is feasible without them.
 func (n *nominatedRows) blocks(r table.Row) bool {
 	if n.blocked == nil {
 		return false
@@ -75,8 +75,8 @@ func (n *nominatedRows) blocks(r table.Row) bool {
 	return blocked
 }
 
-// causeAt is how nominated pods block the row, if it is known that they do and the
-// view does not say the same.
+// causeAt returns how nominated pods block the row. It returns no cause if they do not,
+// were not tried, or leave the view's cause as it is.
 func (n *nominatedRows) causeAt(r table.Row) ranking.Cause {
 	if n.blocked != nil {
 		if c, blocked := n.blocked[r]; blocked {
@@ -89,7 +89,8 @@ func (n *nominatedRows) causeAt(r table.Row) ranking.Cause {
 	return ranking.Cause{}
 }
 
-// changed are the rows that nominated pods make something else of, of so many.
+// changed returns the set of rows whose cause nominated pods change. rows is the number
+// of rows of the table.
 func (n *nominatedRows) changed(rows int) table.RowSet {
 	if len(n.blocked)+len(n.others) == 0 {
 		return nil
@@ -173,7 +174,7 @@ func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(
 		if node.highest < o.pod.Priority || !o.isCandidate(r) || !of(r) {
 			continue
 		}
-		if c := o.tryCounted(r, o.counted(node, o.nominated.Nominator)); c.Rejects() {
+		if c := o.tryPlaced(r, o.counted(node, o.nominated.Nominator)); c.Rejects() {
 			if blocked == nil {
 				blocked = map[table.Row]ranking.Cause{}
 			}
@@ -183,15 +184,17 @@ func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(
 	return blocked
 }
 
-// tryNominatedOn is the first filter that rejects the row with the nominated pods placed
-// that count against the pod, and how. They are placed only where that is not known
-// without.
+// tryNominatedOn returns the first filter that rejects the row with the nominated pods
+// placed that count against the pod. No filter: none counts, or they leave the row
+// feasible.
 func (o *Outcome) tryNominatedOn(r table.Row) ranking.Cause {
-	return o.tryCounted(r, o.countedOn(r, o.nominated.Nominator))
+	return o.tryPlaced(r, o.countedOn(r, o.nominated.Nominator))
 }
 
-// tryCounted is tryNominatedOn for the pods that count.
-func (o *Outcome) tryCounted(r table.Row, came []*object.Pod) (c ranking.Cause) {
+// tryPlaced returns the first filter that rejects the row once the pods have come to it.
+// The pods are those nominated to the row that count against the pod; they are placed on
+// the table only if the verdict cannot be told without.
+func (o *Outcome) tryPlaced(r table.Row, came []*object.Pod) (c ranking.Cause) {
 	if len(came) == 0 {
 		return c
 	}
@@ -207,9 +210,9 @@ func (o *Outcome) tryCounted(r table.Row, came []*object.Pod) (c ranking.Cause) 
 	return c
 }
 
-// nominatedCauses is how nominated pods block rows, where the view does not say the
-// same. It is kept from one pod of a class to the next: only rows that changed, or
-// whose nominations did, are tried again.
+// nominatedCauses holds how nominated pods block rows, where that differs from the view.
+// It is kept between the pods of a class: only rows that changed, or whose nominations
+// did, are tried again.
 type nominatedCauses struct {
 	priority    int32
 	revision    uint64 // of the table
@@ -218,8 +221,8 @@ type nominatedCauses struct {
 	leftOut     table.Row // the pod at hand was nominated there; -1: none
 }
 
-// refreshCauses brings x up to date for the rows asked for, and returns its causes,
-// those for the pod at hand; nil: there are none.
+// refreshCauses brings x up to date for the rows that of selects, and returns its causes
+// for the pod at hand; nil means none.
 func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	v, own := o.view, o.ownRow(o.nominated.Nominator)
 	for _, r := range x.stale(o) {
@@ -246,8 +249,8 @@ func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map
 	return causes
 }
 
-// stale lists the rows to be tried for the pod at hand, some of them more than once, and
-// takes them as done.
+// stale returns the rows to try again for the pod at hand, some of them more than once,
+// and marks them as done.
 func (x *nominatedCauses) stale(o *Outcome) (rows []table.Row) {
 	t, l := o.engine.table, &o.engine.nominated
 	if x.causes == nil || x.priority != o.pod.Priority {
@@ -281,8 +284,8 @@ func (x *nominatedCauses) stale(o *Outcome) (rows []table.Row) {
 	return rows
 }
 
-// withNominated calls f while the nominated pods that count against the pod are
-// placed on the row; it does not when none counts.
+// withNominated calls f while the nominated pods that count against the pod are placed on
+// the row. It does not call f if none counts.
 func (o *Outcome) withNominated(r table.Row, nominated Nominator, f func()) {
 	counted := o.countedOn(r, nominated)
 	if len(counted) == 0 {

@@ -15,7 +15,7 @@ type nominatedNodes struct {
 	at       []int32 // by row, where it is in the list, plus one; 0: it is not
 	revision uint64  // of the nominations
 	nodes    uint64  // the table's NodeRevision
-	known    bool    // the list is that of this revision
+	known    bool    // the list is current at revision
 }
 
 type nominatedNode struct {
@@ -39,7 +39,7 @@ func (l *nominatedNodes) follow(t *table.Table, n Nominator) {
 	l.revision = now
 }
 
-// set notes who is nominated to the row.
+// set replaces the list of pods nominated to the row. An empty list removes the row.
 func (l *nominatedNodes) set(r table.Row, pods []*object.Pod) {
 	at := int(l.at[r]) - 1
 	switch {
@@ -63,7 +63,7 @@ func (l *nominatedNodes) set(r table.Row, pods []*object.Pod) {
 	l.list[at] = n
 }
 
-// on is what is nominated to the row, nil if nothing is.
+// on returns what is nominated to the row, nil if nothing is.
 func (l *nominatedNodes) on(r table.Row) *nominatedNode {
 	if int(r) < len(l.at) && l.at[r] > 0 {
 		return &l.list[l.at[r]-1]
@@ -95,7 +95,7 @@ func (o *Outcome) counted(n *nominatedNode, nominated Nominator) []*object.Pod {
 	})
 }
 
-// ownRow is the row that the pod itself is nominated to, -1 if none.
+// ownRow returns the row that the pod itself is nominated to, -1 if none.
 func (o *Outcome) ownRow(nominated Nominator) table.Row {
 	if !o.ownKnown {
 		o.own, o.ownKnown = -1, true

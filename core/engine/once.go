@@ -28,8 +28,8 @@ func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	return &decision.Status{Code: b.Code, Plugin: b.Plugin, Reasons: b.Reasons}
 }
 
-// ScoresOf is what the score plugins say of the nodes, except for hosted ones. Those that
-// do not exist are left out.
+// ScoresOf returns what the native score plugins give each of the nodes. It leaves out
+// nodes that do not exist.
 func (e *Engine) ScoresOf(r *Request, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Blockers is what blocks the pod on one row, as Outcome.Nodes says it, without a
+// Blockers returns what blocks the pod on one row, as Outcome.Nodes says it, without a
 // look at the other rows. nil: the pod fits there.
 func (e *Engine) Blockers(r *Request, nominated Nominator, row table.Row) []decision.Blocker {
 	e.trackTerms(nominated)

@@ -8,16 +8,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// parts keeps what single filters say that read node objects alone. Classes that are all
-// different share most parts: they tolerate the same taints, or have the same node
-// selector. A new class then asks few filters, and intersects sets of rows for the rest.
+// parts keeps the verdicts of single NodeOnly filters. Classes that are all different
+// share most parts: they tolerate the same taints, or have the same node selector. A new
+// class then asks few filters, and intersects sets of rows for the rest.
 type parts struct {
 	byKey map[partKey]*part
 	uses  uint64
-	key   []byte // room
+	key   []byte // scratch, as rows and verdicts are
 	rows  []table.Row
 	said  []framework.Verdict
-	hit   table.RowSet // room for askPart
+	hit   table.RowSet // scratch of askPart
 
 	live     table.RowSet // the rows with nodes
 	revision uint64       // of live
@@ -29,7 +29,7 @@ type partKey struct {
 	signature string
 }
 
-// part is the rows that a filter rejects, by verdict, for pods that it cannot tell apart.
+// part holds the rows that a filter rejects, by verdict, for all pods with one signature.
 type part struct {
 	rejected []rejectedRows
 	many     bool // there are more verdicts than are kept, and nothing is
@@ -48,8 +48,8 @@ const (
 	mostVerdicts = 4
 )
 
-// of is the part of the filter, up to date; nil: it is not kept. validity is a number
-// that changes where the filter may say something else though no node changed.
+// of returns the filter's part, up to date, or nil if it is not kept. validity is a
+// number that changes when the filter may answer otherwise though no node changed.
 func (l *parts) of(f *filter, validity uint64) *part {
 	if f.Costly {
 		return nil // asked about few rows
@@ -77,7 +77,7 @@ func (l *parts) of(f *filter, validity uint64) *part {
 	return p
 }
 
-// follow asks the filter about nodes that changed.
+// follow asks the filter about the nodes that changed since the part's revision.
 func (l *parts) follow(p *part, f *filter) {
 	t := f.in.Table
 	if p.many || p.revision != 0 && t.NodeRevision() <= p.revision {
@@ -94,15 +94,15 @@ func (l *parts) follow(p *part, f *filter) {
 	}
 	l.said = resize(l.said, len(rows))
 	f.Filter(&f.in, rows, l.said)
-	if p.revision != 0 || !p.noteAll(l.said) {
-		p.note(rows, l.said, t.Rows())
+	if p.revision != 0 || !p.recordFirst(l.said) {
+		p.record(rows, l.said, t.Rows())
 	}
 	p.revision = t.Revision()
 }
 
-// noteAll notes the verdicts on all rows for the first time; false, and nothing is noted,
-// where they are more than one. It does not branch on the rows.
-func (p *part) noteAll(said []framework.Verdict) bool {
+// recordFirst records the verdicts on all rows in an empty part. It returns false, and
+// records nothing, if more than one verdict rejects. It does not branch on the rows.
+func (p *part) recordFirst(said []framework.Verdict) bool {
 	at := slices.IndexFunc(said, func(v framework.Verdict) bool { return v != framework.Fits })
 	if at < 0 {
 		return true
@@ -127,8 +127,9 @@ func (p *part) noteAll(said []framework.Verdict) bool {
 	return other == framework.Fits
 }
 
-// note notes the verdicts on rows, of so many.
-func (p *part) note(rows []table.Row, said []framework.Verdict, all int) {
+// record replaces the verdicts on the rows; all is the number of rows of the table. A
+// part with too many verdicts is given up.
+func (p *part) record(rows []table.Row, said []framework.Verdict, all int) {
 	for k := range p.rejected {
 		set := &p.rejected[k]
 		set.rows = extend(set.rows, (all+63)/64)

@@ -52,7 +52,7 @@ func (p *pass) run(rows []table.Row, found *scratch) {
 		return
 	}
 	for k := range p.filters {
-		p.filters[k].runOn(found.pick(rows, at), at, found)
+		p.filters[k].runSubset(found.pick(rows, at), at, found)
 	}
 	n := 0
 	for _, i := range at {
@@ -63,7 +63,7 @@ func (p *pass) run(rows []table.Row, found *scratch) {
 	}
 	at = at[:n]
 	for k := range p.scorers {
-		p.scorers[k].addOn(found.pick(rows, at), at, found)
+		p.scorers[k].addSubset(found.pick(rows, at), at, found)
 	}
 }
 

@@ -17,16 +17,16 @@ const (
 	passGrain = 1 << 14
 )
 
-// passAlone tells whether the pass does all that the view's own plugins do, and the index
-// takes it.
+// passAlone reports whether the pass replaces all of the view's own plugins, and the
+// index can add its results in place.
 func (v *view) passAlone() bool {
 	return v.pass != nil && len(v.rowFilters)+len(v.rowScorers) == 0 && !v.cellsKept && !v.asksScores && !v.shared.late &&
 		v.index.Addable(&v.shared.start)
 }
 
-// passRanges is the first pass where the view's own plugins do no more than the pass: it
-// adds to what classes share, right in the index. It returns the rows that are left to be
-// evaluated: those that the pass leaves out, and those that stand alone.
+// passRanges evaluates rows that follow each other without a gap by the pass alone, right
+// in the index, on top of the shared answers. It returns the rows left to evaluate one by
+// one: those that the pass leaves out, and those outside of long ranges.
 func (v *view) passRanges(rows []table.Row, workers int, found *scratch) (left []table.Row) {
 	left = found.rows[:0]
 	for len(rows) > 0 {
@@ -44,8 +44,8 @@ func (v *view) passRanges(rows []table.Row, workers int, found *scratch) (left [
 	return left
 }
 
-// addRange adds to the states of rows that follow each other, and appends to left those that
-// are left out. There is room for the places of all in at.
+// addRange adds the pass to the states of rows that follow each other. It appends to left
+// the rows that the pass leaves out. at is scratch with one entry a row.
 func (p *pass) addRange(rows []table.Row, states []ranking.State, at []int32, workers int, left []table.Row) []table.Row {
 	if len(rows) <= passGrain {
 		for _, i := range at[:headroom.AddRange(&p.Pass, p.table, rows[0], states, at)] {
@@ -67,7 +67,7 @@ func (p *pass) addRange(rows []table.Row, states []ranking.State, at []int32, wo
 	return left
 }
 
-// rangeOf is how many rows at the head of the list, which is in order, follow each other
+// rangeOf returns how many rows at the head of the list, which is in order, follow each other
 // without a gap.
 func rangeOf(rows []table.Row) int {
 	follows := func(i int) bool { return int(rows[i]-rows[0]) == i }

@@ -6,7 +6,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// decidePlainly is decide without views.
+// decidePlainly chooses a node without any view: it asks every plugin about every node,
+// one by one. NewPlain's engines decide this way, for tests.
 func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResults, placement []table.Row) *Outcome {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)
 	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv, placement: placement}
@@ -33,8 +34,8 @@ func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResu
 	return o
 }
 
-// askFilters fills in the cause of each row. Filters by cells are asked like any
-// other, about the row alone. There are no groups, and totals are added up below.
+// askFilters finds the cause of each row, one by one. Cell filters are asked by row like
+// any other.
 func (v *view) askFilters(t *table.Table) {
 	v.syncCells() // before anything is tried
 	v.fallible = v.fallible || len(v.hostedFilters) > 0
@@ -57,7 +58,7 @@ func (v *view) askFilters(t *table.Table) {
 	v.index.Count()
 }
 
-// askScorers fills in each row's raw scores, but for scorers by cells.
+// askScorers writes the raw scores of each row, except those of scorers by cells.
 func (v *view) askScorers(t *table.Table) {
 	for k := range v.scorers {
 		s, column := &v.scorers[k], v.index.Column(k)

@@ -11,10 +11,10 @@ import (
 
 // What follows is for framework.PostFilterCall.
 
-// Rows are the only ones that the pod was narrowed to; nil: it was not.
+// Rows returns the only ones that the pod was narrowed to; nil: it was not.
 func (o *Outcome) Rows() []table.Row { return o.narrowed }
 
-// Unschedulable is the number of nodes with that Code.
+// Unschedulable returns the number of nodes with that Code.
 func (o *Outcome) Unschedulable() (nodes int) {
 	for _, t := range o.Tallies() {
 		if t.Code == decision.Unschedulable {
@@ -42,11 +42,12 @@ func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 	return found
 }
 
-// AsksHosted tells that a hosted filter has a say.
+// AsksHosted reports whether hosted plugins filter nodes for the pod.
 func (o *Outcome) AsksHosted() bool { return len(o.view.hostedFilters) > 0 }
 
-// RefitWithoutLower is what Refit says of the row once the pods of lower priority on it are
-// gone; false where only a try tells. Nothing is tried.
+// RefitWithoutLower returns the blocker of the row if the pods of lower priority left it,
+// nil if the pod would fit. It places nothing, and returns false if only a trial
+// placement can tell.
 func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision.Blocker, bool) {
 	if o.pre.rejected != nil || !o.isCandidate(r) {
 		return nil, false
@@ -60,7 +61,7 @@ func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision
 	return o.blockerKnown(c, r, known)
 }
 
-// blockerKnown is the blocker for the cause, nil where it rejects nothing; false where the
+// blockerKnown returns the blocker for the cause, nil where it rejects nothing; false where the
 // cause is not known, or is a failure.
 func (o *Outcome) blockerKnown(c ranking.Cause, r table.Row, known bool) (*decision.Blocker, bool) {
 	switch {
@@ -80,7 +81,8 @@ func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
 	})
 }
 
-// Local tells that no filter of the class looks beyond the row, and none can fail.
+// Local reports whether every filter of the class decides by the row alone, and none can
+// fail.
 func (o *Outcome) Local() bool {
 	return !o.view.fallible && !o.AsksHosted() && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
 }
@@ -109,7 +111,7 @@ func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 // 100 bytes a row.
 const keptRows = 1 << 19
 
-// Kept is where the plugin keeps something for as long as the class's view lasts; nil
+// Kept returns where the plugin keeps something for as long as the class's view lasts; nil
 // where the view is not kept.
 func (o *Outcome) Kept(plugin string) *any {
 	v, e := o.view, o.engine
@@ -126,8 +128,8 @@ func (o *Outcome) Kept(plugin string) *any {
 	return v.kept[plugin]
 }
 
-// boundKept lists the view among those for which plugins keep something, and drops
-// the oldest of them where there are too many.
+// boundKept adds the view to those for which PostFilter plugins keep something, and drops
+// what is kept for the oldest if they are too many.
 func (e *Engine) boundKept(v *view) {
 	e.withKept = append(e.withKept, v)
 	if most := max(1, keptRows/max(1, e.table.Rows())); len(e.withKept) > most {

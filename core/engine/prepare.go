@@ -16,8 +16,8 @@ import (
 type preFiltered struct {
 	// rejected is set when a plugin rejects every pod of the class, or fails.
 	rejected *decision.Status
-	// narrowed, when not nil, names the only nodes to look at, and narrowedBy the
-	// plugins that said so.
+	// narrowed, when not nil, names the only nodes to consider, and narrowedBy the
+	// plugins that returned them.
 	narrowed   []string
 	narrowedBy []string
 }
@@ -87,13 +87,15 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	v.filters = append([]filter(nil), filters...) // most plugins have nothing to say of most pods
 }
 
-// usualPlugins is for how many plugins there is room that costs no allocation.
+// usualPlugins is the number of plugins for which prepare needs no further allocation.
 const usualPlugins = 24
 
-// isHosted tells whether the plugin is asked afresh in each decision.
+// isHosted reports whether the plugin is hosted: it may read anything, so it is asked
+// afresh in each decision.
 func isHosted(pl *framework.Plugin) bool { return pl.Locality == framework.Anything }
 
-// take notes what a PreFilter plugin says; false when no other is to be asked.
+// take records the result of a PreFilter plugin. It returns false if no other PreFilter
+// plugin is to be asked.
 func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
 	if out.Status != nil && out.Status.Code != decision.Success {
 		return v.reject(plugin, *out.Status)
@@ -111,9 +113,9 @@ func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
 	return false
 }
 
-// reject records a PreFilter plugin's status, and reports whether the next plugin is to be
-// asked. Of several Unschedulable the last counts. Any other status leaves no word of the
-// plugins that narrowed the pod.
+// reject records a PreFilter plugin's status, and reports whether the next plugin is to
+// be asked. Of several Unschedulable the last counts. Any other status drops the
+// narrowing of earlier plugins.
 func (v *preFiltered) reject(plugin string, s decision.Status) bool {
 	s.Plugin = plugin
 	switch s.Code {
@@ -164,13 +166,13 @@ func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	}
 }
 
-// ownColumn is a column of the index more.
+// ownColumn returns a new column of the view's own index.
 func (v *view) ownColumn() column {
 	v.ownColumns++
 	return column{kept: true, at: v.ownColumns - 1}
 }
 
-// assignColumns gives a column to each scorer that is normalised, and lists the plugins
+// assignColumns assigns a column to each scorer that is normalised, and lists the plugins
 // that answer by cells.
 func (v *view) assignColumns() {
 	shared := 0

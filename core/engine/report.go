@@ -126,9 +126,8 @@ func (o *Outcome) RejectedBy() []string {
 	return slices.Compact(names)
 }
 
-// Code tells how the row's node was rejected: Unschedulable where removing
-// pods may help, UnschedulableAndUnresolvable where nothing will; Success where it is
-// feasible.
+// Code returns how the row's node was rejected: Unschedulable if removing pods may help,
+// UnschedulableAndUnresolvable if nothing will, Success if it is feasible.
 func (o *Outcome) Code(r table.Row) decision.Code {
 	if s := o.pre.rejected; s != nil {
 		return s.Code
@@ -151,8 +150,8 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	return o.codes.of(k, func() decision.Code { return o.explain(k, r).Code })
 }
 
-// byCause is what is known of some causes. The first few are looked through, which is
-// faster than to hash them.
+// byCause holds a value for each of some causes. The first few are searched linearly,
+// which is faster than to hash them.
 type byCause[T any] struct {
 	few  []ofCause[T]
 	more map[ranking.Cause]T
@@ -163,7 +162,7 @@ type ofCause[T any] struct {
 	is T
 }
 
-// of is what is known of the cause, found out where it is not.
+// of returns the value for the cause. It calls findOut the first time.
 func (c *byCause[T]) of(k ranking.Cause, findOut func() T) T {
 	for i := range c.few {
 		if c.few[i].Cause == k {
@@ -202,7 +201,7 @@ func (o *Outcome) Nodes() []decision.Node {
 	return nodes
 }
 
-// Node is the full answer for one node.
+// Node returns the full answer for one node.
 func (o *Outcome) Node(r table.Row) decision.Node {
 	n := decision.Node{Name: o.engine.table.Name(r)}
 	if n.Blockers = o.blockers(r); len(n.Blockers) == 0 {

@@ -25,7 +25,8 @@ import (
 // does not see change.
 const runLasts = 500 * time.Millisecond
 
-// run is what is known of the last decision, and kept for the next.
+// run is a series of decisions about pods with one signature, and what is kept from the
+// last of them for the next.
 type run struct {
 	profile   *profile.Profile
 	class     string // its signature
@@ -46,12 +47,13 @@ type run struct {
 // surroundings are numbers that change where something but the pods of nodes does.
 type surroundings struct{ told, updates, nodes, columns, images, objects, namespaces, owners, devices, epochs uint64 }
 
-// Told says that something changed that no table shows: hosted plugins may see it.
-func (e *Engine) Told() { e.told++ }
+// Told records a change that no table shows, which hosted plugins may see. Answers kept
+// from the last decision are then not used again.
+func (e *Engine) Told() { e.changes++ }
 
 func (e *Engine) surroundings(k *keys) surroundings {
 	t := e.table
-	w := surroundings{told: e.told, updates: t.Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(), images: t.ImageRevision(),
+	w := surroundings{told: e.changes, updates: t.Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(), images: t.ImageRevision(),
 		namespaces: t.NamespaceRevision(), owners: t.SelectorOwnerRevision(), devices: t.DeviceRevision(), epochs: k.epoch(t)}
 	for kind := range object.Kinds {
 		w.objects += t.ObjectRevision(kind)
@@ -59,8 +61,9 @@ func (e *Engine) surroundings(k *keys) surroundings {
 	return w
 }
 
-// runOf is the run that the decision belongs to: the last one's, or a new one; nil:
-// there is none, as the pod is not signed or hosted plugins are not asked about nodes.
+// runOf returns the run that the decision belongs to: that of the last decision, or a new
+// one. It returns nil if the pod has no signature or hosted plugins are not asked about
+// nodes.
 func (o *Outcome) runOf(r *Request) *run {
 	host, v, e := r.Profile.Host, o.view, o.engine
 	if host == nil || len(v.hostedFilters) == 0 && !o.hasHostedScores() {
@@ -81,8 +84,8 @@ func (o *Outcome) anyNominated() bool {
 	return n != nil && len(n.NominatedNodes()) > 0
 }
 
-// goesOn tells whether nothing has changed since the last decision but that its pod was
-// placed.
+// goesOn reports whether nothing changed since the run's last decision, except that its
+// pod was placed.
 func (x *run) goesOn(e *Engine, k *keys) bool {
 	if x.decision+1 != e.decisions || e.table.Now().Sub(x.began) > runLasts || x.around != e.surroundings(k) {
 		return false
@@ -100,8 +103,9 @@ func (x *run) goesOn(e *Engine, k *keys) bool {
 	return known && came == 1 && others == 0
 }
 
-// noteRun notes the decision as the last one of the run; nil: it is of none.
-func (e *Engine) noteRun(x *run, o *Outcome) {
+// recordRun records the decision as the last one of the run, which is kept for the next
+// pod. The run ends if x is nil or no node was chosen.
+func (e *Engine) recordRun(x *run, o *Outcome) {
 	if e.run = nil; x == nil || o.Row < 0 || o.Rejected != nil {
 		return
 	}
@@ -111,8 +115,9 @@ func (e *Engine) noteRun(x *run, o *Outcome) {
 	e.run = x
 }
 
-// decide decides by the run's view; false: it has none, or its answers do not settle the
-// decision. Asking about all rows pays once as many questions were asked as that takes.
+// decide chooses by the run's view. It returns false if there is none, or its answers do
+// not settle the decision. A view is made once as many questions were asked as there are
+// rows.
 func (x *run) decide(o *Outcome) bool {
 	if x.view == nil && x.questions < o.engine.table.Rows() {
 		return false

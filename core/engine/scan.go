@@ -9,12 +9,12 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scan looks at every feasible row: where the index has no groups, or something
-// besides the view rules out single rows.
+// scan chooses among all feasible rows one by one. It is the way where the index has no
+// groups, or something besides the view rules out single rows.
 func (o *Outcome) scan() {
 	rows := o.feasibleRows()
 	raws := o.findExtremes()
-	totals := o.engine.rawRoom.next(len(rows))
+	totals := o.engine.rawBuffers.next(len(rows))
 	for i, r := range rows {
 		totals[i] = o.view.index.Score(r) + o.hostedBonus(r)
 	}
@@ -60,11 +60,11 @@ func (o *Outcome) draw(tied []table.Row, isTied func(table.Row) bool) {
 // cells, in the order of the feasible rows, and their extremes.
 func (o *Outcome) findExtremes() (raws [][]int64) {
 	o.weighRows()
-	o.extremes = o.engine.extremesOf(len(o.view.scorers))
+	o.extremes = o.engine.extremesBuffer(len(o.view.scorers))
 	raws = resize(o.engine.rawColumns, len(o.view.scorers))
 	clear(raws)
 	o.engine.rawColumns = raws
-	o.engine.rawRoom.begin()
+	o.engine.rawBuffers.begin()
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]
 		if s.cells == nil && !s.column.kept {
@@ -80,10 +80,10 @@ func (o *Outcome) findExtremes() (raws [][]int64) {
 	return raws
 }
 
-// rawScores are those of the scorer on the feasible rows, in their order.
+// rawScores returns the scorer's raw scores of the feasible rows, in their order.
 func (o *Outcome) rawScores(s *scorer) []int64 {
 	rows := o.feasibleRows()
-	scores := o.engine.rawRoom.next(len(rows))
+	scores := o.engine.rawBuffers.next(len(rows))
 	if s.cells != nil {
 		s.CellScore.AskRows(&s.in, rows, scores)
 		return scores
@@ -95,16 +95,16 @@ func (o *Outcome) rawScores(s *scorer) []int64 {
 	return scores
 }
 
-// columnRoom is room for columns of one decision, to be used again by the next.
-type columnRoom struct {
+// columnBuffers lends scratch columns for one decision. begin takes them all back.
+type columnBuffers struct {
 	columns [][]int64
 	used    int
 }
 
-func (c *columnRoom) begin() { c.used = 0 }
+func (c *columnBuffers) begin() { c.used = 0 }
 
-// next is a column of n entries, with anything in them.
-func (c *columnRoom) next(n int) []int64 {
+// next returns a column of n entries with undefined content.
+func (c *columnBuffers) next(n int) []int64 {
 	if c.used == len(c.columns) {
 		c.columns = append(c.columns, nil)
 	}
@@ -114,8 +114,8 @@ func (c *columnRoom) next(n int) []int64 {
 	return column
 }
 
-// addToTotals adds the weighted, normalised scores to the totals. What every row gets
-// alike is not added but returned.
+// addToTotals adds the weighted, normalised scores to the totals. A score that every row
+// gets is not added but returned in base.
 func (o *Outcome) addToTotals(totals []int64, raws [][]int64) (base int64) {
 	for k, raw := range raws {
 		e := o.extremes[k]
@@ -140,13 +140,13 @@ func (o *Outcome) addToTotals(totals []int64, raws [][]int64) (base int64) {
 // tableRange is the widest range of raw scores that is tabulated.
 const tableRange = 1024
 
-// notAsked is in the table for what no node has asked for so far.
+// notAsked marks a raw score of the table that no row has had so far.
 const notAsked = math.MinInt64
 
 // addTabulated adds scores to the totals that are looked up in a table by the raw score.
 func (o *Outcome) addTabulated(totals, raw []int64, k int) {
 	low := o.extremes[k].low
-	normalised := o.engine.rawRoom.next(int(o.extremes[k].high-low) + 1)
+	normalised := o.engine.rawBuffers.next(int(o.extremes[k].high-low) + 1)
 	for i := range normalised {
 		normalised[i] = notAsked
 	}

@@ -32,7 +32,9 @@ func (s *scorer) add(rows []table.Row, found *scratch) {
 	}
 }
 
-// addToFeasible is add for a costly scorer, which is asked about feasible rows alone.
+// addToFeasible asks the scorer only about feasible rows, and adds its weighted scores to
+// their sums. It serves scorers for which a question costs more than the selection of
+// rows.
 func (s *scorer) addToFeasible(rows []table.Row, found *scratch) {
 	feasible, at := found.unrejected[:0], found.at[:0]
 	for i, r := range rows {
@@ -41,12 +43,13 @@ func (s *scorer) addToFeasible(rows []table.Row, found *scratch) {
 		}
 	}
 	if len(feasible) > 0 {
-		s.addOn(feasible, at, found)
+		s.addSubset(feasible, at, found)
 	}
 }
 
-// addOn is add for some of the rows; at says where in the list they stand.
-func (s *scorer) addOn(rows []table.Row, at []int32, found *scratch) {
+// addSubset adds the scorer's weighted scores for rows that are part of found's list. at
+// holds the index of each row in that list.
+func (s *scorer) addSubset(rows []table.Row, at []int32, found *scratch) {
 	scores := found.scores[:len(rows)]
 	s.Score(&s.in, rows, scores)
 	for k, score := range scores {
@@ -54,7 +57,7 @@ func (s *scorer) addOn(rows []table.Row, at []int32, found *scratch) {
 	}
 }
 
-// weighted is what the score adds to a sum.
+// weighted returns what the score adds to a sum.
 func (s *scorer) weighted(score int64) int64 {
 	if uint64(score) > maxScore { // or below 0
 		return outOfRange
@@ -65,7 +68,8 @@ func (s *scorer) weighted(score int64) int64 {
 // outOfRange makes a sum negative, for good: one of its scores was out of range.
 const outOfRange = math.MinInt64 / 1024
 
-// write puts the scorer's raw scores into the column.
+// write stores the scorer's raw scores in the column. A costly scorer is asked about
+// feasible rows alone; the others get 0.
 func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
 	if s.Costly {
 		feasible := found.unrejected[:0]
@@ -76,11 +80,12 @@ func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
 		}
 		rows = feasible
 	}
-	s.writeOn(column, rows, found)
+	s.writeRows(column, rows, found)
 }
 
-// writeOn is write for rows that are all to be asked about.
-func (s *scorer) writeOn(column []int64, rows []table.Row, found *scratch) {
+// writeRows asks the scorer about all of the rows, whatever it costs, and stores its raw
+// scores in the column.
+func (s *scorer) writeRows(column []int64, rows []table.Row, found *scratch) {
 	scores := found.scores[:len(rows)]
 	s.Score(&s.in, rows, scores)
 	for i, score := range scores {
@@ -88,7 +93,7 @@ func (s *scorer) writeOn(column []int64, rows []table.Row, found *scratch) {
 	}
 }
 
-// scoreAt is the scorer's raw score of one row of the table as it stands.
+// scoreAt returns the scorer's raw score of one row of the table as it stands.
 func (s *scorer) scoreAt(r table.Row) int64 {
 	if s.cells != nil {
 		return s.scoreOfCell(r)

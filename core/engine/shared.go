@@ -8,9 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sharedAnswers is what node objects alone decide: the answers of the NodeOnly plugins,
-// shared by all classes that these plugins cannot tell apart. Only a change of a
-// node object makes the answers for its row stale; placements do not.
+// sharedAnswers holds the answers of the NodeOnly plugins. All classes that these plugins
+// cannot tell apart share them. Only a change of a node object makes the answers for its
+// row stale; placements do not.
 type sharedAnswers struct {
 	table     *table.Table
 	signature string // "": of one view alone
@@ -21,20 +21,22 @@ type sharedAnswers struct {
 
 	parts  *parts
 	scored bool // else there are neither scores nor combinations
-	// scores are the weighted sums of final ones, on rows that the filters let through.
+	// scores holds, by row, the weighted sum of the scores that are not normalised, for
+	// rows that pass the filters.
 	scores []int64
 	raw    [][]int64 // the columns of raw scores that are normalised
 	spare  [][]int64 // columns that nobody uses
-	// combinations are those of the raw scores, on rows that pass the filters.
+	// combinations holds, by row, the combination of raw scores, for rows that pass the
+	// filters.
 	combinations ranking.Combinations
 	start        ranking.Start
-	// leading is how many of the filters come before all others of a class. What they
-	// reject, nobody else is asked about; open are the other rows.
+	// leading is how many of the filters come before all others of a class. Rows that one
+	// of them rejects need no other filter; open holds the other rows.
 	leading int16
 	isOpen  table.RowSet
 	open    []table.Row // the rows of isOpen
-	late    bool        // some of them are rejected
-	room    table.RowSet
+	late    bool        // a filter that is not leading rejects some of the open rows
+	buffer  table.RowSet
 
 	rows     int    // so far
 	validity uint64 // of the filters' parts
@@ -63,7 +65,7 @@ func newSharedAnswers(t *table.Table, v *view, p *parts) *sharedAnswers {
 func nodeOnlyFilter(f *filter) bool { return f.Locality == framework.NodeOnly }
 func nodeOnlyScorer(s *scorer) bool { return s.Locality == framework.NodeOnly }
 
-// selected lists what is wanted of the list, with room for no more.
+// selected returns the elements that are wanted, in a slice of exactly their number.
 func selected[T any](list []T, wanted func(*T) bool) []T {
 	n := 0
 	for i := range list {
@@ -83,9 +85,9 @@ func selected[T any](list []T, wanted func(*T) bool) []T {
 	return some
 }
 
-// agrees tells whether the view has the same plugins that read node objects alone,
-// and its filters the same places in the order: a plugin that looks at pods and is
-// skipped moves them, one whose PreScore fails leaves out those after it.
+// agrees reports whether the view has the same NodeOnly plugins, and its filters the same
+// positions. Positions may differ: a pod filter that is skipped moves the ones after it,
+// and a PreScore that fails removes the scorers after it.
 func (s *sharedAnswers) agrees(v *view) bool {
 	filters, scorers := s.filters, s.scorers
 	for i := range v.filters {
@@ -107,13 +109,13 @@ func (s *sharedAnswers) agrees(v *view) bool {
 	return len(filters)+len(scorers) == 0
 }
 
-// reuse takes the room of one that nobody uses any more.
+// reuse takes over the buffers of old, which no view uses any more.
 func (s *sharedAnswers) reuse(old *sharedAnswers) {
 	s.scores = old.scores
 	s.combinations.Reuse(&old.combinations)
 	s.start = old.start
 	s.start.Reset()
-	s.isOpen, s.open, s.room = old.isOpen, old.open, old.room
+	s.isOpen, s.open, s.buffer = old.isOpen, old.open, old.buffer
 	spare := append(old.raw, old.spare...)
 	n := copy(s.raw, spare)
 	s.spare = spare[n:]
@@ -153,20 +155,20 @@ func (s *sharedAnswers) rebuild(workers int, found *scratch) {
 		s.start.AdmitAll(s.open)
 		return
 	}
-	if !evaluateAll(s.open, workers, grain, found, s.score, s.keep) {
-		evaluateAll(s.open, workers, grain, found, s.score, s.keep) // without combinations
+	if !evaluateAll(s.open, workers, grain, found, s.scoreFitting, s.keep) {
+		evaluateAll(s.open, workers, grain, found, s.scoreFitting, s.keep) // without combinations
 	}
 }
 
-// askParts asks the filters about all rows, and returns those that they let through.
+// askParts asks the filters about all rows, and returns those that pass all.
 func (s *sharedAnswers) askParts() (left table.RowSet) {
-	left = resize(s.room, len(s.isOpen))
-	s.room = left
+	left = resize(s.buffer, len(s.isOpen))
+	s.buffer = left
 	s.parts.liveRows(s.table, left)
 	copy(s.isOpen, left)
 	for k := range s.filters {
 		if f := &s.filters[k]; !s.askPart(f, left) {
-			s.askAbout(f, left)
+			s.askFilter(f, left)
 		}
 		if k < int(s.leading) {
 			copy(s.isOpen, left)
@@ -176,8 +178,8 @@ func (s *sharedAnswers) askParts() (left table.RowSet) {
 	return left
 }
 
-// askPart takes the rows that the filter rejects out of the set; false: its part is not
-// kept.
+// askPart records the rows that the filter rejects, by its kept part, and removes them
+// from left. It returns false if the filter's part is not kept.
 func (s *sharedAnswers) askPart(f *filter, left table.RowSet) bool {
 	p := s.parts.of(f, s.validity)
 	if p == nil {
@@ -194,8 +196,9 @@ func (s *sharedAnswers) askPart(f *filter, left table.RowSet) bool {
 	return true
 }
 
-// askAbout is askPart for a filter whose part is not kept.
-func (s *sharedAnswers) askAbout(f *filter, left table.RowSet) {
+// askFilter asks the filter itself about the rows of left. It records the rows that the
+// filter rejects and removes them from left.
+func (s *sharedAnswers) askFilter(f *filter, left table.RowSet) {
 	rows := left.Append(nil)
 	verdicts := make([]framework.Verdict, len(rows))
 	f.Filter(&f.in, rows, verdicts)
@@ -207,7 +210,7 @@ func (s *sharedAnswers) askAbout(f *filter, left table.RowSet) {
 	}
 }
 
-// size makes room for n rows; what was there stays.
+// size extends the columns to n rows. Entries of known rows stay.
 func (s *sharedAnswers) size(n int) {
 	s.rows = n
 	s.isOpen = extend(s.isOpen, (n+63)/64)
@@ -249,8 +252,9 @@ func (s *sharedAnswers) evaluate(rows []table.Row, found *scratch) {
 	}
 }
 
-// score is evaluate for rows that the filters let through.
-func (s *sharedAnswers) score(rows []table.Row, found *scratch) {
+// scoreFitting marks the rows, which passed all filters, as feasible, and asks the
+// scorers about them.
+func (s *sharedAnswers) scoreFitting(rows []table.Row, found *scratch) {
 	at := found.at[:0]
 	for i := range rows {
 		found.Filter[i], found.Verdict[i], found.Score[i] = ranking.Feasible, 0, 0
@@ -262,15 +266,15 @@ func (s *sharedAnswers) score(rows []table.Row, found *scratch) {
 func (s *sharedAnswers) scoreOn(rows []table.Row, at []int32, found *scratch) {
 	for k := range s.scorers {
 		if c := &s.scorers[k]; c.column.kept {
-			c.writeOn(s.raw[c.column.at], rows, found)
+			c.writeRows(s.raw[c.column.at], rows, found)
 		} else {
-			c.addOn(rows, at, found)
+			c.addSubset(rows, at, found)
 		}
 	}
 }
 
-// keep notes what was found out about the rows; false when there are too many
-// combinations.
+// keep stores the answers about the rows. It returns false if there are too many
+// combinations of raw scores.
 func (s *sharedAnswers) keep(rows []table.Row, found *scratch) bool {
 	for i, r := range rows {
 		c := ranking.Cause{Filter: found.Filter[i], Verdict: found.Verdict[i]}
@@ -296,13 +300,15 @@ func (s *sharedAnswers) keep(rows []table.Row, found *scratch) bool {
 	return true
 }
 
-// leavesOpen tells whether a class's own filters are asked about a row that this one of
-// the shared ones rejects first.
+// leavesOpen reports whether a class still asks its own filters about a row that the
+// given shared filter rejects first. Feasible stands for no filter.
 func (s *sharedAnswers) leavesOpen(filter int16) bool {
 	return filter == ranking.Feasible || filter > s.leading
 }
 
-// copyOpen is copyTo for rows that are open, in order.
+// copyOpen copies the shared answers about open rows, which are in order. It is faster
+// than a copy for any rows: unless a late filter rejects some, all are feasible, and rows
+// without gaps need one copy of memory.
 func (s *sharedAnswers) copyOpen(rows []table.Row, found *scratch) {
 	if s.late {
 		s.copyTo(rows, found)
@@ -316,7 +322,7 @@ func (s *sharedAnswers) copyOpen(rows []table.Row, found *scratch) {
 	s.copyScores(rows, found)
 }
 
-// copyTo copies what is known of the rows.
+// copyTo copies the shared answers about the rows, whatever they are.
 func (s *sharedAnswers) copyTo(rows []table.Row, found *scratch) {
 	for i, r := range rows {
 		c := s.start.Cause(r)

@@ -18,7 +18,7 @@ type signedView struct {
 	failed  bool        // a plugin failed, or scored out of range
 }
 
-// newSignedView is a view without rows so far for the class of the decision at hand;
+// newSignedView returns a view without rows so far for the class of the decision at hand;
 // nil: there is none.
 func newSignedView(o *Outcome) *signedView {
 	e := o.engine
@@ -96,8 +96,8 @@ func (s *signedView) decide(o *Outcome) bool {
 	return o.Rejected == nil && s.confirms(o)
 }
 
-// forPod has the hosted plugins asked for the pod at hand; false where they have
-// something to say other than before.
+// forPod sets the pod that the hosted plugins are asked about. It returns false if a
+// hosted filter is skipped for this pod but was not for the view, or the other way round.
 func (s *signedView) forPod(o *Outcome) bool {
 	for k, f := range o.view.hostedFilters {
 		if f.skip != s.skipped[k] {
@@ -135,14 +135,14 @@ func (s *signedView) confirms(o *Outcome) bool {
 	return true
 }
 
-// keptScores are what hosted scorers said of rows, before it was normalised.
+// keptScores holds the scores of hosted scorers before normalisation.
 type keptScores struct {
 	scorers  []profile.Scorer
 	byRow    [][]int64 // by scorer; notScored: not asked
 	revision uint64    // of the table
 	preScore []*framework.Plugin
 	skipped  []bool      // by preScore
-	feasible []table.Row // that PreScore was told of
+	feasible []table.Row // the rows that PreScore was last called with
 }
 
 // notScored is the score of a row that a scorer was not asked about.
@@ -183,8 +183,9 @@ func (x *keptScores) add(o *Outcome) bool {
 	return true
 }
 
-// runPreScore runs PreScore, and forgets scores that may be others now: those of rows
-// that changed, and all where PreScore is told of other rows.
+// runPreScore runs PreScore and drops scores that may have changed: those of rows that
+// changed, or all if PreScore was called with other rows. It returns false if PreScore
+// fails.
 func (x *keptScores) runPreScore(o *Outcome, rows []table.Row) bool {
 	t, anew := o.engine.table, x.revision == 0
 	if len(x.preScore) > 0 && !slices.Equal(rows, x.feasible) {

@@ -10,18 +10,17 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// view is what the engine knows of one class of pods: for each row whether it is
-// feasible, else the first filter that rejects it and its verdict, and the scores.
-// It takes what node objects alone decide from answers that it shares with other
-// classes.
+// view holds what the engine knows of one class of pods: for each row whether it is
+// feasible, else the first filter that rejects it with its verdict, and the scores. The
+// answers of NodeOnly plugins come from sharedAnswers.
 type view struct {
 	class *class
 	keys  *keys
 	pod   *object.Pod // the one that it was made for
 	preFiltered
 	failed *decision.Status // PreScore failed
-	// preFilterResults is what PreFilter plugins said, in their order, up to one that ended it;
-	// known where there are hosted ones, too.
+	// preFilterResults holds the results of PreFilter plugins, in their order, up to one
+	// that ended it. It is set only if the profile has hosted plugins.
 	preFilterResults []framework.PreFilterResult
 
 	filters     []filter // all of them, in the profile's order
@@ -53,8 +52,8 @@ type view struct {
 
 	evaluated int // rows, when it was last refreshed ahead of its pod's turn
 
-	// onFeasible and onRejected are what nominated pods make of the feasible rows
-	// and of the others.
+	// onFeasible and onRejected hold how nominated pods change the verdict on feasible
+	// and on rejected rows.
 	onFeasible, onRejected nominatedCauses
 	kept                   map[string]*any // what plugins left, by name
 }
@@ -66,7 +65,7 @@ type column struct {
 	at           int
 }
 
-// values are those of the column, by row.
+// values returns the column's values, by row.
 func (v *view) values(c column) []int64 {
 	if c.shared {
 		return v.shared.raw[c.at]
@@ -74,7 +73,7 @@ func (v *view) values(c column) []int64 {
 	return v.index.Column(c.at)
 }
 
-// current tells whether what prepare made still holds.
+// current reports whether what prepare made still holds.
 func (v *view) current(t *table.Table) bool {
 	return v.columns == t.ColumnRevision() && v.epochs == v.keys.epoch(t)
 }
@@ -87,7 +86,8 @@ func (v *view) refresh(t *table.Table, workers int, found *scratch) int {
 	return v.refreshOwn(t, workers, found)
 }
 
-// refreshShared does the part of refresh that touches what views share.
+// refreshShared brings up to date what the view shares with others. It must not run for
+// two views at once.
 func (v *view) refreshShared(workers int, found *scratch) {
 	v.shared.refresh(workers, found)
 	if v.cellsKept {
@@ -111,8 +111,8 @@ func (v *view) refreshOwn(t *table.Table, workers int, found *scratch) (evaluate
 	return evaluated
 }
 
-// grouped tells whether groups of rows are of use: all plugins that answer by cells have
-// these kept.
+// grouped reports whether the index groups the rows: every plugin that answers by cells
+// has a column.
 func (v *view) grouped() bool { return v.cellsKept || len(v.cells) == 0 }
 
 // replay evaluates the rows that changed since the view's revision. It gives up
@@ -156,15 +156,16 @@ func (v *view) update(rows []table.Row, found *scratch) bool {
 	return v.index.Update(rows, &found.Answers)
 }
 
-// evaluateOpen is evaluate for rows that the shared answers leave open.
+// evaluateOpen evaluates rows that are open and in order, as when all rows are evaluated
+// anew.
 func (v *view) evaluateOpen(rows []table.Row, found *scratch) {
 	v.shared.copyOpen(rows, found)
 	v.evaluateOwn(rows, found)
 }
 
-// evaluate asks the plugins that look at pods about the rows, and adds the shared
-// answers. Where these reject many rows, the others alone are asked about: nobody
-// reads more of a row than its first filter that rejects it.
+// evaluate evaluates any rows, as when some changed: it copies the shared answers and
+// asks the plugins that look at pods. If shared filters reject many of the rows, only the
+// open ones are asked about.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
 	v.shared.copyTo(rows, found)
 	open := found.open[:0]
@@ -189,7 +190,8 @@ func (v *view) evaluate(rows []table.Row, found *scratch) {
 	}
 }
 
-// evaluateOwn asks the plugins that look at pods.
+// evaluateOwn asks the view's own plugins, which look at pods, on top of the copied
+// shared answers.
 func (v *view) evaluateOwn(rows []table.Row, found *scratch) {
 	if v.asksScores { // others may share scores by now
 		clear(found.Score[:len(rows)])
@@ -223,7 +225,7 @@ func (v *view) evaluateOwn(rows []table.Row, found *scratch) {
 	}
 }
 
-// scoreFeasible asks the scorers about the rows that the filters let through.
+// scoreFeasible asks the scorers about the rows that pass the filters.
 func (v *view) scoreFeasible(rows []table.Row, found *scratch) {
 	at := found.at[:0]
 	for i := range rows {
@@ -237,9 +239,9 @@ func (v *view) scoreFeasible(rows []table.Row, found *scratch) {
 	feasible := found.pick(rows, at)
 	for k := range v.rowScorers {
 		if s := &v.rowScorers[k]; s.column.kept {
-			s.writeOn(v.index.Column(s.column.at), feasible, found)
+			s.writeRows(v.index.Column(s.column.at), feasible, found)
 		} else {
-			s.addOn(feasible, at, found)
+			s.addSubset(feasible, at, found)
 		}
 	}
 }

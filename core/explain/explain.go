@@ -19,7 +19,7 @@ const NoNodes = "no nodes available to schedule pods"
 // noteLimit is the longest note, in bytes, that the API takes in an event.
 const noteLimit = 1024
 
-// Message says why the decision did not place the pod: the whole message of
+// Message returns why the decision did not place the pod: the whole message of
 // its PodScheduled condition. It is "" for a pod that was placed or waits.
 func Message(d *decision.Decision) string {
 	switch d.Result {
@@ -41,7 +41,7 @@ func Message(d *decision.Decision) string {
 	return ""
 }
 
-// Reason is the reason of the PodScheduled condition, "" where the scheduler
+// Reason returns the reason of the PodScheduled condition, "" where the scheduler
 // writes no condition (Scheduled, Waiting and Gated).
 func Reason(d *decision.Decision) string {
 	switch d.Result {
@@ -53,7 +53,7 @@ func Reason(d *decision.Decision) string {
 	return ""
 }
 
-// Condition is the PodScheduled condition that the decision asks for, nil
+// Condition returns the PodScheduled condition that the decision asks for, nil
 // where the scheduler writes none.
 func Condition(d *decision.Decision) *object.Condition {
 	reason := Reason(d)
@@ -72,21 +72,21 @@ func Note(message string) string {
 	return message[:noteLimit-len(rest)] + rest
 }
 
-// Assigned is the note of the Scheduled event.
+// Assigned returns the note of the Scheduled event.
 func Assigned(p *object.Pod, node string) string {
 	return fmt.Sprintf("Successfully assigned %s to %s", p.Key(), node)
 }
 
-// Deleting is the note of the FailedScheduling event of a pod that is not
+// Deleting returns the note of the FailedScheduling event of a pod that is not
 // tried because it is being deleted.
 func Deleting(p *object.Pod) string { return "skip schedule deleting pod: " + p.Key() }
 
-// Preempted is the note of the Preempted event on a victim of a pod, or of a pod group.
+// Preempted returns the note of the Preempted event on a victim of a pod, or of a pod group.
 func Preempted(byGroup bool, preemptor types.UID, node string) string {
 	return fmt.Sprintf("Preempted by %s %s on node %s", preemptorType(byGroup), preemptor, node)
 }
 
-// Disrupted is the message of a victim's DisruptionTarget condition.
+// Disrupted returns the message of a victim's DisruptionTarget condition.
 func Disrupted(byGroup bool, scheduler string) string {
 	return scheduler + ": preempting to accommodate a higher priority " + preemptorType(byGroup)
 }
@@ -99,7 +99,7 @@ func preemptorType(group bool) string {
 	return "pod"
 }
 
-// fit says why no node took the pod: what PreFilter said of the pod as a
+// fit returns why no node took the pod: what PreFilter said of the pod as a
 // whole, or else how many nodes gave which reason; then what the PostFilter
 // plugins said, unless they found room.
 func fit(d *decision.Decision) string {
@@ -144,7 +144,7 @@ func histogram(tallies []decision.Tally) string {
 	return strings.Join(parts, ", ")
 }
 
-// Status is a status in words: its cause, if any, and its reasons.
+// Status returns a status in words: its cause, if any, and its reasons.
 func Status(s *decision.Status) string {
 	if s == nil {
 		return ""

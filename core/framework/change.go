@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// NodeSchedulingPropertiesChange is the set of aspects in which the node changed; 0: none that
+// NodeSchedulingPropertiesChange returns the set of aspects in which the node changed; 0: none that
 // matters to scheduling (v1.36, nodeSchedulingPropertiesChange).
 func NodeSchedulingPropertiesChange(old, now *object.Node) ActionType {
 	var a ActionType

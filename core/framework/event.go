@@ -31,10 +31,10 @@ const (
 // NumEventResources is how many event resources there are.
 const NumEventResources = int(firstKind) + int(object.Kinds)
 
-// ResourceOf is the event resource of objects of a kind.
+// ResourceOf returns the event resource of objects of a kind.
 func ResourceOf(k object.Kind) EventResource { return firstKind + EventResource(k) }
 
-// Kind is the kind of the objects; false for pods, nodes and the other
+// Kind returns the kind of the objects; false for pods, nodes and the other
 // resources that package object has no Kind for.
 func (r EventResource) Kind() (object.Kind, bool) { return object.Kind(r - firstKind), r >= firstKind }
 
@@ -102,7 +102,7 @@ type ClusterEventWithHint struct {
 	Names func(rejected *object.Pod) []string
 }
 
-// Matches tells whether the event is one of them, whatever the hint says.
+// Matches reports whether the event is one of them, whatever the hint says.
 func (w *ClusterEventWithHint) Matches(e *Event) bool {
 	return (w.Resource == e.Resource || w.Resource == WildCard) && w.ActionType&e.ActionType != 0
 }

@@ -43,11 +43,11 @@ type Host interface {
 	// Show is called when the cycle of a pod group has placed a pod for a try, or has taken
 	// it away again: plugins see the nodes so.
 	Show(t *table.Table)
-	// Sign is what the hosted plugins make of the pod: of two pods with the same signature
+	// Sign returns what the hosted plugins make of the pod: of two pods with the same signature
 	// they say the same, as long as nothing changes but that such pods are placed. False
 	// where one of them does not sign it. Begin has been called.
 	Sign(p *object.Pod) (signature string, signed bool)
-	// Attempt is what the host knows of the pod's attempt, for points at which
+	// Attempt returns what the host knows of the pod's attempt, for points at which
 	// plugins may block.
 	Attempt(uid types.UID) any
 	// ActivatePods is called when no plugin has rejected the pod and it is assumed, and

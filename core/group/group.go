@@ -109,7 +109,7 @@ func (gs *Groups) set(p *object.Pod, s state) {
 	}
 }
 
-// Of is the group of the pod, nil where it has none that is known.
+// Of returns the group of the pod, nil where it has none that is known.
 func (gs *Groups) Of(p *object.Pod) *Group {
 	if gs == nil || p.PodGroup() == "" {
 		return nil
@@ -117,7 +117,7 @@ func (gs *Groups) Of(p *object.Pod) *Group {
 	return gs.byName[p.GroupKey()]
 }
 
-// Named is the group of this name, nil where it has no pods.
+// Named returns the group of this name, nil where it has no pods.
 func (gs *Groups) Named(name types.NamespacedName) *Group {
 	if gs == nil {
 		return nil
@@ -163,7 +163,7 @@ func (gs *Groups) Arrange(uids []types.UID) {
 	}
 }
 
-// Len is the number of pods of the group that are known. A nil group has none.
+// Len returns the number of pods of the group that are known. A nil group has none.
 func (g *Group) Len() int {
 	if g == nil {
 		return 0
@@ -171,7 +171,7 @@ func (g *Group) Len() int {
 	return len(g.members)
 }
 
-// Scheduled is the number of its pods that are assumed or assigned.
+// Scheduled returns the number of its pods that are assumed or assigned.
 func (g *Group) Scheduled() int {
 	if g == nil {
 		return 0

@@ -19,7 +19,7 @@ func Of(cpu, memory int64) Amounts {
 	return Amounts{float64(cpu), float64(memory), cpu, memory}
 }
 
-// FitAll tells whether all of the rows have room for the amounts, both of which are
+// FitAll reports whether all of the rows have room for the amounts, both of which are
 // positive. Where one has not, the number of its pods or a large node may be why.
 func (a Amounts) FitAll(column []table.Headroom, rows []table.Row) bool {
 	for _, r := range rows {
@@ -30,7 +30,7 @@ func (a Amounts) FitAll(column []table.Headroom, rows []table.Row) bool {
 	return true
 }
 
-// LeastAllocated is how much of CPU and of memory is left with the pod, in percent. Both
+// LeastAllocated returns how much of CPU and of memory is left with the pod, in percent. Both
 // have an Inverse.
 func (a Amounts) LeastAllocated(h *table.Headroom) (cpu, memory int64) {
 	return Percent(h.CPU.FreeNonZero-a.CPU, h.CPU.Inverse), Percent(h.Memory.FreeNonZero-a.Memory, h.Memory.Inverse)
@@ -93,7 +93,7 @@ func (a Amounts) distance(h *table.Headroom) int64 {
 
 func nearWhole(distance int64) bool { return uint32(distance+margin) < 2*margin }
 
-// evennessOf is the evenness at a distance that is not next to an integer.
+// evennessOf returns the evenness at a distance that is not next to an integer.
 func evennessOf(distance int64) int64 { return 99 - distance>>unitBits }
 
 // evenness is that of the row with the pod, with v1.36's operations in v1.36's order.

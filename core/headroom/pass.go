@@ -6,8 +6,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Pass is what a profile asks about CPU and memory for one class of pods, where it asks
-// no more of both plugins. Each joins it; once it is Complete the loop can run.
+// Pass evaluates CPU and memory for one class of pods, filter and both scores in one loop
+// over the rows. It serves profiles whose three plugins ask for no more than that. Each
+// plugin joins; the loop can run once the pass is Complete.
 type Pass struct {
 	fit, least, even        Amounts
 	leastWeight, evenWeight int64
@@ -23,25 +24,27 @@ const (
 	all = 1<<iota - 1
 )
 
-// JoinFit has the amounts found free, both of which are positive.
+// JoinFit makes the pass require the amounts, both positive, to be free.
 func (p *Pass) JoinFit(a Amounts) {
 	p.fit = a
 	p.joined |= fits
 }
 
-// JoinLeastAllocated has what is left with the amounts rated, CPU and memory alike.
+// JoinLeastAllocated makes the pass score what is left after the amounts, with CPU and
+// memory of equal weight.
 func (p *Pass) JoinLeastAllocated(a Amounts, weight int64) {
 	p.least, p.leastWeight = a, weight
 	p.joined |= leastAllocated
 }
 
-// JoinBalanced has the evenness with the amounts rated.
+// JoinBalanced makes the pass score how even the use of CPU and memory is with the
+// amounts.
 func (p *Pass) JoinBalanced(a Amounts, weight int64) {
 	p.even, p.evenWeight = a, weight
 	p.joined |= balanced
 }
 
-// Complete tells whether all have joined.
+// Complete reports whether all have joined.
 func (p *Pass) Complete() bool { return p.joined == all }
 
 // Watch adds a watcher of a plugin that joins.
@@ -49,16 +52,16 @@ func (p *Pass) Watch(w Watcher) { p.watchers = append(p.watchers, w) }
 
 // Watcher watches one plugin. Both functions may be called concurrently.
 type Watcher struct {
-	// Apart tells whether the plugin is to be asked by itself now, to be timed.
+	// Apart reports whether the plugin is to be asked by itself now, to be timed.
 	Apart func() bool
-	// Seen is told how many rows the loop looked at for the plugin.
+	// Seen is called with the number of rows that the loop evaluated for the plugin.
 	Seen func(rows int)
 }
 
-// Add adds the weighted scores of the rows to their sums. It leaves out rows that may
-// not have room for the pod and rows out of the ordinary; all rows, where a plugin is to
-// be asked by itself. It writes to left, which is as long as rows, where in the list they
-// stand, and returns how many they are.
+// Add adds the weighted scores of the rows to their sums. It leaves out rows that may not
+// fit the pod, or that a scorer's amounts overfill; all rows, if a plugin is to be asked
+// by itself. It writes the indexes of rows left out to left, which is as long as rows,
+// and returns their number.
 func (p *Pass) Add(t *table.Table, rows []table.Row, sums []int64, left []int32) int {
 	if p.apart() {
 		return leaveAll(left)
@@ -69,8 +72,9 @@ func (p *Pass) Add(t *table.Table, rows []table.Row, sums []int64, left []int32)
 // Sum is something that the scores of a row are added to.
 type Sum interface{ ~int32 | ~int64 }
 
-// addWhole adds the scores of those of the n rows left whose distance is next to a whole
-// number, and tells the watchers.
+// addWhole scores the rows that the loop marked as next to a whole number, by exact
+// arithmetic, and calls the watchers. left holds n indexes of rows; those of marked rows
+// are complemented. It returns the number of rows that stay left out.
 func addWhole[S Sum](p *Pass, t *table.Table, rows []table.Row, sums []S, left []int32, n int) int {
 	kept := 0
 	for _, at := range left[:n] {
@@ -89,7 +93,7 @@ func addWhole[S Sum](p *Pass, t *table.Table, rows []table.Row, sums []S, left [
 	return kept
 }
 
-// apart tells whether a plugin is to be asked by itself.
+// apart reports whether one of the plugins is to be asked by itself now.
 func (p *Pass) apart() bool {
 	for _, w := range p.watchers {
 		if w.Apart() {
@@ -106,9 +110,9 @@ func leaveAll(left []int32) int {
 	return len(left)
 }
 
-// addOrdinary is Add, except that it leaves out rows whose distance is next to a whole
-// number, too. Of these the complement of the place is in the list. It calls nothing,
-// which keeps what the loop needs in registers.
+// addOrdinary is the loop of Add over scattered rows. It leaves out rows that may not
+// fit, and marks rows whose distance is next to a whole number by the complement of their
+// index in left. It calls nothing, which keeps the loop's values in registers.
 func (p *Pass) addOrdinary(t *table.Table, rows []table.Row, sums []int64, left []int32) (n int) {
 	column := t.Headroom()
 	evenness := t.Evenness()[:len(column)]

@@ -22,7 +22,7 @@ import (
 // What follows answers questions about pods and does nothing about them. The pod
 // asked about is one that the machine knows, or another version of it.
 
-// Assess is the record that an attempt for the pod would have now. Every node is in the
+// Assess returns the record that an attempt for the pod would have now. Every node is in the
 // record. Pods on their way out for this one make it Preempting.
 func (m *Machine) Assess(p *object.Pod) *decision.Decision { return m.assessWith(p, true) }
 
@@ -78,7 +78,7 @@ func (m *Machine) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 	}
 }
 
-// gate is what the first PreEnqueue plugin says that holds the pod.
+// gate returns what the first PreEnqueue plugin says that holds the pod.
 func (m *Machine) gate(of *profile.Profile, p *object.Pod) *decision.Status {
 	for _, pl := range of.PreEnqueue {
 		if s := pl.PreEnqueue(m.table, p); s != nil && s.Code != decision.Success {
@@ -146,7 +146,7 @@ func sortedNames(pods []*object.Pod) []types.NamespacedName {
 	return sorted
 }
 
-// Admits tells whether the pod would be placed now, and where. Preemption is not
+// Admits reports whether the pod would be placed now, and where. Preemption is not
 // tried.
 func (m *Machine) Admits(p *object.Pod) (node string, placed bool) {
 	of := m.profiles[p.SchedulerName]
@@ -204,13 +204,13 @@ func (m *Machine) AdmitsWithout(p *object.Pod) bool {
 	return o.Row >= 0 && o.Rejected == nil
 }
 
-// Blockers is what blocks the pod on one row; nil: it fits there.
+// Blockers returns what blocks the pod on one row; nil: it fits there.
 func (m *Machine) Blockers(p *object.Pod, row table.Row) []decision.Blocker {
 	return m.engine.Blockers(engine.For(m.profiles[p.SchedulerName], p), m.nominations, row)
 }
 
-// Profile is the profile of that name, nil where there is none.
+// Profile returns the profile of that name, nil where there is none.
 func (m *Machine) Profile(name string) *profile.Profile { return m.profiles[name] }
 
-// Budgets are all disruption budgets, sorted by namespace, then name.
+// Budgets returns all disruption budgets, sorted by namespace, then name.
 func (m *Machine) Budgets() []*object.Budget { return m.budgets }

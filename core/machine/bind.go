@@ -26,7 +26,7 @@ const (
 	byPlugin   = -2 // a plugin does
 )
 
-// binder is the extender that binds the pod, or noExtender.
+// binder returns the extender that binds the pod, or noExtender.
 func (m *Machine) binder(p *object.Pod) int {
 	if p.API == nil {
 		return noExtender
@@ -184,12 +184,12 @@ func (m *Machine) readReplied(e ReadReply) {
 	}
 }
 
-// hasNode tells whether the node that the pod is assumed on is there now.
+// hasNode reports whether the node that the pod is assumed on is there now.
 func (m *Machine) hasNode(c *bindingCycle) bool {
 	return m.table.Node(c.row) != nil && m.table.Name(c.row) == c.node
 }
 
-// knowsNode tells whether a node of that name is there now.
+// knowsNode reports whether a node of that name is there now.
 func (m *Machine) knowsNode(name string) bool {
 	_, ok := m.table.Find(name)
 	return ok

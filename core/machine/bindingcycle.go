@@ -420,7 +420,7 @@ func (m *Machine) revertWrites(c *bindingCycle, why *decision.Status) bool {
 	return true
 }
 
-// assumptionEnded is the event of an assumption that ended: room became free.
+// assumptionEnded returns the event of an assumption that ended: room became free.
 func assumptionEnded(c *bindingCycle) *framework.Event {
 	return &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(c.pod, c.node)}
 }

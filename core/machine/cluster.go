@@ -143,7 +143,7 @@ func (m *Machine) objectGone(e ObjectGone) {
 	m.recheckWrites("")
 }
 
-// follows tells whether objects of the kind count. Rules taint devices only where a
+// follows reports whether objects of the kind count. Rules taint devices only where a
 // plugin reads them, that is with the gate DRADeviceTaintRules. Groups count with the
 // gate GenericWorkload.
 func (m *Machine) follows(kind object.Kind) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// conditionToWrite is what to write so that the API says c of the pod: nil where
+// conditionToWrite returns what to write so that the API says c of the pod: nil where
 // it does, and was not asked to say anything else meanwhile. A watch that lags
 // still shows what was there before the last write.
 func conditionToWrite(ps *podState, c *object.Condition) *object.Condition {
@@ -58,7 +58,7 @@ func (m *Machine) unstated(ps *podState) {
 	}
 }
 
-// oldestCondition is the pod whose condition is to be looked at first, and when. It is nil
+// oldestCondition returns the pod whose condition is to be looked at first, and when. It is nil
 // where nothing has happened since the oldest was true.
 func (m *Machine) oldestCondition() (ps *podState, due time.Time) {
 	first := m.conditions.order.Front()
@@ -97,7 +97,7 @@ func (m *Machine) renewCondition() {
 	}
 }
 
-// PresentCondition is what an attempt would say now of why no node takes the pod; nil
+// PresentCondition returns what an attempt would say now of why no node takes the pod; nil
 // where it would say something else, or only an attempt can tell: of pod groups, and
 // where extenders or hosted plugins are asked.
 func (m *Machine) PresentCondition(p *object.Pod) *object.Condition {
@@ -112,7 +112,7 @@ func (m *Machine) PresentCondition(p *object.Pod) *object.Condition {
 	return explain.Condition(d)
 }
 
-// savedConditions are the conditions as a snapshot has them.
+// savedConditions returns the conditions as a snapshot has them.
 func (m *Machine) savedConditions() map[*podState]*SavedStated {
 	saved := map[*podState]*SavedStated{}
 	for e := m.conditions.order.Front(); e != nil; e = e.Next() {

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Cluster is the events that tell another machine of the cluster as this one knows
+// Cluster returns the events that tell another machine of the cluster as this one knows
 // it: assumed pods as bound, nominations of the queue's. The objects are shared, as
 // nobody changes them.
 func (m *Machine) Cluster() []Event {

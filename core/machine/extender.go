@@ -46,7 +46,7 @@ const (
 // MaxExtenderPriority).
 const extenderScale = 10
 
-// Interested tells whether the extender manages the pod: a container or init
+// Interested reports whether the extender manages the pod: a container or init
 // container requests, or is limited in, a resource of its.
 func (x *Extender) Interested(p *v1.Pod) bool {
 	if len(x.Manages) == 0 {
@@ -67,7 +67,7 @@ func (x *Extender) Interested(p *v1.Pod) bool {
 	return false
 }
 
-// asks tells whether the extender may be asked before a node is chosen.
+// asks reports whether the extender may be asked before a node is chosen.
 func (x *Extender) asks() bool { return x.Filter || x.Prioritize || x.Preempt }
 
 // extendersOf lists the extenders that may be asked about the pod, by their
@@ -85,7 +85,7 @@ func (m *Machine) extendersOf(p *object.Pod) []int {
 	return extenders
 }
 
-// refusal is the blocker of a node that an extender refused.
+// refusal returns the blocker of a node that an extender refused.
 func refusal(code decision.Code, reason string) decision.Blocker {
 	return decision.Blocker{Code: code, Reasons: []string{reason}}
 }
@@ -123,7 +123,7 @@ func (m *Machine) resolveVictims(c *extenderCycle, x *Extender, left []NodeVicti
 	return kept, nil
 }
 
-// candidatesLeft are the offered ones that are left, each with victims that are
+// candidatesLeft returns the offered ones that are left, each with victims that are
 // still to be had: on their node, and of lower priority than the pod.
 func (m *Machine) candidatesLeft(p *object.Pod, left []framework.Candidate) []framework.Candidate {
 	var kept []framework.Candidate

@@ -40,7 +40,7 @@ type extenderCycle struct {
 
 func (c *extenderCycle) uid() types.UID { return c.pod.UID }
 
-// waits tells whether a reply is to come.
+// waits reports whether a reply is to come.
 func (c *extenderCycle) waits() bool { return len(c.open) > 0 || c.postFilter != nil }
 
 type call struct {
@@ -89,7 +89,7 @@ func (c *extenderCycle) begin() {
 // widen goes on from the pod's nominated node to all nodes.
 func (c *extenderCycle) widen() { c.nominated, c.filtered, c.said.Passed = false, 0, nil }
 
-// admits tells whether none of the pod's extenders is fully occupied.
+// admits reports whether none of the pod's extenders is fully occupied.
 func (m *Machine) admits(c *extenderCycle) bool {
 	return !slices.ContainsFunc(c.extenders, m.full)
 }
@@ -199,7 +199,7 @@ func (m *Machine) failExtenderCycle(c *extenderCycle, s *decision.Status) *bindi
 	return nil
 }
 
-// newNodeFits tells whether plugins let a node pass that no extender was asked
+// newNodeFits reports whether plugins let a node pass that no extender was asked
 // about: it became free, or came, meanwhile.
 func (m *Machine) newNodeFits(c *extenderCycle) bool {
 	if c.said.Passed == nil {
@@ -393,7 +393,7 @@ type preemptionReview struct {
 	nomination nominating // by the plugins before
 }
 
-// reviewsPreemption tells whether an extender wants to see whom the pod preempts.
+// reviewsPreemption reports whether an extender wants to see whom the pod preempts.
 func (m *Machine) reviewsPreemption(c *extenderCycle) bool {
 	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return m.options.Extenders[i].Preempt })
 }

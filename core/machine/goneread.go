@@ -11,7 +11,7 @@ type goneByRead struct {
 	shown bool
 }
 
-// exists tells whether a read has found the pod, and that it takes room or waits.
+// exists reports whether a read has found the pod, and that it takes room or waits.
 func (e *ReadReply) exists() bool { return e.Pod != nil && e.Pod.UID == e.UID && !e.Pod.Terminal }
 
 // endReadPod ends a pod that a read has shown to be gone. It stays known by its name

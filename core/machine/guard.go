@@ -52,7 +52,7 @@ func (m *Machine) contain(point, plugin string, value any) error {
 	return p
 }
 
-// calling says where a guarded call was; plugin "" is none.
+// calling returns where a guarded call was; plugin "" is none.
 func calling(point, plugin string) string {
 	if plugin == "" {
 		return point

@@ -95,7 +95,7 @@ func (r *Rejection) status() *decision.Status {
 	return &decision.Status{Code: r.Status.Code, Err: r}
 }
 
-// Answer tells whether the reply counts, which the caller then sends as an event: the pod's
+// Answer reports whether the reply counts, which the caller then sends as an event: the pod's
 // attempt still waits, and no reply ended the wait before. Until the event comes nothing
 // but the pod's own end, or its preemption, ends the wait otherwise. It is for the loop, in
 // between two steps or within one.
@@ -221,7 +221,7 @@ func (m *Machine) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
 	return pods
 }
 
-// GroupCycle is the same for all of one cycle of a pod group, and nil where none is under
+// GroupCycle returns the same for all of one cycle of a pod group, and nil where none is under
 // way.
 func (m *Machine) GroupCycle() any {
 	if m.groupCycle == nil {
@@ -230,7 +230,7 @@ func (m *Machine) GroupCycle() any {
 	return m.groupCycle
 }
 
-// Steps is how many steps have begun.
+// Steps returns how many steps have begun.
 func (m *Machine) Steps() uint64 { return m.steps }
 
 // NominatedTo lists the pods nominated to the node.
@@ -277,7 +277,7 @@ func (m *Machine) TryFit(profileName string, p *object.Pod, node string, pods []
 	return m.engine.Fit(engine.For(profile, p), r)
 }
 
-// TryScores is what the score plugins of a profile, except for hosted ones, say of the
+// TryScores returns what the score plugins of a profile, except for hosted ones, say of the
 // nodes as they stand for the pod, normalised among these.
 func (m *Machine) TryScores(profileName string, p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	profile := m.profiles[profileName]
@@ -287,7 +287,7 @@ func (m *Machine) TryScores(profileName string, p *object.Pod, nodes []string) (
 	return m.engine.ScoresOf(engine.For(profile, p), nodes)
 }
 
-// Signature is what the plugins of a profile, except for hosted ones, see of the pod: the
+// Signature returns what the plugins of a profile, except for hosted ones, see of the pod: the
 // same for pods that they cannot tell apart. False where there is no such profile.
 func (m *Machine) Signature(profileName string, p *object.Pod) (string, bool) {
 	profile := m.profiles[profileName]

@@ -13,10 +13,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Ready tells whether a ScheduleOne would take a pod now.
+// Ready reports whether a ScheduleOne would take a pod now.
 func (m *Machine) Ready() bool { return !m.waitsForEvictions() && m.queue.Ready() }
 
-// First is the pod that a ScheduleOne would take now, nil when there is none.
+// First returns the pod that a ScheduleOne would take now, nil when there is none.
 func (m *Machine) First() *object.Pod {
 	if m.waitsForEvictions() {
 		return nil
@@ -24,16 +24,16 @@ func (m *Machine) First() *object.Pod {
 	return m.queue.First()
 }
 
-// Queue is the machine's queue, for inspection only.
+// Queue returns the machine's queue, for inspection only.
 func (m *Machine) Queue() *queue.Queue { return m.queue }
 
 // Listen has the queue tell the listener, too, which may not call the machine.
 func (m *Machine) Listen(l *queue.Listener) { m.queue.Listen(l) }
 
-// Table is the machine's table, for inspection only.
+// Table returns the machine's table, for inspection only.
 func (m *Machine) Table() *table.Table { return m.table }
 
-// Entry is the pod in the queue, for inspection only; nil when it is not there.
+// Entry returns the pod in the queue, for inspection only; nil when it is not there.
 func (m *Machine) Entry(uid types.UID) *queue.Entry {
 	if ps := m.pods[uid]; ps != nil {
 		return ps.entry
@@ -57,13 +57,13 @@ func (m *Machine) Pods() []*object.Pod {
 	return pods
 }
 
-// Knows tells whether the machine has heard of a pod of that name that is not gone.
+// Knows reports whether the machine has heard of a pod of that name that is not gone.
 func (m *Machine) Knows(name types.NamespacedName) bool {
 	ps := m.names[name]
 	return ps != nil && ps.goneByRead == nil
 }
 
-// Profiles are the names of the profiles, sorted.
+// Profiles returns the names of the profiles, sorted.
 func (m *Machine) Profiles() []string { return slices.Sorted(maps.Keys(m.profiles)) }
 
 // Change is what an event changed in the cluster.
@@ -74,7 +74,7 @@ type Change struct {
 	Bound bool
 }
 
-// Changed is what the last step changed first.
+// Changed returns what the last step changed first.
 func (m *Machine) Changed() Change { return m.changed }
 
 func (m *Machine) noteChange(r framework.EventResource, a framework.ActionType) {
@@ -83,16 +83,16 @@ func (m *Machine) noteChange(r framework.EventResource, a framework.ActionType) 
 	}
 }
 
-// Panics is how many panics were contained to the pod at hand.
+// Panics returns how many panics were contained to the pod at hand.
 func (m *Machine) Panics() int { return m.panics }
 
-// ExtenderCycles is the number of pods that wait for an extender.
+// ExtenderCycles returns the number of pods that wait for an extender.
 func (m *Machine) ExtenderCycles() int { return len(m.extenderCycles) }
 
-// Assumed is the number of pods placed on our word alone.
+// Assumed returns the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return m.assumed }
 
-// Unshown is the number of pods of which the API does not show yet what it was
+// Unshown returns the number of pods of which the API does not show yet what it was
 // told: that they are bound, their nomination, or that they are deleted. A
 // nomination that was taken back before it was written is never shown.
 func (m *Machine) Unshown() int {
@@ -105,11 +105,11 @@ func (m *Machine) Unshown() int {
 	return n
 }
 
-// Undone is how many bindings the API had shown, or confirmed, that turned out
+// Undone returns how many bindings the API had shown, or confirmed, that turned out
 // to be undone.
 func (m *Machine) Undone() int { return m.undone }
 
-// UnknownBindings is the number of pods of which it is not known whether they are
+// UnknownBindings returns the number of pods of which it is not known whether they are
 // bound: the reply to a binding was lost, and no read has told yet.
 func (m *Machine) UnknownBindings() int {
 	n := 0

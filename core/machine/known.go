@@ -24,7 +24,7 @@ func (m *Machine) KnownPods() []Known {
 	return pods
 }
 
-// isWhereShown tells whether the pod is where the API showed that it belongs.
+// isWhereShown reports whether the pod is where the API showed that it belongs.
 func (m *Machine) isWhereShown(ps *podState) bool {
 	pl := m.table.Pod(ps.pod.UID)
 	switch on := ps.pod.NodeName; {

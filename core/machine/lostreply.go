@@ -20,7 +20,7 @@ type LostReply struct {
 	Refusal error
 }
 
-// Delay is how long to wait before the next read.
+// Delay returns how long to wait before the next read.
 func (l *LostReply) Delay() time.Duration {
 	n := l.reads + l.failed
 	if n == 0 {
@@ -38,8 +38,8 @@ func (l *LostReply) NotShown() {
 	l.failed = 0
 }
 
-// Reads is how many reads did not show the request.
+// Reads returns how many reads did not show the request.
 func (l *LostReply) Reads() int { return l.reads }
 
-// Exhausted tells whether the request counts as refused after that many reads.
+// Exhausted reports whether the request counts as refused after that many reads.
 func (l *LostReply) Exhausted() bool { return l.reads >= maxReads }

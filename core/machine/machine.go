@@ -251,7 +251,7 @@ func (m *Machine) tick() {
 	m.renewCondition()
 }
 
-// NextTimer is when a Tick is next needed; false when nothing waits for time.
+// NextTimer returns when a Tick is next needed; false when nothing waits for time.
 func (m *Machine) NextTimer() (time.Time, bool) {
 	next, ok := m.queue.NextTimer()
 	if ps, due := m.oldestCondition(); ps != nil && (!ok || due.Before(next)) {
@@ -274,7 +274,7 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 	return next, ok
 }
 
-// less is the QueueSort plugin's order; pods for which it panics come in the
+// less returns the QueueSort plugin's order; pods for which it panics come in the
 // order of their arrival.
 func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	defer func() {
@@ -287,7 +287,7 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	return m.options.Profiles[0].QueueSort.Less(a, b)
 }
 
-// holdInBackoff tells whether a pod waits its backoff out: while its victims are on their
+// holdInBackoff reports whether a pod waits its backoff out: while its victims are on their
 // way out, and where it has a group. No event ends the wait of such a pod; were it tried
 // whenever nothing else is active, its group would be tried all the time.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {

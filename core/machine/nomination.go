@@ -40,7 +40,7 @@ func (m *Machine) clearNomination(ps *podState) {
 	}
 }
 
-// nominationToWrite is what to write so that the API shows the pod nominated to
+// nominationToWrite returns what to write so that the API shows the pod nominated to
 // the node: nil where it does, and was not asked for anything else meanwhile.
 func (m *Machine) nominationToWrite(ps *podState, node string) *string {
 	if node == ps.pod.NominatedNode && (ps.nominating == nil || *ps.nominating == node) {
@@ -56,7 +56,7 @@ type nominations struct {
 	machine *Machine
 }
 
-// NominatedNode is the node that the pod is nominated to, "" for none.
+// NominatedNode returns the node that the pod is nominated to, "" for none.
 func (n *nominations) NominatedNode(uid types.UID) string {
 	return n.machine.Entry(uid).NominatedNode()
 }

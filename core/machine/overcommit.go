@@ -13,7 +13,7 @@ type overcommits struct {
 	counting bool // from the first decision on: what was there before is history
 }
 
-// OvercommittedNodes is the number of nodes whose bound pods request more than they
+// OvercommittedNodes returns the number of nodes whose bound pods request more than they
 // offer. It looks at every node.
 func (m *Machine) OvercommittedNodes() (nodes int) {
 	for _, r := range m.table.All() {
@@ -24,7 +24,7 @@ func (m *Machine) OvercommittedNodes() (nodes int) {
 	return nodes
 }
 
-// Overcommits is the number of pods that the API showed bound, since the first
+// Overcommits returns the number of pods that the API showed bound, since the first
 // decision, to a node that had no room for them.
 func (m *Machine) Overcommits() int { return m.overcommits.pods }
 

@@ -25,7 +25,7 @@ const (
 	phases = int(ended) + 1
 )
 
-// String is the phase's name in the docs and in errors.
+// String returns the phase's name in the docs and in errors.
 func (p phase) String() string {
 	return [phases]string{
 		"reserve", "wait on permit", "prebind", "writes sent", "wait for the writes", "prebind called", "bind sent", "bind claimed", "read sent", "revert sent",
@@ -33,7 +33,7 @@ func (p phase) String() string {
 	}[p]
 }
 
-// waits tells whether time or an event in the cluster may end the phase.
+// waits reports whether time or an event in the cluster may end the phase.
 func (p phase) waits() bool { return p == waitOnPermit || p == waitForWrites || p == bindClaimed }
 
 // moves are the legal moves of a binding cycle from phase to phase, each with

@@ -85,7 +85,7 @@ func (m *Machine) tryPlacement(c *groupCycle, p *framework.Placement) {
 	m.undoGroup(c)
 }
 
-// triesPlacements tells whether a pod group is tried in several placements.
+// triesPlacements reports whether a pod group is tried in several placements.
 func (m *Machine) triesPlacements() bool { return m.groupCycle != nil && m.groupCycle.placements > 1 }
 
 // putOffPostFilter notes that a PostFilter plugin has something to do where the group is
@@ -96,7 +96,7 @@ func (m *Machine) putOffPostFilter() {
 	}
 }
 
-// assignments are the nodes that were found in the placement that was tried.
+// assignments returns the nodes that were found in the placement that was tried.
 func (t *groupTry) assignments() *framework.PodGroupAssignments {
 	a := &framework.PodGroupAssignments{Placement: *t.placement}
 	for _, mb := range t.members {
@@ -151,7 +151,7 @@ func (m *Machine) generatePlacements(c *groupCycle) (placements []framework.Plac
 	return placements, status
 }
 
-// bestPlacement is the place in the list of the placement with the highest score; among
+// bestPlacement returns the place in the list of the placement with the highest score; among
 // equals a draw decides.
 func (m *Machine) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssignments) (best int, status *decision.Status) {
 	if len(fitting) == 1 {

@@ -250,7 +250,7 @@ func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
 	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})
 }
 
-// boundTo is the pod as it would look bound to the node.
+// boundTo returns the pod as it would look bound to the node.
 func boundTo(p *object.Pod, node string) *object.Pod {
 	if p.NodeName == node {
 		return p

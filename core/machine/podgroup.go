@@ -47,7 +47,7 @@ type groupTry struct {
 	said []permitAnswer
 }
 
-// rows are those of the placement; nil: all nodes.
+// rows returns those of the placement; nil: all nodes.
 func (t *groupTry) rows() []table.Row {
 	switch {
 	case t.placement == nil:
@@ -99,10 +99,10 @@ var (
 	groupWaitsOnPreemption = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: []string{waitsForPreemption}}
 )
 
-// hasGroup tells whether the pod is placed with its group.
+// hasGroup reports whether the pod is placed with its group.
 func (m *Machine) hasGroup(p *object.Pod) bool { return m.options.PodGroups && p.PodGroup() != "" }
 
-// podGroup is the PodGroup of this name, nil where there is none.
+// podGroup returns the PodGroup of this name, nil where there is none.
 func (m *Machine) podGroup(name types.NamespacedName) *object.PodGroup {
 	return table.Lookup[*object.PodGroup](m.table, object.PodGroups, name.Namespace, name.Name)
 }
@@ -176,7 +176,7 @@ func (m *Machine) newMember(ps *podState, nodes int) *groupMember {
 	return mb
 }
 
-// oneProfile says which pods of the group name different schedulers.
+// oneProfile returns which pods of the group name different schedulers.
 func (c *groupCycle) oneProfile() error {
 	want := c.members[0].pod.SchedulerName
 	for _, mb := range c.members {

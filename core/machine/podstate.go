@@ -63,7 +63,7 @@ type podState struct {
 	eviction *eviction
 }
 
-// placed tells whether the pod takes room on a node.
+// placed reports whether the pod takes room on a node.
 func (m *Machine) placed(ps *podState) bool { return m.table.Pod(ps.pod.UID) != nil }
 
 // stateOf begins the state of a pod whose name is not known, or takes up the one
@@ -99,7 +99,7 @@ func (m *Machine) setAssumed(ps *podState, assumed bool) {
 	}
 }
 
-// sortedStates are the states of all pods, sorted by UID.
+// sortedStates returns the states of all pods, sorted by UID.
 func (m *Machine) sortedStates() []*podState {
 	states := make([]*podState, 0, len(m.pods))
 	for _, ps := range m.pods { // any order: sorted below

@@ -138,7 +138,7 @@ func (m *Machine) evictReplied(r EvictReply) {
 	m.forget(ps)
 }
 
-// waitsForEvictions tells whether no pod is to be decided on before evictions have their
+// waitsForEvictions reports whether no pod is to be decided on before evictions have their
 // answers.
 func (m *Machine) waitsForEvictions() bool { return m.options.WaitForEvictions && m.evictions > 0 }
 
@@ -200,7 +200,7 @@ func (m *Machine) skipBackoffs(preemptors []*object.Pod) {
 	}
 }
 
-// evicting tells whether the pod is on its way out for others: its eviction was
+// evicting reports whether the pod is on its way out for others: its eviction was
 // asked for and has not failed, or its binding cycle is being stopped.
 func (ps *podState) evicting() bool {
 	return ps.eviction != nil || ps.binding != nil && ps.binding.failed != nil
@@ -211,7 +211,7 @@ func (m *Machine) evictingUID(uid types.UID) bool {
 	return ps != nil && ps.evicting()
 }
 
-// victimsLeaving is the node on which victims that the pod has preempted are on
+// victimsLeaving returns the node on which victims that the pod has preempted are on
 // their way out, "" when none is.
 func (m *Machine) victimsLeaving(ps *podState) string {
 	if ps.preemption == nil {

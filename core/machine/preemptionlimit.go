@@ -37,7 +37,7 @@ func (p *preemptionCount) add(now time.Time) {
 
 func (p *preemptionCount) over(now time.Time) bool { return now.Sub(p.last) > preemptionsOver }
 
-// due is when the next may be.
+// due returns when the next may be.
 func (p *preemptionCount) due(now time.Time) time.Time {
 	if p.n < freePreemptions || p.over(now) {
 		return now
@@ -49,7 +49,7 @@ func (p *preemptionCount) due(now time.Time) time.Time {
 	return p.last.Add(min(wait, lastWait))
 }
 
-// holdsBack tells whether the pod may not preempt these yet, and counts that. Who
+// holdsBack reports whether the pod may not preempt these yet, and counts that. Who
 // only waits for victims that are on their way out is not held back.
 func (m *Machine) holdsBack(a *attempt, victims []types.UID) bool {
 	if !slices.ContainsFunc(victims, m.stays) || !a.state.preemptionCount.due(m.now).After(m.now) {
@@ -59,12 +59,12 @@ func (m *Machine) holdsBack(a *attempt, victims []types.UID) bool {
 	return true
 }
 
-// stays tells whether a pod is placed and not on its way out.
+// stays reports whether a pod is placed and not on its way out.
 func (m *Machine) stays(uid types.UID) bool {
 	pl := m.table.Pod(uid)
 	return pl != nil && !pl.Pod.Terminating && !m.evictingUID(uid)
 }
 
-// HeldBack is how many preemptions were held back, as those before them had not
+// HeldBack returns how many preemptions were held back, as those before them had not
 // placed their pod.
 func (m *Machine) HeldBack() int { return m.heldBack }

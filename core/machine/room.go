@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sizeOf is the pod's size, for queue.Options.SizeOf: to NodeResourcesFit, if wouldFailAgain
+// sizeOf returns the pod's size, for queue.Options.SizeOf: to NodeResourcesFit, if wouldFailAgain
 // says that a try is in vain wherever that plugin rejects the pod, whoever of lower priority
 // goes, unless the hint of another plugin speaks for it. What it looks at besides stays as it
 // is while the pod waits.
@@ -60,7 +60,7 @@ func (m *Machine) tooLarge(event *framework.Event) (plugin string, tooLarge func
 	}
 }
 
-// roomFor is what there is for a pod of the priority on the row, if all others below it
+// roomFor returns what there is for a pod of the priority on the row, if all others below it
 // went; 0 at least, as what a pod does not request is not looked at.
 func roomFor(t *table.Table, row table.Row, priority int32, nominated []*object.Pod) queue.Size {
 	lowerCPU, lowerMemory, countedCPU, countedMemory := int64(0), int64(0), int64(0), int64(0)

@@ -120,7 +120,7 @@ func (m *Machine) schedulePod(a *attempt) *bindingCycle {
 	return c
 }
 
-// cannotTry is why no node is looked at, nil where nodes are.
+// cannotTry returns why no node is looked at, nil where nodes are.
 func (m *Machine) cannotTry(a *attempt) *decision.Status {
 	switch {
 	case m.table.Live() == 0:

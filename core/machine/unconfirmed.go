@@ -72,7 +72,7 @@ func (m *Machine) rewound() {
 	m.rewindEvictions()
 }
 
-// reading tells whether the answer to a read of the pod is awaited.
+// reading reports whether the answer to a read of the pod is awaited.
 func (ps *podState) reading() bool {
 	switch {
 	case ps.goneByRead != nil:

@@ -24,7 +24,7 @@ func (m *Machine) kindListed(kind object.Kind) {
 
 var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
 
-// blind says which kind that the plugin needs was not listed; nil: it sees all.
+// blind returns which kind that the plugin needs was not listed; nil: it sees all.
 func (m *Machine) blind(pl *framework.Plugin) error {
 	if len(m.unlisted) == 0 || pl.OptionalReads {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// wouldFailAgain tells that an event does not help a rejected pod, whatever the queueing
+// wouldFailAgain reports whether an event does not help a rejected pod, whatever the queueing
 // hints say: a plugin rejects it as a whole, or the event is about one node, and what kept
 // the pod off each node does so still.
 //
@@ -120,7 +120,7 @@ func (m *Machine) alike(key []byte, e *queue.Entry) []byte {
 	return key
 }
 
-// mayHaveHelped tells whether the plugin may let the pod onto the row where it did not
+// mayHaveHelped reports whether the plugin may let the pod onto the row where it did not
 // before the event. rejects: it rejects the pod now, unless others go.
 func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nominated []*object.Pod, event *framework.Event, rejects bool) bool {
 	left := event.OldPod
@@ -140,7 +140,7 @@ func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nom
 	return !known || before != framework.Fits
 }
 
-// rowOf is the row of the one node that the event is about, or about whose CSI drivers it is.
+// rowOf returns the row of the one node that the event is about, or about whose CSI drivers it is.
 // Where a nomination ended it is the node that room was kept on.
 func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
 	switch {
@@ -160,12 +160,12 @@ func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
 	return 0, false
 }
 
-// preempts tells whether the profile and the pod let it preempt others.
+// preempts reports whether the profile and the pod let it preempt others.
 func preempts(of *profile.Profile, p *object.Pod) bool {
 	return !p.NeverPreempts && slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Name == names.DefaultPreemption })
 }
 
-// othersMakeRoom tells whether a PostFilter plugin other than DefaultPreemption may make
+// othersMakeRoom reports whether a PostFilter plugin other than DefaultPreemption may make
 // room for the pod.
 func (m *Machine) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
@@ -173,7 +173,7 @@ func (m *Machine) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	})
 }
 
-// noVictims tells whether preemption found nobody whose going would help, on any node,
+// noVictims reports whether preemption found nobody whose going would help, on any node,
 // because of plugins whose queueing hints are asked. Then no event that may change their
 // answer goes unseen.
 func noVictims(rejectedBy []string, found []decision.Tally) bool {
@@ -182,7 +182,7 @@ func noVictims(rejectedBy []string, found []decision.Tally) bool {
 	})
 }
 
-// answersByNode tells whether what the plugin's filter says of the pod on a node
+// answersByNode reports whether what the plugin's filter says of the pod on a node
 // depends on that node and the pods there alone, except for objects that have events
 // of their own. What is assumed of claims has none.
 func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *framework.Event) bool {
@@ -195,12 +195,12 @@ func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *f
 	return !signsObjects(pl, t, p) || pl.ObjectsTold && !sharesClaims(p, event.OldPod)
 }
 
-// sharesClaims tells whether volumes of both pods use one claim.
+// sharesClaims reports whether volumes of both pods use one claim.
 func sharesClaims(p, other *object.Pod) bool {
 	return other != nil && other.Namespace == p.Namespace && slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed && other.UsesPVC(v.Claim, true) })
 }
 
-// hearsOf tells whether the hints of a plugin that does not answer by the node alone speak
+// hearsOf reports whether the hints of a plugin that does not answer by the node alone speak
 // of all that the event may change in its answers. What an assumption takes of volumes and
 // claims has no events.
 func hearsOf(pl *framework.Plugin, event *framework.Event) bool {
@@ -208,14 +208,14 @@ func hearsOf(pl *framework.Plugin, event *framework.Event) bool {
 	return pl.CellFilter != nil || pl.Filter != nil && pl.Locality != framework.Anything && (left == nil || len(left.Claims) == 0 && !left.HasPVCs(true))
 }
 
-// mayHelp tells whether the plugin's own hint says so.
+// mayHelp reports whether the plugin's own hint says so.
 func mayHelp(pl *framework.Plugin, p *object.Pod, event *framework.Event) bool {
 	return slices.ContainsFunc(pl.EventsToRegister, func(w framework.ClusterEventWithHint) bool {
 		return w.Matches(event) && (w.QueueingHintFn == nil || w.QueueingHintFn(p, event))
 	})
 }
 
-// signsObjects tells whether the plugin's signature of the pod covers other objects,
+// signsObjects reports whether the plugin's signature of the pod covers other objects,
 // such as its claims.
 func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl.SignRevision == nil {
@@ -225,7 +225,7 @@ func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	return revision != 0 || !known
 }
 
-// rejectsAsAWhole tells whether the plugin's PreFilter rejects the pod because of other
+// rejectsAsAWhole reports whether the plugin's PreFilter rejects the pod because of other
 // objects, so that it is not looked for a node nor for victims.
 func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl == nil || !slices.Contains(of.PreFilter, pl) || !signsObjects(pl, t, p) {
@@ -259,7 +259,7 @@ func (m *Machine) nominatedNowhere(row table.Row) []*object.Pod {
 	return all
 }
 
-// rejectsOn tells whether the plugin's filter rejects the pod on the row, as it is or with
+// rejectsOn reports whether the plugin's filter rejects the pod on the row, as it is or with
 // the nominated pods placed, and what it was given.
 func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Row, nominated []*object.Pod) (*framework.Input, bool) {
 	in := &framework.Input{Table: t, Pod: p}
@@ -284,7 +284,7 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 	return rejectsExchanged(pl, in, row, in.Pod.Priority, nominated)
 }
 
-// rejectsExchanged tells whether the plugin would reject the pod on the row once those below
+// rejectsExchanged reports whether the plugin would reject the pod on the row once those below
 // the priority are gone from it and others came. False: that is not known.
 func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, below int32, came []*object.Pod) bool {
 	if pl.Exchanged == nil || pl.Locality == framework.NodeOnly {
@@ -294,7 +294,7 @@ func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, 
 	return known && isRejection(pl, v)
 }
 
-// isRejection tells whether the verdict is a rejection, and no failure.
+// isRejection reports whether the verdict is a rejection, and no failure.
 func isRejection(pl *framework.Plugin, v framework.Verdict) bool {
 	return v != framework.Fits && (pl.ErrorsFrom == 0 || v < pl.ErrorsFrom)
 }

@@ -51,7 +51,7 @@ func NewNodeSelector(set map[string]string, required *v1.NodeSelector) *NodeSele
 	return s
 }
 
-// Demands are the label requirements of each valid term: a node that meets those of
+// Demands returns the label requirements of each valid term: a node that meets those of
 // one term, and its fields, matches.
 func (s *NodeSelector) Demands() (terms [][]v1.NodeSelectorRequirement) {
 	if s == nil {
@@ -87,7 +87,7 @@ func sortedLabels(set map[string]string) []label {
 	return list
 }
 
-// Matches tells whether the selector admits the node.
+// Matches reports whether the selector admits the node.
 func (s *NodeSelector) Matches(n Subject) bool {
 	if s == nil {
 		return true
@@ -111,7 +111,7 @@ func (s *NodeSelector) Matches(n Subject) bool {
 // Rule is what a selector demands of one label of a node.
 type Rule struct{ of requirement }
 
-// Key is the label's. Holds tells whether a node that has the label with this value, or
+// Key returns the label's. Holds tells whether a node that has the label with this value, or
 // has it not, meets the demand.
 func (r *Rule) Key() string                       { return r.of.key }
 func (r *Rule) Holds(value string, has bool) bool { return r.of.holds(value, has) }
@@ -153,7 +153,7 @@ func (s *NodeSelector) Names() (names []string, ok bool) {
 	return s.names, s.pinned
 }
 
-// pins is the union over the terms of the nodes that each term names, which
+// pins returns the union over the terms of the nodes that each term names, which
 // are those that all its requirements on metadata.name name (v1.36,
 // NodeAffinity's PreFilter: terms that do not parse count, too).
 func pins(terms []v1.NodeSelectorTerm) (names []string, ok bool) {
@@ -229,7 +229,7 @@ func NewPreferredNodes(terms []v1.PreferredSchedulingTerm) *PreferredNodes {
 	return p
 }
 
-// Score is the sum of the weights of the terms that hold on the node.
+// Score returns the sum of the weights of the terms that hold on the node.
 func (p *PreferredNodes) Score(n Subject) int64 {
 	if p == nil {
 		return 0
@@ -243,7 +243,7 @@ func (p *PreferredNodes) Score(n Subject) int64 {
 	return sum
 }
 
-// OneOf is the label that a node has to have one of the values of to match, where that
+// OneOf returns the label that a node has to have one of the values of to match, where that
 // is all that is asked of it.
 func (s *NodeSelector) OneOf() (key string, values []string, ok bool) {
 	if s == nil || len(s.labels) > 0 || len(s.terms) != 1 {

@@ -51,7 +51,7 @@ func (t *PodTerm) SelectsNamespace(namespace string, namespaceLabels map[string]
 		t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
 }
 
-// Matches tells whether the term is about a pod with these labels in that
+// Matches reports whether the term is about a pod with these labels in that
 // namespace, which itself has the labels namespaceLabels.
 func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[string]string) bool {
 	return t.SelectsNamespace(namespace, namespaceLabels) && t.Selector.Matches(labels.Set(podLabels))

@@ -51,7 +51,7 @@ func (t *term) requirements() []Requirement {
 	return list
 }
 
-// Names are the names of which a node is to have one (among), or none; of is false where
+// Names returns the names of which a node is to have one (among), or none; of is false where
 // the requirement asks for something else.
 func (r *Requirement) Names() (names []string, among, of bool) {
 	among = r.op == v1.NodeSelectorOpIn
@@ -59,14 +59,14 @@ func (r *Requirement) Names() (names []string, among, of bool) {
 	return r.values, among, of
 }
 
-// Label is the label that the requirement is about; false where it is about something else.
+// Label returns the label that the requirement is about; false where it is about something else.
 func (r *Requirement) Label() (key string, of bool) { return r.key, !r.field }
 
-// Accepts tells whether the requirement is met by a node whose label has the value, or
+// Accepts reports whether the requirement is met by a node whose label has the value, or
 // that lacks it.
 func (r *Requirement) Accepts(value string, exists bool) bool { return r.holds(value, exists) }
 
-// MetBy tells whether the node meets the requirement.
+// MetBy reports whether the node meets the requirement.
 func (r *Requirement) MetBy(n Subject) bool {
 	if r.field {
 		return r.holdsOfField(n)

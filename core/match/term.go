@@ -115,7 +115,7 @@ func (t *term) holds(n Subject) bool {
 	return true
 }
 
-// holdsOfField tells whether the requirement holds of the node's fields. A node
+// holdsOfField reports whether the requirement holds of the node's fields. A node
 // without a name has none, and nothing to compare.
 func (r *requirement) holdsOfField(n Subject) bool {
 	value := ""

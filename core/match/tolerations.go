@@ -44,7 +44,7 @@ func compareToleration(t *v1.Toleration, key string, effect v1.TaintEffect) int 
 	return cmp.Or(cmp.Compare(t.Key, key), cmp.Compare(t.Effect, effect))
 }
 
-// Tolerates tells whether one of the tolerations tolerates the taint.
+// Tolerates reports whether one of the tolerations tolerates the taint.
 // comparisons says whether the operators Lt and Gt count (v1.36's gate
 // TaintTolerationComparisonOperators); without it they tolerate nothing.
 func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
@@ -80,7 +80,7 @@ func (t Tolerations) tolerate(key string, effect v1.TaintEffect, taint *v1.Taint
 	return false
 }
 
-// Admits tells whether all taints that keep pods away (effects NoSchedule and
+// Admits reports whether all taints that keep pods away (effects NoSchedule and
 // NoExecute) are tolerated.
 func (t Tolerations) Admits(taints []v1.Taint, comparisons bool) bool {
 	for i := range taints {

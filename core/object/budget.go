@@ -17,7 +17,7 @@ type Budget struct {
 	Recorded string
 }
 
-// Counts tells whether the pod's going would be counted against the budget. A
+// Counts reports whether the pod's going would be counted against the budget. A
 // budget with an empty selector, or with none, covers no pod, and neither is a
 // pod without labels covered (v1.36's preemption; the disruption controller
 // reads an empty selector as all pods).

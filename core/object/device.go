@@ -27,15 +27,15 @@ type ResourceClaim struct {
 	NodesError error
 }
 
-// Allocation is what the claim got, nil for nothing yet.
+// Allocation returns what the claim got, nil for nothing yet.
 func (c *ResourceClaim) Allocation() *resourcev1.AllocationResult { return c.API.Status.Allocation }
 
-// ReservedFor tells whether the consumer with this UID may use the claim.
+// ReservedFor reports whether the consumer with this UID may use the claim.
 func (c *ResourceClaim) ReservedFor(uid types.UID) bool {
 	return slices.ContainsFunc(c.API.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == uid })
 }
 
-// IndexKey is the UID of the pod whose requests for extended resources the claim
+// IndexKey returns the UID of the pod whose requests for extended resources the claim
 // stands for, "" for a claim of any other sort.
 func (c *ResourceClaim) IndexKey() string {
 	if c.API.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
@@ -47,7 +47,7 @@ func (c *ResourceClaim) IndexKey() string {
 	return ""
 }
 
-// ConfirmedBy tells that the state shown holds what is assumed of the claim: an
+// ConfirmedBy reports whether the state shown holds what is assumed of the claim: an
 // allocation.
 func (c *ResourceClaim) ConfirmedBy(shown Object) bool {
 	s, ok := shown.(*ResourceClaim)

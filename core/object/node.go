@@ -47,7 +47,7 @@ type Image struct {
 	Bytes int64
 }
 
-// Alike tells whether two states of a node differ in nothing that decides where a pod
+// Alike reports whether two states of a node differ in nothing that decides where a pod
 // goes, so that no row changes: a heartbeat, an annotation, a condition.
 func (n *Node) Alike(o *Node) bool {
 	return n.UID == o.UID && n.Name == o.Name && n.Unschedulable == o.Unschedulable &&
@@ -64,10 +64,10 @@ func sameTaint(a, b v1.Taint) bool {
 
 func sameImage(a, b Image) bool { return a.Bytes == b.Bytes && slices.Equal(a.Names, b.Names) }
 
-// Subject is the node as selectors see it.
+// Subject returns the node as selectors see it.
 func (n *Node) Subject() match.Subject { return match.Subject{Name: n.Name, Labels: n.Labels} }
 
-// Declares tells whether the node declares all of the features, which are
+// Declares reports whether the node declares all of the features, which are
 // sorted. Like v1.36 it reads the node's list once from the front: what a list
 // that is out of order holds too late counts as not declared.
 func (n *Node) Declares(features []string) bool {

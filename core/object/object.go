@@ -54,16 +54,16 @@ var kinds = [Kinds + 1]struct {
 	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 
-// String is the kind as manifests write it: PersistentVolumeClaim.
+// String returns the kind as manifests write it: PersistentVolumeClaim.
 func (k Kind) String() string { return kinds[k].name }
 
-// GroupVersion is the API group, "" for the core group, and the version that is
+// GroupVersion returns the API group, "" for the core group, and the version that is
 // read.
 func (k Kind) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: kinds[k].group, Version: kinds[k].version}
 }
 
-// EventResource is the kind as kube-scheduler calls it in events for plugins:
+// EventResource returns the kind as kube-scheduler calls it in events for plugins:
 // storage.k8s.io/CSINode.
 func (k Kind) EventResource() string {
 	if kinds[k].group == "" {
@@ -72,10 +72,10 @@ func (k Kind) EventResource() string {
 	return kinds[k].group + "/" + kinds[k].name
 }
 
-// Resource is the kind as paths of the API write it: persistentvolumeclaims.
+// Resource returns the kind as paths of the API write it: persistentvolumeclaims.
 func (k Kind) Resource() string { return kinds[k].resource }
 
-// Namespaced tells whether objects of the kind live in namespaces.
+// Namespaced reports whether objects of the kind live in namespaces.
 func (k Kind) Namespaced() bool { return kinds[k].namespaced }
 
 // KindOf finds the kind that manifests write so.

@@ -88,7 +88,7 @@ type Pod struct {
 // SchedulingGroup names the group of pods that a pod is scheduled with.
 type SchedulingGroup struct{ PodGroupName string }
 
-// InPodGroup is the scheduling group of pods of the PodGroup; nil for "".
+// InPodGroup returns the scheduling group of pods of the PodGroup; nil for "".
 func InPodGroup(name string) *SchedulingGroup {
 	if name == "" {
 		return nil
@@ -96,7 +96,7 @@ func InPodGroup(name string) *SchedulingGroup {
 	return &SchedulingGroup{PodGroupName: name}
 }
 
-// PodGroup is the name of the pod's PodGroup, "" for a pod of no group.
+// PodGroup returns the name of the pod's PodGroup, "" for a pod of no group.
 func (p *Pod) PodGroup() string {
 	if p.SchedulingGroup == nil {
 		return ""
@@ -123,17 +123,17 @@ type HostPort struct {
 // have the same key one after the other; the UID tells them apart.
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
 
-// NamespacedName is the pod's name as a key.
+// NamespacedName returns the pod's name as a key.
 func (p *Pod) NamespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
-// GroupKey is the name of the pod's group as a key, which lives in the pod's namespace.
+// GroupKey returns the name of the pod's group as a key, which lives in the pod's namespace.
 func (p *Pod) GroupKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.PodGroup()}
 }
 
-// Alike tells whether two states of a placed pod differ in nothing that counts
+// Alike reports whether two states of a placed pod differ in nothing that counts
 // for others: what it takes and holds, what selects it, its own terms, how much
 // it would be missed. So it
 // is when the API shows a binding that was assumed.
@@ -152,7 +152,7 @@ func sameClaims(a, b []v1.NodeAllocatableResourceClaimStatus) bool {
 	})
 }
 
-// With is the pod when these devices, and no others, take of its node's resources.
+// With returns the pod when these devices, and no others, take of its node's resources.
 func (p *Pod) With(fromDevices []v1.NodeAllocatableResourceClaimStatus) *Pod {
 	now := *p
 	now.FromDevices = fromDevices

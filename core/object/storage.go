@@ -82,7 +82,7 @@ type ClaimReference struct {
 	UID             types.UID
 }
 
-// Keeps tells whether the volume is kept for the claim, bound to it or not.
+// Keeps reports whether the volume is kept for the claim, bound to it or not.
 func (v *PersistentVolume) Keeps(c *PersistentVolumeClaim) bool {
 	r := v.Claim
 	return r != nil && r.Namespace == c.Namespace && r.Name == c.Name && (r.UID == "" || r.UID == c.UID)
@@ -92,7 +92,7 @@ func (v *PersistentVolume) Keeps(c *PersistentVolumeClaim) bool {
 // volume of another kind.
 type VolumeSource struct{ Driver, Handle string }
 
-// Attachable tells whether it is a driver's volume.
+// Attachable reports whether it is a driver's volume.
 func (s VolumeSource) Attachable() bool { return s.Driver != "" && s.Handle != "" }
 
 // MigratedVolume is an in-tree volume as the CSI driver knows it that took the
@@ -139,7 +139,7 @@ func (c *CSINode) Has(driver string) bool {
 	return slices.ContainsFunc(c.Drivers, func(d CSINodeDriver) bool { return d.Name == driver })
 }
 
-// TopologyKeys are the labels that say which nodes reach a volume that the
+// TopologyKeys returns the labels that say which nodes reach a volume that the
 // driver makes on this one; none if the driver is not on the node.
 func (c *CSINode) TopologyKeys(driver string) []string {
 	if i := slices.IndexFunc(c.Drivers, func(d CSINodeDriver) bool { return d.Name == driver }); i >= 0 {
@@ -177,7 +177,7 @@ type CSIStorageCapacity struct {
 	Nodes labels.Selector // nil: no node
 }
 
-// IndexKey is where the capacity is listed: under its class.
+// IndexKey returns where the capacity is listed: under its class.
 func (c *CSIStorageCapacity) IndexKey() string { return c.Class }
 
 // VolumeAttachment is a volume that is, or is to be, attached to a node.
@@ -188,5 +188,5 @@ type VolumeAttachment struct {
 	Volume   string // the PersistentVolume's name, "" for an inline volume
 }
 
-// IndexKey is where the attachment is listed: under its node.
+// IndexKey returns where the attachment is listed: under its node.
 func (a *VolumeAttachment) IndexKey() string { return a.Node }

@@ -40,7 +40,7 @@ type Disk struct {
 	ReadOnly bool
 }
 
-// Conflicts tells whether two pods may not have the two on one node. Equal
+// Conflicts reports whether two pods may not have the two on one node. Equal
 // disks may be shared by readers, except for EBS.
 func (d *Disk) Conflicts(o *Disk) bool {
 	switch {
@@ -56,7 +56,7 @@ func (d *Disk) Conflicts(o *Disk) bool {
 	return true
 }
 
-// UsesPVC tells whether a volume of the pod uses the claim of that name in
+// UsesPVC reports whether a volume of the pod uses the claim of that name in
 // its namespace; ephemeral volumes count where asked for.
 func (p *Pod) UsesPVC(name string, ephemeral bool) bool {
 	return slices.ContainsFunc(p.Volumes, func(v Volume) bool {
@@ -64,7 +64,7 @@ func (p *Pod) UsesPVC(name string, ephemeral bool) bool {
 	})
 }
 
-// PVCs are the names of the claims that volumes of the pod use in its namespace;
+// PVCs returns the names of the claims that volumes of the pod use in its namespace;
 // ephemeral volumes count where asked for.
 func (p *Pod) PVCs(ephemeral bool) (names []string) {
 	for i := range p.Volumes {
@@ -75,7 +75,7 @@ func (p *Pod) PVCs(ephemeral bool) (names []string) {
 	return names
 }
 
-// HasPVCs tells whether a volume of the pod uses a claim; ephemeral volumes
+// HasPVCs reports whether a volume of the pod uses a claim; ephemeral volumes
 // count where asked for.
 func (p *Pod) HasPVCs(ephemeral bool) bool {
 	return slices.ContainsFunc(p.Volumes, func(v Volume) bool { return v.Claimed && (ephemeral || !v.Ephemeral) })

@@ -10,7 +10,7 @@ import (
 // Range is the half-open interval [From, To) of rows.
 type Range struct{ From, To int }
 
-// Len is the number of rows in the range.
+// Len returns the number of rows in the range.
 func (r Range) Len() int { return r.To - r.From }
 
 // Rows calls f on disjoint ranges that cover [0, n), on at most workers

@@ -80,7 +80,7 @@ func Registry(f feature.Features) profile.Registry {
 	return registry
 }
 
-// WithDefaults is a copy of an in-tree plugin's arguments with v1.36's defaults
+// WithDefaults returns a copy of an in-tree plugin's arguments with v1.36's defaults
 // for what they leave out. Arguments that it does not know come back unchanged.
 func WithDefaults(args runtime.Object, f feature.Features) runtime.Object {
 	switch args := args.(type) {
@@ -102,7 +102,7 @@ func WithDefaults(args runtime.Object, f feature.Features) runtime.Object {
 	return args
 }
 
-// ValidateArgs says what is wrong with an in-tree plugin's arguments that stand
+// ValidateArgs returns what is wrong with an in-tree plugin's arguments that stand
 // at the path, in kube-scheduler's words. Arguments that it does not know are
 // not wrong.
 func ValidateArgs(path *field.Path, args any, f feature.Features) field.ErrorList {

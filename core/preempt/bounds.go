@@ -86,7 +86,7 @@ func (b *criteriaBounds) best(c *framework.PostFilterCall, budgets []*object.Bud
 	return found, true
 }
 
-// fewest is how many of the pods go at least, and how many of the level. The first of
+// fewest returns how many of the pods go at least, and how many of the level. The first of
 // these by importance is at best the given one of the level.
 func (b *criteriaBounds) fewest(c *framework.PostFilterCall, pods, level []*object.Pod, left []int64) (victims, atLevel, first int) {
 	atLevel, _ = b.least(c, level, left)
@@ -143,7 +143,7 @@ func (b *criteriaBounds) level(c *framework.PostFilterCall, pods []*object.Pod) 
 	return nil, nil
 }
 
-// shortfallWithout is the shortfall once the pods are gone.
+// shortfallWithout returns the shortfall once the pods are gone.
 func (b *criteriaBounds) shortfallWithout(c *framework.PostFilterCall, lack []int64, pods []*object.Pod) []int64 {
 	left := append(b.left[:0], lack...)
 	b.left = left
@@ -160,7 +160,7 @@ func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64
 	}
 }
 
-// least is how many of the pods have to go at least to give back what is
+// least returns how many of the pods have to go at least to give back what is
 // lacking; false: all are not enough.
 func (b *criteriaBounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []int64) (least int, enough bool) {
 	for d, short := range lack {

@@ -11,7 +11,7 @@ const (
 	reasonTerminating = "not eligible due to a terminating pod on the nominated node."
 )
 
-// NotEligible says why the pod may not preempt others now, in v1.36's words, ""
+// NotEligible returns why the pod may not preempt others now, in v1.36's words, ""
 // if it may. A pod that has preempted waits until its victims are gone, unless
 // the node can no longer take it whoever goes.
 func NotEligible(c *framework.PostFilterCall) string {
@@ -24,7 +24,7 @@ func NotEligible(c *framework.PostFilterCall) string {
 	return ""
 }
 
-// VictimsLeaving are the pods on their way out that the pod has preempted, on a
+// VictimsLeaving returns the pods on their way out that the pod has preempted, on a
 // node that can take it once they are gone.
 func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	row, ok := c.Table.Find(c.Nominations.PreemptedNodeName)
@@ -39,7 +39,7 @@ func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	return victims
 }
 
-// nominationsToClear are the pods nominated to the node that the plan takes it from.
+// nominationsToClear returns the pods nominated to the node that the plan takes it from.
 func nominationsToClear(c *framework.PostFilterCall, node string) []*object.Pod {
 	var pods []*object.Pod
 	for _, p := range c.Nominations.PodsForNode(node) {

@@ -135,7 +135,7 @@ func (s *once) order(c *framework.PostFilterCall) {
 	}
 }
 
-// criteriaOfOne is the best that a plan can be with a victim of the priority.
+// criteriaOfOne returns the best that a plan can be with a victim of the priority.
 func criteriaOfOne(priority int32) criteria {
 	return criteria{highest: priority, weight: weight(priority), victims: 1, since: endOfTime}
 }
@@ -252,7 +252,7 @@ func (s *once) try(c *framework.PostFilterCall, n *candidate) {
 	}
 }
 
-// refused says why there is no plan, over all nodes.
+// refused returns why there is no plan, over all nodes.
 func (s *once) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	var refused tallies
 	var errs []error
@@ -276,7 +276,7 @@ func (s *once) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	return refused, nil
 }
 
-// less tells whether the i-th prospect of the heap comes before the j-th. Of equals it
+// less reports whether the i-th prospect of the heap comes before the j-th. Of equals it
 // matters which of them are tried only where a few plans are enough.
 func (s *once) less(c *framework.PostFilterCall, i, j int) bool {
 	a, b := &s.heap[i], &s.heap[j]

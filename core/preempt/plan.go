@@ -78,7 +78,7 @@ type choice struct {
 	criteria
 }
 
-// beatenBy tells whether criteria on a node beat the choice. Of equals the
+// beatenBy reports whether criteria on a node beat the choice. Of equals the
 // node's UID decides, where v1.36 leaves it to chance.
 func (best *choice) beatenBy(c *criteria, uid types.UID, node string, now time.Time) bool {
 	if best.Plan == nil {
@@ -94,7 +94,7 @@ func byUID(a, b types.UID, nameOfA, nameOfB string) int {
 	return cmp.Or(cmp.Compare(a, b), cmp.Compare(nameOfA, nameOfB))
 }
 
-// nodeUID is the UID of the row's node.
+// nodeUID returns the UID of the row's node.
 func nodeUID(t *table.Table, row table.Row) types.UID {
 	if n := t.Node(row); n != nil {
 		return n.UID
@@ -125,7 +125,7 @@ const (
 	sparePods = 1 << 20
 )
 
-// whyNoVictims says why there is no plan where no node is a candidate, or no pod on any
+// whyNoVictims returns why there is no plan where no node is a candidate, or no pod on any
 // node has a lower priority.
 func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
 	var refused tallies
@@ -201,7 +201,7 @@ func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candida
 	return found, refused, err
 }
 
-// Left are the candidates on whose node the pod still fits when all pods of lower
+// Left returns the candidates on whose node the pod still fits when all pods of lower
 // priority go. While extenders looked at them others may have been nominated there,
 // or placed.
 func Left(c *framework.PostFilterCall, candidates []framework.Candidate) []framework.Candidate {
@@ -211,7 +211,7 @@ func Left(c *framework.PostFilterCall, candidates []framework.Candidate) []frame
 	})
 }
 
-// Best is the best of some candidates, nil when there is none.
+// Best returns the best of some candidates, nil when there is none.
 func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 	var best choice
 	for _, o := range candidates {

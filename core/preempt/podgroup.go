@@ -105,7 +105,7 @@ func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework
 	return result
 }
 
-// noGroupVictims says why no pod is to go.
+// noGroupVictims returns why no pod is to go.
 func noGroupVictims(code decision.Code, why string) framework.PodGroupPostFilterResult {
 	return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: code, Reasons: []string{why}}}
 }

@@ -75,7 +75,7 @@ type searched struct {
 // often is how many searches for one pod take longer than to make ranks.
 const often = 8
 
-// ranksOf are the ranks of the pod's class as they are now; nil where they are not worth
+// ranksOf returns the ranks of the pod's class as they are now; nil where they are not worth
 // their while so far.
 func ranksOf(c *framework.PostFilterCall) *ranks {
 	if c.Cache == nil {
@@ -114,7 +114,7 @@ func (k *ranks) rowsOfChangedBudgets(c *framework.PostFilterCall) (rows []table.
 	return slices.Compact(rows)
 }
 
-// changes are the budgets that are in one list alone, in the order of both.
+// changes returns the budgets that are in one list alone, in the order of both.
 func changes(was, is []*object.Budget) (changed []*object.Budget) {
 	for len(was) > 0 && len(is) > 0 {
 		switch order := byName(was[0], is[0]); {
@@ -365,7 +365,7 @@ func (k *ranks) byRank(c *framework.PostFilterCall) iter.Seq[table.Row] {
 	}
 }
 
-// refused says why there is no plan, over all nodes.
+// refused returns why there is no plan, over all nodes.
 func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	tried := map[table.Row]dryRun{}
 	for _, t := range k.tries {

@@ -53,7 +53,7 @@ func verifyRefused(c *framework.PostFilterCall, said []decision.Tally, err error
 	}
 }
 
-// inOrder is what the tallies say, in an order of its own.
+// inOrder returns what the tallies say, in an order of its own.
 func inOrder(tallies []decision.Tally) (lines []string) {
 	for _, t := range tallies {
 		lines = append(lines, fmt.Sprint(t.Plugin, t.Reasons, t.Nodes))

@@ -31,7 +31,7 @@ func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Block
 	return tryRow(c, row, lowerPods(c, row))
 }
 
-// withoutLower is why the pod does not fit on the row once the pods there of lower
+// withoutLower returns why the pod does not fit on the row once the pods there of lower
 // priority are gone, nil if it does; false where only a try tells.
 func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Blocker, known bool) {
 	if c.Filters.RunWithoutLower == nil {
@@ -150,7 +150,7 @@ func byImportance(now time.Time) func(a, b *object.Pod) int {
 	}
 }
 
-// started is when the pod was started; one that was not yet counts as
+// started returns when the pod was started; one that was not yet counts as
 // starting now.
 func started(p *object.Pod, now time.Time) time.Time { return begun(p.Started, now) }
 

@@ -32,10 +32,10 @@ var pointNames = [Points]string{"PreEnqueue", "QueueSort", "PreFilter", "Filter"
 // String is Kubernetes' name of the point.
 func (pt Point) String() string { return pointNames[pt] }
 
-// kind is what kube-scheduler calls the plugins of the point in errors.
+// kind returns what kube-scheduler calls the plugins of the point in errors.
 func (pt Point) kind() string { return pt.String() + "Plugin" }
 
-// implementedBy tells whether the plugin has something to do at the point.
+// implementedBy reports whether the plugin has something to do at the point.
 func (pt Point) implementedBy(p *framework.Plugin) bool {
 	switch pt {
 	case PreEnqueue:

@@ -23,7 +23,7 @@ type slot struct {
 	names  []objectName // by which the plugin finds the pods
 }
 
-// first is the first of the pods that preCheck does not exclude, nil if it excludes all.
+// first returns the first of the pods that preCheck does not exclude, nil if it excludes all.
 func (a *alike) first(preCheck func(*object.Pod) bool) *Entry {
 	for _, e := range a.entries {
 		if preCheck == nil || preCheck(e.Pod) {
@@ -52,7 +52,7 @@ func (x *pluginIndex) add(e *Entry, key []byte, rejectors ...rejector) {
 	a.entries = append(a.entries, e)
 }
 
-// member is the pods that are like this one in the list of a plugin that rejected them.
+// member returns the pods that are like this one in the list of a plugin that rejected them.
 func (x *pluginIndex) member(a *alike, e *Entry, r rejector) member {
 	m := member{alike: a, pending: r.pending}
 	if e.place == Unschedulable {

@@ -6,7 +6,7 @@ import "time"
 // pods are in QueueSort's order (v1.36, feature SchedulerPopFromBackoffQ).
 const window = time.Second
 
-// backoff is the wait after the count-th failure: initial, doubled with each
+// backoff returns the wait after the count-th failure: initial, doubled with each
 // further failure, at most max.
 func backoff(initial, max time.Duration, count int) time.Duration {
 	if count <= 0 {
@@ -19,7 +19,7 @@ func backoff(initial, max time.Duration, count int) time.Duration {
 	return initial << shift
 }
 
-// backoffEnd is the window in which the pod's backoff ends: errors in a row count
+// backoffEnd returns the window in which the pod's backoff ends: errors in a row count
 // when the last attempt was one, else all rejections.
 func (q *Queue) backoffEnd(e *Entry) time.Time {
 	count := e.rejections
@@ -32,7 +32,7 @@ func (q *Queue) backoffEnd(e *Entry) time.Time {
 	return q.window(e.Timestamp.Add(backoff(q.opts.InitialBackoff, q.opts.MaxBackoff, count)))
 }
 
-// grain is how long a window is.
+// grain returns how long a window is.
 func (q *Queue) grain() time.Duration {
 	if q.opts.WaitOutBackoff {
 		return 0
@@ -40,7 +40,7 @@ func (q *Queue) grain() time.Duration {
 	return window
 }
 
-// window is the start of the window that the time is in. It is counted from
+// window returns the start of the window that the time is in. It is counted from
 // the first whole second that the queue has seen, because Truncate would drop
 // the monotonic reading, and a clock that is set back would prolong backoffs.
 func (q *Queue) window(t time.Time) time.Time {
@@ -53,7 +53,7 @@ func (q *Queue) window(t time.Time) time.Time {
 	return q.epoch.Add(t.Sub(q.epoch).Truncate(window))
 }
 
-// backingOff tells whether the window in which the backoff ends has not passed.
+// backingOff reports whether the window in which the backoff ends has not passed.
 func (q *Queue) backingOff(e *Entry, now time.Time) bool {
 	return !e.backoffEnd.IsZero() && now.Before(e.backoffEnd.Add(q.grain()))
 }

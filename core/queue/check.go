@@ -146,7 +146,7 @@ func (q *Queue) checkAlike(e *Entry) error {
 	return nil
 }
 
-// waits tells whether the plugin's list has pods there that it rejected like this.
+// waits reports whether the plugin's list has pods there that it rejected like this.
 func (s *slot) waits(r rejector) bool {
 	return s.plugin == r.plugin && s.at < len(s.plugin.members) && s.plugin.members[s.at].pending == r.pending
 }

@@ -81,7 +81,7 @@ func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
 	}
 }
 
-// Flushed tells that nothing called the pod since its last attempt: its stay in
+// Flushed reports whether nothing called the pod since its last attempt: its stay in
 // unschedulable was over.
 func (e *Entry) Flushed() bool { return e.flushed }
 

@@ -19,7 +19,7 @@ type heap struct {
 
 func (h *heap) len() int { return len(h.entries) + len(h.run) - h.front - h.holes }
 
-// head is the least entry, nil when there is none.
+// head returns the least entry, nil when there is none.
 func (h *heap) head() *Entry {
 	switch {
 	case h.front == len(h.run) && len(h.entries) == 0:
@@ -95,7 +95,7 @@ func (h *heap) all() iter.Seq[*Entry] {
 	}
 }
 
-// has tells whether the entry is where it says that it is.
+// has reports whether the entry is where it says that it is.
 func (h *heap) has(e *Entry) bool {
 	list, at := h.entries, e.index
 	if at < nowhere {

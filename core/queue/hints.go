@@ -163,7 +163,7 @@ func (q *Queue) call(to []calledPod, a *alike, e *framework.Event, preCheck func
 	return to
 }
 
-// calledByUnknown are the pods gated by a plugin that their profile does not have, if
+// calledByUnknown returns the pods gated by a plugin that their profile does not have, if
 // the event is one of anything.
 func (q *Queue) calledByUnknown(e *framework.Event, preCheck func(*object.Pod) bool) (called []calledPod) {
 	if e.Resource != framework.WildCard {
@@ -177,7 +177,7 @@ func (q *Queue) calledByUnknown(e *framework.Event, preCheck func(*object.Pod) b
 	return called
 }
 
-// registered tells whether the plugin registered events like this.
+// registered reports whether the plugin registered events like this.
 func (p *plugin) registered(e *framework.Event) bool {
 	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) })
 }

@@ -35,7 +35,7 @@ func (l *inFlightEvents) add(e *framework.Event) {
 // clear drops the events: nothing is in flight. Numbers go on.
 func (l *inFlightEvents) clear() { clear(l.last[:]) }
 
-// EventsInFlight is how many events are kept for pods in flight, by label;
+// EventsInFlight returns how many events are kept for pods in flight, by label;
 // such a pod counts as one, PodPopped. Of events long past only the last of each
 // kind is known, and not counted.
 func (q *Queue) EventsInFlight() map[string]int {
@@ -81,7 +81,7 @@ func (l *inFlightEvents) strategyForDropped(e *Entry) strategy {
 	return how
 }
 
-// dropped tells whether an event like the registered one is among those not kept,
+// dropped reports whether an event like the registered one is among those not kept,
 // after the given number. An event on any resource is like every one.
 func (l *inFlightEvents) dropped(w *framework.ClusterEventWithHint, after uint64) bool {
 	for r := range l.old {

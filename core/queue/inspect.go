@@ -100,7 +100,7 @@ func (e *Entry) State() State {
 	return s
 }
 
-// StayEnd is when a pod that waits for a time has waited long enough: its backoff
+// StayEnd returns when a pod that waits for a time has waited long enough: its backoff
 // is over, or it was unschedulable or gated for so long that it is looked at again.
 // It is zero for a pod elsewhere.
 func (q *Queue) StayEnd(e *Entry) time.Time {
@@ -113,7 +113,7 @@ func (q *Queue) StayEnd(e *Entry) time.Time {
 	return time.Time{}
 }
 
-// Position is the pod's position in its place, from 1; 0 where there is no order.
+// Position returns the pod's position in its place, from 1; 0 where there is no order.
 func (q *Queue) Position(e *Entry) int {
 	switch e.Place() {
 	case Nowhere, InFlight:

@@ -32,7 +32,7 @@ func (q *Queue) tellMoved(e *Entry, from Place, event string) {
 	}
 }
 
-// skipsWanted tells whether anybody listens to what events skip.
+// skipsWanted reports whether anybody listens to what events skip.
 func (q *Queue) skipsWanted() bool {
 	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.Skipped != nil })
 }
@@ -51,7 +51,7 @@ func (q *Queue) tellSkipped(event string, preCheck func(*object.Pod) bool) {
 	}
 }
 
-// wouldFailAgainWanted tells whether anybody listens to whose tries would be in vain.
+// wouldFailAgainWanted reports whether anybody listens to whose tries would be in vain.
 func (q *Queue) wouldFailAgainWanted() bool {
 	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.WouldFailAgain != nil })
 }

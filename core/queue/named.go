@@ -36,7 +36,7 @@ func (n named) remove(a *alike, names []objectName) {
 	}
 }
 
-// namesOf are the objects that the pod names, as the plugin's events have it.
+// namesOf returns the objects that the pod names, as the plugin's events have it.
 func (p *plugin) namesOf(pod *object.Pod) (names []objectName) {
 	for i := range p.events {
 		if w := &p.events[i]; w.Names != nil {
@@ -48,7 +48,7 @@ func (p *plugin) namesOf(pod *object.Pod) (names []objectName) {
 	return names
 }
 
-// concerned are the members that the event may be about, in the order of the list.
+// concerned returns the members that the event may be about, in the order of the list.
 func (p *plugin) concerned(e *framework.Event) []member {
 	about, ok := objectOf(e)
 	if !ok || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) && w.Names == nil }) {

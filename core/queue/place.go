@@ -29,12 +29,12 @@ const (
 	places = int(InFlight) + 1
 )
 
-// String is the place's name in words of the API.
+// String returns the place's name in words of the API.
 func (p Place) String() string {
 	return [places]string{"nowhere", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight"}[p]
 }
 
-// metric is the place's name in queue_incoming_pods_total.
+// metric returns the place's name in queue_incoming_pods_total.
 func (p Place) metric() string {
 	switch p {
 	case ErrorBackoff:

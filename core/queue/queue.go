@@ -148,7 +148,7 @@ func New(o Options) *Queue {
 	return q
 }
 
-// less is the queue's total order: QueueSort, then the order of arrival.
+// less returns the queue's total order: QueueSort, then the order of arrival.
 func (q *Queue) less(a, b *Entry) bool {
 	if q.opts.Less(&a.QueuedPodInfo, &b.QueuedPodInfo) {
 		return true
@@ -208,10 +208,10 @@ func (q *Queue) Delete(e *Entry) {
 	q.move(time.Time{}, e, Nowhere, eventDelete)
 }
 
-// Ready tells whether Pop has a pod to hand out.
+// Ready reports whether Pop has a pod to hand out.
 func (q *Queue) Ready() bool { return q.head() != nil }
 
-// First is the pod that Pop would hand out, nil when there is none.
+// First returns the pod that Pop would hand out, nil when there is none.
 func (q *Queue) First() *object.Pod {
 	if e := q.head(); e != nil {
 		return e.Pod
@@ -327,7 +327,7 @@ func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 	q.moveToActiveOrBackoff(now, e, afterBackoff, eventAttemptFailure)
 }
 
-// SkipBackoff tells that the pod is not held in backoff any more: it may be
+// SkipBackoff reports whether the pod is not held in backoff any more: it may be
 // tried when there is nothing else to try. One that backs off after an error,
 // or is elsewhere, stays where it is.
 func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
@@ -373,7 +373,7 @@ func (q *Queue) NextTimer() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// stayEnd is when the pod has been left alone for too long.
+// stayEnd returns when the pod has been left alone for too long.
 func (q *Queue) stayEnd(e *Entry) time.Time { return e.since.Add(q.opts.MaxUnschedulable) }
 
 // stamp gives the pod the place in the order of one that comes now.

@@ -91,7 +91,7 @@ func ageOf(t, now time.Time) Age {
 	return Age(now.Sub(t))
 }
 
-// Time is the time when it is now that long after it.
+// Time returns the time when it is now that long after it.
 func (a Age) Time(now time.Time) time.Time {
 	if a == never {
 		return time.Time{}

@@ -7,7 +7,7 @@ type Cause struct {
 	Verdict uint64
 }
 
-// Rejects tells whether a filter rejects the row.
+// Rejects reports whether a filter rejects the row.
 func (c Cause) Rejects() bool { return c.Filter > Feasible }
 
 // What stands for a filter where none rejects the row: it is feasible, or has no
@@ -22,10 +22,10 @@ type causes struct {
 	ids  map[Cause]int32
 	list []Cause
 	rows []int
-	// recent are numbers of causes that were asked about, by hash. Most rows are
-	// rejected for one of a few causes.
+	// recent holds numbers of recent causes, by hash. Most rows are rejected for one of a
+	// few causes.
 	recent [recentCauses]int32
-	last   int32 // the number that was asked for last: neighbours are often alike
+	last   int32 // the number found last; neighbours often have the same cause
 }
 
 const recentCauses = 64
@@ -56,7 +56,7 @@ func (c *causes) find(k Cause) int32 {
 	return id
 }
 
-// copy has the numbers of another, and no rows.
+// copy takes over the causes of o with their numbers. All row counts are 0.
 func (c *causes) copy(o *causes) {
 	c.reset()
 	if c.ids == nil {

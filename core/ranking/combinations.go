@@ -13,8 +13,8 @@ type values [maxValues]int64
 // more groups a scan is as fast.
 func maxGroups(rows int) int { return 16 + rows/32 }
 
-// Combinations numbers the combinations of values that rows have. It is for values
-// that several indexes share: these need not look at them one by one.
+// Combinations numbers the combinations of values that rows have. Several indexes share
+// it, so that each need not compare the values one by one.
 type Combinations struct {
 	of   []int32 // by row; of rows that were never set, anything
 	list []values
@@ -24,18 +24,18 @@ type Combinations struct {
 	Full bool
 }
 
-// Resize makes room for n rows.
+// Resize sets the number of rows to n.
 func (c *Combinations) Resize(n int) { c.of = extend(c.of, n) }
 
-// Reset forgets all combinations. Full is set from the start where a row has more
-// values than an index can group by.
+// Reset removes all combinations; width is the number of values of each. Full is set from
+// the start if a row has more values than an index can group by.
 func (c *Combinations) Reset(width int) {
 	c.list, c.Full = c.list[:0], width > maxValues
 	c.ids.reset()
 }
 
-// Set notes the values of the row: the row's entries of the columns. It does
-// nothing once the combinations are Full, and returns false where they become so.
+// Set records the values of the row: the row's entries of the columns. It returns false
+// if the combinations become Full, and does nothing once they are.
 func (c *Combinations) Set(r table.Row, columns [][]int64) bool {
 	if c.Full {
 		return true
@@ -68,7 +68,7 @@ func (c *Combinations) Set(r table.Row, columns [][]int64) bool {
 	return true
 }
 
-// has tells whether the combination is that of the row.
+// has reports whether the row has the values of combination id.
 func (c *Combinations) has(id int32, r table.Row, columns [][]int64) bool {
 	key := &c.list[id]
 	for k, column := range columns {
@@ -79,7 +79,7 @@ func (c *Combinations) has(id int32, r table.Row, columns [][]int64) bool {
 	return true
 }
 
-// hash is the hash of a combination of so many values.
+// hash returns the hash of combination id, which has width values.
 func (c *Combinations) hash(id int32, width int) (hash uint64) {
 	for _, value := range c.list[id][:width] {
 		hash = mix(hash, uint64(value))
@@ -87,10 +87,10 @@ func (c *Combinations) hash(id int32, width int) (hash uint64) {
 	return hash
 }
 
-// Value is the k-th value of the group's rows.
+// Value returns the k-th value of the group's rows.
 func (c *Combinations) Value(g *Group, k int) int64 { return c.list[g.key.shared][k] }
 
-// Reuse takes the room of others that nobody uses any more.
+// Reuse takes over the memory of old, which must not be used any more.
 func (c *Combinations) Reuse(old *Combinations) {
 	c.of, c.list, c.ids = old.of, old.list[:0], old.ids
 	c.ids.reset()

@@ -10,8 +10,8 @@ import (
 type Group struct {
 	// Rows is how many they are; it may be 0.
 	Rows int
-	// Fits and Bonus are for who asks for a Pick to set: whether the rows may be
-	// chosen, and what is added to the score of each.
+	// Fits and Bonus are set by the caller of Pick: whether the rows may be chosen, and
+	// what is added to the score of each.
 	Fits  bool
 	Bonus int64
 
@@ -41,14 +41,14 @@ const (
 	unlisted = maxScore
 )
 
-// Groups are the groups, where the index is Grouped. They stay in place until the
+// Groups returns the groups, where the index is Grouped. They stay in place until the
 // next Update.
 func (x *Index) Groups() []Group { return x.groups }
 
-// Own is the group's k-th own value.
+// Own returns the group's k-th own value.
 func (g *Group) Own(k int) int64 { return g.key.own[k] }
 
-// sharedGroups are the groups of rows, where shared values alone tell rows apart.
+// sharedGroups returns the groups of rows, where shared values alone tell rows apart.
 func (s *Shape) sharedGroups() []int32 {
 	if s.Shared == nil {
 		return nil
@@ -108,7 +108,7 @@ func (x *Index) groupFor(r table.Row, was State) int32 {
 	return id
 }
 
-// hashOfGroup is the hash of what tells the group's rows from others.
+// hashOfGroup returns the hash of what tells the group's rows from others.
 func (x *Index) hashOfGroup(id int32) uint64 {
 	key := &x.groups[id].key
 	hash := mix(0, uint64(key.shared))
@@ -130,8 +130,8 @@ func (x *Index) agrees(r table.Row, shared int32, key *groupKey) bool {
 	return true
 }
 
-// remove takes off a row that had the score. It returns false where it cannot tell
-// what the highest score is now.
+// remove takes a row with the score off the counts. It returns false if the highest score
+// of the rest is unknown then.
 func (g *Group) remove(score int32) bool {
 	g.Rows--
 	brief := len(g.byScore) == 0
@@ -151,8 +151,8 @@ func (g *Group) remove(score int32) bool {
 	return true
 }
 
-// findTop finds the highest score that some row has, knowing that it is no higher
-// than this.
+// findTop finds the highest score that some row has, and how many have it. It searches
+// downward from the given score.
 func (g *Group) findTop(score int32) {
 	for g.top, g.ties = score, 0; g.top >= 0; g.top-- {
 		if g.ties = g.byScore[g.top]; g.ties > 0 {
@@ -207,14 +207,15 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 	}
 }
 
-// trimList takes the rows that left, whose state is another, out of one of the lists.
+// trimList removes from the i-th list the rows whose state is no longer at.
 func (g *Group) trimList(i int32, at State, states []State) {
 	list := g.lists[i]
 	g.lists[i] = slices.DeleteFunc(list, func(r table.Row) bool { return states[r] != at })
 	g.listed -= len(list) - len(g.lists[i])
 }
 
-// walkBest is eachBest without lists.
+// walkBest calls f with each row whose total is best, in one walk over all rows. It
+// serves brief indexes, which keep no lists.
 func (x *Index) walkBest(best int64, f func(table.Row)) {
 	for r, s := range x.states {
 		if s.feasible() {
@@ -229,8 +230,8 @@ func (g *Group) hasBest(best int64) bool {
 	return g.Fits && g.Rows > 0 && g.Bonus+int64(g.top) == best
 }
 
-// startLists makes room for lists of the group's best rows: a sixteenth of its
-// rows, so that what one walk over all rows finds lasts for a while.
+// startLists makes empty lists for the group's best rows, about a sixteenth of its rows,
+// so that one walk over all rows serves for a while.
 func (g *Group) startLists() {
 	g.lowest, g.unwritten = g.top, true
 	for n := int(g.byScore[g.top]); n < g.Rows/16 && g.lowest > 0; n += int(g.byScore[g.lowest]) {
@@ -239,7 +240,7 @@ func (g *Group) startLists() {
 	g.lists, g.listed = make([][]table.Row, g.top-g.lowest+1), 0
 }
 
-// writeLists walks all rows for the lists that were started.
+// writeLists fills the lists that were started, in one walk over all rows.
 func (x *Index) writeLists() {
 	for r, s := range x.states {
 		if !s.feasible() {
@@ -257,9 +258,9 @@ func (x *Index) writeLists() {
 	}
 }
 
-// addToList adds a row to the group's list for the score. Rows that left are taken
-// out of the list when they are many. The group's lists are given up, until the
-// best rows are asked for again, where all are too long for the group.
+// addToList adds a row to the group's list for the score. It trims the list when many of
+// its rows left. It drops all lists of the group when they are too long; the next search
+// for the best rows makes new ones.
 func (x *Index) addToList(id, score int32, r table.Row) {
 	g := &x.groups[id]
 	if g.listed > 64+2*g.Rows {

@@ -11,7 +11,7 @@ import (
 // each score.
 const maxScore = 1 << scoreBits
 
-// Shape says what an index is to hold.
+// Shape describes what an index holds.
 type Shape struct {
 	// Shared are the values that classes share, as combinations; nil: there are no
 	// groups.
@@ -20,9 +20,9 @@ type Shape struct {
 	Own int
 	// Highest is the highest score that a row can have.
 	Highest int64
-	// Brief: the index is asked a time or two and then given up. It counts the best
-	// rows of a group alone, which is done sooner. Where these are gone it looks at
-	// all rows again.
+	// Brief is for an index that is asked a time or two and then given up. It counts only
+	// the best rows of each group, which is faster, and walks all rows again once these
+	// are gone.
 	Brief bool
 }
 
@@ -36,22 +36,22 @@ type Index struct {
 	Feasible int
 	// OutOfRange is the number of feasible rows with a negative score.
 	OutOfRange int
-	// Grouped: the feasible rows are in groups. Else each has state 0, and its score
-	// is in scores.
+	// Grouped is set while the feasible rows are in groups. Otherwise each has state 0,
+	// and its score is in scores.
 	Grouped bool
 
 	shape  Shape
 	own    [][]int64 // columns of own values
 	groups []Group
 	byKey  places // the groups by their key, where there are own values
-	// counted: all counts agree with the states. While they do not, Update writes
-	// states alone, and Count is to follow.
+	// counted is set while all counts agree with the states. Until then Update writes
+	// states alone, and Count must be called.
 	counted bool
 	scores  []int64
 	signs   int64 // negative where one of the scores was, since Reset
 }
 
-// Answers are what was found out about a list of rows, by place in the list.
+// Answers holds the answers about a list of rows, by index in the list.
 type Answers struct {
 	// Filter is the first filter that rejects the row, from 1, or Feasible, or
 	// NoNode. Verdict is the filter's.
@@ -61,8 +61,8 @@ type Answers struct {
 	Score []int64
 }
 
-// New returns an index. It takes the room of an old one that nobody uses any more
-// (nil: there is none). Nothing is known of the rows: Reset is to follow.
+// New returns an index. It takes over the memory of old, which must not be used any more;
+// nil means none. Call Reset before anything else.
 func New(shape Shape, old *Index) *Index {
 	x := &Index{shape: shape}
 	if old != nil {
@@ -80,7 +80,7 @@ func (x *Index) ungroup() {
 	x.scores = extend(x.scores, len(x.states))
 }
 
-// Resize makes room for n rows; new ones are vacant.
+// Resize sets the number of rows to n; new ones are vacant.
 func (x *Index) Resize(n int) {
 	for r := len(x.states); r < n; r++ {
 		x.states = append(x.states, vacant)
@@ -93,13 +93,13 @@ func (x *Index) Resize(n int) {
 	}
 }
 
-// Column is the column of an own value. A row's entry is to be written before the
-// row is updated.
+// Column returns the column of the k-th own value. Write a row's entry before the row is
+// updated.
 func (x *Index) Column(k int) []int64 { return x.own[k] }
 
-// Reset forgets all rows. Each is then to be updated once, up to Count. Where some
-// rows are named, they alone are to be updated and asked about: what the index says of
-// others means nothing, and it has no groups.
+// Reset clears the index. Each row must then be updated once, before Count. If only is
+// not nil, the index has no groups and covers the rows of only; it is undefined for
+// others.
 func (x *Index) Reset(only []table.Row) {
 	if only != nil || x.Grouped && x.shape.Shared.Full {
 		x.ungroup()
@@ -116,7 +116,7 @@ func (x *Index) Reset(only []table.Row) {
 	x.counted = only != nil
 }
 
-// forget is Reset, except for the states.
+// forget clears causes, groups and counts, and leaves the states of rows as they are.
 func (x *Index) forget() {
 	x.counted = false
 	x.causes.reset()
@@ -125,13 +125,13 @@ func (x *Index) forget() {
 	x.byKey.reset()
 }
 
-// Update notes what was found out about the rows. It returns false where it
-// cannot: there are too many groups or causes, or a score is out of range. All
-// rows are then to be updated anew (Reset), without groups if all were updated before
-// the failure. Count is to follow before the index is asked anything.
+// Update records the answers about the rows. It returns false if it cannot: there are too
+// many groups or causes, or a score is out of range. The caller then calls Reset and
+// updates all rows again; the index is without groups if no row was counted yet. Call
+// Count before reading the index.
 //
-// Where groups by own values become too many while no row is counted, the index goes on
-// without groups, and nothing has to be updated anew.
+// If groups by own values become too many while no row is counted, the index goes on
+// without groups, and nothing has to be updated again.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
 	if x.update(rows, found) {
 		return true
@@ -188,8 +188,8 @@ func (x *Index) update(rows []table.Row, found *Answers) bool {
 	return len(x.causes.list) <= 64+len(x.states)
 }
 
-// fill is Update for rows that are not counted yet, and whose groups are the shared
-// combinations.
+// fill writes the states of rows into an index that is not counted and whose groups are
+// the shared combinations. It returns false if a score is negative.
 func (x *Index) fill(rows []table.Row, found *Answers) bool {
 	signs := int64(0)
 	filters, scores := found.Filter[:len(rows)], found.Score[:len(rows)]
@@ -209,7 +209,8 @@ func (x *Index) fill(rows []table.Row, found *Answers) bool {
 	return signs >= 0 // no score is negative
 }
 
-// fillUngrouped is Update for rows that are not counted yet, and in no groups.
+// fillUngrouped writes the states and scores of rows into an index that is not counted
+// and has no groups. It returns false if there are too many causes.
 func (x *Index) fillUngrouped(rows []table.Row, found *Answers) bool {
 	filters, scores := found.Filter[:len(rows)], found.Score[:len(rows)]
 	for i, r := range rows {
@@ -225,7 +226,7 @@ func (x *Index) fillUngrouped(rows []table.Row, found *Answers) bool {
 	return len(x.causes.list) <= 64+len(x.states)
 }
 
-// move gives rows their new states.
+// move changes the states of rows from were to are, and the counts with them.
 func (x *Index) move(rows []table.Row, were, are []State) {
 	const group = ^(State(1)<<scoreBits - 1) // the bits of a state that do not hold the score
 	for i, r := range rows {
@@ -247,7 +248,8 @@ func (x *Index) move(rows []table.Row, were, are []State) {
 	}
 }
 
-// rescore is leave and join for a row that stays in its group, and whose score is another.
+// rescore updates a group's counts for a row that stays in the group and changes its
+// score.
 func (x *Index) rescore(r table.Row, was, now State) {
 	g, before, after := &x.groups[now>>scoreBits], was.score(), now.score()
 	g.byScore[before]--
@@ -267,11 +269,11 @@ func (x *Index) rescore(r table.Row, was, now State) {
 	}
 }
 
-// block is how many rows Update takes at a time.
+// block is how many rows Update handles at a time.
 const block = 64
 
-// statesFor finds the new states of rows, whose answers stand from there on in what
-// was found out; false where one has none.
+// statesFor computes the new states of rows, whose answers begin at index from of found.
+// It returns false if a row cannot have one.
 func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are []State) bool {
 	filters, scores := found.Filter[from:][:len(are)], found.Score[from:][:len(are)]
 	quick := x.Grouped && x.shape.Own == 0
@@ -290,7 +292,7 @@ func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are 
 	return signs >= 0 // no score is negative
 }
 
-// stateFor is the state of the row that stands at i in what was found out; false
+// stateFor returns the state of the row that stands at i in what was found out; false
 // where there is none.
 func (x *Index) stateFor(r table.Row, was State, found *Answers, i int) (State, bool) {
 	switch filter := found.Filter[i]; {
@@ -344,11 +346,11 @@ func (x *Index) join(r table.Row, now State) {
 	}
 }
 
-// IsFeasible tells whether no filter rejects the row.
+// IsFeasible reports whether no filter rejects the row.
 func (x *Index) IsFeasible(r table.Row) bool { return x.states[r].feasible() }
 
-// FeasibleRows are the feasible rows, in order, each with its place among the Groups;
-// 0 where the index is not Grouped.
+// FeasibleRows returns the feasible rows, in order, each with the index of its group
+// among the Groups; 0 if the index is not Grouped.
 func (x *Index) FeasibleRows() iter.Seq2[table.Row, int] {
 	return func(yield func(table.Row, int) bool) {
 		for r, s := range x.states {
@@ -359,8 +361,8 @@ func (x *Index) FeasibleRows() iter.Seq2[table.Row, int] {
 	}
 }
 
-// AppendFeasible appends the feasible rows, in order. It does not branch on what they are,
-// which nobody can foretell.
+// AppendFeasible appends the feasible rows, in order. It does not branch on the state of
+// a row, which is unpredictable.
 func (x *Index) AppendFeasible(rows []table.Row) []table.Row {
 	n := len(rows)
 	rows = slices.Grow(rows, len(x.states))[:n+len(x.states)]
@@ -371,7 +373,7 @@ func (x *Index) AppendFeasible(rows []table.Row) []table.Row {
 	return rows[:n]
 }
 
-// Score is the score of a feasible row.
+// Score returns the score of a feasible row.
 func (x *Index) Score(r table.Row) int64 {
 	if !x.Grouped {
 		return x.scores[r]
@@ -379,7 +381,7 @@ func (x *Index) Score(r table.Row) int64 {
 	return int64(x.states[r].score())
 }
 
-// Cause is why no pod may go to the row. Its Filter is Feasible or NoNode where no
+// Cause returns why no pod may go to the row. Its Filter is Feasible or NoNode where no
 // filter rejects the row.
 func (x *Index) Cause(r table.Row) Cause {
 	return causeOf(x.states[r], &x.causes)
@@ -396,8 +398,8 @@ func causeOf(s State, causes *causes) Cause {
 	}
 }
 
-// Rejections calls visit with the causes for which rows are rejected, with the number of
-// rows and the first of them. It looks at rows until it has found one for each.
+// Rejections calls visit for each cause that rejects rows, with their number and the
+// first of them. It stops once it has found one row a cause.
 func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
 	seen, left := make([]bool, len(x.causes.list)), 0
 	for _, n := range x.causes.rows {
@@ -419,8 +421,9 @@ func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
 	}
 }
 
-// AddRejected adds the rows to the set that are rejected for a cause that is wanted. It asks
-// about each cause once, with a row that has it, and does not branch on what a row has.
+// AddRejected adds to the set the rows that are rejected for a wanted cause. It calls
+// wanted once a cause, with some row that has it, and does not branch on the state of a
+// row.
 func (x *Index) AddRejected(set table.RowSet, wanted func(Cause, table.Row) bool) {
 	const asked, yes = 2, 1
 	known := make([]uint8, 2+len(x.causes.list)) // by the state's negative
@@ -437,7 +440,7 @@ func (x *Index) AddRejected(set table.RowSet, wanted func(Cause, table.Row) bool
 	}
 }
 
-// Causes are the causes for which rows are rejected, each with the number of rows.
+// Causes returns the causes for which rows are rejected, each with the number of rows.
 func (x *Index) Causes() iter.Seq2[Cause, int] {
 	return func(yield func(Cause, int) bool) {
 		for id, n := range x.causes.rows {

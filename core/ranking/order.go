@@ -13,7 +13,7 @@ type Rated struct {
 	Total int64
 }
 
-// Order is room for a list of rows by their totals.
+// Order is a buffer for rows sorted by their totals. The zero value is ready to use.
 type Order struct {
 	rows   []Rated
 	counts []int32
@@ -23,8 +23,8 @@ type Order struct {
 // mostTotals bounds the totals that are counted one by one.
 const mostTotals = 1 << 14
 
-// Of lists the rows of groups that fit, those with the highest totals first. The list is
-// good until the next one.
+// Of returns the rows of groups that fit, those with the highest totals first. The list
+// is valid until the next call.
 func (o *Order) Of(x *Index) []Rated {
 	high, _ := x.best()
 	o.below = o.below[:0]
@@ -46,7 +46,7 @@ func (o *Order) Of(x *Index) []Rated {
 	return o.rows
 }
 
-// count lists the rows by how many have each total.
+// count fills the list by a counting sort; totals is the number of different totals.
 func (o *Order) count(x *Index, high int64, totals int) {
 	o.counts = slices.Grow(o.counts[:0], totals)[:totals]
 	clear(o.counts)
@@ -78,7 +78,7 @@ func (o *Order) sort(x *Index, high int64) {
 	slices.SortFunc(o.rows, func(a, b Rated) int { return cmp.Compare(b.Total, a.Total) })
 }
 
-// Fits tells whether the row is feasible and its group fits, if there are groups.
+// Fits reports whether the row is feasible and its group fits, if there are groups.
 func (x *Index) Fits(r table.Row) bool {
 	s := x.states[r]
 	return s.feasible() && (!x.Grouped || x.groups[s>>scoreBits].Fits)

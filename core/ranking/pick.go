@@ -7,8 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Pick finds the highest total that a row of a group that Fits has, the number of
-// rows that have it (ties), and one of these rows. Each has the same chance; the
+// Pick finds the highest total of rows in groups that fit. It returns one of the rows
+// that have it, the total, and the number of these rows. Each has the same chance; the
 // seed decides. Some group must fit and have rows.
 func (x *Index) Pick(seed uint64) (row table.Row, total int64, ties int) {
 	total, ties = x.best()
@@ -34,7 +34,8 @@ func (x *Index) tied(best int64) draw.Rows {
 	}
 }
 
-// best is the highest total that rows of groups that fit have, and how many have it.
+// best returns the highest total of rows in groups that fit, and the number of rows that
+// have it.
 func (x *Index) best() (total int64, ties int) {
 	total = math.MinInt64
 	for id := range x.groups {

@@ -1,9 +1,8 @@
 package ranking
 
-// State is what the index has of one row, in one number: few bytes are read
-// and written with each change. A negative state is a cause. Any other holds the
-// row's group and, in the bits below, its score: to add to a score is to add to the
-// state.
+// State is what the index keeps of one row, in one number, so that a change reads and
+// writes few bytes. A negative state is a cause. Any other holds the row's group and, in
+// the bits below, its score: adding to the state adds to the score.
 type State int32
 
 // scoreBits of a state hold the score.

@@ -1,14 +1,14 @@
 package ranking
 
-// places finds the numbers of tuples of values by hash, with open addressing: the
-// numbers are those of a list that the caller keeps. It is asked about every row of a
-// new view, which a Go map makes three times as dear.
+// places maps tuples of values to their numbers in a list of the caller, by hash, with
+// open addressing. It is asked about every row of a new view, where a Go map takes three
+// times as long.
 type places struct {
 	slots []int32 // numbers plus 1; 0: empty. Their count is a power of two
 	used  int
 }
 
-// reset forgets all; the room stays.
+// reset removes all entries and keeps the memory.
 func (p *places) reset() {
 	if p.used > 0 {
 		clear(p.slots)
@@ -23,10 +23,10 @@ func mix(hash, value uint64) uint64 {
 	return hash ^ hash>>32
 }
 
-// start is where the search for a hash begins.
+// start returns the slot at which the search for a hash begins.
 func (p *places) start(hash uint64) uint64 { return hash & uint64(len(p.slots)-1) }
 
-// find is the number with the hash for which same holds; false where there is none.
+// find returns the number with the hash for which same holds; false where there is none.
 func (p *places) find(hash uint64, same func(n int32) bool) (n int32, known bool) {
 	if len(p.slots) == 0 {
 		return 0, false
@@ -41,7 +41,7 @@ func (p *places) find(hash uint64, same func(n int32) bool) (n int32, known bool
 	}
 }
 
-// add notes a number that find did not find. hashOf is the hash of a number.
+// add adds a number that find did not find. hashOf returns the hash of a number.
 func (p *places) add(n int32, hash uint64, hashOf func(n int32) uint64) {
 	if p.used++; 2*p.used > len(p.slots) {
 		p.grow(hashOf)

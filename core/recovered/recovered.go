@@ -45,7 +45,7 @@ func (p *Panic) WithStack() *Panic {
 	return p
 }
 
-// site is the file and line that raised the panic which is being handled.
+// site returns the file and line that raised the panic which is being handled.
 func site() string {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])

@@ -71,7 +71,7 @@ type count struct {
 	inexact bool
 }
 
-// containers is the formula of KEP-753: containers run together with the
+// containers returns the formula of KEP-753: containers run together with the
 // sidecars (restartable init containers); the other init containers run one
 // after another, each beside the sidecars before it. The pod needs whichever
 // is more. With status, containers under an in-place resize count with what
@@ -117,7 +117,7 @@ func (c *count) listOf(r *v1.ResourceRequirements) v1.ResourceList {
 	return r.Requests
 }
 
-// effective is what counts while a resize may be under way: the largest of
+// effective returns what counts while a resize may be under way: the largest of
 // what is requested, in force and promised. A resize that the node can never
 // grant is not waited for.
 func (c *count) effective(requested, inForce, promised v1.ResourceList) amounts {
@@ -176,7 +176,7 @@ func (c *count) read(list v1.ResourceList) amounts {
 	return a
 }
 
-// scaleOf is the power of ten of the unit in which the resource is counted.
+// scaleOf returns the power of ten of the unit in which the resource is counted.
 func scaleOf(name v1.ResourceName) resource.Scale {
 	if name == v1.ResourceCPU {
 		return resource.Milli
@@ -222,7 +222,7 @@ func (c *count) vector(a *amounts) Vector {
 	return v
 }
 
-// hasStatusResources tells whether the kubelet reports any container's
+// hasStatusResources reports whether the kubelet reports any container's
 // resources.
 func hasStatusResources(pod *v1.Pod) bool {
 	for _, list := range [2][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {

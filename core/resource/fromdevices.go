@@ -7,7 +7,7 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// WithDevices is the demand of the pod when these devices, and no others, take of
+// WithDevices returns the demand of the pod when these devices, and no others, take of
 // its node's resources.
 func WithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Demand {
 	return OfPod(withDevices(pod, taken))
@@ -19,12 +19,12 @@ func withDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) *v1
 	return &with
 }
 
-// RequestsWithDevices is what the pod requests together with what these devices take.
+// RequestsWithDevices returns what the pod requests together with what these devices take.
 func RequestsWithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Vector {
 	return fromPod(podRequests(saturate(withDevices(pod, taken)), helper.PodResourcesOptions{UseDRANodeAllocatableResourceClaimStatus: true}))
 }
 
-// Uncovered is the first resource, by name, of which the pod as a whole requests
+// Uncovered returns the first resource, by name, of which the pod as a whole requests
 // less than its containers and these devices need together; "" for none.
 func Uncovered(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) v1.ResourceName {
 	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests == nil {

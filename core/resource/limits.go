@@ -5,7 +5,7 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// Limits are the most that the pod may use. They are summed up as requests are,
+// Limits returns the most that the pod may use. They are summed up as requests are,
 // with the overhead where there is a limit. The result is nil when the pod has
 // no limit. No decision depends on it.
 func Limits(pod *v1.Pod) *Vector {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// IsScalar tells whether a scheduler counts the resource by its name: an
+// IsScalar reports whether a scheduler counts the resource by its name: an
 // extended resource, huge pages, attachable volumes, or one of Kubernetes'
 // own with a prefix. CPU, memory and ephemeral storage are counted apart, and
 // every other name is ignored, as in kube-scheduler.
@@ -20,7 +20,7 @@ func IsScalar(name v1.ResourceName) bool {
 		IsExtended(name)
 }
 
-// IsExtended tells whether the name is that of an extended resource: outside
+// IsExtended reports whether the name is that of an extended resource: outside
 // kubernetes.io, with a prefix, and valid as a quota's name too.
 func IsExtended(name v1.ResourceName) bool {
 	s := string(name)
@@ -31,7 +31,7 @@ func IsExtended(name v1.ResourceName) bool {
 	return len(validation.IsQualifiedName(v1.DefaultResourceRequestsPrefix+s)) == 0
 }
 
-// ByDevices tells whether a device class can stand for the resource: by the
+// ByDevices reports whether a device class can stand for the resource: by the
 // name that its spec gives, or by the class's own name after a prefix.
 func ByDevices(name v1.ResourceName) bool {
 	return IsExtended(name) || strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix)

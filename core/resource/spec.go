@@ -7,7 +7,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// SpecsOrDefault is the resources that a profile scores by: cpu and memory if it
+// SpecsOrDefault returns the resources that a profile scores by: cpu and memory if it
 // names none, and a weight of 1 where it says none. It completes the list in
 // place.
 func SpecsOrDefault(list []configv1.ResourceSpec) []configv1.ResourceSpec {

@@ -88,7 +88,7 @@ func sortScalars(s []Scalar) {
 	slices.SortFunc(s, func(a, b Scalar) int { return strings.Compare(string(a.Name), string(b.Name)) })
 }
 
-// Equal tells whether the amounts are the same.
+// Equal reports whether the amounts are the same.
 func (v Vector) Equal(w Vector) bool {
 	return v.MilliCPU == w.MilliCPU && v.Memory == w.Memory &&
 		v.EphemeralStorage == w.EphemeralStorage && slices.Equal(v.Scalars, w.Scalars)

@@ -36,7 +36,7 @@ func at(points []configv1.UtilizationShapePoint, p int64) int64 {
 	return int64(points[len(points)-1].Score) * scale
 }
 
-// Validate says what is wrong with points that stand at the path.
+// Validate returns what is wrong with points that stand at the path.
 func Validate(path *field.Path, points []configv1.UtilizationShapePoint) field.ErrorList {
 	if len(points) == 0 {
 		return field.ErrorList{field.Required(path, "at least one point must be specified")}

@@ -17,7 +17,7 @@ func (t *Table) Checkpoint() Mark {
 	return Mark{t.marks, len(t.undo)}
 }
 
-// Trying tells whether a checkpoint is open.
+// Trying reports whether a checkpoint is open.
 func (t *Table) Trying() bool { return t.marks > 0 }
 
 // Undo takes back every placement and removal since the checkpoint, newest

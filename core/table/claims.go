@@ -30,7 +30,7 @@ func (t *Table) use(pl *Placed, sign int) {
 	}
 }
 
-// ClaimUsed tells whether a pod on a node uses the claim.
+// ClaimUsed reports whether a pod on a node uses the claim.
 func (t *Table) ClaimUsed(namespace, name string) bool {
 	for r := range t.claims[objectName{namespace, name}] { // any order: one is enough
 		if t.nodes[r] != nil {
@@ -40,7 +40,7 @@ func (t *Table) ClaimUsed(namespace, name string) bool {
 	return false
 }
 
-// ClaimUsers is how many volumes of pods on nodes use the claim.
+// ClaimUsers returns how many volumes of pods on nodes use the claim.
 func (t *Table) ClaimUsers(namespace, name string) (n int) {
 	for r, volumes := range t.claims[objectName{namespace, name}] { // any order: a sum
 		if t.nodes[r] != nil {

@@ -110,7 +110,7 @@ func (t *Table) follow(was, is object.Object) {
 	}
 }
 
-// DeviceClassFor is the device class that stands for the resource, nil for none: the
+// DeviceClassFor returns the device class that stands for the resource, nil for none: the
 // newest of those that name it, of two as old the one whose name comes first;
 // or the one that the resource names.
 func (t *Table) DeviceClassFor(resource v1.ResourceName) *object.DeviceClass {
@@ -249,7 +249,7 @@ func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
 	return node, len(list) > 0 && (!counters || complete(list) && consumesCounters(list))
 }
 
-// complete tells whether the slices are all that there are of their pool, and of one
+// complete reports whether the slices are all that there are of their pool, and of one
 // generation.
 func complete(list []*resourcev1.ResourceSlice) bool {
 	return !slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool {
@@ -257,7 +257,7 @@ func complete(list []*resourcev1.ResourceSlice) bool {
 	})
 }
 
-// consumesCounters tells whether the counter sets of the slices have different names,
+// consumesCounters reports whether the counter sets of the slices have different names,
 // and whether the counters that devices consume are there.
 func consumesCounters(list []*resourcev1.ResourceSlice) bool {
 	sets := map[string]map[string]resourcev1.Counter{}

@@ -19,7 +19,7 @@ func (t *Table) Retainted() []RetaintedSlice {
 	return list
 }
 
-// Tainted is the slice with the taints that rules give its devices.
+// Tainted returns the slice with the taints that rules give its devices.
 func (t *Table) Tainted(s *object.ResourceSlice) *object.ResourceSlice {
 	if tainted := t.devices.tainted[s.Name]; tainted != nil {
 		return tainted
@@ -67,7 +67,7 @@ func sameTaints(a, b *resourcev1.ResourceSlice) bool {
 	})
 }
 
-// withRules is the slice with the taints of all rules, in the order of their names.
+// withRules returns the slice with the taints of all rules, in the order of their names.
 func (t *Table) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 	tainted := s
 	for _, o := range t.Objects(object.DeviceTaintRules) {

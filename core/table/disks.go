@@ -19,7 +19,7 @@ type diskName struct {
 // another. They are valid until the table changes.
 type DiskRows struct{ pods rowCounts }
 
-// RowsWithDisk are the rows with pods that have a disk of the disk's kind and name, and
+// RowsWithDisk returns the rows with pods that have a disk of the disk's kind and name, and
 // those of them where these are only read, if they matter to the disk: it
 // conflicts with nothing on any other row. sure: it conflicts with any of them.
 func (t *Table) RowsWithDisk(d *object.Disk) (written, read DiskRows, sure bool) {

@@ -31,11 +31,11 @@ func (t *Table) CountDriver(driver string) {
 	v.columns[driver] = c
 }
 
-// DriverColumns are the driver's columns, nil where it has none. They are valid until
+// DriverColumns returns the driver's columns, nil where it has none. They are valid until
 // the table changes. Read only.
 func (t *Table) DriverColumns(driver string) *DriverColumns { return t.volumes.columns[driver] }
 
-// limitOf is the least limit that the CSINode has for the driver.
+// limitOf returns the least limit that the CSINode has for the driver.
 func limitOf(c *object.CSINode, driver string) int32 {
 	least := int32(math.MaxInt32)
 	for i := 0; c != nil && i < len(c.Drivers); i++ {

@@ -14,7 +14,7 @@ type Excess struct {
 	Requested, Allocatable int64
 }
 
-// Excess is the first resource of the row of which pods that the API shows bound there
+// Excess returns the first resource of the row of which pods that the API shows bound there
 // request too much; p asks that only of what this pod requests, nil of everything.
 // Assumed pods do not count, nor does a resource that the node does not state.
 func (t *Table) Excess(r Row, p *object.Pod) (Excess, bool) {
@@ -58,7 +58,7 @@ func (t *Table) excessOf(r Row, p *object.Pod, offer resource.Scalar) (Excess, b
 	return e, e.Requested > e.Allocatable
 }
 
-// bound is how many pods the API shows bound to the row.
+// bound returns how many pods the API shows bound to the row.
 func (t *Table) bound(r Row) (n int64) {
 	for _, pl := range t.pods[r] {
 		if pl.Pod.NodeName != "" {

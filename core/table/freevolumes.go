@@ -38,13 +38,13 @@ type VolumePin struct{ Key, Value string }
 // FewVolumes is the most that Pinned returns of one pin in passing.
 const FewVolumes = 8
 
-// Keys are the labels that pin volumes, sorted.
+// Keys returns the labels that pin volumes, sorted.
 func (f *FreeVolumes) Keys() []string { return f.keys }
 
-// Unpinned are the volumes that no label pins, the smallest first.
+// Unpinned returns the volumes that no label pins, the smallest first.
 func (f *FreeVolumes) Unpinned() []*object.PersistentVolume { return f.unpinned.bySize() }
 
-// Pinned are the volumes that the label pins, the smallest first, where they are few.
+// Pinned returns the volumes that the label pins, the smallest first, where they are few.
 // It may be called concurrently.
 func (f *FreeVolumes) Pinned(at VolumePin) []*object.PersistentVolume {
 	if list := f.pinned[at]; list != nil && len(list.volumes) <= FewVolumes {
@@ -155,7 +155,7 @@ func newVolumesForClaims() volumesForClaims {
 	return volumesForClaims{free: map[string]*FreeVolumes{}, keptFor: map[objectName]map[string]*object.PersistentVolume{}, columns: map[string]*PinColumn{}}
 }
 
-// FreeVolumes are the volumes of the storage class that are kept for no claim. They are
+// FreeVolumes returns the volumes of the storage class that are kept for no claim. They are
 // valid while FreeVolumeRevision stands.
 func (t *Table) FreeVolumes(class string) *FreeVolumes {
 	if f := t.volumesForClaims.free[class]; f != nil {

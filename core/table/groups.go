@@ -9,7 +9,7 @@ import (
 // first pod.
 func (t *Table) CountGroups() { t.groups = group.New() }
 
-// Groups are the pod groups with their pods; nil where groups do not count. The machine
+// Groups returns the pod groups with their pods; nil where groups do not count. The machine
 // says which pods are known.
 func (t *Table) Groups() *group.Groups { return t.groups }
 

@@ -26,10 +26,10 @@ type Room struct {
 // MostInverted is the most of a resource that has an Inverse.
 const MostInverted = 1 << 42
 
-// Headroom is the column of what rows have left of CPU and memory. Read only.
+// Headroom returns the column of what rows have left of CPU and memory. Read only.
 func (t *Table) Headroom() []Headroom { return t.headroom }
 
-// Evenness is the column of how even the parts of CPU and memory are that are in
+// Evenness returns the column of how even the parts of CPU and memory are that are in
 // use: 100 where they are the same, 50 where all of one and nothing of the other is
 // in use, computed as v1.36 computes it (NodeResourcesBalancedAllocation). Read only.
 func (t *Table) Evenness() []int8 { return t.evenness }

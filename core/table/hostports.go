@@ -27,7 +27,7 @@ func (n *portNumbers) set(ports []object.HostPort) (set PortSet) {
 	return set
 }
 
-// number is the set of the port alone, or OtherPorts where no number is left.
+// number returns the set of the port alone, or OtherPorts where no number is left.
 func (n *portNumbers) number(hp object.HostPort) PortSet {
 	for i, known := range n.ports {
 		if known == hp {
@@ -41,8 +41,8 @@ func (n *portNumbers) number(hp object.HostPort) PortSet {
 	return 1 << (len(n.ports) - 1)
 }
 
-// PortSets is the column of the host ports taken. Read only.
+// PortSets returns the column of the host ports taken. Read only.
 func (t *Table) PortSets() []PortSet { return t.portNumbers.ofRow }
 
-// NumberedPorts are the host ports that have numbers, by number. Read only.
+// NumberedPorts returns the host ports that have numbers, by number. Read only.
 func (t *Table) NumberedPorts() []object.HostPort { return t.portNumbers.ports }

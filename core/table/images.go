@@ -17,10 +17,10 @@ type Image struct {
 	many RowSet
 }
 
-// Nodes is the number of nodes that have the image.
+// Nodes returns the number of nodes that have the image.
 func (i *Image) Nodes() int { return i.nodes }
 
-// On tells whether the node at the row has the image.
+// On reports whether the node at the row has the image.
 func (i *Image) On(r Row) bool {
 	if i.many != nil {
 		return i.many.Has(r)

@@ -47,10 +47,10 @@ func (l *changeList) since(revision uint64, visit func(Row) bool) {
 	}
 }
 
-// Revision is the number of the last change. It only ever grows.
+// Revision returns the number of the last change. It only ever grows.
 func (t *Table) Revision() uint64 { return t.revision }
 
-// NodeRevision is the number of the last change of a node object.
+// NodeRevision returns the number of the last change of a node object.
 func (t *Table) NodeRevision() uint64 {
 	if l := &t.nodeChanges; l.head >= 0 {
 		return l.at[l.head]
@@ -83,7 +83,7 @@ func (t *Table) touch(r Row) {
 	}
 }
 
-// Lasting is the revision of the row's last change that was no try: whatever
+// Lasting returns the revision of the row's last change that was no try: whatever
 // was tried since is undone, except for what an open checkpoint will undo.
 func (t *Table) Lasting(r Row) uint64 { return t.lasting[r] }
 
@@ -110,9 +110,9 @@ func (t *Table) AppendShown(rows []Row, after uint64) []Row {
 	return rows
 }
 
-// ShownCount is how often an API object of a placed pod was replaced and no row changed.
+// ShownCount returns how often an API object of a placed pod was replaced and no row changed.
 func (t *Table) ShownCount() uint64 { return t.shownCount }
 
-// Updates is how often that was an object of a pod that was bound before: it shows no
+// Updates returns how often that was an object of a pod that was bound before: it shows no
 // binding, but something that Berth does not read.
 func (t *Table) Updates() uint64 { return t.updates }

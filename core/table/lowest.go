@@ -7,11 +7,11 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// LowestPriority is the lowest priority of a pod on the row, math.MaxInt32 where there
+// LowestPriority returns the lowest priority of a pod on the row, math.MaxInt32 where there
 // is none.
 func (t *Table) LowestPriority(r Row) int32 { return t.lowest[r].priority }
 
-// LatestOfLowest is the latest start of a pod of that priority on the row. One that was not
+// LatestOfLowest returns the latest start of a pod of that priority on the row. One that was not
 // started counts as starting now, for which zero stands.
 func (t *Table) LatestOfLowest(r Row, now time.Time) time.Time {
 	if l := &t.lowest[r]; !l.unstarted || l.latest.After(now) {
@@ -20,7 +20,7 @@ func (t *Table) LatestOfLowest(r Row, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// LowestPriorityOfAll is the lowest priority of a pod on any row, math.MaxInt32 where
+// LowestPriorityOfAll returns the lowest priority of a pod on any row, math.MaxInt32 where
 // there is none. It looks at the rows once for each state of the table.
 func (t *Table) LowestPriorityOfAll() int32 {
 	if l := &t.lowestOfAll; l.revision != t.revision || !l.known {

@@ -29,7 +29,7 @@ func (t *Table) SetNamespace(n *object.Namespace) (before map[string]string) {
 	return before
 }
 
-// NamespaceLabels are the labels of the namespace; nil where it has none or is
+// NamespaceLabels returns the labels of the namespace; nil where it has none or is
 // not known. Read only.
 func (t *Table) NamespaceLabels(name string) map[string]string { return t.namespaces.labels[name] }
 

@@ -34,10 +34,10 @@ type nodeTaints struct {
 
 func newNodeTaints() nodeTaints { return nodeTaints{numbers: map[string]int{}} }
 
-// TaintsOf are the taints of the row's node.
+// TaintsOf returns the taints of the row's node.
 func (t *Table) TaintsOf(r Row) TaintSet { return t.nodeTaints.ofRow[r] }
 
-// Taints are the taints that have numbers, by number. It may be that no node has one.
+// Taints returns the taints that have numbers, by number. It may be that no node has one.
 // Read only.
 func (t *Table) Taints() []v1.Taint { return t.nodeTaints.taints }
 
@@ -45,7 +45,7 @@ func (t *Table) Taints() []v1.Taint { return t.nodeTaints.taints }
 // changes.
 func (t *Table) TaintsRevision() uint64 { return t.nodeTaints.changes }
 
-// AnyOtherTaints tells whether a node has OtherTaints.
+// AnyOtherTaints reports whether a node has OtherTaints.
 func (t *Table) AnyOtherTaints() bool { return t.nodeTaints.others > 0 }
 
 // set takes in the row's node, nil for none.
@@ -81,7 +81,7 @@ func (l *nodeTaints) set(r Row, n *object.Node) {
 	}
 }
 
-// number is the set of the taint alone, or OtherTaints where no number is left.
+// number returns the set of the taint alone, or OtherTaints where no number is left.
 func (l *nodeTaints) number(taint *v1.Taint) TaintSet {
 	l.keyBuf = appendTaint(l.keyBuf[:0], taint)
 	if i, known := l.numbers[string(l.keyBuf)]; known {

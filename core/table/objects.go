@@ -46,7 +46,7 @@ func (k *objectState) now() object.Object {
 	return k.shown
 }
 
-// either is the object as shown, or as we make it where it is not shown yet.
+// either returns the object as shown, or as we make it where it is not shown yet.
 func (k *objectState) either() object.Object {
 	if k.shown != nil {
 		return k.shown
@@ -54,7 +54,7 @@ func (k *objectState) either() object.Object {
 	return k.assumed
 }
 
-// ends tells whether what is assumed ends with the state that is shown.
+// ends reports whether what is assumed ends with the state that is shown.
 func (k *objectState) ends(shown object.Object) bool {
 	if k.assumed == nil {
 		return false
@@ -99,14 +99,14 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 	return before
 }
 
-// Overtakes tells whether the object, which the reply to a write shows, is
+// Overtakes reports whether the object, which the reply to a write shows, is
 // later than what the watch has shown of it.
 func (t *Table) Overtakes(o object.Object) bool {
 	k := t.known(o.Head())
 	return k != nil && later(o.Head().Version, k.shown.Head().Version)
 }
 
-// Overtaken tells whether the object is as the watch shows it that lags behind
+// Overtaken reports whether the object is as the watch shows it that lags behind
 // the reply to a write.
 func (t *Table) Overtaken(o object.Object) bool {
 	k := t.known(o.Head())
@@ -271,7 +271,7 @@ func (t *Table) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] {
 	}
 }
 
-// ObjectCount is the number of objects of a kind.
+// ObjectCount returns the number of objects of a kind.
 func (t *Table) ObjectCount(kind object.Kind) int { return len(t.objects.kinds[kind].byName) }
 
 // ObjectRevision changes whenever an object of one of the kinds does. What is

@@ -30,7 +30,7 @@ const (
 	PercentUnits = 1 << PercentBits
 )
 
-// Percents is the column of what rows have left in percent. Read only.
+// Percents returns the column of what rows have left in percent. Read only.
 func (t *Table) Percents() []Percents { return t.percents }
 
 // setPercents follows a change of the row's headroom.

@@ -19,7 +19,7 @@ type PinColumn struct {
 	pins    int     // pins of volumes
 }
 
-// Of is the number of the row's value, 0 where the node lacks the label.
+// Of returns the number of the row's value, 0 where the node lacks the label.
 func (c *PinColumn) Of(r Row) int32 {
 	if int(r) >= len(c.ofRow) {
 		return 0
@@ -27,7 +27,7 @@ func (c *PinColumn) Of(r Row) int32 {
 	return c.ofRow[r]
 }
 
-// Number is the number of the value, 0 where neither a node nor a free volume has it.
+// Number returns the number of the value, 0 where neither a node nor a free volume has it.
 func (c *PinColumn) Number(value string) int32 { return c.ids[value] }
 
 func (c *PinColumn) hold(value string) int32 {
@@ -68,7 +68,7 @@ func (c *PinColumn) set(r Row, was, is string, had, has bool) {
 	c.ofRow[r] = id
 }
 
-// PinColumn is the column of a label that pins free volumes, nil where there is none.
+// PinColumn returns the column of a label that pins free volumes, nil where there is none.
 func (t *Table) PinColumn(key string) *PinColumn { return t.volumesForClaims.columns[key] }
 
 // pinColumn finds or makes the column of the label; nil where there are too many.
@@ -160,7 +160,7 @@ func (f *FreeVolumes) Pins() []Pins {
 	return list
 }
 
-// At is the number of the value of the row's node, 0 where no volume of the class is
+// At returns the number of the value of the row's node, 0 where no volume of the class is
 // pinned to that; numbered is false where the values have no numbers.
 func (p *Pins) At(r Row) (id int32, numbered bool) {
 	if p.numbers == nil || r < 0 {
@@ -172,7 +172,7 @@ func (p *Pins) At(r Row) (id int32, numbered bool) {
 	return id, true
 }
 
-// Number is the number of the value, 0 where it has none.
+// Number returns the number of the value, 0 where it has none.
 func (p *Pins) Number(value string) int32 {
 	if p.numbers == nil {
 		return 0
@@ -180,7 +180,7 @@ func (p *Pins) Number(value string) int32 {
 	return p.numbers.column.Number(value)
 }
 
-// Few are the volumes that are pinned to the value with the number, the smallest first,
+// Few returns the volumes that are pinned to the value with the number, the smallest first,
 // where they are few, as Pinned has them.
 func (p *Pins) Few(id int32) []*object.PersistentVolume {
 	if list := p.numbers.lists[id]; list != nil && len(list.volumes) <= FewVolumes {

@@ -67,7 +67,7 @@ func bytesHeld(p *object.Pod) int {
 	return n + len(p.Tolerations.Key)
 }
 
-// PlacementCount is the number of pods that came or left so far, undone tries
+// PlacementCount returns the number of pods that came or left so far, undone tries
 // and their undoing included.
 func (t *Table) PlacementCount() uint64 { return t.placements.total }
 

@@ -9,7 +9,7 @@ import (
 // RowSet is a set of rows, 64 to a word. Rows beyond its end are not in it.
 type RowSet []uint64
 
-// Has tells whether the row is in the set.
+// Has reports whether the row is in the set.
 func (s RowSet) Has(r Row) bool {
 	word := int(r) >> 6
 	return word < len(s) && s[word]>>(r&63)&1 != 0
@@ -36,7 +36,7 @@ type Selection struct {
 	revision uint64
 }
 
-// Admits tells whether the selector admits the row's node; known is false where
+// Admits reports whether the selector admits the row's node; known is false where
 // the node came or changed since.
 func (s *Selection) Admits(t *Table, r Row) (admits, known bool) {
 	return s.rows.Has(r), t.nodeChanges.at[r] <= s.revision
@@ -136,7 +136,7 @@ type metRequirement struct {
 // mostRequirements bounds the requirements that are kept: an eighth of a byte a row each.
 const mostRequirements = 512
 
-// rowsMeeting is the set of rows whose nodes meet the requirement. It is the table's
+// rowsMeeting returns the set of rows whose nodes meet the requirement. It is the table's
 // own, and valid until the next call.
 func (t *Table) rowsMeeting(r *match.Requirement) RowSet {
 	q := &t.requirements
@@ -157,7 +157,7 @@ func (t *Table) rowsMeeting(r *match.Requirement) RowSet {
 	return t.rowsMeetingNow(r, m)
 }
 
-// rowsNamed are the rows with these names, or else all others.
+// rowsNamed returns the rows with these names, or else all others.
 func (t *Table) rowsNamed(names []string, among bool) RowSet {
 	rows := make(RowSet, (t.Rows()+63)/64)
 	if !among {

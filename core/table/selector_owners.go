@@ -57,7 +57,7 @@ func (t *Table) RemoveSelectorOwner(kind object.SelectorOwnerKind, namespace, na
 	return f
 }
 
-// serviceLabel is the label under which the Service is found; false for other
+// serviceLabel returns the label under which the Service is found; false for other
 // owners, and for a Service without a selector, which has no pods.
 func serviceLabel(f *object.SelectorOwner) (at namespacedLabel, ok bool) {
 	if f.Kind != object.Service {
@@ -80,7 +80,7 @@ func (t *Table) AllSelectorOwners() []*object.SelectorOwner {
 	return all
 }
 
-// SelectorOwners is the number of selector owners.
+// SelectorOwners returns the number of selector owners.
 func (t *Table) SelectorOwners() int { return len(t.selectorOwners.byName) }
 
 // ControllerOf returns the controller of the pod, nil where it is not known.

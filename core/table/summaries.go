@@ -16,11 +16,11 @@ func (t *Table) summaryOf(pl *Placed) Summary {
 	return Summary{p.Priority, int32(len(pl.terms)), p.Demand.Usage.MilliCPU, p.Demand.Usage.Memory, t.portNumbers.set(p.HostPorts)}
 }
 
-// Summaries are those of the row's pods, in the order of Pods. The slice is the table's own
+// Summaries returns those of the row's pods, in the order of Pods. The slice is the table's own
 // and valid until the next change.
 func (t *Table) Summaries(r Row) []Summary { return t.summaries[r] }
 
-// CountLower is how many pods on the row have a priority below that.
+// CountLower returns how many pods on the row have a priority below that.
 func (t *Table) CountLower(r Row, priority int32) (n int) {
 	for i := range t.summaries[r] {
 		if t.summaries[r][i].Priority < priority {
@@ -30,7 +30,7 @@ func (t *Table) CountLower(r Row, priority int32) (n int) {
 	return n
 }
 
-// Lower are the pods on the row that have a priority below that.
+// Lower returns the pods on the row that have a priority below that.
 func (t *Table) Lower(r Row, priority int32) iter.Seq[*Placed] {
 	return func(yield func(*Placed) bool) {
 		for i := range t.summaries[r] {

@@ -27,10 +27,10 @@ type Placed struct {
 	labelsIndex int32 // its index in withLabels
 }
 
-// Terms are the pod's terms of pod affinity. Read only.
+// Terms returns the pod's terms of pod affinity. Read only.
 func (pl *Placed) Terms() []*Term { return pl.terms }
 
-// WithLabels is the placed pods that have the same namespace and labels; nil until
+// WithLabels returns the placed pods that have the same namespace and labels; nil until
 // somebody asks for PodsByLabels.
 func (pl *Placed) WithLabels() *PodsWithLabels { return pl.withLabels }
 
@@ -130,13 +130,13 @@ func New() *Table {
 // SetNow says what time it is. The machine does, at each step.
 func (t *Table) SetNow(now time.Time) { t.now = now }
 
-// Now is the time, for the few answers that depend on it.
+// Now returns the time, for the few answers that depend on it.
 func (t *Table) Now() time.Time { return t.now }
 
-// Rows is the number of rows, live or not: every column has this length.
+// Rows returns the number of rows, live or not: every column has this length.
 func (t *Table) Rows() int { return len(t.nodes) }
 
-// Live is the number of nodes.
+// Live returns the number of nodes.
 func (t *Table) Live() int { return t.live }
 
 // All lists every row, live or not, in order. Read only.
@@ -162,29 +162,29 @@ func (t *Table) Pods(r Row) []*Placed { return t.pods[r] }
 // Pod returns where the pod with this UID is placed, nil if nowhere.
 func (t *Table) Pod(uid types.UID) *Placed { return t.placed[uid] }
 
-// Placements is the number of placed pods.
+// Placements returns the number of placed pods.
 func (t *Table) Placements() int { return len(t.placed) }
 
-// Allocatable is the column of what nodes offer. Read only.
+// Allocatable returns the column of what nodes offer. Read only.
 func (t *Table) Allocatable(id Resource) []int64 { return t.allocatable[id] }
 
-// Used is the column of what placed pods take (their Demand.Usage). Read only.
+// Used returns the column of what placed pods take (their Demand.Usage). Read only.
 func (t *Table) Used(id Resource) []int64 { return t.used[id] }
 
 // NonZero returns the columns of CPU and memory taken, with a default for
 // each container that names none (Demand.NonZero). Read only.
 func (t *Table) NonZero() (milliCPU, memory []int64) { return t.nonZero[0], t.nonZero[1] }
 
-// PodCount is the column of the number of pods placed. Read only.
+// PodCount returns the column of the number of pods placed. Read only.
 func (t *Table) PodCount() []int64 { return t.podCount }
 
-// AllowedPods is the column of how many pods each node takes. Read only.
+// AllowedPods returns the column of how many pods each node takes. Read only.
 func (t *Table) AllowedPods() []int64 { return t.allowedPods }
 
 // HostPorts returns the host ports taken on the row, with repetitions.
 func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
 
-// Cordoned is the column of what the nodes' spec.unschedulable says. Read only.
+// Cordoned returns the column of what the nodes' spec.unschedulable says. Read only.
 func (t *Table) Cordoned() []bool { return t.cordoned }
 
 // SetNode adds the node or replaces the one of the same name, and returns its

@@ -68,7 +68,7 @@ type About struct {
 	revision uint64  // of the namespaces
 }
 
-// Terms are the terms, by ID; of nil there are none. Read only.
+// Terms returns the terms, by ID; of nil there are none. Read only.
 func (a *About) Terms() []*Term {
 	if a == nil {
 		return nil

@@ -16,12 +16,12 @@ type trackedVolumes struct {
 // trackedKept bounds the claims and volumes of Track.
 const trackedKept = 1 << 14
 
-// TrackedVolumes is how many volumes pods may bring to a node that Track was told of.
+// TrackedVolumes returns how many volumes pods may bring to a node that Track was told of.
 func (t *Table) TrackedVolumes() int {
 	return len(t.volumes.tracked.claims) + len(t.volumes.tracked.inline)
 }
 
-// TrackedVolume tells whether one of them is this volume.
+// TrackedVolume reports whether one of them is this volume.
 func (t *Table) TrackedVolume(v object.VolumeSource) bool { return t.volumes.tracked.volumes[v] > 0 }
 
 // trackVolumes hears of what a pod that is not placed yet may bring to a node. It

@@ -26,7 +26,7 @@ type labelValues struct {
 	relied bool // somebody was told that nodes have values of their own
 }
 
-// UniquePerNode tells whether more than half of the nodes that have the label have a
+// UniquePerNode reports whether more than half of the nodes that have the label have a
 // value that no other node has. The hostname always counts as such a label. The table
 // counts a label's values from the first question about it. It counts only a few
 // labels at one time. For any other label the answer is false.
@@ -59,7 +59,7 @@ func (t *Table) counted(key string) *labelValues {
 	return v
 }
 
-// NodesWithUnique is the number of nodes that have the label with this value; 0 also
+// NodesWithUnique returns the number of nodes that have the label with this value; 0 also
 // for a label that nobody was told to be UniquePerNode.
 func (t *Table) NodesWithUnique(key, value string) int {
 	if v := t.uniquePerNode.byKey[key]; v != nil && v.relied {

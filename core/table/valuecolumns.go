@@ -24,7 +24,7 @@ const (
 // mostLabels bounds the labels whose values are kept: four bytes a row each.
 const mostLabels = 64
 
-// valueColumn is the label's, up to date.
+// valueColumn returns the label's, up to date.
 func (t *Table) valueColumn(key string) *valueColumn {
 	l := &t.valueColumns
 	c := l.byKey[key]

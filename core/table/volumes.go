@@ -67,7 +67,7 @@ func (t *Table) VolumesOf(p *object.Pod) (list []object.VolumeSource) {
 	return list
 }
 
-// volumeOf is the volume that the claim has, or will be given.
+// volumeOf returns the volume that the claim has, or will be given.
 func (t *Table) volumeOf(c *object.PersistentVolumeClaim) object.VolumeSource {
 	v := Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
 	switch {
@@ -79,7 +79,7 @@ func (t *Table) volumeOf(c *object.PersistentVolumeClaim) object.VolumeSource {
 	return v.Source
 }
 
-// volumeToProvision is the volume that the claim's class will give it. Its handle,
+// volumeToProvision returns the volume that the claim's class will give it. Its handle,
 // which no driver has chosen yet, is like no other.
 func (t *Table) volumeToProvision(c *object.PersistentVolumeClaim) object.VolumeSource {
 	class := Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
@@ -89,10 +89,10 @@ func (t *Table) volumeToProvision(c *object.PersistentVolumeClaim) object.Volume
 	return object.VolumeSource{Driver: cmp.Or(class.MigratedTo, class.Provisioner), Handle: "\x00" + c.Key()}
 }
 
-// CSINode is what is known of the CSI drivers on the row's node, nil for nothing.
+// CSINode returns what is known of the CSI drivers on the row's node, nil for nothing.
 func (t *Table) CSINode(r Row) *object.CSINode { return t.volumes.csiNodes[r] }
 
-// AttachedVolumes is how many volumes the driver attaches to the row's node: those
+// AttachedVolumes returns how many volumes the driver attaches to the row's node: those
 // of the pods there and those of VolumeAttachments, each counted once.
 func (t *Table) AttachedVolumes(r Row, driver string) int {
 	for i := range t.volumes.attached[r] {
@@ -103,7 +103,7 @@ func (t *Table) AttachedVolumes(r Row, driver string) int {
 	return 0
 }
 
-// PodsHaveVolume tells whether a pod on the row has the volume.
+// PodsHaveVolume reports whether a pod on the row has the volume.
 func (t *Table) PodsHaveVolume(r Row, v object.VolumeSource) bool { return t.volumes.pods[v].of(r) > 0 }
 
 // RowsWithVolume calls visit with each row on which pods have the volume, until it
@@ -223,7 +223,7 @@ func (t *Table) followVolume(was, is object.Object) {
 	}
 }
 
-// sameVolumes tells whether two states of an object say the same of volumes.
+// sameVolumes reports whether two states of an object say the same of volumes.
 func sameVolumes(was, is object.Object) bool {
 	switch o := is.(type) {
 	case *object.PersistentVolume:

@@ -33,7 +33,7 @@ type locker interface {
 
 func newPodsToActivate() fwk.StateData { return &PodsToActivate{Map: map[string]*v1.Pod{}} }
 
-// CheckPodsToActivate says why what a function makes cannot stand for PodsToActivate: it has
+// CheckPodsToActivate returns why what a function makes cannot stand for PodsToActivate: it has
 // to be a pointer to a struct with the same exported fields and methods.
 func CheckPodsToActivate(make func() fwk.StateData) error {
 	made := make()
@@ -49,7 +49,7 @@ func CheckPodsToActivate(make func() fwk.StateData) error {
 	return nil
 }
 
-// mapOf is the field Map of PodsToActivate, nil where there is none.
+// mapOf returns the field Map of PodsToActivate, nil where there is none.
 func mapOf(toActivate fwk.StateData) *map[string]*v1.Pod {
 	if own, ok := toActivate.(*PodsToActivate); ok {
 		return &own.Map

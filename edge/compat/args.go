@@ -28,7 +28,7 @@ func NewArgs(add []func(*runtime.Scheme) error) (Args, error) {
 	return Args{scheme, codecs.UniversalDecoder(lentVersions(scheme)...)}, nil
 }
 
-// lentVersions are those in which factories get their arguments: the internal one of
+// lentVersions returns those in which factories get their arguments: the internal one of
 // a group that has it, else the one that the group prefers.
 func lentVersions(scheme *runtime.Scheme) []schema.GroupVersion {
 	var list []schema.GroupVersion
@@ -83,7 +83,7 @@ func (a Args) Decode(plugin string, raw any) (runtime.Object, error) {
 	return object, nil
 }
 
-// kindOf is the kind that the arguments name, if they do.
+// kindOf returns the kind that the arguments name, if they do.
 func kindOf(body json.RawMessage) (schema.GroupVersionKind, error) {
 	var named struct{ APIVersion, Kind string }
 	if len(body) == 0 || body[0] != '{' {

@@ -89,7 +89,7 @@ func (l *running) cancel(uid types.UID, why error) bool {
 	return b != nil && b.end(why)
 }
 
-// PreBinding is how many pods have PreBind plugins running.
+// PreBinding returns how many pods have PreBind plugins running.
 func (h *Hosts) PreBinding() int {
 	h.binding.mu.Lock()
 	defer h.binding.mu.Unlock()
@@ -104,7 +104,7 @@ func (l *running) add(uid types.UID, cancel context.CancelCauseFunc) *preBinding
 	return b
 }
 
-// unwanted is why nobody waits for the plugins that are to run for the attempt; nil:
+// unwanted returns why nobody waits for the plugins that are to run for the attempt; nil:
 // somebody does.
 func (l *running) unwanted(c *cycle) error {
 	l.mu.Lock()

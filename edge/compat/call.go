@@ -31,7 +31,7 @@ type step struct {
 	asksLater bool // about gated pods
 }
 
-// inStep is what is left for calls in the step under way.
+// inStep returns what is left for calls in the step under way.
 func (h *Hosts) inStep() *time.Duration {
 	if h.machine == nil {
 		h.step.left = stepBudget * h.options.Timeout
@@ -59,7 +59,7 @@ func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f
 	return err
 }
 
-// refuse says why no call is made, with what is left for it.
+// refuse returns why no call is made, with what is left for it.
 func (h *Hosts) refuse(left time.Duration, pod types.UID, point, plugin string) error {
 	if err := h.hangs.refuse(pod, plugin); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) 
 	}
 }
 
-// timerOf is a timer that fires after the limit: the last call's, where nobody has it.
+// timerOf returns a timer that fires after the limit: the last call's, where nobody has it.
 func (h *Hosts) timerOf(limit time.Duration) *time.Timer {
 	timer := h.timer
 	if h.timer = nil; timer == nil {
@@ -253,7 +253,7 @@ func (l *hangs) remove(pod types.UID, plugin string) {
 	delete(l.pods, pod)
 }
 
-// count is how many calls have not returned.
+// count returns how many calls have not returned.
 func (l *hangs) count() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,7 +51,7 @@ func (c claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
 	return c.assumed(claim), nil
 }
 
-// assumed is the claim as a plugin has written it, where the API does not show that
+// assumed returns the claim as a plugin has written it, where the API does not show that
 // yet.
 func (c claims) assumed(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	l := &c.assumptions
@@ -81,7 +81,7 @@ func (c claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error)
 	return state.AllocatedDevices, nil
 }
 
-// GatherAllocatedState is what claims hold, or are about to.
+// GatherAllocatedState returns what claims hold, or are about to.
 func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	list, err := c.List()
 	if err != nil {
@@ -111,7 +111,7 @@ func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	return state, nil
 }
 
-// own are the claims that have devices as Berth knows them: also claims that it is about
+// own returns the claims that have devices as Berth knows them: also claims that it is about
 // to write, or to make.
 func (c claims) own() (list []*object.ResourceClaim, err error) {
 	if c.machine == nil {
@@ -149,7 +149,7 @@ func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.Re
 	return nil
 }
 
-// GetPendingAllocation is what is about to be written, nil for nothing.
+// GetPendingAllocation returns what is about to be written, nil for nothing.
 func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult {
 	if pending := c.pendingOfPlugins(uid); pending != nil {
 		return pending
@@ -166,7 +166,7 @@ func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult
 	return nil
 }
 
-// shown tells whether the API shows that the claim has devices.
+// shown reports whether the API shows that the claim has devices.
 func (c claims) shown(claim *object.ResourceClaim) bool {
 	now, err := c.Get(claim.Namespace, claim.Name)
 	return err == nil && now.UID == claim.UID && now.Status.Allocation != nil

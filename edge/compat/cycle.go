@@ -88,7 +88,7 @@ func (h *Host) newCycle(p *object.Pod) *cycle {
 	return c
 }
 
-// cycleOf is the attempt for the pod; one that has no attempt, any more, gets a new
+// cycleOf returns the attempt for the pod; one that has no attempt, any more, gets a new
 // one with nothing noted.
 func (h *Host) cycleOf(p *object.Pod) *cycle {
 	if c := h.cycles[p.UID]; c != nil {
@@ -99,7 +99,7 @@ func (h *Host) cycleOf(p *object.Pod) *cycle {
 	return c.inGroup()
 }
 
-// Attempt is the pod's cycle.
+// Attempt returns the pod's cycle.
 func (h *Host) Attempt(uid types.UID) any {
 	if c := h.cycles[uid]; c != nil {
 		return c.inGroup()
@@ -124,7 +124,7 @@ func (c *cycle) call(point, plugin string, f func()) error {
 	return err
 }
 
-// assumed is the pod as it looks on the node.
+// assumed returns the pod as it looks on the node.
 func (c *cycle) assumed(node string) *v1.Pod { return onNode(c.pod, node) }
 
 func onNode(p *v1.Pod, node string) *v1.Pod {

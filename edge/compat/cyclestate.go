@@ -14,7 +14,7 @@ type cycleState struct {
 	group                                       fwk.PodGroupCycleState
 }
 
-// newCycleState is a state with nothing noted, but for the PodsToActivate.
+// newCycleState returns a state with nothing noted, but for the PodsToActivate.
 func newCycleState(toActivate fwk.StateData) *cycleState {
 	s := &cycleState{}
 	s.Write(PodsToActivateKey, toActivate)

@@ -64,7 +64,7 @@ func (c *cycle) preFilter(p *hostedPlugin) framework.PreFilterResult {
 	return out
 }
 
-// preFilterStatus is the status as v1.36 takes it: what is neither a success nor a
+// preFilterStatus returns the status as v1.36 takes it: what is neither a success nor a
 // rejection that may be resolved, or may not, is a failure.
 func preFilterStatus(s *fwk.Status) *decision.Status {
 	out := statusOf(s)
@@ -109,7 +109,7 @@ func (c *cycle) failAll(err error, out []framework.Verdict) {
 	}
 }
 
-// verdict is the number of a status: equal ones have the same.
+// verdict returns the number of a status: equal ones have the same.
 func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
 	switch {
 	case s.IsSuccess():
@@ -140,7 +140,7 @@ func (c *cycle) number(key string, from framework.Verdict, s *decision.Status) f
 	return v
 }
 
-// explain says what the verdict stands for.
+// explain returns what the verdict stands for.
 func (c *cycle) explain(v framework.Verdict) decision.Blocker {
 	if v >= firstError {
 		v -= firstError

@@ -21,14 +21,14 @@ type handle struct{ *Host }
 
 var _ fwk.Handle = (*handle)(nil)
 
-// SnapshotSharedLister is the cluster as the present cycle sees it, or else the last
+// SnapshotSharedLister returns the cluster as the present cycle sees it, or else the last
 // one did.
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{h.Hosts} }
 
 // ClientSet is not bound to the lease: what a plugin writes is up to the plugin.
 func (h *handle) ClientSet() kubernetes.Interface { return h.options.Client }
 
-// KubeConfig is a copy.
+// KubeConfig returns a copy.
 func (h *handle) KubeConfig() *rest.Config {
 	if h.options.Config == nil {
 		return nil

@@ -144,7 +144,7 @@ func (h *Hosts) report(e machine.Event) {
 	}
 }
 
-// Any tells whether a profile has hosted plugins.
+// Any reports whether a profile has hosted plugins.
 func (h *Hosts) Any() bool {
 	for _, p := range h.profiles { // any order: a yes or no
 		if len(p.plugins) > 0 {
@@ -197,8 +197,8 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 	return native, nil
 }
 
-// Overdue is how many calls took too long and have not returned since.
+// Overdue returns how many calls took too long and have not returned since.
 func (h *Hosts) Overdue() int { return h.hangs.count() }
 
-// Timeout is how long calls of plugins may take in one attempt.
+// Timeout returns how long calls of plugins may take in one attempt.
 func (h *Hosts) Timeout() time.Duration { return h.options.Timeout }

@@ -94,7 +94,7 @@ func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, o ca
 	return i.factory.note(i.SharedIndexInformer.AddEventHandlerWithOptions(h, o))
 }
 
-// builtin is a resource that plugins name without a version; false for others.
+// builtin returns a resource that plugins name without a version; false for others.
 func builtin(r fwk.EventResource) (schema.GroupVersionResource, bool) {
 	kind, ok := kinds[r]
 	return kind.GroupVersion().WithResource(kind.Resource()), ok

@@ -99,7 +99,7 @@ func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 	return c.factory.Resource().V1().DeviceClasses().Lister().Get(name)
 }
 
-// GetDeviceClass is the class that stands for an extended resource, nil for none. Of
+// GetDeviceClass returns the class that stands for an extended resource, nil for none. Of
 // several the youngest counts, as in v1.36.
 func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 	list, _ := c.List()

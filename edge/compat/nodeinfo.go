@@ -134,7 +134,7 @@ func runningContainers(p *v1.Pod) func(func(*v1.Container) bool) {
 	}
 }
 
-// Snapshot is a copy that the plugin may change.
+// Snapshot returns a copy that the plugin may change.
 func (n *nodeInfo) Snapshot() fwk.NodeInfo { return n.copy() }
 
 func (n *nodeInfo) copy() *nodeInfo {

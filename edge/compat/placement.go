@@ -93,7 +93,7 @@ func (h *Host) generatePlacements(p *hostedPlugin, c *framework.PlacementCall, p
 	return list, nil
 }
 
-// nodesOf are the nodes of the rows.
+// nodesOf returns the nodes of the rows.
 func (h *Host) nodesOf(t *table.Table, rows []table.Row) []fwk.NodeInfo {
 	snapshot := h.snapshots.refresh(t)
 	nodes := make([]fwk.NodeInfo, len(rows))
@@ -103,7 +103,7 @@ func (h *Host) nodesOf(t *table.Table, rows []table.Row) []fwk.NodeInfo {
 	return nodes
 }
 
-// rowsOf are the rows of the placement's nodes, which have to be nodes of the cluster.
+// rowsOf returns the rows of the placement's nodes, which have to be nodes of the cluster.
 func rowsOf(t *table.Table, p *fwk.Placement) ([]table.Row, error) {
 	if p == nil {
 		return nil, errors.New("a placement is nil")
@@ -123,7 +123,7 @@ func rowsOf(t *table.Table, p *fwk.Placement) ([]table.Row, error) {
 	return slices.Compact(rows), nil
 }
 
-// assignments are the placement as plugins see it: the same for all of them, and with the
+// assignments returns the placement as plugins see it: the same for all of them, and with the
 // placement that a plugin generated.
 func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssignments) *fwk.PodGroupAssignments {
 	h.groupState(c.Group)

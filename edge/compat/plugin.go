@@ -54,7 +54,7 @@ func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
 	return p
 }
 
-// isNil tells whether there is no plugin, be it in a typed nil.
+// isNil reports whether there is no plugin, be it in a typed nil.
 func isNil(pl fwk.Plugin) bool {
 	if pl == nil {
 		return true

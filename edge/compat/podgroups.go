@@ -22,7 +22,7 @@ type podGroups struct {
 
 func (g podGroups) PodGroupStates() fwk.PodGroupStateLister { return g }
 
-// Get is the group as it stands, if it has pods.
+// Get returns the group as it stands, if it has pods.
 func (g podGroups) Get(namespace, name string) (fwk.PodGroupState, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	var pods []machine.GroupPod
@@ -96,7 +96,7 @@ type lastGroup struct {
 	assignments map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments
 }
 
-// groupState is what plugins note of the group whose cycle is under way.
+// groupState returns what plugins note of the group whose cycle is under way.
 func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	if of := h.machine.GroupCycle(); h.lastGroup.of != of {
 		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false),

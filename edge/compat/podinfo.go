@@ -28,7 +28,7 @@ type terms struct {
 	preferred, preferredAnti []fwk.WeightedAffinityTerm
 }
 
-// newPodInfo is the pod as it is on the node, "" for none.
+// newPodInfo returns the pod as it is on the node, "" for none.
 func newPodInfo(p *object.Pod, node string) *podInfo {
 	pod := APIPod(p)
 	if node != "" {
@@ -105,7 +105,7 @@ func (q *queuedPod) GetPendingPlugins() sets.Set[string]       { return sets.New
 func (q *queuedPod) GetGatingPlugin() string                   { return "" }
 func (q *queuedPod) GetGatingPluginEvents() []fwk.ClusterEvent { return nil }
 
-// GetInitialAttemptTimestamp is when the pod became active for the first time.
+// GetInitialAttemptTimestamp returns when the pod became active for the first time.
 func (q *queuedPod) GetInitialAttemptTimestamp() *time.Time {
 	if q.entry.FirstActive.IsZero() {
 		return nil

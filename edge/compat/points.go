@@ -18,7 +18,7 @@ const (
 	points
 )
 
-// implements tells whether the plugin has something to do at the point.
+// implements reports whether the plugin has something to do at the point.
 func (pt point) implements(p *hostedPlugin) bool {
 	switch pt {
 	case pointPreFilter:
@@ -80,6 +80,6 @@ func (h *Host) extended() string {
 	return strings.Join(names, ",")
 }
 
-// place is where the plugin stands in the profile's order at the point, from 1 on; 0: it
+// place returns where the plugin stands in the profile's order at the point, from 1 on; 0: it
 // is not enabled there.
 func (h *Host) place(pt point, plugin string) int { return h.places[pt][plugin] }

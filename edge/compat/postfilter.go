@@ -78,7 +78,7 @@ func (c *cycle) postFilterFailed(err error) framework.PostFilterResult {
 	return framework.PostFilterResult{Failed: true, Message: err.Error()}
 }
 
-// postFilterResult is what the plugin answered.
+// postFilterResult returns what the plugin answered.
 func (c *cycle) postFilterResult(p *hostedPlugin, result *fwk.PostFilterResult, status *fwk.Status) framework.PostFilterResult {
 	if !status.IsSuccess() && !status.IsRejected() {
 		return framework.PostFilterResult{Failed: true, Message: errorOf(status).Error()}
@@ -117,7 +117,7 @@ func newNodeStatuses(c *cycle, call *framework.PostFilterCall) *nodeStatuses {
 	return s
 }
 
-// Get is how the node was rejected.
+// Get returns how the node was rejected.
 func (s *nodeStatuses) Get(name string) *fwk.Status {
 	if s.all != nil {
 		return hosted(s.all)
@@ -150,7 +150,7 @@ func (s *nodeStatuses) keep() {
 	}
 }
 
-// blocker is why the row was rejected, while the plugin runs.
+// blocker returns why the row was rejected, while the plugin runs.
 func (s *nodeStatuses) blocker(r table.Row) *decision.Blocker {
 	if s.kept != nil {
 		return s.kept[r]

@@ -79,7 +79,7 @@ var actions = []struct {
 	{fwk.Update, framework.UpdateOther | framework.UpdatePodTerminating},
 }
 
-// actionOf is the action type as the core has it. Update is any change at all.
+// actionOf returns the action type as the core has it. Update is any change at all.
 func actionOf(a fwk.ActionType) framework.ActionType {
 	var out framework.ActionType
 	for _, x := range actions {
@@ -118,7 +118,7 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 	return list, nil
 }
 
-// known says what is wrong with a resource's name.
+// known returns what is wrong with a resource's name.
 func known(r fwk.EventResource) error {
 	if _, ok := builtin(r); ok || r == fwk.Pod || r == fwk.Node || r == fwk.WildCard {
 		return nil
@@ -160,7 +160,7 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 	return []framework.ClusterEventWithHint{other}
 }
 
-// hint is a queueing hint as the core has it; nil for none. One that fails calls the
+// hint returns a queueing hint as the core has it; nil for none. One that fails calls the
 // pod.
 func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *framework.Event) bool {
 	if f == nil {
@@ -177,7 +177,7 @@ func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *fr
 	}
 }
 
-// objectsOf are the API objects that an event is about, nil where there is none.
+// objectsOf returns the API objects that an event is about, nil where there is none.
 func objectsOf(e *framework.Event) (old, now any) {
 	if e.OldNode != nil {
 		old = APINode(e.OldNode)
@@ -197,7 +197,7 @@ func objectsOf(e *framework.Event) (old, now any) {
 	return old, now
 }
 
-// placedPod is the pod with the node and the nomination that the event says.
+// placedPod returns the pod with the node and the nomination that the event says.
 func placedPod(p *object.Pod) *v1.Pod {
 	pod := onNode(APIPod(p), p.NodeName)
 	if pod.Status.NominatedNodeName != p.NominatedNode {

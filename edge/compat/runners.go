@@ -58,7 +58,7 @@ func (h *handle) tryNative(pod *v1.Pod, nodeInfo fwk.NodeInfo) *decision.Status 
 	return status
 }
 
-// coreInfo is what the core knows the pod by.
+// coreInfo returns what the core knows the pod by.
 func coreInfo(p fwk.PodInfo) *object.Pod {
 	if info, ok := p.(*podInfo); ok {
 		return info.object

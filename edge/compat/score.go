@@ -36,7 +36,7 @@ func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
 	}
 }
 
-// infos are the nodes of rows.
+// infos returns the nodes of rows.
 func (c *cycle) infos(rows []table.Row) []fwk.NodeInfo {
 	list := make([]fwk.NodeInfo, len(rows))
 	for i, r := range rows {
@@ -61,7 +61,7 @@ func (c *cycle) preScore(p *hostedPlugin, feasible []table.Row) framework.PreSco
 	return framework.PreScoreResult{}
 }
 
-// errorOf is why a status is no success.
+// errorOf returns why a status is no success.
 func errorOf(s *fwk.Status) error {
 	if err := s.AsError(); err != nil {
 		return err

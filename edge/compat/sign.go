@@ -34,7 +34,7 @@ func (h *Host) findSigners() {
 	h.signerNames = strings.Join(names, ",")
 }
 
-// Sign is the signature that the hosted plugins give the pod; false where one of them
+// Sign returns the signature that the hosted plugins give the pod; false where one of them
 // does not sign it. One that fails does not sign: the attempt goes on without.
 func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
 	c := h.cycles[p.UID]
@@ -96,7 +96,7 @@ func (h *Host) shareAnswers(c *cycle, signature string) {
 	h.lastSignature, h.lastAnswers = signature, c.answers
 }
 
-// SignPod is the same for pods that no plugin of the profile can tell apart, as far as the
+// SignPod returns the same for pods that no plugin of the profile can tell apart, as far as the
 // hosted ones sign; nil where one of them does not. Berth's own plugins sign every pod.
 func (h *handle) SignPod(ctx context.Context, pod *v1.Pod) fwk.PodSignature {
 	if !h.signs {

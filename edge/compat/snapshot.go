@@ -72,7 +72,7 @@ func (l *snapshots) last() *snapshot {
 	return l.current
 }
 
-// refresh is the table as it stands.
+// refresh returns the table as it stands.
 func (l *snapshots) refresh(t *table.Table) *snapshot {
 	old := l.last()
 	l.touchMu.Lock()
@@ -95,7 +95,7 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 	return s
 }
 
-// next is the old one with the rows made anew.
+// next returns the old one with the rows made anew.
 func (l *snapshots) next(old *snapshot, t *table.Table, rows []table.Row) *snapshot {
 	s := &snapshot{chunks: slices.Clone(old.chunks), rows: old.rows, live: old.live}
 	for len(s.chunks)*chunkRows < t.Rows() {
@@ -171,7 +171,7 @@ func (l *snapshots) touch(r table.Row) {
 	l.touched = append(l.touched, r)
 }
 
-// podAt is the node's i-th pod, nil where there is none that a snapshot made.
+// podAt returns the node's i-th pod, nil where there is none that a snapshot made.
 func (n *nodeInfo) podAt(i int) *podInfo {
 	if n == nil || i >= len(n.pods) {
 		return nil
@@ -180,7 +180,7 @@ func (n *nodeInfo) podAt(i int) *podInfo {
 	return info
 }
 
-// podInfos are the node's pods that a snapshot made.
+// podInfos returns the node's pods that a snapshot made.
 func (n *nodeInfo) podInfos() map[*object.Pod]*podInfo {
 	known := map[*object.Pod]*podInfo{}
 	if n == nil {
@@ -260,7 +260,7 @@ func (l sharedLister) Get(name string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("nodeinfo not found for node name %q", name)
 }
 
-// IsPVCUsedByPods tells whether a placed pod uses the claim.
+// IsPVCUsedByPods reports whether a placed pod uses the claim.
 func (l sharedLister) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(l.snapshots.last().nodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
 }

@@ -14,7 +14,7 @@ var codes = map[fwk.Code]decision.Code{
 	fwk.Skip: decision.Skip, fwk.Pending: decision.Pending,
 }
 
-// statusOf is a plugin's status, nil for success. A code that does not exist is an
+// statusOf returns a plugin's status, nil for success. A code that does not exist is an
 // error.
 func statusOf(s *fwk.Status) *decision.Status {
 	if s.IsSuccess() {
@@ -35,7 +35,7 @@ func failure(err error) *decision.Status {
 	return &decision.Status{Code: decision.Error, Reasons: []string{err.Error()}, Err: err}
 }
 
-// hosted is a status of ours, as plugins see it.
+// hosted returns a status of ours, as plugins see it.
 func hosted(s *decision.Status) *fwk.Status {
 	if s == nil || s.Code == decision.Success {
 		return nil

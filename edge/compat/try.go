@@ -23,7 +23,7 @@ type trial struct {
 	err   error
 }
 
-// at is the row as the table has it now, with the state that goes with it.
+// at returns the row as the table has it now, with the state that goes with it.
 func (c *cycle) at(t *table.Table, r table.Row) (*nodeInfo, fwk.CycleState, error) {
 	if !t.Trying() {
 		return c.snapshot.at(r), c.state, nil

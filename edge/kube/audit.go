@@ -31,7 +31,7 @@ type auditor struct {
 	repairs atomic.Uint64
 }
 
-// Audits is how many objects of which kinds were known otherwise than the API has
+// Audits returns how many objects of which kinds were known otherwise than the API has
 // them, as their events were lost or history was changed.
 func (w *Watcher) Audits() uint64 { return w.audit.repairs.Load() }
 
@@ -89,7 +89,7 @@ func (w *Watcher) compareTwice(ctx context.Context, s *store) (map[types.Namespa
 	return inBoth(first, second), err
 }
 
-// inBoth is what is different in the same way at both looks.
+// inBoth returns what is different in the same way at both looks.
 func inBoth(first, second map[types.NamespacedName]difference) map[types.NamespacedName]difference {
 	for name, d := range second { // any order: each by itself
 		if first[name] != d {

@@ -50,7 +50,7 @@ func (x *Executor) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err 
 	return err, connected.Load()
 }
 
-// classify says what the reply to a binding proves. Only an answer of the API
+// classify returns what the reply to a binding proves. Only an answer of the API
 // server that turns the request down proves that the pod was not bound, or
 // that the request never left.
 func classify(err error, sent bool) machine.BindResult {
@@ -87,7 +87,7 @@ func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, con
 // busy counts how often an overloaded server turned a request away.
 type busy int
 
-// again tells whether a request with that outcome is to be sent again, and when.
+// again reports whether a request with that outcome is to be sent again, and when.
 func (b *busy) again(err error) (time.Duration, bool) {
 	delay, away := turnedAway(err)
 	if !away || *b >= maxTries-1 {
@@ -97,7 +97,7 @@ func (b *busy) again(err error) (time.Duration, bool) {
 	return delay, true
 }
 
-// turnedAway says whether the server was too busy to look at the request, and
+// turnedAway reports whether the server was too busy to look at the request, and
 // when to ask again.
 func turnedAway(err error) (time.Duration, bool) {
 	if !apierrors.IsTooManyRequests(err) {

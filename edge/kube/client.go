@@ -235,5 +235,5 @@ func (t fenceTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(fenced)
 }
 
-// WrappedRoundTripper is how client-go finds the connections.
+// WrappedRoundTripper returns how client-go finds the connections.
 func (t fenceTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }

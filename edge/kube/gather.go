@@ -60,7 +60,7 @@ func (g *gatherer) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// pauseAfter is the pause after a time in which that much was read.
+// pauseAfter returns the pause after a time in which that much was read.
 func (g *gatherer) pauseAfter(took time.Duration) time.Duration {
 	rate := int64(g.read) / max(took.Milliseconds(), 1)
 	switch {

@@ -44,7 +44,7 @@ func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	return body
 }
 
-// latest is the later of two conditions: it says all.
+// latest returns the later of two conditions: it says all.
 func latest(_, later machine.PatchGroupStatus) machine.PatchGroupStatus { return later }
 
 // rewordsGroup reports whether the later patch writes the earlier condition with another

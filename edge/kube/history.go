@@ -92,7 +92,7 @@ func (s *store) compare(list []any, version string) {
 	s.version, s.rewound = version, false
 }
 
-// Rewinds is how many lists showed an older state than was seen before.
+// Rewinds returns how many lists showed an older state than was seen before.
 func (w *Watcher) Rewinds() (n uint64) {
 	for _, m := range w.stores {
 		n += m.rewinds.Load()

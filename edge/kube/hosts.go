@@ -53,7 +53,7 @@ func (x *Executor) runPlugins(ctx context.Context, e machine.RunPlugins) {
 	x.report(x.hosts.Run(ctx, e))
 }
 
-// refuse is the reply where plugins were not run.
+// refuse returns the reply where plugins were not run.
 func refuse(e machine.RunPlugins) machine.Event {
 	if e.Point == "Bind" {
 		return machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: fence.ErrNotLeading}

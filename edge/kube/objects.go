@@ -10,7 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// watcherOf is the client that lists and watches objects of a kind: that of the
+// watcherOf returns the client that lists and watches objects of a kind: that of the
 // kind's group and version.
 func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
 	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Taints, c.Groups} {
@@ -21,7 +21,7 @@ func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
 	return nil
 }
 
-// writerOf is the client that makes, patches and deletes objects of a kind; nil:
+// writerOf returns the client that makes, patches and deletes objects of a kind; nil:
 // nobody does.
 func (c *Clients) writerOf(kind object.Kind) rest.Interface {
 	switch kind {

@@ -64,10 +64,10 @@ func (q *patches[P]) add(uid types.UID, patch P) {
 	q.enqueue(uid, s)
 }
 
-// pending is the number of objects of which a status is still to be written.
+// pending returns the number of objects of which a status is still to be written.
 func (q *patches[P]) pending() int { return q.count(func(*P) bool { return true }) }
 
-// count is the number of objects with a patch of that kind that is still to be written.
+// count returns the number of objects with a patch of that kind that is still to be written.
 func (q *patches[P]) count(is func(*P) bool) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

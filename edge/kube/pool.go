@@ -122,7 +122,7 @@ func (t placesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// WrappedRoundTripper is how client-go finds the connections.
+// WrappedRoundTripper returns how client-go finds the connections.
 func (t placesTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
 // contained runs f, a part of what an effect asks for. A panic of it is an error that
@@ -136,14 +136,14 @@ func contained(what string, f func() error) (err error) {
 	return f()
 }
 
-// waiting is how many jobs no worker has taken.
+// waiting returns how many jobs no worker has taken.
 func (p *pool) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.queue)
 }
 
-// nearlyFull tells that the queue is nearly full, or closed.
+// nearlyFull reports whether the queue is nearly full, or closed.
 func (p *pool) nearlyFull() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

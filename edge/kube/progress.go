@@ -109,14 +109,14 @@ func (s *store) come(version string) {
 	}
 }
 
-// has tells whether the store has come as far as the state.
+// has reports whether the store has come as far as the state.
 func (s *store) has(w *state) bool {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	return s.shown != "" && (!older(s.shown, w.version) || w.whole && maps.Equal(s.seen, w.objects))
 }
 
-// room tells whether the store holds what takes room, or gives it. A store that is
+// room reports whether the store holds what takes room, or gives it. A store that is
 // filled by somebody else's informer does not count: its watch cannot be opened anew.
 func (s *store) room() bool {
 	if s.list == nil {
@@ -181,7 +181,7 @@ func (w *Watcher) ofRoom(f func(*store) bool) bool {
 	return all
 }
 
-// Behind says which kinds have not come as far as is waited for, and of which it
+// Behind returns which kinds have not come as far as is waited for, and of which it
 // cannot be told how far they are to come.
 func (w *Watcher) Behind() []string {
 	var behind []string
@@ -220,7 +220,7 @@ func (w *Watcher) Unreadable() []Missing {
 	return unreadable
 }
 
-// unmarked is why the state of the store's objects cannot be read; nil: it can, or
+// unmarked returns why the state of the store's objects cannot be read; nil: it can, or
 // nobody reads it.
 func (s *store) unmarked() error {
 	s.moving.Lock()
@@ -460,7 +460,7 @@ func (s *store) bookmarkSoon(lw *cache.ListWatch) *cache.ListWatch {
 	return lw
 }
 
-// prepare says what the next watch is to be like; false: there is to be none, as
+// prepare returns what the next watch is to be like; false: there is to be none, as
 // the objects are to be listed from nothing.
 func (s *store) prepare(o *metav1.ListOptions) bool {
 	s.moving.Lock()

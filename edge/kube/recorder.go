@@ -134,7 +134,7 @@ func (r *recorder) later(tries int, request func(context.Context) error) bool {
 	return true
 }
 
-// unanswered tells that no answer came to a request which was sent, or was to be.
+// unanswered reports whether no answer came to a request which was sent, or was to be.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return !errors.As(err, &status) && !errors.Is(err, fence.ErrNotLeading)
@@ -236,7 +236,7 @@ func eventOf(e machine.PublishEvent, host string, s eventSeries) *eventsv1.Event
 	return event
 }
 
-// eventName is the pod's name and the time, as users know it, or random where
+// eventName returns the pod's name and the time, as users know it, or random where
 // that is too long for a name.
 func eventName(pod string, now time.Time) string {
 	name := pod + "." + strconv.FormatInt(now.UnixNano(), 16)

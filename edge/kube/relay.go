@@ -23,7 +23,7 @@ func newRelay(of watch.Interface, change func(watch.Event) watch.Event, first ..
 	return r
 }
 
-// ResultChan is where the events come.
+// ResultChan returns where the events come.
 func (r *relay) ResultChan() <-chan watch.Event { return r.events }
 
 // Stop ends the watch.

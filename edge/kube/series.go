@@ -49,7 +49,7 @@ type eventSeries struct {
 	refreshed       time.Time
 }
 
-// api is the series as an Event shows it: nil where nothing was repeated.
+// api returns the series as an Event shows it: nil where nothing was repeated.
 func (s *eventSeries) api() *eventsv1.EventSeries {
 	if s.count < 2 {
 		return nil
@@ -103,7 +103,7 @@ func (c *eventCache) lost(k eventKey) {
 	}
 }
 
-// repeated tells whether there were more than that many occurrences.
+// repeated reports whether there were more than that many occurrences.
 func (c *eventCache) repeated(k eventKey, count int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,7 +25,7 @@ func (v *versions) note(resource, version string) {
 	}
 }
 
-// Replied are the latest versions of objects that replies have shown, by
+// Replied returns the latest versions of objects that replies have shown, by
 // resource: of what was written, and of pods that were read.
 func (x *Executor) Replied() map[string]string {
 	x.replied.mu.Lock()
@@ -33,7 +33,7 @@ func (x *Executor) Replied() map[string]string {
 	return maps.Clone(x.replied.latest)
 }
 
-// Shown is how far the watches have come, by resource, for what takes room and
+// Shown returns how far the watches have come, by resource, for what takes room and
 // gives it: the version of the last change of each. A watcher that has come
 // as far knows what this watcher knows.
 func (w *Watcher) Shown() map[string]string {
@@ -49,7 +49,7 @@ func (w *Watcher) Shown() map[string]string {
 	return shown
 }
 
-// HasShown tells whether the watches have come as far as another watcher's had.
+// HasShown reports whether the watches have come as far as another watcher's had.
 // It is false where that watcher did not watch what this one does.
 func (w *Watcher) HasShown(other map[string]string) bool {
 	for _, s := range w.stores {
@@ -66,7 +66,7 @@ func (w *Watcher) HasShown(other map[string]string) bool {
 	return true
 }
 
-// AsFar tells whether a resource version is the same as another, or later. What
+// AsFar reports whether a resource version is the same as another, or later. What
 // is no version is neither.
 func AsFar(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)

@@ -81,7 +81,7 @@ func newStatusQueue(p *pool, send func(context.Context, machine.PatchStatus) boo
 // add queues a patch, or merges it into the one that waits.
 func (q *statusQueue) add(e machine.PatchStatus) { q.patches.add(e.Pod.UID, e) }
 
-// merged is the patch that does what both do, the later one last.
+// merged returns the patch that does what both do, the later one last.
 func merged(earlier, later machine.PatchStatus) machine.PatchStatus {
 	if later.Condition == nil {
 		later.Condition = earlier.Condition
@@ -98,7 +98,7 @@ func rewords(earlier, later machine.PatchStatus) bool {
 	return later.Nominated == nil && was != nil && is != nil && was.Status == is.Status && was.Reason == is.Reason
 }
 
-// nominations is the number of pods of which a nomination is still to be written.
+// nominations returns the number of pods of which a nomination is still to be written.
 func (q *statusQueue) nominations() int { return q.count(nominates) }
 
 func nominates(p *machine.PatchStatus) bool { return p.Nominated != nil }

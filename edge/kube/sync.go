@@ -113,7 +113,7 @@ func (w *Watcher) WaitForSync(ctx context.Context) bool {
 	return true
 }
 
-// resource is the name of the store's resource, with its group.
+// resource returns the name of the store's resource, with its group.
 func (s *store) resource() string {
 	if s.api.Group == "" {
 		return s.name
@@ -121,7 +121,7 @@ func (s *store) resource() string {
 	return s.name + "." + s.api.Group
 }
 
-// listed tells whether all that the first list held has been posted.
+// listed reports whether all that the first list held has been posted.
 func (s *store) listed() bool {
 	select {
 	case <-s.synced:
@@ -131,7 +131,7 @@ func (s *store) listed() bool {
 	}
 }
 
-// failure is why the last list failed, nil when it did not.
+// failure returns why the last list failed, nil when it did not.
 func (s *store) failure() error {
 	if err := s.failed.Load(); err != nil {
 		return *err

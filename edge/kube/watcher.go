@@ -109,7 +109,7 @@ func (w *Watcher) Probe(ctx context.Context) error {
 	}
 }
 
-// BadObjects is how many objects could not be decoded.
+// BadObjects returns how many objects could not be decoded.
 func (w *Watcher) BadObjects() uint64 { return w.bad.Load() }
 
 // entry is an object on its way from the API to the machine: who it is, by which
@@ -121,7 +121,7 @@ type entry struct {
 	set machine.Event
 }
 
-// GetObjectMeta is what client-go asks for the object's name and version.
+// GetObjectMeta returns what client-go asks for the object's name and version.
 func (e *entry) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: e.uid, ResourceVersion: e.version}
 }
@@ -151,7 +151,7 @@ func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	return machine.PodSet{Pod: w.shown(decode.Pod(w.fields.of(p)), p)}
 }
 
-// shown is the pod with its API object where extenders may be told of it.
+// shown returns the pod with its API object where extenders may be told of it.
 func (w *Watcher) shown(pod *object.Pod, p *v1.Pod) *object.Pod {
 	if w.extenders != nil && w.extenders.Pod(p) {
 		pod.API = p
@@ -259,7 +259,7 @@ func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 	return e
 }
 
-// roomOf is the pod with no more than what it takes, and where.
+// roomOf returns the pod with no more than what it takes, and where.
 func roomOf(p *v1.Pod) *v1.Pod {
 	return &v1.Pod{ObjectMeta: p.ObjectMeta, Status: v1.PodStatus{Phase: p.Status.Phase}, Spec: v1.PodSpec{
 		NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, Priority: p.Spec.Priority,

@@ -139,7 +139,7 @@ func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework
 	return 0
 }
 
-// happened tells whether the object as it is now shows the write.
+// happened reports whether the object as it is now shows the write.
 func happened(now metav1.Object, w *framework.Write) bool {
 	switch {
 	case w.Create != nil: // nobody else makes one of its name
@@ -150,7 +150,7 @@ func happened(now metav1.Object, w *framework.Write) bool {
 	return holds(now, w)
 }
 
-// repeatable tells whether the write may be sent again whatever became of the
+// repeatable reports whether the write may be sent again whatever became of the
 // object.
 func repeatable(w *framework.Write) bool { return w.Strategic || w.Create != nil || w.Delete }
 
@@ -189,7 +189,7 @@ func (x *Executor) send(ctx context.Context, w *framework.Write) (metav1.Object,
 	return x.shown(w, r.Do(ctx))
 }
 
-// shown is the object that a reply shows.
+// shown returns the object that a reply shows.
 func (x *Executor) shown(w *framework.Write, r rest.Result) (metav1.Object, error) {
 	now := decode.Empty(w.Object.Kind)
 	if w.Object.Kind == object.ResourceClaims {
@@ -259,7 +259,7 @@ func patchBody(w *framework.Write) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// holds tells whether the object has all that the write says.
+// holds reports whether the object has all that the write says.
 func holds(now metav1.Object, w *framework.Write) bool {
 	has, err := plain(now)
 	if err != nil {
@@ -269,7 +269,7 @@ func holds(now metav1.Object, w *framework.Write) bool {
 	return err == nil && covers(has, says)
 }
 
-// plain is the value as JSON has it.
+// plain returns the value as JSON has it.
 func plain(v any) (out any, err error) {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -278,7 +278,7 @@ func plain(v any) (out any, err error) {
 	return out, err
 }
 
-// covers tells whether a value has all that a patch says: null is nothing, of a
+// covers reports whether a value has all that a patch says: null is nothing, of a
 // list each element is in the other, or none like it where it is to be deleted.
 func covers(has, says any) bool {
 	switch says := says.(type) {

@@ -18,9 +18,9 @@ import (
 type Machine interface {
 	// Step takes an event and returns what is to be done.
 	Step(now time.Time, e machine.Event) []machine.Effect
-	// First is the pod that a Cycle would take, nil when there is none.
+	// First returns the pod that a Cycle would take, nil when there is none.
 	First() *object.Pod
-	// NextTimer is when a Tick is due, false when none is.
+	// NextTimer returns when a Tick is due, false when none is.
 	NextTimer() (time.Time, bool)
 	// Repair puts right what a step that panicked may have left, and returns
 	// what the step had asked for and what the repair asks for.
@@ -202,7 +202,7 @@ func (l *Loop) tick(now time.Time) {
 	}
 }
 
-// next is the pod to decide on now, nil when there is none, or the machine may
+// next returns the pod to decide on now, nil when there is none, or the machine may
 // not.
 func (l *Loop) next(now time.Time) *object.Pod {
 	if !l.leading.Load() || now.Before(l.cycles.until) || l.executor.Full() {
@@ -217,7 +217,7 @@ func (l *Loop) cycle(p *object.Pod) {
 	l.cycles.after(l.step(machine.ScheduleOne{}), time.Now(), lastPause)
 }
 
-// untilTimer is how long to sleep when nothing comes in: until timers may be
+// untilTimer returns how long to sleep when nothing comes in: until timers may be
 // looked at again if there was a step since, or the next one is due, and at
 // most an hour.
 func (l *Loop) untilTimer() time.Duration {

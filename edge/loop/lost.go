@@ -59,7 +59,7 @@ type again struct {
 	pause pause
 }
 
-// next is when the first of them is to be tried.
+// next returns when the first of them is to be tried.
 func (l *lost) next() (due time.Time, any bool) {
 	for _, a := range l.waiting { // any order: takes the earliest
 		if !any || a.pause.until.Before(due) {

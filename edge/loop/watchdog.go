@@ -143,7 +143,7 @@ func (w *Watchdog) Run(ctx context.Context, stuck func(*Stuck)) {
 	}
 }
 
-// Age is how long the loop has been at its present step; 0 where that is short.
+// Age returns how long the loop has been at its present step; 0 where that is short.
 func (w *Watchdog) Age() time.Duration { return time.Duration(w.at.Load()) }
 
 // Name and Check make the watchdog a health check.

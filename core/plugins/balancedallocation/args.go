@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.NodeResourcesBalancedAllocationArgs) *configv1.NodeResourcesBalancedAllocationArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.NodeResourcesBalancedAllocationArgs{})
@@ -17,7 +17,7 @@ func WithDefaults(args *configv1.NodeResourcesBalancedAllocationArgs) *configv1.
 	return args
 }
 
-// ValidateArgs says what is wrong with the arguments that stand at the path.
+// ValidateArgs returns what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.NodeResourcesBalancedAllocationArgs) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}

@@ -49,7 +49,7 @@ func resourcesOf(args *configv1.NodeResourcesBalancedAllocationArgs) []v1.Resour
 	return list
 }
 
-// reads are the kinds of objects that score looks up.
+// reads returns the kinds of objects that score looks up.
 func (b *balance) reads() []object.Kind {
 	if b.counter == nil || !slices.ContainsFunc(b.resources, resource.ByDevices) {
 		return nil
@@ -126,12 +126,12 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// basic tells whether the shares are those of CPU and memory.
+// basic reports whether the shares are those of CPU and memory.
 func basic(shares []share) bool {
 	return len(shares) == 2 && shares[0].name == v1.ResourceCPU && shares[1].name == v1.ResourceMemory
 }
 
-// withDevices is the columns of the rows alone, devices counted, and the rows as
+// withDevices returns the columns of the rows alone, devices counted, and the rows as
 // they are numbered there.
 func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []table.Row) {
 	var columns []column
@@ -219,7 +219,7 @@ func evenness(columns []column, row table.Row, withPod bool) int64 {
 	return int64((1 - deviation) * 100)
 }
 
-// fraction is the part of the resource in use, at most 1; false where the
+// fraction returns the part of the resource in use, at most 1; false where the
 // node offers none.
 func (c *column) fraction(row table.Row, withPod bool) (float64, bool) {
 	a, used := c.allocatable[row], c.used[row]

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/preempt"
 )
 
-// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
 // leave out: candidates on a tenth of the nodes, but on at least a hundred, are
 // enough. Nil arguments leave out all.
 func WithDefaults(args *configv1.DefaultPreemptionArgs) *configv1.DefaultPreemptionArgs {
@@ -19,13 +19,13 @@ func WithDefaults(args *configv1.DefaultPreemptionArgs) *configv1.DefaultPreempt
 	return args
 }
 
-// limitsOf is what the arguments and the defaults say.
+// limitsOf returns what the arguments and the defaults say.
 func limitsOf(args *configv1.DefaultPreemptionArgs) preempt.Limits {
 	args = WithDefaults(args)
 	return preempt.Limits{Percentage: int(*args.MinCandidateNodesPercentage), Absolute: int(*args.MinCandidateNodesAbsolute)}
 }
 
-// ValidateArgs says what is wrong with the arguments that stand at the path.
+// ValidateArgs returns what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.DefaultPreemptionArgs) field.ErrorList {
 	limits := limitsOf(args)
 	percentage, absolute := path.Child("minCandidateNodesPercentage"), path.Child("minCandidateNodesAbsolute")

@@ -100,7 +100,7 @@ func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFi
 	return framework.PostFilterResult{Candidates: candidates, Choose: choose}
 }
 
-// nothing is the answer when nobody is to be preempted, and why not.
+// nothing returns the answer when nobody is to be preempted, and why not.
 func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) framework.PostFilterResult {
 	if err != nil {
 		failed := refusal(err.Error())

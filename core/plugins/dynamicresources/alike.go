@@ -158,7 +158,7 @@ func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, 
 	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
 }
 
-// prepared is the prepared search on the node, by what the node lacks of extended
+// prepared returns the prepared search on the node, by what the node lacks of extended
 // resources; nil where nothing is to be allocated there. alike is false where nodes
 // share no answers.
 func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, alike bool) {
@@ -299,7 +299,7 @@ func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 	return first
 }
 
-// spent tells whether others have some of the device, all of which the alternative would
+// spent reports whether others have some of the device, all of which the alternative would
 // get.
 func (a *alternative) spent(d *device) bool { return d.partial && a.capacity == nil }
 
@@ -320,7 +320,7 @@ func (s *search) count(kind []byte, simple bool) {
 	}
 }
 
-// endsBefore tells whether the search ends before the request is looked at: those
+// endsBefore reports whether the search ends before the request is looked at: those
 // before it cannot all be met.
 func (s *search) endsBefore(request int) bool {
 	for _, r := range s.requests[:request] {
@@ -355,7 +355,7 @@ func (s *search) appendChosenAlternatives(key []byte) (taken []byte, plain bool)
 	return taken, plain && !s.constrained
 }
 
-// enough tells whether each of the first requests could have as many of the devices as its least
+// enough reports whether each of the first requests could have as many of the devices as its least
 // alternative wants, each device for one request (a bipartite matching); or what is
 // said where that is not known.
 func (s *search) enough(wanted []uint64, first int, unknown bool) bool {

@@ -68,7 +68,7 @@ type limit struct {
 	limited bool
 }
 
-// stepsOf is how many steps stand for the time, which is generous: a step
+// stepsOf returns how many steps stand for the time, which is generous: a step
 // takes a microsecond at least.
 func stepsOf(d time.Duration) int {
 	return int(min(max(d/(100*time.Microsecond), 1), 1<<30))

@@ -50,7 +50,7 @@ func (c *column) makeRoom(rows int) {
 	}
 }
 
-// of is the row's answer, if it is known.
+// of returns the row's answer, if it is known.
 func (c *column) of(t *table.Table, r table.Row) (answer int64, known bool) {
 	if int(r) >= len(c.answers) || c.revisions[r] != t.DevicesRevision(r) {
 		return 0, false

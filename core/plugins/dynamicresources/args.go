@@ -15,7 +15,7 @@ import (
 // say another: what is being made for a pod is waited for as long.
 const bindingTimeout = 10 * time.Minute
 
-// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
 // leave out. Nil arguments leave out all. What a gate that is off would read
 // stays unset.
 func WithDefaults(args *configv1.DynamicResourcesArgs, f feature.Features) *configv1.DynamicResourcesArgs {
@@ -29,7 +29,7 @@ func WithDefaults(args *configv1.DynamicResourcesArgs, f feature.Features) *conf
 	return args
 }
 
-// ValidateArgs says what is wrong with the arguments that stand at the path. A
+// ValidateArgs returns what is wrong with the arguments that stand at the path. A
 // field that has no effect because its gate is off is wrong.
 func ValidateArgs(path *field.Path, args *configv1.DynamicResourcesArgs, f feature.Features) field.ErrorList {
 	args = WithDefaults(args, f)

@@ -48,7 +48,7 @@ func (pl *plugin) claimsFor(t *table.Table, p *object.Pod) (claims []*object.Res
 	return claims, reason
 }
 
-// reservedForGroup tells whether another pod of the pod's group is to use the claim. None
+// reservedForGroup reports whether another pod of the pod's group is to use the claim. None
 // of a gang is bound before the others are assumed, so none can wait until the API shows
 // what its claim gets. Each writes the whole allocation, whoever is first.
 func reservedForGroup(t *table.Table, c *object.ResourceClaim, p *object.Pod) bool {
@@ -58,13 +58,13 @@ func reservedForGroup(t *table.Table, c *object.ResourceClaim, p *object.Pod) bo
 	})
 }
 
-// shown is the claim as the API shows it, nil where there is none.
+// shown returns the claim as the API shows it, nil where there is none.
 func shown(t *table.Table, namespace, name string) *object.ResourceClaim {
 	c, _ := t.ShownObject(object.ResourceClaims, namespace, name).(*object.ResourceClaim)
 	return c
 }
 
-// withPendingAllocation is what the claim is assumed to get while that is being written;
+// withPendingAllocation returns what the claim is assumed to get while that is being written;
 // nil where no allocation is under way.
 func withPendingAllocation(t *table.Table, c *object.ResourceClaim) *object.ResourceClaim {
 	now, _ := t.Object(object.ResourceClaims, c.Namespace, c.Name).(*object.ResourceClaim)

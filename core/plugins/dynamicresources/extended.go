@@ -99,7 +99,7 @@ func (e *extended) appendKey(key []byte) []byte {
 	return key
 }
 
-// unlisted tells whether the pod requests a resource that the node does not
+// unlisted reports whether the pod requests a resource that the node does not
 // offer and no class stands for.
 func (e *extended) unlisted(n *object.Node) bool {
 	return slices.ContainsFunc(e.resources, func(r resourceOfClass) bool { return r.class == "" && n.Allocatable.Of(r.name) == 0 })
@@ -108,7 +108,7 @@ func (e *extended) unlisted(n *object.Node) bool {
 // inMemory is what v1.36 calls the claim until it is made; messages show it.
 const inMemory = "<extended-resources>"
 
-// claimOn is the claim for what the node does not offer itself, nil where it
+// claimOn returns the claim for what the node does not offer itself, nil where it
 // offers all.
 func (e *extended) claimOn(n *object.Node) *resourcev1.ResourceClaim {
 	var requests []resourcev1.DeviceRequest
@@ -135,7 +135,7 @@ func (e *extended) claimOn(n *object.Node) *resourcev1.ResourceClaim {
 	}
 }
 
-// deviceRequests are the requests for devices in place of the resource, and
+// deviceRequests returns the requests for devices in place of the resource, and
 // which containers use which. What runs for as long as the pod does gets
 // devices of its own. An init container that passes uses those of containers
 // that start after it, and what it lacks then it shares with others like it.

@@ -171,7 +171,7 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 	return decision.Blocker{Code: code, Reasons: []string{"devices could not be searched"}}
 }
 
-// inputFor is the input for the pod at hand: errors name its claims, not those
+// inputFor returns the input for the pod at hand: errors name its claims, not those
 // of another pod of its class.
 func (pl *plugin) inputFor(in *framework.Input) *framework.Input {
 	s, _ := pl.prepare(in.Table, in.Pod)
@@ -189,7 +189,7 @@ func reasonOf(err error, node string) string {
 	return err.Error()
 }
 
-// unusable tells whether devices that the claim has got failed to become ready
+// unusable reports whether devices that the claim has got failed to become ready
 // for the pod, or take too long.
 func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	if !pl.features.DeviceBindingConditions() {
@@ -199,7 +199,7 @@ func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	return err != nil || !ready && pl.bindingTimedOut(t, c.API)
 }
 
-// bindingTimedOut tells whether the devices' time to become ready is over.
+// bindingTimedOut reports whether the devices' time to become ready is over.
 func (pl *plugin) bindingTimedOut(t *table.Table, c *resourcev1.ResourceClaim) bool {
 	a := c.Status.Allocation
 	if a == nil || a.AllocationTimestamp == nil || !conditional(a) {

@@ -78,7 +78,7 @@ func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known 
 	}
 }
 
-// mostTaken is how many devices of the node at hand the requests may take.
+// mostTaken returns how many devices of the node at hand the requests may take.
 func (s *search) mostTaken() int64 {
 	if !s.whole {
 		return s.most

@@ -115,7 +115,7 @@ func (i *inventories) makeRoom(t *table.Table) {
 	}
 }
 
-// of is the row's inventory, nil where it is not known.
+// of returns the row's inventory, nil where it is not known.
 func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 	if i.table != t || int(r) >= len(i.rows) {
 		return nil
@@ -169,7 +169,7 @@ func (i *inventories) readPools(own []*table.DevicePool) (list []device, ends []
 	return list, ends, !i.full() && len(own) < math.MaxInt16
 }
 
-// sound tells whether the pool is complete, and has nothing rare: devices that have
+// sound reports whether the pool is complete, and has nothing rare: devices that have
 // to be prepared go last.
 func sound(p *table.DevicePool) bool {
 	first := &p.Slices[0].Spec.Pool
@@ -187,7 +187,7 @@ func sound(p *table.DevicePool) bool {
 	return namesDiffer(p)
 }
 
-// namesDiffer tells whether no two devices of the pool have one name.
+// namesDiffer reports whether no two devices of the pool have one name.
 func namesDiffer(p *table.DevicePool) bool {
 	devices := allDevices(p)
 	if len(devices) <= 16 { // looking through them is faster than hashing
@@ -327,7 +327,7 @@ func (i *inventories) keepAmounts(number int32, sets iter.Seq2[string, map[strin
 	i.amounts[number] = list
 }
 
-// allDevices are the devices of the pool's slices, in their order.
+// allDevices returns the devices of the pool's slices, in their order.
 func allDevices(p *table.DevicePool) (list []*resourcev1.Device) {
 	for _, s := range p.Slices {
 		for j := range s.Spec.Devices {

@@ -36,7 +36,7 @@ func (r rejection) verdict(kind framework.Verdict) framework.Verdict {
 	return (framework.Verdict(h.Sum64())>>2)&^kinds | kind
 }
 
-// takesOf is what the claims' devices take of the node's resources, by claim. some: there
+// takesOf returns what the claims' devices take of the node's resources, by claim. some: there
 // are such devices among them.
 func takesOf(p *object.Pod, slices []*resourcev1.ResourceSlice, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (list []v1.NodeAllocatableResourceClaimStatus, some bool, err error) {
 	for i, claim := range open {
@@ -66,7 +66,7 @@ func sortByClaim(list []v1.NodeAllocatableResourceClaimStatus) {
 	})
 }
 
-// deviceOf is the device of the result, as its pool shows it last.
+// deviceOf returns the device of the result, as its pool shows it last.
 func deviceOf(list []*resourcev1.ResourceSlice, r *resourcev1.DeviceRequestAllocationResult) (device *resourcev1.Device) {
 	newest := int64(0)
 	for _, s := range list {
@@ -111,7 +111,7 @@ func addTaken(taken v1.ResourceList, d *resourcev1.Device, r *resourcev1.DeviceR
 	return taken, nil
 }
 
-// product is the quantity, times the factor if there is one.
+// product returns the quantity, times the factor if there is one.
 func product(q resource.Quantity, factor *resource.Quantity) resource.Quantity {
 	q = q.DeepCopy()
 	if factor == nil {
@@ -122,7 +122,7 @@ func product(q resource.Quantity, factor *resource.Quantity) resource.Quantity {
 	return *resource.NewDecimalQuantity(*times, q.Format)
 }
 
-// containersUsing are the containers of the pod that use the claim, one that uses it several
+// containersUsing returns the containers of the pod that use the claim, one that uses it several
 // times with repetitions.
 func containersUsing(p *object.Pod, claim string) []string {
 	names := []string{}
@@ -143,7 +143,7 @@ func containersUsing(p *object.Pod, claim string) []string {
 	return names
 }
 
-// entryOf is the pod's claim of that name; of two, the last.
+// entryOf returns the pod's claim of that name; of two, the last.
 func entryOf(p *v1.Pod, name string) (entry *v1.PodResourceClaim) {
 	for i := range p.Spec.ResourceClaims {
 		if p.Spec.ResourceClaims[i].Name == name {
@@ -153,7 +153,7 @@ func entryOf(p *v1.Pod, name string) (entry *v1.PodResourceClaim) {
 	return entry
 }
 
-// checkTaken is the verdict on the node where the open claims get these devices.
+// checkTaken returns the verdict on the node where the open claims get these devices.
 func (pl *plugin) checkTaken(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (found, error) {
 	list, some, err := pl.takenOn(in.Table, in.Pod, n, in.State.(*state), open, got)
 	switch {
@@ -270,7 +270,7 @@ func writeTaken(t *table.Table, p *object.Pod, taken bool) []framework.Write {
 	}}
 }
 
-// codeOf is what the kind of a verdict about the node's resources says of preemption.
+// codeOf returns what the kind of a verdict about the node's resources says of preemption.
 func codeOf(kind framework.Verdict) decision.Code {
 	if kind == lacking {
 		return decision.Unschedulable

@@ -29,7 +29,7 @@ func (pl *plugin) grantMade(t *table.Table, p *object.Pod, claim *resourcev1.Res
 	pl.made[p.UID] = &pendingClaim{name: claim.Name}
 }
 
-// madeFor is the claim that is being made for the pod, as it is to be; nil where
+// madeFor returns the claim that is being made for the pod, as it is to be; nil where
 // there is none, or it is gone.
 func (pl *plugin) madeFor(t *table.Table, p *object.Pod) *object.ResourceClaim {
 	m := pl.made[p.UID]
@@ -51,7 +51,7 @@ func (pl *plugin) keep(_ *table.Table, p *object.Pod, k *framework.Kept) {
 	pl.made[p.UID] = &pendingClaim{name: k.Name, sent: k.Done}
 }
 
-// nameFor is a name for the pod's claim that no other attempt gives: what is
+// nameFor returns a name for the pod's claim that no other attempt gives: what is
 // tried again after its reply was lost does not make a second one.
 func nameFor(p *object.Pod, attempt time.Time) string {
 	return MadeName(p.Name, fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %d", p.UID, attempt.UnixNano())))[:MadeSuffix])
@@ -61,7 +61,7 @@ func nameFor(p *object.Pod, attempt time.Time) string {
 // made for one pod.
 const MadeSuffix = 10
 
-// MadeName is the name of a claim that is made for the pod.
+// MadeName returns the name of a claim that is made for the pod.
 func MadeName(pod, suffix string) string {
 	const base, longest = "-extended-resources-", 63 // as generated names are (v1.36)
 	name := pod + base

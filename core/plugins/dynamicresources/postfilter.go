@@ -49,7 +49,7 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	return result
 }
 
-// makesRoom tells whether the pod has something that postFilter may give up: a claim with
+// makesRoom reports whether the pod has something that postFilter may give up: a claim with
 // an allocation that nobody else uses, or one that an attempt before left behind.
 func (pl *plugin) makesRoom(t *table.Table, p *object.Pod) bool {
 	if e := pl.extendedOf(t, p); e != nil && e.stale != nil {
@@ -59,13 +59,13 @@ func (pl *plugin) makesRoom(t *table.Table, p *object.Pod) bool {
 	return slices.ContainsFunc(claims, func(c *object.ResourceClaim) bool { return c.Allocation() != nil && onlyFor(c, p) })
 }
 
-// onlyFor tells whether nobody but the pod may use the claim.
+// onlyFor reports whether nobody but the pod may use the claim.
 func onlyFor(c *object.ResourceClaim, p *object.Pod) bool {
 	users := c.API.Status.ReservedFor
 	return len(users) == 0 || len(users) == 1 && users[0].UID == p.UID
 }
 
-// inTheWay tells whether what the claim has got cannot be used on a node that
+// inTheWay reports whether what the claim has got cannot be used on a node that
 // no earlier filter rejects.
 func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceClaim) bool {
 	late := pl.unusable(c.Table, claim)
@@ -84,7 +84,7 @@ func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceCl
 	return false
 }
 
-// release is the write that takes from the claim what it has got.
+// release returns the write that takes from the claim what it has got.
 func release(c *object.ResourceClaim) framework.Write {
 	api, r := *c.API, *c
 	api.Status.Allocation, api.Status.ReservedFor, api.Status.Devices = nil, nil, nil

@@ -41,7 +41,7 @@ func (s *state) openOn(n *object.Node) (open []*resourcev1.ResourceClaim, made *
 	return append(slices.Clip(s.open), made), made
 }
 
-// sign is what of the pod's claims decides: what those ask for that have
+// sign returns what of the pod's claims decides: what those ask for that have
 // nothing yet, and what the others have got.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	e := pl.extendedOf(t, p)

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// conditional tells whether devices of the allocation have conditions that are
+// conditional reports whether devices of the allocation have conditions that are
 // to hold before the pod is bound.
 func conditional(a *resourcev1.AllocationResult) bool {
 	return slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return len(r.BindingConditions) > 0 })
@@ -52,7 +52,7 @@ func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framew
 		Note: "waiting for binding conditions for device on node " + node, WaitedDevices: devices}
 }
 
-// isReadyForBinding tells whether all binding conditions of the claim's devices hold;
+// isReadyForBinding reports whether all binding conditions of the claim's devices hold;
 // the error says that one can no longer.
 func isReadyForBinding(c *resourcev1.ResourceClaim) (bool, error) {
 	if c.Status.Allocation == nil {

@@ -74,7 +74,7 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	return nil
 }
 
-// granted is the claim with what it is to get, reserved for the pod.
+// granted returns the claim with what it is to get, reserved for the pod.
 func (pl *plugin) granted(t *table.Table, c *object.ResourceClaim, a *resourcev1.AllocationResult, p *object.Pod) *object.ResourceClaim {
 	api := *c.API
 	if !slices.Contains(api.Finalizers, resourcev1.Finalizer) {
@@ -198,7 +198,7 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 	return writes, nil
 }
 
-// withoutConsumer is the claim, no longer reserved for the pod.
+// withoutConsumer returns the claim, no longer reserved for the pod.
 func withoutConsumer(c *object.ResourceClaim, p *object.Pod) *object.ResourceClaim {
 	api, left := *c.API, *c
 	api.Status.ReservedFor = slices.DeleteFunc(slices.Clone(api.Status.ReservedFor),
@@ -207,7 +207,7 @@ func withoutConsumer(c *object.ResourceClaim, p *object.Pod) *object.ResourceCla
 	return &left
 }
 
-// reserved is the claim, reserved for the pod as well.
+// reserved returns the claim, reserved for the pod as well.
 func reserved(c *object.ResourceClaim, p *object.Pod) *object.ResourceClaim {
 	api, r := *c.API, *c
 	api.Status.ReservedFor = append(slices.Clone(api.Status.ReservedFor), consumer(p))

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scored tells whether it matters to the score what the claim gets: it lists
+// scored reports whether it matters to the score what the claim gets: it lists
 // alternatives.
 func scored(c *resourcev1.ResourceClaim) bool {
 	for i := range c.Spec.Devices.Requests {
@@ -22,7 +22,7 @@ func scored(c *resourcev1.ResourceClaim) bool {
 	return false
 }
 
-// scores tells whether it matters to the score what the open claims get.
+// scores reports whether it matters to the score what the open claims get.
 func (pl *plugin) scores(s *state) bool {
 	return pl.features.DRAPrioritizedList && len(s.open) > 0 &&
 		slices.ContainsFunc(s.claims, func(c *object.ResourceClaim) bool { return scored(c.API) })
@@ -57,7 +57,7 @@ func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// scoreOn is the node's score; 0 where it is not feasible.
+// scoreOn returns the node's score; 0 where it is not feasible.
 func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) int64 {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)
@@ -68,7 +68,7 @@ func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) int64 {
 	return s.settled() + s.preference(got)
 }
 
-// preference is what the open claims add to the score of a node where they get this.
+// preference returns what the open claims add to the score of a node where they get this.
 func (s *state) preference(got []resourcev1.AllocationResult) (score int64) {
 	for i, c := range s.open {
 		score += preference(c, &got[i])
@@ -76,7 +76,7 @@ func (s *state) preference(got []resourcev1.AllocationResult) (score int64) {
 	return score
 }
 
-// settled is what the other claims add to the score.
+// settled returns what the other claims add to the score.
 func (s *state) settled() (score int64) {
 	for _, c := range s.claims {
 		if a := c.Allocation(); a != nil {

@@ -93,7 +93,7 @@ func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
 	return known(&r.tolerated, int(d.taints), func() deviceMatch { return r.tolerates(i.taints.things[d.taints-1]) })
 }
 
-// known is the i-th of the list, found out where that has not been done.
+// known returns the i-th of the list, found out where that has not been done.
 func known(list *[]deviceMatch, i int, find func() deviceMatch) deviceMatch {
 	if n := i + 1 - len(*list); n > 0 {
 		*list = append(*list, make([]deviceMatch, n)...)
@@ -148,7 +148,7 @@ func (r *deviceSelection) tolerates(taints []resourcev1.DeviceTaint) deviceMatch
 	return matched
 }
 
-// isMet tells whether a device that is not shared has the capacity that is requested,
+// isMet reports whether a device that is not shared has the capacity that is requested,
 // where no policy says how much of it a claim gets.
 func (r *deviceSelection) isMet(d *resourcev1.Device) deviceMatch {
 	for name, requested := range r.capacity.Requests { // any order: one is enough

@@ -119,7 +119,7 @@ func (s *sharedDevices) indexOf(selector *match.NodeSelector) int {
 	return slices.IndexFunc(s.selectors, func(o *match.NodeSelector) bool { return o.Key == selector.Key })
 }
 
-// reach is the selector of the nodes that something is for, nil for all; false where
+// reach returns the selector of the nodes that something is for, nil for all; false where
 // that is not said in just one way, or not valid.
 func reach(name *string, all *bool, by *v1.NodeSelector) (selector *match.NodeSelector, ok bool) {
 	switch {
@@ -135,7 +135,7 @@ func reach(name *string, all *bool, by *v1.NodeSelector) (selector *match.NodeSe
 	return nil, false
 }
 
-// matching are the selectors that the node matches, as bits.
+// matching returns the selectors that the node matches, as bits.
 func (s *sharedDevices) matching(n *object.Node) (selectors uint64) {
 	for k, selector := range s.selectors {
 		if selector.Matches(n.Subject()) {
@@ -145,7 +145,7 @@ func (s *sharedDevices) matching(n *object.Node) (selectors uint64) {
 	return selectors
 }
 
-// seenBy is what nodes see that match these selectors. Of a slice in which each device
+// seenBy returns what nodes see that match these selectors. Of a slice in which each device
 // selects its nodes they see the other devices, too, but cannot use them.
 func (s *sharedDevices) seenBy(selectors uint64) []poolOnNode {
 	list, known := s.seen[selectors]
@@ -186,7 +186,7 @@ func (s *sharedDevices) seenBy(selectors uint64) []poolOnNode {
 	return list
 }
 
-// devicesOn are the devices that the node of the inventory sees, in the allocator's
+// devicesOn returns the devices that the node of the inventory sees, in the allocator's
 // order: by driver and pool.
 func (i *inventories) devicesOn(v *inventory) iter.Seq[*device] {
 	return func(yield func(*device) bool) {

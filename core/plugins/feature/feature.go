@@ -28,7 +28,7 @@ type Features struct {
 	WorkloadAwarePreemption            bool
 }
 
-// DeviceBindingConditions tells whether devices may make a pod wait for them
+// DeviceBindingConditions reports whether devices may make a pod wait for them
 // before it is bound, for which two gates are needed.
 func (f Features) DeviceBindingConditions() bool {
 	return f.DRADeviceBindingConditions && f.DRAResourceClaimDeviceStatus

@@ -7,7 +7,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.InterPodAffinityArgs) *configv1.InterPodAffinityArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.InterPodAffinityArgs{})
@@ -15,7 +15,7 @@ func WithDefaults(args *configv1.InterPodAffinityArgs) *configv1.InterPodAffinit
 	return args
 }
 
-// ValidateArgs says what is wrong with the arguments that stand at the path.
+// ValidateArgs returns what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.InterPodAffinityArgs) field.ErrorList {
 	if w := *WithDefaults(args).HardPodAffinityWeight; w < 0 || w > 100 {
 		return field.ErrorList{field.Invalid(path.Child("hardPodAffinityWeight"), w, "not in valid range [0, 100]")}

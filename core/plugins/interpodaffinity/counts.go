@@ -254,7 +254,7 @@ func (c *counts) countNamespace(t *table.Table, namespace string) {
 	})
 }
 
-// looksAt tells whether all terms look at pods of the namespace.
+// looksAt reports whether all terms look at pods of the namespace.
 func (q *termSet) looksAt(t *table.Table, namespace string) bool {
 	for i := range q.terms {
 		if !q.terms[i].SelectsNamespace(namespace, t.NamespaceLabels(namespace)) {
@@ -264,7 +264,7 @@ func (q *termSet) looksAt(t *table.Table, namespace string) bool {
 	return true
 }
 
-// selects tells whether all terms select pods with the labels.
+// selects reports whether all terms select pods with the labels.
 func (q *termSet) selects(of map[string]string) bool {
 	for i := range q.terms {
 		if !q.terms[i].Selector.Matches(labels.Set(of)) {
@@ -274,7 +274,7 @@ func (q *termSet) selects(of map[string]string) bool {
 	return true
 }
 
-// totalOf is what is counted of the kind in all domains, as often as a node is in one.
+// totalOf returns what is counted of the kind in all domains, as often as a node is in one.
 func (c *counts) totalOf(k kind) (sum int64) {
 	for i := range c.by[k] {
 		sum += c.by[k][i].Total()

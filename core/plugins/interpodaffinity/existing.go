@@ -34,7 +34,7 @@ type share struct {
 	n      int64
 }
 
-// with is what the listed terms come to. Where classes use what there is, it stays as it
+// with returns what the listed terms come to. Where classes use what there is, it stays as it
 // is.
 func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	if len(e.terms) == len(list) && e.has(list) {
@@ -47,7 +47,7 @@ func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	return e
 }
 
-// has tells whether the terms are the listed ones, which are as many.
+// has reports whether the terms are the listed ones, which are as many.
 func (e *existing) has(list []*table.Term) bool {
 	for i := range list {
 		if e.terms[i].Term != list[i] {

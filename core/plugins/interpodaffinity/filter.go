@@ -87,7 +87,7 @@ func (c *counts) verdict(total int64, has func(*place, kind) (found, missing boo
 	return framework.Fits
 }
 
-// first tells whether the pod is the first that its affinity is about; total is how much
+// first reports whether the pod is the first that its affinity is about; total is how much
 // there is for it in all.
 func (c *counts) first(total int64) bool { return c.self && total == 0 }
 
@@ -147,7 +147,7 @@ var firstOf = [1 << kinds]framework.Verdict{
 // positive is 1 for a positive number, else 0.
 func positive(n int64) uint8 { return uint8(uint64(-n) >> 63) }
 
-// exchanged is the verdict on the row less what the pods of a priority below that count for,
+// exchanged returns the verdict on the row less what the pods of a priority below that count for,
 // and with what those that came do. It is not known where one of these has a term about the pod.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
@@ -174,7 +174,7 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	}), true
 }
 
-// surely is the verdict of exchanged where numbers alone tell: pods that leave a domain
+// surely returns the verdict of exchanged where numbers alone tell: pods that leave a domain
 // with more in it than they have terms leave some there. It is not known of a class with
 // affinity.
 func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
@@ -198,7 +198,7 @@ func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*obje
 	return existingAntiAffinityNotMet, most > 0
 }
 
-// mostAt is the most that is found for the kind in a domain of the row.
+// mostAt returns the most that is found for the kind in a domain of the row.
 func (c *counts) mostAt(k kind, row table.Row) (most int64) {
 	for i := range c.by[k] {
 		p := &c.by[k][i]
@@ -263,7 +263,7 @@ type termsOfPods struct {
 	terms uint64
 }
 
-// termsAbout is the set of the terms that are about the pod. It is kept for all pods with
+// termsAbout returns the set of the terms that are about the pod. It is kept for all pods with
 // the same labels, unless others come in between.
 func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
 	if len(c.terms) == 0 {

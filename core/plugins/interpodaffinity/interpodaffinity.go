@@ -50,7 +50,7 @@ func newPlugin(args *configv1.InterPodAffinityArgs) (*plugin, error) {
 	return &plugin{hardWeight: int64(*args.HardPodAffinityWeight), ignore: args.IgnorePreferredTermsOfExistingPods}, nil
 }
 
-// declare is what the framework is told.
+// declare returns what the framework is told.
 func (pl *plugin) declare() framework.Plugin {
 	return framework.Plugin{
 		Name:             names.InterPodAffinity,
@@ -76,7 +76,7 @@ func (pl *plugin) declare() framework.Plugin {
 	}
 }
 
-// sign is the pod's own terms, and which terms of others are about it: of its
+// sign returns the pod's own terms, and which terms of others are about it: of its
 // labels no more than that is read. A term that no pod has yet may be tried
 // with a nominated pod, so that any that is known counts for Filter.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
@@ -108,7 +108,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// pulled tells whether terms of others make nodes better or worse for the pod.
+// pulled reports whether terms of others make nodes better or worse for the pod.
 func (pl *plugin) pulled(p *object.Pod) bool { return !pl.ignore || hasPreferredTerms(p) }
 
 // signRevision is of the terms that may be about the pod, and of the namespaces that
@@ -133,7 +133,7 @@ func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labe
 	return true
 }
 
-// matchesItself tells whether the pod's required affinity is about pods like
+// matchesItself reports whether the pod's required affinity is about pods like
 // itself, so that it may be the first of them.
 func matchesItself(t *table.Table, p *object.Pod) bool {
 	return len(p.Affinity.Affinity) > 0 && allTermsMatch(t, p.Affinity.Affinity, p.Namespace, p.Labels)

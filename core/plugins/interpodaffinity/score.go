@@ -39,7 +39,7 @@ func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// score is the sum of the weights in the domains of the nodes of the cell.
+// score returns the sum of the weights in the domains of the nodes of the cell.
 func score(in *framework.Input, cell int64) int64 {
 	if cell < 0 {
 		return 0

@@ -50,7 +50,7 @@ func (pl *plugin) standingOf(t *table.Table, p *object.Pod) *standing {
 	return s
 }
 
-// terms are the terms that are about the pods; of nil, none.
+// terms returns the terms that are about the pods; of nil, none.
 func (s *standing) terms() []*table.Term {
 	if s == nil {
 		return nil
@@ -58,7 +58,7 @@ func (s *standing) terms() []*table.Term {
 	return s.about.Terms()
 }
 
-// countAway is what the terms of keeping come to, countPull what those of scoring do; nil:
+// countAway returns what the terms of keeping come to, countPull what those of scoring do; nil:
 // there are none.
 func (s *standing) countAway(t *table.Table) *existing {
 	if s == nil || len(s.away) == 0 {
@@ -123,10 +123,10 @@ func addKey(keys []domain.Key, label string) []domain.Key {
 	return append(keys, domain.Key{Label: label})
 }
 
-// keepsAway is what a pod with a term adds to what keeps others away.
+// keepsAway returns what a pod with a term adds to what keeps others away.
 func keepsAway(*table.Term) int64 { return 1 }
 
-// weight is what a term of a placed pod scores where the pod is.
+// weight returns what a term of a placed pod scores where the pod is.
 func (pl *plugin) weight(term *table.Term) int64 {
 	switch term.Kind {
 	case match.PreferredPods:

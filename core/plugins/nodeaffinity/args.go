@@ -9,7 +9,7 @@ import (
 	config "k8s.io/kube-scheduler/config/v1"
 )
 
-// ValidateArgs says what is wrong with the arguments that stand at the path.
+// ValidateArgs returns what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *config.NodeAffinityArgs) field.ErrorList {
 	if args == nil || args.AddedAffinity == nil {
 		return nil

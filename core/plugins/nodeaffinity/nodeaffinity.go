@@ -148,7 +148,7 @@ func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// score is the sum of the weights; known is false where only the node itself tells.
+// score returns the sum of the weights; known is false where only the node itself tells.
 func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bool) {
 	if p == nil {
 		return 0, false

@@ -67,7 +67,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// conflictingSet is the set of numbered ports that conflict with those wanted.
+// conflictingSet returns the set of numbered ports that conflict with those wanted.
 func conflictingSet(t *table.Table, wanted []object.HostPort) (set table.PortSet) {
 	ports := t.NumberedPorts()
 	for i := range ports {

@@ -39,7 +39,7 @@ func frees(in *framework.Input, p *object.Pod, out []int64) []int64 {
 	return out
 }
 
-// exchanged is the verdict on what the row's pods take up less what those of a priority
+// exchanged returns the verdict on what the row's pods take up less what those of a priority
 // below that do, and with those that came. It is not known where a sum is saturated, or
 // where Explain would look at the row.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
@@ -79,7 +79,7 @@ type lower struct {
 	below     int32
 }
 
-// usage is how much of the resource the pods take up.
+// usage returns how much of the resource the pods take up.
 func (l *lower) usage(name v1.ResourceName) (sum int64) {
 	for i := range l.summaries {
 		s := &l.summaries[i]
@@ -96,7 +96,7 @@ func (l *lower) usage(name v1.ResourceName) (sum int64) {
 	return sum
 }
 
-// usageOf is how much of the resource the pods take up.
+// usageOf returns how much of the resource the pods take up.
 func usageOf(pods []*object.Pod, name v1.ResourceName) (sum int64) {
 	for _, p := range pods {
 		sum = resource.Add(sum, p.Demand.Usage.Of(name))

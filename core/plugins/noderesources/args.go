@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/shape"
 )
 
-// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.NodeResourcesFitArgs) *configv1.NodeResourcesFitArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.NodeResourcesFitArgs{})
@@ -23,7 +23,7 @@ func WithDefaults(args *configv1.NodeResourcesFitArgs) *configv1.NodeResourcesFi
 	return args
 }
 
-// ValidateArgs says what is wrong with the arguments that stand at the path.
+// ValidateArgs returns what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.NodeResourcesFitArgs) field.ErrorList {
 	args = WithDefaults(args)
 	var errs field.ErrorList

@@ -53,7 +53,7 @@ func extendedName(c *object.DeviceClass) v1.ResourceName {
 	return v1.ResourceName(*c.API.Spec.ExtendedResourceName)
 }
 
-// mentions tells whether a container of the pod names the resource, be it that it
+// mentions reports whether a container of the pod names the resource, be it that it
 // requests nothing of it.
 func mentions(p *object.Pod, resource v1.ResourceName) bool {
 	return slices.ContainsFunc(p.Extended, func(r object.ExtendedRequest) bool { return r.Resource == resource })
@@ -84,7 +84,7 @@ func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	return ignored{}.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) || delegated(name) })
 }
 
-// any tells whether f holds for a resource that the filter checks for the pod.
+// any reports whether f holds for a resource that the filter checks for the pod.
 func (ig ignored) any(p *object.Pod, f func(name v1.ResourceName, request int64) bool) bool {
 	r := &p.Demand.Requests
 	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {

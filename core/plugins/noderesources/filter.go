@@ -92,7 +92,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	filterGeneral(in.Table, checks, rows, out)
 }
 
-// ofTwo tells whether the checks are those of CPU and memory.
+// ofTwo reports whether the checks are those of CPU and memory.
 func ofTwo(checks []check) bool {
 	return len(checks) == 2 && checks[0].column == table.CPU && checks[1].column == table.Memory
 }

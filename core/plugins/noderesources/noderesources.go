@@ -73,7 +73,7 @@ func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 	return ignored{names: set(args.IgnoredResources), groups: set(args.IgnoredResourceGroups)}
 }
 
-// delegates tells whether a device class stands for the resource.
+// delegates reports whether a device class stands for the resource.
 func (ig ignored) delegates(t *table.Table, name v1.ResourceName) bool {
 	return ig.classes && t.DeviceClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }

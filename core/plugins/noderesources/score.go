@@ -75,7 +75,7 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 	return framework.PreScoreResult{State: shares}
 }
 
-// reads are the kinds of objects that filter and score look up.
+// reads returns the kinds of objects that filter and score look up.
 func (s *scorer) reads() []object.Kind {
 	switch {
 	case s.counter == nil:
@@ -158,7 +158,7 @@ type column struct {
 	request, weight   int64
 }
 
-// taken is how much of what the node offers is in use with the pod. Neither
+// taken returns how much of what the node offers is in use with the pod. Neither
 // sign is negative, so their unsigned sum cannot overflow.
 func (c *column) taken(allocatable, used int64) int64 {
 	return int64(min(uint64(used)+uint64(c.request), uint64(allocatable)))

@@ -51,7 +51,7 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// attaches tells whether the pod has volumes that may have to be attached.
+// attaches reports whether the pod has volumes that may have to be attached.
 func attaches(p *object.Pod) bool {
 	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed || v.Migrated != nil })
 }
@@ -116,7 +116,7 @@ func podVolumesOf(t *table.Table, p *object.Pod) *podVolumes {
 	return w
 }
 
-// plainDriver is the driver of the claim's volume where no driver stands in for an
+// plainDriver returns the driver of the claim's volume where no driver stands in for an
 // in-tree plugin, "" for none.
 func plainDriver(t *table.Table, c *object.PersistentVolumeClaim) string {
 	v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
@@ -173,7 +173,7 @@ func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verd
 	}
 }
 
-// absent is the first driver, by name, that the pod's volumes need, that wants
+// absent returns the first driver, by name, that the pod's volumes need, that wants
 // pods to stay off nodes without it, and that the node lacks; "" if there is
 // none. Without a CSINode no in-tree volume is a driver's.
 func (w *podVolumes) absent(t *table.Table, r table.Row) (first string) {
@@ -207,7 +207,7 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blo
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}}
 }
 
-// exceeds tells whether the driver would have to attach more volumes to the node than
+// exceeds reports whether the driver would have to attach more volumes to the node than
 // it can. v1.36 does not see that a volume which is attached without a pod to use it
 // may be a wanted one: it then counts twice.
 func (w *podVolumes) exceeds(t *table.Table, r table.Row, wanted *demand) bool {
@@ -228,7 +228,7 @@ func (w *podVolumes) exceeds(t *table.Table, r table.Row, wanted *demand) bool {
 	return false
 }
 
-// lacking is how many volumes the driver is to attach that no pod on the node has.
+// lacking returns how many volumes the driver is to attach that no pod on the node has.
 func (w *podVolumes) lacking(t *table.Table, r table.Row, driver string) (n int) {
 	for _, v := range w.volumes {
 		if v.Driver == driver && !t.PodsHaveVolume(r, v) {
@@ -238,7 +238,7 @@ func (w *podVolumes) lacking(t *table.Table, r table.Row, driver string) (n int)
 	return n
 }
 
-// of is how many volumes the driver is to attach.
+// of returns how many volumes the driver is to attach.
 func (w *podVolumes) of(driver string) int {
 	if i := w.indexOf(driver); i >= 0 {
 		return w.drivers[i].volumes

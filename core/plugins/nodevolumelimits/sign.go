@@ -31,7 +31,7 @@ func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 // volumesOnMost is on how many nodes pods may have a volume that is looked for there.
 const volumesOnMost = 16
 
-// countsAnywhere tells whether the verdict on each node is the same as if no pod
+// countsAnywhere reports whether the verdict on each node is the same as if no pod
 // there had the volume: either none has it, nor any pod that may be tried there, or
 // there is room for all volumes of the pod in any case.
 func (w *podVolumes) countsAnywhere(t *table.Table, v object.VolumeSource) bool {
@@ -47,7 +47,7 @@ func (w *podVolumes) countsAnywhere(t *table.Table, v object.VolumeSource) bool 
 	return anywhere
 }
 
-// hasRoom tells whether the driver attaches all volumes of the pod to the node, were
+// hasRoom reports whether the driver attaches all volumes of the pod to the node, were
 // none there already, with any pods that may be tried there.
 func (w *podVolumes) hasRoom(t *table.Table, r table.Row, driver string) bool {
 	c := t.CSINode(r)

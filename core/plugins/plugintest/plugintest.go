@@ -69,7 +69,7 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 	return a
 }
 
-// filterOf is the plugin's Filter, or its CellFilter asked row by row.
+// filterOf returns the plugin's Filter, or its CellFilter asked row by row.
 func filterOf(t Fatal, p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []framework.Verdict) {
 	if p.CellFilter == nil {
 		return p.Filter
@@ -80,7 +80,7 @@ func filterOf(t Fatal, p framework.Plugin, in *framework.Input) func(*framework.
 	return byCells(t, p.CellFilter.AskRows, p.CellFilter.Cells, p.CellFilter.Filter)
 }
 
-// scoreOf is the plugin's Score, or its CellScore asked row by row. The nodes that
+// scoreOf returns the plugin's Score, or its CellScore asked row by row. The nodes that
 // Filter did not reject are feasible.
 func (a Answer) scoreOf(t Fatal, p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []int64) {
 	c := p.CellScore
@@ -195,7 +195,7 @@ func Table(nodes ...*object.Node) *table.Table {
 	return t
 }
 
-// Queues tells whether the plugin registers the event, and its hint would queue
+// Queues reports whether the plugin registers the event, and its hint would queue
 // the rejected pod.
 func Queues(p framework.Plugin, pod *object.Pod, e framework.Event) bool {
 	return slices.ContainsFunc(p.EventsToRegister, func(w framework.ClusterEventWithHint) bool {

@@ -11,7 +11,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.PodTopologySpreadArgs) *configv1.PodTopologySpreadArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.PodTopologySpreadArgs{})
@@ -19,7 +19,7 @@ func WithDefaults(args *configv1.PodTopologySpreadArgs) *configv1.PodTopologySpr
 	return args
 }
 
-// ValidateArgs says what is wrong with the arguments that stand at the path.
+// ValidateArgs returns what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.PodTopologySpreadArgs) field.ErrorList {
 	args = WithDefaults(args)
 	var errs field.ErrorList

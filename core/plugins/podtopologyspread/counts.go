@@ -62,7 +62,7 @@ type column struct {
 
 func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
-// keyOf is the constraint's topology: to score by hostname, each node is a domain.
+// keyOf returns the constraint's topology: to score by hostname, each node is a domain.
 func keyOf(t *table.Table, c *match.SpreadConstraint, k kind) domain.Key {
 	return domain.Key{Label: domain.LabelOf(t, c.TopologyKey), PerNode: k != hard && byHost(*c)}
 }
@@ -194,7 +194,7 @@ func (c *counts) countPlacement(p table.Placement) {
 	}
 }
 
-// matches tells whether the pod counts. Pods that are on their way out do not,
+// matches reports whether the pod counts. Pods that are on their way out do not,
 // and a selector that selects all counts none; but v1.36 does not look at that
 // when it tries how hard constraints stand with some pods more or fewer.
 func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
@@ -238,7 +238,7 @@ func (col *column) addRows(rows []table.Row, admitted []policy, n int64) {
 	}
 }
 
-// podsAt is the number of matching pods in the domain, for the constraint, of
+// podsAt returns the number of matching pods in the domain, for the constraint, of
 // the rows in the cell.
 func (c *counts) podsAt(constraint int, d domain.Domain, cell int64) int64 {
 	col := &c.columns[c.of[constraint]]
@@ -251,7 +251,7 @@ func (c *counts) podsAt(constraint int, d domain.Domain, cell int64) int64 {
 	return col.Sums[d]
 }
 
-// domainOf is the domain of the constraint in a location.
+// domainOf returns the domain of the constraint in a location.
 func (c *counts) domainOf(constraint int, location []domain.Domain) domain.Domain {
 	return location[c.columns[c.of[constraint]].topology]
 }

@@ -49,7 +49,7 @@ func (f defaultSelector) appendKey(b []byte, p *object.Pod) []byte {
 	return b
 }
 
-// selects tells whether the controller's selector matches the pod.
+// selects reports whether the controller's selector matches the pod.
 func selects(c *object.SelectorOwner, p *object.Pod) bool {
 	for k, v := range c.Labels { // any order: all must hold
 		if got, ok := p.Labels[k]; !ok || got != v {

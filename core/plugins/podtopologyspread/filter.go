@@ -18,7 +18,7 @@ const (
 	skewed                                  // the pod would make its domain too full
 )
 
-// verdict is what the first constraint that objects says: with the pod, a
+// verdict returns what the first constraint that objects says: with the pod, a
 // domain may have no more than maxSkew matching pods above the domain that has
 // least.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
@@ -39,7 +39,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	return framework.Fits
 }
 
-// most is how many matching pods may be in a domain before the pod comes.
+// most returns how many matching pods may be in a domain before the pod comes.
 func (c *counts) most(constraint int) int64 {
 	of := &c.constraints[constraint]
 	most := c.columns[c.of[constraint]].leastPods(of.MinDomains) + int64(of.MaxSkew)
@@ -72,7 +72,7 @@ func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict)
 	}
 }
 
-// exchanged is the verdict on the row once the pods of a priority below that have left its domains,
+// exchanged returns the verdict on the row once the pods of a priority below that have left its domains,
 // as a try counts them. It is not known where a pod that came counts: the domain may have
 // had the fewest pods of all.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
@@ -101,7 +101,7 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	return framework.Fits, true
 }
 
-// matching is how many of the pods a try would count.
+// matching returns how many of the pods a try would count.
 func (c *counts) matching(col *column, pods []*object.Pod) (n int64) {
 	for _, p := range pods {
 		if c.wouldCount(col, p) {

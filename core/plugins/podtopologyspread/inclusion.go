@@ -23,7 +23,7 @@ const (
 	policies = 1 << iota // how many sets of them there are
 )
 
-// needs is what the constraint asks of nodes. Pods on a node itself are
+// needs returns what the constraint asks of nodes. Pods on a node itself are
 // scored whatever it asks for.
 func needs(c *match.SpreadConstraint, k kind) policy {
 	p := topologyLabels
@@ -84,7 +84,7 @@ func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclus
 	return known
 }
 
-// rejectedTaints are the taints of nodes that keep pods with the tolerations away.
+// rejectedTaints returns the taints of nodes that keep pods with the tolerations away.
 func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons bool) (set table.TaintSet) {
 	for i, taint := range t.Taints() {
 		hard := taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
@@ -166,7 +166,7 @@ func (in *inclusion) narrow(t *table.Table, layouts *domain.Layouts, rule *match
 	}
 }
 
-// of are the policies that the node on the row meets.
+// of returns the policies that the node on the row meets.
 func (in *inclusion) of(t *table.Table, r table.Row) (p policy) {
 	n := t.Node(r)
 	if n == nil {

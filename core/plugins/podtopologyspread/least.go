@@ -32,7 +32,7 @@ func (l *least) move(from, to int64) {
 	l.known = l.ties > 0
 }
 
-// leastPods is the least number of matching pods in a domain. With fewer domains than
+// leastPods returns the least number of matching pods in a domain. With fewer domains than
 // there should be it is 0.
 func (col *column) leastPods(domains int32) int64 {
 	if col.eligible.domains < int(domains) {

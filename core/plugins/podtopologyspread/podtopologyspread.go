@@ -85,7 +85,7 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 	}, nil
 }
 
-// sign is the constraints, and what decides which nodes and pods they count.
+// sign returns the constraints, and what decides which nodes and pods they count.
 // Of a pod without constraints, that no owner of a selector selects, nothing is read.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	spread := pl.spread(p)
@@ -120,7 +120,7 @@ func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, 
 	return t.SelectorOwnerRevision(), true
 }
 
-// spread is the pod's constraints as far as the gates let them count.
+// spread returns the pod's constraints as far as the gates let them count.
 func (pl *plugin) spread(p *object.Pod) *match.Spread {
 	if s := p.Spread; s != nil && s.Keyless != nil && !pl.matchLabelKeys {
 		return s.Keyless

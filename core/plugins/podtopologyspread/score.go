@@ -53,7 +53,7 @@ func (pl *plugin) noneSeen(n int) []bool {
 	return pl.seen
 }
 
-// domainsOf is the number of domains of the constraint that the feasible nodes are in.
+// domainsOf returns the number of domains of the constraint that the feasible nodes are in.
 func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n int) {
 	seen := c.pl.noneSeen(c.columns[c.of[constraint]].Len())
 	for _, f := range feasible {
@@ -104,7 +104,7 @@ func (c *counts) scored(rows []table.Row) []table.Row {
 	return list
 }
 
-// domainsOfRows is the number of domains of the constraint that the rows are in.
+// domainsOfRows returns the number of domains of the constraint that the rows are in.
 func (c *counts) domainsOfRows(constraint int, rows []table.Row) (n int) {
 	col := &c.columns[c.of[constraint]]
 	seen := c.pl.noneSeen(col.Len())
@@ -119,7 +119,7 @@ func (c *counts) domainsOfRows(constraint int, rows []table.Row) (n int) {
 	return n
 }
 
-// locate is the location of the cell, and whether its nodes are scored.
+// locate returns the location of the cell, and whether its nodes are scored.
 func (c *counts) locate(cell int64) (location []domain.Domain, scored bool) {
 	if cell < 0 {
 		return nil, false
@@ -128,7 +128,7 @@ func (c *counts) locate(cell int64) (location []domain.Domain, scored bool) {
 	return location, c.kind == lenient || !slices.Contains(location, domain.Missing)
 }
 
-// score is the weighted number of matching pods in the domains that the nodes
+// score returns the weighted number of matching pods in the domains that the nodes
 // of the cell are in; fewer are better. Skew that a constraint permits weighs
 // the same everywhere, so that what is above it counts for less.
 func score(in *framework.Input, cell int64) int64 {
@@ -150,7 +150,7 @@ func score(in *framework.Input, cell int64) int64 {
 	return int64(math.Round(sum))
 }
 
-// permitted is what the constraint adds to the score wherever the node has the label.
+// permitted returns what the constraint adds to the score wherever the node has the label.
 func (c *counts) permitted(constraint int) float64 {
 	return float64(c.constraints[constraint].MaxSkew - 1)
 }

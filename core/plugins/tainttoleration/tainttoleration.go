@@ -57,7 +57,7 @@ func New(f feature.Features) framework.Plugin {
 
 func sign(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.Tolerations.Key...) }
 
-// signAmongNodes is the taints that the pod does not tolerate, by number, where all taints
+// signAmongNodes returns the taints that the pod does not tolerate, by number, where all taints
 // of nodes have one.
 func (pl plugin) signAmongNodes(key []byte, t *table.Table, p *object.Pod) []byte {
 	if t.AnyOtherTaints() {
@@ -73,7 +73,7 @@ func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 	return !admitted && p.Tolerations.Admits(e.NewNode.Taints, pl.comparisons)
 }
 
-// untolerated are the taints, by number, that the pod does not tolerate: those that keep
+// untolerated returns the taints, by number, that the pod does not tolerate: those that keep
 // pods away, and those that speak against nodes.
 func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft table.TaintSet) {
 	taints := t.Taints()
@@ -87,7 +87,7 @@ func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft table.Ta
 	return hard, soft
 }
 
-// byNumber tells whether so many rows are better looked at by the numbers of their
+// byNumber reports whether so many rows are better looked at by the numbers of their
 // taints.
 func byNumber(in *framework.Input, rows []table.Row) bool {
 	return len(rows) >= len(in.Table.Taints())

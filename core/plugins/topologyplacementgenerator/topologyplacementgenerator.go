@@ -49,7 +49,7 @@ func generatePlacements(c *framework.PlacementCall, parent framework.Placement) 
 	return placements, nil
 }
 
-// domainOf is the domain of the group's pods that have a node; bound: there are some.
+// domainOf returns the domain of the group's pods that have a node; bound: there are some.
 func domainOf(c *framework.PlacementCall, key string) (domain string, bound bool, err error) {
 	for uid := range c.Table.Groups().Named(c.Group).Placed() {
 		placed := c.Table.Pod(uid)

@@ -16,7 +16,7 @@ import (
 // maxSeconds is the longest time that a time.Duration holds.
 const maxSeconds = math.MaxInt64 / int64(time.Second)
 
-// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.VolumeBindingArgs, f feature.Features) *configv1.VolumeBindingArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.VolumeBindingArgs{})
@@ -27,7 +27,7 @@ func WithDefaults(args *configv1.VolumeBindingArgs, f feature.Features) *configv
 	return args
 }
 
-// ValidateArgs says what is wrong with the arguments that stand at the path.
+// ValidateArgs returns what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.VolumeBindingArgs, f feature.Features) field.ErrorList {
 	args = WithDefaults(args, f)
 	var errs field.ErrorList

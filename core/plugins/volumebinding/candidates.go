@@ -50,7 +50,7 @@ func suitable(t *table.Table, c *object.PersistentVolumeClaim, others int) *cand
 	return found
 }
 
-// firstThatSuit are those of the volumes, which come by size, that suit: no more than
+// firstThatSuit returns those of the volumes, which come by size, that suit: no more than
 // can be looked at, as a node that looks reaches some of them in any case.
 func (f *candidates) firstThatSuit(volumes []*object.PersistentVolume, others int) (list []*object.PersistentVolume) {
 	from, _ := slices.BinarySearchFunc(volumes, f.claim.Bytes, func(v *object.PersistentVolume, bytes int64) int { return cmp.Compare(v.Bytes, bytes) })
@@ -77,7 +77,7 @@ func (f *candidates) suiting(volumes []*object.PersistentVolume) (list []*object
 	return list
 }
 
-// suit tells whether the claim may get the free volume.
+// suit reports whether the claim may get the free volume.
 func (f *candidates) suit(v *object.PersistentVolume) bool {
 	return suits(v, f.claim) && v.Available && offers(v, f.claim)
 }
@@ -131,7 +131,7 @@ func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentV
 	return best
 }
 
-// surelyOn tells that there is a volume for the claim on the node, whichever it is, where
+// surelyOn reports whether there is a volume for the claim on the node, whichever it is, where
 // that is found out with little effort.
 func (f *candidates) surelyOn(r table.Row, n *object.Node, taken []*object.PersistentVolume) bool {
 	if len(f.preBound) > 0 {
@@ -148,7 +148,7 @@ func (f *candidates) surelyOn(r table.Row, n *object.Node, taken []*object.Persi
 	return false
 }
 
-// manyAt are the volumes of a pin that has many, if the node has such a label.
+// manyAt returns the volumes of a pin that has many, if the node has such a label.
 func (f *candidates) manyAt(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {
 	id, numbered := p.At(r)
 	switch {
@@ -160,7 +160,7 @@ func (f *candidates) manyAt(p *pins, r table.Row, n *object.Node) []*object.Pers
 	return p.many[id]
 }
 
-// pinnedTo are the volumes that the label pins to the node and that suit, the smallest
+// pinnedTo returns the volumes that the label pins to the node and that suit, the smallest
 // first.
 func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {
 	id, numbered := p.At(r)
@@ -184,7 +184,7 @@ func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.Pe
 	return f.fewThatSuit(p.Few(id))
 }
 
-// fewThatSuit are those of a few volumes that suit.
+// fewThatSuit returns those of a few volumes that suit.
 func (f *candidates) fewThatSuit(few []*object.PersistentVolume) []*object.PersistentVolume {
 	for i, v := range few {
 		if !f.suit(v) {
@@ -194,7 +194,7 @@ func (f *candidates) fewThatSuit(few []*object.PersistentVolume) []*object.Persi
 	return few
 }
 
-// first is the smallest of the volumes that the node reaches and is not taken, if it is
+// first returns the smallest of the volumes that the node reaches and is not taken, if it is
 // smaller than the best so far; else that. The volumes come by size.
 func first(volumes []*object.PersistentVolume, n *object.Node, taken []*object.PersistentVolume, best *object.PersistentVolume) *object.PersistentVolume {
 	for _, v := range volumes {
@@ -208,7 +208,7 @@ func first(volumes []*object.PersistentVolume, n *object.Node, taken []*object.P
 	return best
 }
 
-// pinnedAlone tells whether all nodes reach the volume that have the label that pins it:
+// pinnedAlone reports whether all nodes reach the volume that have the label that pins it:
 // who looks at it has found it by that.
 func pinnedAlone(v *object.PersistentVolume) bool {
 	if v.Pin == nil {

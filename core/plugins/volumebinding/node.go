@@ -64,7 +64,7 @@ func (pc *podClaims) waitingOn(r table.Row, n *object.Node, into *plan, verdict 
 	return verdict
 }
 
-// provisionsAll tells whether volumes can be made on the node for all claims that wait:
+// provisionsAll reports whether volumes can be made on the node for all claims that wait:
 // then it has what they need, whichever of them would get one that is there.
 func (pc *podClaims) provisionsAll(n *object.Node) bool {
 	for _, c := range pc.toProvision {
@@ -80,7 +80,7 @@ func (pc *podClaims) provisionsAll(n *object.Node) bool {
 	return true
 }
 
-// boundOn tells whether the node reaches the volumes that the pod's claims
+// boundOn reports whether the node reaches the volumes that the pod's claims
 // have already.
 func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node, reach []volumeReach) framework.Verdict {
 	for i, v := range pc.bound {
@@ -133,7 +133,7 @@ func (c *nodesOf) has(r table.Row, n *object.Node) bool {
 	return value != 0 && slices.Contains(c.values[:], value)
 }
 
-// reachOfBound is which nodes reach the volumes that the pod's claims have already.
+// reachOfBound returns which nodes reach the volumes that the pod's claims have already.
 func (pc *podClaims) reachOfBound(t *table.Table, room []volumeReach) []volumeReach {
 	for _, v := range pc.bound {
 		of := volumeReach{nodes: reachOf(t, v.Nodes)}
@@ -145,7 +145,7 @@ func (pc *podClaims) reachOfBound(t *table.Table, room []volumeReach) []volumeRe
 	return room
 }
 
-// accessible tells whether the node reaches the volume; an in-tree volume as
+// accessible reports whether the node reaches the volume; an in-tree volume as
 // the CSI driver's, where that serves it on the node.
 func accessible(t *table.Table, v *object.PersistentVolume, n *object.Node) bool {
 	if v.Migrated != nil && migratedOn(table.Lookup[*object.CSINode](t, object.CSINodes, "", n.Name), v.Migrated.Plugin) {

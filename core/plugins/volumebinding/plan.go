@@ -163,7 +163,7 @@ func (m *provision) write(t *table.Table) framework.Write {
 		Result: []object.Object{v, completed(c, v.Name)}}
 }
 
-// reach says which nodes reach a volume that the driver makes on the node:
+// reach returns which nodes reach a volume that the driver makes on the node:
 // those with the same values of the driver's topology keys. Labels that the
 // node lacks do not count. None is all nodes.
 func reach(t *table.Table, node, driver string) (same []v1.NodeSelectorRequirement) {
@@ -180,7 +180,7 @@ func reach(t *table.Table, node, driver string) (same []v1.NodeSelectorRequireme
 	return same
 }
 
-// completed is the claim once the volume controller has bound it.
+// completed returns the claim once the volume controller has bound it.
 func completed(c *object.PersistentVolumeClaim, volume string) object.Object {
 	done := *c
 	done.VolumeName, done.BindCompleted = volume, true

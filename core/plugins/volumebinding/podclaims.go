@@ -153,7 +153,7 @@ func (c *claim) findCapacities(t *table.Table) {
 	})
 }
 
-// provisions tells whether a volume can be made for the claim on the node; if
+// provisions reports whether a volume can be made for the claim on the node; if
 // not, whether room is what it lacks.
 func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
 	if c.class.Provisioner == "" || c.class.Provisioner == notSupported || !allowed(c.class.Topologies, n) {
@@ -165,7 +165,7 @@ func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
 	return false, true
 }
 
-// room is where the claim's volume can be made for the node, the first by name;
+// room returns where the claim's volume can be made for the node, the first by name;
 // nil where the driver does not tell, or there is none.
 func (c *claim) room(n *object.Node) *object.CSIStorageCapacity {
 	for _, room := range c.capacities {
@@ -176,7 +176,7 @@ func (c *claim) room(n *object.Node) *object.CSIStorageCapacity {
 	return nil
 }
 
-// allowed tells whether a term holds on the node; a term without a demand
+// allowed reports whether a term holds on the node; a term without a demand
 // holds nowhere, no term at all everywhere.
 func allowed(terms []v1.TopologySelectorTerm, n *object.Node) bool {
 	return len(terms) == 0 || slices.ContainsFunc(terms, func(term v1.TopologySelectorTerm) bool {
@@ -189,7 +189,7 @@ func allowed(terms []v1.TopologySelectorTerm, n *object.Node) bool {
 	})
 }
 
-// reaches tells whether the node can have the volume.
+// reaches reports whether the node can have the volume.
 func reaches(s *match.NodeSelector, n *object.Node) bool {
 	return s.Matches(match.Subject{Labels: n.Labels})
 }

@@ -80,7 +80,7 @@ func (s *scorer) rate(classes map[string]usage) int64 {
 	return int64(math.Round(float64(sum) / float64(len(classes))))
 }
 
-// percent is how much is taken, 0 to 100. More than there is is all of it.
+// percent returns how much is taken, 0 to 100. More than there is is all of it.
 func (u usage) percent() int64 {
 	if u.requested < 0 || u.requested >= u.capacity {
 		return 100

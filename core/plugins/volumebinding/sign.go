@@ -14,7 +14,7 @@ func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !p.HasPVCs(true)
 }
 
-// sign is what is seen in the pod's claims, whatever they are called. What CSI
+// sign returns what is seen in the pod's claims, whatever they are called. What CSI
 // drivers say of a node dirties the node's row, and is left out.
 func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !p.HasPVCs(true) {

@@ -119,7 +119,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// exchanged is the filter's verdict: pods do not matter.
+// exchanged returns the filter's verdict: pods do not matter.
 func exchanged(in *framework.Input, row table.Row, _ int32, _ []*object.Pod) (framework.Verdict, bool) {
 	var out [1]framework.Verdict
 	filter(in, in.Table.All()[row:row+1], out[:])

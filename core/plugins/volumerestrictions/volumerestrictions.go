@@ -78,7 +78,7 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// restricted tells whether the pod has a disk or a claim that others may keep
+// restricted reports whether the pod has a disk or a claim that others may keep
 // from it.
 func restricted(p *object.Pod) bool {
 	return p.HasPVCs(false) || slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Disk != nil })

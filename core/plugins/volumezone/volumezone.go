@@ -83,7 +83,7 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{State: places, Status: status, Skip: status == nil && len(places) == 0}
 }
 
-// topologyPairsOf are the topology pairs of the volumes of all claims. The status rejects the pod.
+// topologyPairsOf returns the topology pairs of the volumes of all claims. The status rejects the pod.
 func topologyPairsOf(t *table.Table, p *object.Pod) (places []topologyPair, s *decision.Status) {
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && !v.Ephemeral {
@@ -160,14 +160,14 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// exchanged is the filter's verdict: pods do not matter.
+// exchanged returns the filter's verdict: pods do not matter.
 func exchanged(in *framework.Input, row table.Row, _ int32, _ []*object.Pod) (framework.Verdict, bool) {
 	var out [1]framework.Verdict
 	filter(in, in.Table.All()[row:row+1], out[:])
 	return out[0], true
 }
 
-// located tells whether the node says where it is.
+// located reports whether the node says where it is.
 func located(n *object.Node) bool {
 	return slices.ContainsFunc(labels, func(l string) bool { _, ok := n.Labels[l]; return ok })
 }
