@@ -28,7 +28,7 @@ const (
 	Pending
 )
 
-// String returns the name that kube-scheduler gives the code.
+// String returns kube-scheduler's name of the code.
 func (c Code) String() string {
 	switch c {
 	case Success:
@@ -145,7 +145,7 @@ type Decision struct {
 	// Tallies counts the nodes by first blocker, sorted by plugin order, then
 	// by reasons.
 	Tallies []Tally
-	// PreEnqueueStatus is what the PreEnqueue plugin said that gates the pod (Gated).
+	// PreEnqueueStatus is the status of the PreEnqueue plugin that gates the pod (Gated).
 	PreEnqueueStatus *Status
 	// PreFilter is set when a PreFilter plugin rejected the pod as a whole.
 	PreFilter *Status
@@ -155,7 +155,7 @@ type Decision struct {
 	// GroupNode is the node that the pod fits, or would once its victims are gone, where
 	// GroupStatus is set.
 	GroupNode string
-	// PostFilter holds what the PostFilter plugins said, in order.
+	// PostFilter holds the messages of the PostFilter plugins, in order.
 	PostFilter []string
 
 	NominatedNode string

@@ -71,7 +71,8 @@ func (o *Offer) ambiguousPools() (names sets.Set[string]) {
 	return names
 }
 
-// Restore gives the pools in the results their original names, as Apart returned them.
+// Restore replaces the pool names in the results by the original ones, which Apart
+// returned.
 func Restore(results []resourcev1.AllocationResult, original map[string]string) {
 	for i := range results {
 		devices := results[i].Devices.Results

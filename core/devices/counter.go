@@ -68,8 +68,8 @@ func (c *Counter) Count(n *object.Node, class *resourcev1.DeviceClass, o *Offer)
 	return all, taken
 }
 
-// reaches reports whether the slice as a whole is for the node; one that says so
-// of each device is.
+// reaches reports whether the node may use devices of the slice. A slice that selects
+// nodes for each device reaches every node.
 func (c *Counter) reaches(n *v1.Node, s *resourcev1.ResourceSlice) (bool, error) {
 	name := s.Spec.NodeName
 	switch {

@@ -26,7 +26,7 @@ func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return t.DeviceRevision() + t.ObjectRevision(object.DeviceClasses), true
 }
 
-// Has reports whether a device class stands for the resource. No counter has any.
+// Has reports whether a device class stands for the resource. A nil counter has none.
 func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
 	return c != nil && t.DeviceClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }

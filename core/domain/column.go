@@ -12,8 +12,9 @@ type Column struct {
 	moves uint64 // the topology's, when all was counted
 }
 
-// Follow brings the column's topology up to the table, and makes room for its domains. It
-// tells whether a node is in another domain than what is counted says.
+// Follow brings the column's topology up to date with the table and extends the column to
+// all domains. It reports whether a node moved to another domain since the column was
+// counted.
 func (c *Column) Follow(t *table.Table, rooms *Rooms) (moved bool) {
 	c.Topology.Follow(t)
 	if n := c.Len(); len(c.Sums) < n {
@@ -64,13 +65,14 @@ func (c *Column) Copy(rooms *Rooms) *Column {
 	return &other
 }
 
-// Rooms is the room of columns that nobody uses any more. The zero value is ready to use.
+// Rooms holds buffers of columns that are no longer used. The zero value is ready to use.
 type Rooms struct{ list [][]int64 }
 
 // roomsKept bounds the columns whose room is kept.
 const roomsKept = 256
 
-// extend returns the numbers with n elements: those that there are, then zeros.
+// extend returns s with n elements: those of s, then zeros. It may use a buffer of the
+// free list.
 func (l *Rooms) extend(s []int64, n int) []int64 {
 	if cap(s) >= n {
 		had := len(s)
@@ -89,7 +91,7 @@ func (l *Rooms) extend(s []int64, n int) []int64 {
 	return append(s, make([]int64, n-len(s))...)
 }
 
-// Give takes the room of a column.
+// Give takes the column's buffer for later use. The column is empty then.
 func (l *Rooms) Give(c *Column) {
 	if cap(c.Sums) > 0 && len(l.list) < roomsKept {
 		l.list = append(l.list, c.Sums[:0])

@@ -1,9 +1,8 @@
 package domain
 
-// Ids numbers names from 0 for as long as somebody holds them, and keeps a T
-// for each. The id of a name that the last holder released is used again, so
-// there are never more than were held at one time. The zero value is ready to
-// use; it has one owner.
+// Ids numbers names from 0 while somebody holds them, and keeps a T for each. The id of a
+// name without holders is used again, so that there are never more ids than names were
+// held at one time. The zero value is ready to use; it has one owner.
 type Ids[T any] struct {
 	byName map[string]int32
 	list   []idEntry[T]
@@ -16,8 +15,8 @@ type idEntry[T any] struct {
 	of      T
 }
 
-// Hold returns the id of the name, for one more holder. A name that was not
-// known starts with the zero T.
+// Hold adds a holder to the name and returns its id. known reports whether the name had
+// holders already; otherwise its T is zero.
 func (s *Ids[T]) Hold(name string) (id int32, known bool) {
 	if id, known = s.byName[name]; !known {
 		id = s.add(name)
@@ -26,7 +25,8 @@ func (s *Ids[T]) Hold(name string) (id int32, known bool) {
 	return id, known
 }
 
-// HoldBytes is Hold for a name that need not outlive the call.
+// HoldBytes adds a holder to the name and returns its id, as Hold does, without keeping
+// or allocating a name that is known.
 func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 	if id, known = s.byName[string(name)]; !known {
 		id = s.add(string(name))
@@ -35,7 +35,7 @@ func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 	return id, known
 }
 
-// HoldID is Hold for n holders more of a name that has holders, by its id.
+// HoldID adds n holders to a name that has holders already, by its id.
 func (s *Ids[T]) HoldID(id int32, n int) { s.list[id].holders += n }
 
 func (s *Ids[T]) add(name string) (id int32) {
@@ -53,8 +53,8 @@ func (s *Ids[T]) add(name string) (id int32) {
 	return id
 }
 
-// Release takes a holder off. The last one takes along the name and its T,
-// which is then returned.
+// Release removes a holder of the id. With the last one the name and its T are removed;
+// of is the T then, and last is true.
 func (s *Ids[T]) Release(id int32) (of T, last bool) {
 	h := &s.list[id]
 	if h.holders--; h.holders > 0 {
@@ -67,15 +67,15 @@ func (s *Ids[T]) Release(id int32) (of T, last bool) {
 	return of, true
 }
 
-// At returns what is kept for the id, valid until the next Hold.
+// At returns what is kept for the id. The pointer is valid until the next Hold.
 func (s *Ids[T]) At(id int32) *T { return &s.list[id].of }
 
-// Name returns what the id stands for.
+// Name returns the name of the id.
 func (s *Ids[T]) Name(id int32) string { return s.list[id].name }
 
-// Held returns the number of names.
+// Held returns the number of names that have holders.
 func (s *Ids[T]) Held() int { return len(s.byName) }
 
-// Len returns the number of ids, from 0, that there are. Those that are free have
-// the zero T and no name.
+// Len returns the number of ids in use or free; all are below it. Free ids have the zero
+// T and no name.
 func (s *Ids[T]) Len() int { return len(s.list) }

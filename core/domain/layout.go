@@ -27,8 +27,8 @@ type Layout struct {
 	rows     []int32  // the location of each row
 	own      []Domain // by row, the domain that is Own in its location; None where there is none
 	revision uint64   // up to which the changes of nodes are followed
-	buf      []byte   // room for move
-	found    []Domain // room for move
+	buf      []byte   // scratch of move
+	found    []Domain // scratch of move
 }
 
 // Locations returns the locations of all rows, NoNode where there is no node. They are

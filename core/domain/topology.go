@@ -21,15 +21,16 @@ const (
 // NoNode stands for the location of a row without a node.
 const NoNode = -1
 
-// Key is what makes a topology: a label of nodes, whose values are the domains. PerNode
-// makes each node that has the label a domain, whatever the value.
+// Key identifies a topology: a label of nodes, whose values are the domains. With PerNode
+// each node that has the label is a domain of its own, whatever the value.
 type Key struct {
 	Label   string
 	PerNode bool
 }
 
-// LabelOf returns the label, or "" where no node has it. Pods may name thousands of labels
-// that no node has. They make one topology, which all nodes lack, for as long as Epoch stands.
+// LabelOf returns the label, or "" if no node has it. Pods may name thousands of labels
+// that no node has. All of these share one topology, which no node is in, until Epoch
+// changes.
 func LabelOf(t *table.Table, label string) string {
 	if t.HasLabelKey(label) {
 		return label

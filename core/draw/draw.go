@@ -16,16 +16,16 @@ import (
 type Rows struct {
 	Candidates int                     // how many rows were looked at
 	Candidate  func(i int) table.Row   // the i-th of them
-	Tied       func(table.Row) bool    // whether the row has the best total
-	Each       func(f func(table.Row)) // calls f with every row that has it, perhaps more than once
+	Tied       func(table.Row) bool    // reports whether the row has the best total
+	Each       func(f func(table.Row)) // calls f with every row that has the best total, perhaps more than once
 }
 
-// sparse: where fewer than one in sparse candidates has the best total, those that
-// have it are looked up one by one.
+// sparse bounds the guesses: if fewer than one in sparse candidates has the best total,
+// those that have it are listed instead.
 const sparse = 64
 
-// Row chooses one of the ties, each with the same chance, whatever was chosen
-// before.
+// Row returns one of the tied rows, each with the same chance. Earlier choices do not
+// matter.
 func Row(seed uint64, ties int, from Rows) table.Row {
 	random := source(seed)
 	if n := from.Candidates; ties*sparse >= n {
@@ -44,7 +44,7 @@ func Row(seed uint64, ties int, from Rows) table.Row {
 	return row
 }
 
-// Sample draws n of the ties in a random order, all of them where there are fewer.
+// Sample returns n of the tied rows in a random order, or all if there are fewer.
 func Sample(seed uint64, ties, n int, from Rows) (rows []table.Row) {
 	random := source(seed)
 	n = min(n, ties)

@@ -13,10 +13,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// NoNodes is what is said of a pod when the cluster has no node at all.
+// NoNodes is the message of a pod when the cluster has no node at all.
 const NoNodes = "no nodes available to schedule pods"
 
-// noteLimit is the longest note, in bytes, that the API takes in an event.
+// noteLimit is the longest note of an event that the API accepts, in bytes.
 const noteLimit = 1024
 
 // Message returns why the decision did not place the pod: the whole message of
@@ -63,7 +63,7 @@ func Condition(d *decision.Decision) *object.Condition {
 	return &object.Condition{Status: v1.ConditionFalse, Reason: reason, Message: Message(d)}
 }
 
-// Note cuts a message to what an event can carry, as kube-scheduler does.
+// Note cuts a message to the length of an event's note, as kube-scheduler does.
 func Note(message string) string {
 	if len(message) <= noteLimit {
 		return message
@@ -99,9 +99,9 @@ func preemptorType(group bool) string {
 	return "pod"
 }
 
-// fit returns why no node took the pod: what PreFilter said of the pod as a
-// whole, or else how many nodes gave which reason; then what the PostFilter
-// plugins said, unless they found room.
+// fit returns why no node took the pod: the message of PreFilter, or else the number of
+// nodes by reason; then the messages of the PostFilter plugins, unless they nominated a
+// node.
 func fit(d *decision.Decision) string {
 	nodes := d.NodesTotal
 	if nodes == 0 {

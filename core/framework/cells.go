@@ -6,20 +6,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// CellFilter is a Filter by cells, for a plugin whose Locality is Domains and that
-// leaves Filter nil.
+// CellFilter is a Filter by cells, for a plugin whose Locality is Domains and that leaves
+// Filter nil.
 //
-// Some plugins look beyond one node: how many pods match in a row's zone, say.
-// One placement then changes the answer for a whole domain. Such a plugin
-// divides the rows into cells: rows of one cell get the same answer, always.
-// A row's cell changes only when the row itself does (its node, or the pods on
-// it); what a cell's answer is may change with any placement anywhere, and is
-// asked once per cell and decision, not once per row.
+// Some plugins look beyond one node: how many pods match in a row's zone, say. One
+// placement then changes the answer for a whole domain. Such a plugin divides the rows
+// into cells, and all rows of a cell get the same answer. A row's cell changes only when
+// the row itself does (its node, or the pods on it). The answer for a cell may change
+// with any placement anywhere. It is asked once per cell and decision, not once per row.
 //
-// A cell is the plugin's own number. Where the domain is large (a zone) it is
-// best the domain's id; where most nodes are a domain of their own (hostname;
-// Table.UniquePerNode tells) it is best the value that counts (how many pods match
-// on the node), so that there are few.
+// The plugin numbers its cells. Where a domain is large (a zone), the domain's id is a
+// good number. Where most nodes are a domain of their own (hostname; see
+// Table.UniquePerNode), the value that counts (how many pods match on the node) is
+// better, so that there are few cells.
 type CellFilter struct {
 	// Sync brings State (PreFilter's) up to date with the table. It is called
 	// before the others whenever the table may have changed, under a
@@ -30,9 +29,9 @@ type CellFilter struct {
 	Cells func(in *Input, rows []table.Row, out []int64)
 	// Filter is the answer for every row of the cell.
 	Filter func(in *Input, cell int64) Verdict
-	// Rows, when set, writes to out[i] what Filter says of the cell of rows[i], sooner
-	// than by way of cells: a class that comes by once has none. What is written for a
-	// row without a node is ignored. The owner of the machine calls it.
+	// Rows, when set, writes to out[i] the verdict on the cell of rows[i]. It is faster
+	// than by cells for a class that comes by once. The result for a row without a node
+	// is ignored. The owner of the machine calls it.
 	Rows func(in *Input, rows []table.Row, out []Verdict)
 }
 
@@ -40,8 +39,8 @@ type CellFilter struct {
 type CellScore struct {
 	Sync  func(in *Input)
 	Cells func(in *Input, rows []table.Row, out []int64)
-	// FeasibleNodes, when set, is told before Score how many feasible nodes each
-	// cell holds; cells without any are left out. Order is not defined.
+	// FeasibleNodes, when set, is called before Score with the number of feasible nodes
+	// of each cell, in any order. Cells without any are left out.
 	FeasibleNodes func(in *Input, feasible []CellCount)
 	// Score is the raw score of every row of the cell. NoScore keeps the rows
 	// out of the extremes; they are normalised to 0.

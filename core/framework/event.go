@@ -87,12 +87,12 @@ type Event struct {
 	Table *table.Table
 }
 
-// ClusterEventWithHint names events that may help a pod that the plugin
-// rejected: those about the resource that have one of the action types. The
-// hint, when set, looks closer; true is upstream's Queue, false QueueSkip. A
-// hint may err on the side of true, never on the other. It reads of the rejected pod
-// what object.Pod.AppendTemplate appends, and whether the event is about that pod: it is
-// asked once for pods that are alike in that.
+// ClusterEventWithHint names events that may help a pod that the plugin rejected: those
+// about the resource that have one of the action types. The hint, when set, looks closer;
+// true is upstream's Queue, false QueueSkip. A hint may return true for an event that
+// does not help, never false for one that does. It may read of the rejected pod only what
+// object.Pod.AppendTemplate appends, and whether the event is about that pod: it is
+// called once for all pods that agree in that.
 type ClusterEventWithHint struct {
 	Resource       EventResource
 	ActionType     ActionType
@@ -102,7 +102,8 @@ type ClusterEventWithHint struct {
 	Names func(rejected *object.Pod) []string
 }
 
-// Matches reports whether the event is one of them, whatever the hint says.
+// Matches reports whether the event has the resource and one of the action types. The
+// hint is not called.
 func (w *ClusterEventWithHint) Matches(e *Event) bool {
 	return (w.Resource == e.Resource || w.Resource == WildCard) && w.ActionType&e.ActionType != 0
 }

@@ -14,21 +14,21 @@ import (
 type HostedPlugin struct {
 	// Host runs the plugin. The hosted plugins of a profile have one Host.
 	Host Host
-	// PreScoreRows is PreScore, told of the feasible rows.
+	// PreScoreRows runs PreScore with the feasible rows.
 	PreScoreRows func(t *table.Table, p *object.Pod, feasible []table.Row) PreScoreResult
 	// ScoreRows stands in for Score and NormalizeScore: it writes the final score
 	// of each feasible row, 0..100. A status is a failure.
 	ScoreRows func(in *Input, feasible []table.Row, out []int64) *decision.Status
-	// RawScoreRows and NormalizeRows are the two halves of ScoreRows: the scores as they
-	// are before they are normalised, of whichever rows, and their normalisation, which is
-	// told of all feasible rows; nil: there is none.
+	// RawScoreRows and NormalizeRows are the two halves of ScoreRows. RawScoreRows scores
+	// any rows. NormalizeRows normalises the scores of all feasible rows; nil if the
+	// plugin does not normalise.
 	RawScoreRows  func(in *Input, rows []table.Row, out []int64) *decision.Status
 	NormalizeRows func(in *Input, feasible []table.Row, scores []int64) *decision.Status
-	// Bounded: what ScoreRows says of a row does not depend on the others. Then it may
-	// be asked about some of the feasible rows alone.
+	// Bounded is set if the score that ScoreRows gives a row does not depend on the other
+	// rows. It may then be called for some of the feasible rows.
 	Bounded bool
-	// Blocking tells at which of the points that may block the plugin has
-	// something to do. The machine has the Host run it there, outside.
+	// Blocking names the points at which the plugin may block. The Host runs it there,
+	// outside of the machine.
 	Blocking Blocking
 }
 
@@ -43,9 +43,9 @@ type Host interface {
 	// Show is called when the cycle of a pod group has placed a pod for a try, or has taken
 	// it away again: plugins see the nodes so.
 	Show(t *table.Table)
-	// Sign returns what the hosted plugins make of the pod: of two pods with the same signature
-	// they say the same, as long as nothing changes but that such pods are placed. False
-	// where one of them does not sign it. Begin has been called.
+	// Sign returns the hosted plugins' signature of the pod. They answer the same for two
+	// pods with one signature, as long as such pods are placed and nothing else changes.
+	// signed is false if one of them does not sign the pod. Begin has been called.
 	Sign(p *object.Pod) (signature string, signed bool)
 	// Attempt returns what the host knows of the pod's attempt, for points at which
 	// plugins may block.

@@ -10,7 +10,7 @@ import (
 
 // Placement is a set of nodes in which the pods of a pod group may be placed together.
 type Placement struct {
-	// Name tells it from the others of the group.
+	// Name is unique among the placements of the group.
 	Name string
 	// Rows are its nodes, ascending.
 	Rows []table.Row
@@ -18,8 +18,8 @@ type Placement struct {
 	Shown any
 }
 
-// PlacementCall is what plugins about placements are told: the group whose cycle is under
-// way, and those of its pods that are to be placed.
+// PlacementCall is the input of plugins about placements: the group whose cycle is under
+// way, and its pods that are to be placed.
 type PlacementCall struct {
 	Table *table.Table
 	Group types.NamespacedName

@@ -49,8 +49,8 @@ type Plugin struct {
 	FilterPlugin
 	// PostFilter runs for a pod that fits no node (PostFilterPlugin).
 	PostFilter func(c *PostFilterCall) PostFilterResult
-	// MakesRoom, when set, tells whether PostFilter may do anything for the pod now. Where
-	// it may not, it only says why.
+	// MakesRoom, when set, reports whether PostFilter may do anything for the pod now. If
+	// it may not, it only returns the reason.
 	MakesRoom func(t *table.Table, p *object.Pod) bool
 	// PodGroupPostFilter runs for a pod group that does not fit. Victims are found for the
 	// group as a whole.
@@ -66,19 +66,19 @@ type Plugin struct {
 	Release func(state any)
 
 	ReservePlugin
-	// Permit may hold the pod, reject it, or let it go, which is the zero
-	// result (PermitPlugin).
+	// Permit may let the pod go, which is the zero result, hold it, or reject it
+	// (PermitPlugin).
 	Permit func(t *table.Table, p *object.Pod, node string) PermitResult
 	PreBindPlugin
 	// Bind claims the binding of the pod (true: it is bound through the API's
 	// binding subresource) or leaves it to the next plugin (BindPlugin).
 	Bind func(p *object.Pod, node string) bool
-	// PostBind is told that the pod is bound (PostBindPlugin).
+	// PostBind is called after the pod was bound (PostBindPlugin).
 	PostBind func(p *object.Pod, node string)
 
-	// GeneratePlacements lists the sets of nodes of which a pod group is to be kept in one,
-	// out of the nodes of the parent (PlacementGeneratePlugin). It may reject the group, or
-	// fail.
+	// GeneratePlacements returns sets of nodes, out of the parent's nodes; all pods of
+	// the group are placed within one of the sets (PlacementGeneratePlugin). It may
+	// reject the group, or fail.
 	GeneratePlacements func(c *PlacementCall, parent Placement) ([]Placement, *decision.Status)
 	PlacementScorePlugin
 
@@ -91,10 +91,10 @@ type Plugin struct {
 // all plugins of the profile. Answers are kept for any number of pods, for as
 // long as Locality and Epoch say that they hold.
 type SignPlugin struct {
-	// Sign appends to the key all that PreFilter, Filter, PreScore and Score
-	// read of the pod, and of other objects on its behalf (the Services that
-	// select it, say): equal bytes for pods that they cannot tell apart. nil:
-	// they read nothing of the pod.
+	// Sign appends to the key all that PreFilter, Filter, PreScore and Score read of the
+	// pod, and of other objects on its behalf (the Services that select it, say): equal
+	// bytes for pods that they cannot tell apart. nil means that they read nothing of the
+	// pod.
 	Sign func(key []byte, t *table.Table, p *object.Pod) []byte
 	// SignRevision is set where Sign reads other objects than the pod: the
 	// number grows whenever Sign may say something else of the pod. Where that
@@ -104,9 +104,9 @@ type SignPlugin struct {
 	// alone, which EventsToRegister lists where they may help; but for the pod's own claims,
 	// which change also with what is assumed of pods that share them.
 	ObjectsTold bool
-	// SignAmongNodes, when set, stands in for Sign where Locality is NodeOnly and answers
-	// are shared by pods of different signatures: equal bytes for pods that Filter and
-	// Score cannot tell apart on any node there may be while AmongNodes stays the same.
+	// SignAmongNodes, when set, replaces Sign where Locality is NodeOnly and pods of
+	// different signatures share answers. It appends equal bytes for pods that Filter and
+	// Score cannot tell apart on any possible node while AmongNodes stays the same.
 	SignAmongNodes func(key []byte, t *table.Table, p *object.Pod) []byte
 	AmongNodes     func(t *table.Table) uint64
 	// Locality of Filter and Score.
@@ -201,8 +201,8 @@ type FilterPlugin struct {
 	// Filter and Score may keep what they find out: they are called for different
 	// rows at a time, and never for two classes at once.
 	Costly bool
-	// Alone, when set, tells that Filter keeps what it finds out for other rows, too,
-	// and is called for one list of rows at a time.
+	// Alone, when set, reports whether Filter keeps what it learns about other rows, and
+	// so must not be called concurrently for one class.
 	Alone func(in *Input) bool
 	// FilterInPass, when set, joins the pass with what Filter does, if the pass can do
 	// that. Else it returns false, and Filter is called.
@@ -210,12 +210,12 @@ type FilterPlugin struct {
 	// AdditiveFilter, when not nil, is the part of Filter that compares sums
 	// over pods. Preemption uses it to rule out rows without a try.
 	AdditiveFilter *AdditiveFilter
-	// Exchanged, when set, is the verdict on the row once the pods on it with a priority
-	// below that are removed under a checkpoint, and then others placed on it that are
-	// placed nowhere; known is false where only a try can tell. The owner of the machine
-	// calls it, after Sync, under no checkpoint. Unless Locality is Domains, the plugin
-	// lets the pod through with fewer pods where it does with more. Of a plugin whose
-	// Locality is NodeOnly it is not asked.
+	// Exchanged, when set, returns the verdict on the row for the case that the pods on
+	// it with a priority lower than below leave, and then the pods of came, which are
+	// placed nowhere, come. known is false if only a trial placement can tell. The owner
+	// of the machine calls it, after Sync, under no checkpoint. Unless Locality is
+	// Domains, a plugin that lets the pod through must also do so with fewer pods. It is
+	// not called for a plugin whose Locality is NodeOnly.
 	Exchanged func(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool)
 }
 
@@ -223,10 +223,10 @@ type FilterPlugin struct {
 // row. Both functions append one amount for each thing that is summed, in the
 // same order for all rows and pods.
 type AdditiveFilter struct {
-	// Shortfall is how much is short on the row as it stands for the pod to
-	// fit; 0 or less where it is enough. Never more than is truly short, also once
-	// pods come, each of which adds what Frees says of it: math.MinInt64 where pods
-	// take none of it.
+	// Shortfall appends how much the pod lacks of each amount to fit on the row as it
+	// stands; 0 or less if enough is there. It is never more than what is truly missing,
+	// also after further pods come, each of which adds what Frees returns for it. It is
+	// math.MinInt64 for an amount that pods do not use.
 	Shortfall func(in *Input, row table.Row, shortfall []int64) []int64
 	// Frees is how much of it another pod would free by leaving, 0 or more.
 	Frees func(in *Input, p *object.Pod, frees []int64) []int64
@@ -251,19 +251,19 @@ type ScorePlugin struct {
 // ReservePlugin keeps a plugin's own state of pods that are assumed on a node,
 // as upstream's ReservePlugin does.
 type ReservePlugin struct {
-	// Reserve is told of the choice before the pod is assumed for good; a
-	// status rejects it.
+	// Reserve is called with the chosen node before the pod is assumed for good; a status
+	// rejects the node.
 	Reserve func(t *table.Table, p *object.Pod, node string) *decision.Status
 	// Unreserve undoes Reserve. It is called in reverse order of the plugins,
 	// also for plugins whose Reserve was not reached.
 	Unreserve func(t *table.Table, p *object.Pod, node string)
-	// RevertWrites returns what is to be taken back in the API before Unreserve,
-	// where the pod that was reserved for, or that earlier attempts wrote for,
-	// is not bound. It is not asked about pods that are gone.
+	// RevertWrites returns the writes that undo, before Unreserve, what was written to
+	// the API for a pod that is not bound after all. It is not called for pods that are
+	// deleted.
 	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
-	// Kept returns what the plugin keeps of the pod beside what is assumed in the table, nil
-	// for nothing. Keep gives it to another plugin, whose table is the same. Plugins that
-	// keep nothing set neither.
+	// Kept returns what the plugin keeps for the pod beside what is assumed in the table,
+	// nil for nothing. Keep restores it in another plugin with an equal table. Plugins
+	// that keep nothing set neither.
 	Kept func(p *object.Pod) *Kept
 	Keep func(t *table.Table, p *object.Pod, k *Kept)
 }
@@ -282,10 +282,11 @@ type KeptObject struct {
 	Driver  string        `json:",omitempty"`
 }
 
-// Notice is what an API event of type Normal says of a pod.
+// Notice is an API event of type Normal about a pod.
 type Notice struct {
 	Reason, Action, Note string
-	// WaitedDevices are those of the pod's claims, if the pod may have to wait for them.
+	// WaitedDevices lists the devices of the pod's claims that the pod may have to wait
+	// for.
 	WaitedDevices []WaitedDevice
 }
 
@@ -303,7 +304,7 @@ var (
 
 // PermitResult is a Permit plugin's answer.
 type PermitResult struct {
-	// Status: nil lets the pod go; Code Wait holds it; others reject it.
+	// Status is nil to let the pod go; Code Wait holds it; others reject it.
 	Status *decision.Status
 	// Timeout bounds a Wait, itself bounded by 15 minutes; after it the pod
 	// is rejected.
@@ -318,12 +319,12 @@ type PermitResult struct {
 type PreBindPlugin struct {
 	// PreBind returns what must be written before the pod may be bound.
 	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
-	// WaitNotice, when all writes are done, is the event that tells users what
-	// the pod may now have to wait for; nil: nothing.
+	// WaitNotice, called when all writes are done, returns the event that says what the
+	// pod may have to wait for now; nil for none.
 	WaitNotice func(t *table.Table, p *object.Pod, node string) *Notice
-	// WritesDone is asked when all writes are carried out, and again whenever
-	// an object or the pod's node changes, until it lets the pod go (nil) or
-	// rejects it; Code Wait means not yet. nil: nothing is waited for.
+	// WritesDone is called when all writes are carried out, and again whenever an object
+	// or the pod's node changes, until it returns nil, which lets the pod go, or a status
+	// that rejects it; Code Wait means not yet. A nil function waits for nothing.
 	WritesDone func(t *table.Table, p *object.Pod, node string) *decision.Status
 	// WritesTimeout is how long the plugin is asked. After it the attempt fails
 	// with WritesTimeoutError.

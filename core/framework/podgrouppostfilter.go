@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// PodGroupPostFilterCall is what a plugin is told that may make room for a pod group that
-// does not fit (v1.36, PodGroupPostFilterPlugin).
+// PodGroupPostFilterCall is the input of a plugin that may preempt pods for a pod group
+// that does not fit (v1.36, PodGroupPostFilterPlugin).
 type PodGroupPostFilterCall struct {
 	Now   time.Time
 	Table *table.Table

@@ -23,22 +23,21 @@ type PostFilterCall struct {
 	Nominations Nominations
 	Disruption  Disruption
 
-	// HasExtenders: extenders have a say in whom the pod preempts. A plugin then
-	// returns its Candidates instead of a choice.
+	// HasExtenders is set if extenders take part in preemption. A plugin then returns its
+	// Candidates instead of a choice.
 	HasExtenders bool
-	// Cache is for the plugin to leave something in for its next call about a
-	// pod with the same signature. It is empty again whenever what the filters
-	// say of rows that did not change may have changed. nil: nothing is kept of
-	// the pod's class.
+	// Cache is storage for the plugin, for its next call about a pod with the same
+	// signature. It is emptied whenever the filters' verdicts may have changed on rows
+	// that did not. nil means that nothing is kept for the pod's class.
 	Cache *any
 	// Draw returns a seeded, uniform number in [0, n).
 	Draw func(n int) int
-	// Check: what is found by a short cut is to be compared with the long way.
+	// Check asks the plugin to compare each result of a short cut with the long way.
 	Check bool
 }
 
-// FilterResults is what the filters said of the pod, and would say. It mirrors
-// upstream's NodeToStatusReader and the Handle's
+// FilterResults answers what the filters return for the pod now, and would return after
+// changes. It mirrors upstream's NodeToStatusReader and the Handle's
 // RunFilterPluginsWithNominatedPods.
 type FilterResults struct {
 	// PreFilter is set when a PreFilter plugin rejected the pod as a whole.
@@ -59,23 +58,22 @@ type FilterResults struct {
 	// stands (under a checkpoint, say), pods nominated there with at least its
 	// priority counted as placed. nil: the pod fits.
 	Run func(table.Row) *decision.Blocker
-	// RunWithoutLower is what Run says once the pods of lower priority on the row are
-	// removed under a checkpoint; known is false where only a try can tell, and
-	// where a filter fails.
+	// RunWithoutLower returns the row's blocker for the case that the pods of lower
+	// priority leave it; nil if the pod would fit. known is false if only a trial
+	// placement can tell, or a filter fails.
 	RunWithoutLower func(r table.Row) (b *decision.Blocker, known bool)
 	// Local: the answer of Run depends on nothing but the row and the pods
 	// nominated to it.
 	Local bool
-	// Shortfall appends what the pod is short of on the row as it stands, as
-	// far as additive filters tell. Frees appends as many amounts: what a pod
-	// there would free by leaving. Where the pods that leave do not free all
-	// of the shortfall, the pod does not fit.
+	// Shortfall appends what the pod lacks on the row as it stands, as far as additive
+	// filters know. Frees appends as many amounts: what a pod there frees by leaving. If
+	// the pods that leave do not free all of the shortfall, the pod does not fit.
 	Shortfall func(r table.Row, shortfall []int64) []int64
 	Frees     func(p *object.Pod, frees []int64) []int64
 }
 
-// Nominations tells which pods are nominated to which nodes. It mirrors
-// upstream's PodNominator.
+// Nominations returns which pods are nominated to which nodes. It mirrors upstream's
+// PodNominator.
 type Nominations struct {
 	// NodeName is the node that the pod is nominated to, "" for none.
 	NodeName string
@@ -89,12 +87,12 @@ type Nominations struct {
 	ChangedSince func(revision uint64) (nodes []string, now uint64, known bool)
 }
 
-// Disruption tells what limits the eviction of pods.
+// Disruption holds what limits the eviction of pods.
 type Disruption struct {
 	// Budgets are all disruption budgets, sorted by namespace, then name.
 	Budgets []*object.Budget
-	// Evicting tells whether the pod is a victim of an earlier preemption
-	// whose eviction was asked for and has not failed.
+	// Evicting reports whether the pod is a victim of an earlier preemption whose
+	// eviction was requested and has not failed.
 	Evicting func(types.UID) bool
 }
 
@@ -116,8 +114,8 @@ type PostFilterResult struct {
 	// Writes are carried out before the pod is tried again. Where one fails, PostFilter
 	// failed. A plugin that was Pending writes for itself.
 	Writes []Write
-	// NotHelpful says of all nodes why the pod would not fit there though all pods of
-	// lower priority went; nil: that is not known.
+	// NotHelpful counts, over all nodes, the reasons why the pod would not fit even
+	// without any pod of lower priority; nil if that is unknown.
 	NotHelpful []decision.Tally
 	// Resolved ends the run of PostFilter plugins.
 	Resolved bool
@@ -138,7 +136,7 @@ type PostFilterResult struct {
 	// KeepNomination leaves the pod's present nomination as it is; otherwise
 	// it becomes NominatedNodeName, which may be "".
 	KeepNomination bool
-	// Pending: the plugin goes on beside the loop. The result comes later, with the
-	// call's number; nothing else is said here.
+	// Pending is set if the plugin continues outside of the loop. The result then comes
+	// later, with the call's number, and the other fields are empty.
 	Pending bool
 }

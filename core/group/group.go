@@ -44,8 +44,8 @@ const (
 	states      = int(assigned) + 1
 )
 
-// Join takes in a pod that is known now. One that names no group, or is known already,
-// changes nothing.
+// Join adds a pod to its group, as unscheduled. It does nothing if the pod names no
+// group, or is a member already.
 func (gs *Groups) Join(p *object.Pod) {
 	if gs == nil || p.PodGroup() == "" {
 		return
@@ -63,7 +63,7 @@ func (gs *Groups) Join(p *object.Pod) {
 	g.counts[unscheduled]++
 }
 
-// Leave takes in that the pod is gone. A group without pods is forgotten.
+// Leave removes a deleted pod from its group. A group without pods is removed.
 func (gs *Groups) Leave(p *object.Pod) {
 	g := gs.Of(p)
 	if g == nil {
@@ -84,7 +84,7 @@ func (gs *Groups) Leave(p *object.Pod) {
 	}
 }
 
-// Placed takes in that the pod is on a node: bound, or assumed.
+// Placed records that the pod is on a node: bound, or assumed.
 func (gs *Groups) Placed(p *object.Pod) {
 	if p.NodeName != "" {
 		gs.set(p, assigned)
@@ -93,7 +93,7 @@ func (gs *Groups) Placed(p *object.Pod) {
 	}
 }
 
-// Taken takes in that the pod is on no node any more.
+// Taken records that the pod is on no node any more.
 func (gs *Groups) Taken(p *object.Pod) { gs.set(p, unscheduled) }
 
 func (gs *Groups) set(p *object.Pod, s state) {

@@ -111,9 +111,11 @@ func (s *NodeSelector) Matches(n Subject) bool {
 // Rule is what a selector demands of one label of a node.
 type Rule struct{ of requirement }
 
-// Key returns the label's. Holds tells whether a node that has the label with this value, or
-// has it not, meets the demand.
-func (r *Rule) Key() string                       { return r.of.key }
+// Key returns the label's key.
+func (r *Rule) Key() string { return r.of.key }
+
+// Holds reports whether a node meets the rule whose label has the value, or, with has
+// false, that lacks the label.
 func (r *Rule) Holds(value string, has bool) bool { return r.of.holds(value, has) }
 
 // Rules lists the ways to match: a node matches that meets all rules of one of them. ok is

@@ -44,21 +44,21 @@ func (t *PodTerm) Names(namespace string) bool {
 	return named
 }
 
-// SelectsNamespace reports whether the term is about pods of the namespace, which has the
-// labels.
+// SelectsNamespace reports whether the term selects pods of the namespace, by its name or
+// by its labels.
 func (t *PodTerm) SelectsNamespace(namespace string, namespaceLabels map[string]string) bool {
 	return t.Names(namespace) ||
 		t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
 }
 
-// Matches reports whether the term is about a pod with these labels in that
-// namespace, which itself has the labels namespaceLabels.
+// Matches reports whether the term selects a pod with podLabels in the namespace, which
+// has namespaceLabels.
 func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[string]string) bool {
 	return t.SelectsNamespace(namespace, namespaceLabels) && t.Selector.Matches(labels.Set(podLabels))
 }
 
-// MayMatch is Matches for unknown labels of the namespace. It is true if some
-// labels would match.
+// MayMatch reports whether the term selects a pod with these labels in the namespace for
+// some labels of the namespace, which are unknown.
 func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
 	return (t.NamespaceSelector != nil || t.Names(namespace)) && t.Selector.Matches(labels.Set(podLabels))
 }
@@ -72,7 +72,7 @@ type PodAffinity struct {
 	// that holds a term which does not parse is left out.
 	Terms                             []PodTerm
 	Affinity, AntiAffinity, Preferred []PodTerm
-	// Prefers tells whether the pod has preferred terms, valid or not.
+	// Prefers is set if the pod has preferred terms, valid or not.
 	Prefers bool
 	// SelectsNamespaces: the pod's own terms select namespaces by labels.
 	SelectsNamespaces bool

@@ -51,8 +51,9 @@ func (t *term) requirements() []Requirement {
 	return list
 }
 
-// Names returns the names of which a node is to have one (among), or none; of is false where
-// the requirement asks for something else.
+// Names returns the node names that the requirement lists. among is true if the node must
+// have one of them, false if it must have none. of is false if the requirement is not
+// about node names.
 func (r *Requirement) Names() (names []string, among, of bool) {
 	among = r.op == v1.NodeSelectorOpIn
 	of = r.field && r.key == nameField && (among || r.op == v1.NodeSelectorOpNotIn)
@@ -62,8 +63,8 @@ func (r *Requirement) Names() (names []string, among, of bool) {
 // Label returns the label that the requirement is about; false where it is about something else.
 func (r *Requirement) Label() (key string, of bool) { return r.key, !r.field }
 
-// Accepts reports whether the requirement is met by a node whose label has the value, or
-// that lacks it.
+// Accepts reports whether a node meets the requirement whose label has the value, or,
+// with exists false, that lacks the label.
 func (r *Requirement) Accepts(value string, exists bool) bool { return r.holds(value, exists) }
 
 // MetBy reports whether the node meets the requirement.

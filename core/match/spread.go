@@ -15,7 +15,7 @@ type Selector struct {
 	labels.Selector
 }
 
-// NewSelector gives the selector its key.
+// NewSelector returns the selector with its key.
 func NewSelector(s labels.Selector) Selector {
 	return Selector{Key: string(appendSelector(nil, s)), Selector: s}
 }
@@ -39,9 +39,8 @@ func appendSelector(b []byte, s labels.Selector) []byte {
 	return b
 }
 
-// SpreadConstraint is one of spec.topologySpreadConstraints: pods that the
-// selector matches are to be spread evenly over the values that nodes have for
-// the topology key.
+// SpreadConstraint is an entry of spec.topologySpreadConstraints: pods that the selector
+// matches are to be spread evenly over the values that nodes have for the topology key.
 type SpreadConstraint struct {
 	TopologyKey string
 	MaxSkew     int32
@@ -62,8 +61,8 @@ type Spread struct {
 	// Hard are the constraints with DoNotSchedule, Soft those with
 	// ScheduleAnyway, in the pod's order.
 	Hard, Soft []SpreadConstraint
-	// HardInvalid and SoftInvalid say why a selector among them does not
-	// parse; kube-scheduler then fails the attempt.
+	// HardInvalid and SoftInvalid are the errors of selectors that do not parse;
+	// kube-scheduler then fails the attempt.
 	HardInvalid, SoftInvalid error
 	// Keyless is the list without matchLabelKeys. It is nil if no constraint
 	// has any.

@@ -115,8 +115,8 @@ func (t *term) holds(n Subject) bool {
 	return true
 }
 
-// holdsOfField reports whether the requirement holds of the node's fields. A node
-// without a name has none, and nothing to compare.
+// holdsOfField reports whether the node's fields meet the requirement. A node without a
+// name, of which nothing is known, always does.
 func (r *requirement) holdsOfField(n Subject) bool {
 	value := ""
 	if r.key == nameField {

@@ -44,9 +44,9 @@ func compareToleration(t *v1.Toleration, key string, effect v1.TaintEffect) int 
 	return cmp.Or(cmp.Compare(t.Key, key), cmp.Compare(t.Effect, effect))
 }
 
-// Tolerates reports whether one of the tolerations tolerates the taint.
-// comparisons says whether the operators Lt and Gt count (v1.36's gate
-// TaintTolerationComparisonOperators); without it they tolerate nothing.
+// Tolerates reports whether one of the tolerations tolerates the taint. comparisons is
+// v1.36's gate TaintTolerationComparisonOperators: without it the operators Lt and Gt
+// tolerate nothing.
 func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
 	if len(t.List) <= manyTolerations {
 		for i := range t.List {
@@ -80,8 +80,8 @@ func (t Tolerations) tolerate(key string, effect v1.TaintEffect, taint *v1.Taint
 	return false
 }
 
-// Admits reports whether all taints that keep pods away (effects NoSchedule and
-// NoExecute) are tolerated.
+// Admits reports whether the tolerations tolerate all taints that keep pods away (effects
+// NoSchedule and NoExecute).
 func (t Tolerations) Admits(taints []v1.Taint, comparisons bool) bool {
 	for i := range taints {
 		hard := taints[i].Effect == v1.TaintEffectNoSchedule || taints[i].Effect == v1.TaintEffectNoExecute

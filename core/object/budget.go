@@ -17,15 +17,15 @@ type Budget struct {
 	Recorded string
 }
 
-// Counts reports whether the pod's going would be counted against the budget. A
-// budget with an empty selector, or with none, covers no pod, and neither is a
-// pod without labels covered (v1.36's preemption; the disruption controller
-// reads an empty selector as all pods).
+// Counts reports whether evicting the pod would use up one of the budget's disruptions.
+// It does if the budget covers the pod and the pod is not being disrupted already.
 func (b *Budget) Counts(p *Pod) bool {
 	return b.Covers(p) && !b.Disrupted[p.Name]
 }
 
-// Covers is Counts for a pod that is not on its way out already.
+// Covers reports whether the budget selects the pod. A budget with an empty selector, or
+// with none, covers no pod, and no budget covers a pod without labels (v1.36's
+// preemption; the disruption controller reads an empty selector as all pods).
 func (b *Budget) Covers(p *Pod) bool {
 	return b.Namespace == p.Namespace &&
 		len(p.Labels) > 0 && b.Selector != nil && !b.Selector.Empty() &&

@@ -30,7 +30,7 @@ type ResourceClaim struct {
 // Allocation returns what the claim got, nil for nothing yet.
 func (c *ResourceClaim) Allocation() *resourcev1.AllocationResult { return c.API.Status.Allocation }
 
-// ReservedFor reports whether the consumer with this UID may use the claim.
+// ReservedFor reports whether the claim is reserved for the consumer with this UID.
 func (c *ResourceClaim) ReservedFor(uid types.UID) bool {
 	return slices.ContainsFunc(c.API.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == uid })
 }
@@ -47,8 +47,8 @@ func (c *ResourceClaim) IndexKey() string {
 	return ""
 }
 
-// ConfirmedBy reports whether the state shown holds what is assumed of the claim: an
-// allocation.
+// ConfirmedBy reports whether the state that the API shows has an allocation, which is
+// what is assumed of a claim.
 func (c *ResourceClaim) ConfirmedBy(shown Object) bool {
 	s, ok := shown.(*ResourceClaim)
 	return ok && s.Allocation() != nil
@@ -92,7 +92,7 @@ type ExtendedRequest struct {
 	// Count may be 0: the resource is named, and nothing of it requested.
 	Count     int64
 	Container string
-	// At is the container's place among init containers, then containers.
+	// At is the index of the container, with init containers first.
 	At int
 	// Request is what a request for devices in its place is called.
 	Request string

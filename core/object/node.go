@@ -28,8 +28,8 @@ type Node struct {
 	// Features are status.declaredFeatures, as the API has them: sorted.
 	Features []string
 
-	// API is the object that the node was decoded from, kept only where an
-	// extender is to be told of it; nil otherwise.
+	// API is the object that the node was decoded from. It is nil unless an extender is
+	// to get it.
 	API *v1.Node
 	// Recorded is as a Pod's.
 	Recorded string
@@ -47,8 +47,8 @@ type Image struct {
 	Bytes int64
 }
 
-// Alike reports whether two states of a node differ in nothing that decides where a pod
-// goes, so that no row changes: a heartbeat, an annotation, a condition.
+// Alike reports whether the two states of a node are the same for scheduling. They may
+// differ in heartbeats, annotations and conditions.
 func (n *Node) Alike(o *Node) bool {
 	return n.UID == o.UID && n.Name == o.Name && n.Unschedulable == o.Unschedulable &&
 		n.Allocatable.Equal(o.Allocatable) && n.AllowedPods == o.AllowedPods &&
@@ -67,9 +67,9 @@ func sameImage(a, b Image) bool { return a.Bytes == b.Bytes && slices.Equal(a.Na
 // Subject returns the node as selectors see it.
 func (n *Node) Subject() match.Subject { return match.Subject{Name: n.Name, Labels: n.Labels} }
 
-// Declares reports whether the node declares all of the features, which are
-// sorted. Like v1.36 it reads the node's list once from the front: what a list
-// that is out of order holds too late counts as not declared.
+// Declares reports whether the node declares all of the features, which are sorted. Like
+// v1.36 it walks both lists once: in a list that is out of order, a feature that comes
+// too late counts as not declared.
 func (n *Node) Declares(features []string) bool {
 	at := 0
 	for _, f := range features {

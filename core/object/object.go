@@ -75,7 +75,7 @@ func (k Kind) EventResource() string {
 // Resource returns the kind as paths of the API write it: persistentvolumeclaims.
 func (k Kind) Resource() string { return kinds[k].resource }
 
-// Namespaced reports whether objects of the kind live in namespaces.
+// Namespaced reports whether objects of the kind belong to namespaces.
 func (k Kind) Namespaced() bool { return kinds[k].namespaced }
 
 // KindOf finds the kind that manifests write so.

@@ -16,8 +16,8 @@ func OnlySchedulerWrote(old, now *Pod) bool {
 	return old.API == now.API || equality.Semantic.DeepEqual(withoutOurs(old.API), withoutOurs(now.API))
 }
 
-// withoutOurs returns a copy of the pod without what the scheduler writes, and without
-// what the API server notes about every write. The copy shares the rest.
+// withoutOurs returns a copy of the pod without the fields that the scheduler writes, and
+// without those that the API server changes with every write. The copy shares the rest.
 func withoutOurs(p *v1.Pod) *v1.Pod {
 	c := *p
 	c.ResourceVersion, c.ManagedFields = "", nil

@@ -76,8 +76,8 @@ type Pod struct {
 	// Scheduled is the pod's PodScheduled condition as the API shows it.
 	Scheduled Condition
 
-	// API is the object that the pod was decoded from, kept only where an
-	// extender is to be told of it; nil otherwise.
+	// API is the object that the pod was decoded from. It is nil unless an extender is to
+	// get it.
 	API *v1.Pod
 	// Recorded is the API object as a record of the scheduler's inputs holds it
 	// (edge/recording); "" unless one is kept. A copy that is made in the
@@ -119,8 +119,8 @@ type HostPort struct {
 	Port     int32
 }
 
-// Key is namespace/name, by which the API addresses the pod. Two pods may
-// have the same key one after the other; the UID tells them apart.
+// Key returns namespace/name, by which the API addresses the pod. A new pod may have the
+// key of a deleted one; the UID differs.
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
 
 // NamespacedName returns the pod's name as a key.
@@ -133,10 +133,9 @@ func (p *Pod) GroupKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.PodGroup()}
 }
 
-// Alike reports whether two states of a placed pod differ in nothing that counts
-// for others: what it takes and holds, what selects it, its own terms, how much
-// it would be missed. So it
-// is when the API shows a binding that was assumed.
+// Alike reports whether two states of a placed pod are the same for other pods: its
+// resources, ports and volumes, its labels and terms, and what preemption reads of it.
+// They are when the API shows a binding that was assumed.
 func (p *Pod) Alike(q *Pod) bool {
 	return p.UID == q.UID && p.Namespace == q.Namespace && p.Name == q.Name &&
 		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal && p.Started.Equal(q.Started) &&

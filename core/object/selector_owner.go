@@ -33,8 +33,8 @@ type SelectorOwner struct {
 	Recorded string
 }
 
-// Controller names the controller that owns a pod; Kind is NoSelectorOwner where
-// nobody does whom the scheduler knows.
+// Controller names the controller that owns a pod. Kind is NoSelectorOwner if none does,
+// or one of a kind that the scheduler does not know.
 type Controller struct {
 	Kind SelectorOwnerKind
 	// Replacement is what comes in the pod's place when it is deleted.

@@ -37,7 +37,7 @@ type PersistentVolumeClaim struct {
 	SelectedNode string
 }
 
-// Bound tells a claim that has its volume for good.
+// Bound reports whether the claim is bound to its volume for good.
 func (c *PersistentVolumeClaim) Bound() bool { return c.VolumeName != "" && c.BindCompleted }
 
 // PersistentVolume is what the scheduler knows of one volume.
@@ -82,7 +82,7 @@ type ClaimReference struct {
 	UID             types.UID
 }
 
-// Keeps reports whether the volume is kept for the claim, bound to it or not.
+// Keeps reports whether the volume is reserved for the claim, bound to it or not.
 func (v *PersistentVolume) Keeps(c *PersistentVolumeClaim) bool {
 	r := v.Claim
 	return r != nil && r.Namespace == c.Namespace && r.Name == c.Name && (r.UID == "" || r.UID == c.UID)
@@ -92,7 +92,7 @@ func (v *PersistentVolume) Keeps(c *PersistentVolumeClaim) bool {
 // volume of another kind.
 type VolumeSource struct{ Driver, Handle string }
 
-// Attachable reports whether it is a driver's volume.
+// Attachable reports whether a CSI driver has to attach the volume.
 func (s VolumeSource) Attachable() bool { return s.Driver != "" && s.Handle != "" }
 
 // MigratedVolume is an in-tree volume as the CSI driver knows it that took the
@@ -117,8 +117,7 @@ type StorageClass struct {
 	Topologies []v1.TopologySelectorTerm
 }
 
-// CSINode is what the scheduler knows of the CSI drivers on a node; it has the
-// node's name.
+// CSINode holds the CSI drivers of a node and their limits. It has the node's name.
 type CSINode struct {
 	Meta
 	Drivers []CSINodeDriver
@@ -165,14 +164,14 @@ type CSIDriver struct {
 	PreventIfMissing bool
 }
 
-// CSIStorageCapacity is the room for volumes of a class on some nodes.
+// CSIStorageCapacity is the capacity for volumes of a storage class on some nodes.
 type CSIStorageCapacity struct {
 	Meta
 	Class string
 	// Bytes is the largest volume that fits; Known false: none is promised.
 	Bytes int64
 	Known bool
-	// Free is all the room there is, 0 where nobody tells.
+	// Free is the available capacity in bytes, 0 if it is unknown.
 	Free  int64
 	Nodes labels.Selector // nil: no node
 }
@@ -180,7 +179,7 @@ type CSIStorageCapacity struct {
 // IndexKey returns where the capacity is listed: under its class.
 func (c *CSIStorageCapacity) IndexKey() string { return c.Class }
 
-// VolumeAttachment is a volume that is, or is to be, attached to a node.
+// VolumeAttachment is a volume that is attached to a node, or will be.
 type VolumeAttachment struct {
 	Meta
 	Attacher string // the CSI driver

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// AppendTemplate appends what says where a pending pod may run and whom it may preempt. It
-// is the same for the replicas of one workload, as a rule. What their scores follow from,
-// their names and how they are getting on are left out.
+// AppendTemplate appends what decides where a pending pod may run and whom it may
+// preempt. Replicas of one workload usually agree in it. Names, status and what only
+// scores depend on are left out.
 func (p *Pod) AppendTemplate(key []byte) []byte {
 	for _, s := range [...]string{p.SchedulerName, p.Namespace, p.PodGroup(), p.Tolerations.Key, p.Controller.Name, p.VolumesKey()} {
 		key = appendString(key, s)

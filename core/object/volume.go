@@ -17,7 +17,7 @@ type Volume struct {
 	// Migrated is an in-tree volume that a CSI driver may serve. A Disk may be
 	// one as well.
 	Migrated *MigratedVolume
-	// Driver is that of a CSI volume without claim.
+	// Driver is the driver of an inline CSI volume.
 	Driver string
 }
 
@@ -40,8 +40,8 @@ type Disk struct {
 	ReadOnly bool
 }
 
-// Conflicts reports whether two pods may not have the two on one node. Equal
-// disks may be shared by readers, except for EBS.
+// Conflicts reports whether two pods with these disks may not share a node. Readers may
+// share a disk, except for EBS.
 func (d *Disk) Conflicts(o *Disk) bool {
 	switch {
 	case d.Kind != o.Kind || d.Name != o.Name:
@@ -56,8 +56,8 @@ func (d *Disk) Conflicts(o *Disk) bool {
 	return true
 }
 
-// UsesPVC reports whether a volume of the pod uses the claim of that name in
-// its namespace; ephemeral volumes count where asked for.
+// UsesPVC reports whether a volume of the pod uses the claim of that name in its
+// namespace. The claims of ephemeral volumes count only if ephemeral is set.
 func (p *Pod) UsesPVC(name string, ephemeral bool) bool {
 	return slices.ContainsFunc(p.Volumes, func(v Volume) bool {
 		return v.Claimed && v.Claim == name && (ephemeral || !v.Ephemeral)
@@ -75,14 +75,14 @@ func (p *Pod) PVCs(ephemeral bool) (names []string) {
 	return names
 }
 
-// HasPVCs reports whether a volume of the pod uses a claim; ephemeral volumes
-// count where asked for.
+// HasPVCs reports whether a volume of the pod uses a claim. The claims of ephemeral
+// volumes count only if ephemeral is set.
 func (p *Pod) HasPVCs(ephemeral bool) bool {
 	return slices.ContainsFunc(p.Volumes, func(v Volume) bool { return v.Claimed && (ephemeral || !v.Ephemeral) })
 }
 
-// VolumesKey is equal for pods whose volumes nobody can tell apart; "" is a
-// pod that has none.
+// VolumesKey returns a key that is equal for pods whose volumes no plugin can tell apart;
+// "" for a pod without volumes.
 func (p *Pod) VolumesKey() string {
 	if len(p.Volumes) == 0 {
 		return ""

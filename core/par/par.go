@@ -29,10 +29,10 @@ func Rows(n, workers, grain int, f func(Range)) {
 }
 
 // Each calls f(worker, i) for each i of [0, n), on at most workers goroutines, and
-// returns when all are done. A goroutine takes the next i when it is through with one:
-// that another core is slow to wake, or busy, holds nobody up. What comes of i is to
-// depend on i alone. worker, below workers, tells whose room f may use on the way. A
-// panic is raised as Rows does.
+// returns when all are done. A goroutine takes the next i when it is done with one, so
+// that a core that is slow to wake, or busy, delays nobody. The result for i must depend
+// on i alone. worker, which is below workers, selects the scratch memory that f may use.
+// A panic is raised as Rows does.
 func Each(n, workers int, f func(worker, i int)) {
 	if workers = min(workers, n); workers <= 1 {
 		for i := range n {

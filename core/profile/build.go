@@ -346,8 +346,9 @@ func (c *Config) order(pt Point, plugins map[string]*framework.Plugin) []string 
 // maxScore is the best score of a plugin on a node, before the weight.
 const maxScore = 100
 
-// weigh gives each plugin of the point, Score or PlacementScore, its weight: the one that the
-// point gives it, else MultiPoint's; 0 is 1. No total may overflow.
+// weigh returns the plugins of the point, Score or PlacementScore, with their weights:
+// the one that the point configures, else MultiPoint's; 0 counts as 1. It fails if a
+// weight is negative or a total could overflow.
 func (c *Config) weigh(pt Point, plugins []*framework.Plugin) ([]Scorer, error) {
 	weights := map[string]int64{}
 	for _, e := range slices.Concat(c.Points[pt].Enabled, c.MultiPoint.Enabled) {

@@ -35,7 +35,7 @@ func (pt Point) String() string { return pointNames[pt] }
 // kind returns what kube-scheduler calls the plugins of the point in errors.
 func (pt Point) kind() string { return pt.String() + "Plugin" }
 
-// implementedBy reports whether the plugin has something to do at the point.
+// implementedBy reports whether the plugin implements the extension point.
 func (pt Point) implementedBy(p *framework.Plugin) bool {
 	switch pt {
 	case PreEnqueue:

@@ -159,7 +159,8 @@ func saturate(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// fromPod is FromList with negative amounts left out.
+// fromPod converts a pod's list of resources. It deletes negative amounts from the list
+// first.
 func fromPod(list v1.ResourceList) Vector {
 	for name, q := range list { // any order: deletes
 		if q.Sign() < 0 {

@@ -20,8 +20,8 @@ func IsScalar(name v1.ResourceName) bool {
 		IsExtended(name)
 }
 
-// IsExtended reports whether the name is that of an extended resource: outside
-// kubernetes.io, with a prefix, and valid as a quota's name too.
+// IsExtended reports whether the name is an extended resource: outside kubernetes.io,
+// with a prefix, and valid as a quota's name too.
 func IsExtended(name v1.ResourceName) bool {
 	s := string(name)
 	if !strings.Contains(s, "/") || strings.Contains(s, v1.ResourceDefaultNamespacePrefix) ||
@@ -31,8 +31,8 @@ func IsExtended(name v1.ResourceName) bool {
 	return len(validation.IsQualifiedName(v1.DefaultResourceRequestsPrefix+s)) == 0
 }
 
-// ByDevices reports whether a device class can stand for the resource: by the
-// name that its spec gives, or by the class's own name after a prefix.
+// ByDevices reports whether a device class can stand for the resource: by the name in its
+// spec, or by its own name after a prefix.
 func ByDevices(name v1.ResourceName) bool {
 	return IsExtended(name) || strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix)
 }

@@ -20,7 +20,7 @@ func Whole(q resource.Quantity) int64 {
 	return n
 }
 
-// fidelity tells how a quantity became an int64.
+// fidelity says how exactly an int64 represents a quantity.
 type fidelity uint8
 
 const (
