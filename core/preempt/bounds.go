@@ -20,7 +20,8 @@ type criteriaBounds struct {
 	left      []int64
 }
 
-// begin takes in the row: the pod's shortfall there, and who could go.
+// begin starts with the row: it computes the pod's shortfall there and lists the pods of
+// lower priority.
 func (b *criteriaBounds) begin(c *framework.PostFilterCall, row table.Row) {
 	b.shortfall, b.pods = b.shortfall[:0], b.pods[:0]
 	if c.Table.LowestPriority(row) >= c.Pod.Priority {
@@ -30,7 +31,8 @@ func (b *criteriaBounds) begin(c *framework.PostFilterCall, row table.Row) {
 	b.pods = appendLowerPods(b.pods, c, row)
 }
 
-// of is best for a row and its pods of lower priority.
+// of returns the best criteria that a plan on the row can have; lower holds its pods of
+// lower priority. It returns false if the pod does not fit even without all of them.
 func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, lower []*object.Pod, budgets []*object.Budget) (found criteria, ok bool) {
 	b.shortfall = c.Filters.Shortfall(row, b.shortfall[:0])
 	b.pods = append(b.pods[:0], lower...)
@@ -40,7 +42,8 @@ func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, lower []
 	return b.best(c, budgets)
 }
 
-// keep counts a pod nominated to the row as there, if it counts.
+// keep counts a pod nominated to the row as present, unless its priority is lower or it
+// is the pod itself.
 func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
 		return
@@ -51,8 +54,9 @@ func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 	}
 }
 
-// best is false where all could go and it would not be enough. A criterion
-// holds for plans that are as good in those before it.
+// best returns the best criteria that a plan on the row can have, by sums over its pods.
+// It returns false if the pod does not fit even without all of them. Each criterion holds
+// for plans that are as good in the criteria before it.
 func (b *criteriaBounds) best(c *framework.PostFilterCall, budgets []*object.Budget) (found criteria, ok bool) {
 	pods := b.pods
 	slices.SortFunc(pods, byImportance(c.Now))

@@ -50,21 +50,22 @@ type candidate struct {
 // prospect is a candidate that is not ruled out so far.
 type prospect struct {
 	criteria
-	at    int32 // among the candidates
+	at    int32 // index into once.candidates
 	known knowledge
 }
 
-// knowledge is what the criteria of a prospect take into account. Each is no worse than
-// the next.
+// knowledge is what the criteria of a prospect are based on. Criteria become worse, or
+// stay equal, from one to the next.
 type knowledge int8
 
 const (
-	aVictim    knowledge = iota // that there is one
+	aVictim    knowledge = iota // a plan has a victim of at least the lowest priority
 	sums                        // what pods take up
 	budgetsToo                  // and which of them budgets guard
 )
 
-// find is Finder.Find.
+// find returns the best plan, or else the reasons why there is none, over all nodes. It
+// ranks the candidates for this one pod and keeps nothing.
 func (s *once) find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	s.list(c)
 	best := s.best(c, limits)
@@ -200,8 +201,8 @@ func (s *once) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	return best.Plan
 }
 
-// openFor opens the levels that may hold a better prospect than the first one. False: there
-// is none that may beat the best.
+// openFor opens the levels that may hold a better prospect than the first one. It returns
+// false if no prospect can be better than the best plan.
 func (s *once) openFor(c *framework.PostFilterCall, best *choice) bool {
 	for len(s.levels) > 0 {
 		next := criteriaOfOne(s.levels[0])
@@ -276,8 +277,8 @@ func (s *once) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	return refused, nil
 }
 
-// less reports whether the i-th prospect of the heap comes before the j-th. Of equals it
-// matters which of them are tried only where a few plans are enough.
+// less reports whether the i-th prospect of the heap comes before the j-th. The order of
+// equals matters only if a few plans are enough, since it decides which are tried.
 func (s *once) less(c *framework.PostFilterCall, i, j int) bool {
 	a, b := &s.heap[i], &s.heap[j]
 	order := a.compare(&b.criteria, c.Now)

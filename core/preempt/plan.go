@@ -78,8 +78,8 @@ type choice struct {
 	criteria
 }
 
-// beatenBy reports whether criteria on a node beat the choice. Of equals the
-// node's UID decides, where v1.36 leaves it to chance.
+// beatenBy reports whether a plan with these criteria on the node is better than the
+// choice. Between equals the lower node UID wins, where v1.36 leaves it to chance.
 func (best *choice) beatenBy(c *criteria, uid types.UID, node string, now time.Time) bool {
 	if best.Plan == nil {
 		return true
@@ -114,8 +114,8 @@ type Limits struct{ Percentage, Absolute int }
 
 func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100, l.Absolute)) }
 
-// Finder finds plans. It has room for a search. The zero value is ready to use, by one
-// caller at a time.
+// Finder finds plans. It keeps the buffers of a search for the next. The zero value is
+// ready to use, by one caller at a time.
 type Finder struct{ once once }
 
 // spareRows and sparePods bound the candidates, and the pods on them, that a finder has room
@@ -135,12 +135,12 @@ func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
 	return refused
 }
 
-// Find looks for the best plan among the nodes that the filters rejected as
-// Unschedulable. It looks first where sums over the pods promise the most, and
-// stops when nothing better is left; for a pod whose filters look beyond the
-// node also when there are enough candidates and one of them violates no
-// budget. Without a plan the tallies say why not, over all nodes. An error means
-// that a filter failed, or that filters contradict themselves, and comes without either.
+// Find returns the best plan among the nodes that the filters rejected as Unschedulable.
+// It tries nodes in the order of what sums over their pods promise, and stops when no
+// other can be better. For a pod whose filters look beyond the node it also stops when
+// there are enough candidates, one of which violates no budget. Without a plan it returns
+// the reasons, over all nodes. An error means that a filter failed, or that filters
+// contradict themselves.
 func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	if c.Filters.Rows != nil { // to try a few costs less than to rank all
 		return findAmong(c)

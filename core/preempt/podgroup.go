@@ -44,10 +44,10 @@ func (u *unit) putBack(t *table.Table) {
 	}
 }
 
-// groupLimits bound a search, in decisions: tries of the group times its pods. A search that
-// may take more than oneByOne puts many units back at a time, and halves those among which
-// one cannot stay. The victims are the same, unless a pod can stay only because another one
-// stays. After most the search is given up.
+// groupLimits bounds a search, in decisions: tries of the group times its pods. A search
+// that may take more than oneByOne puts many units back at a time, and halves a set in
+// which some unit cannot stay. The victims are the same, unless a pod can stay only
+// because another one stays. After most the search is given up.
 type groupLimits struct{ oneByOne, most int }
 
 // groupSearch looks for the victims of a pod group.
@@ -137,8 +137,8 @@ func (s *groupSearch) reprieve(units []*unit, atOnce int) {
 	}
 }
 
-// lowerUnits lists the units of lower priority than the group, in the order of their first
-// pods. The group's own pods are not among them.
+// lowerUnits lists the units of lower priority than the group, in the order of their
+// first pods. It leaves out the group's own pods.
 func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
 	var units []*unit
 	wholes := map[types.UID]*unit{} // by group
@@ -201,9 +201,9 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// splitUnits tells the units whose going would overdraw a budget from the others. A pod
-// counts against the budgets that cover it up to the first that it overdraws (v1.36,
-// filterVictimsWithPDBViolation).
+// splitUnits separates the units whose eviction would violate a budget (guarded) from the
+// others. A pod counts against the budgets that cover it up to the first that it violates
+// (v1.36, filterVictimsWithPDBViolation).
 func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*unit) {
 	spent := map[*object.Budget]int32{}
 	overdraws := func(p *object.Pod) bool {

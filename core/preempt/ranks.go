@@ -17,9 +17,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// ranks say of each row that is a candidate how good a plan there can be at best. They are kept
-// from one pod of a class to the next: only rows that changed since, or that
-// pods were nominated to or no longer are, are ranked anew.
+// ranks holds, by row, the best plan that is possible on each candidate. It is kept
+// between the pods of a class: only rows that changed, or whose nominations did, are
+// ranked again.
 type ranks struct {
 	priority int32
 	budgets  []*object.Budget
@@ -51,7 +51,7 @@ type rank struct {
 	outlook outlook
 	// volatile: it depends on the time, or on the pod at hand.
 	volatile bool
-	refusal  *decision.Blocker // a try has shown that there is none
+	refusal  *decision.Blocker // of a trial that found no plan; nil: not tried, or it found one
 }
 
 type outlook int8
@@ -251,9 +251,9 @@ var endOfTime = time.Unix(math.MaxInt64-secondsBefore1970, 999_999_999)
 // secondsBefore1970 are those from the year 1 on, from which time.Time counts.
 const secondsBefore1970 = 62_135_596_800
 
-// rank ranks a row by what the filters say once all lower pods are gone, if that
-// holds for as long as the rank does, and by the sums of what the pods there take up.
-// It tells whether the row is open.
+// rank ranks a row by the filters' verdict without its lower pods, if that verdict holds
+// as long as the rank does, and by sums over those pods. It reports whether a plan is
+// possible or the rank may change with time.
 func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	r, b := &k.rows[row], &k.bounds
 	*r = rank{node: c.Table.Name(row), uid: nodeUID(c.Table, row), outlook: nobody}

@@ -31,8 +31,8 @@ func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Block
 	return tryRow(c, row, lowerPods(c, row))
 }
 
-// withoutLower returns why the pod does not fit on the row once the pods there of lower
-// priority are gone, nil if it does; false where only a try tells.
+// withoutLower returns the blocker of the row without its pods of lower priority, nil if
+// the pod fits. It returns false if only a trial can tell.
 func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Blocker, known bool) {
 	if c.Filters.RunWithoutLower == nil {
 		return nil, false
@@ -55,8 +55,9 @@ func fitsWithout(c *framework.PostFilterCall, row table.Row, pods []*object.Pod)
 	return c.Filters.Run(row)
 }
 
-// tryRow is planFor by a try. pods are those of lower priority there, of which there
-// are some; it sorts them.
+// tryRow makes a plan for the row by a trial on the table, which it undoes. pods are the
+// pods of lower priority there, at least one; it sorts them. It returns the blocker if
+// the pod does not fit without them.
 func tryRow(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (*Plan, *decision.Blocker) {
 	mark := c.Table.Checkpoint()
 	defer c.Table.Undo(mark)
@@ -101,9 +102,9 @@ func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []
 	return victims
 }
 
-// splitByPDBViolation tells the pods whose going would overdraw a budget from the others,
-// keeping their order. Every pod counts against every budget that covers it,
-// in the order given, whether it goes in the end or not (v1.36,
+// splitByPDBViolation separates the pods whose eviction would violate a budget (guarded)
+// from the others, keeping their order. Every pod counts against every budget that covers
+// it, in the order given, whether it is evicted in the end or not (v1.36,
 // filterPodsWithPDBViolation).
 func splitByPDBViolation(pods []*object.Pod, budgets []*object.Budget) (guarded, others []*object.Pod) {
 	spent := map[*object.Budget]int32{}

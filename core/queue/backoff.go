@@ -53,7 +53,8 @@ func (q *Queue) window(t time.Time) time.Time {
 	return q.epoch.Add(t.Sub(q.epoch).Truncate(window))
 }
 
-// backingOff reports whether the window in which the backoff ends has not passed.
+// backingOff reports whether the pod's backoff is not over. It ends with the time window
+// that it falls into.
 func (q *Queue) backingOff(e *Entry, now time.Time) bool {
 	return !e.backoffEnd.IsZero() && now.Before(e.backoffEnd.Add(q.grain()))
 }

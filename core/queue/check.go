@@ -76,18 +76,18 @@ func (q *Queue) checkPlugins() error {
 		}
 	}
 	for e := range q.Entries() {
-		uid, a := e.Pod.UID, e.alike
+		uid, a := e.Pod.UID, e.peers
 		if a == nil {
-			a = &alike{}
+			a = &peers{}
 		}
-		if err := q.checkAlike(e); err != nil {
+		if err := q.checkPeers(e); err != nil {
 			return err
 		}
-		if e.among == 0 {
+		if e.peerIndex == 0 {
 			slots += len(a.slots)
 		}
 		for _, s := range a.slots {
-			if s.at >= len(s.plugin.members) || s.plugin.members[s.at].alike != a {
+			if s.at >= len(s.plugin.members) || s.plugin.members[s.at].peers != a {
 				return fmt.Errorf("pod %s is not with plugin %s", uid, s.plugin.name)
 			}
 			if m := s.plugin.members[s.at]; e.place == Unschedulable {
@@ -100,7 +100,7 @@ func (q *Queue) checkPlugins() error {
 				if _, found := s.plugin.named[name][a]; !found {
 					return fmt.Errorf("plugin %s does not find pod %s by %v", s.plugin.name, uid, name)
 				}
-				if e.among == 0 && !slices.Contains(names[:i], name) {
+				if e.peerIndex == 0 && !slices.Contains(names[:i], name) {
 					named--
 				}
 			}
@@ -125,15 +125,16 @@ func (q *Queue) checkPlugins() error {
 	return nil
 }
 
-// checkAlike: the pod is among those that are like it now, and wait for the same plugins.
-func (q *Queue) checkAlike(e *Entry) error {
-	a := e.alike
+// checkPeers returns an error if the pod is not listed with its peers, or waits for other
+// plugins than they do.
+func (q *Queue) checkPeers(e *Entry) error {
+	a := e.peers
 	switch {
 	case a == nil:
 		return nil
-	case e.among >= len(a.entries) || a.entries[e.among] != e:
+	case e.peerIndex >= len(a.entries) || a.entries[e.peerIndex] != e:
 		return fmt.Errorf("pod %s is not among the pods that are like it", e.Pod.UID)
-	case a.key == "" && len(a.entries) > 1 || a.key != "" && q.plugins.alike[a.key] != a:
+	case a.key == "" && len(a.entries) > 1 || a.key != "" && q.plugins.byKey[a.key] != a:
 		return fmt.Errorf("the pods that are like pod %s are not found", e.Pod.UID)
 	case e.place == Unschedulable:
 		if key := q.keyOf(e); string(key) != a.key {
@@ -146,7 +147,8 @@ func (q *Queue) checkAlike(e *Entry) error {
 	return nil
 }
 
-// waits reports whether the plugin's list has pods there that it rejected like this.
+// waits reports whether the slot holds pods that the plugin rejected in the same way as
+// r.
 func (s *slot) waits(r rejector) bool {
 	return s.plugin == r.plugin && s.at < len(s.plugin.members) && s.plugin.members[s.at].pending == r.pending
 }

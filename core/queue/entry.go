@@ -31,9 +31,10 @@ type Entry struct {
 	rejectors        []rejector // of the last attempt, by plugin
 	unknown          []string   // rejectors that the profile does not have, sorted
 	preEnqueueStatus *decision.Status
-	// alike has the pod in the plugins' lists, as the entry among; nil: they do not have it.
-	alike *alike
-	among int
+	// peers are the pods with which this one is listed under plugins, at index peerIndex;
+	// nil if it is not listed.
+	peers     *peers
+	peerIndex int
 
 	// In flight: the number of the last event at the Pop, the pod as it was
 	// then if it changed since and in what, and whether it was activated.
@@ -81,13 +82,13 @@ func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
 	}
 }
 
-// Flushed reports whether nothing called the pod since its last attempt: its stay in
-// unschedulable was over.
+// Flushed reports whether the pod left unschedulable because its time there was over,
+// without an event, since its last attempt.
 func (e *Entry) Flushed() bool { return e.flushed }
 
-// noteChange notes a change of the pod in flight. However many there are, they
-// make one: from the pod that was popped to the newest.
-func (e *Entry) noteChange(old *object.Pod, changes framework.ActionType) {
+// recordChange records a change of the pod in flight. All changes become one: from the
+// pod that was popped to the newest.
+func (e *Entry) recordChange(old *object.Pod, changes framework.ActionType) {
 	if e.changed == nil {
 		e.changed = old
 	}

@@ -5,10 +5,9 @@ import (
 	"iter"
 )
 
-// heap gives the least of its entries. Most pods come in the order in which
-// they leave, so there is a run beside the binary heap: a sorted list that an
-// entry is appended to if it comes after the last one. Entries know where they
-// are.
+// heap is a priority queue. Most pods arrive in the order in which they leave, so there
+// is a run beside the binary heap: a sorted list, to which an entry is appended if it
+// comes after the last one. Entries know their index.
 type heap struct {
 	less    func(a, b *Entry) bool
 	entries []*Entry // the binary heap
@@ -95,7 +94,7 @@ func (h *heap) all() iter.Seq[*Entry] {
 	}
 }
 
-// has reports whether the entry is where it says that it is.
+// has reports whether the entry is at its index.
 func (h *heap) has(e *Entry) bool {
 	list, at := h.entries, e.index
 	if at < nowhere {

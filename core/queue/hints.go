@@ -30,7 +30,7 @@ type plugin struct {
 
 // member is pods that wait for a plugin.
 type member struct {
-	*alike
+	*peers
 	pending bool
 	sized   bool // size is known
 	size    Size
@@ -47,7 +47,7 @@ type rejector struct {
 type pluginIndex struct {
 	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
 	plugins          []*plugin         // by profile, then name
-	alike            map[string]*alike // by key
+	byKey            map[string]*peers // by key
 	sizeOf           func(plugin string, e *Entry) (Size, bool)
 }
 
@@ -68,7 +68,8 @@ func (x *pluginIndex) find(profile, name string) *plugin {
 	return p
 }
 
-// resolve notes the plugins as the pod's rejectors.
+// resolve sets the pod's rejectors to the plugins of these names; unknown ones are listed
+// apart.
 func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 	e.rejectors, e.unknown = nil, nil
 	names := slices.Concat(rejectedBy, pendingBy)
@@ -83,22 +84,23 @@ func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 	}
 }
 
-// MoveAllToActiveOrBackoff tells the queue of an event in the cluster.
-// Unschedulable pods that it may help, says a queueing hint of a plugin that
-// rejected them, go to backoff or, when their backoff is over, become active;
-// where a plugin that answered Pending says so, they become active at once. Pods
-// whose gate it may open are looked at again. For pods in flight the event is
-// kept: it may not be changed any more. One event may carry several actions. One
-// on AnyResource calls all pods. Pods that preCheck excludes stay where they are;
-// nil excludes none. So do unschedulable pods that Options.WouldFailAgain speaks of, and those
-// that are too large for it. It returns the number of pods called.
+// MoveAllToActiveOrBackoff moves pods that an event in the cluster may help. An
+// unschedulable pod moves if a queueing hint of a plugin that rejected it says so: to
+// backoff, to active if its backoff is over, or to active at once if that plugin answered
+// Pending. Gated pods whose gate it may open run PreEnqueue again. For pods in flight the
+// event is kept; it must not be changed any more.
+//
+// One event may have several actions. One on AnyResource moves all pods. Pods that
+// preCheck excludes stay; nil excludes none. So do unschedulable pods that
+// Options.WouldFailAgain or Options.TooLarge excludes. It returns the number of pods
+// moved.
 func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preCheck func(*object.Pod) bool) int {
 	if q.inFlight.len() > 0 {
 		q.events.add(e)
 	}
-	var called, spared []*alike
+	var called, spared []*peers
 	plugin, tooLarge := q.opts.TooLarge(e)
-	told := q.wouldFailAgainWanted()
+	wanted := q.wouldFailAgainWanted()
 	for _, p := range q.plugins.plugins {
 		if len(p.members) == 0 || !p.registered(e) {
 			continue
@@ -106,8 +108,8 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		screened := tooLarge != nil && p.name == plugin
 		for _, m := range p.concerned(e) {
 			if screened && m.sized && tooLarge(m.size) {
-				if told {
-					spared = append(spared, m.alike)
+				if wanted {
+					spared = append(spared, m.peers)
 				}
 				continue
 			}
@@ -117,12 +119,12 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 			}
 			skipped := m.strategy == skip
 			if m.strategy = q.strategyOf(p, m.pending, m.strategy, first.Pod, e); skipped && m.strategy != skip {
-				called = append(called, m.alike)
+				called = append(called, m.peers)
 			}
 		}
 	}
 	label, moved := Label(e.Resource, e.ActionType), q.calledByUnknown(e, preCheck)
-	q.tellSpared(spared, label, preCheck)
+	q.notifySpared(spared, label, preCheck)
 	for _, a := range called {
 		moved = q.call(moved, a, e, preCheck)
 	}
@@ -131,7 +133,7 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		q.moveToActiveOrBackoff(now, m.Entry, m.how, label)
 	}
 	if q.skipsWanted() {
-		q.tellSkipped(label, preCheck)
+		q.notifySkipped(label, preCheck)
 	}
 	return len(moved)
 }
@@ -142,9 +144,9 @@ type calledPod struct {
 	how strategy
 }
 
-// call adds the pods that are alike and called by the event, unless the try would be in
-// vain for them.
-func (q *Queue) call(to []calledPod, a *alike, e *framework.Event, preCheck func(*object.Pod) bool) []calledPod {
+// call appends the peers, which the event may help, to the pods to move. It leaves them
+// out if Options.WouldFailAgain reports that they would fail again.
+func (q *Queue) call(to []calledPod, a *peers, e *framework.Event, preCheck func(*object.Pod) bool) []calledPod {
 	how, first := a.strategy, a.first(preCheck)
 	a.strategy = skip
 	wouldFailAgain := first.place == Unschedulable && q.opts.WouldFailAgain(first, e)
@@ -155,7 +157,7 @@ func (q *Queue) call(to []calledPod, a *alike, e *framework.Event, preCheck func
 		switch {
 		case preCheck != nil && !preCheck(entry.Pod):
 		case wouldFailAgain:
-			q.tellWouldFailAgain(entry.Pod, Label(e.Resource, e.ActionType))
+			q.notifyWouldFailAgain(entry.Pod, Label(e.Resource, e.ActionType))
 		default:
 			to = append(to, calledPod{entry, how})
 		}
@@ -170,14 +172,14 @@ func (q *Queue) calledByUnknown(e *framework.Event, preCheck func(*object.Pod) b
 		return nil
 	}
 	for e := range q.heaps[Gated].all() {
-		if e.alike == nil && (preCheck == nil || preCheck(e.Pod)) {
+		if e.peers == nil && (preCheck == nil || preCheck(e.Pod)) {
 			called = append(called, calledPod{e, afterBackoff})
 		}
 	}
 	return called
 }
 
-// registered reports whether the plugin registered events like this.
+// registered reports whether the plugin registered for such events.
 func (p *plugin) registered(e *framework.Event) bool {
 	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) })
 }
@@ -203,8 +205,7 @@ func (q *Queue) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework
 	return how, action
 }
 
-// strategyOf returns what the plugin says to the event, or what has been said so
-// far if that is more.
+// strategyOf returns the plugin's answer to the event, or sofar if that is stronger.
 func (q *Queue) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.Pod, e *framework.Event) strategy {
 	answer := afterBackoff
 	if pending {

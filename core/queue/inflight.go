@@ -48,7 +48,8 @@ func (q *Queue) EventsInFlight() map[string]int {
 	return events
 }
 
-// strategySincePop asks the pod's rejectors about all that happened since its Pop.
+// strategySincePop asks the plugins that rejected the pod about the events since its Pop,
+// and returns the strongest answer.
 func (q *Queue) strategySincePop(e *Entry) strategy {
 	how, _ := q.strategyAfterUpdate(e, e.changed, e.changes)
 	if e.activated {
@@ -81,8 +82,8 @@ func (l *inFlightEvents) strategyForDropped(e *Entry) strategy {
 	return how
 }
 
-// dropped reports whether an event like the registered one is among those not kept,
-// after the given number. An event on any resource is like every one.
+// dropped reports whether an event that matches w was dropped from the list after the
+// given number. An event on any resource matches all.
 func (l *inFlightEvents) dropped(w *framework.ClusterEventWithHint, after uint64) bool {
 	for r := range l.old {
 		resource := framework.EventResource(r)

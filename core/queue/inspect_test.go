@@ -200,12 +200,12 @@ func TestCheckSeesDamage(t *testing.T) {
 		"not in the index":     func(b *bench) { b.plugins.remove(b.entries[uid("requeued")]) },
 		"still in the index": func(b *bench) {
 			g := b.plugins.find("default-scheduler", "Room")
-			g.members = append(g.members, member{alike: &alike{}})
+			g.members = append(g.members, member{peers: &peers{}})
 		},
-		"wrong slot":           func(b *bench) { b.entries[uid("requeued")].alike.slots[0].at = 1 },
-		"among others":         func(b *bench) { b.entries[uid("requeued")].among = 1 },
+		"wrong slot":           func(b *bench) { b.entries[uid("requeued")].peers.slots[0].at = 1 },
+		"among others":         func(b *bench) { b.entries[uid("requeued")].peerIndex = 1 },
 		"unlike now":           func(b *bench) { b.entries[uid("requeued")].Pod.Labels = map[string]string{"app": "b"} },
-		"alike, not found":     func(b *bench) { clear(b.plugins.alike) },
+		"alike, not found":     func(b *bench) { clear(b.plugins.byKey) },
 		"gated, not indexed":   func(b *bench) { b.plugins.remove(b.entries[uid("gated")]) },
 		"nominated to nothing": func(b *bench) { b.nominated[""] = []*object.Pod{pod("x")} },
 		"old nominee":          func(b *bench) { b.nominated["n"][0] = pod("a") },

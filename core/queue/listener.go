@@ -6,22 +6,23 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Listener is told what the queue does with pods, while it does it. It may not
-// call the queue. A nil field is told nothing. The fields may change between two
-// calls of the queue.
+// Listener holds callbacks for what the queue does with pods, called while it does it.
+// They may not call the queue. A nil field is not called. The fields may change between
+// two calls of the queue.
 type Listener struct {
-	// Moved: the pod came to its place from another because of the event, which is
-	// named as in Arrival. It may have come from the same place. The plugins of the
-	// entry's State are those of the last attempt.
+	// Moved is called after the pod came to its place from another, perhaps the same,
+	// because of the event, which is named as in Arrival. The plugins of the entry's
+	// State are those of the last attempt.
 	Moved func(e *Entry, from Place, event string)
 	// Skipped: the event makes the unschedulable pod no more schedulable.
 	Skipped func(p *object.Pod, event string)
-	// WouldFailAgain: queueing hints would have the unschedulable pod tried again because of
-	// the event, and Options.WouldFailAgain said that this would be in vain.
+	// WouldFailAgain is called for an unschedulable pod that queueing hints would move
+	// because of the event, and that stays because Options.WouldFailAgain or TooLarge
+	// excludes it.
 	WouldFailAgain func(p *object.Pod, event string)
 }
 
-// Listen has the queue tell the listener, too, from now on.
+// Listen adds a listener.
 func (q *Queue) Listen(l *Listener) { q.listeners = append(q.listeners, l) }
 
 func (q *Queue) tellMoved(e *Entry, from Place, event string) {
@@ -32,13 +33,14 @@ func (q *Queue) tellMoved(e *Entry, from Place, event string) {
 	}
 }
 
-// skipsWanted reports whether anybody listens to what events skip.
+// skipsWanted reports whether a listener wants to know which pods an event skips.
 func (q *Queue) skipsWanted() bool {
 	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.Skipped != nil })
 }
 
-// tellSkipped tells of the pods that an event has left where they were.
-func (q *Queue) tellSkipped(event string, preCheck func(*object.Pod) bool) {
+// notifySkipped calls Skipped of the listeners for each unschedulable pod, all of which
+// the event left in place.
+func (q *Queue) notifySkipped(event string, preCheck func(*object.Pod) bool) {
 	for e := range q.heaps[Unschedulable].all() {
 		if preCheck != nil && !preCheck(e.Pod) {
 			continue
@@ -51,23 +53,25 @@ func (q *Queue) tellSkipped(event string, preCheck func(*object.Pod) bool) {
 	}
 }
 
-// wouldFailAgainWanted reports whether anybody listens to whose tries would be in vain.
+// wouldFailAgainWanted reports whether a listener wants to know which pods would fail
+// again.
 func (q *Queue) wouldFailAgainWanted() bool {
 	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.WouldFailAgain != nil })
 }
 
-// tellSpared tells of the pods that are too large, unless another plugin calls them.
-func (q *Queue) tellSpared(spared []*alike, event string, preCheck func(*object.Pod) bool) {
+// notifySpared calls WouldFailAgain of the listeners for pods that are too large, unless
+// another plugin's hint moves them.
+func (q *Queue) notifySpared(spared []*peers, event string, preCheck func(*object.Pod) bool) {
 	for _, a := range spared {
 		for _, e := range a.entries {
 			if a.strategy == skip && (preCheck == nil || preCheck(e.Pod)) {
-				q.tellWouldFailAgain(e.Pod, event)
+				q.notifyWouldFailAgain(e.Pod, event)
 			}
 		}
 	}
 }
 
-func (q *Queue) tellWouldFailAgain(p *object.Pod, event string) {
+func (q *Queue) notifyWouldFailAgain(p *object.Pod, event string) {
 	for _, l := range q.listeners {
 		if l.WouldFailAgain != nil {
 			l.WouldFailAgain(p, event)

@@ -17,18 +17,18 @@ type objectName struct {
 // named finds those of a plugin's members who name an object, where its events say so
 // (framework.ClusterEventWithHint.Names): of 10,000 pods that wait for a claim each, an
 // event about a claim looks at one.
-type named map[objectName]map[*alike]struct{}
+type named map[objectName]map[*peers]struct{}
 
-func (n named) add(a *alike, names []objectName) {
+func (n named) add(a *peers, names []objectName) {
 	for _, name := range names {
 		if n[name] == nil {
-			n[name] = map[*alike]struct{}{}
+			n[name] = map[*peers]struct{}{}
 		}
 		n[name][a] = struct{}{}
 	}
 }
 
-func (n named) remove(a *alike, names []objectName) {
+func (n named) remove(a *peers, names []objectName) {
 	for _, name := range names {
 		if delete(n[name], a); len(n[name]) == 0 {
 			delete(n, name)

@@ -42,8 +42,8 @@ func (q *Queue) updateNomination(e *Entry, old *object.Pod) {
 	q.Nominate(e, node)
 }
 
-// Nominate notes that the pod is to run on the node once there is room, in
-// place of any earlier nomination. Node "" ends it. Other pods may be like it then.
+// Nominate nominates the pod to the node, in place of any earlier nomination. Node ""
+// ends the nomination. The pod may have other peers then.
 func (q *Queue) Nominate(e *Entry, node string) {
 	from := e.nominated
 	if from != "" {
@@ -56,7 +56,7 @@ func (q *Queue) Nominate(e *Entry, node string) {
 		q.setNominated(node, slices.Insert(pods, at, e.Pod))
 	}
 	if from != node {
-		q.awaitAnew(e)
+		q.reindex(e)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 type Place uint8
 
 const (
-	// Nowhere: the queue does not have the pod.
+	// Nowhere is the place of a pod that the queue does not hold.
 	Nowhere Place = iota
 	// Active: ready to be tried.
 	Active
@@ -135,12 +135,12 @@ func (q *Queue) enter(now time.Time, e *Entry) {
 			e.FirstActive = now
 		}
 	}
-	q.await(e)
+	q.index(e)
 	q.heaps[e.place].push(e)
 }
 
-// await has the plugins know the pod that it waits for.
-func (q *Queue) await(e *Entry) {
+// index lists a waiting pod under the plugins that rejected or gated it.
+func (q *Queue) index(e *Entry) {
 	switch e.place {
 	case Unschedulable:
 		q.plugins.add(e, q.keyOf(e), e.rejectors...)
@@ -151,11 +151,11 @@ func (q *Queue) await(e *Entry) {
 	}
 }
 
-// awaitAnew takes in that the pod changed, or its nomination: it may be like others, and
-// name other objects.
-func (q *Queue) awaitAnew(e *Entry) {
+// reindex lists the pod again after it or its nomination changed: it may have other
+// peers, and name other objects.
+func (q *Queue) reindex(e *Entry) {
 	q.plugins.remove(e)
-	q.await(e)
+	q.index(e)
 }
 
 // set holds entries in no order; each knows its index.

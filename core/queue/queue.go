@@ -37,37 +37,38 @@ type Options struct {
 	// nothing else to try, as v1.36 does without the gate SchedulerPopFromBackoffQ.
 	// Backoff ends to the nanosecond then.
 	WaitOutBackoff bool
-	// HoldInBackoff tells whether a pod that an event calls has a reason to wait
-	// until its backoff is over, even when there is nothing else to try. nil:
-	// none has.
+	// HoldInBackoff reports whether a pod that an event moves has to wait until its
+	// backoff is over, even if there is nothing else to try. nil: none has.
 	HoldInBackoff func(p *object.Pod) bool
-	// RetryAfterBackoff tells whether a pod that is rejected is tried again after its
-	// backoff, whatever happens or does not: no event calls it (v1.36 has none yet that
-	// is about a whole pod group). nil: every pod waits for an event.
+	// RetryAfterBackoff reports whether a rejected pod is tried again after its backoff
+	// without any event. It is for pods that no event calls (v1.36 has none yet about a
+	// whole pod group). nil: every pod waits for an event.
 	RetryAfterBackoff func(p *object.Pod) bool
 	// EventsToRegister returns the events that may help pods which the plugin of
 	// the profile rejected, the profile being a pod's SchedulerName. The answer
 	// may not change. Pods rejected by a plugin that is not known are backed off
 	// as after an error.
 	EventsToRegister func(profile, plugin string) (events []framework.ClusterEventWithHint, known bool)
-	// Alike appends what is equal for pods that neither hints nor WouldFailAgain can tell
-	// apart, whatever happens, if the same plugins rejected them; nothing where that is not
-	// known. It may change with the pod and its nomination alone. nil: it is known of none.
+	// Alike appends a key that is equal for pods that neither hints nor WouldFailAgain
+	// can tell apart, if the same plugins rejected them. It appends nothing for a pod
+	// without such a key. The key may change only with the pod and its nomination. nil:
+	// no pod has a key.
 	Alike func(key []byte, e *Entry) []byte
-	// WouldFailAgain is asked about unschedulable pods that queueing hints want to try again
-	// because of the event. It tells that the try would be in vain. It may not
-	// panic. nil: none would.
+	// WouldFailAgain reports whether an unschedulable pod, which queueing hints want to
+	// move because of the event, would be rejected again. It may not panic. nil: none
+	// would.
 	WouldFailAgain func(e *Entry, event *framework.Event) bool
-	// TooLarge is for whom the event is in vain that waits for the plugin and is of a known
-	// Size; nil where that tells nothing. nil: it never does.
+	// TooLarge returns, for an event about a node, a plugin and a test of sizes: a pod
+	// that the plugin rejected cannot fit on that node if the test is true for its size.
+	// A nil test, like a nil function, excludes no pod.
 	TooLarge func(event *framework.Event) (plugin string, tooLarge func(Size) bool)
-	// SizeOf is the size of an unschedulable pod for TooLarge, where WouldFailAgain says of it
-	// whatever is too large that the try would be in vain, unless another plugin's hint calls
-	// it. It may change with the pod and its nomination alone, and is the same for pods that
-	// are alike. nil: it is known of none.
+	// SizeOf returns the size of an unschedulable pod for TooLarge. It is known only if
+	// WouldFailAgain holds for the pod whenever the node is too small for the size,
+	// unless another plugin's hint moves it. It may change only with the pod and its
+	// nomination, and is equal for peers. nil: no size is known.
 	SizeOf func(plugin string, e *Entry) (size Size, known bool)
-	// HintPanicked is told of a plugin whose queueing hint panicked, with what value.
-	// The stack is still that of the panic. nil: nobody is.
+	// HintPanicked is called for a plugin whose queueing hint panicked, with the value of
+	// the panic, on the stack of the panic. nil: nothing is called.
 	HintPanicked func(plugin string, value any)
 }
 
@@ -92,8 +93,8 @@ type Queue struct {
 	arrivals  map[Arrival]int
 	panics    map[string]int
 	listeners []*Listener
-	frontier  []*Entry // room for Next
-	keyBuf    []byte   // room for keyOf
+	frontier  []*Entry // scratch of Next
+	keyBuf    []byte   // scratch of keyOf
 	illegal   error    // the first move that Moves does not have
 }
 
@@ -134,7 +135,7 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{
 		opts:      o,
-		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister, sizeOf: o.SizeOf, alike: map[string]*alike{}},
+		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister, sizeOf: o.SizeOf, byKey: map[string]*peers{}},
 		nominated: map[string][]*object.Pod{},
 		arrivals:  map[Arrival]int{},
 		panics:    map[string]int{},
@@ -163,8 +164,8 @@ func before(a, b time.Time, tie bool) bool {
 	return a.Before(b)
 }
 
-// Add takes in a pod that waits to be scheduled and that the queue does not
-// have. The pod is then active or gated.
+// Add adds a pod that waits to be scheduled and that the queue does not hold. The pod is
+// then active or gated.
 func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	e := &Entry{index: nowhere}
 	e.Pod = p
@@ -183,11 +184,11 @@ func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 	old := e.Pod
 	e.Pod = p
 	q.updateNomination(e, old)
-	q.awaitAnew(e)
+	q.reindex(e)
 	changes := Changes(old, p)
 	switch e.place {
 	case InFlight:
-		e.noteChange(old, changes)
+		e.recordChange(old, changes)
 	case Unschedulable:
 		if how, action := q.strategyAfterUpdate(e, old, changes); how != skip {
 			q.moveToActiveOrBackoff(now, e, how, Label(framework.UnscheduledPod, action))
@@ -208,7 +209,7 @@ func (q *Queue) Delete(e *Entry) {
 	q.move(time.Time{}, e, Nowhere, eventDelete)
 }
 
-// Ready reports whether Pop has a pod to hand out.
+// Ready reports whether Pop would return a pod.
 func (q *Queue) Ready() bool { return q.head() != nil }
 
 // First returns the pod that Pop would hand out, nil when there is none.
@@ -272,7 +273,7 @@ func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string)
 	if e.place != InFlight {
 		return
 	}
-	how := q.noteRejection(e, rejectedBy, pendingBy)
+	how := q.recordRejection(e, rejectedBy, pendingBy)
 	q.stamp(now, e)
 	e.flushed = false
 	e.backoffEnd = q.backoffEnd(e)
@@ -283,9 +284,9 @@ func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string)
 	}
 }
 
-// noteRejection notes who rejected the pod and tells whether it is to be tried
-// again because of what happened since its Pop.
-func (q *Queue) noteRejection(e *Entry, rejectedBy, pendingBy []string) strategy {
+// recordRejection records the plugins that rejected the pod. It returns where the pod
+// goes because of events since its Pop; skip if nowhere.
+func (q *Queue) recordRejection(e *Entry, rejectedBy, pendingBy []string) strategy {
 	q.plugins.resolve(e, rejectedBy, pendingBy)
 	if len(e.unknown) > 0 || len(e.rejectors) == 0 {
 		e.errors++
@@ -299,9 +300,9 @@ func (q *Queue) noteRejection(e *Entry, rejectedBy, pendingBy []string) strategy
 	return q.strategySincePop(e)
 }
 
-// Activate makes the pods active now, backoff or not, as far as PreEnqueue
-// lets them. One in flight does not become unschedulable when it comes back,
-// but is tried again after its backoff.
+// Activate makes the pods active now, whatever their backoff, unless PreEnqueue gates
+// them. A pod in flight is tried again after its backoff when it comes back, instead of
+// becoming unschedulable.
 func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 	for _, e := range entries {
 		switch e.place {
@@ -327,9 +328,9 @@ func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 	q.moveToActiveOrBackoff(now, e, afterBackoff, eventAttemptFailure)
 }
 
-// SkipBackoff reports whether the pod is not held in backoff any more: it may be
-// tried when there is nothing else to try. One that backs off after an error,
-// or is elsewhere, stays where it is.
+// SkipBackoff allows the pod to be tried before its backoff is over, when there is
+// nothing else to try. It has no effect on a pod that backs off after an error, or is
+// elsewhere.
 func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
 	if e.place == ErrorBackoff && e.errors == 0 {
 		q.move(now, e, Backoff, eventSkipBackoff)
@@ -376,13 +377,14 @@ func (q *Queue) NextTimer() (time.Time, bool) {
 // stayEnd returns when the pod has been left alone for too long.
 func (q *Queue) stayEnd(e *Entry) time.Time { return e.since.Add(q.opts.MaxUnschedulable) }
 
-// stamp gives the pod the place in the order of one that comes now.
+// stamp puts the pod at the place in the order of one that arrives now.
 func (q *Queue) stamp(now time.Time, e *Entry) {
 	q.sequence++
 	e.Timestamp, e.Sequence = now, q.sequence
 }
 
-// moveToActiveOrBackoff moves the pod to where it is to be tried again.
+// moveToActiveOrBackoff moves the pod to active, or to a backoff if it is to wait for
+// that first.
 func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, event string) {
 	to := Active
 	switch {
@@ -405,7 +407,8 @@ func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 	}
 }
 
-// enqueue puts the pod there if PreEnqueue lets it, else it is gated.
+// enqueue runs PreEnqueue and moves the pod to the place, or to gated if a plugin gates
+// it. It returns the place.
 func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) Place {
 	if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
 		to = Gated

@@ -9,16 +9,16 @@ import (
 // Backoffs say how long a pod backs off.
 type Backoffs struct{ Initial, Max time.Duration }
 
-// Reconfigure takes in that the profiles have changed, and the backoffs: the pods
-// of the attempts that were broken off, and all others that wait, are tried again as
-// if they had just come, in the new order. PreEnqueue may gate them. Pods in flight
-// go on; one that comes back is tried again.
+// Reconfigure applies changed profiles and backoffs. The pods of attempts that were
+// broken off, and all others that wait, become active as if they had just come, in the
+// new order, unless PreEnqueue gates them. Pods in flight continue; one that comes back
+// is tried again.
 func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 	q.opts.InitialBackoff, q.opts.MaxBackoff = max(b.Initial, 0), max(b.Max, 0)
 	entries := slices.SortedFunc(q.Entries(), func(a, b *Entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	q.plugins.plugins, q.plugins.alike = nil, map[string]*alike{}
+	q.plugins.plugins, q.plugins.byKey = nil, map[string]*peers{}
 	for _, e := range entries {
-		e.rejectors, e.unknown, e.alike = nil, nil, nil
+		e.rejectors, e.unknown, e.peers = nil, nil, nil
 		e.backoffEnd, e.errors = time.Time{}, 0
 	}
 	q.SortAnew()

@@ -100,7 +100,8 @@ func (t *Table) compareTerms(o *Table) error {
 	return nil
 }
 
-// checkPodsByLabels: every placed pod is among those of its namespace and labels.
+// checkPodsByLabels returns an error if a placed pod is not listed with those of its
+// namespace and labels.
 func (t *Table) checkPodsByLabels() error {
 	if t.podsByLabels.byNamespace == nil {
 		return nil

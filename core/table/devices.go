@@ -88,8 +88,8 @@ func sortedPools(pools func(func(*DevicePool) bool)) []*DevicePool {
 	})
 }
 
-// follow takes in that an object became another one, as readers see it; nil
-// for none.
+// follow updates all indexes for an object that changed from was to is, as readers see
+// it; nil for none.
 func (t *Table) follow(was, is object.Object) {
 	some := is
 	if some == nil {
@@ -166,14 +166,15 @@ func (d *devices) replace(old, now *resourcev1.ResourceSlice) {
 	p.Slices[slices.Index(p.Slices, old)] = now
 }
 
-// changePool changes the slice's pool and tells those whom that concerns.
+// changePool changes the slice's pool and touches the nodes that see the pool before or
+// after.
 func (t *Table) changePool(s *resourcev1.ResourceSlice, change func(*DevicePool)) {
 	p := t.pool(s.Spec.Driver, s.Spec.Pool.Name)
 	before := *p
 	change(p)
 	p.Node, p.Local = reach(p.Slices)
-	t.tellNodes(&before)
-	t.tellNodes(p)
+	t.touchNodes(&before)
+	t.touchNodes(p)
 	t.devices.drop(before.Node, p)
 	t.devices.add(p)
 	t.devices.shared = nil
@@ -196,8 +197,8 @@ func (t *Table) dropPool(p *DevicePool) {
 	}
 }
 
-// tellNodes dirties what can see the pool.
-func (t *Table) tellNodes(p *DevicePool) {
+// touchNodes marks the nodes that see the pool as changed.
+func (t *Table) touchNodes(p *DevicePool) {
 	switch {
 	case p.Local:
 		t.touchNode(p.Node)
@@ -230,9 +231,9 @@ func (d *devices) drop(node string, p *DevicePool) {
 	}
 }
 
-// reach tells which node alone can use the devices of the slices, "" where
-// that is open, and whether it alone sees the pool. Counters are looked at from
-// everywhere, but change nothing there where the pool is as it should be.
+// reach returns the only node that can use the devices of the slices, "" if there is no
+// such node, and whether that node alone sees the pool. Shared counters are visible
+// everywhere, but matter only on that node if the pool is complete and consistent.
 func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
 	counters := false
 	for i, s := range list {
@@ -249,8 +250,7 @@ func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
 	return node, len(list) > 0 && (!counters || complete(list) && consumesCounters(list))
 }
 
-// complete reports whether the slices are all that there are of their pool, and of one
-// generation.
+// complete reports whether the slices are all of their pool, and of one generation.
 func complete(list []*resourcev1.ResourceSlice) bool {
 	return !slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool {
 		return s.Spec.Pool.Generation != list[0].Spec.Pool.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(list))
@@ -258,7 +258,7 @@ func complete(list []*resourcev1.ResourceSlice) bool {
 }
 
 // consumesCounters reports whether the counter sets of the slices have different names,
-// and whether the counters that devices consume are there.
+// and every counter that a device consumes exists.
 func consumesCounters(list []*resourcev1.ResourceSlice) bool {
 	sets := map[string]map[string]resourcev1.Counter{}
 	for _, s := range list {

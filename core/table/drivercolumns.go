@@ -14,8 +14,8 @@ type DriverColumns struct{ Attached, Limits []int32 }
 // driversCounted bounds the drivers that have columns.
 const driversCounted = 16
 
-// CountDriver gives the driver columns, where it has none. It changes nothing that
-// others see of the table, but must not be called concurrently.
+// CountDriver makes the driver's columns, if it has none. Readers see no change of the
+// table, but it must not be called concurrently.
 func (t *Table) CountDriver(driver string) {
 	v := &t.volumes
 	if _, known := v.columns[driver]; known {
@@ -46,7 +46,8 @@ func limitOf(c *object.CSINode, driver string) int32 {
 	return least
 }
 
-// setCSINode takes in what is known of the drivers on the row's node.
+// setCSINode sets the CSINode of the row's node, nil for none, and the limits of its
+// drivers.
 func (v *volumeCounts) setCSINode(r Row, c *object.CSINode) {
 	v.csiNodes[r] = c
 	for driver, of := range v.columns { // any order: each by itself

@@ -178,7 +178,8 @@ func (t *Table) VolumesKept(namespace, name string) iter.Seq[*object.PersistentV
 	return maps.Values(t.volumesForClaims.keptFor[objectName{namespace, name}])
 }
 
-// followForClaims takes in that a volume became another one; nil for none.
+// followForClaims updates the volumes that claims may get for a volume that changed from
+// was to is; nil for none.
 func (t *Table) followForClaims(was, is *object.PersistentVolume) {
 	if was != nil {
 		t.setForClaims(was, false)
@@ -188,7 +189,8 @@ func (t *Table) followForClaims(was, is *object.PersistentVolume) {
 	}
 }
 
-// setForClaims lists the volume among those that claims may get, or takes it off.
+// setForClaims adds the volume to those that claims may get, or removes it if listed is
+// false.
 func (t *Table) setForClaims(v *object.PersistentVolume, listed bool) {
 	c := &t.volumesForClaims
 	if r := v.Claim; r != nil {

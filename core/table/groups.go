@@ -5,7 +5,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// CountGroups has the table say which pods of groups are placed. It comes before the
+// CountGroups makes the table count which pods of groups are placed. Call it before the
 // first pod.
 func (t *Table) CountGroups() { t.groups = group.New() }
 
@@ -13,7 +13,7 @@ func (t *Table) CountGroups() { t.groups = group.New() }
 // says which pods are known.
 func (t *Table) Groups() *group.Groups { return t.groups }
 
-// placedInGroup has the pod's group know that it is placed.
+// placedInGroup records in the pod's group that the pod is placed.
 func (t *Table) placedInGroup(p *object.Pod) {
 	if p.PodGroup() != "" {
 		t.groups.Placed(p)

@@ -10,9 +10,9 @@ type Headroom struct{ CPU, Memory Room }
 // Room is one resource of a Headroom. All amounts are exact: none is more than
 // MostInverted.
 type Room struct {
-	// Free is Allocatable less Used. It is negative where that does not tell
-	// whether a pod fits: where less is offered than is taken, nothing or more than
-	// MostInverted is offered, or the row takes no pod more.
+	// Free is Allocatable less Used. It is negative where these do not decide whether a
+	// pod fits: less is allocatable than used, nothing or more than MostInverted is
+	// allocatable, or the row takes no further pod.
 	Free float64
 	// FreeNonZero is Allocatable less NonZero, and never negative; 0 where there is
 	// no Inverse.

@@ -11,9 +11,9 @@ const (
 	OtherPorts PortSet = 1 << mostPorts
 )
 
-// portNumbers numbers the host ports of placed pods, as they come. A number is never
-// given again: where pods take more than a few different ports, the sets say no more
-// than that there are some.
+// portNumbers numbers the host ports of placed pods, in the order of arrival. A number is
+// never reused: once pods use more than a few different ports, the sets only say that
+// there are others.
 type portNumbers struct {
 	ofRow []PortSet
 	ports []object.HostPort // by number

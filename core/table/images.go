@@ -29,7 +29,7 @@ func (i *Image) On(r Row) bool {
 	return on
 }
 
-// add notes that the node at the row has the image; all is the number of rows.
+// add records that the node at the row has the image; all is the number of rows.
 func (i *Image) add(r Row, all int) {
 	if i.On(r) {
 		return
@@ -50,7 +50,7 @@ func (i *Image) add(r Row, all int) {
 	i.many.Set(r, true)
 }
 
-// remove notes that the node at the row has not got the image.
+// remove records that the node at the row no longer has the image.
 func (i *Image) remove(r Row) {
 	if !i.On(r) {
 		return
@@ -64,7 +64,7 @@ func (i *Image) remove(r Row) {
 	i.few = slices.Delete(i.few, at, at+1)
 }
 
-// Image returns the image of that name, nil if no node has it.
+// Image returns the image of the name, nil if no node has it.
 func (t *Table) Image(name string) *Image { return t.images[name] }
 
 // ImageRevision changes whenever an image appears on or leaves a node, or the

@@ -87,8 +87,8 @@ func (t *Table) touch(r Row) {
 // was tried since is undone, except for what an open checkpoint will undo.
 func (t *Table) Lasting(r Row) uint64 { return t.lasting[r] }
 
-// show has the pod stand for one that it is alike to. No row changes; who keeps API
-// objects has another one.
+// show replaces a placed pod by another state of it that is the same for other pods. No
+// row changes. Only readers of API objects see a change.
 func (t *Table) show(pl *Placed, p *object.Pod) {
 	if p.API != pl.Pod.API {
 		t.shownCount++

@@ -7,12 +7,12 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Layout is which row stands for which node, and what is known of objects beside what the
-// watch told. Draws depend on rows.
+// Layout holds the row of each node, and the states of objects that the watch has not
+// shown. A restored table needs it, since draws depend on rows.
 type Layout struct {
 	Rows []string // by row, "" for a free one
 	Free []Row    // in the order in which they are used, the last first
-	// Replied are objects as replies to our writes showed them, which the watch may not
+	// Replied holds objects as replies to writes showed them, which the watch may not
 	// have shown yet.
 	Replied []object.Object
 	Assumed []Assumed

@@ -26,7 +26,7 @@ type nodeTaints struct {
 	numbers map[string]int
 	taints  []v1.Taint // by number
 	keys    []string   // by number
-	nodes   []int32    // by number, how many nodes have the taint
+	nodes   []int32    // by number: how many nodes have the taint
 	others  int        // nodes with OtherTaints
 	changes uint64     // of what numbers stand for, and of whether there are others
 	keyBuf  []byte
@@ -48,7 +48,7 @@ func (t *Table) TaintsRevision() uint64 { return t.nodeTaints.changes }
 // AnyOtherTaints reports whether a node has OtherTaints.
 func (t *Table) AnyOtherTaints() bool { return t.nodeTaints.others > 0 }
 
-// set takes in the row's node, nil for none.
+// set replaces the taints of the row's node; nil for no node.
 func (l *nodeTaints) set(r Row, n *object.Node) {
 	was, is := l.ofRow[r], TaintSet(0)
 	if n != nil {

@@ -32,8 +32,8 @@ type objectState struct {
 	// assumedWritten: what is assumed was written; the next state that the API shows
 	// holds it.
 	assumedWritten bool
-	// replied is the version that the reply to a write showed, "" for none: the
-	// watch may yet tell of older ones.
+	// replied is the version in the reply to a write, "" for none. The watch may still
+	// show older ones.
 	replied string
 	// made: what is assumed is an object that we make. It has no UID yet.
 	made bool
@@ -54,7 +54,7 @@ func (k *objectState) either() object.Object {
 	return k.assumed
 }
 
-// ends reports whether what is assumed ends with the state that is shown.
+// ends reports whether the assumption ends because of the state that the API shows.
 func (k *objectState) ends(shown object.Object) bool {
 	if k.assumed == nil {
 		return false
@@ -66,14 +66,14 @@ func (k *objectState) ends(shown object.Object) bool {
 	return a.UID != now.UID && !k.made || k.assumedWritten && a.Version != now.Version
 }
 
-// confirmed is an object that can tell whether a state that is shown holds
-// what is assumed of it.
+// confirmed is an object that can report whether a state shown by the API includes what
+// is assumed of it.
 type confirmed interface {
 	ConfirmedBy(shown object.Object) bool
 }
 
-// SetObject takes in the object as the API shows it and returns what it showed
-// before, nil for nothing.
+// SetObject adds the object or replaces its state with the one that the API shows. It
+// returns the state shown before, nil for none.
 func (t *Table) SetObject(o object.Object) (before object.Object) {
 	t.noCheckpoint("SetObject")
 	m := o.Head()
@@ -99,29 +99,29 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 	return before
 }
 
-// Overtakes reports whether the object, which the reply to a write shows, is
-// later than what the watch has shown of it.
+// Overtakes reports whether the object, from the reply to a write, is later than the
+// state that the watch has shown.
 func (t *Table) Overtakes(o object.Object) bool {
 	k := t.known(o.Head())
 	return k != nil && later(o.Head().Version, k.shown.Head().Version)
 }
 
-// Overtaken reports whether the object is as the watch shows it that lags behind
-// the reply to a write.
+// Overtaken reports whether the object, from the watch, is older than the reply to a
+// write that the table has.
 func (t *Table) Overtaken(o object.Object) bool {
 	k := t.known(o.Head())
 	return k != nil && k.replied != "" && !later(o.Head().Version, k.replied)
 }
 
-// Replied notes that the state shown of the object is the reply to a write.
+// Replied records that the state shown of the object comes from the reply to a write.
 func (t *Table) Replied(o object.Object) {
 	if k := t.known(o.Head()); k != nil {
 		k.replied = o.Head().Version
 	}
 }
 
-// ForgetReplies lets the watch tell of every object again: the versions of
-// replies no longer say which state is later.
+// ForgetReplies removes the versions of all replies. Every state that the watch shows
+// then counts again.
 func (t *Table) ForgetReplies() {
 	for i := range t.objects.kinds {
 		for _, k := range t.objects.kinds[i].byName { // any order: each by itself
@@ -145,7 +145,7 @@ func later(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// RemoveObject takes in that the object is gone and returns what it was.
+// RemoveObject removes the object and returns the state shown last, nil for none.
 func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before object.Object) {
 	t.noCheckpoint("RemoveObject")
 	list := &t.objects.kinds[kind]
@@ -161,9 +161,9 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 	return k.shown
 }
 
-// Assume has readers see the object as given until Restore, or until the API
-// shows what was written (Written). It has the Version that it was made from.
-// An object that is not there cannot be assumed.
+// Assume makes readers see the object as given until Restore, or until the API shows what
+// was written (Written). o has the Version that it was made from. It does nothing if the
+// object does not exist.
 func (t *Table) Assume(o object.Object) {
 	m := o.Head()
 	kind := &t.objects.kinds[m.Kind]
@@ -175,9 +175,9 @@ func (t *Table) Assume(o object.Object) {
 	}
 }
 
-// AssumeMade is Assume for an object that is not there, but is about to be: we
-// make it. It has no UID yet, and what is shown of it ends the assumption only
-// when it holds what is assumed.
+// AssumeMade makes readers see an object that does not exist yet and that the scheduler
+// is about to create. It has no UID. The assumption ends with Restore, or when the API
+// shows a state that includes what is assumed.
 func (t *Table) AssumeMade(o object.Object) {
 	m := o.Head()
 	kind := &t.objects.kinds[m.Kind]
@@ -212,8 +212,8 @@ func (t *Table) Restore(m *object.Meta) {
 	t.follow(was, k.shown)
 }
 
-// Written says that what was assumed of the object stands in the API: it ends
-// with the next state shown, or at once where that has been shown already.
+// Written records that what was assumed of the object was written to the API. The
+// assumption ends with the next state shown, or at once if that was shown already.
 func (t *Table) Written(m *object.Meta) {
 	kind := &t.objects.kinds[m.Kind]
 	k := kind.byName[objectName{m.Namespace, m.Name}]
@@ -235,7 +235,8 @@ func (t *Table) Object(kind object.Kind, namespace, name string) object.Object {
 	return nil
 }
 
-// ShownObject is Object as the API shows it, whatever is assumed.
+// ShownObject returns the object of this kind and name as the API shows it, without what
+// is assumed; nil if the API shows none.
 func (t *Table) ShownObject(kind object.Kind, namespace, name string) object.Object {
 	if k := t.objects.kinds[kind].byName[objectName{namespace, name}]; k != nil {
 		return k.shown
@@ -274,8 +275,8 @@ func (t *Table) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] {
 // ObjectCount returns the number of objects of a kind.
 func (t *Table) ObjectCount(kind object.Kind) int { return len(t.objects.kinds[kind].byName) }
 
-// ObjectRevision changes whenever an object of one of the kinds does. What is
-// kept of answers that depend on them has it in its Sign.
+// ObjectRevision returns a number that changes whenever an object of one of the kinds
+// does. A plugin whose answers depend on them includes it in its Sign.
 func (t *Table) ObjectRevision(kinds ...object.Kind) uint64 {
 	var sum uint64
 	for _, kind := range kinds {

@@ -27,7 +27,7 @@ func (c *PinColumn) Of(r Row) int32 {
 	return c.ofRow[r]
 }
 
-// Number returns the number of the value, 0 where neither a node nor a free volume has it.
+// Number returns the number of the value, 0 if neither a node nor a free volume has it.
 func (c *PinColumn) Number(value string) int32 { return c.ids[value] }
 
 func (c *PinColumn) hold(value string) int32 {
@@ -53,7 +53,8 @@ func (c *PinColumn) release(value string) {
 	}
 }
 
-// set takes in that the row's node has another value; known is false for none.
+// set changes the value of the row's node from was to is. had and has report whether the
+// node had, and has, a value.
 func (c *PinColumn) set(r Row, was, is string, had, has bool) {
 	for int(r) >= len(c.ofRow) {
 		c.ofRow = append(c.ofRow, 0)
@@ -86,7 +87,8 @@ func (t *Table) pinColumn(key string) *PinColumn {
 	return c
 }
 
-// setPinLabels takes in that the row's node became another one, nil for none.
+// setPinLabels updates the pin columns for the row's node, which changed from old to now;
+// nil for none.
 func (t *Table) setPinLabels(r Row, old, now *object.Node) {
 	for key, c := range t.volumesForClaims.columns { // any order: each by itself
 		was, had := label(old, key)

@@ -8,12 +8,12 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// PodsWithLabels is the placed pods of one namespace that have the same labels: a
-// selector matches all of them or none. It belongs to the table.
+// PodsWithLabels holds the placed pods of one namespace with equal labels: a selector
+// matches all of them or none. It belongs to the table.
 type PodsWithLabels struct {
 	Namespace string
 	Labels    map[string]string
-	// Number tells apart those that come one after the other, as long as there are some.
+	// Number is unique among all PodsWithLabels that exist at one time.
 	Number  uint32
 	key     string
 	pods    []*Placed

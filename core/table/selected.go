@@ -36,8 +36,8 @@ type Selection struct {
 	revision uint64
 }
 
-// Admits reports whether the selector admits the row's node; known is false where
-// the node came or changed since.
+// Admits reports whether the selector admits the row's node. known is false if the node
+// came or changed since the selection was made.
 func (s *Selection) Admits(t *Table, r Row) (admits, known bool) {
 	return s.rows.Has(r), t.nodeChanges.at[r] <= s.revision
 }
@@ -113,7 +113,7 @@ func (s RowSet) keep(o RowSet) {
 	}
 }
 
-// add takes in the rows of the other set, which is as long.
+// add adds the rows of the other set, which is of equal length.
 func (s RowSet) add(o RowSet) {
 	for i := range s {
 		s[i] |= o[i]

@@ -16,8 +16,8 @@ func (t *Table) summaryOf(pl *Placed) Summary {
 	return Summary{p.Priority, int32(len(pl.terms)), p.Demand.Usage.MilliCPU, p.Demand.Usage.Memory, t.portNumbers.set(p.HostPorts)}
 }
 
-// Summaries returns those of the row's pods, in the order of Pods. The slice is the table's own
-// and valid until the next change.
+// Summaries returns the summaries of the row's pods, in the order of Pods. The slice
+// belongs to the table and is valid until the next change.
 func (t *Table) Summaries(r Row) []Summary { return t.summaries[r] }
 
 // CountLower returns how many pods on the row have a priority below that.

@@ -30,8 +30,8 @@ type Placed struct {
 // Terms returns the pod's terms of pod affinity. Read only.
 func (pl *Placed) Terms() []*Term { return pl.terms }
 
-// WithLabels returns the placed pods that have the same namespace and labels; nil until
-// somebody asks for PodsByLabels.
+// WithLabels returns the placed pods with the same namespace and labels; nil before the
+// first call of PodsByLabels.
 func (pl *Placed) WithLabels() *PodsWithLabels { return pl.withLabels }
 
 // Table holds nodes and placed pods. The zero value is not usable; see New.
@@ -187,9 +187,9 @@ func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
 // Cordoned returns the column of what the nodes' spec.unschedulable says. Read only.
 func (t *Table) Cordoned() []bool { return t.cordoned }
 
-// SetNode adds the node or replaces the one of the same name, and returns its
-// row. Pods that were placed before the node was known are there at once. A node that
-// is alike changes no row.
+// SetNode adds the node or replaces the one of the same name, and returns its row. Pods
+// that were placed before the node came are on the row already. A state that is the same
+// for scheduling (Node.Alike) changes no row.
 func (t *Table) SetNode(n *object.Node) Row {
 	t.noCheckpoint("SetNode")
 	r := t.row(n.Name)
@@ -258,7 +258,7 @@ func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	return t.Place(p, t.row(node))
 }
 
-// Place is AddPod for a pod that is placed nowhere, on a row that stands for a node.
+// Place places a pod that is placed nowhere on the row, which must have a node.
 func (t *Table) Place(p *object.Pod, r Row) *Placed {
 	pl := &Placed{Pod: p, Row: r}
 	t.put(pl)
@@ -439,8 +439,8 @@ func (t *Table) grow() {
 	t.volumes.grow()
 }
 
-// release gives the row back when neither node nor pods are left on it. Under
-// a checkpoint it stays until the outermost ends: an undo may need it.
+// release frees the row if neither a node nor pods are left on it. Under a checkpoint it
+// waits until the outermost ends, since an undo may need the row.
 func (t *Table) release(r Row) {
 	if t.nodes[r] != nil || len(t.pods[r]) > 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Term is a term of pod affinity that placed pods have; all pods that have the
-// same share one. It belongs to the table.
+// Term is a term of pod affinity of placed pods. All pods with equal terms share one. It
+// belongs to the table.
 type Term struct {
 	match.PodTerm
 	// ID is of no other term, ever.
@@ -21,12 +21,12 @@ type Term struct {
 	expected int
 }
 
-// Live reports whether a pod that has the term is on a node that has its
-// topology key. Any other term says nothing about any node.
+// Live reports whether a pod that has the term is on a node that has its topology key.
+// Other terms affect no node.
 func (m *Term) Live() bool { return m.live > 0 }
 
-// Expected reports whether a pod that is nominated to a node has the term, which is required
-// anti-affinity: it counts once that pod is placed.
+// Expected reports whether a pod that is nominated to a node has the term as required
+// anti-affinity. The term counts once that pod is placed.
 func (m *Term) Expected() bool { return m.expected > 0 }
 
 // used reports whether a placed pod has the term, or a nominated pod has it as required
@@ -86,8 +86,8 @@ func newTerms() terms {
 	return terms{byKey: map[string]*Term{}, expected: map[string][]*Term{}, labels: map[string]bool{}, about: map[string]*About{}}
 }
 
-// Track records the terms, claims and volumes of a pod that is not placed yet, but may be tried
-// somewhere while another is decided on.
+// Track records the terms, claims and volumes of a pod that is not placed yet, but may be
+// placed for a trial while another pod is decided on.
 func (t *Table) Track(p *object.Pod) {
 	if len(p.Volumes) > 0 && !t.trackVolumes(p) {
 		t.terms.swept++ // all are to be heard of again
@@ -142,8 +142,8 @@ func (l *terms) addExpected(m *Term, pods int) {
 	l.countIdle(m, used)
 }
 
-// Swept returns the number of sweeps. A sweep forgets the terms that no placed pod has, those of
-// Track among them.
+// Swept returns the number of sweeps. A sweep removes the terms that no placed pod has,
+// those of Track included.
 func (t *Table) Swept() uint64 { return t.terms.swept }
 
 func (l *terms) add(in *match.PodTerm) *Term {
@@ -233,8 +233,8 @@ func (t *Table) countTerms(pl *Placed, sign int) {
 	}
 }
 
-// of returns the terms of a pod. Pods that have the same, one after the other, share the
-// list, as a pod that is bound does with the one that was assumed. Read only.
+// of returns the terms of a pod. Pods with equal terms, one after the other, share the
+// list, as do the assumed and the bound state of a pod. Read only.
 func (l *terms) of(a *match.PodAffinity) []*Term {
 	if l.recent == nil || l.recent.Key != a.Key {
 		list := make([]*Term, len(a.Terms))
@@ -246,14 +246,15 @@ func (l *terms) of(a *match.PodAffinity) []*Term {
 	return l.ofRecent
 }
 
-// addPods counts pods that have the term on the row.
+// addPods adds to the number of pods on the row that have the term; pods may be negative.
 func (l *terms) addPods(m *Term, r Row, pods int32) {
 	used := m.used()
 	m.rows.add(r, pods)
 	l.countIdle(m, used)
 }
 
-// countIdle counts a term that comes into use, or falls out of it.
+// countIdle updates the number of unused terms, after a change of a term that was used
+// before or not.
 func (l *terms) countIdle(m *Term, wasUsed bool) {
 	switch used := m.used(); {
 	case used && !wasUsed:

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// trackedVolumes are the volumes of pods that Track was told of.
+// trackedVolumes holds the volumes of pods that were passed to Track.
 type trackedVolumes struct {
 	claims  map[objectName]object.VolumeSource // what is behind them
 	inline  map[object.VolumeSource]bool
@@ -16,16 +16,16 @@ type trackedVolumes struct {
 // trackedKept bounds the claims and volumes of Track.
 const trackedKept = 1 << 14
 
-// TrackedVolumes returns how many volumes pods may bring to a node that Track was told of.
+// TrackedVolumes returns how many volumes the tracked pods may bring to a node.
 func (t *Table) TrackedVolumes() int {
 	return len(t.volumes.tracked.claims) + len(t.volumes.tracked.inline)
 }
 
-// TrackedVolume reports whether one of them is this volume.
+// TrackedVolume reports whether a tracked pod may bring the volume to a node.
 func (t *Table) TrackedVolume(v object.VolumeSource) bool { return t.volumes.tracked.volumes[v] > 0 }
 
-// trackVolumes hears of what a pod that is not placed yet may bring to a node. It
-// returns false where it forgot earlier ones.
+// trackVolumes records the volumes that a pod, which is not placed yet, may bring to a
+// node. It returns false if it removed those of other pods because there were too many.
 func (t *Table) trackVolumes(p *object.Pod) (whole bool) {
 	v := &t.volumes.tracked
 	if whole = t.TrackedVolumes() < trackedKept; !whole {

@@ -23,13 +23,13 @@ type uniquePerNode struct {
 type labelValues struct {
 	nodes  map[string]int
 	total  int
-	relied bool // somebody was told that nodes have values of their own
+	relied bool // UniquePerNode returned true for the label
 }
 
 // UniquePerNode reports whether more than half of the nodes that have the label have a
 // value that no other node has. The hostname always counts as such a label. The table
-// counts a label's values from the first question about it. It counts only a few
-// labels at one time. For any other label the answer is false.
+// counts a label's values from the first question about it. It counts only a few labels
+// at one time, and returns false for any other.
 func (t *Table) UniquePerNode(key string) bool {
 	v := t.counted(key)
 	if v == nil || key != v1.LabelHostname && 2*len(v.nodes) <= v.total {
@@ -59,8 +59,8 @@ func (t *Table) counted(key string) *labelValues {
 	return v
 }
 
-// NodesWithUnique returns the number of nodes that have the label with this value; 0 also
-// for a label that nobody was told to be UniquePerNode.
+// NodesWithUnique returns the number of nodes that have the label with this value; 0 for
+// a label that UniquePerNode was not true of.
 func (t *Table) NodesWithUnique(key, value string) int {
 	if v := t.uniquePerNode.byKey[key]; v != nil && v.relied {
 		return v.nodes[value]
@@ -68,8 +68,8 @@ func (t *Table) NodesWithUnique(key, value string) int {
 	return 0
 }
 
-// UniquePerNodeRevision changes whenever a node starts or ends to share its value of
-// a label with another, if somebody was told that nodes do not.
+// UniquePerNodeRevision returns a number that changes whenever a node starts or ends to
+// share its value of a label with another, for labels that UniquePerNode was true of.
 func (t *Table) UniquePerNodeRevision() uint64 { return t.uniquePerNode.revision }
 
 func (t *Table) setLabels(old, now *object.Node) {
@@ -87,8 +87,8 @@ func (t *Table) setLabels(old, now *object.Node) {
 	}
 }
 
-// add counts a node more or less, and tells whether one began or ended to share
-// the value.
+// add adds n nodes, 1 or -1, to the value. It reports whether a node began or ended to
+// share the value.
 func (v *labelValues) add(value string, n int) bool {
 	before := v.nodes[value]
 	v.nodes[value] = before + n

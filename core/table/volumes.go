@@ -123,8 +123,8 @@ func (t *Table) countVolumes(pl *Placed, sign int32) {
 	}
 }
 
-// count counts a user of the volume more or less in one of the maps. The other one
-// tells whether the volume is attached all the same.
+// count adds sign to the users of the volume in one of the maps. The volume stays
+// attached if the other map has users of it.
 func (v *volumeCounts) count(in, other map[object.VolumeSource]rowCounts, s object.VolumeSource, r Row, sign int32) {
 	before, list := in[s].add(r, sign)
 	if len(list) > 0 {
@@ -153,7 +153,7 @@ func (v *volumeCounts) countDriver(r Row, driver string, n int) {
 	v.attached[r] = list
 }
 
-// grow makes room for a row more.
+// grow adds a row to all columns.
 func (v *volumeCounts) grow() {
 	v.attached, v.csiNodes, v.attachedTo = append(v.attached, nil), append(v.csiNodes, nil), append(v.attachedTo, nil)
 	for _, c := range v.columns { // any order: each by itself
@@ -161,8 +161,8 @@ func (v *volumeCounts) grow() {
 	}
 }
 
-// nameRow takes in what is known of the volumes of the node that the row stands for
-// from now on.
+// nameRow sets the volumes of the node that the row stands for from now on: its CSINode
+// and its attachments.
 func (t *Table) nameRow(r Row) {
 	t.volumes.setCSINode(r, Lookup[*object.CSINode](t, object.CSINodes, "", t.names[r]))
 	t.reattach(r)
@@ -174,7 +174,8 @@ func (t *Table) unnameRow(r Row) {
 	t.detachAll(r)
 }
 
-// followVolume takes in that an object that volumes depend on became another one.
+// followVolume updates the volume counts for an object that changed from was to is; nil
+// for none.
 func (t *Table) followVolume(was, is object.Object) {
 	either := is
 	if either == nil {
@@ -223,7 +224,7 @@ func (t *Table) followVolume(was, is object.Object) {
 	}
 }
 
-// sameVolumes reports whether two states of an object say the same of volumes.
+// sameVolumes reports whether two states of an object are the same for the volume counts.
 func sameVolumes(was, is object.Object) bool {
 	switch o := is.(type) {
 	case *object.PersistentVolume:
@@ -259,7 +260,8 @@ func (t *Table) followVolumeClaim(was, is object.Object) {
 	t.resolve(objectName{is.Head().Namespace, is.Head().Name})
 }
 
-// nameClaim lists the claim among those that name its volume, or takes it off.
+// nameClaim adds the claim to those that name its volume, or removes it if listed is
+// false.
 func (v *volumeCounts) nameClaim(c *object.PersistentVolumeClaim, listed bool) {
 	if c.VolumeName == "" {
 		return
@@ -365,7 +367,7 @@ func (t *Table) appendAttached(list []object.VolumeSource, node string) []object
 	return list
 }
 
-// recountVolumes counts anew what objects say of volumes. Pods are counted when they
+// recountVolumes counts again all volumes that objects name. Pods are counted when they
 // are put back on their rows.
 func (t *Table) recountVolumes() {
 	tracked, revision := t.volumes.tracked, t.volumesForClaims.revision

@@ -6,17 +6,18 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// alike are pods that wait for the same plugins, and that no queueing hint, nor
-// Options.WouldFailAgain, can tell apart (Options.Alike): they are asked once for all of
-// them. Of 10,000 replicas of a workload that fit nowhere an event asks about one.
-type alike struct {
-	key      string // "": of one pod, which is like no other
+// peers are unschedulable pods that wait for the same plugins, and that neither a
+// queueing hint nor Options.WouldFailAgain can tell apart (Options.Alike). Both are
+// called once for all of them: of 10,000 replicas that fit nowhere, an event costs one
+// question.
+type peers struct {
+	key      string // "" for a single pod without peers
 	entries  []*Entry
 	slots    []slot
-	strategy strategy // during a move of all pods: what the plugins said so far
+	strategy strategy // during a move of all pods: the strongest answer so far
 }
 
-// slot is where a plugin's list has pods.
+// slot is the place of the peers in the list of one plugin.
 type slot struct {
 	plugin *plugin
 	at     int
@@ -24,7 +25,7 @@ type slot struct {
 }
 
 // first returns the first of the pods that preCheck does not exclude, nil if it excludes all.
-func (a *alike) first(preCheck func(*object.Pod) bool) *Entry {
+func (a *peers) first(preCheck func(*object.Pod) bool) *Entry {
 	for _, e := range a.entries {
 		if preCheck == nil || preCheck(e.Pod) {
 			return e
@@ -33,11 +34,12 @@ func (a *alike) first(preCheck func(*object.Pod) bool) *Entry {
 	return nil
 }
 
-// add has the plugins know the pod, with those that are like it if the key says which.
+// add adds the pod to the lists of the plugins that rejected it, or to its peers that are
+// listed already. An empty key means that it has no peers.
 func (x *pluginIndex) add(e *Entry, key []byte, rejectors ...rejector) {
-	a := x.alike[string(key)]
+	a := x.byKey[string(key)]
 	if a == nil {
-		a = &alike{key: string(key)}
+		a = &peers{key: string(key)}
 		for _, r := range rejectors {
 			names := r.plugin.namesOf(e.Pod)
 			r.plugin.named.add(a, names)
@@ -45,24 +47,24 @@ func (x *pluginIndex) add(e *Entry, key []byte, rejectors ...rejector) {
 			r.plugin.members = append(r.plugin.members, x.member(a, e, r))
 		}
 		if a.key != "" {
-			x.alike[a.key] = a
+			x.byKey[a.key] = a
 		}
 	}
-	e.alike, e.among = a, len(a.entries)
+	e.peers, e.peerIndex = a, len(a.entries)
 	a.entries = append(a.entries, e)
 }
 
-// member returns the pods that are like this one in the list of a plugin that rejected them.
-func (x *pluginIndex) member(a *alike, e *Entry, r rejector) member {
-	m := member{alike: a, pending: r.pending}
+// member returns the entry for the peers in the list of a plugin that rejected them.
+func (x *pluginIndex) member(a *peers, e *Entry, r rejector) member {
+	m := member{peers: a, pending: r.pending}
 	if e.place == Unschedulable {
 		m.size, m.sized = x.sizeOf(r.plugin.name, e)
 	}
 	return m
 }
 
-// keyOf is equal for pods that are alike, and empty for one that is like no other. It is
-// good until the next call.
+// keyOf returns a key that is equal for peers, empty for a pod that has none. It is valid
+// until the next call.
 func (q *Queue) keyOf(e *Entry) []byte {
 	key := q.opts.Alike(q.keyBuf[:0], e)
 	if len(key) > 0 {
@@ -79,24 +81,24 @@ func (q *Queue) keyOf(e *Entry) []byte {
 
 // remove has no plugin know the pod.
 func (x *pluginIndex) remove(e *Entry) {
-	a := e.alike
+	a := e.peers
 	if a == nil {
 		return
 	}
 	last := len(a.entries) - 1
-	a.entries[e.among], a.entries[last].among = a.entries[last], e.among
+	a.entries[e.peerIndex], a.entries[last].peerIndex = a.entries[last], e.peerIndex
 	a.entries = slices.Delete(a.entries, last, last+1)
-	if e.alike = nil; len(a.entries) > 0 {
+	if e.peers = nil; len(a.entries) > 0 {
 		return
 	}
-	delete(x.alike, a.key)
+	delete(x.byKey, a.key)
 	for _, s := range a.slots {
 		s.plugin.remove(a, s)
 	}
 }
 
 // remove takes the pods from the slot of the plugin's list.
-func (p *plugin) remove(a *alike, s slot) {
+func (p *plugin) remove(a *peers, s slot) {
 	p.named.remove(a, s.names)
 	last := len(p.members) - 1
 	moved := p.members[last]
