@@ -44,7 +44,7 @@ func (d *daemonFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.url, "daemon", cmp.Or(os.Getenv(daemonVariable), d.url), "URL of the secure port of the scheduler that leads, such as https://10.0.0.5:10259. \"auto\" finds it through its lease, which names its certificate, and reaches it by a port-forward to its pod. The environment variable "+daemonVariable+" sets the default")
 	f.StringVar(&d.ca, "daemon-ca", "", "file with the certificate authority of --daemon URL; default: that of the kubeconfig")
 	f.BoolVar(&d.insecure, "insecure-skip-tls-verify", false, "do not verify the certificate of --daemon URL, to which the credentials of the kubeconfig are sent")
-	f.StringVar(&d.lease, "lease", "", "NAMESPACE/NAME of the lease of --daemon auto; default: the one in any namespace that a Berth holds")
+	f.StringVar(&d.lease, "lease", "", "NAMESPACE/NAME of the lease of --daemon auto; default: the one in any namespace that a Berth holds; outside kube-system the holder must be a pod whose service account may bind pods")
 }
 
 // addKubeconfig adds the flags that say whose credentials are used.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -275,6 +276,13 @@ func (a *apiWithLeases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch selector := r.URL.Query().Get("fieldSelector"); {
+	case parts[len(parts)-1] == "subjectaccessreviews":
+		review := authorizationv1.SubjectAccessReview{}
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		a := review.Spec.ResourceAttributes
+		review.Status.Allowed = review.Spec.User == "system:serviceaccount:team-a:mine" && a.Verb+a.Namespace+a.Resource+a.Subresource == "createpodsbinding"
+		review.TypeMeta = metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}
+		_ = json.NewEncoder(w).Encode(review)
 	case parts[len(parts)-1] == "portforward":
 		a.forwarded = namespace + "/" + name
 		a.refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "cannot create pods/portforward")
@@ -331,7 +339,9 @@ func podOn(namespace, name, node string, labels map[string]string) v1.Pod {
 func TestFindTheLeader(t *testing.T) {
 	pods := []v1.Pod{podOn("kube-system", "berth-7f9", "", nil), podOn("team-a", "mine-1", "", nil),
 		podOn("kube-system", "kube-scheduler-master", "master", map[string]string{"component": "kube-scheduler"}),
-		podOn("kube-system", "node-1", "node-2", nil), podOn("kube-system", "kube-scheduler-node-1", "node-1", map[string]string{"component": "kube-scheduler"})}
+		podOn("kube-system", "node-1", "node-2", nil), podOn("kube-system", "kube-scheduler-node-1", "node-1", map[string]string{"component": "kube-scheduler"}),
+		podOn("team-b", "evil-1", "", nil), podOn("team-c", "static-1", "", nil)}
+	pods[1].Spec.ServiceAccountName, pods[5].Spec.ServiceAccountName = "mine", "evil"
 	type lease struct {
 		key, holder, says string
 		age               time.Duration
@@ -354,10 +364,16 @@ func TestFindTheLeader(t *testing.T) {
 			want: "several schedulers lead, each with a lease of its own: give --lease kube-system/berth-scheduler or --lease team-a/mine"},
 		"the one that is named": {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}, {"team-a/mine", "mine-1_1", "mine-1_1", 0}},
 			flags: "--lease team-a/mine", want: "team-a/mine-1"},
-		"outside the cluster":       {leases: []lease{{"kube-system/kube-scheduler", "laptop_1", "laptop_1", 0}}, want: "held by laptop_1, which is no pod; if the scheduler runs outside the cluster, give --daemon URL"},
-		"kube-scheduler":            {leases: []lease{{"kube-system/kube-scheduler", "master_1", "", 0}}, want: "the lease kube-system/kube-scheduler is held by master_1: kube-scheduler, which is not Berth"},
-		"kube-scheduler after it":   {leases: []lease{{"kube-system/kube-scheduler", "master_1", "berth-7f9_1", 0}}, want: "the lease kube-system/kube-scheduler is held by master_1: kube-scheduler, which is not Berth"},
-		"kube-scheduler, by name":   {leases: []lease{{"kube-system/kube-scheduler", "master_1", "", 0}}, flags: "--lease kube-system/kube-scheduler", want: "kube-scheduler, which is not Berth"},
+		"outside the cluster":     {leases: []lease{{"kube-system/kube-scheduler", "laptop_1", "laptop_1", 0}}, want: "held by laptop_1, which is no pod; if the scheduler runs outside the cluster, give --daemon URL"},
+		"kube-scheduler":          {leases: []lease{{"kube-system/kube-scheduler", "master_1", "", 0}}, want: "the lease kube-system/kube-scheduler is held by master_1: kube-scheduler, which is not Berth"},
+		"kube-scheduler after it": {leases: []lease{{"kube-system/kube-scheduler", "master_1", "berth-7f9_1", 0}}, want: "the lease kube-system/kube-scheduler is held by master_1: kube-scheduler, which is not Berth"},
+		"kube-scheduler, by name": {leases: []lease{{"kube-system/kube-scheduler", "master_1", "", 0}}, flags: "--lease kube-system/kube-scheduler", want: "kube-scheduler, which is not Berth"},
+		"another's, who may not bind": {leases: []lease{{"team-b/evil", "evil-1_1", "evil-1_1", 0}},
+			want: "--daemon auto: the lease team-b/evil leads to pod team-b/evil-1, which is not taken for a scheduler: its service account evil may not bind pods; if you trust it, give --lease team-b/evil"},
+		"another's from the future": {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}, {"team-b/evil", "evil-1_1", "evil-1_1", -200 * 365 * 24 * time.Hour}},
+			want: "several schedulers lead"},
+		"another's, trusted":        {leases: []lease{{"team-b/evil", "evil-1_1", "evil-1_1", 0}}, flags: "--lease team-b/evil", want: "team-b/evil-1"},
+		"without a service account": {leases: []lease{{"team-c/static", "static-1_1", "static-1_1", 0}}, want: "it has no service account"},
 		"elsewhere with few rights": {leases: []lease{{"team-a/mine", "mine-1_1", "mine-1_1", 0}}, narrow: true, want: "leases of all namespaces may not be listed: give --lease NAMESPACE/NAME if it is another"},
 		"nobody":                    {want: "nobody holds the lease kube-system/berth-scheduler or kube-system/kube-scheduler; if it runs with --leader-elect=false or outside the cluster, give --daemon URL"},
 	} {

@@ -60,6 +60,12 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	if err != nil {
 		return nil, fmt.Errorf("--daemon auto: %w", err)
 	}
+	if d.lease == "" && lease.Namespace != metav1.NamespaceSystem {
+		if err := mayBind(ctx, found, pod); err != nil {
+			return nil, fmt.Errorf("--daemon auto: the lease %s/%s leads to pod %s/%s, which is not taken for a scheduler: %w; if you trust it, give --lease %[1]s/%[2]s",
+				lease.Namespace, lease.Name, pod.Namespace, pod.Name, err)
+		}
+	}
 	local, end, err := forward(ctx, config, core, pod)
 	if err != nil {
 		return nil, fmt.Errorf("--daemon auto: forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
@@ -82,7 +88,7 @@ func (d *daemonFlags) leader(ctx context.Context, leases coordinationv1.LeasesGe
 	}
 	list, listed := leases.Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: pin.Label})
 	if listed == nil {
-		switch found := heldByBerth(list.Items); len(found) {
+		switch found := heldByBerth(list.Items, time.Now()); len(found) {
 		case 0:
 		case 1:
 			p, err := pin.Read(found[0])
@@ -103,13 +109,13 @@ func (d *daemonFlags) leader(ctx context.Context, leases coordinationv1.LeasesGe
 }
 
 // heldByBerth returns the leases that Berths hold. One whose renewals ended while another's
-// went on is left out.
-func heldByBerth(leases []leasev1.Lease) (held []*leasev1.Lease) {
+// went on is left out. No renewal counts as later than now.
+func heldByBerth(leases []leasev1.Lease, now time.Time) (held []*leasev1.Lease) {
 	var newest time.Time
 	for i := range leases {
 		if _, err := pin.Read(&leases[i]); err == nil {
 			held = append(held, &leases[i])
-			if at := renewed(&leases[i]); at.After(newest) {
+			if at := renewed(&leases[i]); at.After(newest) && !at.After(now) {
 				newest = at
 			}
 		}
