@@ -51,6 +51,11 @@ func TestWhyStuck(t *testing.T) {
 	if len(pods) != 20 {
 		t.Errorf("%d pods, want 20", len(pods))
 	}
+	_, out, errs := berth("", "why", "-f", "testdata/stuck.yaml", "--all")
+	if errs != "" {
+		t.Errorf("--all: stderr %q", errs)
+	}
+	all.WriteString("$ berth why -f stuck.yaml --all\n" + out)
 	golden(t, "stuck.text", all.String())
 }
 
