@@ -53,7 +53,7 @@ func documents(t *testing.T) []string {
 		}
 		pages = append(pages, found...)
 	}
-	return append(pages, "sim/chaos/README.md", "lab/suites/README.md", "edge/recording/format.md", "README.md", "CONTRIBUTING.md", "SECURITY.md", "scenarios/README.md")
+	return append(pages, "sim/chaos/README.md", "lab/conform/README.md", "lab/suites/README.md", "edge/recording/format.md", "README.md", "CONTRIBUTING.md", "SECURITY.md", "scenarios/README.md")
 }
 
 // named finds a path of a document, and a section that a document names in another:
