@@ -117,6 +117,33 @@ func TestDifferencesAreListed(t *testing.T) {
 	}
 }
 
+// A page of docs begins with whom it is for, and is short enough to be read: what a
+// machine can make or check stands beside its test, what is design in docs/design.
+func TestPagesAreShort(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	all := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(`^# .+\n\nFor `).Match(text) {
+			t.Errorf("%s does not begin with whom it is for: a title, and a paragraph that begins with \"For\"", page)
+		}
+		words := len(strings.Fields(string(text)))
+		if words > 4000 {
+			t.Errorf("%s has %d words, more than 4,000", page, words)
+		}
+		all += words
+	}
+	if all > 45000 {
+		t.Errorf("the pages of docs have %d words, more than 45,000", all)
+	}
+}
+
 // testsByPackage has the names of all tests and fuzz targets by their folder,
 // and those of all folders together under the empty one.
 func testsByPackage(t *testing.T) map[string]map[string]bool {
