@@ -72,12 +72,15 @@ func join(problems []error) error {
 
 // checkNames looks at what the object is called by.
 func checkNames(o metav1.Object) (problems []error) {
-	if o.GetName() == "" {
+	switch n := len(o.GetName()); {
+	case n == 0:
 		problems = append(problems, errors.New("metadata.name: is empty"))
+	case n > longestName:
+		problems = append(problems, fmt.Errorf("metadata.name: has %d bytes; it may have %d", n, longestName))
 	}
 	if ns := o.GetNamespace(); ns != "" {
 		for _, why := range validation.IsDNS1123Label(ns) {
-			problems = append(problems, fmt.Errorf("metadata.namespace: %q: %s", ns, why))
+			problems = append(problems, fmt.Errorf("metadata.namespace: %q: %s", shown(ns), why))
 		}
 	}
 	return problems

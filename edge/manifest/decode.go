@@ -96,7 +96,7 @@ func misspelt(unknown []string) string {
 
 // key is the kind as the table of kinds and the count of ignored objects
 // write it.
-func (r raw) key() string { return r.apiVersion + "/" + r.kind }
+func (r raw) key() string { return shown(r.apiVersion) + "/" + shown(r.kind) }
 
 // title names an object that could not be decoded, as far as it can be read.
 func (r raw) title(namespaced bool) string {
@@ -118,11 +118,23 @@ func (r raw) title(namespaced bool) string {
 	return title(strings.ToLower(r.kind), namespace, name)
 }
 
+// longestName is how many bytes a name may have in the API.
+const longestName = 253
+
 func title(kind, namespace, name string) string {
+	name = shown(name)
 	if namespace != "" {
-		name = namespace + "/" + name
+		name = shown(namespace) + "/" + name
 	}
-	return strings.TrimSpace(kind + " " + name)
+	return strings.TrimSpace(shown(kind) + " " + name)
+}
+
+// shown is the name, or how one begins that is too long.
+func shown(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:40], "") + "..."
 }
 
 // mostTried bounds what is decoded to find a field, in bytes.

@@ -83,7 +83,7 @@ const farthestKind = 2
 // that it has is spelt nearly so. Kinds of other APIs are not known.
 func misspeltKind(apiVersion, kind string) error {
 	version, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || scheme.Scheme.Recognizes(version.WithKind(kind)) || !scheme.Scheme.IsVersionRegistered(version) {
+	if err != nil || len(kind) > longestName || scheme.Scheme.Recognizes(version.WithKind(kind)) || !scheme.Scheme.IsVersionRegistered(version) {
 		return nil
 	}
 	best, least := "", farthestKind+1

@@ -302,6 +302,7 @@ func TestBadInput(t *testing.T) {
 		"a negative node":       {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {memory: -1Gi}}\n", at + "node a: status.allocatable[memory]: -1Gi is negative"},
 		"a taint's effect":      {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nspec: {taints: [{key: k, effect: Never}]}\n", at + `node a: spec.taints[0].effect: "Never" is none of [NoSchedule PreferNoSchedule NoExecute]`},
 		"no name":               {"apiVersion: v1\nkind: Namespace\n", at + "namespace: metadata.name: is empty"},
+		"a long name":           {"apiVersion: v1\nkind: Node\nmetadata: {name: " + strings.Repeat("n", 254) + "}\n", at + "node " + strings.Repeat("n", 40) + "...: metadata.name: has 254 bytes; it may have 253"},
 		"a node selector":       {pod("nodeSelector: {zone: 'a b'}"), web + "spec.nodeSelector: "},
 		"a node affinity":       {pod("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: Near}]}]}}}"), web + `spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: Unsupported value: "Near"`},
 		"a pod affinity":        {pod("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: In}]}}]}}"), web + "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector: "},

@@ -108,7 +108,9 @@ func bombs(s *stage) {
 		"number.yaml":  "{kind: Node, apiVersion: v1, metadata: {name: n}, status: {allocatable: {cpu: 1" + strings.Repeat("0", 8<<20) + "}}}",
 		"exponent.yaml": `{kind: Node, apiVersion: v1, metadata: {name: n}, status: {allocatable: {cpu: "1e999999999"}}}
 `,
-		"line.yaml": "{kind: Node, apiVersion: v1, metadata: {name: " + strings.Repeat("n", 32<<20) + "}}",
+		"line.yaml":  "{kind: Node, apiVersion: v1, metadata: {name: " + strings.Repeat("n", 32<<20) + "}}",
+		"kind.yaml":  "{kind: " + strings.Repeat("n", 32<<20) + ", apiVersion: v1, metadata: {name: n}}",
+		"label.yaml": "{kind: Node, apiVersion: v1, metadata: {name: n, labels: {a: " + strings.Repeat("n", 32<<20) + "}}}",
 	} {
 		file := s.file(name, text)
 		s.berth("simulate", "-f", file)
