@@ -26,7 +26,8 @@ import (
 // record. Pods on their way out for this one make it Preempting.
 func (m *Machine) Assess(p *object.Pod) *decision.Decision { return m.assessWith(p, true) }
 
-// AssessBriefly is Assess without the nodes in the record.
+// AssessBriefly evaluates the pod now, without placing it, and returns the record without
+// the list of nodes.
 func (m *Machine) AssessBriefly(p *object.Pod) *decision.Decision { return m.assessWith(p, false) }
 
 func (m *Machine) assessWith(p *object.Pod, nodes bool) *decision.Decision {
@@ -146,8 +147,8 @@ func sortedNames(pods []*object.Pod) []types.NamespacedName {
 	return sorted
 }
 
-// Admits reports whether the pod would be placed now, and where. Preemption is not
-// tried.
+// Admits returns the node on which the pod would be placed now. placed is false if there
+// is none. It does not try preemption.
 func (m *Machine) Admits(p *object.Pod) (node string, placed bool) {
 	of := m.profiles[p.SchedulerName]
 	if of == nil || p.Terminating || m.gate(of, p) != nil {
@@ -193,8 +194,8 @@ func (m *Machine) Place(p *object.Pod) (node string, undo func()) {
 // PlacesGroups reports whether the pods of a pod group are placed together.
 func (m *Machine) PlacesGroups() bool { return m.options.PodGroups }
 
-// AdmitsWithout is Admits in a cluster in which no pod is nominated to a node,
-// and a PreEnqueue plugin has no say.
+// AdmitsWithout reports whether the pod would be placed now if no pod were nominated to a
+// node and no PreEnqueue plugin gated it.
 func (m *Machine) AdmitsWithout(p *object.Pod) bool {
 	of := m.profiles[p.SchedulerName]
 	if of == nil {

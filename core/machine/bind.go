@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// bind has the pod bound: by the extender that binds it, or else by the first
-// Bind plugin that takes it.
+// bind starts the binding of the pod: by the extender that binds it, or else by the first
+// Bind plugin that does not skip it.
 func (m *Machine) bind(c *bindingCycle) {
 	if c.binder = m.binder(c.pod); c.binder != noExtender && m.hasNode(c) {
 		m.sendBinding(c)
@@ -73,8 +73,8 @@ func (m *Machine) sendBinding(c *bindingCycle) {
 	m.emit(Bind{Pod: c.pod, Node: c.node})
 }
 
-// bindReplied takes in what is known of a binding. Only a sure refusal gives the
-// room back; where the reply was lost, the pod is read.
+// bindReplied handles the result of a binding. Only a definite refusal frees the pod's
+// place; if the reply was lost, the pod is read.
 func (m *Machine) bindReplied(e BindReply) {
 	ps := m.pods[e.UID]
 	if ps == nil {
@@ -184,12 +184,12 @@ func (m *Machine) readReplied(e ReadReply) {
 	}
 }
 
-// hasNode reports whether the node that the pod is assumed on is there now.
+// hasNode reports whether the node exists on which the pod is assumed.
 func (m *Machine) hasNode(c *bindingCycle) bool {
 	return m.table.Node(c.row) != nil && m.table.Name(c.row) == c.node
 }
 
-// knowsNode reports whether a node of that name is there now.
+// knowsNode reports whether a node of the name exists.
 func (m *Machine) knowsNode(name string) bool {
 	_, ok := m.table.Find(name)
 	return ok
@@ -214,7 +214,7 @@ func (m *Machine) endBindingCycle(c *bindingCycle) {
 	m.skipBackoffs(c.preemptors)
 }
 
-// reportBound tells all who want to know that the pod was bound.
+// reportBound runs the PostBind plugins and emits the Scheduled event.
 func (m *Machine) reportBound(c *bindingCycle) {
 	if h := c.profile.Host; h != nil {
 		h.ActivatePods(c.pod)

@@ -111,8 +111,8 @@ func (m *Machine) runPermit(c *bindingCycle) *decision.Status {
 	})
 }
 
-// askPermit asks the Permit plugins about the pod until one rejects it, and tells answered
-// of each answer.
+// askPermit calls the Permit plugins for the pod until one rejects it, and answered with
+// each result. It returns the rejection, nil if there is none.
 func (m *Machine) askPermit(c *bindingCycle, answered func(plugin string, out framework.PermitResult)) *decision.Status {
 	for _, pl := range c.profile.Permit {
 		out := pl.Permit(m.table, c.pod, c.node)
@@ -246,8 +246,8 @@ func (m *Machine) endedReplied(ps *podState, waited phase) bool {
 	return true
 }
 
-// writesReplied takes in what became of the cycle's writes. Until then nothing
-// that was reserved is given to others, as it may be the pod's already.
+// writesReplied handles the replies to the cycle's writes. What was reserved stays
+// reserved until then, since the API may have given it to the pod already.
 func (m *Machine) writesReplied(e WriteReply) {
 	for _, o := range e.Shown {
 		m.objectReplied(o)
@@ -363,8 +363,8 @@ func (m *Machine) failLateBindingCycles() {
 	}
 }
 
-// forgetAssumed takes the pod off its node, and ends what was reserved for it or,
-// while that is being written, lets writesReplied do so.
+// forgetAssumed takes the pod off its node and unreserves. While writes or PreBind
+// plugins are under way, unreserving waits for their reply.
 func (m *Machine) forgetAssumed(c *bindingCycle) {
 	switch c.phase {
 	case writesSent:
@@ -390,9 +390,9 @@ func (m *Machine) unreserve(by *profile.Profile, p *object.Pod, node string) {
 	}
 }
 
-// revertWrites sends writes that revert what was written for the pod, and tells
-// whether there is, or may be, any such thing. The cycle then ends when that is
-// done.
+// revertWrites emits the writes that undo what was written for the pod. It returns false
+// if there is nothing to revert. Otherwise the cycle ends when they are done; why is then
+// the reason.
 func (m *Machine) revertWrites(c *bindingCycle, why *decision.Status) bool {
 	switch c.phase {
 	case revertSent:

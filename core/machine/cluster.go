@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// clusterChanged takes in a change of anything but a pod.
+// clusterChanged handles an event about anything but a pod.
 func (m *Machine) clusterChanged(e Event) {
 	switch e := e.(type) {
 	case NodeSet:
@@ -39,10 +39,10 @@ func (m *Machine) clusterChanged(e Event) {
 	}
 }
 
-// moveAll lets the queue ask which waiting pods the event may help.
+// moveAll passes the event to the queue, which moves the pods that it may help.
 func (m *Machine) moveAll(e *framework.Event) {
 	if e.ActionType != 0 {
-		m.noteChange(e.Resource, e.ActionType)
+		m.recordChange(e.Resource, e.ActionType)
 		m.queue.MoveAllToActiveOrBackoff(m.now, e, nil)
 	}
 }
@@ -72,8 +72,8 @@ func (m *Machine) nodeGone(name string) {
 	}
 }
 
-// selectorOwnerChanged lets the queue know that a Service or controller came, went or
-// selects other pods. v1.36 lets none of it call a pod.
+// selectorOwnerChanged passes a change of a Service or controller to the queue; nil for
+// none. As in v1.36 it moves no pod.
 func (m *Machine) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	e := &framework.Event{Resource: framework.SelectorOwner, OldSelectorOwner: old, NewSelectorOwner: now}
 	switch {
@@ -87,8 +87,8 @@ func (m *Machine) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	m.moveAll(e)
 }
 
-// namespaceSet takes in the labels of a namespace; to one that is gone none
-// are left. v1.36 lets no change of them call a pod.
+// namespaceSet sets the labels of a namespace; one that is deleted has none. As in v1.36
+// no change of them moves a pod.
 func (m *Machine) namespaceSet(n *object.Namespace) {
 	before := m.table.SetNamespace(n)
 	if maps.Equal(before, n.Labels) {
@@ -119,7 +119,8 @@ func (m *Machine) objectSet(o object.Object) {
 	m.recheckWrites("")
 }
 
-// objectReplied takes in the object as the reply to a write of ours shows it.
+// objectReplied sets the object to the state in the reply to a write, unless the watch
+// has shown a later one.
 func (m *Machine) objectReplied(o object.Object) {
 	if m.table.Overtakes(o) {
 		m.objectSet(o)
@@ -143,9 +144,9 @@ func (m *Machine) objectGone(e ObjectGone) {
 	m.recheckWrites("")
 }
 
-// follows reports whether objects of the kind count. Rules taint devices only where a
-// plugin reads them, that is with the gate DRADeviceTaintRules. Groups count with the
-// gate GenericWorkload.
+// follows reports whether the machine reads objects of the kind. DeviceTaintRules need a
+// plugin that reads them, that is the gate DRADeviceTaintRules. PodGroups need the gate
+// GenericWorkload.
 func (m *Machine) follows(kind object.Kind) bool {
 	switch kind {
 	case object.PodGroups:
@@ -156,8 +157,8 @@ func (m *Machine) follows(kind object.Kind) bool {
 	return true
 }
 
-// slicesRetainted lets the queue know of the slices whose devices a rule taints, or
-// taints no more. To plugins the slices have changed; they know of no rules.
+// slicesRetainted passes the slices to the queue whose devices a DeviceTaintRule taints,
+// or taints no more. To plugins the slices changed; they know of no rules.
 func (m *Machine) slicesRetainted() {
 	for _, s := range m.table.Retainted() {
 		m.moveAll(&framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})

@@ -31,35 +31,34 @@ const (
 	conditionPause = 200 * time.Millisecond
 )
 
-// conditions are those that say of unschedulable pods why no node took them, the oldest
-// first. They are as of the last attempt, and events that do not help a pod leave it where
-// it is, with other nodes, and other reasons. So that what people read stays true, a
-// condition is looked at when it is conditionAge old, without an attempt, and at most one
-// in each conditionPause.
+// conditions lists the PodScheduled conditions of unschedulable pods, the oldest first. A
+// condition is true at the time of the last attempt; events that do not help the pod may
+// change its reasons. So a condition that is conditionAge old is computed again without
+// an attempt, at most one in each conditionPause.
 type conditions struct {
 	order list.List // of *podState
 	next  time.Time // none is looked at before
 }
 
-// stated notes that the pod's condition is as of now.
-func (m *Machine) stated(ps *podState) {
-	m.unstated(ps)
+// trackCondition records that the pod's condition is true as of now.
+func (m *Machine) trackCondition(ps *podState) {
+	m.untrackCondition(ps)
 	if ps.entry.Place() == queue.Unschedulable {
 		ps.statedAt, ps.statedNews = m.now, m.news
 		ps.stated = m.conditions.order.PushBack(ps)
 	}
 }
 
-// unstated forgets about the pod's condition.
-func (m *Machine) unstated(ps *podState) {
+// untrackCondition removes the pod's condition from those to renew.
+func (m *Machine) untrackCondition(ps *podState) {
 	if ps.stated != nil {
 		m.conditions.order.Remove(ps.stated)
 		ps.stated = nil
 	}
 }
 
-// oldestCondition returns the pod whose condition is to be looked at first, and when. It is nil
-// where nothing has happened since the oldest was true.
+// oldestCondition returns the pod whose condition is to be renewed next, and when. It
+// returns nil if nothing has happened since the oldest was true.
 func (m *Machine) oldestCondition() (ps *podState, due time.Time) {
 	first := m.conditions.order.Front()
 	if first == nil {
@@ -74,16 +73,16 @@ func (m *Machine) oldestCondition() (ps *podState, due time.Time) {
 	return ps, due
 }
 
-// renewCondition looks at a condition if one is due, and has the API say what is true
-// now. Those of pods that left the queue's unschedulable ones are passed over: they are
-// tried again.
+// renewCondition computes the oldest condition again if it is due, and emits a patch if
+// it changed. It skips pods that are not unschedulable any more, since they are tried
+// again.
 func (m *Machine) renewCondition() {
 	for {
 		ps, due := m.oldestCondition()
 		if ps == nil || due.After(m.now) {
 			return
 		}
-		m.stated(ps)
+		m.trackCondition(ps)
 		if ps.stated == nil {
 			continue
 		}
@@ -97,9 +96,9 @@ func (m *Machine) renewCondition() {
 	}
 }
 
-// PresentCondition returns what an attempt would say now of why no node takes the pod; nil
-// where it would say something else, or only an attempt can tell: of pod groups, and
-// where extenders or hosted plugins are asked.
+// PresentCondition returns the condition that an attempt would give an unschedulable pod
+// now. It returns nil if the attempt would end otherwise, or only an attempt can tell, as
+// for pod groups and for pods with extenders or hosted plugins.
 func (m *Machine) PresentCondition(p *object.Pod) *object.Condition {
 	of := m.profiles[p.SchedulerName]
 	if of == nil || of.Host != nil || m.hasGroup(p) || m.extendersOf(p) != nil {
@@ -141,7 +140,8 @@ func (m *Machine) restoreConditions(now time.Time, pods []SavedPod) {
 	}
 }
 
-// verifyConditions checks that the conditions are those of pods that wait, in order.
+// verifyConditions returns an error if a condition belongs to a pod that does not wait,
+// or the list is out of order.
 func (m *Machine) verifyConditions() error {
 	states := make([]*podState, 0, m.conditions.order.Len())
 	for e := m.conditions.order.Front(); e != nil; e = e.Next() {

@@ -7,9 +7,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Cluster returns the events that tell another machine of the cluster as this one knows
-// it: assumed pods as bound, nominations of the queue's. The objects are shared, as
-// nobody changes them.
+// Cluster returns events from which another machine gets to know the cluster as this one
+// does: assumed pods are bound in them, and nominations are the queue's. The objects are
+// shared; nobody changes them.
 func (m *Machine) Cluster() []Event {
 	events := make([]Event, 0, m.table.Live()+len(m.names))
 	for _, kind := range slices.Sorted(maps.Keys(m.unlisted)) {

@@ -49,8 +49,8 @@ type (
 		Plugins       []string
 		Attempt       any // of the profile's Host
 	}
-	// CancelPlugins tells PreBind plugins of the pod that nobody wants their
-	// outcome any more. They reply all the same.
+	// CancelPlugins cancels the context of the pod's PreBind plugins, as the attempt has
+	// failed. They reply all the same.
 	CancelPlugins struct {
 		Pod *object.Pod
 		Why error
@@ -96,13 +96,14 @@ type (
 		// WaitedDevices are the devices that the pod waits for from now on, for metrics.
 		WaitedDevices []framework.WaitedDevice
 	}
-	// PatchGroupStatus has the API show the PodGroup's condition PodGroupScheduled.
+	// PatchGroupStatus writes the condition PodGroupScheduled of the PodGroup.
 	PatchGroupStatus struct {
 		Group     *object.PodGroup
 		Condition object.GroupCondition
 	}
-	// PodGroupDone says how the cycle of a pod group ended. Result is that of the group:
-	// Preempting where it waits for victims to go. The effects of its pods come before.
+	// PodGroupDone reports how the cycle of a pod group ended. Result is that of the
+	// group: Preempting if it waits for victims to leave. The effects of its pods come
+	// before.
 	PodGroupDone struct {
 		Group           types.NamespacedName
 		Placement       string // the name of the one chosen, "" for all nodes

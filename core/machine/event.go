@@ -66,13 +66,13 @@ type (
 		Kind object.Kind
 		Err  error
 	}
-	// KindListed: all objects of the kind have been told of after all.
+	// KindListed: all objects of the kind, which was unlisted, have been set.
 	KindListed struct{ Kind object.Kind }
 	// Rewound: what the API showed before may be undone, as etcd was restored
 	// from a backup. What it shows from now on counts, however old.
 	Rewound struct{}
-	// Reconfigured: the profiles are others from now on. Each has the name of one
-	// that it replaces, and none is left out. Workers and backoffs are as in Options.
+	// Reconfigured replaces all profiles. Each new one has the name of an old one.
+	// Workers and backoffs are as in Options.
 	Reconfigured struct {
 		Profiles                   []*profile.Profile
 		Workers                    int
@@ -105,9 +105,9 @@ type (
 		Call   uint64
 		Result framework.PostFilterResult
 	}
-	// PermitReply is what a Permit plugin says of a pod that it holds, at whatever
-	// time: it lets the pod go, rejects it with the message, or preempts it, which ends
-	// the attempt with an error.
+	// PermitReply is the answer of a Permit plugin for a pod that it holds. It lets the
+	// pod go, rejects it with the message, or preempts it, which ends the attempt with an
+	// error.
 	PermitReply struct {
 		UID types.UID
 		// Attempt is the pod's attempt that is meant, 0 for any.
@@ -116,10 +116,10 @@ type (
 		Allow, Preempt bool
 		Message        string
 	}
-	// Activate has the pods tried now, as far as PreEnqueue plugins let them.
+	// Activate makes the pods active now, unless a PreEnqueue plugin gates them.
 	Activate struct{ UIDs []types.UID }
-	// AskGatedAgain has the pods tried that are gated because PreEnqueue failed, as the
-	// host refuses to ask while another call has not returned: one has.
+	// AskGatedAgain runs PreEnqueue again for the pods that are gated because the host
+	// refused to call it while another call had not returned. That call has returned.
 	AskGatedAgain struct{}
 	// NominationSet: a pod in the queue is nominated to a node, "" for none.
 	NominationSet struct {
@@ -150,9 +150,8 @@ type (
 		Pod *object.Pod
 		Err error
 	}
-	// ExtenderReply is the outcome of a CallExtender effect. What it says of
-	// nodes and pods that the call was not about does not count. Err: there is no
-	// reply, or none that could be used.
+	// ExtenderReply is the outcome of a CallExtender effect. Nodes and pods that the call
+	// was not about are ignored. Err is set if there is no usable reply.
 	ExtenderReply struct {
 		UID  types.UID
 		Call uint64

@@ -46,8 +46,8 @@ const (
 // MaxExtenderPriority).
 const extenderScale = 10
 
-// Interested reports whether the extender manages the pod: a container or init
-// container requests, or is limited in, a resource of its.
+// Interested reports whether the extender manages the pod: a container or init container
+// requests, or is limited in, one of its resources.
 func (x *Extender) Interested(p *v1.Pod) bool {
 	if len(x.Manages) == 0 {
 		return true
@@ -67,7 +67,7 @@ func (x *Extender) Interested(p *v1.Pod) bool {
 	return false
 }
 
-// asks reports whether the extender may be asked before a node is chosen.
+// asks reports whether the extender is called before a node is chosen.
 func (x *Extender) asks() bool { return x.Filter || x.Prioritize || x.Preempt }
 
 // extendersOf lists the extenders that may be asked about the pod, by their

@@ -19,9 +19,10 @@ import (
 // is one, too; then there may be no extenders.
 type extenderCycle struct {
 	*attempt
-	extenders []int                  // the pod's, in order
-	filtered  int                    // how many of them have filtered
-	said      engine.ExtenderResults // what they said so far
+	extenders []int // the pod's, in order
+	filtered  int   // how many of them have filtered
+	// results holds the extenders' answers so far.
+	results engine.ExtenderResults
 	// nominated: only the node that the pod is nominated to is looked at yet.
 	nominated bool
 	scored    bool            // all were asked for scores
@@ -40,7 +41,7 @@ type extenderCycle struct {
 
 func (c *extenderCycle) uid() types.UID { return c.pod.UID }
 
-// waits reports whether a reply is to come.
+// waits reports whether a reply is outstanding.
 func (c *extenderCycle) waits() bool { return len(c.open) > 0 || c.postFilter != nil }
 
 type call struct {
@@ -52,8 +53,8 @@ type call struct {
 const (
 	// replyGrace is how much longer than the edge the machine waits.
 	replyGrace = 5 * time.Second
-	// maxRounds is how often a pod begins anew when no node that its extenders
-	// let pass is left, but others became free meanwhile.
+	// maxRounds is how often a pod begins again because no node is left that its
+	// extenders pass, but other nodes became free meanwhile.
 	maxRounds = 3
 )
 
@@ -80,16 +81,16 @@ func (m *Machine) startExtenderCycle(a *attempt, extenders []int) *bindingCycle 
 // begin sets the cycle to its start.
 func (c *extenderCycle) begin() {
 	c.filtered, c.scored, c.shown = 0, false, map[string]bool{}
-	c.said = engine.ExtenderResults{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
+	c.results = engine.ExtenderResults{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
 	if c.nominated = c.pod.NominatedNode != ""; c.nominated {
-		c.said.Passed = []string{c.pod.NominatedNode}
+		c.results.Passed = []string{c.pod.NominatedNode}
 	}
 }
 
 // widen goes on from the pod's nominated node to all nodes.
-func (c *extenderCycle) widen() { c.nominated, c.filtered, c.said.Passed = false, 0, nil }
+func (c *extenderCycle) widen() { c.nominated, c.filtered, c.results.Passed = false, 0, nil }
 
-// admits reports whether none of the pod's extenders is fully occupied.
+// admits reports whether every extender of the pod can take another call.
 func (m *Machine) admits(c *extenderCycle) bool {
 	return !slices.ContainsFunc(c.extenders, m.full)
 }
@@ -98,8 +99,8 @@ func (m *Machine) full(extender int) bool {
 	return m.busy[extender] >= m.options.Extenders[extender].Limit
 }
 
-// admitFromLine lets those in line start whose extenders have room, the most important
-// first.
+// admitFromLine starts the cycles in line whose extenders can take a call, the most
+// important first.
 func (m *Machine) admitFromLine() {
 	m.freed = false
 	for i := 0; i < len(m.line) && !m.allFull(); {
@@ -122,7 +123,8 @@ func (m *Machine) allFull() bool {
 	return true
 }
 
-// callEnded notes that a call is replied to, or not waited for any more.
+// callEnded frees the extender's slot of a call that was replied to, or is not waited for
+// any more.
 func (m *Machine) callEnded(extender int) {
 	m.busy[extender]--
 	m.freed = true
@@ -162,7 +164,7 @@ func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
 	if m.table.Live() == 0 {
 		return m.failExtenderCycle(c, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
 	}
-	o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.said)
+	o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.results)
 	if o.Feasible == 0 {
 		switch {
 		case o.Rejected != nil && !o.Rejected.Code.Rejects():
@@ -174,7 +176,7 @@ func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
 			return m.beginAnew(c)
 		}
 		// newNodeFits decided, too, which ended what o stood on.
-		return m.makeRoom(c, m.engine.DecideWithExtenders(a.request, m.nominations, &c.said))
+		return m.makeRoom(c, m.engine.DecideWithExtenders(a.request, m.nominations, &c.results))
 	}
 	for ; c.filtered < len(c.extenders); c.filtered++ {
 		if m.options.Extenders[c.extenders[c.filtered]].Filter {
@@ -199,10 +201,10 @@ func (m *Machine) failExtenderCycle(c *extenderCycle, s *decision.Status) *bindi
 	return nil
 }
 
-// newNodeFits reports whether plugins let a node pass that no extender was asked
-// about: it became free, or came, meanwhile.
+// newNodeFits reports whether plugins pass a node that no extender was asked about,
+// because it became free, or came, meanwhile.
 func (m *Machine) newNodeFits(c *extenderCycle) bool {
-	if c.said.Passed == nil {
+	if c.results.Passed == nil {
 		return false
 	}
 	all := m.engine.DecideWithExtenders(c.request, m.nominations, &engine.ExtenderResults{})
@@ -226,7 +228,7 @@ func (m *Machine) callPrioritize(c *extenderCycle, nodes []string) bool {
 		}
 	}
 	if len(c.open) > 0 {
-		c.said.Passed = nodes
+		c.results.Passed = nodes
 	}
 	return len(c.open) > 0
 }
@@ -251,8 +253,7 @@ func (m *Machine) sendToExtender(c *extenderCycle, e CallExtender, names []strin
 	m.emit(e)
 }
 
-// extenderReplied takes in a reply. One that is not waited for any more, or that
-// a pod did not ask for, is nothing.
+// extenderReplied handles a reply of an extender. It ignores one that no cycle waits for.
 func (m *Machine) extenderReplied(e ExtenderReply) {
 	ps := m.pods[e.UID]
 	if ps == nil || ps.extender == nil {
@@ -278,7 +279,7 @@ func (m *Machine) extenderReplied(e ExtenderReply) {
 	}
 }
 
-// filterReplied takes in which nodes an extender let pass.
+// filterReplied handles a reply to Filter: which nodes the extender passes.
 func (m *Machine) filterReplied(c *extenderCycle, x *Extender, sent call, e ExtenderReply) {
 	switch {
 	case e.Err == nil:
@@ -292,12 +293,12 @@ func (m *Machine) filterReplied(c *extenderCycle, x *Extender, sent call, e Exte
 				left = append(left, n)
 			}
 			if reason, failed := e.Unresolvable[n]; failed {
-				c.said.Refused[n] = refusal(decision.UnschedulableAndUnresolvable, reason)
+				c.results.Refused[n] = refusal(decision.UnschedulableAndUnresolvable, reason)
 			} else if reason, failed := e.Failed[n]; failed {
-				c.said.Refused[n] = refusal(decision.Unschedulable, reason)
+				c.results.Refused[n] = refusal(decision.Unschedulable, reason)
 			}
 		}
-		c.said.Passed = left
+		c.results.Passed = left
 		c.filtered++
 	case x.Ignorable:
 		c.filtered++
@@ -318,7 +319,7 @@ func (c *extenderCycle) prioritizeReplied(x *Extender, sent call, e ExtenderRepl
 	}
 	for _, n := range sent.nodes {
 		if score, told := e.Scores[n]; told {
-			c.said.Scores[n] = append(c.said.Scores[n], decision.Score{
+			c.results.Scores[n] = append(c.results.Scores[n], decision.Score{
 				Plugin: x.Name, Score: score * extenderScale, Weight: x.Weight,
 			})
 		}
@@ -385,7 +386,7 @@ func (m *Machine) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
 // preemptionReview is of the candidates of a PostFilter plugin, which extenders
 // look at one after the other.
 type preemptionReview struct {
-	plugin     int // its place among the PostFilter plugins
+	plugin     int // index into the profile's PostFilter plugins
 	reviewed   int // how many of the pod's extenders have looked
 	candidates []framework.Candidate
 	choose     func(*framework.PostFilterCall, []framework.Candidate, error) framework.PostFilterResult
@@ -393,7 +394,7 @@ type preemptionReview struct {
 	nomination nominating // by the plugins before
 }
 
-// reviewsPreemption reports whether an extender wants to see whom the pod preempts.
+// reviewsPreemption reports whether an extender of the pod takes part in preemption.
 func (m *Machine) reviewsPreemption(c *extenderCycle) bool {
 	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return m.options.Extenders[i].Preempt })
 }
@@ -410,8 +411,8 @@ func (m *Machine) callPreempt(c *extenderCycle) bool {
 	return false
 }
 
-// preemptReplied takes in what an extender leaves of the candidates, and goes on to
-// the next, or to the choice.
+// preemptReplied handles a reply to Preempt: it keeps the candidates that the extender
+// accepts, and calls the next extender, or chooses.
 func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply) {
 	left, err := []framework.Candidate(nil), e.Err
 	if err == nil {
@@ -430,8 +431,9 @@ func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply)
 	}
 }
 
-// chooseCandidate lets the plugin choose among the candidates that are left, on the
-// table as it is now. Where a node became free meanwhile nobody has to go.
+// chooseCandidate calls the plugin to choose among the candidates that are left, on the
+// table as it is now. If a node became free meanwhile, the pod begins again without
+// preempting.
 func (m *Machine) chooseCandidate(c *extenderCycle) {
 	a, made := c.attempt, c.review
 	c.review = nil
@@ -442,7 +444,7 @@ func (m *Machine) chooseCandidate(c *extenderCycle) {
 		}
 		return
 	}
-	o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.said)
+	o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.results)
 	out := made.choose(m.postFilterCall(a, o), m.candidatesLeft(a.pod, made.candidates), made.err)
 	nomination, done := m.applyPostFilter(a, a.profile.PostFilter[made.plugin].Name, out, made.nomination)
 	if !done {

@@ -60,8 +60,8 @@ func (m *Machine) failAfterPanic(a *attempt, err error) {
 	m.fail(a, &decision.Status{Code: decision.Error, Err: err})
 }
 
-// requeue tells the queue, the API and the record's readers that the attempt
-// ended without a node.
+// requeue ends an attempt without a node: it returns the pod to the queue, updates its
+// nomination, and emits the record, the event and the patch.
 func (m *Machine) requeue(a *attempt, n nominating) {
 	r, ps := a.record, a.state
 	m.emit(AttemptDone{r})
@@ -71,7 +71,7 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 	}
 	ps.noVictims = a.noVictims
 	m.queue.Requeue(m.now, ps.entry, r.RejectedBy, r.PendingBy)
-	m.stated(ps)
+	m.trackCondition(ps)
 	p, patch := ps.entry.Pod, PatchStatus{Pod: ps.entry.Pod}
 	if !n.keep {
 		kept := ps.entry.NominatedNode()

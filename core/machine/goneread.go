@@ -1,9 +1,8 @@
 package machine
 
-// goneByRead is about a pod that a read has shown to be gone, until the watch tells
-// that it is. A watch that lags still shows it there: either that is older than the
-// read, or the deletion was undone because etcd was restored from a backup. Another
-// read decides.
+// goneByRead is the state of a pod that a read showed to be deleted, before the watch
+// does. If the watch still shows the pod, it lags, or the deletion was undone because
+// etcd was restored from a backup. Another read decides.
 type goneByRead struct {
 	lost    LostReply // counts the reads that failed
 	reading bool
@@ -11,19 +10,19 @@ type goneByRead struct {
 	shown bool
 }
 
-// exists reports whether a read has found the pod, and that it takes room or waits.
+// exists reports whether the read found the pod, and it is not terminal.
 func (e *ReadReply) exists() bool { return e.Pod != nil && e.Pod.UID == e.UID && !e.Pod.Terminal }
 
-// endReadPod ends a pod that a read has shown to be gone. It stays known by its name
-// until the watch tells, as little else of it.
+// endReadPod ends a pod that a read showed to be deleted. Only its name stays known until
+// the watch shows the deletion.
 func (m *Machine) endReadPod(ps *podState) {
 	m.endPod(ps)
 	ps.goneByRead = &goneByRead{}
 	m.pods[ps.pod.UID], m.names[ps.pod.NamespacedName()] = ps, ps
 }
 
-// shownAfterGone takes in that the API shows a pod there of which a read said that it
-// is gone.
+// shownAfterGone handles a pod that the watch shows although a read found it deleted: it
+// reads the pod again.
 func (m *Machine) shownAfterGone(ps *podState) {
 	g := ps.goneByRead
 	if g.shown = true; !g.reading {

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// anyNode stands for the node in what is said of the victims of a pod group: they go from
-// nodes all over the cluster (v1.36, actuatePodGroupPreemption).
+// anyNode is the node named in events about victims of a pod group, which are on nodes
+// all over the cluster (v1.36, actuatePodGroupPreemption).
 const anyNode = "cluster"
 
 // preemptForGroup looks for pods that have to go for the group, which does not fit, and adds

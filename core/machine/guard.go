@@ -7,7 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/recovered"
 )
 
-// panicked tells of a panic that is being contained.
+// panicked reports a contained panic to Options.Panicked.
 func (m *Machine) panicked(p *recovered.Panic) {
 	if m.options.Panicked != nil {
 		m.options.Panicked(p)

@@ -51,8 +51,8 @@ func (m *Machine) runPlugins(c *bindingCycle, point string, plugins ...string) {
 	m.emit(RunPlugins{Pod: c.pod, Node: c.node, Profile: c.profile.Name, Point: point, Plugins: plugins, Attempt: h.Attempt(c.pod.UID)})
 }
 
-// preBindReplied takes in that the pod's PreBind plugins have returned. Until then
-// its room stays taken, whatever became of the pod's attempt.
+// preBindReplied handles the return of the pod's PreBind plugins. The pod keeps its place
+// until then, whatever became of its attempt.
 func (m *Machine) preBindReplied(e PreBindReply) {
 	ps := m.pods[e.UID]
 	if ps == nil {
@@ -84,9 +84,9 @@ func (m *Machine) preBindReplied(e PreBindReply) {
 	}
 }
 
-// Rejection is why a plugin rejects a pod at PreBind or Bind. As in v1.36 that comes too late
-// for a verdict: the pod is unschedulable for the reason, no plugin is noted that an event
-// could win over, and it is tried again as after an error.
+// Rejection is a plugin's rejection of a pod at PreBind or Bind. As in v1.36 that is too
+// late for a verdict: the pod is unschedulable for the reason, but no plugin counts as
+// its rejector, and it is tried again as after an error.
 type Rejection struct{ Status *decision.Status }
 
 func (r *Rejection) Error() string { return explain.Status(r.Status) }
@@ -95,9 +95,9 @@ func (r *Rejection) status() *decision.Status {
 	return &decision.Status{Code: r.Status.Code, Err: r}
 }
 
-// Answer reports whether the reply counts, which the caller then sends as an event: the pod's
-// attempt still waits, and no reply ended the wait before. Until the event comes nothing
-// but the pod's own end, or its preemption, ends the wait otherwise. It is for the loop, in
+// Answer records the reply and reports whether it counts: the pod's attempt still waits,
+// and no earlier reply ended the wait. The caller then sends it as an event. Until the
+// event comes, only the pod's end or preemption can end the wait otherwise. Call it
 // between two steps or within one.
 func (m *Machine) Answer(e PermitReply) bool {
 	c := m.waitingOnPermit(e.UID)
@@ -111,7 +111,7 @@ func (m *Machine) Answer(e PermitReply) bool {
 	return true
 }
 
-// permitReplied takes in what a Permit plugin says of a pod that it holds.
+// permitReplied handles the answer of a Permit plugin for a pod that it holds.
 func (m *Machine) permitReplied(e PermitReply) {
 	c := m.waitingOnPermit(e.UID)
 	if c == nil || e.Attempt != 0 && e.Attempt != c.record.Attempt {
@@ -166,7 +166,7 @@ func (m *Machine) hostedObjectChanged(e HostedObjectChanged) {
 	m.moveAll(&framework.Event{Resource: framework.HostedObject, ActionType: e.ActionType, HostedResource: e.Resource, OldHostedObject: e.Old, NewHostedObject: e.New})
 }
 
-// endHosted tells the host that the pod's attempt is over.
+// endHosted ends the pod's attempt at the host of its profile.
 func (m *Machine) endHosted(p *object.Pod) {
 	if profile := m.profiles[p.SchedulerName]; profile != nil && profile.Host != nil {
 		profile.Host.End(p.UID)
@@ -277,8 +277,8 @@ func (m *Machine) TryFit(profileName string, p *object.Pod, node string, pods []
 	return m.engine.Fit(engine.For(profile, p), r)
 }
 
-// TryScores returns what the score plugins of a profile, except for hosted ones, say of the
-// nodes as they stand for the pod, normalised among these.
+// TryScores returns what the native score plugins of a profile give the nodes for the pod
+// now, normalised over these nodes.
 func (m *Machine) TryScores(profileName string, p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	profile := m.profiles[profileName]
 	if profile == nil {
@@ -287,8 +287,8 @@ func (m *Machine) TryScores(profileName string, p *object.Pod, nodes []string) (
 	return m.engine.ScoresOf(engine.For(profile, p), nodes)
 }
 
-// Signature returns what the plugins of a profile, except for hosted ones, see of the pod: the
-// same for pods that they cannot tell apart. False where there is no such profile.
+// Signature returns the signature of the pod by the native plugins of a profile: equal
+// for pods that they cannot tell apart. It returns false if there is no such profile.
 func (m *Machine) Signature(profileName string, p *object.Pod) (string, bool) {
 	profile := m.profiles[profileName]
 	if profile == nil {

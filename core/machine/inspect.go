@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Ready reports whether a ScheduleOne would take a pod now.
+// Ready reports whether a ScheduleOne event would start an attempt now.
 func (m *Machine) Ready() bool { return !m.waitsForEvictions() && m.queue.Ready() }
 
 // First returns the pod that a ScheduleOne would take now, nil when there is none.
@@ -27,7 +27,7 @@ func (m *Machine) First() *object.Pod {
 // Queue returns the machine's queue, for inspection only.
 func (m *Machine) Queue() *queue.Queue { return m.queue }
 
-// Listen has the queue tell the listener, too, which may not call the machine.
+// Listen adds a listener to the queue. It may not call the machine.
 func (m *Machine) Listen(l *queue.Listener) { m.queue.Listen(l) }
 
 // Table returns the machine's table, for inspection only.
@@ -41,7 +41,7 @@ func (m *Machine) Entry(uid types.UID) *queue.Entry {
 	return nil
 }
 
-// Nominator tells of the nominations of the pods in the queue.
+// Nominator returns the nominations of the pods in the queue.
 func (m *Machine) Nominator() engine.Nominator { return m.nominations }
 
 // Pods lists the pods that wait or are placed, in no order.
@@ -57,7 +57,7 @@ func (m *Machine) Pods() []*object.Pod {
 	return pods
 }
 
-// Knows reports whether the machine has heard of a pod of that name that is not gone.
+// Knows reports whether the machine knows a pod of the name that is not deleted.
 func (m *Machine) Knows(name types.NamespacedName) bool {
 	ps := m.names[name]
 	return ps != nil && ps.goneByRead == nil
@@ -77,7 +77,7 @@ type Change struct {
 // Changed returns what the last step changed first.
 func (m *Machine) Changed() Change { return m.changed }
 
-func (m *Machine) noteChange(r framework.EventResource, a framework.ActionType) {
+func (m *Machine) recordChange(r framework.EventResource, a framework.ActionType) {
 	if m.changed.Action == 0 {
 		m.changed.Resource, m.changed.Action = r, a
 	}
@@ -92,9 +92,9 @@ func (m *Machine) ExtenderCycles() int { return len(m.extenderCycles) }
 // Assumed returns the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return m.assumed }
 
-// Unshown returns the number of pods of which the API does not show yet what it was
-// told: that they are bound, their nomination, or that they are deleted. A
-// nomination that was taken back before it was written is never shown.
+// Unshown returns the number of pods for which a write has not been shown by the API yet:
+// a binding, a nomination or a deletion. A nomination that was taken back before it was
+// written is never shown.
 func (m *Machine) Unshown() int {
 	n := 0
 	for _, ps := range m.pods { // any order: a sum
@@ -109,8 +109,8 @@ func (m *Machine) Unshown() int {
 // to be undone.
 func (m *Machine) Undone() int { return m.undone }
 
-// UnknownBindings returns the number of pods of which it is not known whether they are
-// bound: the reply to a binding was lost, and no read has told yet.
+// UnknownBindings returns the number of pods that may or may not be bound: the reply to
+// the binding was lost, and no read has answered yet.
 func (m *Machine) UnknownBindings() int {
 	n := 0
 	for _, ps := range m.pods { // any order: a sum

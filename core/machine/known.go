@@ -2,7 +2,7 @@ package machine
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Known is an object as the machine has it.
+// Known is an object as the machine knows it.
 type Known struct {
 	Name    types.NamespacedName
 	UID     types.UID // "" for a node
@@ -24,7 +24,8 @@ func (m *Machine) KnownPods() []Known {
 	return pods
 }
 
-// isWhereShown reports whether the pod is where the API showed that it belongs.
+// isWhereShown reports whether the pod is where the API shows it: on its node, or
+// waiting.
 func (m *Machine) isWhereShown(ps *podState) bool {
 	pl := m.table.Pod(ps.pod.UID)
 	switch on := ps.pod.NodeName; {

@@ -29,10 +29,10 @@ func (l *LostReply) Delay() time.Duration {
 	return min(time.Second<<min(n-1, 4), 10*time.Second)
 }
 
-// ReadFailed notes a read that failed.
+// ReadFailed records a read that failed.
 func (l *LostReply) ReadFailed() { l.failed++ }
 
-// NotShown notes a read that did not show the request.
+// NotShown records a read that did not show the effect of the request.
 func (l *LostReply) NotShown() {
 	l.reads++
 	l.failed = 0
@@ -41,5 +41,6 @@ func (l *LostReply) NotShown() {
 // Reads returns how many reads did not show the request.
 func (l *LostReply) Reads() int { return l.reads }
 
-// Exhausted reports whether the request counts as refused after that many reads.
+// Exhausted reports whether so many reads did not show the request that it counts as
+// refused.
 func (l *LostReply) Exhausted() bool { return l.reads >= maxReads }

@@ -18,29 +18,30 @@ import (
 
 // Options is what a machine is made of.
 type Options struct {
-	// Profiles by schedulerName; pods that name none of them are left alone.
-	// All have the same QueueSort.
+	// Profiles are found by schedulerName; pods that name none of them are ignored. All
+	// have the same QueueSort.
 	Profiles []*profile.Profile
 	// Extenders in the order in which they are asked: those that are not
 	// Ignorable first.
 	Extenders []Extender
-	// Seed decides among nodes that score the same.
+	// Seed decides between nodes of equal score.
 	Seed uint64
 	// Workers is how many cores one decision may use; at least 1.
 	Workers int
 	// ViewsOff keeps no answers from one decision to the next: slow, and the
 	// same decisions.
 	ViewsOff bool
-	// PodGroups has the pods of a pod group placed together, as the gate GenericWorkload
-	// says. Without it nothing is read of groups.
+	// PodGroups places the pods of a pod group together, as the gate GenericWorkload
+	// does. Without it PodGroups are ignored.
 	PodGroups bool
-	// GroupPlacements tries a pod group in each placement that there is for it, as the gate
-	// TopologyAwareWorkloadScheduling says.
+	// GroupPlacements tries a pod group in each of its placements, as the gate
+	// TopologyAwareWorkloadScheduling does.
 	GroupPlacements bool
 	// GroupPreemption finds victims for a pod group as a whole, as the gate
 	// WorkloadAwarePreemption says.
 	GroupPreemption bool
-	// GangScheduling tells unscheduled pods of each other's arrival, as that gate does.
+	// GangScheduling makes the arrival of an unscheduled pod an event for others, as that
+	// gate does.
 	GangScheduling bool
 	// HideExpectedNode keeps it from the API where a pod that waits is about to be
 	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
@@ -53,10 +54,10 @@ type Options struct {
 	// Explain picks the pods in whose records Decision.Nodes is filled; nil is
 	// none.
 	Explain func(*object.Pod) bool
-	// StepDone, when set, is told when an attempt has done a step of its own.
+	// StepDone, when set, is called after each step of an attempt.
 	StepDone func(step string)
-	// Panicked, when set, is told of each panic of a plugin that was contained. The
-	// stack is still that of the panic.
+	// Panicked, when set, is called with each contained panic of a plugin, on the stack
+	// of the panic.
 	Panicked func(*recovered.Panic)
 	// Check verifies every invariant after each step and panics on a breach.
 	Check bool
@@ -163,7 +164,7 @@ func New(o Options) *Machine {
 		HoldInBackoff:     m.holdInBackoff,
 		RetryAfterBackoff: m.hasGroup,
 		EventsToRegister:  m.eventsToRegister,
-		Alike:             m.alike,
+		Alike:             m.appendPeerKey,
 		WouldFailAgain:    m.wouldFailAgain,
 		SizeOf:            m.sizeOf,
 		TooLarge:          m.tooLarge,
@@ -175,8 +176,8 @@ func New(o Options) *Machine {
 	return m
 }
 
-// Step tells the machine of one event and returns what is to be done about
-// it, in order. now must not go back, by the monotonic clock if it has it.
+// Step handles one event and returns the effects to carry out, in order. now must not go
+// back, by the monotonic clock if it has it.
 func (m *Machine) Step(now time.Time, e Event) []Effect {
 	m.now, m.effects, m.changed = now, nil, Change{}
 	m.steps++
@@ -287,9 +288,9 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	return m.options.Profiles[0].QueueSort.Less(a, b)
 }
 
-// holdInBackoff reports whether a pod waits its backoff out: while its victims are on their
-// way out, and where it has a group. No event ends the wait of such a pod; were it tried
-// whenever nothing else is active, its group would be tried all the time.
+// holdInBackoff reports whether the pod must wait its backoff out: while its victims are
+// leaving, or if it has a group. No event ends the wait of a pod of a group; if it were
+// tried whenever nothing else is active, its group would be tried all the time.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
 	return m.hasGroup(p) || m.victimsLeaving(m.pods[p.UID]) != ""
 }

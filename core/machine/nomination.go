@@ -16,9 +16,9 @@ type nominating struct {
 	ends []types.UID
 }
 
-// nominationMoved lets the queue know that the nomination to the node `kept`
-// ended and the pod is nominated to, or placed on, the node `now`: the room that
-// was kept for it is free for other pods of at most its priority.
+// nominationMoved sends the queue an event when a nomination to the node kept ends and
+// the pod is nominated to, or placed on, the node now. What was reserved on kept is free
+// for other pods of at most its priority.
 func (m *Machine) nominationMoved(p *object.Pod, kept, now string) {
 	if kept == "" || kept == now {
 		return
@@ -50,7 +50,7 @@ func (m *Machine) nominationToWrite(ps *podState, node string) *string {
 	return &node
 }
 
-// nominations are those of the queue, as the engine asks for them.
+// nominations gives the engine the queue's nominations.
 type nominations struct {
 	*queue.Queue
 	machine *Machine

@@ -5,9 +5,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// overcommits counts pods that the API shows bound to a node without room for them. Two
-// schedulers that decide at the same moment may do that. No filter lets a further pod
-// onto such a node.
+// overcommits counts pods that the API shows bound to a node that lacks resources for
+// them. Two schedulers that decide at one moment may cause that. No filter passes such a
+// node for another pod.
 type overcommits struct {
 	pods     int
 	counting bool // from the first decision on: what was there before is history
@@ -25,11 +25,11 @@ func (m *Machine) OvercommittedNodes() (nodes int) {
 }
 
 // Overcommits returns the number of pods that the API showed bound, since the first
-// decision, to a node that had no room for them.
+// decision, to a node that lacked resources for them.
 func (m *Machine) Overcommits() int { return m.overcommits.pods }
 
-// checkRoom tells of the pod, which was just bound to the node, if the node had no room
-// for it.
+// checkRoom counts and emits an Overcommitted effect if the node lacks resources for the
+// pod, which was just bound to it.
 func (m *Machine) checkRoom(node string, p *object.Pod) {
 	row, ok := m.table.Find(node)
 	if !ok || !m.overcommits.counting {
@@ -41,8 +41,8 @@ func (m *Machine) checkRoom(node string, p *object.Pod) {
 	}
 }
 
-// Overcommitted tells of a pod that the API shows bound to a node without room for it.
-// There is nothing to do about it.
+// Overcommitted reports a pod that the API shows bound to a node that lacks resources for
+// it. Nothing can be done about it.
 type Overcommitted struct {
 	Pod  *object.Pod
 	Node string

@@ -16,9 +16,9 @@ import (
 // are made in one step, which is to end soon.
 const mostTries = 100_000
 
-// tryPlacements tries the group in each placement that there is for it, and leaves it as it
-// is in the best of those in which it fits. Where it fits in none, its pods are told what they
-// are told in the first, or in the first in which a PostFilter plugin has something to do.
+// tryPlacements tries the group in each of its placements, and leaves it assumed in the
+// best of those in which it fits. If it fits in none, its pods get the result of the
+// first, or of the first in which a PostFilter plugin would act.
 func (m *Machine) tryPlacements(c *groupCycle) {
 	placements, status := m.generatePlacements(c)
 	if status != nil {
@@ -85,11 +85,11 @@ func (m *Machine) tryPlacement(c *groupCycle, p *framework.Placement) {
 	m.undoGroup(c)
 }
 
-// triesPlacements reports whether a pod group is tried in several placements.
+// triesPlacements reports whether several placements of a pod group are being tried.
 func (m *Machine) triesPlacements() bool { return m.groupCycle != nil && m.groupCycle.placements > 1 }
 
-// putOffPostFilter notes that a PostFilter plugin has something to do where the group is
-// tried. Another placement may do without.
+// putOffPostFilter records that a PostFilter plugin would act in the placement being
+// tried. It does not act now, since the group may fit in another placement.
 func (m *Machine) putOffPostFilter() {
 	if c := m.groupCycle; c.postFilter == nil {
 		c.postFilter = c.placement
@@ -151,8 +151,8 @@ func (m *Machine) generatePlacements(c *groupCycle) (placements []framework.Plac
 	return placements, status
 }
 
-// bestPlacement returns the place in the list of the placement with the highest score; among
-// equals a draw decides.
+// bestPlacement returns the index of the placement with the highest score; a draw decides
+// between ties.
 func (m *Machine) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssignments) (best int, status *decision.Status) {
 	if len(fitting) == 1 {
 		return 0, nil
@@ -179,7 +179,8 @@ func (m *Machine) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssi
 	return tied[draw.Number(draw.Seed(m.options.Seed, first.pod.UID, first.record.Attempt), len(tied))], nil
 }
 
-// addPlacementScores adds what the plugin says of the placements, times its weight.
+// addPlacementScores adds the plugin's normalised score of each placement, times the
+// weight, to its total.
 func addPlacementScores(call *framework.PlacementCall, pl *framework.Plugin, weight int64, of []*framework.PodGroupAssignments, totals []int64) *decision.Status {
 	scores := make([]int64, len(of))
 	for i, a := range of {

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// podSet takes in a pod as the API shows it.
+// podSet handles a pod that the API shows.
 func (m *Machine) podSet(p *object.Pod) {
 	if other := m.pods[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
 		m.endPod(other) // no API server shows one pod under two names
@@ -49,7 +49,7 @@ func (m *Machine) podSet(p *object.Pod) {
 	}
 }
 
-// podPending takes in a pod that waits to be scheduled by one of our profiles.
+// podPending handles a pod without a node that names one of the machine's profiles.
 func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
 		m.recheckBinding(ps)
@@ -74,7 +74,7 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 		return // bound by us; the API will show it
 	}
 	if ps.entry == nil {
-		m.noteChange(framework.UnscheduledPod, framework.Add)
+		m.recordChange(framework.UnscheduledPod, framework.Add)
 		ps.entry = m.queue.Add(m.now, p)
 		ps.entry.Owner = ps
 		if m.options.GangScheduling {
@@ -82,7 +82,7 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 		}
 		return
 	}
-	m.noteChange(framework.UnscheduledPod, framework.UpdateOther)
+	m.recordChange(framework.UnscheduledPod, framework.UpdateOther)
 	kept := ps.entry.NominatedNode()
 	m.queue.Update(m.now, ps.entry, p)
 	m.nominationMoved(p, kept, ps.entry.NominatedNode())
@@ -116,8 +116,8 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 	return nil
 }
 
-// podAssigned takes in a pod that the API shows bound. That is the evidence
-// which ends an assumption, whoever bound it.
+// podAssigned handles a pod that the API shows bound, by whomever. This ends an
+// assumption.
 func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	old, c, kept := m.table.Pod(p.UID), ps.binding, ps.entry.NominatedNode()
 	m.changed.Bound = ps.pod.NodeName == ""
@@ -163,9 +163,9 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	}
 }
 
-// assignedPodChanged lets the queue know of an update of a placed pod. One that
-// was assumed until now may be bound with other labels, or with less to ask for,
-// than it was assumed with.
+// assignedPodChanged sends the queue an event about the update of a placed pod. One that
+// was assumed until now may be bound with other labels, or smaller requests, than it was
+// assumed with.
 func (m *Machine) assignedPodChanged(old, now *object.Pod) {
 	if old.Terminating && !now.Terminating { // etcd was restored: who waited for it to go may preempt anew
 		m.moveAll(anythingChanged)
@@ -197,7 +197,7 @@ func (m *Machine) endPod(ps *podState) {
 	if ps.entry != nil {
 		p, kept := ps.entry.Pod, ps.entry.NominatedNode()
 		m.dequeue(ps)
-		m.noteChange(framework.UnscheduledPod, framework.Delete)
+		m.recordChange(framework.UnscheduledPod, framework.Delete)
 		m.nominationMoved(p, kept, "")
 	}
 	if c := ps.binding; c != nil {
@@ -216,7 +216,8 @@ func (m *Machine) endPod(ps *podState) {
 	m.forget(ps)
 }
 
-// takeOff takes a placed pod off its node, and then lets the queue know of the room there.
+// takeOff removes a placed pod from its node and sends the queue an event about its
+// deletion there.
 func (m *Machine) takeOff(pl *table.Placed) {
 	gone := boundTo(pl.Pod, m.table.Name(pl.Row))
 	m.table.RemovePod(gone.UID)
@@ -226,7 +227,7 @@ func (m *Machine) takeOff(pl *table.Placed) {
 // dequeue takes the pod out of the queue.
 func (m *Machine) dequeue(ps *podState) {
 	if ps.entry != nil {
-		m.unstated(ps)
+		m.untrackCondition(ps)
 		m.queue.Delete(ps.entry)
 		ps.entry = nil
 	}

@@ -42,12 +42,12 @@ type groupTry struct {
 	status *decision.Status
 	// preempts: the group fits once victims of its pods are gone.
 	preempts bool
-	// said is what Permit plugins said about other pods, in order. It counts once
-	// nothing is tried any more.
-	said []permitAnswer
+	// answers holds the answers of Permit plugins about other pods, in order. They take
+	// effect once no placement is tried any more.
+	answers []permitAnswer
 }
 
-// rows returns those of the placement; nil: all nodes.
+// rows returns the rows of the placement; nil for all nodes.
 func (t *groupTry) rows() []table.Row {
 	switch {
 	case t.placement == nil:
@@ -68,8 +68,9 @@ type groupMember struct {
 	*attempt
 	// row is where the pod was assumed, which counts where it fits or preempts.
 	row table.Row
-	// fits: the row was free for the pod. preempts: victims there have to go first, whom
-	// plan names. Neither: failed or the record says why not.
+	// fits is set if the row has the resources for the pod now. preempts is set if the
+	// victims of plan have to leave first. If neither is, failed or the record holds the
+	// reason.
 	fits, preempts bool
 	plan           *preemptionPlan
 	failed         *decision.Status
@@ -99,7 +100,7 @@ var (
 	groupWaitsOnPreemption = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: []string{waitsForPreemption}}
 )
 
-// hasGroup reports whether the pod is placed with its group.
+// hasGroup reports whether the pod is placed together with its group.
 func (m *Machine) hasGroup(p *object.Pod) bool { return m.options.PodGroups && p.PodGroup() != "" }
 
 // podGroup returns the PodGroup of this name, nil where there is none.
@@ -131,7 +132,7 @@ func (m *Machine) scheduleGroup(first *podState) {
 	m.decideGroup(c)
 	m.preemptForGroup(c) // grouppreemption.go
 	m.groupCycle = nil
-	for _, s := range c.said {
+	for _, s := range c.answers {
 		m.permitOthers(s.plugin, s.answer)
 	}
 	m.submitGroup(c)
@@ -187,11 +188,12 @@ func (c *groupCycle) oneProfile() error {
 	return nil
 }
 
-// tryGroup decides on one pod after the other, each assumed before the next. The group may
-// be placed as soon as the Permit plugins let one of its pods go. An error ends the cycle.
+// tryGroup decides on the pods one after the other, each assumed before the next. The
+// group may be placed once the Permit plugins let one of its pods go. An error ends the
+// cycle.
 //
-// Of the nominations of the group's pods each counts for its own pod alone. They are where
-// the pods were assumed in a cycle before, one after the other; so they are tried again.
+// A nomination of a pod of the group counts for that pod alone. It is where the pod was
+// assumed in an earlier cycle, one pod after the other; so these nodes are tried again.
 func (m *Machine) tryGroup(c *groupCycle) {
 	c.status = &groupIsUnschedulable
 	m.nominateMembers(c, func(*groupMember) string { return "" })
@@ -271,7 +273,7 @@ func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
 	if s == nil {
 		s = m.askPermit(b, func(plugin string, out framework.PermitResult) {
 			if len(out.Allow)+len(out.Reject) > 0 {
-				c.said = append(c.said, permitAnswer{plugin, out})
+				c.answers = append(c.answers, permitAnswer{plugin, out})
 			}
 			if out.Status != nil && out.Status.Code == decision.Wait {
 				mb.permit = out.Status
@@ -328,8 +330,8 @@ func (m *Machine) showTry(mb *groupMember) {
 	}
 }
 
-// rejoinGroups has the groups begin anew with the pods that are known. The table says
-// which are placed.
+// rejoinGroups rebuilds the groups from all known pods. The table then adds which of them
+// are placed.
 func (m *Machine) rejoinGroups() {
 	if !m.options.PodGroups {
 		return

@@ -45,7 +45,7 @@ func (m *Machine) submitGroup(c *groupCycle) {
 	m.showGroupCondition(c, condition)
 }
 
-// submitMember ends the pod's scheduling cycle, and tells whether the pod goes on to be
+// submitMember ends the pod's scheduling cycle. It reports whether the pod goes on to be
 // bound.
 func (m *Machine) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) {
 	a := mb.attempt
@@ -97,8 +97,9 @@ func (m *Machine) holdMember(mb *groupMember, why *decision.Status, n nominating
 	m.requeue(mb.attempt, n)
 }
 
-// showGroupCondition has the API show the condition, unless it does already. A group that
-// was scheduled once stays so, whatever becomes of pods that come later.
+// showGroupCondition emits a patch of the group's condition, unless the API shows it
+// already or was asked to. A group that was scheduled once stays so, whatever becomes of
+// later pods.
 func (m *Machine) showGroupCondition(c *groupCycle, condition object.GroupCondition) {
 	g, _ := m.table.ShownObject(object.PodGroups, c.name.Namespace, c.name.Name).(*object.PodGroup)
 	if g == nil {
@@ -116,7 +117,8 @@ func (m *Machine) showGroupCondition(c *groupCycle, condition object.GroupCondit
 	m.emit(PatchGroupStatus{Group: g, Condition: condition})
 }
 
-// groupShown takes in that the API shows the group, or shows it no more.
+// groupShown handles a PodGroup that the API shows, nil if it is deleted: it forgets
+// conditions that are shown, or whose group is gone.
 func (m *Machine) groupShown(before, now object.Object) {
 	g, _ := now.(*object.PodGroup)
 	if old, _ := before.(*object.PodGroup); old != nil && (g == nil || g.UID != old.UID) {

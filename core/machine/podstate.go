@@ -37,17 +37,17 @@ type podState struct {
 	// staleRead: etcd was restored since a read of the pod was sent, so that the answer
 	// may be of before that.
 	staleRead bool
-	// goneByRead: the pod is gone, and the watch has not told yet; nil otherwise.
+	// goneByRead is set if a read showed the pod to be deleted and the watch has not yet.
 	goneByRead *goneByRead
 	// toldGated: a Gated record was given for the pod.
 	toldGated bool
 	// nominating is the nomination that the API was asked to write and does not
 	// show yet, nil when there is none.
 	nominating *string
-	// condition is what the API was asked to say of the pod and does not show yet.
+	// condition is the condition that the API was asked to set and does not show yet.
 	condition *object.Condition
-	// stated is its place among the conditions, nil when it has none. What its condition
-	// says was true at statedAt, when so much news had come.
+	// stated is the pod's element in conditions, nil if it has none. Its condition was
+	// true at statedAt, after statedNews events.
 	stated     *list.Element
 	statedAt   time.Time
 	statedNews uint64
@@ -63,7 +63,7 @@ type podState struct {
 	eviction *eviction
 }
 
-// placed reports whether the pod takes room on a node.
+// placed reports whether the pod is on a node in the table, bound or assumed.
 func (m *Machine) placed(ps *podState) bool { return m.table.Pod(ps.pod.UID) != nil }
 
 // stateOf begins the state of a pod whose name is not known, or takes up the one

@@ -13,9 +13,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// runPostFilter lets PostFilter plugins make room, from the given one on. It
-// returns what becomes of the pod's nomination, or that the attempt waits: c for what
-// extenders say about a plugin's candidates, or for a plugin.
+// runPostFilter runs PostFilter plugins from index from on. It returns the pod's
+// nomination. waits is true if the attempt waits for extenders, which review a plugin's
+// candidates, or for a plugin; c is then its extender cycle.
 func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nominating, c *extenderCycle) (_ nominating, waits bool) {
 	if from >= len(a.profile.PostFilter) {
 		return was, false
@@ -113,13 +113,13 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 // are under way.
 type pendingPostFilter struct {
 	call       uint64
-	plugin     int        // its place among the PostFilter plugins
+	plugin     int        // index into the profile's PostFilter plugins
 	nomination nominating // by the plugins before
 	// result is what counts when its writes are done.
 	result framework.PostFilterResult
 }
 
-// awaitPostFilter has the attempt wait for the plugin or its writes. A pod whose claim
+// awaitPostFilter makes the attempt wait for the plugin or its writes. A pod whose claim
 // is being released may not be tried meanwhile, as it could be bound with that claim.
 func (m *Machine) awaitPostFilter(a *attempt, w pendingPostFilter) {
 	c := a.state.extender
@@ -180,7 +180,7 @@ func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framewor
 	nomination, done := m.applyPostFilter(a, plugin, out, w.nomination)
 	reconfigured := m.profiles[a.profile.Name] != a.profile
 	if next := w.plugin + 1; !done && !reconfigured && next < len(a.profile.PostFilter) {
-		o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.said)
+		o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.results)
 		waits := false
 		if o.Feasible == 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 			nomination, waits = m.runPostFilter(a, o, next, nomination, c)

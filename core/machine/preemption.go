@@ -47,8 +47,8 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 	})
 }
 
-// evictAll sends the victims away, counts that, and notes which of them the pod waits for. The
-// pod is the preemptor, or stands for its group.
+// evictAll evicts the victims, counts the preemption, and records which of them the pod
+// waits for. The pod is the preemptor, or stands for its group.
 func (m *Machine) evictAll(ps *podState, by preemptor, victims []types.UID, node, plugin string) {
 	if slices.ContainsFunc(victims, m.stays) {
 		ps.preemptionCount.add(m.now)
@@ -70,8 +70,8 @@ type preemptor struct {
 	group *object.PodGroup // nil: the pod
 }
 
-// evict sends a victim away. One whose binding has not been sent yet is stopped
-// in memory, and tried again later; the API never hears of it.
+// evict evicts one victim. A victim whose binding has not been sent is stopped in memory
+// and tried again later, without a call of the API.
 func (m *Machine) evict(ps *podState, victim *object.Pod, by preemptor, node, plugin string) {
 	c, e := ps.binding, ps.eviction
 	switch {
@@ -115,9 +115,8 @@ func (m *Machine) reportPreempted(victim *object.Pod, by preemptor, node, more s
 	m.emit(PublishEvent{Pod: victim, Reason: ReasonPreempted, Action: "Preempting", Note: note, Related: by.pod, RelatedGroup: by.group})
 }
 
-// evictReplied takes in the reply to an Evict. Where it failed, those who counted
-// on it try again, after an error backoff: an API that refuses once may go on
-// refusing.
+// evictReplied handles the reply to an Evict effect. If it failed, the preemptors try
+// again after an error backoff, since an API that refuses once may go on refusing.
 func (m *Machine) evictReplied(r EvictReply) {
 	ps := m.pods[r.Victim]
 	if ps == nil || ps.eviction == nil || ps.eviction.replied {
@@ -138,8 +137,7 @@ func (m *Machine) evictReplied(r EvictReply) {
 	m.forget(ps)
 }
 
-// waitsForEvictions reports whether no pod is to be decided on before evictions have their
-// answers.
+// waitsForEvictions reports whether decisions wait for the replies to evictions.
 func (m *Machine) waitsForEvictions() bool { return m.options.WaitForEvictions && m.evictions > 0 }
 
 // rewindEvictions drops what was evicted before etcd was restored: the victim may be
@@ -157,15 +155,15 @@ func (m *Machine) rewindEvictions() {
 	}
 }
 
-// dropEviction lets those try again, after a backoff, who counted on a victim that
-// stays.
+// dropEviction gives up the eviction of a victim that stays. Its preemptors try again
+// after a backoff.
 func (m *Machine) dropEviction(victim *podState) {
 	preemptors := victim.eviction.preemptors
 	victim.eviction = nil
 	m.retryAfterError(preemptors)
 }
 
-// victimGone notes that a pod that may be a victim is gone.
+// victimGone records that a pod, which may be a victim, is deleted.
 func (m *Machine) victimGone(ps *podState) {
 	if e := ps.eviction; e != nil {
 		if e.gone = true; e.replied {
@@ -174,7 +172,8 @@ func (m *Machine) victimGone(ps *podState) {
 	}
 }
 
-// endEviction lets those try again who waited for the victim to go.
+// endEviction ends the eviction of a victim that is deleted. Its preemptors may try again
+// without waiting for their backoff.
 func (m *Machine) endEviction(victim *podState) {
 	preemptors := victim.eviction.preemptors
 	victim.eviction = nil
@@ -200,8 +199,8 @@ func (m *Machine) skipBackoffs(preemptors []*object.Pod) {
 	}
 }
 
-// evicting reports whether the pod is on its way out for others: its eviction was
-// asked for and has not failed, or its binding cycle is being stopped.
+// evicting reports whether the pod is being preempted: its eviction was requested and has
+// not failed, or its binding cycle is being stopped.
 func (ps *podState) evicting() bool {
 	return ps.eviction != nil || ps.binding != nil && ps.binding.failed != nil
 }

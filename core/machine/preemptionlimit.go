@@ -18,10 +18,11 @@ const (
 	preemptionsOver = 30 * time.Minute // after that time without one they no longer count
 )
 
-// heldBack is what is said of a pod that could preempt others, and may not yet.
+// heldBack is the message for a pod that could preempt others but may not yet.
 const heldBack = "preemption: held back, as 10 preemptions in a row have not placed the pod"
 
-// preemptions are those of a pod in a row that has not been placed since.
+// preemptionCount counts the preemptions in a row of a pod that has not been placed
+// since.
 type preemptionCount struct {
 	n    int
 	last time.Time
@@ -49,8 +50,8 @@ func (p *preemptionCount) due(now time.Time) time.Time {
 	return p.last.Add(min(wait, lastWait))
 }
 
-// holdsBack reports whether the pod may not preempt these yet, and counts that. Who
-// only waits for victims that are on their way out is not held back.
+// holdsBack reports whether the pod may not preempt these victims yet, and counts the
+// refusal. A pod whose victims are all leaving already is not held back.
 func (m *Machine) holdsBack(a *attempt, victims []types.UID) bool {
 	if !slices.ContainsFunc(victims, m.stays) || !a.state.preemptionCount.due(m.now).After(m.now) {
 		return false
@@ -59,7 +60,7 @@ func (m *Machine) holdsBack(a *attempt, victims []types.UID) bool {
 	return true
 }
 
-// stays reports whether a pod is placed and not on its way out.
+// stays reports whether a pod is placed and not being deleted or evicted.
 func (m *Machine) stays(uid types.UID) bool {
 	pl := m.table.Pod(uid)
 	return pl != nil && !pl.Pod.Terminating && !m.evictingUID(uid)

@@ -7,10 +7,9 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// reconfigure takes in that the profiles have changed. What was evaluated under the
-// old ones is forgotten, attempts that wait for extenders are broken off, and all
-// pods that wait are tried again. Binding cycles go on to their end with the
-// plugins with which they began: these know what is to be undone. An attempt whose
+// reconfigure replaces the profiles. It drops what was evaluated under the old ones,
+// breaks off attempts that wait for extenders, and makes all waiting pods active. Binding
+// cycles go on with their old plugins, which know what to undo. An attempt whose
 // PostFilter plugin writes ends when that is done.
 func (m *Machine) reconfigure(e Reconfigured) {
 	m.options.Profiles = e.Profiles

@@ -9,13 +9,14 @@ import (
 
 var errInterrupted = errors.New("the attempt was interrupted by a panic in the scheduler")
 
-// Repair puts right what a step that panicked may have left, and returns what
-// is to be done: what the step had asked for before it panicked, and what
-// follows from the repair. Whoever called Step gives the event again.
+// Repair restores a consistent state after a step that panicked. It returns the effects
+// of that step before the panic, and those of the repair. The caller of Step then passes
+// the event again.
 //
-// What the table counts is counted anew, without tries, and the queue is sorted anew. An
-// attempt that was in the middle of a step fails, and its pod backs off. Whom the event may
-// have helped is tried again, as the event given again may look like no change.
+// The table counts everything again, without open trials, and the queue sorts its pods
+// again. An attempt that was in the middle of a step fails, and its pod backs off. All
+// pods that the event may have helped are tried again, as the event passed again may look
+// like no change.
 func (m *Machine) Repair() []Effect {
 	m.rejoinGroups()
 	m.table.Rebuild()
@@ -91,7 +92,8 @@ func (m *Machine) repairExtenderCycles(states []*podState) {
 	m.freed = true // the next step lets those in line start that may
 }
 
-// repairPod puts the pod in one place, and what is noted of it in line with that.
+// repairPod makes the pod's places agree: it is in the queue, in a cycle, or on a node,
+// and its records say the same.
 func (m *Machine) repairPod(ps *podState) {
 	ps.stated = nil // all are tried again
 	pl := m.table.Pod(ps.pod.UID)

@@ -11,10 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sizeOf returns the pod's size, for queue.Options.SizeOf: to NodeResourcesFit, if wouldFailAgain
-// says that a try is in vain wherever that plugin rejects the pod, whoever of lower priority
-// goes, unless the hint of another plugin speaks for it. What it looks at besides stays as it
-// is while the pod waits.
+// sizeOf returns the pod's size for queue.Options.SizeOf. It is known only for
+// NodeResourcesFit, and only if wouldFailAgain holds wherever that plugin rejects the
+// pod, even without all pods of lower priority, unless another plugin's hint wants the
+// pod tried. What it reads besides the pod does not change while the pod waits.
 func (m *Machine) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known bool) {
 	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods[e.Pod.UID]
 	switch {
@@ -27,7 +27,7 @@ func (m *Machine) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known 
 	}
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
-		if pl == nil || pending || !hearsOf(pl, &framework.Event{}) {
+		if pl == nil || pending || !hintsCover(pl, &framework.Event{}) {
 			return size, false
 		}
 	}

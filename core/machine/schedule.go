@@ -25,7 +25,7 @@ type attempt struct {
 	profile *profile.Profile
 	request *engine.Request
 	record  *decision.Decision
-	binding *bindingCycle // room for it
+	binding *bindingCycle // preallocated
 	// noVictims is the state's, once the attempt ends.
 	noVictims bool
 	// group is the pod in the cycle of its pod group, nil outside of one.
@@ -149,15 +149,15 @@ func (m *Machine) recordNodes(a *attempt, o *engine.Outcome) {
 	}
 }
 
-// stepDone tells of a step of the attempt. Those of tries that count for nothing are not
-// told: there may be a hundred thousand.
+// stepDone calls Options.StepDone for a step of the attempt. It leaves out the steps of
+// trials, of which there may be a hundred thousand.
 func (m *Machine) stepDone(step string) {
 	if m.options.StepDone != nil && !m.triesPlacements() && !(m.groupCycle != nil && m.groupCycle.trial) {
 		m.options.StepDone(step)
 	}
 }
 
-// recordRejection notes why no node was found.
+// recordRejection writes to the record why no node was found.
 func (m *Machine) recordRejection(a *attempt, o *engine.Outcome) {
 	m.recordNodes(a, o)
 	r := a.record

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Snapshot is what a machine knows, beyond the objects of the API. A machine that is told
-// of the objects and restored from the snapshot goes on as this one does.
+// Snapshot is what a machine knows beyond the objects of the API. A new machine that gets
+// the objects and restores the snapshot continues as this one would.
 type Snapshot struct {
 	Table    table.Layout
 	Unlisted []KindUnlisted
@@ -51,8 +51,8 @@ type SavedPod struct {
 	Underway   *SavedUnderway        `json:",omitempty"`
 }
 
-// SavedStated is the place of the pod's condition among all, its age, whether nothing has
-// happened since, and, of the first, for how long none is looked at.
+// SavedStated is the pod's place in conditions: its index, its age, whether anything has
+// happened since, and, of the first, how long no condition is renewed.
 type SavedStated struct {
 	Nth    int
 	Age    queue.Age
@@ -137,8 +137,7 @@ func (ps *podState) saved(now time.Time) SavedPod {
 	return s
 }
 
-// Restore has a new machine know the objects that the events tell of, and what the
-// snapshot says.
+// Restore sets up a new machine from events about all objects and a snapshot.
 func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	m.table.LayOut(&s.Table)
 	check := m.options.Check

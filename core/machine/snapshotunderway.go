@@ -126,8 +126,9 @@ func (c *bindingCycle) saveable() bool {
 	return c == nil || !c.answered && c.phase != preBindCalled && c.phase != bindClaimed && c.phase != endedAwaitsPreBind && c.attempt.saveable()
 }
 
-// saveable reports whether a snapshot can hold the extender cycle, true for nil. It cannot
-// hold a wait for what extenders say of victims, or for a PostFilter plugin.
+// saveable reports whether a snapshot can hold the extender cycle; true for nil. It
+// cannot while the cycle waits for extenders to review victims, or for a PostFilter
+// plugin.
 func (c *extenderCycle) saveable() bool {
 	return c == nil || c.review == nil && c.postFilter == nil && c.attempt.saveable()
 }
@@ -223,7 +224,7 @@ func (c *extenderCycle) saved(now time.Time) *SavedExtender {
 	if c == nil {
 		return nil
 	}
-	s := &SavedExtender{SavedAttempt: c.attempt.saved(), Extenders: c.extenders, Filtered: c.filtered, Said: c.said.Clone(),
+	s := &SavedExtender{SavedAttempt: c.attempt.saved(), Extenders: c.extenders, Filtered: c.filtered, Said: c.results.Clone(),
 		Nominated: c.nominated, Scored: c.scored, Shown: cloneNodes(c.shown), Rounds: c.rounds, Open: map[uint64]SavedCall{}, Since: queue.Age(now.Sub(c.since))}
 	for number, open := range c.open { // any order: into a map
 		s.Open[number] = SavedCall{open.extender, open.verb, open.nodes}
@@ -281,7 +282,7 @@ func (m *Machine) restoreCycles(now time.Time, ps *podState, s *SavedUnderway) {
 	if x == nil {
 		return
 	}
-	c := &extenderCycle{attempt: m.restoredAttempt(ps, &x.SavedAttempt), extenders: x.Extenders, filtered: x.Filtered, said: x.Said,
+	c := &extenderCycle{attempt: m.restoredAttempt(ps, &x.SavedAttempt), extenders: x.Extenders, filtered: x.Filtered, results: x.Said,
 		nominated: x.Nominated, scored: x.Scored, shown: x.Shown, rounds: x.Rounds, open: map[uint64]call{}, since: x.Since.Time(now)}
 	for number, open := range x.Open { // any order: into a map, and counts
 		c.open[number] = call{open.Extender, open.Verb, open.Nodes}

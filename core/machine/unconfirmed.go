@@ -30,7 +30,8 @@ func (m *Machine) readUnconfirmed(ps *podState) {
 	}
 }
 
-// recheckReplied takes in what the read says. A pod that is unbound is new to us.
+// recheckReplied handles the reply to a read of an assumed pod whose binding is in doubt.
+// A pod that is unbound begins anew.
 func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 	d := ps.unconfirmed
 	if d == nil || ps.binding != nil {
@@ -55,8 +56,9 @@ func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 	}
 }
 
-// rewound checks again what only replies have told: the lists, which are taken in
-// again, need not contradict it. What is being read is read once more.
+// rewound marks as doubtful everything known only from replies to writes, and reads it
+// again, since etcd went back to an older state. The lists, which are read again, need
+// not contradict it. A read under way is repeated.
 func (m *Machine) rewound() {
 	m.table.ForgetReplies()
 	clear(m.groupConditions)
@@ -72,7 +74,7 @@ func (m *Machine) rewound() {
 	m.rewindEvictions()
 }
 
-// reading reports whether the answer to a read of the pod is awaited.
+// reading reports whether a read of the pod is under way.
 func (ps *podState) reading() bool {
 	switch {
 	case ps.goneByRead != nil:

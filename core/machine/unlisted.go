@@ -8,15 +8,14 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// kindUnlisted takes in that nobody knows the objects of a kind. Pods that a
-// gate holds are looked at again: it may be the lack of these objects that
-// holds them.
+// kindUnlisted records that objects of a kind cannot be listed. Gated pods run PreEnqueue
+// again, as the lack of these objects may gate them.
 func (m *Machine) kindUnlisted(e KindUnlisted) {
 	m.unlisted[e.Kind] = e.Err
 	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
 }
 
-// kindListed takes in that all objects of the kind have been told of.
+// kindListed records that all objects of the kind are known.
 func (m *Machine) kindListed(kind object.Kind) {
 	delete(m.unlisted, kind)
 	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)

@@ -15,28 +15,27 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// wouldFailAgain reports whether an event does not help a rejected pod, whatever the queueing
-// hints say: a plugin rejects it as a whole, or the event is about one node, and what kept
-// the pod off each node does so still.
+// wouldFailAgain reports whether an event does not help a rejected pod, whatever the
+// queueing hints say. Either a plugin rejects the pod as a whole, or the event is about
+// one node, and what kept the pod off each node still does.
 //
-// Suppose that NodeResourcesFit alone rejected a pod of 500 CPUs. A pod of 1 CPU
-// leaves a node. The hint says Queue, as CPUs became free. But what the plugin says
-// of other nodes depends on nothing that happened on this one, and here it still
-// rejects the pod. Whatever makes it fit here later is an event about this node
-// again, and the plugin is asked again.
+// Suppose that NodeResourcesFit alone rejected a pod of 500 CPUs. A pod of 1 CPU leaves a
+// node. The hint says Queue, as CPUs became free. But the verdict on other nodes does not
+// depend on this one, and here the plugin still rejects the pod. Whatever makes it fit
+// here later is an event about this node again, and the plugin is asked again.
 //
 // Each plugin that rejected the pod either answers by the node alone, or its own hint has
-// to say that the event does not help: then it lets the pod onto no other node than before.
-// On the node of the event one of the first kind has to reject the pod, or all of them have
-// to answer as they did before.
+// to say that the event does not help: then it lets the pod onto no other node than
+// before. On the node of the event one of the first kind has to reject the pod, or all of
+// them have to answer as they did before.
 //
-// Pods that are nominated to the node take their room there, as in an attempt. Each end of a
+// Pods nominated to the node count as placed there, as in an attempt. Each end of a
 // nomination is an event about the node.
 //
-// Where others have a lower priority, the pod must not be able to preempt them either.
-// Its last attempt found that it could preempt nobody, on any node, because of the same
-// plugins (noVictims). So it may preempt somebody on this node alone now, and all this has
-// to hold there whoever goes.
+// If others have a lower priority, the pod must not be able to preempt them either. Its
+// last attempt found that it could preempt nobody, on any node, because of the same
+// plugins (noVictims). So it may preempt somebody on this node alone now, and all this
+// has to hold there whoever leaves.
 func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
 	p, of := e.Pod, m.profiles[e.Pod.SchedulerName]
 	if of == nil || event.Resource == framework.WildCard || e.NominatedNode() != "" || m.extendersOf(p) != nil || m.othersMakeRoom(of, p) {
@@ -75,7 +74,7 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 		}
 		concerned := mayHelp(pl, p, event)
 		if !answersByNode(pl, m.table, p, event) {
-			if concerned || !hearsOf(pl, event) {
+			if concerned || !hintsCover(pl, event) {
 				return false
 			}
 			continue
@@ -100,11 +99,11 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 	})
 }
 
-// alike appends what is equal for pods that neither queueing hints nor wouldFailAgain can
-// tell apart: the replicas of a workload that were rejected alike. Nothing is known of what
-// hosted plugins and extenders see of a pod. Claims of devices are told apart by the pod that
-// they are for.
-func (m *Machine) alike(key []byte, e *queue.Entry) []byte {
+// appendPeerKey appends a key that is equal for pods that neither queueing hints nor
+// wouldFailAgain can tell apart, as the replicas of a workload that the same plugins
+// rejected. It appends nothing for pods with extenders, hosted plugins, a nomination or
+// claims of devices.
+func (m *Machine) appendPeerKey(key []byte, e *queue.Entry) []byte {
 	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods[e.Pod.UID]
 	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
 		return key
@@ -120,8 +119,8 @@ func (m *Machine) alike(key []byte, e *queue.Entry) []byte {
 	return key
 }
 
-// mayHaveHelped reports whether the plugin may let the pod onto the row where it did not
-// before the event. rejects: it rejects the pod now, unless others go.
+// mayHaveHelped reports whether the plugin may pass the row now but not before the event.
+// rejects is true if it rejects the pod now, unless others leave.
 func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nominated []*object.Pod, event *framework.Event, rejects bool) bool {
 	left := event.OldPod
 	switch {
@@ -160,31 +159,31 @@ func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
 	return 0, false
 }
 
-// preempts reports whether the profile and the pod let it preempt others.
+// preempts reports whether the pod may preempt others under the profile.
 func preempts(of *profile.Profile, p *object.Pod) bool {
 	return !p.NeverPreempts && slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Name == names.DefaultPreemption })
 }
 
-// othersMakeRoom reports whether a PostFilter plugin other than DefaultPreemption may make
-// room for the pod.
+// othersMakeRoom reports whether a PostFilter plugin other than DefaultPreemption may do
+// something for the pod.
 func (m *Machine) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
 		return pl.Name != names.DefaultPreemption && (pl.MakesRoom == nil || pl.MakesRoom(m.table, p))
 	})
 }
 
-// noVictims reports whether preemption found nobody whose going would help, on any node,
-// because of plugins whose queueing hints are asked. Then no event that may change their
-// answer goes unseen.
+// noVictims reports whether preemption found no victims that help, on any node, because
+// of plugins whose queueing hints are called. Then every event that may change their
+// answer reaches the pod.
 func noVictims(rejectedBy []string, found []decision.Tally) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(t decision.Tally) bool {
 		return t.Plugin != "" && !slices.Contains(rejectedBy, t.Plugin) // "": nobody could go, or it would not help
 	})
 }
 
-// answersByNode reports whether what the plugin's filter says of the pod on a node
-// depends on that node and the pods there alone, except for objects that have events
-// of their own. What is assumed of claims has none.
+// answersByNode reports whether the verdict of the plugin's filter on a node depends only
+// on that node, its pods, and objects whose changes are events. Assumed changes of claims
+// are no events.
 func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *framework.Event) bool {
 	if pl.Filter == nil || pl.CellFilter != nil || pl.Epoch != nil || pl.Permit != nil || pl.Reserve != nil {
 		return false
@@ -200,22 +199,23 @@ func sharesClaims(p, other *object.Pod) bool {
 	return other != nil && other.Namespace == p.Namespace && slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed && other.UsesPVC(v.Claim, true) })
 }
 
-// hearsOf reports whether the hints of a plugin that does not answer by the node alone speak
-// of all that the event may change in its answers. What an assumption takes of volumes and
-// claims has no events.
-func hearsOf(pl *framework.Plugin, event *framework.Event) bool {
+// hintsCover reports whether the hints of a plugin that does not answer by the node alone
+// cover everything that the event may change in its verdicts. Assumed changes of volumes
+// and claims are no events.
+func hintsCover(pl *framework.Plugin, event *framework.Event) bool {
 	left := event.OldPod
 	return pl.CellFilter != nil || pl.Filter != nil && pl.Locality != framework.Anything && (left == nil || len(left.Claims) == 0 && !left.HasPVCs(true))
 }
 
-// mayHelp reports whether the plugin's own hint says so.
+// mayHelp reports whether one of the plugin's own hints says that the event may help the
+// pod.
 func mayHelp(pl *framework.Plugin, p *object.Pod, event *framework.Event) bool {
 	return slices.ContainsFunc(pl.EventsToRegister, func(w framework.ClusterEventWithHint) bool {
 		return w.Matches(event) && (w.QueueingHintFn == nil || w.QueueingHintFn(p, event))
 	})
 }
 
-// signsObjects reports whether the plugin's signature of the pod covers other objects,
+// signsObjects reports whether the plugin's signature of the pod includes other objects,
 // such as its claims.
 func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl.SignRevision == nil {
@@ -226,7 +226,7 @@ func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 }
 
 // rejectsAsAWhole reports whether the plugin's PreFilter rejects the pod because of other
-// objects, so that it is not looked for a node nor for victims.
+// objects, whatever the nodes and their pods.
 func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl == nil || !slices.Contains(of.PreFilter, pl) || !signsObjects(pl, t, p) {
 		return false
@@ -259,8 +259,8 @@ func (m *Machine) nominatedNowhere(row table.Row) []*object.Pod {
 	return all
 }
 
-// rejectsOn reports whether the plugin's filter rejects the pod on the row, as it is or with
-// the nominated pods placed, and what it was given.
+// rejectsOn reports whether the plugin's filter rejects the pod on the row, as it is or
+// with the nominated pods placed. It also returns the input of the filter.
 func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Row, nominated []*object.Pod) (*framework.Input, bool) {
 	in := &framework.Input{Table: t, Pod: p}
 	if pl.PreFilter != nil {
@@ -275,8 +275,8 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 	return in, isRejection(pl, verdict[0]) || len(nominated) > 0 && rejectsExchanged(pl, in, row, framework.Nobody, nominated)
 }
 
-// rejectsWithoutLower tells of a plugin that rejects the pod on the row whether it would
-// also do so if all pods of lower priority went. False: that is not known.
+// rejectsWithoutLower reports whether a plugin that rejects the pod on the row would also
+// do so without all pods of lower priority. It returns false if that is unknown.
 func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Row, nominated []*object.Pod) bool {
 	if pl.Locality == framework.NodeOnly || in.Table.LowestPriority(row) >= in.Pod.Priority {
 		return true
@@ -284,8 +284,9 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 	return rejectsExchanged(pl, in, row, in.Pod.Priority, nominated)
 }
 
-// rejectsExchanged reports whether the plugin would reject the pod on the row once those below
-// the priority are gone from it and others came. False: that is not known.
+// rejectsExchanged reports whether the plugin would reject the pod on the row if the pods
+// of a priority lower than below left it and others came. It returns false if that is
+// unknown.
 func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, below int32, came []*object.Pod) bool {
 	if pl.Exchanged == nil || pl.Locality == framework.NodeOnly {
 		return false
@@ -294,7 +295,7 @@ func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, 
 	return known && isRejection(pl, v)
 }
 
-// isRejection reports whether the verdict is a rejection, and no failure.
+// isRejection reports whether the verdict is a rejection, not an error.
 func isRejection(pl *framework.Plugin, v framework.Verdict) bool {
 	return v != framework.Fits && (pl.ErrorsFrom == 0 || v < pl.ErrorsFrom)
 }

@@ -57,7 +57,7 @@ func TestPluginsHearOfPods(t *testing.T) {
 		{volumes, nil, true}, {volumes, plain, true}, {volumes, claiming, false}, {volumes, claimed, false},
 		{domains, claimed, true}, {&framework.Plugin{}, plain, false},
 	} {
-		if got := hearsOf(c.pl, &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: c.left}); got != c.want {
+		if got := hintsCover(c.pl, &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: c.left}); got != c.want {
 			t.Errorf("hearsOf(%+v, %+v) = %t", c.pl.Filter != nil, c.left, got)
 		}
 	}
@@ -163,7 +163,7 @@ func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {
 // wouldFailAgain look at, or of which nothing is known.
 func TestReplicasAreAlike(t *testing.T) {
 	p := newEvictions(t)
-	key := func(name string) string { return string(p.alike(nil, p.pods[types.UID(name)].entry)) }
+	key := func(name string) string { return string(p.appendPeerKey(nil, p.pods[types.UID(name)].entry)) }
 	p.do(preemptible("a", 1, ""), preemptible("b", 1, ""), preemptible("other", 2, ""))
 	if a, b := key("a"), key("b"); a == "" || a != b || a == key("other") {
 		t.Errorf("keys %q, %q, another's %q", a, b, key("other"))
