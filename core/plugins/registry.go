@@ -59,13 +59,13 @@ func Registry(f feature.Features) profile.Registry {
 		names.DefaultBinder:        withoutArgs(defaultbinder.New()),
 		names.NodeAffinity:         withArgs(nodeaffinity.New),
 		names.InterPodAffinity:     withArgs(interpodaffinity.New),
-		names.DefaultPreemption:    withArgsAnd(defaultpreemption.New, f),
-		names.VolumeBinding:        withArgsAnd(volumebinding.New, f),
-		names.DynamicResources:     withArgsAnd(dynamicresources.New, f),
-		names.PodTopologySpread:    withArgsAnd(podtopologyspread.New, f),
+		names.DefaultPreemption:    withArgsAndOption(defaultpreemption.New, f),
+		names.VolumeBinding:        withArgsAndOption(volumebinding.New, f),
+		names.DynamicResources:     withArgsAndOption(dynamicresources.New, f),
+		names.PodTopologySpread:    withArgsAndOption(podtopologyspread.New, f),
 
-		names.NodeResourcesFit:                withArgsAnd(noderesources.New, counter),
-		names.NodeResourcesBalancedAllocation: withArgsAnd(balancedallocation.New, counter),
+		names.NodeResourcesFit:                withArgsAndOption(noderesources.New, counter),
+		names.NodeResourcesBalancedAllocation: withArgsAndOption(balancedallocation.New, counter),
 	}
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
@@ -153,7 +153,8 @@ func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	}
 }
 
-// withArgsAnd is withArgs for a plugin that takes something else besides.
-func withArgsAnd[A, B any](make func(*A, B) (framework.Plugin, error), b B) profile.Factory {
+// withArgsAndOption returns a factory for a plugin that needs arguments and b. A factory
+// gets the arguments from the configuration.
+func withArgsAndOption[A, B any](make func(*A, B) (framework.Plugin, error), b B) profile.Factory {
 	return withArgs(func(args *A) (framework.Plugin, error) { return make(args, b) })
 }

@@ -126,7 +126,7 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// basic reports whether the shares are those of CPU and memory.
+// basic reports whether the shares are exactly CPU and memory.
 func basic(shares []share) bool {
 	return len(shares) == 2 && shares[0].name == v1.ResourceCPU && shares[1].name == v1.ResourceMemory
 }
@@ -153,7 +153,7 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 	return columns, devices.Numbered(rows)
 }
 
-// scoreBasic is score for CPU and memory, which are what most configurations have.
+// scoreBasic scores the rows by CPU and memory, the resources of most configurations.
 func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64) {
 	amounts, h, out := headroom.Of(cpu, memory), t.Headroom(), out[:len(rows)]
 	for i, r := range rows {
@@ -165,7 +165,8 @@ func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64
 	}
 }
 
-// joinPass is score as a part of a pass.
+// joinPass adds the score to a pass, if it is by CPU and memory only. It returns false
+// otherwise.
 func joinPass(in *framework.Input, weight int64, p *headroom.Pass) bool {
 	shares := in.State.([]share)
 	if !basic(shares) {
@@ -179,7 +180,7 @@ func columnOf(t *table.Table, id table.Resource, request int64) column {
 	return column{allocatable: t.Allocatable(id), used: t.Used(id), request: request}
 }
 
-// scoreAny is score for one row.
+// scoreAny scores one row by the resources of the columns, whatever they are.
 func scoreAny(columns []column, r table.Row) int64 {
 	return headroom.Rating(evenness(columns, r, true), evenness(columns, r, false))
 }

@@ -15,10 +15,9 @@ import (
 
 // New returns the plugin; nil args stand for the defaults.
 //
-// It rejects no pod, and so registers no events: pods that preempt come back
-// with the events of the plugins that found no room for them. The event that
-// v1.36 registers (a pod's deletion, never worth a try) ends its own gating,
-// which is not needed here.
+// It rejects no pod, and so registers no events: pods that preempt come back with the
+// events of the plugins that rejected them. The event that v1.36 registers (a pod's
+// deletion, never worth a try) ends its own gating, which is not needed here.
 func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -81,8 +80,8 @@ func postFilter(c *framework.PostFilterCall, finder *preempt.Finder, limits pree
 	return result(plan)
 }
 
-// review hands the candidates over to the extenders, and chooses among what
-// they leave of them.
+// review returns the candidates for the extenders, and a function that chooses among
+// those that they accept.
 func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFilterResult {
 	candidates, refused, err := preempt.Candidates(c, limits)
 	if err != nil || len(candidates) == 0 {
@@ -100,7 +99,8 @@ func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFi
 	return framework.PostFilterResult{Candidates: candidates, Choose: choose}
 }
 
-// nothing returns the answer when nobody is to be preempted, and why not.
+// nothing returns the result if nobody is to be preempted: the error, or the reasons by
+// node.
 func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) framework.PostFilterResult {
 	if err != nil {
 		failed := refusal(err.Error())

@@ -28,27 +28,28 @@ type found struct {
 }
 
 const (
-	// mostFound bounds what is kept of a search, and what is told apart for it.
+	// mostFound bounds the answers kept for a search, and the kinds of devices numbered
+	// for it.
 	mostFound = 1 << 10
 	// mostSearches bounds the searches that are kept.
 	mostSearches = 256
 )
 
-// search is what claims ask for that are to be allocated on a node. Pods share it whose
-// claims are called otherwise, and have got something else besides.
+// search is a set of requests to be allocated on a node. Pods share it if their open
+// claims request the same, whatever the claims' names and their allocated claims.
 type search struct {
 	key      []byte
 	requests [][]alternative
-	// whole: some ask for all devices that there are, taken ones included, or in a way that
-	// is unheard of.
-	whole       bool
-	unheard     bool
-	constrained bool
-	constrains  bool // the last claim has constraints
+	// allocatesAll is set if a request has AllocationMode All, which includes taken
+	// devices, or a mode that this version does not know.
+	allocatesAll bool
+	unheard      bool
+	constrained  bool
+	constrains   bool // the last claim has constraints
 	// attributes are those that constraints compare.
 	attributes []resourcev1.FullyQualifiedName
-	// ordered: what comes first matters. Else there are only that many of devices that
-	// are alike that can be of use.
+	// ordered is set if the order of devices matters. Otherwise only so many devices of a
+	// kind matter as requests can use.
 	ordered bool
 	most    int64 // devices that the requests may take
 	// alternatives are how many the requests have together; admin: one may take what
@@ -56,8 +57,8 @@ type search struct {
 	alternatives int
 	admin        bool
 
-	alike map[string]found // by what it can tell apart of a node
-	kinds map[string]int32 // of devices, by what the search can tell apart
+	byKey map[string]found // answers, by what the search reads of a node's devices
+	kinds map[string]int32 // numbers of devices, by what the search reads of them
 	// Of the node at hand: the kinds of the devices that may be taken, and by which
 	// requests, as bits. A device that claims share stands there as often as all
 	// requests may take it.
@@ -79,7 +80,7 @@ type alternative struct {
 	count int64
 	all   bool // it wants all devices that match, and not so many
 	admin bool // it may take what is taken
-	// constrained: what its claim takes has to be alike, or not.
+	// constrained is set if its claim has constraints between devices.
 	constrained bool
 	// matching are the devices of the node at hand that may be taken, simple those
 	// that nothing but who takes them matters of.
@@ -88,7 +89,7 @@ type alternative struct {
 
 // searchFor prepares the search.
 func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *search {
-	all, alternatives := search{alike: map[string]found{}, kinds: map[string]int32{}}, false
+	all, alternatives := search{byKey: map[string]found{}, kinds: map[string]int32{}}, false
 	for _, c := range open {
 		all.key = append(all.key, 'c')
 		all.constrain(&c.Spec.Devices)
@@ -115,7 +116,7 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 	}
 	// Of several requests with alternatives, which of them are met depends on the
 	// devices that come first.
-	all.ordered = all.ordered || all.whole || alternatives && len(all.requests) > 1
+	all.ordered = all.ordered || all.allocatesAll || alternatives && len(all.requests) > 1
 	if known := pl.searches[string(all.key)]; known != nil {
 		return known
 	}
@@ -154,13 +155,13 @@ func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, 
 	*last = append(*last, alternative{deviceSelection: by, count: count, all: all, constrained: s.constrains})
 	s.alternatives++
 	s.key = strconv.AppendQuote(strconv.AppendQuote(strconv.AppendInt(append(s.key, 'a'), count, 36), string(mode)), by.key)
-	s.whole, s.unheard = s.whole || !exact, s.unheard || !exact && !all
+	s.allocatesAll, s.unheard = s.allocatesAll || !exact, s.unheard || !exact && !all
 	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
 }
 
-// prepared returns the prepared search on the node, by what the node lacks of extended
-// resources; nil where nothing is to be allocated there. alike is false where nodes
-// share no answers.
+// prepared returns the prepared search for the node, by the extended resources that the
+// node lacks; nil if nothing is to be allocated there. alike is false if nodes cannot
+// share answers.
 func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, alike bool) {
 	s, lacking := in.State.(*state), uint64(0)
 	if e := s.extended; e != nil {
@@ -200,27 +201,27 @@ func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.No
 	if v == nil {
 		return pl.searchOn(in, n)
 	}
-	pl.key = pl.appendAlike(binary.AppendUvarint(pl.key[:0], v.generation), all, v)
-	if f, known := all.alike[string(pl.key)]; known {
+	pl.key = pl.appendInventoryKey(binary.AppendUvarint(pl.key[:0], v.generation), all, v)
+	if f, known := all.byKey[string(pl.key)]; known {
 		return f, nil
 	}
 	f, err := pl.searchOn(in, n)
-	if len(all.kinds) > mostFound || len(all.alike) >= mostFound {
+	if len(all.kinds) > mostFound || len(all.byKey) >= mostFound {
 		clear(all.kinds)
-		clear(all.alike)
+		clear(all.byKey)
 	} else if !errors.Is(err, errSteps) {
-		all.alike[string(pl.key)] = f
+		all.byKey[string(pl.key)] = f
 	}
 	return f, err
 }
 
-// appendAlike writes what of the inventory the search can tell apart: which of the
-// alternatives are taken, where that is plain, or else the kinds of the devices that
-// may be.
-func (pl *plugin) appendAlike(key []byte, s *search, v *inventory) []byte {
+// appendInventoryKey appends what the search reads of the inventory: the alternatives
+// that are chosen, if that is simple to tell, or else the kinds of the devices that may
+// be taken.
+func (pl *plugin) appendInventoryKey(key []byte, s *search, v *inventory) []byte {
 	failing := pl.readDevices(s, v)
 	fails := failing < len(s.requests)
-	if !s.whole && s.most <= resourcev1.AllocationResultsMaxSize {
+	if !s.allocatesAll && s.most <= resourcev1.AllocationResultsMaxSize {
 		if fails && s.endsBefore(failing) {
 			return append(key, 0, 0)
 		}
@@ -266,7 +267,7 @@ func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 		for q, r := range s.requests {
 			for j := range r {
 				m := r[j].matches(pl, d)
-				if !s.whole && (m == untolerated || d.taken && !r[j].admin || m == matched && r[j].spent(d)) || d.elsewhere && m != failing {
+				if !s.allocatesAll && (m == untolerated || d.taken && !r[j].admin || m == matched && r[j].spent(d)) || d.elsewhere && m != failing {
 					m = rejected
 				}
 				kind = append(kind, byte(m))
@@ -299,8 +300,8 @@ func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 	return first
 }
 
-// spent reports whether others have some of the device, all of which the alternative would
-// get.
+// spent reports whether the alternative cannot have the device because it needs all of
+// the capacity, and others have some of it.
 func (a *alternative) spent(d *device) bool { return d.partial && a.capacity == nil }
 
 // count counts a device for the alternatives that may take it. simple: nothing but who takes
@@ -320,8 +321,8 @@ func (s *search) count(kind []byte, simple bool) {
 	}
 }
 
-// endsBefore reports whether the search ends before the request is looked at: those
-// before it cannot all be met.
+// endsBefore reports whether the search ends before it reaches the request, since the
+// requests before it cannot all be met.
 func (s *search) endsBefore(request int) bool {
 	for _, r := range s.requests[:request] {
 		if !slices.ContainsFunc(r, func(a alternative) bool { return a.matching >= a.count }) {
@@ -355,9 +356,9 @@ func (s *search) appendChosenAlternatives(key []byte) (taken []byte, plain bool)
 	return taken, plain && !s.constrained
 }
 
-// enough reports whether each of the first requests could have as many of the devices as its least
-// alternative wants, each device for one request (a bipartite matching); or what is
-// said where that is not known.
+// enough reports whether each of the first requests can have as many devices as its
+// smallest alternative wants, each device for one request (a bipartite matching). It
+// returns unknown if that is not computed.
 func (s *search) enough(wanted []uint64, first int, unknown bool) bool {
 	var holders [32]uint8 // of devices, from 1
 	if len(s.requests) > 64 || len(wanted) > len(holders) {

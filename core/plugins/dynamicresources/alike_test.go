@@ -273,7 +273,7 @@ func TestTakenDevicesDrawOnCounters(t *testing.T) {
 // searches counts what is kept of searches.
 func searches(pl *plugin) (n int) {
 	for _, s := range pl.searches {
-		n += len(s.alike)
+		n += len(s.byKey)
 	}
 	return n
 }

@@ -60,9 +60,9 @@ func (c classes) List() ([]*resourcev1.DeviceClass, error) {
 	return list, nil
 }
 
-// limit is the context that the allocator runs under. v1.36 stops a search
-// after some time; a search that must have the same result every time is
-// stopped after a number of steps, at each of which the allocator asks Err.
+// limit is the context in which the allocator runs. v1.36 stops a search after some time.
+// Here the result must not depend on time, so the search stops after a number of steps,
+// at each of which the allocator calls Err.
 type limit struct {
 	left    int
 	limited bool

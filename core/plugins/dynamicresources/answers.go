@@ -14,7 +14,7 @@ type answers struct {
 // columns are the answers by row.
 type columns struct {
 	verdicts, scores column
-	// searches are what is to be allocated, by the extended resources that a node
+	// searches holds what is to be allocated, by the extended resources that a node
 	// lacks.
 	searches map[uint64]*search
 }
@@ -43,7 +43,7 @@ type column struct {
 	revisions []uint64 // when they were found out
 }
 
-// makeRoom makes room for the answers of all rows.
+// makeRoom extends the column to all rows.
 func (c *column) makeRoom(rows int) {
 	if n := rows - len(c.answers); n > 0 {
 		c.answers, c.revisions = append(c.answers, make([]int64, n)...), append(c.revisions, make([]uint64, n)...)
@@ -58,7 +58,7 @@ func (c *column) of(t *table.Table, r table.Row) (answer int64, known bool) {
 	return c.answers[r], true
 }
 
-// keep keeps the row's answer, where there is room.
+// keep stores the answer for the row, if the column covers it.
 func (c *column) keep(t *table.Table, r table.Row, answer int64) {
 	if int(r) < len(c.answers) {
 		c.answers[r], c.revisions[r] = answer, t.DevicesRevision(r)

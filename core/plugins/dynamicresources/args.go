@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 )
 
-// bindingTimeout is v1.36's default. It holds, too, where no gate lets a profile
-// say another: what is being made for a pod is waited for as long.
+// bindingTimeout is v1.36's default. It also applies without the gate that lets profiles
+// configure it: a claim that is being created for a pod is waited for as long.
 const bindingTimeout = 10 * time.Minute
 
 // WithDefaults returns a copy of the arguments with v1.36's defaults for what they

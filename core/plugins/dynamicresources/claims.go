@@ -34,8 +34,9 @@ func claimsOf(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, re
 	return claims, ""
 }
 
-// claimsFor is claimsOf, but for claims with a pending allocation that pods of a pod group
-// share: these have it.
+// claimsFor returns the pod's claims, or the reason why it has to wait for them. A claim
+// whose allocation is pending for another pod of the pod's group counts as allocated; any
+// other is as the API shows it.
 func (pl *plugin) claimsFor(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, reason string) {
 	claims, reason = claimsOf(t, p)
 	if pl.features.GenericWorkload && p.PodGroup() != "" {
@@ -48,9 +49,9 @@ func (pl *plugin) claimsFor(t *table.Table, p *object.Pod) (claims []*object.Res
 	return claims, reason
 }
 
-// reservedForGroup reports whether another pod of the pod's group is to use the claim. None
-// of a gang is bound before the others are assumed, so none can wait until the API shows
-// what its claim gets. Each writes the whole allocation, whoever is first.
+// reservedForGroup reports whether another pod of the pod's group is going to use the
+// claim. No pod of a gang is bound before the others are assumed, so none can wait until
+// the API shows the allocation. Each writes the whole allocation, whoever is first.
 func reservedForGroup(t *table.Table, c *object.ResourceClaim, p *object.Pod) bool {
 	return slices.ContainsFunc(c.API.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
 		other := t.Pod(r.UID)

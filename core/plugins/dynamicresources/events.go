@@ -25,11 +25,11 @@ func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 	return list
 }
 
-// claimHelps: devices became free, or a claim of the pod came or has another
-// status. Like v1.36 it leaves out pods that miss a claim, as far as the
-// pod's own list tells. Unlike v1.36 it hears of claims that go while they
-// have devices, which become free, or that an attempt before made for the pod,
-// and of slices that go, which may have stood in the way of their pool.
+// claimHelps reports whether devices became free, or a claim of the pod came or changed
+// its status. Like v1.36 it leaves out pods that lack a claim, as far as the pod's own
+// list shows. Unlike v1.36 it reacts to claims that are deleted while they have devices,
+// or that an earlier attempt made for the pod, and to slices that are deleted, which may
+// have made their pool invalid.
 func claimHelps(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ResourceClaim)
 	if e.ActionType == framework.Delete {

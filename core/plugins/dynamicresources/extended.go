@@ -15,10 +15,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// extended is what a pod requests of resources that device classes may stand
-// for. A node that offers such a resource itself gives it; on any other the pod
-// gets devices of the class, through a claim that is made for it once the node
-// is chosen.
+// extended holds the extended resources that a pod requests and for which device classes
+// may stand. A node that offers such a resource provides it. On any other the pod gets
+// devices of the class, through a claim that is made once the node is chosen.
 type extended struct {
 	pod *object.Pod
 	// resources by name; at least one has a class.
@@ -99,8 +98,8 @@ func (e *extended) appendKey(key []byte) []byte {
 	return key
 }
 
-// unlisted reports whether the pod requests a resource that the node does not
-// offer and no class stands for.
+// unlisted reports whether the pod requests a resource that the node does not offer and
+// no class stands for.
 func (e *extended) unlisted(n *object.Node) bool {
 	return slices.ContainsFunc(e.resources, func(r resourceOfClass) bool { return r.class == "" && n.Allocatable.Of(r.name) == 0 })
 }

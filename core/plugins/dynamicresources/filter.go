@@ -23,7 +23,7 @@ const (
 	lacking                                  // not before others go
 	updating                                 // all devices are asked for, and a pool is incomplete
 	unsound                                  // all devices are asked for, and a pool is not valid
-	// Above these four bits a verdict has the reasons, hashed.
+	// Above these four bits a verdict holds a hash of the reasons.
 	kinds = 1<<4 - 1
 )
 
@@ -70,8 +70,8 @@ func (pl *plugin) alone(in *framework.Input) bool {
 	return !pl.features.DRANodeAllocatableResources && in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
 }
 
-// ask gives the verdict on one node, and the score, where search has the devices
-// searched for.
+// ask returns the verdict on one node and the score. It calls search, if needed, to
+// search for devices.
 func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found, error)) (f found, err error) {
 	s := in.State.(*state)
 	switch {
@@ -104,8 +104,8 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found,
 	return f, nil
 }
 
-// searchOn searches the devices that the node can see for what is to be allocated
-// there, if anything is.
+// searchOn searches the devices that the node can see for the claims to be allocated
+// there. It returns a fit if there are none.
 func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)
@@ -189,8 +189,8 @@ func reasonOf(err error, node string) string {
 	return err.Error()
 }
 
-// unusable reports whether devices that the claim has got failed to become ready
-// for the pod, or take too long.
+// unusable reports whether devices of the claim failed to become ready for the pod, or
+// take too long.
 func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	if !pl.features.DeviceBindingConditions() {
 		return false
@@ -199,7 +199,7 @@ func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	return err != nil || !ready && pl.bindingTimedOut(t, c.API)
 }
 
-// bindingTimedOut reports whether the devices' time to become ready is over.
+// bindingTimedOut reports whether the time for the devices to become ready is over.
 func (pl *plugin) bindingTimedOut(t *table.Table, c *resourcev1.ResourceClaim) bool {
 	a := c.Status.Allocation
 	if a == nil || a.AllocationTimestamp == nil || !conditional(a) {

@@ -6,11 +6,11 @@ import resourcev1 "k8s.io/api/resource/v1"
 // numbers, to find out which nodes share an answer: those where it ends alike. It
 // looks at requests, alternatives and devices in the allocator's order.
 
-// inNumbers is the room for a search in numbers on one node.
+// inNumbers is the scratch of a search by numbers on one node.
 type inNumbers struct {
 	devices []*device // that some request may take
-	matches []byte    // what each alternative says of each of them, device by device
-	unusual bool      // what one of the devices has left for claims is not said here
+	matches []byte    // by alternative and device: whether the device matches
+	unusual bool      // one of the devices has capacity left that numbers do not express
 	// taken are the devices that the search has taken so far, and left what it has
 	// left of counters.
 	taken []bool
@@ -39,7 +39,7 @@ const (
 	notFound outcome = iota + 1
 	allMet
 	selectorFails
-	tooLong // or more is to be looked at than numbers
+	tooLong // too long a search, or one that numbers cannot express
 )
 
 // mostSteps bounds a search in numbers. The rest is left to the allocator.
@@ -80,7 +80,7 @@ func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known 
 
 // mostTaken returns how many devices of the node at hand the requests may take.
 func (s *search) mostTaken() int64 {
-	if !s.whole {
+	if !s.allocatesAll {
 		return s.most
 	}
 	sum := int64(0)
@@ -120,8 +120,8 @@ func (n *inNumbers) readCounters(i *inventories) bool {
 	return true
 }
 
-// meet meets the requests from the q-th on, which begins with the alternative at that
-// place among all.
+// meet tries to meet the requests from the q-th on. at is the index of that request's
+// first alternative among all alternatives.
 func (s *search) meet(i *inventories, q, at int) outcome {
 	if q == len(s.requests) {
 		return allMet
@@ -214,9 +214,9 @@ func (s *search) takeAll(i *inventories, p place) outcome {
 	return s.meet(i, p.q+1, p.at+len(s.requests[p.q]))
 }
 
-// draw draws what the device does on its pool's counters, or gives it back (-1). It is
-// false, and draws nothing, where one of the counters would be overdrawn then: any of
-// the pool, as the allocator sees it.
+// draw subtracts what the device consumes from its pool's counters (sign 1), or adds it
+// (-1). It returns false, and changes nothing, if a counter of the pool would be negative
+// then, as the allocator sees it.
 func (n *inNumbers) draw(i *inventories, d *device, sign int64) bool {
 	if d.draws == 0 {
 		return true

@@ -24,7 +24,8 @@ type inventory struct {
 	known   bool
 	devices []device // the node's own, in the allocator's order
 	pools   []poolEnd
-	// selectors are those of shared devices that the node matches, in that version.
+	// selectors are the selectors of shared devices that the node matches, at that
+	// version.
 	selectors, version uint64
 }
 
@@ -48,8 +49,8 @@ type device struct {
 	elsewhere bool
 	// measured: its capacity matters to claims that ask for none, too.
 	measured bool
-	// undivided: claims that ask for no capacity get all of it that there is. partial:
-	// others have some of that.
+	// undivided is set if claims that request no capacity get all of it that there is.
+	// partial is set if others have some of that.
 	undivided, partial bool
 }
 
@@ -59,8 +60,8 @@ type content struct {
 	device *resourcev1.Device
 }
 
-// inventories are those of a table's rows. The zero value is ready to use, for one
-// table at a time.
+// inventories holds the inventory of each row of a table. The zero value is ready to use,
+// for one table at a time.
 type inventories struct {
 	table      *table.Table
 	parts      bool // claims can hold parts of devices
@@ -70,8 +71,8 @@ type inventories struct {
 	shared     sharedDevices
 
 	numbers map[string]int32 // of what has no other
-	// amounts are those of counters: what is left, and what devices draw, by its
-	// number. Others than whole numbers are left out.
+	// amounts holds amounts of counters by number: what is left, and what devices
+	// consume. Only whole numbers are included.
 	amounts    map[int32][]amount
 	contents   space[content]
 	capacities space[*resourcev1.Device] // that have them
@@ -102,8 +103,8 @@ func (i *inventories) full() bool {
 	return len(i.numbers)+len(i.contents.things)+len(i.capacities.things)+len(i.taints.things) >= mostNumbers
 }
 
-// makeRoom makes room for the inventories of all rows. Where numbers have run out for
-// long, they are given anew.
+// makeRoom extends the inventories to all rows. If it has been out of numbers for long,
+// it starts numbering again.
 func (i *inventories) makeRoom(t *table.Table) {
 	if i.table != t || i.full() && i.read > 4*len(i.rows) {
 		*i = inventories{table: t, parts: i.parts, generation: i.generation + 1, numbers: map[string]int32{}, amounts: map[int32][]amount{},
@@ -169,8 +170,8 @@ func (i *inventories) readPools(own []*table.DevicePool) (list []device, ends []
 	return list, ends, !i.full() && len(own) < math.MaxInt16
 }
 
-// sound reports whether the pool is complete, and has nothing rare: devices that have
-// to be prepared go last.
+// sound reports whether the pool is complete and has no rare features, so that its
+// devices keep their order: devices that have to be prepared go last.
 func sound(p *table.DevicePool) bool {
 	first := &p.Slices[0].Spec.Pool
 	for _, s := range p.Slices {
@@ -187,7 +188,7 @@ func sound(p *table.DevicePool) bool {
 	return namesDiffer(p)
 }
 
-// namesDiffer reports whether no two devices of the pool have one name.
+// namesDiffer reports whether all devices of the pool have different names.
 func namesDiffer(p *table.DevicePool) bool {
 	devices := allDevices(p)
 	if len(devices) <= 16 { // looking through them is faster than hashing

@@ -29,15 +29,16 @@ type rejection []string
 
 func (r rejection) Error() string { return strings.Join(r, ", ") }
 
-// verdict tells rejections apart: nodes with one verdict have the same reasons.
+// verdict returns a verdict of the kind that includes a hash of the reasons, so that
+// nodes with one verdict have the same reasons.
 func (r rejection) verdict(kind framework.Verdict) framework.Verdict {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(r.Error())) // it never fails
 	return (framework.Verdict(h.Sum64())>>2)&^kinds | kind
 }
 
-// takesOf returns what the claims' devices take of the node's resources, by claim. some: there
-// are such devices among them.
+// takesOf returns what the claims' devices take of the node's resources, by claim. some
+// is true if there are such devices.
 func takesOf(p *object.Pod, slices []*resourcev1.ResourceSlice, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (list []v1.NodeAllocatableResourceClaimStatus, some bool, err error) {
 	for i, claim := range open {
 		taken := v1.ResourceList(nil)
@@ -246,8 +247,8 @@ func takesThrough(p *object.Pod, claim string) bool {
 	return slices.ContainsFunc(p.FromDevices, func(s v1.NodeAllocatableResourceClaimStatus) bool { return s.ResourceClaimName == claim })
 }
 
-// assumeTaken has the pod take what its devices take, from Reserve on. What an attempt
-// before left in its status counts no more.
+// assumeTaken adds to the placed pod, from Reserve on, what its devices take of the
+// node's resources. It replaces what an earlier attempt left in the pod's status.
 func assumeTaken(t *table.Table, p *object.Pod, node string, list []v1.NodeAllocatableResourceClaimStatus) {
 	if p.Claiming != nil && len(list)+len(p.FromDevices) > 0 {
 		t.AddPod(p.With(list), node)
@@ -270,7 +271,8 @@ func writeTaken(t *table.Table, p *object.Pod, taken bool) []framework.Write {
 	}}
 }
 
-// codeOf returns what the kind of a verdict about the node's resources says of preemption.
+// codeOf returns the code of a verdict of the kind, about the node's resources: whether
+// preemption may help.
 func codeOf(kind framework.Verdict) decision.Code {
 	if kind == lacking {
 		return decision.Unschedulable

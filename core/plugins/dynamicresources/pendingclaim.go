@@ -20,8 +20,8 @@ type pendingClaim struct {
 	sent bool // its writes were asked for
 }
 
-// grantMade has everybody see the claim that is to be made with what it is to
-// get.
+// grantMade assumes the claim that is to be made, with its allocation, so that all
+// readers of the table see it.
 func (pl *plugin) grantMade(t *table.Table, p *object.Pod, claim *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) {
 	claim.Name = nameFor(p, t.Now())
 	c := &object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: claim.Namespace, Name: claim.Name}, API: claim}
@@ -29,8 +29,8 @@ func (pl *plugin) grantMade(t *table.Table, p *object.Pod, claim *resourcev1.Res
 	pl.made[p.UID] = &pendingClaim{name: claim.Name}
 }
 
-// madeFor returns the claim that is being made for the pod, as it is to be; nil where
-// there is none, or it is gone.
+// madeFor returns the claim that is being made for the pod, with its allocation; nil if
+// there is none, or it was deleted.
 func (pl *plugin) madeFor(t *table.Table, p *object.Pod) *object.ResourceClaim {
 	m := pl.made[p.UID]
 	if m == nil {
@@ -68,8 +68,8 @@ func MadeName(pod, suffix string) string {
 	return name[:min(len(name), longest-len(suffix))] + suffix
 }
 
-// makeClaim lists what is to be written: the claim, what it gets, and where
-// the pod's containers find it.
+// makeClaim returns the writes that make the claim, allocate it, and show in the pod's
+// status which containers use it.
 func makeClaim(p *object.Pod, c *object.ResourceClaim) []framework.Write {
 	bare := *c.API
 	bare.Status = resourcev1.ResourceClaimStatus{}
@@ -83,7 +83,7 @@ func makeClaim(p *object.Pod, c *object.ResourceClaim) []framework.Write {
 	}
 }
 
-// uses tells which containers use which requests of the claim.
+// uses returns which containers use which requests of the claim.
 func uses(p *object.Pod, claim *resourcev1.ResourceClaim) []v1.ContainerExtendedResourceRequest {
 	var list []v1.ContainerExtendedResourceRequest
 	for _, s := range p.Demand.Requests.Scalars {

@@ -49,8 +49,8 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	return result
 }
 
-// makesRoom reports whether the pod has something that postFilter may give up: a claim with
-// an allocation that nobody else uses, or one that an attempt before left behind.
+// makesRoom reports whether postFilter may release something of the pod: an allocated
+// claim that nobody else uses, or one that an earlier attempt left behind.
 func (pl *plugin) makesRoom(t *table.Table, p *object.Pod) bool {
 	if e := pl.extendedOf(t, p); e != nil && e.stale != nil {
 		return true
@@ -59,14 +59,14 @@ func (pl *plugin) makesRoom(t *table.Table, p *object.Pod) bool {
 	return slices.ContainsFunc(claims, func(c *object.ResourceClaim) bool { return c.Allocation() != nil && onlyFor(c, p) })
 }
 
-// onlyFor reports whether nobody but the pod may use the claim.
+// onlyFor reports whether the claim is reserved for no pod but this one.
 func onlyFor(c *object.ResourceClaim, p *object.Pod) bool {
 	users := c.API.Status.ReservedFor
 	return len(users) == 0 || len(users) == 1 && users[0].UID == p.UID
 }
 
-// inTheWay reports whether what the claim has got cannot be used on a node that
-// no earlier filter rejects.
+// inTheWay reports whether the claim's allocation excludes a node that no earlier filter
+// rejects.
 func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceClaim) bool {
 	late := pl.unusable(c.Table, claim)
 	for row := range c.Table.Rows() {

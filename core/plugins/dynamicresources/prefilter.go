@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// state is what PreFilter makes of a pod's claims.
+// state holds what PreFilter found out about a pod's claims.
 type state struct {
 	claims []*object.ResourceClaim
 	// open are the claims that are not allocated yet. The allocator allocates them.
@@ -29,8 +29,8 @@ type state struct {
 	known *columns
 }
 
-// openOn lists what is to be allocated on the node; the claim for extended
-// resources, last, is another one on every sort of node, or none.
+// openOn returns the claims to be allocated on the node. The last of them is made, the
+// claim for extended resources, if the node needs one; it differs between nodes.
 func (s *state) openOn(n *object.Node) (open []*resourcev1.ResourceClaim, made *resourcev1.ResourceClaim) {
 	if s.extended == nil {
 		return s.open, nil

@@ -15,14 +15,14 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// conditional reports whether devices of the allocation have conditions that are
-// to hold before the pod is bound.
+// conditional reports whether devices of the allocation have conditions that must hold
+// before the pod is bound.
 func conditional(a *resourcev1.AllocationResult) bool {
 	return slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return len(r.BindingConditions) > 0 })
 }
 
-// waitNotice tells users that the pod is not bound before the binding conditions
-// of its devices hold.
+// waitNotice returns the event that says that the pod waits for the binding conditions of
+// its devices; nil if it does not.
 func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framework.Notice {
 	if !pl.features.DeviceBindingConditions() {
 		return nil
@@ -52,8 +52,8 @@ func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framew
 		Note: "waiting for binding conditions for device on node " + node, WaitedDevices: devices}
 }
 
-// isReadyForBinding reports whether all binding conditions of the claim's devices hold;
-// the error says that one can no longer.
+// isReadyForBinding reports whether all binding conditions of the claim's devices hold.
+// It returns an error if one has failed for good.
 func isReadyForBinding(c *resourcev1.ResourceClaim) (bool, error) {
 	if c.Status.Allocation == nil {
 		return false, nil

@@ -93,8 +93,8 @@ func (pl *plugin) granted(t *table.Table, c *object.ResourceClaim, a *resourcev1
 	return g
 }
 
-// nameShares gives shares of devices IDs that follow from the claim, where the
-// library draws them: what the scheduler does follows from what it is told.
+// nameShares replaces the share IDs of devices, which the library draws at random, by IDs
+// derived from the claim, so that decisions follow from the input alone.
 func nameShares(a *resourcev1.AllocationResult, claim string) {
 	for i := range a.Devices.Results {
 		r := &a.Devices.Results[i]
@@ -156,9 +156,9 @@ func (pl *plugin) revertWrites(t *table.Table, p *object.Pod, _ string) []framew
 	return writes
 }
 
-// preBind returns what is to be written: what the claims get, and that they
-// are the pod's. Each write only adds, whatever else happens to the claim, and
-// the API server refuses it where another allocation was written.
+// preBind returns the writes that allocate the claims and reserve them for the pod. Each
+// write only adds, whatever else happens to the claim, and the API server refuses it if
+// another allocation was written.
 func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
 	var writes []framework.Write
 	for i := range p.Claims {

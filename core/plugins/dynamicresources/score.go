@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scored reports whether it matters to the score what the claim gets: it lists
-// alternatives.
+// scored reports whether the allocation of the claim affects the score: one of its
+// requests lists alternatives.
 func scored(c *resourcev1.ResourceClaim) bool {
 	for i := range c.Spec.Devices.Requests {
 		if len(c.Spec.Devices.Requests[i].FirstAvailable) > 0 {
@@ -22,7 +22,7 @@ func scored(c *resourcev1.ResourceClaim) bool {
 	return false
 }
 
-// scores reports whether it matters to the score what the open claims get.
+// scores reports whether the allocation of the open claims affects the score.
 func (pl *plugin) scores(s *state) bool {
 	return pl.features.DRAPrioritizedList && len(s.open) > 0 &&
 		slices.ContainsFunc(s.claims, func(c *object.ResourceClaim) bool { return scored(c.API) })

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// deviceSelection is what a request says of single devices: what the class and the
-// request select, and which taints it tolerates.
+// deviceSelection is the part of a request about single devices: the selectors of class
+// and request, and the tolerated taints.
 type deviceSelection struct {
 	selectors   []resourcev1.DeviceSelector
 	tolerations []resourcev1.DeviceToleration
@@ -24,7 +24,7 @@ type deviceSelection struct {
 	large       []deviceMatch // by capacity
 }
 
-// deviceMatch is what a request says of a device.
+// deviceMatch is the result of matching a request with a device.
 type deviceMatch uint8
 
 const (
@@ -77,7 +77,7 @@ func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourc
 	return r
 }
 
-// matches tells what the request says of the device.
+// matches returns whether the device meets the request.
 func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
 	i := &pl.inventories
 	if r.generation != i.generation {
@@ -148,8 +148,8 @@ func (r *deviceSelection) tolerates(taints []resourcev1.DeviceTaint) deviceMatch
 	return matched
 }
 
-// isMet reports whether a device that is not shared has the capacity that is requested,
-// where no policy says how much of it a claim gets.
+// isMet matches the requested capacity with that of a device that is not shared and has
+// no policy for what a claim gets of it.
 func (r *deviceSelection) isMet(d *resourcev1.Device) deviceMatch {
 	for name, requested := range r.capacity.Requests { // any order: one is enough
 		if c, there := d.Capacity[name]; !there || requested.Cmp(c.Value) > 0 {

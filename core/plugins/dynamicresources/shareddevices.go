@@ -43,8 +43,9 @@ const (
 	mostSelectors = 64
 )
 
-// readShared brings the shared devices up to date. It tells whether they are plain: of
-// whole pools that draw on no counters. perDevice: devices may select nodes.
+// readShared brings the shared devices up to date. It reports whether they are plain: in
+// complete pools, without counters. perDevice allows devices that select nodes by
+// themselves.
 func (i *inventories) readShared(t *table.Table, perDevice bool) (plain bool) {
 	s := &i.shared
 	if s.revision == t.DeviceRevision() && s.generation == i.generation {
@@ -119,8 +120,8 @@ func (s *sharedDevices) indexOf(selector *match.NodeSelector) int {
 	return slices.IndexFunc(s.selectors, func(o *match.NodeSelector) bool { return o.Key == selector.Key })
 }
 
-// reach returns the selector of the nodes that something is for, nil for all; false where
-// that is not said in just one way, or not valid.
+// reach returns the selector of the nodes that a slice or device is for, nil for all. It
+// returns false if that is not given in exactly one way, or not valid.
 func reach(name *string, all *bool, by *v1.NodeSelector) (selector *match.NodeSelector, ok bool) {
 	switch {
 	case name != nil && *name != "" && all == nil && by == nil:

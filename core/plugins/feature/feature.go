@@ -28,8 +28,8 @@ type Features struct {
 	WorkloadAwarePreemption            bool
 }
 
-// DeviceBindingConditions reports whether devices may make a pod wait for them
-// before it is bound, for which two gates are needed.
+// DeviceBindingConditions reports whether a pod may wait for its devices before it is
+// bound, for which two gates are needed.
 func (f Features) DeviceBindingConditions() bool {
 	return f.DRADeviceBindingConditions && f.DRAResourceClaimDeviceStatus
 }

@@ -63,9 +63,9 @@ func rejected(reason string) *decision.Status {
 	return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 }
 
-// permit holds the pod until enough pods of its gang have a node, and then lets go of those
-// that were held before. v1.36 also activates the pods of the gang that wait; the machine
-// has taken all that may be tried into the cycle by then.
+// permit holds the pod until enough pods of its gang have a node, and then allows the
+// ones held before. v1.36 also activates the waiting pods of the gang; the machine has
+// them in its cycle already.
 func permit(t *table.Table, p *object.Pod, _ string) framework.PermitResult {
 	if p.PodGroup() == "" {
 		return framework.PermitResult{}

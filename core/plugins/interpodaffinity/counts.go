@@ -82,8 +82,8 @@ func (pl *plugin) newCounts(t *table.Table, others *existing, own ...[]match.Pod
 	return &counts{pl: pl, layout: pl.layouts.Layout(keys, true), naming: map[string][]int{}}
 }
 
-// addOwnTerms has the class's own terms counted: those of required affinity together,
-// as one pod must match them all, others each for itself.
+// addOwnTerms adds the class's own terms to those that are counted. Terms of required
+// affinity count together, as one pod must match them all; others count each for itself.
 func (c *counts) addOwnTerms(t *table.Table, terms []match.PodTerm, k kind) {
 	if len(terms) > 0 && terms[0].Kind == match.RequiredAffinity {
 		q := termSet{terms: terms, kind: k}
@@ -139,7 +139,7 @@ func (c *counts) addPlace(col *domain.Column, at int, k kind) {
 	}
 }
 
-// addExisting has the terms of others count.
+// addExisting adds the terms of placed pods to those that are counted; nil adds none.
 func (c *counts) addExisting(e *existing, k kind) {
 	if e == nil {
 		return
@@ -254,7 +254,7 @@ func (c *counts) countNamespace(t *table.Table, namespace string) {
 	})
 }
 
-// looksAt reports whether all terms look at pods of the namespace.
+// looksAt reports whether all terms select pods of the namespace.
 func (q *termSet) looksAt(t *table.Table, namespace string) bool {
 	for i := range q.terms {
 		if !q.terms[i].SelectsNamespace(namespace, t.NamespaceLabels(namespace)) {
@@ -282,7 +282,7 @@ func (c *counts) totalOf(k kind) (sum int64) {
 	return sum
 }
 
-// release gives back the room of counts that nobody looks at any more.
+// release returns the buffers of counts that are not used any more.
 func release(state any) {
 	c := state.(*counts)
 	for k := range existingAntiAffinity {

@@ -22,7 +22,7 @@ type existing struct {
 	users                int // classes that were made and not released
 }
 
-// existingTerm is a term, and what each pod that has it adds.
+// existingTerm is a term of placed pods, with the amount that each pod that has it adds.
 type existingTerm struct {
 	*table.Term
 	share share
@@ -47,7 +47,7 @@ func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	return e
 }
 
-// has reports whether the terms are the listed ones, which are as many.
+// has reports whether the terms are those of the list, which is of equal length.
 func (e *existing) has(list []*table.Term) bool {
 	for i := range list {
 		if e.terms[i].Term != list[i] {
@@ -128,7 +128,7 @@ func (e *existing) replay(t *table.Table) bool {
 	})
 }
 
-// sharesOf calls visit with what a pod adds that has the terms.
+// sharesOf calls visit with each amount that a pod with these terms adds.
 func (e *existing) sharesOf(terms []*table.Term, visit func(share)) {
 	for _, term := range terms {
 		at, counts := slices.BinarySearchFunc(e.terms, term.ID, func(m existingTerm, id uint64) int { return cmp.Compare(m.ID, id) })
@@ -172,7 +172,7 @@ func (e *existing) columnOf(t *table.Table, key string) int {
 	return i
 }
 
-// release gives the room of the columns back, which no class uses any more.
+// release returns the buffers of the columns, which no class uses any more.
 func (e *existing) release() {
 	for _, c := range e.columns {
 		e.pl.rooms.Give(c)

@@ -65,8 +65,8 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	})
 }
 
-// verdict is that of a node. has tells what is found in its domains, and total is how
-// much there is for the pod's affinity in all.
+// verdict returns the verdict on a node. has reports what its domains hold, by place;
+// total is the number of pods, anywhere, that match the pod's required affinity.
 func (c *counts) verdict(total int64, has func(*place, kind) (found, missing bool)) framework.Verdict {
 	first := c.first(total)
 	for i := range c.by[affinity] {
@@ -87,12 +87,12 @@ func (c *counts) verdict(total int64, has func(*place, kind) (found, missing boo
 	return framework.Fits
 }
 
-// first reports whether the pod is the first that its affinity is about; total is how much
-// there is for it in all.
+// first reports whether the pod is the first that its required affinity selects, and so
+// may go anywhere; total is the number of pods that match it.
 func (c *counts) first(total int64) bool { return c.self && total == 0 }
 
-// rowVerdicts are those of verdict, row by row: out[i] collects for which kinds a domain
-// of the row rejects it, a bit each.
+// rowVerdicts writes the verdict on each row to out. It first collects there, as bits,
+// the kinds of terms for which a domain of the row rejects the pod.
 func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	c := in.State.(*counts)
 	clear(out)
@@ -174,8 +174,8 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	}), true
 }
 
-// surely returns the verdict of exchanged where numbers alone tell: pods that leave a domain
-// with more in it than they have terms leave some there. It is not known of a class with
+// surely returns the verdict of exchanged if numbers alone decide it: a domain that holds
+// more pods than leave still holds some. It returns false for a class with required
 // affinity.
 func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	if len(c.by[affinity])+len(came) > 0 {
@@ -209,8 +209,9 @@ func (c *counts) mostAt(k kind, row table.Row) (most int64) {
 	return most
 }
 
-// leave notes with each place what leaves the row with pods of a priority below that, less what
-// comes with the others, and returns what of the pod's affinity does in all.
+// leave records in each place how much leaves with the row's pods of a priority lower
+// than below, less what the pods of came bring. It returns how much of that matches the
+// pod's required affinity.
 func (c *counts) leave(t *table.Table, row table.Row, below int32, came []*object.Pod) (total int64) {
 	for k := range c.by {
 		for i := range c.by[k] {

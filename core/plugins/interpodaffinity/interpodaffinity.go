@@ -28,8 +28,8 @@ type plugin struct {
 	standings  map[*table.About]*standing
 	columns    int // elements of the columns of standings, at least
 	rooms      domain.Rooms
-	keys       []domain.Key // room for newCounts
-	rejected   []uint8      // room for rejectedDomains
+	keys       []domain.Key // scratch of newCounts
+	rejected   []uint8      // scratch of rejectedDomains
 	about      termsAbout   // for exchanged
 }
 
@@ -50,7 +50,7 @@ func newPlugin(args *configv1.InterPodAffinityArgs) (*plugin, error) {
 	return &plugin{hardWeight: int64(*args.HardPodAffinityWeight), ignore: args.IgnorePreferredTermsOfExistingPods}, nil
 }
 
-// declare returns what the framework is told.
+// declare returns the plugin as the framework sees it.
 func (pl *plugin) declare() framework.Plugin {
 	return framework.Plugin{
 		Name:             names.InterPodAffinity,
@@ -108,7 +108,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// pulled reports whether terms of others make nodes better or worse for the pod.
+// pulled reports whether terms of placed pods affect the pod's score.
 func (pl *plugin) pulled(p *object.Pod) bool { return !pl.ignore || hasPreferredTerms(p) }
 
 // signRevision is of the terms that may be about the pod, and of the namespaces that
@@ -133,8 +133,8 @@ func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labe
 	return true
 }
 
-// matchesItself reports whether the pod's required affinity is about pods like
-// itself, so that it may be the first of them.
+// matchesItself reports whether the pod's required affinity selects the pod itself, so
+// that it may be the first of its kind.
 func matchesItself(t *table.Table, p *object.Pod) bool {
 	return len(p.Affinity.Affinity) > 0 && allTermsMatch(t, p.Affinity.Affinity, p.Namespace, p.Labels)
 }

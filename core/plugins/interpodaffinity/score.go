@@ -57,7 +57,7 @@ func score(in *framework.Input, cell int64) int64 {
 	return sum
 }
 
-// rowScores are those of score, row by row.
+// rowScores writes the raw score of each row to out.
 func rowScores(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	clear(out)

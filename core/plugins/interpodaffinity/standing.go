@@ -10,8 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// standing is what the terms of others say about some pods: those of one namespace that
-// have the same labels, as far as selectors look at them.
+// standing holds what the terms of placed pods mean for some pods: those of one namespace
+// whose labels agree as far as selectors read them.
 type standing struct {
 	about    *table.About
 	revision uint64 // of the terms and the namespaces
@@ -32,7 +32,7 @@ const (
 	columnsKept   = 1 << 21 // elements of columns
 )
 
-// standingOf is that of the pod, since begin; nil: there are no terms.
+// standingOf returns the standing of the pod, up to date; nil if no term selects it.
 func (pl *plugin) standingOf(t *table.Table, p *object.Pod) *standing {
 	about := t.TermsAbout(p)
 	if about == nil {

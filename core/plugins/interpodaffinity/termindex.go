@@ -39,8 +39,8 @@ func (x *termIndex) add(q *termSet) {
 	x.anyValue = append(x.anyValue, q)
 }
 
-// addForValue lists q among the sets that are looked at for pods with the label value v. It skips
-// a value that a selector lists twice.
+// addForValue adds q to the sets that are checked for pods with the label value v. It
+// skips a value that a selector lists twice.
 func (x *termIndex) addForValue(v labelValue, q *termSet) {
 	before, known := x.byValue[v]
 	switch {

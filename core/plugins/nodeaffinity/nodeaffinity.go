@@ -148,7 +148,8 @@ func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// score returns the sum of the weights; known is false where only the node itself tells.
+// score returns the sum of the weights of the terms that admit the node. known is false
+// if the table has no answer for one of the terms.
 func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bool) {
 	if p == nil {
 		return 0, false

@@ -53,8 +53,8 @@ func extendedName(c *object.DeviceClass) v1.ResourceName {
 	return v1.ResourceName(*c.API.Spec.ExtendedResourceName)
 }
 
-// mentions reports whether a container of the pod names the resource, be it that it
-// requests nothing of it.
+// mentions reports whether a container of the pod names the resource, even with a request
+// of 0.
 func mentions(p *object.Pod, resource v1.ResourceName) bool {
 	return slices.ContainsFunc(p.Extended, func(r object.ExtendedRequest) bool { return r.Resource == resource })
 }
@@ -66,9 +66,9 @@ func (ig ignored) shrunk(p *object.Pod, e *framework.Event) bool {
 	return e.NewPod.UID == p.UID || ig.any(p, func(name v1.ResourceName, _ int64) bool { return was.Of(name) > is.Of(name) })
 }
 
-// grown: the node, were it empty, would take the pod, and it is new or offers
-// more than before of something that the pod requests, or room for more pods.
-// What it leaves to a device class may be more than before, too.
+// grown reports whether the node, if it were empty, would fit the pod, and is new or
+// offers more than before of a resource that the pod requests, or of pods. A resource
+// that is now left to a device class counts as more.
 func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	is := &e.NewNode.Allocatable
 	delegated := func(name v1.ResourceName) bool { return is.Of(name) <= 0 && ig.delegates(e.Table, name) }

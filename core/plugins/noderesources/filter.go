@@ -75,8 +75,8 @@ func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
 	return list
 }
 
-// hashBits returns bits among firstResource..lastResource that tell the resource
-// from others with a probability next to certainty.
+// hashBits returns bits, among firstResource..lastResource, that differ between two
+// resources with near certainty.
 func hashBits(name v1.ResourceName) framework.Verdict {
 	return framework.Verdict(draw.Hash(string(name))) & (1<<(lastResource+1) - 1<<firstResource)
 }
@@ -85,31 +85,32 @@ func hashBits(name v1.ResourceName) framework.Verdict {
 // must take one pod more.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	checks := in.State.([]check)
-	if ofTwo(checks) {
-		filterTwo(in.Table, checks, rows, out)
+	if onlyBasic(checks) {
+		filterBasic(in.Table, checks, rows, out)
 		return
 	}
 	filterGeneral(in.Table, checks, rows, out)
 }
 
-// ofTwo reports whether the checks are those of CPU and memory.
-func ofTwo(checks []check) bool {
+// onlyBasic reports whether the checks are exactly CPU and memory.
+func onlyBasic(checks []check) bool {
 	return len(checks) == 2 && checks[0].column == table.CPU && checks[1].column == table.Memory
 }
 
-// joinPass is filter as a part of a pass.
+// joinPass adds the filter to a pass, if it checks CPU and memory only. It returns false
+// otherwise.
 func joinPass(in *framework.Input, p *headroom.Pass) bool {
 	checks := in.State.([]check)
-	if !ofTwo(checks) {
+	if !onlyBasic(checks) {
 		return false
 	}
 	p.JoinFit(headroom.Of(checks[0].request, checks[1].request))
 	return true
 }
 
-// filterTwo is filter for CPU and memory, which are all that most pods request. Rows
-// are taken in blocks: mostly there is room on all of them.
-func filterTwo(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
+// filterBasic filters by CPU and memory, the only requests of most pods. It checks blocks
+// of rows at once, since mostly all of them fit.
+func filterBasic(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
 	column, requests := t.Headroom(), headroom.Of(checks[0].request, checks[1].request)
 	for from := 0; from < len(rows); from += 64 {
 		to := min(from+64, len(rows))

@@ -100,15 +100,15 @@ func basic(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage
 }
 
-// While resources are added up, a row's output holds the sum of weights above
-// this bit and the weighted sum of scores below. Weights and scores are at
-// most 100, so there is room for 100,000 resources.
+// While resources are added up, a row's output holds the sum of weights above this bit
+// and the weighted sum of scores below. Weights and scores are at most 100, which is
+// small enough for 100,000 resources.
 const sumOfWeights = 32
 
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	shares := in.State.([]share)
 	if s.fast && len(shares) == 2 {
-		leastOfTwo(in.Table, &shares[0], &shares[1], rows, out)
+		leastBasic(in.Table, &shares[0], &shares[1], rows, out)
 		return
 	}
 	clear(out)
@@ -174,14 +174,14 @@ func least(c column, rows []table.Row, out []int64) {
 	}
 }
 
-// leastOfTwo is score for least, CPU and memory, in one pass.
-func leastOfTwo(t *table.Table, cpu, memory *share, rows []table.Row, out []int64) {
+// leastBasic scores CPU and memory by LeastAllocated, in one loop over the rows.
+func leastBasic(t *table.Table, cpu, memory *share, rows []table.Row, out []int64) {
 	column, weights := t.Headroom(), cpu.weight+memory.weight
 	requests, out := headroom.Of(cpu.request, memory.request), out[:len(rows)]
 	for i, r := range rows {
 		h := &column[r]
 		if h.CPU.Inverse*h.Memory.Inverse == 0 {
-			out[i] = leastSlowly(cpu.column(t, table.CPU), memory.column(t, table.Memory), r)
+			out[i] = leastOfRow(cpu.column(t, table.CPU), memory.column(t, table.Memory), r)
 			continue
 		}
 		ofCPU, ofMemory := requests.LeastAllocated(h)
@@ -193,7 +193,8 @@ func leastOfTwo(t *table.Table, cpu, memory *share, rows []table.Row, out []int6
 	}
 }
 
-// joinPass is score as a part of a pass.
+// joinPass adds the score to a pass, if it is LeastAllocated for CPU and memory of equal
+// weight. It returns false otherwise.
 func (s *scorer) joinPass(in *framework.Input, weight int64, p *headroom.Pass) bool {
 	shares := in.State.([]share)
 	if !s.fast || len(shares) != 2 || shares[0].weight+shares[1].weight != 2 {
@@ -203,8 +204,9 @@ func (s *scorer) joinPass(in *framework.Input, weight int64, p *headroom.Pass) b
 	return true
 }
 
-// leastSlowly is leastOfTwo for one row, whatever it offers.
-func leastSlowly(cpu, memory column, r table.Row) int64 {
+// leastOfRow scores CPU and memory of one row by LeastAllocated, also if it has none of
+// one of them.
+func leastOfRow(cpu, memory column, r table.Row) int64 {
 	var packed [1]int64
 	least(cpu, []table.Row{r}, packed[:])
 	least(memory, []table.Row{r}, packed[:])

@@ -23,8 +23,8 @@ var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.VolumeAttachments), ActionType: framework.Delete, QueueingHintFn: attachmentGone},
 }
 
-// installedEvents are those of pods that a driver keeps off: it came to a node,
-// or it does not insist any more.
+// installedEvents are the events for pods that were rejected because a driver is missing:
+// it was installed, or is not required any more.
 var installedEvents = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.UpdateOther, QueueingHintFn: driverAdded},
 	{Resource: framework.ResourceOf(object.CSIDrivers), ActionType: framework.Delete},
@@ -76,8 +76,9 @@ func volumeChanged(p *object.Pod, e *framework.Event) bool {
 	return ours(e.OldObject) || ours(e.NewObject)
 }
 
-// attachmentGone: the driver has room for a volume more. Which one it is of a
-// claim's volume the pod does not say.
+// attachmentGone reports whether a volume of the pod may use the driver that can attach
+// one more volume now. A pod with a claim always may, since the claim's driver is
+// unknown.
 func attachmentGone(p *object.Pod, e *framework.Event) bool {
 	driver := e.OldObject.(*object.VolumeAttachment).Attacher
 	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool {

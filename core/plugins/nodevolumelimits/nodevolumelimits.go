@@ -61,8 +61,8 @@ type podVolumes struct {
 	missing string // the first claim that is not there; "" is none
 	volumes []object.VolumeSource
 	drivers []demand
-	// plainDrivers are those of the volumes on nodes where no driver stands in for
-	// an in-tree plugin.
+	// plainDrivers are the drivers of the volumes on nodes without migration of in-tree
+	// plugins.
 	plainDrivers []string
 }
 
@@ -159,7 +159,8 @@ func (w *podVolumes) filterDriver(t *table.Table, d *demand, rows []table.Row, o
 	}
 }
 
-// filterInstalled is filter where drivers count that a node lacks.
+// filterInstalled rejects the rows that filter rejects, and those that lack a driver
+// whose limit would count.
 func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	filter(in, rows, out)
 	w := in.State.(*podVolumes)
@@ -208,8 +209,8 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blo
 }
 
 // exceeds reports whether the driver would have to attach more volumes to the node than
-// it can. v1.36 does not see that a volume which is attached without a pod to use it
-// may be a wanted one: it then counts twice.
+// it can. v1.36 does not see that a volume which is attached without a pod to use it may
+// be a wanted one: it then counts twice.
 func (w *podVolumes) exceeds(t *table.Table, r table.Row, wanted *demand) bool {
 	c := t.CSINode(r)
 	if c == nil {

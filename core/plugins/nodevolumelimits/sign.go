@@ -7,9 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sign tells apart what drivers attach for the pod. Of a volume that counts once
-// more wherever the pod goes the driver is enough. Of others it matters which they
-// are.
+// sign appends what drivers attach for the pod. For a volume that counts once more on
+// every node, the driver suffices; other volumes are identified.
 func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 	w := podVolumesOf(t, p)
 	if w.missing != "" {
@@ -31,9 +30,9 @@ func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 // volumesOnMost is on how many nodes pods may have a volume that is looked for there.
 const volumesOnMost = 16
 
-// countsAnywhere reports whether the verdict on each node is the same as if no pod
-// there had the volume: either none has it, nor any pod that may be tried there, or
-// there is room for all volumes of the pod in any case.
+// countsAnywhere reports whether the verdict on each node is the same as if no pod there
+// used the volume. That is so if no pod does, nor one that may be tried there, or if the
+// node can attach all volumes of the pod anyway.
 func (w *podVolumes) countsAnywhere(t *table.Table, v object.VolumeSource) bool {
 	if t.TrackedVolume(v) {
 		return false
@@ -47,8 +46,8 @@ func (w *podVolumes) countsAnywhere(t *table.Table, v object.VolumeSource) bool 
 	return anywhere
 }
 
-// hasRoom reports whether the driver attaches all volumes of the pod to the node, were
-// none there already, with any pods that may be tried there.
+// hasRoom reports whether the driver could attach all volumes of the pod to the node,
+// besides those of pods that may be tried there.
 func (w *podVolumes) hasRoom(t *table.Table, r table.Row, driver string) bool {
 	c := t.CSINode(r)
 	if c == nil {

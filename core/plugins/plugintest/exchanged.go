@@ -6,10 +6,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// CheckExchanged compares what the plugin's Exchanged says of the row without the
-// pods of a priority below that, and with those that came, with what its filter says once
-// they are removed and placed. in holds what PreFilter prepared. It tells whether Exchanged
-// knew.
+// CheckExchanged compares what the plugin's Exchanged returns, for the row without the
+// pods of a priority lower than below and with the pods of came, with the filter's
+// verdict once they are really removed and placed. in holds the state of PreFilter. It
+// reports whether Exchanged knew a verdict.
 func CheckExchanged(t Fatal, p *framework.Plugin, in *framework.Input, row table.Row, below int32, came ...*object.Pod) bool {
 	t.Helper()
 	var gone []*object.Pod

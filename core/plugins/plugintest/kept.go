@@ -31,8 +31,7 @@ type class struct {
 	names    map[table.Row]string // of the rows in the answer
 }
 
-// Check compares what is kept for the pod's signature with what the plugin says of
-// the pod afresh.
+// Check compares the answers kept for the pod's signature with fresh ones for the pod.
 func (k *Kept) Check(t Fatal, p *object.Pod) {
 	t.Helper()
 	if k.Plugin.CellFilter != nil || k.Plugin.CellScore != nil {

@@ -19,7 +19,7 @@ type Answer struct {
 	// Blocked has, by node, Filter's "code: reasons", "" for a node that fits.
 	// It is nil when PreFilter skips.
 	Blocked map[string]string
-	// Scores has the raw score by node, nil when PreScore skips.
+	// Scores holds the raw score by node, nil if PreScore skips.
 	Scores map[string]int64
 }
 
@@ -195,7 +195,7 @@ func Table(nodes ...*object.Node) *table.Table {
 	return t
 }
 
-// Queues reports whether the plugin registers the event, and its hint would queue
+// Queues reports whether the plugin registered for the event, and its hint would queue
 // the rejected pod.
 func Queues(p framework.Plugin, pod *object.Pod, e framework.Event) bool {
 	return slices.ContainsFunc(p.EventsToRegister, func(w framework.ClusterEventWithHint) bool {

@@ -8,12 +8,12 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// census tells which nodes count, and how many in each domain, for classes with the same
-// topologies and the same inclusion, which share it. It belongs to the table's owner.
+// census holds which nodes count, and how many in each domain. Classes with the same
+// topologies and the same inclusion share it. It belongs to the table's owner.
 type census struct {
 	layout  *domain.Layout
 	nodes   *inclusion
-	lenient bool // a node need not have the labels
+	lenient bool // nodes without the labels count, too
 
 	admitted  []policy // by row; 0 without a node
 	eligibles []*eligible

@@ -57,7 +57,7 @@ type column struct {
 	first    int // the first column with the selector
 	eligible *eligible
 	least    least
-	selects  bool // room for countAll
+	selects  bool // scratch of countAll
 }
 
 func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
@@ -67,8 +67,8 @@ func keyOf(t *table.Table, c *match.SpreadConstraint, k kind) domain.Key {
 	return domain.Key{Label: domain.LabelOf(t, c.TopologyKey), PerNode: k != hard && byHost(*c)}
 }
 
-// columnKey is what the constraints have in common that share a column. With no topology
-// it is a selector's, and finds the first column that has it.
+// columnKey identifies the constraints that share a column. Without a topology it
+// identifies a selector, and finds the first column that has it.
 type columnKey struct {
 	topology domain.Key
 	need     policy
@@ -194,9 +194,9 @@ func (c *counts) countPlacement(p table.Placement) {
 	}
 }
 
-// matches reports whether the pod counts. Pods that are on their way out do not,
-// and a selector that selects all counts none; but v1.36 does not look at that
-// when it tries how hard constraints stand with some pods more or fewer.
+// matches reports whether the pod counts. Terminating pods do not, and a selector that
+// selects all counts none; but v1.36 ignores both when it evaluates hard constraints for
+// a trial with more or fewer pods (try).
 func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	if (p.Terminating || s.Empty()) && !(try && c.kind == hard) {
 		return false
@@ -283,7 +283,7 @@ func cells(in *framework.Input, rows []table.Row, out []int64) {
 // countsKept bounds the counts whose room is kept.
 const countsKept = 64
 
-// take returns room for counts.
+// take returns counts without content. It reuses released ones.
 func (pl *plugin) take() *counts {
 	n := len(pl.idle) - 1
 	if n < 0 {
@@ -294,7 +294,7 @@ func (pl *plugin) take() *counts {
 	return c
 }
 
-// release gives back the room of counts that nobody looks at any more.
+// release returns the buffers of counts that are not used any more.
 func release(state any) {
 	c := state.(*counts)
 	for i := range c.columns {

@@ -67,8 +67,8 @@ func (pl *plugin) podChanged(p *object.Pod, e *framework.Event) bool {
 }
 
 // changed reports whether an update of the rejected pod changed what its constraints
-// count. The constraints given are those after the update. With matchLabelKeys the
-// pod's own labels are part of its constraints.
+// count. The constraints given are those after the update. With matchLabelKeys the pod's
+// own labels are part of its constraints.
 func (pl *plugin) changed(constraints []match.SpreadConstraint, ok bool, old, now *object.Pod) bool {
 	if old.Tolerations.Key != now.Tolerations.Key && (!ok || anyHonorsTaints(constraints)) {
 		return true

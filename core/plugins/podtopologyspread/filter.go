@@ -49,7 +49,7 @@ func (c *counts) most(constraint int) int64 {
 	return most
 }
 
-// rowVerdicts are those of verdict, row by row.
+// rowVerdicts writes the verdict on each row to out.
 func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	c := in.State.(*counts)
 	clear(out)
@@ -111,7 +111,8 @@ func (c *counts) matching(col *column, pods []*object.Pod) (n int64) {
 	return n
 }
 
-// matchingLower is matching for the pods on the row with a priority below that.
+// matchingLower returns the number of pods on the row that the column counts and whose
+// priority is lower than below.
 func (c *counts) matchingLower(t *table.Table, col *column, row table.Row, below int32) (n int64) {
 	for pl := range t.Lower(row, below) {
 		if c.wouldCount(col, pl.Pod) {

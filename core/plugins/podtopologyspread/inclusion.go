@@ -39,9 +39,8 @@ func needs(c *match.SpreadConstraint, k kind) policy {
 	return p
 }
 
-// inclusion tells which nodes meet the policies of pods that have one node selector, and
-// tolerate the same of the taints that nodes have. Classes share it. It belongs to
-// the table's owner.
+// inclusion holds which nodes meet the inclusion policies of pods with one node selector
+// and one set of tolerated taints. Classes share it. It belongs to the table's owner.
 type inclusion struct {
 	any         policy // that are asked for
 	required    *match.NodeSelector

@@ -6,16 +6,16 @@ import (
 	"github.com/berth-scheduler/berth/core/domain"
 )
 
-// least is the least number of matching pods in a domain that has nodes which count, and
-// how many domains have it. It is found when somebody asks, and kept from there on for as
-// long as some domain has it.
+// least holds the least number of matching pods in a domain that has nodes which count,
+// and how many domains have it. It is computed on demand, and kept while some domain has
+// it.
 type least struct {
 	pods  int64
 	ties  int
 	known bool
 }
 
-// move notes that a domain went from one number of pods to another.
+// move updates the minimum for a domain that went from one number of pods to another.
 func (l *least) move(from, to int64) {
 	if !l.known || from == to {
 		return

@@ -33,12 +33,12 @@ type plugin struct {
 	elements   int // of inclusions and censuses, about
 	rooms      domain.Rooms
 	idle       []*counts
-	keys       []domain.Key      // room for newCounts
+	keys       []domain.Key      // scratch of newCounts
 	columns    map[columnKey]int // scratch for newCounts
-	key        []byte            // room for inclusionOf
-	seen       []bool            // room for noneSeen
-	rows       []table.Row       // room for scored
-	sums       []float64         // room for rowScores
+	key        []byte            // scratch of inclusionOf
+	seen       []bool            // scratch of noneSeen
+	rows       []table.Row       // scratch of scored
+	sums       []float64         // scratch of rowScores
 }
 
 // system is what v1.36 spreads by where the configuration names no defaults.
@@ -120,7 +120,7 @@ func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, 
 	return t.SelectorOwnerRevision(), true
 }
 
-// spread returns the pod's constraints as far as the gates let them count.
+// spread returns the pod's constraints, without matchLabelKeys if the gate is off.
 func (pl *plugin) spread(p *object.Pod) *match.Spread {
 	if s := p.Spread; s != nil && s.Keyless != nil && !pl.matchLabelKeys {
 		return s.Keyless

@@ -21,7 +21,7 @@ func (w *weights) size(constraints int) {
 	w.sizes = append(w.sizes[:0], make([]int, constraints)...)
 }
 
-// set has the constraint weigh for so many domains.
+// set sets the weight of the constraint to that for a number of domains.
 func (w *weights) set(constraint, domains int) {
 	if w.sizes[constraint] != domains {
 		w.sizes[constraint], w.byConstraint[constraint] = domains, math.Log(float64(domains+2))
@@ -47,7 +47,7 @@ func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	}
 }
 
-// noneSeen is room to note which of n domains were seen.
+// noneSeen returns scratch that marks which of n domains were seen; none is.
 func (pl *plugin) noneSeen(n int) []bool {
 	pl.seen = append(pl.seen[:0], make([]bool, n)...)
 	return pl.seen
@@ -77,7 +77,8 @@ func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n in
 	return n
 }
 
-// countRows is countDomains for rows.
+// countRows sets the weight of each constraint by the number of domains of the feasible
+// rows.
 func countRows(in *framework.Input, feasible []table.Row) {
 	c := in.State.(*counts)
 	w, scored := &c.weights, c.scored(feasible)
@@ -150,12 +151,12 @@ func score(in *framework.Input, cell int64) int64 {
 	return int64(math.Round(sum))
 }
 
-// permitted returns what the constraint adds to the score wherever the node has the label.
+// permitted returns the score that the constraint adds on every node that has the label.
 func (c *counts) permitted(constraint int) float64 {
 	return float64(c.constraints[constraint].MaxSkew - 1)
 }
 
-// rowScores are those of score, row by row.
+// rowScores writes the raw score of each row to out.
 func rowScores(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	sums := append(c.pl.sums[:0], make([]float64, len(rows))...)

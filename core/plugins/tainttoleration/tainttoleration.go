@@ -87,7 +87,7 @@ func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft table.Ta
 	return hard, soft
 }
 
-// byNumber reports whether so many rows are better looked at by the numbers of their
+// byNumber reports whether it is faster to evaluate the rows by the numbers of their
 // taints.
 func byNumber(in *framework.Input, rows []table.Row) bool {
 	return len(rows) >= len(in.Table.Taints())

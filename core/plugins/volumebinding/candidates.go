@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// candidates are the volumes that suit a claim except for the node. Those that few share
-// a label with are looked at where a node has it.
+// candidates holds the volumes that suit a claim on some node. Volumes that few share a
+// pinning label with are found by the node's label.
 type candidates struct {
 	claim    *object.PersistentVolumeClaim
 	preBound []*object.PersistentVolume // for this very claim
@@ -50,8 +50,9 @@ func suitable(t *table.Table, c *object.PersistentVolumeClaim, others int) *cand
 	return found
 }
 
-// firstThatSuit returns those of the volumes, which come by size, that suit: no more than
-// can be looked at, as a node that looks reaches some of them in any case.
+// firstThatSuit returns the suitable ones of the volumes, which are sorted by size. It
+// stops when more than others of them are usable by every node that reads the list: the
+// pod's other claims cannot take all of these.
 func (f *candidates) firstThatSuit(volumes []*object.PersistentVolume, others int) (list []*object.PersistentVolume) {
 	from, _ := slices.BinarySearchFunc(volumes, f.claim.Bytes, func(v *object.PersistentVolume, bytes int64) int { return cmp.Compare(v.Bytes, bytes) })
 	for _, v := range volumes[from:] {
@@ -131,8 +132,8 @@ func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentV
 	return best
 }
 
-// surelyOn reports whether there is a volume for the claim on the node, whichever it is, where
-// that is found out with little effort.
+// surelyOn reports whether the node certainly has a volume for the claim. It looks only
+// where that is cheap; false means unknown.
 func (f *candidates) surelyOn(r table.Row, n *object.Node, taken []*object.PersistentVolume) bool {
 	if len(f.preBound) > 0 {
 		return false
@@ -184,7 +185,7 @@ func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.Pe
 	return f.fewThatSuit(p.Few(id))
 }
 
-// fewThatSuit returns those of a few volumes that suit.
+// fewThatSuit returns the suitable ones of a few volumes.
 func (f *candidates) fewThatSuit(few []*object.PersistentVolume) []*object.PersistentVolume {
 	for i, v := range few {
 		if !f.suit(v) {
@@ -208,8 +209,8 @@ func first(volumes []*object.PersistentVolume, n *object.Node, taken []*object.P
 	return best
 }
 
-// pinnedAlone reports whether all nodes reach the volume that have the label that pins it:
-// who looks at it has found it by that.
+// pinnedAlone reports whether the volume is usable by every node that has the label which
+// pins it. A search by that label needs no other check.
 func pinnedAlone(v *object.PersistentVolume) bool {
 	if v.Pin == nil {
 		return false

@@ -14,14 +14,16 @@ import (
 
 func labelSet(m map[string]string) labels.Labels { return labels.Set(m) }
 
-// on tells how the node meets the claims; where it does, what is to be bound and
-// made is added to the plan, if one is given.
+// on returns the verdict on the node for all claims. If the node is fine and into is not
+// nil, what has to be bound and provisioned is added to it.
 func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *plan) framework.Verdict {
 	var room [4]volumeReach
 	return pc.waitingOn(r, n, into, pc.boundOn(t, r, n, pc.reachOfBound(t, room[:0])))
 }
 
-// waitingOn is on, where the node has that verdict for the claims that are bound.
+// waitingOn returns the verdict on the node for all claims, given the verdict for the
+// bound ones. It matches free volumes with claims that wait, or checks that volumes can
+// be provisioned. If into is not nil, the choice is added to it.
 func (pc *podClaims) waitingOn(r table.Row, n *object.Node, into *plan, verdict framework.Verdict) framework.Verdict {
 	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 || into == nil && pc.unsupported == nil && pc.provisionsAll(n) {
 		return verdict
@@ -64,8 +66,9 @@ func (pc *podClaims) waitingOn(r table.Row, n *object.Node, into *plan, verdict 
 	return verdict
 }
 
-// provisionsAll reports whether volumes can be made on the node for all claims that wait:
-// then it has what they need, whichever of them would get one that is there.
+// provisionsAll reports whether volumes can be provisioned on the node for all claims
+// that wait. The node then satisfies them, whichever of them would get an existing
+// volume.
 func (pc *podClaims) provisionsAll(n *object.Node) bool {
 	for _, c := range pc.toProvision {
 		if ok, _ := c.provisions(n); !ok || c.SelectedNode != n.Name {
@@ -80,8 +83,8 @@ func (pc *podClaims) provisionsAll(n *object.Node) bool {
 	return true
 }
 
-// boundOn reports whether the node reaches the volumes that the pod's claims
-// have already.
+// boundOn returns the verdict on the node for the claims that are bound: whether it
+// reaches their volumes.
 func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node, reach []volumeReach) framework.Verdict {
 	for i, v := range pc.bound {
 		by := &reach[i].nodes
@@ -145,8 +148,8 @@ func (pc *podClaims) reachOfBound(t *table.Table, room []volumeReach) []volumeRe
 	return room
 }
 
-// accessible reports whether the node reaches the volume; an in-tree volume as
-// the CSI driver's, where that serves it on the node.
+// accessible reports whether the node reaches the volume. An in-tree volume counts as one
+// of the CSI driver that serves it on the node.
 func accessible(t *table.Table, v *object.PersistentVolume, n *object.Node) bool {
 	if v.Migrated != nil && migratedOn(table.Lookup[*object.CSINode](t, object.CSINodes, "", n.Name), v.Migrated.Plugin) {
 		return v.Migrated.Error == nil && reaches(v.Migrated.Nodes, n)

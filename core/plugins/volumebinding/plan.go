@@ -30,21 +30,21 @@ type plan struct {
 	written bool
 }
 
-// binding is a volume that is to be bound to a claim. changed: the volume is
-// not yet kept for just this claim.
+// binding is a volume to be bound to a claim. changed is set if the volume is not
+// reserved for exactly this claim yet.
 type binding struct {
 	volume  *object.PersistentVolume
 	claim   *object.PersistentVolumeClaim
 	changed bool
 }
 
-// provision is a claim, with its node selected, for which a volume is to be
-// made. changed: the node was not selected before.
+// provision is a claim, with its node selected, for which a volume is to be provisioned.
+// changed is set if the node was not selected before.
 type provision struct {
 	claim   *object.PersistentVolumeClaim
 	driver  string
 	changed bool
-	room    *object.CSIStorageCapacity // where, nil if the driver does not tell
+	room    *object.CSIStorageCapacity // capacity to use; nil if the driver reports none
 }
 
 func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim) {

@@ -22,9 +22,9 @@ type podClaims struct {
 	// bound are the volumes of bound claims, up to the first that is gone.
 	bound []*object.PersistentVolume
 	gone  bool
-	// Both wait for their first consumer. toProvision are claims for which a node
-	// was selected before: a volume is to be made there. toMatch are the others,
-	// the smallest first: a volume that is there is looked for before one is made.
+	// toProvision and toMatch wait for their first consumer. toProvision are claims for
+	// which a node was selected before: a volume is to be provisioned there. toMatch are
+	// the others, the smallest first: an existing volume is preferred to a new one.
 	toProvision, toMatch []*claim
 	// unsupported is the first of toMatch that fails, nil for none.
 	unsupported *claim
@@ -35,8 +35,8 @@ type claim struct {
 	*object.PersistentVolumeClaim
 	volumes *candidates
 	class   *object.StorageClass
-	// capacities are the places with room for a volume of its size, by name,
-	// where the driver tells.
+	// limited is set if the driver reports capacities. capacities then holds those large
+	// enough for a volume of the claim, by name.
 	limited    bool
 	capacities []*object.CSIStorageCapacity
 }
@@ -138,7 +138,8 @@ func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.Sto
 	return found
 }
 
-// findCapacities finds the places with room for the claim's volume.
+// findCapacities finds the reported capacities that are large enough for the claim's
+// volume.
 func (c *claim) findCapacities(t *table.Table) {
 	if !c.limited {
 		return
@@ -153,8 +154,8 @@ func (c *claim) findCapacities(t *table.Table) {
 	})
 }
 
-// provisions reports whether a volume can be made for the claim on the node; if
-// not, whether room is what it lacks.
+// provisions reports whether a volume can be provisioned for the claim on the node. If
+// not, lacksRoom reports whether capacity is the reason.
 func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
 	if c.class.Provisioner == "" || c.class.Provisioner == notSupported || !allowed(c.class.Topologies, n) {
 		return false, false
@@ -165,8 +166,8 @@ func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
 	return false, true
 }
 
-// room returns where the claim's volume can be made for the node, the first by name;
-// nil where the driver does not tell, or there is none.
+// room returns the first capacity, by name, in which the claim's volume can be
+// provisioned for the node; nil if there is none.
 func (c *claim) room(n *object.Node) *object.CSIStorageCapacity {
 	for _, room := range c.capacities {
 		if room.Nodes.Matches(labels.Set(n.Labels)) {
@@ -176,8 +177,8 @@ func (c *claim) room(n *object.Node) *object.CSIStorageCapacity {
 	return nil
 }
 
-// allowed reports whether a term holds on the node; a term without a demand
-// holds nowhere, no term at all everywhere.
+// allowed reports whether one of the terms matches the node. A term without expressions
+// matches no node; an empty list allows every node.
 func allowed(terms []v1.TopologySelectorTerm, n *object.Node) bool {
 	return len(terms) == 0 || slices.ContainsFunc(terms, func(term v1.TopologySelectorTerm) bool {
 		for _, e := range term.MatchLabelExpressions {
@@ -189,7 +190,7 @@ func allowed(terms []v1.TopologySelectorTerm, n *object.Node) bool {
 	})
 }
 
-// reaches reports whether the node can have the volume.
+// reaches reports whether the node selector of a volume admits the node.
 func reaches(s *match.NodeSelector, n *object.Node) bool {
 	return s.Matches(match.Subject{Labels: n.Labels})
 }

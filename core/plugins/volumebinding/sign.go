@@ -14,8 +14,8 @@ func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !p.HasPVCs(true)
 }
 
-// sign returns what is seen in the pod's claims, whatever they are called. What CSI
-// drivers say of a node dirties the node's row, and is left out.
+// sign appends what the filter reads of the pod's claims, without their names. What CSI
+// drivers report of a node changes the node's row, and is left out.
 func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !p.HasPVCs(true) {
 		return key
@@ -45,7 +45,7 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// appendKey writes what is asked for, and the room that there is for it.
+// appendKey appends what the claim requests, and the state of capacities if they count.
 func (c *claim) appendKey(key []byte, t *table.Table) []byte {
 	key = fmt.Appendf(key, "%q %d", c.Class, c.Bytes)
 	if c.limited {

@@ -44,7 +44,7 @@ func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decisio
 	return nil
 }
 
-// markWritten notes that the writes are done.
+// markWritten records that the writes are done.
 func (p *plan) markWritten(t *table.Table) {
 	p.written = true
 	for i := range p.bound {

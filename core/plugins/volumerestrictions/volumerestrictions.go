@@ -78,8 +78,8 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// restricted reports whether the pod has a disk or a claim that others may keep
-// from it.
+// restricted reports whether the pod has a disk or a claim that other pods may exclude it
+// from.
 func restricted(p *object.Pod) bool {
 	return p.HasPVCs(false) || slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Disk != nil })
 }

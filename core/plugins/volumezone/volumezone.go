@@ -167,7 +167,7 @@ func exchanged(in *framework.Input, row table.Row, _ int32, _ []*object.Pod) (fr
 	return out[0], true
 }
 
-// located reports whether the node says where it is.
+// located reports whether the node has a zone or region label.
 func located(n *object.Node) bool {
 	return slices.ContainsFunc(labels, func(l string) bool { _, ok := n.Labels[l]; return ok })
 }
