@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	leasev1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -51,7 +50,11 @@ The API server tells of the lease and the replicas, the scheduler that leads of 
 Where one of them cannot be asked, the other's part is shown, and what was not seen is
 named with the reason. Replicas are pods with the label of the manifests and the chart that
 share the leader's namespace and service account. Each part may take 19 seconds, or
---request-timeout.
+--request-timeout, and a connection to the scheduler 3.
+
+What needs attention: nobody renews the lease, or late; the leader changed within a minute,
+again or beside restarts; a replica is not ready, or ended within ten minutes; a watch or a
+configuration failed; bindings, or answers of the API server, take more than a second.
 
 A shadow holds no lease, so that nothing names its certificate. --shadow finds its pod in a
 namespace, by the label of the manifests and the chart. --insecure-skip-tls-verify then says
@@ -113,19 +116,13 @@ type Overview struct {
 	Replicas []Replica    `json:"replicas,omitempty"`
 	// Scheduler is what the scheduler that was asked says of itself.
 	Scheduler *api.Status `json:"scheduler,omitempty"`
+	// APISeconds is the longest that the API server took for an answer.
+	APISeconds float64 `json:"apiSeconds,omitempty"`
 	// Attention lists what is wrong, NotSeen what could not be seen and why.
 	Attention []string `json:"attention"`
 	NotSeen   []string `json:"notSeen"`
-}
 
-// LeaseStatus is the lease by which a scheduler leads.
-type LeaseStatus struct {
-	Name           string  `json:"name"` // NAMESPACE/NAME
-	Holder         string  `json:"holder"`
-	RenewedSeconds float64 `json:"renewedSeconds"` // since the last renewal
-	ValidSeconds   int32   `json:"validSeconds"`   // after a renewal
-	HeldSeconds    float64 `json:"heldSeconds"`    // by this holder
-	Holders        int32   `json:"holders"`        // changes so far
+	clock apiClock
 }
 
 // Replica is a pod of Berth's.
@@ -135,8 +132,13 @@ type Replica struct {
 	Phase    string `json:"phase"`
 	Ready    bool   `json:"ready"`
 	Restarts int32  `json:"restarts"`
-	Leads    bool   `json:"leads"`
-	Shadow   bool   `json:"shadow,omitempty"`
+	// Waits says why a container does not run, such as CrashLoopBackOff.
+	Waits string `json:"waits,omitempty"`
+	// Ended says how the container that ended last did so.
+	Ended   string     `json:"ended,omitempty"`
+	EndedAt *time.Time `json:"endedAt,omitempty"`
+	Leads   bool       `json:"leads"`
+	Shadow  bool       `json:"shadow,omitempty"`
 }
 
 func (s *statusCall) run(ctx context.Context, stdout io.Writer) error {
@@ -181,6 +183,7 @@ func (s *statusCall) part(ctx context.Context) (context.Context, context.CancelF
 func (s *statusCall) cluster(ctx context.Context, o *Overview, config *rest.Config) error {
 	to := rest.CopyConfig(config)
 	to.Wrap(untrusted.Answers(mostAnswer))
+	to.Wrap(o.clock.watch)
 	leases, err := coordinationv1.NewForConfig(to)
 	if err != nil {
 		return err
@@ -260,22 +263,7 @@ func (s *statusCall) readLease(ctx context.Context, o *Overview, leases coordina
 		o.miss("the lease", cmp.Or(silence(ctx), err))
 		return
 	}
-	o.Lease = leaseStatus(l, time.Now())
-}
-
-// leaseStatus says how it stands with a lease.
-func leaseStatus(l *leasev1.Lease, now time.Time) *LeaseStatus {
-	s := &LeaseStatus{Name: l.Namespace + "/" + l.Name, Holder: *l.Spec.HolderIdentity, RenewedSeconds: now.Sub(renewed(l)).Seconds()}
-	if d := l.Spec.LeaseDurationSeconds; d != nil {
-		s.ValidSeconds = *d
-	}
-	if at := l.Spec.AcquireTime; at != nil {
-		s.HeldSeconds = now.Sub(at.Time).Seconds()
-	}
-	if n := l.Spec.LeaseTransitions; n != nil {
-		s.Holders = *n
-	}
-	return s
+	o.Lease = leaseStatus(l, o.clock.now())
 }
 
 // replicaOf says how it stands with a pod, but not whether it leads.
@@ -285,7 +273,16 @@ func replicaOf(p *v1.Pod) Replica {
 		r.Ready = r.Ready || c.Type == v1.PodReady && c.Status == v1.ConditionTrue
 	}
 	for i := range p.Status.ContainerStatuses {
-		r.Restarts += p.Status.ContainerStatuses[i].RestartCount
+		c := &p.Status.ContainerStatuses[i]
+		r.Restarts += c.RestartCount
+		if c.State.Waiting != nil {
+			r.Waits = c.State.Waiting.Reason
+		}
+		for _, t := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if t != nil && (r.EndedAt == nil || t.FinishedAt.After(*r.EndedAt)) {
+				r.Ended, r.EndedAt = fmt.Sprintf("%s, exit status %d", cmp.Or(t.Reason, "ended"), t.ExitCode), &t.FinishedAt.Time
+			}
+		}
 	}
 	for i := range p.Spec.Containers {
 		r.Shadow = r.Shadow || slices.Contains(p.Spec.Containers[i].Args, "--shadow") || slices.Contains(p.Spec.Containers[i].Command, "--shadow")
@@ -338,49 +335,6 @@ func (s *statusCall) way(ctx context.Context, config *rest.Config, shadow *v1.Po
 		end()
 	}
 	return way, err
-}
-
-// judge lists what needs attention.
-func (o *Overview) judge() {
-	attend := func(format string, args ...any) { o.Attention = append(o.Attention, fmt.Sprintf(format, args...)) }
-	if l := o.Lease; l != nil && l.RenewedSeconds > float64(l.ValidSeconds) {
-		attend("the lease %s was not renewed for %s: nobody leads", l.Name, secondsText(l.RenewedSeconds))
-	}
-	for i := range o.Replicas {
-		if r := &o.Replicas[i]; !r.Ready {
-			attend("the replica %s is not ready (%s, %s)", r.Pod, r.Phase, plural(int(r.Restarts), "restart"))
-		}
-	}
-	s := o.Scheduler
-	switch {
-	case s == nil && o.Lease == nil:
-		attend("it is not known whether a Berth leads")
-		return
-	case s == nil:
-		attend("the scheduler could not be asked")
-		return
-	}
-	switch {
-	case s.Shadow != nil:
-	case !s.Leads:
-		attend("%s does not lead: %s does", s.Identity, cmp.Or(s.Leader, "nobody"))
-	case !s.Synced:
-		attend("%s leads and does not know the cluster yet: no pod is scheduled", s.Identity)
-	}
-	if s.Stuck != "" {
-		attend("%s", s.Stuck)
-	}
-	for _, w := range s.Watches {
-		switch {
-		case w.Problem != "":
-			attend("%s", w.Problem)
-		case !w.Synced:
-			attend("%s: not listed yet", w.Resource)
-		}
-	}
-	if r := s.Configuration.Refused; r != nil {
-		attend("a configuration was %s", refusalText(r))
-	}
 }
 
 // write writes the overview in the form that was asked for.

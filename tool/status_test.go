@@ -31,6 +31,8 @@ func statusOfDaemon() *api.Status {
 // refuses. It returns the exit status and the output.
 func statusBeside(t *testing.T, a *apiWithLeases, says *api.Status, args ...string) (int, string) {
 	t.Helper()
+	defer func(usual time.Duration) { slowAnswer = usual }(slowAnswer)
+	slowAnswer = time.Hour
 	server := httptest.NewTLSServer(a) // over http no credentials are sent
 	t.Cleanup(server.Close)
 	flags := scheduler(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -110,11 +112,81 @@ func TestStatusNeedsAttention(t *testing.T) {
 			a.leases["team-a/mine"].Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-2 * time.Hour)}
 		},
 		"the replica team-a/mine-2 is not ready (Pending, 0 restarts)": func(a *apiWithLeases, _ *api.Status) { a.pods[1].Status = v1.PodStatus{Phase: v1.PodPending} },
+		"bindings take long: p50 10ms, p99 1.301s of 9 pods; ":         func(_ *apiWithLeases, s *api.Status) { s.Rates.Binding.P99 = 1.301 },
+		"the lease team-a/mine was not renewed for 33m": func(a *apiWithLeases, _ *api.Status) {
+			a.leases["team-a/mine"].Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-33 * time.Minute)}
+		},
+		"the lease team-a/mine changed hands 3 times; the last at ": func(a *apiWithLeases, _ *api.Status) {
+			a.leases["team-a/mine"].Spec.AcquireTime = &metav1.MicroTime{Time: time.Now()}
+		},
+		"the replica team-a/mine-1 was restarted (4 restarts); it ended ": func(a *apiWithLeases, _ *api.Status) {
+			a.pods[0].Status.ContainerStatuses = []v1.ContainerStatus{killed(time.Now())}
+		},
+		"the replica team-a/mine-2 is not ready (CrashLoopBackOff, 4 restarts); it ended ": func(a *apiWithLeases, _ *api.Status) {
+			c := killed(time.Now())
+			c.State.Waiting = &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
+			a.pods[1].Status = v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{c}}
+		},
 	} {
 		a, s := teamA(), statusOfDaemon()
 		spoil(a, s)
 		if status, out := statusBeside(t, a, s); status != exitAttention || !strings.Contains(out, "ATTENTION  "+want) {
 			t.Errorf("%d, no %q in\n%s", status, want, out)
+		}
+	}
+}
+
+// killed is a container whose last process ended at a time.
+func killed(at time.Time) v1.ContainerStatus {
+	end := v1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137, FinishedAt: metav1.Time{Time: at}}
+	return v1.ContainerStatus{RestartCount: 4, LastTerminationState: v1.ContainerState{Terminated: &end}}
+}
+
+// What is named has its figures: how long the leader runs, and how a replica ended. A lease that
+// changed hands long ago is none of that, and a restart long ago is shown and needs no attention.
+func TestStatusOfALoopOfCrashes(t *testing.T) {
+	a, s := teamA(), statusOfDaemon()
+	a.pods[0].Status.ContainerStatuses = []v1.ContainerStatus{killed(time.Now())}
+	one := int32(1)
+	a.leases["team-a/mine"].Spec.LeaseTransitions = &one
+	a.leases["team-a/mine"].Spec.AcquireTime = &metav1.MicroTime{Time: time.Now()}
+	s.Started = s.Time.Add(-6 * time.Second)
+	status, out := statusBeside(t, a, s)
+	for _, want := range []string{"changed hands once; the last at ", "\n           the leader runs for 6s\n", ": OOMKilled, exit status 137\n", "leads, 4 restarts, the last after OOMKilled, exit status 137 at 2"} {
+		if status != exitAttention || !strings.Contains(out, want) {
+			t.Errorf("%d, no %q in\n%s", status, want, out)
+		}
+	}
+	a.pods[0].Status.ContainerStatuses = []v1.ContainerStatus{killed(noon)}
+	a.leases["team-a/mine"].Spec.AcquireTime = &metav1.MicroTime{Time: noon}
+	if status, out := statusBeside(t, a, s); status != 0 || !strings.Contains(out, "4 restarts, the last after OOMKilled") || strings.Contains(out, "ATTENTION") {
+		t.Errorf("long ago: %d\n%s", status, out)
+	}
+}
+
+// An API server that is slow to answer the command itself is named with its time.
+func TestStatusOfASlowAPIServer(t *testing.T) {
+	for took, want := range map[time.Duration]string{2900 * time.Millisecond: "the API server took 2.9s to answer", 900 * time.Millisecond: ""} {
+		o := &Overview{Lease: &LeaseStatus{Holder: "a", ValidSeconds: 15}, Scheduler: statusOfDaemon()}
+		o.clock.answered(noon, noon.Add(took), "")
+		if o.judge(); strings.Join(o.Attention, "; ") != want {
+			t.Errorf("%s: %q", took, o.Attention)
+		}
+	}
+}
+
+// The age of a lease is by the clock of the API server where the one here goes wrong.
+func TestClockOfTheAPIServer(t *testing.T) {
+	for date, want := range map[time.Time]time.Duration{
+		noon.Add(time.Hour):        time.Hour - 2*time.Second, // the answer came at 2 s at the latest
+		noon.Add(-time.Hour):       -(time.Hour - time.Second),
+		noon.Add(time.Second):      0,
+		noon.Add(-1 * time.Second): 0, // its date has whole seconds
+	} {
+		var c apiClock
+		c.answered(noon, noon.Add(2*time.Second), date.Format(http.TimeFormat))
+		if c.ahead != want {
+			t.Errorf("%s: ahead %s, want %s", date, c.ahead, want)
 		}
 	}
 }

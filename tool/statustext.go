@@ -60,6 +60,9 @@ func (r *Replica) text() string {
 	}
 	if r.Restarts > 0 {
 		state += ", " + plural(int(r.Restarts), "restart")
+		if r.Ended != "" {
+			state += fmt.Sprintf(", the last after %s at %s", r.Ended, r.EndedAt.UTC().Format(time.RFC3339))
+		}
 	}
 	return fmt.Sprintf("%s on %s: %s", r.Pod, cmp.Or(r.Node, "no node"), state)
 }

@@ -1,0 +1,117 @@
+package tool
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/berth-scheduler/berth/edge/api"
+)
+
+// Bounds of what is usual.
+const (
+	slowBinding = time.Second // for the 99th percentile
+	recentEnd   = 10 * time.Minute
+	manyHolders = 2 // changes of the holder, of which the last is young
+)
+
+// slowAnswer is how long an API server may take for an answer. Tests on slow machines set more.
+var slowAnswer = time.Second
+
+// judge lists what needs attention.
+func (o *Overview) judge() {
+	o.APISeconds = o.clock.longest().Seconds()
+	o.judgeLease()
+	o.judgeReplicas(o.clock.now())
+	switch {
+	case o.Scheduler != nil:
+		o.judgeScheduler(o.Scheduler)
+	case o.Lease == nil:
+		o.attend("it is not known whether a Berth leads")
+	default:
+		o.attend("the scheduler could not be asked")
+	}
+	if o.APISeconds > slowAnswer.Seconds() {
+		o.attend("the API server took %s to answer", secondsText(o.APISeconds))
+	}
+}
+
+func (o *Overview) attend(format string, args ...any) {
+	o.Attention = append(o.Attention, fmt.Sprintf(format, args...))
+}
+
+// judgeLease looks at the lease, and at how long the scheduler runs.
+func (o *Overview) judgeLease() {
+	l := o.Lease
+	if l == nil {
+		return
+	}
+	if lapse := l.lapse(); lapse != "" {
+		o.attend("%s: nobody leads", lapse)
+	} else if late := l.delay(); late != "" {
+		o.attend("%s", late)
+	}
+	many := int32(manyHolders)
+	for i := range o.Replicas {
+		if o.Replicas[i].Restarts > 0 {
+			many = 1
+		}
+	}
+	changes := l.changes(many)
+	if changes == "" {
+		return
+	}
+	o.attend("%s", changes)
+	if s := o.Scheduler; s != nil && s.Time.Sub(s.Started) < young {
+		who := s.Identity
+		if s.Leads {
+			who = "the leader"
+		}
+		o.attend("%s runs for %s", who, ageText(s.Time.Sub(s.Started).Seconds()))
+	}
+}
+
+// judgeReplicas looks for replicas that are not ready or ended a short while ago.
+func (o *Overview) judgeReplicas(now time.Time) {
+	for i := range o.Replicas {
+		r := &o.Replicas[i]
+		ended := ""
+		if r.Ended != "" {
+			ended = fmt.Sprintf("; it ended %s ago: %s", ageText(now.Sub(*r.EndedAt).Seconds()), r.Ended)
+		}
+		switch {
+		case !r.Ready:
+			o.attend("the replica %s is not ready (%s, %s)%s", r.Pod, cmp.Or(r.Waits, r.Phase), plural(int(r.Restarts), "restart"), ended)
+		case r.Ended != "" && now.Sub(*r.EndedAt) < recentEnd:
+			o.attend("the replica %s was restarted (%s)%s", r.Pod, plural(int(r.Restarts), "restart"), ended)
+		}
+	}
+}
+
+// judgeScheduler looks at what the scheduler says of itself.
+func (o *Overview) judgeScheduler(s *api.Status) {
+	switch {
+	case s.Shadow != nil:
+	case !s.Leads:
+		o.attend("%s does not lead: %s does", s.Identity, cmp.Or(s.Leader, "nobody"))
+	case !s.Synced:
+		o.attend("%s leads and does not know the cluster yet: no pod is scheduled", s.Identity)
+	}
+	if s.Stuck != "" {
+		o.attend("%s", s.Stuck)
+	}
+	for _, w := range s.Watches {
+		switch {
+		case w.Problem != "":
+			o.attend("%s", w.Problem)
+		case !w.Synced:
+			o.attend("%s: not listed yet", w.Resource)
+		}
+	}
+	if r := s.Configuration.Refused; r != nil {
+		o.attend("a configuration was %s", refusalText(r))
+	}
+	if b := &s.Rates.Binding; b.P99 > slowBinding.Seconds() {
+		o.attend("bindings take long: p50 %s, p99 %s of %s; the API server is slow, or more is bound than %g requests a second allow", secondsText(b.P50), secondsText(b.P99), plural(b.Pods, "pod"), s.Configuration.QPS)
+	}
+}

@@ -1,0 +1,78 @@
+package tool
+
+import (
+	"fmt"
+	"time"
+
+	leasev1 "k8s.io/api/coordination/v1"
+)
+
+// young is for how long a leader counts as new.
+const young = time.Minute
+
+// LeaseStatus is the lease by which a scheduler leads.
+type LeaseStatus struct {
+	Name           string     `json:"name"` // NAMESPACE/NAME
+	Holder         string     `json:"holder"`
+	RenewedSeconds float64    `json:"renewedSeconds"` // since the last renewal
+	ValidSeconds   int32      `json:"validSeconds"`   // after a renewal
+	HeldSeconds    float64    `json:"heldSeconds"`    // by this holder
+	Acquired       *time.Time `json:"acquired,omitempty"`
+	Holders        int32      `json:"holders"` // changes so far
+}
+
+// leaseStatus says how it stands with a lease.
+func leaseStatus(l *leasev1.Lease, now time.Time) *LeaseStatus {
+	s := &LeaseStatus{Name: l.Namespace + "/" + l.Name, RenewedSeconds: now.Sub(renewed(l)).Seconds()}
+	if h := l.Spec.HolderIdentity; h != nil {
+		s.Holder = *h
+	}
+	if d := l.Spec.LeaseDurationSeconds; d != nil {
+		s.ValidSeconds = *d
+	}
+	if at := l.Spec.AcquireTime; at != nil {
+		s.Acquired, s.HeldSeconds = &at.Time, now.Sub(at.Time).Seconds()
+	}
+	if n := l.Spec.LeaseTransitions; n != nil {
+		s.Holders = *n
+	}
+	return s
+}
+
+// expired reports whether the lease is anybody's to take.
+func (l *LeaseStatus) expired() bool { return l.RenewedSeconds > float64(l.ValidSeconds) }
+
+// lapse says that nobody leads by the lease, "" if somebody does.
+func (l *LeaseStatus) lapse() string {
+	switch {
+	case l.Holder == "":
+		return fmt.Sprintf("nobody holds the lease %s", l.Name)
+	case l.RenewedSeconds > float64(l.ValidSeconds):
+		return fmt.Sprintf("the lease %s was not renewed for %s", l.Name, secondsText(l.RenewedSeconds))
+	}
+	return ""
+}
+
+// delay says that the holder is late to renew the lease, "" if it is not. One that is well renews
+// several times in half of the lease's duration.
+func (l *LeaseStatus) delay() string {
+	if l.RenewedSeconds <= float64(l.ValidSeconds)/2 {
+		return ""
+	}
+	return fmt.Sprintf("the lease %s was not renewed for %s of the %ds that it is valid: %s is gone, hangs, or hardly reaches the API server", l.Name, secondsText(l.RenewedSeconds), l.ValidSeconds, l.Holder)
+}
+
+// changes says that the holder is a new one after so many changes, "" if it is not.
+func (l *LeaseStatus) changes(many int32) string {
+	if l.Acquired == nil || l.HeldSeconds > young.Seconds() || l.Holders < many {
+		return ""
+	}
+	return fmt.Sprintf("the lease %s changed hands %s; the last at %s, %s ago", l.Name, times(int(l.Holders)), l.Acquired.UTC().Format(time.RFC3339), ageText(l.HeldSeconds))
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
