@@ -199,13 +199,14 @@ func dialPinned(config *rest.Config, base *url.URL, p *pin.Pin, end func()) (*da
 func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Response, error) {
 	at := *d.base
 	at.Path, at.RawQuery = api.Prefix+what, q.Encode()
+	ctx = reach(ctx, min(reachTime, d.patience))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	reply, err := d.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking the daemon: %w%s", cmp.Or(silence(ctx), err), hint(err))
+		return nil, d.unasked(ctx, err)
 	}
 	if reply.StatusCode == http.StatusOK {
 		return reply, nil
@@ -324,7 +325,7 @@ func (d *daemon) refusal(reply *http.Response) error {
 	var p api.Problem
 	if json.Unmarshal(body, &p) == nil && p.Kind == "Problem" {
 		if p.Reason == api.NotLeading {
-			return fmt.Errorf("%s: %s; ask that one, or --daemon auto", base.Host, p.Message)
+			return &unserved{fmt.Errorf("%s: %s; ask that one, or --daemon auto", base.Host, p.Message), false}
 		}
 		return &p
 	}

@@ -74,7 +74,8 @@ func newEvents(name string) *cobra.Command {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process at once
-			return e.run(ctx, args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			said, _ := e.explained(cmd.Context(), e.run(ctx, args, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			return said
 		},
 	}
 	f := cmd.Flags()

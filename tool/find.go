@@ -58,7 +58,7 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	}
 	pod, err := podOf(ctx, core, lease.Namespace, certificate.Holder)
 	if err != nil {
-		return nil, fmt.Errorf("--daemon auto: %w", err)
+		return nil, &unserved{fmt.Errorf("--daemon auto: %w", err), false}
 	}
 	if d.lease == "" && lease.Namespace != metav1.NamespaceSystem {
 		if err := mayBind(ctx, found, pod); err != nil {
@@ -68,7 +68,7 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	}
 	local, end, err := forward(ctx, config, core, pod)
 	if err != nil {
-		return nil, fmt.Errorf("--daemon auto: forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return nil, &unserved{fmt.Errorf("--daemon auto: forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err), false}
 	}
 	// The pod may be another's that has such a name, or a port that another holds.
 	way, err := dialPinned(config, local, certificate, end)

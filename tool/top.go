@@ -68,7 +68,8 @@ func newTop(name string) *cobra.Command {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process at once
-			return t.run(ctx, cmd.OutOrStdout())
+			said, _ := t.explained(cmd.Context(), t.run(ctx, cmd.OutOrStdout()))
+			return said
 		},
 	}
 	f := cmd.Flags()
@@ -231,7 +232,7 @@ func summaryText(s *api.Summary) string {
 		b.WriteString("\nA shadow tries no pod; `berth why --all` says what blocks those that wait.\n")
 		return b.String()
 	case len(s.Blocking) == 0:
-		b.WriteString("\nNothing blocks any pod.\n")
+		b.WriteString("\nNothing blocks any pod that asks for this scheduler.\n")
 		return b.String()
 	}
 	more := "`berth why --all` says what would help"

@@ -71,8 +71,8 @@ answer that was cut says so. A fix has at most 128 parts.
 Where the cluster itself said something last that the answer does not come to, such
 as a binding that a policy denies, the answer leads with that.
 
-Exit status: 0 if the pod is placed, or would be placed now and the cluster did not
-say otherwise last; 1 if it waits; 3 if no change of load alone helps; 2 if the input
+Exit status: 0 if the pod is placed, or would be placed now, the cluster did not
+say otherwise last and somebody schedules; 1 if it waits; 3 if no change of load alone helps; 2 if the input
 is not valid or there is no such pod.
 With --all and KIND/NAME: 0 if no pod is pending or missing, else 1.`
 
@@ -134,7 +134,11 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		return err
 	}
 	if q.daemon.url != "" {
-		return q.ask(ctx, args, stdout)
+		said, down := q.daemon.explained(ctx, q.ask(ctx, args, stdout))
+		if !down {
+			return said
+		}
+		terminal.Fprintf(stderr, "berth: note: %s; the answer is from the API server\n", sentence(said))
 	}
 	c, err := q.cluster(ctx, stdin, stderr)
 	ctx, cancel := q.timeout.start(ctx)
@@ -161,10 +165,13 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		return err
 	}
 	a := c.Why(ctx, pod)
+	if a.Verdict == why.WouldBePlaced {
+		a.Stalled = q.stalled(ctx, stderr)
+	}
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
 	}
-	return statusOf(a.Verdict, a.Disagrees())
+	return statusOf(a.Verdict, a.Disagrees() || a.Stalled != "")
 }
 
 // ended reads a pod that has ended, which the lists leave out. If there is none, the
@@ -215,7 +222,7 @@ func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
 }
 
 // statusOf is the exit status of an answer. disagrees says that the cluster said something last
-// that the answer does not come to.
+// that the answer does not come to, or that nobody schedules.
 func statusOf(v why.PodState, disagrees bool) error {
 	switch v {
 	case why.Placed, why.WouldBePlaced:
@@ -253,6 +260,9 @@ func (q *whyOptions) list(ctx context.Context, c *why.Cluster, args []string, ou
 	l, err := c.All(ctx, scope)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(l.Causes, func(c why.Cause) bool { return c.Verdict == why.WouldBePlaced }) {
+		l.Stalled = q.stalled(ctx, stderr)
 	}
 	if err := errors.Join(q.write(out, l), out.Flush()); err != nil {
 		return err

@@ -134,6 +134,23 @@ func (q *whyOptions) listEvents(ctx context.Context, set *manifest.Set, namespac
 	return nil
 }
 
+// stalled says why the scheduler of a running cluster places nothing now, "" if it is not known to be
+// so.
+func (q *whyOptions) stalled(ctx context.Context, stderr io.Writer) string {
+	if !q.isLive() {
+		return ""
+	}
+	config, err := q.connect()
+	if err == nil {
+		var said string
+		if said, err = stalled(ctx, config, q.daemon.lease); err == nil {
+			return said
+		}
+	}
+	terminal.Fprintf(stderr, "berth: note: %s; whether anybody schedules is not known\n", err)
+	return ""
+}
+
 // sorted returns the selector with its fields in their order.
 func sorted(about fields.Set) string {
 	var parts []string

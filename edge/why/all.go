@@ -30,6 +30,8 @@ const (
 type List struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	// Stalled is as in an answer.
+	Stalled string `json:"stalled,omitempty"`
 	// Pods is how many wait.
 	Pods    int       `json:"pods"`
 	Missing []Missing `json:"missing"`

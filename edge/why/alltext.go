@@ -29,6 +29,7 @@ func (s *Scope) String() string {
 // Text writes the list for people; wide leaves nothing out.
 func (l *List) Text(out io.Writer, wide bool) error {
 	var b strings.Builder
+	stalledText(&b, l.Stalled)
 	l.headText(&b)
 	for i := range l.Causes {
 		l.Causes[i].text(&b, wide)

@@ -35,6 +35,9 @@ type Answer struct {
 	Pod        string   `json:"pod"`
 	Profile    string   `json:"profile"`
 	Verdict    PodState `json:"verdict"`
+	// Stalled says why nobody schedules, of a pod that would be placed. Who reads the leases of
+	// schedulers sets it.
+	Stalled string `json:"stalled,omitempty"`
 	// PodGroup is the group that the pod is placed with. The answer is of the pod alone.
 	PodGroup string `json:"podGroup,omitempty"`
 	Message  string `json:"message"`

@@ -23,6 +23,7 @@ const (
 // Text writes the answer for people; wide leaves nothing out.
 func (a *Answer) Text(out io.Writer, wide bool) error {
 	var b strings.Builder
+	stalledText(&b, a.Stalled)
 	a.observedFirst(&b)
 	terminal.Fprintf(&b, "%s\n", a.sentence())
 	a.observedSince(&b)
@@ -41,6 +42,13 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	a.shadowText(&b)
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// stalledText says why nobody schedules, if nobody does.
+func stalledText(b *strings.Builder, stalled string) {
+	if stalled != "" {
+		terminal.Fprintf(b, "%s%s (`berth status` shows more).\n\n", strings.ToUpper(stalled[:1]), stalled[1:])
+	}
 }
 
 // sentence is the verdict.
@@ -70,7 +78,7 @@ func (a *Answer) sentence() string {
 		if a.Shadow != nil {
 			return fmt.Sprintf("%s fits now: Berth would place it on %s.", a.Pod, a.Node) + a.margin()
 		}
-		if a.Disagrees() {
+		if a.Disagrees() || a.Stalled != "" {
 			return fmt.Sprintf("%s would go to %s.", a.Pod, a.Node) + a.margin()
 		}
 		return fmt.Sprintf("%s fits now: its next attempt places it on %s.", a.Pod, a.Node) + a.margin()
