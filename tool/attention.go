@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-scheduler/berth/edge/api"
@@ -12,7 +13,8 @@ import (
 const (
 	slowBinding = time.Second // for the 99th percentile
 	recentEnd   = 10 * time.Minute
-	manyHolders = 2 // changes of the holder, of which the last is young
+	manyEvicted = 10 // pods, in the while that the rates are of: a minute at most
+	manyHolders = 2  // changes of the holder, of which the last is young
 )
 
 // slowAnswer is how long an API server may take for an answer. Tests on slow machines set more.
@@ -31,6 +33,7 @@ func (o *Overview) judge() {
 	default:
 		o.attend("the scheduler could not be asked")
 	}
+	o.judgePending(o.clock.now())
 	if o.APISeconds > slowAnswer.Seconds() {
 		o.attend("the API server took %s to answer", secondsText(o.APISeconds))
 	}
@@ -113,5 +116,9 @@ func (o *Overview) judgeScheduler(s *api.Status) {
 	}
 	if b := &s.Rates.Binding; b.P99 > slowBinding.Seconds() {
 		o.attend("bindings take long: p50 %s, p99 %s of %s; the API server is slow, or more is bound than %g requests a second allow", secondsText(b.P50), secondsText(b.P99), plural(b.Pods, "pod"), s.Configuration.QPS)
+	}
+	if s.Rates.Evicted >= manyEvicted {
+		by := evictionTexts(s.Rates.Preemptions)
+		o.attend("%s evicted in the last %.0fs: %s", plural(s.Rates.Evicted, "pod"), s.Rates.Seconds, strings.Join(by[:min(shownWorkloads, len(by))], "; "))
 	}
 }

@@ -291,7 +291,7 @@ func (a *apiWithLeases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case slices.Contains(parts, "leases") && name == "":
 		list := coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "LeaseList"}}
 		for _, key := range slices.Sorted(maps.Keys(a.leases)) {
-			if a.leases[key].Labels[pin.Label] != "" && r.URL.Query().Get("labelSelector") == pin.Label {
+			if a.leases[key].Labels[pin.Label] != "" && r.URL.Query().Get("labelSelector") == pin.Label || selector == "metadata.name="+a.leases[key].Name {
 				list.Items = append(list.Items, *a.leases[key])
 			}
 		}

@@ -54,7 +54,9 @@ share the leader's namespace and service account. Each part may take 19 seconds,
 
 What needs attention: nobody renews the lease, or late; the leader changed within a minute,
 again or beside restarts; a replica is not ready, or ended within ten minutes; a watch or a
-configuration failed; bindings, or answers of the API server, take more than a second.
+configuration failed; bindings, or answers of the API server, take more than a second; ten
+pods were evicted within a minute, or victims do not go when their grace period has ended; pods
+ask for a scheduler that no profile is, and nobody has looked at them.
 
 A shadow holds no lease, so that nothing names its certificate. --shadow finds its pod in a
 namespace, by the label of the manifests and the chart. --insecure-skip-tls-verify then says
@@ -116,6 +118,10 @@ type Overview struct {
 	Replicas []Replica    `json:"replicas,omitempty"`
 	// Scheduler is what the scheduler that was asked says of itself.
 	Scheduler *api.Status `json:"scheduler,omitempty"`
+	// Unserved are schedulers that pods ask for and that are not this one, StuckVictims pods that
+	// do not go from the nodes that others are nominated to.
+	Unserved     []Unserved    `json:"unserved,omitempty"`
+	StuckVictims []StuckVictim `json:"stuckVictims,omitempty"`
 	// APISeconds is the longest that the API server took for an answer.
 	APISeconds float64 `json:"apiSeconds,omitempty"`
 	// Attention lists what is wrong, NotSeen what could not be seen and why.
@@ -197,14 +203,14 @@ func (s *statusCall) cluster(ctx context.Context, o *Overview, config *rest.Conf
 		return nil
 	}
 	s.readLease(ctx, o, leases)
-	if o.Lease == nil {
-		return nil
+	if o.Lease != nil {
+		var leader *v1.Pod
+		if s.url == auto {
+			leader = s.scheduler(ctx, o, config, nil)
+		}
+		s.replicas(ctx, o, core, leader)
 	}
-	var leader *v1.Pod
-	if s.url == auto {
-		leader = s.scheduler(ctx, o, config, nil)
-	}
-	s.replicas(ctx, o, core, leader)
+	s.pending(ctx, o, core, leases)
 	return nil
 }
 

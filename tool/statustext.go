@@ -26,6 +26,10 @@ func (o *Overview) text() string {
 	if o.Scheduler != nil {
 		schedulerText(w, o.Scheduler)
 	}
+	for i := range o.Unserved {
+		u := &o.Unserved[i]
+		terminal.Fprintf(w, "%s\t%s the scheduler %s, which Berth does not serve\n", title(i, "UNSERVED"), wantText(u.Pods), u.Scheduler)
+	}
 	for i, what := range o.NotSeen {
 		terminal.Fprintf(w, "%s\t%s\n", title(i, "NOT SEEN"), what)
 	}

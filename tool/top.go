@@ -216,8 +216,9 @@ func summaryText(s *api.Summary) string {
 	}
 	terminal.Fprintf(w, "LAST %.0fs\t%s%s, %d bound, %d evicted\n", s.Rates.Seconds, plural(attempts, "attempt"), counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
 	terminal.Fprintf(w, "BINDING\t%s\n", bindingText(&s.Rates.Binding))
-	for _, p := range s.Rates.Preemptions[:min(shownPreemptions, len(s.Rates.Preemptions))] {
-		terminal.Fprintf(w, "EVICTING\t%s\n", preemptionText(&p))
+	evicted := evictionTexts(s.Rates.Preemptions)
+	for i, text := range evicted[:min(shownPreemptions, len(evicted))] {
+		terminal.Fprintf(w, "%s\t%s\n", title(i, "EVICTED"), text)
 	}
 	if r := s.Refused; r != nil {
 		terminal.Fprintf(w, "CONFIG\t%s\n", refusalText(r))

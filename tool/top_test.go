@@ -105,7 +105,7 @@ func TestTopForOperators(t *testing.T) {
 	text := summaryText(s)
 	for _, want := range []string{
 		"BINDING   p50 12.3ms, p99 2.5s, from the decision to the API server's confirmation",
-		"EVICTING  7 pods for shop/vip: infra/a, infra/b and 5 more on n1",
+		"EVICTED   7 pods for shop/vip: infra/a, infra/b and 5 more on n1",
 		"CONFIG    refused at 2026-01-31T12:00:00Z, the previous one stays in effect: profiles[0]: unknown plugin",
 		"  40  NodeResourcesFit  Insufficient cpu  shop/web 30, shop/api 8, shop/x 1, ...",
 	} {

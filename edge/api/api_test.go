@@ -282,6 +282,11 @@ func TestWhy(t *testing.T) {
 	if f.get("why?pod=shop/other", &a); a.Verdict != why.Failed || !strings.Contains(a.Message, `no profile has the schedulerName "volcano"`) {
 		t.Errorf("a pod of another scheduler: %+v", a)
 	}
+	other.Spec.SchedulerName = "default-schedluer"
+	if _, body := f.get("why?pod=shop/other&output=text", nil); !strings.Contains(body, "no profile has the schedulerName \"default-schedluer\"; did you mean default-scheduler?\n") {
+		t.Errorf("a pod with a typo: %s", body)
+	}
+	other.Spec.SchedulerName = "volcano"
 	unknown := other.DeepCopy() // to this daemon
 	unknown.Name, unknown.UID = "unknown", "unknown"
 	f.pods["shop/unknown"] = unknown

@@ -92,7 +92,11 @@ func (a *Answer) sentence() string {
 	case Gated:
 		return fmt.Sprintf("%s is not tried: %s.", a.Pod, strings.Join(append([]string{strings.TrimSuffix(a.Message, ".")}, a.facts.missingTemplates()...), ". "))
 	case Failed:
-		return fmt.Sprintf("%s is not scheduled: %s.", a.Pod, strings.TrimSuffix(a.Message, "."))
+		text := fmt.Sprintf("%s is not scheduled: %s", a.Pod, strings.TrimSuffix(a.Message, "."))
+		if strings.HasSuffix(text, "?") {
+			return text
+		}
+		return text + "."
 	case Waiting:
 		if a.NodesTotal == 0 {
 			return a.Pod + " waits: there is no node."

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
 // Cluster is what answers are about: a machine that knows the cluster, and the API
@@ -30,7 +32,7 @@ type Cluster struct {
 	// nil: all of it is.
 	Read func(*v1.Pod)
 	// NoProfile says why a pod is not tried whose schedulerName no profile has; nil: the
-	// machine is the scheduler, and says so itself.
+	// machine is the scheduler, and has no other profiles.
 	NoProfile func(schedulerName string) string
 	// Record is what the scheduler's record says of the last attempt for the pod that is asked
 	// about, nil where there is none.
@@ -108,8 +110,8 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 	d := c.Machine.Assess(p)
 	a.facts.decision = d
 	a.Message, a.NodesFeasible = explain.Message(d), d.NodesFeasible
-	if c.NoProfile != nil && !p.Terminating && c.Machine.Profile(p.SchedulerName) == nil {
-		a.Message = c.NoProfile(p.SchedulerName)
+	if !p.Terminating && c.Machine.Profile(p.SchedulerName) == nil {
+		a.Message = c.noProfile(p.SchedulerName)
 	}
 	a.Groups = a.facts.groupsOf(d.Nodes)
 	a.Verdict = c.verdict(ctx, p, d)
@@ -134,6 +136,14 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 	if a.Cut == "" && !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
 		a.Fixes, a.Cut = c.fixes(ctx, a.facts.api)
 	}
+}
+
+// noProfile says that no profile has the name, and which one may be meant.
+func (c *Cluster) noProfile(schedulerName string) string {
+	if c.NoProfile != nil {
+		return c.NoProfile(schedulerName)
+	}
+	return fmt.Sprintf("no profile has the schedulerName %q%s", schedulerName, spelling.DidYouMean(schedulerName, c.Machine.Profiles()))
 }
 
 // fixes looks for fixes of the pod, and writes down how each is carried out.
