@@ -49,12 +49,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("--%s %s: must be %s", wrong.GetFlag().Name, wrong.GetValue(), want)
 }
 
-// plainPods are the names without pod/, which kubectl has before a pod's name.
+// plainPods are the names without pod/, which kubectl has before a pod's name. It may stand behind a
+// namespace.
 func plainPods(names []string) []string {
 	plain := slices.Clone(names)
 	for i, name := range plain {
-		if of, rest, _ := strings.Cut(name, "/"); (of == "pod" || of == "pods" || of == "po") && rest != "" {
-			plain[i] = rest
+		parts := strings.Split(name, "/")
+		at := slices.IndexFunc(parts, func(p string) bool { return p == "pod" || p == "pods" || p == "po" })
+		if (at == 0 || at == 1 && len(parts) == 3) && len(parts) > at+1 && parts[at+1] != "" {
+			plain[i] = strings.Join(slices.Delete(parts, at, at+1), "/")
 		}
 	}
 	return plain

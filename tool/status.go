@@ -27,7 +27,7 @@ const ofBerth = "app.kubernetes.io/part-of=berth"
 // mostReplicas bounds the pods that are looked at.
 const mostReplicas = 100
 
-// partTime bounds each of the three parts of the overview: the lease, the replicas and what the
+// partTime bounds each of the four parts of the overview: the lease, the replicas, pods that wait and what the
 // scheduler says of itself.
 const partTime = 19 * time.Second
 

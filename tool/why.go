@@ -54,11 +54,11 @@ memory: also where in the queue the pod is, and what happened to it. The answer
 about one pod holds for the moment: other pending pods count only where they are
 nominated to a node.
 
-With --all it says what blocks all pending pods, by cause, and with KIND/NAME those
-of a Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob or PodGroup (also
-deploy, rs, sts, ds, cj), with the replicas that its controller could not make. Each
-pod takes its turn in the scheduler's order, so that no two are promised the same
-room. A fix is tried on all pods of its cause together.
+With --all it says what blocks all pending pods, by cause, and with KIND/NAME or
+NAMESPACE/KIND/NAME those of a Deployment, ReplicaSet, StatefulSet, DaemonSet, Job,
+CronJob or PodGroup (also deploy, rs, sts, ds, cj), with the replicas that its
+controller could not make. Each pod takes its turn in the scheduler's order, so that no
+two are promised the same room. A fix is tried on all pods of its cause together.
 
 Whoever may not list nodes, or the pods of all namespaces, is told what the conditions of
 the pod say (with --all, of the pods of the namespace of the context). With --daemon the
@@ -93,7 +93,7 @@ const whyExamples = `  # Why does it wait?
   %[1]s why shop/cart-0 -o json | jq -r '.fixes[0].changes[0].patch'
 
   # Why do the pods of a Deployment wait, or are not even made?
-  %[1]s why -n shop deploy/web
+  %[1]s why shop/deploy/web
 
   # What blocks most? In the cluster of the kubeconfig, or as the scheduler sees it
   %[1]s why --all
@@ -104,7 +104,7 @@ func newWhy(name string, own *sim.Plugins) *cobra.Command {
 	q := whyOptions{source: newSource(own)}
 	q.keepWritten, q.orElse = true, ", or --daemon auto"
 	cmd := &cobra.Command{
-		Use:     "why {[NAMESPACE/]POD | KIND/NAME | --all}",
+		Use:     "why {[NAMESPACE/]POD | [NAMESPACE/]KIND/NAME | --all}",
 		Short:   "Say why a pod waits or is where it is, and what would change that",
 		Long:    whyLong,
 		Example: fmt.Sprintf(whyExamples, name),
@@ -113,7 +113,11 @@ func newWhy(name string, own *sim.Plugins) *cobra.Command {
 			if err := q.uselessFlags(cmd.Flags()); err != nil {
 				return err
 			}
-			return q.run(cmd.Context(), plainPods(args), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			args, err := q.ofNamespace(plainPods(args))
+			if err != nil {
+				return err
+			}
+			return q.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.ValidArgsFunction = onlyFirst(q.api.pods())
@@ -196,6 +200,23 @@ func (q *whyOptions) ended(ctx context.Context, pod, space string, notFound erro
 		return nil, notFound
 	}
 	return p, nil
+}
+
+// ofNamespace returns the arguments with KIND/NAME for NAMESPACE/KIND/NAME, whose namespace becomes
+// that of -n.
+func (q *whyOptions) ofNamespace(args []string) ([]string, error) {
+	if len(args) != 1 {
+		return args, nil
+	}
+	space, of, _ := strings.Cut(args[0], "/")
+	switch {
+	case space == "" || isWorkload(args[0]) || !isWorkload(of):
+		return args, nil
+	case q.api.given() != "":
+		return nil, fmt.Errorf("--namespace: %s", twoNamespaces(args[0]))
+	}
+	*q.api.flags.Namespace = space
+	return []string{of}, nil
 }
 
 // uselessFlags returns an error about a flag that has no effect beside the others.
@@ -299,7 +320,7 @@ func (q *whyOptions) check(args []string) error {
 	}
 	if !q.all && !isWorkload(args[0]) {
 		if err := checkPod(args[0]); err != nil {
-			return err
+			return fmt.Errorf("%w, or [NAMESPACE/]KIND/NAME of a workload", err)
 		}
 	}
 	return cmp.Or(q.source.check(), q.timeout.check())

@@ -206,3 +206,19 @@ func TestWhyPodOfGroup(t *testing.T) {
 		}
 	}
 }
+
+// A workload, and a pod with its kind, may be named with the namespace in front, as what-if and fit
+// have it.
+func TestWhyTakesNamespaceKindName(t *testing.T) {
+	pod := strings.Replace(podYAML, "name: p", "name: web-0, namespace: shop, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: web, uid: u, controller: true}]", 1)
+	elsewhere := strings.Replace(pod, "shop", "test", 1)
+	for call, want := range map[string]string{
+		"why shop/sts/web":              "1 pod of statefulset shop/web is pending",
+		"why test/statefulset.apps/web": "1 pod of statefulset test/web is pending",
+		"why shop/pod/web-0":            "shop/web-0 fits now",
+	} {
+		if _, out, errs := berth(nodeYAML+"---\n"+pod+"---\n"+elsewhere, append(strings.Fields(call), "-f", "-")...); !strings.HasPrefix(out, want) {
+			t.Errorf("%s: want %q\n%s%s", call, want, out, errs)
+		}
+	}
+}
