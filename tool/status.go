@@ -27,9 +27,9 @@ const ofBerth = "app.kubernetes.io/part-of=berth"
 // mostReplicas bounds the pods that are looked at.
 const mostReplicas = 100
 
-// partTime bounds each of the four parts of the overview: the lease, the replicas, pods that wait and what the
-// scheduler says of itself.
-const partTime = 19 * time.Second
+// partTime bounds each of the four parts of the overview: the lease, the replicas, the pods that
+// wait, and what the scheduler says of itself: all end within a minute.
+const partTime = 14 * time.Second
 
 // exitAttention is the exit status of `berth status` where something needs attention.
 const exitAttention = 1
@@ -49,7 +49,7 @@ queue, hosted plugins, and of a shadow how its choices compare.
 The API server tells of the lease and the replicas, the scheduler that leads of the rest.
 Where one of them cannot be asked, the other's part is shown, and what was not seen is
 named with the reason. Replicas are pods with the label of the manifests and the chart that
-share the leader's namespace and service account. Each part may take 19 seconds, or
+share the leader's namespace and service account. Each part may take 14 seconds, or
 --request-timeout, and a connection to the scheduler 3.
 
 What needs attention: nobody renews the lease, or late; the leader changed within a minute,
