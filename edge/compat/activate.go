@@ -62,7 +62,7 @@ func mapOf(toActivate fwk.StateData) *map[string]*v1.Pod {
 	return m
 }
 
-// takePods returns the pods that are to be activated, of which none is left then, and unlocks.
+// takePods returns the pods to activate, removes them from toActivate, and unlocks it.
 func takePods(toActivate fwk.StateData) (pods []*v1.Pod) {
 	defer toActivate.(locker).Unlock()
 	m := mapOf(toActivate)

@@ -28,8 +28,8 @@ func NewArgs(add []func(*runtime.Scheme) error) (Args, error) {
 	return Args{scheme, codecs.UniversalDecoder(lentVersions(scheme)...)}, nil
 }
 
-// lentVersions returns those in which factories get their arguments: the internal one of
-// a group that has it, else the one that the group prefers.
+// lentVersions returns the versions in which factories get their arguments: a group's
+// internal version if it has one, else the version that the group prefers.
 func lentVersions(scheme *runtime.Scheme) []schema.GroupVersion {
 	var list []schema.GroupVersion
 	seen := map[string]bool{}
@@ -51,8 +51,8 @@ func hasTypes(scheme *runtime.Scheme, gv schema.GroupVersion) bool {
 }
 
 // Decode returns the arguments as the factory gets them: the type that the scheme's
-// defaults and conversions make of them, or, without a registered type, as v1.36
-// *runtime.Unknown; nil where there are none. The type is the kind NameArgs of
+// defaults and conversions produce or, without a registered type, *runtime.Unknown as in
+// v1.36; nil if there are none. The type is the kind NameArgs of
 // kubescheduler.config.k8s.io/v1, or the one that the arguments name.
 func (a Args) Decode(plugin string, raw any) (runtime.Object, error) {
 	body, _ := raw.(json.RawMessage)

@@ -55,8 +55,8 @@ func (h *Hosts) Run(ctx context.Context, e machine.RunPlugins) (reply machine.Ev
 	return nil
 }
 
-// Cancel tells the PreBind plugins of the pod that nobody waits for them, also those
-// that have not begun yet. It is for the loop.
+// Cancel cancels the PreBind plugins of the pod, also those that have not begun yet. It
+// returns false if none runs, or the pod is bound already. Only the loop may call it.
 func (h *Hosts) Cancel(uid types.UID, why error) bool {
 	h.binding.mu.Lock()
 	defer h.binding.mu.Unlock()
@@ -81,7 +81,8 @@ func (b *preBinding) end(why error) bool {
 	return true
 }
 
-// cancel is Cancel for plugins that run.
+// cancel cancels the PreBind plugins that run for the pod. It returns false if none runs,
+// or the pod is bound already. Any goroutine may call it.
 func (l *running) cancel(uid types.UID, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +155,8 @@ func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Sta
 	return nil
 }
 
-// watchRoom says so when the plugins take long: the room stays taken.
+// watchRoom logs when the plugins take long: the pod's resources stay reserved until they
+// return.
 func (h *Host) watchRoom(e machine.RunPlugins) (stop func()) {
 	timer := time.AfterFunc(h.options.Timeout, func() {
 		h.options.Logger.Info("PreBind plugins have not returned; the pod's resources stay reserved on the node until they do",

@@ -24,14 +24,14 @@ const mostHangs = 16
 // may: in the cycle of a pod group, or for all pods that an event may help.
 const stepBudget = 2
 
-// step is what calls may still take in the loop's step.
+// step is the time that calls may still take in the loop's present step.
 type step struct {
 	number    uint64
 	left      time.Duration
 	asksLater bool // about gated pods
 }
 
-// inStep returns what is left for calls in the step under way.
+// inStep returns a pointer to the time left for calls in the step under way.
 func (h *Hosts) inStep() *time.Duration {
 	if h.machine == nil {
 		h.step.left = stepBudget * h.options.Timeout
@@ -41,9 +41,10 @@ func (h *Hosts) inStep() *time.Duration {
 	return &h.step.left
 }
 
-// call has f, which is the plugin's code at the point, run within what is left of
-// the budget, and of the step's. What f writes may be read only where there is no error.
-// For the pod of a call that has not returned there is no other.
+// call runs f, the plugin's code at the point, on a worker, within what is left of the
+// attempt's budget and of the step's. The caller may read what f writes only if call
+// returns no error. While a call for a pod has not returned, no other call for it is
+// made.
 func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f func()) error {
 	if err := h.refuse(*left, pod, point, plugin); err != nil {
 		return err
@@ -59,7 +60,8 @@ func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f
 	return err
 }
 
-// refuse returns why no call is made, with what is left for it.
+// refuse returns an error if the call must not be made: the pod has a call that hangs, or
+// no time is left.
 func (h *Hosts) refuse(left time.Duration, pod types.UID, point, plugin string) error {
 	if err := h.hangs.refuse(pod, plugin); err != nil {
 		return err
@@ -90,7 +92,8 @@ func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) 
 	}
 }
 
-// timerOf returns a timer that fires after the limit: the last call's, where nobody has it.
+// timerOf returns a timer that fires after the limit. It reuses that of the last call if
+// it is free.
 func (h *Hosts) timerOf(limit time.Duration) *time.Timer {
 	timer := h.timer
 	if h.timer = nil; timer == nil {
@@ -105,7 +108,9 @@ func (h *Hosts) putTimer(timer *time.Timer) {
 	h.timer = timer
 }
 
-// overdue notes that the worker's call has not returned in time.
+// overdue records that the worker's call has not returned in time, and returns the error
+// for it. When the call returns, the worker is freed and gated pods are asked about
+// again.
 func (h *Hosts) overdue(w *worker, pod types.UID, point, plugin string) error {
 	h.hangs.add(pod, plugin, point)
 	go func() {
@@ -117,7 +122,8 @@ func (h *Hosts) overdue(w *worker, pod types.UID, point, plugin string) error {
 	return fmt.Errorf("plugin %q did not return from %s within %v", plugin, point, h.options.Timeout)
 }
 
-// callOnce is call with a budget of its own.
+// callOnce runs f on a worker, for at most Options.Timeout. It returns an error if f
+// panics or does not return in time.
 func (h *Hosts) callOnce(pod types.UID, point, plugin string, f func()) error {
 	left := h.options.Timeout
 	return h.call(&left, pod, point, plugin, f)
@@ -129,7 +135,7 @@ type worker struct {
 	done chan error
 }
 
-// workers are those that have nothing to do.
+// workers holds the idle workers.
 type workers struct {
 	mu    sync.Mutex
 	idle  []*worker

@@ -19,7 +19,7 @@ import (
 // itself has allocated, and the API does not show, is about to be written.
 type claims struct{ *Hosts }
 
-// assumptions are what plugins told of claims.
+// assumptions holds what plugins reported about claims.
 type assumptions struct {
 	mu      sync.Mutex
 	pending map[types.UID]*pendingClaim
@@ -134,7 +134,7 @@ func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocatio
 	devices.AddAllocated(state, r, true)
 }
 
-// SignalClaimPendingAllocation notes what is about to be written.
+// SignalClaimPendingAllocation records an allocation that is about to be written.
 func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.ResourceClaim) error {
 	if claim == nil || claim.Status.Allocation == nil {
 		return fmt.Errorf("claim %s has no allocation", uid)
@@ -166,7 +166,7 @@ func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult
 	return nil
 }
 
-// shown reports whether the API shows that the claim has devices.
+// shown reports whether the API shows that the claim is allocated.
 func (c claims) shown(claim *object.ResourceClaim) bool {
 	now, err := c.Get(claim.Namespace, claim.Name)
 	return err == nil && now.UID == claim.UID && now.Status.Allocation != nil
@@ -182,7 +182,8 @@ func (c claims) pendingOfPlugins(uid types.UID) *resourcev1.AllocationResult {
 	return nil
 }
 
-// MaybeRemoveClaimPendingAllocation takes it back for one who told of it, or for all.
+// MaybeRemoveClaimPendingAllocation removes a pending allocation for one of those who
+// signalled it, or for all. It reports whether the allocation is not pending any more.
 func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, all bool) bool {
 	l := &c.assumptions
 	l.mu.Lock()
@@ -198,7 +199,7 @@ func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, all bool) bool 
 	return true
 }
 
-// AssumeClaimAfterAPICall notes what was written.
+// AssumeClaimAfterAPICall records a claim as written.
 func (c claims) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) error {
 	l := &c.assumptions
 	l.mu.Lock()

@@ -32,7 +32,8 @@ type Host struct {
 	signers     []*hostedPlugin // that filter or score
 	signerNames string
 	signs       bool // they all do
-	// lastSignature is that of the last pod that was signed, lastAnswers what its cycle had.
+	// lastSignature is the signature of the last pod that was signed, lastAnswers the
+	// answers of its cycle.
 	lastSignature string
 	lastAnswers   *answers
 }
@@ -88,8 +89,8 @@ func (h *Host) newCycle(p *object.Pod) *cycle {
 	return c
 }
 
-// cycleOf returns the attempt for the pod; one that has no attempt, any more, gets a new
-// one with nothing noted.
+// cycleOf returns the attempt for the pod. A pod without an attempt gets a new, empty
+// one.
 func (h *Host) cycleOf(p *object.Pod) *cycle {
 	if c := h.cycles[p.UID]; c != nil {
 		return c.inGroup()

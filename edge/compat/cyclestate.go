@@ -7,14 +7,14 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// cycleState holds what plugins note of one attempt.
+// cycleState holds the data that plugins store for one attempt.
 type cycleState struct {
 	data                                        sync.Map
 	skipFilter, skipScore, skipPre, parallelPre sets.Set[string]
 	group                                       fwk.PodGroupCycleState
 }
 
-// newCycleState returns a state with nothing noted, but for the PodsToActivate.
+// newCycleState returns a state that holds only the PodsToActivate.
 func newCycleState(toActivate fwk.StateData) *cycleState {
 	s := &cycleState{}
 	s.Write(PodsToActivateKey, toActivate)

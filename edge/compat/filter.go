@@ -76,7 +76,7 @@ func preFilterStatus(s *fwk.Status) *decision.Status {
 
 // filter asks the plugin about the nodes of rows.
 func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []framework.Verdict) {
-	x := c.host.room.of(len(rows))
+	x := c.host.asked.take(len(rows))
 	for i, r := range rows {
 		if t.Node(r) == nil {
 			continue
@@ -99,7 +99,7 @@ func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []
 	for i, s := range x.statuses {
 		out[i] = c.verdict(s)
 	}
-	c.host.room.back(x)
+	c.host.asked.release(x)
 }
 
 func (c *cycle) failAll(err error, out []framework.Verdict) {
@@ -109,7 +109,7 @@ func (c *cycle) failAll(err error, out []framework.Verdict) {
 	}
 }
 
-// verdict returns the number of a status: equal ones have the same.
+// verdict returns the number of a status; equal statuses have equal numbers.
 func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
 	switch {
 	case s.IsSuccess():

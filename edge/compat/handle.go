@@ -38,8 +38,8 @@ func (h *handle) KubeConfig() *rest.Config {
 
 func (h *handle) EventRecorder() events.EventRecorderLogger { return h.recorder }
 
-// SharedInformerFactory has the pods and nodes that Berth decides on. What plugins
-// ask of it before the first cycle is there at the first cycle.
+// SharedInformerFactory returns informers that have the pods and nodes that Berth decides
+// on. What plugins request before the first cycle is complete at the first cycle.
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 	if h.factory == nil {
 		return nil
@@ -59,7 +59,7 @@ func (h *handle) APIDispatcher() fwk.APIDispatcher { return nil }
 // APICacher is nil.
 func (h *handle) APICacher() fwk.APICacher { return nil }
 
-// Activate has the pods tried as soon as may be.
+// Activate makes the pods active as soon as possible.
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	var list []*v1.Pod
 	for _, p := range pods { // any order: each is activated

@@ -24,7 +24,7 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// PluginFactory makes a plugin, as kube-scheduler's registry has it.
+// PluginFactory makes a plugin; it is the type of kube-scheduler's registry.
 type PluginFactory = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error)
 
 // Options of Hosts.
@@ -37,7 +37,7 @@ type Options struct {
 	Informers informers.SharedInformerFactory
 	// Dynamic reads custom resources.
 	Dynamic dynamic.Interface
-	// Timeout bounds what calls of plugins take in one attempt.
+	// Timeout bounds the time that all calls of plugins take in one attempt.
 	Timeout time.Duration
 	// PostFilterWait is how long the loop waits for PostFilter; then that goes on beside
 	// the loop. 0: 100 ms.
@@ -45,13 +45,14 @@ type Options struct {
 	// Parallelism is how many nodes a plugin may be asked about at once.
 	Parallelism int
 	Extenders   []fwk.Extender
-	// PodsToActivate makes what plugins find under PodsToActivateKey, as CheckPodsToActivate
-	// has it; nil: a PodsToActivate.
+	// PodsToActivate makes the value that plugins find under PodsToActivateKey, of a type
+	// that CheckPodsToActivate accepts; nil: a PodsToActivate.
 	PodsToActivate func() fwk.StateData
 	// DeviceTaintRules and ConsumableCapacity are feature gates (DRA...) of what
 	// plugins are shown of devices.
 	DeviceTaintRules, ConsumableCapacity bool
-	// PodGroups has plugins told of events of PodGroups: the feature gate GenericWorkload.
+	// PodGroups lets plugins register for events of PodGroups: the feature gate
+	// GenericWorkload.
 	PodGroups bool
 	// GroupPlacements has plugins asked about placements of pod groups: the feature gate
 	// TopologyAwareWorkloadScheduling.
@@ -62,8 +63,8 @@ type Options struct {
 type Loop interface {
 	// Inspect runs look on the goroutine that owns the machine.
 	Inspect(ctx context.Context, look func()) error
-	// Report tells the machine of an event, and never waits. Post waits while there
-	// are many.
+	// Report sends the machine an event, and never waits. Post waits while there are
+	// many.
 	Report(e machine.Event)
 	Post(e machine.Event)
 }
@@ -78,8 +79,8 @@ type Hosts struct {
 	machine     *machine.Machine // for questions, and what answers them
 	loop        Loop
 	questions   chan *question
-	logging     context.Context // has the logger
-	room        room            // for what filters and scores answer
+	logging     context.Context // carries the logger
+	asked       askedBuffer     // scratch of filters and scores
 	snapshots   snapshots
 	lastGroup   lastGroup // of the loop
 	step        step      // of the loop
@@ -95,7 +96,7 @@ type Hosts struct {
 	// slicesFailed.
 	slices       *tracker.Tracker
 	slicesFailed error
-	slicesOnce   sync.Once       // follows them, or has it that nobody does
+	slicesOnce   sync.Once       // starts following them, or records that nobody does
 	watched      map[string]bool // resources of which plugins want events
 }
 
@@ -136,8 +137,8 @@ func New(o Options) *Hosts {
 // Connect says which machine the plugins decide for, before its first step.
 func (h *Hosts) Connect(m *machine.Machine, l Loop) { h.machine, h.loop = m, l }
 
-// report tells the machine of an event. What a factory wants before there is a machine
-// comes to nothing.
+// report sends the machine an event. An event from a factory, before there is a machine,
+// is dropped.
 func (h *Hosts) report(e machine.Event) {
 	if h.loop != nil {
 		h.loop.Report(e)
@@ -200,5 +201,5 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 // Overdue returns how many calls took too long and have not returned since.
 func (h *Hosts) Overdue() int { return h.hangs.count() }
 
-// Timeout returns how long calls of plugins may take in one attempt.
+// Timeout returns how long all calls of plugins may take in one attempt.
 func (h *Hosts) Timeout() time.Duration { return h.options.Timeout }

@@ -23,8 +23,8 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// factory is a SharedInformerFactory that knows the handlers that were added, so that
-// the first cycle can wait until each has heard of all that there is.
+// factory is a SharedInformerFactory that keeps the handlers that were added, so that the
+// first cycle can wait until each has got all objects.
 type factory struct {
 	informers.SharedInformerFactory
 	mu       sync.Mutex
@@ -59,8 +59,8 @@ func (f *factory) note(r cache.ResourceEventHandlerRegistration, err error) (cac
 	return r, err
 }
 
-// waitForHandlers waits until each handler has heard of all that there is; false where
-// the context ended first.
+// waitForHandlers waits until each handler has got all objects. It returns false if the
+// context ends first.
 func (f *factory) waitForHandlers(ctx context.Context) bool {
 	f.mu.Lock()
 	handlers := slices.Clone(f.handlers)
@@ -73,7 +73,7 @@ func (f *factory) waitForHandlers(ctx context.Context) bool {
 	return true
 }
 
-// informer tells the factory of its handlers.
+// informer registers its handlers with the factory.
 type informer struct {
 	cache.SharedIndexInformer
 	factory *factory
@@ -139,7 +139,7 @@ func (h *Hosts) Start(ctx context.Context) error {
 			}
 			i = custom.ForResource(*gvr).Informer()
 		}
-		if _, err := i.AddEventHandler(h.telling(name)); err != nil {
+		if _, err := i.AddEventHandler(h.machineHandler(name)); err != nil {
 			return fmt.Errorf("events of %s: %w", name, err)
 		}
 	}
@@ -148,8 +148,8 @@ func (h *Hosts) Start(ctx context.Context) error {
 	return nil
 }
 
-// telling tells the machine of the objects of a resource.
-func (h *Hosts) telling(resource string) cache.ResourceEventHandler {
+// machineHandler returns a handler that sends changes of a resource's objects to the machine.
+func (h *Hosts) machineHandler(resource string) cache.ResourceEventHandler {
 	post := func(a framework.ActionType, old, now any) {
 		h.loop.Post(machine.HostedObjectChanged{Resource: resource, ActionType: a, Old: old, New: now})
 	}
@@ -165,8 +165,8 @@ func (h *Hosts) telling(resource string) cache.ResourceEventHandler {
 	}
 }
 
-// WaitForSync waits until the informers of plugins know all that there is, and their
-// handlers have heard of it; false where the context ended first.
+// WaitForSync waits until the informers of plugins, and their handlers, have got all
+// objects. It returns false if the context ends first.
 func (h *Hosts) WaitForSync(ctx context.Context) bool {
 	for _, synced := range h.factory.WaitForCacheSync(ctx.Done()) { // any order: all
 		if !synced {

@@ -30,7 +30,7 @@ type nodeInfo struct {
 	images       map[string]*fwk.ImageStateSummary
 	features     ndf.FeatureSet
 	generation   int64
-	changed      func() // tells the snapshot of a change; nil: it is a plugin's own
+	changed      func() // informs the snapshot of a change; nil for a plugin's own copy
 
 	object        *object.Node // what a snapshot made it of
 	imageRevision uint64       // of the table, by which the images are

@@ -44,8 +44,8 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) { return nil, Er
 // Close ends the goroutines that have nothing to do.
 func (h *Hosts) Close() { h.workers.end() }
 
-// Feed tells informers and their handlers of a pod or a node: old is gone or becomes now,
-// and nil stands for none. It is for the loop, before the machine is told.
+// Feed updates informers and their handlers for a pod or a node that changed from old to
+// now; nil for none. Only the loop may call it, before it sends the event to the machine.
 func (h *Hosts) Feed(old, now runtime.Object) error {
 	i, some := h.fed.pods, now
 	if now == nil {
@@ -100,7 +100,7 @@ func (f *fedFactory) Start(<-chan struct{}) {}
 // StartWithContext starts nothing.
 func (f *fedFactory) StartWithContext(context.Context) {}
 
-// fedInformer is an informer that knows what it is told. Plugins may use it from any
+// fedInformer is an informer that is filled by Feed. Plugins may use it from any
 // goroutine.
 type fedInformer struct {
 	cache.SharedIndexInformer
@@ -108,7 +108,7 @@ type fedInformer struct {
 	handlers []cache.ResourceEventHandler
 }
 
-// set records the object and returns who is to be told.
+// set records the object and returns the handlers to call.
 func (i *fedInformer) set(old, now runtime.Object) ([]cache.ResourceEventHandler, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -124,7 +124,7 @@ func (i *fedInformer) HasSynced() bool { return true }
 // HasSyncedChecker is done.
 func (i *fedInformer) HasSyncedChecker() cache.DoneChecker { return synced{} }
 
-// AddEventHandler tells the handler of all that there is.
+// AddEventHandler adds the handler and calls it for all objects.
 func (i *fedInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	i.mu.Lock()
 	i.handlers = append(i.handlers, h)
@@ -136,7 +136,8 @@ func (i *fedInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.Resou
 	return synced{}, nil
 }
 
-// AddEventHandlerWithResyncPeriod is AddEventHandler: nothing is told twice.
+// AddEventHandlerWithResyncPeriod adds the handler and calls it for all objects. There is
+// no resync.
 func (i *fedInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(h)
 }
@@ -146,7 +147,7 @@ func (i *fedInformer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, _
 	return i.AddEventHandler(h)
 }
 
-// synced is a registration whose handler knows all that there is.
+// synced is a registration whose handler has got all objects.
 type synced struct{}
 
 func (synced) HasSynced() bool                     { return true }

@@ -52,7 +52,8 @@ func readAhead[N comparableNode](nodes []N) (read byte) {
 	return read
 }
 
-// share runs f for the pieces of 0..n-1, which have the least size, the last one at most.
+// share calls f for pieces of [0, n), each of size least except for the last, which may
+// be smaller. Several goroutines share the pieces if there are enough.
 func (h *Hosts) share(n, least int, f func(from, to int)) {
 	workers := min(h.options.Parallelism, n/least)
 	if workers < 2 {

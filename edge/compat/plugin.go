@@ -54,7 +54,7 @@ func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
 	return p
 }
 
-// isNil reports whether there is no plugin, be it in a typed nil.
+// isNil reports whether pl is nil or a nil pointer.
 func isNil(pl fwk.Plugin) bool {
 	if pl == nil {
 		return true

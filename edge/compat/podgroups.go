@@ -12,9 +12,9 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// podGroups shows plugins the pods of groups. As in kube-scheduler, the snapshot has those
-// that the cycle of a group tries as assumed, and not those that are assumed for good after
-// that; PodGroupManager has it the other way round.
+// podGroups gives plugins the pods of groups. As in kube-scheduler, its snapshot has
+// those that the cycle of a group tries as assumed, and not those that are assumed for
+// good after that; PodGroupManager has it the other way round.
 type podGroups struct {
 	*Hosts
 	tried bool
@@ -89,14 +89,14 @@ func (s podGroupState) ScheduledPods() []*v1.Pod {
 // lastGroup is the group whose cycle was the last attempt that began.
 type lastGroup struct {
 	of     any         // the cycle
-	state  *cycleState // what plugins note of the group
+	state  *cycleState // data that plugins store for the group
 	name   types.NamespacedName
 	before []machine.GroupPod // when the cycle began
 
 	assignments map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments
 }
 
-// groupState returns what plugins note of the group whose cycle is under way.
+// groupState returns the data that plugins store for the group whose cycle is under way.
 func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	if of := h.machine.GroupCycle(); h.lastGroup.of != of {
 		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false),
@@ -105,8 +105,8 @@ func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	return h.lastGroup.state
 }
 
-// inGroup has the attempt's state say whether it is in the cycle of a pod group: until the
-// pod is assumed for good.
+// inGroup links the attempt's state with that of the pod group whose cycle is under way,
+// or unlinks it if there is none. It returns the attempt.
 func (c *cycle) inGroup() *cycle {
 	h := c.host
 	if h.machine == nil {

@@ -18,7 +18,7 @@ const (
 	points
 )
 
-// implements reports whether the plugin has something to do at the point.
+// implements reports whether the plugin implements the extension point.
 func (pt point) implements(p *hostedPlugin) bool {
 	switch pt {
 	case pointPreFilter:

@@ -99,7 +99,7 @@ func (c *cycle) postFilterResult(p *hostedPlugin, result *fwk.PostFilterResult, 
 	return out
 }
 
-// nodeStatuses tells plugins how the filters answered, node by node.
+// nodeStatuses gives plugins the filters' status of each node.
 type nodeStatuses struct {
 	cycle *cycle
 	codes map[string]decision.Code
@@ -137,7 +137,7 @@ func (s *nodeStatuses) Get(name string) *fwk.Status {
 	return hosted(&decision.Status{Code: code, Plugin: why.Plugin, Reasons: why.Reasons})
 }
 
-// keep notes why the nodes were rejected, as the table will not stay as it is.
+// keep stores why the nodes were rejected, since the table is going to change.
 func (s *nodeStatuses) keep() {
 	s.kept = map[table.Row]*decision.Blocker{}
 	if s.all != nil {

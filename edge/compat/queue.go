@@ -37,7 +37,7 @@ func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *deci
 	}
 }
 
-// askGatedLater has the pods asked about that the step has no time left for.
+// askGatedLater schedules PreEnqueue for the pods for which the step has no time left.
 func (h *Hosts) askGatedLater() {
 	if h.step.asksLater {
 		return
@@ -46,8 +46,8 @@ func (h *Hosts) askGatedLater() {
 	time.AfterFunc(h.options.Timeout, func() { h.report(machine.AskGatedAgain{}) })
 }
 
-// kinds are the objects that Berth itself tells plugins' pods of, where a plugin does
-// not look at the objects. Plugins have no name for device taint rules.
+// kinds holds the kinds of objects of which Berth itself sends events to plugins, by
+// resource. Plugins have no name for device taint rules.
 var kinds = func() map[fwk.EventResource]object.Kind {
 	named := map[fwk.EventResource]object.Kind{}
 	for k := range object.Kinds {
@@ -79,7 +79,7 @@ var actions = []struct {
 	{fwk.Update, framework.UpdateOther | framework.UpdatePodTerminating},
 }
 
-// actionOf returns the action type as the core has it. Update is any change at all.
+// actionOf returns core's action type; Update stands for any change.
 func actionOf(a fwk.ActionType) framework.ActionType {
 	var out framework.ActionType
 	for _, x := range actions {
@@ -90,8 +90,8 @@ func actionOf(a fwk.ActionType) framework.ActionType {
 	return out
 }
 
-// eventsOf lists the events that may help a pod that the plugin rejected. A plugin
-// that does not say is told of all.
+// eventsOf returns the events that may help a pod that the plugin rejected. A plugin that
+// registers none gets all.
 func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.ClusterEventWithHint, err error) {
 	if p.events == nil {
 		list = append(list, framework.ClusterEventWithHint{Resource: framework.AssignedPod, ActionType: framework.All},
@@ -160,8 +160,8 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 	return []framework.ClusterEventWithHint{other}
 }
 
-// hint returns a queueing hint as the core has it; nil for none. One that fails calls the
-// pod.
+// hint returns the queueing hint as a function of core's types; nil for none. A hint that
+// fails queues the pod.
 func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *framework.Event) bool {
 	if f == nil {
 		return nil

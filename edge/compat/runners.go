@@ -18,9 +18,9 @@ import (
 // What lets a plugin run the others: PostFilter plugins try what would be if pods
 // were not there.
 
-// RunFilterPlugins runs the profile's filters for the pod on the node, with the pods
-// on it that nodeInfo says: Berth's own on the table, the others with the state. The
-// answer is that of the first in the profile's order that does not let the pod pass.
+// RunFilterPlugins runs the profile's filters for the pod on the node, with the pods that
+// nodeInfo lists: native plugins on the table, hosted ones with the state. It returns the
+// status of the first, in the profile's order, that does not pass the node.
 func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
 	if nodeInfo == nil || nodeInfo.Node() == nil {
 		return fwk.AsStatus(fmt.Errorf("node not found"))
@@ -94,14 +94,15 @@ func (h *handle) RunFilterPluginsWithNominatedPods(ctx context.Context, state fw
 	return h.RunFilterPlugins(ctx, state, pod, info)
 }
 
-// RunPreFilterExtensionAddPod tells the hosted PreFilter plugins of a pod that is
-// placed for a try.
+// RunPreFilterExtensionAddPod calls AddPod of the hosted PreFilter plugins for a pod that
+// is placed for a trial.
 func (h *handle) RunPreFilterExtensionAddPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod, added fwk.PodInfo, info fwk.NodeInfo) *fwk.Status {
 	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
 	return c.addPod(state, added, info)
 }
 
-// RunPreFilterExtensionRemovePod tells them of one that is removed for a try.
+// RunPreFilterExtensionRemovePod calls RemovePod of the hosted PreFilter plugins for a
+// pod that is removed for a trial.
 func (h *handle) RunPreFilterExtensionRemovePod(ctx context.Context, state fwk.CycleState, pod *v1.Pod, removed fwk.PodInfo, info fwk.NodeInfo) *fwk.Status {
 	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
 	return c.removePod(state, removed, info)
@@ -123,8 +124,8 @@ func (h *handle) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, p
 	return nil
 }
 
-// RunScorePlugins scores the nodes: by Berth's own plugins as the table has the nodes
-// now, by the others with the state.
+// RunScorePlugins scores the nodes: by native plugins as the nodes are in the table now,
+// by hosted ones with the state.
 func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	out, names := make([]fwk.NodePluginScores, len(nodes)), make([]string, len(nodes))
 	for i, n := range nodes {

@@ -81,7 +81,7 @@ func (c *cycle) rawScore(p *hostedPlugin, rows []table.Row, out []int64) *decisi
 
 // scoreBy has f score the nodes of rows within the attempt's time.
 func (c *cycle) scoreBy(p *hostedPlugin, rows []table.Row, out []int64, f func([]*nodeInfo, []int64) error) *decision.Status {
-	x := c.host.room.of(len(rows))
+	x := c.host.asked.take(len(rows))
 	for i, r := range rows {
 		x.nodes[i] = c.snapshot.at(r)
 	}
@@ -91,14 +91,14 @@ func (c *cycle) scoreBy(p *hostedPlugin, rows []table.Row, out []int64, f func([
 		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Score plugins: %w", err)}
 	}
 	copy(out, x.scores)
-	c.host.room.back(x)
+	c.host.asked.release(x)
 	if failed != nil {
 		return &decision.Status{Code: decision.Error, Err: failed}
 	}
 	return nil
 }
 
-// normalize has the plugin normalise the scores of all feasible nodes.
+// normalize runs the plugin's NormalizeScore on the scores of all feasible nodes.
 func (c *cycle) normalize(p *hostedPlugin, x fwk.ScoreExtensions, t *table.Table, feasible []table.Row, scores []int64) *decision.Status {
 	list := make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
 	for i, r := range feasible {

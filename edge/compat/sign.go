@@ -87,8 +87,8 @@ func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, 
 // mostAnswers bounds the statuses that are kept from one pod to the next.
 const mostAnswers = 1024
 
-// shareAnswers has the cycle number the statuses of filters as the last cycle with that
-// signature did: the engine may have verdicts of then.
+// shareAnswers makes the cycle number the statuses of filters as the last cycle did, if
+// it had this signature: the engine may have kept verdicts from then.
 func (h *Host) shareAnswers(c *cycle, signature string) {
 	if h.lastSignature == signature && h.lastAnswers != nil && len(h.lastAnswers.statuses) < mostAnswers {
 		c.answers = h.lastAnswers
@@ -96,8 +96,9 @@ func (h *Host) shareAnswers(c *cycle, signature string) {
 	h.lastSignature, h.lastAnswers = signature, c.answers
 }
 
-// SignPod returns the same for pods that no plugin of the profile can tell apart, as far as the
-// hosted ones sign; nil where one of them does not. Berth's own plugins sign every pod.
+// SignPod returns a signature that is equal for pods that no plugin of the profile can
+// tell apart; nil if a hosted plugin does not sign the pod. Native plugins sign every
+// pod.
 func (h *handle) SignPod(ctx context.Context, pod *v1.Pod) fwk.PodSignature {
 	if !h.signs {
 		return nil

@@ -164,7 +164,7 @@ func (l *snapshots) nodeAt(t *table.Table, r table.Row, was *nodeInfo) *nodeInfo
 	return n
 }
 
-// touch notes that a plugin changed the row's node.
+// touch records that a plugin changed the row's node.
 func (l *snapshots) touch(r table.Row) {
 	l.touchMu.Lock()
 	defer l.touchMu.Unlock()

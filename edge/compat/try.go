@@ -23,7 +23,7 @@ type trial struct {
 	err   error
 }
 
-// at returns the row as the table has it now, with the state that goes with it.
+// at returns the node of the row as the table has it now, with the matching state.
 func (c *cycle) at(t *table.Table, r table.Row) (*nodeInfo, fwk.CycleState, error) {
 	if !t.Trying() {
 		return c.snapshot.at(r), c.state, nil
@@ -95,12 +95,13 @@ func (c *cycle) shift(x *trial, gone []types.UID, come []*podInfo) error {
 	return nil
 }
 
-// addPod tells the PreFilter plugins of a pod that is placed for a try.
+// addPod calls AddPod of the PreFilter plugins for a pod that is placed for a trial.
 func (c *cycle) addPod(state fwk.CycleState, p fwk.PodInfo, n fwk.NodeInfo) *fwk.Status {
 	return c.extend(state, "AddPod", func(x fwk.PreFilterExtensions) *fwk.Status { return x.AddPod(c.ctx, state, c.pod, p, n) })
 }
 
-// removePod tells them of one that is removed for a try.
+// removePod calls RemovePod of the PreFilter plugins for a pod that is removed for a
+// trial.
 func (c *cycle) removePod(state fwk.CycleState, p fwk.PodInfo, n fwk.NodeInfo) *fwk.Status {
 	return c.extend(state, "RemovePod", func(x fwk.PreFilterExtensions) *fwk.Status { return x.RemovePod(c.ctx, state, c.pod, p, n) })
 }

@@ -38,7 +38,7 @@ func (w *waitingPod) GetPendingPlugins() []string {
 	return pending
 }
 
-// Allow lets the pod go as far as the plugin is concerned.
+// Allow records that the plugin lets the pod go.
 func (w *waitingPod) Allow(plugin string) {
 	w.answer(machine.PermitReply{Plugin: plugin, Allow: true})
 }
@@ -55,8 +55,9 @@ func (w *waitingPod) Preempt(plugin, msg string) bool {
 	return w.answer(machine.PermitReply{Plugin: plugin, Preempt: true, Message: msg})
 }
 
-// answer tells the machine of the reply if that counts. Where the loop does not say so a
-// rejection does not count, and the machine finds out whether a permission does.
+// answer sends the reply to the machine if it counts, and reports whether it does. If the
+// loop does not answer, a rejection does not count, and a permission is sent for the
+// machine to judge.
 func (w *waitingPod) answer(e machine.PermitReply) (counts bool) {
 	e.UID, e.Attempt = w.pod.UID, w.attempt
 	err := w.hosts.ask(func() {
@@ -134,7 +135,7 @@ func (p podInPreBind) MarkPrebound() bool {
 	return true
 }
 
-// AddPodInPreBind notes that something is under way for the pod that cancel ends.
+// AddPodInPreBind records a call under way for the pod, which cancel ends.
 func (h *handle) AddPodInPreBind(uid types.UID, cancel context.CancelCauseFunc) {
 	h.binding.add(uid, cancel)
 }
@@ -149,5 +150,5 @@ func (h *handle) GetPodInPreBind(uid types.UID) fwk.PodInPreBind {
 	return podInPreBind{h.Hosts, uid}
 }
 
-// RemovePodInPreBind undoes AddPodInPreBind.
+// RemovePodInPreBind records that the call for the pod is over.
 func (h *handle) RemovePodInPreBind(uid types.UID) { h.binding.remove(uid) }

@@ -20,7 +20,8 @@ func saneSlice(s *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
 	return s
 }
 
-// saneClaim is saneSlice for claims.
+// saneClaim returns the claim, or a copy in which amounts beyond int64 are cut off there:
+// exact arithmetic on some ("1e999999999") would never end.
 func saneClaim(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	if !eachInClaim(c, absurd) {
 		return c
@@ -34,7 +35,7 @@ func absurd(q *resource.Quantity) bool {
 	return !whole(q) && math.Abs(q.AsApproximateFloat64()) >= math.MaxInt64
 }
 
-// whole tells that the amount is an int64, as it is when it was cut.
+// whole reports whether the amount is an int64, as it is once it was cut.
 func whole(q *resource.Quantity) bool {
 	if q.IsZero() { // AsInt64 counts its exponent down
 		return true
@@ -55,8 +56,8 @@ func cut(q *resource.Quantity) bool {
 	return true
 }
 
-// eachInSlice calls f for every amount in the slice and tells whether it was
-// true for one.
+// eachInSlice calls f for every amount in the slice and reports whether it was true for
+// one.
 func eachInSlice(s *resourcev1.ResourceSlice, f func(*resource.Quantity) bool) (any bool) {
 	for i := range s.Spec.SharedCounters {
 		any = eachCounter(s.Spec.SharedCounters[i].Counters, f) || any
@@ -107,7 +108,8 @@ func eachInPolicy(p *resourcev1.CapacityRequestPolicy, f func(*resource.Quantity
 	return any
 }
 
-// eachInClaim is eachInSlice for claims.
+// eachInClaim calls f for every amount in the claim and reports whether it was true for
+// one.
 func eachInClaim(c *resourcev1.ResourceClaim, f func(*resource.Quantity) bool) (any bool) {
 	ask := func(r *resourcev1.CapacityRequirements) {
 		if r != nil {

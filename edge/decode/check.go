@@ -41,7 +41,8 @@ func checkResources(r *v1.ResourceRequirements, field string) []error {
 	return append(checkAmounts(r.Requests, field+".requests"), checkAmounts(r.Limits, field+".limits")...)
 }
 
-// CheckNode is CheckPod for nodes.
+// CheckNode reports the fields of a node from a file that the API server would refuse and
+// that make no sense to a scheduler: negative allocatable amounts.
 func CheckNode(n *v1.Node) []error { return checkAmounts(n.Status.Allocatable, "status.allocatable") }
 
 // checkAmounts reports negative amounts, sorted by name.

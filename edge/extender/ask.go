@@ -180,12 +180,13 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("failed %v with extender at URL %v, code %v", e.verb, e.url, e.code)
 }
 
-// send posts the question and reads the reply.
+// send posts the question, whether or not the lease is held, and reads the reply.
 func (s *service) send(ctx context.Context, verb string, question, reply any, nodes int) error {
 	return s.sendWhile(ctx, func() bool { return true }, verb, question, reply, nodes)
 }
 
-// sendWhile is send for a question that is put only while the lease is held.
+// sendWhile posts the question, only while held returns true, and reads the reply. nodes
+// is the number of nodes in the question; it bounds the size of the reply.
 func (s *service) sendWhile(ctx context.Context, held func() bool, verb string, question, reply any, nodes int) error {
 	body, err := json.Marshal(question)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	auditTimeout = 3 * time.Minute
 )
 
-// auditor compares what watches told with what there is.
+// auditor compares what the watches showed with the API server.
 type auditor struct {
 	known   func(ctx context.Context, resource string) ([]machine.Known, error) // nil: the machine is not compared
 	read    func(context.Context, schema.GroupVersionResource, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
@@ -35,9 +35,8 @@ type auditor struct {
 // them, as their events were lost or history was changed.
 func (w *Watcher) Audits() uint64 { return w.audit.repairs.Load() }
 
-// Audit compares, kind by kind until the context ends, what the watches told with
-// what there is, and what the machine has with what it was told. Kinds that
-// differ are listed anew.
+// Audit compares, kind by kind until the context ends, the caches of the watches with the
+// API server, and the machine with the caches. Kinds that differ are listed again.
 func (w *Watcher) Audit(ctx context.Context) {
 	for {
 		for _, s := range w.stores {
@@ -50,7 +49,7 @@ func (w *Watcher) Audit(ctx context.Context) {
 			wrong, err := w.compareTwice(ctx, s)
 			if err == nil && len(wrong) == 0 {
 				wrong, err = w.compareCoreTwice(ctx, s)
-				s.core.retell(wrong)
+				s.core.addAgain(wrong)
 			}
 			switch {
 			case ctx.Err() != nil:
@@ -64,7 +63,7 @@ func (w *Watcher) Audit(ctx context.Context) {
 	}
 }
 
-// repair has the kind listed anew.
+// repair logs the differences and lists the kind again.
 func (w *Watcher) repair(ctx context.Context, s *store, wrong map[types.NamespacedName]difference) {
 	w.audit.repairs.Add(uint64(len(wrong)))
 	for name, d := range wrong { // any order: one of them as an example
@@ -110,7 +109,7 @@ func (w *Watcher) compare(ctx context.Context, s *store) (map[types.NamespacedNa
 	}
 	limited, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
-	if !s.comes(limited, at) {
+	if !s.waitFor(limited, at) {
 		s.reopen(ctx, true)
 		return nil, errStaysBehind
 	}
@@ -130,11 +129,12 @@ func (w *Watcher) compare(ctx context.Context, s *store) (map[types.NamespacedNa
 	return differ, nil
 }
 
-// comes waits until the store has come as far as the state.
-func (s *store) comes(ctx context.Context, w *state) bool {
+// waitFor waits until the store has posted state w. It returns false if the context ends
+// first.
+func (s *store) waitFor(ctx context.Context, w *state) bool {
 	for {
 		news := s.news()
-		if s.has(w) {
+		if s.reached(w) {
 			return true
 		}
 		select {

@@ -58,9 +58,9 @@ func TestAuditFindsLostEvents(t *testing.T) {
 		pods := storeOf(w, "pods")
 		bound(t, s, "p1")
 		time.Sleep(time.Second)
-		pods.drop(types.NamespacedName{Namespace: "ns", Name: "p1"}) // as if it had not come
+		pods.forget(types.NamespacedName{Namespace: "ns", Name: "p1"}) // as if it had not come
 		ghost := owner{types.NamespacedName{Namespace: "ns", Name: "ghost"}, "ghost", "100"}
-		pods.note(ghost)
+		pods.markObject(ghost)
 		time.Sleep(11 * time.Minute)
 		pods.moving.Lock()
 		_, known := pods.seen[types.NamespacedName{Namespace: "ns", Name: "p1"}]
@@ -84,7 +84,7 @@ func TestAuditWithoutAnAnswer(t *testing.T) {
 			}
 			return read(ctx, of, o)
 		}
-		storeOf(w, "pods").drop(types.NamespacedName{Namespace: "ns", Name: "p1"}) // as if it had not come
+		storeOf(w, "pods").forget(types.NamespacedName{Namespace: "ns", Name: "p1"}) // as if it had not come
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); w.Audit(ctx) }()

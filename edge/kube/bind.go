@@ -38,9 +38,9 @@ func (x *Executor) bind(ctx context.Context, p *object.Pod, node string) (machin
 	}
 }
 
-// post sends a binding once, and says whether anything may have reached the
-// server. It is not repeated after any answer: which of the two then took
-// effect could not be told.
+// post sends a binding once. sent reports whether anything may have reached the server.
+// It is not repeated after any answer, since it could not be told which of the two took
+// effect.
 func (x *Executor) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err error, sent bool) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -87,7 +87,8 @@ func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, con
 // busy counts how often an overloaded server turned a request away.
 type busy int
 
-// again reports whether a request with that outcome is to be sent again, and when.
+// again reports whether a request with that outcome is to be sent again, and after what
+// delay.
 func (b *busy) again(err error) (time.Duration, bool) {
 	delay, away := turnedAway(err)
 	if !away || *b >= maxTries-1 {

@@ -65,9 +65,9 @@ type Clients struct {
 	held func() bool
 }
 
-// NewClients connects to the API server of config, which also says the rate
-// of requests (QPS, Burst; a negative QPS is no limit). held is asked before
-// each request that changes pods or tells of them; what it refuses is not sent.
+// NewClients connects to the API server of config, which also sets the rate of requests
+// (QPS, Burst; a negative QPS is no limit). held is called before each request that
+// changes pods or reports on them; the request is not sent if it returns false.
 func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	announcing := throttled(config)
 	config = throttled(config)
@@ -159,10 +159,10 @@ func (c *Clients) metadata(ctx context.Context, of schema.GroupVersionResource, 
 	return c.objects.Resource(of).List(ctx, o)
 }
 
-// requestTimeout is how long a request may take from when it is sent. It is a
-// little more than an API server takes for any, unless it is told otherwise: so
-// it is the server that gives up, and says so. The server is told this time, too
-// (the parameter timeout), and serves nothing that nobody waits for any more.
+// requestTimeout bounds a request from when it is sent. It is a little more than an API
+// server's default for any request, so that normally the server gives up and says so. The
+// server gets this time, too (the parameter timeout), and serves nothing that nobody
+// waits for any more.
 const requestTimeout = 65 * time.Second
 
 // separate returns the configuration of a client with a connection of its own:

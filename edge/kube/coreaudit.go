@@ -10,18 +10,18 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// coreConfirm is after what time a difference between the machine and what it was
-// told counts: an event whose step panicked is given again within a minute.
+// coreConfirm is how long a difference between the machine and the cache must last to
+// count: an event whose step panicked is posted again within a minute.
 const coreConfirm = 2 * time.Minute
 
-// coreAudit is what a store notes so that the machine can be compared with it.
+// coreAudit is what a store records so that the machine can be compared with it.
 type coreAudit struct {
-	keeps func(machine.Event) bool // whether the machine keeps what the event tells of; nil: it is not compared
+	keeps func(machine.Event) bool // whether the machine keeps the event's object; nil: it is not compared
 	// unkept are the objects that the machine does not have as they are.
 	unkept map[types.NamespacedName]unkept
 
 	mu    sync.Mutex
-	again []owner // to be told of again with the next list
+	again []owner // objects to post again with the next list
 }
 
 // unkept is how the machine has an object that it does not have as it is.
@@ -29,11 +29,11 @@ type unkept uint8
 
 const (
 	notThere unkept = iota + 1 // it does not: a pod of another scheduler that waits, or what cannot be decoded
-	asBefore                   // it was told nothing of what cannot be decoded, and may have an older state
+	asBefore                   // nothing was posted, as the object cannot be decoded; the machine may have an older state
 )
 
-// AuditCore has Audit compare the pods and nodes that the machine has, as known
-// lists them. The names are those of its profiles. It comes before Run.
+// AuditCore makes Audit compare the machine's pods and nodes, as known lists them.
+// profiles are the names of its profiles. Call it before Run.
 func (w *Watcher) AuditCore(profiles []string, known func(ctx context.Context, resource string) ([]machine.Known, error)) {
 	ours := map[string]bool{}
 	for _, name := range profiles {
@@ -57,8 +57,9 @@ func (w *Watcher) AuditCore(profiles []string, known func(ctx context.Context, r
 	}
 }
 
-// noteKept notes whether the machine has the object when it has been told of it.
-func (s *store) noteKept(name types.NamespacedName, e machine.Event) {
+// recordKept records whether the machine keeps the object of an event that is posted; nil
+// for an object that cannot be decoded.
+func (s *store) recordKept(name types.NamespacedName, e machine.Event) {
 	if s.core.keeps == nil {
 		return
 	}
@@ -74,8 +75,8 @@ func (s *store) noteKept(name types.NamespacedName, e machine.Event) {
 	}
 }
 
-// compareCoreTwice finds what the machine has otherwise than it was told, now and
-// a while later.
+// compareCoreTwice returns the objects that the machine has otherwise than the cache,
+// both now and a while later.
 func (w *Watcher) compareCoreTwice(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	if s.core.keeps == nil || w.audit.known == nil {
 		return nil, nil
@@ -88,7 +89,7 @@ func (w *Watcher) compareCoreTwice(ctx context.Context, s *store) (map[types.Nam
 	return inBoth(first, second), err
 }
 
-// compareCore finds what the machine has otherwise than it was told.
+// compareCore returns the objects that the machine has otherwise than the cache.
 func (w *Watcher) compareCore(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	list, err := w.audit.known(ctx, s.name)
 	if err != nil {
@@ -117,9 +118,8 @@ func (w *Watcher) compareCore(ctx context.Context, s *store) (map[types.Namespac
 	return differ, nil
 }
 
-// retell has the next list tell the machine of these again: that they are there,
-// or are gone.
-func (a *coreAudit) retell(wrong map[types.NamespacedName]difference) {
+// addAgain adds objects to those that the next list posts again, as set or as gone.
+func (a *coreAudit) addAgain(wrong map[types.NamespacedName]difference) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name, d := range wrong { // any order: each by itself
@@ -132,15 +132,16 @@ func (a *coreAudit) retell(wrong map[types.NamespacedName]difference) {
 	}
 }
 
-// tellAgain has the list that is being taken in tell of what is to be told again.
-func (s *store) tellAgain() {
+// postAgain makes the list that is being posted include the objects to be posted again,
+// though they did not change.
+func (s *store) postAgain() {
 	s.core.mu.Lock()
 	again := s.core.again
 	s.core.again = nil
 	s.core.mu.Unlock()
 	for _, o := range again {
 		if now, known := s.seen[o.NamespacedName]; !known || now.uid == o.uid {
-			s.note(o)
+			s.markObject(o)
 		}
 	}
 }

@@ -30,9 +30,9 @@ const (
 	eventWorkers   = 16
 	eventLimit     = 10_000 // events that wait; more are dropped
 
-	// slowAfter is how long a request occupies a worker's place. So at least 128
-	// bindings are sent in a second, if the rate limiter lets them, though none
-	// comes back; others wait at most as long for a slow request before them.
+	// slowAfter is how long a request occupies a worker. So at least 128 bindings are
+	// sent in a second, if the rate limiter allows, even if none returns; others wait at
+	// most as long for a slow request before them.
 	slowAfter = 500 * time.Millisecond
 
 	maxTries = 5 // of a request that an overloaded server turns away
@@ -83,8 +83,8 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	return h
 }
 
-// Record has the objects of replies carry what a record holds of them. It comes
-// before the first Do.
+// Record sets a function that attaches, to the objects of replies, what a record holds of
+// them. Call it before the first Do.
 func (x *Executor) Record(attach func(machine.Event, metav1.Object)) { x.record = attach }
 
 // PodFields has fields say what is read of each pod. It comes before the first Do.
@@ -199,7 +199,7 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 	case pod.UID != p.UID:
 		return nil, nil
 	}
-	x.replied.note("pods", pod.ResourceVersion)
+	x.replied.record("pods", pod.ResourceVersion)
 	read, from, err := x.decodePod(pod)
 	if read == nil {
 		return nil, err
@@ -264,9 +264,9 @@ func (x *Executor) left(ctx context.Context, victim *object.Pod, err error) bool
 	return unread == nil && now == nil
 }
 
-// gone says that a request failed because the pod that it was for no longer
-// exists; its name may have another owner, to whom a patch with this UID is
-// invalid and a deletion in conflict.
+// gone reports whether a request failed because the pod that it was for no longer exists.
+// A new pod may have its name; a patch with the old UID is invalid for it, and a deletion
+// conflicts.
 func gone(err error) bool {
 	if apierrors.IsInvalid(err) {
 		status := apierrors.APIStatus(nil)
@@ -293,7 +293,8 @@ func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
 	return !again
 }
 
-// patchPod writes the status. Of a nomination the version is noted, as it keeps room.
+// patchPod writes the status. It records the version of a nomination, since that reserves
+// resources.
 func (x *Executor) patchPod(ctx context.Context, e machine.PatchStatus) error {
 	body := statusOf(e, time.Now())
 	if e.Nominated == nil {
@@ -303,7 +304,7 @@ func (x *Executor) patchPod(ctx context.Context, e machine.PatchStatus) error {
 	if err := x.patchStatus(ctx, x.clients.Status, e.Pod, body).Into(written); err != nil {
 		return err
 	}
-	x.replied.note("pods", written.ResourceVersion)
+	x.replied.record("pods", written.ResourceVersion)
 	return nil
 }
 
@@ -330,10 +331,9 @@ func transient(err error) bool {
 // stopPoll is the time between two looks at whether the fate of all is known.
 const stopPoll = 20 * time.Millisecond
 
-// Stop starts no further binding, lets those that were sent come to an end
-// until ctx ends, and gives up on the rest. Outcomes are still reported, and
-// what was lost is read until known says that the fate of all is known, or ctx
-// ends.
+// Stop starts no further binding, waits for those that were sent until ctx ends, and
+// gives up the rest. Outcomes are still reported. Lost ones are read until known reports
+// that none is left in doubt, or ctx ends.
 func (x *Executor) Stop(ctx context.Context, known func() bool) {
 	x.bindings.close(true)
 	x.asking.end()

@@ -19,17 +19,17 @@ type Extenders interface {
 	Answer(context.Context, machine.CallExtender) machine.ExtenderReply
 	// Bind asks for nothing where the lease is not held.
 	Bind(ctx context.Context, e machine.BindByExtender, held func() bool) (machine.BindResult, error)
-	// Pod and Nodes tell which API objects they may be told of.
+	// Pod and Nodes report which API objects an extender may need.
 	Pod(*v1.Pod) bool
 	Nodes() bool
 }
 
-// Extend has the source keep what the extenders may be told of. It comes before
+// Extend makes the source keep the API objects that extenders may need. Call it before
 // Run.
 func (w *Watcher) Extend(x Extenders) { w.extenders = x }
 
-// Extend has the executor ask the extenders, of which the machine knows what is
-// described. It comes before the first Do.
+// Extend makes the executor call the extenders; the machine knows them by their
+// descriptions. Call it before the first Do.
 func (x *Executor) Extend(e Extenders, described []machine.Extender) {
 	x.extenders, x.described = e, described
 }
@@ -154,8 +154,8 @@ func (c *calls) none() <-chan struct{} {
 	return c.quiet
 }
 
-// leave lets calls come to their end until ctx ends, then ends them, and does not wait
-// for those that still run.
+// leave waits for the calls until ctx ends, then cancels them, and does not wait for
+// those that still run.
 func (c *calls) leave(ctx context.Context) {
 	select {
 	case <-c.none():

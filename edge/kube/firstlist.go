@@ -13,13 +13,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// listedAtFirst has the reflector's first list come as a list. client-go would have it
-// come as a watch, object by object, which costs the API server twice as much. Each
-// object is posted when it has been read, so that the list is never held as a whole,
-// and the machine takes it in meanwhile: it decides nothing before all is there. The
-// reflector sees the watch that follows, and that the list is over. It is tried once: if
-// the list fails, the reflector goes on as it always does, and Replace puts right what
-// was posted.
+// listedAtFirst makes the reflector's first list a list. client-go would read it by a
+// watch, object by object, which costs the API server twice as much. Each object is
+// posted when it has been read, so that the list is never held as a whole, and the
+// machine handles it meanwhile; it decides nothing before all is there. The reflector
+// sees the watch that follows, and that the list is over. It is tried once: if the list
+// fails, the reflector goes on as it always does, and Replace corrects what was posted.
 func (s *store) listedAtFirst(client rest.Interface, kind protobufObject, lw *cache.ListWatch) *cache.ListWatch {
 	open, list := lw.WatchFuncWithContext, lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

@@ -39,7 +39,7 @@ func newBurstWriter(c net.Conn) *burstWriter {
 	return w
 }
 
-// Write has b sent within a moment. An error is that of what was written before.
+// Write queues b, to be sent within a moment. It returns the error of an earlier write.
 func (w *burstWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,8 +65,8 @@ func (w *burstWriter) plan() {
 	}
 }
 
-// send sends what is pending. It closes the connection where that fails, so that
-// whoever waits for an answer is told.
+// send sends what is pending. It closes the connection if that fails, so that whoever
+// waits for an answer gets an error.
 func (w *burstWriter) send() {
 	w.mu.Lock()
 	burst, since := w.pending, w.since

@@ -26,10 +26,11 @@ type history struct {
 	logger  klog.Logger
 }
 
-// UpdateResourceVersion notes how far the watch has come. The reflector tells.
+// UpdateResourceVersion records the version that the watch has reached. The reflector
+// calls it.
 func (s *store) UpdateResourceVersion(version string) {
 	s.version = version
-	s.come(version)
+	s.markPosted(version)
 }
 
 // checked has a watch that is resumed begin with a consistent read. Where that
@@ -66,10 +67,9 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// compare looks whether the list shows an older state than was seen before. A
-// list is at least as new as all that the reflector has seen, unless history
-// went back. All that it holds is then told again, as it counts more than what
-// was learned elsewhere.
+// compare checks whether the list shows an older state than was seen before. A list is at
+// least as new as all that the reflector has seen, unless history went back. If it did,
+// everything in the list is posted again, since it overrides what was learned elsewhere.
 func (s *store) compare(list []any, version string) {
 	back := s.rewound || older(version, s.version)
 	for _, obj := range list {
@@ -85,7 +85,7 @@ func (s *store) compare(list []any, version string) {
 		s.logger.Error(nil, "The API shows an older state than before, etcd may have been restored from a backup", "resource", s.name, "version", version, "seen", s.version)
 		for _, o := range s.seen {
 			o.version = ""
-			s.note(o)
+			s.markObject(o)
 		}
 		s.post(machine.Rewound{})
 	}

@@ -16,14 +16,14 @@ type Hosts interface {
 	// Run runs plugins and waits for them, however long. The reply is nil where
 	// nobody waits for one.
 	Run(context.Context, machine.RunPlugins) machine.Event
-	// Cancel tells the plugins that run for a pod that nobody waits for them.
+	// Cancel cancels the plugins that run for a pod.
 	Cancel(uid types.UID, why error) bool
 	// Pods and Nodes are the informers that the plugins read.
 	Pods() cache.SharedIndexInformer
 	Nodes() cache.SharedIndexInformer
 }
 
-// Host has the executor run the plugins of hosts. It comes before the first Do.
+// Host makes the executor run the plugins of hosts. Call it before the first Do.
 func (x *Executor) Host(h Hosts) { x.hosts = h }
 
 // startPlugins runs plugins, not without the lease. Bind waits, as a binding of ours
@@ -75,7 +75,7 @@ func (w *Watcher) Host(h Hosts) {
 	}
 }
 
-// inform has the store filled by an informer that somebody else runs.
+// inform makes an informer, which somebody else runs, fill the store.
 func (s *store) inform(i cache.SharedIndexInformer) {
 	s.list = nil
 	_ = i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {

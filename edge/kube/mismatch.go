@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Mismatch compares the pods or nodes that the API server has with what the watches
-// told, and that with what the machine has. Missed are those there that the machine
-// lacks or has otherwise, redundant those that are gone, by namespace and name. It
-// looks twice, as the cluster changes meanwhile.
+// Mismatch compares the pods or nodes of the API server with the watches' cache, and the
+// cache with the machine. missed are those that the machine lacks or has otherwise,
+// redundant those that are deleted, by namespace and name. It compares twice, as the
+// cluster changes meanwhile.
 func (w *Watcher) Mismatch(ctx context.Context, resource string) (missed, redundant []string, err error) {
 	at := slices.IndexFunc(w.stores, func(s *store) bool { return s.name == resource })
 	s := w.stores[at]

@@ -83,8 +83,8 @@ func (p *pool) next() job {
 	return j
 }
 
-// giveUpPlace lets another worker have the caller's place from when the request is slow
-// until back is called.
+// giveUpPlace frees the caller's place for another worker once the request is slow. back
+// takes it again.
 func (p *pool) giveUpPlace() (back func()) {
 	if p.slowAfter == 0 {
 		return func() {}
@@ -161,8 +161,8 @@ func (p *pool) close(drop bool) {
 	}
 }
 
-// wait lets a closed pool work until it has nothing left or ctx ends, then
-// cancels what is still running and waits for it.
+// wait waits until a closed pool has nothing left or ctx ends, then cancels what still
+// runs and waits for it.
 func (p *pool) wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { p.wg.Wait(); close(done) }()

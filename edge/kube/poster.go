@@ -124,7 +124,7 @@ func (p *Poster) observe(ctx context.Context, r *http.Response, start time.Time,
 // The longest refusal that is read, in bytes; no Status is as long.
 const refusalLimit = 64 << 10
 
-// refusal returns the error that the answer tells of.
+// refusal returns the error in the server's answer.
 func refusal(r *http.Response, path string) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, refusalLimit))
 	if err != nil {

@@ -18,15 +18,16 @@ import (
 )
 
 const (
-	// markPage is how many objects are read to tell a state of the cluster: a
-	// store that has just these has come as far.
+	// markPage is how many objects are read to learn the version of a state. If the
+	// cluster has no more than these, a store that holds exactly these has reached the
+	// state.
 	markPage = 500
 	// bookmarkSoonTimeout is how long a watch lasts from which a bookmark is wanted. An
 	// API server sends one 2 s before a watch ends, and takes up to a second more or
 	// less.
 	bookmarkSoonTimeout int64 = 3
-	// youngWatch is the age up to which a watch is let be: client-go lists anew
-	// after a watch that was shorter than a second and had no event.
+	// youngWatch is the age before which a watch is not stopped: client-go lists again
+	// after a watch of less than a second without an event.
 	youngWatch = 1100 * time.Millisecond
 	// reopenAfter is how long a watch may take to show a state, before it is opened
 	// anew, and relistAfter after how many times its objects are listed anew.
@@ -42,7 +43,7 @@ type Mark struct{ kinds map[*store]state }
 // state is a state of one kind of objects.
 type state struct {
 	version string
-	// objects are all that there are, by name, if whole says so.
+	// objects are all objects by name; set only if whole is.
 	objects map[types.NamespacedName]owner
 	whole   bool
 }
@@ -66,23 +67,23 @@ type progress struct {
 	unread  error     // why that last failed
 }
 
-// note notes an object that has been posted.
-func (s *store) note(o owner) {
+// markObject records an object that was posted.
+func (s *store) markObject(o owner) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	s.seen[o.NamespacedName] = o
 }
 
-// drop notes that an object is gone, and that this has been posted.
-func (s *store) drop(name types.NamespacedName) {
+// forget removes an object whose deletion was posted.
+func (s *store) forget(name types.NamespacedName) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	delete(s.seen, name)
 	delete(s.core.unkept, name)
 }
 
-// tell notes that a change of the version is being posted.
-func (s *store) tell(version string) {
+// markPosting records that a change of the version is being posted.
+func (s *store) markPosting(version string) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	if !AsFar(s.told, version) {
@@ -90,16 +91,16 @@ func (s *store) tell(version string) {
 	}
 }
 
-// replaced notes that a list of the version has been posted.
-func (s *store) replaced(version string) {
+// markListPosted records that a list of the version was posted.
+func (s *store) markListPosted(version string) {
 	s.moving.Lock()
 	s.told = version
 	s.moving.Unlock()
-	s.come(version)
+	s.markPosted(version)
 }
 
-// come notes that all up to the version has been posted.
-func (s *store) come(version string) {
+// markPosted records that every change up to version was posted to the loop.
+func (s *store) markPosted(version string) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	s.shown, s.heard = version, time.Now()
@@ -109,16 +110,17 @@ func (s *store) come(version string) {
 	}
 }
 
-// has reports whether the store has come as far as the state.
-func (s *store) has(w *state) bool {
+// reached reports whether the store has posted state w or a later one.
+func (s *store) reached(w *state) bool {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	return s.shown != "" && (!older(s.shown, w.version) || w.whole && maps.Equal(s.seen, w.objects))
 }
 
-// room reports whether the store holds what takes room, or gives it. A store that is
-// filled by somebody else's informer does not count: its watch cannot be opened anew.
-func (s *store) room() bool {
+// inMarks reports whether a Mark includes the store: its objects use resources or provide
+// them. A store that somebody else's informer fills is not included, since its watch
+// cannot be restarted.
+func (s *store) inMarks() bool {
 	if s.list == nil {
 		return false
 	}
@@ -129,13 +131,13 @@ func (s *store) room() bool {
 	return false
 }
 
-// Mark reads the state of what takes room, and gives it, as it is now or is in a
-// moment. A kind that not all plugins need and that cannot be read is left out, and
-// posted as unlisted. It reports false when the context ended first.
+// Mark reads the present state of all objects that use or provide resources. A kind that
+// only some plugins need and that cannot be read is left out, and posted as unlisted. It
+// returns false if the context ends first.
 func (w *Watcher) Mark(ctx context.Context) (*Mark, bool) {
 	m := &Mark{map[*store]state{}}
 	var mu sync.Mutex
-	ok := w.ofRoom(func(s *store) bool {
+	ok := w.eachInMarks(func(s *store) bool {
 		at, err := s.mark(ctx, w.failing, w.silent)
 		mu.Lock()
 		defer mu.Unlock()
@@ -147,11 +149,11 @@ func (w *Watcher) Mark(ctx context.Context) (*Mark, bool) {
 	return m, ok
 }
 
-// Reach waits until all has been posted up to the mark. A kind that not all plugins
-// need and that cannot be listed, or does not come as far for long, is posted as
-// unlisted. It reports false when the context ended first.
+// Reach waits until everything up to the mark was posted. A kind that only some plugins
+// need, and that cannot be listed or stays behind for long, is posted as unlisted. It
+// returns false if the context ends first.
 func (w *Watcher) Reach(ctx context.Context, m *Mark) bool {
-	return w.ofRoom(func(s *store) bool {
+	return w.eachInMarks(func(s *store) bool {
 		at, known := m.kinds[s]
 		switch {
 		case !known:
@@ -163,13 +165,13 @@ func (w *Watcher) Reach(ctx context.Context, m *Mark) bool {
 	})
 }
 
-// ofRoom calls f for each store of what takes room, at once, and tells whether
-// all calls do.
-func (w *Watcher) ofRoom(f func(*store) bool) bool {
+// eachInMarks calls f concurrently for each store that Marks include. It reports whether
+// all calls return true.
+func (w *Watcher) eachInMarks(f func(*store) bool) bool {
 	said := make(chan bool)
 	n := 0
 	for _, s := range w.stores {
-		if s.room() {
+		if s.inMarks() {
 			n++
 			go func() { said <- f(s) }()
 		}
@@ -181,8 +183,8 @@ func (w *Watcher) ofRoom(f func(*store) bool) bool {
 	return all
 }
 
-// Behind returns which kinds have not come as far as is waited for, and of which it
-// cannot be told how far they are to come.
+// Behind returns the kinds that have not reached the state that is waited for, or whose
+// state cannot be read, with the reason.
 func (w *Watcher) Behind() []string {
 	var behind []string
 	for _, s := range w.stores {
@@ -199,9 +201,9 @@ func (w *Watcher) Behind() []string {
 	return behind
 }
 
-// Unreadable lists the kinds that nothing is decided without and that cannot be read:
-// they were never listed, or it cannot be told how far they are to come, or they cannot
-// come as far, or have not for long.
+// Unreadable returns the kinds without which nothing is decided and that cannot be read:
+// they were never listed, or their state cannot be read, or they have not reached it for
+// long.
 func (w *Watcher) Unreadable() []Missing {
 	var unreadable []Missing
 	for _, s := range w.stores {
@@ -231,7 +233,8 @@ func (s *store) unmarked() error {
 	return s.unread
 }
 
-// waited is for how long somebody has waited for the store to come as far as a state.
+// waited returns how long somebody has waited for the store to reach a state, 0 if nobody
+// does.
 func (s *store) waited() time.Duration {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -278,8 +281,8 @@ func (s *store) noteMark(since time.Time, unread error) {
 	s.marking, s.unread = since, unread
 }
 
-// forgo has the store's objects, which cannot be read, count as unlisted until they
-// have been listed anew.
+// forgo posts the store's kind, which cannot be read, as unlisted until it has been
+// listed again.
 func (s *store) forgo(ctx context.Context, err error) {
 	s.mu.Lock()
 	if s.listed() {
@@ -319,9 +322,9 @@ func (s *store) read(ctx context.Context, silent time.Duration) (state, error) {
 	})
 }
 
-// reachOrForgo waits until the store has come as far as the state, or can be seen not to:
-// its lists have failed for as long as failing says, or all of this takes longer than
-// silent. It reports false when the context ended first.
+// reachOrForgo waits until the store has reached the state. It forgoes the kind if its
+// lists have failed for as long as failing, or all of this takes longer than silent. It
+// returns false if the context ends first.
 func (s *store) reachOrForgo(ctx context.Context, w *state, failing, silent time.Duration) bool {
 	limited, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
 	defer cancel()
@@ -355,17 +358,17 @@ func (s *store) stopFailing(ctx context.Context, failing time.Duration, stop con
 	}
 }
 
-// reach waits until the store has come as far as the state. A watch that has
-// nothing to show says nothing for a minute: it is opened anew, so that a
-// bookmark comes soon, and then listed anew, which gets longer and longer to end.
+// reach waits until the store has reached the state. A watch that has nothing to show is
+// silent for a minute: it is restarted, so that a bookmark comes soon, and then the
+// objects are listed again, with more and more time for that.
 func (s *store) reach(ctx context.Context, w *state) bool {
-	if s.has(w) {
+	if s.reached(w) {
 		return true
 	}
 	s.want(w)
 	defer s.want(nil)
 	patience := reopenAfter
-	for tries := 1; !s.has(w); tries++ {
+	for tries := 1; !s.reached(w); tries++ {
 		if tries == 2 {
 			s.logger.Info("Not scheduling until the watch has shown the writes of the former leader", "resource", s.resource(), "version", w.version)
 		}
@@ -379,7 +382,7 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 		if !s.await(ctx, w, patience) {
 			return false
 		}
-		if tries > 1 && s.has(w) {
+		if tries > 1 && s.reached(w) {
 			s.logger.Info("The watch has shown the writes of the former leader", "resource", s.resource(), "version", w.version)
 		}
 	}
@@ -392,15 +395,14 @@ func (s *store) want(w *state) {
 	s.wanted, s.waiting, s.behind = w, time.Now(), false
 }
 
-// staysBehind says whether the objects are to be listed anew for who waits.
+// staysBehind sets whether the objects are to be listed again for whoever waits.
 func (s *store) staysBehind(relist bool) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	s.behind = relist
 }
 
-// reopen has the watch begin anew, when it has lasted for long enough, or the
-// objects be listed anew.
+// reopen restarts the watch, once it is old enough, or lists the objects again.
 func (s *store) reopen(ctx context.Context, relist bool) {
 	s.moving.Lock()
 	w, age := s.current, time.Since(s.opened)
@@ -412,12 +414,12 @@ func (s *store) reopen(ctx context.Context, relist bool) {
 	w.Stop()
 }
 
-// await waits until the store has come as far as the state, or for that long. It
-// reports false when the context ended.
+// await waits until the store has reached the state, at most for d. It returns false if
+// the context ends first.
 func (s *store) await(ctx context.Context, w *state, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for !s.has(w) {
+	for !s.reached(w) {
 		select {
 		case <-s.news():
 		case <-timer.C:
@@ -460,8 +462,8 @@ func (s *store) bookmarkSoon(lw *cache.ListWatch) *cache.ListWatch {
 	return lw
 }
 
-// prepare returns what the next watch is to be like; false: there is to be none, as
-// the objects are to be listed from nothing.
+// prepare sets the options of the next watch. It returns false if there must be none,
+// because the objects are to be listed from nothing.
 func (s *store) prepare(o *metav1.ListOptions) bool {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -479,7 +481,7 @@ func (s *store) prepare(o *metav1.ListOptions) bool {
 	return true
 }
 
-// begun notes that a watch is open; nil: the one that there is, after its list.
+// begun records that a watch is open; nil: the present one, after its list.
 func (s *store) begun(w watch.Interface) {
 	s.moving.Lock()
 	defer s.moving.Unlock()

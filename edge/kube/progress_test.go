@@ -242,7 +242,7 @@ func TestNoListAfterReach(t *testing.T) {
 			s := newStore("pods", nil, nil, nil)
 			s.logger = klog.Background()
 			s.complete()
-			s.come("5")
+			s.markPosted("5")
 			done := make(chan struct{})
 			go func() { defer close(done); s.reach(t.Context(), &state{version: "9"}) }()
 			time.Sleep((relistAfter + 1) * reopenAfter) // by now it wants a list
@@ -253,7 +253,7 @@ func TestNoListAfterReach(t *testing.T) {
 			if s.prepare(&o) {
 				t.Error("a watch that stays behind is resumed")
 			}
-			s.come("9")
+			s.markPosted("9")
 			<-done
 			o.ResourceVersion = "9"
 			if got := !s.prepare(&o); got != listed {

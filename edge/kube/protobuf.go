@@ -14,8 +14,8 @@ import (
 
 const (
 	protobufMagic = "k8s\x00"
-	// maxObject is the largest object that is read, in bytes. etcd takes 1.5 MiB, unless
-	// it is told otherwise.
+	// maxObject is the largest object that is read, in bytes. etcd accepts 1.5 MiB by
+	// default.
 	maxObject = 64 << 20
 )
 

@@ -134,7 +134,7 @@ func (r *recorder) later(tries int, request func(context.Context) error) bool {
 	return true
 }
 
-// unanswered reports whether no answer came to a request which was sent, or was to be.
+// unanswered reports whether a request that was sent, or was to be, got no answer.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return !errors.As(err, &status) && !errors.Is(err, fence.ErrNotLeading)
@@ -186,8 +186,8 @@ const (
 	eventPause = 50 * time.Millisecond
 )
 
-// yield lets bindings go first: the API server takes one or the other. It does
-// not wait long, nor where many events wait already.
+// yield waits while bindings are pending, since the API server can do one or the other.
+// It does not wait long, nor if many events wait already.
 func (r *recorder) yield(ctx context.Context, since time.Time) {
 	r.waiting <- struct{}{}
 	defer func() { <-r.waiting }()

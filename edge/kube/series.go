@@ -15,14 +15,14 @@ import (
 // As client-go's recorder of events (tools/events) has them.
 const (
 	finishTime  = 6 * time.Minute  // without a repeat a series is over
-	refreshTime = 30 * time.Minute // at the latest then the API is told of repeats again
+	refreshTime = 30 * time.Minute // after this time the count of repeats is written again
 
 	cacheLimit = 50_000 // events of one finishTime; where there are more, series are over earlier
 )
 
-// eventKey is what an event and its repeats have in common. It is client-go's
-// key, whose other parts follow from these, and the note: what is wrong with a
-// pod now must not hide behind what was wrong before.
+// eventKey is what an event and its repeats have in common. It is client-go's key,
+// without the parts that follow from these, and the note: what is wrong with a pod now
+// must not hide behind what was wrong before.
 type eventKey struct {
 	pod, related            types.UID
 	version, relatedVersion string
@@ -69,9 +69,8 @@ func newEventCache() *eventCache {
 	return &eventCache{recent: map[eventKey]*eventSeries{}, older: map[eventKey]*eventSeries{}}
 }
 
-// add counts an occurrence. It returns the series so far and whether the API is
-// to be told of it now: of the first occurrence, of the second, and then once
-// in a while.
+// add counts an occurrence. It returns the series so far, and whether to write it to the
+// API now: at the first occurrence, at the second, and then once in a while.
 func (c *eventCache) add(k eventKey, e machine.PublishEvent, now time.Time) (eventSeries, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +91,7 @@ func (c *eventCache) add(k eventKey, e machine.PublishEvent, now time.Time) (eve
 	return *s, tell
 }
 
-// lost notes that the API may not know of what it was told last.
+// lost records that the last write of the series may not have reached the API.
 func (c *eventCache) lost(k eventKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +102,7 @@ func (c *eventCache) lost(k eventKey) {
 	}
 }
 
-// repeated reports whether there were more than that many occurrences.
+// repeated reports whether there were more than count occurrences.
 func (c *eventCache) repeated(k eventKey, count int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +116,8 @@ func (c *eventCache) full() bool {
 	return len(c.recent) >= cacheLimit
 }
 
-// turn forgets the events that were not repeated since the last turn. It
-// returns the series among them whose count the API does not know.
+// turn removes the events that were not repeated since the last turn. It returns the
+// series removed whose count the API does not know.
 func (c *eventCache) turn() []eventSeries {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,8 @@ type versions struct {
 	latest map[string]string
 }
 
-// note notes a version, if it is later than what was noted before.
-func (v *versions) note(resource, version string) {
+// record stores the version if it is later than the one stored.
+func (v *versions) record(resource, version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.latest == nil {
@@ -33,13 +33,12 @@ func (x *Executor) Replied() map[string]string {
 	return maps.Clone(x.replied.latest)
 }
 
-// Shown returns how far the watches have come, by resource, for what takes room and
-// gives it: the version of the last change of each. A watcher that has come
-// as far knows what this watcher knows.
+// Shown returns, by resource, the version of the last change of each kind that a Mark
+// includes. A watcher that has reached these knows what this watcher knows.
 func (w *Watcher) Shown() map[string]string {
 	shown := map[string]string{}
 	for _, s := range w.stores {
-		if !s.room() || !s.listed() {
+		if !s.inMarks() || !s.listed() {
 			continue
 		}
 		s.moving.Lock()
@@ -49,11 +48,11 @@ func (w *Watcher) Shown() map[string]string {
 	return shown
 }
 
-// HasShown reports whether the watches have come as far as another watcher's had.
-// It is false where that watcher did not watch what this one does.
+// HasShown reports whether the watches have reached what another watcher's had shown. It
+// is false if that watcher did not watch what this one does.
 func (w *Watcher) HasShown(other map[string]string) bool {
 	for _, s := range w.stores {
-		if !s.room() {
+		if !s.inMarks() {
 			continue
 		}
 		s.moving.Lock()
@@ -66,8 +65,8 @@ func (w *Watcher) HasShown(other map[string]string) bool {
 	return true
 }
 
-// AsFar reports whether a resource version is the same as another, or later. What
-// is no version is neither.
+// AsFar reports whether a resource version is equal to other or later. It is false if
+// either is no version.
 func AsFar(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order >= 0

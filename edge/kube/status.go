@@ -20,8 +20,8 @@ type statusClient interface {
 	Patch(types.PatchType) *rest.Request
 }
 
-// condition is a pod condition as a patch writes it. What is left out stays as
-// it is in the API; conditions are told apart by type.
+// condition is a pod condition as a patch writes it. Fields left out stay as they are in
+// the API, which identifies conditions by type.
 type condition struct {
 	Type               v1.PodConditionType `json:"type"`
 	Status             v1.ConditionStatus  `json:"status"`

@@ -121,7 +121,7 @@ func (s *store) resource() string {
 	return s.name + "." + s.api.Group
 }
 
-// listed reports whether all that the first list held has been posted.
+// listed reports whether everything in the first list was posted.
 func (s *store) listed() bool {
 	select {
 	case <-s.synced:
@@ -139,8 +139,8 @@ func (s *store) failure() error {
 	return nil
 }
 
-// noting has the store note why its objects cannot be listed.
-func (s *store) noting(lw *cache.ListWatch) *cache.ListWatch {
+// recordFailures wraps lw so that the store records why its objects cannot be listed.
+func (s *store) recordFailures(lw *cache.ListWatch) *cache.ListWatch {
 	list := lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		l, err := list(ctx, o)
@@ -174,7 +174,7 @@ func (s *store) unlist(err error) {
 	s.post(machine.KindUnlisted{Kind: *s.kind, Err: err})
 }
 
-// complete notes that a whole list has been posted.
+// complete records that a whole list was posted.
 func (s *store) complete() {
 	s.failed.Store(nil)
 	s.mu.Lock()

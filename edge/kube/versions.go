@@ -85,7 +85,8 @@ func init() {
 	utilruntime.Must(v1beta2.AddToScheme(deviceConversions))
 }
 
-// body gives the request the object to make, as the API server takes it.
+// body sets the object to create as the request's body, in a version that the API server
+// accepts.
 func (v *deviceVersion) body(r *rest.Request, o runtime.Object) (*rest.Request, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)
 	if err != nil || kinds[0].Group != resourcev1.GroupName || v.Load() == 0 {

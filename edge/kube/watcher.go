@@ -88,9 +88,9 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// Probe waits until the API server answers and lets nodes be listed. Each time
-// that it does not, it says why and tries again, less and less often. It returns the
-// last reason where the context ended first.
+// Probe waits until the API server answers and allows nodes to be listed. It logs each
+// failure and tries again, with growing delays. It returns the last failure if the
+// context ends first.
 func (w *Watcher) Probe(ctx context.Context) error {
 	last := errNoAnswer
 	for delay := time.Second; ; delay = min(2*delay, 30*time.Second) {
@@ -112,10 +112,9 @@ func (w *Watcher) Probe(ctx context.Context) error {
 // BadObjects returns how many objects could not be decoded.
 func (w *Watcher) BadObjects() uint64 { return w.bad.Load() }
 
-// entry is an object on its way from the API to the machine: who it is, by which
-// client-go knows it, and the event that it makes. An event of nil is an object
-// that could not be decoded and of which nothing is to be said. The first list is
-// held as entries, so an entry is small.
+// entry is an object on its way from the API to the machine: its identity, by which
+// client-go knows it, and its event. A nil event stands for an object that cannot be
+// decoded and needs no event. The first list is held as entries, so an entry is small.
 type entry struct {
 	owner
 	set machine.Event
@@ -126,8 +125,8 @@ func (e *entry) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: e.uid, ResourceVersion: e.version}
 }
 
-// entries reads objects of one type by the event that tells of them; nil: the
-// object is none of these.
+// entries returns a function that converts objects of one type to entries, by the event
+// of each; nil for other objects.
 func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any) *entry {
 	return func(obj any) *entry {
 		o, ok := obj.(T)
@@ -151,7 +150,7 @@ func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	return machine.PodSet{Pod: w.shown(decode.Pod(w.fields.of(p)), p)}
 }
 
-// shown returns the pod with its API object where extenders may be told of it.
+// shown returns the pod, with its API object if an extender may need it.
 func (w *Watcher) shown(pod *object.Pod, p *v1.Pod) *object.Pod {
 	if w.extenders != nil && w.extenders.Pod(p) {
 		pod.API = p
@@ -208,8 +207,8 @@ func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why err
 	}
 }
 
-// Record has the objects of events carry what a record holds of them. It comes before
-// Run.
+// Record sets a function that attaches, to the objects of events, what a record holds of
+// them. Call it before Run.
 func (w *Watcher) Record(attach func(machine.Event, metav1.Object)) { w.record = attach }
 
 // PodFields has fields say what is read of each pod. It comes before Run.
@@ -292,8 +291,8 @@ func ownerOf(obj any) (owner, bool) {
 	return owner{}, false
 }
 
-// store turns what a reflector sees into events. It is the reflector's store,
-// which calls it from its goroutine only. Whatever it has noted has been posted.
+// store turns what a reflector sees into events. It is the reflector's store, which calls
+// it from its goroutine only. Everything recorded in it has been posted.
 type store struct {
 	name      string
 	post      func(machine.Event)
@@ -304,7 +303,7 @@ type store struct {
 	seen      map[types.NamespacedName]owner
 	protobuf  bool          // what there are many of comes in protobuf: see listedAtFirst
 	tried     bool          // whether the first list has been read without the reflector
-	streamed  string        // its version, until Replace is told of it: all of it has been posted
+	streamed  string        // the version of that list, which was posted as a whole, until Replace is called for it
 	stall     time.Duration // how long that list may stand still before the reflector lists
 	core      coreAudit
 	synced    chan struct{} // closed when a whole list has been posted
@@ -338,18 +337,18 @@ func (s *store) reflect(client rest.Interface, kind any, selector string, logger
 	s.reflectBy(lw, client, kind, logger)
 }
 
-// reflectBy has the store filled by lists and watches.
+// reflectBy makes lists and watches fill the store.
 func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, logger klog.Logger) {
 	s.api, s.logger, s.history.logger = client.APIVersion(), logger, logger
 	s.list = lw.ListWithContextFunc
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
-	s.reflector = cache.NewReflectorWithOptions(s.noting(s.bookmarkSoon(s.checked(lw))), kind, s, cache.ReflectorOptions{Name: s.name, Logger: &logger, Backoff: backoff})
+	s.reflector = cache.NewReflectorWithOptions(s.recordFailures(s.bookmarkSoon(s.checked(lw))), kind, s, cache.ReflectorOptions{Name: s.name, Logger: &logger, Backoff: backoff})
 	s.run = s.reflector.RunWithContext
 }
 
-// Transformer lets the reflector decode objects while it collects them, so
-// that the first list is never held as a whole.
+// Transformer makes the reflector decode objects while it collects them, so that the
+// first list is never held as a whole.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if e := s.entry(obj); e != nil {
@@ -359,21 +358,21 @@ func (s *store) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add takes in a new object.
+// Add posts a new object.
 func (s *store) Add(obj any) error { return s.Update(obj) }
 
-// Update takes in an object, new or changed. One that is known in this very
-// version says nothing new.
+// Update posts an object, new or changed. It posts nothing if the object is known in this
+// very version.
 func (s *store) Update(obj any) error {
 	e := s.entry(obj)
 	if e == nil {
 		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
 	now := e.owner
-	s.tell(now.version)
-	s.noteKept(now.NamespacedName, e.set)
+	s.markPosting(now.version)
+	s.recordKept(now.NamespacedName, e.set)
 	if e.set == nil {
-		s.note(now)
+		s.markObject(now)
 		return nil
 	}
 	before, known := s.seen[now.NamespacedName]
@@ -384,17 +383,17 @@ func (s *store) Update(obj any) error {
 		s.post(s.gone(before))
 	}
 	s.post(e.set)
-	s.note(now)
+	s.markObject(now)
 	return nil
 }
 
-// Delete takes in that an object is gone, or no longer selected.
+// Delete posts that an object is deleted, or no longer selected.
 func (s *store) Delete(obj any) error {
 	o, ok := ownerOf(obj)
 	if !ok {
 		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
-	s.tell(o.version)
+	s.markPosting(o.version)
 	s.remove(o.NamespacedName)
 	return nil
 }
@@ -402,16 +401,16 @@ func (s *store) Delete(obj any) error {
 func (s *store) remove(name types.NamespacedName) {
 	if before, known := s.seen[name]; known {
 		s.post(s.gone(before))
-		s.drop(name)
+		s.forget(name)
 	}
 }
 
-// Replace takes in a whole list: what it does not hold is gone. Deletions come
-// first, as they make room.
+// Replace posts a whole list: objects that it lacks are gone. Deletions come first, as
+// they free resources.
 func (s *store) Replace(list []any, version string) error {
 	s.compare(list, version)
-	s.tell(version)
-	s.tellAgain()
+	s.markPosting(version)
+	s.postAgain()
 	if version != s.streamed || len(list) > 0 {
 		s.removeOthers(list)
 	}
@@ -423,7 +422,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.complete()
-	s.replaced(version)
+	s.markListPosted(version)
 	s.begun(nil)
 	return nil
 }

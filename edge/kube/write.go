@@ -139,7 +139,7 @@ func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework
 	return 0
 }
 
-// happened reports whether the object as it is now shows the write.
+// happened reports whether the present object shows the write.
 func happened(now metav1.Object, w *framework.Write) bool {
 	switch {
 	case w.Create != nil: // nobody else makes one of its name
@@ -150,15 +150,14 @@ func happened(now metav1.Object, w *framework.Write) bool {
 	return holds(now, w)
 }
 
-// repeatable reports whether the write may be sent again whatever became of the
-// object.
+// repeatable reports whether the write may be sent again whatever became of the object.
 func repeatable(w *framework.Write) bool { return w.Strategic || w.Create != nil || w.Delete }
 
-// advance goes on to the next write. An object that cannot be decoded is left to
-// the watch to tell of.
+// advance goes on to the next write. It leaves an object that cannot be decoded to the
+// watch.
 func (x *Executor) advance(w *pendingWrites, shown metav1.Object) {
 	if shown != nil {
-		x.replied.note(w.Writes[w.done.Done].Object.Kind.Resource(), shown.GetResourceVersion())
+		x.replied.record(w.Writes[w.done.Done].Object.Kind.Resource(), shown.GetResourceVersion())
 	}
 	_ = caught(func() {
 		if o := decode.Object(shown); o != nil {
@@ -259,7 +258,7 @@ func patchBody(w *framework.Write) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// holds reports whether the object has all that the write says.
+// holds reports whether the object has everything that the write sets.
 func holds(now metav1.Object, w *framework.Write) bool {
 	has, err := plain(now)
 	if err != nil {
@@ -269,7 +268,7 @@ func holds(now metav1.Object, w *framework.Write) bool {
 	return err == nil && covers(has, says)
 }
 
-// plain returns the value as JSON has it.
+// plain returns the value converted to JSON's types.
 func plain(v any) (out any, err error) {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -278,8 +277,8 @@ func plain(v any) (out any, err error) {
 	return out, err
 }
 
-// covers reports whether a value has all that a patch says: null is nothing, of a
-// list each element is in the other, or none like it where it is to be deleted.
+// covers reports whether a value includes all that a patch sets: null is absent, and each
+// element of a list is in the other, or absent if the patch deletes it.
 func covers(has, says any) bool {
 	switch says := says.(type) {
 	case nil:

@@ -5,9 +5,9 @@ import "time"
 // maxAstray is how far the clock of the loop may be from the wall clock.
 const maxAstray = time.Second
 
-// clock tells the machine's time. Wall time and monotonic time pass equally fast on
-// it, so that a record of the one is a record of the other: the wall clock is read
-// once, and again only when it was set.
+// clock gives the machine its time. Wall time and monotonic time advance equally on it,
+// so that a record of the one is a record of the other: the wall clock is read once, and
+// again only when it was set.
 type clock struct{ start time.Time }
 
 func (c *clock) now() time.Time {

@@ -89,7 +89,7 @@ func (b *inbox) take() []item {
 	return taken
 }
 
-// close drops what is left and lets every writer go.
+// close drops what is left and wakes every waiting writer.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

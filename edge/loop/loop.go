@@ -16,7 +16,7 @@ import (
 
 // Machine is what the loop owns.
 type Machine interface {
-	// Step takes an event and returns what is to be done.
+	// Step handles an event and returns the effects to carry out.
 	Step(now time.Time, e machine.Event) []machine.Effect
 	// First returns the pod that a Cycle would take, nil when there is none.
 	First() *object.Pod
@@ -32,9 +32,9 @@ type Executor interface {
 	// Do starts on the effect and returns at once. The outcome, where one is
 	// due, comes back through Report.
 	Do(e machine.Effect)
-	// Full says that so many bindings wait to be sent that deciding on more
-	// pods would only make them wait. It may turn false without an outcome:
-	// Lead has the loop look again.
+	// Full reports whether so many bindings wait to be sent that deciding on more pods
+	// would only make them wait. It may turn false without an outcome: Lead makes the
+	// loop check again.
 	Full() bool
 }
 
@@ -45,7 +45,7 @@ type Options struct {
 	Observe func(Step)
 	// Rest, when set, is called before the loop waits, on its goroutine.
 	Rest func()
-	// Panicked, when set, is told of each step that panicked.
+	// Panicked, when set, is called for each step that panicked.
 	Panicked func(e machine.Event)
 }
 
@@ -98,11 +98,11 @@ func New(m Machine, h Executor, o Options) *Loop {
 		lost: lost{waiting: map[subject]*again{}}, reports: map[string]report{}}
 }
 
-// Post tells the machine news from the cluster. It waits while the inbox is
-// full, and drops the news once the loop has stopped.
+// Post sends the machine an event from the cluster. It waits while the inbox is full, and
+// drops the event once the loop has stopped.
 func (l *Loop) Post(e machine.Event) { l.inbox.post(e) }
 
-// Report tells the machine the outcome of an effect. It never waits.
+// Report sends the machine the outcome of an effect. It never waits.
 func (l *Loop) Report(e machine.Event) { l.inbox.push(item{event: e}) }
 
 // Lead says whether the machine may decide on pods. News and outcomes reach
@@ -186,8 +186,8 @@ func (l *Loop) took(t time.Duration) {
 // scheduled meanwhile.
 func (l *Loop) Longest() time.Duration { return time.Duration(l.longest.Load()) }
 
-// tick lets timers fire that are due. It does not look at them after each step,
-// as they are many and coarse.
+// tick sends the machine a Tick if a timer is due. It does not check after each step, as
+// steps are many and timers coarse.
 func (l *Loop) tick(now time.Time) {
 	if now.Sub(l.ticked) < resolution || now.Before(l.ticks.until) {
 		return
@@ -261,8 +261,8 @@ func (l *Loop) step(e machine.Event) (ok bool) {
 	return ok
 }
 
-// stepMachine contains a panic that the machine does not. The machine itself
-// contains those of plugins and lets their pod back off.
+// stepMachine runs a step and contains a panic that the machine does not contain. The
+// machine itself contains those of plugins and makes their pod back off.
 func (l *Loop) stepMachine(now time.Time, e machine.Event) (effects []machine.Effect, ok bool) {
 	defer l.contain(fmt.Sprintf("%T", e), func() {
 		effects = l.repair()
@@ -290,8 +290,8 @@ func (l *Loop) rest() {
 	l.options.Rest()
 }
 
-// repair has the machine put itself right. Should that panic too, the next
-// panicking step tries again.
+// repair runs the machine's repair. If that panics too, the next panicking step tries
+// again.
 func (l *Loop) repair() (effects []machine.Effect) {
 	defer l.contain("the repair after a panic", func() {})
 	return l.machine.Repair()

@@ -38,9 +38,9 @@ func (p *pause) after(ok bool, now time.Time, last time.Duration) {
 	p.until = now.Add(p.wait)
 }
 
-// lost holds what panicked and is to be tried again: of each object the newest
-// event, and effects. While it waits, newer events of its kind take its place,
-// so that an object whose events always panic costs one step a minute.
+// lost holds what panicked and is to be tried again: the newest event about each object,
+// and effects. While one waits, newer events of its kind replace it, so that an object
+// whose events always panic costs one step a minute.
 type lost struct {
 	waiting map[subject]*again
 	rest    time.Time // nothing is tried before this
@@ -59,7 +59,7 @@ type again struct {
 	pause pause
 }
 
-// next returns when the first of them is to be tried.
+// next returns when the first of them is to be tried again; false if there is none.
 func (l *lost) next() (due time.Time, any bool) {
 	for _, a := range l.waiting { // any order: takes the earliest
 		if !any || a.pause.until.Before(due) {
@@ -97,8 +97,8 @@ func (l *Loop) give(e machine.Event) {
 
 var errLostRead = errors.New("a read of the pod was lost in a panic of the scheduler")
 
-// trying gives the event again. What a read said grows old, so that the pod is
-// read again instead.
+// trying returns a function that posts the event again. A reply to a read would be
+// outdated, so the pod is read again instead.
 func (l *Loop) trying(e machine.Event) func() bool {
 	if read, ok := e.(machine.ReadReply); ok {
 		e = machine.ReadReply{UID: read.UID, Err: errLostRead}
@@ -106,15 +106,14 @@ func (l *Loop) trying(e machine.Event) func() bool {
 	return func() bool { return l.step(e) }
 }
 
-// lose notes that the event is to be given again.
+// lose schedules the event to be posted again.
 func (l *Loop) lose(about subject, e machine.Event, a *again) {
 	a.kind, a.try = fmt.Sprintf("%T", e), l.trying(e)
 	a.pause.after(false, time.Now(), longPause)
 	l.lost.waiting[about] = a
 }
 
-// loseEffect notes that the effect is to be tried again, if somebody waits for
-// what comes of it.
+// loseEffect schedules the effect to be tried again, if somebody waits for its outcome.
 func (l *Loop) loseEffect(e machine.Effect) {
 	kind, id := fmt.Sprintf("%T", e), ""
 	switch e := e.(type) {
@@ -170,7 +169,7 @@ func (l *Loop) giveAgain(now time.Time) {
 	}
 }
 
-// subjectOf tells what the event is about.
+// subjectOf returns the object that the event is about.
 func subjectOf(e machine.Event) subject {
 	named := func(of, namespace, name string) subject {
 		return subject{of: of, name: types.NamespacedName{Namespace: namespace, Name: name}}
@@ -214,7 +213,7 @@ func subjectOf(e machine.Event) subject {
 func ownerKind(k object.SelectorOwnerKind) string { return fmt.Sprintf("selector owner %d", k) }
 func objectKind(k object.Kind) string             { return fmt.Sprintf("object %d", k) }
 
-// outcomeOf tells of which effect the event is the outcome.
+// outcomeOf returns the effect whose outcome the event is.
 func outcomeOf(e machine.Event) subject {
 	s := subject{of: fmt.Sprintf("%T", e)}
 	switch e := e.(type) {

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// keep is a copy of the object without what edge/decode does not look at. Commands,
-// environments and most annotations are none of a record's business.
+// keep returns a copy of the object without what edge/decode does not read: commands,
+// environments and most annotations do not belong in a record.
 func keep(o metav1.Object) api {
 	switch o := o.(type) {
 	case *v1.Pod:
@@ -43,8 +43,8 @@ func keep(o metav1.Object) api {
 	return keepObject(o)
 }
 
-// keepObject is keep for the kinds that only some plugins read. Their specs are
-// small, and kept whole.
+// keepObject returns a copy of an object of a kind that only some plugins read; nil for
+// an unknown kind. The specs of these kinds are small, and kept whole.
 func keepObject(o metav1.Object) api {
 	if k := decode.Of(o); k == nil || !k.HasObject() {
 		return nil

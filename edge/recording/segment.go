@@ -181,7 +181,7 @@ func newSegmentReader(in io.Reader, path string) (*segmentReader, error) {
 	return s, nil
 }
 
-// Read gives the compressed bytes of the frames.
+// Read returns the compressed bytes of the frames.
 func (s *segmentReader) Read(p []byte) (int, error) {
 	if !s.fill() {
 		return 0, s.ended
@@ -191,7 +191,8 @@ func (s *segmentReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadByte is Read for one byte.
+// ReadByte returns the next compressed byte of the frames. With it the decompressor needs
+// no buffer of its own.
 func (s *segmentReader) ReadByte() (byte, error) {
 	if !s.fill() {
 		return 0, s.ended

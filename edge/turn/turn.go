@@ -73,9 +73,9 @@ type Run struct {
 	undo    []func()
 }
 
-// Take lets each of the pods take its turn. Of pod groups that the machine places together it
-// places all pods that wait, or none, and calls short, with those placed that fit, for a group
-// of which too few do.
+// Take tries each of the pods in turn. Of a pod group that the machine places together it
+// places all waiting pods, or none. For a group of which too few fit, it calls short
+// while those that fit are placed.
 func Take(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod, short func(*Short)) *Run {
 	groups := map[types.NamespacedName][]Pod{}
 	for _, p := range pods {
@@ -86,7 +86,7 @@ func Take(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod, sh
 	return take(ctx, m, decode, pods, groups, short)
 }
 
-// TakeEach is Take for pods whose groups do not count.
+// TakeEach tries each of the pods in turn, one by one: it ignores pod groups.
 func TakeEach(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod) *Run {
 	return take(ctx, m, decode, pods, nil, nil)
 }

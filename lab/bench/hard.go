@@ -220,7 +220,8 @@ func (h *hardWorld) measure(t turn) (*HardRun, error) {
 // are answered, and who is called by that has been tried.
 const answerRounds = 3
 
-// takeHard is take where pods may fail, and are tried again when their queue says so.
+// takeHard measures decisions, for the budget of time, on pods that may fail and that the queue
+// then tries again.
 func (s *scene) takeHard(d decider, budget time.Duration, r *HardRun) (*timing, error) {
 	goruntime.GC()
 	t, failed := &timing{}, map[any]bool{} // those tried: whether the last attempt failed with an error

@@ -28,7 +28,7 @@ func (p *Process) Usage() (Usage, error) {
 	return usage, nil
 }
 
-// UsageOf is Usage for any process.
+// UsageOf reads the account of a running process from /proc (Linux only).
 func UsageOf(pid int) (usage Usage, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -52,7 +52,7 @@ func hostedNames(list string) ([]string, error) {
 	return names, nil
 }
 
-// Hosted is Berth as a side, with kube-scheduler's own plugins of the given names,
+// Hosted starts Berth as a side with kube-scheduler's own plugins of the given names,
 // unmodified, hosted in place of the native ones.
 func Hosted(names ...string) Start {
 	return func(ctx context.Context, w generate.World) (Side, error) {

@@ -118,7 +118,8 @@ func New(t testing.TB, opts ...Option) *Cluster {
 	return c
 }
 
-// Start is New for a test of plugins that cannot be made.
+// Start starts a scheduler with an empty cluster. It returns the error if the plugins
+// cannot be made, where New ends the test.
 func Start(t testing.TB, opts ...Option) (*Cluster, error) {
 	o := &options{factories: map[string]compat.PluginFactory{}, custom: map[schema.GroupVersionResource]string{}, timeout: 10 * time.Second}
 	for _, set := range opts {

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// WriteNode returns the directive that creates the node: a line of attributes
-// where they say all that a scheduler sees of it, else its YAML.
+// WriteNode returns the directive that creates the node: a line of attributes if they
+// express everything that a scheduler reads of it, else its YAML.
 func WriteNode(n *v1.Node) string {
 	words, err := splitLine(nodeLine(n))
 	if err == nil {
@@ -27,7 +27,8 @@ func WriteNode(n *v1.Node) string {
 	return WriteObject(n)
 }
 
-// WritePod is WriteNode for pods.
+// WritePod returns the directive that creates the pod: a line of attributes if they
+// express everything that a scheduler reads of it, else its YAML.
 func WritePod(p *v1.Pod) string {
 	words, err := splitLine(podLine(p))
 	if err == nil {

@@ -2,8 +2,8 @@ package compat
 
 import fwk "k8s.io/kube-scheduler/framework"
 
-// asked is nodes that a plugin is asked about, and what it answers. While the plugin may
-// still be at it nobody else touches them.
+// asked holds the nodes of one call of a plugin, and its answers. While the plugin may
+// still run, nobody else touches them.
 type asked struct {
 	nodes    []*nodeInfo
 	states   []fwk.CycleState
@@ -11,25 +11,25 @@ type asked struct {
 	scores   []int64
 }
 
-// room is kept from one call to the next.
-type room struct{ free *asked }
+// askedBuffer keeps the memory of one call for the next.
+type askedBuffer struct{ free *asked }
 
-// leastRoom is for how many nodes there is room at least.
-const leastRoom = 64
+// leastNodes is the least number of nodes for which memory is allocated.
+const leastNodes = 64
 
-// of is room for n nodes, all of it zero.
-func (r *room) of(n int) *asked {
+// take returns cleared slices for n nodes.
+func (r *askedBuffer) take(n int) *asked {
 	x := r.free
 	if r.free = nil; x == nil || cap(x.nodes) < n {
-		most := max(n, leastRoom)
+		most := max(n, leastNodes)
 		x = &asked{make([]*nodeInfo, most), make([]fwk.CycleState, most), make([]*fwk.Status, most), make([]int64, most)}
 	}
 	x.nodes, x.states, x.statuses, x.scores = x.nodes[:n], x.states[:n], x.statuses[:n], x.scores[:n]
 	return x
 }
 
-// back takes the room back after a call that has returned.
-func (r *room) back(x *asked) {
+// release takes back what take returned, after a call that has returned.
+func (r *askedBuffer) release(x *asked) {
 	clear(x.nodes)
 	clear(x.states)
 	clear(x.statuses)
