@@ -18,7 +18,8 @@ type Stock struct {
 	shared  *Offer
 }
 
-// SignRevision is for framework.SignPlugin, where the signature of a pod depends on the devices that stand for what the pod requests.
+// SignRevision implements framework.SignPlugin's field for a plugin whose signature of a
+// pod depends on the devices that stand for requested resources.
 func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	if d := &p.Demand; len(d.Requests.Scalars)+len(d.Usage.Scalars)+len(d.Scoring.Scalars) == 0 {
 		return 0, true

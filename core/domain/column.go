@@ -23,7 +23,7 @@ func (c *Column) Follow(t *table.Table, rooms *Rooms) (moved bool) {
 	return c.moves != c.Moves
 }
 
-// Clear has nothing counted.
+// Clear sets all counts to 0.
 func (c *Column) Clear() {
 	clear(c.Sums)
 	c.added, c.moves = 0, c.Moves

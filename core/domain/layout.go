@@ -67,7 +67,7 @@ func (l *Layout) Follow(t *table.Table) {
 	l.revision = t.Revision()
 }
 
-// move puts the row where its node is now.
+// move updates the row's location after its node changed.
 func (l *Layout) move(t *table.Table, r table.Row) {
 	was, is, own := l.rows[r], int32(NoNode), l.own[r]
 	l.own[r] = None
@@ -121,8 +121,9 @@ type Layouts struct {
 	name       []byte
 }
 
-// Prepare is called before a class asks. Whatever is asked for until the next call is of
-// one generation: topologies of one generation have one key each.
+// Prepare must be called before a class asks for topologies and layouts. All that is
+// returned until the next call is of one generation: topologies of one generation have
+// one key each.
 func (s *Layouts) Prepare(t *table.Table) (generation uint64) {
 	if s.table != t || len(s.topologies) > topologiesKept {
 		*s = Layouts{table: t, generation: s.generation + 1, topologies: map[Key]*Topology{}, name: s.name}

@@ -64,7 +64,7 @@ func newTopology(key Key) *Topology {
 // Of returns the domain of each row. It is valid until Follow. Read only.
 func (p *Topology) Of() []Domain { return p.of }
 
-// Len is more than the number of any domain.
+// Len returns a number greater than that of any domain.
 func (p *Topology) Len() int {
 	if p.PerNode {
 		return int(firstDomain) + len(p.of)
@@ -93,7 +93,7 @@ func (p *Topology) Follow(t *table.Table) {
 	p.revision = t.Revision()
 }
 
-// move puts the row where its node is now.
+// move updates the row's domain after its node changed.
 func (p *Topology) move(r table.Row, n *object.Node) {
 	was, is := p.of[r], p.domainOf(r, n)
 	if was >= firstDomain && !p.PerNode {

@@ -107,7 +107,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Hash is FNV-1a, mixed: the same on every machine and in every run.
+// Hash returns FNV-1a of the string, mixed: the same on every machine and in every run.
 func Hash(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

@@ -52,7 +52,8 @@ func (o *Outcome) bestFirst() bool {
 	return true
 }
 
-// passes asks the hosted filters about a row; nil: there are none.
+// passes returns a function that asks the hosted filters about a row; nil if there are no
+// hosted filters. After a number of questions it asks about all rows at once.
 func (o *Outcome) passes() func(table.Row) bool {
 	if len(o.view.hostedFilters) == 0 {
 		return nil

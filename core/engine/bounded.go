@@ -78,8 +78,8 @@ type boundedSearch struct {
 	ties    int
 }
 
-// search asks about rows until the best are known. It begins with a few, for which no list
-// is needed.
+// search asks about rows, in the order of their totals, until the best are known. It
+// begins with a few, which needs no sorted list.
 func (x *boundedSearch) search() {
 	sample, top, ties := x.view.index.Sample(x.drawSeed(), leastAsked)
 	if len(sample) == 0 {

@@ -68,7 +68,8 @@ func (e *Engine) findView(c *class) *view {
 	return nil
 }
 
-// newView makes a view of the class: to be kept, or a transient one.
+// newView makes a view of the class: one to keep, or a transient one if the class is
+// rare.
 func (e *Engine) newView(r *Request, c *class) *view {
 	seldom := e.views[c.signature] == nil && !e.comesOften(c)
 	v := prepare(e.table, r.keys, r.Pod)
@@ -316,7 +317,7 @@ type buffers struct {
 	shared *sharedAnswers // where the view shares its answers with no other
 }
 
-// acquire makes the view a transient one, with buffers.
+// acquire makes v a transient view, in reused buffers.
 func (e *Engine) acquire(v *view, s *sharedAnswers) {
 	b := &buffers{}
 	if n := len(e.buffers); n > 0 {

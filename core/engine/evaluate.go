@@ -71,8 +71,8 @@ const (
 	wave = 1 << 16
 )
 
-// evaluateAll has many rows evaluated, over the cores, and then kept, one after the
-// other, until that fails.
+// evaluateAll evaluates many rows on several cores, and keeps the answers of each wave of
+// rows in order. It stops and returns false when keep does.
 func evaluateAll(rows []table.Row, workers, grain int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	if workers <= 1 || len(rows) < 2*grain {
 		return evaluateRows(rows, found, evaluate, keep)

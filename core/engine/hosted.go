@@ -64,7 +64,7 @@ func (o *Outcome) mergePreFilter(r *Request) {
 	o.view.hostFor(r.Pod, hosted)
 }
 
-// hostFor makes the view's hosted filters ready for a pod.
+// hostFor sets the pod and the PreFilter results of the view's hosted filters.
 func (v *view) hostFor(pod *object.Pod, states map[*framework.Plugin]framework.PreFilterResult) {
 	for k := range v.filters {
 		if f := &v.filters[k]; f.hosted {
@@ -123,7 +123,7 @@ func (e *Engine) scoresFor(k int) []int64 {
 	return e.scores[k]
 }
 
-// noteVerdicts asks a hosted filter about rows.
+// noteVerdicts asks the k-th hosted filter about the rows and records the verdicts.
 func (o *Outcome) noteVerdicts(k int, rows []table.Row) {
 	if len(rows) == 0 {
 		return
@@ -168,8 +168,8 @@ func (o *Outcome) hostedFailure() *decision.Status {
 	return filterFailure(o.explain(o.hosted.first, o.hosted.firstAt))
 }
 
-// scoreHosted asks the hosted scorers about the feasible rows; false where one
-// fails, or scores out of range.
+// scoreHosted asks the hosted scorers about the feasible rows. It returns false if one
+// fails or scores out of range.
 func (o *Outcome) scoreHosted() bool {
 	h, p := &o.hosted, o.view.keys.profile
 	if h.scored || p.Host == nil || !o.hasHostedScores() {
@@ -227,8 +227,8 @@ func (o *Outcome) addBonus(s profile.Scorer, rows []table.Row, out []int64) {
 	o.hosted.scores = append(o.hosted.scores, scores)
 }
 
-// askHostedScores asks a hosted scorer about rows; false where it fails, or scores out
-// of range.
+// askHostedScores asks a hosted scorer about the rows. It returns false if the scorer
+// fails or scores out of range.
 func (o *Outcome) askHostedScores(pl *framework.Plugin, rows []table.Row, out []int64) bool {
 	in := framework.Input{Table: o.engine.table, Pod: o.pod}
 	o.engine.questions += len(rows)

@@ -72,7 +72,7 @@ func (e *Engine) rowsOf(names []string) []table.Row {
 	return slices.Compact(rows)
 }
 
-// leftOutReason is v1.36's reason on nodes that PreFilter plugins left out.
+// leftOutReason returns v1.36's reason for nodes that PreFilter plugins left out.
 func leftOutReason(plugins []string) string {
 	sorted := slices.Sorted(slices.Values(plugins))
 	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", strings.Join(sorted, " "))

@@ -137,9 +137,9 @@ func (o *Outcome) tryNominated() {
 	}
 }
 
-// tryNominatedOthers looks at the rows that are infeasible anyway. v1.36 looks at a
-// node with the nominated pods placed first, and says what it finds then; that
-// matters only to who wants to know why.
+// tryNominatedOthers finds the rows, infeasible anyway, for which nominated pods change
+// the cause. v1.36 evaluates a node with the nominated pods placed first, and reports
+// that cause; only explanations need it.
 func (o *Outcome) tryNominatedOthers() {
 	n := &o.nominated
 	if n.Nominator == nil || n.complete {

@@ -15,8 +15,8 @@ type pass struct {
 	scorers []scorer
 }
 
-// joinPass takes the plugins that can do their work in a pass out of those that are
-// asked one after the other.
+// joinPass moves the plugins that a pass can evaluate from the view's own plugins to the
+// pass.
 func (v *view) joinPass(t *table.Table) {
 	p := &pass{table: t}
 	filters := toFront(v.rowFilters, func(f *filter) bool {
@@ -44,8 +44,8 @@ func toFront[T any](list []T, joins func(*T) bool) (n int) {
 	return n
 }
 
-// run asks about the rows. Those that the loop leaves out are asked about in the
-// general way.
+// run evaluates the rows by the pass. Rows that its loop leaves out are evaluated by the
+// plugins one by one.
 func (p *pass) run(rows []table.Row, found *scratch) {
 	at := found.at[:len(rows)]
 	if at = at[:p.Add(p.table, rows, found.Answers.Score, at)]; len(at) == 0 {

@@ -22,8 +22,8 @@ type preFiltered struct {
 	narrowedBy []string
 }
 
-// prepare makes a view, without rows so far: it runs PreFilter and PreScore for the
-// pod's class.
+// prepare returns a view without rows: it runs PreFilter and PreScore for the pod's
+// class.
 func prepare(t *table.Table, k *keys, pod *object.Pod) *view {
 	v := &view{keys: k, pod: pod}
 	v.runPreFilter(t, pod)
@@ -199,7 +199,8 @@ func (v *view) assignColumns() {
 	}
 }
 
-// noNodesLeft is v1.36's reason when PreFilter plugins leave no node between them.
+// noNodesLeft returns v1.36's reason if the nodes that PreFilter plugins name have none
+// in common.
 func noNodesLeft(plugins []string) string {
 	if len(plugins) == 1 {
 		return "node(s) didn't satisfy plugin " + plugins[0]
@@ -208,7 +209,7 @@ func noNodesLeft(plugins []string) string {
 	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s] simultaneously", strings.Join(sorted, " "))
 }
 
-// failed words an Error status as kube-scheduler does.
+// failed returns an Error status in kube-scheduler's words.
 func failed(point, plugin string, s *decision.Status) *decision.Status {
 	err := s.Err
 	if err == nil {

@@ -44,8 +44,8 @@ func (o *Outcome) tally() []decision.Tally {
 	return tallies
 }
 
-// recount takes the counts of the index, but for rows where filters by cells or nominated
-// pods change the cause.
+// recount adds the counts of the index, corrected for rows where cell filters or
+// nominated pods change the cause.
 func (o *Outcome) recount(counts *causeCounts) {
 	x := o.view.index
 	x.Count()

@@ -45,7 +45,7 @@ type sharedAnswers struct {
 	generation uint64
 }
 
-// newSharedAnswers takes over the view's plugins that read node objects alone.
+// newSharedAnswers returns empty shared answers for the view's NodeOnly plugins.
 func newSharedAnswers(t *table.Table, v *view, p *parts) *sharedAnswers {
 	s := &sharedAnswers{table: t, parts: p, scored: true}
 	s.filters = selected(v.filters, nodeOnlyFilter)

@@ -45,7 +45,8 @@ func newSignedView(o *Outcome) *signedView {
 	return s
 }
 
-// keepFilter makes the hosted filter one of those whose verdicts are kept.
+// keepFilter replaces the hosted filter by one whose verdicts the view keeps, like those
+// of a native filter. It counts the questions.
 func (s *signedView) keepFilter(e *Engine, f *filter) {
 	kept, ask := *f.Plugin, f.Plugin.Filter
 	kept.Costly = true // it is asked about rows alone that no filter before it rejects
@@ -58,8 +59,8 @@ func (s *signedView) keepFilter(e *Engine, f *filter) {
 	f.Plugin, f.hosted = &kept, false
 }
 
-// keepScorer makes the hosted scorer, which does not normalise, one of those whose
-// scores are part of the index.
+// keepScorer adds the hosted scorer, which does not normalise, to those whose scores the
+// index keeps.
 func (s *signedView) keepScorer(o *Outcome, hosted profile.Scorer) {
 	kept, ask := *hosted.Plugin, hosted.ScoreRows
 	kept.Costly = true // it is asked about feasible rows alone
@@ -121,8 +122,8 @@ func (s *signedView) forPod(o *Outcome) bool {
 	return true
 }
 
-// confirms asks the hosted filters about the chosen row, where they were not asked for
-// this decision.
+// confirms reports whether the hosted filters pass the chosen row. It asks them unless
+// they were asked about it for this decision.
 func (s *signedView) confirms(o *Outcome) bool {
 	if slices.Contains(s.asked, o.Row) {
 		return true
@@ -214,7 +215,8 @@ func (x *keptScores) runPreScore(o *Outcome, rows []table.Row) bool {
 	return true
 }
 
-// ask asks the scorer about those of the rows that it was not asked about.
+// ask asks the k-th scorer about the rows that it was not asked about. It returns false
+// if the scorer fails or scores out of range.
 func (x *keptScores) ask(o *Outcome, k int, rows []table.Row) bool {
 	e := o.engine
 	e.asked = e.asked[:0]

@@ -91,7 +91,7 @@ func Disrupted(byGroup bool, scheduler string) string {
 	return scheduler + ": preempting to accommodate a higher priority " + preemptorType(byGroup)
 }
 
-// preemptorType is v1.36's word for who preempts.
+// preemptorType returns v1.36's word for a preemptor.
 func preemptorType(group bool) string {
 	if group {
 		return "podgroup"

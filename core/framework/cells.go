@@ -51,7 +51,7 @@ type CellScore struct {
 	FeasibleRows func(in *Input, feasible []table.Row)
 }
 
-// AskRows is Rows, or the way by cells.
+// AskRows writes the verdict on each row to out, by Rows if it is set, else by cells.
 func (c *CellFilter) AskRows(in *Input, rows []table.Row, out []Verdict) {
 	if c.Rows != nil {
 		c.Rows(in, rows, out)
@@ -60,7 +60,7 @@ func (c *CellFilter) AskRows(in *Input, rows []table.Row, out []Verdict) {
 	byCells(in, rows, out, c.Cells, c.Filter)
 }
 
-// AskRows is Rows, or the way by cells.
+// AskRows writes the raw score of each row to out, by Rows if it is set, else by cells.
 func (c *CellScore) AskRows(in *Input, rows []table.Row, out []int64) {
 	if c.Rows != nil {
 		c.Rows(in, rows, out)
@@ -69,7 +69,8 @@ func (c *CellScore) AskRows(in *Input, rows []table.Row, out []int64) {
 	byCells(in, rows, out, c.Cells, c.Score)
 }
 
-// TellFeasible is FeasibleRows, or FeasibleNodes.
+// TellFeasible calls FeasibleRows with the feasible rows or, if that is not set,
+// FeasibleNodes with their number in each cell.
 func (c *CellScore) TellFeasible(in *Input, rows []table.Row) {
 	switch {
 	case c.FeasibleRows != nil:

@@ -145,7 +145,7 @@ func (gs *Groups) Members() (uids []types.UID) {
 	return uids
 }
 
-// Arrange puts the pods of each group in the order in which they are listed.
+// Arrange sorts the pods of each group by their order in uids.
 func (gs *Groups) Arrange(uids []types.UID) {
 	if len(uids) == 0 {
 		return

@@ -36,14 +36,14 @@ func (a Amounts) LeastAllocated(h *table.Headroom) (cpu, memory int64) {
 	return Percent(h.CPU.FreeNonZero-a.CPU, h.CPU.Inverse), Percent(h.Memory.FreeNonZero-a.Memory, h.Memory.Inverse)
 }
 
-// Percent is part*100/whole, cut off, given 1/whole, of a whole of at most
-// table.MostInverted. A part is an integer, and counts as 0 where it is negative.
+// Percent returns part*100/whole, cut off. inverse is 1/whole, of a whole of at most
+// table.MostInverted. A part is an integer, and counts as 0 if it is negative.
 //
 // It is exact. Half a unit is added to the dividend, so that the quotient is at least
-// 0.5/whole away from any integer, which is 5.6e-14 or more. The inverse and the
-// product are rounded once each, by at most 1.2e-16 of their values, and the quotient
-// is less than 101: the result is wrong by less than 2.5e-14. For 3 of 4 it is
-// 300.5*0.25 = 75.125, and 75.
+// 0.5/whole away from any integer, which is 5.6e-14 or more. The inverse and the product
+// are rounded once each, by at most 1.2e-16 of their values, and the quotient is less
+// than 101: the result is wrong by less than 2.5e-14. For 3 of 4 it is 300.5*0.25 =
+// 75.125, and 75.
 func Percent(part, inverse float64) int64 {
 	if part < 0 {
 		return 0
@@ -78,8 +78,8 @@ const (
 	margin   = 16 // units
 )
 
-// distance is fifty times how far apart the parts of CPU and memory are that are in use
-// with the pod.
+// distance returns fifty times the distance between the fractions of CPU and memory in
+// use with the pod, in units of 2^-32.
 func (a Amounts) distance(h *table.Headroom) int64 {
 	cpu, memory := h.CPU.InUse+a.CPU*h.CPU.Inverse, h.Memory.InUse+a.Memory*h.Memory.Inverse
 	if cpu > 1 {
@@ -96,7 +96,8 @@ func nearWhole(distance int64) bool { return uint32(distance+margin) < 2*margin 
 // evennessOf returns the evenness at a distance that is not next to an integer.
 func evennessOf(distance int64) int64 { return 99 - distance>>unitBits }
 
-// evenness is that of the row with the pod, with v1.36's operations in v1.36's order.
+// evenness returns the evenness of the row with the pod, by v1.36's operations in v1.36's
+// order.
 func (a Amounts) evenness(t *table.Table, r table.Row) int64 {
 	part := func(id table.Resource, amount int64) float64 {
 		return min(float64(resource.Add(t.Used(id)[r], amount))/float64(t.Allocatable(id)[r]), 1)

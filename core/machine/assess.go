@@ -90,7 +90,7 @@ func (m *Machine) gate(of *profile.Profile, p *object.Pod) *decision.Status {
 	return nil
 }
 
-// assessPostFilter asks the PostFilter plugins.
+// assessPostFilter runs the PostFilter plugins and writes their results to the record.
 func (m *Machine) assessPostFilter(of *profile.Profile, p *object.Pod, o *engine.Outcome, d *decision.Decision) {
 	ps := m.pods[p.UID]
 	if ps == nil {

@@ -34,9 +34,9 @@ func (m *Machine) binder(p *object.Pod) int {
 	return slices.IndexFunc(m.options.Extenders, func(x Extender) bool { return x.Bind && x.Interested(p.API) })
 }
 
-// bindByPlugin asks the Bind plugins from the given one on. While Permit or PreBind held
-// the pod its node may have gone: the API server would take the binding, and the pod
-// would never run.
+// bindByPlugin calls the Bind plugins from index from on, until one binds the pod. It
+// first checks that the node still exists: it may have gone while Permit or PreBind held
+// the pod, and the API server would accept the binding.
 func (m *Machine) bindByPlugin(c *bindingCycle, from int) {
 	if !m.hasNode(c) {
 		m.fail(c.attempt, decision.Failed("binding of pod %s: node %q is gone", c.pod.Key(), c.node))

@@ -216,8 +216,8 @@ func (m *Machine) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *decisi
 	return false
 }
 
-// runWaitNotice has an event say what the pod may now have to wait for, when
-// PreBind has nothing left to write.
+// runWaitNotice emits the events that say what the pod may have to wait for, once PreBind
+// has nothing left to write.
 func (m *Machine) runWaitNotice(c *bindingCycle) {
 	if m.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
 		if pl.WaitNotice == nil {
@@ -330,8 +330,8 @@ func (m *Machine) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
 	}
 }
 
-// recheckWrites asks the plugins of pods that wait for their writes again: on the
-// node or on all ("").
+// recheckWrites calls WritesDone again for pods that wait for their writes: on the node,
+// or on all for "".
 func (m *Machine) recheckWrites(node string) {
 	for _, c := range slices.Clone(m.waiting) {
 		if c.phase == waitForWrites && (node == "" || c.node == node) {

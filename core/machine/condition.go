@@ -124,7 +124,7 @@ func (m *Machine) savedConditions() map[*podState]*SavedStated {
 	return saved
 }
 
-// restoreConditions takes up the conditions of the pods of a snapshot.
+// restoreConditions restores the conditions of the pods of a snapshot.
 func (m *Machine) restoreConditions(now time.Time, pods []SavedPod) {
 	saved := slices.DeleteFunc(slices.Clone(pods), func(s SavedPod) bool { return s.Stated == nil || m.Entry(s.UID) == nil })
 	slices.SortFunc(saved, func(a, b SavedPod) int { return cmp.Compare(a.Stated.Nth, b.Stated.Nth) })

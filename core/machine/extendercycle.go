@@ -87,7 +87,7 @@ func (c *extenderCycle) begin() {
 	}
 }
 
-// widen goes on from the pod's nominated node to all nodes.
+// widen makes the cycle consider all nodes, instead of the pod's nominated node.
 func (c *extenderCycle) widen() { c.nominated, c.filtered, c.results.Passed = false, 0, nil }
 
 // admits reports whether every extender of the pod can take another call.
@@ -130,7 +130,7 @@ func (m *Machine) callEnded(extender int) {
 	m.freed = true
 }
 
-// resume goes on with the pod as it is now.
+// resume continues the cycle, with the pod as it is now, after an answer.
 func (m *Machine) resume(c *extenderCycle) {
 	p := c.state.entry.Pod
 	if p.Terminating {
@@ -151,10 +151,10 @@ func (m *Machine) resume(c *extenderCycle) {
 	}
 }
 
-// runExtenders takes the attempt as far as it goes without another answer. As in
-// v1.36 the node that the pod is nominated to is tried alone, first; filters
-// come one after the other, each asked about what the others left; scores are
-// asked for all at once.
+// runExtenders runs the attempt until it needs an answer of an extender. As in v1.36 the
+// node that the pod is nominated to is tried alone, first. Filters are called one after
+// the other, each about the nodes that the others passed; scores are requested from all
+// at once.
 func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
 	a := c.attempt
 	if c.shown == nil {
@@ -346,8 +346,8 @@ func (m *Machine) endExtenderCycle(ps *podState) {
 	}
 }
 
-// failLateExtenders gives up on replies that the edge should have brought long
-// ago.
+// failLateExtenders fails calls whose replies are overdue. The edge should have reported
+// a timeout long before.
 func (m *Machine) failLateExtenders() {
 	for _, c := range slices.Clone(m.extenderCycles) {
 		for _, number := range c.numbers() {
@@ -371,7 +371,7 @@ func (c *extenderCycle) numbers() []uint64 {
 	return numbers
 }
 
-// makeRoom goes on to the PostFilter plugins when no node is left.
+// makeRoom runs the PostFilter plugins when no node is left.
 func (m *Machine) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
 	m.recordRejection(c.attempt, o)
 	nomination, waits := m.runPostFilter(c.attempt, o, 0, nominating{keep: true}, c)

@@ -49,8 +49,8 @@ func (m *Machine) fail(a *attempt, s *decision.Status) {
 	}
 }
 
-// failAfterPanic gives up an attempt that panicked: whatever it did is undone and
-// the pod backs off.
+// failAfterPanic ends an attempt that panicked: it undoes what the attempt did, and the
+// pod backs off.
 func (m *Machine) failAfterPanic(a *attempt, err error) {
 	m.endExtenderCycle(a.state)
 	if a.state.binding == nil {
@@ -91,7 +91,7 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 	}
 }
 
-// attribute says in the status which plugin it is of.
+// attribute records in the status which plugin returned it, at which point.
 func attribute(s *decision.Status, point, plugin string) *decision.Status {
 	s.Plugin, s.Point = plugin, point
 	if s.Code == decision.Error {

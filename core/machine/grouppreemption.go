@@ -15,8 +15,8 @@ import (
 // all over the cluster (v1.36, actuatePodGroupPreemption).
 const anyNode = "cluster"
 
-// preemptForGroup looks for pods that have to go for the group, which does not fit, and adds
-// to its status why there are none.
+// preemptForGroup searches victims for a group that does not fit. If there are none, it
+// adds the reason to the group's status.
 func (m *Machine) preemptForGroup(c *groupCycle) {
 	if !m.options.GroupPreemption || c.status == nil || c.status.Code != decision.Unschedulable {
 		return

@@ -18,7 +18,8 @@ import (
 // in them runs outside of the machine; what they say at times of their own comes as
 // an event.
 
-// callPreBind has those PreBind plugins run that may block; false: there are none.
+// callPreBind runs the PreBind plugins that may block. It returns false if there are
+// none.
 func (m *Machine) callPreBind(c *bindingCycle) bool {
 	var names []string
 	for _, pl := range c.profile.PreBind {
@@ -130,7 +131,8 @@ func (m *Machine) permitReplied(e PermitReply) {
 	}
 }
 
-// permitPreemption is v1.36's error of a pod that was preempted while Permit plugins held it.
+// permitPreemption returns v1.36's error for a pod that was preempted while Permit
+// plugins held it.
 func permitPreemption(plugin, message string) *decision.Status {
 	return &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("waiting on permit for pod: %s", message)}
 }

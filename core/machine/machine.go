@@ -244,7 +244,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	return effects
 }
 
-// tick does what is due by now.
+// tick ends everything whose time is over by now: backoffs, calls, waits; and renews a
+// condition.
 func (m *Machine) tick() {
 	m.queue.Flush(m.now)
 	m.failLateExtenders()
@@ -295,8 +296,8 @@ func (m *Machine) holdInBackoff(p *object.Pod) bool {
 	return m.hasGroup(p) || m.victimsLeaving(m.pods[p.UID]) != ""
 }
 
-// eventsToRegister looks up what events may help pods that one of the profile's
-// plugins rejected.
+// eventsToRegister returns the events that may help pods that a plugin of the profile
+// rejected. It returns false if the profile has no such plugin.
 func (m *Machine) eventsToRegister(name, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	if p := m.profiles[name]; p != nil && p.Plugins[plugin] != nil {
 		return p.Plugins[plugin].EventsToRegister, true

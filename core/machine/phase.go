@@ -100,8 +100,7 @@ var moves = [phases][phases]string{
 	endedAwaitsBind:    {ended: "the reply to the binding"},
 }
 
-// moveTo takes the binding cycle from its phase to another. Nothing else changes
-// a phase.
+// moveTo moves the binding cycle from its phase to another. Nothing else changes a phase.
 func (m *Machine) moveTo(to phase, c *bindingCycle) {
 	if moves[c.phase][to] == "" && m.illegal == nil {
 		m.illegal = fmt.Errorf("the binding cycle of pod %s moved from %s to %s, which is not a legal move", c.pod.Key(), c.phase, to)

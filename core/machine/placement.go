@@ -67,8 +67,8 @@ func (m *Machine) choosePlacement(c *groupCycle, placements []framework.Placemen
 	return &fitting[best].Placement, true
 }
 
-// window is as many placements as a cycle may try. Each attempt begins where the one before
-// ended.
+// window returns the placements that this attempt tries, as many as a cycle may. Each
+// attempt begins where the one before ended.
 func window(placements []framework.Placement, pods, attempt int) []framework.Placement {
 	n := max(2, mostTries/pods)
 	if n >= len(placements) {
@@ -107,7 +107,7 @@ func (t *groupTry) assignments() *framework.PodGroupAssignments {
 	return a
 }
 
-// newTry has an attempt for each pod of the group, of which nothing is known.
+// newTry returns a try of the placement, with a new attempt for each pod of the group.
 func (m *Machine) newTry(c *groupCycle, p *framework.Placement) groupTry {
 	try := groupTry{placement: p}
 	nodes := m.table.Live()
@@ -128,8 +128,8 @@ func (m *Machine) placementCall(c *groupCycle) *framework.PlacementCall {
 	return call
 }
 
-// generatePlacements asks the plugin that generates placements; without one, all nodes are
-// the only placement.
+// generatePlacements returns the placements from the plugin that generates them. Without
+// one, all nodes are the only placement.
 func (m *Machine) generatePlacements(c *groupCycle) (placements []framework.Placement, status *decision.Status) {
 	var all framework.Placement
 	for _, r := range m.table.All() {

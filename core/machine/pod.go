@@ -88,8 +88,8 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	m.nominationMoved(p, kept, ps.entry.NominatedNode())
 }
 
-// runPreEnqueue asks the pod's profile whether it may enter the queue, and gives
-// a record of the first refusal.
+// runPreEnqueue calls the PreEnqueue plugins for the pod. It returns the first refusal,
+// for which it also emits a record the first time.
 func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 	profile := m.profiles[p.SchedulerName]
 	for _, pl := range profile.PreEnqueue {
@@ -224,7 +224,7 @@ func (m *Machine) takeOff(pl *table.Placed) {
 	m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: gone})
 }
 
-// dequeue takes the pod out of the queue.
+// dequeue removes the pod from the queue.
 func (m *Machine) dequeue(ps *podState) {
 	if ps.entry != nil {
 		m.untrackCondition(ps)
@@ -233,8 +233,8 @@ func (m *Machine) dequeue(ps *podState) {
 	}
 }
 
-// podDecodeFailed takes a pod that waits out of the queue and says why. For one
-// that is placed a read decides.
+// podDecodeFailed handles a pod that cannot be decoded. A waiting pod leaves the queue,
+// with a record and an event that say why. A placed pod is read.
 func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
 	if ps := m.pods[e.UID]; ps != nil && m.placed(ps) {
 		m.recheckBinding(ps)

@@ -108,8 +108,8 @@ func (m *Machine) podGroup(name types.NamespacedName) *object.PodGroup {
 	return table.Lookup[*object.PodGroup](m.table, object.PodGroups, name.Namespace, name.Name)
 }
 
-// scheduleGroup takes the pods of a group that wait through a scheduling cycle, the first
-// of which is in flight.
+// scheduleGroup runs a scheduling cycle for all waiting pods of a group. first, one of
+// them, is in flight.
 func (m *Machine) scheduleGroup(first *podState) {
 	c := m.gatherGroup(first)
 	if err := c.oneProfile(); err != nil {
@@ -148,9 +148,8 @@ func (m *Machine) decideGroup(c *groupCycle) {
 	m.undoGroup(c)
 }
 
-// gatherGroup takes all pods of the group out of the queue that wait in it and that no
-// PreEnqueue plugin rejects: the most important first, then the one that could be
-// scheduled first.
+// gatherGroup pops all pods of the group that wait in the queue and that no PreEnqueue
+// plugin gates. They are sorted by priority, then by when they could first be scheduled.
 func (m *Machine) gatherGroup(first *podState) *groupCycle {
 	c := &groupCycle{name: first.entry.Pod.GroupKey(), profile: first.request.Profile}
 	states := []*podState{first}
@@ -311,7 +310,8 @@ func (m *Machine) nominateMember(mb *groupMember, node string) {
 	}
 }
 
-// undoMember is the inverse of tryAssume.
+// undoMember takes back the assumption that tryAssume made: it unreserves and removes the
+// pod from the table.
 func (m *Machine) undoMember(mb *groupMember) {
 	if !mb.placed {
 		return

@@ -136,7 +136,8 @@ func (m *Machine) awaitPostFilter(a *attempt, w pendingPostFilter) {
 	}
 }
 
-// postFilterWritten goes on when a plugin's writes are done, or failed.
+// postFilterWritten continues an attempt whose PostFilter plugin's writes are done, or
+// failed.
 func (m *Machine) postFilterWritten(e WriteReply) {
 	ps := m.pods[e.UID]
 	if ps == nil || ps.extender == nil || ps.extender.postFilter == nil {
@@ -149,8 +150,8 @@ func (m *Machine) postFilterWritten(e WriteReply) {
 	m.postFilterReplied(PostFilterReply{UID: e.UID, Call: e.Call, Result: out})
 }
 
-// postFilterReplied goes on with the result of a plugin. One that is not waited for
-// any more is nothing.
+// postFilterReplied continues an attempt with the result of a PostFilter plugin. It
+// ignores a result that no attempt waits for.
 func (m *Machine) postFilterReplied(e PostFilterReply) {
 	ps := m.pods[e.UID]
 	if ps == nil || ps.extender == nil || ps.extender.postFilter == nil || ps.extender.postFilter.call != e.Call {

@@ -188,9 +188,9 @@ func (m *Machine) retryAfterError(preemptors []*object.Pod) {
 	}
 }
 
-// skipBackoffs has those tried whose victims are all gone. Until then they wait
-// out their backoff: each victim that goes calls all preemptors, and were they all
-// tried each time, a thousand of them would be tried a million times.
+// skipBackoffs lets those preemptors skip their backoff whose victims are all gone. The
+// others wait their backoff out: each victim that goes calls all preemptors, and were
+// they all tried each time, a thousand of them would be tried a million times.
 func (m *Machine) skipBackoffs(preemptors []*object.Pod) {
 	for _, p := range preemptors {
 		if ps := m.pods[p.UID]; ps != nil && ps.entry != nil && m.victimsLeaving(ps) == "" {

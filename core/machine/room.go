@@ -34,9 +34,10 @@ func (m *Machine) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known 
 	return queue.Size{Priority: p.Priority, MilliCPU: p.Demand.Requests.MilliCPU, Memory: p.Demand.Requests.Memory}, true
 }
 
-// tooLarge is for queue.Options.TooLarge: a pod is that needs more than there is on the node
-// of the event beside the pods of its priority and above, those nominated to it included. Of
-// what a pod with volumes or claims gave up plugins may not have heard.
+// tooLarge implements queue.Options.TooLarge for NodeResourcesFit: a pod is too large if
+// it requests more than the event's node has beside the pods of its priority and above,
+// those nominated to it included. It has no test for events about pods that free volumes
+// or claims, which other plugins may not have seen.
 func (m *Machine) tooLarge(event *framework.Event) (plugin string, tooLarge func(queue.Size) bool) {
 	left := event.OldPod
 	if event.Resource != framework.AssignedPod && event.Resource != framework.Node || left != nil && (len(left.Claims) > 0 || left.HasPVCs(true)) {

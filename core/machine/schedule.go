@@ -51,8 +51,8 @@ func (m *Machine) newAttempt(ps *podState) *attempt {
 	return &all.attempt
 }
 
-// scheduleOne takes the first pod of the queue through a scheduling cycle and, if
-// a node was found, into its binding cycle.
+// scheduleOne pops the first pod of the queue and runs its scheduling cycle and, if a
+// node was found, starts its binding cycle.
 func (m *Machine) scheduleOne() {
 	if m.waitsForEvictions() {
 		return

@@ -9,8 +9,8 @@ type unconfirmedBinding struct {
 	confirmed bool
 }
 
-// recheckBinding has a placed pod read. One that is in a binding cycle is read when
-// that has ended.
+// recheckBinding makes a placed pod be read again: at once, or when its binding cycle has
+// ended.
 func (m *Machine) recheckBinding(ps *podState) {
 	if ps.unconfirmed == nil {
 		ps.unconfirmed = &unconfirmedBinding{}

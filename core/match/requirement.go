@@ -8,9 +8,9 @@ type Requirement struct {
 	field bool
 }
 
-// Clauses takes the selector apart. It admits the nodes that meet all of the
-// requirements of the first list and, where others are given (demands), all of one of
-// those lists. A nil selector has none.
+// Clauses returns the requirements of the selector. It admits the nodes that meet all of
+// the first list and, if demands is set, all of one of the other lists. A nil selector
+// has none.
 func (s *NodeSelector) Clauses() (all []Requirement, others [][]Requirement, demands bool) {
 	if s == nil {
 		return nil, nil, false
@@ -26,8 +26,8 @@ func (s *NodeSelector) Clauses() (all []Requirement, others [][]Requirement, dem
 	return all, others, s.demands
 }
 
-// Clauses takes the terms apart: for each its weight, and the requirements that a node
-// has to meet for it to count.
+// Clauses returns for each term its weight, and the requirements that a node has to meet
+// for it to count.
 func (p *PreferredNodes) Clauses() (weights []int64, terms [][]Requirement) {
 	if p == nil {
 		return nil, nil

@@ -146,8 +146,8 @@ func (r *requirement) holds(value string, exists bool) bool {
 	return number < r.bound
 }
 
-// integer is strconv.ParseInt in base 10, without its error: most values that
-// are no numbers are seen to be none before one is made.
+// integer parses a decimal integer like strconv.ParseInt, but allocates no error: most
+// values are no numbers.
 func integer(s string) (int64, bool) {
 	digits := s
 	if s != "" && (s[0] == '-' || s[0] == '+') {

@@ -92,7 +92,8 @@ func (t Tolerations) Admits(taints []v1.Taint, comparisons bool) bool {
 	return true
 }
 
-// tolerates: an empty effect or key of the toleration stands for any.
+// tolerates reports whether the toleration tolerates the taint. An empty effect or key of
+// the toleration stands for any.
 func tolerates(t *v1.Toleration, taint *v1.Taint, comparisons bool) bool {
 	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
 		return false

@@ -127,7 +127,7 @@ type Meta struct {
 // Head returns the object's metadata.
 func (m *Meta) Head() *Meta { return m }
 
-// Key is namespace/name, or the name alone.
+// Key returns namespace/name, or the name alone.
 func (m *Meta) Key() string {
 	if m.Namespace == "" {
 		return m.Name

@@ -127,8 +127,8 @@ func ValidateArgs(path *field.Path, args any, f feature.Features) field.ErrorLis
 	return nil
 }
 
-// withoutArgs makes a factory of a plugin without arguments; it ignores any that
-// are given, as kube-scheduler does. Each profile has its own.
+// withoutArgs returns a factory for a plugin without arguments; it ignores any that are
+// given, as kube-scheduler does. Each profile gets its own copy.
 func withoutArgs(p framework.Plugin) profile.Factory {
 	return func(any) (*framework.Plugin, error) {
 		own := p
@@ -136,12 +136,13 @@ func withoutArgs(p framework.Plugin) profile.Factory {
 	}
 }
 
-// refused makes a factory of a plugin that kube-scheduler has and a profile cannot have.
+// refused returns a factory that fails, for a plugin that kube-scheduler has and a
+// profile cannot have.
 func refused(why string) profile.Factory {
 	return func(any) (*framework.Plugin, error) { return nil, errors.New(why) }
 }
 
-// withArgs makes a factory of a plugin that takes *A; nil stands for its defaults.
+// withArgs returns a factory for a plugin that takes *A; nil stands for its defaults.
 func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	return func(args any) (*framework.Plugin, error) {
 		typed, ok := args.(*A)

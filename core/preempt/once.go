@@ -109,7 +109,7 @@ func (s *once) addLevel(priority int32) {
 	s.levels = s.levels[:min(len(s.levels), mostLevels)]
 }
 
-// open puts the candidates of the lowest level into the heap.
+// open adds the candidates of the lowest level to the heap.
 func (s *once) open(c *framework.PostFilterCall) {
 	level := s.levels[0]
 	s.levels = s.levels[1:]
@@ -148,8 +148,8 @@ func (s *once) listPods(c *framework.PostFilterCall, n *candidate) {
 	n.to = int32(len(s.pods))
 }
 
-// ask asks filters about the candidate without its pods of lower priority, and lists these
-// where the filters do not refuse it.
+// ask asks the filters about the candidate without its pods of lower priority. If they do
+// not refuse it, ask lists these pods.
 func (s *once) ask(c *framework.PostFilterCall, n *candidate) {
 	n.asked = true
 	if n.refusal, _ = withoutLower(c, n.row); n.refusal == nil {
@@ -157,7 +157,7 @@ func (s *once) ask(c *framework.PostFilterCall, n *candidate) {
 	}
 }
 
-// askAll asks about all prospects, and leaves those that filters do not refuse.
+// askAll asks the filters about all prospects, and removes those that they refuse.
 func (s *once) askAll(c *framework.PostFilterCall) {
 	s.heap = slices.DeleteFunc(s.heap, func(p prospect) bool {
 		n := &s.candidates[p.at]
@@ -214,8 +214,8 @@ func (s *once) openFor(c *framework.PostFilterCall, best *choice) bool {
 	return len(s.heap) > 0
 }
 
-// workOut works out more of the first prospect's criteria, and moves it to where it belongs
-// then, which is nowhere where filters refuse it whoever of them goes.
+// workOut computes the next criteria of the first prospect, and moves it to its place in
+// the heap. It removes the prospect if filters refuse it whichever pods leave.
 func (s *once) workOut(c *framework.PostFilterCall, p *prospect, n *candidate) {
 	budgets := c.Disruption.Budgets
 	if p.known == aVictim {
@@ -307,7 +307,7 @@ func (s *once) sink(c *framework.PostFilterCall, i int) {
 	}
 }
 
-// pop takes the best prospect out of the heap.
+// pop removes the best prospect from the heap.
 func (s *once) pop(c *framework.PostFilterCall) {
 	last := len(s.heap) - 1
 	s.heap[0] = s.heap[last]

@@ -55,9 +55,9 @@ func (p *Plan) criteria() criteria {
 
 func weight(priority int32) int64 { return int64(priority) + 1<<31 }
 
-// compare is negative when c is better: fewer violations, a lower highest
-// priority, a lower sum of priorities, fewer victims, a later start of the most
-// important ones. A pod that has not started counts as starting now.
+// compare is negative if c is better: fewer violations, a lower highest priority, a lower
+// sum of priorities, fewer victims, a later start of the most important ones. A pod that
+// has not started counts as starting now.
 func (c *criteria) compare(o *criteria, now time.Time) int {
 	switch {
 	case c.numPDBViolations != o.numPDBViolations:
@@ -174,7 +174,8 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 	return best, nil, nil
 }
 
-// verifyNoVictims looks at every node, and panics where whyNoVictims says something else.
+// verifyNoVictims searches every node, and panics if the result differs from
+// whyNoVictims'.
 func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
 	best, found, err := new(once).find(c, limits)
 	if best != nil || err != nil || !reflect.DeepEqual(found, said) {
@@ -191,8 +192,8 @@ func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
 	return best.Plan, refused, err
 }
 
-// Candidates are plans for nodes from a drawn one on, until there are enough
-// and one of them violates no budget.
+// Candidates returns plans for nodes, from a random one on, until there are enough and
+// one of them violates no budget. Without any it returns the reasons, over all nodes.
 func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
 	var found []framework.Candidate
 	refused, err := search(c, limits, func(p *Plan) {

@@ -115,8 +115,8 @@ func (s *groupSearch) try() *decision.Status {
 	return s.Try()
 }
 
-// reprieve puts units back, so many at once, and leaves those that can be there together with
-// the group. Once the search is given up it puts back none.
+// reprieve puts units back, atOnce at a time, and keeps those that fit together with the
+// group. It stops when the search is given up.
 func (s *groupSearch) reprieve(units []*unit, atOnce int) {
 	for some := range slices.Chunk(units, max(1, atOnce)) {
 		if s.decisions > s.most {

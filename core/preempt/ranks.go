@@ -208,7 +208,7 @@ func (k *ranks) candidateRows(c *framework.PostFilterCall) []table.Row {
 	return k.candidates
 }
 
-// rankAnew takes the row out of the order and puts it where it belongs now.
+// rankAnew ranks the row again and moves it to its new place in the order.
 func (k *ranks) rankAnew(c *framework.PostFilterCall, row table.Row) {
 	k.unlist(row)
 	if k.rank(c, row) {
@@ -334,7 +334,7 @@ func (k *ranks) keepTries() {
 	}
 }
 
-// byRank goes through the rows that are open, the most promising first.
+// byRank iterates over the rows with a possible plan, the most promising first.
 func (k *ranks) byRank(c *framework.PostFilterCall) iter.Seq[table.Row] {
 	compare := func(a, b table.Row) int {
 		x, y := &k.rows[a], &k.rows[b]

@@ -88,8 +88,8 @@ func appendLowerPods(pods []*object.Pod, c *framework.PostFilterCall, row table.
 	return pods
 }
 
-// reprieve puts the pods back one after the other and returns those that
-// cannot be there together with the pod.
+// reprieve puts the pods back one after the other, and returns those that do not fit
+// together with the pod.
 func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []*object.Pod {
 	var victims []*object.Pod
 	for _, p := range pods {

@@ -116,9 +116,8 @@ func (c *Config) args(plugin string) any {
 	return nil
 }
 
-// Build makes one profile. Plugins that no point enables are not made. The
-// error holds all that is wrong, by point and plugin, in kube-scheduler's
-// words.
+// Build makes one profile. Plugins that no point enables are not made. The error lists
+// all problems, by point and plugin, in kube-scheduler's words.
 func Build(c *Config, registry Registry) (*Profile, error) {
 	plugins, errs := c.makePlugins(registry)
 	if len(errs) > 0 {
@@ -250,8 +249,8 @@ func (c *Config) makePlugins(registry Registry) (map[string]*framework.Plugin, [
 	return plugins, errs
 }
 
-// checkPlugin holds a plugin to what the rest of the scheduler takes for
-// granted.
+// checkPlugin returns an error if the plugin's fields do not fit together as the rest of
+// the scheduler relies on.
 func checkPlugin(name string, p *framework.Plugin) error {
 	switch {
 	case p == nil:

@@ -29,7 +29,7 @@ const (
 var pointNames = [Points]string{"PreEnqueue", "QueueSort", "PreFilter", "Filter", "PostFilter", "PreScore", "Score",
 	"Reserve", "Permit", "PreBind", "Bind", "PostBind", "PlacementGenerate", "PlacementScore"}
 
-// String is Kubernetes' name of the point.
+// String returns Kubernetes' name of the point.
 func (pt Point) String() string { return pointNames[pt] }
 
 // kind returns what kube-scheduler calls the plugins of the point in errors.

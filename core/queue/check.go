@@ -21,8 +21,8 @@ func (q *Queue) Check() error {
 	return nil
 }
 
-// checkPlaces: each pod is in the heap or set of its place, and came there by
-// legal moves.
+// checkPlaces returns an error if a pod is not in the heap or set of its place, or came
+// there by an illegal move.
 func (q *Queue) checkPlaces() error {
 	for at := range q.heaps {
 		for e := range q.heaps[at].all() {
@@ -45,7 +45,7 @@ func (q *Queue) checkPlaces() error {
 	return q.illegal
 }
 
-// checkHeaps: no pod comes after one that it should come before.
+// checkHeaps returns an error if a heap is out of order.
 func (q *Queue) checkHeaps() error {
 	for place, h := range q.heaps {
 		for i := 1; i < len(h.entries); i++ {
@@ -66,7 +66,8 @@ func (q *Queue) checkHeaps() error {
 	return nil
 }
 
-// checkPlugins: each pod that waits is with the plugins that it waits for.
+// checkPlugins returns an error if a waiting pod is not listed under the plugins that
+// rejected it.
 func (q *Queue) checkPlugins() error {
 	members, slots, named := 0, 0, 0
 	for _, p := range q.plugins.plugins {
@@ -153,7 +154,7 @@ func (s *slot) waits(r rejector) bool {
 	return s.plugin == r.plugin && s.at < len(s.plugin.members) && s.plugin.members[s.at].pending == r.pending
 }
 
-// checkNominations: both ways agree, on the newest state of pods that are here.
+// checkNominations returns an error if nominations by pod and by node do not agree.
 func (q *Queue) checkNominations() error {
 	pods, nominated := 0, 0
 	for node, list := range q.nominated { // any order: an error is an error

@@ -65,8 +65,8 @@ func (e *Entry) NominatedNode() string {
 // Attempts counts the pod's attempts; the one in flight is included.
 func (e *Entry) Attempts() int { return e.Tries }
 
-// RejectedBy goes through the plugins that rejected the pod in its last attempt, and
-// says which of them answered Pending.
+// RejectedBy iterates over the plugins that rejected the pod in its last attempt; the
+// bool is true for those that answered Pending.
 func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		for _, r := range e.rejectors {

@@ -64,8 +64,8 @@ var actionLabels = map[framework.ActionType]string{
 	framework.UpdateOther:                        "Update",
 }
 
-// Label is v1.36's name for the event: AssignedPodDelete, NodeAdd. Of several
-// actions the first counts.
+// Label returns v1.36's name of the event: AssignedPodDelete, NodeAdd. Of several actions
+// the first counts.
 func Label(r framework.EventResource, a framework.ActionType) string {
 	if a == framework.All {
 		return resourceLabel(r) + "All"
@@ -88,11 +88,11 @@ func single(actions framework.ActionType) iter.Seq[framework.ActionType] {
 	}
 }
 
-// Changes says in what the newer state of a pod differs from the older one, as
-// the actions of an event on it. UpdateOther stands alone, for "nothing of
-// these". 0 means that only the scheduler wrote: such a change helps nobody, and a pod
-// that its own condition called would be tried, and get a condition, without end. Like
-// v1.36, it takes a request that is gone for one scaled down.
+// Changes returns how the newer state of a pod differs from the older one, as the actions
+// of an event on it. UpdateOther stands alone, for "nothing of these". 0 means that only
+// the scheduler wrote: such a change helps no pod, and a pod that its own condition
+// called would be tried, and get a condition, without end. Like v1.36, it treats a
+// request that is gone as one scaled down.
 func Changes(old, new *object.Pod) framework.ActionType {
 	var changes framework.ActionType
 	if !maps.Equal(old.Labels, new.Labels) {

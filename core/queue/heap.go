@@ -51,7 +51,7 @@ func (h *heap) remove(e *Entry) {
 	h.trim()
 }
 
-// fix puts an entry in its place that has changed.
+// fix restores the order after the entry changed.
 func (h *heap) fix(e *Entry) {
 	h.remove(e)
 	h.push(e)
@@ -81,7 +81,7 @@ func (h *heap) trim() {
 	h.run, h.front, h.holes = kept, 0, 0
 }
 
-// all goes through the entries, in no order.
+// all iterates over the entries, in no order.
 func (h *heap) all() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, list := range [][]*Entry{h.entries, h.run[h.front:]} {

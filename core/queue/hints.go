@@ -184,7 +184,8 @@ func (p *plugin) registered(e *framework.Event) bool {
 	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) })
 }
 
-// strategyFor asks the plugins that rejected the pod about the event.
+// strategyFor returns the strongest answer to the event of the plugins that rejected the
+// pod.
 func (q *Queue) strategyFor(e *Entry, event *framework.Event) strategy {
 	how := skip
 	for _, r := range e.rejectors {
@@ -193,8 +194,8 @@ func (q *Queue) strategyFor(e *Entry, event *framework.Event) strategy {
 	return how
 }
 
-// strategyAfterUpdate asks them about changes of the pod itself, one by one: what
-// they say at most, and to which change.
+// strategyAfterUpdate returns the strongest answer, of the plugins that rejected the pod,
+// to changes of the pod itself, and the change that caused it.
 func (q *Queue) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework.ActionType) (how strategy, action framework.ActionType) {
 	event := framework.Event{Resource: framework.UnscheduledPod, OldPod: old, NewPod: e.Pod}
 	for event.ActionType = range single(changes) {
@@ -225,8 +226,8 @@ func (q *Queue) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.
 	return sofar
 }
 
-// runHint asks the queueing hint. One that panics calls the pod: no pod may wait
-// forever because of it.
+// runHint calls the queueing hint. If it panics, the event moves the pod, as no pod may
+// wait forever because of a panic.
 func (q *Queue) runHint(plugin string, w *framework.ClusterEventWithHint, p *object.Pod, e *framework.Event) (call bool) {
 	defer func() {
 		if r := recover(); r != nil {

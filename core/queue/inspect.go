@@ -41,10 +41,10 @@ func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
 // Panics returns how often hints panicked, by plugin, since the start.
 func (q *Queue) Panics() map[string]int { return maps.Clone(q.panics) }
 
-// InFlight goes through the entries of pods in flight, in no order.
+// InFlight iterates over the entries of pods in flight, in no order.
 func (q *Queue) InFlight() iter.Seq[*Entry] { return slices.Values(q.inFlight) }
 
-// Entries goes through all entries, in no order.
+// Entries iterates over all entries, in no order.
 func (q *Queue) Entries() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for i := range q.heaps {

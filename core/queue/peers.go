@@ -79,7 +79,8 @@ func (q *Queue) keyOf(e *Entry) []byte {
 	return key
 }
 
-// remove has no plugin know the pod.
+// remove removes the pod from its peers, and the peers from the plugins' lists if it was
+// the last.
 func (x *pluginIndex) remove(e *Entry) {
 	a := e.peers
 	if a == nil {
@@ -97,7 +98,7 @@ func (x *pluginIndex) remove(e *Entry) {
 	}
 }
 
-// remove takes the pods from the slot of the plugin's list.
+// remove removes the peers from the plugin's list, at the slot.
 func (p *plugin) remove(a *peers, s slot) {
 	p.named.remove(a, s.names)
 	last := len(p.members) - 1

@@ -93,9 +93,8 @@ var Moves = [places][places]string{
 	},
 }
 
-// move takes the pod from its place to another because of an event. Nothing else
-// changes a place. A pod that comes from a snapshot begins at the place that it had
-// (restored): that is no move.
+// move moves the pod to another place because of an event. Nothing else changes a place,
+// except that a pod of a snapshot begins at the place that it had (restored).
 func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
 	from := e.place
 	if Moves[from][to] == "" && q.illegal == nil {
@@ -107,7 +106,7 @@ func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
 	q.tellMoved(e, from, event)
 }
 
-// leave takes the pod out of its place.
+// leave removes the pod from the structures of its place.
 func (q *Queue) leave(e *Entry) {
 	switch from := e.place; from {
 	case Nowhere:
@@ -122,7 +121,7 @@ func (q *Queue) leave(e *Entry) {
 	}
 }
 
-// enter puts the pod where it says that it is.
+// enter adds the pod to the structures of its place.
 func (q *Queue) enter(now time.Time, e *Entry) {
 	switch e.place {
 	case Nowhere:

@@ -264,11 +264,11 @@ func (q *Queue) handOut(now time.Time, e *Entry) {
 	e.rejectors, e.unknown = nil, nil
 }
 
-// Requeue takes back a pod in flight that could not be placed, with the plugins
-// that rejected it, in any order; a call of those that answered Pending ends the
-// pod's backoff at once. No plugin at all: the attempt failed for another reason.
-// The pod is then unschedulable, when nothing since its Pop may help it; else in
-// backoff, active or gated. Nothing happens to a pod that is not in flight.
+// Requeue returns a pod in flight that could not be placed, with the plugins that
+// rejected it, in any order. An event that moves a pod for one of pendingBy ends its
+// backoff at once. Without any plugin, the attempt failed for another reason. The pod
+// becomes unschedulable if nothing since its Pop may help it; otherwise it goes to
+// backoff, active or gated. A pod that is not in flight stays as it is.
 func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string) {
 	if e.place != InFlight {
 		return
@@ -316,9 +316,8 @@ func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 	}
 }
 
-// RetryAfterError has an unschedulable pod tried again after an error backoff,
-// because what it counted on failed; the wait grows with its rejections. A pod
-// elsewhere stays where it is.
+// RetryAfterError moves an unschedulable pod to the error backoff, because something that
+// it relied on failed; the wait grows with its rejections. A pod elsewhere stays.
 func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 	if e.place != Unschedulable {
 		return
@@ -337,9 +336,8 @@ func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
 	}
 }
 
-// Flush does what is due by now: backoffs that are over and stays in
-// unschedulable that took too long end, and pods that have been gated as long
-// are looked at again.
+// Flush ends backoffs that are over, and stays in unschedulable that took too long. Pods
+// that have been gated for as long run PreEnqueue again.
 func (q *Queue) Flush(now time.Time) {
 	for _, place := range []Place{Backoff, ErrorBackoff} {
 		for e := q.heaps[place].head(); e != nil && !q.backingOff(e, now); e = q.heaps[place].head() {
@@ -397,8 +395,8 @@ func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, eve
 	q.enqueue(now, e, to, event)
 }
 
-// endBackoff makes the pod active. PreEnqueue plugins are asked again where it waited
-// all its backoff out, as in v1.36.
+// endBackoff makes the pod active. As in v1.36, it runs PreEnqueue again if the pod
+// waited all its backoff out.
 func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 	if q.opts.WaitOutBackoff {
 		q.enqueue(now, e, Active, event)

@@ -35,14 +35,14 @@ func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 	}
 }
 
-// SortAnew puts all pods that wait in order: QueueSort may say otherwise than when they came.
+// SortAnew sorts all waiting pods again, after QueueSort changed.
 func (q *Queue) SortAnew() {
 	for i := range q.heaps {
 		q.heaps[i].sortAnew()
 	}
 }
 
-// sortAnew puts the entries in order after the order has changed.
+// sortAnew sorts the entries again, after the order changed.
 func (h *heap) sortAnew() {
 	entries := slices.Collect(h.all())
 	*h = heap{less: h.less}

@@ -181,8 +181,8 @@ func (e *Entry) saved(now time.Time) Saved {
 	return s
 }
 
-// Restore has an empty queue know what the snapshot says, of pods in flight and of those
-// that find finds. It returns their entries.
+// Restore fills an empty queue from the snapshot, with pods in flight and those that find
+// returns. It returns their entries.
 func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object.Pod) []*Entry {
 	q.epoch = s.Epoch.Time(now)
 	var entries []*Entry

@@ -56,8 +56,8 @@ func (s *Shape) sharedGroups() []int32 {
 	return s.Shared.of
 }
 
-// addCombinations makes a group for each combination of shared values, where
-// these alone tell rows apart.
+// addCombinations adds a group for each new combination of shared values. It serves
+// indexes without own values.
 func (x *Index) addCombinations() {
 	for id := len(x.groups); id < len(x.shape.Shared.list); id++ {
 		x.addGroup(groupKey{shared: int32(id)})

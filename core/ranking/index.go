@@ -147,7 +147,7 @@ func (x *Index) Update(rows []table.Row, found *Answers) bool {
 	return false
 }
 
-// ungroupRows gives up groups, for good, and keeps what rows were updated to.
+// ungroupRows gives up groups, for good, and keeps the feasibility and scores of rows.
 func (x *Index) ungroupRows() {
 	x.ungroup()
 	for r, s := range x.states {

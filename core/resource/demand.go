@@ -43,7 +43,7 @@ func OfPod(pod *v1.Pod) Demand {
 	return d
 }
 
-// demand is right unless c.inexact.
+// demand returns the pod's demand. It is valid unless c.inexact is set.
 func (c *count) demand() Demand {
 	spec := c.containers(false)
 	requests, usage, scoring := spec, spec, spec

@@ -20,9 +20,9 @@ func (t *Table) Checkpoint() Mark {
 // Trying reports whether a checkpoint is open.
 func (t *Table) Trying() bool { return t.marks > 0 }
 
-// Undo takes back every placement and removal since the checkpoint, newest
-// first, and closes it. Contents are as before; revisions go on growing, so
-// that views made during the try are brought up to date like any other.
+// Undo reverts every placement and removal since the checkpoint, newest first, and closes
+// it. Contents are as before; revisions go on growing, so that views made during the
+// trial are brought up to date like any other.
 func (t *Table) Undo(m Mark) {
 	if m.depth != t.marks {
 		panic(fmt.Sprintf("table: Undo of checkpoint %d while %d is the innermost", m.depth, t.marks))

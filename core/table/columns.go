@@ -70,8 +70,8 @@ func (t *Table) column(name v1.ResourceName) Resource {
 	return id
 }
 
-// sweepColumns takes the columns of resources that hold nothing; under a
-// checkpoint it must not run, as an undo may need them.
+// sweepColumns frees the columns of resources that hold nothing. It must not run under a
+// checkpoint, as an undo may need them.
 func (t *Table) sweepColumns() {
 	s := &t.scalars
 	maps.DeleteFunc(s.ids, func(_ v1.ResourceName, id Resource) bool {

@@ -160,7 +160,7 @@ func (t *Table) followSlice(was, is object.Object) {
 	}
 }
 
-// replace puts a slice in the place of one that says the same.
+// replace replaces a slice by one that says the same of devices.
 func (d *devices) replace(old, now *resourcev1.ResourceSlice) {
 	p := d.pools[poolName{old.Spec.Driver, old.Spec.Pool.Name}]
 	p.Slices[slices.Index(p.Slices, old)] = now

@@ -19,7 +19,7 @@ type portNumbers struct {
 	ports []object.HostPort // by number
 }
 
-// set gives numbers to the ports, and returns the set of them.
+// set returns the set of the ports, and numbers those that are new.
 func (n *portNumbers) set(ports []object.HostPort) (set PortSet) {
 	for _, hp := range ports {
 		set |= n.number(hp)

@@ -48,7 +48,7 @@ func compareObjects(a, b object.Object) int {
 	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 }
 
-// LayOut has an empty table use the rows of the layout.
+// LayOut makes an empty table use the rows of the layout.
 func (t *Table) LayOut(l *Layout) {
 	for _, name := range l.Rows {
 		if name != "" {
@@ -60,7 +60,7 @@ func (t *Table) LayOut(l *Layout) {
 	t.free = slices.Clone(l.Free)
 }
 
-// Reassume has readers see the object as the layout says that it is assumed to be.
+// Reassume restores an assumption of the layout.
 func (t *Table) Reassume(a *Assumed) {
 	m := a.Object.Head()
 	if a.Made {

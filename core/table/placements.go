@@ -54,7 +54,7 @@ func (l *placements) drop() {
 	l.first++
 }
 
-// bytesHeld is about how many bytes the pod holds in labels and terms. A label has
+// bytesHeld returns about how many bytes the pod holds in labels and terms. A label has
 // fewer than 400.
 func bytesHeld(p *object.Pod) int {
 	n := 400 * len(p.Labels)

@@ -69,7 +69,7 @@ func (t *Table) gather() {
 	}
 }
 
-// join puts the pod with those of its labels; a pod that comes back knows its key.
+// join adds the pod to those with its labels. A pod that comes back has its key already.
 func (l *podsByLabels) join(pl *Placed) {
 	if l.byNamespace == nil {
 		return

@@ -51,7 +51,7 @@ func (t *Table) Rebuild() {
 	}
 }
 
-// forgetTries takes open tries back as far as it says which pods are placed.
+// forgetTries reverts open trials, as far as the table of placed pods goes.
 func (t *Table) forgetTries() {
 	for _, e := range slices.Backward(t.undo) {
 		if e.put {
@@ -63,7 +63,7 @@ func (t *Table) forgetTries() {
 	t.undo, t.marks, t.idle = nil, 0, nil
 }
 
-// clearCounts has nothing counted.
+// clearCounts sets all counts to 0.
 func (t *Table) clearCounts() {
 	for id := range t.used {
 		clear(t.used[id])

@@ -15,7 +15,7 @@ func (s RowSet) Has(r Row) bool {
 	return word < len(s) && s[word]>>(r&63)&1 != 0
 }
 
-// Set takes the row in or out. The set must reach that far.
+// Set adds the row, or removes it. The set must reach that far.
 func (s RowSet) Set(r Row, in bool) {
 	if bit := uint64(1) << (r & 63); in {
 		s[r>>6] |= bit
@@ -106,7 +106,7 @@ func (s RowSet) Append(rows []Row) []Row {
 	return rows
 }
 
-// keep takes out rows that are not in the other set, which is as long.
+// keep removes rows that are not in the other set, which is of equal length.
 func (s RowSet) keep(o RowSet) {
 	for i := range s {
 		s[i] &= o[i]

@@ -37,7 +37,7 @@ func (t *Table) SetSelectorOwner(f *object.SelectorOwner) (old *object.SelectorO
 // SelectorOwnerRevision changes whenever an owner of a selector does.
 func (t *Table) SelectorOwnerRevision() uint64 { return t.selectorOwners.revision }
 
-// RemoveSelectorOwner takes the owner away and returns it; nil: there was none.
+// RemoveSelectorOwner removes the owner and returns it; nil if there was none.
 func (t *Table) RemoveSelectorOwner(kind object.SelectorOwnerKind, namespace, name string) *object.SelectorOwner {
 	known := selectorOwnerName{kind, namespace, name}
 	f := t.selectorOwners.byName[known]

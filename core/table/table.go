@@ -127,7 +127,7 @@ func New() *Table {
 	return t
 }
 
-// SetNow says what time it is. The machine does, at each step.
+// SetNow sets the time. The machine does so at each step.
 func (t *Table) SetNow(now time.Time) { t.now = now }
 
 // Now returns the time, for the few answers that depend on it.
@@ -218,8 +218,8 @@ func (t *Table) SetNode(n *object.Node) Row {
 	return r
 }
 
-// RemoveNode takes the node away. Its pods stay counted on the row until they
-// go, and are there again if a node of that name returns.
+// RemoveNode removes the node. Its pods stay counted on the row until they go, and are on
+// the node again if one of that name returns.
 func (t *Table) RemoveNode(name string) {
 	t.noCheckpoint("RemoveNode")
 	r, ok := t.Find(name)

@@ -58,7 +58,7 @@ func (v *trackedVolumes) add(s object.VolumeSource, n int) {
 	}
 }
 
-// resolveTracked looks again at what is behind the claim, if it is tracked.
+// resolveTracked updates the volume of the claim, if it is tracked.
 func (t *Table) resolveTracked(at objectName) {
 	v := &t.volumes.tracked
 	was, known := v.claims[at]

@@ -279,7 +279,7 @@ func (v *volumeCounts) nameClaim(c *object.PersistentVolumeClaim, listed bool) {
 	}
 }
 
-// resolve looks again at what is behind the claim.
+// resolve updates the volume of the claim, for tracked and placed pods that use it.
 func (t *Table) resolve(at objectName) {
 	t.resolveTracked(at)
 	for r := range t.claims[at] { // any order: each by itself
@@ -294,7 +294,8 @@ func (t *Table) resolve(at objectName) {
 	}
 }
 
-// resolveVolumesOf looks again at what is behind the claims of pods on the row.
+// resolveVolumesOf updates the volumes of the pods on the row whose claims may have
+// changed.
 func (t *Table) resolveVolumesOf(r Row) {
 	changed := false
 	for _, pl := range t.pods[r] {

@@ -185,9 +185,9 @@ func scoreAny(columns []column, r table.Row) int64 {
 	return headroom.Rating(evenness(columns, r, true), evenness(columns, r, false))
 }
 
-// evenness is 100 when all fractions in use are equal, and falls with their
-// standard deviation. Operations and their order are v1.36's, so that cutting
-// off the fraction gives the same integer.
+// evenness returns 100 if all fractions in use are equal, and less with a greater
+// standard deviation. Operations and their order are v1.36's, so that cutting off the
+// fraction gives the same integer.
 func evenness(columns []column, row table.Row, withPod bool) int64 {
 	var total, first, second float64
 	n := 0

@@ -36,8 +36,8 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 	return pl, nil
 }
 
-// exceptGrouped has pods of a group preempt nobody: victims are found for the group as a
-// whole.
+// exceptGrouped wraps next to return a refusal for pods of a group: victims are searched
+// for the group as a whole.
 func exceptGrouped(next func(*framework.PostFilterCall) framework.PostFilterResult) func(*framework.PostFilterCall) framework.PostFilterResult {
 	return func(c *framework.PostFilterCall) framework.PostFilterResult {
 		if c.Pod.PodGroup() != "" {
@@ -47,8 +47,9 @@ func exceptGrouped(next func(*framework.PostFilterCall) framework.PostFilterResu
 	}
 }
 
-// exceptConstrained has pods of a group with scheduling constraints preempt nobody: the group
-// is tried in several placements, and each would have victims of its own.
+// exceptConstrained wraps next to return a refusal for pods of a group with scheduling
+// constraints: the group is tried in several placements, each of which would have victims
+// of its own.
 func exceptConstrained(next func(*framework.PostFilterCall) framework.PostFilterResult) func(*framework.PostFilterCall) framework.PostFilterResult {
 	return func(c *framework.PostFilterCall) framework.PostFilterResult {
 		if c.Pod.PodGroup() == "" {

@@ -184,8 +184,8 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, al
 	return all, true
 }
 
-// allocateAlike is searchOn, or its result on a node that is like this one to
-// the claims.
+// allocateAlike returns the result of a search on the node. It reuses the result of a
+// node that the search cannot tell from this one, if nodes can share answers.
 func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node) (found, error) {
 	if !pl.alone(in) { // nodes are asked about at once
 		return pl.searchOn(in, n)

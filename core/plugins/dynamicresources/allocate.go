@@ -19,9 +19,9 @@ import (
 // errSteps is why a search was given up.
 var errSteps = errors.New("too many steps")
 
-// allocate asks what the claims would get on the node: nil and no error where
-// there is not enough. It is a pure function of the table and the claims but
-// for the ShareIDs, which the library draws.
+// allocate returns what the allocator gives the claims on the node; nil and no error if
+// there is not enough. It is a pure function of the table and the claims except for the
+// ShareIDs, which the library draws.
 func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.ResourceClaim, shared *devices.Offer) ([]resourcev1.AllocationResult, error) {
 	o, names := shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity).Apart()
 	limit := &limit{left: pl.steps, limited: pl.steps > 0}

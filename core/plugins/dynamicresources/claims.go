@@ -12,8 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// claimsOf looks up the pod's claims as the API shows them. The reason, when
-// not "", says why the pod has to wait for one.
+// claimsOf returns the pod's claims as the API shows them. If the pod has to wait for
+// one, reason says why; otherwise it is "".
 func claimsOf(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, reason string) {
 	for i := range p.Claims {
 		c := &p.Claims[i]

@@ -58,7 +58,8 @@ func claimHelps(p *object.Pod, e *framework.Event) bool {
 	return old == nil || old.UID != now.UID || !equality.Semantic.DeepEqual(&old.API.Status, &now.API.Status)
 }
 
-// podChanged: the pod itself got names for claims that it waited for.
+// podChanged reports whether the pod itself got the names of all claims that it waited
+// for.
 func podChanged(p *object.Pod, e *framework.Event) bool {
 	if p.UID != e.NewPod.UID {
 		return false

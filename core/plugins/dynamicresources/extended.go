@@ -31,7 +31,8 @@ type resourceOfClass struct {
 	class string // "" for none
 }
 
-// extendedOf is nil for pods that request nothing that a class stands for.
+// extendedOf returns the pod's extended resources; nil if no class stands for any of
+// them.
 func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 	if !pl.features.DRAExtendedResource || !slices.ContainsFunc(p.Demand.Requests.Scalars, func(s resource.Scalar) bool {
 		return t.DeviceClassFor(s.Name) != nil && resource.ByDevices(s.Name) // the dearest last
@@ -57,7 +58,8 @@ func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 	return e
 }
 
-// check looks for what no node can change. It may be called without requests.
+// check returns a rejection of the pod for problems that no node can change. e may be
+// nil.
 func (e *extended) check(t *table.Table) *decision.Status {
 	if e == nil {
 		return nil

@@ -36,8 +36,8 @@ const (
 
 const notAvailable = "resourceclaim not available on the node"
 
-// filter asks each node. Where a search takes too long the attempt is over,
-// and the rest of the rows are not asked.
+// filter asks about each node. If a search takes too long, the attempt is over, and the
+// other rows are not asked about.
 func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	over, s := false, in.State.(*state)
 	for i, row := range rows {
@@ -64,8 +64,9 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 	}
 }
 
-// alone: the searches of one node are for others, too, unless something is rare about
-// the devices that several nodes can see, or devices take of their node's resources.
+// alone reports whether the search on one node may serve others, too. It may not if
+// devices that several nodes can see have rare features, or devices take of their node's
+// resources.
 func (pl *plugin) alone(in *framework.Input) bool {
 	return !pl.features.DRANodeAllocatableResources && in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
 }
@@ -181,7 +182,7 @@ func (pl *plugin) inputFor(in *framework.Input) *framework.Input {
 	return &framework.Input{Table: in.Table, Pod: in.Pod, State: s}
 }
 
-// reasonOf is v1.36's text for what ended a search.
+// reasonOf returns v1.36's text for an error that ended a search.
 func reasonOf(err error, node string) string {
 	if errors.Is(err, errSteps) {
 		return "node " + node + ": timed out trying to allocate devices"

@@ -183,7 +183,8 @@ func (s *search) take(i *inventories, p place) outcome {
 	return notFound
 }
 
-// takeAll takes each device that matches. All have to be there to take.
+// takeAll takes each device that matches, for a request for all. It fails if one of them
+// is taken.
 func (s *search) takeAll(i *inventories, p place) outcome {
 	n := &s.inNumbers
 	for ; p.from < len(n.devices); p.from++ {

@@ -338,7 +338,7 @@ func allDevices(p *table.DevicePool) (list []*resourcev1.Device) {
 	return list
 }
 
-// draw takes what a device draws from what is left.
+// draw subtracts what a device consumes from what is left of counters.
 func draw(left, drawn map[string]resourcev1.Counter) {
 	for name, c := range drawn { // any order: each by itself
 		if l, there := left[name]; there {

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// postFilter gives up what a claim has got where that is what keeps the pod
-// from its nodes and nobody else uses it: one claim, drawn at random, as v1.36
-// does. The pod is tried again when the claim is seen to have nothing.
+// postFilter releases the allocation of a claim that keeps the pod off its nodes and that
+// nobody else uses: one claim, drawn at random, as v1.36 does. The pod is tried again
+// when the API shows the claim without an allocation.
 func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterResult {
 	result := framework.PostFilterResult{KeepNomination: true}
 	if s := c.Filters.PreFilter; s != nil && s.Code == decision.UnschedulableAndUnresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {

@@ -81,7 +81,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// signRevision is not known of pods that may need a claim.
+// signRevision returns no revision for pods that may need a claim.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, len(p.Claims) == 0 && len(p.Demand.Requests.Scalars) == 0
 }
@@ -141,7 +141,7 @@ func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Stat
 	return s, e.check(t)
 }
 
-// checkRequests looks for what no node can change.
+// checkRequests returns a rejection of the claim for problems that no node can change.
 func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decision.Status {
 	for i := range c.API.Spec.Devices.Requests {
 		r := &c.API.Spec.Devices.Requests[i]

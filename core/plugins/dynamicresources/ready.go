@@ -84,9 +84,9 @@ func isReadyForBinding(c *resourcev1.ResourceClaim) (bool, error) {
 	return true, nil
 }
 
-// writesDone holds the pod back until the binding conditions of all its devices
-// hold, once the API shows what was written. A claim that was made for the pod
-// has to be shown in any case: only then it is known whether it goes again.
+// writesDone makes the pod wait until the API shows what was written, and then until the
+// binding conditions of all its devices hold. A claim that was made for the pod must be
+// shown in any case: only then is it known whether it has to be deleted again.
 func (pl *plugin) writesDone(t *table.Table, p *object.Pod, _ string) *decision.Status {
 	names := make([]string, 0, len(p.Claims)+1)
 	if m := pl.made[p.UID]; m != nil {

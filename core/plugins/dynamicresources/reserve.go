@@ -112,7 +112,7 @@ func consumer(p *object.Pod) resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID, APIGroup: v1.GroupName}
 }
 
-// unreserve takes back what the claims were to get for this pod.
+// unreserve ends the assumption that the claims are allocated for this pod.
 func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 	for i := range p.Claims {
 		c := shown(t, p.Namespace, p.Claims[i].Claim)
@@ -134,8 +134,8 @@ func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 	delete(pl.made, p.UID)
 }
 
-// revertWrites takes the pod's reservations back that stand in the API. What the
-// claims got they keep; one that was made for the pod goes.
+// revertWrites returns the writes that remove the pod's reservations from the API. Claims
+// keep their allocations; one that was made for the pod is deleted.
 func (pl *plugin) revertWrites(t *table.Table, p *object.Pod, _ string) []framework.Write {
 	var writes []framework.Write
 	for i := range p.Claims {

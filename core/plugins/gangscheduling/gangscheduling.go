@@ -30,7 +30,7 @@ func New() framework.Plugin {
 	}
 }
 
-// podAdded: the pod may complete the gang.
+// podAdded reports whether the new pod may complete the rejected pod's gang.
 func podAdded(p *object.Pod, e *framework.Event) bool {
 	return p.PodGroup() != "" && p.GroupKey() == e.NewPod.GroupKey()
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister: pods come, go or change their labels; nodes do; the labels of
-// namespaces change; the pod itself changes. More than v1.36 (its faults R1-R3):
-// selectors of namespaces count, and so does an event after which the pod may be
-// the first that its affinity matches.
+// eventsToRegister returns the events: pods come, go or change their labels; nodes do;
+// the labels of namespaces change; the pod itself changes. There are more than in v1.36
+// (its faults R1-R3): selectors of namespaces count, and so does an event after which the
+// pod may be the first that its affinity matches.
 func eventsToRegister() []framework.ClusterEventWithHint {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel
 	return []framework.ClusterEventWithHint{
@@ -30,10 +30,10 @@ func eventsToRegister() []framework.ClusterEventWithHint {
 	}
 }
 
-// podChanged: of the pods that have, or are nominated to, a node those help
-// that the pod wants near and that come; that it wants away, or that want it
-// away, and that go; and of those near it the last that goes may leave it the
-// first of its group. A label that a pod gains or loses is a coming or going.
+// podChanged reports whether a change of a pod, which has or is nominated to a node, may
+// help the rejected pod. These help: a pod comes that it wants near; one goes that it
+// wants away, or that wants it away; or the last goes that it wants near, if it may then
+// be the first of its group. A label gained or lost counts as coming or going.
 func podChanged(p *object.Pod, e *framework.Event) bool {
 	old, now := e.OldPod, e.NewPod
 	if old != nil && now != nil && now.UID == p.UID {
@@ -70,14 +70,15 @@ func mayMatchAll(terms []match.PodTerm, p *object.Pod) bool {
 	return len(terms) > 0
 }
 
-// nodeChanged: a node that comes, goes or moves to other domains takes its
-// pods along. By which labels others keep the pod away is not known here.
+// nodeChanged reports whether a node came, went or changed its labels, and with it the
+// domains of its pods. It is not known here by which labels others keep the pod away.
 func nodeChanged(_ *object.Pod, e *framework.Event) bool {
 	return e.OldNode == nil || e.NewNode == nil || !maps.Equal(e.OldNode.Labels, e.NewNode.Labels)
 }
 
-// namespaceChanged: terms of others that keep the pod away may select its
-// namespace no more; its own may select another one, or not any more.
+// namespaceChanged reports whether a change of a namespace's labels may help the pod: it
+// is the pod's own, which terms of others may no longer select, or one that a term of the
+// pod selects now, or did before.
 func namespaceChanged(p *object.Pod, e *framework.Event) bool {
 	old, now := labels.Set(e.OldNamespace.Labels), labels.Set(e.NewNamespace.Labels)
 	if p.Affinity != nil && p.Affinity.Invalid != nil {

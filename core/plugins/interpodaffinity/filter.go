@@ -45,8 +45,8 @@ func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// verdict looks first at the pod's affinity (the pod may be the first that it
-// matches), then at its anti-affinity, then at that of the pods on the nodes.
+// verdict returns the verdict on a cell. It checks the pod's affinity first (the pod may
+// be the first that it matches), then its anti-affinity, then that of placed pods.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
 	if cell < 0 {
 		return framework.Fits
@@ -144,7 +144,7 @@ var firstOf = [1 << kinds]framework.Verdict{
 	0, affinityNotMet, antiAffinityNotMet, affinityNotMet, existingAntiAffinityNotMet, affinityNotMet, antiAffinityNotMet, affinityNotMet,
 }
 
-// positive is 1 for a positive number, else 0.
+// positive returns 1 for a positive number, else 0.
 func positive(n int64) uint8 { return uint8(uint64(-n) >> 63) }
 
 // exchanged returns the verdict on the row less what the pods of a priority below that count for,

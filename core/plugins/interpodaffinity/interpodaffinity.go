@@ -111,8 +111,8 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 // pulled reports whether terms of placed pods affect the pod's score.
 func (pl *plugin) pulled(p *object.Pod) bool { return !pl.ignore || hasPreferredTerms(p) }
 
-// signRevision is of the terms that may be about the pod, and of the namespaces that
-// they and the pod's own terms select.
+// signRevision returns the revision of the terms that may select the pod, and of the
+// namespaces that they and the pod's own terms select.
 func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
 	return t.TermsRevision() + t.NamespaceRevision(), true
 }

@@ -74,7 +74,7 @@ func rowScores(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// normalize makes the least 0 and the most 100.
+// normalize maps the least raw score to 0 and the greatest to 100.
 func normalize(raw, least, most int64) int64 {
 	if most <= least {
 		return 0

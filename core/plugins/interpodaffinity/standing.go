@@ -76,8 +76,9 @@ func (s *standing) countPull(t *table.Table) *existing {
 	return s.pullCounts
 }
 
-// begin is called before standings and layouts are asked for. It drops the standings once
-// they are many or large, or name topologies of the past. Classes that use one go on with it.
+// begin must be called before standings and layouts are asked for. It drops the standings
+// if they are many or large, or refer to outdated topologies. Classes that use one keep
+// it.
 func (pl *plugin) begin(t *table.Table) {
 	generation := pl.layouts.Prepare(t) + t.LabelKeysRevision()
 	if pl.standings != nil && generation == pl.generation && len(pl.standings) < standingsKept && pl.columns < columnsKept {

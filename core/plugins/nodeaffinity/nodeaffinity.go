@@ -69,7 +69,7 @@ func (pl plugin) admits(p *object.Pod, n *object.Node) bool {
 	return pl.required.Matches(n.Subject()) && p.RequiredNodes.Matches(n.Subject())
 }
 
-// nodeMatches: the node matches and did not before.
+// nodeMatches reports whether the node matches now and did not before.
 func (pl plugin) nodeMatches(p *object.Pod, e *framework.Event) bool {
 	return pl.admits(p, e.NewNode) && (e.OldNode == nil || !pl.admits(p, e.OldNode))
 }
@@ -166,7 +166,7 @@ func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bo
 	return sum, true
 }
 
-// normalize makes the highest sum 100; without any, all have 0.
+// normalize maps the highest sum to 100; without any, all get 0.
 func normalize(raw, _, most int64) int64 {
 	if most <= 0 {
 		return 0

@@ -50,17 +50,17 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// nodeDeclares: the node came, or declares other features than before.
+// nodeDeclares reports whether the node is new, or declares other features than before.
 func nodeDeclares(_ *object.Pod, e *framework.Event) bool {
 	return e.OldNode == nil || !slices.Equal(e.OldNode.Features, e.NewNode.Features)
 }
 
-// needsOthers: the pod itself calls for other features than before.
+// needsOthers reports whether the pod itself requires other features than before.
 func needsOthers(p *object.Pod, e *framework.Event) bool {
 	return p.UID == e.NewPod.UID && !slices.Equal(e.OldPod.Features, e.NewPod.Features)
 }
 
-// filter is for pods that call for features.
+// filter rejects nodes that do not declare all features that the pod requires.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	for i := range rows {
 		out[i] = framework.Fits

@@ -35,7 +35,7 @@ func preFilter(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{Skip: p.NodeName == ""}
 }
 
-// filter is for pods that name a node.
+// filter rejects every node but the one that the pod names.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	for i := range rows {
 		out[i] = framework.Fits

@@ -51,7 +51,7 @@ func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// freed: the pod that went had a port that the rejected one wants.
+// freed reports whether the deleted pod had a host port that the rejected one wants.
 func freed(p *object.Pod, e *framework.Event) bool {
 	return conflict(p.HostPorts, e.OldPod.HostPorts)
 }
@@ -78,8 +78,8 @@ func conflictingSet(t *table.Table, wanted []object.HostPort) (set table.PortSet
 	return set
 }
 
-// exchanged looks at the ports of the pods that stay, which is not known where some have no
-// numbers.
+// exchanged returns the verdict from the host ports of the pods that stay and come. It is
+// unknown if some of the staying pods' ports have no numbers.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (framework.Verdict, bool) {
 	for _, p := range came {
 		if conflict(in.Pod.HostPorts, p.HostPorts) {
@@ -137,7 +137,8 @@ func (p *ports) conflict(others []object.HostPort) bool {
 	return false
 }
 
-// conflictKnown is conflict, by look-ups.
+// conflictKnown reports whether one of the others conflicts with the ports. It uses a
+// map, which pays for many ports.
 func (p *ports) conflictKnown(others []object.HostPort) bool {
 	if p.known == nil {
 		p.known = make(map[object.HostPort]struct{}, 2*len(p.list))

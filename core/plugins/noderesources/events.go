@@ -10,8 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister: pods that go or shrink, and nodes that come or grow. v1.36 adds the
-// taints of nodes for every plugin that waits for new nodes.
+// eventsToRegister returns the events: pods that go or shrink, and nodes that come or
+// grow. v1.36 adds the taints of nodes for every plugin that waits for new nodes.
 func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 	list := []framework.ClusterEventWithHint{
 		{Resource: framework.AssignedPod, ActionType: framework.Delete},
@@ -31,8 +31,8 @@ func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 	return list
 }
 
-// deviceClassChanged: a device class came, or names another resource than before, and the
-// pod names that one.
+// deviceClassChanged reports whether a device class came, or names another resource than
+// before, and the pod names that one.
 func deviceClassChanged(p *object.Pod, e *framework.Event) bool {
 	now := e.NewObject.(*object.DeviceClass)
 	resource := extendedName(now)
@@ -59,8 +59,8 @@ func mentions(p *object.Pod, resource v1.ResourceName) bool {
 	return slices.ContainsFunc(p.Extended, func(r object.ExtendedRequest) bool { return r.Resource == resource })
 }
 
-// shrunk: a placed pod takes less than before of something that the rejected
-// pod requests.
+// shrunk reports whether a placed pod takes less than before of a resource that the
+// rejected pod requests.
 func (ig ignored) shrunk(p *object.Pod, e *framework.Event) bool {
 	was, is := &e.OldPod.Demand.Usage, &e.NewPod.Demand.Usage
 	return e.NewPod.UID == p.UID || ig.any(p, func(name v1.ResourceName, _ int64) bool { return was.Of(name) > is.Of(name) })

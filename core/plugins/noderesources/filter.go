@@ -81,8 +81,8 @@ func hashBits(name v1.ResourceName) framework.Verdict {
 	return framework.Verdict(draw.Hash(string(name))) & (1<<(lastResource+1) - 1<<firstResource)
 }
 
-// filter: each resource must be free in the amount requested, and the node
-// must take one pod more.
+// filter rejects rows on which a requested amount is not free, or that take no further
+// pod.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	checks := in.State.([]check)
 	if onlyBasic(checks) {

@@ -140,7 +140,8 @@ func (s *share) column(t *table.Table, id table.Resource) column {
 	return column{allocatable: t.Allocatable(id), used: usedFor(t, id), request: s.request, weight: s.weight}
 }
 
-// usedFor: of CPU and memory, every container counts with something.
+// usedFor returns the amounts in use for scoring, by row. For CPU and memory every
+// container counts with at least a default request.
 func usedFor(t *table.Table, id table.Resource) []int64 {
 	milliCPU, memory := t.NonZero()
 	switch id {
@@ -242,7 +243,7 @@ func byShape(line [101]int64) func(column, []table.Row, []int64) {
 	}
 }
 
-// percent is part*100/whole, cut off, for 0 <= part <= whole, whole > 0.
+// percent returns part*100/whole, cut off, for 0 <= part <= whole, whole > 0.
 func percent(part, whole int64) int64 {
 	if whole < 1<<46 {
 		// Both are exact as floats, and the quotient is so far from the next

@@ -55,12 +55,13 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// nodeSchedulable: the node came, or lost its mark.
+// nodeSchedulable reports whether the node came, or lost its mark, and is not marked.
 func nodeSchedulable(_ *object.Pod, e *framework.Event) bool {
 	return !e.NewNode.Unschedulable && (e.OldNode == nil || e.OldNode.Unschedulable)
 }
 
-// filter is for pods that PreFilter did not exempt.
+// filter rejects nodes that are marked unschedulable. PreFilter skips it for pods that
+// are exempt.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	column := in.Table.Cordoned()
 	for i, r := range rows {

@@ -31,7 +31,7 @@ var installedEvents = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.CSIDrivers), ActionType: framework.UpdateOther, QueueingHintFn: limitLifted},
 }
 
-// driverAdded: the node has a driver that it had not.
+// driverAdded reports whether the node has a driver that it had not.
 func driverAdded(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
 	return slices.ContainsFunc(now.Drivers, func(d object.CSINodeDriver) bool { return !old.Has(d.Name) })
@@ -41,7 +41,8 @@ func limitLifted(_ *object.Pod, e *framework.Event) bool {
 	return e.OldObject.(*object.CSIDriver).PreventIfMissing && !e.NewObject.(*object.CSIDriver).PreventIfMissing
 }
 
-// limitRaised: a driver attaches more than it did, or any number.
+// limitRaised reports whether a driver can attach more volumes than before, or any
+// number.
 func limitRaised(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
 	for _, was := range old.Drivers {
@@ -55,7 +56,7 @@ func limitRaised(_ *object.Pod, e *framework.Event) bool {
 	})
 }
 
-// volumeDetached: the pod that went had volumes on a node, or was about to.
+// volumeDetached reports whether the deleted pod had volumes on a node, or was about to.
 func volumeDetached(_ *object.Pod, e *framework.Event) bool {
 	return (e.OldPod.NodeName != "" || e.OldPod.NominatedNode != "") && attaches(e.OldPod)
 }
@@ -67,7 +68,7 @@ func claimChanged(p *object.Pod, e *framework.Event) bool {
 	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)
 }
 
-// volumeChanged: it is, or was, kept for a claim of the pod.
+// volumeChanged reports whether the volume is, or was, reserved for a claim of the pod.
 func volumeChanged(p *object.Pod, e *framework.Event) bool {
 	ours := func(o object.Object) bool {
 		v, ok := o.(*object.PersistentVolume)

@@ -84,7 +84,7 @@ func (k *Kept) newClass(p *object.Pod) *class {
 	return c
 }
 
-// refresh asks the plugin about the rows that changed.
+// refresh asks the plugin again about the rows that changed.
 func (k *Kept) refresh(c *class) {
 	changed := k.Table.AppendChanged(nil, c.revision, k.Table.Rows())
 	for _, r := range changed {

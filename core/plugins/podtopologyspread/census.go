@@ -40,9 +40,9 @@ type censusKey struct {
 // elementsKept bounds the rows and domains of inclusions and censuses that are kept.
 const elementsKept = 1 << 22
 
-// begin is called before layouts and inclusions are asked for. It drops what is kept of
-// another table, or under other numbers of taints, or once that is much. Classes that use
-// it go on with it.
+// begin must be called before layouts and inclusions are asked for. It drops those that
+// belong to another table or to other numbers of taints, or are too many. Classes that
+// use them keep them.
 func (pl *plugin) begin(t *table.Table) {
 	generation, state := pl.layouts.Prepare(t), taintState(t)
 	if pl.inclusions == nil || pl.generation != generation || pl.taints != state || pl.elements > elementsKept {
@@ -114,7 +114,8 @@ func (s *census) eligible(topology int, need policy) *eligible {
 	return e
 }
 
-// countsIf is n for the sets of policies that meet the need, and 0 for others.
+// countsIf returns, by set of policies met, n for those that include need, and 0 for
+// others.
 func countsIf[N int32 | int64](need policy, n N) (counts [policies]N) {
 	for met := range policy(policies) {
 		if need&^met == 0 {

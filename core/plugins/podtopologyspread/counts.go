@@ -256,8 +256,8 @@ func (c *counts) domainOf(constraint int, location []domain.Domain) domain.Domai
 	return location[c.columns[c.of[constraint]].topology]
 }
 
-// A cell is a location and, below it, the number of matching pods on the node
-// itself where that is what a constraint counts.
+// locationOf returns the location of a cell. The low bits of the cell hold the number of
+// matching pods on the node itself, if a constraint counts by node.
 func locationOf(cell int64) int32 { return int32(cell >> 32) }
 func ownOf(cell int64) int64      { return int64(int32(cell)) }
 

@@ -25,7 +25,7 @@ func defaultSelectorOf(t *table.Table, p *object.Pod) defaultSelector {
 	return defaultSelector{t.ServicesOf(p), t.ControllerOf(p)}
 }
 
-// unknown: nothing selects any pods.
+// empty reports whether the selector selects no pods at all.
 func (f defaultSelector) empty() bool {
 	return len(f.services) == 0 && (f.controller == nil || len(f.controller.Labels) == 0 && len(f.controller.Requirements) == 0)
 }

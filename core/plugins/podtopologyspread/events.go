@@ -11,9 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister: pods that count come, go, begin to go or change their labels; nodes
-// come, go, or change in what decides whether and where they count; the pod
-// itself changes, or what says by the profile's constraints who counts.
+// eventsToRegister returns the events: pods that count come, go, begin to terminate or
+// change their labels; nodes come, go, or change in whether and where they count; the pod
+// itself changes, or the owners that decide, for the profile's constraints, which pods
+// count.
 func (pl *plugin) eventsToRegister() []framework.ClusterEventWithHint {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel | framework.UpdatePodTerminating
 	owners := framework.Add | framework.Delete | framework.UpdateSelector
@@ -79,8 +80,8 @@ func (pl *plugin) changed(constraints []match.SpreadConstraint, ok bool, old, no
 	return pl.spread(old).Key != pl.spread(now).Key
 }
 
-// concerns: it is the rejected pod, or one of its namespace that has, or is
-// nominated to, a node.
+// concerns reports whether the changed pod is the rejected one, or one of its namespace
+// that has, or is nominated to, a node.
 func concerns(changed, rejected *object.Pod) bool {
 	return changed.UID == rejected.UID ||
 		changed.Namespace == rejected.Namespace && (changed.NodeName != "" || changed.NominatedNode != "")
@@ -94,8 +95,8 @@ func anyHonorsTaints(list []match.SpreadConstraint) bool {
 	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.HonorTaints })
 }
 
-// selectorChanged: the profile's constraints go by a Service that selects the
-// pod or did, or by its controller.
+// selectorChanged reports whether the profile's constraints depend on the changed Service
+// or controller: it selects the pod, or did.
 func selectorChanged(p *object.Pod, e *framework.Event) bool {
 	return p.Spread == nil && (mayBeOf(p, e.OldSelectorOwner) || mayBeOf(p, e.NewSelectorOwner))
 }
@@ -107,9 +108,10 @@ func mayBeOf(p *object.Pod, f *object.SelectorOwner) bool {
 	return f.Kind == object.Service || f.Kind == p.Controller.Kind && f.Name == p.Controller.Name
 }
 
-// nodeChanged: the node has all labels that the constraints need, or had them.
-// An update helps only if it changes that, one of these labels, the taints, or
-// whether the pod selects the node: only such nodes count.
+// nodeChanged reports whether a change of a node may help the pod. The node must have all
+// labels that the constraints need, or have had them. An update helps only if it changes
+// that, one of these labels, the taints, or whether the pod selects the node: only such
+// nodes count.
 func (pl *plugin) nodeChanged(p *object.Pod, e *framework.Event) bool {
 	constraints, ok := pl.known(p)
 	had, has := labelled(constraints, e.OldNode), labelled(constraints, e.NewNode)

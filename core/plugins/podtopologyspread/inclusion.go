@@ -120,7 +120,7 @@ func (in *inclusion) evaluate(t *table.Table, layouts *domain.Layouts) {
 	in.revision = t.Revision()
 }
 
-// evaluateRules asks the rules about values of labels, and not about nodes.
+// evaluateRules evaluates the node selector by the values of labels, not node by node.
 func (in *inclusion) evaluateRules(t *table.Table, layouts *domain.Layouts, ways [][]match.Rule) {
 	if in.any&affinity != 0 {
 		meets := make([]policy, t.Rows())
@@ -180,7 +180,7 @@ func (in *inclusion) of(t *table.Table, r table.Row) (p policy) {
 	return p
 }
 
-// follow looks again at the nodes that changed.
+// follow evaluates again the nodes that changed.
 func (in *inclusion) follow(t *table.Table) {
 	if n := t.Rows() - len(in.met); n > 0 {
 		in.met = append(in.met, make([]policy, n)...)

@@ -111,8 +111,8 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return match.AppendField(append(key, 'n'), p.Namespace)
 }
 
-// signRevision is of the owners of selectors, where the pod has no constraints of
-// its own.
+// signRevision returns the revision of the owners of selectors, if the pod has no
+// constraints of its own.
 func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	if pl.spread(p) != nil || pl.defaults == nil {
 		return 0, true

@@ -187,7 +187,7 @@ func rowScores(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// normalize makes the fewest 100. Where no node has matching pods, all do.
+// normalize maps the fewest matching pods to 100. If no node has any, all get 100.
 func normalize(raw, least, most int64) int64 {
 	if most <= 0 {
 		return 100

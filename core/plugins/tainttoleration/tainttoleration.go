@@ -67,7 +67,8 @@ func (pl plugin) signAmongNodes(key []byte, t *table.Table, p *object.Pod) []byt
 	return binary.LittleEndian.AppendUint64(key, uint64(hard|soft))
 }
 
-// nodeTolerated: the node admits the pod and did not before.
+// nodeTolerated reports whether the pod tolerates the node's taints now and did not
+// before.
 func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 	admitted := e.OldNode != nil && p.Tolerations.Admits(e.OldNode.Taints, pl.comparisons)
 	return !admitted && p.Tolerations.Admits(e.NewNode.Taints, pl.comparisons)
@@ -111,7 +112,7 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 	}
 }
 
-// score is the number of soft taints that the pod does not tolerate.
+// score writes the number of soft taints that the pod does not tolerate.
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	soft, others := table.TaintSet(0), ^table.TaintSet(0)
 	if byNumber(in, rows) {

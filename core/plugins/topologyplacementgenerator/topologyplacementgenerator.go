@@ -21,9 +21,9 @@ func New() framework.Plugin {
 	}
 }
 
-// generatePlacements has a placement for each value of the group's label, by value; the one
-// that pods of the group are on already, if there are any; the parent alone for a group
-// without a key.
+// generatePlacements returns a placement for each value of the group's topology label,
+// sorted by value. If pods of the group are placed already, it returns only theirs; for a
+// group without a key, the parent alone.
 func generatePlacements(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
 	g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, c.Group.Namespace, c.Group.Name)
 	if g == nil {

@@ -94,13 +94,14 @@ func preBound(t *table.Table, c *object.PersistentVolumeClaim) (list []*object.P
 	return list
 }
 
-// suits: the volume is large enough, and of the mode and attributes.
+// suits reports whether the volume is large enough, of the claim's mode and attributes
+// class, and not being deleted.
 func suits(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 	return v.Bytes >= c.Bytes && v.VolumeMode == c.VolumeMode && v.Attributes == c.Attributes && !v.Terminating
 }
 
-// offers: the claim's selector picks the volume, which has all the modes that
-// the claim asks for.
+// offers reports whether the claim's selector matches the volume, which has all access
+// modes of the claim.
 func offers(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 	if c.Selector != nil && !c.Selector.Matches(labelSet(v.Labels)) {
 		return false

@@ -37,8 +37,8 @@ func claimChanged(p *object.Pod, e *framework.Event) bool {
 	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)
 }
 
-// preBoundGone: what was pre-bound for a claim of the pod no longer stands in the way of
-// other volumes.
+// preBoundGone reports whether the deleted volume was reserved for a claim of the pod,
+// and so kept other volumes from it.
 func preBoundGone(p *object.Pod, e *framework.Event) bool {
 	r := e.OldObject.(*object.PersistentVolume).Claim
 	return r != nil && r.Namespace == p.Namespace && p.UsesPVC(r.Name, true)

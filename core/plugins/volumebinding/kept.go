@@ -23,7 +23,7 @@ func (b *binder) kept(p *object.Pod) *framework.Kept {
 	return k
 }
 
-// keep takes a plan that kept returned.
+// keep restores a plan that kept returned.
 func (b *binder) keep(t *table.Table, p *object.Pod, k *framework.Kept) {
 	plan := &plan{table: t, written: k.Done}
 	for left := k.Objects; len(left) > 0; left = left[1:] {

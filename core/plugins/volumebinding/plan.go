@@ -188,5 +188,5 @@ func completed(c *object.PersistentVolumeClaim, volume string) object.Object {
 	return &done
 }
 
-// later is another version.
+// later returns a version that differs from the given one.
 func later(version string) string { return version + "+" }

@@ -34,8 +34,8 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 // usage is what is asked for and what there is, in bytes, of one storage class.
 type usage struct{ requested, capacity int64 }
 
-// score is the mean over the storage classes: of the volumes that are there
-// already, if the node has any for the pod, else of those to be made.
+// score writes the mean rating over the storage classes: of the existing volumes, if the
+// node has any for the pod, else of those to be provisioned.
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	pc := in.State.(*podClaims)
 	for i, r := range rows {

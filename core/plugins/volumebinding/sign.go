@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// signRevision is not known of pods with claims.
+// signRevision returns no revision for pods with claims.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !p.HasPVCs(true)
 }

@@ -84,7 +84,7 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 	return pl, nil
 }
 
-// withoutAttributes has claims that name a class of attributes fail on every node, as
+// withoutAttributes makes claims that name a class of attributes fail on every node, as
 // without the gate VolumeAttributesClass. Volumes that have one then suit no claim.
 func withoutAttributes(pl *framework.Plugin) {
 	pl.ErrorsFrom = unsupported

@@ -52,14 +52,14 @@ func New() framework.Plugin {
 	}
 }
 
-// signRevision is not known of pods with claims.
+// signRevision returns no revision for pods with disks or claims.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !restricted(p)
 }
 
-// sign holds the pod's disks and the claims that only one pod may use, with how many
-// do: that is so on every node. Where several do, all of them would have to go. Of
-// other claims nothing matters, once they are there.
+// sign appends the pod's disks, and the claims that only one pod may use, with the number
+// of their users, which counts on every node. If there are several users, all would have
+// to leave. Other claims matter only while they are missing.
 func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !restricted(p) {
 		return key
@@ -121,8 +121,8 @@ func stateOf(t *table.Table, p *object.Pod) (s *state, missing string) {
 	return s, ""
 }
 
-// inUse looks at the table as it stands: victims of a preemption that is being
-// tried use nothing.
+// inUse reports whether a placed pod uses one of the claims, in the table as it stands:
+// victims of a trial preemption use nothing.
 func (s *state) inUse(t *table.Table, namespace string) bool {
 	return slices.ContainsFunc(s.claims, func(c string) bool { return t.ClaimUsed(namespace, c) })
 }
@@ -159,8 +159,8 @@ func (s *state) conflicts(pods []*table.Placed) bool {
 	return false
 }
 
-// freed: the pod that went had a disk or a claim that the rejected one wants.
-// v1.36 overlooks disks of pods in other namespaces.
+// freed reports whether the deleted pod had a disk or a claim that the rejected one
+// wants. v1.36 overlooks disks of pods in other namespaces.
 func freed(p *object.Pod, e *framework.Event) bool {
 	gone := e.OldPod
 	for i := range gone.Volumes {

@@ -180,7 +180,7 @@ func (at *topologyPair) has(n *object.Node) bool {
 	return ok && slices.Contains(at.values, value)
 }
 
-// classCame: claims of the class may wait for their first consumer.
+// classCame reports whether claims of the new class may wait for their first consumer.
 func classCame(_ *object.Pod, e *framework.Event) bool {
 	return e.NewObject.(*object.StorageClass).WaitForFirstConsumer
 }
@@ -192,7 +192,7 @@ func claimChanged(p *object.Pod, e *framework.Event) bool {
 	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, false)
 }
 
-// volumeMoved: the volume came, or its labels put it elsewhere.
+// volumeMoved reports whether the volume is new, or has other zone or region labels.
 func volumeMoved(_ *object.Pod, e *framework.Event) bool {
 	if e.OldObject == nil {
 		return true
