@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Offer is slices, and what of their devices is taken.
+// Offer holds resource slices, and which of their devices are taken.
 type Offer struct {
 	Slices []*resourcev1.ResourceSlice
 	Taken  structured.AllocatedState

@@ -55,7 +55,8 @@ func (s *Stock) Columns(t *table.Table, rows []table.Row) (allocatable, used []i
 	return allocatable, used
 }
 
-// Numbered numbers the rows: what Columns returns is indexed so.
+// Numbered returns the index of each row, from 0. The columns of Stock.Columns are
+// ordered by it.
 func Numbered(rows []table.Row) []table.Row {
 	numbers := make([]table.Row, len(rows))
 	for i := range numbers {

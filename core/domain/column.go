@@ -68,7 +68,7 @@ func (c *Column) Copy(rooms *Rooms) *Column {
 // Rooms holds buffers of columns that are no longer used. The zero value is ready to use.
 type Rooms struct{ list [][]int64 }
 
-// roomsKept bounds the columns whose room is kept.
+// roomsKept bounds the buffers that are kept.
 const roomsKept = 256
 
 // extend returns s with n elements: those of s, then zeros. It may use a buffer of the

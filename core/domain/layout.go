@@ -11,9 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Layout says where the nodes of all rows are by some topologies. Nodes in the same
-// domains share a location. All who count in the same topologies share one layout. It
-// belongs to the table's owner.
+// Layout holds the location of each row by some topologies. Nodes that are in the same
+// domains share a location. All classes that count by the same topologies share one
+// layout. It belongs to the owner of the table.
 type Layout struct {
 	Topologies []*Topology
 	// UniquePerNode is the topology in which most nodes are domains of their own, -1:

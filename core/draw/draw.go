@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Rows is what Row chooses from.
+// Rows describes the rows that Row and Sample draw from.
 type Rows struct {
 	Candidates int                     // how many rows were looked at
 	Candidate  func(i int) table.Row   // the i-th of them

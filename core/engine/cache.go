@@ -49,7 +49,7 @@ func (e *Engine) viewOf(r *Request) *view {
 	return v
 }
 
-// findView finds the view of the class, nil where there is none that still holds.
+// findView returns the view of the class, nil if there is none that is still valid.
 func (e *Engine) findView(c *class) *view {
 	v := c.view
 	if v == nil {
@@ -229,7 +229,7 @@ func (e *Engine) makeRoom(keep *view) {
 	e.dropShared(keep.shared)
 }
 
-// dropView forgets the view of a class, if there is one.
+// dropView removes the view of a class, if there is one.
 func (e *Engine) dropView(signature string) {
 	v := e.views[signature]
 	if v == nil {

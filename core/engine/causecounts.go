@@ -59,8 +59,8 @@ func (l *causeCounts) find(c ranking.Cause, r table.Row) int {
 	return len(l.list) - 1
 }
 
-// sorted lists the causes of which there are nodes, by filter, then by verdict. Nothing may
-// be added after it.
+// sorted returns the causes that have nodes, by filter, then by verdict. Nothing may be
+// added after it.
 func (l *causeCounts) sorted() []causeCount {
 	l.list = slices.DeleteFunc(l.list, func(c causeCount) bool { return c.nodes == 0 })
 	slices.SortFunc(l.list, func(a, b causeCount) int {

@@ -146,8 +146,8 @@ func (k *keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool
 	return sum, true
 }
 
-// appendSignature writes what the profile's plugins can see of the pod: the same
-// for pods of one class.
+// appendSignature appends what the profile's plugins can read of the pod: equal for pods
+// of one class.
 func (k *keys) appendSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
 	b = append(append(b, k.profile.Name...), 0)
 	for _, pl := range k.signers {

@@ -15,7 +15,7 @@ import (
 // sign pods (run.go). The view is that of the other plugins; hosted filters are asked in each decision about the
 // rows that these let pass, and hosted scores are added to theirs.
 
-// hosted is what the hosted plugins say in one decision.
+// hosted holds the answers of hosted plugins in one decision.
 type hosted struct {
 	verdicts [][]framework.Verdict // by filter, then row; nil: none was asked
 	rejected int                   // rows that fit otherwise
@@ -217,7 +217,8 @@ func (o *Outcome) addHostedScores(s profile.Scorer, rows []table.Row) bool {
 	return true
 }
 
-// addBonus adds the scores of rows to what hosted plugins say.
+// addBonus records the scores that a hosted scorer gave the rows, and adds them,
+// weighted, to the rows' bonus.
 func (o *Outcome) addBonus(s profile.Scorer, rows []table.Row, out []int64) {
 	scores := hostedScores{plugin: s.Name, weight: s.Weight, byRow: o.engine.scoresFor(1 + len(o.hosted.scores))}
 	for i, r := range rows {

@@ -26,8 +26,8 @@ type Nominator interface {
 	Renominated(since uint64) (nodes []string, now uint64, known bool)
 }
 
-// changedNominations lists the nodes whose nominations may have changed after the
-// revision, or that have any where that is not known.
+// changedNominations returns the nodes whose nominations may have changed after the
+// revision. If that is unknown, it returns all nodes that have any.
 func changedNominations(n Nominator, since uint64) (nodes []string, now uint64, known bool) {
 	if nodes, now, known = n.Renominated(since); !known {
 		nodes = n.NominatedNodes()
@@ -163,8 +163,8 @@ func (o *Outcome) tryNominatedOthers() {
 	}
 }
 
-// tryNominatedRows adds to the map which of the rows with nominated pods, of those
-// asked for, these pods block.
+// tryNominatedRows adds to the map the rows, of those that of selects, that nominated
+// pods block, with the cause.
 func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	l := &o.engine.nominated
 	l.follow(o.engine.table, o.nominated.Nominator)

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// nominatedNodes is the rows that pods are nominated to, kept from one decision to the
-// next: where many are nominated, most count against few pods.
+// nominatedNodes lists the rows that pods are nominated to. It is kept between decisions:
+// with many nominations, most count against few pods.
 type nominatedNodes struct {
 	list     []nominatedNode
 	at       []int32 // by row, where it is in the list, plus one; 0: it is not

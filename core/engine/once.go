@@ -8,7 +8,7 @@ import (
 // Questions that hosted plugins ask about the others, on the table as it stands and
 // whatever is decided on meanwhile. They touch no view.
 
-// Fit runs the filters on one row, except for hosted ones; nil: the pod fits.
+// Fit returns why the pod does not fit on one row, by native plugins; nil if it fits.
 func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)
 	if v.rejected != nil {

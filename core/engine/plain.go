@@ -103,7 +103,8 @@ func (o *Outcome) choosePlainly() {
 	o.draw(tied, func(r table.Row) bool { total, fits := totals[r]; return fits && total == o.Score })
 }
 
-// invalid reports a score that is out of range, nil where there is none.
+// invalid returns a status for the first score that is out of range, nil if there is
+// none.
 func invalid(scores []decision.Score) *decision.Status {
 	for _, s := range scores {
 		if s.Score < 0 || s.Score > maxScore {

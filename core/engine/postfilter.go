@@ -87,7 +87,8 @@ func (o *Outcome) Local() bool {
 	return !o.view.fallible && !o.AsksHosted() && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
 }
 
-// Shortfall appends what the pod is short of on the row.
+// Shortfall appends how much the pod lacks on the row, for each amount that additive
+// filters compare.
 func (o *Outcome) Shortfall(r table.Row, amounts []int64) []int64 {
 	for k := range o.view.filters {
 		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
@@ -97,7 +98,7 @@ func (o *Outcome) Shortfall(r table.Row, amounts []int64) []int64 {
 	return amounts
 }
 
-// Frees appends what another pod takes up of it.
+// Frees appends how much of each amount of Shortfall another pod takes up.
 func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 	for k := range o.view.filters {
 		if f := &o.view.filters[k]; f.AdditiveFilter != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// preFiltered is what PreFilter plugins made of the pods of a class.
+// preFiltered holds the results of PreFilter for the pods of a class.
 type preFiltered struct {
 	// rejected is set when a plugin rejects every pod of the class, or fails.
 	rejected *decision.Status

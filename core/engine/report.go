@@ -184,8 +184,8 @@ func (c *byCause[T]) of(k ranking.Cause, findOut func() T) T {
 	return c.more[k]
 }
 
-// Nodes answers for every node in full, of a placement for those in it: all blockers of
-// the infeasible ones, all scores of the others. Sorted by name.
+// Nodes returns the full answer for every node, or every node of the placement, sorted by
+// name: all blockers of an infeasible one, all scores of a feasible one.
 func (o *Outcome) Nodes() []decision.Node {
 	o.tryNominatedOthers()
 	t := o.engine.table

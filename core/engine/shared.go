@@ -121,7 +121,7 @@ func (s *sharedAnswers) reuse(old *sharedAnswers) {
 	s.spare = spare[n:]
 }
 
-// refresh evaluates the rows whose node changed since.
+// refresh evaluates the rows whose node changed since the last refresh, or all at first.
 func (s *sharedAnswers) refresh(workers int, found *scratch) {
 	t := s.table
 	if s.revision != 0 && t.NodeRevision() <= s.revision && s.rows == t.Rows() {

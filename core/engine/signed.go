@@ -78,7 +78,8 @@ func (s *signedView) keepScorer(o *Outcome, hosted profile.Scorer) {
 
 func outside(score int64) bool { return score < 0 || score > maxScore }
 
-// decide decides by the view; false: its answers do not settle the decision.
+// decide chooses by the view. It returns false if the view's answers do not settle the
+// decision.
 func (s *signedView) decide(o *Outcome) bool {
 	e := o.engine
 	if !s.current(e.table) || !s.forPod(o) {

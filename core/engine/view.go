@@ -58,8 +58,8 @@ type view struct {
 	kept                   map[string]*any // what plugins left, by name
 }
 
-// column says where values by row are kept, if they are: by the index, or with the
-// shared answers.
+// column says where the values of a column are kept, if they are: in the view's index, or
+// with the shared answers.
 type column struct {
 	kept, shared bool
 	at           int

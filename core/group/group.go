@@ -12,8 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Groups are the pod groups that have pods, by name. The table owns them; the machine says
-// which pods are known. A nil *Groups knows of no group and takes nothing in.
+// Groups holds the pod groups that have pods, by name. The table owns them; the machine
+// adds the known pods. A nil *Groups is empty and ignores changes.
 type Groups struct {
 	byName map[types.NamespacedName]*Group
 }

@@ -122,7 +122,8 @@ func (m *Machine) bindReplied(e BindReply) {
 	}
 }
 
-// claimTimeout is how long the watch may take to show what a Bind plugin says that it did.
+// claimTimeout is how long the watch may take to show a binding that a Bind plugin
+// reported.
 const claimTimeout = 30 * time.Second
 
 // awaitClaimed waits until the API shows the pod bound, as the plugin says that it is. When
@@ -205,7 +206,8 @@ func (m *Machine) podBound(c *bindingCycle) {
 	m.readUnconfirmed(c.state)
 }
 
-// endBindingCycle ends the cycle, except for a reply that is awaited.
+// endBindingCycle ends the cycle. If a reply is outstanding, the cycle stays in the pod's
+// state as ended.
 func (m *Machine) endBindingCycle(c *bindingCycle) {
 	if c.state.ended != c {
 		m.moveTo(ended, c)

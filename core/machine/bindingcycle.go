@@ -15,7 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// bindingCycle is a pod that is assumed, until the end of its binding.
+// bindingCycle is the state of a pod from being assumed to the end of its binding.
 type bindingCycle struct {
 	*attempt
 	node  string
@@ -46,8 +46,8 @@ func (c *bindingCycle) uid() types.UID { return c.pod.UID }
 
 const maxPermitWait = 15 * time.Minute // v1.36's bound
 
-// assume places the pod on the row's node in memory and runs Reserve and Permit
-// plugins. nil: a plugin rejected it, and the attempt is over.
+// assume places the pod on the row's node in memory and runs Reserve and Permit plugins.
+// It returns nil if a plugin rejects the pod, which ends the attempt.
 func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
 	c := a.binding
 	c.attempt, c.row, c.node, c.binder, c.since = a, row, m.table.Name(row), noExtender, m.now
@@ -124,7 +124,7 @@ func (m *Machine) askPermit(c *bindingCycle, answered func(plugin string, out fr
 	return nil
 }
 
-// permitOthers carries out what a Permit plugin says about pods that wait for it.
+// permitOthers applies a Permit plugin's answers about other pods, which wait for it.
 func (m *Machine) permitOthers(plugin string, out framework.PermitResult) {
 	for _, uid := range out.Allow {
 		if c := m.waitingOnPermit(uid); c != nil && !c.answered {

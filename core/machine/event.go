@@ -80,8 +80,8 @@ type (
 	}
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
-	// ScheduleOne: take the first pod of the queue through a scheduling cycle.
-	// Nothing happens when no pod is ready.
+	// ScheduleOne runs a scheduling cycle for the first pod of the queue. It does nothing
+	// if no pod is ready.
 	ScheduleOne struct{}
 
 	// BindReply is the outcome of a Bind or BindByExtender effect.

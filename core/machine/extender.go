@@ -12,8 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Extender is a service outside that has a say about the pods it manages: the
-// extenders of KubeSchedulerConfiguration. The edge talks to it.
+// Extender is an external service that takes part in decisions about the pods it manages:
+// the extenders of KubeSchedulerConfiguration. The edge talks to it.
 type Extender struct {
 	Name string // its URL
 	// Which questions it answers.

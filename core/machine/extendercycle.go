@@ -220,7 +220,7 @@ func (m *Machine) beginAnew(c *extenderCycle) *bindingCycle {
 	return m.runExtenders(c)
 }
 
-// callPrioritize calls all extenders that score; false: there is none.
+// callPrioritize calls all extenders that score. It returns false if there is none.
 func (m *Machine) callPrioritize(c *extenderCycle, nodes []string) bool {
 	for _, i := range c.extenders {
 		if m.options.Extenders[i].Prioritize {
@@ -383,8 +383,8 @@ func (m *Machine) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
 	return nil
 }
 
-// preemptionReview is of the candidates of a PostFilter plugin, which extenders
-// look at one after the other.
+// preemptionReview is the review of a PostFilter plugin's candidates by extenders, one
+// after the other.
 type preemptionReview struct {
 	plugin     int // index into the profile's PostFilter plugins
 	reviewed   int // how many of the pod's extenders have looked
@@ -399,8 +399,8 @@ func (m *Machine) reviewsPreemption(c *extenderCycle) bool {
 	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return m.options.Extenders[i].Preempt })
 }
 
-// callPreempt calls the next extender that looks at candidates; false: none is
-// left to be called.
+// callPreempt calls the next extender that reviews candidates. It returns false if none
+// is left.
 func (m *Machine) callPreempt(c *extenderCycle) bool {
 	for ; c.review.reviewed < len(c.extenders) && len(c.review.candidates) > 0; c.review.reviewed++ {
 		if i := c.extenders[c.review.reviewed]; m.options.Extenders[i].Preempt {

@@ -42,7 +42,8 @@ func (m *Machine) guardEach(point string, plugins []*framework.Plugin, f func(*f
 	return at, nil
 }
 
-// contain undoes what a half-done try left behind where something panicked.
+// contain handles a panic of a plugin that was recovered: it undoes what a half-done
+// trial left behind, reports the panic, and returns it as an error.
 func (m *Machine) contain(point, plugin string, value any) error {
 	m.panics++
 	m.table.Rollback()

@@ -66,7 +66,7 @@ func (m *Machine) Knows(name types.NamespacedName) bool {
 // Profiles returns the names of the profiles, sorted.
 func (m *Machine) Profiles() []string { return slices.Sorted(maps.Keys(m.profiles)) }
 
-// Change is what an event changed in the cluster.
+// Change is what an event changed in the cluster, as a resource and an action.
 type Change struct {
 	Resource framework.EventResource
 	Action   framework.ActionType // 0: nothing

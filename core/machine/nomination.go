@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// nominating says what becomes of the pod's nomination, and whose nominations to its new
-// node end then: the room that those give up is the pod's.
+// nominating says what becomes of the pod's nomination, and which nominations of other
+// pods to its new node end, in favour of the pod.
 type nominating struct {
 	keep bool
 	node string

@@ -78,7 +78,8 @@ func window(placements []framework.Placement, pods, attempt int) []framework.Pla
 	return slices.Concat(placements[from:], placements[:from])[:n]
 }
 
-// tryPlacement tries the group in the placement, and undoes what was tried.
+// tryPlacement tries the group in the placement, and reverts the trial. The result stays
+// in c.
 func (m *Machine) tryPlacement(c *groupCycle, p *framework.Placement) {
 	c.groupTry = m.newTry(c, p)
 	m.tryGroup(c)

@@ -185,7 +185,7 @@ func (m *Machine) podGone(e PodGone) {
 	}
 }
 
-// endPod ends all that is under way for a pod that is gone.
+// endPod ends everything under way for a pod that is deleted.
 func (m *Machine) endPod(ps *podState) {
 	if name := ps.pod.NamespacedName(); m.names[name] == ps {
 		delete(m.names, name)

@@ -168,7 +168,8 @@ func (m *Machine) gatherGroup(first *podState) *groupCycle {
 	return c
 }
 
-// newMember begins an attempt for a pod of a group for which there are so many nodes.
+// newMember begins an attempt for a pod of a group; nodes is the number of nodes
+// considered.
 func (m *Machine) newMember(ps *podState, nodes int) *groupMember {
 	mb := &groupMember{attempt: m.newAttempt(ps), kept: ps.entry.NominatedNode()}
 	mb.group = mb
@@ -290,7 +291,7 @@ func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
 	}
 }
 
-// undoGroup undoes what was tried, the last first.
+// undoGroup reverts the trial of the group, the last pod first.
 func (m *Machine) undoGroup(c *groupCycle) {
 	for _, mb := range slices.Backward(c.members) {
 		m.undoMember(mb)

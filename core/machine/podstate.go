@@ -13,9 +13,8 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// podState is all that the machine knows of one pod, except for what a placed pod
-// takes, which the table knows. It is found once for each event, and forgotten
-// by forget.
+// podState holds all that the machine knows of one pod, except for what the table knows
+// of a placed one. An event looks it up once; forget removes it.
 type podState struct {
 	pod *object.Pod // as the API showed it last
 	// entry is the pod in the queue, nil when it is not there.
@@ -66,8 +65,8 @@ type podState struct {
 // placed reports whether the pod is on a node in the table, bound or assumed.
 func (m *Machine) placed(ps *podState) bool { return m.table.Pod(ps.pod.UID) != nil }
 
-// stateOf begins the state of a pod whose name is not known, or takes up the one
-// that was left when the pod was gone.
+// stateOf returns a new state for a pod whose name is unknown, or the state that was left
+// when the pod was deleted.
 func (m *Machine) stateOf(p *object.Pod) *podState {
 	ps := m.pods[p.UID]
 	if ps == nil {
@@ -79,8 +78,7 @@ func (m *Machine) stateOf(p *object.Pod) *podState {
 	return ps
 }
 
-// forget drops the state of a pod that is gone, unless a reply is awaited that
-// is about it.
+// forget removes the state of a deleted pod, unless a reply about it is outstanding.
 func (m *Machine) forget(ps *podState) {
 	if m.names[ps.pod.NamespacedName()] != ps && ps.ended == nil && ps.eviction == nil {
 		delete(m.pods, ps.pod.UID)

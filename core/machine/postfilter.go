@@ -75,8 +75,8 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 	}
 }
 
-// applyPostFilter carries out what a PostFilter plugin answered; done: no other
-// is asked.
+// applyPostFilter applies the result of a PostFilter plugin. done is true if no other
+// plugin is to run.
 func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostFilterResult, was nominating) (_ nominating, done bool) {
 	if out.Preemption {
 		a.record.PreemptionTried = true

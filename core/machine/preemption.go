@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// preemption is what a pod has preempted last.
+// preemption is the last preemption of a pod: the node, and the victims that are leaving.
 type preemption struct {
 	node    string
 	victims []types.UID
@@ -32,7 +32,7 @@ type eviction struct {
 	undone     bool // perhaps: etcd was restored from a backup while it was asked for
 }
 
-// preempt carries a PostFilter plugin's plan out: victims go.
+// preempt evicts the victims of a PostFilter plugin's plan.
 func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
 	a.record.Result, a.record.NominatedNode = decision.ResultPreempting, plan.NominatedNodeName
 	a.record.PostFilter = nil
@@ -64,7 +64,7 @@ func (m *Machine) evictAll(ps *podState, by preemptor, victims []types.UID, node
 	}
 }
 
-// preemptor is who preempts: a pod, or its group.
+// preemptor is the pod that preempts, or a pod that stands for its group.
 type preemptor struct {
 	pod   *object.Pod
 	group *object.PodGroup // nil: the pod

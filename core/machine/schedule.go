@@ -84,7 +84,7 @@ func (m *Machine) scheduleOne() {
 	}
 }
 
-// skipPod leaves a pod alone that is being deleted.
+// skipPod removes a pod that is being deleted from the queue, with an event.
 func (m *Machine) skipPod(ps *podState) {
 	p := ps.entry.Pod
 	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling",

@@ -37,7 +37,7 @@ type SavedGroup struct {
 	Condition object.GroupCondition
 }
 
-// SavedPod is what a machine knows of a pod, beyond its place.
+// SavedPod is what a machine knows of a pod, beyond its place in the queue.
 type SavedPod struct {
 	UID        types.UID             `json:"-"`
 	ToldGated  bool                  `json:",omitempty"`
@@ -60,7 +60,7 @@ type SavedStated struct {
 	Pause  time.Duration `json:",omitempty"`
 }
 
-// SavedPreemption is what the pod has preempted last.
+// SavedPreemption is the last preemption of the pod.
 type SavedPreemption struct {
 	Node    string
 	Victims []types.UID

@@ -15,7 +15,8 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// SavedUnderway is what is under way for a pod. Attempted is the pod as it is scheduled.
+// SavedUnderway is the state of a pod between being popped and being shown as bound: its
+// assumption, cycles and reads under way.
 type SavedUnderway struct {
 	// Gone: the API shows the pod no more, or a read did, and a reply is awaited about it.
 	Gone bool `json:",omitempty"`
@@ -83,7 +84,7 @@ type SavedBinding struct {
 	Kept       []SavedKept    `json:",omitempty"`
 }
 
-// SavedKept is what a plugin keeps of a pod.
+// SavedKept is what a plugin keeps for a pod.
 type SavedKept struct {
 	Plugin string
 	framework.Kept
@@ -243,8 +244,8 @@ func cloneNodes(names map[string]bool) map[string]bool {
 	return clone
 }
 
-// restoreUnderway brings back what was under way for the pod. Its entry in the queue comes
-// later, with restoreCycles.
+// restoreUnderway restores what was under way for the pod. restoreCycles adds its entry
+// in the queue later.
 func (m *Machine) restoreUnderway(ps *podState, s *SavedUnderway) {
 	if s.Placed != nil {
 		if pl := m.table.Pod(ps.pod.UID); pl != nil {

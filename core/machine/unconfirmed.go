@@ -1,7 +1,7 @@
 package machine
 
-// unconfirmedBinding is about a pod that is held for bound, while the API may show it
-// unbound: either that is older than the binding, or the binding was undone
+// unconfirmedBinding is the state of a pod that counts as bound, while the API may show
+// it unbound. Either that state is older than the binding, or the binding was undone
 // because etcd was restored from a backup. A read of the pod decides.
 type unconfirmedBinding struct {
 	lost LostReply // counts the reads that failed
@@ -85,7 +85,7 @@ func (ps *podState) reading() bool {
 	return ps.unconfirmed != nil
 }
 
-// readAgain sends the read whose answer is awaited once more.
+// readAgain repeats the read whose reply is awaited.
 func (m *Machine) readAgain(ps *podState) {
 	switch {
 	case !ps.reading():

@@ -108,7 +108,7 @@ func (s *NodeSelector) Matches(n Subject) bool {
 	return false
 }
 
-// Rule is what a selector demands of one label of a node.
+// Rule is what a selector requires of one label of a node.
 type Rule struct{ of requirement }
 
 // Key returns the label's key.
@@ -118,8 +118,8 @@ func (r *Rule) Key() string { return r.of.key }
 // false, that lacks the label.
 func (r *Rule) Holds(value string, has bool) bool { return r.of.holds(value, has) }
 
-// Rules lists the ways to match: a node matches that meets all rules of one of them. ok is
-// false where the selector also looks at names.
+// Rules returns the ways to match: a node matches that meets all rules of one of them. ok
+// is false if the selector also reads names of nodes.
 func (s *NodeSelector) Rules() (ways [][]Rule, ok bool) {
 	var all []Rule
 	for _, l := range s.labels {

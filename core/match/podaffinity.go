@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/errors"
 )
 
-// TermKind is what a term of pod affinity asks for.
+// TermKind is the kind of a term of pod affinity.
 type TermKind uint8
 
 const (

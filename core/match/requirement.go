@@ -2,7 +2,8 @@ package match
 
 import v1 "k8s.io/api/core/v1"
 
-// Requirement is what a part of a selector asks of a node: a label, or its name.
+// Requirement is what a part of a selector requires of a node: of a label, or of its
+// name.
 type Requirement struct {
 	requirement
 	field bool

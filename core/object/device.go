@@ -15,7 +15,7 @@ import (
 // library that allocates devices (k8s.io/dynamic-resource-allocation), whose
 // answers are Kubernetes' own, reads it so.
 
-// ResourceClaim is what somebody asks for in devices, and what he got.
+// ResourceClaim is a request for devices, with its allocation.
 type ResourceClaim struct {
 	Meta
 	API *resourcev1.ResourceClaim
@@ -85,8 +85,8 @@ type PodClaim struct {
 	Error string
 }
 
-// ExtendedRequest is what one container requests of a resource that a device
-// class may stand for.
+// ExtendedRequest is the request of one container for a resource that a device class may
+// stand for.
 type ExtendedRequest struct {
 	Resource v1.ResourceName
 	// Count may be 0: the resource is named, and nothing of it requested.

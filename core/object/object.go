@@ -100,8 +100,7 @@ func KindNames() []string {
 // Object is a value of one of the kinds. Immutable.
 type Object interface{ Head() *Meta }
 
-// API is an object as the API takes it: of k8s.io/api, with its kind written
-// into it.
+// API is an object in the form of the API: a type of k8s.io/api, with its kind set.
 type API interface {
 	metav1.Object
 	runtime.Object
@@ -113,7 +112,7 @@ type Indexed interface {
 	IndexKey() string
 }
 
-// Meta is what all objects have. A kind's type embeds it.
+// Meta holds what all objects have. A kind's type embeds it.
 type Meta struct {
 	Kind      Kind
 	Namespace string // "" for kinds that have none

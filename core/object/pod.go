@@ -144,7 +144,8 @@ func (p *Pod) Alike(q *Pod) bool {
 		p.VolumesKey() == q.VolumesKey()
 }
 
-// sameClaims compares whose devices take something; what they take is in the demand.
+// sameClaims reports whether the same claims take node resources through devices. The
+// amounts are part of the demand.
 func sameClaims(a, b []v1.NodeAllocatableResourceClaimStatus) bool {
 	return slices.EqualFunc(a, b, func(a, b v1.NodeAllocatableResourceClaimStatus) bool {
 		return a.ResourceClaimName == b.ResourceClaimName

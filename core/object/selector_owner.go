@@ -42,7 +42,7 @@ type Controller struct {
 	Name        string
 }
 
-// Replacement is where the pod goes that is made in the place of a deleted one.
+// Replacement is where the pod goes that a controller makes in place of a deleted one.
 type Replacement uint8
 
 const (

@@ -62,8 +62,7 @@ func (t *Table) noCheckpoint(op string) {
 	}
 }
 
-// Rollback undoes every open checkpoint: what a try that was broken off left
-// behind.
+// Rollback reverts all open checkpoints, which a trial that was broken off left behind.
 func (t *Table) Rollback() {
 	if t.marks > 0 {
 		t.marks = 1

@@ -253,8 +253,8 @@ func (l *terms) addPods(m *Term, r Row, pods int32) {
 	l.countIdle(m, used)
 }
 
-// countIdle updates the number of unused terms, after a change of a term that was used
-// before or not.
+// countIdle updates the number of unused terms after a change of the term's users.
+// wasUsed is whether the term was used before.
 func (l *terms) countIdle(m *Term, wasUsed bool) {
 	switch used := m.used(); {
 	case used && !wasUsed:

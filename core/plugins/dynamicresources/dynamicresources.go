@@ -17,7 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
-// AllocatorFeatures returns what the gates say to the allocator of devices.
+// AllocatorFeatures returns the feature gates as the allocator of devices takes them.
 func AllocatorFeatures(f feature.Features) structured.Features {
 	return structured.Features{
 		AdminAccess: f.DRAAdminAccess, PrioritizedList: f.DRAPrioritizedList, PartitionableDevices: f.DRAPartitionableDevices,

@@ -307,7 +307,8 @@ const (
 	mostCounters = 1 << 12
 )
 
-// keepAmounts keeps what the number stands for: amounts of the counters of sets.
+// keepAmounts stores the amounts of the counters in sets under the number. It stores none
+// if one is no whole number or they are too many.
 func (i *inventories) keepAmounts(number int32, sets iter.Seq2[string, map[string]resourcev1.Counter]) {
 	if _, known := i.amounts[number]; known || len(i.amounts) >= mostCounters {
 		return

@@ -258,7 +258,8 @@ type termsAbout struct {
 	byPods [labelSetsKept]termsOfPods
 }
 
-// termsOfPods is the set of the terms of a class that are about pods with the same labels.
+// termsOfPods is the set of a class's terms that select pods with the same namespace and
+// labels, a bit a term.
 type termsOfPods struct {
 	pods  *table.PodsWithLabels
 	terms uint64

@@ -15,8 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// binder holds what is planned for the pods between Reserve and the end of
-// their binding.
+// binder holds the plan of each pod between Reserve and the end of its binding.
 type binder struct {
 	timeout time.Duration
 	plans   map[types.UID]*plan
