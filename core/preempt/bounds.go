@@ -9,9 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// criteriaBounds works out for one row what the criteria of a plan cannot be better
-// than, from the shortfall and what each pod frees. Filters may ask for
-// more to go, never for less.
+// criteriaBounds computes, for one row, the best criteria that a plan can have, from the
+// shortfall and what each pod frees. Filters may require more victims, never fewer.
 type criteriaBounds struct {
 	shortfall []int64
 	frees     []int64
@@ -108,8 +107,8 @@ func (b *criteriaBounds) fewest(c *framework.PostFilterCall, pods, level []*obje
 	return victims, atLevel, len(level) - atLevel
 }
 
-// lastAlone finds the last of the pods whose going is enough by itself; negative: there is
-// none.
+// lastAlone returns the index of the last of the pods whose eviction alone is enough, -1
+// if there is none.
 func (b *criteriaBounds) lastAlone(c *framework.PostFilterCall, pods []*object.Pod) int {
 	for i, p := range slices.Backward(pods) {
 		b.frees = c.Filters.Frees(p, b.frees[:0])

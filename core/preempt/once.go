@@ -31,7 +31,7 @@ type once struct {
 // refused need not be taken out of the heap one by one.
 const mostAlone = 16
 
-// mostLevels bounds the levels of priority by which nodes come into the heap.
+// mostLevels bounds the levels of priority by which candidates enter the heap.
 const mostLevels = 16
 
 // candidate is a node where removing pods may help, and where some have a lower priority.
@@ -47,7 +47,7 @@ type candidate struct {
 	asked   bool // filters were asked about it without these pods
 }
 
-// prospect is a candidate that is not ruled out so far.
+// prospect is a candidate that is not ruled out yet.
 type prospect struct {
 	criteria
 	at    int32 // index into once.candidates

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Plan is a node and who has to go from it.
+// Plan is a node with the pods to evict from it.
 type Plan struct {
 	Node string
 	// Victims are the most important first. There are some in each plan that is carried
@@ -32,7 +32,7 @@ type Plan struct {
 	uid types.UID // of the node
 }
 
-// criteria are what plans are compared by, in this order (v1.36,
+// criteria is what plans are compared by, in this order (v1.36,
 // pickOneNodeForPreemption).
 type criteria struct {
 	numPDBViolations int
@@ -108,8 +108,8 @@ func (best *choice) take(p *Plan, now time.Time) {
 	}
 }
 
-// Limits say how many candidates are enough: a percentage of the nodes where
-// preemption may help, but at least an absolute number.
+// Limits holds how many candidates are enough: a percentage of the nodes where preemption
+// may help, but at least an absolute number.
 type Limits struct{ Percentage, Absolute int }
 
 func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100, l.Absolute)) }

@@ -279,7 +279,7 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	return r.outlook == open || r.volatile
 }
 
-// dryRun is what came out of a dry run on a row: a plan, or why there is none.
+// dryRun is the result of a dry run on a row: a plan, or the reason for none.
 type dryRun struct {
 	row     table.Row
 	plan    *Plan             // nil, or without victims where filters contradict themselves

@@ -19,8 +19,8 @@ var noVictims = decision.Blocker{
 	Reasons: []string{"No preemption victims found for incoming pod"},
 }
 
-// planFor plans for one node, or says why the pod does not fit there though all
-// pods of lower priority went. The table is as before when it returns.
+// planFor returns a plan for one node, or the reason why the pod does not fit there
+// without all pods of lower priority. It leaves the table as it was.
 func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
 	if c.Table.LowestPriority(row) >= c.Pod.Priority {
 		return nil, &noVictims
@@ -45,7 +45,8 @@ func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Block
 	return b, known
 }
 
-// fitsWithout tries the row without the pods: nil if the pod fits then.
+// fitsWithout tries the pod on the row without the pods. It returns the blocker, nil if
+// the pod fits, and leaves the table as it was.
 func fitsWithout(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) *decision.Blocker {
 	mark := c.Table.Checkpoint()
 	defer c.Table.Undo(mark)

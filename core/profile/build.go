@@ -267,7 +267,7 @@ func checkPlugin(name string, p *framework.Plugin) error {
 	return nil
 }
 
-// PointError says what is wrong with a plugin that a point enables by itself.
+// PointError is an error of a plugin that a point enables by itself.
 type PointError struct {
 	Point  Point
 	Plugin string
@@ -276,7 +276,7 @@ type PointError struct {
 
 func (e *PointError) Error() string { return e.err.Error() }
 
-// checkPoint checks what a point enables by itself.
+// checkPoint returns the errors of the plugins that a point enables by itself.
 func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []error {
 	var errs []error
 	seen := map[string]bool{}

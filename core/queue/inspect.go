@@ -62,7 +62,7 @@ func (q *Queue) Entries() iter.Seq[*Entry] {
 	}
 }
 
-// State is what the queue knows of one pod.
+// State is what the queue knows of one pod, for inspection.
 type State struct {
 	Pod   *object.Pod
 	Place Place

@@ -19,9 +19,9 @@ func (q *Queue) NominatedNodes() []string { return q.nodes }
 // renominationsKept bounds what Renominated remembers.
 const renominationsKept = 1 << 12
 
-// Renominated lists the nodes whose nominations changed after the revision,
-// some of them more than once, and the revision now; false when that is too long
-// ago, or never was.
+// Renominated returns the nodes whose nominations changed after the revision, some of
+// them more than once, and the present revision. known is false if the revision is too
+// old, or from another queue.
 func (q *Queue) Renominated(since uint64) (nodes []string, now uint64, known bool) {
 	now = q.renominated.dropped + uint64(len(q.renominated.nodes))
 	if since < q.renominated.dropped || since > now {

@@ -15,7 +15,7 @@ const (
 	DefaultMaxUnschedulable = 5 * time.Minute
 )
 
-// Options are what a queue is made of. The functions may not call the queue.
+// Options configures a queue. The functions may not call the queue.
 type Options struct {
 	// InitialBackoff is the wait after the first failure. It doubles with each
 	// further one, up to MaxBackoff. MaxBackoff 0 means no backoff at all.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Backoffs say how long a pod backs off.
+// Backoffs holds the backoff of a pod's first rejection, and the longest.
 type Backoffs struct{ Initial, Max time.Duration }
 
 // Reconfigure applies changed profiles and backoffs. The pods of attempts that were

@@ -1,7 +1,7 @@
 package ranking
 
-// Cause is why no pod of the class may go to a row: the filter that rejects it
-// first, and its verdict. Filters are numbered from 1.
+// Cause is the reason for which a row is rejected: the first filter that rejects it, and
+// its verdict. Filters are numbered from 1.
 type Cause struct {
 	Filter  int16
 	Verdict uint64

@@ -23,8 +23,8 @@ func (x *Index) Count() {
 	}
 }
 
-// CountFeasible counts the feasible rows alone, for an index that is not asked for more
-// before the next Update or Count.
+// CountFeasible counts the feasible rows only. It replaces Count if nothing else is read
+// before the next Update.
 func (x *Index) CountFeasible() {
 	if x.counted {
 		return

@@ -308,7 +308,8 @@ func (x *Index) stateFor(r table.Row, was State, found *Answers, i int) (State, 
 	}
 }
 
-// keepScore keeps the score of a row that is in no group.
+// keepScore stores the score of a row of an index without groups, and counts it if it is
+// out of range.
 func (x *Index) keepScore(r table.Row, was, now State, score int64) {
 	if was.feasible() && x.scores[r] < 0 {
 		x.OutOfRange--

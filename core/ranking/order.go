@@ -7,7 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Rated is a row with what its scores add up to.
+// Rated is a row with the total of its scores.
 type Rated struct {
 	Row   table.Row
 	Total int64

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// inventory is what one node offers of devices, and what is taken of them, in
-// numbers: equal numbers stand for what is equal except for names.
+// inventory holds what one node offers of devices, and what is taken of them, as numbers.
+// Equal numbers stand for devices that are equal except for their names.
 type inventory struct {
 	revision   uint64 // of the row's devices
 	generation uint64 // of the numbers
@@ -54,7 +54,7 @@ type device struct {
 	undivided, partial bool
 }
 
-// content is what selectors see of a device.
+// content is what selectors read of a device.
 type content struct {
 	driver string
 	device *resourcev1.Device
@@ -96,7 +96,7 @@ func (s *space[T]) number(key []byte, thing T) int32 {
 	return n
 }
 
-// mostNumbers bounds what has a number. Nodes with anything else share no answers.
+// mostNumbers bounds the things that get a number. Nodes with more share no answers.
 const mostNumbers = 1 << 16
 
 func (i *inventories) full() bool {
@@ -237,7 +237,7 @@ func (i *inventories) device(p *table.DevicePool, d *resourcev1.Device) device {
 	return now
 }
 
-// readTaken reads what claims hold of the device.
+// readTaken reads how much of the device claims hold.
 func (i *inventories) readTaken(now *device, p *table.DevicePool, d *resourcev1.Device) {
 	parts := 0
 	held := map[resourcev1.QualifiedName]resource.Quantity(nil)

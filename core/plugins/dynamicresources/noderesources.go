@@ -81,7 +81,7 @@ func deviceOf(list []*resourcev1.ResourceSlice, r *resourcev1.DeviceRequestAlloc
 	return device
 }
 
-// addTaken adds what the device takes.
+// addTaken adds what the device takes of the node's resources.
 func addTaken(taken v1.ResourceList, d *resourcev1.Device, r *resourcev1.DeviceRequestAllocationResult) (v1.ResourceList, error) {
 	for _, name := range slices.Sorted(maps.Keys(d.NodeAllocatableResourceMappings)) {
 		m := d.NodeAllocatableResourceMappings[name]
@@ -219,8 +219,8 @@ func fits(t *table.Table, r table.Row, total *berthresource.Vector) (found, erro
 	return found{verdict: why.verdict(kind)}, why
 }
 
-// sharedWith refuses a node where a pod takes resources through a claim that this pod
-// has, too: several pods cannot take the same.
+// sharedWith returns a rejection of the node if another pod there takes node resources
+// through a claim that this pod uses, too: several pods cannot take the same.
 func (pl *plugin) sharedWith(in *framework.Input, n *object.Node) rejection {
 	row, _ := in.Table.Find(n.Name)
 	for _, c := range in.State.(*state).claims {

@@ -97,8 +97,8 @@ func uses(p *object.Pod, claim *resourcev1.ResourceClaim) []v1.ContainerExtended
 	return list
 }
 
-// deleteClaim lists what takes the claim away: nobody but the pod uses it, and what
-// else guards it from being deleted is the claim's controller alone.
+// deleteClaim returns the writes that delete a claim made for a pod. It first removes the
+// finalizer: nobody but the pod uses the claim, and nothing but its controller guards it.
 func deleteClaim(c *object.Meta) []framework.Write {
 	unguard := map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{resourcev1.Finalizer}}}
 	return []framework.Write{

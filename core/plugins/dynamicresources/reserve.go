@@ -18,8 +18,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reserve decides which devices the claims get on the node, and has everybody
-// see the claims so.
+// reserve allocates devices to the claims on the node, and assumes the claims so that all
+// readers of the table see it.
 func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.Status {
 	s, status := pl.prepare(t, p)
 	if status != nil {

@@ -39,7 +39,8 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 	return framework.PreScoreResult{State: s}
 }
 
-// score favours nodes where claims get what they list first.
+// score writes the raw score of each row: higher where claims get the alternatives that
+// they list first.
 func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	s := in.State.(*state)
 	for i, row := range rows {

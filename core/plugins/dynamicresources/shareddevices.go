@@ -30,7 +30,7 @@ type sharedDevices struct {
 	seen    map[uint64][]poolOnNode // by the selectors that match, as bits
 }
 
-// poolOnNode is what a node can see of a pool.
+// poolOnNode is the part of a pool that a node can see.
 type poolOnNode struct {
 	pool    *table.DevicePool
 	devices []device

@@ -2,7 +2,7 @@
 // do. A gate is read once, when a plugin is made.
 package feature
 
-// Features says which gates are on, each by its Kubernetes name.
+// Features holds the feature gates, each by its Kubernetes name.
 type Features struct {
 	DRAAdminAccess               bool
 	DRAConsumableCapacity        bool

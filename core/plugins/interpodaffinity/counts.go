@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// kind is what is counted in a domain.
+// kind is a kind of terms that are counted by domain.
 type kind uint8
 
 const (
@@ -31,9 +31,9 @@ const (
 // noNode is the cell of a row without a node.
 const noNode = domain.NoNode
 
-// counts is what speaks for and against each domain, for a class of pods: what its own
-// terms say, and what the terms of others do. It belongs to the table's owner; only sync
-// writes to it.
+// counts holds, for a class of pods and each domain, what counts for and against it: by
+// the class's own terms, and by the terms of placed pods. It belongs to the table's
+// owner; only sync writes to it.
 type counts struct {
 	pl        *plugin
 	layout    *domain.Layout

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// existing is what some terms of placed pods come to in each domain. All classes of pods
-// that these terms are about share it. It belongs to the table's owner.
+// existing holds what some terms of placed pods add up to in each domain. All classes of
+// pods that these terms select share it. It belongs to the table's owner.
 type existing struct {
 	pl      *plugin
 	weight  func(*table.Term) int64 // what each pod with the term adds

@@ -108,8 +108,9 @@ func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict)
 	}
 }
 
-// rejectedDomains are, for each domain of one of the topologies, the kinds for which it
-// rejects its rows. The loops do not branch on what is counted, which cannot be foretold.
+// rejectedDomains returns, for each domain of one topology, the kinds of terms for which
+// it rejects its rows, as bits. The loops do not branch on counts, which are
+// unpredictable.
 func (c *counts) rejectedDomains(at int, first bool) []uint8 {
 	rejected := append(c.pl.rejected[:0], make([]uint8, c.layout.Topologies[at].Len())...)
 	c.pl.rejected = rejected

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// plugin holds what the profile says.
+// plugin holds the profile's configuration, and what its classes share.
 type plugin struct {
 	// hardWeight is what a required affinity term of a placed pod scores.
 	hardWeight int64

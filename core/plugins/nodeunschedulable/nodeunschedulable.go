@@ -15,7 +15,7 @@ const reason = "node(s) were unschedulable"
 
 const cordoned framework.Verdict = 1
 
-// taint is what the control plane puts on nodes that are marked.
+// taint is the taint that the control plane puts on nodes that are marked unschedulable.
 var taint = v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
 
 // New returns the plugin.

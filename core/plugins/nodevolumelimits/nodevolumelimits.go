@@ -56,7 +56,7 @@ func attaches(p *object.Pod) bool {
 	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed || v.Migrated != nil })
 }
 
-// podVolumes is what the pod has attached wherever it goes.
+// podVolumes holds the volumes that have to be attached for the pod on any node.
 type podVolumes struct {
 	missing string // the first claim that is not there; "" is none
 	volumes []object.VolumeSource
@@ -147,7 +147,8 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// filterDriver rejects the rows on which the driver would have to attach too much.
+// filterDriver rejects the rows on which the driver would have to attach more volumes
+// than it can.
 func (w *podVolumes) filterDriver(t *table.Table, d *demand, rows []table.Row, out []framework.Verdict) {
 	c := t.DriverColumns(d.driver)
 	for i, r := range rows {

@@ -30,7 +30,7 @@ type eligible struct {
 	domains  int // that have any
 }
 
-// censusKey is what makes a census.
+// censusKey identifies a census.
 type censusKey struct {
 	layout  *domain.Layout
 	nodes   *inclusion

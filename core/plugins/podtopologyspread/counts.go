@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// kind says which nodes count.
+// kind selects the nodes that count.
 type kind uint8
 
 const (
@@ -280,7 +280,7 @@ func cells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// countsKept bounds the counts whose room is kept.
+// countsKept bounds the released counts that are kept.
 const countsKept = 64
 
 // take returns counts without content. It reuses released ones.

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// plugin holds what the profile says.
+// plugin holds the profile's configuration, and what its classes share.
 type plugin struct {
 	// defaults are the constraints of pods that have none; nil: none.
 	defaults *match.Spread

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// weights are what a pod in a domain weighs, by constraint: the more domains
-// the feasible nodes are in, the more.
+// weights holds the weight of a matching pod, by constraint: the more domains the
+// feasible nodes are in, the greater.
 type weights struct {
 	byConstraint []float64
 	sizes        []int // the numbers of domains that they stand for
@@ -28,8 +28,8 @@ func (w *weights) set(constraint, domains int) {
 	}
 }
 
-// countDomains counts the domains that the feasible nodes are in. By hostname each
-// node that is scored is one.
+// countDomains sets the weight of each constraint by the number of domains of the
+// feasible nodes, given by cell. By hostname each node that is scored is a domain.
 func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	c := in.State.(*counts)
 	w, nodes := &c.weights, 0

@@ -137,7 +137,7 @@ func (pl plugin) soft(tolerations match.Tolerations, taints []v1.Taint) int64 {
 	return count
 }
 
-// normalize turns the count round: none is 100, the most is 0.
+// normalize inverts the count: no untolerated taint gives 100, the most gives 0.
 func normalize(raw, _, most int64) int64 {
 	if most == 0 {
 		return 100

@@ -114,8 +114,8 @@ func offers(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 	return true
 }
 
-// on picks the volume for the claim on the node, nil for none: one that is pre-bound
-// to it, if any is; else the smallest that nobody else of the pod has.
+// on returns the volume for the claim on the node, nil for none: one that is pre-bound to
+// it, if any is; else the smallest that no other claim of the pod takes.
 func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
 	for _, v := range f.preBound {
 		if slices.Contains(taken, v) {

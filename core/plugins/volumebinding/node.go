@@ -103,11 +103,11 @@ func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node, reach 
 	return framework.Fits
 }
 
-// volumeReach is which nodes reach a volume: as it is, and as its CSI driver's.
+// volumeReach holds which nodes reach a volume: as it is, and as a volume of its CSI
+// driver.
 type volumeReach struct{ nodes, migrated nodesOf }
 
-// nodesOf is which nodes a selector matches. It is good for as long as the table does not
-// change.
+// nodesOf holds which nodes a selector matches. It is valid until the table changes.
 type nodesOf struct {
 	selector *match.NodeSelector
 	// column numbers the values of the label that is all that matters, nil for none;

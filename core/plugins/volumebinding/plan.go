@@ -21,7 +21,7 @@ type binder struct {
 	plans   map[types.UID]*plan
 }
 
-// plan is what has to be written, and to come true, before a pod can be bound.
+// plan holds what has to be written, and to take effect, before a pod can be bound.
 type plan struct {
 	table   *table.Table
 	bound   []binding
@@ -93,8 +93,8 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 func (b *binder) unreserve(_ *table.Table, p *object.Pod, _ string) { b.forget(p.UID) }
 func (b *binder) postBind(p *object.Pod, _ string)                  { b.forget(p.UID) }
 
-// forget ends a plan. What was not written is as it was; what was written stays
-// assumed until the API shows it.
+// forget removes the pod's plan. Assumptions that were not written end; what was written
+// stays assumed until the API shows it.
 func (b *binder) forget(pod types.UID) {
 	plan := b.plans[pod]
 	delete(b.plans, pod)

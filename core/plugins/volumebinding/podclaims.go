@@ -17,7 +17,7 @@ import (
 // notSupported is the provisioner of classes that make no volumes.
 const notSupported = "kubernetes.io/no-provisioner"
 
-// podClaims is what a pod needs of a node because of its claims.
+// podClaims holds what a pod's claims require of a node.
 type podClaims struct {
 	// bound are the volumes of bound claims, up to the first that is gone.
 	bound []*object.PersistentVolume
@@ -30,7 +30,8 @@ type podClaims struct {
 	unsupported *claim
 }
 
-// claim is one that waits for its first consumer, and what can be had for it.
+// claim is a claim that waits for its first consumer, with the volumes and capacities
+// that suit it.
 type claim struct {
 	*object.PersistentVolumeClaim
 	volumes *candidates

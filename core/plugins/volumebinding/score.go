@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scorer rates nodes by what a pod's new volumes would take of the room there
+// scorer rates nodes by how much of the capacity there a pod's new volumes would take
 // (gate StorageCapacityScoring). The zero value rates none.
 type scorer struct {
 	on        bool
@@ -31,7 +31,7 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 	return framework.PreScoreResult{State: pc, Status: status, Skip: status == nil && len(pc.toProvision)+len(pc.toMatch) == 0}
 }
 
-// usage is what is asked for and what there is, in bytes, of one storage class.
+// usage is the requested and the available capacity, in bytes, of one storage class.
 type usage struct{ requested, capacity int64 }
 
 // score writes the mean rating over the storage classes: of the existing volumes, if the

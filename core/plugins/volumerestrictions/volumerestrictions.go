@@ -84,7 +84,7 @@ func restricted(p *object.Pod) bool {
 	return p.HasPVCs(false) || slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Disk != nil })
 }
 
-// state is what the pod cannot share.
+// state holds the disks and claims that the pod cannot share.
 type state struct {
 	disks  []*object.Disk
 	claims []string // that only one pod may use
@@ -99,7 +99,8 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{State: s, Skip: len(s.disks) == 0 && !s.inUse(t, p.Namespace)}
 }
 
-// stateOf finds what the pod cannot share; nil where a claim is missing.
+// stateOf returns the disks and claims that the pod cannot share; nil, with its name, if
+// a claim is missing.
 func stateOf(t *table.Table, p *object.Pod) (s *state, missing string) {
 	s = &state{}
 	for i := range p.Volumes {
