@@ -58,7 +58,11 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	}
 	pod, err := podOf(ctx, core, lease.Namespace, certificate.Holder)
 	if err != nil {
-		return nil, &unserved{fmt.Errorf("--daemon auto: %w", err), false}
+		err = fmt.Errorf("--daemon auto: %w", err)
+		if unread := new(url.Error); errors.As(err, &unread) || apierrors.IsForbidden(err) {
+			return nil, err
+		}
+		return nil, &unserved{err, false}
 	}
 	if d.lease == "" && lease.Namespace != metav1.NamespaceSystem {
 		if err := mayBind(ctx, found, pod); err != nil {
@@ -68,7 +72,11 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	}
 	local, end, err := forward(ctx, config, core, pod)
 	if err != nil {
-		return nil, &unserved{fmt.Errorf("--daemon auto: forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err), false}
+		err = fmt.Errorf("--daemon auto: forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		if errors.Is(err, errSilent) {
+			return nil, err
+		}
+		return nil, &unserved{err, false}
 	}
 	// The pod may be another's that has such a name, or a port that another holds.
 	way, err := dialPinned(config, local, certificate, end)

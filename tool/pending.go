@@ -21,9 +21,11 @@ import (
 // Bounds of the pods that the overview reads.
 const (
 	pendingPage  = 500
-	mostPending  = 20 * pendingPage
+	mostPending  = 10 * pendingPage
 	mostOthers   = 10 // schedulers that Berth does not serve
-	mostNominees = 10 // nodes whose victims are looked at
+	mostProfiles = 100
+	mostName     = 253 // bytes of a schedulerName and of the name of a node
+	mostNominees = 10  // nodes whose victims are looked at
 	mostOnNode   = 1000
 )
 
@@ -54,8 +56,12 @@ type StuckVictim struct {
 // pending reads the pods without a node: which schedulers they ask for that Berth does not serve,
 // and whether what they wait for on their nominated nodes goes.
 func (s *statusCall) pending(ctx context.Context, o *Overview, core corev1.PodsGetter, leases coordinationv1.LeasesGetter) {
-	if o.Scheduler == nil || o.Scheduler.Shadow != nil || len(o.Scheduler.Configuration.Profiles) == 0 {
+	if o.Scheduler == nil || o.Scheduler.Shadow != nil {
 		return
+	}
+	profiles := o.Scheduler.Configuration.Profiles
+	if long := func(name string) bool { return len(name) > mostName }; len(profiles) == 0 || len(profiles) > mostProfiles || slices.ContainsFunc(profiles, long) {
+		return // it is no Berth that says so
 	}
 	ctx, cancel := s.part(ctx)
 	defer cancel()
@@ -63,7 +69,8 @@ func (s *statusCall) pending(ctx context.Context, o *Overview, core corev1.PodsG
 	err := eachPending(ctx, core, func(p *v1.Pod) {
 		name := cmp.Or(p.Spec.SchedulerName, v1.DefaultSchedulerName)
 		switch node := p.Status.NominatedNodeName; {
-		case !slices.Contains(o.Scheduler.Configuration.Profiles, name):
+		case len(name) > mostName, len(node) > mostName:
+		case !slices.Contains(profiles, name):
 			if unserved[name] == nil {
 				unserved[name] = &Unserved{Scheduler: name}
 			}

@@ -38,7 +38,8 @@ func (u *unserved) Error() string { return u.err.Error() }
 // Unwrap is for errors.
 func (u *unserved) Unwrap() error { return u.err }
 
-// unasked returns the error of a request that ended with err and without an answer.
+// unasked returns the error of a request that ended with err and without an answer. One that got a
+// connection was waited for long enough, so that nobody else is asked after it.
 func (d *daemon) unasked(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause == errUnreached || cause == errSilent {
 		err = cause
@@ -48,7 +49,7 @@ func (d *daemon) unasked(ctx context.Context, err error) error {
 	switch {
 	case hint(err) != "":
 		return fmt.Errorf("asking the daemon: %w%s", err, hint(err))
-	case err == errUnreached, err == errSilent:
+	case err == errUnreached:
 	case errors.As(err, &at) && (at.Timeout() || errors.As(err, &failed) && (failed.Op == "dial" || failed.Op == "read")):
 		err = at.Err
 	default:
