@@ -39,9 +39,6 @@ func leaseStatus(l *leasev1.Lease, now time.Time) *LeaseStatus {
 	return s
 }
 
-// expired reports whether the lease is anybody's to take.
-func (l *LeaseStatus) expired() bool { return l.RenewedSeconds > float64(l.ValidSeconds) }
-
 // lapse says that nobody leads by the lease, "" if somebody does.
 func (l *LeaseStatus) lapse() string {
 	switch {
