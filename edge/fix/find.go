@@ -86,6 +86,7 @@ func (s *search) run() {
 	if !s.with(s.base, func(p *object.Pod) { d = s.machine.Assess(p) }) || d.Result != decision.ResultUnschedulable {
 		return
 	}
+	s.chosen = choosesOne(d.Nodes)
 	s.meantPods()
 	s.claims()
 	s.devices()
@@ -223,8 +224,8 @@ func (s *search) fixes() []Fix {
 	return fixes
 }
 
-// stageOf returns lastResort if one of the edits is, and undoes if all of them are. Gates
-// do not count: every fix of a gated pod removes them.
+// stageOf returns the latest stage of the edits. Gates do not count: every fix of a gated pod
+// removes them.
 func stageOf(edits []edit) stage {
 	latest := undoes
 	for i := range edits {

@@ -199,10 +199,32 @@ func (s *search) ways(b decision.Blocker, row table.Row) (ways [][]edit) {
 	case names.NodeAffinity, names.PodTopologySpread, names.VolumeBinding, names.VolumeZone, names.InterPodAffinity:
 		ways = append(ways, s.label(row, b.Plugin)...)
 	}
+	if b.Plugin == names.NodeAffinity && s.chosen {
+		sendElsewhere(ways)
+	}
 	if b.Code == decision.Unschedulable {
 		ways = append(ways, []edit{somePods})
 	}
 	return slices.DeleteFunc(ways, func(w []edit) bool { return len(w) == 0 })
+}
+
+// sendElsewhere marks the edits that let the pod go where its node selector and affinity do not
+// let it, but for names that are set right.
+func sendElsewhere(ways [][]edit) {
+	for _, way := range ways {
+		for i := range way {
+			if way[i].kind != correctName {
+				way[i].stage = max(way[i].stage, elsewhere)
+			}
+		}
+	}
+}
+
+// choosesOne reports whether the pod's own node selector and affinity allow one of the nodes.
+func choosesOne(nodes []decision.Node) bool {
+	return slices.ContainsFunc(nodes, func(n decision.Node) bool {
+		return !slices.ContainsFunc(n.Blockers, func(b decision.Blocker) bool { return b.Plugin == names.NodeAffinity })
+	})
 }
 
 // nodeEdit is an edit of the node at the row.

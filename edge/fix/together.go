@@ -70,9 +70,17 @@ func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cu
 		cut = "the time was up while fixes were tried on all pods: there may be others, and they may place more"
 	}
 	slices.SortStableFunc(found, func(a, b Shared) int {
-		return cmp.Or(cmp.Compare(b.Places, a.Places), cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.Changes), len(b.Changes)), cmp.Compare(operations(a.Changes), operations(b.Changes)))
+		return cmp.Or(cmp.Compare(a.gaveUp(), b.gaveUp()), cmp.Compare(b.Places, a.Places), cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.Changes), len(b.Changes)), cmp.Compare(operations(a.Changes), operations(b.Changes)))
 	})
 	return found[:min(mostFixes, len(found))], cut
+}
+
+// gaveUp returns 1 for a last resort, which comes last however many pods it places, else 0.
+func (f *Fix) gaveUp() int {
+	if f.stage == lastResort {
+		return 1
+	}
+	return 0
 }
 
 // key returns a text that fixes share if they change the same objects in the same way.
@@ -97,8 +105,10 @@ func (s *sharing) rankOf(f *Fix) (rank int) {
 	switch f.stage {
 	case undoes:
 		return 0
-	case lastResort:
+	case elsewhere:
 		return 4
+	case lastResort:
+		return 5
 	}
 	for i := range f.Changes {
 		c := &f.Changes[i]

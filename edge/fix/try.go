@@ -37,6 +37,8 @@ type search struct {
 	base []edit
 	// evicting: a fix may preempt.
 	evicting bool
+	// chosen: the pod's own node selector and affinity allow some node.
+	chosen bool
 	// anyLabel: labels that describe where a node is may be changed, too.
 	anyLabel bool
 
@@ -252,7 +254,17 @@ func (s *search) try(edits []edit) (o trial) {
 			}
 		}
 	})
+	o.ok = o.ok && !s.evictsOwnGroup(&o)
 	return o
+}
+
+// evictsOwnGroup reports whether the pod preempts one of its own pod group: the group lacks a pod
+// then as before.
+func (s *search) evictsOwnGroup(o *trial) bool {
+	row, ok := s.table.Find(o.node)
+	return ok && s.pod.PodGroup() != "" && slices.ContainsFunc(s.table.Pods(row), func(pl *table.Placed) bool {
+		return pl.Pod.PodGroup() != "" && pl.Pod.GroupKey() == s.pod.GroupKey() && slices.Contains(o.evicts, pl.Pod.Key())
+	})
 }
 
 // blockers is what blocks the pod on a row once the edits are made.

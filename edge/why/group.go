@@ -13,8 +13,9 @@ import (
 // mostExamples bounds the examples of a group.
 const mostExamples = 5
 
-// groupsOf groups the infeasible nodes, which are sorted by name, by their
-// blockers: the fewest blockers first, then the most nodes, then by name.
+// groupsOf groups the infeasible nodes, which are sorted by name, by their blockers. Nodes
+// that the pod itself does not choose come last; then the fewest blockers come first, then the
+// most nodes, then by name.
 func (f *facts) groupsOf(nodes []decision.Node) []NodeGroup {
 	at, seen := map[string]int{}, map[string]int{} // by the blockers, and as they came
 	groups := []NodeGroup{}
@@ -46,9 +47,17 @@ func (f *facts) groupsOf(nodes []decision.Node) []NodeGroup {
 		groups[i].Examples = groups[i].names[:min(mostExamples, len(groups[i].names))]
 	}
 	slices.SortFunc(groups, func(a, b NodeGroup) int {
-		return cmp.Or(cmp.Compare(len(a.Blockers), len(b.Blockers)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Examples[0], b.Examples[0]))
+		return cmp.Or(cmp.Compare(a.unchosen(), b.unchosen()), cmp.Compare(len(a.Blockers), len(b.Blockers)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Examples[0], b.Examples[0]))
 	})
 	return groups
+}
+
+// unchosen returns 1 if the pod's own node selector or affinity excludes the nodes, else 0.
+func (g *NodeGroup) unchosen() int {
+	if slices.ContainsFunc(g.Blockers, func(b Blocker) bool { return b.Plugin == names.NodeAffinity || b.Plugin == names.NodeName }) {
+		return 1
+	}
+	return 0
 }
 
 // topologyKeys returns the keys of the pod's spread constraints or terms of anti-affinity
