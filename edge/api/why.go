@@ -118,7 +118,7 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 	}
 	set.Nodes = now.apiNodes()
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
-	cluster.Record = lastAttempt(history)
+	cluster.Record, cluster.Look = lastAttempt(history), h.looker(ctx)
 	a := cluster.Why(ctx, pod)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
@@ -173,6 +173,21 @@ func (h *handler) read(ctx context.Context, name types.NamespacedName) (*manifes
 		return nil, nil, err
 	}
 	return set, pod, set.Resolve()
+}
+
+// mostLooked bounds the running pods that are read for an answer.
+const mostLooked = 10
+
+// looker returns what reads pods for an answer: so many, and none that cannot be read.
+func (h *handler) looker(ctx context.Context) func(types.NamespacedName) *v1.Pod {
+	left := mostLooked
+	return func(name types.NamespacedName) *v1.Pod {
+		pod := &v1.Pod{}
+		if left--; left < 0 || h.get(ctx, "pods", name, pod) != nil {
+			return nil
+		}
+		return pod
+	}
 }
 
 // readClaims adds the pod's claims to the set. One that cannot be read is not there: no

@@ -24,6 +24,7 @@ const (
 	mostExplained = 10  // causes that get fixes
 	mostSamples   = 3   // pods of a cause whose fixes are tried
 	mostPlaced    = 500 // pods of a cause that they are tried on
+	mostAlso      = 500 // nodes of pods of a cause behind the first
 )
 
 // List is what blocks pending pods, by cause, the most pods first. Its JSON is a contract.
@@ -66,15 +67,23 @@ type Cause struct {
 	// Since is since when the first of them waits, nil where that is not known.
 	Since    *time.Time `json:"since"`
 	Blockers []Blocker  `json:"blockers"`
-	Fixes    []Shared   `json:"fixes"`
+	// Holders are the workloads that hold most of what the pods lack where they come nearest.
+	Holders []Holder `json:"holders,omitempty"`
+	// Leaving are pods that are being deleted, which the pods wait for.
+	Leaving []Leaving `json:"leaving,omitempty"`
+	// Held says since when the first pod is held by what.
+	Held  []Held   `json:"held,omitempty"`
+	Fixes []Shared `json:"fixes"`
 	// Cut says why the search for them ended early.
 	Cut string `json:"cut,omitempty"`
 	// Text is the sentence where the list's kind is WhyAll.
 	Text string `json:"text,omitempty"`
 
-	pods  []turn.Pod
-	first int         // place of the first in the scheduler's order
-	short *turn.Short // of a pod group
+	pods   []turn.Pod
+	first  int         // place of the first in the scheduler's order
+	short  *turn.Short // of a pod group
+	outrun bool        // the pods would fit if others did not take their turn before them
+	also   []string    // nodes on which pods behind the first come nearest, where these are few
 }
 
 // Shared is a fix that was tried on all pods of a cause together.
@@ -230,6 +239,7 @@ func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 			l.add(a, p)
 		case run.Nominated[p.API.UID] != "":
 			l.add(&Answer{Verdict: Preempting}, p)
+			l.addLeaving(&l.list.Causes[l.at[string(Preempting)]], p, run.Nominated[p.API.UID])
 		case group == "" || l.short[types.NamespacedName{Namespace: p.API.Namespace, Name: group}] == nil:
 			left[p.Kind] = append(left[p.Kind], p)
 		}
@@ -281,13 +291,42 @@ func (l *listing) add(a *Answer, pods ...turn.Pod) {
 	if !known {
 		i = len(l.list.Causes)
 		l.at[key] = i
-		cause := Cause{Verdict: a.Verdict, Sentence: a.cause(), Blockers: []Blocker{}, first: l.rank[pods[0].API]}
+		cause := Cause{Verdict: a.Verdict, Sentence: a.cause(), Blockers: []Blocker{}, first: l.rank[pods[0].API], outrun: a.outrun}
 		if len(a.Groups) > 0 {
 			cause.Blockers = a.nearestGroup().Blockers
 		}
 		l.list.Causes = append(l.list.Causes, cause)
 	}
-	l.list.Causes[i].pods = append(l.list.Causes[i].pods, pods...)
+	c := &l.list.Causes[i]
+	if known && len(a.Groups) > 0 && len(c.also) < mostAlso {
+		if g := a.nearestGroup(); len(g.names) <= mostExamples {
+			c.also = append(c.also, g.names...)
+		}
+	}
+	c.pods = append(c.pods, pods...)
+}
+
+// look asks about the first pod of the cause again, and says who holds what it lacks and what holds
+// it. The sentence names all nodes on which pods of the cause come nearest: each pod of a DaemonSet
+// has another one.
+func (l *listing) look(ctx context.Context, cause *Cause) {
+	if ctx.Err() != nil {
+		return
+	}
+	brief, first := l.withoutFixes(), cause.pods[0].API
+	brief.waits = map[types.UID]bool{first.UID: cause.Verdict == Waiting}
+	a := brief.Why(ctx, first)
+	if len(a.Groups) == 0 || a.Verdict != cause.Verdict {
+		return
+	}
+	a.outrun = cause.outrun
+	g := a.nearestGroup()
+	if len(cause.also) > 0 {
+		g.names = slices.Compact(slices.Sorted(slices.Values(slices.Concat(g.names, cause.also))))
+		g.Nodes = len(g.names)
+		cause.Sentence = a.cause()
+	}
+	cause.Holders, cause.Leaving, cause.Held = a.facts.heldMost(g), l.leaving(ctx, a), a.Held
 }
 
 // shortGroup makes a cause of a pod group of which too few pods fit. Those that fit are
@@ -303,7 +342,8 @@ func (l *listing) shortGroup(ctx context.Context, s *turn.Short) {
 	if len(a.Groups) > 0 {
 		cause.Blockers = a.nearestGroup().Blockers
 	}
-	cause.Sentence = fmt.Sprintf("pod group %s is placed together, and %d of %d fit: %s is %s", s.Name, len(s.Fitting), len(s.Members), first.Key(), a.cause())
+	cause.Sentence = fmt.Sprintf("pod group %s is placed together%s, and %d of %d fit: %s is %s",
+		s.Name, l.gangText(s.Name, len(s.Fitting), len(s.Members)), len(s.Fitting), len(s.Members), first.Key(), a.cause())
 	l.short[s.Name] = cause
 }
 
@@ -347,6 +387,7 @@ func (l *listing) finish(ctx context.Context, cause *Cause, explained bool) {
 		cause.Examples = append(cause.Examples, p.API.Namespace+"/"+p.API.Name)
 	}
 	if explained && !l.NoFixes && cause.hasFixes() {
+		l.look(ctx, cause)
 		l.fix(ctx, cause)
 	}
 }
@@ -431,55 +472,4 @@ func (l *listing) samples(pods []turn.Pod) (samples []*v1.Pod) {
 		}
 	}
 	return samples
-}
-
-// causeKey is equal for answers with one cause: what blocks the pods where they
-// come nearest, and the labels of nodes that they ask for.
-func causeKey(a *Answer) string {
-	switch a.Verdict {
-	case Waiting, Misconfigured:
-		if len(a.Groups) > 0 {
-			spec := &a.facts.api.Spec
-			return fmt.Sprintf("%s %t %q %v", a.Verdict, a.outrun, a.nearestGroup().Blockers, spec.NodeSelector)
-		}
-	case WouldBePlaced:
-		return fmt.Sprintf("%s %t %s", a.Verdict, a.PodGroup != "", a.refused())
-	case Preempting, InProgress:
-		return string(a.Verdict)
-	}
-	return string(a.Verdict) + " " + a.Message
-}
-
-// cause is what the answer says, without the pod's name.
-func (a *Answer) cause() string {
-	switch a.Verdict {
-	case WouldBePlaced:
-		if refused := a.refused(); refused != "" {
-			return "fitting by what is known here, but the cluster said last: " + refused
-		}
-		if a.PodGroup != "" {
-			return "fitting now each by itself, but placed together with their pod groups, which this answer does not try"
-		}
-		return "fitting now, and not placed yet"
-	case Preempting:
-		return "waiting for pods that leave for them"
-	case InProgress:
-		return "on their way"
-	case Waiting:
-		switch {
-		case len(a.Groups) == 0:
-			return "waiting: there is no node"
-		case a.outrun:
-			return "waiting for room, which pods that are tried before them take: " + a.nearest()
-		}
-		return "waiting for room: " + a.nearest()
-	case Misconfigured:
-		if beside := a.beside(); beside != "" {
-			return "having to be beside " + beside + ", where there is no room: " + a.nearest()
-		}
-		return "fitting nowhere, however empty the nodes are: " + a.nearest()
-	case Gated:
-		return "not tried: " + a.Message
-	}
-	return "not scheduled: " + a.Message
 }

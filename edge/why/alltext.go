@@ -71,6 +71,13 @@ func (c *Cause) text(b *strings.Builder, wide bool) {
 	if of := c.ofText(); of != "" {
 		terminal.Fprintf(b, "  %s\n", of)
 	}
+	holdersText(b, "  ", c.Holders)
+	for i := range c.Leaving[:min(shortNames, len(c.Leaving))] {
+		terminal.Fprintf(b, "  %s\n", c.Leaving[i].text())
+	}
+	for i := range c.Held[:min(shortNames, len(c.Held))] {
+		terminal.Fprintf(b, "  %s\n", c.Held[i].text())
+	}
 	shown := c.Fixes
 	if !wide {
 		shown = shown[:min(shortShared, len(shown))]

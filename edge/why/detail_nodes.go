@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/edge/workload"
@@ -17,6 +19,7 @@ import (
 // that the pod does not tolerate.
 func (f *facts) taintText(nodes []string) string {
 	mendable := false
+	var first *time.Time // of the taints that no condition sets
 	keeps := func(n *v1.Node, condition bool) (texts []string) {
 		for i := range n.Spec.Taints {
 			t := &n.Spec.Taints[i]
@@ -24,6 +27,9 @@ func (f *facts) taintText(nodes []string) string {
 				continue
 			}
 			text := t.ToString() + f.meantToleration(t)
+			if at := t.TimeAdded; !condition && at != nil && (first == nil || at.Before(&metav1.Time{Time: *first})) {
+				first = pointer(at.UTC())
+			}
 			if condition {
 				text = conditionText(n, t.Key)
 				mendable = mendable || !workload.Leaving(t.Key)
@@ -47,7 +53,7 @@ func (f *facts) taintText(nodes []string) string {
 		parts = append(parts, text)
 	}
 	if text := f.counted(nodes, "taint ", func(n *v1.Node) []string { return keeps(n, false) }); text != "" {
-		parts = append(parts, text+" is not tolerated")
+		parts = append(parts, text+" is not tolerated"+sinceText(first))
 	}
 	return strings.Join(parts, "; ")
 }

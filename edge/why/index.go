@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,6 +16,7 @@ import (
 type index struct {
 	workloads *workloadIndex
 	events    *eventIndex
+	pods      map[types.UID]*v1.Pod
 }
 
 type workloadIndex struct {
@@ -97,6 +99,7 @@ func (c *Cluster) indexEvents() *eventIndex {
 func (c *Cluster) withoutFixes() *Cluster {
 	c.indexWorkloads()
 	c.indexEvents()
+	c.indexPods()
 	brief := *c
 	brief.NoFixes = true
 	return &brief

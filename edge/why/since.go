@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/edge/terminal"
 )
@@ -57,7 +58,7 @@ func (a *Answer) heldByNodes() (all []Held) {
 				return all
 			}
 			if n := a.facts.node(name); n != nil {
-				all = append(all, heldBy(n, p, g)...)
+				all = append(all, heldBy(n, a.facts.pod, g)...)
 			}
 		}
 	}
@@ -70,7 +71,7 @@ func outlasts(b Blocker) bool {
 }
 
 // heldBy lists what of the node keeps the pod away, since when.
-func heldBy(n *v1.Node, p *v1.Pod, g *NodeGroup) (all []Held) {
+func heldBy(n *v1.Node, p *object.Pod, g *NodeGroup) (all []Held) {
 	blocks := func(plugin string) bool {
 		return slices.ContainsFunc(g.Blockers, func(b Blocker) bool { return b.Plugin == plugin })
 	}
@@ -91,9 +92,7 @@ func heldBy(n *v1.Node, p *v1.Pod, g *NodeGroup) (all []Held) {
 	at, by := writer(n.ManagedFields, "taints")
 	for i := range n.Spec.Taints {
 		t := &n.Spec.Taints[i]
-		if t.Key == v1.TaintNodeUnschedulable || slices.ContainsFunc(p.Spec.Tolerations, func(o v1.Toleration) bool {
-			return (o.Key == t.Key || o.Key == "") && (o.Effect == t.Effect || o.Effect == "")
-		}) {
+		if t.Key == v1.TaintNodeUnschedulable || p.Tolerations.Admits(n.Spec.Taints[i:i+1], false) {
 			continue
 		}
 		h := Held{"taint " + t.ToString() + " of " + n.Name, pointer(at), by}
@@ -154,13 +153,18 @@ func (a *Answer) heldText(b *strings.Builder, wide bool) {
 		shown = shown[:min(shortNames, len(shown))]
 	}
 	for _, h := range shown {
-		text := h.What + sinceText(h.Since)
-		if h.By != "" {
-			text += ", by " + h.By
-		}
-		terminal.Fprintf(b, "  %s\n", text)
+		terminal.Fprintf(b, "  %s\n", h.text())
 	}
 	if rest := len(a.Held) - len(shown); rest > 0 {
 		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
 	}
+}
+
+// text says what holds the pod, since when and by whom.
+func (h *Held) text() string {
+	text := h.What + sinceText(h.Since)
+	if h.By != "" {
+		text += ", by " + h.By
+	}
+	return text
 }

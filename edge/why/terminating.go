@@ -8,10 +8,14 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/turn"
 )
 
 // Bounds of the terminating pods that are looked for.
@@ -29,6 +33,8 @@ type Leaving struct {
 	Holds      []string `json:"holds,omitempty"`
 	Finalizers []string `json:"finalizers,omitempty"`
 	NodeLost   bool     `json:"nodeLost,omitempty"`
+	// Grace is the time that it is given to end, in seconds.
+	Grace int64 `json:"gracePeriodSeconds,omitempty"`
 
 	known bool // its API object was read
 }
@@ -66,16 +72,11 @@ func (c *Cluster) leaving(ctx context.Context, a *Answer) (listed []Leaving) {
 
 // departing returns the terminating pods of the node; nil if the pod does not fit without them.
 func (c *Cluster) departing(p *object.Pod, node string) (gone []*object.Pod) {
-	t := c.Machine.Table()
-	row, _ := t.Find(node) // it is there: the answer's nodes are of this table
-	for _, pl := range t.Pods(row) {
-		if pl.Pod.Terminating {
-			gone = append(gone, pl.Pod)
-		}
-	}
-	if len(gone) == 0 {
+	if gone = c.terminatingOn(node); len(gone) == 0 {
 		return nil
 	}
+	t := c.Machine.Table()
+	row, _ := t.Find(node) // it is there: the pods are on it
 	for _, p := range gone {
 		t.RemovePod(p.UID)
 	}
@@ -98,15 +99,73 @@ func (c *Cluster) describe(d *departure) Leaving {
 			}
 		}
 	}
-	for _, api := range c.Set.Pods {
-		if api.UID == d.pod.UID && api.DeletionTimestamp != nil {
-			l.known, l.Since, l.Finalizers = true, &api.DeletionTimestamp.Time, api.Finalizers
+	if api := c.apiOf(d.pod); api != nil && api.DeletionTimestamp != nil {
+		l.known, l.Since, l.Finalizers = true, &api.DeletionTimestamp.Time, api.Finalizers
+		if grace := api.DeletionGracePeriodSeconds; grace != nil {
+			l.Grace = *grace
 		}
 	}
 	for _, n := range c.Set.Nodes {
 		l.NodeLost = l.NodeLost || n.Name == d.node && fix.Lost(n)
 	}
 	return l
+}
+
+// apiOf returns the API object of the pod, nil where it is not known or hidden.
+func (c *Cluster) apiOf(p *object.Pod) *v1.Pod {
+	if api := c.indexPods()[p.UID]; api != nil || c.Look == nil || c.Set.Hidden(p.Namespace) {
+		return api
+	}
+	if api := c.Look(p.NamespacedName()); api != nil && api.UID == p.UID {
+		return api
+	}
+	return nil
+}
+
+// victimsLeaving lists the victims of the pod that are being deleted already.
+func (c *Cluster) victimsLeaving(a *Answer, d *decision.Decision) (listed []Leaving) {
+	var blockers []Blocker
+	for i := range a.Groups {
+		if slices.Contains(a.Groups[i].names, d.NominatedNode) {
+			blockers = a.Groups[i].Blockers
+		}
+	}
+	for _, p := range c.terminatingOn(d.NominatedNode) {
+		if slices.Contains(d.Victims, p.NamespacedName()) && len(listed) < mostLeaving {
+			listed = append(listed, c.describe(&departure{p, d.NominatedNode, blockers}))
+		}
+	}
+	return listed
+}
+
+// addLeaving adds to the cause the pods that leave the node for one of its pods, if the scheduler
+// has nominated the pod to that node: only then were they asked to leave.
+func (l *listing) addLeaving(cause *Cause, p turn.Pod, node string) {
+	if p.API.Status.NominatedNodeName != node {
+		return
+	}
+	for _, gone := range l.terminatingOn(node) {
+		known := slices.ContainsFunc(cause.Leaving, func(l Leaving) bool { return l.Pod == gone.Key() })
+		if !known && gone.Priority < corev1.PodPriority(p.API) && len(cause.Leaving) < mostLeaving {
+			cause.Leaving = append(cause.Leaving, l.describe(&departure{pod: gone, node: node}))
+		}
+	}
+}
+
+// terminatingOn returns the terminating pods of the node, by name.
+func (c *Cluster) terminatingOn(node string) (gone []*object.Pod) {
+	t := c.Machine.Table()
+	row, ok := t.Find(node)
+	if !ok {
+		return nil
+	}
+	for _, pl := range t.Pods(row) {
+		if pl.Pod.Terminating {
+			gone = append(gone, pl.Pod)
+		}
+	}
+	slices.SortFunc(gone, compareKeys)
+	return gone
 }
 
 // firstLeaving says for whom the pod waits that is on its way out.
@@ -122,7 +181,7 @@ func (a *Answer) firstLeaving() string {
 		}
 	}
 	if len(pods) == 1 {
-		return fmt.Sprintf(" It fits on %s once %s is gone, which is terminating.", node, pods[0])
+		return fmt.Sprintf(" It fits on %s once %s is gone, which is %s.", node, pods[0], a.Leaving[0].brief())
 	}
 	return fmt.Sprintf(" It fits on %s once %s are gone, which are terminating.", node, list(pods, shortNames))
 }
@@ -145,22 +204,44 @@ func (a *Answer) leavingText(b *strings.Builder, wide bool) {
 	}
 }
 
-func (l *Leaving) text() string {
-	text := fmt.Sprintf("%s on %s is terminating", l.Pod, l.Node)
-	if l.Since != nil {
-		text += " since " + l.Since.UTC().Format(time.RFC3339)
+// brief says since when the pod is terminating and what holds it, if that is known.
+func (l *Leaving) brief() string {
+	switch text := "terminating" + l.since(); {
+	case len(l.Finalizers) > 0:
+		return text + ", held by its " + finalizers(l.Finalizers)
+	case l.NodeLost:
+		return text + ", on a node that does not answer"
+	case l.Grace > 0:
+		return text + fmt.Sprintf(", with a grace period of %d s", l.Grace)
+	default:
+		return text
 	}
+}
+
+func (l *Leaving) since() string {
+	if l.Since == nil {
+		return ""
+	}
+	return " since " + l.Since.UTC().Format(time.RFC3339)
+}
+
+func (l *Leaving) text() string {
+	text := fmt.Sprintf("%s on %s is terminating%s", l.Pod, l.Node, l.since())
 	if len(l.Holds) > 0 {
 		text += " and holds " + strings.Join(l.Holds, ", ")
 	}
 	namespace, name, _ := strings.Cut(l.Pod, "/")
+	grace := ""
+	if l.Grace > 0 {
+		grace = fmt.Sprintf(" within its grace period of %d s", l.Grace)
+	}
 	switch {
 	case len(l.Finalizers) > 0:
 		return text + "; it stays as long as it has the " + finalizers(l.Finalizers)
 	case l.NodeLost:
 		return text + "; its node does not answer, so nobody ends it"
 	case l.known:
-		return text + fmt.Sprintf("; no finalizer holds it, its node is to end it: wait, or, if that node is dead, kubectl delete pod %s -n %s --force --grace-period=0", word(name), word(namespace))
+		return text + fmt.Sprintf("; no finalizer holds it, its node is to end it%s: wait, or, if that node is dead, kubectl delete pod %s -n %s --force --grace-period=0", grace, word(name), word(namespace))
 	}
 	return text
 }

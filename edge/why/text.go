@@ -26,6 +26,7 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	stalledText(&b, a.Stalled)
 	a.observedFirst(&b)
 	terminal.Fprintf(&b, "%s\n", a.sentence())
+	holdersText(&b, "", a.Holders)
 	a.observedSince(&b)
 	if a.Message != "" && a.Verdict != Failed && a.Verdict != Gated && !a.facts.refused {
 		terminal.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
@@ -86,7 +87,11 @@ func (a *Answer) sentence() string {
 		if a.Shadow != nil {
 			return fmt.Sprintf("%s does not fit: Berth would have %s leave %s for it.", a.Pod, list(a.Victims, shortNames), a.Node)
 		}
-		return fmt.Sprintf("%s waits for %s to leave %s.", a.Pod, list(a.Victims, shortNames), a.Node)
+		text := fmt.Sprintf("%s waits for %s to leave %s.", a.Pod, list(a.Victims, shortNames), a.Node)
+		if len(a.Leaving) > 0 {
+			text += fmt.Sprintf(" %s is %s.", a.Leaving[0].Pod, a.Leaving[0].brief())
+		}
+		return text
 	case InProgress:
 		return fmt.Sprintf("%s is on its way: what was asked for in the API has to come about first.", a.Pod)
 	case Gated:
@@ -101,7 +106,7 @@ func (a *Answer) sentence() string {
 		if a.NodesTotal == 0 {
 			return a.Pod + " waits: there is no node."
 		}
-		return fmt.Sprintf("%s waits for room: %s.", a.Pod, a.nearest()) + a.firstLeaving()
+		return fmt.Sprintf("%s waits for room: %s.", a.Pod, a.nearest()) + a.facts.groupText() + a.firstLeaving()
 	}
 	if beside := a.beside(); beside != "" {
 		return fmt.Sprintf("%s fits nowhere, whoever else goes: it must be beside %s, and with that there is no room: %s.", a.Pod, beside, a.nearest())

@@ -31,6 +31,9 @@ type Cluster struct {
 	// Read adds to the set what fixes of a pod may change, where it is not there yet;
 	// nil: all of it is.
 	Read func(*v1.Pod)
+	// Look reads a running pod that the set does not have, nil if there is none; nil: the set
+	// has all of them.
+	Look func(types.NamespacedName) *v1.Pod
 	// NoProfile says why a pod is not tried whose schedulerName no profile has; nil: the
 	// machine is the scheduler, and has no other profiles.
 	NoProfile func(schedulerName string) string
@@ -126,12 +129,16 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 		for _, v := range d.Victims {
 			a.Victims = append(a.Victims, v.String())
 		}
+		a.Leaving = c.victimsLeaving(a, d)
 	case Failed:
 		a.Groups, a.NodesFeasible = []NodeGroup{}, 0
 	}
 	a.Events = c.events(a, p, d)
 	if a.Verdict == Waiting && !c.NoFixes {
 		a.Leaving = c.leaving(ctx, a)
+		if len(a.Groups) > 0 {
+			a.Holders = a.facts.heldMost(a.nearestGroup())
+		}
 	}
 	if a.Cut == "" && !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
 		a.Fixes, a.Cut = c.fixes(ctx, a.facts.api)
