@@ -65,15 +65,23 @@ func (q *whyOptions) addControllers(ctx context.Context, set *manifest.Set, stde
 }
 
 // addCreations adds the events of a running cluster about pods that could not be made: of the
-// workload and what it made or, if it is nil, of all workloads.
+// workload and what it made or, if it is nil, of all workloads. It adds those about pods that
+// were preempted, too.
 func (q *whyOptions) addCreations(ctx context.Context, c *why.Cluster, of *why.Workload, stderr io.Writer) error {
 	if !q.isLive() {
 		return nil
 	}
 	ctx, cancel := reading(ctx)
 	defer cancel()
+	namespace := q.api.given()
+	if of != nil {
+		namespace = of.Namespace
+	}
+	if err := unread(ctx, stderr, q.listEvents(ctx, c.Set, namespace, fields.Set{"reason": "Preempted"}, eventsOfCreation, stderr)); err != nil {
+		return err
+	}
 	if of == nil {
-		return unread(ctx, stderr, q.listEvents(ctx, c.Set, q.api.given(), fields.Set{"reason": "FailedCreate"}, eventsOfCreation, stderr))
+		return unread(ctx, stderr, q.listEvents(ctx, c.Set, namespace, fields.Set{"reason": "FailedCreate"}, eventsOfCreation, stderr))
 	}
 	makers := c.Makers(*of)
 	if more := len(makers) - mostMakers; more > 0 {

@@ -85,8 +85,10 @@ func TestWhyReadsEvents(t *testing.T) {
 	slices.Sort(asked)
 	want := []string{
 		"/api/v1/events?reason=FailedCreate&limit=500",
+		"/api/v1/events?reason=Preempted&limit=500",
 		"/api/v1/namespaces/shop/events?involvedObject.kind=Pod,involvedObject.name=web-0,reason=FailedScheduling&limit=100",
 		"/api/v1/namespaces/shop/events?involvedObject.kind=StatefulSet,involvedObject.name=web,reason=FailedCreate&limit=100",
+		"/api/v1/namespaces/shop/events?reason=Preempted&limit=500",
 	}
 	if !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
@@ -145,7 +147,7 @@ func TestWhyOfAWorkloadReadsTheEventsBelowIt(t *testing.T) {
 	defer s.Close()
 	status, out, errs := berth("", "why", "-n", "shop", "deploy/web", "--kubeconfig", kubeconfigFor(t, s.URL))
 	first, last := "involvedObject.kind=ReplicaSet,involvedObject.name=web-29,reason=FailedCreate", "involvedObject.kind=ReplicaSet,involvedObject.name=web-11,reason=FailedCreate"
-	if status != 0 || len(asked) != mostMakers || !asked[first] || !asked[last] || !asked["involvedObject.kind=Deployment,involvedObject.name=web,reason=FailedCreate"] ||
+	if status != 0 || len(asked) != mostMakers+1 || !asked["reason=Preempted"] || !asked[first] || !asked[last] || !asked["involvedObject.kind=Deployment,involvedObject.name=web,reason=FailedCreate"] ||
 		!strings.Contains(errs, "note: the events of 11 older ReplicaSets of deployment/shop/web are not read") {
 		t.Errorf("exit status %d, %s%s; asked for %d: %v", status, out, errs, len(asked), asked)
 	}

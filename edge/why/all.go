@@ -36,7 +36,9 @@ type List struct {
 	// Pods is how many wait.
 	Pods    int       `json:"pods"`
 	Missing []Missing `json:"missing"`
-	Causes  []Cause   `json:"causes"`
+	// Preempted are the workloads whose pods made room for others lately.
+	Preempted []Preempted `json:"preempted,omitempty"`
+	Causes    []Cause     `json:"causes"`
 	// Cut says in a sentence that the time was up before all pods were looked at.
 	Cut string `json:"cut,omitempty"`
 	// LeftOut says which pods were not looked at, and why.
@@ -135,6 +137,7 @@ func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
 	if l.list.Missing, whole = c.missing(ctx, &scope); !whole {
 		l.cut("before all workloads had been looked at whose controllers make no pods")
 	}
+	l.list.Preempted = c.preempted(&scope)
 	l.gather(ctx)
 	for _, s := range l.sorts {
 		l.list.Pods += len(s.pods)

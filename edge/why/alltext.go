@@ -62,6 +62,7 @@ func (l *List) headText(b *strings.Builder) {
 		m := &l.Missing[i]
 		terminal.Fprintf(b, "\n%s of %s never made%s: %s\n", count(m.Pods, "pod"), m.Workload, sinceText(m.Since), m.Message)
 	}
+	l.preemptedText(b)
 }
 
 // text writes the cause.

@@ -1,0 +1,193 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/terminal"
+)
+
+// mostPreempted bounds the workloads that are listed as preempted.
+const mostPreempted = 5
+
+// Preempted is a workload whose pods made room for others lately, as far as events and conditions
+// say so.
+type Preempted struct {
+	// Workload is kind/namespace/name, or pods/namespace/NAME-* where only names of pods are known.
+	Workload string `json:"workload"`
+	Pods     int    `json:"pods"`
+	// By are those for which they went, as Workload; NAME* where the names differ in a number.
+	By    []string   `json:"by"`
+	First *time.Time `json:"first"`
+	Last  *time.Time `json:"last"`
+
+	victims map[string]bool // by UID or else by name
+	by      map[Workload]bool
+}
+
+// preempted lists the workloads of the scope that were preempted, the most pods first. Labels of
+// pods that are gone are not known: with a selector none are listed.
+func (c *Cluster) preempted(scope *Scope) (all []Preempted) {
+	if scope.Selector != nil && !scope.Selector.Empty() {
+		return nil
+	}
+	found := map[Workload]*Preempted{}
+	take := func(namespace, name, uid string, at time.Time) *Preempted {
+		makers := c.makersOf(namespace, name)
+		if scope.Namespace != "" && namespace != scope.Namespace || scope.Workload != nil && !slices.Contains(makers, *scope.Workload) {
+			return nil
+		}
+		w := makers[0]
+		if scope.Workload != nil {
+			w = *scope.Workload
+		}
+		if found[w] == nil {
+			found[w] = &Preempted{Workload: w.String(), victims: map[string]bool{}, by: map[Workload]bool{}}
+		}
+		found[w].count(cmp.Or(uid, name), at)
+		return found[w]
+	}
+	for i := range c.Set.Events {
+		if e := &c.Set.Events[i]; e.Reason == "Preempted" && e.Kind == "Pod" {
+			if p := take(e.Namespace, e.Name, e.UID, e.Last); p != nil {
+				if by := c.preemptor(e); by != (types.NamespacedName{}) {
+					p.by[c.makersOf(by.Namespace, by.Name)[0]] = true
+				}
+			}
+		}
+	}
+	for _, p := range c.Set.Pods {
+		if at, yes := wasPreempted(p); yes {
+			take(p.Namespace, p.Name, string(p.UID), at)
+		}
+	}
+	for _, p := range found { // any order: sorted below
+		p.Pods, p.By = len(p.victims), alike(p.by)
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b Preempted) int {
+		return cmp.Or(cmp.Compare(b.Pods, a.Pods), strings.Compare(a.Workload, b.Workload))
+	})
+	return all
+}
+
+// count counts a victim once.
+func (p *Preempted) count(victim string, at time.Time) {
+	p.victims[victim] = true
+	if at.IsZero() {
+		return
+	}
+	if p.First == nil || at.Before(*p.First) {
+		p.First = pointer(at.UTC())
+	}
+	if p.Last == nil || at.After(*p.Last) {
+		p.Last = pointer(at.UTC())
+	}
+}
+
+// wasPreempted reports whether the pod's condition says that it makes room, and since when.
+func wasPreempted(p *v1.Pod) (at time.Time, yes bool) {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == v1.DisruptionTarget && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonPreemptionByScheduler {
+			return c.LastTransitionTime.UTC(), true
+		}
+	}
+	return at, false
+}
+
+var preemptorUID = regexp.MustCompile(`^Preempted by pod ([0-9a-f-]+) on node `)
+
+// preemptor returns the pod for which the event's pod made room: the event's related object or,
+// where it has none, that of the UID in its message; the zero name where neither is known.
+func (c *Cluster) preemptor(e *manifest.Event) types.NamespacedName {
+	if e.Related != (types.NamespacedName{}) {
+		return e.Related
+	}
+	if uid := preemptorUID.FindStringSubmatch(e.Message); uid != nil {
+		if p := c.indexPods()[types.UID(uid[1])]; p != nil {
+			return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+		}
+	}
+	return types.NamespacedName{}
+}
+
+// makersOf returns the workload of a pod that may be gone, as far as names tell, and what it made
+// that made the pod. There is at least one.
+func (c *Cluster) makersOf(namespace, pod string) []Workload {
+	x := c.indexWorkloads()
+	name := withoutSuffix(pod)
+	for _, kind := range []string{"replicaset", "statefulset", "daemonset", "job", "replicationcontroller"} {
+		w := Workload{kind, namespace, name}
+		o := x.objects[w]
+		if o == nil {
+			continue
+		}
+		if by := ownerOf(o); by != nil {
+			return []Workload{{strings.ToLower(by.Kind), namespace, by.Name}, w}
+		}
+		return []Workload{w}
+	}
+	if w := (Workload{"deployment", namespace, withoutSuffix(name)}); x.objects[w] != nil {
+		return []Workload{w}
+	}
+	return []Workload{{"pods", namespace, name + "-*"}}
+}
+
+// alike names the workloads, those as one whose names differ in a number at their end.
+func alike(all map[Workload]bool) (texts []string) {
+	type stem struct{ namespace, name string }
+	stems := map[stem][]Workload{}
+	for w := range all { // any order: sorted below
+		s := stem{w.Namespace, strings.TrimRight(strings.TrimSuffix(w.Name, "-*"), "0123456789")}
+		stems[s] = append(stems[s], w)
+	}
+	for s, list := range stems { // any order: sorted below
+		slices.SortFunc(list, func(a, b Workload) int { // a kind that is known first
+			return cmp.Or(cmp.Compare(unknownKind(a), unknownKind(b)), strings.Compare(a.String(), b.String()))
+		})
+		w := list[0]
+		if len(list) > 1 {
+			w.Name = s.name + "*"
+		}
+		texts = append(texts, w.String())
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+func unknownKind(w Workload) int {
+	if w.Kind == "pods" {
+		return 1
+	}
+	return 0
+}
+
+// preemptedText says which workloads were preempted, how often, when and by whom.
+func (l *List) preemptedText(b *strings.Builder) {
+	for i := range l.Preempted[:min(mostPreempted, len(l.Preempted))] {
+		p := &l.Preempted[i]
+		text := fmt.Sprintf("%s of %s%s preempted", count(p.Pods, "pod"), p.Workload, plural(p.Pods, " was", " were"))
+		if len(p.By) > 0 {
+			text += " by " + list(p.By, shortNames)
+		}
+		switch {
+		case p.First == nil:
+		case p.First.Equal(*p.Last):
+			text += ", at " + clock(*p.First)
+		default:
+			text += ", from " + clock(*p.First) + " to " + clock(*p.Last)
+		}
+		terminal.Fprintf(b, "\n%s\n", text)
+	}
+	if rest := len(l.Preempted) - mostPreempted; rest > 0 {
+		terminal.Fprintf(b, "(and pods of %s)\n", count(rest, "other workload"))
+	}
+}
