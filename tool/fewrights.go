@@ -39,7 +39,7 @@ func (f *fewRights) Error() string {
 
 // addAll adds all objects of a kind. What may not be listed is remembered.
 func (f *fewRights) addAll(ctx context.Context, set *manifest.Set, k *decode.Kind) error {
-	err := addAll(ctx, set, f.config, k)
+	err := addAll(ctx, set, f.config, k, "")
 	if err == nil || !apierrors.IsForbidden(err) {
 		return err
 	}

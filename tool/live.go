@@ -76,7 +76,7 @@ func (s *source) live(ctx context.Context, set *manifest.Set) error {
 func addAdmissionObjects(ctx context.Context, set *manifest.Set, config *rest.Config) error {
 	for i := range manifest.OfNewPods {
 		k := &manifest.OfNewPods[i]
-		switch err := addAll(ctx, set, config, k); {
+		switch err := addAll(ctx, set, config, k, ""); {
 		case err == nil:
 			set.KnowsTemplates = set.KnowsTemplates || k.Name == "ResourceClaimTemplate"
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
@@ -88,9 +88,9 @@ func addAdmissionObjects(ctx context.Context, set *manifest.Set, config *rest.Co
 	return nil
 }
 
-// addAll adds all objects of a kind, except for pods that have ended: they take no
+// addAll adds all objects of a kind in the namespace, empty for all, except for pods that have ended: they take no
 // room and want none.
-func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *decode.Kind) error {
+func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *decode.Kind, namespace string) error {
 	var options metav1.ListOptions
 	if k.Name == "Pod" {
 		options.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
@@ -104,7 +104,7 @@ func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *deco
 		if err != nil {
 			return nil, err
 		}
-		return list, client.Get().Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list)
+		return list, client.Get().Namespace(namespace).Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list)
 	}, func(o runtime.Object) error { return set.Add(o.(metav1.Object), k.Key(), config.Host) })
 	if apierrors.IsNotFound(err) && k.Version != "v1" {
 		return nil // a beta that is not served: there are none

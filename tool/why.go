@@ -138,7 +138,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		return err
 	}
 	if q.daemon.url != "" {
-		said, down := q.daemon.explained(ctx, q.ask(ctx, args, stdout))
+		said, down := q.daemon.explained(ctx, q.ask(ctx, args, stdout, stderr))
 		if !down {
 			return said
 		}

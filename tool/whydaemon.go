@@ -13,8 +13,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/why"
 )
 
-// ask has the daemon answer.
-func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) error {
+// ask prints the daemon's answer. About workloads it adds what the API server says of them.
+func (q *whyOptions) ask(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	q.daemon.api = q.api
 	d, err := q.daemon.dial(ctx)
 	if err != nil {
@@ -36,6 +36,16 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 	status, err := q.statusOf(what == "why", header, body)
 	if err != nil {
 		return err
+	}
+	if what != "why" {
+		if l := q.unmade(ctx, args, stderr); l != nil {
+			if body, err = withUnmade(body, l, form != "json"); err != nil {
+				return err
+			}
+			if len(l.Missing) > 0 {
+				status = statusOfAll(len(l.Missing))
+			}
+		}
 	}
 	if q.output == "yaml" {
 		if body, err = terminal.YAML(body); err != nil {

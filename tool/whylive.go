@@ -55,7 +55,7 @@ func (q *whyOptions) addControllers(ctx context.Context, set *manifest.Set, stde
 		if slices.ContainsFunc(manifest.OfNewPods, func(read decode.Kind) bool { return read.Key() == k.Key() }) {
 			continue
 		}
-		if err := addAll(ctx, set, config, k); err != nil {
+		if err := addAll(ctx, set, config, k, ""); err != nil {
 			if err := unread(ctx, stderr, fmt.Errorf("listing %s: %w", k.Key(), err)); err != nil {
 				return err
 			}

@@ -68,8 +68,8 @@ func ofPods(name v1.ResourceName) bool {
 	return strings.HasPrefix(rest, v1.ResourceHugePagesPrefix) || requests && strings.Contains(rest, "/")
 }
 
-// usage returns what the pod uses of quotas.
-func usage(p *v1.Pod) v1.ResourceList {
+// Usage returns what the pod uses of quotas.
+func Usage(p *v1.Pod) v1.ResourceList {
 	one := *resource.NewQuantity(1, resource.DecimalSI)
 	all := v1.ResourceList{v1.ResourcePods: one, countPods: one}
 	options := helper.PodResourcesOptions{UseStatusResources: true}
@@ -158,7 +158,7 @@ func (r *Rules) Uncounted() (quotas []string) {
 // use adds the pod's use of the resources that count, or takes it away. A nil count
 // means all.
 func (q *quota) use(p *v1.Pod, count func(v1.ResourceName) bool, away bool) {
-	wants := usage(p)
+	wants := Usage(p)
 	for name := range q.hard { // any order: each by itself
 		if count != nil && !count(name) {
 			continue
@@ -178,7 +178,7 @@ func (q *quota) refuses(p *v1.Pod) *Refusal {
 	if missing := q.missing(p); missing != "" {
 		return &Refusal{Why: fmt.Sprintf("ResourceQuota %s is about %s", q.name, missing)}
 	}
-	wants := usage(p)
+	wants := Usage(p)
 	for _, name := range slices.Sorted(maps.Keys(q.hard)) {
 		want, used, most := wants[name], q.used[name].DeepCopy(), q.hard[name]
 		if want.IsZero() {

@@ -58,9 +58,22 @@ func (l *List) headText(b *strings.Builder) {
 		}
 		terminal.Fprintf(b, "%s%s %s pending, by cause, each tried in the scheduler's order\n", count(l.Pods, "pod"), l.about, verb)
 	}
+	l.unmadeText(b)
+}
+
+// UnmadeText writes for people which pods were never made, and which made room for others.
+func (l *List) UnmadeText(out io.Writer) error {
+	var b strings.Builder
+	l.unmadeText(&b)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (l *List) unmadeText(b *strings.Builder) {
 	for i := range l.Missing {
 		m := &l.Missing[i]
 		terminal.Fprintf(b, "\n%s of %s never made%s: %s\n", count(m.Pods, "pod"), m.Workload, sinceText(m.Since), m.Message)
+		holdersText(b, "  ", m.Holders)
 	}
 	l.preemptedText(b)
 }

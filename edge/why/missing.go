@@ -1,7 +1,9 @@
 package why
 
 import (
+	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/edge/admission"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
@@ -23,6 +26,8 @@ type Missing struct {
 	Reason  string     `json:"reason"`
 	Message string     `json:"message"`
 	Since   *time.Time `json:"since"`
+	// Holders are the workloads that hold most of the quota.
+	Holders []Holder `json:"holders,omitempty"`
 }
 
 // refusal is why a controller makes no pods, as it says itself.
@@ -51,6 +56,7 @@ func (c *Cluster) missing(ctx context.Context, scope *Scope) (all []Missing, who
 		}
 		m := Missing{Workload: Workload{strings.ToLower(w.Kind), w.Namespace, w.Name}.String(), Pods: c.lacking(w, pods.PodsOf(w)), Reason: reasonOf(said.message), Message: bounded(said.message), Since: pointer(said.since)}
 		if m.Pods > 0 {
+			m.Holders = c.quotaHolders(w.Namespace, said.message)
 			all = append(all, m)
 		}
 	}
@@ -153,4 +159,60 @@ func reasonOf(message string) string {
 		return "admission"
 	}
 	return "controller"
+}
+
+// Refusing returns the namespaces of workloads of the scope whose controllers say that they cannot
+// make pods, and whether one of these is a DaemonSet, whose pods go by nodes.
+func (c *Cluster) Refusing(scope *Scope) (namespaces []string, onNodes bool) {
+	for _, o := range c.all() {
+		if c.refusalOf(o) == nil {
+			continue
+		}
+		if w, ok := workload.Of(o); ok && scope.hasWorkload(c, w, o) {
+			namespaces, onNodes = append(namespaces, w.Namespace), onNodes || w.Kind == "DaemonSet"
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces), onNodes
+}
+
+// Unmade lists the pods of the scope that were never made, of the namespaces whose pods the set
+// has, and those that made room for others. It needs no machine.
+func (c *Cluster) Unmade(ctx context.Context, scope Scope, namespaces []string) *List {
+	l := &List{}
+	l.Missing, _ = c.missing(ctx, &scope)
+	l.Missing = slices.DeleteFunc(l.Missing, func(m Missing) bool { return !slices.Contains(namespaces, strings.Split(m.Workload, "/")[1]) })
+	l.Preempted = c.preempted(&scope)
+	return l
+}
+
+// limited finds the resources that a quota's refusal is about.
+var limited = regexp.MustCompile(`exceeded quota: .*, limited: ([^ ]+)`)
+
+// quotaHolders lists the workloads of the namespace that hold most of the quota that the message
+// is about, of its first resource. It returns nil for a resource that it does not know.
+func (c *Cluster) quotaHolders(namespace, message string) []Holder {
+	found := limited.FindStringSubmatch(message)
+	if found == nil {
+		return nil
+	}
+	of, _, _ := strings.Cut(found[1], "=")
+	resource := v1.ResourceName(strings.TrimPrefix(strings.TrimPrefix(of, v1.DefaultResourceRequestsPrefix), "limits."))
+	if resource == "count/pods" {
+		resource = v1.ResourcePods
+	}
+	sums := sums{}
+	for _, p := range c.Set.Pods {
+		if p.Namespace != namespace || decode.Ended(p) || c.neverMade(p) {
+			continue
+		}
+		if q, has := admission.Usage(p)[v1.ResourceName(of)]; has {
+			has := q.Value()
+			if resource == v1.ResourceCPU {
+				has = q.MilliValue()
+			}
+			sums.add(cmp.Or(c.WorkloadOf(p), Workload{"pod", p.Namespace, p.Name}), has)
+		}
+	}
+	return sums.holders(c, resource)
 }

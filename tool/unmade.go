@@ -1,0 +1,121 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/why"
+)
+
+// Bounds of what is read beside the daemon's answer.
+const (
+	mostUnmadeTime  = 20 * time.Second
+	mostUnmadeSpace = 10 // namespaces whose pods are read
+)
+
+// makers are the kinds whose controllers make pods.
+var makers = slices.DeleteFunc(slices.Concat(manifest.Controllers, decode.Kinds), func(k decode.Kind) bool {
+	return !slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"}, k.Name)
+})
+
+// unmade says what the scheduler does not read of workloads: pods that were never made, and those
+// that made room for others. It reads the API server as the caller may; nil, with a note, where it
+// cannot.
+func (q *whyOptions) unmade(ctx context.Context, args []string, stderr io.Writer) *why.List {
+	ctx, cancel := context.WithTimeout(ctx, mostUnmadeTime)
+	defer cancel()
+	list, err := q.readUnmade(ctx, args, stderr)
+	if err != nil {
+		terminal.Fprintf(stderr, "berth: note: replicas that were never made were not looked for: %s\n", err)
+		return nil
+	}
+	return list
+}
+
+func (q *whyOptions) readUnmade(ctx context.Context, args []string, stderr io.Writer) (*why.List, error) {
+	scope := why.Scope{Namespace: q.api.given()}
+	var err error
+	if scope.Selector, err = labels.Parse(q.selector); err != nil {
+		return nil, err
+	}
+	if len(args) > 0 {
+		kind, name, _ := why.ParseWorkload(args[0])
+		scope.Namespace = q.api.namespace()
+		scope.Workload = &why.Workload{Kind: kind, Namespace: scope.Namespace, Name: name}
+	}
+	c := &why.Cluster{Set: manifest.NewSet()}
+	if err := q.addKinds(ctx, c.Set, makers, scope.Namespace); err != nil {
+		return nil, err
+	}
+	if err := q.addCreations(ctx, c, scope.Workload, stderr); err != nil {
+		return nil, err
+	}
+	namespaces, onNodes := c.Refusing(&scope)
+	if more := len(namespaces) - mostUnmadeSpace; more > 0 {
+		terminal.Fprintf(stderr, "berth: note: pods of %d more namespaces were never made\n", more)
+		namespaces = namespaces[:mostUnmadeSpace]
+	}
+	for _, namespace := range namespaces {
+		if err := q.addKinds(ctx, c.Set, kindsNamed("Pod"), namespace); err != nil {
+			return nil, err
+		}
+	}
+	if onNodes {
+		if err := q.addKinds(ctx, c.Set, kindsNamed("Node"), ""); err != nil {
+			return nil, err
+		}
+	}
+	return c.Unmade(ctx, scope, namespaces), nil
+}
+
+// addKinds adds all objects of the kinds in the namespace; empty: in all.
+func (q *whyOptions) addKinds(ctx context.Context, set *manifest.Set, kinds []decode.Kind, namespace string) error {
+	config, err := q.connect()
+	if err != nil {
+		return err
+	}
+	for i := range kinds {
+		if err := addAll(ctx, set, config, &kinds[i], namespace); err != nil {
+			return fmt.Errorf("listing %s: %w", kinds[i].Key(), err)
+		}
+	}
+	return nil
+}
+
+func kindsNamed(name string) []decode.Kind {
+	return slices.DeleteFunc(slices.Clone(decode.Kinds), func(k decode.Kind) bool { return k.Name != name })
+}
+
+// withUnmade adds the list to the daemon's answer, which is text or JSON.
+func withUnmade(body []byte, l *why.List, text bool) ([]byte, error) {
+	if len(l.Missing)+len(l.Preempted) == 0 {
+		return body, nil
+	}
+	if text {
+		b := bytes.NewBuffer(body)
+		err := l.UnmadeText(b)
+		return b.Bytes(), err
+	}
+	var answer map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&answer); err != nil {
+		return nil, fmt.Errorf("the daemon's answer: %w", err)
+	}
+	answer["missing"] = l.Missing
+	if len(l.Preempted) > 0 {
+		answer["preempted"] = l.Preempted
+	}
+	data, err := json.MarshalIndent(answer, "", "  ")
+	return append(data, '\n'), err
+}
