@@ -180,7 +180,7 @@ func (l *List) preemptedText(b *strings.Builder) {
 		}
 		switch {
 		case p.First == nil:
-		case p.First.Equal(*p.Last):
+		case clock(*p.First) == clock(*p.Last):
 			text += ", at " + clock(*p.First)
 		default:
 			text += ", from " + clock(*p.First) + " to " + clock(*p.Last)

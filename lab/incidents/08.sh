@@ -5,6 +5,7 @@ complaint="new pods wait for up to half a minute before they start, in all names
 fault() {
   workload Deployment shop checkout 4 'cpu: 500m, memory: 1Gi' | apply
   settled
+  exec 2>/dev/null # bash names the jobs that are killed
   while true; do
     signal KILL 1
     sleep 2
