@@ -238,8 +238,7 @@ func (m *Machine) Steps() uint64 { return m.steps }
 // NominatedTo lists the pods nominated to the node.
 func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
 
-// AllocatedClaims lists the claims that have devices, or are to have them once what is
-// decided is written. Read only.
+// AllocatedClaims returns the claims that are allocated, or assumed to be. Read only.
 func (m *Machine) AllocatedClaims() []*object.ResourceClaim {
 	var list []*object.ResourceClaim
 	for _, o := range m.table.Objects(object.ResourceClaims) {

@@ -152,7 +152,8 @@ func sameClaims(a, b []v1.NodeAllocatableResourceClaimStatus) bool {
 	})
 }
 
-// With returns the pod when these devices, and no others, take of its node's resources.
+// With returns a copy of the pod whose devices take exactly these amounts of its node's
+// resources.
 func (p *Pod) With(fromDevices []v1.NodeAllocatableResourceClaimStatus) *Pod {
 	now := *p
 	now.FromDevices = fromDevices

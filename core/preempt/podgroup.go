@@ -50,15 +50,15 @@ func (u *unit) putBack(t *table.Table) {
 // because another one stays. After most the search is given up.
 type groupLimits struct{ oneByOne, most int }
 
-// groupSearch looks for the victims of a pod group.
+// groupSearch is one search for the victims of a pod group; decisions counts its cost.
 type groupSearch struct {
 	*framework.PodGroupPostFilterCall
 	groupLimits
 	decisions int
 }
 
-// ForGroup finds the pods that have to go for the group to fit. The table is as before when
-// it returns.
+// ForGroup returns the pods to evict so that the group fits, or the reason for none. It
+// leaves the table as it was.
 func ForGroup(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
 	return forGroup(c, groupLimits{oneByOne: 20_000, most: 150_000}) // a second, 20 where each pod takes long
 }

@@ -140,8 +140,8 @@ func budgetsOf(namespace string, budgets []*object.Budget) []*object.Budget {
 	return budgets[from:to]
 }
 
-// byImportance orders by priority, then by how long the pod has run; the UID
-// makes the order total, where v1.36's is left open.
+// byImportance returns a comparison by priority, then by how long the pod has run; the
+// UID makes the order total, where v1.36's is left open.
 func byImportance(now time.Time) func(a, b *object.Pod) int {
 	return func(a, b *object.Pod) int {
 		return cmp.Or(

@@ -176,10 +176,10 @@ func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	return e
 }
 
-// Update replaces the pod with a newer state of it. An active pod or one in
-// backoff stays; an unschedulable one is called if the change helps it; a gated
-// one is looked at again; of one in flight the change is remembered. What the scheduler
-// alone wrote calls no pod.
+// Update replaces the pod by a newer state of it. An active pod or one in backoff stays
+// there. An unschedulable one moves if the change may help it; a gated one runs
+// PreEnqueue again; for one in flight the change is recorded. What only the scheduler
+// wrote moves no pod.
 func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 	old := e.Pod
 	e.Pod = p

@@ -22,8 +22,9 @@ type Snapshot struct {
 	Events   SavedEvents
 }
 
-// SavedEvents are the events that arrived while a pod was in flight: the number of the last
-// one, those that are kept whole, the oldest first, and the last numbers of the others.
+// SavedEvents holds the events that arrived while a pod was in flight: the number of the
+// last one, the events kept, the oldest first, and the last numbers of the others by
+// resource and action.
 type SavedEvents struct {
 	Number uint64             `json:",omitempty"`
 	Old    []SavedNumber      `json:",omitempty"`

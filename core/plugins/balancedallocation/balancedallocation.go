@@ -99,8 +99,8 @@ type column struct {
 	request           int64
 }
 
-// score compares the balance with the pod to the balance without it: about 75
-// where it stays the same, towards 100 where it gets better, towards 50 where
+// score writes the score of each row. It compares the balance with the pod to the balance
+// without it: about 75 if it stays the same, towards 100 if it gets better, towards 50 if
 // it gets worse.
 func score(in *framework.Input, rows []table.Row, out []int64) {
 	var stack [4]column // more resources than that cost an allocation a call

@@ -127,8 +127,9 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 	return &all
 }
 
-// constrain adds the constraints of a claim. The allocator compares an attribute that is to
-// be distinct with those of the last devices of each request, so that the order matters.
+// constrain adds the constraints of a claim to the search. The allocator compares an
+// attribute that must be distinct with those of the last devices of each request, so that
+// the order of devices matters.
 func (s *search) constrain(c *resourcev1.DeviceClaim) {
 	if s.constrains = len(c.Constraints) > 0; !s.constrains {
 		return

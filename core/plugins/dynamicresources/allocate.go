@@ -16,7 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// errSteps is why a search was given up.
+// errSteps is the error of a search that was given up after too many steps.
 var errSteps = errors.New("too many steps")
 
 // allocate returns what the allocator gives the claims on the node; nil and no error if
