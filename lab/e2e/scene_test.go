@@ -176,6 +176,10 @@ func (s *scene) make(o *unstructured.Unstructured) error {
 		return err
 	}
 	terminating, status := o.GetDeletionTimestamp() != nil, o.Object["status"]
+	if o.GetKind() == "Event" { // those of the scene before are still there
+		o.SetGenerateName(o.GetName() + ".")
+		o.SetName("")
+	}
 	for _, member := range []string{"uid", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "creationTimestamp"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", member)
 	}
