@@ -242,10 +242,10 @@ func (s *search) owner(p *object.Pod) *metav1.OwnerReference {
 	return nil
 }
 
-// sameWorkload reports whether one controller has both pods, or one Deployment as far as the API
-// objects of both are known.
+// sameWorkload reports whether both pods are of one controller, of one pod group or, as far as the
+// API objects of both are known, of one Deployment.
 func (s *search) sameWorkload(a, b *object.Pod) bool {
-	if s.isReplica(a, b) {
+	if s.isReplica(a, b) || a.PodGroup() != "" && b.PodGroup() != "" && a.GroupKey() == b.GroupKey() {
 		return true
 	}
 	x, y := s.apiOf(a), s.apiOf(b)

@@ -254,17 +254,7 @@ func (s *search) try(edits []edit) (o trial) {
 			}
 		}
 	})
-	o.ok = o.ok && !s.evictsOwnGroup(&o)
 	return o
-}
-
-// evictsOwnGroup reports whether the pod preempts one of its own pod group: the group lacks a pod
-// then as before.
-func (s *search) evictsOwnGroup(o *trial) bool {
-	row, ok := s.table.Find(o.node)
-	return ok && s.pod.PodGroup() != "" && slices.ContainsFunc(s.table.Pods(row), func(pl *table.Placed) bool {
-		return pl.Pod.PodGroup() != "" && pl.Pod.GroupKey() == s.pod.GroupKey() && slices.Contains(o.evicts, pl.Pod.Key())
-	})
 }
 
 // blockers is what blocks the pod on a row once the edits are made.
