@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/berth-scheduler/berth/edge/api"
@@ -277,8 +279,9 @@ func (a *apiWithLeases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch selector := r.URL.Query().Get("fieldSelector"); {
 	case parts[len(parts)-1] == "subjectaccessreviews":
+		body, _ := io.ReadAll(r.Body)
 		review := authorizationv1.SubjectAccessReview{}
-		_ = json.NewDecoder(r.Body).Decode(&review)
+		_, _, _ = scheme.Codecs.UniversalDeserializer().Decode(body, nil, &review) // JSON or protobuf
 		a := review.Spec.ResourceAttributes
 		review.Status.Allowed = review.Spec.User == "system:serviceaccount:team-a:mine" && a.Verb+a.Namespace+a.Resource+a.Subresource == "createpodsbinding"
 		review.TypeMeta = metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}
@@ -369,11 +372,13 @@ func TestFindTheLeader(t *testing.T) {
 		"kube-scheduler after it": {leases: []lease{{"kube-system/kube-scheduler", "master_1", "berth-7f9_1", 0}}, want: "the lease kube-system/kube-scheduler is held by master_1: kube-scheduler, which is not Berth"},
 		"kube-scheduler, by name": {leases: []lease{{"kube-system/kube-scheduler", "master_1", "", 0}}, flags: "--lease kube-system/kube-scheduler", want: "kube-scheduler, which is not Berth"},
 		"another's, who may not bind": {leases: []lease{{"team-b/evil", "evil-1_1", "evil-1_1", 0}},
-			want: "--daemon auto: the lease team-b/evil leads to pod team-b/evil-1, which is not taken for a scheduler: its service account evil may not bind pods; if you trust it, give --lease team-b/evil"},
+			want: "--daemon auto: the lease team-b/evil is not taken for a scheduler's: its holder, pod team-b/evil-1, may not bind pods"},
 		"another's from the future": {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}, {"team-b/evil", "evil-1_1", "evil-1_1", -200 * 365 * 24 * time.Hour}},
-			want: "several schedulers lead"},
+			want: "kube-system/berth-7f9"},
+		"another's beside ours":     {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", 0}, {"team-b/evil", "evil-1_1", "evil-1_1", 0}}, want: "kube-system/berth-7f9"},
+		"another's, ours late":      {leases: []lease{{"kube-system/berth-scheduler", "berth-7f9_1", "berth-7f9_1", time.Hour}, {"team-b/evil", "evil-1_1", "evil-1_1", 0}}, want: "kube-system/berth-7f9"},
 		"another's, trusted":        {leases: []lease{{"team-b/evil", "evil-1_1", "evil-1_1", 0}}, flags: "--lease team-b/evil", want: "team-b/evil-1"},
-		"without a service account": {leases: []lease{{"team-c/static", "static-1_1", "static-1_1", 0}}, want: "it has no service account"},
+		"without a service account": {leases: []lease{{"team-c/static", "static-1_1", "static-1_1", 0}}, want: "its holder, pod team-c/static-1, has no service account"},
 		"elsewhere with few rights": {leases: []lease{{"team-a/mine", "mine-1_1", "mine-1_1", 0}}, narrow: true, want: "leases of all namespaces may not be listed: give --lease NAMESPACE/NAME if it is another"},
 		"nobody":                    {want: "nobody holds the lease kube-system/berth-scheduler or kube-system/kube-scheduler; if it runs with --leader-elect=false or outside the cluster, give --daemon URL"},
 	} {

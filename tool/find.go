@@ -35,40 +35,42 @@ var usualLeases = []string{"kube-system/berth-scheduler", "kube-system/kube-sche
 // is taken to live.
 const staleLease = time.Minute
 
+// mostLabelled bounds the leases with Berth's label that are read, and mostElsewhere those outside
+// kube-system whose holder is looked at.
+const (
+	mostLabelled  = 500
+	mostElsewhere = 10
+)
+
+// findTime bounds the search for the scheduler.
+const findTime = 20 * time.Second
+
 // usualPort is a scheduler's secure port.
 const usualPort = "10259"
 
 // find finds the pod of the scheduler that leads, by its lease, and forwards a port to
 // it.
 func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, error) {
+	start := time.Now()
+	search, cancel := context.WithTimeoutCause(ctx, findTime, errSilent)
+	defer cancel()
 	found := rest.CopyConfig(config)
-	found.Timeout = cmp.Or(config.Timeout, answerTimeout)
 	found.Wrap(untrusted.Answers(mostAnswer))
-	leases, err := coordinationv1.NewForConfig(found)
-	if err != nil {
-		return nil, err
-	}
 	core, err := corev1.NewForConfig(found)
 	if err != nil {
 		return nil, err
 	}
-	lease, certificate, err := d.leader(ctx, leases)
+	lease, certificate, err := d.leader(search, found)
 	if err != nil {
-		return nil, fmt.Errorf("--daemon auto: %w", err)
+		return nil, fmt.Errorf("--daemon auto: %w", cmp.Or(silence(search), err))
 	}
-	pod, err := podOf(ctx, core, lease.Namespace, certificate.Holder)
+	pod, err := podOf(search, core, lease.Namespace, certificate.Holder)
 	if err != nil {
-		err = fmt.Errorf("--daemon auto: %w", err)
+		err = fmt.Errorf("--daemon auto: %w", cmp.Or(silence(search), err))
 		if unread := new(url.Error); errors.As(err, &unread) || apierrors.IsForbidden(err) {
 			return nil, err
 		}
 		return nil, &unserved{err, false}
-	}
-	if d.lease == "" && lease.Namespace != metav1.NamespaceSystem {
-		if err := mayBind(ctx, found, pod); err != nil {
-			return nil, fmt.Errorf("--daemon auto: the lease %s/%s leads to pod %s/%s, which is not taken for a scheduler: %w; if you trust it, give --lease %[1]s/%[2]s",
-				lease.Namespace, lease.Name, pod.Namespace, pod.Name, err)
-		}
 	}
 	local, end, err := forward(ctx, config, core, pod)
 	if err != nil {
@@ -85,47 +87,68 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 		return nil, err
 	}
 	way.leader = pod
+	way.patience -= time.Since(start)
 	return way, nil
 }
 
 // leader returns the lease that a Berth holds: that of --lease, else the one that is found
-// by its label in any namespace, else one of the usual ones.
-func (d *daemonFlags) leader(ctx context.Context, leases coordinationv1.LeasesGetter) (*leasev1.Lease, *pin.Pin, error) {
+// by its label, else one of the usual ones. Of leases outside kube-system only those count whose
+// holder may bind pods.
+func (d *daemonFlags) leader(ctx context.Context, config *rest.Config) (*leasev1.Lease, *pin.Pin, error) {
+	leases, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
 	if d.lease != "" {
 		return firstHeld(ctx, leases, []string{d.lease})
 	}
-	list, listed := leases.Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: pin.Label})
-	if listed == nil {
-		switch found := heldByBerth(list.Items, time.Now()); len(found) {
-		case 0:
-		case 1:
-			p, err := pin.Read(found[0])
-			return found[0], p, err
-		default:
-			names := make([]string, len(found))
-			for i, l := range found {
-				names[i] = l.Namespace + "/" + l.Name
-			}
-			return nil, nil, fmt.Errorf("several schedulers lead, each with a lease of its own: give --lease %s", strings.Join(names, " or --lease "))
+	held, unlisted, left := labelled(ctx, leases, config)
+	switch held = withoutStale(held, time.Now()); len(held) {
+	case 0:
+	case 1:
+		p, err := pin.Read(held[0])
+		return held[0], p, err
+	default:
+		names := make([]string, len(held))
+		for i, l := range held {
+			names[i] = l.Namespace + "/" + l.Name
 		}
+		return nil, nil, fmt.Errorf("several schedulers lead, each with a lease of its own: give --lease %s", strings.Join(names, " or --lease "))
 	}
 	l, p, err := firstHeld(ctx, leases, usualLeases)
-	if err != nil && apierrors.IsForbidden(listed) {
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case left != nil:
+		err = left
+	case apierrors.IsForbidden(unlisted):
 		err = fmt.Errorf("%w (leases of all namespaces may not be listed: give --lease NAMESPACE/NAME if it is another)", err)
 	}
 	return l, p, err
 }
 
-// heldByBerth returns the leases that Berths hold. One whose renewals ended while another's
-// went on is left out. No renewal counts as later than now.
-func heldByBerth(leases []leasev1.Lease, now time.Time) (held []*leasev1.Lease) {
+// labelled returns the leases with Berth's label that Berths hold and that are trusted, why they
+// could not be listed, and why some were left out.
+func labelled(ctx context.Context, leases coordinationv1.LeasesGetter, config *rest.Config) (held []*leasev1.Lease, unlisted, left error) {
+	list, err := leases.Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: pin.Label, Limit: mostLabelled})
+	if err != nil {
+		return nil, err, nil
+	}
+	for i := range list.Items {
+		if _, err := pin.Read(&list.Items[i]); err == nil {
+			held = append(held, &list.Items[i])
+		}
+	}
+	held, left = trusted(ctx, config, held)
+	return held, nil, left
+}
+
+// withoutStale leaves out leases whose renewals ended while another's went on. No renewal counts as
+// later than now.
+func withoutStale(held []*leasev1.Lease, now time.Time) []*leasev1.Lease {
 	var newest time.Time
-	for i := range leases {
-		if _, err := pin.Read(&leases[i]); err == nil {
-			held = append(held, &leases[i])
-			if at := renewed(&leases[i]); at.After(newest) && !at.After(now) {
-				newest = at
-			}
+	for _, l := range held {
+		if at := renewed(l); at.After(newest) && !at.After(now) {
+			newest = at
 		}
 	}
 	return slices.DeleteFunc(held, func(l *leasev1.Lease) bool { return newest.Sub(renewed(l)) > staleLease })
@@ -144,7 +167,7 @@ func firstHeld(ctx context.Context, leases coordinationv1.LeasesGetter, names []
 	var others []string
 	for _, full := range names {
 		namespace, name, ok := strings.Cut(full, "/")
-		if !ok || namespace == "" || name == "" {
+		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 			return nil, nil, fmt.Errorf("--lease %s: must be NAMESPACE/NAME", full)
 		}
 		l, err := leases.Leases(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -245,7 +268,7 @@ func forward(ctx context.Context, config *rest.Config, core corev1.CoreV1Interfa
 		return nil, nil, err
 	}
 	go func() { failed <- f.ForwardPorts() }()
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, findTime, errSilent)
 	defer cancel()
 	select {
 	case <-ready:

@@ -7,6 +7,9 @@ import (
 	leasev1 "k8s.io/api/coordination/v1"
 )
 
+// farAhead is how far a holder's clock may be ahead.
+const farAhead = 10 * time.Second
+
 // young is for how long a leader counts as new.
 const young = time.Minute
 
@@ -53,7 +56,10 @@ func (l *LeaseStatus) lapse() string {
 // delay says that the holder is late to renew the lease, "" if it is not. One that is well renews
 // several times in half of the lease's duration.
 func (l *LeaseStatus) delay() string {
-	if l.RenewedSeconds <= float64(l.ValidSeconds)/2 {
+	switch {
+	case l.RenewedSeconds < -farAhead.Seconds():
+		return fmt.Sprintf("the lease %s was renewed %s ahead of the API server's clock: %s has another, and whether it lives is not known", l.Name, secondsText(-l.RenewedSeconds), l.Holder)
+	case l.RenewedSeconds <= float64(l.ValidSeconds)/2:
 		return ""
 	}
 	return fmt.Sprintf("the lease %s was not renewed for %s of the %ds that it is valid: %s is gone, hangs, or hardly reaches the API server", l.Name, secondsText(l.RenewedSeconds), l.ValidSeconds, l.Holder)

@@ -68,7 +68,8 @@ func (d *daemonFlags) explained(ctx context.Context, err error) (said error, dow
 	why := ""
 	if config, unread := d.api.config(); unread == nil {
 		config.Timeout = cmp.Or(config.Timeout, answerTimeout)
-		why, _ = stalled(ctx, config, d.lease) // which `berth status` says more about
+		said, note, _ := stalled(ctx, config, d.lease, "") // which `berth status` says more about
+		why = cmp.Or(said, note)
 	}
 	down = u.gone || why != ""
 	if why != "" {

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -32,7 +33,7 @@ func (s *smallCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(path, "/leases") && s.leasesRefused:
 		s.refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "leases are not for you")
 		return
-	case strings.Contains(path, "/leases"):
+	case strings.Contains(path, "/leases"), strings.HasSuffix(path, "/subjectaccessreviews"), strings.Contains(path, "/namespaces/team-b/"):
 		s.apiWithLeases.ServeHTTP(w, r)
 		return
 	}
@@ -90,7 +91,16 @@ func TestWhyReadsTheLease(t *testing.T) {
 			many := int32(5)
 			s.leases["kube-system/kube-scheduler"].Spec.LeaseTransitions = &many
 			s.leases["kube-system/kube-scheduler"].Spec.AcquireTime = &metav1.MicroTime{Time: time.Now()}
-		}, "The lease kube-system/kube-scheduler changed hands 5 times; the last at ", fits},
+		}, "note: the lease kube-system/kube-scheduler changed hands 5 times; the last at ", "obody schedules"},
+		"ahead": {renewed(-time.Hour - time.Second), "The lease kube-system/kube-scheduler was renewed 1h0m", fits},
+		"anybody's is well": {func(s *smallCluster) {
+			renewed(time.Hour)(s)
+			evil := podOn("team-b", "evil-1", "", nil)
+			evil.Spec.ServiceAccountName = "evil"
+			s.pods = append(s.pods, evil)
+			s.set("team-b/evil", "evil-1_1", "evil-1_1", 0)
+			s.leases["team-b/evil"].Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+		}, "Nobody schedules: the lease kube-system/kube-scheduler was not renewed for 1h0m0", fits},
 		"refused": {func(s *smallCluster) { s.leasesRefused = true }, "leases are not for you; whether anybody schedules is not known", "obody schedules"},
 	} {
 		a := &smallCluster{}
@@ -108,6 +118,27 @@ func TestWhyReadsTheLease(t *testing.T) {
 			t.Errorf("%s: why --all: %d\n%s%s", name, status, out, errs)
 		}
 		server.Close()
+	}
+}
+
+// Pods of another name than kube-scheduler's are placed by a Berth, so that kube-scheduler's lease
+// says nothing of them.
+func TestLeaseOfTheScheduler(t *testing.T) {
+	s := &smallCluster{}
+	now, seconds := time.Now(), int32(600)
+	for name, says := range map[string]string{"kube-scheduler": "", "berth-scheduler": "berth-7f9_1"} {
+		s.set("kube-system/"+name, "berth-7f9_1", says, 0)
+		s.leases["kube-system/"+name].Spec.LeaseDurationSeconds = &seconds
+		s.leases["kube-system/"+name].Spec.RenewTime = &metav1.MicroTime{Time: now}
+	}
+	s.leases["kube-system/berth-scheduler"].Spec.RenewTime = &metav1.MicroTime{Time: now.Add(-time.Hour)}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	for scheduler, want := range map[string]string{v1.DefaultSchedulerName: "", "": "", "berth": "nobody schedules: the lease kube-system/berth-scheduler was not renewed for 1h0m0"} {
+		said, _, err := stalled(t.Context(), &rest.Config{Host: server.URL}, "", scheduler)
+		if err != nil || (want == "") != (said == "") || !strings.HasPrefix(said, want) {
+			t.Errorf("%q: %q %v", scheduler, said, err)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	leasev1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -23,9 +24,11 @@ import (
 const leaseTime = 10 * time.Second
 
 // stalled says by the leases of schedulers why nothing is placed now. It is empty if one of them is
-// held by a scheduler that is well, and if there is none. lease is NAMESPACE/NAME of the only one
-// that counts; "" means the usual ones and all that a Berth has held.
-func stalled(ctx context.Context, config *rest.Config, lease string) (string, error) {
+// held by a scheduler that is well, and if there is none; the note then says of a leader that is one
+// of many how new it is. lease is NAMESPACE/NAME of the only one
+// that counts; "" means the usual ones and all that a Berth has held. scheduler is the name that the
+// pods ask for, "" if they ask for several: kube-scheduler is taken to serve no other than its own.
+func stalled(ctx context.Context, config *rest.Config, lease, scheduler string) (said, note string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, leaseTime, errSilent)
 	defer cancel()
 	clock := &apiClock{}
@@ -34,27 +37,45 @@ func stalled(ctx context.Context, config *rest.Config, lease string) (string, er
 	to.Wrap(clock.watch)
 	client, err := coordinationv1.NewForConfig(to)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	leases, err := schedulersLeases(ctx, client, lease)
 	if err != nil {
-		return "", fmt.Errorf("reading the scheduler's lease: %w", cmp.Or(silence(ctx), err))
+		return "", "", fmt.Errorf("reading the scheduler's lease: %w", cmp.Or(silence(ctx), err))
 	}
-	said := ""
-	for _, l := range leases {
+	for _, l := range thatCount(ctx, to, leases, scheduler) {
 		s := leaseStatus(l, clock.now())
-		switch lapse := s.lapse(); {
+		switch lapse, late := s.lapse(), s.delay(); {
 		case lapse != "":
 			said = cmp.Or(said, "nobody schedules: "+lapse)
-		default:
-			late := cmp.Or(s.delay(), s.changes(manyHolders))
-			if late == "" {
-				return "", nil
-			}
+		case late != "":
 			said = cmp.Or(said, late)
+		default:
+			return "", s.changes(manyHolders), nil
 		}
 	}
-	return said, nil
+	return said, "", nil
+}
+
+// thatCount returns the leases of those that may schedule the pods. Whom one may not ask about is
+// taken for one that may bind. If none is left, as the pods that held leases are gone, all count.
+func thatCount(ctx context.Context, config *rest.Config, leases []*leasev1.Lease, scheduler string) []*leasev1.Lease {
+	if scheduler != "" && scheduler != v1.DefaultSchedulerName {
+		leases = slices.DeleteFunc(leases, func(l *leasev1.Lease) bool {
+			_, err := pin.Read(l)
+			return err != nil
+		})
+	}
+	var count []*leasev1.Lease
+	for _, l := range leases[:min(mostElsewhere, len(leases))] {
+		if of, why := trusted(ctx, config, []*leasev1.Lease{l}); len(of) > 0 || apierrors.IsForbidden(why) {
+			count = append(count, l)
+		}
+	}
+	if len(count) == 0 {
+		return leases
+	}
+	return count
 }
 
 // schedulersLeases returns leases of schedulers, the one that was renewed last first. Those that

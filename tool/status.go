@@ -202,7 +202,7 @@ func (s *statusCall) cluster(ctx context.Context, o *Overview, config *rest.Conf
 		s.scheduler(ctx, o, config, s.replicas(ctx, o, core, nil))
 		return nil
 	}
-	s.readLease(ctx, o, leases)
+	s.readLease(ctx, o, to)
 	if o.Lease != nil {
 		var leader *v1.Pod
 		if s.url == auto {
@@ -255,7 +255,7 @@ func (s *statusCall) replicas(ctx context.Context, o *Overview, core corev1.Pods
 }
 
 // readLease reads the lease of the scheduler that was asked, or the one that a Berth holds.
-func (s *statusCall) readLease(ctx context.Context, o *Overview, leases coordinationv1.LeasesGetter) {
+func (s *statusCall) readLease(ctx context.Context, o *Overview, config *rest.Config) {
 	of := daemonFlags{lease: s.lease}
 	if o.Scheduler != nil {
 		if of.lease = o.Scheduler.Lease; of.lease == "" {
@@ -264,7 +264,7 @@ func (s *statusCall) readLease(ctx context.Context, o *Overview, leases coordina
 	}
 	ctx, cancel := s.part(ctx)
 	defer cancel()
-	l, _, err := of.leader(ctx, leases)
+	l, _, err := of.leader(ctx, config)
 	if err != nil {
 		o.miss("the lease", cmp.Or(silence(ctx), err))
 		return

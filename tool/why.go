@@ -138,6 +138,9 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 		return err
 	}
 	if q.daemon.url != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, usualPatience, errSilent)
+		defer cancel()
 		said, down := q.daemon.explained(ctx, q.ask(ctx, args, stdout, stderr))
 		if !down {
 			return said
@@ -170,7 +173,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	}
 	a := c.Why(ctx, pod)
 	if a.Verdict == why.WouldBePlaced {
-		a.Stalled = q.stalled(ctx, stderr)
+		a.Stalled = q.stalled(ctx, pod.Spec.SchedulerName, stderr)
 	}
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
@@ -283,7 +286,7 @@ func (q *whyOptions) list(ctx context.Context, c *why.Cluster, args []string, ou
 		return err
 	}
 	if slices.ContainsFunc(l.Causes, func(c why.Cause) bool { return c.Verdict == why.WouldBePlaced }) {
-		l.Stalled = q.stalled(ctx, stderr)
+		l.Stalled = q.stalled(ctx, "", stderr)
 	}
 	if err := errors.Join(q.write(out, l), out.Flush()); err != nil {
 		return err

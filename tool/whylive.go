@@ -144,14 +144,17 @@ func (q *whyOptions) listEvents(ctx context.Context, set *manifest.Set, namespac
 
 // stalled says why the scheduler of a running cluster places nothing now, "" if it is not known to be
 // so.
-func (q *whyOptions) stalled(ctx context.Context, stderr io.Writer) string {
+func (q *whyOptions) stalled(ctx context.Context, scheduler string, stderr io.Writer) string {
 	if !q.isLive() {
 		return ""
 	}
 	config, err := q.connect()
 	if err == nil {
-		var said string
-		if said, err = stalled(ctx, config, q.daemon.lease); err == nil {
+		var said, note string
+		if said, note, err = stalled(ctx, config, q.daemon.lease, scheduler); err == nil {
+			if note != "" {
+				terminal.Fprintf(stderr, "berth: note: %s\n", note)
+			}
 			return said
 		}
 	}
