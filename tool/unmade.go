@@ -30,33 +30,77 @@ var makers = slices.DeleteFunc(slices.Concat(manifest.Controllers, decode.Kinds)
 
 // unmade says what the scheduler does not read of workloads: pods that were never made, and those
 // that made room for others. It reads the API server as the caller may; nil, with a note, where it
-// cannot.
-func (q *whyOptions) unmade(ctx context.Context, args []string, stderr io.Writer) *why.List {
+// cannot. If the scheduler knows no pending pod of the workload that is asked about (none), and
+// there is no such workload, it is an error.
+func (q *whyOptions) unmade(ctx context.Context, args []string, none bool, stderr io.Writer) (*why.List, error) {
 	ctx, cancel := context.WithTimeout(ctx, mostUnmadeTime)
 	defer cancel()
-	list, err := q.readUnmade(ctx, args, stderr)
+	scope, err := q.scopeOf(args)
 	if err != nil {
-		terminal.Fprintf(stderr, "berth: note: replicas that were never made were not looked for: %s\n", err)
-		return nil
+		return nil, err
 	}
-	return list
+	none = none && scope.Workload != nil
+	c := &why.Cluster{Set: manifest.NewSet()}
+	if err := q.addKinds(ctx, c.Set, makers, scope.Namespace); err != nil {
+		if none {
+			unknown(stderr, scope.Workload, err)
+		}
+		unlooked(stderr, err)
+		return nil, nil
+	}
+	if none {
+		if err := q.exists(ctx, c, scope.Workload, stderr); err != nil {
+			return nil, err
+		}
+	}
+	list, err := q.readUnmade(ctx, c, scope, stderr)
+	if err != nil {
+		unlooked(stderr, err)
+		return nil, nil
+	}
+	return list, nil
 }
 
-func (q *whyOptions) readUnmade(ctx context.Context, args []string, stderr io.Writer) (*why.List, error) {
+func unlooked(stderr io.Writer, err error) {
+	terminal.Fprintf(stderr, "berth: note: replicas that were never made were not looked for: %s\n", err)
+}
+
+func unknown(stderr io.Writer, w *why.Workload, err error) {
+	terminal.Fprintf(stderr, "berth: note: it is not known whether there is a %s %s/%s: %s\n", w.Kind, w.Namespace, w.Name, err)
+}
+
+// scopeOf returns what the flags and arguments are about.
+func (q *whyOptions) scopeOf(args []string) (why.Scope, error) {
 	scope := why.Scope{Namespace: q.api.given()}
 	var err error
 	if scope.Selector, err = labels.Parse(q.selector); err != nil {
-		return nil, err
+		return scope, fmt.Errorf("--selector: %w", err)
 	}
 	if len(args) > 0 {
 		kind, name, _ := why.ParseWorkload(args[0])
 		scope.Namespace = q.api.namespace()
 		scope.Workload = &why.Workload{Kind: kind, Namespace: scope.Namespace, Name: name}
 	}
-	c := &why.Cluster{Set: manifest.NewSet()}
-	if err := q.addKinds(ctx, c.Set, makers, scope.Namespace); err != nil {
-		return nil, err
+	return scope, nil
+}
+
+// exists returns an error if there is neither the workload nor a pod of it. The cluster has the
+// workloads of the namespace. Its pods are read if the workload is not among these.
+func (q *whyOptions) exists(ctx context.Context, c *why.Cluster, w *why.Workload, stderr io.Writer) error {
+	if _, err := c.FindWorkload(w.Kind, w.Name, w.Namespace); err == nil {
+		return nil
 	}
+	withPods := &why.Cluster{Set: manifest.NewSet()}
+	withPods.Set.Workloads, withPods.Set.Running = c.Set.Workloads, c.Set.Running
+	if err := q.addKinds(ctx, withPods.Set, kindsNamed("Pod"), w.Namespace); err != nil {
+		unknown(stderr, w, err)
+		return nil
+	}
+	_, err := withPods.FindWorkload(w.Kind, w.Name, w.Namespace)
+	return err
+}
+
+func (q *whyOptions) readUnmade(ctx context.Context, c *why.Cluster, scope why.Scope, stderr io.Writer) (*why.List, error) {
 	if err := q.addCreations(ctx, c, scope.Workload, stderr); err != nil {
 		return nil, err
 	}

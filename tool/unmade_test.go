@@ -18,7 +18,8 @@ import (
 
 // The scheduler reads no workloads. To what it answers about one, or about all, the tool adds the
 // replicas that were never made, with who holds the quota, and the pods that were preempted, as the
-// API server says, in text and in JSON. Where it may not ask, a note says what was not looked for.
+// API server says, in text and in JSON. A workload that is not there is an error. Where it may not
+// ask, a note says what was not looked for, and that it is not known whether there is the workload.
 func TestWhyFromTheDaemonSaysWhatWasNeverMade(t *testing.T) {
 	forbidden := false
 	objects := map[string]string{
@@ -74,7 +75,23 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], us
 			t.Errorf("%s: %d %q %q, want %q", call, status, out, errs, want)
 		}
 	}
+	for call, want := range map[string]string{
+		"why -n shop job/none":        "berth: job shop/none: there is none, and no pod of it among 0\n",
+		"why -n shop deploy/chekcout": "berth: deployment shop/chekcout: there is none, and no pod of it; did you mean shop/checkout?\n",
+		"why -n shop podgroup/none":   "berth: podgroup shop/none: there is none, and no pod of it among 0\n",
+	} {
+		if status, out, errs := berth("", append(strings.Fields(call), flags...)...); status != exitInvalid || out != "" || errs != want {
+			t.Errorf("%s: %d %q %q, want %q", call, status, out, errs, want)
+		}
+	}
+	if status, out, errs := berth("", append([]string{"why", "-n", "shop", "sts/load"}, flags...)...); status != 0 || errs != "" || out != "No pod is pending.\n" {
+		t.Errorf("a workload that is known by its pod: %d %q %q", status, out, errs)
+	}
 	forbidden = true
+	const unknown = "berth: note: it is not known whether there is a job shop/none: listing "
+	if status, out, errs := berth("", append([]string{"why", "-n", "shop", "job/none"}, flags...)...); status != 0 || out != "No pod is pending.\n" || !strings.HasPrefix(errs, unknown) {
+		t.Errorf("a workload that may not be read: %d %q %q", status, out, errs)
+	}
 	status, out, errs := berth("", append([]string{"why", "--all"}, flags...)...)
 	if status != 0 || out != "No pod is pending.\n" || !strings.HasPrefix(errs, "berth: note: replicas that were never made were not looked for: listing ") {
 		t.Errorf("where nothing may be read: %d %q %q", status, out, errs)

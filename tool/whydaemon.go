@@ -38,7 +38,11 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout, stderr io.W
 		return err
 	}
 	if what != "why" {
-		if l := q.unmade(ctx, args, stderr); l != nil {
+		l, err := q.unmade(ctx, args, status == nil, stderr)
+		if err != nil {
+			return err
+		}
+		if l != nil {
 			if body, err = withUnmade(body, l, form != "json"); err != nil {
 				return err
 			}
