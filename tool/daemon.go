@@ -348,16 +348,6 @@ func (d *daemon) refusal(reply *http.Response) error {
 	return fmt.Errorf("%s: %s: %.200s", base.Host, reply.Status, body)
 }
 
-// elsewhere says how to ask about a pod of another namespace than the one that was
-// taken, where there is no such pod.
-func elsewhere(err error, pod, namespace string) error {
-	var p *api.Problem
-	if namespace != "" || strings.Contains(pod, "/") || !errors.As(err, &p) || p.Reason != api.NotFound {
-		return err
-	}
-	return fmt.Errorf("%w; if it is in another namespace, give NAMESPACE/%s", err, pod)
-}
-
 // get asks and decodes the answer, which is of the kind.
 func (d *daemon) get(ctx context.Context, what string, q url.Values, kind string, out any) error {
 	_, body, err := d.ask(ctx, what, q)

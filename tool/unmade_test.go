@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -12,13 +13,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
 // The scheduler reads no workloads. To what it answers about one, or about all, the tool adds the
 // replicas that were never made, with who holds the quota, and the pods that were preempted, as the
-// API server says, in text and in JSON. A workload that is not there is an error. Where it may not
+// API server says, in text and in JSON. A workload that is not there is an error, and the name of
+// no pod that is a workload's names that. Where it may not
 // ask, a note says what was not looked for, and that it is not known whether there is the workload.
 func TestWhyFromTheDaemonSaysWhatWasNeverMade(t *testing.T) {
 	forbidden := false
@@ -52,6 +55,11 @@ func TestWhyFromTheDaemonSaysWhatWasNeverMade(t *testing.T) {
 	}))
 	defer s.Close()
 	flags := scheduler(t, func(w http.ResponseWriter, r *http.Request) {
+		if pod := r.URL.Query().Get("pod"); pod != "" {
+			w.WriteHeader(http.StatusNotFound)
+			_ = json.NewEncoder(w).Encode(api.Problem{Head: api.Head{Kind: "Problem"}, Reason: api.NotFound, Message: "pod " + pod + ": there is no such pod"})
+			return
+		}
 		if r.URL.Query().Get("output") == "json" {
 			fmt.Fprint(w, `{"apiVersion": "berth.dev/v1alpha1", "kind": "WhyList", "pods": 0, "missing": [], "causes": []}`)
 			return
@@ -78,6 +86,10 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], us
 	for call, want := range map[string]string{
 		"why -n shop job/none":        "berth: job shop/none: there is none, and no pod of it among 0\n",
 		"why -n shop deploy/chekcout": "berth: deployment shop/chekcout: there is none, and no pod of it; did you mean shop/checkout?\n",
+		"why -n shop checkout":        "berth: pod shop/checkout: there is no such pod; there is deployment shop/checkout: give deployment/checkout\n",
+		"why shop/load":               "berth: pod shop/load: there is no such pod; there is statefulset shop/load: give shop/statefulset/load\n",
+		"why -n shop loads":           "berth: pod shop/loads: there is no such pod; did you mean shop/load-1?\n",
+		"why -n shop nothing":         "berth: pod shop/nothing: there is no such pod\n",
 		"why -n shop podgroup/none":   "berth: podgroup shop/none: there is none, and no pod of it among 0\n",
 	} {
 		if status, out, errs := berth("", append(strings.Fields(call), flags...)...); status != exitInvalid || out != "" || errs != want {

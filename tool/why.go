@@ -164,6 +164,9 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	pod, err := c.Find(args[0], q.api.given())
 	if err != nil && q.isLive() {
 		pod, err = q.ended(ctx, args[0], cmp.Or(c.Namespace, metav1.NamespaceDefault), err)
+		if err != nil && q.addControllers(ctx, c.Set, io.Discard) == nil {
+			_, err = c.Find(args[0], q.api.given())
+		}
 	}
 	if err != nil {
 		return err

@@ -2,13 +2,17 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/why"
 )
@@ -29,7 +33,7 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout, stderr io.W
 	header, body, err := d.ask(ctx, what, question)
 	switch {
 	case err != nil && what == "why":
-		return elsewhere(err, args[0], q.api.given())
+		return q.unknownPod(ctx, err, args[0])
 	case err != nil:
 		return err
 	}
@@ -60,6 +64,31 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout, stderr io.W
 		return err
 	}
 	return status
+}
+
+// unknownPod is the daemon's answer that there is no such pod, with what may be meant by the name
+// instead: what the API server has in its namespace, if the caller may read that.
+func (q *whyOptions) unknownPod(ctx context.Context, said error, name string) error {
+	var p *api.Problem
+	if !errors.As(said, &p) || p.Reason != api.NotFound {
+		return said
+	}
+	ctx, cancel := context.WithTimeout(ctx, mostUnmadeTime)
+	defer cancel()
+	namespace := q.api.namespace()
+	if in, _, qualified := strings.Cut(name, "/"); qualified {
+		namespace = in
+	}
+	c := &why.Cluster{Set: manifest.NewSet(), Namespace: namespace}
+	if err := q.addKinds(ctx, c.Set, slices.Concat(makers, kindsNamed("Pod")), namespace); err == nil {
+		if meant := c.Meant(name, q.api.given()); meant != "" {
+			return fmt.Errorf("%w; %s", said, meant)
+		}
+	}
+	if q.api.given() != "" || strings.Contains(name, "/") {
+		return said
+	}
+	return fmt.Errorf("%w; if it is in another namespace, give NAMESPACE/%s", said, name)
 }
 
 // question is the path and the parameters of what is asked.

@@ -82,6 +82,9 @@ func TestWhyReadsEvents(t *testing.T) {
 			t.Errorf("%s: exit status %d, want %q:\n%s%s", call, status, want, out, errs)
 		}
 	}
+	if status, out, errs := berth("", "why", "-n", "shop", "web", "--kubeconfig", kubeconfig); status != exitInvalid || out != "" || errs != "berth: pod shop/web: there is no such pod; there is statefulset shop/web: give statefulset/web\n" {
+		t.Errorf("a name of a workload: exit status %d, %q %q", status, out, errs)
+	}
 	slices.Sort(asked)
 	want := []string{
 		"/api/v1/events?reason=FailedCreate&limit=500",

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -221,23 +220,20 @@ func (c *Cluster) pods() []*v1.Pod {
 // Find finds the pod that a name stands for: NAMESPACE/NAME, or a name, which is
 // looked for in the namespace and then in all.
 func (c *Cluster) Find(name, namespace string) (*v1.Pod, error) {
-	in, plain, qualified := strings.Cut(name, "/")
-	if !qualified {
-		in, plain = cmp.Or(namespace, c.Namespace, v1.NamespaceDefault), name
-	}
+	in, plain := c.inNamespace(name, namespace)
 	var elsewhere []*v1.Pod
 	for _, p := range c.pods() {
 		switch {
 		case p.Name != plain:
 		case p.Namespace == in:
 			return p, nil
-		case !qualified && namespace == "":
+		case plain == name && namespace == "":
 			elsewhere = append(elsewhere, p)
 		}
 	}
 	switch len(elsewhere) {
 	case 0:
-		return nil, c.noSuchPod(in, plain)
+		return nil, c.noSuchPod(name, namespace)
 	case 1:
 		return elsewhere[0], nil
 	}

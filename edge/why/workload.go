@@ -124,5 +124,8 @@ func (c *Cluster) noSuchWorkload(w Workload) error {
 		}
 	}
 	text := fmt.Sprintf("%s %s/%s: there is none, and no pod of it", w.Kind, w.Namespace, w.Name)
-	return didYouMean(text, w.Namespace, w.Name, known)
+	if meant := didYouMean(w.Namespace, w.Name, known); meant != "" {
+		return fmt.Errorf("%s; %s", text, meant)
+	}
+	return fmt.Errorf("%s among %d", text, len(known))
 }
