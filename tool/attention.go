@@ -54,24 +54,38 @@ func (o *Overview) judgeLease() {
 	} else if late := l.delay(); late != "" {
 		o.attend("%s", late)
 	}
-	many := int32(manyHolders)
+	many, unsteady := int32(manyHolders), l.unsteady()
 	for i := range o.Replicas {
-		if o.Replicas[i].Restarts > 0 {
+		r := &o.Replicas[i]
+		if r.Restarts > 0 {
 			many = 1
 		}
+		unsteady = unsteady || r.Restarts >= manyHolders && r.endedLately(o.clock.now())
 	}
 	changes := l.changes(many)
 	if changes == "" {
 		return
 	}
+	s := o.Scheduler
+	fresh := s != nil && s.Time.Sub(s.Started) < young
+	if fresh && s.Leads && unsteady {
+		o.attend("the scheduler restarts again and again: it runs for %s, and the lease changed hands %s; each restart waits up to %ds for the old lease",
+			ageText(s.Time.Sub(s.Started).Seconds()), times(int(l.Holders)), l.ValidSeconds)
+		return
+	}
 	o.attend("%s", changes)
-	if s := o.Scheduler; s != nil && s.Time.Sub(s.Started) < young {
+	if fresh {
 		who := s.Identity
 		if s.Leads {
 			who = "the leader"
 		}
 		o.attend("%s runs for %s", who, ageText(s.Time.Sub(s.Started).Seconds()))
 	}
+}
+
+// endedLately reports whether a container of the replica ended a short while ago.
+func (r *Replica) endedLately(now time.Time) bool {
+	return r.Ended != "" && now.Sub(*r.EndedAt) < recentEnd
 }
 
 // judgeReplicas looks for replicas that are not ready or ended a short while ago.
@@ -85,7 +99,7 @@ func (o *Overview) judgeReplicas(now time.Time) {
 		switch {
 		case !r.Ready:
 			o.attend("the replica %s is not ready (%s, %s)%s", r.Pod, cmp.Or(r.Waits, r.Phase), plural(int(r.Restarts), "restart"), ended)
-		case r.Ended != "" && now.Sub(*r.EndedAt) < recentEnd:
+		case r.endedLately(now):
 			o.attend("the replica %s was restarted (%s)%s", r.Pod, plural(int(r.Restarts), "restart"), ended)
 		}
 	}

@@ -22,6 +22,9 @@ type LeaseStatus struct {
 	HeldSeconds    float64    `json:"heldSeconds"`    // by this holder
 	Acquired       *time.Time `json:"acquired,omitempty"`
 	Holders        int32      `json:"holders"` // changes so far
+
+	ends time.Time     // when it lapses unless it is renewed
+	age  time.Duration // since it was made; 0 if that is not known
 }
 
 // leaseStatus says how it stands with a lease.
@@ -32,6 +35,10 @@ func leaseStatus(l *leasev1.Lease, now time.Time) *LeaseStatus {
 	}
 	if d := l.Spec.LeaseDurationSeconds; d != nil {
 		s.ValidSeconds = *d
+	}
+	s.ends = renewed(l).Add(time.Duration(s.ValidSeconds) * time.Second)
+	if made := l.CreationTimestamp; !made.IsZero() {
+		s.age = now.Sub(made.Time)
 	}
 	if at := l.Spec.AcquireTime; at != nil {
 		s.Acquired, s.HeldSeconds = &at.Time, now.Sub(at.Time).Seconds()
@@ -51,6 +58,23 @@ func (l *LeaseStatus) lapse() string {
 		return fmt.Sprintf("the lease %s was not renewed for %s", l.Name, secondsText(l.RenewedSeconds))
 	}
 	return ""
+}
+
+// leader says who leads, or who did last.
+func (l *LeaseStatus) leader() string {
+	switch {
+	case l.Holder == "":
+		return "nobody"
+	case l.lapse() != "":
+		return fmt.Sprintf("nobody: %s held the lease until %s", l.Holder, l.ends.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("%s, for %s", l.Holder, ageText(l.HeldSeconds))
+}
+
+// unsteady reports whether the lease changed hands several times, and every few minutes since it was
+// made.
+func (l *LeaseStatus) unsteady() bool {
+	return l.Holders >= manyHolders && l.age > 0 && l.age < time.Duration(l.Holders)*recentEnd
 }
 
 // delay says that the holder is late to renew the lease, "" if it is not. One that is well renews

@@ -152,7 +152,7 @@ func TestStatusOfALoopOfCrashes(t *testing.T) {
 	a.leases["team-a/mine"].Spec.AcquireTime = &metav1.MicroTime{Time: time.Now()}
 	s.Started = s.Time.Add(-6 * time.Second)
 	status, out := statusBeside(t, a, s)
-	for _, want := range []string{"changed hands once; the last at ", "\n           the leader runs for 6s\n", ": OOMKilled, exit status 137\n", "leads, 4 restarts, the last after OOMKilled, exit status 137 at 2"} {
+	for _, want := range []string{"the scheduler restarts again and again: it runs for 6s, and the lease changed hands once; each restart ", ": OOMKilled, exit status 137\n", "leads, 4 restarts, the last after OOMKilled, exit status 137 at 2"} {
 		if status != exitAttention || !strings.Contains(out, want) {
 			t.Errorf("%d, no %q in\n%s", status, want, out)
 		}
@@ -161,6 +161,42 @@ func TestStatusOfALoopOfCrashes(t *testing.T) {
 	a.leases["team-a/mine"].Spec.AcquireTime = &metav1.MicroTime{Time: noon}
 	if status, out := statusBeside(t, a, s); status != 0 || !strings.Contains(out, "4 restarts, the last after OOMKilled") || strings.Contains(out, "ATTENTION") {
 		t.Errorf("long ago: %d\n%s", status, out)
+	}
+}
+
+// A scheduler that runs for seconds, by a lease that changed hands every few minutes or beside a
+// replica that was restarted as often, restarts again and again: one line says so. A restart by a
+// lease that changed hands often in the past is none of that.
+func TestStatusOfRestartsAgainAndAgain(t *testing.T) {
+	const loop = "ATTENTION  the scheduler restarts again and again: it runs for 10s, and the lease changed hands 3 times; each restart waits up to 3600s for the old lease\n"
+	for name, c := range map[string]struct {
+		made     time.Duration // before now
+		restarts bool
+		loops    bool
+	}{"young lease": {20 * time.Minute, false, true}, "old lease": {30 * 24 * time.Hour, false, false}, "restarts": {30 * 24 * time.Hour, true, true}} {
+		a, s := teamA(), statusOfDaemon()
+		s.Started = s.Time.Add(-10 * time.Second)
+		l := a.leases["team-a/mine"]
+		l.CreationTimestamp = metav1.Time{Time: time.Now().Add(-c.made)}
+		l.Spec.AcquireTime = &metav1.MicroTime{Time: time.Now()}
+		if c.restarts {
+			a.pods[0].Status.ContainerStatuses = []v1.ContainerStatus{killed(time.Now())}
+		}
+		status, out := statusBeside(t, a, s)
+		if status != exitAttention || strings.Contains(out, loop) != c.loops || strings.Contains(out, "the leader runs for 10s") == c.loops {
+			t.Errorf("%s: %d\n%s", name, status, out)
+		}
+	}
+}
+
+// Who led last does not lead once the lease has run out.
+func TestStatusOfALeaseThatRanOut(t *testing.T) {
+	a := teamA()
+	at := time.Now().Add(-2 * time.Hour)
+	a.leases["team-a/mine"].Spec.RenewTime = &metav1.MicroTime{Time: at}
+	want := "LEADER     nobody: mine-1_1 held the lease until " + at.Add(time.Hour).UTC().Format(time.RFC3339) + "\n"
+	if status, out := statusBeside(t, a, nil); status != exitAttention || !strings.Contains(out, want) {
+		t.Errorf("%d, no %q in\n%s", status, want, out)
 	}
 }
 

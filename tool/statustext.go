@@ -17,7 +17,7 @@ func (o *Overview) text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	if l := o.Lease; l != nil {
-		terminal.Fprintf(w, "LEADER\t%s, for %s\n", l.Holder, ageText(l.HeldSeconds))
+		terminal.Fprintf(w, "LEADER\t%s\n", l.leader())
 		terminal.Fprintf(w, "LEASE\t%s, renewed %s ago, valid for %ds, %s so far\n", l.Name, secondsText(l.RenewedSeconds), l.ValidSeconds, plural(int(l.Holders), "change")+" of the holder")
 	}
 	for i := range o.Replicas {
