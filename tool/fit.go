@@ -45,15 +45,16 @@ claims that they name. Its DaemonSets run once.
 With --nodes-like: how few more nodes of a shape place all pending pods, and which
 pods such nodes do not help. Pods that preempt each other without end are not tried
 for ever, as "what-if --help" says. The shape is a node, or attributes as for the change
-add-nodes of "what-if". New nodes run the pods of DaemonSets, too. With several shapes,
-each with a price, it is the cheapest set of nodes: at most 300 sets are tried, and the
-answer says whether a cheaper one is ruled out.
+add-nodes of "what-if". New nodes run the pods of DaemonSets, too: those that have no
+place there are listed apart. With several shapes, each with a price, it is the cheapest
+set of nodes: at most 300 sets are tried, and the answer says whether a cheaper one is
+ruled out.
 
 --after makes the changes of "what-if" first: how much fits once a zone is lost, or how
 many nodes a larger Deployment lacks. Pods that lose their node come before the copies.
 
 Exit status: 0 if at least one pod fits, if the replicas that a workload wants now fit,
-or if all pods are placed with the nodes; 1 if not; 2 if the input is not valid.`
+or if all pending pods are placed with the nodes; 1 if not; 2 if the input is not valid.`
 
 const fitExamples = `  # How many more of this pod fit?
   %[1]s fit -f cluster.json -f pod.yaml

@@ -69,6 +69,7 @@ type nodesFit struct {
 	Nodes     int               `json:"nodes"`
 	Placed    int               `json:"placed"`
 	Unplaced  map[string]string `json:"unplaced"`
+	NoPlace   map[string]string `json:"noPlace,omitempty"`
 	*priced
 }
 
@@ -121,7 +122,7 @@ func NodesFit(n *whatif.NodesFit, after []whatif.Change) Fitting {
 	if n.Shapes[0].Price == 0 {
 		p = nil
 	}
-	return &nodesFit{fitKind, written(after), strings.Join(names, " "), n.Nodes(), n.Placed, n.Unplaced, p}
+	return &nodesFit{fitKind, written(after), strings.Join(names, " "), n.Nodes(), n.Placed, n.Unplaced, n.NoPlace, p}
 }
 
 func written(changes []whatif.Change) (all []string) {
@@ -258,13 +259,19 @@ func (n *nodesFit) Text(out io.Writer) error {
 	default:
 		terminal.Fprintf(&b, "no node is missing: every pod has its place\n")
 	}
-	because := map[string][]string{}
-	for _, pod := range slices.Sorted(maps.Keys(n.Unplaced)) {
-		because[n.Unplaced[pod]] = append(because[n.Unplaced[pod]], pod)
-	}
-	(&Table{}).reasons(&b, "STILL PENDING", because)
+	(&Table{}).reasons(&b, "STILL PENDING", byReason(n.Unplaced))
+	(&Table{}).reasons(&b, "PODS OF DAEMONSETS WITHOUT A PLACE ON THE NEW NODES", byReason(n.NoPlace))
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// byReason returns the pods by the reason that each has.
+func byReason(why map[string]string) map[string][]string {
+	pods := map[string][]string{}
+	for _, pod := range slices.Sorted(maps.Keys(why)) {
+		pods[why[pod]] = append(pods[why[pod]], pod)
+	}
+	return pods
 }
 
 // prices lists the nodes by shape, if there are several, and says how sure it is that they are

@@ -135,6 +135,31 @@ func TestFitNodes(t *testing.T) {
 	}
 }
 
+// Pods that DaemonSets make for the new nodes and that have no place there are named apart:
+// more nodes are no worse for them.
+func TestFitNodesWithDaemonSets(t *testing.T) {
+	daemons := func(cpu string) string {
+		return fmt.Sprintf("---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent, uid: d}\nspec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: c, resources: {requests: {cpu: %s}}}]}}}\n", cpu)
+	}
+	pods := pod("p", "", 3, "") + pod("q", "", 3, "") + pod("r", "", 3, "")
+	for name, c := range map[string]struct {
+		cpu  string
+		want string
+	}{
+		"they fit":                 {`"1"`, "2 nodes, 2 placed, [] pending, [] without a place"},
+		"they fit on an empty one": {`"3"`, "2 nodes, 2 placed, [default/agent-a] pending, [default/agent-new-1 default/agent-new-2] without a place"},
+		"they never fit":           {`"8"`, "2 nodes, 2 placed, [default/agent-a] pending, [default/agent-new-1 default/agent-new-2] without a place"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := fitNodes(t, node("a", "")+pods+daemons(c.cpu), "cpu=4")
+			got := fmt.Sprintf("%d nodes, %d placed, %v pending, %v without a place", r.Nodes(), r.Placed, slices.Sorted(maps.Keys(r.Unplaced)), slices.Sorted(maps.Keys(r.NoPlace)))
+			if got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 // Changes are made before the question. Pods that lose their node for them come before the
 // copies, and may be chosen if they come with the changes.
 func TestFitAfterChanges(t *testing.T) {

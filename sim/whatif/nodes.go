@@ -26,6 +26,9 @@ type NodesFit struct {
 	// Unplaced has the reasons why pods stay pending all the same, by
 	// namespace/name.
 	Unplaced map[string]string
+	// NoPlace has the reasons why pods that DaemonSets make for the nodes have no place there,
+	// by namespace/name. They are not among Unplaced.
+	NoPlace map[string]string
 	// Notices are for the user.
 	Notices []string
 }
@@ -48,7 +51,7 @@ func (n *NodesFit) Price() (sum Price) {
 
 // FitNodes finds how few more nodes of a shape place all pods that can be placed on such
 // nodes, once the changes are made; of several shapes, the cheapest set of nodes. Pods that
-// are preempted count as pending. It assumes that more nodes never place fewer pods. Each run
+// are preempted count as pending, pods that are made for the nodes do not. It assumes that more nodes never place fewer pods. Each run
 // has a scheduler of its own, which options describes.
 func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, error), after []Change, shapes []PricedShape) (*NodesFit, error) {
 	s := &nodeSearch{set: set, in: in, options: options, after: after, shapes: shapes, results: map[string]*outcome{}}
@@ -71,7 +74,7 @@ func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, 
 	}
 	r := s.results[fmt.Sprint(best)]
 	n := &NodesFit{Shapes: shapes, Counts: best, Proven: proven, Tried: len(s.results),
-		Placed: len(without.unplaced) - len(r.unplaced), Unplaced: r.unplaced, Notices: r.notices}
+		Placed: len(without.unplaced) - len(r.unplaced), Unplaced: r.unplaced, NoPlace: r.noPlace, Notices: r.notices}
 	if cut != "" {
 		n.Notices = append(n.Notices, "cut: "+string(cut))
 	}
@@ -86,8 +89,9 @@ type nodeSearch struct {
 	after   []Change
 	shapes  []PricedShape
 
-	most    int // nodes of a shape
-	least   int // pods that are pending whatever nodes are added
+	most    int             // nodes of a shape
+	least   int             // pods that are pending whatever nodes are added
+	there   map[string]bool // the pods without the nodes, by namespace/name
 	results map[string]*outcome
 	tooFew  [][]int // sets that leave more pods pending
 	bounded bool    // a set is known that is enough, so no more than maxTried are tried
@@ -95,8 +99,31 @@ type nodeSearch struct {
 
 // outcome is what came of a set.
 type outcome struct {
-	unplaced map[string]string
+	unplaced map[string]string // of the pods that are there without the nodes
+	noPlace  map[string]string // of the pods that are made for them
 	notices  []string
+}
+
+// outcomeOf returns what came of a run. The first run is the one without nodes.
+func (s *nodeSearch) outcomeOf(r *Result) *outcome {
+	if s.there == nil {
+		s.there = map[string]bool{}
+		for _, p := range r.Cluster.Pods() {
+			s.there[p.Key()] = true
+		}
+		for pod := range r.Unplaced { // any order: into a map. Some are refused.
+			s.there[pod] = true
+		}
+	}
+	o := &outcome{map[string]string{}, map[string]string{}, endlessNotices(r.Result)}
+	for pod, why := range r.Unplaced { // any order: into maps
+		if s.there[pod] {
+			o.unplaced[pod] = why
+		} else {
+			o.noPlace[pod] = why
+		}
+	}
+	return o
 }
 
 // enough reports whether no more nodes would place more pods. It plays no set that is part of
@@ -160,6 +187,6 @@ func (s *nodeSearch) play(counts []int) (*outcome, error) {
 	if r.Cut != "" { // how many are needed is not known then
 		return nil, cutError(r.Cut)
 	}
-	s.results[key] = &outcome{r.Unplaced, endlessNotices(r.Result)}
+	s.results[key] = s.outcomeOf(r)
 	return s.results[key], nil
 }
