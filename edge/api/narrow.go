@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -44,12 +43,8 @@ type veil struct {
 	reader *access.Reader
 	own    string          // the pod that is asked about
 	sees   map[string]bool // by namespace, as far as it was asked
-	// known are the namespaces whose names are looked for in texts, as they were at a time; nil:
-	// any word may be the name of one.
-	known   map[string]bool
-	learned time.Time
-	// namespaces returns those of the cluster and the time; nil where they cannot be told.
-	namespaces func() (map[string]bool, time.Time)
+	// known are the namespaces whose names are looked for in the texts of an answer.
+	known map[string]bool
 }
 
 // veilOf returns the veil of a request, nil where nothing is hidden.
@@ -60,23 +55,9 @@ func (h *handler) veilOf(r *http.Request) *veil {
 		return nil
 	}
 	own, _ := AboutPod(r) // else there would be no narrow reader
-	return &veil{ctx: ctx, reader: reader, own: own.String(), sees: map[string]bool{}, namespaces: func() (map[string]bool, time.Time) { return h.namespaces(ctx) }}
-}
-
-// namespaces returns the namespaces of the cluster and the time, nil if the loop does not
-// answer.
-func (h *handler) namespaces(ctx context.Context) (all map[string]bool, at time.Time) {
-	at = h.Now()
-	err := h.look(ctx, func(m *machine.Machine) {
-		all = map[string]bool{}
-		for _, n := range m.Table().Namespaces() {
-			all[n.Name] = true
-		}
-	})
-	if err != nil {
-		return nil, at
-	}
-	return all, at
+	v := &veil{ctx: ctx, reader: reader, own: own.String(), sees: map[string]bool{}}
+	v.seesPodsOf(own.Namespace) // before the others, of which a few are asked about
+	return v
 }
 
 func (v *veil) seesPodsOf(namespace string) bool {
@@ -102,9 +83,6 @@ func (v *veil) record(r records.Record) records.Record {
 	if v == nil {
 		return r
 	}
-	if r.Time.After(v.learned) { // else it names no namespace that came since
-		v.known, v.learned = v.namespaces()
-	}
 	r.Victims, r.Blockers = slices.Clone(r.Victims), slices.Clone(r.Blockers)
 	for i := range r.Victims {
 		r.Victims[i] = v.pod(r.Victims[i])
@@ -112,20 +90,56 @@ func (v *veil) record(r records.Record) records.Record {
 	if r.For != "" {
 		r.For = v.pod(r.For)
 	}
-	r.Message = v.text(r.Message)
+	r.Message = v.recorded(r.Message)
 	for i := range r.Blockers {
 		b := &r.Blockers[i]
 		b.Reasons = slices.Clone(b.Reasons)
 		for k := range b.Reasons {
-			b.Reasons[k] = v.text(b.Reasons[k])
+			b.Reasons[k] = v.recorded(b.Reasons[k])
 		}
 	}
 	return r
 }
 
-// learn makes the namespaces of a cluster known, as it was at a time.
-func (v *veil) learn(cluster []machine.Event, at time.Time) {
-	v.known, v.learned = map[string]bool{}, at
+// slashed finds words with a slash, behind an escaped control character too.
+var slashed = regexp.MustCompile(`(\\[ntrbf]|\\u[0-9a-f]{4})?([0-9]+/[0-9]+ nodes\b|[A-Za-z0-9._/-]*/[A-Za-z0-9._/-]*[A-Za-z0-9])`)
+
+// recorded hides each word in the text of a record that may name a pod that the reader may not
+// see, also of a namespace that is gone.
+func (v *veil) recorded(s string) string {
+	return slashed.ReplaceAllStringFunc(s, func(found string) string {
+		parts := slashed.FindStringSubmatch(found)
+		if word := parts[2]; word != v.own && v.mayNamePod(word) {
+			return parts[1] + hidden
+		}
+		return found
+	})
+}
+
+var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// mayNamePod reports whether a word with a slash has the name of a pod that the reader may not
+// see. Behind a domain or in a path only what follows "namespaces" may be a namespace.
+func (v *veil) mayNamePod(word string) bool {
+	if word == "affinity/selector" || strings.HasSuffix(word, " nodes") { // of the scheduler's own messages
+		return false
+	}
+	segments := strings.Split(word, "/")
+	path := segments[0] == "" || strings.Contains(segments[0], ".")
+	for i, segment := range segments[:len(segments)-1] {
+		if path && (i == 0 || segments[i-1] != "namespaces") {
+			continue
+		}
+		if namespaceName.MatchString(segment) && !v.seesPodsOf(segment) {
+			return true
+		}
+	}
+	return false
+}
+
+// learn makes the namespaces of a cluster known.
+func (v *veil) learn(cluster []machine.Event) {
+	v.known = map[string]bool{}
 	for _, e := range cluster {
 		switch e := e.(type) {
 		case machine.PodSet:
@@ -148,7 +162,7 @@ func (v *veil) text(s string) string {
 	}
 	return qualifiedName.ReplaceAllStringFunc(s, func(found string) string {
 		parts := qualifiedName.FindStringSubmatch(found)
-		if v.known != nil && !v.known[parts[2]] || strings.TrimPrefix(found, parts[1]) == v.own || v.seesPodsOf(parts[2]) {
+		if !v.known[parts[2]] || strings.TrimPrefix(found, parts[1]) == v.own || v.seesPodsOf(parts[2]) {
 			return found
 		}
 		return parts[1] + hidden

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -139,8 +140,7 @@ func refused(t *testing.T) *fixture {
 
 // What plugins said of a pod goes through the veil wherever it is read: records, a stream, the
 // history of an answer, and the last attempt where there is no answer. It is not found by what
-// is hidden of it either. Where the loop does not say which namespaces there are, any word that
-// may be a name is hidden.
+// is hidden of it either. Records do without the loop.
 func TestNarrowMessages(t *testing.T) {
 	for name, hinder := range map[string]func(*fixture){
 		"":            func(*fixture) {},
@@ -160,7 +160,7 @@ func TestNarrowMessages(t *testing.T) {
 			if strings.Contains(told, "engine") == narrow || strings.Contains(told, hidden) != narrow {
 				t.Errorf("%q, narrow %t: %s", name, narrow, told)
 			}
-			if !f.deaf && !strings.Contains(told, "node affinity/selector of pod") {
+			if !strings.Contains(told, "node affinity/selector of pod") {
 				t.Errorf("%q, narrow %t: a word that is no name is hidden: %s", name, narrow, told)
 			}
 			if _, body := f.get("records?pod=shop/cart&reason=infra", nil); strings.Contains(body, `"attempt": 7`) == narrow {
@@ -193,6 +193,51 @@ func TestVeilText(t *testing.T) {
 	const want = `busy:\n` + hidden + `\u001b` + hidden + "; " + hidden + ", " + hidden + ".\n" + hidden + " (" + hidden + ") shop/e example.com/infra/f x-infra/g nodes/n infra: 1/infra/2 infra/mine"
 	if got := v.text(text); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A record hides a pod of a namespace that is gone since, and of one that never was known: each
+// word that may name one. What the scheduler itself writes with a slash stays.
+func TestVeilOfRecords(t *testing.T) {
+	f := newFixture(t)
+	f.node("n1", "4")
+	cart := f.pod("cart", "8")
+	f.step(machine.NamespaceSet{Namespace: &object.Namespace{Name: "secret"}})
+	d := &decision.Decision{UID: cart.UID, Pod: types.NamespacedName{Namespace: "shop", Name: "cart"}, Attempt: 7, Result: decision.ResultError, NodesTotal: 1,
+		Err:     errors.New(`Delete "https://10.0.0.1:443/api/v1/namespaces/secret/pods/engine": refused`),
+		Tallies: []decision.Tally{{Blocker: decision.Blocker{Plugin: "Hosted", Code: decision.Unschedulable, Reasons: []string{"waits for secret/engine"}}, Nodes: 1}}}
+	f.now = f.now.Add(time.Second)
+	f.r.Observe(loop.Step{Now: f.now, Effects: []machine.Effect{machine.AttemptDone{Decision: d}}})
+	f.step(machine.NamespaceGone{Name: "secret"})
+	f.reader = readerOf(lists{"shop": true}, true)
+	for _, path := range []string{"records?pod=shop/cart", "why?pod=shop/cart"} {
+		if _, body := f.get(path, nil); strings.Contains(body, "engine") || !strings.Contains(body, hidden) {
+			t.Errorf("%s: %s", path, body)
+		}
+	}
+	v := &veil{ctx: t.Context(), reader: readerOf(lists{"shop": true}, true), own: "infra/mine", sees: map[string]bool{}}
+	for text, want := range map[string]string{
+		"0/3 nodes are available: node affinity/selector of infra/mine, shop/a and CPU/memory":  "",
+		"taint node.kubernetes.io/unreachable, device gpu.nvidia.com/pool/gpu-0, /var/lib/pods": "",
+		"0/3 pods":          hidden + " pods",
+		`a:\nsecret/p-1.x.`: `a:\n` + hidden + ".", `\u001bsecret/p`: `\u001b` + hidden,
+		"pod/secret/p Pod/secret/p (secret/p)":                                         hidden + " " + hidden + " (" + hidden + ")",
+		"/api/v1/namespaces/secret/pods/p":                                             hidden,
+		"a.example.com/api/v1/namespaces/secret/pods/p /api/v1/namespaces/shop/pods/p": hidden + " /api/v1/namespaces/shop/pods/p",
+	} {
+		if got := v.recorded(text); got != cmp.Or(want, text) {
+			t.Errorf("%q becomes %q, want %q", text, got, cmp.Or(want, text))
+		}
+	}
+}
+
+// A stream of records does not ask the loop for anything.
+func TestStreamAsksNoLoop(t *testing.T) {
+	f := refused(t)
+	f.reader = readerOf(lists{"shop": true}, true)
+	f.deaf = true
+	if told := f.firstEvents("watch?pod=shop/cart&since=1h", 2); !strings.Contains(told, "affinity/selector") {
+		t.Error(told)
 	}
 }
 

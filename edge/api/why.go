@@ -95,8 +95,7 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 		assumed = pod.UID
 	}
 	if v != nil {
-		v.learn(now.cluster, h.Now())
-		v.seesPodsOf(pod.Namespace) // before the others, of which a few are asked about
+		v.learn(now.cluster)
 		set.Hides = func(namespace string) bool { return !v.seesPodsOf(namespace) }
 	}
 	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory, View: v.record})
