@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/spelling"
 	"github.com/berth-scheduler/berth/edge/why"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // Bounds of the pods that the overview reads.
@@ -157,10 +158,11 @@ func (o *Overview) addStuck(ctx context.Context, core corev1.PodsGetter, node st
 	now := o.clock.now()
 	for i := range list.Items {
 		p := &list.Items[i]
-		if p.Spec.NodeName != node || p.DeletionTimestamp == nil || now.Sub(p.DeletionTimestamp.Time) < stuckAfter {
-			continue // the timestamp is when its grace period ends
+		_, due, terminating := workload.Termination(p)
+		if p.Spec.NodeName != node || !terminating || now.Sub(due) < stuckAfter {
+			continue
 		}
-		o.StuckVictims = append(o.StuckVictims, StuckVictim{p.Namespace + "/" + p.Name, node, by, now.Sub(p.DeletionTimestamp.Time).Seconds(), p.Finalizers})
+		o.StuckVictims = append(o.StuckVictims, StuckVictim{p.Namespace + "/" + p.Name, node, by, now.Sub(due).Seconds(), p.Finalizers})
 	}
 	return nil
 }

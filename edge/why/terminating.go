@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/turn"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // Bounds of the terminating pods that are looked for.
@@ -28,7 +29,8 @@ const (
 type Leaving struct {
 	Pod   string     `json:"pod"`
 	Node  string     `json:"node"`
-	Since *time.Time `json:"since,omitempty"` // its deletionTimestamp
+	Since *time.Time `json:"since,omitempty"` // when its deletion was asked for
+	Due   *time.Time `json:"due,omitempty"`   // when its grace period ends
 	// Holds is what it has of that which the pod lacks.
 	Holds      []string `json:"holds,omitempty"`
 	Finalizers []string `json:"finalizers,omitempty"`
@@ -99,10 +101,10 @@ func (c *Cluster) describe(d *departure) Leaving {
 			}
 		}
 	}
-	if api := c.apiOf(d.pod); api != nil && api.DeletionTimestamp != nil {
-		l.known, l.Since, l.Finalizers = true, &api.DeletionTimestamp.Time, api.Finalizers
-		if grace := api.DeletionGracePeriodSeconds; grace != nil {
-			l.Grace = *grace
+	if api := c.apiOf(d.pod); api != nil {
+		if since, due, terminating := workload.Termination(api); terminating {
+			l.known, l.Since, l.Due, l.Finalizers = true, &since, &due, api.Finalizers
+			l.Grace = int64(due.Sub(since).Seconds())
 		}
 	}
 	for _, n := range c.Set.Nodes {
@@ -212,7 +214,7 @@ func (l *Leaving) brief() string {
 	case l.NodeLost:
 		return text + ", on a node that does not answer"
 	case l.Grace > 0:
-		return text + fmt.Sprintf(", with a grace period of %d s", l.Grace)
+		return text + fmt.Sprintf(", with a grace period of %d s until %s", l.Grace, l.Due.UTC().Format(time.RFC3339))
 	default:
 		return text
 	}
@@ -233,7 +235,7 @@ func (l *Leaving) text() string {
 	namespace, name, _ := strings.Cut(l.Pod, "/")
 	grace := ""
 	if l.Grace > 0 {
-		grace = fmt.Sprintf(" within its grace period of %d s", l.Grace)
+		grace = fmt.Sprintf(" by %s, within its grace period of %d s", l.Due.UTC().Format(time.RFC3339), l.Grace)
 	}
 	switch {
 	case len(l.Finalizers) > 0:

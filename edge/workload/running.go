@@ -30,6 +30,19 @@ func Ready(p *v1.Pod) bool {
 	return c.Status == v1.ConditionTrue
 }
 
+// Termination returns when the deletion of the pod was asked for and when its grace period ends,
+// which is its deletionTimestamp; false for a pod that is not being deleted.
+func Termination(p *v1.Pod) (since, due time.Time, terminating bool) {
+	if p.DeletionTimestamp == nil {
+		return since, due, false
+	}
+	due = p.DeletionTimestamp.Time
+	if grace := p.DeletionGracePeriodSeconds; grace != nil && *grace > 0 && *grace <= math.MaxInt32 { // else somebody wrote it
+		return due.Add(-time.Duration(*grace) * time.Second), due, true
+	}
+	return due, due, true
+}
+
 func readyCondition(p *v1.Pod) *v1.PodCondition {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == v1.PodReady {

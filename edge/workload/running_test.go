@@ -122,3 +122,18 @@ func TestFillBudget(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 }
+
+// A pod is terminating since its grace period began. One that is absurd, which somebody wrote, does
+// not count.
+func TestTermination(t *testing.T) {
+	due := metav1.NewTime(now)
+	for grace, want := range map[int64]time.Duration{0: 0, 3600: time.Hour, -5: 0, 1 << 60: 0} {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &due, DeletionGracePeriodSeconds: &grace}}
+		if since, ends, terminating := workload.Termination(p); !terminating || !ends.Equal(now) || ends.Sub(since) != want {
+			t.Errorf("%d s: since %s until %s (%t)", grace, since, ends, terminating)
+		}
+	}
+	if _, _, terminating := workload.Termination(&v1.Pod{}); terminating {
+		t.Error("a pod that is not deleted is terminating")
+	}
+}
