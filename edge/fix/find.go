@@ -74,6 +74,7 @@ func newSearch(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *
 
 // run looks for candidates of every kind.
 func (s *search) run() {
+	s.rollback()
 	s.base = s.gates()
 	s.base = append(s.base, s.missing()...)
 	if len(s.base) > mostEdits {
@@ -297,5 +298,8 @@ func (s *search) write(c candidate) Fix {
 		f.Changes[at[t]].Patch = render(doc, list)
 	}
 	f.Summary = strings.Join(say, "; ")
+	if f.UndoesRollout = c.edits[0].kind == undoRollout; f.UndoesRollout {
+		f.Summary = "undo the last rollout, which " + strings.Join(say, " and ")
+	}
 	return f
 }

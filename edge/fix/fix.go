@@ -7,6 +7,9 @@ type Fix struct {
 	Then    Then     `json:"then"`
 	// Commands are what to type for it, line by line.
 	Commands []string `json:"commands,omitempty"`
+	// UndoesRollout says that the pod's Deployment gets its last template back: the changes are
+	// those that the pod needs of it.
+	UndoesRollout bool `json:"undoesRollout,omitempty"`
 
 	stage stage
 }

@@ -69,6 +69,8 @@ type Cause struct {
 	// Since is since when the first of them waits, nil where that is not known.
 	Since    *time.Time `json:"since"`
 	Blockers []Blocker  `json:"blockers"`
+	// Rollout is what the last rollout of the first pod's Deployment changed that blocks it.
+	Rollout *Rollout `json:"rollout,omitempty"`
 	// Holders are the workloads that hold most of what the pods lack where they come nearest.
 	Holders []Holder `json:"holders,omitempty"`
 	// Leaving are pods that are being deleted, which the pods wait for.
@@ -329,6 +331,7 @@ func (l *listing) look(ctx context.Context, cause *Cause) {
 		g.Nodes = len(g.names)
 		cause.Sentence = a.cause()
 	}
+	cause.Rollout = a.Rollout
 	cause.Holders, cause.Leaving, cause.Held = a.facts.heldMost(g), l.leaving(ctx, a), a.Held
 }
 

@@ -85,6 +85,7 @@ func (c *Cause) text(b *strings.Builder, wide bool) {
 	if of := c.ofText(); of != "" {
 		terminal.Fprintf(b, "  %s\n", of)
 	}
+	c.Rollout.text(b, "  ")
 	holdersText(b, "  ", c.Holders)
 	for i := range c.Leaving[:min(shortNames, len(c.Leaving))] {
 		terminal.Fprintf(b, "  %s\n", c.Leaving[i].text())

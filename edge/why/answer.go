@@ -47,6 +47,8 @@ type Answer struct {
 	NodesTotal    int         `json:"nodesTotal"`
 	NodesFeasible int         `json:"nodesFeasible"`
 	Groups        []NodeGroup `json:"groups"`
+	// Rollout is what the last rollout of the pod's Deployment changed that blocks it.
+	Rollout *Rollout `json:"rollout,omitempty"`
 	// Holders are the workloads that hold most of what the pod lacks where it comes nearest.
 	Holders []Holder `json:"holders,omitempty"`
 	// Leaving are pods that are being deleted, which the pod waits for.

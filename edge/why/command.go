@@ -16,6 +16,10 @@ import (
 
 // commands are what to type for a fix, line by line.
 func (f *facts) commands(of *fix.Fix) (lines []string) {
+	if of.UndoesRollout {
+		m := f.maker()
+		return append(f.rollOut(&m), fmt.Sprintf("kubectl rollout undo deployment %s -n %s", word(m.name), word(f.api.Namespace)))
+	}
 	for i := range of.Changes {
 		lines = append(lines, f.command(&of.Changes[i])...)
 	}

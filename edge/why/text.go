@@ -26,6 +26,7 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	stalledText(&b, a.Stalled)
 	a.observedFirst(&b)
 	terminal.Fprintf(&b, "%s\n", a.sentence())
+	a.Rollout.text(&b, "")
 	holdersText(&b, "", a.Holders)
 	a.observedSince(&b)
 	if a.Message != "" && a.Verdict != Failed && a.Verdict != Gated && !a.facts.refused {

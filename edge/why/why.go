@@ -133,6 +133,9 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 		a.Groups, a.NodesFeasible = []NodeGroup{}, 0
 	}
 	a.Events = c.events(a, p, d)
+	if a.Verdict == Waiting || a.Verdict == Misconfigured {
+		a.Rollout = a.rolledOut()
+	}
 	if a.Verdict == Waiting && !c.NoFixes {
 		a.Leaving = c.leaving(ctx, a)
 		if len(a.Groups) > 0 {
