@@ -13,8 +13,9 @@ import (
 const (
 	slowBinding = time.Second // for the 99th percentile
 	recentEnd   = 10 * time.Minute
-	manyEvicted = 10 // pods, in the while that the rates are of: a minute at most
-	manyHolders = 2  // changes of the holder, of which the last is young
+	manyEvicted = 10  // pods, in the while that the rates are of: a minute at most
+	nearLimit   = 0.5 // of the requests a second, from which on the limit is reached: a pod may take several
+	manyHolders = 2   // changes of the holder, of which the last is young
 )
 
 // slowAnswer is how long an API server may take for an answer. Tests on slow machines set more.
@@ -129,10 +130,26 @@ func (o *Overview) judgeScheduler(s *api.Status) {
 		o.attend("a configuration was %s", refusalText(r))
 	}
 	if b := &s.Rates.Binding; b.P99 > slowBinding.Seconds() {
-		o.attend("bindings take long: p50 %s, p99 %s of %s; the API server is slow, or more is bound than %g requests a second allow", secondsText(b.P50), secondsText(b.P99), plural(b.Pods, "pod"), s.Configuration.QPS)
+		o.attend("bindings take long: p50 %s, p99 %s of %s; %s", secondsText(b.P50), secondsText(b.P99), plural(b.Pods, "pod"), o.slowCause(s))
 	}
 	if s.Rates.Evicted >= manyEvicted {
 		by := evictionTexts(s.Rates.Preemptions)
 		o.attend("%s evicted in the last %.0fs: %s", plural(s.Rates.Evicted, "pod"), s.Rates.Seconds, strings.Join(by[:min(shownWorkloads, len(by))], "; "))
 	}
+}
+
+// slowCause says why bindings take long. Pods that are bound at once wait for the limit of requests
+// as long as it takes them all: whoever waits longer while less is bound waits for the API server.
+func (o *Overview) slowCause(s *api.Status) string {
+	qps := float64(s.Configuration.QPS)
+	rate, wait := float64(s.Rates.Bound)/s.Rates.Seconds, float64(s.Rates.Bound)/qps
+	switch {
+	case o.APISeconds > slowAnswer.Seconds(), qps <= 0:
+		return "the API server is slow"
+	case rate >= nearLimit*qps:
+		return fmt.Sprintf("%.0f were bound a second: the limit of %g requests a second is reached", rate, qps)
+	case s.Rates.Binding.P99 > wait:
+		return fmt.Sprintf("the API server is slow: %s bound in %.0fs are far fewer than %g requests a second allow", plural(s.Rates.Bound, "pod"), s.Rates.Seconds, qps)
+	}
+	return fmt.Sprintf("either %s came at once, for which %g requests a second take up to %s, or the API server is slow", plural(s.Rates.Bound, "pod"), qps, secondsText(wait))
 }

@@ -211,6 +211,36 @@ func TestStatusOfASlowAPIServer(t *testing.T) {
 	}
 }
 
+// Why bindings take long is decided: by how long the API server takes for an answer, and by whether
+// as many pods were bound as the limit of requests allows. Only pods that may have come at once leave
+// it open.
+func TestStatusSaysWhyBindingsAreSlow(t *testing.T) {
+	for want, c := range map[string]struct {
+		bound    int
+		p99, api float64
+		qps      float32
+	}{
+		"the API server is slow": {63, 4, 2, 50},
+		"the API server is slow: 63 pods bound in 60s are far fewer than 50 requests a second allow":             {63, 4, 0.1, 50},
+		"49 were bound a second: the limit of 50 requests a second is reached":                                   {2940, 90, 0.1, 50},
+		"either 500 pods came at once, for which 50 requests a second take up to 10s, or the API server is slow": {500, 9, 0.1, 50},
+		"the API server is slow: 500 pods bound in 60s are far fewer than 5000 requests a second allow":          {500, 9, 0.1, 5000},
+	} {
+		o := &Overview{APISeconds: c.api}
+		s := statusOfDaemon()
+		s.Configuration.QPS, s.Rates.Bound, s.Rates.Binding = c.qps, c.bound, records.Times{Pods: c.bound, P50: 1, P99: c.p99}
+		o.judgeScheduler(s)
+		if len(o.Attention) != 1 || !strings.HasSuffix(o.Attention[0], "; "+want) {
+			t.Errorf("%q, want %q", o.Attention, want)
+		}
+	}
+	o, s := &Overview{}, statusOfDaemon()
+	s.Configuration.QPS, s.Rates.Binding.P99 = -1, 2
+	if o.judgeScheduler(s); !strings.HasSuffix(o.Attention[0], "; the API server is slow") {
+		t.Errorf("without a limit: %q", o.Attention)
+	}
+}
+
 // The age of a lease is by the clock of the API server where the one here goes wrong.
 func TestClockOfTheAPIServer(t *testing.T) {
 	for date, want := range map[time.Time]time.Duration{

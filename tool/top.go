@@ -233,7 +233,7 @@ func summaryText(s *api.Summary) string {
 		b.WriteString("\nA shadow tries no pod; `berth why --all` says what blocks those that wait.\n")
 		return b.String()
 	case len(s.Blocking) == 0:
-		b.WriteString("\nNothing blocks any pod that asks for this scheduler.\n")
+		terminal.Fprintf(&b, "\nNothing blocks any pod that asks for this scheduler%s.\n", slowText(&s.Rates.Binding))
 		return b.String()
 	}
 	more := "`berth why --all` says what would help"
@@ -257,6 +257,14 @@ func bindingText(t *records.Times) string {
 		return "no times are known"
 	}
 	return fmt.Sprintf("p50 %s, p99 %s, from the decision to the API server's confirmation", secondsText(t.P50), secondsText(t.P99))
+}
+
+// slowText says that bindings take long, "" if they do not.
+func slowText(t *records.Times) string {
+	if t.P99 <= slowBinding.Seconds() {
+		return ""
+	}
+	return fmt.Sprintf(", but bindings take long (p99 %s): `berth status` says why", secondsText(t.P99))
 }
 
 // secondsText is a time with three digits.

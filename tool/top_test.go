@@ -118,3 +118,17 @@ func TestTopForOperators(t *testing.T) {
 		t.Errorf("a reason that may not be seen:\n%s", text)
 	}
 }
+
+// Where nothing blocks a pod, the view says whether bindings take long.
+func TestTopSaysThatBindingsAreSlow(t *testing.T) {
+	for p99, want := range map[float64]string{
+		3.2: "\nNothing blocks any pod that asks for this scheduler, but bindings take long (p99 3.2s): `berth status` says why.\n",
+		0.9: "\nNothing blocks any pod that asks for this scheduler.\n",
+	} {
+		s := summaryOf("a")
+		s.Rates.Binding = records.Times{Pods: 9, P50: p99 / 2, P99: p99}
+		if text := summaryText(s); !strings.HasSuffix(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
