@@ -172,10 +172,7 @@ func (o *Overview) addStuck(ctx context.Context, core corev1.PodsGetter, node st
 func (o *Overview) judgePending(now time.Time) {
 	for i := range o.Unserved {
 		u := &o.Unserved[i]
-		near := ""
-		if meant, is := strings.CutPrefix(spelling.DidYouMean(u.Scheduler, o.Scheduler.Configuration.Profiles), "; did you mean "); is {
-			near = " (did you mean the profile " + meant + ")"
-		}
+		near := spelling.Profile(u.Scheduler, o.Scheduler.Configuration.Profiles)
 		waits := now.Sub(u.oldest)
 		switch {
 		case u.Untouched == 0 || u.Leads:

@@ -33,7 +33,7 @@ func TestStatusOfPodsThatNobodyServes(t *testing.T) {
 		also func(*apiWithLeases)
 		want string // attention
 	}{
-		"a typo":         {wanting("berht", 0), nil, "1 pod wants the scheduler berht, which no profile serves (did you mean the profile berth?)"},
+		"a typo":         {wanting("berht", 0), nil, "1 pod wants the scheduler berht, which no profile serves; the configuration has the profile \"berth\": one of the two names is misspelt"},
 		"forgotten":      {wanting("volcano", hour), nil, "1 pod wants the scheduler volcano, which Berth does not serve, and no scheduler has looked at them for up to 1h0m"},
 		"new":            {wanting("volcano", 0), nil, ""},
 		"looked at":      {looked, nil, ""},

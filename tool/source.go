@@ -147,7 +147,7 @@ func (s *source) load(ctx context.Context, stdin io.Reader, stderr io.Writer) (*
 // noProfile says that the configuration is not that of the scheduler of a pod.
 func (s *source) noProfile(schedulerName string) string {
 	return fmt.Sprintf("no profile of the configuration used here (%s) has the schedulerName %q: give --config FILE of that scheduler%s%s",
-		nameOf(s.config), schedulerName, s.orElse, spelling.DidYouMean(schedulerName, s.profiles))
+		nameOf(s.config), schedulerName, s.orElse, spelling.Profile(schedulerName, s.profiles))
 }
 
 // ask has the run ask the extenders of the configuration. They are told of nodes

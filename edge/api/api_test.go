@@ -283,7 +283,7 @@ func TestWhy(t *testing.T) {
 		t.Errorf("a pod of another scheduler: %+v", a)
 	}
 	other.Spec.SchedulerName = "default-schedluer"
-	if _, body := f.get("why?pod=shop/other&output=text", nil); !strings.Contains(body, "no profile has the schedulerName \"default-schedluer\"; did you mean default-scheduler?\n") {
+	if _, body := f.get("why?pod=shop/other&output=text", nil); !strings.Contains(body, "no profile has the schedulerName \"default-schedluer\"; the configuration has the profile \"default-scheduler\": one of the two names is misspelt.\n") {
 		t.Errorf("a pod with a typo: %s", body)
 	}
 	other.Spec.SchedulerName = "volcano"

@@ -2,6 +2,7 @@ package spelling
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -9,6 +10,25 @@ import (
 // DidYouMean proposes the names that are nearest to a name: "; did you mean a or b?". It is
 // empty if none is near.
 func DidYouMean(name string, names []string) string {
+	found := nearest(name, names)
+	if len(found) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(found, " or ") + "?"
+}
+
+// Profile names the profile whose name is nearest to the schedulerName of pods: either of them may be
+// the one that is wrong. It is empty if none is near.
+func Profile(schedulerName string, profiles []string) string {
+	found := nearest(schedulerName, profiles)
+	if len(found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the configuration has the profile %q: one of the two names is misspelt", found[0])
+}
+
+// nearest returns at most three names that are nearest to a name.
+func nearest(name string, names []string) []string {
 	type near struct {
 		name     string
 		distance int
@@ -30,8 +50,5 @@ func DidYouMean(name string, names []string) string {
 			text = append(text, n.name)
 		}
 	}
-	if len(text) == 0 {
-		return ""
-	}
-	return "; did you mean " + strings.Join(text, " or ") + "?"
+	return text
 }
