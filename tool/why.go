@@ -350,7 +350,7 @@ func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Wri
 	}
 	c := &why.Cluster{Machine: w.Machine, Set: set, NoProfile: q.noProfile}
 	if q.isLive() {
-		c.Namespace = q.api.namespace()
+		c.Namespace, c.Now = q.api.namespace(), time.Now()
 	}
 	return c, nil
 }

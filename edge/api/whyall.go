@@ -72,7 +72,7 @@ func (h *handler) list(ctx context.Context, scope why.Scope) (*why.List, error) 
 		return nil, err
 	}
 	set.Nodes = now.apiNodes()
-	cluster := why.Cluster{Machine: copied, Set: set, Look: h.looker(ctx), Read: func(p *v1.Pod) {
+	cluster := why.Cluster{Machine: copied, Set: set, Now: h.Now(), Look: h.looker(ctx), Read: func(p *v1.Pod) {
 		_ = h.readClaims(ctx, set, p) // then no fix of the claim is found
 	}}
 	list, err := cluster.All(ctx, scope)

@@ -392,10 +392,24 @@ func (l *listing) finish(ctx context.Context, cause *Cause, explained bool) {
 	for _, p := range cause.pods[:min(mostExamples, len(cause.pods))] {
 		cause.Examples = append(cause.Examples, p.API.Namespace+"/"+p.API.Name)
 	}
+	if cause.Sentence == unplaced {
+		cause.Sentence += l.waitText(cause.Since)
+	}
 	if explained && !l.NoFixes && cause.hasFixes() {
 		l.look(ctx, cause)
 		l.fix(ctx, cause)
 	}
+}
+
+// promptly is for how long pods that fit may wait without a word about the scheduler.
+const promptly = 5 * time.Second
+
+// waitText says for how long pods wait that would be placed, where that is long and known.
+func (c *Cluster) waitText(since *time.Time) string {
+	if since == nil || c.Now.IsZero() || c.Now.Sub(*since) <= promptly {
+		return ""
+	}
+	return fmt.Sprintf("; waiting for up to %s: `berth status` says how it stands with the scheduler", c.Now.Sub(*since).Round(time.Second))
 }
 
 // hasFixes reports whether what would help is looked for.

@@ -2,6 +2,9 @@ package why
 
 import "fmt"
 
+// unplaced is the cause of pods that would be placed.
+const unplaced = "fitting now, and not placed yet"
+
 // causeKey is equal for answers with one cause: what blocks the pods where they
 // come nearest, and the labels of nodes that they ask for.
 func causeKey(a *Answer) string {
@@ -29,7 +32,7 @@ func (a *Answer) cause() string {
 		if a.PodGroup != "" {
 			return "fitting now each by itself, but placed together with their pod groups, which this answer does not try"
 		}
-		return "fitting now, and not placed yet"
+		return unplaced
 	case Preempting:
 		return "waiting for pods that leave for them"
 	case InProgress:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,8 @@ type Cluster struct {
 	Record *Said
 	// Namespace is that of pods that are named without one; empty: "default".
 	Namespace string
+	// Now is the cluster's time, zero where that is not known.
+	Now time.Time
 	// waits tells of pods whether load alone explains what blocks them; nil: it is
 	// found out for each.
 	waits map[types.UID]bool
