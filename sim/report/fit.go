@@ -289,7 +289,7 @@ func (n *nodesFit) prices(b *strings.Builder) {
 	}
 	_ = w.Flush() // to memory
 	if n.Proven {
-		terminal.Fprintf(b, "\nNo cheaper set of such nodes places as many pods: each was tried, or is part of one that was and places fewer (%s tried).\n", count(n.Tried, "set"))
+		terminal.Fprintf(b, "\nNo cheaper set of such nodes places as many pods, if more nodes never place fewer: each was tried, or is part of one that was and places fewer (%s tried).\n", count(n.Tried, "set"))
 	} else {
 		terminal.Fprintf(b, "\nThe cheapest of %s that were tried. A cheaper one may do.\n", count(n.Tried, "set"))
 	}

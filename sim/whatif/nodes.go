@@ -1,8 +1,10 @@
 package whatif
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -16,7 +18,8 @@ type NodesFit struct {
 	// Counts has the least number of nodes after which no more help, by shape. Of several shapes
 	// it is the cheapest set that was found.
 	Counts []int
-	// Proven: no cheaper set places as many pods, if more nodes never place fewer.
+	// Proven: no cheaper set places as many pods, if more nodes never place fewer. No set was
+	// played that refutes it.
 	Proven bool
 	// Tried is how many sets were played.
 	Tried int
@@ -34,12 +37,7 @@ type NodesFit struct {
 }
 
 // Nodes returns how many nodes are added.
-func (n *NodesFit) Nodes() (sum int) {
-	for _, c := range n.Counts {
-		sum += c
-	}
-	return sum
-}
+func (n *NodesFit) Nodes() int { return total(n.Counts) }
 
 // Price returns the price of the nodes.
 func (n *NodesFit) Price() (sum Price) {
@@ -51,34 +49,47 @@ func (n *NodesFit) Price() (sum Price) {
 
 // FitNodes finds how few more nodes of a shape place all pods that can be placed on such
 // nodes, once the changes are made; of several shapes, the cheapest set of nodes. Pods that
-// are preempted count as pending, pods that are made for the nodes do not. It assumes that more nodes never place fewer pods. Each run
-// has a scheduler of its own, which options describes.
+// are preempted count as pending, pods that are made for the nodes do not. It assumes that
+// more nodes never place fewer pods. Each run has a scheduler of its own, which options
+// describes.
 func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, error), after []Change, shapes []PricedShape) (*NodesFit, error) {
-	s := &nodeSearch{set: set, in: in, options: options, after: after, shapes: shapes, results: map[string]*outcome{}}
-	none := make([]int, len(shapes))
-	without, err := s.play(none)
+	order := byPrice(shapes)
+	s := &nodeSearch{set: set, in: in, options: options, after: after, results: map[string]*outcome{}}
+	for _, i := range order {
+		s.shapes = append(s.shapes, shapes[i])
+	}
+	without, err := s.play(make([]int, len(shapes)))
 	if err != nil {
 		return nil, err
 	}
-	s.most = min(max(len(without.unplaced), 1), maxAdded/len(shapes)) // a node that helps places at least one pod
-	all := slices.Repeat([]int{s.most}, len(shapes))
-	with, err := s.play(all)
-	if err != nil {
-		return nil, err
-	}
-	s.least = len(with.unplaced)
-	best, proven, err := s.cheapest()
+	proven, err := s.cheapest(len(without.unplaced))
 	var cut cutError
-	if best == nil || err != nil && !errors.Is(err, errTried) && !errors.As(err, &cut) {
+	if err != nil && (!errors.As(err, &cut) || !s.shrunk) && !errors.Is(err, errTried) {
 		return nil, err
 	}
-	r := s.results[fmt.Sprint(best)]
-	n := &NodesFit{Shapes: shapes, Counts: best, Proven: proven, Tried: len(s.results),
-		Placed: len(without.unplaced) - len(r.unplaced), Unplaced: r.unplaced, NoPlace: r.noPlace, Notices: r.notices}
+	best := s.best()
+	n := &NodesFit{Shapes: shapes, Counts: make([]int, len(shapes)), Proven: proven, Tried: len(s.results),
+		Placed: len(without.unplaced) - len(best.unplaced), Unplaced: best.unplaced, NoPlace: best.noPlace, Notices: best.notices}
+	for at, i := range order {
+		n.Counts[i] = best.counts[at]
+	}
 	if cut != "" {
 		n.Notices = append(n.Notices, "cut: "+string(cut))
 	}
 	return n, nil
+}
+
+// byPrice returns the places of the shapes in an order that does not depend on the order of
+// the shapes: the cheapest first.
+func byPrice(shapes []PricedShape) []int {
+	order := make([]int, len(shapes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(shapes[x].Price, shapes[y].Price), cmp.Compare(shapes[x].Shape, shapes[y].Shape))
+	})
+	return order
 }
 
 // nodeSearch plays sets of nodes: counts of nodes by shape.
@@ -87,25 +98,82 @@ type nodeSearch struct {
 	in      sim.Input
 	options func() (machine.Options, error)
 	after   []Change
-	shapes  []PricedShape
+	shapes  []PricedShape // the cheapest first
 
 	most    int             // nodes of a shape
-	least   int             // pods that are pending whatever nodes are added
+	least   int             // the fewest pods that a set leaves pending, of those played
 	there   map[string]bool // the pods without the nodes, by namespace/name
 	results map[string]*outcome
 	tooFew  [][]int // sets that leave more pods pending
-	bounded bool    // a set is known that is enough, so no more than maxTried are tried
+	shrunk  bool    // a set is known that is enough and from which no node can be taken
+}
+
+// enough reports whether the set places as many pods as any that was played. It plays no set
+// that is part of one that is too small.
+func (s *nodeSearch) enough(counts []int) (bool, error) {
+	if slices.ContainsFunc(s.tooFew, func(larger []int) bool { return within(counts, larger) }) {
+		return false, nil
+	}
+	r, err := s.play(counts)
+	if err != nil {
+		return false, err
+	}
+	if len(r.unplaced) > s.least {
+		s.tooFew = append(s.tooFew, r.counts)
+		return false, nil
+	}
+	return true, nil
+}
+
+// within reports whether the set is part of the larger one, or the same.
+func within(counts, larger []int) bool {
+	for i, n := range counts {
+		if n > larger[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// best returns the outcome of the set that leaves the fewest pods pending: of several the
+// cheapest, of these the one with the fewest nodes.
+func (s *nodeSearch) best() *outcome {
+	return slices.MinFunc(slices.Collect(maps.Values(s.results)), func(x, y *outcome) int {
+		return cmp.Or(cmp.Compare(len(x.unplaced), len(y.unplaced)), cmp.Compare(s.price(x.counts), s.price(y.counts)),
+			cmp.Compare(total(x.counts), total(y.counts)), slices.Compare(x.counts, y.counts))
+	})
+}
+
+// refuted reports whether a set leaves more pods pending than a part of it: then more nodes
+// can place fewer pods.
+func (s *nodeSearch) refuted() bool {
+	for _, x := range s.results { // any order: it is asked whether there is one
+		for _, y := range s.results {
+			if len(y.unplaced) > len(x.unplaced) && within(x.counts, y.counts) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func total(counts []int) (sum int) {
+	for _, c := range counts {
+		sum += c
+	}
+	return sum
 }
 
 // outcome is what came of a set.
 type outcome struct {
+	counts   []int
 	unplaced map[string]string // of the pods that are there without the nodes
 	noPlace  map[string]string // of the pods that are made for them
 	notices  []string
 }
 
-// outcomeOf returns what came of a run. The first run is the one without nodes.
-func (s *nodeSearch) outcomeOf(r *Result) *outcome {
+// outcomeOf returns what came of a run with the set. The first run is the one without nodes.
+func (s *nodeSearch) outcomeOf(counts []int, r *Result) *outcome {
 	if s.there == nil {
 		s.there = map[string]bool{}
 		for _, p := range r.Cluster.Pods() {
@@ -115,7 +183,7 @@ func (s *nodeSearch) outcomeOf(r *Result) *outcome {
 			s.there[pod] = true
 		}
 	}
-	o := &outcome{map[string]string{}, map[string]string{}, endlessNotices(r.Result)}
+	o := &outcome{slices.Clone(counts), map[string]string{}, map[string]string{}, endlessNotices(r.Result)}
 	for pod, why := range r.Unplaced { // any order: into maps
 		if s.there[pod] {
 			o.unplaced[pod] = why
@@ -126,38 +194,13 @@ func (s *nodeSearch) outcomeOf(r *Result) *outcome {
 	return o
 }
 
-// enough reports whether no more nodes would place more pods. It plays no set that is part of
-// one that is too small.
-func (s *nodeSearch) enough(counts []int) (bool, error) {
-	within := func(larger []int) bool {
-		for i, n := range counts {
-			if n > larger[i] {
-				return false
-			}
-		}
-		return true
-	}
-	if slices.ContainsFunc(s.tooFew, within) {
-		return false, nil
-	}
-	r, err := s.play(counts)
-	if err != nil {
-		return false, err
-	}
-	if len(r.unplaced) > s.least {
-		s.tooFew = append(s.tooFew, slices.Clone(counts))
-		return false, nil
-	}
-	return true, nil
-}
-
 // play plays the cluster with the nodes.
 func (s *nodeSearch) play(counts []int) (*outcome, error) {
 	key := fmt.Sprint(counts)
 	if r := s.results[key]; r != nil {
 		return r, nil
 	}
-	if s.bounded && len(s.results) >= maxTried {
+	if len(s.results) >= maxTried {
 		return nil, errTried
 	}
 	if s.in.Stop != nil && s.in.Stop() {
@@ -187,6 +230,7 @@ func (s *nodeSearch) play(counts []int) (*outcome, error) {
 	if r.Cut != "" { // how many are needed is not known then
 		return nil, cutError(r.Cut)
 	}
-	s.results[key] = s.outcomeOf(r)
+	s.results[key] = s.outcomeOf(counts, r)
+	s.least = min(s.least, len(s.results[key].unplaced))
 	return s.results[key], nil
 }

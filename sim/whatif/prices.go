@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -98,41 +97,68 @@ type cutError string
 
 func (e cutError) Error() string { return string(e) }
 
-// cheapest looks for the cheapest set of nodes that is enough. It returns the cheapest that
-// it found, and whether no cheaper one is enough. If more nodes never place fewer pods, no set
-// is enough that is part of one that is not. So the largest sets that are cheaper than the best
-// so far decide whether there is a better one. Those that differ least from the best come first.
-func (s *nodeSearch) cheapest() (best []int, proven bool, err error) {
-	for i := range s.shapes {
-		counts := make([]int, len(s.shapes))
-		for j := range counts {
-			counts[j] = s.most
+// cheapest looks for the cheapest set of nodes that is enough, given how many pods are pending
+// without nodes. It reports whether no set is cheaper than the best that it played. If more
+// nodes never place fewer pods, no set is enough that is part of one that is not. So the
+// largest sets that are cheaper than the best so far decide whether there is a better one.
+func (s *nodeSearch) cheapest(pending int) (proven bool, err error) {
+	s.least = pending
+	s.most = min(max(pending, 1), maxAdded/len(s.shapes)) // a node that helps places at least one pod
+	starts, err := s.starts()
+	if err != nil {
+		return false, err
+	}
+	for _, start := range starts {
+		if err := s.shrink(start.counts, start.keep); err != nil {
+			return false, err
 		}
-		err := s.shrink(counts, i)
-		if err != nil && best == nil { // it is not known how few nodes are enough
-			return nil, false, err
-		}
-		if best == nil || s.price(counts) < s.price(best) {
-			best = counts
-		}
-		if err != nil {
-			return best, false, err
-		}
-		s.bounded = true
 	}
 	for {
-		better, proven, err := s.cheaper(best)
-		if better != nil {
-			best = better
-		}
-		if better == nil || err != nil {
-			return best, proven, err
+		better, all, err := s.cheaper(s.best().counts)
+		if err != nil || !better {
+			return all && !s.refuted(), err
 		}
 	}
 }
 
-// cheaper returns a set that costs less than the best and is enough, nil if none is found.
-func (s *nodeSearch) cheaper(best []int) (better []int, proven bool, err error) {
+// start is a set from which nodes are taken away, those of the shape to keep last.
+type start struct {
+	counts []int
+	keep   int
+}
+
+// starts returns the largest sets that are enough: those of one shape, and, for each other
+// shape, that of all shapes.
+func (s *nodeSearch) starts() (list []start, err error) {
+	for i := range s.shapes {
+		alone := make([]int, len(s.shapes))
+		alone[i] = s.most
+		list = append(list, start{alone, i})
+	}
+	all := slices.Repeat([]int{s.most}, len(s.shapes))
+	played := make([]*outcome, len(list))
+	for i := range list {
+		if played[i], err = s.play(list[i].counts); err != nil {
+			return nil, err
+		}
+	}
+	together, err := s.play(all)
+	if err != nil {
+		return nil, err
+	}
+	var mixed []start
+	for i, r := range played {
+		if len(r.unplaced) > s.least && len(together.unplaced) == s.least {
+			mixed = append(mixed, start{slices.Clone(all), i})
+		}
+	}
+	list = slices.DeleteFunc(list, func(x start) bool { return len(played[x.keep].unplaced) > s.least })
+	return append(list, mixed...), nil
+}
+
+// cheaper looks for a set that costs less than the best and is enough, those that differ least
+// from the best first. It reports whether it played one, and if not, whether there is none.
+func (s *nodeSearch) cheaper(best []int) (better, none bool, err error) {
 	candidates, all := s.candidates(s.price(best) - 1)
 	distance := func(counts []int) (sum int) {
 		for i, n := range counts {
@@ -144,32 +170,29 @@ func (s *nodeSearch) cheaper(best []int) (better []int, proven bool, err error) 
 	for _, counts := range candidates {
 		enough, err := s.enough(counts)
 		if err != nil {
-			return nil, false, err
+			return false, false, err
 		}
 		if enough {
-			return counts, false, s.shrink(counts, -1)
+			return true, false, s.shrink(counts, -1)
 		}
 	}
-	return nil, all, nil
+	return false, all, nil
 }
 
 // candidates returns the largest sets that cost at most so much, and whether it returns all
 // of them.
 func (s *nodeSearch) candidates(most Price) (list [][]int, all bool) {
-	order := s.byPrice()
-	last := order[len(order)-1]
 	counts := make([]int, len(s.shapes))
-	var choose func(at int, left Price) bool
-	choose = func(at int, left Price) bool {
-		if order[at] == last {
-			counts[last] = s.affordable(last, left)
+	var choose func(shape int, left Price) bool
+	choose = func(shape int, left Price) bool { // the dearest first
+		if shape == 0 {
+			counts[0] = s.affordable(0, left)
 			list = append(list, slices.Clone(counts))
 			return len(list) < maxCandidates
 		}
-		i := order[at]
-		for n := range s.affordable(i, left) + 1 {
-			counts[i] = n
-			if !choose(at+1, left-Price(n)*s.shapes[i].Price) {
+		for n := range s.affordable(shape, left) + 1 {
+			counts[shape] = n
+			if !choose(shape-1, left-Price(n)*s.shapes[shape].Price) {
 				return false
 			}
 		}
@@ -178,7 +201,7 @@ func (s *nodeSearch) candidates(most Price) (list [][]int, all bool) {
 	if most < 0 {
 		return nil, true
 	}
-	all = choose(0, most)
+	all = choose(len(s.shapes)-1, most)
 	return list, all
 }
 
@@ -187,40 +210,41 @@ func (s *nodeSearch) affordable(shape int, most Price) int {
 	return int(min(most/max(s.shapes[shape].Price, 1), Price(s.most)))
 }
 
-// byPrice returns the shapes, the dearest first.
-func (s *nodeSearch) byPrice() []int {
-	order := make([]int, len(s.shapes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(s.shapes[y].Price, s.shapes[x].Price) })
-	return order
-}
-
 // shrink takes nodes away from the set as long as the rest is enough: of the dearest shape
-// first, and of the shape to keep (-1 for none) last. On an error what is left is enough, too.
+// first, and of the shape to keep (-1 for none) last.
 func (s *nodeSearch) shrink(counts []int, keep int) error {
-	order := slices.DeleteFunc(s.byPrice(), func(i int) bool { return i == keep })
-	if keep >= 0 {
-		order = append(order, keep)
-	}
-	for _, i := range order {
-		low, high := 0, counts[i] // with high it is enough
-		for low < high {
-			counts[i] = (low + high) / 2
-			enough, err := s.enough(counts)
-			switch {
-			case err != nil:
-				counts[i] = high
+	for i := range slices.Backward(s.shapes) {
+		if i != keep {
+			if err := s.shrinkShape(counts, i); err != nil {
 				return err
-			case enough:
-				high = counts[i]
-			default:
-				low = counts[i] + 1
 			}
 		}
-		counts[i] = high
 	}
+	if keep >= 0 {
+		if err := s.shrinkShape(counts, keep); err != nil {
+			return err
+		}
+	}
+	s.shrunk = true
+	return nil
+}
+
+// shrinkShape takes nodes of one shape away from the set.
+func (s *nodeSearch) shrinkShape(counts []int, shape int) error {
+	low, high := 0, counts[shape] // with high it is enough
+	for low < high {
+		counts[shape] = (low + high) / 2
+		enough, err := s.enough(counts)
+		switch {
+		case err != nil:
+			return err
+		case enough:
+			high = counts[shape]
+		default:
+			low = counts[shape] + 1
+		}
+	}
+	counts[shape] = high
 	return nil
 }
 

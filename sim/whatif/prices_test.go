@@ -3,6 +3,7 @@ package whatif_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,42 @@ func TestFitNodesOfShapes(t *testing.T) {
 				t.Errorf("got %s, proven %t, want %s", got, r.Proven, c.want)
 			}
 		})
+	}
+}
+
+// Nodes of a shape that makes the others worse are left out: a spread over zones counts the
+// zone of nodes that are too small. That more nodes can place fewer pods is known then, so
+// nothing is proven.
+func TestFitNodesWhereMoreAreWorse(t *testing.T) {
+	text := strings.Replace(node("a", ""), "cpu: 4", "cpu: 1", 1)
+	for i := range 5 {
+		text += pod(fmt.Sprint("p", i), "", 1, "topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}], ")
+	}
+	r := fitNodes(t, text, "cpu=4,zone=a,price=1", "cpu=500m,zone=b,price=0.5")
+	if got := fmt.Sprintf("%v for %s, %d placed, %d not, proven %t", r.Counts, r.Price(), r.Placed, len(r.Unplaced), r.Proven); got != "[1 0] for 1, 4 placed, 0 not, proven false" {
+		t.Error(got)
+	}
+}
+
+// Many shapes are each tried alone, and the order in which they are given does not matter.
+func TestFitNodesInEachOrder(t *testing.T) {
+	text, shapes := "", []string{}
+	for i := range 40 {
+		text += pod(fmt.Sprint("p", i), "", 1, "")
+	}
+	for i := range 8 {
+		shapes = append(shapes, fmt.Sprintf("cpu=%d,price=0.%d", 2+2*i, 117+10*i))
+	}
+	given := fitNodes(t, text, shapes...)
+	slices.Reverse(shapes)
+	reversed := fitNodes(t, text, shapes...)
+	alone := fitNodes(t, text, shapes[0])
+	if given.Price() > alone.Price() || given.Price() != reversed.Price() || len(given.Unplaced) > 0 {
+		t.Errorf("%v for %s, reversed %v for %s, one shape alone %s", given.Counts, given.Price(), reversed.Counts, reversed.Price(), alone.Price())
+	}
+	slices.Reverse(reversed.Counts)
+	if !slices.Equal(given.Counts, reversed.Counts) {
+		t.Errorf("%v, reversed %v", given.Counts, reversed.Counts)
 	}
 }
 
