@@ -33,7 +33,7 @@ type PodsFit struct {
 // of whose pods it is; "" is the only pending pod.
 func Fit(set *manifest.Set, in sim.Input, after []Change, name string, names Names) (*PodsFit, error) {
 	c := &chooser{fitting: &fitting{session: newSession(set, &in, Options{Names: names}), alike: true}}
-	_, notices, err := c.play(in, func() error { return c.start(after, name) })
+	notices, err := c.play(in, func() error { return c.start(after, name) })
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package whatif
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,10 +63,13 @@ type Shortage struct {
 const maxBatch = 4096
 
 // play runs the cluster. begin chooses what is added and makes the changes. It returns the
-// notices for the user, too.
-func (f *fitting) play(in sim.Input, begin func() error) (*sim.Result, []string, error) {
+// notices for the user.
+func (f *fitting) play(in sim.Input, begin func() error) ([]string, error) {
 	known := pendingPods(f.set, in)
 	f.batch = 1
+	for _, p := range f.running {
+		f.there[p.Key()] = true
+	}
 	in.Decided = f.decided
 	in.Machine.Explain = func(p *object.Pod) bool { return p.Key() == f.probe }
 	in.Begin = func(w *sim.World) error {
@@ -73,13 +77,16 @@ func (f *fitting) play(in sim.Input, begin func() error) (*sim.Result, []string,
 		if err := begin(); err != nil {
 			return err
 		}
+		for _, p := range w.Cluster.Pods() {
+			f.there[p.Key()] = true
+		}
 		return f.checkProfiles(in.NoProfile)
 	}
 	in.Idle = func(*sim.World) bool { return f.evictAllowed() || f.more() }
 	in.Evicted = f.evicted
 	run, err := sim.Run(in)
 	if err = errors.Join(err, f.err); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	switch {
 	case f.stops != "":
@@ -91,17 +98,38 @@ func (f *fitting) play(in sim.Input, begin func() error) (*sim.Result, []string,
 	for _, pod := range append(f.added, f.probe) {
 		known[pod] = true
 	}
-	notices := endlessNotices(run)
-	var stuck []string
-	for pod := range run.Unplaced { // any order: it is sorted
-		if !known[pod] {
-			stuck = append(stuck, pod)
+	return append(endlessNotices(run), f.stuckNotices(run, known)...), nil
+}
+
+// stuckNotices name the pods that are pending at the end and are not known to be: those that
+// were evicted, by preemptor, and the others. They leave out what the question adds.
+func (f *fitting) stuckNotices(run *sim.Result, known map[string]bool) (notices []string) {
+	preemptors := map[string]string{}
+	for _, e := range run.Evicted {
+		preemptors[e.Pod] = e.For
+	}
+	stuck := map[string][]string{}  // by preemptor, "" for none
+	for pod := range run.Unplaced { // any order: they are sorted
+		if f.there[pod] && !known[pod] {
+			stuck[preemptors[pod]] = append(stuck[preemptors[pod]], pod)
 		}
 	}
-	if len(stuck) > 0 {
-		notices = append(notices, firstNames(stuck)+": without a node after the changes; what-if says why")
+	for _, preemptor := range slices.Sorted(maps.Keys(stuck)) {
+		pods := stuck[preemptor]
+		is, stays := "is", "stays"
+		if len(pods) > 1 {
+			is, stays = "are", "stay"
+		}
+		switch names := firstNames(pods); {
+		case preemptor != "":
+			notices = append(notices, fmt.Sprintf("%s: %s evicted for %s, and %s pending", names, is, preemptor, stays))
+		case f.changed:
+			notices = append(notices, names+": without a node after the changes; what-if says why")
+		default:
+			notices = append(notices, fmt.Sprintf("%s: %s pending", names, stays))
+		}
 	}
-	return run, notices, nil
+	return notices
 }
 
 // checkProfiles returns an error if no profile has the schedulerName of a pod that is added.

@@ -50,7 +50,7 @@ func Scale(set *manifest.Set, in sim.Input, after []Change, what string, o Optio
 	} else {
 		s.File, s.Pods = what, map[string]int{}
 	}
-	_, notices, err := s.play(in, func() error { return begin(after, what) })
+	notices, err := s.play(in, func() error { return begin(after, what) })
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,9 @@ type session struct {
 	pods  map[string]*v1.Pod // by namespace/name
 	nodes map[string]*v1.Node
 
+	changed bool            // changes were asked for
+	there   map[string]bool // pods of the cluster with the changes, by namespace/name: not what a question adds
+
 	running []*object.Pod // at the start, by namespace and name
 	gone    map[string]string
 	left    map[string]string // by a drain, and why
@@ -46,7 +49,7 @@ type leaver struct {
 }
 
 func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
-	s := &session{set: set, start: in.Start, force: o.IgnoreBudgets, stdin: o.Stdin, names: o.Names, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}}
+	s := &session{set: set, start: in.Start, force: o.IgnoreBudgets, stdin: o.Stdin, names: o.Names, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}, there: map[string]bool{}}
 	for _, p := range set.Pods {
 		s.pods[p.Namespace+"/"+p.Name] = p
 	}
@@ -67,13 +70,16 @@ func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
 
 // begin makes the changes and starts the evictions.
 func (s *session) begin(c *sim.Cluster, changes []Change) error {
-	s.cluster = c
+	s.cluster, s.changed = c, len(changes) > 0
 	for i := range changes {
 		if err := s.made(&changes[i]); err != nil {
 			return err
 		}
 	}
 	s.evictAllowed()
+	for pod := range s.set.Refused { // any order: into a map
+		s.there[pod] = true
+	}
 	return nil
 }
 
