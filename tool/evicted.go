@@ -3,29 +3,12 @@ package tool
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
-
-// Names of pods as controllers make them: with a random end, of a ReplicaSet's behind the hash of
-// its template, or with a number.
-var (
-	randomName   = regexp.MustCompile(`^(.+?)(-[bcdfghjklmnpqrstvwxz2456789]{7,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
-	numberedName = regexp.MustCompile(`-\d+$`)
-)
-
-// familyOf returns what the names of a pod and of those that were made like it have in common, with
-// a * for the rest: the record keeps names alone of pods that are gone.
-func familyOf(pod string) string {
-	found := randomName.FindStringSubmatch(pod)
-	if found == nil {
-		return numberedName.ReplaceAllString(pod, "-*")
-	}
-	return numberedName.ReplaceAllString(found[1], "") + "-*"
-}
 
 // evictionTexts says who evicts whom, those with most victims first. Pods of one family count
 // together.
@@ -35,10 +18,10 @@ func evictionTexts(of []records.Preemption) []string {
 	for _, p := range of {
 		var victims []string
 		for _, v := range p.Victims {
-			victims = append(victims, familyOf(v))
+			victims = append(victims, workload.Family(v))
 		}
 		slices.Sort(victims)
-		f := family{familyOf(p.For), strings.Join(slices.Compact(victims), ", ")}
+		f := family{workload.Family(p.For), strings.Join(slices.Compact(victims), ", ")}
 		groups[f] = append(groups[f], p)
 	}
 	type line struct {

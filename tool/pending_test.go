@@ -100,9 +100,4 @@ func TestStatusOfAStormOfPreemptions(t *testing.T) {
 	if status, out := statusBeside(t, teamA(), s); status != 0 {
 		t.Errorf("a few: %d\n%s", status, out)
 	}
-	for pod, want := range map[string]string{"a/web-5bc54dccdd-5vhx5": "a/web-*", "a/db-12": "a/db-*", "a/agent-x2v9k": "a/agent-*", "a/one": "a/one", "a/job-29-x2v9k": "a/job-*"} {
-		if got := familyOf(pod); got != want {
-			t.Errorf("%s: %s, want %s", pod, got, want)
-		}
-	}
 }

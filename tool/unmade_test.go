@@ -29,7 +29,7 @@ func TestWhyFromTheDaemonSaysWhatWasNeverMade(t *testing.T) {
 		"deployments": `{"metadata": {"namespace": "shop", "name": "checkout"}, "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "checkout"}}, "template": {"metadata": {"labels": {"app": "checkout"}}, "spec": {"containers": [{"name": "c"}]}}},
 			"status": {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": "pods is forbidden: exceeded quota: compute, requested: cpu=1, used: cpu=4, limited: cpu=4"}]}}`,
 		"pods":                    `{"metadata": {"namespace": "shop", "name": "load-1", "uid": "l", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "load", "uid": "s", "controller": true}]}, "spec": {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]}}`,
-		"events?reason=Preempted": `{"metadata": {"namespace": "shop", "name": "e"}, "reason": "Preempted", "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "checkout-5b-x2v4q", "uid": "v"}, "related": {"kind": "Pod", "namespace": "data", "name": "reindex-x2v4q"}}`,
+		"events?reason=Preempted": `{"metadata": {"namespace": "shop", "name": "e"}, "reason": "Preempted", "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "checkout-5b7c9d4f6b-x2v4q", "uid": "v"}, "related": {"kind": "Pod", "namespace": "data", "name": "reindex-x2v4q"}}`,
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

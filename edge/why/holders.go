@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // mostHolders bounds the workloads that are named as holding what lacks.
@@ -132,17 +133,18 @@ func (c *Cluster) makerOf(p *object.Pod) Workload {
 	case job != "":
 		seen.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: job, Controller: &controller}}
 	case p.Controller.Replacement != object.NoReplacement:
-		return Workload{"pods", p.Namespace, withoutSuffix(p.Name) + "-*"}
+		return likeNamed(p.Namespace, p.Name)
 	}
 	return cmp.Or(c.WorkloadOf(&seen), Workload{"pod", p.Namespace, p.Name})
 }
 
-// withoutSuffix returns the name of a pod without what its controller appended to its own.
-func withoutSuffix(pod string) string {
-	if at := strings.LastIndexByte(pod, '-'); at > 0 {
-		return pod[:at]
+// likeNamed returns the pods whose names are made from the same one, or the pod where no
+// controller makes such a name.
+func likeNamed(namespace, pod string) Workload {
+	if by := workload.ByName(pod); len(by) > 0 {
+		return Workload{"pods", namespace, by[0].Name + "-*"}
 	}
-	return pod
+	return Workload{"pod", namespace, pod}
 }
 
 // indexPods returns the API objects of the set's pods.

@@ -17,6 +17,7 @@ type index struct {
 	workloads *workloadIndex
 	events    *eventIndex
 	pods      map[types.UID]*v1.Pod
+	podNames  map[types.NamespacedName]*v1.Pod
 }
 
 type workloadIndex struct {

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // mostPreempted bounds the workloads that are listed as preempted.
@@ -21,7 +23,8 @@ const mostPreempted = 5
 // Preempted is a workload whose pods made room for others lately, as far as events and conditions
 // say so.
 type Preempted struct {
-	// Workload is kind/namespace/name, or pods/namespace/NAME-* where only names of pods are known.
+	// Workload is kind/namespace/name, or pods/namespace/NAME-* where only names of pods are known;
+	// pod/namespace/name for one that no controller made.
 	Workload string `json:"workload"`
 	Pods     int    `json:"pods"`
 	// By are those for which they went, as Workload; NAME* where the names differ in a number.
@@ -41,7 +44,7 @@ func (c *Cluster) preempted(scope *Scope) (all []Preempted) {
 	}
 	found := map[Workload]*Preempted{}
 	take := func(namespace, name, uid string, at time.Time) *Preempted {
-		makers := c.makersOf(namespace, name)
+		makers := c.makersOf(namespace, name, uid)
 		if scope.Namespace != "" && namespace != scope.Namespace || scope.Workload != nil && !slices.Contains(makers, *scope.Workload) {
 			return nil
 		}
@@ -59,7 +62,7 @@ func (c *Cluster) preempted(scope *Scope) (all []Preempted) {
 		if e := &c.Set.Events[i]; e.Reason == "Preempted" && e.Kind == "Pod" {
 			if p := take(e.Namespace, e.Name, e.UID, e.Last); p != nil {
 				if by := c.preemptor(e); by != (types.NamespacedName{}) {
-					p.by[c.makersOf(by.Namespace, by.Name)[0]] = true
+					p.by[c.makersOf(by.Namespace, by.Name, "")[0]] = true
 				}
 			}
 		}
@@ -119,30 +122,53 @@ func (c *Cluster) preemptor(e *manifest.Event) types.NamespacedName {
 	return types.NamespacedName{}
 }
 
-// makersOf returns the workload of a pod that may be gone, as far as names tell, and what it made
-// that made the pod. There is at least one.
-func (c *Cluster) makersOf(namespace, pod string) []Workload {
-	x := c.indexWorkloads()
-	name := withoutSuffix(pod)
-	for _, kind := range []string{"replicaset", "statefulset", "daemonset", "job", "replicationcontroller"} {
-		w := Workload{kind, namespace, name}
-		o := x.objects[w]
-		if o == nil {
-			continue
+// makersOf returns the workload of a pod, and what it made that made the pod: by its owners where
+// the pod is known, else as far as the form of its name tells. There is at least one.
+func (c *Cluster) makersOf(namespace, name, uid string) []Workload {
+	if p := c.podOf(namespace, name, uid); p != nil {
+		owner := metav1.GetControllerOfNoCopy(p)
+		if owner == nil {
+			return []Workload{cmp.Or(c.WorkloadOf(p), Workload{"pod", namespace, name})}
 		}
-		if by := ownerOf(o); by != nil {
-			return []Workload{{strings.ToLower(by.Kind), namespace, by.Name}, w}
+		made := c.withOwner(Workload{strings.ToLower(owner.Kind), namespace, owner.Name})
+		if w := c.WorkloadOf(p); !slices.Contains(made, w) {
+			return append([]Workload{w}, made...)
 		}
-		return []Workload{w}
+		return made
 	}
-	if w := (Workload{"deployment", namespace, withoutSuffix(name)}); x.objects[w] != nil {
-		return []Workload{w}
+	for _, by := range workload.ByName(name) {
+		if w := (Workload{strings.ToLower(by.Kind), namespace, by.Name}); c.indexWorkloads().objects[w] != nil {
+			return c.withOwner(w)
+		}
 	}
-	return []Workload{{"pods", namespace, name + "-*"}}
+	return []Workload{likeNamed(namespace, name)}
+}
+
+// withOwner returns the workload behind the one that made it, if that is known.
+func (c *Cluster) withOwner(w Workload) []Workload {
+	if by := ownerOf(c.indexWorkloads().objects[w]); by != nil {
+		return []Workload{{strings.ToLower(by.Kind), w.Namespace, by.Name}, w}
+	}
+	return []Workload{w}
+}
+
+// podOf returns the pod of the UID, or else of the name; nil if there is none.
+func (c *Cluster) podOf(namespace, name, uid string) *v1.Pod {
+	if p := c.indexPods()[types.UID(uid)]; p != nil {
+		return p
+	}
+	if c.index.podNames == nil {
+		c.index.podNames = make(map[types.NamespacedName]*v1.Pod, len(c.Set.Pods))
+		for _, p := range c.Set.Pods {
+			c.index.podNames[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+		}
+	}
+	return c.index.podNames[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
 // alike names the workloads, those as one whose names differ in a number at their end.
-func alike(all map[Workload]bool) (texts []string) {
+func alike(all map[Workload]bool) []string {
+	texts := []string{}
 	type stem struct{ namespace, name string }
 	stems := map[stem][]Workload{}
 	for w := range all { // any order: sorted below
@@ -175,6 +201,9 @@ func (l *List) preemptedText(b *strings.Builder) {
 	for i := range l.Preempted[:min(mostPreempted, len(l.Preempted))] {
 		p := &l.Preempted[i]
 		text := fmt.Sprintf("%s of %s%s preempted", count(p.Pods, "pod"), p.Workload, plural(p.Pods, " was", " were"))
+		if strings.HasPrefix(p.Workload, "pod/") && p.Pods == 1 {
+			text = p.Workload + " was preempted"
+		}
 		if len(p.By) > 0 {
 			text += " by " + list(p.By, shortNames)
 		}
