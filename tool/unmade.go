@@ -28,6 +28,9 @@ var makers = slices.DeleteFunc(slices.Concat(manifest.Controllers, decode.Kinds)
 	return !slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"}, k.Name)
 })
 
+// quotas is the kind ResourceQuota.
+var quotas = slices.DeleteFunc(slices.Clone(manifest.OfNewPods), func(k decode.Kind) bool { return k.Name != "ResourceQuota" })
+
 // unmade says what the scheduler does not read of workloads: pods that were never made, and those
 // that made room for others. It reads the API server as the caller may; nil, with a note, where it
 // cannot. If the scheduler knows no pending pod of the workload that is asked about (none), and
@@ -112,6 +115,9 @@ func (q *whyOptions) readUnmade(ctx context.Context, c *why.Cluster, scope why.S
 	for _, namespace := range namespaces {
 		if err := q.addKinds(ctx, c.Set, kindsNamed("Pod"), namespace); err != nil {
 			return nil, err
+		}
+		if err := q.addKinds(ctx, c.Set, quotas, namespace); err != nil {
+			terminal.Fprintf(stderr, "berth: note: who holds the quotas of namespace %s is not known: %s\n", namespace, err)
 		}
 	}
 	if onNodes {

@@ -29,6 +29,7 @@ func TestWhyFromTheDaemonSaysWhatWasNeverMade(t *testing.T) {
 		"deployments": `{"metadata": {"namespace": "shop", "name": "checkout"}, "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "checkout"}}, "template": {"metadata": {"labels": {"app": "checkout"}}, "spec": {"containers": [{"name": "c"}]}}},
 			"status": {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": "pods is forbidden: exceeded quota: compute, requested: cpu=1, used: cpu=4, limited: cpu=4"}]}}`,
 		"pods":                    `{"metadata": {"namespace": "shop", "name": "load-1", "uid": "l", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "load", "uid": "s", "controller": true}]}, "spec": {"nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]}}`,
+		"resourcequotas":          `{"metadata": {"namespace": "shop", "name": "compute"}, "spec": {"hard": {"cpu": "4"}}, "status": {"used": {"cpu": "4"}}}`,
 		"events?reason=Preempted": `{"metadata": {"namespace": "shop", "name": "e"}, "reason": "Preempted", "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "checkout-5b7c9d4f6b-x2v4q", "uid": "v"}, "related": {"kind": "Pod", "namespace": "data", "name": "reindex-x2v4q"}}`,
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +43,7 @@ func TestWhyFromTheDaemonSaysWhatWasNeverMade(t *testing.T) {
 			t.Errorf("%s: asked for the pods of all namespaces", r.URL)
 		}
 		kind := "Event"
-		for _, k := range slices.Concat(decode.Kinds, manifest.Controllers) {
+		for _, k := range slices.Concat(decode.Kinds, manifest.Controllers, manifest.OfNewPods) {
 			if k.Resource == what {
 				kind = k.Name
 			}

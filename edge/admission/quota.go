@@ -141,6 +141,16 @@ func (r *Rules) Release(p *v1.Pod) {
 	}
 }
 
+// CoveredBy returns the pods that the quota is about; none if the quota is not known.
+func (r *Rules) CoveredBy(namespace, quotaName string, pods []*v1.Pod) []*v1.Pod {
+	for _, q := range r.quotas[namespace] {
+		if q.name == quotaName {
+			return without(pods, func(p *v1.Pod) bool { return p.Namespace != namespace || !q.covers(p) })
+		}
+	}
+	return nil
+}
+
 // Uncounted names the quotas of whose resources some are not counted, since other objects
 // than pods use them, with these resources: sorted.
 func (r *Rules) Uncounted() (quotas []string) {

@@ -127,6 +127,11 @@ func recheck(p *v1.Pod) error { return join(slices.Concat(decode.CheckPod(p), ch
 // they have no room for it, nil if they have.
 func (s *Set) Charge(p *v1.Pod) *admission.Refusal { return s.rules.Charge(p) }
 
+// CoveredBy returns the pods of the set that the quota is about; none if the quota is not known.
+func (s *Set) CoveredBy(namespace, quota string) []*v1.Pod {
+	return s.rules.CoveredBy(namespace, quota, s.Pods)
+}
+
 // Release takes back what was charged for a pod.
 func (s *Set) Release(p *v1.Pod) { s.rules.Release(p) }
 

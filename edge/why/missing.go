@@ -186,24 +186,25 @@ func (c *Cluster) Unmade(ctx context.Context, scope Scope, namespaces []string) 
 	return l
 }
 
-// limited finds the resources that a quota's refusal is about.
-var limited = regexp.MustCompile(`exceeded quota: .*, limited: ([^ ]+)`)
+// limited finds the quota and the resources that a refusal is about.
+var limited = regexp.MustCompile(`exceeded quota: ([^ ,]+), .*, limited: ([^ ]+)`)
 
 // quotaHolders lists the workloads of the namespace that hold most of the quota that the message
-// is about, of its first resource. It returns nil for a resource that it does not know.
+// is about, of its first resource: of the pods that the quota counts. It returns nil for a quota or
+// resource that is not known.
 func (c *Cluster) quotaHolders(namespace, message string) []Holder {
 	found := limited.FindStringSubmatch(message)
 	if found == nil {
 		return nil
 	}
-	of, _, _ := strings.Cut(found[1], "=")
+	of, _, _ := strings.Cut(found[2], "=")
 	resource := v1.ResourceName(strings.TrimPrefix(strings.TrimPrefix(of, v1.DefaultResourceRequestsPrefix), "limits."))
 	if resource == "count/pods" {
 		resource = v1.ResourcePods
 	}
 	sums := sums{}
-	for _, p := range c.Set.Pods {
-		if p.Namespace != namespace || decode.Ended(p) || c.neverMade(p) {
+	for _, p := range c.Set.CoveredBy(namespace, found[1]) {
+		if decode.Ended(p) || c.neverMade(p) {
 			continue
 		}
 		if q, has := admission.Usage(p)[v1.ResourceName(of)]; has {
