@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -76,6 +77,10 @@ func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, std
 	namespace := cmp.Or(q.api.given(), q.api.namespace(), metav1.NamespaceDefault)
 	out := bufio.NewWriter(stdout)
 	if q.all || isWorkload(args[0]) {
+		scope, unmade, err := q.ownWorkloads(ctx, namespace, args, stderr)
+		if err != nil {
+			return err
+		}
 		var pods []v1.Pod
 		list := func(options metav1.ListOptions) (runtime.Object, error) {
 			return client.Pods(namespace).List(ctx, options)
@@ -86,16 +91,12 @@ func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, std
 		}); err != nil {
 			return fmt.Errorf("listing pods of namespace %s: %w", namespace, err)
 		}
-		scope := why.Scope{}
-		if !q.all {
-			kind, name, _ := why.ParseWorkload(args[0])
-			scope.Workload = &why.Workload{Kind: kind, Namespace: namespace, Name: name}
-		}
 		r := listSaid(pods, scope)
+		r.Missing, r.Preempted = append(r.Missing, unmade.Missing...), unmade.Preempted
 		if err := errors.Join(q.write(out, r), out.Flush()); err != nil {
 			return err
 		}
-		return statusOfAll(r.Pods)
+		return statusOfAll(r.Pods + len(r.Missing))
 	}
 	namespace, name, _ := strings.Cut(qualified(args[0], namespace), "/")
 	pod, err := client.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -107,6 +108,50 @@ func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, std
 		return err
 	}
 	return statusOf(a.Verdict, false)
+}
+
+// ownWorkloads finds the workload that is asked about among those that the user may read, and lists
+// pods that were never made or made room for others. What may not be read, a note names.
+func (q *whyOptions) ownWorkloads(ctx context.Context, namespace string, args []string, stderr io.Writer) (why.Scope, *why.List, error) {
+	*q.api.flags.Namespace = namespace
+	scope, c := why.Scope{Namespace: namespace}, &why.Cluster{Set: manifest.NewSet()}
+	var err error
+	if scope.Selector, err = labels.Parse(q.selector); err != nil {
+		return scope, nil, fmt.Errorf("--selector: %w", err)
+	}
+	read, refused := map[string]bool{}, []string(nil) // kinds in lower case; resources
+	for _, k := range append(kindsNamed("Pod"), makers...) {
+		err := q.addKinds(ctx, c.Set, []decode.Kind{k}, namespace)
+		read[strings.ToLower(k.Name)] = err == nil
+		if apierrors.IsForbidden(err) {
+			refused = append(refused, k.Resource)
+		} else if err := unread(ctx, stderr, err); err != nil {
+			return scope, nil, err
+		}
+	}
+	if len(refused) > 0 {
+		terminal.Fprintf(stderr, "berth: note: cannot list %s of namespace %s: which are there, and which pods of theirs were never made, was not looked for\n", strings.Join(refused, ", "), namespace)
+	}
+	if len(args) > 0 {
+		kind, name, _ := why.ParseWorkload(args[0])
+		scope.Workload = &why.Workload{Kind: kind, Namespace: namespace, Name: name}
+		if _, err := c.FindWorkload(kind, name, namespace); err != nil && read[kind] && read["pod"] {
+			return scope, nil, err
+		}
+	}
+	if err := q.addCreations(ctx, c, scope.Workload, stderr); err != nil {
+		return scope, nil, err
+	}
+	if refusing, onNodes := c.Refusing(&scope); len(refusing) > 0 {
+		q.addQuotas(ctx, c.Set, namespace, stderr)
+		if onNodes {
+			terminal.Fprintf(stderr, "berth: note: pods of DaemonSets that were never made are not counted, which takes the nodes\n")
+		}
+	}
+	if !read["pod"] {
+		return scope, &why.List{}, nil
+	}
+	return scope, c.Unmade(ctx, scope, []string{namespace}), nil
 }
 
 // saidAnswer is an answer that only repeats what the API says of the pod.

@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
@@ -46,9 +47,10 @@ func serverFor(t *testing.T, pods []v1.Pod, may func(path string) bool) string {
 		case parts[len(parts)-1] == "events":
 			_ = json.NewEncoder(w).Encode(v1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}})
 		default:
-			for _, k := range slices.Concat(decode.Kinds, manifest.OfNewPods) {
+			for _, k := range slices.Concat(decode.Kinds, makers, manifest.OfNewPods) {
 				if k.Resource == parts[len(parts)-1] {
 					_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": k.GroupVersion.String(), "kind": k.Name + "List"})
+					return
 				}
 			}
 		}
@@ -61,7 +63,7 @@ func serverFor(t *testing.T, pods []v1.Pod, may func(path string) bool) string {
 // is missing. Commands that cannot do without nodes say which rights are needed.
 func TestFewRights(t *testing.T) {
 	pod := func(name string, change func(*v1.Pod)) v1.Pod {
-		p := v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		p := v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
 		change(&p)
 		return p
 	}
@@ -70,7 +72,7 @@ func TestFewRights(t *testing.T) {
 	}
 	pods := []v1.Pod{pod("a", rejected), pod("b", rejected), pod("new", func(*v1.Pod) {}), pod("run", func(p *v1.Pod) { p.Spec.NodeName = "n1" }),
 		pod("gated", func(p *v1.Pod) { rejected(p); p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} })}
-	kubeconfig := serverFor(t, pods, func(path string) bool { return strings.HasPrefix(path, "/api/v1/namespaces/shop/") })
+	kubeconfig := serverFor(t, pods, func(path string) bool { return strings.Contains(path, "/namespaces/shop/") })
 	const note = "berth: note: cannot list nodes and pods of all namespaces: answers about nodes are missing; ask with --daemon\n"
 	for call, want := range map[string]struct {
 		status int
@@ -89,14 +91,19 @@ func TestFewRights(t *testing.T) {
 		}
 	}
 	for call, want := range map[string]string{
-		"why default/x":    "reading pod default/x: /api/v1/namespaces/default/pods/x is forbidden",
-		"simulate":         "cannot list nodes and pods of all namespaces: the API server forbids it; the ClusterRole berth-scheduler-tool",
-		"fit":              "cannot list nodes and pods of all namespaces",
-		"what-if drain n1": "cannot list nodes and pods of all namespaces",
+		"why -n shop deploy/typo": "deployment shop/typo: there is none, and no pod of it",
+		"why default/x":           "reading pod default/x: /api/v1/namespaces/default/pods/x is forbidden",
+		"simulate":                "cannot list nodes and pods of all namespaces: the API server forbids it; the ClusterRole berth-scheduler-tool",
+		"fit":                     "cannot list nodes and pods of all namespaces",
+		"what-if drain n1":        "cannot list nodes and pods of all namespaces",
 	} {
 		if status, out, err := berth("", append(strings.Fields(call), "--kubeconfig", kubeconfig)...); status != exitInvalid || out != "" || !strings.Contains(err, want) {
 			t.Errorf("%s: %d %q %q, want %q", call, status, out, err, want)
 		}
+	}
+	kubeconfig = serverFor(t, pods, func(path string) bool { return strings.HasPrefix(path, "/api/v1/namespaces/shop/") })
+	if status, out, err := berth("", "why", "-n", "shop", "deploy/typo", "--kubeconfig", kubeconfig); status != 0 || !strings.Contains(err, "note: cannot list deployments, replicasets") && !strings.Contains(err, "was not looked for\n") {
+		t.Errorf("deployments may not be read: %d %q %q", status, out, err)
 	}
 	r := listSaid(pods[:3], why.Scope{})
 	if r.Pods != 3 || len(r.Causes) != 2 || r.Causes[0].Pods != 2 || r.Causes[0].Sentence != "0/9 nodes are available: 9 Insufficient cpu." || r.Causes[1].Examples[0] != "shop/new" {

@@ -116,9 +116,7 @@ func (q *whyOptions) readUnmade(ctx context.Context, c *why.Cluster, scope why.S
 		if err := q.addKinds(ctx, c.Set, kindsNamed("Pod"), namespace); err != nil {
 			return nil, err
 		}
-		if err := q.addKinds(ctx, c.Set, quotas, namespace); err != nil {
-			terminal.Fprintf(stderr, "berth: note: who holds the quotas of namespace %s is not known: %s\n", namespace, err)
-		}
+		q.addQuotas(ctx, c.Set, namespace, stderr)
 	}
 	if onNodes {
 		if err := q.addKinds(ctx, c.Set, kindsNamed("Node"), ""); err != nil {
@@ -126,6 +124,13 @@ func (q *whyOptions) readUnmade(ctx context.Context, c *why.Cluster, scope why.S
 		}
 	}
 	return c.Unmade(ctx, scope, namespaces), nil
+}
+
+// addQuotas adds the quotas of the namespace, or says why it does not.
+func (q *whyOptions) addQuotas(ctx context.Context, set *manifest.Set, namespace string, stderr io.Writer) {
+	if err := q.addKinds(ctx, set, quotas, namespace); err != nil {
+		terminal.Fprintf(stderr, "berth: note: who holds the quotas of namespace %s is not known: %s\n", namespace, err)
+	}
 }
 
 // addKinds adds all objects of the kinds in the namespace; empty: in all.
