@@ -30,7 +30,7 @@ type Holder struct {
 }
 
 // heldMost lists the workloads that hold most of the resource that is short on the nodes of the
-// group, the largest first. It returns nil unless room alone is short there.
+// group, the largest first, but not the pod's own. It returns nil unless room alone is short there.
 func (f *facts) heldMost(g *NodeGroup) []Holder {
 	var short v1.ResourceName
 	for i := range g.Blockers {
@@ -58,6 +58,7 @@ func (f *facts) heldMost(g *NodeGroup) []Holder {
 			}
 		}
 	}
+	delete(sums, f.cluster.WorkloadOf(f.api))
 	return sums.holders(f.cluster, short)
 }
 
