@@ -13,11 +13,14 @@ import (
 // how many wait. fitting are those that were placed for the answer alone.
 func (c *Cluster) gangText(name types.NamespacedName, fitting, waiting int) string {
 	t := c.Machine.Table()
-	text := ""
+	text, placed := "", t.Groups().Named(name).Scheduled()-fitting
 	if g := table.Lookup[*object.PodGroup](t, object.PodGroups, name.Namespace, name.Name); g != nil && g.Gang {
 		text = fmt.Sprintf("minCount %d, ", g.MinCount)
+		if all := placed + waiting; int(g.MinCount) < all {
+			text = fmt.Sprintf("minCount %d of %s, so %d count as complete; ", g.MinCount, count(all, "pod"), g.MinCount)
+		}
 	}
-	return fmt.Sprintf(" (%s%d placed, %d wait)", text, t.Groups().Named(name).Scheduled()-fitting, waiting)
+	return fmt.Sprintf(" (%s%d placed, %d wait)", text, placed, waiting)
 }
 
 // groupText says how it stands with the group of a pod that waits, "" where groups do not count.
