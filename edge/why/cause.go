@@ -1,6 +1,13 @@
 package why
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/plugins/names"
+)
 
 // unplaced is the cause of pods that would be placed.
 const unplaced = "fitting now, and not placed yet"
@@ -44,7 +51,7 @@ func (a *Answer) cause() string {
 		case a.outrun:
 			return "waiting for room, which pods that are tried before them take: " + a.nearest()
 		}
-		return "waiting for room: " + a.nearest()
+		return "waiting for " + a.awaited() + ": " + a.nearest()
 	case Misconfigured:
 		if beside := a.beside(); beside != "" {
 			return "having to be beside " + beside + ", where there is no room: " + a.nearest()
@@ -54,4 +61,63 @@ func (a *Answer) cause() string {
 		return "not tried: " + a.Message
 	}
 	return "not scheduled: " + a.Message
+}
+
+// awaited says what a pod that waits is short of: room, where that is used up on the nodes where it
+// comes nearest, or else a node that fits. It names those that a cordon alone keeps from it.
+func (a *Answer) awaited() string {
+	text := "a node that fits"
+	if len(a.Groups) == 0 {
+		return text
+	}
+	for _, b := range a.nearestGroup().Blockers {
+		switch b.Plugin {
+		case names.NodeResourcesFit, names.DynamicResources, names.NodeVolumeLimits:
+			text = "room"
+		}
+	}
+	if cordoned := a.keptByCordon(); len(cordoned) > 0 {
+		text += fmt.Sprintf(" (%s %s cordoned)", list(cordoned, shortNames), plural(len(cordoned), "is", "are"))
+	}
+	return text
+}
+
+// mostCordoned bounds the cordoned nodes that are looked at.
+const mostCordoned = 100
+
+// keptByCordon returns the nodes that would take the pod without their cordons, and without taints that
+// no other node has: who drains a node may leave one with the cordon.
+func (a *Answer) keptByCordon() (cordoned []string) {
+	for i := range a.Groups {
+		g := &a.Groups[i]
+		by := func(plugin string) bool {
+			return slices.ContainsFunc(g.Blockers, func(b Blocker) bool { return b.Plugin == plugin })
+		}
+		if tainted := by(names.TaintToleration); !by(names.NodeUnschedulable) || len(g.Blockers) > 2 || len(g.Blockers) == 2 && !tainted {
+			continue
+		}
+		for _, name := range g.names[:min(mostCordoned, len(g.names))] {
+			if n := a.facts.node(name); n != nil && !a.facts.keptElsewhere(n) {
+				cordoned = append(cordoned, name)
+			}
+		}
+	}
+	slices.Sort(cordoned)
+	return cordoned
+}
+
+// keptElsewhere reports whether the node has a taint which keeps the pod from schedulable nodes, too.
+func (f *facts) keptElsewhere(n *v1.Node) bool {
+	for i := range n.Spec.Taints {
+		t := &n.Spec.Taints[i]
+		if t.Key == v1.TaintNodeUnschedulable || f.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) {
+			continue
+		}
+		if slices.ContainsFunc(f.cluster.Set.Nodes, func(o *v1.Node) bool {
+			return !o.Spec.Unschedulable && slices.ContainsFunc(o.Spec.Taints, func(of v1.Taint) bool { return of.MatchTaint(t) && of.Value == t.Value })
+		}) {
+			return true
+		}
+	}
+	return false
 }

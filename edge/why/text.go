@@ -107,7 +107,7 @@ func (a *Answer) sentence() string {
 		if a.NodesTotal == 0 {
 			return a.Pod + " waits: there is no node."
 		}
-		return fmt.Sprintf("%s waits for room: %s.", a.Pod, a.nearest()) + a.facts.groupText() + a.firstLeaving()
+		return fmt.Sprintf("%s waits for %s: %s.", a.Pod, a.awaited(), a.nearest()) + a.facts.groupText() + a.firstLeaving()
 	}
 	if beside := a.beside(); beside != "" {
 		return fmt.Sprintf("%s fits nowhere, whoever else goes: it must be beside %s, and with that there is no room: %s.", a.Pod, beside, a.nearest())
