@@ -30,7 +30,7 @@ func uncounted(objects []object.Object, gates featuregate.FeatureGate) (notices 
 		if n := times[off] - 1; n > 0 {
 			what += fmt.Sprintf(" (and %d more)", n)
 		}
-		notices = append(notices, fmt.Sprintf("%s does not count without --feature-gates %s=true", what, off))
+		notices = append(notices, fmt.Sprintf("%s does not count here, whatever the scheduler does with it: give the gates that the scheduler has, --feature-gates %s=true, or ask it with --daemon", what, off))
 	}
 	return notices
 }
