@@ -115,7 +115,11 @@ func (q *whyOptions) own(ctx context.Context, few *fewRights, args []string, std
 func (q *whyOptions) ownWorkloads(ctx context.Context, namespace string, args []string, stderr io.Writer) (why.Scope, *why.List, error) {
 	*q.api.flags.Namespace = namespace
 	scope, c := why.Scope{Namespace: namespace}, &why.Cluster{Set: manifest.NewSet()}
-	var err error
+	config, err := q.connect()
+	if err != nil {
+		return scope, nil, err
+	}
+	c.Set.Hides = unlisted(ctx, config)
 	if scope.Selector, err = labels.Parse(q.selector); err != nil {
 		return scope, nil, fmt.Errorf("--selector: %w", err)
 	}

@@ -43,7 +43,12 @@ func (q *whyOptions) unmade(ctx context.Context, args []string, none bool, stder
 		return nil, err
 	}
 	none = none && scope.Workload != nil
+	config, err := q.connect()
+	if err != nil {
+		return nil, err
+	}
 	c := &why.Cluster{Set: manifest.NewSet()}
+	c.Set.Hides = unlisted(ctx, config)
 	if err := q.addKinds(ctx, c.Set, makers, scope.Namespace); err != nil {
 		if none {
 			unknown(stderr, scope.Workload, err)

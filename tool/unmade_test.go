@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -24,7 +25,7 @@ import (
 // no pod that is a workload's names that. Where it may not
 // ask, a note says what was not looked for, and that it is not known whether there is the workload.
 func TestWhyFromTheDaemonSaysWhatWasNeverMade(t *testing.T) {
-	forbidden := false
+	forbidden, mayList := false, []string{"data", "shop"}
 	objects := map[string]string{
 		"deployments": `{"metadata": {"namespace": "shop", "name": "checkout"}, "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "checkout"}}, "template": {"metadata": {"labels": {"app": "checkout"}}, "spec": {"containers": [{"name": "c"}]}}},
 			"status": {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": "pods is forbidden: exceeded quota: compute, requested: cpu=1, used: cpu=4, limited: cpu=4"}]}}`,
@@ -39,6 +40,12 @@ func TestWhyFromTheDaemonSaysWhatWasNeverMade(t *testing.T) {
 			return
 		}
 		what := path.Base(r.URL.Path)
+		if what == "selfsubjectaccessreviews" {
+			body, _ := io.ReadAll(r.Body)
+			allowed := slices.ContainsFunc(mayList, func(namespace string) bool { return strings.Contains(string(body), namespace) })
+			fmt.Fprintf(w, `{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": {"allowed": %t}}`, allowed)
+			return
+		}
 		if what == "pods" && !strings.Contains(r.URL.Path, "/namespaces/shop/") {
 			t.Errorf("%s: asked for the pods of all namespaces", r.URL)
 		}
@@ -99,6 +106,10 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], us
 	}
 	if status, out, errs := berth("", append([]string{"why", "-n", "shop", "sts/load"}, flags...)...); status != 0 || errs != "" || out != "No pod is pending.\n" {
 		t.Errorf("a workload that is known by its pod: %d %q %q", status, out, errs)
+	}
+	mayList = []string{"shop"} // the event names a pod of another namespace all the same
+	if status, out, errs := berth("", append([]string{"why", "-n", "shop", "deploy/checkout"}, flags...)...); status != exitWaiting || errs != "" || !strings.HasSuffix(out, "\n1 pod of deployment/shop/checkout was preempted\n") {
+		t.Errorf("the preemptor's pods may not be listed: %d %q %q", status, out, errs)
 	}
 	forbidden = true
 	const unknown = "berth: note: it is not known whether there is a job shop/none: listing "

@@ -61,7 +61,7 @@ func (c *Cluster) preempted(scope *Scope) (all []Preempted) {
 	for i := range c.Set.Events {
 		if e := &c.Set.Events[i]; e.Reason == "Preempted" && e.Kind == "Pod" {
 			if p := take(e.Namespace, e.Name, e.UID, e.Last); p != nil {
-				if by := c.preemptor(e); by != (types.NamespacedName{}) {
+				if by := c.preemptor(e); by != (types.NamespacedName{}) && !c.Set.Hidden(by.Namespace) {
 					p.by[c.makersOf(by.Namespace, by.Name, "")[0]] = true
 				}
 			}
