@@ -110,13 +110,13 @@ func (c *comparing) day(file string) (*replay.Day, []string, error) {
 	if file == "recorded" {
 		file = ""
 	}
-	s, o, err := optionsFor(&header, "", file, c.plugins, c.own)
+	p, err := playWith(&header, "", file, c.plugins, c.own)
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Workers = c.workers
-	day, err := replay.Run(log, o, s)
-	return day, append(log.Notes, absences(s)...), err
+	p.options.Workers = c.workers
+	day, err := replay.Run(log, p.recorded, p.options, p.scheduler)
+	return day, append(log.Notes, absences(p.scheduler)...), err
 }
 
 func writePage(path string, c *replay.Comparison) error {

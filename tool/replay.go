@@ -126,21 +126,21 @@ func (r *replaying) exact(log *recording.Reader, out io.Writer) error {
 // changed replays what came from outside, under another configuration or seed.
 func (r *replaying) changed(log *recording.Reader, out, stderr io.Writer) error {
 	header := log.Header()
-	s, o, err := optionsFor(&header, "--config", r.config, r.plugins, r.own)
+	p, err := playWith(&header, "--config", r.config, r.plugins, r.own)
 	if err != nil {
 		return err
 	}
-	notes(stderr, absences(s))
-	name := "the record's configuration"
+	notes(stderr, absences(p.scheduler))
+	name := recordsConfiguration
 	if r.config != "" {
 		name = r.config
 	}
 	if r.seeded {
-		o.Seed = r.seed
+		p.options.Seed = r.seed
 		name = fmt.Sprintf("%s, seed %d", name, r.seed)
 	}
-	o.Workers = r.workers
-	day, err := replay.Run(log, o, s)
+	p.options.Workers = r.workers
+	day, err := replay.Run(log, p.recorded, p.options, p.scheduler)
 	if err != nil {
 		return err
 	}
@@ -151,35 +151,45 @@ func (r *replaying) changed(log *recording.Reader, out, stderr io.Writer) error 
 	return c.Write(out, r.output == "wide")
 }
 
-// optionsFor are the scheduler and the options of a machine with the configuration of the
-// file, under the record's feature gates and with its seed; without a file, with the
-// record's configuration.
-func optionsFor(h *recording.Header, flag, file string, own *sim.Plugins, others []string) (*sim.Scheduler, machine.Options, error) {
+const recordsConfiguration = "the record's configuration"
+
+// playing is what a record is played with.
+type playing struct {
+	scheduler *sim.Scheduler
+	options   machine.Options
+	recorded  []string // the names of the record's own profiles
+}
+
+// playWith returns what plays a record with the configuration of the file, under the
+// record's feature gates and with its seed; without a file, with the record's configuration.
+func playWith(h *recording.Header, flag, file string, own *sim.Plugins, others []string) (*playing, error) {
 	gates := features.New()
 	if err := gates.SetFromMap(h.FeatureGates); err != nil {
-		return nil, machine.Options{}, fmt.Errorf("the record's feature gates: %w", err)
+		return nil, fmt.Errorf("the record's feature gates: %w", err)
 	}
-	of := file
-	var c *config.Config
-	var err error
-	if file == "" {
-		of = "the record's configuration"
-		c, err = config.With(gates).Decode([]byte(h.Config), of)
-	} else {
-		c, err = loadConfig(config.With(gates), flag, file)
-	}
+	of := recordsConfiguration
+	c, err := config.With(gates).Decode([]byte(h.Config), of)
 	if err != nil {
-		return nil, machine.Options{}, err
+		return nil, err
 	}
-	s, o, err := schedulerOf(c, gates, own, others)
-	if err != nil {
-		return nil, o, fmt.Errorf("%s: %w", of, err)
+	p := &playing{}
+	for i := range c.Profiles {
+		p.recorded = append(p.recorded, *c.Profiles[i].SchedulerName)
 	}
-	o.Seed = h.Seed
+	if file != "" {
+		of = file
+		if c, err = loadConfig(config.With(gates), flag, file); err != nil {
+			return nil, err
+		}
+	}
+	if p.scheduler, p.options, err = schedulerOf(c, gates, own, others); err != nil {
+		return nil, fmt.Errorf("%s: %w", of, err)
+	}
+	p.options.Seed = h.Seed
 	if file == "" && h.MaxUnschedulable != 0 {
-		o.MaxUnschedulable = h.MaxUnschedulable
+		p.options.MaxUnschedulable = h.MaxUnschedulable
 	}
-	return s, o, nil
+	return p, nil
 }
 
 // writeJSON writes a result as the other commands do.

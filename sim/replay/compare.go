@@ -2,6 +2,8 @@ package replay
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -74,6 +76,10 @@ type Move struct {
 
 // Comparison is one day under two configurations.
 type Comparison struct {
+	// Notes say what makes the sides hard to compare, such as pods that no profile of one
+	// serves.
+	Notes []string `json:"notes,omitempty"`
+
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 	A    Side      `json:"a"`
@@ -129,7 +135,23 @@ func Compare(nameA, nameB string, a, b *Day) *Comparison {
 	slices.Sort(c.EvictedB)
 	c.EmptyA, c.EmptyB = without(a.Empty, b.Empty), without(b.Empty, a.Empty)
 	c.Workloads = compareWorkloads(a, b)
+	c.Notes = append(a.unserved("A"), b.unserved("B")...)
 	return c
+}
+
+// unserved says of which schedulers no profile of the configuration serves the pods.
+func (d *Day) unserved(configuration string) (notes []string) {
+	for _, name := range slices.Sorted(maps.Keys(d.Unserved)) {
+		notes = append(notes, fmt.Sprintf("no profile of %s serves %s: %s without a node", configuration, name, stay(d.Unserved[name])))
+	}
+	return notes
+}
+
+func stay(pods int) string {
+	if pods == 1 {
+		return "1 pod stays"
+	}
+	return fmt.Sprintf("%d pods stay", pods)
 }
 
 // without returns the names that are not among the others. Both are sorted.

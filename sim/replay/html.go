@@ -137,7 +137,8 @@ polyline { fill: none; stroke-width: 1.5 } .a { stroke: #1f6fb2 } .b { stroke: #
 </style></head><body>
 <h1>One day under two configurations</h1>
 <p>{{.Title}}. <strong class="ka">A: {{.A.Name}}</strong> (solid), <strong class="kb">B: {{.B.Name}}</strong> (dashed).</p>
-<table><tr><th></th><th class="ka">A</th><th class="kb">B</th></tr>
+{{range .Notes}}<p><strong>Note: {{.}}.</strong></p>
+{{end}}<table><tr><th></th><th class="ka">A</th><th class="kb">B</th></tr>
 {{range .Rows}}<tr><td>{{.What}}</td><td>{{.A}}</td><td>{{.B}}</td></tr>
 {{end}}</table>
 <p>{{.Same}} pods are on the same node under both, {{len .Elsewhere}} elsewhere, {{len .OnlyA}} are placed under A alone, {{len .OnlyB}} under B alone.</p>

@@ -45,6 +45,9 @@ type Day struct {
 	Crowds map[string]*Crowd
 	// Empty are the nodes that are empty at the end, sorted.
 	Empty []string
+	// Unserved counts, by scheduler name, the pods that arrived without a node and that no
+	// profile of the configuration serves: they stay without one.
+	Unserved map[string]int
 }
 
 // Run plays what the record says came from outside: nodes, pods and other objects,
@@ -52,14 +55,21 @@ type Day struct {
 // When pods end, and which come in their place, is the record's: a pod that is
 // placed sooner or elsewhere ends when it did. The scheduler makes the profiles of the
 // options anew, with hosted plugins; nil: there are none.
-func Run(l Log, o machine.Options, s *sim.Scheduler) (*Day, error) {
+//
+// recorded are the names of the record's own profiles. Their pods and those of the options'
+// profiles are decided on; pods of other schedulers go where the record says.
+func Run(l Log, recorded []string, o machine.Options, s *sim.Scheduler) (*Day, error) {
 	p := &player{
-		day:     &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{}, Crowds: map[string]*Crowd{}},
+		day: &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{},
+			Crowds: map[string]*Crowd{}, Unserved: map[string]int{}},
 		options: o, scheduler: s,
-		profiles: map[string]bool{},
+		served: map[string]bool{},
+	}
+	for _, name := range recorded {
+		p.served[name] = false
 	}
 	for _, profile := range o.Profiles {
-		p.profiles[profile.Name] = true
+		p.served[profile.Name] = true
 	}
 	for {
 		e, err := l.Next()
@@ -93,9 +103,11 @@ type player struct {
 	day       *Day
 	options   machine.Options
 	scheduler *sim.Scheduler
-	profiles  map[string]bool
-	world     *sim.World
-	samples   sampler
+	// served has the names of schedulers whose pods are decided on, and whether the options
+	// have a profile of that name.
+	served  map[string]bool
+	world   *sim.World
+	samples sampler
 	// listed is when the first lists were complete, as far as the record has shown it;
 	// whole: it has. An earlier sample is of a part of the cluster.
 	listed time.Time
@@ -221,7 +233,8 @@ func (p *player) objectSet(o object.Object) {
 // podSet takes in a pod. Of one that is ours it takes what the API's users said of
 // it, not where it was bound.
 func (p *player) podSet(pod *object.Pod) {
-	c, ours := p.world.Cluster, p.profiles[pod.SchedulerName]
+	c := p.world.Cluster
+	_, ours := p.served[pod.SchedulerName]
 	delete(p.untold, pod.Key())
 	known := c.Pod(pod.Key())
 	if known != nil && known.UID != pod.UID {
@@ -252,6 +265,9 @@ func (p *player) arrive(pod *object.Pod) {
 		p.placed(d, pod.NodeName)
 		p.world.Cluster.SetPod(pod)
 		return
+	}
+	if !p.served[pod.SchedulerName] {
+		p.day.Unserved[pod.SchedulerName]++
 	}
 	fresh := *pod
 	fresh.NominatedNode, fresh.Scheduled = "", object.Condition{}

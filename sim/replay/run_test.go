@@ -68,12 +68,20 @@ func run(t testing.TB, dir string, change func(*machine.Options)) *Day {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recorded := profileNames(o)
 	change(&o)
-	d, err := Run(l, o, nil)
+	d, err := Run(l, recorded, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
+}
+
+func profileNames(o machine.Options) (names []string) {
+	for _, p := range o.Profiles {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 var small = day.Size{Nodes: 8, Pods: 120, Length: 24 * time.Hour, Heartbeat: time.Hour, Seed: 3}
@@ -310,12 +318,39 @@ func TestMeansBeginAfterTheFirstLists(t *testing.T) {
 		"all is known at the start":    {told{{Begin: &recording.Begin{Header: h, Objects: []machine.Event{node, pod}}}, at(1500, node)}, 1},
 		"the lists come a while later": {told{first, at(5000, node), at(5100, pod), at(7500, node)}, 3},
 	} {
-		d, err := Run(&c.log, o, nil)
+		d, err := Run(&c.log, profileNames(o), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if s := SideOf("", d); math.Abs(s.CPU-0.5) > 1e-9 || len(s.Samples) != c.samples {
 			t.Errorf("%s: the mean is %f of %d samples, want 0.5 of %d", name, s.CPU, len(s.Samples), c.samples)
 		}
+	}
+}
+
+// Pods that a configuration has no profile for stay without a node, and text, page and JSON
+// say so first; the other side's day is as ever.
+func TestPodsThatNoProfileServes(t *testing.T) {
+	dir := t.TempDir()
+	recordDay(t, dir, small, recording.Scheduler, nil)
+	a, b := run(t, dir, func(*machine.Options) {}), run(t, dir, func(o *machine.Options) { o.Profiles[0].Name = "other" })
+	c := Compare("old", "new", a, b)
+	note := fmt.Sprintf("no profile of B serves default-scheduler: %d pods stay without a node", small.Pods)
+	if len(c.Notes) != 1 || c.Notes[0] != note {
+		t.Errorf("notes %q, want %q", c.Notes, note)
+	}
+	if c.A.Placed != small.Pods || c.B.Placed != 0 || len(c.OnlyA) != small.Pods {
+		t.Errorf("%d placed under A, %d under B, %d under A alone", c.A.Placed, c.B.Placed, len(c.OnlyA))
+	}
+	var text, page bytes.Buffer
+	if err := c.Write(&text, false); err != nil || !strings.HasPrefix(text.String(), "Note: "+note+".\n") {
+		t.Errorf("%v: the text begins with %.100s", err, text.String())
+	}
+	if err := c.HTML(&page); err != nil || !strings.Contains(page.String(), "<strong>Note: "+note+".</strong>") {
+		t.Errorf("%v: the page does not have the note", err)
+	}
+	changed := ChangedOf("new", b)
+	if len(changed.Notes) != 1 || changed.Notes[0] != strings.Replace(note, " B ", " new ", 1) || changed.Same != 0 || len(changed.Elsewhere) != small.Pods {
+		t.Errorf("replayed: notes %q, %d the same, %d elsewhere", changed.Notes, changed.Same, len(changed.Elsewhere))
 	}
 }

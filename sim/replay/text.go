@@ -87,6 +87,7 @@ func (s *Side) cells() [][2]string {
 
 // Write writes the comparison as a table. all names every pod.
 func (c *Comparison) Write(w io.Writer, all bool) error {
+	noted(w, c.Notes)
 	terminal.Fprintf(w, "%s to %s\n\n", clock(c.From), clock(c.To))
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	terminal.Fprintf(t, "\tA: %s\tB: %s\n", c.A.Name, c.B.Name)
@@ -109,6 +110,12 @@ func (c *Comparison) Write(w io.Writer, all bool) error {
 	names(w, "EMPTY AT THE END UNDER A ALONE", c.EmptyA, all)
 	names(w, "EMPTY AT THE END UNDER B ALONE", c.EmptyB, all)
 	return nil
+}
+
+func noted(w io.Writer, notes []string) {
+	for _, note := range notes {
+		terminal.Fprintf(w, "Note: %s.\n", note)
+	}
 }
 
 // workloads counts the workloads by verdict, and lists those that B places worse or better;
@@ -202,6 +209,7 @@ func names(w io.Writer, title string, list []string, all bool) {
 
 // Changed is what came of a record under another configuration or seed.
 type Changed struct {
+	Notes     []string  `json:"notes,omitempty"` // such as pods that no profile serves
 	From      time.Time `json:"from"`
 	To        time.Time `json:"to"`
 	Replayed  Side      `json:"replayed"`
@@ -213,11 +221,13 @@ type Changed struct {
 func ChangedOf(name string, d *Day) *Changed {
 	c := &Changed{From: d.From, To: d.To, Replayed: SideOf(name, d)}
 	c.Same, c.Elsewhere = d.Against()
+	c.Notes = d.unserved(name)
 	return c
 }
 
 // Write writes it as a table. all names every pod.
 func (c *Changed) Write(w io.Writer, all bool) error {
+	noted(w, c.Notes)
 	terminal.Fprintf(w, "%s to %s, under %s\n\n", clock(c.From), clock(c.To), c.Replayed.Name)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, cell := range c.Replayed.cells() {
