@@ -34,6 +34,7 @@ type daemonFlags struct {
 	ca       string
 	insecure bool
 	lease    string
+	always   bool // the command asks nobody else
 	api      connection
 }
 
@@ -60,11 +61,22 @@ func (d *daemonFlags) checkFlags(f *pflag.FlagSet) error {
 			return err
 		}
 	}
+	if d.always {
+		if err := d.api.checkTimeout(); err != nil {
+			return err
+		}
+	}
 	switch d.url {
 	case "":
+		if d.always {
+			return errors.New("--daemon: is empty; give https://HOST:PORT, or auto")
+		}
 		return given(f, "goes with --daemon", "daemon-ca", "insecure-skip-tls-verify", "lease")
 	case auto:
 		return given(f, "goes with --daemon URL; \"auto\" comes through the API server to the scheduler's pod", "daemon-ca", "insecure-skip-tls-verify")
+	}
+	if _, err := d.base(); err != nil {
+		return err
 	}
 	if d.insecure {
 		if err := given(f, "has no effect with --insecure-skip-tls-verify", "daemon-ca"); err != nil {
@@ -120,12 +132,17 @@ const (
 	mostAnswer    = 64 << 20
 )
 
-// dial finds the way to the daemon.
-func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
+// base parses the URL of --daemon.
+func (d *daemonFlags) base() (*url.URL, error) {
 	base, err := url.Parse(d.url)
-	if d.url != auto && (err != nil || base.Scheme != "https" || base.Host == "" || strings.Trim(base.Path, "/") != "") {
+	if err != nil || base.Scheme != "https" || base.Hostname() == "" || strings.Trim(base.Path, "/") != "" {
 		return nil, fmt.Errorf("--daemon %s: must be like https://HOST:PORT, or auto", d.url)
 	}
+	return base, nil
+}
+
+// dial finds the way to the daemon.
+func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 	config, err := d.api.config()
 	anonymous := d.url != auto && err == errNoKubeconfig
 	if anonymous {
@@ -139,6 +156,10 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 			return nil, err
 		}
 		return way.within(config.Timeout), nil
+	}
+	base, err := d.base()
+	if err != nil {
+		return nil, err
 	}
 	to := rest.CopyConfig(config)
 	if err := d.trust(to); err != nil {

@@ -59,7 +59,7 @@ const eventsExamples = `  # What happened to a pod?
   %[1]s events cart-0 --daemon https://10.0.0.5:10259 --daemon-ca ca.crt`
 
 func newEvents(name string) *cobra.Command {
-	e := eventsCall{daemonFlags: daemonFlags{url: auto}}
+	e := eventsCall{daemonFlags: daemonFlags{url: auto, always: true}}
 	cmd := &cobra.Command{
 		Use:     "events [[NAMESPACE/]POD]",
 		Short:   "Show what happened to a pod in the scheduler",

@@ -75,8 +75,8 @@ func (c connection) given() string {
 // config reads the kubeconfig as kubectl does. Credentials are for its server alone.
 // Errors name the file.
 func (c connection) config() (*rest.Config, error) {
-	if _, err := clientcmd.ParseTimeout(*c.flags.Timeout); err != nil {
-		return nil, fmt.Errorf("--request-timeout %s: must be a time, such as 30s or 2m", *c.flags.Timeout)
+	if err := c.checkTimeout(); err != nil {
+		return nil, err
 	}
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -91,6 +91,14 @@ func (c connection) config() (*rest.Config, error) {
 	config.WarningHandler = rest.NoWarnings{} // of deprecated versions, which the caller did not choose
 	config.Wrap(untrusted.NoRedirects)
 	return config, nil
+}
+
+// checkTimeout checks --request-timeout.
+func (c connection) checkTimeout() error {
+	if d, err := clientcmd.ParseTimeout(*c.flags.Timeout); err != nil || d < 0 {
+		return fmt.Errorf("--request-timeout %s: must be a time, such as 30s or 2m", *c.flags.Timeout)
+	}
+	return nil
 }
 
 // check checks the files that the client would read.

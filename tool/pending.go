@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,7 +58,11 @@ type StuckVictim struct {
 // pending reads the pods without a node: which schedulers they ask for that Berth does not serve,
 // and whether what they wait for on their nominated nodes goes.
 func (s *statusCall) pending(ctx context.Context, o *Overview, core corev1.PodsGetter, leases coordinationv1.LeasesGetter) {
-	if o.Scheduler == nil || o.Scheduler.Shadow != nil {
+	if o.Scheduler == nil {
+		o.miss("the pods that wait", errors.New("only the scheduler says which profiles it has, and it did not answer"))
+		return
+	}
+	if o.Scheduler.Shadow != nil {
 		return
 	}
 	profiles := o.Scheduler.Configuration.Profiles

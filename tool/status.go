@@ -75,7 +75,7 @@ const statusExamples = `  # Does Berth schedule, and with what configuration?
   %[1]s status --shadow berth-system --insecure-skip-tls-verify`
 
 func newStatus(name string) *cobra.Command {
-	s := statusCall{daemonFlags: daemonFlags{url: auto}}
+	s := statusCall{daemonFlags: daemonFlags{url: auto, always: true}}
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show who leads, what is in force, and what needs attention",
@@ -108,7 +108,7 @@ func (s *statusCall) check(cmd *cobra.Command) error {
 	case !s.insecure:
 		return errors.New("--shadow: a shadow holds no lease, so that nothing names its certificate: give --insecure-skip-tls-verify to send your credentials to the pod of that namespace that has its label, or --daemon URL with --daemon-ca in place of --shadow")
 	}
-	return given(cmd.Flags(), "--shadow finds the way by itself; leave it out", "lease", "daemon-ca", "daemon")
+	return cmp.Or(s.api.checkTimeout(), given(cmd.Flags(), "--shadow finds the way by itself; leave it out", "lease", "daemon-ca", "daemon"))
 }
 
 // Overview is what `berth status` shows. Its JSON is for scripts.

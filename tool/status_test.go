@@ -306,7 +306,7 @@ func TestStatusOfSilence(t *testing.T) {
 // Where nothing can be seen, it is an error.
 func TestStatusSeesAPart(t *testing.T) {
 	status, out := statusBeside(t, teamA(), nil)
-	for _, want := range []string{"LEASE", "REPLICAS", "NOT SEEN", `what the scheduler says of itself: `, "is forbidden (403)", "the scheduler could not be asked"} {
+	for _, want := range []string{"LEASE", "REPLICAS", "NOT SEEN", `what the scheduler says of itself: `, "is forbidden (403)", "the scheduler could not be asked", "the pods that wait: only the scheduler says which profiles it has"} {
 		if status != exitAttention || !strings.Contains(out, want) {
 			t.Errorf("no right: %d, no %q in\n%s", status, want, out)
 		}

@@ -54,7 +54,7 @@ const topExamples = `  # Watch the queue
   %[1]s top --daemon https://10.0.0.5:10259 --daemon-ca ca.crt`
 
 func newTop(name string) *cobra.Command {
-	t := topCall{daemonFlags: daemonFlags{url: auto}}
+	t := topCall{daemonFlags: daemonFlags{url: auto, always: true}}
 	cmd := &cobra.Command{
 		Use:     "top",
 		Short:   "Show the scheduler's queue, its rates, and what blocks most",
