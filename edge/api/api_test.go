@@ -47,6 +47,7 @@ type fixture struct {
 	r      *records.Recorder
 	now    time.Time
 	pods   map[string]*v1.Pod
+	nodes  map[string]*v1.Node
 	leads  bool
 	synced bool
 	copies error
@@ -78,6 +79,13 @@ func newFixture(t testing.TB) *fixture {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/api/v1/pods" {
 			f.list(w, r)
+			return
+		}
+		if name, of := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); of && f.nodes[name] != nil {
+			_ = json.NewEncoder(w).Encode(f.nodes[name])
+			return
+		} else if of {
+			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		parts := strings.Split(r.URL.Path, "/") // /api/v1/namespaces/NAMESPACE/pods/NAME

@@ -118,6 +118,9 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 	set.Nodes = now.apiNodes()
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
 	cluster.Record, cluster.Look = lastAttempt(history), h.looker(ctx)
+	if v == nil {
+		cluster.LookNode = h.nodeLooker(ctx)
+	}
 	a := cluster.Why(ctx, pod)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
@@ -163,7 +166,6 @@ func (h *handler) read(ctx context.Context, name types.NamespacedName) (*manifes
 	if err := h.get(ctx, "pods", name, pod); err != nil {
 		return nil, nil, err
 	}
-	pod.ManagedFields = nil
 	pod = h.PodFields(pod)
 	if err := set.Add(pod, "v1/Pod", "the API server"); err != nil {
 		return nil, nil, err
@@ -186,6 +188,18 @@ func (h *handler) looker(ctx context.Context) func(types.NamespacedName) *v1.Pod
 			return nil
 		}
 		return pod
+	}
+}
+
+// nodeLooker returns what reads nodes for an answer: so many, and none that cannot be read.
+func (h *handler) nodeLooker(ctx context.Context) func(name string) *v1.Node {
+	left := mostLooked
+	return func(name string) *v1.Node {
+		node := &v1.Node{}
+		if left--; left < 0 || h.get(ctx, "nodes", types.NamespacedName{Name: name}, node) != nil {
+			return nil
+		}
+		return node
 	}
 }
 
@@ -215,7 +229,7 @@ func (h *handler) readClaims(ctx context.Context, set *manifest.Set, pod *v1.Pod
 }
 
 func (h *handler) get(ctx context.Context, resource string, name types.NamespacedName, into runtime.Object) error {
-	err := h.Read.Get().Namespace(name.Namespace).Resource(resource).Name(name.Name).Do(ctx).Into(into)
+	err := h.Read.Get().NamespaceIfScoped(name.Namespace, name.Namespace != "").Resource(resource).Name(name.Name).Do(ctx).Into(into)
 	switch {
 	case apierrors.IsNotFound(err):
 		return problem(http.StatusNotFound, NotFound, "pod %s: there is no such pod", name)

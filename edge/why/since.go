@@ -50,14 +50,14 @@ func (a *Answer) heldByNodes() (all []Held) {
 	}
 	for i := range a.Groups {
 		g := &a.Groups[i]
-		if slices.ContainsFunc(g.Blockers, outlasts) {
+		if slices.ContainsFunc(g.Blockers, outlasts) || !slices.ContainsFunc(g.Blockers, ofNodes) {
 			continue
 		}
 		for _, name := range g.names {
 			if len(all) >= mostHeld || i >= shortGroups {
 				return all
 			}
-			if n := a.facts.node(name); n != nil {
+			if n := a.facts.wholeNode(name); n != nil {
 				all = append(all, heldBy(n, a.facts.pod, g)...)
 			}
 		}
@@ -65,9 +65,25 @@ func (a *Answer) heldByNodes() (all []Held) {
 	return all
 }
 
+// wholeNode returns the node with its conditions, and with who wrote what, as far as that can
+// be read.
+func (f *facts) wholeNode(name string) *v1.Node {
+	if look := f.cluster.LookNode; look != nil {
+		if n := look(name); n != nil {
+			return n
+		}
+	}
+	return f.node(name)
+}
+
 // outlasts reports whether the blocker stays when cordons and taints go, and pods.
 func outlasts(b Blocker) bool {
-	return b.Code != decision.Unschedulable.String() && b.Plugin != names.NodeUnschedulable && b.Plugin != names.TaintToleration
+	return b.Code != decision.Unschedulable.String() && !ofNodes(b)
+}
+
+// ofNodes reports whether the blocker is a cordon or a taint.
+func ofNodes(b Blocker) bool {
+	return b.Plugin == names.NodeUnschedulable || b.Plugin == names.TaintToleration
 }
 
 // heldBy lists what of the node keeps the pod away, since when.

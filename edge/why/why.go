@@ -34,6 +34,9 @@ type Cluster struct {
 	// Look reads a running pod that the set does not have, nil if there is none; nil: the set
 	// has all of them.
 	Look func(types.NamespacedName) *v1.Pod
+	// LookNode reads a node as the API server has it, with conditions and with who wrote what,
+	// nil if that cannot be read; nil: the set's nodes are so.
+	LookNode func(name string) *v1.Node
 	// NoProfile says why a pod is not tried whose schedulerName no profile has; nil: the
 	// machine is the scheduler, and has no other profiles.
 	NoProfile func(schedulerName string) string
