@@ -20,16 +20,23 @@ func TestWriteReadsBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			var text strings.Builder
 			for _, n := range w.Nodes {
-				text := WriteNode(n)
-				if got := read(t, text).nodes[n.Name]; got == nil || !reflect.DeepEqual(seenNode(got), seenNode(n)) {
-					t.Fatalf("%s, seed %d: %s is not the node it was", mix, seed, text)
+				text.WriteString(WriteNode(n))
+			}
+			pods := slices.Concat(w.Bound, w.Pending)
+			for _, p := range pods {
+				text.WriteString(WritePod(p))
+			}
+			got := read(t, text.String())
+			for _, n := range w.Nodes {
+				if got := got.nodes[n.Name]; got == nil || !reflect.DeepEqual(seenNode(got), seenNode(n)) {
+					t.Fatalf("%s, seed %d: %s is not the node it was", mix, seed, WriteNode(n))
 				}
 			}
-			for _, p := range slices.Concat(w.Bound, w.Pending) {
-				text := WritePod(p)
-				if got := read(t, text).pods[p.Namespace+"/"+p.Name]; got == nil || !reflect.DeepEqual(seenPod(got), seenPod(p)) {
-					t.Fatalf("%s, seed %d: %s is not the pod it was", mix, seed, text)
+			for _, p := range pods {
+				if got := got.pods[p.Namespace+"/"+p.Name]; got == nil || !reflect.DeepEqual(seenPod(got), seenPod(p)) {
+					t.Fatalf("%s, seed %d: %s is not the pod it was", mix, seed, WritePod(p))
 				}
 			}
 		}
