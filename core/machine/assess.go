@@ -214,4 +214,4 @@ func (m *Machine) Blockers(p *object.Pod, row table.Row) []decision.Blocker {
 func (m *Machine) Profile(name string) *profile.Profile { return m.profiles[name] }
 
 // Budgets returns all disruption budgets, sorted by namespace, then name.
-func (m *Machine) Budgets() []*object.Budget { return m.budgets }
+func (m *Machine) Budgets() []*object.Budget { return m.budgets.list }

@@ -190,18 +190,12 @@ func (m *Machine) hasNode(c *bindingCycle) bool {
 	return m.table.Node(c.row) != nil && m.table.Name(c.row) == c.node
 }
 
-// knowsNode reports whether a node of the name exists.
-func (m *Machine) knowsNode(name string) bool {
-	_, ok := m.table.Find(name)
-	return ok
-}
-
 // podBound ends the cycle of a pod that is bound.
 func (m *Machine) podBound(c *bindingCycle) {
 	m.endBindingCycle(c)
 	m.dequeue(c.state)
 	m.reportBound(c)
-	m.endHosted(c.pod)
+	m.profiles.endAttempt(c.pod)
 	m.retryAfterError(c.preemptors) // it was bound after all
 	m.readUnconfirmed(c.state)
 }

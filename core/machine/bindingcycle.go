@@ -63,7 +63,7 @@ func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
 	if s == nil {
 		s = m.runPermit(c)
 	}
-	m.stepDone("Reserving and permitting done")
+	m.stepDone(a.trying(), "Reserving and permitting done")
 	switch {
 	case s != nil:
 		m.fail(a, s)

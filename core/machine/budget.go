@@ -7,30 +7,30 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// budgets are the disruption budgets, sorted by namespace, then name. A plan
-// that holds the list keeps it: changes make a new one.
-type budgets []*object.Budget
+// budgets holds the disruption budgets, sorted by namespace, then name. A plan that holds
+// the list keeps it: changes make a new list.
+type budgets struct{ list []*object.Budget }
 
-func (l budgets) find(namespace, name string) (int, bool) {
-	return slices.BinarySearchFunc(l, struct{}{}, func(b *object.Budget, _ struct{}) int {
+func (b *budgets) find(namespace, name string) (int, bool) {
+	return slices.BinarySearchFunc(b.list, struct{}{}, func(b *object.Budget, _ struct{}) int {
 		return cmp.Or(cmp.Compare(b.Namespace, namespace), cmp.Compare(b.Name, name))
 	})
 }
 
-func (l budgets) with(b *object.Budget) budgets {
-	at, known := l.find(b.Namespace, b.Name)
-	if known {
-		l = slices.Clone(l)
-		l[at] = b
-		return l
+// set adds the budget, or replaces an earlier state of it.
+func (b *budgets) set(now *object.Budget) {
+	at, known := b.find(now.Namespace, now.Name)
+	if !known {
+		b.list = slices.Insert(slices.Clone(b.list), at, now)
+		return
 	}
-	return slices.Insert(slices.Clone(l), at, b)
+	b.list = slices.Clone(b.list)
+	b.list[at] = now
 }
 
-func (l budgets) without(namespace, name string) budgets {
-	at, known := l.find(namespace, name)
-	if !known {
-		return l
+// remove removes the budget if there is one.
+func (b *budgets) remove(namespace, name string) {
+	if at, known := b.find(namespace, name); known {
+		b.list = slices.Delete(slices.Clone(b.list), at, at+1)
 	}
-	return slices.Delete(slices.Clone(l), at, at+1)
 }

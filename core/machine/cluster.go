@@ -17,9 +17,9 @@ func (m *Machine) clusterChanged(e Event) {
 	case NodeGone:
 		m.nodeGone(e.Name)
 	case BudgetSet:
-		m.budgets = m.budgets.with(e.Budget)
+		m.budgets.set(e.Budget)
 	case BudgetGone:
-		m.budgets = m.budgets.without(e.Namespace, e.Name)
+		m.budgets.remove(e.Namespace, e.Name)
 	case SelectorOwnerSet:
 		m.selectorOwnerChanged(m.table.SetSelectorOwner(e.Owner), e.Owner)
 	case SelectorOwnerGone:
@@ -38,6 +38,21 @@ func (m *Machine) clusterChanged(e Event) {
 		m.kindListed(e.Kind)
 	}
 }
+
+// kindUnlisted records that objects of a kind cannot be listed. Gated pods run PreEnqueue
+// again, as the lack of these objects may gate them.
+func (m *Machine) kindUnlisted(e KindUnlisted) {
+	m.unlisted[e.Kind] = e.Err
+	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
+}
+
+// kindListed records that all objects of the kind are known.
+func (m *Machine) kindListed(kind object.Kind) {
+	delete(m.unlisted, kind)
+	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
+}
+
+var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
 
 // moveAll passes the event to the queue, which moves the pods that it may help.
 func (m *Machine) moveAll(e *framework.Event) {

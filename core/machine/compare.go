@@ -49,7 +49,7 @@ func (m *Machine) compare(p *object.Pod, other string, c *Comparison) {
 		free := *p
 		free.NominatedNode, p = "", &free
 	}
-	if s := m.undecidable(&attempt{pod: p, profile: of}); s != nil {
+	if s := m.unlisted.undecidable(m.table, of, p); s != nil {
 		c.Err = s.Err
 		return
 	}

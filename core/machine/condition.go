@@ -101,11 +101,11 @@ func (m *Machine) renewCondition() {
 // for pod groups and for pods with extenders or hosted plugins.
 func (m *Machine) PresentCondition(p *object.Pod) *object.Condition {
 	of := m.profiles[p.SchedulerName]
-	if of == nil || of.Host != nil || m.hasGroup(p) || m.extendersOf(p) != nil {
+	if of == nil || of.Host != nil || m.options.hasGroup(p) || m.extendersOf(p) != nil {
 		return nil
 	}
 	d := m.AssessBriefly(p)
-	if d.Result != decision.ResultUnschedulable || d.Writing || m.undecidable(&attempt{pod: p, profile: of}) != nil {
+	if d.Result != decision.ResultUnschedulable || d.Writing || m.unlisted.undecidable(m.table, of, p) != nil {
 		return nil
 	}
 	return explain.Condition(d)

@@ -21,7 +21,7 @@ func (m *Machine) Cluster() []Event {
 	for _, owner := range m.table.AllSelectorOwners() {
 		events = append(events, SelectorOwnerSet{Owner: owner})
 	}
-	for _, b := range m.budgets {
+	for _, b := range m.budgets.list {
 		events = append(events, BudgetSet{Budget: b})
 	}
 	for kind := range object.Kinds {

@@ -227,9 +227,10 @@ func TestBudgetEvents(t *testing.T) {
 // TestBudgetsAreNotChanged: a list that was handed out stays as it was.
 func TestBudgetsAreNotChanged(t *testing.T) {
 	x, y := &object.Budget{Name: "x"}, &object.Budget{Name: "y"}
-	list := budgets{x, y}
-	list.with(&object.Budget{Name: "x"})
-	list.without("", "x")
+	b := budgets{list: []*object.Budget{x, y}}
+	list := b.list
+	b.set(&object.Budget{Name: "x"})
+	b.remove("", "x")
 	if list[0] != x || list[1] != y {
 		t.Error("the list changed")
 	}

@@ -336,7 +336,7 @@ func (m *Machine) endExtenderCycle(ps *podState) {
 	ps.extender = nil
 	m.extenderCycles.remove(c)
 	if c.postFilter != nil {
-		m.endHosted(c.pod)
+		m.profiles.endAttempt(c.pod)
 	}
 	for _, sent := range c.open { // any order: counts
 		m.callEnded(sent.extender)

@@ -65,7 +65,7 @@ func (m *Machine) failAfterPanic(a *attempt, err error) {
 func (m *Machine) requeue(a *attempt, n nominating) {
 	r, ps := a.record, a.state
 	m.emit(AttemptDone{r})
-	m.endHosted(a.pod)
+	m.profiles.endAttempt(a.pod)
 	if ps.entry == nil {
 		return // deleted while it was in flight
 	}

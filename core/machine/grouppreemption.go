@@ -52,7 +52,7 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 		return refused("waiting for the preemption for this pod group to be finished")
 	}
 	call := &framework.PodGroupPostFilterCall{
-		Now: m.now, Table: m.table, Group: g, Try: func() *decision.Status { return m.tryAgain(c) }, Budgets: m.budgets,
+		Now: m.now, Table: m.table, Group: g, Try: func() *decision.Status { return m.tryAgain(c) }, Budgets: m.budgets.list,
 	}
 	for _, mb := range c.members {
 		call.Pods = append(call.Pods, mb.pod)
@@ -61,7 +61,7 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 	c.trial = true
 	err := m.guard("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
 	*c = tried
-	m.stepDone("Running PodGroupPostFilter plugins done")
+	m.stepDone(c, "Running PodGroupPostFilter plugins done")
 	if h := c.profile.Host; h != nil {
 		h.Show(m.table)
 	}

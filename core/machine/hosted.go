@@ -168,13 +168,6 @@ func (m *Machine) hostedObjectChanged(e HostedObjectChanged) {
 	m.moveAll(&framework.Event{Resource: framework.HostedObject, ActionType: e.ActionType, HostedResource: e.Resource, OldHostedObject: e.Old, NewHostedObject: e.New})
 }
 
-// endHosted ends the pod's attempt at the host of its profile.
-func (m *Machine) endHosted(p *object.Pod) {
-	if profile := m.profiles[p.SchedulerName]; profile != nil && profile.Host != nil {
-		profile.Host.End(p.UID)
-	}
-}
-
 // WaitingPod is a pod that Permit plugins hold, in its attempt of that number, and the
 // names of these, sorted.
 type WaitingPod struct {

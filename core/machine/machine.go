@@ -66,6 +66,9 @@ type Options struct {
 	InitialBackoff, MaxBackoff, MaxUnschedulable time.Duration
 }
 
+// hasGroup reports whether the pod is placed together with its group.
+func (o *Options) hasGroup(p *object.Pod) bool { return o.PodGroups && p.PodGroup() != "" }
+
 // Reads lists the kinds of objects that a machine with these options looks up.
 func (o *Options) Reads() []object.Kind {
 	kinds := profile.Reads(o.Profiles)
@@ -79,13 +82,12 @@ func (o *Options) Reads() []object.Kind {
 // nothing in it is safe for concurrent use.
 type Machine struct {
 	options  Options
-	profiles map[string]*profile.Profile
+	profiles profiles
 	table    *table.Table
 	engine   *engine.Engine
 	queue    *queue.Queue
-	budgets  budgets
-	// unlisted holds, by kind, why its objects are not known.
-	unlisted map[object.Kind]error
+	budgets  *budgets
+	unlisted unlistedKinds
 
 	nominations *nominations
 
@@ -132,9 +134,10 @@ type Machine struct {
 func New(o Options) *Machine {
 	m := &Machine{
 		options:  o,
-		profiles: map[string]*profile.Profile{},
+		profiles: profiles{},
 		table:    table.New(),
-		unlisted: map[object.Kind]error{},
+		budgets:  &budgets{},
+		unlisted: unlistedKinds{},
 		pods:     map[types.UID]*podState{},
 		names:    map[types.NamespacedName]*podState{},
 		busy:     make([]int, len(o.Extenders)),
@@ -162,8 +165,8 @@ func New(o Options) *Machine {
 		PreEnqueue:        m.runPreEnqueue,
 		WaitOutBackoff:    o.WaitOutBackoff,
 		HoldInBackoff:     m.holdInBackoff,
-		RetryAfterBackoff: m.hasGroup,
-		EventsToRegister:  m.eventsToRegister,
+		RetryAfterBackoff: m.options.hasGroup,
+		EventsToRegister:  m.profiles.eventsToRegister,
 		Alike:             m.appendPeerKey,
 		WouldFailAgain:    m.wouldFailAgain,
 		SizeOf:            m.sizeOf,
@@ -293,20 +296,5 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 // leaving, or if it has a group. No event ends the wait of a pod of a group; if it were
 // tried whenever nothing else is active, its group would be tried all the time.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
-	return m.hasGroup(p) || m.victimsLeaving(m.pods[p.UID]) != ""
+	return m.options.hasGroup(p) || m.victimsLeaving(m.pods[p.UID]) != ""
 }
-
-// eventsToRegister returns the events that may help pods that a plugin of the profile
-// rejected. It returns false if the profile has no such plugin.
-func (m *Machine) eventsToRegister(name, plugin string) ([]framework.ClusterEventWithHint, bool) {
-	if p := m.profiles[name]; p != nil && p.Plugins[plugin] != nil {
-		return p.Plugins[plugin].EventsToRegister, true
-	}
-	if plugin == engine.Extender {
-		return allEvents, true
-	}
-	return nil, false
-}
-
-// allEvents may help a pod that extenders rejected: they do not say what may.
-var allEvents = []framework.ClusterEventWithHint{{Resource: framework.WildCard, ActionType: framework.All}}

@@ -86,13 +86,10 @@ func (m *Machine) tryPlacement(c *groupCycle, p *framework.Placement) {
 	m.undoGroup(c)
 }
 
-// triesPlacements reports whether several placements of a pod group are being tried.
-func (m *Machine) triesPlacements() bool { return m.groupCycle != nil && m.groupCycle.placements > 1 }
-
 // putOffPostFilter records that a PostFilter plugin would act in the placement being
 // tried. It does not act now, since the group may fit in another placement.
-func (m *Machine) putOffPostFilter() {
-	if c := m.groupCycle; c.postFilter == nil {
+func (c *groupCycle) putOffPostFilter() {
+	if c.postFilter == nil {
 		c.postFilter = c.placement
 	}
 }
@@ -116,7 +113,7 @@ func (m *Machine) newTry(c *groupCycle, p *framework.Placement) groupTry {
 		nodes = len(p.Rows)
 	}
 	for _, mb := range c.members {
-		try.members = append(try.members, m.newMember(mb.state, nodes))
+		try.members = append(try.members, m.newMember(c, mb.state, nodes))
 	}
 	return try
 }

@@ -93,7 +93,7 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 	profile := m.profiles[p.SchedulerName]
 	for _, pl := range profile.PreEnqueue {
-		if m.blind(pl) != nil {
+		if m.unlisted.hides(pl) != nil {
 			continue // the attempt will say why it fails
 		}
 		var s *decision.Status

@@ -31,6 +31,8 @@ type groupCycle struct {
 	trial bool
 	// victims go for the group as a whole.
 	victims []*object.Pod
+	// decided: nothing is tried any more.
+	decided bool
 	groupTry
 }
 
@@ -81,6 +83,7 @@ type groupMember struct {
 	// waits: the attempt goes on when a PostFilter plugin has answered.
 	waits bool
 
+	cycle  *groupCycle
 	placed bool   // the try is not undone yet
 	kept   string // the pod's nomination before the cycle
 }
@@ -100,8 +103,18 @@ var (
 	groupWaitsOnPreemption = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: []string{waitsForPreemption}}
 )
 
-// hasGroup reports whether the pod is placed together with its group.
-func (m *Machine) hasGroup(p *object.Pod) bool { return m.options.PodGroups && p.PodGroup() != "" }
+// trying returns the cycle of the attempt's pod group while it decides. It returns nil
+// once all pods of the group are decided on, and for a pod without a group.
+func (a *attempt) trying() *groupCycle {
+	if a.group == nil || a.group.cycle.decided {
+		return nil
+	}
+	return a.group.cycle
+}
+
+// triesPlacements reports whether several placements of the group are being tried. It is
+// false for nil.
+func (c *groupCycle) triesPlacements() bool { return c != nil && c.placements > 1 }
 
 // podGroup returns the PodGroup of this name, nil where there is none.
 func (m *Machine) podGroup(name types.NamespacedName) *object.PodGroup {
@@ -131,7 +144,7 @@ func (m *Machine) scheduleGroup(first *podState) {
 	m.groupCycle = c
 	m.decideGroup(c)
 	m.preemptForGroup(c) // grouppreemption.go
-	m.groupCycle = nil
+	m.groupCycle, c.decided = nil, true
 	for _, s := range c.answers {
 		m.permitOthers(s.plugin, s.answer)
 	}
@@ -163,15 +176,15 @@ func (m *Machine) gatherGroup(first *podState) *groupCycle {
 			cmp.Compare(a.entry.Sequence, b.entry.Sequence))
 	})
 	for _, ps := range states {
-		c.members = append(c.members, m.newMember(ps, m.table.Live()))
+		c.members = append(c.members, m.newMember(c, ps, m.table.Live()))
 	}
 	return c
 }
 
 // newMember begins an attempt for a pod of a group; nodes is the number of nodes
 // considered.
-func (m *Machine) newMember(ps *podState, nodes int) *groupMember {
-	mb := &groupMember{attempt: m.newAttempt(ps), kept: ps.entry.NominatedNode()}
+func (m *Machine) newMember(c *groupCycle, ps *podState, nodes int) *groupMember {
+	mb := &groupMember{attempt: m.newAttempt(ps), cycle: c, kept: ps.entry.NominatedNode()}
 	mb.group = mb
 	mb.record.NodesTotal = nodes
 	return mb
@@ -234,14 +247,14 @@ func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 		return
 	}
 	o := m.engine.DecideWithin(c.rows(), a.request, m.nominations)
-	m.stepDone("Computing predicates and prioritizing done")
+	m.stepDone(c, "Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		m.recordRejection(a, o)
 		if c.trial {
 			return
 		}
 		mb.nomination, mb.waits = m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
-		m.stepDone("Running PostFilter plugins done")
+		m.stepDone(c, "Running PostFilter plugins done")
 		if mb.plan == nil {
 			return
 		}
@@ -258,7 +271,7 @@ func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 	if mb.fits || mb.preempts {
 		m.tryAssume(c, mb)
 	}
-	m.stepDone("Reserving and permitting done")
+	m.stepDone(c, "Reserving and permitting done")
 }
 
 // tryAssume assumes the pod as assume does, until undoGroup. A plugin that rejects it there

@@ -82,7 +82,7 @@ func (m *Machine) stateOf(p *object.Pod) *podState {
 func (m *Machine) forget(ps *podState) {
 	if m.names[ps.pod.NamespacedName()] != ps && ps.ended == nil && ps.eviction == nil {
 		delete(m.pods, ps.pod.UID)
-		m.endHosted(ps.pod)
+		m.profiles.endAttempt(ps.pod)
 	}
 }
 

@@ -22,16 +22,17 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 	}
 	call := m.postFilterCall(a, o)
 	call.HasExtenders = m.reviewsPreemption(c)
+	group := a.trying()
 	for i, pl := range a.profile.PostFilter[from:] {
-		if m.triesPlacements() && pl.Host != nil {
-			m.putOffPostFilter()
+		if group.triesPlacements() && pl.Host != nil {
+			group.putOffPostFilter()
 			continue
 		}
 		call.Cache = o.Kept(pl.Name)
 		call.Number = m.lastCall + 1
 		out := pl.PostFilter(call)
-		if m.triesPlacements() && len(out.Writes) > 0 {
-			m.putOffPostFilter()
+		if group.triesPlacements() && len(out.Writes) > 0 {
+			group.putOffPostFilter()
 			out.Writes = nil
 		}
 		if out.Pending || len(out.Writes) > 0 {
@@ -69,7 +70,7 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 			NodeName: nominated, PreemptedNodeName: cmp.Or(m.victimsLeaving(ps), nominated),
 			PodsForNode: m.queue.NominatedTo, ChangedSince: m.queue.Renominated,
 		},
-		Disruption: framework.Disruption{Budgets: m.budgets, Evicting: m.evictingUID},
+		Disruption: framework.Disruption{Budgets: m.budgets.list, Evicting: m.evictingUID},
 		Draw:       func(n int) int { return draw.Number(draw.Seed(m.options.Seed, p.UID, attempt), n) },
 		Check:      m.options.Check && !o.AsksHosted(), // a hosted filter may count its calls
 	}
@@ -95,7 +96,7 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 	if !out.KeepNomination {
 		was = nominating{node: out.NominatedNodeName, ends: out.ClearNominations}
 	}
-	if out.NominatedNodeName != "" && m.groupCycle != nil {
+	if out.NominatedNodeName != "" && a.trying() != nil {
 		a.group.plan = &preemptionPlan{plugin, out}
 		return was, true
 	}
@@ -175,7 +176,8 @@ func (m *Machine) postFilterReplied(e PostFilterReply) {
 func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framework.PostFilterResult) {
 	a, w := c.attempt, c.postFilter
 	c.postFilter = nil
-	if name := out.NominatedNodeName; name != "" && !m.knowsNode(name) {
+	if _, known := m.table.Find(out.NominatedNodeName); out.NominatedNodeName != "" && !known {
+		name := out.NominatedNodeName
 		out = framework.PostFilterResult{Failed: true, Message: fmt.Sprintf("plugin %q nominated the pod to node %q, which is gone", plugin, name)}
 	}
 	nomination, done := m.applyPostFilter(a, plugin, out, w.nomination)

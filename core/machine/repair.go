@@ -21,7 +21,7 @@ func (m *Machine) Repair() []Effect {
 	m.rejoinGroups()
 	m.table.Rebuild()
 	if c := m.groupCycle; c != nil {
-		m.groupCycle = nil
+		m.groupCycle, c.decided = nil, true
 		m.undoGroup(c)
 	}
 	m.queue.SortAnew()

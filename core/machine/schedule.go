@@ -62,7 +62,7 @@ func (m *Machine) scheduleOne() {
 		return
 	}
 	ps := e.Owner.(*podState)
-	if m.hasGroup(e.Pod) {
+	if m.options.hasGroup(e.Pod) {
 		m.scheduleGroup(ps)
 		return
 	}
@@ -105,11 +105,11 @@ func (m *Machine) schedulePod(a *attempt) *bindingCycle {
 		return m.startExtenderCycle(a, extenders)
 	}
 	o := m.engine.Decide(a.request, m.nominations)
-	m.stepDone("Computing predicates and prioritizing done")
+	m.stepDone(nil, "Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		m.recordRejection(a, o)
 		n, waits := m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
-		m.stepDone("Running PostFilter plugins done")
+		m.stepDone(nil, "Running PostFilter plugins done")
 		if !waits {
 			m.requeue(a, n)
 		}
@@ -128,7 +128,7 @@ func (m *Machine) cannotTry(a *attempt) *decision.Status {
 	case a.state.ended != nil:
 		return &decision.Status{Code: decision.Error, Err: errAwaitsReply}
 	}
-	return m.undecidable(a)
+	return m.unlisted.undecidable(m.table, a.profile, a.pod)
 }
 
 // assumeChosen assumes the pod on the node that was found, unless scoring failed.
@@ -149,10 +149,11 @@ func (m *Machine) recordNodes(a *attempt, o *engine.Outcome) {
 	}
 }
 
-// stepDone calls Options.StepDone for a step of the attempt. It leaves out the steps of
-// trials, of which there may be a hundred thousand.
-func (m *Machine) stepDone(step string) {
-	if m.options.StepDone != nil && !m.triesPlacements() && !(m.groupCycle != nil && m.groupCycle.trial) {
+// stepDone calls Options.StepDone for a step of an attempt, which is part of the cycle of
+// a pod group, or of none (nil). It leaves out the steps of trials, of which there may be
+// a hundred thousand.
+func (m *Machine) stepDone(c *groupCycle, step string) {
+	if m.options.StepDone != nil && (c == nil || !c.triesPlacements() && !c.trial) {
 		m.options.StepDone(step)
 	}
 }

@@ -6,44 +6,35 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
-// kindUnlisted records that objects of a kind cannot be listed. Gated pods run PreEnqueue
-// again, as the lack of these objects may gate them.
-func (m *Machine) kindUnlisted(e KindUnlisted) {
-	m.unlisted[e.Kind] = e.Err
-	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
-}
+// unlistedKinds holds the kinds whose objects cannot be listed, and why. A pod is not
+// decided on while a plugin that has a say about it does not see what it needs.
+type unlistedKinds map[object.Kind]error
 
-// kindListed records that all objects of the kind are known.
-func (m *Machine) kindListed(kind object.Kind) {
-	delete(m.unlisted, kind)
-	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
-}
-
-var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
-
-// blind returns which kind that the plugin needs was not listed; nil: it sees all.
-func (m *Machine) blind(pl *framework.Plugin) error {
-	if len(m.unlisted) == 0 || pl.OptionalReads {
+// hides returns why the plugin does not see all that it needs, nil if it does.
+func (l unlistedKinds) hides(pl *framework.Plugin) error {
+	if len(l) == 0 || pl.OptionalReads {
 		return nil
 	}
 	for _, kind := range pl.Reads {
-		if err, is := m.unlisted[kind]; is {
+		if err, is := l[kind]; is {
 			return fmt.Errorf("the objects of the kind %s cannot be listed: %w", kind, err)
 		}
 	}
 	return nil
 }
 
-// undecidable fails an attempt for a pod that a plugin has a say about which
-// does not see what it needs.
-func (m *Machine) undecidable(a *attempt) *decision.Status {
-	if len(m.unlisted) == 0 {
+// undecidable returns an error status if a plugin of the profile has a say about the pod
+// and does not see what it needs, else nil.
+func (l unlistedKinds) undecidable(t *table.Table, of *profile.Profile, p *object.Pod) *decision.Status {
+	if len(l) == 0 {
 		return nil
 	}
-	for _, pl := range a.profile.PreFilter {
-		if err := m.blind(pl); err != nil && !pl.PreFilter(m.table, a.pod).Skip {
+	for _, pl := range of.PreFilter {
+		if err := l.hides(pl); err != nil && !pl.PreFilter(t, p).Skip {
 			return attribute(&decision.Status{Code: decision.Error, Err: err}, "PreFilter", pl.Name)
 		}
 	}
