@@ -32,7 +32,7 @@ func (m *Machine) AssessBriefly(p *object.Pod) *decision.Decision { return m.ass
 
 func (m *Machine) assessWith(p *object.Pod, nodes bool) *decision.Decision {
 	d := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: 1, NodesTotal: m.table.Live(), Result: decision.ResultError}
-	if err := m.guard("scheduling cycle", "", func() { m.assess(p, d, nodes) }); err != nil {
+	if err := m.guard.run("scheduling cycle", "", func() { m.assess(p, d, nodes) }); err != nil {
 		d.Result, d.Err = decision.ResultError, err
 	}
 	return d
@@ -92,7 +92,7 @@ func (m *Machine) gate(of *profile.Profile, p *object.Pod) *decision.Status {
 
 // assessPostFilter runs the PostFilter plugins and writes their results to the record.
 func (m *Machine) assessPostFilter(of *profile.Profile, p *object.Pod, o *engine.Outcome, d *decision.Decision) {
-	ps := m.pods[p.UID]
+	ps := m.pods.byUID[p.UID]
 	if ps == nil {
 		ps = &podState{pod: p}
 	}
@@ -183,7 +183,7 @@ func (m *Machine) Place(p *object.Pod) (node string, undo func()) {
 		}
 	}
 	var status *decision.Status
-	err := m.guard("Reserve", "", func() { status = m.reserve(m.profiles[p.SchedulerName], p, node) })
+	err := m.guard.run("Reserve", "", func() { status = m.reserve(m.profiles[p.SchedulerName], p, node) })
 	if err != nil || status != nil {
 		undo()
 		return "", nil

@@ -52,7 +52,7 @@ func (m *Machine) bindByPlugin(c *bindingCycle, from int) {
 		}
 		c.binder = noExtender
 		takes := false
-		if err := m.guard("Bind", pl.Name, func() { takes = pl.Bind(c.pod, c.node) }); err != nil {
+		if err := m.guard.run("Bind", pl.Name, func() { takes = pl.Bind(c.pod, c.node) }); err != nil {
 			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
 			return
 		}
@@ -76,14 +76,14 @@ func (m *Machine) sendBinding(c *bindingCycle) {
 // bindReplied handles the result of a binding. Only a definite refusal frees the pod's
 // place; if the reply was lost, the pod is read.
 func (m *Machine) bindReplied(e BindReply) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil {
 		return
 	}
 	if c := ps.ended; c != nil && c.phase == endedAwaitsBind {
 		m.moveTo(ended, c)
 		ps.ended = nil
-		m.forget(ps)
+		m.pods.forget(ps)
 		if e.Result == BindDone {
 			m.reportBound(c) // it was bound, however short its life
 		}
@@ -145,7 +145,7 @@ func (m *Machine) readPod(c *bindingCycle) {
 // binding is sent again while its node is there, until one is refused and the pod
 // still unbound after that.
 func (m *Machine) readReplied(e ReadReply) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil {
 		return
 	}
@@ -196,8 +196,8 @@ func (m *Machine) podBound(c *bindingCycle) {
 	m.dequeue(c.state)
 	m.reportBound(c)
 	m.profiles.endAttempt(c.pod)
-	m.retryAfterError(c.preemptors) // it was bound after all
-	m.readUnconfirmed(c.state)
+	m.preemptors.retryAfterError(c.preemptors) // it was bound after all
+	m.reads.sendUnconfirmed(c.state)
 }
 
 // endBindingCycle ends the cycle. If a reply is outstanding, the cycle stays in the pod's
@@ -207,7 +207,7 @@ func (m *Machine) endBindingCycle(c *bindingCycle) {
 		m.moveTo(ended, c)
 	}
 	c.state.binding = nil
-	m.skipBackoffs(c.preemptors)
+	m.preemptors.skipBackoffs(c.preemptors)
 }
 
 // reportBound runs the PostBind plugins and emits the Scheduled event.
@@ -220,7 +220,7 @@ func (m *Machine) reportBound(c *bindingCycle) {
 			m.runPlugins(c, "PostBind", pl.Name)
 			continue
 		}
-		_ = m.guard("PostBind", pl.Name, func() { pl.PostBind(c.pod, c.node) })
+		_ = m.guard.run("PostBind", pl.Name, func() { pl.PostBind(c.pod, c.node) })
 	}
 	m.emit(PublishEvent{Pod: c.pod, Reason: ReasonScheduled, Action: "Binding",
 		Note: explain.Assigned(c.pod, c.node)})

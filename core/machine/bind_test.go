@@ -164,7 +164,7 @@ func TestDoneBeforeTheReply(t *testing.T) {
 		s.used(0)
 		s.reply(how)
 		s.did(want...)
-		if s.m.pods[p.UID] != nil {
+		if s.m.pods.byUID[p.UID] != nil {
 			t.Errorf("%v: still remembered", how)
 		}
 	}

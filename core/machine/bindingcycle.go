@@ -53,11 +53,11 @@ func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
 	c.attempt, c.row, c.node, c.binder, c.since = a, row, m.table.Name(row), noExtender, m.now
 	a.record.Node = c.node
 	a.state.binding = c
-	m.setAssumed(a.state, true)
+	m.pods.setAssumed(a.state, true)
 	m.table.Place(a.pod, row)
 	if kept := a.state.entry.NominatedNode(); kept != "" {
 		m.queue.Nominate(a.state.entry, "")
-		m.nominationMoved(a.pod, kept, c.node)
+		m.nominations.moved(a.pod, kept, c.node)
 	}
 	s := m.reserve(c.profile, c.pod, c.node)
 	if s == nil {
@@ -141,7 +141,7 @@ func (m *Machine) permitOthers(plugin string, out framework.PermitResult) {
 }
 
 func (m *Machine) waitingOnPermit(uid types.UID) *bindingCycle {
-	if ps := m.pods[uid]; ps != nil && ps.binding != nil && ps.binding.phase == waitOnPermit {
+	if ps := m.pods.byUID[uid]; ps != nil && ps.binding != nil && ps.binding.phase == waitOnPermit {
 		return ps.binding
 	}
 	return nil
@@ -162,7 +162,7 @@ func (m *Machine) showExpectedNode(c *bindingCycle) {
 	if m.options.HideExpectedNode {
 		return
 	}
-	if node := m.nominationToWrite(c.state, c.node); node != nil {
+	if node := m.nominations.toWrite(c.state, c.node); node != nil {
 		m.emit(PatchStatus{Pod: c.pod, Nominated: node})
 	}
 }
@@ -201,7 +201,7 @@ func (m *Machine) runPreBind(c *bindingCycle) {
 // failed: with a panic, or with the status that f returned.
 func (m *Machine) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *decision.Status) bool {
 	var s *decision.Status
-	at, err := m.guardEach("PreBind", c.profile.PreBind, func(pl *framework.Plugin) bool {
+	at, err := m.guard.each("PreBind", c.profile.PreBind, func(pl *framework.Plugin) bool {
 		s = f(pl)
 		return s == nil
 	})
@@ -242,7 +242,7 @@ func (m *Machine) endedReplied(ps *podState, waited phase) bool {
 	m.moveTo(ended, c)
 	ps.ended = nil
 	m.unreserve(c.profile, c.pod, c.node)
-	m.forget(ps)
+	m.pods.forget(ps)
 	return true
 }
 
@@ -256,7 +256,7 @@ func (m *Machine) writesReplied(e WriteReply) {
 		m.postFilterWritten(e)
 		return
 	}
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil {
 		return
 	}
@@ -376,7 +376,7 @@ func (m *Machine) forgetAssumed(c *bindingCycle) {
 	default:
 		m.unreserve(c.profile, c.pod, c.node)
 	}
-	m.setAssumed(c.state, false)
+	m.pods.setAssumed(c.state, false)
 	c.state.unconfirmed = nil
 	m.table.RemovePod(c.pod.UID)
 }
@@ -385,7 +385,7 @@ func (m *Machine) forgetAssumed(c *bindingCycle) {
 func (m *Machine) unreserve(by *profile.Profile, p *object.Pod, node string) {
 	for _, pl := range slices.Backward(by.Reserve) {
 		if pl.Unreserve != nil {
-			_ = m.guard("Unreserve", pl.Name, func() { pl.Unreserve(m.table, p, node) })
+			_ = m.guard.run("Unreserve", pl.Name, func() { pl.Unreserve(m.table, p, node) })
 		}
 	}
 }
@@ -408,7 +408,7 @@ func (m *Machine) revertWrites(c *bindingCycle, why *decision.Status) bool {
 	var writes []framework.Write
 	for _, pl := range slices.Backward(c.profile.Reserve) {
 		if pl.RevertWrites != nil {
-			_ = m.guard("Unreserve", pl.Name, func() { writes = append(writes, pl.RevertWrites(m.table, c.pod, c.node)...) })
+			_ = m.guard.run("Unreserve", pl.Name, func() { writes = append(writes, pl.RevertWrites(m.table, c.pod, c.node)...) })
 		}
 	}
 	if len(writes) == 0 {

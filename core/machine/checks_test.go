@@ -161,9 +161,9 @@ func (w *world) checkRest() {
 	if len(w.m.extenderCycles) != 0 || len(w.m.line) != 0 {
 		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.extenderCycles), len(w.m.line))
 	}
-	for _, ps := range w.m.sortedStates() {
+	for _, ps := range w.m.pods.sorted() {
 		switch {
-		case ps.binding != nil, ps.ended != nil, ps.unconfirmed != nil, ps.goneByRead != nil, ps.eviction != nil, w.m.names[ps.pod.NamespacedName()] != ps:
+		case ps.binding != nil, ps.ended != nil, ps.unconfirmed != nil, ps.goneByRead != nil, ps.eviction != nil, w.m.pods.byName[ps.pod.NamespacedName()] != ps:
 			w.Fatalf("more is remembered of %s than that it is there: %+v", ps.pod.UID, ps)
 		case ps.nominating != nil:
 			w.Fatalf("a nomination of %s was asked for and is not shown: %q", ps.pod.UID, *ps.nominating)

@@ -54,14 +54,6 @@ func (m *Machine) kindListed(kind object.Kind) {
 
 var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
 
-// moveAll passes the event to the queue, which moves the pods that it may help.
-func (m *Machine) moveAll(e *framework.Event) {
-	if e.ActionType != 0 {
-		m.recordChange(e.Resource, e.ActionType)
-		m.queue.MoveAllToActiveOrBackoff(m.now, e, nil)
-	}
-}
-
 func (m *Machine) nodeSet(n *object.Node) {
 	e := &framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: n, Table: m.table}
 	if row, ok := m.table.Find(n.Name); ok {
@@ -83,7 +75,7 @@ func (m *Machine) nodeGone(name string) {
 	m.moveAll(&framework.Event{Resource: framework.Node, ActionType: framework.Delete, OldNode: old})
 	m.recheckWrites(name)
 	for _, p := range m.queue.NominatedTo(name) {
-		m.clearNomination(m.pods[p.UID])
+		m.nominations.clear(m.pods.byUID[p.UID])
 	}
 }
 

@@ -29,7 +29,7 @@ type Comparison struct {
 // nothing.
 func (m *Machine) Compare(p *object.Pod, other string) Comparison {
 	c := Comparison{NodesTotal: m.table.Live()}
-	if err := m.guard("scheduling cycle", "", func() { m.compare(p, other, &c) }); err != nil {
+	if err := m.guard.run("scheduling cycle", "", func() { m.compare(p, other, &c) }); err != nil {
 		return Comparison{Err: err}
 	}
 	return c

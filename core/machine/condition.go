@@ -36,60 +36,72 @@ const (
 // change its reasons. So a condition that is conditionAge old is computed again without
 // an attempt, at most one in each conditionPause.
 type conditions struct {
+	*step
+	pods *pods
+	// present returns the condition that an attempt for the pod would end with now, nil if
+	// only an attempt can tell.
+	present func(*object.Pod) *object.Condition
+
 	order list.List // of *podState
 	next  time.Time // none is looked at before
 }
 
-// trackCondition records that the pod's condition is true as of now.
-func (m *Machine) trackCondition(ps *podState) {
-	m.untrackCondition(ps)
+// clear forgets all conditions.
+func (l *conditions) clear() {
+	l.order.Init()
+	l.next = time.Time{}
+}
+
+// track records that the pod's condition is true as of now.
+func (l *conditions) track(ps *podState) {
+	l.untrack(ps)
 	if ps.entry.Place() == queue.Unschedulable {
-		ps.statedAt, ps.statedNews = m.now, m.news
-		ps.stated = m.conditions.order.PushBack(ps)
+		ps.statedAt, ps.statedNews = l.now, l.news
+		ps.stated = l.order.PushBack(ps)
 	}
 }
 
-// untrackCondition removes the pod's condition from those to renew.
-func (m *Machine) untrackCondition(ps *podState) {
+// untrack removes the pod's condition from those to renew.
+func (l *conditions) untrack(ps *podState) {
 	if ps.stated != nil {
-		m.conditions.order.Remove(ps.stated)
+		l.order.Remove(ps.stated)
 		ps.stated = nil
 	}
 }
 
-// oldestCondition returns the pod whose condition is to be renewed next, and when. It
+// oldest returns the pod whose condition is to be renewed next, and when. It
 // returns nil if nothing has happened since the oldest was true.
-func (m *Machine) oldestCondition() (ps *podState, due time.Time) {
-	first := m.conditions.order.Front()
+func (l *conditions) oldest() (ps *podState, due time.Time) {
+	first := l.order.Front()
 	if first == nil {
 		return nil, due
 	}
-	if ps = first.Value.(*podState); ps.statedNews == m.news {
+	if ps = first.Value.(*podState); ps.statedNews == l.news {
 		return nil, due
 	}
-	if due = ps.statedAt.Add(conditionAge); due.Before(m.conditions.next) {
-		due = m.conditions.next
+	if due = ps.statedAt.Add(conditionAge); due.Before(l.next) {
+		due = l.next
 	}
 	return ps, due
 }
 
-// renewCondition computes the oldest condition again if it is due, and emits a patch if
+// renew computes the oldest condition again if it is due, and emits a patch if
 // it changed. It skips pods that are not unschedulable any more, since they are tried
 // again.
-func (m *Machine) renewCondition() {
+func (l *conditions) renew() {
 	for {
-		ps, due := m.oldestCondition()
-		if ps == nil || due.After(m.now) {
+		ps, due := l.oldest()
+		if ps == nil || due.After(l.now) {
 			return
 		}
-		m.trackCondition(ps)
+		l.track(ps)
 		if ps.stated == nil {
 			continue
 		}
-		m.conditions.next = m.now.Add(conditionPause)
-		if c := m.PresentCondition(ps.entry.Pod); c != nil {
+		l.next = l.now.Add(conditionPause)
+		if c := l.present(ps.entry.Pod); c != nil {
 			if c = conditionToWrite(ps, c); c != nil {
-				m.emit(PatchStatus{Pod: ps.entry.Pod, Condition: c})
+				l.emit(PatchStatus{Pod: ps.entry.Pod, Condition: c})
 			}
 		}
 		return
@@ -111,42 +123,44 @@ func (m *Machine) PresentCondition(p *object.Pod) *object.Condition {
 	return explain.Condition(d)
 }
 
-// savedConditions returns the conditions as a snapshot has them.
-func (m *Machine) savedConditions() map[*podState]*SavedStated {
+// saved returns the conditions as a snapshot has them.
+func (l *conditions) saved() map[*podState]*SavedStated {
 	saved := map[*podState]*SavedStated{}
-	for e := m.conditions.order.Front(); e != nil; e = e.Next() {
+	for e := l.order.Front(); e != nil; e = e.Next() {
 		ps := e.Value.(*podState)
-		saved[ps] = &SavedStated{Nth: len(saved), Age: queue.Age(m.now.Sub(ps.statedAt)), Latest: ps.statedNews == m.news}
-		if len(saved) == 1 && m.conditions.next.After(m.now) {
-			saved[ps].Pause = m.conditions.next.Sub(m.now)
+		saved[ps] = &SavedStated{Nth: len(saved), Age: queue.Age(l.now.Sub(ps.statedAt)), Latest: ps.statedNews == l.news}
+		if len(saved) == 1 && l.next.After(l.now) {
+			saved[ps].Pause = l.next.Sub(l.now)
 		}
 	}
 	return saved
 }
 
-// restoreConditions restores the conditions of the pods of a snapshot.
-func (m *Machine) restoreConditions(now time.Time, pods []SavedPod) {
-	saved := slices.DeleteFunc(slices.Clone(pods), func(s SavedPod) bool { return s.Stated == nil || m.Entry(s.UID) == nil })
+// restore restores the conditions of the pods of a snapshot.
+func (l *conditions) restore(now time.Time, pods []SavedPod) {
+	saved := slices.DeleteFunc(slices.Clone(pods), func(s SavedPod) bool {
+		return s.Stated == nil || l.pods.byUID[s.UID] == nil || l.pods.byUID[s.UID].entry == nil
+	})
 	slices.SortFunc(saved, func(a, b SavedPod) int { return cmp.Compare(a.Stated.Nth, b.Stated.Nth) })
 	for _, s := range saved {
-		ps := m.pods[s.UID]
-		ps.statedAt, ps.stated = s.Stated.Age.Time(now), m.conditions.order.PushBack(ps)
+		ps := l.pods.byUID[s.UID]
+		ps.statedAt, ps.stated = s.Stated.Age.Time(now), l.order.PushBack(ps)
 		if s.Stated.Latest {
-			ps.statedNews = m.news
+			ps.statedNews = l.news
 		}
 		if s.Stated.Pause > 0 {
-			m.conditions.next = now.Add(s.Stated.Pause)
+			l.next = now.Add(s.Stated.Pause)
 		}
 	}
 }
 
-// verifyConditions returns an error if a condition belongs to a pod that does not wait,
+// verify returns an error if a condition belongs to a pod that does not wait,
 // or the list is out of order.
-func (m *Machine) verifyConditions() error {
-	states := make([]*podState, 0, m.conditions.order.Len())
-	for e := m.conditions.order.Front(); e != nil; e = e.Next() {
+func (l *conditions) verify() error {
+	states := make([]*podState, 0, l.order.Len())
+	for e := l.order.Front(); e != nil; e = e.Next() {
 		ps := e.Value.(*podState)
-		if ps.stated != e || ps.entry == nil || m.pods[ps.pod.UID] != ps {
+		if ps.stated != e || ps.entry == nil || l.pods.byUID[ps.pod.UID] != ps {
 			return fmt.Errorf("the condition of pod %s is kept; it is the pod's own: %t, in the queue: %t", ps.pod.Key(), ps.stated == e, ps.entry != nil)
 		}
 		states = append(states, ps)

@@ -110,8 +110,8 @@ func TestConditionsArePaced(t *testing.T) {
 // Nothing is said for a pod that an attempt would place, or that is tried again.
 func TestConditionsOfOthersStay(t *testing.T) {
 	s, pods := waiting(t, "a", "b")
-	s.m.queue.Activate(s.now, s.m.pods[pods[1].UID].entry)
-	s.twin.queue.Activate(s.now, s.twin.pods[pods[1].UID].entry)
+	s.m.queue.Activate(s.now, s.m.pods.byUID[pods[1].UID].entry)
+	s.twin.queue.Activate(s.now, s.twin.pods.byUID[pods[1].UID].entry)
 	for _, m := range []*Machine{s.m, s.twin} {
 		m.table.SetNode(s.node("n", 100)) // nobody is told
 		m.news++
@@ -141,8 +141,8 @@ func TestConditionsAreInTheSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for {
-		want, ok := s.m.oldestCondition()
-		got, due := restored.oldestCondition()
+		want, ok := s.m.conditions.oldest()
+		got, due := restored.conditions.oldest()
 		if (want == nil) != (got == nil) || got != nil && (got.pod.UID != want.pod.UID || !due.Equal(ok)) {
 			t.Fatalf("next is %v at %s, want %v at %s", got, due, want, ok)
 		}

@@ -11,7 +11,7 @@ import (
 // does: assumed pods are bound in them, and nominations are the queue's. The objects are
 // shared; nobody changes them.
 func (m *Machine) Cluster() []Event {
-	events := make([]Event, 0, m.table.Live()+len(m.names))
+	events := make([]Event, 0, m.table.Live()+len(m.pods.byName))
 	for _, kind := range slices.Sorted(maps.Keys(m.unlisted)) {
 		events = append(events, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
 	}

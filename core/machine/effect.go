@@ -140,5 +140,3 @@ const (
 	ReasonFailedScheduling EventReason = "FailedScheduling"
 	ReasonPreempted        EventReason = "Preempted" // the pod is a victim
 )
-
-func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }

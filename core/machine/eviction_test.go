@@ -123,18 +123,18 @@ func TestEviction(t *testing.T) {
 	p := newEvictions(t)
 	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})
 	p.expect("evict v for a")
-	if !p.evictingUID("v") || p.Entry("a").NominatedNode() != "n" {
-		t.Errorf("evicting %v, nominated to %q", p.evictingUID("v"), p.Entry("a").NominatedNode())
+	if !p.preemptors.evicting("v") || p.Entry("a").NominatedNode() != "n" {
+		t.Errorf("evicting %v, nominated to %q", p.preemptors.evicting("v"), p.Entry("a").NominatedNode())
 	}
 	p.do(preemptible("b", 2, ""), ScheduleOne{})
 	p.expect() // on its way already
 	p.do(EvictReply{Victim: "v", Preemptor: "a"}, EvictReply{Victim: "v", Preemptor: "a"})
 	p.expect("v: Preempted by pod a on node n (a)")
-	if !p.evictingUID("v") {
+	if !p.preemptors.evicting("v") {
 		t.Error("a victim that is there still counts as gone")
 	}
 	p.do(PodGone{UID: "v", Namespace: "d", Name: "v"})
-	if p.pods["v"] != nil {
+	if p.pods.byUID["v"] != nil {
 		t.Error("the victim is remembered")
 	}
 }
@@ -147,7 +147,7 @@ func TestEvictionAnsweredLate(t *testing.T) {
 	p.expect("evict v for a")
 	p.do(EvictReply{Victim: "v", Preemptor: "a"})
 	p.expect("v: Preempted by pod a on node n (a)")
-	if p.pods["v"] != nil {
+	if p.pods.byUID["v"] != nil {
 		t.Error("the victim is remembered")
 	}
 }

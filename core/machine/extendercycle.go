@@ -142,7 +142,7 @@ func (m *Machine) resume(c *extenderCycle) {
 		c.pod, c.request = p, c.state.request
 	}
 	var b *bindingCycle
-	if err := m.guard("scheduling cycle", "", func() { b = m.runExtenders(c) }); err != nil {
+	if err := m.guard.run("scheduling cycle", "", func() { b = m.runExtenders(c) }); err != nil {
 		m.failAfterPanic(c.attempt, err)
 		return
 	}
@@ -255,7 +255,7 @@ func (m *Machine) sendToExtender(c *extenderCycle, e CallExtender, names []strin
 
 // extenderReplied handles a reply of an extender. It ignores one that no cycle waits for.
 func (m *Machine) extenderReplied(e ExtenderReply) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil || ps.extender == nil {
 		return
 	}
@@ -426,7 +426,7 @@ func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply)
 	if c.review.err == nil && m.callPreempt(c) {
 		return
 	}
-	if err := m.guard("PostFilter", c.profile.PostFilter[c.review.plugin].Name, func() { m.chooseCandidate(c) }); err != nil {
+	if err := m.guard.run("PostFilter", c.profile.PostFilter[c.review.plugin].Name, func() { m.chooseCandidate(c) }); err != nil {
 		m.failAfterPanic(c.attempt, err)
 	}
 }

@@ -55,7 +55,7 @@ func (m *Machine) failAfterPanic(a *attempt, err error) {
 	m.endExtenderCycle(a.state)
 	if a.state.binding == nil {
 		m.table.RemovePod(a.pod.UID)
-		m.setAssumed(a.state, false)
+		m.pods.setAssumed(a.state, false)
 	}
 	m.fail(a, &decision.Status{Code: decision.Error, Err: err})
 }
@@ -71,17 +71,17 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 	}
 	ps.noVictims = a.noVictims
 	m.queue.Requeue(m.now, ps.entry, r.RejectedBy, r.PendingBy)
-	m.trackCondition(ps)
+	m.conditions.track(ps)
 	p, patch := ps.entry.Pod, PatchStatus{Pod: ps.entry.Pod}
 	if !n.keep {
 		kept := ps.entry.NominatedNode()
 		m.queue.Nominate(ps.entry, n.node)
-		m.nominationMoved(p, kept, n.node)
-		patch.Nominated = m.nominationToWrite(ps, n.node)
+		m.nominations.moved(p, kept, n.node)
+		patch.Nominated = m.nominations.toWrite(ps, n.node)
 	}
 	for _, uid := range n.ends {
-		if other := m.pods[uid]; other != nil && other.entry != nil {
-			m.clearNomination(other)
+		if other := m.pods.byUID[uid]; other != nil && other.entry != nil {
+			m.nominations.clear(other)
 		}
 	}
 	patch.Condition = conditionToWrite(ps, explain.Condition(r))

@@ -18,22 +18,22 @@ func (e *ReadReply) exists() bool { return e.Pod != nil && e.Pod.UID == e.UID &&
 func (m *Machine) endReadPod(ps *podState) {
 	m.endPod(ps)
 	ps.goneByRead = &goneByRead{}
-	m.pods[ps.pod.UID], m.names[ps.pod.NamespacedName()] = ps, ps
+	m.pods.byUID[ps.pod.UID], m.pods.byName[ps.pod.NamespacedName()] = ps, ps
 }
 
 // shownAfterGone handles a pod that the watch shows although a read found it deleted: it
 // reads the pod again.
-func (m *Machine) shownAfterGone(ps *podState) {
+func (r *reads) shownAfterGone(ps *podState) {
 	g := ps.goneByRead
 	if g.shown = true; !g.reading {
-		m.readGoneAgain(ps)
+		r.sendGone(ps)
 	}
 }
 
-func (m *Machine) readGoneAgain(ps *podState) {
+func (r *reads) sendGone(ps *podState) {
 	g := ps.goneByRead
 	g.reading, g.shown = true, false
-	m.emit(ReadPod{Pod: ps.pod, Delay: g.lost.Delay()})
+	r.emit(ReadPod{Pod: ps.pod, Delay: g.lost.Delay()})
 }
 
 func (m *Machine) goneReplied(ps *podState, e ReadReply) {
@@ -42,13 +42,13 @@ func (m *Machine) goneReplied(ps *podState, e ReadReply) {
 	switch {
 	case e.Err != nil:
 		g.lost.ReadFailed()
-		m.readGoneAgain(ps)
+		m.reads.sendGone(ps)
 	case e.exists():
 		m.endPod(ps)
 		m.podSet(e.Pod)
 	case g.shown:
 		g.lost = LostReply{}
-		m.readGoneAgain(ps)
+		m.reads.sendGone(ps)
 	default:
 		g.lost = LostReply{}
 	}

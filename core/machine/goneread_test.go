@@ -19,7 +19,7 @@ func lagging(t *testing.T) (*story, *object.Pod) {
 	s.deletePod(p.Key())
 	s.reply(fine)
 	s.used(0)
-	if s.m.Knows(p.NamespacedName()) || s.m.pods[p.UID] == nil {
+	if s.m.Knows(p.NamespacedName()) || s.m.pods.byUID[p.UID] == nil {
 		t.Error("it is known still, or forgotten")
 	}
 	return s, p
@@ -46,7 +46,7 @@ func TestOldNewsOfAPodThatIsGone(t *testing.T) {
 	s.settle()
 	s.runs(high, "n")
 	s.checkRest()
-	if s.m.pods[p.UID] != nil {
+	if s.m.pods.byUID[p.UID] != nil {
 		t.Error("it is remembered for good")
 	}
 }
@@ -84,7 +84,7 @@ func TestGonePodMadeAnew(t *testing.T) {
 	anew := s.pod("p", 40)
 	s.podNews = nil
 	s.given(anew)
-	if s.m.pods[p.UID] != nil {
+	if s.m.pods.byUID[p.UID] != nil {
 		t.Error("the one before is remembered")
 	}
 	s.settle()

@@ -48,7 +48,7 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 		return framework.PodGroupPostFilterResult{Status: decision.Failed("failed to get pod group object: podgroup.scheduling.k8s.io %q not found", c.name.Name)}
 	case g.TopologyKey != "":
 		return refused("workload aware preemption is not supported for pod groups with scheduling constraints")
-	case slices.ContainsFunc(c.members, func(mb *groupMember) bool { return m.victimsLeaving(mb.state) != "" }):
+	case slices.ContainsFunc(c.members, func(mb *groupMember) bool { return m.preemptors.victimsLeaving(mb.state) != "" }):
 		return refused("waiting for the preemption for this pod group to be finished")
 	}
 	call := &framework.PodGroupPostFilterCall{
@@ -59,7 +59,7 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 	}
 	tried := *c
 	c.trial = true
-	err := m.guard("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
+	err := m.guard.run("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
 	*c = tried
 	m.stepDone(c, "Running PodGroupPostFilter plugins done")
 	if h := c.profile.Host; h != nil {
@@ -68,7 +68,7 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 	if err != nil {
 		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Error, Err: err}}
 	}
-	if found.Status == nil && m.holdsBack(c.members[0].attempt, uidsOf(found.Victims)) {
+	if found.Status == nil && m.preemptors.holdsBack(c.members[0].attempt, uidsOf(found.Victims)) {
 		return refused(heldBack)
 	}
 	return found

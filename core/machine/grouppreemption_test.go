@@ -129,11 +129,11 @@ func TestSnapshotOfGroupEviction(t *testing.T) {
 	p := newGroupPreemption(t)
 	p.do(preemptible("low", 0, "n"), grouped("a", 5))
 	p.ended()
-	saved := p.pods["low"].saved(p.now)
-	p.pods["low"].eviction = nil
+	saved := p.pods.byUID["low"].saved(p.now)
+	p.pods.byUID["low"].eviction = nil
 	p.evictions = 0
 	p.restorePod(p.now, &saved)
-	if g := p.pods["low"].eviction.group; g == nil || g.UID != "g-uid" {
+	if g := p.pods.byUID["low"].eviction.group; g == nil || g.UID != "g-uid" {
 		t.Errorf("got %+v", g)
 	}
 }

@@ -3,35 +3,45 @@ package machine
 import (
 	"fmt"
 
+	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/recovered"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
-// panicked reports a contained panic to Options.Panicked.
-func (m *Machine) panicked(p *recovered.Panic) {
-	if m.options.Panicked != nil {
-		m.options.Panicked(p)
+// guard contains panics of plugins to the pod at hand.
+type guard struct {
+	table     *table.Table
+	engine    *engine.Engine
+	options   *Options
+	contained int // panics
+}
+
+// report reports a contained panic to Options.Panicked.
+func (g *guard) report(p *recovered.Panic) {
+	if g.options.Panicked != nil {
+		g.options.Panicked(p)
 	}
 }
 
-// guard runs f for the pod and contains a panic to it: the error names where
+// run runs f for the pod and contains a panic to it: the error names where
 // it happened. State that a half-done try left behind is undone.
-func (m *Machine) guard(point, plugin string, f func()) (err error) {
+func (g *guard) run(point, plugin string, f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = m.contain(point, plugin, r)
+			err = g.contain(point, plugin, r)
 		}
 	}()
 	f()
 	return nil
 }
 
-// guardEach runs f for each of the plugins until it returns false, and contains a panic
+// each runs f for each of the plugins until it returns false, and contains a panic
 // as guard does. It returns the last plugin that f was run for.
-func (m *Machine) guardEach(point string, plugins []*framework.Plugin, f func(*framework.Plugin) bool) (at *framework.Plugin, err error) {
+func (g *guard) each(point string, plugins []*framework.Plugin, f func(*framework.Plugin) bool) (at *framework.Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = m.contain(point, at.Name, r)
+			err = g.contain(point, at.Name, r)
 		}
 	}()
 	for _, at = range plugins {
@@ -44,12 +54,12 @@ func (m *Machine) guardEach(point string, plugins []*framework.Plugin, f func(*f
 
 // contain handles a panic of a plugin that was recovered: it undoes what a half-done
 // trial left behind, reports the panic, and returns it as an error.
-func (m *Machine) contain(point, plugin string, value any) error {
-	m.panics++
-	m.table.Rollback()
-	m.engine.Reset()
+func (g *guard) contain(point, plugin string, value any) error {
+	g.contained++
+	g.table.Rollback()
+	g.engine.Reset()
 	p := recovered.From(calling(point, plugin), value)
-	m.panicked(p)
+	g.report(p)
 	return p
 }
 

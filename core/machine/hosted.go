@@ -38,7 +38,7 @@ func (m *Machine) callPreBind(c *bindingCycle) bool {
 // preBindBegins shows in the API where the pod is about to be bound: that takes a while, as
 // a plugin has something to do.
 func (m *Machine) preBindBegins(e PreBindBegins) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil || ps.binding == nil || ps.binding.phase != preBindCalled {
 		return
 	}
@@ -55,7 +55,7 @@ func (m *Machine) runPlugins(c *bindingCycle, point string, plugins ...string) {
 // preBindReplied handles the return of the pod's PreBind plugins. The pod keeps its place
 // until then, whatever became of its attempt.
 func (m *Machine) preBindReplied(e PreBindReply) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil {
 		return
 	}
@@ -139,14 +139,14 @@ func permitPreemption(plugin, message string) *decision.Status {
 
 func (m *Machine) activate(e Activate) {
 	for _, uid := range e.UIDs {
-		if ps := m.pods[uid]; ps != nil && ps.entry != nil {
+		if ps := m.pods.byUID[uid]; ps != nil && ps.entry != nil {
 			m.queue.Activate(m.now, ps.entry)
 		}
 	}
 }
 
 func (m *Machine) askGatedAgain() {
-	for _, ps := range m.sortedStates() {
+	for _, ps := range m.pods.sorted() {
 		if e := ps.entry; e.Place() == queue.Gated && e.State().PreEnqueueStatus.Code == decision.Error {
 			m.queue.Activate(m.now, e)
 		}
@@ -154,13 +154,13 @@ func (m *Machine) askGatedAgain() {
 }
 
 func (m *Machine) nominate(e NominationSet) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil || ps.entry.Place() == queue.Nowhere {
 		return
 	}
 	kept := ps.entry.NominatedNode()
 	m.queue.Nominate(ps.entry, e.Node)
-	m.nominationMoved(ps.entry.Pod, kept, e.Node)
+	m.nominations.moved(ps.entry.Pod, kept, e.Node)
 }
 
 func (m *Machine) hostedObjectChanged(e HostedObjectChanged) {
@@ -207,7 +207,7 @@ func (m *Machine) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
 	}
 	var pods []GroupPod
 	for uid := range m.table.Groups().Named(name).All() {
-		p := GroupPod{Pod: m.pods[uid].pod}
+		p := GroupPod{Pod: m.pods.byUID[uid].pod}
 		if pl := m.table.Pod(uid); pl != nil && !hidden[uid] {
 			p = GroupPod{pl.Pod, m.table.Name(pl.Row)}
 		}
@@ -226,7 +226,7 @@ func (m *Machine) GroupCycle() any {
 }
 
 // Steps returns how many steps have begun.
-func (m *Machine) Steps() uint64 { return m.steps }
+func (m *Machine) Steps() uint64 { return m.number }
 
 // NominatedTo lists the pods nominated to the node.
 func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }

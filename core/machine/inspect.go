@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/engine"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/table"
@@ -35,7 +34,7 @@ func (m *Machine) Table() *table.Table { return m.table }
 
 // Entry returns the pod in the queue, for inspection only; nil when it is not there.
 func (m *Machine) Entry(uid types.UID) *queue.Entry {
-	if ps := m.pods[uid]; ps != nil {
+	if ps := m.pods.byUID[uid]; ps != nil {
 		return ps.entry
 	}
 	return nil
@@ -46,8 +45,8 @@ func (m *Machine) Nominator() engine.Nominator { return m.nominations }
 
 // Pods lists the pods that wait or are placed, in no order.
 func (m *Machine) Pods() []*object.Pod {
-	pods := make([]*object.Pod, 0, len(m.names))
-	for _, ps := range m.names { // any order: so it says
+	pods := make([]*object.Pod, 0, len(m.pods.byName))
+	for _, ps := range m.pods.byName { // any order: so it says
 		if pl := m.table.Pod(ps.pod.UID); pl != nil {
 			pods = append(pods, pl.Pod)
 		} else if ps.entry != nil {
@@ -59,45 +58,31 @@ func (m *Machine) Pods() []*object.Pod {
 
 // Knows reports whether the machine knows a pod of the name that is not deleted.
 func (m *Machine) Knows(name types.NamespacedName) bool {
-	ps := m.names[name]
+	ps := m.pods.byName[name]
 	return ps != nil && ps.goneByRead == nil
 }
 
 // Profiles returns the names of the profiles, sorted.
 func (m *Machine) Profiles() []string { return slices.Sorted(maps.Keys(m.profiles)) }
 
-// Change is what an event changed in the cluster, as a resource and an action.
-type Change struct {
-	Resource framework.EventResource
-	Action   framework.ActionType // 0: nothing
-	// Bound: it is a pod of one of our profiles, which was seen without a node before.
-	Bound bool
-}
-
 // Changed returns what the last step changed first.
 func (m *Machine) Changed() Change { return m.changed }
 
-func (m *Machine) recordChange(r framework.EventResource, a framework.ActionType) {
-	if m.changed.Action == 0 {
-		m.changed.Resource, m.changed.Action = r, a
-	}
-}
-
 // Panics returns how many panics were contained to the pod at hand.
-func (m *Machine) Panics() int { return m.panics }
+func (m *Machine) Panics() int { return m.guard.contained }
 
 // ExtenderCycles returns the number of pods that wait for an extender.
 func (m *Machine) ExtenderCycles() int { return len(m.extenderCycles) }
 
 // Assumed returns the number of pods placed on our word alone.
-func (m *Machine) Assumed() int { return m.assumed }
+func (m *Machine) Assumed() int { return m.pods.assumedCount }
 
 // Unshown returns the number of pods for which a write has not been shown by the API yet:
 // a binding, a nomination or a deletion. A nomination that was taken back before it was
 // written is never shown.
 func (m *Machine) Unshown() int {
 	n := 0
-	for _, ps := range m.pods { // any order: a sum
+	for _, ps := range m.pods.byUID { // any order: a sum
 		if e := ps.eviction; ps.assumed || ps.nominating != nil && *ps.nominating != ps.pod.NominatedNode || e != nil && !(e.gone || ps.pod.Terminating) {
 			n++
 		}
@@ -113,7 +98,7 @@ func (m *Machine) Undone() int { return m.undone }
 // the binding was lost, and no read has answered yet.
 func (m *Machine) UnknownBindings() int {
 	n := 0
-	for _, ps := range m.pods { // any order: a sum
+	for _, ps := range m.pods.byUID { // any order: a sum
 		if c := ps.binding; c != nil && (c.phase == bindClaimed || c.phase == readSent || c.phase == bindSent && c.lost.Reads() > 0) {
 			n++
 		}

@@ -13,8 +13,8 @@ type Known struct {
 // bound belongs on its node, one that waits into the queue, or on a node on our
 // word; one that is being deleted while it waits leaves the queue at its turn.
 func (m *Machine) KnownPods() []Known {
-	pods := make([]Known, 0, len(m.names))
-	for name, ps := range m.names { // any order: so it says
+	pods := make([]Known, 0, len(m.pods.byName))
+	for name, ps := range m.pods.byName { // any order: so it says
 		k := Known{Name: name, UID: ps.pod.UID, Version: ps.pod.Version}
 		if !m.isWhereShown(ps) {
 			k.Version = ""

@@ -28,11 +28,11 @@ func (m *Machine) lookAheadFrom(p *object.Pod) {
 	l.soon = m.queue.Next(append(l.soon[:0], p), n-1)
 	l.coming = l.coming[:0]
 	for _, p := range l.soon {
-		l.coming = append(l.coming, m.pods[p.UID].request)
+		l.coming = append(l.coming, m.pods.byUID[p.UID].request)
 	}
 	l.left = len(l.soon)
 	if l.left > 1 {
-		_ = m.guard("looking ahead", "", func() { m.engine.RefreshAhead(l.coming) })
+		_ = m.guard.run("looking ahead", "", func() { m.engine.RefreshAhead(l.coming) })
 	}
 	clear(l.soon)
 	clear(l.coming)

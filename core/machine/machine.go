@@ -83,23 +83,22 @@ func (o *Options) Reads() []object.Kind {
 type Machine struct {
 	options  Options
 	profiles profiles
-	table    *table.Table
+	*step
+	guard    *guard
 	engine   *engine.Engine
-	queue    *queue.Queue
+	pods     *pods
 	budgets  *budgets
 	unlisted unlistedKinds
 
 	nominations *nominations
 
-	// pods holds the state of every pod that is queued, in a binding cycle or
-	// placed, and of those gone that a reply is awaited about.
-	pods map[types.UID]*podState
-	// names holds those that are not gone.
-	names map[types.NamespacedName]*podState
+	preemptors  *preemptors
+	reads       *reads
+	conditions  *conditions
+	overcommits *overcommits
 	// waiting are the binding cycles that time, or an event in the cluster, may
 	// take further.
 	waiting underway[*bindingCycle]
-	assumed int // pods
 	undone  int // bindings
 
 	evictions int // that were asked for and have no answer
@@ -107,10 +106,6 @@ type Machine struct {
 	// UID, what the API was asked to show and does not yet.
 	groupCycle      *groupCycle
 	groupConditions map[types.UID]object.GroupCondition
-
-	conditions  conditions
-	heldBack    int // preemptions
-	overcommits overcommits
 
 	// extenderCycles are the pods that wait for an extender, line those of them that
 	// were not asked about yet, the most important first.
@@ -121,12 +116,6 @@ type Machine struct {
 	lastCall       uint64
 	lookAhead      lookAhead
 
-	now     time.Time
-	steps   uint64
-	news    uint64 // steps that were no Tick
-	effects []Effect
-	changed Change
-	panics  int
 	illegal error // the first move of a binding cycle that is not legal
 }
 
@@ -135,11 +124,9 @@ func New(o Options) *Machine {
 	m := &Machine{
 		options:  o,
 		profiles: profiles{},
-		table:    table.New(),
+		step:     &step{table: table.New()},
 		budgets:  &budgets{},
 		unlisted: unlistedKinds{},
-		pods:     map[types.UID]*podState{},
-		names:    map[types.NamespacedName]*podState{},
 		busy:     make([]int, len(o.Extenders)),
 
 		groupConditions: map[types.UID]object.GroupCondition{},
@@ -157,6 +144,8 @@ func New(o Options) *Machine {
 	if o.Check {
 		m.engine.CheckShortCuts()
 	}
+	m.guard = &guard{table: m.table, engine: m.engine, options: &m.options}
+	m.pods = &pods{table: m.table, profiles: m.profiles, byUID: map[types.UID]*podState{}, byName: map[types.NamespacedName]*podState{}}
 	m.queue = queue.New(queue.Options{
 		InitialBackoff:    o.InitialBackoff,
 		MaxBackoff:        o.MaxBackoff,
@@ -172,22 +161,21 @@ func New(o Options) *Machine {
 		SizeOf:            m.sizeOf,
 		TooLarge:          m.tooLarge,
 		HintPanicked: func(plugin string, value any) {
-			m.panicked(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
+			m.guard.report(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
 		},
 	})
-	m.nominations = &nominations{m.queue, m}
+	m.nominations = &nominations{m.step, m.queue, m.pods}
+	m.preemptors = &preemptors{step: m.step, pods: m.pods}
+	m.reads = &reads{m.step}
+	m.conditions = &conditions{step: m.step, pods: m.pods, present: m.PresentCondition}
+	m.overcommits = &overcommits{step: m.step}
 	return m
 }
 
 // Step handles one event and returns the effects to carry out, in order. now must not go
 // back, by the monotonic clock if it has it.
 func (m *Machine) Step(now time.Time, e Event) []Effect {
-	m.now, m.effects, m.changed = now, nil, Change{}
-	m.steps++
-	m.table.SetNow(now)
-	if _, tick := e.(Tick); !tick {
-		m.news++
-	}
+	m.begin(now, e)
 	switch e := e.(type) {
 	case PodSet:
 		m.podSet(e.Pod)
@@ -242,9 +230,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 			panic(fmt.Sprintf("machine: after %T: %v", e, err))
 		}
 	}
-	effects := m.effects
-	m.effects = nil // what is left here is of a step that panicked
-	return effects
+	return m.end()
 }
 
 // tick ends everything whose time is over by now: backoffs, calls, waits; and renews a
@@ -253,13 +239,13 @@ func (m *Machine) tick() {
 	m.queue.Flush(m.now)
 	m.failLateExtenders()
 	m.failLateBindingCycles()
-	m.renewCondition()
+	m.conditions.renew()
 }
 
 // NextTimer returns when a Tick is next needed; false when nothing waits for time.
 func (m *Machine) NextTimer() (time.Time, bool) {
 	next, ok := m.queue.NextTimer()
-	if ps, due := m.oldestCondition(); ps != nil && (!ok || due.Before(next)) {
+	if ps, due := m.conditions.oldest(); ps != nil && (!ok || due.Before(next)) {
 		next, ok = due, true
 	}
 	for _, c := range m.waiting {
@@ -284,8 +270,8 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			m.panics++
-			m.panicked(recovered.From("the QueueSort plugin", r))
+			m.guard.contained++
+			m.guard.report(recovered.From("the QueueSort plugin", r))
 			before = false
 		}
 	}()
@@ -296,5 +282,5 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 // leaving, or if it has a group. No event ends the wait of a pod of a group; if it were
 // tried whenever nothing else is active, its group would be tried all the time.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
-	return m.options.hasGroup(p) || m.victimsLeaving(m.pods[p.UID]) != ""
+	return m.options.hasGroup(p) || m.preemptors.victimsLeaving(m.pods.byUID[p.UID]) != ""
 }

@@ -126,7 +126,7 @@ func TestMadeAnew(t *testing.T) {
 			again := s.pod("p", 40)
 			s.setPod(again)
 			s.relist()
-			if known := s.m.names[again.NamespacedName()].pod; known.UID != again.UID {
+			if known := s.m.pods.byName[again.NamespacedName()].pod; known.UID != again.UID {
 				t.Fatalf("ns/p is %s, want %s", known.UID, again.UID)
 			}
 			s.settle()
@@ -237,7 +237,7 @@ func TestNodeIsShownWhenPreBindBegins(t *testing.T) {
 	s.given(s.node("n", 40), p)
 	s.cycle("Permit", waits)
 	s.m.options.HideExpectedNode = false
-	c := s.m.pods[p.UID].binding
+	c := s.m.pods.byUID[p.UID].binding
 	for _, tc := range []struct {
 		at   phase
 		want string
@@ -338,29 +338,29 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"table": func(m *Machine, _ *object.Pod) { m.table.Used(0)[0]++ },
 		"queue": func(m *Machine, _ *object.Pod) { m.queue.Add(m.now, m.table.Pod("running-3").Pod) },
 		"entry": func(m *Machine, p *object.Pod) {
-			m.dequeue(m.pods["running-3"])
-			m.pods["running-3"].entry = m.pods[p.UID].entry
+			m.dequeue(m.pods.byUID["running-3"])
+			m.pods.byUID["running-3"].entry = m.pods.byUID[p.UID].entry
 		},
-		"cycle":   func(m *Machine, p *object.Pod) { m.pods[p.UID].binding = nil },
-		"both":    func(m *Machine, p *object.Pod) { m.pods[p.UID].extender = &extenderCycle{} },
+		"cycle":   func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].binding = nil },
+		"both":    func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].extender = &extenderCycle{} },
 		"place":   func(m *Machine, p *object.Pod) { m.table.RemovePod(p.UID) },
-		"moved":   func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.node = "m" },
-		"phase":   func(m *Machine, p *object.Pod) { m.moveTo(reserve, m.pods[p.UID].binding) },
-		"waiting": func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.phase = waitForWrites },
-		"waits":   func(m *Machine, p *object.Pod) { m.waiting.add(m.pods[p.UID].binding) },
+		"moved":   func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].binding.node = "m" },
+		"phase":   func(m *Machine, p *object.Pod) { m.moveTo(reserve, m.pods.byUID[p.UID].binding) },
+		"waiting": func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].binding.phase = waitForWrites },
+		"waits":   func(m *Machine, p *object.Pod) { m.waiting.add(m.pods.byUID[p.UID].binding) },
 		"asking": func(m *Machine, p *object.Pod) {
-			m.extenderCycles.add(&extenderCycle{attempt: m.pods[p.UID].binding.attempt})
+			m.extenderCycles.add(&extenderCycle{attempt: m.pods.byUID[p.UID].binding.attempt})
 		},
 		"conditions": func(m *Machine, p *object.Pod) {
-			m.pods["running-3"].stated = m.conditions.order.PushBack(m.pods["running-3"])
+			m.pods.byUID["running-3"].stated = m.conditions.order.PushBack(m.pods.byUID["running-3"])
 		},
-		"dequeued":    func(m *Machine, p *object.Pod) { m.dequeue(m.pods[p.UID]) },
-		"lost":        func(m *Machine, p *object.Pod) { m.pods[p.UID].entry = nil },
-		"assumed":     func(m *Machine, p *object.Pod) { m.pods["running-3"].assumed = true },
-		"name":        func(m *Machine, p *object.Pod) { delete(m.names, p.NamespacedName()) },
-		"UID":         func(m *Machine, p *object.Pod) { delete(m.pods, p.UID) },
-		"gone":        func(m *Machine, p *object.Pod) { m.pods["x"] = &podState{pod: stranger} },
-		"ended":       func(m *Machine, p *object.Pod) { m.pods[p.UID].ended = m.pods[p.UID].binding },
+		"dequeued":    func(m *Machine, p *object.Pod) { m.dequeue(m.pods.byUID[p.UID]) },
+		"lost":        func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].entry = nil },
+		"assumed":     func(m *Machine, p *object.Pod) { m.pods.byUID["running-3"].assumed = true },
+		"name":        func(m *Machine, p *object.Pod) { delete(m.pods.byName, p.NamespacedName()) },
+		"UID":         func(m *Machine, p *object.Pod) { delete(m.pods.byUID, p.UID) },
+		"gone":        func(m *Machine, p *object.Pod) { m.pods.byUID["x"] = &podState{pod: stranger} },
+		"ended":       func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].ended = m.pods.byUID[p.UID].binding },
 		"unconfirmed": func(m *Machine, p *object.Pod) { m.table.AddPod(p, "m") },
 	} {
 		s := newStory(t)

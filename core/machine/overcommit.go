@@ -9,6 +9,7 @@ import (
 // them. Two schedulers that decide at one moment may cause that. No filter passes such a
 // node for another pod.
 type overcommits struct {
+	*step
 	pods     int
 	counting bool // from the first decision on: what was there before is history
 }
@@ -28,16 +29,16 @@ func (m *Machine) OvercommittedNodes() (nodes int) {
 // decision, to a node that lacked resources for them.
 func (m *Machine) Overcommits() int { return m.overcommits.pods }
 
-// checkRoom counts and emits an Overcommitted effect if the node lacks resources for the
+// check counts and emits an Overcommitted effect if the node lacks resources for the
 // pod, which was just bound to it.
-func (m *Machine) checkRoom(node string, p *object.Pod) {
-	row, ok := m.table.Find(node)
-	if !ok || !m.overcommits.counting {
+func (o *overcommits) check(node string, p *object.Pod) {
+	row, ok := o.table.Find(node)
+	if !ok || !o.counting {
 		return
 	}
-	if e, over := m.table.Excess(row, p); over {
-		m.overcommits.pods++
-		m.emit(Overcommitted{Pod: p, Node: node, Excess: e})
+	if e, over := o.table.Excess(row, p); over {
+		o.pods++
+		o.emit(Overcommitted{Pod: p, Node: node, Excess: e})
 	}
 }
 

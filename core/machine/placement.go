@@ -139,7 +139,7 @@ func (m *Machine) generatePlacements(c *groupCycle) (placements []framework.Plac
 	if pl == nil {
 		return []framework.Placement{all}, nil
 	}
-	err := m.guard("GeneratePlacements", pl.Name, func() { placements, status = pl.GeneratePlacements(m.placementCall(c), all) })
+	err := m.guard.run("GeneratePlacements", pl.Name, func() { placements, status = pl.GeneratePlacements(m.placementCall(c), all) })
 	switch {
 	case err != nil:
 		status = &decision.Status{Code: decision.Error, Err: err}
@@ -157,7 +157,7 @@ func (m *Machine) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssi
 	}
 	totals := make([]int64, len(fitting))
 	for _, s := range c.profile.PlacementScore {
-		if err := m.guard("ScorePlacement", s.Name, func() { status = addPlacementScores(m.placementCall(c), s.Plugin, s.Weight, fitting, totals) }); err != nil {
+		if err := m.guard.run("ScorePlacement", s.Name, func() { status = addPlacementScores(m.placementCall(c), s.Plugin, s.Weight, fitting, totals) }); err != nil {
 			status = &decision.Status{Code: decision.Error, Err: err}
 		}
 		if status != nil {

@@ -16,10 +16,10 @@ import (
 
 // podSet handles a pod that the API shows.
 func (m *Machine) podSet(p *object.Pod) {
-	if other := m.pods[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
+	if other := m.pods.byUID[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
 		m.endPod(other) // no API server shows one pod under two names
 	}
-	ps := m.names[p.NamespacedName()]
+	ps := m.pods.byName[p.NamespacedName()]
 	if ps != nil && ps.pod.UID != p.UID {
 		m.endPod(ps)
 		ps = nil
@@ -29,15 +29,15 @@ func (m *Machine) podSet(p *object.Pod) {
 		m.podGone(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
 		return
 	case ps != nil && ps.goneByRead != nil:
-		m.shownAfterGone(ps)
+		m.reads.shownAfterGone(ps)
 		return
 	case p.NodeName == "" && !ours:
-		if ps != nil && m.placed(ps) {
-			m.recheckBinding(ps)
+		if ps != nil && m.pods.placed(ps) {
+			m.reads.recheck(ps)
 		}
 		return
 	case ps == nil:
-		ps = m.stateOf(p)
+		ps = m.pods.state(p)
 	case ps.pod.PodGroup() != p.PodGroup():
 		m.table.Groups().Leave(ps.pod)
 		m.table.Groups().Join(p)
@@ -52,13 +52,13 @@ func (m *Machine) podSet(p *object.Pod) {
 // podPending handles a pod without a node that names one of the machine's profiles.
 func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
-		m.recheckBinding(ps)
+		m.reads.recheck(ps)
 		return
 	}
 	if ps.request == nil || ps.request.Pod != p {
 		ps.request = engine.For(m.profiles[p.SchedulerName], p)
 		// A plugin that panics here will do so again when the pod's turn comes.
-		_ = m.guard("classifying", "", func() { m.engine.Classify(ps.request) })
+		_ = m.guard.run("classifying", "", func() { m.engine.Classify(ps.request) })
 	}
 	ps.pod = p
 	if ps.nominating != nil && *ps.nominating == p.NominatedNode {
@@ -85,7 +85,7 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	m.recordChange(framework.UnscheduledPod, framework.UpdateOther)
 	kept := ps.entry.NominatedNode()
 	m.queue.Update(m.now, ps.entry, p)
-	m.nominationMoved(p, kept, ps.entry.NominatedNode())
+	m.nominations.moved(p, kept, ps.entry.NominatedNode())
 }
 
 // runPreEnqueue calls the PreEnqueue plugins for the pod. It returns the first refusal,
@@ -97,14 +97,14 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 			continue // the attempt will say why it fails
 		}
 		var s *decision.Status
-		if err := m.guard("PreEnqueue", pl.Name, func() { s = pl.PreEnqueue(m.table, p) }); err != nil {
+		if err := m.guard.run("PreEnqueue", pl.Name, func() { s = pl.PreEnqueue(m.table, p) }); err != nil {
 			s = &decision.Status{Code: decision.Error, Err: err, Reasons: []string{err.Error()}}
 		}
 		if s == nil || s.Code == decision.Success {
 			continue
 		}
 		s.Plugin = pl.Name
-		if ps := m.pods[p.UID]; !ps.toldGated {
+		if ps := m.pods.byUID[p.UID]; !ps.toldGated {
 			ps.toldGated = true
 			m.emit(AttemptDone{&decision.Decision{
 				UID: p.UID, Pod: p.NamespacedName(), Profile: profile.Name, Result: decision.ResultGated, PreEnqueueStatus: s,
@@ -125,7 +125,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 		m.queue.Nominate(ps.entry, "")
 	}
 	ps.pod, ps.request, ps.toldGated, ps.nominating, ps.condition, ps.preemption = p, nil, false, nil, nil, nil
-	m.setAssumed(ps, false)
+	m.pods.setAssumed(ps, false)
 	ps.preemptionCount = preemptionCount{}
 	if ps.unconfirmed != nil {
 		ps.unconfirmed.confirmed = true
@@ -150,9 +150,9 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 		was = old.Pod
 	}
 	m.table.AddPod(p, p.NodeName)
-	m.nominationMoved(p, kept, p.NodeName)
+	m.nominations.moved(p, kept, p.NodeName)
 	if was == nil || was.NodeName == "" {
-		m.checkRoom(p.NodeName, p)
+		m.overcommits.check(p.NodeName, p)
 		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Add, NewPod: p})
 	}
 	if was != nil {
@@ -176,9 +176,9 @@ func (m *Machine) assignedPodChanged(old, now *object.Pod) {
 }
 
 func (m *Machine) podGone(e PodGone) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if e.UID == "" {
-		ps = m.names[types.NamespacedName{Namespace: e.Namespace, Name: e.Name}]
+		ps = m.pods.byName[types.NamespacedName{Namespace: e.Namespace, Name: e.Name}]
 	}
 	if ps != nil {
 		m.endPod(ps)
@@ -187,10 +187,10 @@ func (m *Machine) podGone(e PodGone) {
 
 // endPod ends everything under way for a pod that is deleted.
 func (m *Machine) endPod(ps *podState) {
-	if name := ps.pod.NamespacedName(); m.names[name] == ps {
-		delete(m.names, name)
+	if name := ps.pod.NamespacedName(); m.pods.byName[name] == ps {
+		delete(m.pods.byName, name)
 	}
-	m.setAssumed(ps, false)
+	m.pods.setAssumed(ps, false)
 	ps.unconfirmed, ps.goneByRead, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, nil, false, nil, nil, nil
 	m.victimGone(ps)
 	m.endExtenderCycle(ps)
@@ -198,7 +198,7 @@ func (m *Machine) endPod(ps *podState) {
 		p, kept := ps.entry.Pod, ps.entry.NominatedNode()
 		m.dequeue(ps)
 		m.recordChange(framework.UnscheduledPod, framework.Delete)
-		m.nominationMoved(p, kept, "")
+		m.nominations.moved(p, kept, "")
 	}
 	if c := ps.binding; c != nil {
 		m.forgetAssumed(c)
@@ -213,7 +213,7 @@ func (m *Machine) endPod(ps *podState) {
 		m.takeOff(pl)
 	}
 	m.table.Groups().Leave(ps.pod)
-	m.forget(ps)
+	m.pods.forget(ps)
 }
 
 // takeOff removes a placed pod from its node and sends the queue an event about its
@@ -227,7 +227,7 @@ func (m *Machine) takeOff(pl *table.Placed) {
 // dequeue removes the pod from the queue.
 func (m *Machine) dequeue(ps *podState) {
 	if ps.entry != nil {
-		m.untrackCondition(ps)
+		m.conditions.untrack(ps)
 		m.queue.Delete(ps.entry)
 		ps.entry = nil
 	}
@@ -236,8 +236,8 @@ func (m *Machine) dequeue(ps *podState) {
 // podDecodeFailed handles a pod that cannot be decoded. A waiting pod leaves the queue,
 // with a record and an event that say why. A placed pod is read.
 func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
-	if ps := m.pods[e.UID]; ps != nil && m.placed(ps) {
-		m.recheckBinding(ps)
+	if ps := m.pods.byUID[e.UID]; ps != nil && m.pods.placed(ps) {
+		m.reads.recheck(ps)
 		return
 	}
 	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})

@@ -167,7 +167,7 @@ func (m *Machine) gatherGroup(first *podState) *groupCycle {
 	c := &groupCycle{name: first.entry.Pod.GroupKey(), profile: first.request.Profile}
 	states := []*podState{first}
 	for uid := range m.table.Groups().Named(c.name).Unscheduled() {
-		if ps := m.pods[uid]; ps != first && ps.entry != nil && m.queue.PopThat(m.now, ps.entry) {
+		if ps := m.pods.byUID[uid]; ps != first && ps.entry != nil && m.queue.PopThat(m.now, ps.entry) {
 			states = append(states, ps)
 		}
 	}
@@ -213,7 +213,7 @@ func (m *Machine) tryGroup(c *groupCycle) {
 	preempts := false
 	for _, mb := range c.members {
 		m.nominateMember(mb, mb.kept)
-		if err := m.guard("scheduling cycle", "", func() { m.tryMember(c, mb) }); err != nil {
+		if err := m.guard.run("scheduling cycle", "", func() { m.tryMember(c, mb) }); err != nil {
 			mb.fits, mb.preempts, mb.failed = false, false, &decision.Status{Code: decision.Error, Err: err}
 		}
 		m.nominateMember(mb, "")
@@ -351,8 +351,8 @@ func (m *Machine) rejoinGroups() {
 		return
 	}
 	m.table.CountGroups()
-	for _, ps := range m.sortedStates() {
-		if m.names[ps.pod.NamespacedName()] == ps && ps.goneByRead == nil {
+	for _, ps := range m.pods.sorted() {
+		if m.pods.byName[ps.pod.NamespacedName()] == ps && ps.goneByRead == nil {
 			m.table.Groups().Join(ps.pod)
 		}
 	}
@@ -371,7 +371,7 @@ func (m *Machine) verifyGroups() error {
 		return nil
 	}
 	return m.table.Groups().Check(placed, func(yield func(*object.Pod) bool) {
-		for _, ps := range m.names { // any order: an error is an error
+		for _, ps := range m.pods.byName { // any order: an error is an error
 			if ps.goneByRead == nil && !yield(ps.pod) {
 				return
 			}

@@ -75,7 +75,7 @@ func (m *Machine) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) 
 // commitMember assumes the pod where it was found to fit, and begins its binding cycle.
 func (m *Machine) commitMember(mb *groupMember) bool {
 	var b *bindingCycle
-	if err := m.guard("scheduling cycle", "", func() { b = m.assume(mb.attempt, mb.row) }); err != nil {
+	if err := m.guard.run("scheduling cycle", "", func() { b = m.assume(mb.attempt, mb.row) }); err != nil {
 		m.failAfterPanic(mb.attempt, err)
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // podState holds all that the machine knows of one pod, except for what the table knows
@@ -62,45 +63,56 @@ type podState struct {
 	eviction *eviction
 }
 
-// placed reports whether the pod is on a node in the table, bound or assumed.
-func (m *Machine) placed(ps *podState) bool { return m.table.Pod(ps.pod.UID) != nil }
+// pods holds the state of every pod that is queued, in a binding cycle or placed, and of
+// those gone that a reply is awaited about.
+type pods struct {
+	table    *table.Table
+	profiles profiles
 
-// stateOf returns a new state for a pod whose name is unknown, or the state that was left
+	byUID        map[types.UID]*podState
+	byName       map[types.NamespacedName]*podState // those that are not gone
+	assumedCount int
+}
+
+// placed reports whether the pod is on a node in the table, bound or assumed.
+func (x *pods) placed(ps *podState) bool { return x.table.Pod(ps.pod.UID) != nil }
+
+// state returns a new state for a pod whose name is unknown, or the state that was left
 // when the pod was deleted.
-func (m *Machine) stateOf(p *object.Pod) *podState {
-	ps := m.pods[p.UID]
+func (x *pods) state(p *object.Pod) *podState {
+	ps := x.byUID[p.UID]
 	if ps == nil {
 		ps = &podState{pod: p}
-		m.pods[p.UID] = ps
+		x.byUID[p.UID] = ps
 	}
-	m.names[p.NamespacedName()] = ps
-	m.table.Groups().Join(p)
+	x.byName[p.NamespacedName()] = ps
+	x.table.Groups().Join(p)
 	return ps
 }
 
 // forget removes the state of a deleted pod, unless a reply about it is outstanding.
-func (m *Machine) forget(ps *podState) {
-	if m.names[ps.pod.NamespacedName()] != ps && ps.ended == nil && ps.eviction == nil {
-		delete(m.pods, ps.pod.UID)
-		m.profiles.endAttempt(ps.pod)
+func (x *pods) forget(ps *podState) {
+	if x.byName[ps.pod.NamespacedName()] != ps && ps.ended == nil && ps.eviction == nil {
+		delete(x.byUID, ps.pod.UID)
+		x.profiles.endAttempt(ps.pod)
 	}
 }
 
-func (m *Machine) setAssumed(ps *podState, assumed bool) {
+func (x *pods) setAssumed(ps *podState, assumed bool) {
 	if ps.assumed != assumed {
 		ps.assumed = assumed
 		if assumed {
-			m.assumed++
+			x.assumedCount++
 		} else {
-			m.assumed--
+			x.assumedCount--
 		}
 	}
 }
 
-// sortedStates returns the states of all pods, sorted by UID.
-func (m *Machine) sortedStates() []*podState {
-	states := make([]*podState, 0, len(m.pods))
-	for _, ps := range m.pods { // any order: sorted below
+// sorted returns the states of all pods, sorted by UID.
+func (x *pods) sorted() []*podState {
+	states := make([]*podState, 0, len(x.byUID))
+	for _, ps := range x.byUID { // any order: sorted below
 		states = append(states, ps)
 	}
 	slices.SortFunc(states, func(a, b *podState) int { return strings.Compare(string(a.pod.UID), string(b.pod.UID)) })

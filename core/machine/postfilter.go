@@ -67,10 +67,10 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 			Local:           o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
 		},
 		Nominations: framework.Nominations{
-			NodeName: nominated, PreemptedNodeName: cmp.Or(m.victimsLeaving(ps), nominated),
+			NodeName: nominated, PreemptedNodeName: cmp.Or(m.preemptors.victimsLeaving(ps), nominated),
 			PodsForNode: m.queue.NominatedTo, ChangedSince: m.queue.Renominated,
 		},
-		Disruption: framework.Disruption{Budgets: m.budgets.list, Evicting: m.evictingUID},
+		Disruption: framework.Disruption{Budgets: m.budgets.list, Evicting: m.preemptors.evicting},
 		Draw:       func(n int) int { return draw.Number(draw.Seed(m.options.Seed, p.UID, attempt), n) },
 		Check:      m.options.Check && !o.AsksHosted(), // a hosted filter may count its calls
 	}
@@ -89,7 +89,7 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 	if plugin == names.DefaultPreemption {
 		a.noVictims = noVictims(a.record.RejectedBy, out.NotHelpful)
 	}
-	if out.NominatedNodeName != "" && m.holdsBack(a, out.Victims) {
+	if out.NominatedNodeName != "" && m.preemptors.holdsBack(a, out.Victims) {
 		a.record.PostFilter = append(a.record.PostFilter, heldBack)
 		return nominating{}, false
 	}
@@ -140,7 +140,7 @@ func (m *Machine) awaitPostFilter(a *attempt, w pendingPostFilter) {
 // postFilterWritten continues an attempt whose PostFilter plugin's writes are done, or
 // failed.
 func (m *Machine) postFilterWritten(e WriteReply) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil || ps.extender == nil || ps.extender.postFilter == nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (m *Machine) postFilterWritten(e WriteReply) {
 // postFilterReplied continues an attempt with the result of a PostFilter plugin. It
 // ignores a result that no attempt waits for.
 func (m *Machine) postFilterReplied(e PostFilterReply) {
-	ps := m.pods[e.UID]
+	ps := m.pods.byUID[e.UID]
 	if ps == nil || ps.extender == nil || ps.extender.postFilter == nil || ps.extender.postFilter.call != e.Call {
 		return
 	}
@@ -165,7 +165,7 @@ func (m *Machine) postFilterReplied(e PostFilterReply) {
 		return
 	}
 	plugin := c.profile.PostFilter[c.postFilter.plugin].Name
-	if err := m.guard("PostFilter", plugin, func() { m.resumePostFilter(c, plugin, e.Result) }); err != nil {
+	if err := m.guard.run("PostFilter", plugin, func() { m.resumePostFilter(c, plugin, e.Result) }); err != nil {
 		m.failAfterPanic(c.attempt, err)
 	}
 }

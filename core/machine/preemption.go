@@ -50,16 +50,16 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 // evictAll evicts the victims, counts the preemption, and records which of them the pod
 // waits for. The pod is the preemptor, or stands for its group.
 func (m *Machine) evictAll(ps *podState, by preemptor, victims []types.UID, node, plugin string) {
-	if slices.ContainsFunc(victims, m.stays) {
+	if slices.ContainsFunc(victims, m.preemptors.stays) {
 		ps.preemptionCount.add(m.now)
 	}
 	for _, uid := range victims {
 		if pl := m.table.Pod(uid); pl != nil {
-			m.evict(m.pods[uid], pl.Pod, by, node, plugin)
+			m.evict(m.pods.byUID[uid], pl.Pod, by, node, plugin)
 		}
 	}
 	ps.preemption = nil
-	if leaving := slices.DeleteFunc(slices.Clone(victims), func(uid types.UID) bool { return !m.evictingUID(uid) }); len(leaving) > 0 {
+	if leaving := slices.DeleteFunc(slices.Clone(victims), func(uid types.UID) bool { return !m.preemptors.evicting(uid) }); len(leaving) > 0 {
 		ps.preemption = &preemption{node, leaving}
 	}
 }
@@ -118,7 +118,7 @@ func (m *Machine) reportPreempted(victim *object.Pod, by preemptor, node, more s
 // evictReplied handles the reply to an Evict effect. If it failed, the preemptors try
 // again after an error backoff, since an API that refuses once may go on refusing.
 func (m *Machine) evictReplied(r EvictReply) {
-	ps := m.pods[r.Victim]
+	ps := m.pods.byUID[r.Victim]
 	if ps == nil || ps.eviction == nil || ps.eviction.replied {
 		return
 	}
@@ -134,7 +134,7 @@ func (m *Machine) evictReplied(r EvictReply) {
 	case e.gone:
 		m.endEviction(ps)
 	}
-	m.forget(ps)
+	m.pods.forget(ps)
 }
 
 // waitsForEvictions reports whether decisions wait for the replies to evictions.
@@ -143,12 +143,12 @@ func (m *Machine) waitsForEvictions() bool { return m.options.WaitForEvictions &
 // rewindEvictions drops what was evicted before etcd was restored: the victim may be
 // there again, and the preemptor may not. Who still needs the room preempts anew.
 func (m *Machine) rewindEvictions() {
-	for _, ps := range m.sortedStates() {
+	for _, ps := range m.pods.sorted() {
 		switch e := ps.eviction; {
 		case e == nil:
 		case e.replied:
 			m.dropEviction(ps)
-			m.forget(ps)
+			m.pods.forget(ps)
 		default:
 			e.undone = true
 		}
@@ -160,7 +160,7 @@ func (m *Machine) rewindEvictions() {
 func (m *Machine) dropEviction(victim *podState) {
 	preemptors := victim.eviction.preemptors
 	victim.eviction = nil
-	m.retryAfterError(preemptors)
+	m.preemptors.retryAfterError(preemptors)
 }
 
 // victimGone records that a pod, which may be a victim, is deleted.
@@ -177,48 +177,11 @@ func (m *Machine) victimGone(ps *podState) {
 func (m *Machine) endEviction(victim *podState) {
 	preemptors := victim.eviction.preemptors
 	victim.eviction = nil
-	m.skipBackoffs(preemptors)
-}
-
-func (m *Machine) retryAfterError(preemptors []*object.Pod) {
-	for _, p := range preemptors {
-		if ps := m.pods[p.UID]; ps != nil && ps.entry != nil {
-			m.queue.RetryAfterError(m.now, ps.entry)
-		}
-	}
-}
-
-// skipBackoffs lets those preemptors skip their backoff whose victims are all gone. The
-// others wait their backoff out: each victim that goes calls all preemptors, and were
-// they all tried each time, a thousand of them would be tried a million times.
-func (m *Machine) skipBackoffs(preemptors []*object.Pod) {
-	for _, p := range preemptors {
-		if ps := m.pods[p.UID]; ps != nil && ps.entry != nil && m.victimsLeaving(ps) == "" {
-			m.queue.SkipBackoff(m.now, ps.entry)
-		}
-	}
+	m.preemptors.skipBackoffs(preemptors)
 }
 
 // evicting reports whether the pod is being preempted: its eviction was requested and has
 // not failed, or its binding cycle is being stopped.
 func (ps *podState) evicting() bool {
 	return ps.eviction != nil || ps.binding != nil && ps.binding.failed != nil
-}
-
-func (m *Machine) evictingUID(uid types.UID) bool {
-	ps := m.pods[uid]
-	return ps != nil && ps.evicting()
-}
-
-// victimsLeaving returns the node on which victims that the pod has preempted are on
-// their way out, "" when none is.
-func (m *Machine) victimsLeaving(ps *podState) string {
-	if ps.preemption == nil {
-		return ""
-	}
-	if slices.ContainsFunc(ps.preemption.victims, m.evictingUID) {
-		return ps.preemption.node
-	}
-	ps.preemption = nil
-	return ""
 }

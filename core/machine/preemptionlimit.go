@@ -52,20 +52,14 @@ func (p *preemptionCount) due(now time.Time) time.Time {
 
 // holdsBack reports whether the pod may not preempt these victims yet, and counts the
 // refusal. A pod whose victims are all leaving already is not held back.
-func (m *Machine) holdsBack(a *attempt, victims []types.UID) bool {
-	if !slices.ContainsFunc(victims, m.stays) || !a.state.preemptionCount.due(m.now).After(m.now) {
+func (w *preemptors) holdsBack(a *attempt, victims []types.UID) bool {
+	if !slices.ContainsFunc(victims, w.stays) || !a.state.preemptionCount.due(w.now).After(w.now) {
 		return false
 	}
-	m.heldBack++
+	w.heldBack++
 	return true
-}
-
-// stays reports whether a pod is placed and not being deleted or evicted.
-func (m *Machine) stays(uid types.UID) bool {
-	pl := m.table.Pod(uid)
-	return pl != nil && !pl.Pod.Terminating && !m.evictingUID(uid)
 }
 
 // HeldBack returns how many preemptions were held back, as those before them had not
 // placed their pod.
-func (m *Machine) HeldBack() int { return m.heldBack }
+func (m *Machine) HeldBack() int { return m.preemptors.heldBack }

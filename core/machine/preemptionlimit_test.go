@@ -69,7 +69,7 @@ func TestPreemptionsInARow(t *testing.T) {
 func TestPreemptionsInARowAreInTheSnapshot(t *testing.T) {
 	p := newEvictions(t)
 	p.do(preemptible("a", 1, ""))
-	p.pods["a"].preemptionCount = preemptionCount{freePreemptions, time.Unix(-20, 0)}
+	p.pods.byUID["a"].preemptionCount = preemptionCount{freePreemptions, time.Unix(-20, 0)}
 	s := p.Snapshot()
 	if s == nil {
 		t.Fatal("no snapshot")
@@ -78,7 +78,7 @@ func TestPreemptionsInARowAreInTheSnapshot(t *testing.T) {
 	if err := restored.Restore(now, []Event{preemptible("a", 1, "")}, s); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := restored.pods["a"].preemptionCount, (preemptionCount{freePreemptions, now.Add(-20 * time.Second)}); got != want {
+	if got, want := restored.pods.byUID["a"].preemptionCount, (preemptionCount{freePreemptions, now.Add(-20 * time.Second)}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -17,7 +17,7 @@ func (m *Machine) reconfigure(e Reconfigured) {
 		m.profiles[p.Name] = p
 	}
 	m.engine.Reconfigure(e.Workers)
-	for _, ps := range m.pods { // any order: each by itself
+	for _, ps := range m.pods.byUID { // any order: each by itself
 		if ps.request != nil {
 			ps.request = engine.For(m.profiles[ps.request.Profile.Name], ps.request.Pod)
 		}

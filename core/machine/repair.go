@@ -27,19 +27,18 @@ func (m *Machine) Repair() []Effect {
 	m.queue.SortAnew()
 	m.engine.Reset()
 	m.illegal = nil
-	states := m.sortedStates()
+	states := m.pods.sorted()
 	for _, ps := range states {
 		m.repairBindingCycle(ps)
 	}
 	m.repairExtenderCycles(states)
-	m.waiting, m.conditions = nil, conditions{}
+	m.waiting = nil
+	m.conditions.clear()
 	for _, ps := range states {
 		m.repairPod(ps)
 	}
 	m.moveAll(anythingChanged)
-	effects := m.effects
-	m.effects = nil
-	return effects
+	return m.end()
 }
 
 // repairBindingCycle ends the cycle of a pod that is not in flight in the queue or
@@ -109,20 +108,20 @@ func (m *Machine) repairPod(ps *podState) {
 	case at != queue.InFlight:
 		m.table.RemovePod(ps.pod.UID)
 	}
-	if !m.placed(ps) {
-		m.setAssumed(ps, false)
+	if !m.pods.placed(ps) {
+		m.pods.setAssumed(ps, false)
 		ps.unconfirmed = nil
 	}
 	if c := ps.binding; c != nil && c.phase.waits() {
 		m.waiting.add(c)
 	}
 	switch name := ps.pod.NamespacedName(); {
-	case ps.entry != nil || m.placed(ps):
-		if m.names[name] == nil {
-			m.names[name] = ps // it was not gone yet
+	case ps.entry != nil || m.pods.placed(ps):
+		if m.pods.byName[name] == nil {
+			m.pods.byName[name] = ps // it was not gone yet
 		}
-	case m.names[name] == ps && !ps.pod.Terminating && ps.goneByRead == nil:
-		delete(m.names, name) // it is new, or as good as gone
+	case m.pods.byName[name] == ps && !ps.pod.Terminating && ps.goneByRead == nil:
+		delete(m.pods.byName, name) // it is new, or as good as gone
 	}
-	m.forget(ps)
+	m.pods.forget(ps)
 }

@@ -40,7 +40,7 @@ func TestRepair(t *testing.T) {
 		if e == nil {
 			t.Fatal("no pod is ready")
 		}
-		return m.newAttempt(m.pods[e.Pod.UID])
+		return m.newAttempt(m.pods.byUID[e.Pod.UID])
 	}
 	assume := func(m *Machine) *bindingCycle {
 		row, _ := m.table.Find("n")
@@ -55,7 +55,7 @@ func TestRepair(t *testing.T) {
 	s.interrupt(func(m *Machine) { // assumed, and not in a binding cycle yet
 		a := popped(m)
 		m.table.AddPod(a.pod, "n")
-		m.setAssumed(a.state, true)
+		m.pods.setAssumed(a.state, true)
 	})
 	s.did()
 	s.where(p, queue.ErrorBackoff)
@@ -74,7 +74,7 @@ func TestRepair(t *testing.T) {
 	s.where(p, queue.InFlight)
 	s.used(30)
 
-	s.interrupt(func(m *Machine) { m.dequeue(m.pods[p.UID]) }) // of a deletion, half
+	s.interrupt(func(m *Machine) { m.dequeue(m.pods.byUID[p.UID]) }) // of a deletion, half
 	s.used(0)
 	s.requests = nil
 	s.deletePod(p.Key())

@@ -16,7 +16,7 @@ import (
 // pod, even without all pods of lower priority, unless another plugin's hint wants the
 // pod tried. What it reads besides the pod does not change while the pod waits.
 func (m *Machine) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known bool) {
-	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods[e.Pod.UID]
+	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods.byUID[e.Pod.UID]
 	switch {
 	case plugin != names.NodeResourcesFit, of == nil || of.Host != nil || ps == nil || p.API != nil || e.NominatedNode() != "":
 		return size, false

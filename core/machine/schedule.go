@@ -75,7 +75,7 @@ func (m *Machine) scheduleOne() {
 	a.record.NodesTotal = m.table.Live()
 	m.lookAheadFrom(e.Pod)
 	var c *bindingCycle
-	if err := m.guard("scheduling cycle", "", func() { c = m.schedulePod(a) }); err != nil {
+	if err := m.guard.run("scheduling cycle", "", func() { c = m.schedulePod(a) }); err != nil {
 		m.failAfterPanic(a, err)
 		return
 	}
@@ -91,7 +91,7 @@ func (m *Machine) skipPod(ps *podState) {
 		Note: explain.Deleting(p)})
 	kept := ps.entry.NominatedNode()
 	m.dequeue(ps)
-	m.nominationMoved(p, kept, "")
+	m.nominations.moved(p, kept, "")
 }
 
 // schedulePod evaluates every node and assumes the pod on the best. It returns

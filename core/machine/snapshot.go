@@ -101,9 +101,9 @@ func (m *Machine) Snapshot() *Snapshot {
 	for _, c := range m.line {
 		s.Line = append(s.Line, c.pod.UID)
 	}
-	stated := m.savedConditions()
-	s.Known = make([]*object.Pod, 0, len(m.names))
-	for _, ps := range m.pods { // any order: sorted below
+	stated := m.conditions.saved()
+	s.Known = make([]*object.Pod, 0, len(m.pods.byName))
+	for _, ps := range m.pods.byUID { // any order: sorted below
 		if !ps.ended.saveable() {
 			return nil
 		}
@@ -166,7 +166,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(pending)) {
 		p := pending[uid]
-		m.stateOf(p).request = engine.For(m.profiles[p.SchedulerName], p)
+		m.pods.state(p).request = engine.For(m.profiles[p.SchedulerName], p)
 	}
 	for i := range s.Pods {
 		m.restorePod(now, &s.Pods[i])
@@ -177,22 +177,22 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		}
 	}
 	for _, e := range m.queue.Restore(now, &s.Queue, func(uid types.UID) *object.Pod { return pending[uid] }) {
-		ps := m.pods[e.Pod.UID]
+		ps := m.pods.byUID[e.Pod.UID]
 		ps.entry, e.Owner = e, ps
 		if ps.request != nil {
-			_ = m.guard("classifying", "", func() { m.engine.Classify(ps.request) })
+			_ = m.guard.run("classifying", "", func() { m.engine.Classify(ps.request) })
 		}
 	}
 	for i := range s.Pods {
 		if u := s.Pods[i].Underway; u != nil {
-			m.restoreCycles(now, m.pods[s.Pods[i].UID], u)
+			m.restoreCycles(now, m.pods.byUID[s.Pods[i].UID], u)
 		}
 	}
 	for _, uid := range s.Line {
-		m.line = append(m.line, m.pods[uid].extender)
+		m.line = append(m.line, m.pods.byUID[uid].extender)
 	}
 	m.table.Groups().Arrange(s.Members)
-	m.restoreConditions(now, s.Pods)
+	m.conditions.restore(now, s.Pods)
 	m.options.Check = check
 	if err := m.Verify(); err != nil {
 		return fmt.Errorf("the state of the scheduler in the record is invalid: %w", err)
@@ -201,10 +201,10 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 }
 
 func (m *Machine) restorePod(now time.Time, s *SavedPod) {
-	ps, u := m.pods[s.UID], s.Underway
+	ps, u := m.pods.byUID[s.UID], s.Underway
 	if ps == nil && u != nil && u.Gone {
 		ps = &podState{pod: u.Shown}
-		m.pods[s.UID] = ps
+		m.pods.byUID[s.UID] = ps
 	}
 	if ps == nil {
 		return
@@ -224,7 +224,7 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 		if !e.Replied {
 			m.evictions++
 		}
-		ps.eviction.preemptors = m.podsWith(e.Preemptors)
+		ps.eviction.preemptors = m.pods.withUIDs(e.Preemptors)
 		if e.ForGroup && len(e.Preemptors) > 0 {
 			ps.eviction.group = m.podGroup(ps.eviction.preemptors[0].GroupKey())
 		}

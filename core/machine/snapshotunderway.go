@@ -142,8 +142,8 @@ func (a *attempt) saveable() bool {
 
 // saveUnderway returns what is under way for the pod, nil for nothing.
 func (m *Machine) saveUnderway(ps *podState) *SavedUnderway {
-	// Only for a reply is a pod remembered that its name does not find (verifyNames).
-	known := ps.goneByRead == nil && (ps.ended == nil && ps.eviction == nil || m.names[ps.pod.NamespacedName()] == ps)
+	// Only for a reply is a pod remembered that its name does not find (verify).
+	known := ps.goneByRead == nil && (ps.ended == nil && ps.eviction == nil || m.pods.byName[ps.pod.NamespacedName()] == ps)
 	pl := m.table.Pod(ps.pod.UID)
 	placedOtherwise := pl != nil && (pl.Pod != ps.pod || ps.pod.NodeName == "")
 	if known && !placedOtherwise && !ps.assumed && ps.unconfirmed == nil && !ps.staleRead && ps.binding == nil && ps.ended == nil && ps.extender == nil {
@@ -257,14 +257,14 @@ func (m *Machine) restoreUnderway(ps *podState, s *SavedUnderway) {
 		}
 		m.table.AddPod(p, s.Node)
 	}
-	m.setAssumed(ps, s.Assumed)
+	m.pods.setAssumed(ps, s.Assumed)
 	ps.staleRead = s.StaleRead
 	if d := s.Unconfirmed; d != nil {
 		ps.unconfirmed = &unconfirmedBinding{lost: d.Lost.lostReply(), confirmed: d.Shown}
 	}
 	if g := s.GoneByRead; g != nil {
 		ps.goneByRead = &goneByRead{lost: g.Lost.lostReply(), shown: g.Shown, reading: g.Reading}
-		m.names[ps.pod.NamespacedName()] = ps
+		m.pods.byName[ps.pod.NamespacedName()] = ps
 	}
 }
 
@@ -321,7 +321,7 @@ func (m *Machine) restoredBinding(now time.Time, ps *podState, s *SavedBinding) 
 	if f := s.Failed; f != nil {
 		c.failed = &decision.Status{Code: f.Code, Plugin: f.Plugin, Reasons: f.Reasons, Point: f.Point, Err: errorWith(f.Err)}
 	}
-	c.preemptors = m.podsWith(s.Preemptors)
+	c.preemptors = m.pods.withUIDs(s.Preemptors)
 	for i := range s.Kept {
 		if pl := a.profile.Plugins[s.Kept[i].Plugin]; pl != nil && pl.Keep != nil {
 			pl.Keep(m.table, a.pod, &s.Kept[i].Kept)
@@ -330,11 +330,11 @@ func (m *Machine) restoredBinding(now time.Time, ps *podState, s *SavedBinding) 
 	return c
 }
 
-// podsWith returns the pods with these UIDs. Of one that is gone nothing else is known.
-func (m *Machine) podsWith(uids []types.UID) (pods []*object.Pod) {
+// withUIDs returns the pods with these UIDs. Of one that is gone nothing else is known.
+func (x *pods) withUIDs(uids []types.UID) (pods []*object.Pod) {
 	for _, uid := range uids {
 		p := &object.Pod{UID: uid}
-		if ps := m.pods[uid]; ps != nil {
+		if ps := x.byUID[uid]; ps != nil {
 			p = ps.pod
 		}
 		pods = append(pods, p)

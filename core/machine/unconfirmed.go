@@ -9,24 +9,28 @@ type unconfirmedBinding struct {
 	confirmed bool
 }
 
-// recheckBinding makes a placed pod be read again: at once, or when its binding cycle has
+// reads are consistent reads of pods about which replies and the watch disagree, or leave a
+// doubt.
+type reads struct{ *step }
+
+// recheck makes a placed pod be read again: at once, or when its binding cycle has
 // ended.
-func (m *Machine) recheckBinding(ps *podState) {
+func (r *reads) recheck(ps *podState) {
 	if ps.unconfirmed == nil {
 		ps.unconfirmed = &unconfirmedBinding{}
 		if ps.binding == nil {
-			m.readUnconfirmed(ps)
+			r.sendUnconfirmed(ps)
 		}
 	}
 }
 
-func (m *Machine) readUnconfirmed(ps *podState) {
+func (r *reads) sendUnconfirmed(ps *podState) {
 	switch d := ps.unconfirmed; {
 	case d == nil:
 	case d.confirmed:
 		ps.unconfirmed = nil
 	default:
-		m.emit(ReadPod{Pod: m.table.Pod(ps.pod.UID).Pod, Delay: d.lost.Delay()})
+		r.emit(ReadPod{Pod: r.table.Pod(ps.pod.UID).Pod, Delay: d.lost.Delay()})
 	}
 }
 
@@ -39,7 +43,7 @@ func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 	}
 	if e.Err != nil && !d.confirmed {
 		d.lost.ReadFailed()
-		m.readUnconfirmed(ps)
+		m.reads.sendUnconfirmed(ps)
 		return
 	}
 	ps.unconfirmed = nil
@@ -62,13 +66,13 @@ func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 func (m *Machine) rewound() {
 	m.table.ForgetReplies()
 	clear(m.groupConditions)
-	for _, ps := range m.sortedStates() {
+	for _, ps := range m.pods.sorted() {
 		ps.staleRead = ps.staleRead || ps.reading()
 		if ps.unconfirmed != nil {
 			ps.unconfirmed.confirmed = false
 		}
 		if ps.assumed {
-			m.recheckBinding(ps)
+			m.reads.recheck(ps)
 		}
 	}
 	m.rewindEvictions()
@@ -90,10 +94,10 @@ func (m *Machine) readAgain(ps *podState) {
 	switch {
 	case !ps.reading():
 	case ps.goneByRead != nil:
-		m.readGoneAgain(ps)
+		m.reads.sendGone(ps)
 	case ps.binding != nil:
 		m.readPod(ps.binding)
 	default:
-		m.readUnconfirmed(ps)
+		m.reads.sendUnconfirmed(ps)
 	}
 }

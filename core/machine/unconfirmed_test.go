@@ -237,8 +237,8 @@ func TestReadAcrossARestore(t *testing.T) {
 			s.settle()
 			s.runs(p, "n")
 			s.checkRest()
-			if p := s.m.table.Pod(p.UID); p == nil || s.m.assumed != 0 {
-				t.Errorf("it takes its room on %+v; %d pods are assumed", p, s.m.assumed)
+			if p := s.m.table.Pod(p.UID); p == nil || s.m.pods.assumedCount != 0 {
+				t.Errorf("it takes its room on %+v; %d pods are assumed", p, s.m.pods.assumedCount)
 			}
 		})
 	}
@@ -326,7 +326,7 @@ func TestUndoneBindingThatCannotBeDecoded(t *testing.T) {
 			s.step(ReadReply{UID: p.UID}) // there is no pod that could be decoded
 			s.used(0)
 			s.step(failed)
-			if known := s.m.KnownPods(); len(known) > 0 || s.m.pods[p.UID] != nil {
+			if known := s.m.KnownPods(); len(known) > 0 || s.m.pods.byUID[p.UID] != nil {
 				t.Errorf("the pod is remembered: %v", known)
 			}
 		})

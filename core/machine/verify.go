@@ -10,13 +10,13 @@ import (
 // Verify checks what must hold between any two steps, and names the first
 // breach.
 func (m *Machine) Verify() error {
-	for _, check := range []func() error{m.queue.Check, m.table.Check, m.engine.Check, m.verifyNames, m.verifyExtenderCycles, m.verifyGroups, m.verifyConditions} {
+	for _, check := range []func() error{m.queue.Check, m.table.Check, m.engine.Check, m.pods.verify, m.verifyExtenderCycles, m.verifyGroups, m.conditions.verify} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
 	assumed, queued, waiting, evictions := 0, 0, 0, 0
-	for _, ps := range m.pods { // any order: an error is an error
+	for _, ps := range m.pods.byUID { // any order: an error is an error
 		if err := m.verifyPod(ps); err != nil {
 			return fmt.Errorf("pod %s: %w", ps.pod.Key(), err)
 		}
@@ -38,9 +38,9 @@ func (m *Machine) Verify() error {
 	for range m.queue.Entries() {
 		queued--
 	}
-	if assumed != m.assumed || queued != 0 || waiting != len(m.waiting) {
+	if assumed != m.pods.assumedCount || queued != 0 || waiting != len(m.waiting) {
 		return fmt.Errorf("%d pods are assumed, counted are %d; %d of the waiting binding cycles are unknown, %d of the pods in the queue",
-			assumed, m.assumed, len(m.waiting)-waiting, -queued)
+			assumed, m.pods.assumedCount, len(m.waiting)-waiting, -queued)
 	}
 	if evictions != m.evictions {
 		return fmt.Errorf("%d evictions have no answer, counted are %d", evictions, m.evictions)
@@ -76,23 +76,23 @@ func (m *Machine) verifyPod(ps *podState) error {
 	return nil
 }
 
-// verifyNames checks that each pod that is not gone is found by UID and by name,
+// verify checks that each pod that is not gone is found by UID and by name,
 // and that one that is gone is still remembered for a reply.
-func (m *Machine) verifyNames() error {
-	for name, ps := range m.names { // any order: an error is an error
-		if m.pods[ps.pod.UID] != ps || ps.pod.NamespacedName() != name || ps.entry == nil && !m.placed(ps) && !ps.pod.Terminating && ps.goneByRead == nil {
+func (x *pods) verify() error {
+	for name, ps := range x.byName { // any order: an error is an error
+		if x.byUID[ps.pod.UID] != ps || ps.pod.NamespacedName() != name || ps.entry == nil && !x.placed(ps) && !ps.pod.Terminating && ps.goneByRead == nil {
 			return fmt.Errorf("pod %s is known by name; by UID %t, in the queue %t, placed %t",
-				name, m.pods[ps.pod.UID] == ps, ps.entry != nil, m.placed(ps))
+				name, x.byUID[ps.pod.UID] == ps, ps.entry != nil, x.placed(ps))
 		}
 		if ps.entry != nil && ps.entry.Owner != ps {
 			return fmt.Errorf("pod %s has an entry in the queue that is another's", name)
 		}
 	}
-	for uid, ps := range m.pods { // any order: an error is an error
-		if m.names[ps.pod.NamespacedName()] == ps {
+	for uid, ps := range x.byUID { // any order: an error is an error
+		if x.byName[ps.pod.NamespacedName()] == ps {
 			continue
 		}
-		if uid != ps.pod.UID || ps.entry != nil || m.placed(ps) || ps.ended == nil && ps.eviction == nil {
+		if uid != ps.pod.UID || ps.entry != nil || x.placed(ps) || ps.ended == nil && ps.eviction == nil {
 			return fmt.Errorf("pod %s is gone but still has a record", ps.pod.Key())
 		}
 	}

@@ -44,7 +44,7 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 	plugin := ""
 	defer func() {
 		if r := recover(); r != nil { // a plugin's
-			m.panicked(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", plugin), r))
+			m.guard.report(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", plugin), r))
 			wouldFailAgain = false
 		}
 	}()
@@ -55,7 +55,7 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 	}
 	row, ok := m.rowOf(event)
 	preempts := preempts(of, p) && m.table.LowestPriorityOfAll() < p.Priority
-	if ps := m.pods[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
+	if ps := m.pods.byUID[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
 		return false
 	}
 	nominated := m.nominatedAbove(p, row)
@@ -104,7 +104,7 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 // rejected. It appends nothing for pods with extenders, hosted plugins, a nomination or
 // claims of devices.
 func (m *Machine) appendPeerKey(key []byte, e *queue.Entry) []byte {
-	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods[e.Pod.UID]
+	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods.byUID[e.Pod.UID]
 	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
 		return key
 	}

@@ -163,12 +163,12 @@ func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {
 // wouldFailAgain look at, or of which nothing is known.
 func TestReplicasAreAlike(t *testing.T) {
 	p := newEvictions(t)
-	key := func(name string) string { return string(p.appendPeerKey(nil, p.pods[types.UID(name)].entry)) }
+	key := func(name string) string { return string(p.appendPeerKey(nil, p.pods.byUID[types.UID(name)].entry)) }
 	p.do(preemptible("a", 1, ""), preemptible("b", 1, ""), preemptible("other", 2, ""))
 	if a, b := key("a"), key("b"); a == "" || a != b || a == key("other") {
 		t.Errorf("keys %q, %q, another's %q", a, b, key("other"))
 	}
-	p.pods["b"].noVictims = true
+	p.pods.byUID["b"].noVictims = true
 	if key("a") == key("b") {
 		t.Error("a pod that can preempt nobody is like another")
 	}
@@ -181,7 +181,7 @@ func TestReplicasAreAlike(t *testing.T) {
 	} {
 		p = newEvictions(t)
 		p.do(preemptible("a", 1, ""))
-		unlike(p.pods["a"].entry)
+		unlike(p.pods.byUID["a"].entry)
 		if got := key("a"); got != "" {
 			t.Errorf("%s: key %q", what, got)
 		}
@@ -193,7 +193,7 @@ func TestReplicasAreAlike(t *testing.T) {
 func TestNoVictimsIsInTheSnapshot(t *testing.T) {
 	p := newEvictions(t)
 	p.do(preemptible("a", 1, ""))
-	p.pods["a"].noVictims = true
+	p.pods.byUID["a"].noVictims = true
 	s := p.Snapshot()
 	waits := &s.Queue.Entries[0]
 	waits.Place, waits.RejectedBy = queue.Unschedulable, []queue.Rejector{{Plugin: "Alone"}}
@@ -201,7 +201,7 @@ func TestNoVictimsIsInTheSnapshot(t *testing.T) {
 	if err := restored.Restore(time.Unix(1000, 0), []Event{preemptible("a", 1, "")}, s); err != nil {
 		t.Fatal(err)
 	}
-	if !restored.pods["a"].noVictims {
+	if !restored.pods.byUID["a"].noVictims {
 		t.Error("it is lost")
 	}
 }

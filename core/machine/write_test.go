@@ -18,7 +18,7 @@ func TestWhatIsBeingWrittenIsKept(t *testing.T) {
 		"another binds it as we do": func(s *story, p *object.Pod) { s.change(p, func(p *object.Pod) { p.NodeName = "n" }) },
 		"an attempt that is called off": func(s *story, p *object.Pod) {
 			for _, m := range []*Machine{s.m, s.twin} {
-				c := m.pods[p.UID].binding
+				c := m.pods.byUID[p.UID].binding
 				m.fail(c.attempt, m.permitRejection(c, "Moody", "called off"))
 			}
 		},
