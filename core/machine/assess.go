@@ -176,14 +176,14 @@ func (m *Machine) Place(p *object.Pod) (node string, undo func()) {
 	}
 	m.table.AddPod(p, node)
 	undo = func() {
-		m.unreserve(m.profiles[p.SchedulerName], p, node)
+		m.bindings.unreserve(m.profiles[p.SchedulerName], p, node)
 		m.table.RemovePod(p.UID)
 		if nominated != "" {
 			m.queue.Nominate(e, nominated)
 		}
 	}
 	var status *decision.Status
-	err := m.guard.run("Reserve", "", func() { status = m.reserve(m.profiles[p.SchedulerName], p, node) })
+	err := m.guard.run("Reserve", "", func() { status = m.bindings.reserve(m.profiles[p.SchedulerName], p, node) })
 	if err != nil || status != nil {
 		undo()
 		return "", nil

@@ -42,41 +42,59 @@ type bindingCycle struct {
 	preemptors []*object.Pod
 }
 
+// bindingCycles are the binding cycles of all pods. It assumes pods on nodes, takes each
+// cycle from phase to phase, and undoes the cycles that fail.
+type bindingCycles struct {
+	*step
+	options     *Options
+	guard       *guard
+	profiles    profiles
+	pods        *pods
+	attempts    *attempts
+	nominations *nominations
+	preemptors  *preemptors
+	reads       *reads
+
+	// waiting are those that time, or an event in the cluster, may take further.
+	waiting underway[*bindingCycle]
+	illegal error // the first move that is not legal
+}
+
 func (c *bindingCycle) uid() types.UID { return c.pod.UID }
 
 const maxPermitWait = 15 * time.Minute // v1.36's bound
 
 // assume places the pod on the row's node in memory and runs Reserve and Permit plugins.
 // It returns nil if a plugin rejects the pod, which ends the attempt.
-func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
+func (b *bindingCycles) assume(a *attempt, row table.Row) *bindingCycle {
 	c := a.binding
-	c.attempt, c.row, c.node, c.binder, c.since = a, row, m.table.Name(row), noExtender, m.now
+	c.attempt, c.row, c.node, c.binder, c.since = a, row, b.table.Name(row), noExtender, b.now
 	a.record.Node = c.node
 	a.state.binding = c
-	m.pods.setAssumed(a.state, true)
-	m.table.Place(a.pod, row)
+	b.pods.setAssumed(a.state, true)
+	b.table.Place(a.pod, row)
 	if kept := a.state.entry.NominatedNode(); kept != "" {
-		m.queue.Nominate(a.state.entry, "")
-		m.nominations.moved(a.pod, kept, c.node)
+		b.queue.Nominate(a.state.entry, "")
+		b.nominations.moved(a.pod, kept, c.node)
 	}
-	s := m.reserve(c.profile, c.pod, c.node)
+	s := b.reserve(c.profile, c.pod, c.node)
 	if s == nil {
-		s = m.runPermit(c)
+		s = b.runPermit(c)
 	}
-	m.stepDone(a.trying(), "Reserving and permitting done")
+	b.attempts.stepDone(a.trying(), "Reserving and permitting done")
 	switch {
 	case s != nil:
-		m.fail(a, s)
+		b.fail(a, s)
 		return nil
 	case len(c.deadlines) == 0:
 		a.record.Result = decision.ResultScheduled
-		m.emit(AttemptDone{a.record})
+		b.emit(AttemptDone{a.record})
 	default:
 		a.record.Result = decision.ResultWaiting
-		m.moveTo(waitOnPermit, c)
-		m.emit(AttemptDone{a.record})
+		b.moveTo(waitOnPermit, c)
+		b.emit(AttemptDone{a.record})
 		if a.group == nil { // others of the group may let it go in this step
-			m.showExpectedNode(c)
+			b.showExpectedNode(c)
 		}
 	}
 	if h := a.profile.Host; h != nil {
@@ -86,36 +104,36 @@ func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
 }
 
 // reserve runs the Reserve plugins of the profile until one rejects the pod.
-func (m *Machine) reserve(by *profile.Profile, p *object.Pod, node string) *decision.Status {
+func (b *bindingCycles) reserve(by *profile.Profile, p *object.Pod, node string) *decision.Status {
 	for _, pl := range by.Reserve {
 		if pl.Reserve == nil {
 			continue
 		}
-		if s := pl.Reserve(m.table, p, node); s != nil && s.Code != decision.Success {
+		if s := pl.Reserve(b.table, p, node); s != nil && s.Code != decision.Success {
 			return attribute(s, "Reserve", pl.Name)
 		}
 	}
 	return nil
 }
 
-func (m *Machine) runPermit(c *bindingCycle) *decision.Status {
-	return m.askPermit(c, func(plugin string, out framework.PermitResult) {
-		m.permitOthers(plugin, out)
+func (b *bindingCycles) runPermit(c *bindingCycle) *decision.Status {
+	return b.askPermit(c, func(plugin string, out framework.PermitResult) {
+		b.permitOthers(plugin, out)
 		if out.Status == nil || out.Status.Code != decision.Wait {
 			return
 		}
 		if c.deadlines == nil {
 			c.deadlines = map[string]time.Time{}
 		}
-		c.deadlines[plugin] = m.now.Add(min(out.Timeout, maxPermitWait))
+		c.deadlines[plugin] = b.now.Add(min(out.Timeout, maxPermitWait))
 	})
 }
 
 // askPermit calls the Permit plugins for the pod until one rejects it, and answered with
 // each result. It returns the rejection, nil if there is none.
-func (m *Machine) askPermit(c *bindingCycle, answered func(plugin string, out framework.PermitResult)) *decision.Status {
+func (b *bindingCycles) askPermit(c *bindingCycle, answered func(plugin string, out framework.PermitResult)) *decision.Status {
 	for _, pl := range c.profile.Permit {
-		out := pl.Permit(m.table, c.pod, c.node)
+		out := pl.Permit(b.table, c.pod, c.node)
 		answered(pl.Name, out)
 		if s := out.Status; s != nil && s.Code != decision.Success && s.Code != decision.Wait {
 			return attribute(s, "Permit", pl.Name)
@@ -125,29 +143,29 @@ func (m *Machine) askPermit(c *bindingCycle, answered func(plugin string, out fr
 }
 
 // permitOthers applies a Permit plugin's answers about other pods, which wait for it.
-func (m *Machine) permitOthers(plugin string, out framework.PermitResult) {
+func (b *bindingCycles) permitOthers(plugin string, out framework.PermitResult) {
 	for _, uid := range out.Allow {
-		if c := m.waitingOnPermit(uid); c != nil && !c.answered {
+		if c := b.waitingOnPermit(uid); c != nil && !c.answered {
 			if delete(c.deadlines, plugin); len(c.deadlines) == 0 {
-				m.runPreBind(c)
+				b.runPreBind(c)
 			}
 		}
 	}
 	for _, uid := range out.Reject {
-		if c := m.waitingOnPermit(uid); c != nil && !c.answered {
-			m.fail(c.attempt, m.permitRejection(c, plugin, "rejected"))
+		if c := b.waitingOnPermit(uid); c != nil && !c.answered {
+			b.fail(c.attempt, b.permitRejection(c, plugin, "rejected"))
 		}
 	}
 }
 
-func (m *Machine) waitingOnPermit(uid types.UID) *bindingCycle {
-	if ps := m.pods.byUID[uid]; ps != nil && ps.binding != nil && ps.binding.phase == waitOnPermit {
+func (b *bindingCycles) waitingOnPermit(uid types.UID) *bindingCycle {
+	if ps := b.pods.byUID[uid]; ps != nil && ps.binding != nil && ps.binding.phase == waitOnPermit {
 		return ps.binding
 	}
 	return nil
 }
 
-func (m *Machine) permitRejection(c *bindingCycle, plugin, reason string) *decision.Status {
+func (b *bindingCycles) permitRejection(c *bindingCycle, plugin, reason string) *decision.Status {
 	if plugin == "" {
 		for _, plugin = range sortedKeys(c.deadlines) {
 			break
@@ -158,25 +176,25 @@ func (m *Machine) permitRejection(c *bindingCycle, plugin, reason string) *decis
 
 // showExpectedNode shows in the API where the pod is about to be bound, when that
 // takes a while.
-func (m *Machine) showExpectedNode(c *bindingCycle) {
-	if m.options.HideExpectedNode {
+func (b *bindingCycles) showExpectedNode(c *bindingCycle) {
+	if b.options.HideExpectedNode {
 		return
 	}
-	if node := m.nominations.toWrite(c.state, c.node); node != nil {
-		m.emit(PatchStatus{Pod: c.pod, Nominated: node})
+	if node := b.nominations.toWrite(c.state, c.node); node != nil {
+		b.emit(PatchStatus{Pod: c.pod, Nominated: node})
 	}
 }
 
 // runPreBind runs the PreBind plugins of a pod that no Permit plugin holds, and
 // sends what they write.
-func (m *Machine) runPreBind(c *bindingCycle) {
-	m.moveTo(preBind, c)
+func (b *bindingCycles) runPreBind(c *bindingCycle) {
+	b.moveTo(preBind, c)
 	var writes []framework.Write
-	if !m.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
+	if !b.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
 		if pl.PreBind == nil {
 			return nil
 		}
-		w, s := pl.PreBind(m.table, c.pod, c.node)
+		w, s := pl.PreBind(b.table, c.pod, c.node)
 		if s != nil && s.Code != decision.Success && s.Code != decision.Skip {
 			return s
 		}
@@ -189,27 +207,27 @@ func (m *Machine) runPreBind(c *bindingCycle) {
 		return
 	}
 	if len(writes) > 0 {
-		m.showExpectedNode(c)
-		m.moveTo(writesSent, c)
-		m.emit(Write{Pod: c.pod, Writes: writes})
+		b.showExpectedNode(c)
+		b.moveTo(writesSent, c)
+		b.emit(Write{Pod: c.pod, Writes: writes})
 		return
 	}
-	m.runWaitNotice(c)
+	b.runWaitNotice(c)
 }
 
 // eachPreBind calls f with each PreBind plugin. It returns false where the attempt has
 // failed: with a panic, or with the status that f returned.
-func (m *Machine) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *decision.Status) bool {
+func (b *bindingCycles) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *decision.Status) bool {
 	var s *decision.Status
-	at, err := m.guard.each("PreBind", c.profile.PreBind, func(pl *framework.Plugin) bool {
+	at, err := b.guard.each("PreBind", c.profile.PreBind, func(pl *framework.Plugin) bool {
 		s = f(pl)
 		return s == nil
 	})
 	switch {
 	case err != nil:
-		m.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: at.Name, Err: err})
+		b.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: at.Name, Err: err})
 	case s != nil:
-		m.fail(c.attempt, attribute(s, "PreBind", at.Name))
+		b.fail(c.attempt, attribute(s, "PreBind", at.Name))
 	default:
 		return true
 	}
@@ -218,49 +236,42 @@ func (m *Machine) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *decisi
 
 // runWaitNotice emits the events that say what the pod may have to wait for, once PreBind
 // has nothing left to write.
-func (m *Machine) runWaitNotice(c *bindingCycle) {
-	if m.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
+func (b *bindingCycles) runWaitNotice(c *bindingCycle) {
+	if b.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
 		if pl.WaitNotice == nil {
 			return nil
 		}
-		if n := pl.WaitNotice(m.table, c.pod, c.node); n != nil {
-			m.emit(PublishEvent{Pod: c.pod, Reason: EventReason(n.Reason), Action: n.Action, Note: n.Note, WaitedDevices: n.WaitedDevices})
+		if n := pl.WaitNotice(b.table, c.pod, c.node); n != nil {
+			b.emit(PublishEvent{Pod: c.pod, Reason: EventReason(n.Reason), Action: n.Action, Note: n.Note, WaitedDevices: n.WaitedDevices})
 		}
 		return nil
 	}) {
-		m.bindWhenWritten(c)
+		b.bindWhenWritten(c)
 	}
 }
 
 // endedReplied ends the cycle of a pod that was bound or gone before its PreBind
 // was answered, if the cycle is in that phase: what was reserved is free now.
-func (m *Machine) endedReplied(ps *podState, waited phase) bool {
+func (b *bindingCycles) endedReplied(ps *podState, waited phase) bool {
 	c := ps.ended
 	if c == nil || c.phase != waited {
 		return false
 	}
-	m.moveTo(ended, c)
+	b.moveTo(ended, c)
 	ps.ended = nil
-	m.unreserve(c.profile, c.pod, c.node)
-	m.pods.forget(ps)
+	b.unreserve(c.profile, c.pod, c.node)
+	b.pods.forget(ps)
 	return true
 }
 
 // writesReplied handles the replies to the cycle's writes. What was reserved stays
 // reserved until then, since the API may have given it to the pod already.
-func (m *Machine) writesReplied(e WriteReply) {
-	for _, o := range e.Shown {
-		m.objectReplied(o)
-	}
-	if e.Call != 0 {
-		m.postFilterWritten(e)
-		return
-	}
-	ps := m.pods.byUID[e.UID]
+func (b *bindingCycles) writesReplied(e WriteReply) {
+	ps := b.pods.byUID[e.UID]
 	if ps == nil {
 		return
 	}
-	if m.endedReplied(ps, endedAwaitsWrites) {
+	if b.endedReplied(ps, endedAwaitsWrites) {
 		return
 	}
 	c := ps.binding
@@ -268,35 +279,35 @@ func (m *Machine) writesReplied(e WriteReply) {
 	case c == nil:
 		return
 	case c.phase == writesSent:
-		m.moveTo(preBind, c)
+		b.moveTo(preBind, c)
 	case c.phase != revertSent:
 		return
 	}
-	switch pl := m.table.Pod(e.UID); {
+	switch pl := b.table.Pod(e.UID); {
 	case pl.Pod.NodeName == c.node: // another bound it meanwhile
 		if e.Err != nil {
-			m.unreserve(c.profile, c.pod, c.node)
+			b.unreserve(c.profile, c.pod, c.node)
 		}
-		m.podBound(c)
+		b.podBound(c)
 	case c.failed != nil:
-		m.fail(c.attempt, c.failed)
+		b.fail(c.attempt, c.failed)
 	case e.Err != nil:
 		plugin := c.writers[min(e.Done, len(c.writers)-1)]
-		m.fail(c.attempt, attribute(&decision.Status{Code: decision.Error, Err: e.Err}, "PreBind", plugin))
+		b.fail(c.attempt, attribute(&decision.Status{Code: decision.Error, Err: e.Err}, "PreBind", plugin))
 	default:
-		m.runWaitNotice(c)
+		b.runWaitNotice(c)
 	}
 }
 
 // bindWhenWritten binds the pod if no PreBind plugin waits until its writes have
 // their effect.
-func (m *Machine) bindWhenWritten(c *bindingCycle) {
+func (b *bindingCycles) bindWhenWritten(c *bindingCycle) {
 	var waits *framework.Plugin
-	done := m.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
+	done := b.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
 		if pl.WritesDone == nil || waits != nil {
 			return nil
 		}
-		s := pl.WritesDone(m.table, c.pod, c.node)
+		s := pl.WritesDone(b.table, c.pod, c.node)
 		switch {
 		case s == nil || s.Code == decision.Success:
 			return nil
@@ -309,54 +320,54 @@ func (m *Machine) bindWhenWritten(c *bindingCycle) {
 	switch {
 	case !done:
 	case waits != nil:
-		m.waitForWrites(c, waits)
-	case !m.callPreBind(c):
-		m.bind(c)
+		b.waitForWrites(c, waits)
+	case !b.callPreBind(c):
+		b.bind(c)
 	}
 }
 
-func (m *Machine) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
+func (b *bindingCycles) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
 	if c.deadlines == nil {
 		c.deadlines = map[string]time.Time{}
 	}
 	if _, known := c.deadlines[pl.Name]; !known {
-		c.deadlines[pl.Name] = m.now.Add(pl.WritesTimeout)
+		c.deadlines[pl.Name] = b.now.Add(pl.WritesTimeout)
 	}
 	if c.phase != waitForWrites {
 		if len(c.writers) == 0 {
-			m.showExpectedNode(c) // where there are writes, it was shown with them
+			b.showExpectedNode(c) // where there are writes, it was shown with them
 		}
-		m.moveTo(waitForWrites, c)
+		b.moveTo(waitForWrites, c)
 	}
 }
 
 // recheckWrites calls WritesDone again for pods that wait for their writes: on the node,
 // or on all for "".
-func (m *Machine) recheckWrites(node string) {
-	for _, c := range slices.Clone(m.waiting) {
+func (b *bindingCycles) recheckWrites(node string) {
+	for _, c := range slices.Clone(b.waiting) {
 		if c.phase == waitForWrites && (node == "" || c.node == node) {
-			m.bindWhenWritten(c)
+			b.bindWhenWritten(c)
 		}
 	}
 }
 
-// failLateBindingCycles fails the pods that have waited long enough.
-func (m *Machine) failLateBindingCycles() {
-	for _, c := range slices.Clone(m.waiting) {
+// failLate fails the pods that have waited long enough.
+func (b *bindingCycles) failLate() {
+	for _, c := range slices.Clone(b.waiting) {
 		for _, plugin := range sortedKeys(c.deadlines) {
-			if m.now.Before(c.deadlines[plugin]) {
+			if b.now.Before(c.deadlines[plugin]) {
 				continue
 			}
 			switch {
 			case c.answered:
 			case c.phase == waitOnPermit:
-				m.fail(c.attempt, m.permitRejection(c, plugin,
-					fmt.Sprintf("rejected due to timeout after waiting %v at plugin %v", m.now.Sub(c.since), plugin)))
+				b.fail(c.attempt, b.permitRejection(c, plugin,
+					fmt.Sprintf("rejected due to timeout after waiting %v at plugin %v", b.now.Sub(c.since), plugin)))
 			case c.phase == waitForWrites:
 				late := &decision.Status{Code: decision.Error, Err: c.profile.Plugins[plugin].WritesTimeoutError}
-				m.fail(c.attempt, attribute(late, "PreBind", plugin))
+				b.fail(c.attempt, attribute(late, "PreBind", plugin))
 			case c.phase == bindClaimed:
-				m.readPod(c)
+				b.readPod(c)
 			}
 			break
 		}
@@ -365,27 +376,27 @@ func (m *Machine) failLateBindingCycles() {
 
 // forgetAssumed takes the pod off its node and unreserves. While writes or PreBind
 // plugins are under way, unreserving waits for their reply.
-func (m *Machine) forgetAssumed(c *bindingCycle) {
+func (b *bindingCycles) forgetAssumed(c *bindingCycle) {
 	switch c.phase {
 	case writesSent:
-		m.moveTo(endedAwaitsWrites, c)
+		b.moveTo(endedAwaitsWrites, c)
 		c.state.ended = c
 	case preBindCalled:
-		m.moveTo(endedAwaitsPreBind, c)
+		b.moveTo(endedAwaitsPreBind, c)
 		c.state.ended = c
 	default:
-		m.unreserve(c.profile, c.pod, c.node)
+		b.unreserve(c.profile, c.pod, c.node)
 	}
-	m.pods.setAssumed(c.state, false)
+	b.pods.setAssumed(c.state, false)
 	c.state.unconfirmed = nil
-	m.table.RemovePod(c.pod.UID)
+	b.table.RemovePod(c.pod.UID)
 }
 
 // unreserve undoes Reserve in reverse order.
-func (m *Machine) unreserve(by *profile.Profile, p *object.Pod, node string) {
+func (b *bindingCycles) unreserve(by *profile.Profile, p *object.Pod, node string) {
 	for _, pl := range slices.Backward(by.Reserve) {
 		if pl.Unreserve != nil {
-			_ = m.guard.run("Unreserve", pl.Name, func() { pl.Unreserve(m.table, p, node) })
+			_ = b.guard.run("Unreserve", pl.Name, func() { pl.Unreserve(b.table, p, node) })
 		}
 	}
 }
@@ -393,7 +404,7 @@ func (m *Machine) unreserve(by *profile.Profile, p *object.Pod, node string) {
 // revertWrites emits the writes that undo what was written for the pod. It returns false
 // if there is nothing to revert. Otherwise the cycle ends when they are done; why is then
 // the reason.
-func (m *Machine) revertWrites(c *bindingCycle, why *decision.Status) bool {
+func (b *bindingCycles) revertWrites(c *bindingCycle, why *decision.Status) bool {
 	switch c.phase {
 	case revertSent:
 		return false
@@ -402,21 +413,21 @@ func (m *Machine) revertWrites(c *bindingCycle, why *decision.Status) bool {
 		return true
 	case preBindCalled: // not before the plugins have returned
 		c.failed = why
-		m.emit(CancelPlugins{Pod: c.pod, Why: why.Err})
+		b.emit(CancelPlugins{Pod: c.pod, Why: why.Err})
 		return true
 	}
 	var writes []framework.Write
 	for _, pl := range slices.Backward(c.profile.Reserve) {
 		if pl.RevertWrites != nil {
-			_ = m.guard.run("Unreserve", pl.Name, func() { writes = append(writes, pl.RevertWrites(m.table, c.pod, c.node)...) })
+			_ = b.guard.run("Unreserve", pl.Name, func() { writes = append(writes, pl.RevertWrites(b.table, c.pod, c.node)...) })
 		}
 	}
 	if len(writes) == 0 {
 		return false
 	}
-	m.moveTo(revertSent, c)
+	b.moveTo(revertSent, c)
 	c.failed = why
-	m.emit(Write{Pod: c.pod, Writes: writes})
+	b.emit(Write{Pod: c.pod, Writes: writes})
 	return true
 }
 

@@ -62,7 +62,7 @@ func (m *Machine) nodeSet(n *object.Node) {
 	}
 	m.table.SetNode(n)
 	m.moveAll(e)
-	m.recheckWrites(n.Name)
+	m.bindings.recheckWrites(n.Name)
 }
 
 func (m *Machine) nodeGone(name string) {
@@ -73,7 +73,7 @@ func (m *Machine) nodeGone(name string) {
 	old := m.table.Node(row)
 	m.table.RemoveNode(name)
 	m.moveAll(&framework.Event{Resource: framework.Node, ActionType: framework.Delete, OldNode: old})
-	m.recheckWrites(name)
+	m.bindings.recheckWrites(name)
 	for _, p := range m.queue.NominatedTo(name) {
 		m.nominations.clear(m.pods.byUID[p.UID])
 	}
@@ -123,7 +123,19 @@ func (m *Machine) objectSet(o object.Object) {
 	} else {
 		m.moveAll(e)
 	}
-	m.recheckWrites("")
+	m.bindings.recheckWrites("")
+}
+
+// writeReplied handles the reply to writes of PreBind, or of a PostFilter plugin.
+func (m *Machine) writeReplied(e WriteReply) {
+	for _, o := range e.Shown {
+		m.objectReplied(o)
+	}
+	if e.Call != 0 {
+		m.postFilterWritten(e)
+	} else {
+		m.bindings.writesReplied(e)
+	}
 }
 
 // objectReplied sets the object to the state in the reply to a write, unless the watch
@@ -148,7 +160,7 @@ func (m *Machine) objectGone(e ObjectGone) {
 	default:
 		m.moveAll(&framework.Event{Resource: framework.ResourceOf(e.Kind), ActionType: framework.Delete, OldObject: old})
 	}
-	m.recheckWrites("")
+	m.bindings.recheckWrites("")
 }
 
 // follows reports whether the machine reads objects of the kind. DeviceTaintRules need a

@@ -17,18 +17,18 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// evictions is a machine in which a pod fits on a node where it is alone, and in
+// evictionTest is a machine in which a pod fits on a node where it is alone, and in
 // which all that are on node "n" are victims of whoever comes. It writes down
 // what the machine asks for.
-type evictions struct {
+type evictionTest struct {
 	*Machine
 	t    *testing.T
 	call *framework.PostFilterCall // the last one, valid for its values only
 	said []string
 }
 
-func newEvictions(t *testing.T, edits ...func(*framework.Plugin)) *evictions {
-	p := &evictions{t: t}
+func newEvictions(t *testing.T, edits ...func(*framework.Plugin)) *evictionTest {
+	p := &evictionTest{t: t}
 	alone := &framework.Plugin{
 		Name:             "Alone",
 		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.AssignedPod, ActionType: framework.Delete}, {Resource: framework.Node, ActionType: framework.Add}},
@@ -66,7 +66,7 @@ func newEvictions(t *testing.T, edits ...func(*framework.Plugin)) *evictions {
 	return p
 }
 
-func (p *evictions) do(events ...Event) {
+func (p *evictionTest) do(events ...Event) {
 	for _, e := range events {
 		for _, effect := range p.Step(time.Unix(0, 0), e) {
 			switch e := effect.(type) {
@@ -81,7 +81,7 @@ func (p *evictions) do(events ...Event) {
 	}
 }
 
-func (p *evictions) expect(said ...string) {
+func (p *evictionTest) expect(said ...string) {
 	p.t.Helper()
 	if !slices.Equal(p.said, said) {
 		p.t.Errorf("got\n%s\nwant\n%s", strings.Join(p.said, "\n"), strings.Join(said, "\n"))

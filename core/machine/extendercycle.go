@@ -135,7 +135,7 @@ func (m *Machine) resume(c *extenderCycle) {
 	p := c.state.entry.Pod
 	if p.Terminating {
 		m.endExtenderCycle(c.state)
-		m.skipPod(c.state)
+		m.attempts.skip(c.state)
 		return
 	}
 	if p.API != nil {
@@ -147,7 +147,7 @@ func (m *Machine) resume(c *extenderCycle) {
 		return
 	}
 	if b != nil && b.phase == reserve {
-		m.runPreBind(b)
+		m.bindings.runPreBind(b)
 	}
 }
 
@@ -197,7 +197,7 @@ func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
 // failExtenderCycle ends the attempt without a verdict on the pod.
 func (m *Machine) failExtenderCycle(c *extenderCycle, s *decision.Status) *bindingCycle {
 	m.endExtenderCycle(c.state)
-	m.fail(c.attempt, s)
+	m.bindings.fail(c.attempt, s)
 	return nil
 }
 
@@ -373,13 +373,13 @@ func (c *extenderCycle) numbers() []uint64 {
 
 // makeRoom runs the PostFilter plugins when no node is left.
 func (m *Machine) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
-	m.recordRejection(c.attempt, o)
+	m.attempts.recordRejection(c.attempt, o)
 	nomination, waits := m.runPostFilter(c.attempt, o, 0, nominating{keep: true}, c)
 	if waits {
 		return nil
 	}
 	m.endExtenderCycle(c.state)
-	m.requeue(c.attempt, nomination)
+	m.attempts.requeue(c.attempt, nomination)
 	return nil
 }
 
@@ -440,7 +440,7 @@ func (m *Machine) chooseCandidate(c *extenderCycle) {
 	all := m.engine.DecideWithExtenders(a.request, m.nominations, &engine.ExtenderResults{})
 	if slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] }) {
 		if b := m.beginAnew(c); b != nil && b.phase == reserve {
-			m.runPreBind(b)
+			m.bindings.runPreBind(b)
 		}
 		return
 	}
@@ -454,5 +454,5 @@ func (m *Machine) chooseCandidate(c *extenderCycle) {
 		}
 	}
 	m.endExtenderCycle(a.state)
-	m.requeue(a, nomination)
+	m.attempts.requeue(a, nomination)
 }

@@ -4,16 +4,15 @@ import (
 	"fmt"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
 // fail ends an attempt with a status: an error, or a rejection by a plugin after
 // the pod was assumed. The binding cycle, if there is one, is undone; where
 // writes have to be reverted, when that is done.
-func (m *Machine) fail(a *attempt, s *decision.Status) {
+func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 	c := a.state.binding
-	if c != nil && m.revertWrites(c, s) {
+	if c != nil && b.revertWrites(c, s) {
 		return
 	}
 	r := a.record
@@ -21,8 +20,8 @@ func (m *Machine) fail(a *attempt, s *decision.Status) {
 		again := *r
 		r, a = &again, &attempt{state: a.state, pod: a.pod, profile: a.profile, record: &again}
 		r.Node, r.Nodes = "", nil
-		m.forgetAssumed(c)
-		m.endBindingCycle(c)
+		b.forgetAssumed(c)
+		b.finish(c)
 	}
 	r.Result, r.Err = decision.ResultError, s.Err
 	r.RejectedBy, r.PendingBy = nil, nil // a failure is no verdict, whatever was found before
@@ -41,11 +40,11 @@ func (m *Machine) fail(a *attempt, s *decision.Status) {
 		r.FailedPoint, r.FailedPlugin = s.Point, s.Plugin
 	}
 	if c != nil && !s.Code.Rejects() {
-		m.moveAll(assumptionEnded(c))
+		b.moveAll(assumptionEnded(c))
 	}
-	m.requeue(a, nominating{})
+	b.attempts.requeue(a, nominating{})
 	if c != nil && s.Code.Rejects() {
-		m.queue.MoveAllToActiveOrBackoff(m.now, assumptionEnded(c), func(p *object.Pod) bool { return p.UID != a.pod.UID })
+		b.queue.MoveAllToActiveOrBackoff(b.now, assumptionEnded(c), func(p *object.Pod) bool { return p.UID != a.pod.UID })
 	}
 }
 
@@ -57,38 +56,7 @@ func (m *Machine) failAfterPanic(a *attempt, err error) {
 		m.table.RemovePod(a.pod.UID)
 		m.pods.setAssumed(a.state, false)
 	}
-	m.fail(a, &decision.Status{Code: decision.Error, Err: err})
-}
-
-// requeue ends an attempt without a node: it returns the pod to the queue, updates its
-// nomination, and emits the record, the event and the patch.
-func (m *Machine) requeue(a *attempt, n nominating) {
-	r, ps := a.record, a.state
-	m.emit(AttemptDone{r})
-	m.profiles.endAttempt(a.pod)
-	if ps.entry == nil {
-		return // deleted while it was in flight
-	}
-	ps.noVictims = a.noVictims
-	m.queue.Requeue(m.now, ps.entry, r.RejectedBy, r.PendingBy)
-	m.conditions.track(ps)
-	p, patch := ps.entry.Pod, PatchStatus{Pod: ps.entry.Pod}
-	if !n.keep {
-		kept := ps.entry.NominatedNode()
-		m.queue.Nominate(ps.entry, n.node)
-		m.nominations.moved(p, kept, n.node)
-		patch.Nominated = m.nominations.toWrite(ps, n.node)
-	}
-	for _, uid := range n.ends {
-		if other := m.pods.byUID[uid]; other != nil && other.entry != nil {
-			m.nominations.clear(other)
-		}
-	}
-	patch.Condition = conditionToWrite(ps, explain.Condition(r))
-	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})
-	if patch.Condition != nil || patch.Nominated != nil {
-		m.emit(patch)
-	}
+	m.bindings.fail(a, &decision.Status{Code: decision.Error, Err: err})
 }
 
 // attribute records in the status which plugin returned it, at which point.

@@ -61,7 +61,7 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 	c.trial = true
 	err := m.guard.run("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
 	*c = tried
-	m.stepDone(c, "Running PodGroupPostFilter plugins done")
+	m.attempts.stepDone(c, "Running PodGroupPostFilter plugins done")
 	if h := c.profile.Host; h != nil {
 		h.Show(m.table)
 	}
@@ -84,7 +84,7 @@ func (m *Machine) tryAgain(c *groupCycle) *decision.Status {
 // evictForGroup sends the group's victims away. Its first pod stands for the group.
 func (m *Machine) evictForGroup(c *groupCycle) {
 	first := c.members[0]
-	m.evictAll(first.state, preemptor{first.pod, m.podGroup(c.name)}, uidsOf(c.victims), anyNode, c.profile.PodGroupPostFilter.Name)
+	m.evictions.evictAll(first.state, preemptor{first.pod, m.podGroup(c.name)}, uidsOf(c.victims), anyNode, c.profile.PodGroupPostFilter.Name)
 }
 
 func uidsOf(pods []*object.Pod) (uids []types.UID) {

@@ -15,7 +15,7 @@ import (
 
 // newGroupPreemption is a machine with a group "g". Pods take a node for themselves, and
 // the group has all pods go whose priority is lower than its own, if it fits then.
-func newGroupPreemption(t *testing.T, edits ...func(*framework.Plugin)) *evictions {
+func newGroupPreemption(t *testing.T, edits ...func(*framework.Plugin)) *evictionTest {
 	p := newEvictions(t, func(alone *framework.Plugin) {
 		alone.PostFilter = func(*framework.PostFilterCall) framework.PostFilterResult {
 			return framework.PostFilterResult{KeepNomination: true}
@@ -50,7 +50,7 @@ func newGroupPreemption(t *testing.T, edits ...func(*framework.Plugin)) *evictio
 }
 
 // ended is what the next step says of the group.
-func (p *evictions) ended() (done PodGroupDone) {
+func (p *evictionTest) ended() (done PodGroupDone) {
 	p.t.Helper()
 	for _, effect := range p.Step(p.now, ScheduleOne{}) {
 		switch e := effect.(type) {
@@ -131,7 +131,7 @@ func TestSnapshotOfGroupEviction(t *testing.T) {
 	p.ended()
 	saved := p.pods.byUID["low"].saved(p.now)
 	p.pods.byUID["low"].eviction = nil
-	p.evictions = 0
+	p.evictions.open = 0
 	p.restorePod(p.now, &saved)
 	if g := p.pods.byUID["low"].eviction.group; g == nil || g.UID != "g-uid" {
 		t.Errorf("got %+v", g)

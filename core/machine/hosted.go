@@ -20,7 +20,7 @@ import (
 
 // callPreBind runs the PreBind plugins that may block. It returns false if there are
 // none.
-func (m *Machine) callPreBind(c *bindingCycle) bool {
+func (b *bindingCycles) callPreBind(c *bindingCycle) bool {
 	var names []string
 	for _, pl := range c.profile.PreBind {
 		if pl.Blocking.PreBind {
@@ -30,58 +30,58 @@ func (m *Machine) callPreBind(c *bindingCycle) bool {
 	if len(names) == 0 {
 		return false
 	}
-	m.moveTo(preBindCalled, c)
-	m.runPlugins(c, "PreBind", names...)
+	b.moveTo(preBindCalled, c)
+	b.runPlugins(c, "PreBind", names...)
 	return true
 }
 
 // preBindBegins shows in the API where the pod is about to be bound: that takes a while, as
 // a plugin has something to do.
-func (m *Machine) preBindBegins(e PreBindBegins) {
-	ps := m.pods.byUID[e.UID]
+func (b *bindingCycles) preBindBegins(e PreBindBegins) {
+	ps := b.pods.byUID[e.UID]
 	if ps == nil || ps.binding == nil || ps.binding.phase != preBindCalled {
 		return
 	}
 	if len(ps.binding.writers) == 0 { // where there are writes, it was shown with them
-		m.showExpectedNode(ps.binding)
+		b.showExpectedNode(ps.binding)
 	}
 }
 
-func (m *Machine) runPlugins(c *bindingCycle, point string, plugins ...string) {
+func (b *bindingCycles) runPlugins(c *bindingCycle, point string, plugins ...string) {
 	h := c.profile.Host
-	m.emit(RunPlugins{Pod: c.pod, Node: c.node, Profile: c.profile.Name, Point: point, Plugins: plugins, Attempt: h.Attempt(c.pod.UID)})
+	b.emit(RunPlugins{Pod: c.pod, Node: c.node, Profile: c.profile.Name, Point: point, Plugins: plugins, Attempt: h.Attempt(c.pod.UID)})
 }
 
 // preBindReplied handles the return of the pod's PreBind plugins. The pod keeps its place
 // until then, whatever became of its attempt.
-func (m *Machine) preBindReplied(e PreBindReply) {
-	ps := m.pods.byUID[e.UID]
+func (b *bindingCycles) preBindReplied(e PreBindReply) {
+	ps := b.pods.byUID[e.UID]
 	if ps == nil {
 		return
 	}
-	if m.endedReplied(ps, endedAwaitsPreBind) {
+	if b.endedReplied(ps, endedAwaitsPreBind) {
 		return
 	}
 	c := ps.binding
 	if c == nil || c.phase != preBindCalled {
 		return
 	}
-	pl := m.table.Pod(e.UID)
+	pl := b.table.Pod(e.UID)
 	switch why := c.failed; {
 	case pl != nil && pl.Pod.NodeName == c.node: // another bound it meanwhile
-		m.podBound(c)
+		b.podBound(c)
 	case why != nil:
 		c.failed = nil
-		m.moveTo(preBind, c)
-		m.fail(c.attempt, why)
+		b.moveTo(preBind, c)
+		b.fail(c.attempt, why)
 	case e.Status != nil && e.Status.Code.Rejects():
-		m.moveTo(preBind, c)
-		m.fail(c.attempt, (&Rejection{e.Status}).status())
+		b.moveTo(preBind, c)
+		b.fail(c.attempt, (&Rejection{e.Status}).status())
 	case e.Status != nil:
-		m.moveTo(preBind, c)
-		m.fail(c.attempt, attribute(e.Status, "PreBind", e.Status.Plugin))
+		b.moveTo(preBind, c)
+		b.fail(c.attempt, attribute(e.Status, "PreBind", e.Status.Plugin))
 	default:
-		m.bind(c)
+		b.bind(c)
 	}
 }
 
@@ -100,8 +100,11 @@ func (r *Rejection) status() *decision.Status {
 // and no earlier reply ended the wait. The caller then sends it as an event. Until the
 // event comes, only the pod's end or preemption can end the wait otherwise. Call it
 // between two steps or within one.
-func (m *Machine) Answer(e PermitReply) bool {
-	c := m.waitingOnPermit(e.UID)
+func (m *Machine) Answer(e PermitReply) bool { return m.bindings.answer(e) }
+
+// answer records the reply and reports whether it ends or shortens the wait.
+func (b *bindingCycles) answer(e PermitReply) bool {
+	c := b.waitingOnPermit(e.UID)
 	if c == nil || c.answered || c.record.Attempt != e.Attempt {
 		return false
 	}
@@ -113,20 +116,20 @@ func (m *Machine) Answer(e PermitReply) bool {
 }
 
 // permitReplied handles the answer of a Permit plugin for a pod that it holds.
-func (m *Machine) permitReplied(e PermitReply) {
-	c := m.waitingOnPermit(e.UID)
+func (b *bindingCycles) permitReplied(e PermitReply) {
+	c := b.waitingOnPermit(e.UID)
 	if c == nil || e.Attempt != 0 && e.Attempt != c.record.Attempt {
 		return
 	}
 	switch {
 	case e.Preempt:
-		m.fail(c.attempt, permitPreemption(e.Plugin, e.Message))
+		b.fail(c.attempt, permitPreemption(e.Plugin, e.Message))
 	case !e.Allow:
-		m.fail(c.attempt, m.permitRejection(c, e.Plugin, e.Message))
+		b.fail(c.attempt, b.permitRejection(c, e.Plugin, e.Message))
 	default:
 		if delete(c.deadlines, e.Plugin); len(c.deadlines) == 0 {
 			c.answered = false
-			m.runPreBind(c)
+			b.runPreBind(c)
 		}
 	}
 }
@@ -181,7 +184,7 @@ type WaitingPod struct {
 // WaitingPods lists the pods that Permit plugins hold, by UID.
 func (m *Machine) WaitingPods() []WaitingPod {
 	var pods []WaitingPod
-	for _, c := range m.waiting {
+	for _, c := range m.bindings.waiting {
 		if c.phase == waitOnPermit {
 			pods = append(pods, WaitingPod{c.pod, c.record.Attempt, c.node, c.profile.Name, sortedKeys(c.deadlines)})
 		}

@@ -13,11 +13,11 @@ import (
 )
 
 // Ready reports whether a ScheduleOne event would start an attempt now.
-func (m *Machine) Ready() bool { return !m.waitsForEvictions() && m.queue.Ready() }
+func (m *Machine) Ready() bool { return !m.evictions.awaited() && m.queue.Ready() }
 
 // First returns the pod that a ScheduleOne would take now, nil when there is none.
 func (m *Machine) First() *object.Pod {
-	if m.waitsForEvictions() {
+	if m.evictions.awaited() {
 		return nil
 	}
 	return m.queue.First()

@@ -96,12 +96,11 @@ type Machine struct {
 	reads       *reads
 	conditions  *conditions
 	overcommits *overcommits
-	// waiting are the binding cycles that time, or an event in the cluster, may
-	// take further.
-	waiting underway[*bindingCycle]
-	undone  int // bindings
+	attempts    *attempts
+	bindings    *bindingCycles
+	evictions   *evictions
+	undone      int // bindings
 
-	evictions int // that were asked for and have no answer
 	// groupCycle is the one under way in this step; groupConditions are, by the group's
 	// UID, what the API was asked to show and does not yet.
 	groupCycle      *groupCycle
@@ -115,8 +114,6 @@ type Machine struct {
 	freed          bool  // an extender has fewer than before
 	lastCall       uint64
 	lookAhead      lookAhead
-
-	illegal error // the first move of a binding cycle that is not legal
 }
 
 // New returns a machine without nodes and pods.
@@ -169,6 +166,12 @@ func New(o Options) *Machine {
 	m.reads = &reads{m.step}
 	m.conditions = &conditions{step: m.step, pods: m.pods, present: m.PresentCondition}
 	m.overcommits = &overcommits{step: m.step}
+	m.attempts = &attempts{m.step, &m.options, m.profiles, m.pods, m.nominations, m.conditions}
+	m.bindings = &bindingCycles{
+		step: m.step, options: &m.options, guard: m.guard, profiles: m.profiles, pods: m.pods, attempts: m.attempts,
+		nominations: m.nominations, preemptors: m.preemptors, reads: m.reads,
+	}
+	m.evictions = &evictions{step: m.step, options: &m.options, pods: m.pods, preemptors: m.preemptors, bindings: m.bindings}
 	return m
 }
 
@@ -182,7 +185,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	case ScheduleOne:
 		m.scheduleOne()
 	case BindReply:
-		m.bindReplied(e)
+		m.bindings.bindReplied(e)
 	case PodGone:
 		m.podGone(e)
 	case PodDecodeFailed:
@@ -190,15 +193,15 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	case ReadReply:
 		m.readReplied(e)
 	case WriteReply:
-		m.writesReplied(e)
+		m.writeReplied(e)
 	case PreBindReply:
-		m.preBindReplied(e)
+		m.bindings.preBindReplied(e)
 	case PreBindBegins:
-		m.preBindBegins(e)
+		m.bindings.preBindBegins(e)
 	case PostFilterReply:
 		m.postFilterReplied(e)
 	case PermitReply:
-		m.permitReplied(e)
+		m.bindings.permitReplied(e)
 	case Activate:
 		m.activate(e)
 	case AskGatedAgain:
@@ -208,7 +211,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	case HostedObjectChanged:
 		m.hostedObjectChanged(e)
 	case EvictReply:
-		m.evictReplied(e)
+		m.evictions.replied(e)
 	case ExtenderReply:
 		m.extenderReplied(e)
 	case Tick:
@@ -238,7 +241,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 func (m *Machine) tick() {
 	m.queue.Flush(m.now)
 	m.failLateExtenders()
-	m.failLateBindingCycles()
+	m.bindings.failLate()
 	m.conditions.renew()
 }
 
@@ -248,7 +251,7 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 	if ps, due := m.conditions.oldest(); ps != nil && (!ok || due.Before(next)) {
 		next, ok = due, true
 	}
-	for _, c := range m.waiting {
+	for _, c := range m.bindings.waiting {
 		for _, deadline := range c.deadlines { // any order: takes the earliest
 			if !ok || deadline.Before(next) {
 				next, ok = deadline, true

@@ -338,23 +338,23 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"table": func(m *Machine, _ *object.Pod) { m.table.Used(0)[0]++ },
 		"queue": func(m *Machine, _ *object.Pod) { m.queue.Add(m.now, m.table.Pod("running-3").Pod) },
 		"entry": func(m *Machine, p *object.Pod) {
-			m.dequeue(m.pods.byUID["running-3"])
+			m.attempts.dequeue(m.pods.byUID["running-3"])
 			m.pods.byUID["running-3"].entry = m.pods.byUID[p.UID].entry
 		},
 		"cycle":   func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].binding = nil },
 		"both":    func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].extender = &extenderCycle{} },
 		"place":   func(m *Machine, p *object.Pod) { m.table.RemovePod(p.UID) },
 		"moved":   func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].binding.node = "m" },
-		"phase":   func(m *Machine, p *object.Pod) { m.moveTo(reserve, m.pods.byUID[p.UID].binding) },
+		"phase":   func(m *Machine, p *object.Pod) { m.bindings.moveTo(reserve, m.pods.byUID[p.UID].binding) },
 		"waiting": func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].binding.phase = waitForWrites },
-		"waits":   func(m *Machine, p *object.Pod) { m.waiting.add(m.pods.byUID[p.UID].binding) },
+		"waits":   func(m *Machine, p *object.Pod) { m.bindings.waiting.add(m.pods.byUID[p.UID].binding) },
 		"asking": func(m *Machine, p *object.Pod) {
 			m.extenderCycles.add(&extenderCycle{attempt: m.pods.byUID[p.UID].binding.attempt})
 		},
 		"conditions": func(m *Machine, p *object.Pod) {
 			m.pods.byUID["running-3"].stated = m.conditions.order.PushBack(m.pods.byUID["running-3"])
 		},
-		"dequeued":    func(m *Machine, p *object.Pod) { m.dequeue(m.pods.byUID[p.UID]) },
+		"dequeued":    func(m *Machine, p *object.Pod) { m.attempts.dequeue(m.pods.byUID[p.UID]) },
 		"lost":        func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].entry = nil },
 		"assumed":     func(m *Machine, p *object.Pod) { m.pods.byUID["running-3"].assumed = true },
 		"name":        func(m *Machine, p *object.Pod) { delete(m.pods.byName, p.NamespacedName()) },

@@ -101,14 +101,14 @@ var moves = [phases][phases]string{
 }
 
 // moveTo moves the binding cycle from its phase to another. Nothing else changes a phase.
-func (m *Machine) moveTo(to phase, c *bindingCycle) {
-	if moves[c.phase][to] == "" && m.illegal == nil {
-		m.illegal = fmt.Errorf("the binding cycle of pod %s moved from %s to %s, which is not a legal move", c.pod.Key(), c.phase, to)
+func (b *bindingCycles) moveTo(to phase, c *bindingCycle) {
+	if moves[c.phase][to] == "" && b.illegal == nil {
+		b.illegal = fmt.Errorf("the binding cycle of pod %s moved from %s to %s, which is not a legal move", c.pod.Key(), c.phase, to)
 	}
 	if c.phase.waits() && !to.waits() {
-		m.waiting.remove(c)
+		b.waiting.remove(c)
 	} else if to.waits() && !c.phase.waits() {
-		m.waiting.add(c)
+		b.waiting.add(c)
 	}
 	c.phase = to
 }

@@ -14,7 +14,7 @@ import (
 
 // newPlacements is a machine in which each node is a placement of any group; the last by
 // name has the best score. Pods take a node for themselves, and preempt who is on it.
-func newPlacements(t *testing.T, edits ...func(*framework.Plugin)) *evictions {
+func newPlacements(t *testing.T, edits ...func(*framework.Plugin)) *evictionTest {
 	p := newEvictions(t, func(alone *framework.Plugin) {
 		alone.GeneratePlacements = func(c *framework.PlacementCall, parent framework.Placement) (list []framework.Placement, _ *decision.Status) {
 			for _, r := range parent.Rows {
@@ -51,7 +51,7 @@ func grouped(name string, priority int32) PodSet {
 }
 
 // attempt is what the step's end says of the group and its pods.
-func (p *evictions) attempt() (said string) {
+func (p *evictionTest) attempt() (said string) {
 	for _, effect := range p.Step(p.now, ScheduleOne{}) {
 		switch e := effect.(type) {
 		case PodGroupDone:

@@ -68,7 +68,7 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 		ps.condition = nil
 	}
 	if c := ps.binding; c != nil && p.Terminating && c.phase == waitOnPermit {
-		m.fail(c.attempt, m.permitRejection(c, "", "pod is being deleted"))
+		m.bindings.fail(c.attempt, m.bindings.permitRejection(c, "", "pod is being deleted"))
 	}
 	if ps.assumed && ps.binding == nil {
 		return // bound by us; the API will show it
@@ -132,14 +132,14 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	}
 	if c != nil && c.node != p.NodeName {
 		// Another writer bound it elsewhere: the API proves the assumption false.
-		m.forgetAssumed(c)
-		m.endBindingCycle(c)
+		m.bindings.forgetAssumed(c)
+		m.bindings.finish(c)
 		m.moveAll(assumptionEnded(c))
 		c, old = nil, nil
 	}
 	if c == nil {
 		m.endExtenderCycle(ps)
-		m.dequeue(ps)
+		m.attempts.dequeue(ps)
 	}
 	if old != nil && m.table.Name(old.Row) != p.NodeName {
 		m.takeOff(old)
@@ -159,7 +159,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 		m.assignedPodChanged(was, p)
 	}
 	if c != nil && c.phase != bindSent && c.phase != writesSent && c.phase != preBindCalled { // the replies to these end the cycle
-		m.podBound(c)
+		m.bindings.podBound(c)
 	}
 }
 
@@ -192,21 +192,21 @@ func (m *Machine) endPod(ps *podState) {
 	}
 	m.pods.setAssumed(ps, false)
 	ps.unconfirmed, ps.goneByRead, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, nil, false, nil, nil, nil
-	m.victimGone(ps)
+	m.evictions.gone(ps)
 	m.endExtenderCycle(ps)
 	if ps.entry != nil {
 		p, kept := ps.entry.Pod, ps.entry.NominatedNode()
-		m.dequeue(ps)
+		m.attempts.dequeue(ps)
 		m.recordChange(framework.UnscheduledPod, framework.Delete)
 		m.nominations.moved(p, kept, "")
 	}
 	if c := ps.binding; c != nil {
-		m.forgetAssumed(c)
+		m.bindings.forgetAssumed(c)
 		if c.phase == bindSent {
-			m.moveTo(endedAwaitsBind, c)
+			m.bindings.moveTo(endedAwaitsBind, c)
 			ps.ended = c
 		}
-		m.endBindingCycle(c)
+		m.bindings.finish(c)
 		m.moveAll(assumptionEnded(c))
 	}
 	if pl := m.table.Pod(ps.pod.UID); pl != nil {
@@ -222,15 +222,6 @@ func (m *Machine) takeOff(pl *table.Placed) {
 	gone := boundTo(pl.Pod, m.table.Name(pl.Row))
 	m.table.RemovePod(gone.UID)
 	m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: gone})
-}
-
-// dequeue removes the pod from the queue.
-func (m *Machine) dequeue(ps *podState) {
-	if ps.entry != nil {
-		m.conditions.untrack(ps)
-		m.queue.Delete(ps.entry)
-		ps.entry = nil
-	}
 }
 
 // podDecodeFailed handles a pod that cannot be decoded. A waiting pod leaves the queue,

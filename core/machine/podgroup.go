@@ -127,13 +127,13 @@ func (m *Machine) scheduleGroup(first *podState) {
 	c := m.gatherGroup(first)
 	if err := c.oneProfile(); err != nil {
 		for _, mb := range c.members {
-			m.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
+			m.bindings.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
 		}
 		return
 	}
 	c.members = slices.DeleteFunc(c.members, func(mb *groupMember) bool {
 		if mb.pod.Terminating {
-			m.skipPod(mb.state)
+			m.attempts.skip(mb.state)
 		}
 		return mb.pod.Terminating
 	})
@@ -146,7 +146,7 @@ func (m *Machine) scheduleGroup(first *podState) {
 	m.preemptForGroup(c) // grouppreemption.go
 	m.groupCycle, c.decided = nil, true
 	for _, s := range c.answers {
-		m.permitOthers(s.plugin, s.answer)
+		m.bindings.permitOthers(s.plugin, s.answer)
 	}
 	m.submitGroup(c)
 }
@@ -184,7 +184,7 @@ func (m *Machine) gatherGroup(first *podState) *groupCycle {
 // newMember begins an attempt for a pod of a group; nodes is the number of nodes
 // considered.
 func (m *Machine) newMember(c *groupCycle, ps *podState, nodes int) *groupMember {
-	mb := &groupMember{attempt: m.newAttempt(ps), cycle: c, kept: ps.entry.NominatedNode()}
+	mb := &groupMember{attempt: m.attempts.start(ps), cycle: c, kept: ps.entry.NominatedNode()}
 	mb.group = mb
 	mb.record.NodesTotal = nodes
 	return mb
@@ -247,20 +247,20 @@ func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 		return
 	}
 	o := m.engine.DecideWithin(c.rows(), a.request, m.nominations)
-	m.stepDone(c, "Computing predicates and prioritizing done")
+	m.attempts.stepDone(c, "Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
-		m.recordRejection(a, o)
+		m.attempts.recordRejection(a, o)
 		if c.trial {
 			return
 		}
 		mb.nomination, mb.waits = m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
-		m.stepDone(c, "Running PostFilter plugins done")
+		m.attempts.stepDone(c, "Running PostFilter plugins done")
 		if mb.plan == nil {
 			return
 		}
 		mb.row, mb.preempts = m.table.Find(mb.plan.result.NominatedNodeName)
 	} else {
-		m.recordNodes(a, o)
+		m.attempts.recordNodes(a, o)
 		if mb.failed = o.Rejected; mb.failed != nil {
 			return
 		}
@@ -271,7 +271,7 @@ func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 	if mb.fits || mb.preempts {
 		m.tryAssume(c, mb)
 	}
-	m.stepDone(c, "Reserving and permitting done")
+	m.attempts.stepDone(c, "Reserving and permitting done")
 }
 
 // tryAssume assumes the pod as assume does, until undoGroup. A plugin that rejects it there
@@ -282,9 +282,9 @@ func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
 	mb.placed = true // first: after a panic in between it is removed
 	m.table.Place(mb.pod, mb.row)
 	m.showTry(mb)
-	s := m.reserve(b.profile, b.pod, b.node)
+	s := m.bindings.reserve(b.profile, b.pod, b.node)
 	if s == nil {
-		s = m.askPermit(b, func(plugin string, out framework.PermitResult) {
+		s = m.bindings.askPermit(b, func(plugin string, out framework.PermitResult) {
 			if len(out.Allow)+len(out.Reject) > 0 {
 				c.answers = append(c.answers, permitAnswer{plugin, out})
 			}
@@ -331,7 +331,7 @@ func (m *Machine) undoMember(mb *groupMember) {
 		return
 	}
 	mb.placed = false
-	m.unreserve(mb.binding.profile, mb.pod, mb.binding.node)
+	m.bindings.unreserve(mb.binding.profile, mb.pod, mb.binding.node)
 	m.table.RemovePod(mb.pod.UID)
 	m.showTry(mb)
 }

@@ -25,7 +25,7 @@ func (m *Machine) submitGroup(c *groupCycle) {
 	}
 	for _, mb := range c.members {
 		if b := mb.state.binding; b != nil && b.attempt == mb.attempt && b.phase == waitOnPermit {
-			m.showExpectedNode(b)
+			m.bindings.showExpectedNode(b)
 		}
 	}
 	condition := object.GroupCondition{Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: explain.Status(c.status)}
@@ -52,9 +52,9 @@ func (m *Machine) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) 
 	switch rejected := c.status != nil; {
 	case mb.waits: // postFilterReplied goes on
 	case mb.failed != nil && (!rejected || c.status.Code != decision.Error || !mb.failed.Code.Rejects()):
-		m.fail(a, mb.failed)
+		m.bindings.fail(a, mb.failed)
 	case rejected && c.status.Code == decision.Error:
-		m.fail(a, c.status)
+		m.bindings.fail(a, c.status)
 	case rejected && m.options.GroupPlacements && c.placement == nil:
 		m.holdMember(mb, c.status, nominating{}) // it was not tried
 	case mb.fits && !rejected:
@@ -65,9 +65,9 @@ func (m *Machine) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) 
 		m.holdMember(mb, &decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: mb.permit.Reasons}, nominating{})
 	default:
 		if mb.preempts {
-			m.preempt(a, mb.plan.plugin, mb.plan.result)
+			m.evictions.preempt(a, mb.plan.plugin, mb.plan.result)
 		}
-		m.requeue(a, mb.nomination)
+		m.attempts.requeue(a, mb.nomination)
 	}
 	return false
 }
@@ -75,12 +75,12 @@ func (m *Machine) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) 
 // commitMember assumes the pod where it was found to fit, and begins its binding cycle.
 func (m *Machine) commitMember(mb *groupMember) bool {
 	var b *bindingCycle
-	if err := m.guard.run("scheduling cycle", "", func() { b = m.assume(mb.attempt, mb.row) }); err != nil {
+	if err := m.guard.run("scheduling cycle", "", func() { b = m.bindings.assume(mb.attempt, mb.row) }); err != nil {
 		m.failAfterPanic(mb.attempt, err)
 		return false
 	}
 	if b != nil && b.phase == reserve {
-		m.runPreBind(b)
+		m.bindings.runPreBind(b)
 	}
 	return b != nil
 }
@@ -94,7 +94,7 @@ func (m *Machine) holdMember(mb *groupMember, why *decision.Status, n nominating
 	}
 	r.RejectedBy, r.PendingBy, r.PostFilter = nil, nil, nil
 	r.Score, r.Ties = 0, 0
-	m.requeue(mb.attempt, n)
+	m.attempts.requeue(mb.attempt, n)
 }
 
 // showGroupCondition emits a patch of the group's condition, unless the API shows it

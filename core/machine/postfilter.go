@@ -101,7 +101,7 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 		return was, true
 	}
 	if out.NominatedNodeName != "" {
-		m.preempt(a, plugin, out)
+		m.evictions.preempt(a, plugin, out)
 		return was, true
 	}
 	if out.Message != "" {
@@ -161,7 +161,7 @@ func (m *Machine) postFilterReplied(e PostFilterReply) {
 	c := ps.extender
 	if ps.entry.Pod.Terminating {
 		m.endExtenderCycle(ps)
-		m.skipPod(ps)
+		m.attempts.skip(ps)
 		return
 	}
 	plugin := c.profile.PostFilter[c.postFilter.plugin].Name
@@ -193,5 +193,5 @@ func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framewor
 		}
 	}
 	m.endExtenderCycle(a.state)
-	m.requeue(a, nomination)
+	m.attempts.requeue(a, nomination)
 }

@@ -12,7 +12,7 @@ import (
 
 // newPendingPostFilter is a machine whose PostFilter plugin says that its result comes
 // later. Pod "a" waits for it, as "v" takes node "n".
-func newPendingPostFilter(t *testing.T) *evictions {
+func newPendingPostFilter(t *testing.T) *evictionTest {
 	p := newEvictions(t)
 	p.profiles["s"].PostFilter[0].PostFilter = func(c *framework.PostFilterCall) framework.PostFilterResult {
 		p.call = c
@@ -25,7 +25,7 @@ func newPendingPostFilter(t *testing.T) *evictions {
 	return p
 }
 
-func (p *evictions) reply(call uint64, node string) {
+func (p *evictionTest) reply(call uint64, node string) {
 	p.do(PostFilterReply{UID: "a", Call: call, Result: framework.PostFilterResult{NominatedNodeName: node, Resolved: node != ""}})
 }
 

@@ -32,16 +32,27 @@ type eviction struct {
 	undone     bool // perhaps: etcd was restored from a backup while it was asked for
 }
 
+// evictions are those of the victims of all preemptions, from the Evict effect until the
+// victim is gone.
+type evictions struct {
+	*step
+	options    *Options
+	pods       *pods
+	preemptors *preemptors
+	bindings   *bindingCycles
+	open       int // that have no reply
+}
+
 // preempt evicts the victims of a PostFilter plugin's plan.
-func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
+func (v *evictions) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
 	a.record.Result, a.record.NominatedNode = decision.ResultPreempting, plan.NominatedNodeName
 	a.record.PostFilter = nil
 	for _, uid := range plan.Victims {
-		if pl := m.table.Pod(uid); pl != nil {
+		if pl := v.table.Pod(uid); pl != nil {
 			a.record.Victims = append(a.record.Victims, pl.Pod.NamespacedName())
 		}
 	}
-	m.evictAll(a.state, preemptor{pod: a.pod}, plan.Victims, plan.NominatedNodeName, plugin)
+	v.evictAll(a.state, preemptor{pod: a.pod}, plan.Victims, plan.NominatedNodeName, plugin)
 	slices.SortFunc(a.record.Victims, func(x, y types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
@@ -49,17 +60,17 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 
 // evictAll evicts the victims, counts the preemption, and records which of them the pod
 // waits for. The pod is the preemptor, or stands for its group.
-func (m *Machine) evictAll(ps *podState, by preemptor, victims []types.UID, node, plugin string) {
-	if slices.ContainsFunc(victims, m.preemptors.stays) {
-		ps.preemptionCount.add(m.now)
+func (v *evictions) evictAll(ps *podState, by preemptor, victims []types.UID, node, plugin string) {
+	if slices.ContainsFunc(victims, v.preemptors.stays) {
+		ps.preemptionCount.add(v.now)
 	}
 	for _, uid := range victims {
-		if pl := m.table.Pod(uid); pl != nil {
-			m.evict(m.pods.byUID[uid], pl.Pod, by, node, plugin)
+		if pl := v.table.Pod(uid); pl != nil {
+			v.evict(v.pods.byUID[uid], pl.Pod, by, node, plugin)
 		}
 	}
 	ps.preemption = nil
-	if leaving := slices.DeleteFunc(slices.Clone(victims), func(uid types.UID) bool { return !m.preemptors.evicting(uid) }); len(leaving) > 0 {
+	if leaving := slices.DeleteFunc(slices.Clone(victims), func(uid types.UID) bool { return !v.preemptors.evicting(uid) }); len(leaving) > 0 {
 		ps.preemption = &preemption{node, leaving}
 	}
 }
@@ -72,7 +83,7 @@ type preemptor struct {
 
 // evict evicts one victim. A victim whose binding has not been sent is stopped in memory
 // and tried again later, without a call of the API.
-func (m *Machine) evict(ps *podState, victim *object.Pod, by preemptor, node, plugin string) {
+func (v *evictions) evict(ps *podState, victim *object.Pod, by preemptor, node, plugin string) {
 	c, e := ps.binding, ps.eviction
 	switch {
 	case victim.Terminating:
@@ -80,19 +91,19 @@ func (m *Machine) evict(ps *podState, victim *object.Pod, by preemptor, node, pl
 		e.preemptors = append(e.preemptors, by.pod)
 	case c != nil && c.failed != nil:
 		c.preemptors = append(c.preemptors, by.pod)
-	case c != nil && m.stopBindingCycle(c, by.pod, plugin):
-		m.reportPreempted(victim, by, node, " (in kube-scheduler memory).")
+	case c != nil && v.bindings.stop(c, by.pod, plugin):
+		v.reportPreempted(victim, by, node, " (in kube-scheduler memory).")
 	default:
 		ps.eviction = &eviction{victim: victim, node: node, preemptors: []*object.Pod{by.pod}, group: by.group}
-		m.evictions++
-		m.emit(Evict{Victim: victim, Preemptor: by.pod, Group: by.group, Node: node})
+		v.open++
+		v.emit(Evict{Victim: victim, Preemptor: by.pod, Group: by.group, Node: node})
 	}
 }
 
-// stopBindingCycle ends a cycle that Permit or PreBind holds, in v1.36's words;
+// stop ends a cycle that Permit or PreBind holds, in v1.36's words;
 // one that has written something when that is reverted. A pod whose binding was
 // sent cannot be stopped.
-func (m *Machine) stopBindingCycle(c *bindingCycle, preemptor *object.Pod, plugin string) bool {
+func (b *bindingCycles) stop(c *bindingCycle, preemptor *object.Pod, plugin string) bool {
 	why := &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("preempted by %s", plugin)}
 	switch c.phase {
 	case waitOnPermit:
@@ -102,82 +113,82 @@ func (m *Machine) stopBindingCycle(c *bindingCycle, preemptor *object.Pod, plugi
 		return false
 	}
 	c.preemptors = []*object.Pod{preemptor}
-	m.fail(c.attempt, why)
+	b.fail(c.attempt, why)
 	return true
 }
 
-func (m *Machine) reportPreempted(victim *object.Pod, by preemptor, node, more string) {
+func (v *evictions) reportPreempted(victim *object.Pod, by preemptor, node, more string) {
 	uid := by.pod.UID
 	if by.group != nil {
 		uid = by.group.UID
 	}
 	note := explain.Preempted(by.group != nil, uid, node) + more
-	m.emit(PublishEvent{Pod: victim, Reason: ReasonPreempted, Action: "Preempting", Note: note, Related: by.pod, RelatedGroup: by.group})
+	v.emit(PublishEvent{Pod: victim, Reason: ReasonPreempted, Action: "Preempting", Note: note, Related: by.pod, RelatedGroup: by.group})
 }
 
-// evictReplied handles the reply to an Evict effect. If it failed, the preemptors try
+// replied handles the reply to an Evict effect. If it failed, the preemptors try
 // again after an error backoff, since an API that refuses once may go on refusing.
-func (m *Machine) evictReplied(r EvictReply) {
-	ps := m.pods.byUID[r.Victim]
+func (v *evictions) replied(r EvictReply) {
+	ps := v.pods.byUID[r.Victim]
 	if ps == nil || ps.eviction == nil || ps.eviction.replied {
 		return
 	}
 	e := ps.eviction
 	e.replied = true
-	m.evictions--
+	v.open--
 	if r.Err == nil {
-		m.reportPreempted(e.victim, preemptor{e.preemptors[0], e.group}, e.node, "")
+		v.reportPreempted(e.victim, preemptor{e.preemptors[0], e.group}, e.node, "")
 	}
 	switch {
 	case r.Err != nil || e.undone:
-		m.dropEviction(ps)
+		v.drop(ps)
 	case e.gone:
-		m.endEviction(ps)
+		v.finish(ps)
 	}
-	m.pods.forget(ps)
+	v.pods.forget(ps)
 }
 
-// waitsForEvictions reports whether decisions wait for the replies to evictions.
-func (m *Machine) waitsForEvictions() bool { return m.options.WaitForEvictions && m.evictions > 0 }
+// awaited reports whether decisions wait for the replies to evictions.
+func (v *evictions) awaited() bool { return v.options.WaitForEvictions && v.open > 0 }
 
-// rewindEvictions drops what was evicted before etcd was restored: the victim may be
+// rewind drops what was evicted before etcd was restored: the victim may be
 // there again, and the preemptor may not. Who still needs the room preempts anew.
-func (m *Machine) rewindEvictions() {
-	for _, ps := range m.pods.sorted() {
+func (v *evictions) rewind() {
+	for _, ps := range v.pods.sorted() {
 		switch e := ps.eviction; {
 		case e == nil:
 		case e.replied:
-			m.dropEviction(ps)
-			m.pods.forget(ps)
+			v.drop(ps)
+			v.pods.forget(ps)
 		default:
 			e.undone = true
 		}
 	}
 }
 
-// dropEviction gives up the eviction of a victim that stays. Its preemptors try again
+// drop gives up the eviction of a victim that stays. Its preemptors try again
 // after a backoff.
-func (m *Machine) dropEviction(victim *podState) {
+func (v *evictions) drop(victim *podState) {
 	preemptors := victim.eviction.preemptors
 	victim.eviction = nil
-	m.preemptors.retryAfterError(preemptors)
+	v.preemptors.retryAfterError(preemptors)
 }
 
-// victimGone records that a pod, which may be a victim, is deleted.
-func (m *Machine) victimGone(ps *podState) {
+// gone records that a pod, which may be a victim, is deleted.
+func (v *evictions) gone(ps *podState) {
 	if e := ps.eviction; e != nil {
 		if e.gone = true; e.replied {
-			m.endEviction(ps)
+			v.finish(ps)
 		}
 	}
 }
 
-// endEviction ends the eviction of a victim that is deleted. Its preemptors may try again
+// finish ends the eviction of a victim that is deleted. Its preemptors may try again
 // without waiting for their backoff.
-func (m *Machine) endEviction(victim *podState) {
+func (v *evictions) finish(victim *podState) {
 	preemptors := victim.eviction.preemptors
 	victim.eviction = nil
-	m.preemptors.skipBackoffs(preemptors)
+	v.preemptors.skipBackoffs(preemptors)
 }
 
 // evicting reports whether the pod is being preempted: its eviction was requested and has

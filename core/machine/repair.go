@@ -26,13 +26,13 @@ func (m *Machine) Repair() []Effect {
 	}
 	m.queue.SortAnew()
 	m.engine.Reset()
-	m.illegal = nil
+	m.bindings.illegal = nil
 	states := m.pods.sorted()
 	for _, ps := range states {
-		m.repairBindingCycle(ps)
+		m.bindings.repair(ps)
 	}
 	m.repairExtenderCycles(states)
-	m.waiting = nil
+	m.bindings.waiting = nil
 	m.conditions.clear()
 	for _, ps := range states {
 		m.repairPod(ps)
@@ -41,9 +41,9 @@ func (m *Machine) Repair() []Effect {
 	return m.end()
 }
 
-// repairBindingCycle ends the cycle of a pod that is not in flight in the queue or
+// repair ends the cycle of a pod that is not in flight in the queue or
 // takes no room, and one that was in the middle of a step.
-func (m *Machine) repairBindingCycle(ps *podState) {
+func (b *bindingCycles) repair(ps *podState) {
 	if ps.entry.Place() == queue.Nowhere {
 		ps.entry = nil
 	}
@@ -51,12 +51,12 @@ func (m *Machine) repairBindingCycle(ps *podState) {
 	if c == nil {
 		return
 	}
-	switch pl := m.table.Pod(ps.pod.UID); {
-	case ps.entry.Place() != queue.InFlight || pl == nil || m.table.Name(pl.Row) != c.node:
-		m.forgetAssumed(c)
-		m.endBindingCycle(c)
+	switch pl := b.table.Pod(ps.pod.UID); {
+	case ps.entry.Place() != queue.InFlight || pl == nil || b.table.Name(pl.Row) != c.node:
+		b.forgetAssumed(c)
+		b.finish(c)
 	case c.phase == reserve || c.phase == preBind:
-		m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: errInterrupted})
+		b.fail(c.attempt, &decision.Status{Code: decision.Error, Err: errInterrupted})
 	}
 }
 
@@ -101,7 +101,7 @@ func (m *Machine) repairPod(ps *podState) {
 	switch at := ps.entry.Place(); {
 	case at == queue.Nowhere:
 	case bound && (idle || at != queue.InFlight):
-		m.dequeue(ps)
+		m.attempts.dequeue(ps)
 	case at == queue.InFlight && idle:
 		m.table.RemovePod(ps.pod.UID)
 		m.queue.Requeue(m.now, ps.entry, nil, nil)
@@ -113,7 +113,7 @@ func (m *Machine) repairPod(ps *podState) {
 		ps.unconfirmed = nil
 	}
 	if c := ps.binding; c != nil && c.phase.waits() {
-		m.waiting.add(c)
+		m.bindings.waiting.add(c)
 	}
 	switch name := ps.pod.NamespacedName(); {
 	case ps.entry != nil || m.pods.placed(ps):

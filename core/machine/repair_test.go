@@ -40,11 +40,11 @@ func TestRepair(t *testing.T) {
 		if e == nil {
 			t.Fatal("no pod is ready")
 		}
-		return m.newAttempt(m.pods.byUID[e.Pod.UID])
+		return m.attempts.start(m.pods.byUID[e.Pod.UID])
 	}
 	assume := func(m *Machine) *bindingCycle {
 		row, _ := m.table.Find("n")
-		return m.assume(popped(m), row)
+		return m.bindings.assume(popped(m), row)
 	}
 
 	s.interrupt(func(m *Machine) { popped(m) })
@@ -69,12 +69,12 @@ func TestRepair(t *testing.T) {
 	s.requests = nil
 	s.tick(10 * time.Second)
 
-	s.interrupt(func(m *Machine) { m.runPreBind(assume(m)) }) // it did
+	s.interrupt(func(m *Machine) { m.bindings.runPreBind(assume(m)) }) // it did
 	s.did("AttemptDone p-1: Scheduled", "Bind p-1 to n")
 	s.where(p, queue.InFlight)
 	s.used(30)
 
-	s.interrupt(func(m *Machine) { m.dequeue(m.pods.byUID[p.UID]) }) // of a deletion, half
+	s.interrupt(func(m *Machine) { m.attempts.dequeue(m.pods.byUID[p.UID]) }) // of a deletion, half
 	s.used(0)
 	s.requests = nil
 	s.deletePod(p.Key())

@@ -222,7 +222,7 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 	if e := s.Eviction; e != nil {
 		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied, undone: e.Undone, gone: e.Gone}
 		if !e.Replied {
-			m.evictions++
+			m.evictions.open++
 		}
 		ps.eviction.preemptors = m.pods.withUIDs(e.Preemptors)
 		if e.ForGroup && len(e.Preemptors) > 0 {

@@ -273,7 +273,7 @@ func (m *Machine) restoreCycles(now time.Time, ps *podState, s *SavedUnderway) {
 	if b := s.Binding; b != nil {
 		ps.binding = m.restoredBinding(now, ps, b)
 		if ps.binding.phase.waits() {
-			m.waiting.add(ps.binding)
+			m.bindings.waiting.add(ps.binding)
 		}
 	}
 	if b := s.Ended; b != nil {

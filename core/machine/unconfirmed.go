@@ -34,6 +34,45 @@ func (r *reads) sendUnconfirmed(ps *podState) {
 	}
 }
 
+// readReplied finds out about a lost binding (LostReply): bound to our node, it
+// was done; bound elsewhere or gone, the assumption ends; unbound, the same
+// binding is sent again while its node is there, until one is refused and the pod
+// still unbound after that.
+func (m *Machine) readReplied(e ReadReply) {
+	ps := m.pods.byUID[e.UID]
+	if ps == nil {
+		return
+	}
+	if ps.staleRead {
+		ps.staleRead = false
+		m.readAgain(ps)
+		return
+	}
+	if ps.goneByRead != nil {
+		m.goneReplied(ps, e)
+		return
+	}
+	c := ps.binding
+	if c == nil || c.phase != readSent {
+		m.recheckReplied(ps, e)
+		return
+	}
+	if e.Err != nil {
+		c.lost.ReadFailed()
+		m.bindings.readPod(c) // without evidence the room stays taken
+		return
+	}
+	c.lost.NotShown()
+	switch {
+	case !e.exists():
+		m.endReadPod(ps)
+	case e.Pod.NodeName != "":
+		m.podSet(e.Pod)
+	default:
+		m.bindings.notBound(c)
+	}
+}
+
 // recheckReplied handles the reply to a read of an assumed pod whose binding is in doubt.
 // A pod that is unbound begins anew.
 func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
@@ -75,7 +114,7 @@ func (m *Machine) rewound() {
 			m.reads.recheck(ps)
 		}
 	}
-	m.rewindEvictions()
+	m.evictions.rewind()
 }
 
 // reading reports whether a read of the pod is under way.
@@ -96,7 +135,7 @@ func (m *Machine) readAgain(ps *podState) {
 	case ps.goneByRead != nil:
 		m.reads.sendGone(ps)
 	case ps.binding != nil:
-		m.readPod(ps.binding)
+		m.bindings.readPod(ps.binding)
 	default:
 		m.reads.sendUnconfirmed(ps)
 	}

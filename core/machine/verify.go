@@ -30,7 +30,7 @@ func (m *Machine) Verify() error {
 			evictions++
 		}
 		if c := ps.binding; c != nil && c.phase.waits() {
-			if waiting++; !slices.Contains(m.waiting, c) {
+			if waiting++; !slices.Contains(m.bindings.waiting, c) {
 				return fmt.Errorf("pod %s: its binding cycle is in phase %q and not among those that wait", ps.pod.Key(), c.phase)
 			}
 		}
@@ -38,14 +38,14 @@ func (m *Machine) Verify() error {
 	for range m.queue.Entries() {
 		queued--
 	}
-	if assumed != m.pods.assumedCount || queued != 0 || waiting != len(m.waiting) {
+	if assumed != m.pods.assumedCount || queued != 0 || waiting != len(m.bindings.waiting) {
 		return fmt.Errorf("%d pods are assumed, counted are %d; %d of the waiting binding cycles are unknown, %d of the pods in the queue",
-			assumed, m.pods.assumedCount, len(m.waiting)-waiting, -queued)
+			assumed, m.pods.assumedCount, len(m.bindings.waiting)-waiting, -queued)
 	}
-	if evictions != m.evictions {
-		return fmt.Errorf("%d evictions have no answer, counted are %d", evictions, m.evictions)
+	if evictions != m.evictions.open {
+		return fmt.Errorf("%d evictions have no answer, counted are %d", evictions, m.evictions.open)
 	}
-	return m.illegal
+	return m.bindings.illegal
 }
 
 // verifyPod checks that the pod is in one place, and in the phases that go with it.

@@ -19,7 +19,7 @@ func TestWhatIsBeingWrittenIsKept(t *testing.T) {
 		"an attempt that is called off": func(s *story, p *object.Pod) {
 			for _, m := range []*Machine{s.m, s.twin} {
 				c := m.pods.byUID[p.UID].binding
-				m.fail(c.attempt, m.permitRejection(c, "Moody", "called off"))
+				m.bindings.fail(c.attempt, m.bindings.permitRejection(c, "Moody", "called off"))
 			}
 		},
 	}
