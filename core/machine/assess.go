@@ -96,7 +96,7 @@ func (m *Machine) assessPostFilter(of *profile.Profile, p *object.Pod, o *engine
 	if ps == nil {
 		ps = &podState{pod: p}
 	}
-	call := m.postFilterCallFor(p, ps, 1, o)
+	call := m.scheduling.postFilterCallFor(p, ps, 1, o)
 	for _, pl := range of.PostFilter {
 		if pl.Name == names.DefaultPreemption && !p.NeverPreempts {
 			if leaving := preempt.VictimsLeaving(call); len(leaving) > 0 {

@@ -28,7 +28,7 @@ func (m *Machine) leftovers() (left string) {
 		n    int
 	}{
 		{"pods", len(m.pods.byUID)}, {"names", len(m.pods.byName)}, {"assumed pods", m.pods.assumedCount}, {"binding cycles that wait", len(m.bindings.waiting)},
-		{"extender cycles", len(m.extenderCycles)}, {"queued pods", len(m.queue.Dump())}, {"nodes with nominations", len(m.queue.NominatedNodes())},
+		{"extender cycles", len(m.extenders.cycles)}, {"queued pods", len(m.queue.Dump())}, {"nodes with nominations", len(m.queue.NominatedNodes())},
 		{"placed pods", m.table.Placements()}, {"nodes", m.table.Live()},
 	} {
 		if l.n > 0 {

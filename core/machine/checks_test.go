@@ -158,8 +158,8 @@ func (w *world) checkRest() {
 		w.Fatalf("%d pods placed, %d assumed, %d nodes; the API has %d pods, %d nodes",
 			w.m.table.Placements(), w.m.Assumed(), w.m.table.Live(), placed, len(w.nodes))
 	}
-	if len(w.m.extenderCycles) != 0 || len(w.m.line) != 0 {
-		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.extenderCycles), len(w.m.line))
+	if len(w.m.extenders.cycles) != 0 || len(w.m.extenders.line) != 0 {
+		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.extenders.cycles), len(w.m.extenders.line))
 	}
 	for _, ps := range w.m.pods.sorted() {
 		switch {

@@ -132,7 +132,7 @@ func (m *Machine) writeReplied(e WriteReply) {
 		m.objectReplied(o)
 	}
 	if e.Call != 0 {
-		m.postFilterWritten(e)
+		m.scheduling.postFilterWritten(e)
 	} else {
 		m.bindings.writesReplied(e)
 	}

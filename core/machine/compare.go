@@ -41,7 +41,7 @@ func (m *Machine) compare(p *object.Pod, other string, c *Comparison) {
 	case of == nil:
 		c.Err = fmt.Errorf("no profile has the schedulerName %q", p.SchedulerName)
 		return
-	case m.extendersOf(p) != nil:
+	case m.extenders.of(p) != nil:
 		c.Err = errors.New("an extender is interested in the pod")
 		return
 	}

@@ -113,7 +113,7 @@ func (l *conditions) renew() {
 // for pod groups and for pods with extenders or hosted plugins.
 func (m *Machine) PresentCondition(p *object.Pod) *object.Condition {
 	of := m.profiles[p.SchedulerName]
-	if of == nil || of.Host != nil || m.options.hasGroup(p) || m.extendersOf(p) != nil {
+	if of == nil || of.Host != nil || m.options.hasGroup(p) || m.extenders.of(p) != nil {
 		return nil
 	}
 	d := m.AssessBriefly(p)

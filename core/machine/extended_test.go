@@ -48,8 +48,8 @@ func left(candidates []framework.Candidate) (all []NodeVictims) {
 // nodes and pods that the machine was told of.
 func (w *world) checkAsk(e CallExtender) {
 	w.Helper()
-	if w.m.busy[e.Extender] > testExtenders[e.Extender].Limit+testExtenders[1-e.Extender].Limit {
-		w.Fatalf("%d pods are with extender %d", w.m.busy[e.Extender], e.Extender)
+	if w.m.extenders.busy[e.Extender] > testExtenders[e.Extender].Limit+testExtenders[1-e.Extender].Limit {
+		w.Fatalf("%d pods are with extender %d", w.m.extenders.busy[e.Extender], e.Extender)
 	}
 	if len(e.Nodes) == 0 && len(e.Candidates) == 0 {
 		w.Fatalf("%s: extender %d is asked about nothing", e.Pod.UID, e.Extender)
@@ -267,8 +267,8 @@ func TestLine(t *testing.T) {
 		s.cycle("", "")
 	}
 	s.did() // "lax" takes one at a time, and has none yet; "strict" takes two
-	if s.m.ExtenderCycles() != 3 || len(s.m.line) != 1 {
-		t.Fatalf("%d pods with extenders, %d in line", s.m.ExtenderCycles(), len(s.m.line))
+	if s.m.ExtenderCycles() != 3 || len(s.m.extenders.line) != 1 {
+		t.Fatalf("%d pods with extenders, %d in line", s.m.ExtenderCycles(), len(s.m.extenders.line))
 	}
 	s.says(ExtenderReply{Passed: []string{"a"}}) // now "lax" is busy
 	s.did("CallExtender 1 to filter for p about [a]")

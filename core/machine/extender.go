@@ -70,21 +70,6 @@ func (x *Extender) Interested(p *v1.Pod) bool {
 // asks reports whether the extender is called before a node is chosen.
 func (x *Extender) asks() bool { return x.Filter || x.Prioritize || x.Preempt }
 
-// extendersOf lists the extenders that may be asked about the pod, by their
-// position. Pods that no extender manages come without their API object.
-func (m *Machine) extendersOf(p *object.Pod) []int {
-	if p.API == nil {
-		return nil
-	}
-	var extenders []int
-	for i := range m.options.Extenders {
-		if x := &m.options.Extenders[i]; x.asks() && x.Interested(p.API) {
-			extenders = append(extenders, i)
-		}
-	}
-	return extenders
-}
-
 // refusal returns the blocker of a node that an extender refused.
 func refusal(code decision.Code, reason string) decision.Blocker {
 	return decision.Blocker{Code: code, Reasons: []string{reason}}
@@ -93,7 +78,7 @@ func refusal(code decision.Code, reason string) decision.Blocker {
 // resolveVictims finds the pods that an extender leaves as victims. They must be on
 // nodes that were offered, and of lower priority than the pod; those that were
 // offered and are gone meanwhile are left out.
-func (m *Machine) resolveVictims(c *extenderCycle, x *Extender, left []NodeVictims) ([]framework.Candidate, error) {
+func (d *schedulingCycles) resolveVictims(c *extenderCycle, x *Extender, left []NodeVictims) ([]framework.Candidate, error) {
 	var kept []framework.Candidate
 	for _, l := range left {
 		at := slices.IndexFunc(c.review.candidates, func(o framework.Candidate) bool { return o.Node == l.Node })
@@ -108,11 +93,11 @@ func (m *Machine) resolveVictims(c *extenderCycle, x *Extender, left []NodeVicti
 		}
 		candidate := framework.Candidate{Node: l.Node, NumPDBViolations: l.Violations}
 		for _, uid := range l.Victims {
-			pl := m.table.Pod(uid)
+			pl := d.table.Pod(uid)
 			switch {
-			case pl != nil && m.table.Name(pl.Row) == l.Node && pl.Pod.Priority >= c.pod.Priority:
+			case pl != nil && d.table.Name(pl.Row) == l.Node && pl.Pod.Priority >= c.pod.Priority:
 				return nil, fmt.Errorf("extender %q: preempt: pod %s on node %q is not of lower priority", x.Name, pl.Pod.Key(), l.Node)
-			case pl != nil && m.table.Name(pl.Row) == l.Node:
+			case pl != nil && d.table.Name(pl.Row) == l.Node:
 				candidate.Victims = append(candidate.Victims, pl.Pod)
 			case !slices.ContainsFunc(c.review.candidates[at].Victims, func(v *object.Pod) bool { return v.UID == uid }):
 				return nil, fmt.Errorf("extender %q: preempt: no pod of UID %q is on node %q", x.Name, uid, l.Node)
@@ -125,15 +110,15 @@ func (m *Machine) resolveVictims(c *extenderCycle, x *Extender, left []NodeVicti
 
 // candidatesLeft returns the offered ones that are left, each with victims that are
 // still to be had: on their node, and of lower priority than the pod.
-func (m *Machine) candidatesLeft(p *object.Pod, left []framework.Candidate) []framework.Candidate {
+func (d *schedulingCycles) candidatesLeft(p *object.Pod, left []framework.Candidate) []framework.Candidate {
 	var kept []framework.Candidate
 	for _, c := range left {
-		row, ok := m.table.Find(c.Node)
-		if !ok || m.table.Node(row) == nil {
+		row, ok := d.table.Find(c.Node)
+		if !ok || d.table.Node(row) == nil {
 			continue
 		}
 		c.Victims = slices.DeleteFunc(slices.Clone(c.Victims), func(v *object.Pod) bool {
-			pl := m.table.Pod(v.UID)
+			pl := d.table.Pod(v.UID)
 			return pl == nil || pl.Row != row || pl.Pod.Priority >= p.Priority
 		})
 		if len(c.Victims) > 0 {

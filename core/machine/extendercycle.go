@@ -61,21 +61,12 @@ const (
 var errNodesTaken = fmt.Errorf("%d times in a row the nodes that the extenders accepted did not fit any more when the replies had come", maxRounds)
 
 // startExtenderCycle starts, or lines up, the attempt of a pod with extenders.
-func (m *Machine) startExtenderCycle(a *attempt, extenders []int) *bindingCycle {
+func (d *schedulingCycles) startExtenderCycle(a *attempt, extenders []int) *bindingCycle {
 	c := &extenderCycle{attempt: a, extenders: extenders, open: map[uint64]call{}}
-	a.state.extender = c
-	m.extenderCycles.add(c)
-	if !m.admits(c) {
-		at, _ := slices.BinarySearchFunc(m.line, c, func(o, c *extenderCycle) int {
-			if o.pod.Priority >= c.pod.Priority {
-				return -1
-			}
-			return 1
-		})
-		m.line = slices.Insert(m.line, at, c)
+	if !d.extenders.enter(c) {
 		return nil
 	}
-	return m.runExtenders(c)
+	return d.runExtenders(c)
 }
 
 // begin sets the cycle to its start.
@@ -90,64 +81,24 @@ func (c *extenderCycle) begin() {
 // widen makes the cycle consider all nodes, instead of the pod's nominated node.
 func (c *extenderCycle) widen() { c.nominated, c.filtered, c.results.Passed = false, 0, nil }
 
-// admits reports whether every extender of the pod can take another call.
-func (m *Machine) admits(c *extenderCycle) bool {
-	return !slices.ContainsFunc(c.extenders, m.full)
-}
-
-func (m *Machine) full(extender int) bool {
-	return m.busy[extender] >= m.options.Extenders[extender].Limit
-}
-
-// admitFromLine starts the cycles in line whose extenders can take a call, the most
-// important first.
-func (m *Machine) admitFromLine() {
-	m.freed = false
-	for i := 0; i < len(m.line) && !m.allFull(); {
-		c := m.line[i]
-		if !m.admits(c) {
-			i++
-			continue
-		}
-		m.line = slices.Delete(m.line, i, i+1)
-		m.resume(c)
-	}
-}
-
-func (m *Machine) allFull() bool {
-	for i := range m.busy {
-		if !m.full(i) {
-			return false
-		}
-	}
-	return true
-}
-
-// callEnded frees the extender's slot of a call that was replied to, or is not waited for
-// any more.
-func (m *Machine) callEnded(extender int) {
-	m.busy[extender]--
-	m.freed = true
-}
-
 // resume continues the cycle, with the pod as it is now, after an answer.
-func (m *Machine) resume(c *extenderCycle) {
+func (d *schedulingCycles) resume(c *extenderCycle) {
 	p := c.state.entry.Pod
 	if p.Terminating {
-		m.endExtenderCycle(c.state)
-		m.attempts.skip(c.state)
+		d.extenders.finish(c.state)
+		d.attempts.skip(c.state)
 		return
 	}
 	if p.API != nil {
 		c.pod, c.request = p, c.state.request
 	}
 	var b *bindingCycle
-	if err := m.guard.run("scheduling cycle", "", func() { b = m.runExtenders(c) }); err != nil {
-		m.failAfterPanic(c.attempt, err)
+	if err := d.guard.run("scheduling cycle", "", func() { b = d.runExtenders(c) }); err != nil {
+		d.failAfterPanic(c.attempt, err)
 		return
 	}
 	if b != nil && b.phase == reserve {
-		m.bindings.runPreBind(b)
+		d.bindings.runPreBind(b)
 	}
 }
 
@@ -155,76 +106,76 @@ func (m *Machine) resume(c *extenderCycle) {
 // node that the pod is nominated to is tried alone, first. Filters are called one after
 // the other, each about the nodes that the others passed; scores are requested from all
 // at once.
-func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
+func (d *schedulingCycles) runExtenders(c *extenderCycle) *bindingCycle {
 	a := c.attempt
 	if c.shown == nil {
 		c.begin()
 	}
-	a.record.NodesTotal = m.table.Live()
-	if m.table.Live() == 0 {
-		return m.failExtenderCycle(c, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
+	a.record.NodesTotal = d.table.Live()
+	if d.table.Live() == 0 {
+		return d.failExtenderCycle(c, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
 	}
-	o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.results)
+	o := d.engine.DecideWithExtenders(a.request, d.nominations, &c.results)
 	if o.Feasible == 0 {
 		switch {
 		case o.Rejected != nil && !o.Rejected.Code.Rejects():
-			return m.failExtenderCycle(c, o.Rejected)
+			return d.failExtenderCycle(c, o.Rejected)
 		case c.nominated:
 			c.widen()
-			return m.runExtenders(c)
-		case m.newNodeFits(c):
-			return m.beginAnew(c)
+			return d.runExtenders(c)
+		case d.newNodeFits(c):
+			return d.beginAnew(c)
 		}
 		// newNodeFits decided, too, which ended what o stood on.
-		return m.makeRoom(c, m.engine.DecideWithExtenders(a.request, m.nominations, &c.results))
+		return d.makeRoom(c, d.engine.DecideWithExtenders(a.request, d.nominations, &c.results))
 	}
 	for ; c.filtered < len(c.extenders); c.filtered++ {
-		if m.options.Extenders[c.extenders[c.filtered]].Filter {
-			m.callExtenderAboutNodes(c, c.extenders[c.filtered], Filter, o.FeasibleNodes())
+		if d.options.Extenders[c.extenders[c.filtered]].Filter {
+			d.callExtenderAboutNodes(c, c.extenders[c.filtered], Filter, o.FeasibleNodes())
 			return nil
 		}
 	}
 	if o.Feasible > 1 && !c.scored {
 		c.scored = true
-		if m.callPrioritize(c, o.FeasibleNodes()) {
+		if d.callPrioritize(c, o.FeasibleNodes()) {
 			return nil
 		}
 	}
-	m.endExtenderCycle(a.state)
-	return m.assumeChosen(a, o)
+	d.extenders.finish(a.state)
+	return d.assumeChosen(a, o)
 }
 
 // failExtenderCycle ends the attempt without a verdict on the pod.
-func (m *Machine) failExtenderCycle(c *extenderCycle, s *decision.Status) *bindingCycle {
-	m.endExtenderCycle(c.state)
-	m.bindings.fail(c.attempt, s)
+func (d *schedulingCycles) failExtenderCycle(c *extenderCycle, s *decision.Status) *bindingCycle {
+	d.extenders.finish(c.state)
+	d.bindings.fail(c.attempt, s)
 	return nil
 }
 
 // newNodeFits reports whether plugins pass a node that no extender was asked about,
 // because it became free, or came, meanwhile.
-func (m *Machine) newNodeFits(c *extenderCycle) bool {
+func (d *schedulingCycles) newNodeFits(c *extenderCycle) bool {
 	if c.results.Passed == nil {
 		return false
 	}
-	all := m.engine.DecideWithExtenders(c.request, m.nominations, &engine.ExtenderResults{})
+	all := d.engine.DecideWithExtenders(c.request, d.nominations, &engine.ExtenderResults{})
 	return slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] })
 }
 
 // beginAnew begins from the start.
-func (m *Machine) beginAnew(c *extenderCycle) *bindingCycle {
+func (d *schedulingCycles) beginAnew(c *extenderCycle) *bindingCycle {
 	if c.rounds++; c.rounds >= maxRounds {
-		return m.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: errNodesTaken})
+		return d.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: errNodesTaken})
 	}
 	c.begin()
-	return m.runExtenders(c)
+	return d.runExtenders(c)
 }
 
 // callPrioritize calls all extenders that score. It returns false if there is none.
-func (m *Machine) callPrioritize(c *extenderCycle, nodes []string) bool {
+func (d *schedulingCycles) callPrioritize(c *extenderCycle, nodes []string) bool {
 	for _, i := range c.extenders {
-		if m.options.Extenders[i].Prioritize {
-			m.callExtenderAboutNodes(c, i, Prioritize, nodes)
+		if d.options.Extenders[i].Prioritize {
+			d.callExtenderAboutNodes(c, i, Prioritize, nodes)
 		}
 	}
 	if len(c.open) > 0 {
@@ -234,53 +185,43 @@ func (m *Machine) callPrioritize(c *extenderCycle, nodes []string) bool {
 }
 
 // callExtenderAboutNodes calls an extender about nodes.
-func (m *Machine) callExtenderAboutNodes(c *extenderCycle, extender int, v Verb, names []string) {
+func (d *schedulingCycles) callExtenderAboutNodes(c *extenderCycle, extender int, v Verb, names []string) {
 	e := CallExtender{Pod: c.pod, Extender: extender, Verb: v, Nodes: make([]*object.Node, 0, len(names))}
 	for _, name := range names {
 		c.shown[name] = true
-		if row, ok := m.table.Find(name); ok {
-			e.Nodes = append(e.Nodes, m.table.Node(row))
+		if row, ok := d.table.Find(name); ok {
+			e.Nodes = append(e.Nodes, d.table.Node(row))
 		}
 	}
-	m.sendToExtender(c, e, names)
-}
-
-func (m *Machine) sendToExtender(c *extenderCycle, e CallExtender, names []string) {
-	m.lastCall++
-	e.Call = m.lastCall
-	c.open[e.Call], c.since = call{e.Extender, e.Verb, names}, m.now
-	m.busy[e.Extender]++
-	m.emit(e)
+	d.extenders.send(c, e, names)
 }
 
 // extenderReplied handles a reply of an extender. It ignores one that no cycle waits for.
-func (m *Machine) extenderReplied(e ExtenderReply) {
-	ps := m.pods.byUID[e.UID]
+func (d *schedulingCycles) extenderReplied(e ExtenderReply) {
+	ps := d.pods.byUID[e.UID]
 	if ps == nil || ps.extender == nil {
 		return
 	}
 	c := ps.extender
-	sent, open := c.open[e.Call]
+	sent, open := d.extenders.reply(c, e.Call)
 	if !open {
 		return
 	}
-	delete(c.open, e.Call)
-	m.callEnded(sent.extender)
-	switch x := &m.options.Extenders[sent.extender]; sent.verb {
+	switch x := &d.options.Extenders[sent.extender]; sent.verb {
 	case Filter:
-		m.filterReplied(c, x, sent, e)
+		d.filterReplied(c, x, sent, e)
 	case Prioritize:
 		c.prioritizeReplied(x, sent, e)
 		if len(c.open) == 0 {
-			m.resume(c)
+			d.resume(c)
 		}
 	case Preempt:
-		m.preemptReplied(c, x, e)
+		d.preemptReplied(c, x, e)
 	}
 }
 
 // filterReplied handles a reply to Filter: which nodes the extender passes.
-func (m *Machine) filterReplied(c *extenderCycle, x *Extender, sent call, e ExtenderReply) {
+func (d *schedulingCycles) filterReplied(c *extenderCycle, x *Extender, sent call, e ExtenderReply) {
 	switch {
 	case e.Err == nil:
 		passed := map[string]bool{}
@@ -305,10 +246,10 @@ func (m *Machine) filterReplied(c *extenderCycle, x *Extender, sent call, e Exte
 	case c.nominated:
 		c.widen() // as v1.36: the nominated node is given up, not the pod
 	default:
-		m.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: e.Err})
+		d.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: e.Err})
 		return
 	}
-	m.resume(c)
+	d.resume(c)
 }
 
 // prioritizeReplied adds an extender's scores. As in v1.36 a pod does without those
@@ -326,37 +267,11 @@ func (c *extenderCycle) prioritizeReplied(x *Extender, sent call, e ExtenderRepl
 	}
 }
 
-// endExtenderCycle ends the pod's cycle, if it has one: an extender is not needed
-// any more, or the pod is gone, or bound.
-func (m *Machine) endExtenderCycle(ps *podState) {
-	c := ps.extender
-	if c == nil {
-		return
-	}
-	ps.extender = nil
-	m.extenderCycles.remove(c)
-	if c.postFilter != nil {
-		m.profiles.endAttempt(c.pod)
-	}
-	for _, sent := range c.open { // any order: counts
-		m.callEnded(sent.extender)
-	}
-	if at := slices.Index(m.line, c); at >= 0 {
-		m.line = slices.Delete(m.line, at, at+1)
-	}
-}
-
 // failLateExtenders fails calls whose replies are overdue. The edge should have reported
 // a timeout long before.
-func (m *Machine) failLateExtenders() {
-	for _, c := range slices.Clone(m.extenderCycles) {
-		for _, number := range c.numbers() {
-			x := &m.options.Extenders[c.open[number].extender]
-			if !m.now.Before(c.deadline(x)) {
-				m.extenderReplied(ExtenderReply{UID: c.pod.UID, Call: number,
-					Err: fmt.Errorf("extender %q: %s: no answer in %v", x.Name, c.open[number].verb, m.now.Sub(c.since))})
-			}
-		}
+func (d *schedulingCycles) failLateExtenders() {
+	for _, e := range d.extenders.overdue() {
+		d.extenderReplied(e)
 	}
 }
 
@@ -372,14 +287,14 @@ func (c *extenderCycle) numbers() []uint64 {
 }
 
 // makeRoom runs the PostFilter plugins when no node is left.
-func (m *Machine) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
-	m.attempts.recordRejection(c.attempt, o)
-	nomination, waits := m.runPostFilter(c.attempt, o, 0, nominating{keep: true}, c)
+func (d *schedulingCycles) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
+	d.attempts.recordRejection(c.attempt, o)
+	nomination, waits := d.runPostFilter(c.attempt, o, 0, nominating{keep: true}, c)
 	if waits {
 		return nil
 	}
-	m.endExtenderCycle(c.state)
-	m.attempts.requeue(c.attempt, nomination)
+	d.extenders.finish(c.state)
+	d.attempts.requeue(c.attempt, nomination)
 	return nil
 }
 
@@ -395,16 +310,16 @@ type preemptionReview struct {
 }
 
 // reviewsPreemption reports whether an extender of the pod takes part in preemption.
-func (m *Machine) reviewsPreemption(c *extenderCycle) bool {
-	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return m.options.Extenders[i].Preempt })
+func (d *schedulingCycles) reviewsPreemption(c *extenderCycle) bool {
+	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return d.options.Extenders[i].Preempt })
 }
 
 // callPreempt calls the next extender that reviews candidates. It returns false if none
 // is left.
-func (m *Machine) callPreempt(c *extenderCycle) bool {
+func (d *schedulingCycles) callPreempt(c *extenderCycle) bool {
 	for ; c.review.reviewed < len(c.extenders) && len(c.review.candidates) > 0; c.review.reviewed++ {
-		if i := c.extenders[c.review.reviewed]; m.options.Extenders[i].Preempt {
-			m.sendToExtender(c, CallExtender{Pod: c.pod, Extender: i, Verb: Preempt, Candidates: c.review.candidates}, nil)
+		if i := c.extenders[c.review.reviewed]; d.options.Extenders[i].Preempt {
+			d.extenders.send(c, CallExtender{Pod: c.pod, Extender: i, Verb: Preempt, Candidates: c.review.candidates}, nil)
 			return true
 		}
 	}
@@ -413,46 +328,46 @@ func (m *Machine) callPreempt(c *extenderCycle) bool {
 
 // preemptReplied handles a reply to Preempt: it keeps the candidates that the extender
 // accepts, and calls the next extender, or chooses.
-func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply) {
+func (d *schedulingCycles) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply) {
 	left, err := []framework.Candidate(nil), e.Err
 	if err == nil {
-		left, err = m.resolveVictims(c, x, e.Victims)
+		left, err = d.resolveVictims(c, x, e.Victims)
 	}
 	if c.review.reviewed++; err == nil {
 		c.review.candidates = left
 	} else if !x.Ignorable {
 		c.review.err = err
 	}
-	if c.review.err == nil && m.callPreempt(c) {
+	if c.review.err == nil && d.callPreempt(c) {
 		return
 	}
-	if err := m.guard.run("PostFilter", c.profile.PostFilter[c.review.plugin].Name, func() { m.chooseCandidate(c) }); err != nil {
-		m.failAfterPanic(c.attempt, err)
+	if err := d.guard.run("PostFilter", c.profile.PostFilter[c.review.plugin].Name, func() { d.chooseCandidate(c) }); err != nil {
+		d.failAfterPanic(c.attempt, err)
 	}
 }
 
 // chooseCandidate calls the plugin to choose among the candidates that are left, on the
 // table as it is now. If a node became free meanwhile, the pod begins again without
 // preempting.
-func (m *Machine) chooseCandidate(c *extenderCycle) {
+func (d *schedulingCycles) chooseCandidate(c *extenderCycle) {
 	a, made := c.attempt, c.review
 	c.review = nil
-	all := m.engine.DecideWithExtenders(a.request, m.nominations, &engine.ExtenderResults{})
+	all := d.engine.DecideWithExtenders(a.request, d.nominations, &engine.ExtenderResults{})
 	if slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] }) {
-		if b := m.beginAnew(c); b != nil && b.phase == reserve {
-			m.bindings.runPreBind(b)
+		if b := d.beginAnew(c); b != nil && b.phase == reserve {
+			d.bindings.runPreBind(b)
 		}
 		return
 	}
-	o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.results)
-	out := made.choose(m.postFilterCall(a, o), m.candidatesLeft(a.pod, made.candidates), made.err)
-	nomination, done := m.applyPostFilter(a, a.profile.PostFilter[made.plugin].Name, out, made.nomination)
+	o := d.engine.DecideWithExtenders(a.request, d.nominations, &c.results)
+	out := made.choose(d.postFilterCall(a, o), d.candidatesLeft(a.pod, made.candidates), made.err)
+	nomination, done := d.applyPostFilter(a, a.profile.PostFilter[made.plugin].Name, out, made.nomination)
 	if !done {
 		var waits bool
-		if nomination, waits = m.runPostFilter(a, o, made.plugin+1, nomination, nil); waits {
+		if nomination, waits = d.runPostFilter(a, o, made.plugin+1, nomination, nil); waits {
 			return
 		}
 	}
-	m.endExtenderCycle(a.state)
-	m.attempts.requeue(a, nomination)
+	d.extenders.finish(a.state)
+	d.attempts.requeue(a, nomination)
 }

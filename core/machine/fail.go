@@ -50,13 +50,13 @@ func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 
 // failAfterPanic ends an attempt that panicked: it undoes what the attempt did, and the
 // pod backs off.
-func (m *Machine) failAfterPanic(a *attempt, err error) {
-	m.endExtenderCycle(a.state)
+func (d *schedulingCycles) failAfterPanic(a *attempt, err error) {
+	d.extenders.finish(a.state)
 	if a.state.binding == nil {
-		m.table.RemovePod(a.pod.UID)
-		m.pods.setAssumed(a.state, false)
+		d.table.RemovePod(a.pod.UID)
+		d.pods.setAssumed(a.state, false)
 	}
-	m.bindings.fail(a, &decision.Status{Code: decision.Error, Err: err})
+	d.bindings.fail(a, &decision.Status{Code: decision.Error, Err: err})
 }
 
 // attribute records in the status which plugin returned it, at which point.

@@ -72,7 +72,7 @@ func (m *Machine) Changed() Change { return m.changed }
 func (m *Machine) Panics() int { return m.guard.contained }
 
 // ExtenderCycles returns the number of pods that wait for an extender.
-func (m *Machine) ExtenderCycles() int { return len(m.extenderCycles) }
+func (m *Machine) ExtenderCycles() int { return len(m.extenders.cycles) }
 
 // Assumed returns the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return m.pods.assumedCount }

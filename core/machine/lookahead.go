@@ -16,23 +16,23 @@ type lookAhead struct {
 // lookAheadFrom shows the engine the pods whose turn it is now and soon, where it
 // has so much to do for each that it goes faster for several at a time. A
 // plugin that panics will do so again when its pod's turn comes.
-func (m *Machine) lookAheadFrom(p *object.Pod) {
-	l := &m.lookAhead
+func (d *schedulingCycles) lookAheadFrom(p *object.Pod) {
+	l := &d.lookAhead
 	if l.left--; l.left > 0 {
 		return
 	}
-	n := m.engine.WorthAhead()
+	n := d.engine.WorthAhead()
 	if n < 2 {
 		return
 	}
-	l.soon = m.queue.Next(append(l.soon[:0], p), n-1)
+	l.soon = d.queue.Next(append(l.soon[:0], p), n-1)
 	l.coming = l.coming[:0]
 	for _, p := range l.soon {
-		l.coming = append(l.coming, m.pods.byUID[p.UID].request)
+		l.coming = append(l.coming, d.pods.byUID[p.UID].request)
 	}
 	l.left = len(l.soon)
 	if l.left > 1 {
-		_ = m.guard.run("looking ahead", "", func() { m.engine.RefreshAhead(l.coming) })
+		_ = d.guard.run("looking ahead", "", func() { d.engine.RefreshAhead(l.coming) })
 	}
 	clear(l.soon)
 	clear(l.coming)

@@ -99,21 +99,14 @@ type Machine struct {
 	attempts    *attempts
 	bindings    *bindingCycles
 	evictions   *evictions
+	extenders   *extenderCycles
+	scheduling  *schedulingCycles
 	undone      int // bindings
 
 	// groupCycle is the one under way in this step; groupConditions are, by the group's
 	// UID, what the API was asked to show and does not yet.
 	groupCycle      *groupCycle
 	groupConditions map[types.UID]object.GroupCondition
-
-	// extenderCycles are the pods that wait for an extender, line those of them that
-	// were not asked about yet, the most important first.
-	extenderCycles underway[*extenderCycle]
-	line           []*extenderCycle
-	busy           []int // by extender: calls without a reply
-	freed          bool  // an extender has fewer than before
-	lastCall       uint64
-	lookAhead      lookAhead
 }
 
 // New returns a machine without nodes and pods.
@@ -124,7 +117,6 @@ func New(o Options) *Machine {
 		step:     &step{table: table.New()},
 		budgets:  &budgets{},
 		unlisted: unlistedKinds{},
-		busy:     make([]int, len(o.Extenders)),
 
 		groupConditions: map[types.UID]object.GroupCondition{},
 	}
@@ -171,7 +163,12 @@ func New(o Options) *Machine {
 		step: m.step, options: &m.options, guard: m.guard, profiles: m.profiles, pods: m.pods, attempts: m.attempts,
 		nominations: m.nominations, preemptors: m.preemptors, reads: m.reads,
 	}
+	m.extenders = &extenderCycles{step: m.step, options: &m.options, profiles: m.profiles, busy: make([]int, len(o.Extenders))}
 	m.evictions = &evictions{step: m.step, options: &m.options, pods: m.pods, preemptors: m.preemptors, bindings: m.bindings}
+	m.scheduling = &schedulingCycles{
+		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods,
+		attempts: m.attempts, nominations: m.nominations, preemptors: m.preemptors, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders,
+	}
 	return m
 }
 
@@ -199,7 +196,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	case PreBindBegins:
 		m.bindings.preBindBegins(e)
 	case PostFilterReply:
-		m.postFilterReplied(e)
+		m.scheduling.postFilterReplied(e)
 	case PermitReply:
 		m.bindings.permitReplied(e)
 	case Activate:
@@ -213,7 +210,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	case EvictReply:
 		m.evictions.replied(e)
 	case ExtenderReply:
-		m.extenderReplied(e)
+		m.scheduling.extenderReplied(e)
 	case Tick:
 		m.tick()
 	case Rewound:
@@ -225,8 +222,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.engine.Told()
 		m.clusterChanged(e)
 	}
-	if m.freed {
-		m.admitFromLine()
+	if m.extenders.freed {
+		m.extenders.admit(m.scheduling.resume)
 	}
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
@@ -240,7 +237,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 // condition.
 func (m *Machine) tick() {
 	m.queue.Flush(m.now)
-	m.failLateExtenders()
+	m.scheduling.failLateExtenders()
 	m.bindings.failLate()
 	m.conditions.renew()
 }
@@ -258,12 +255,8 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 			}
 		}
 	}
-	for _, c := range m.extenderCycles {
-		for _, call := range c.open { // any order: takes the earliest
-			if due := c.deadline(&m.options.Extenders[call.extender]); !ok || due.Before(next) {
-				next, ok = due, true
-			}
-		}
+	if due, late := m.extenders.nextOverdue(); late && (!ok || due.Before(next)) {
+		next, ok = due, true
 	}
 	return next, ok
 }

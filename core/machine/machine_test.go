@@ -349,7 +349,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"waiting": func(m *Machine, p *object.Pod) { m.pods.byUID[p.UID].binding.phase = waitForWrites },
 		"waits":   func(m *Machine, p *object.Pod) { m.bindings.waiting.add(m.pods.byUID[p.UID].binding) },
 		"asking": func(m *Machine, p *object.Pod) {
-			m.extenderCycles.add(&extenderCycle{attempt: m.pods.byUID[p.UID].binding.attempt})
+			m.extenders.cycles.add(&extenderCycle{attempt: m.pods.byUID[p.UID].binding.attempt})
 		},
 		"conditions": func(m *Machine, p *object.Pod) {
 			m.pods.byUID["running-3"].stated = m.conditions.order.PushBack(m.pods.byUID["running-3"])

@@ -138,7 +138,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 		c, old = nil, nil
 	}
 	if c == nil {
-		m.endExtenderCycle(ps)
+		m.extenders.finish(ps)
 		m.attempts.dequeue(ps)
 	}
 	if old != nil && m.table.Name(old.Row) != p.NodeName {
@@ -193,7 +193,7 @@ func (m *Machine) endPod(ps *podState) {
 	m.pods.setAssumed(ps, false)
 	ps.unconfirmed, ps.goneByRead, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, nil, false, nil, nil, nil
 	m.evictions.gone(ps)
-	m.endExtenderCycle(ps)
+	m.extenders.finish(ps)
 	if ps.entry != nil {
 		p, kept := ps.entry.Pod, ps.entry.NominatedNode()
 		m.attempts.dequeue(ps)

@@ -239,10 +239,10 @@ func (m *Machine) tryGroup(c *groupCycle) {
 // tryMember decides on the pod and assumes it where it fits or preempts.
 func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 	a := mb.attempt
-	if mb.failed = m.cannotTry(a); mb.failed != nil {
+	if mb.failed = m.scheduling.cannotTry(a); mb.failed != nil {
 		return
 	}
-	if m.extendersOf(a.pod) != nil {
+	if m.extenders.of(a.pod) != nil {
 		mb.failed = &decision.Status{Code: decision.Error, Err: errExtendersForGroup}
 		return
 	}
@@ -253,7 +253,7 @@ func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 		if c.trial {
 			return
 		}
-		mb.nomination, mb.waits = m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
+		mb.nomination, mb.waits = m.scheduling.runPostFilter(a, o, 0, nominating{keep: true}, nil)
 		m.attempts.stepDone(c, "Running PostFilter plugins done")
 		if mb.plan == nil {
 			return

@@ -76,7 +76,7 @@ func (m *Machine) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) 
 func (m *Machine) commitMember(mb *groupMember) bool {
 	var b *bindingCycle
 	if err := m.guard.run("scheduling cycle", "", func() { b = m.bindings.assume(mb.attempt, mb.row) }); err != nil {
-		m.failAfterPanic(mb.attempt, err)
+		m.scheduling.failAfterPanic(mb.attempt, err)
 		return false
 	}
 	if b != nil && b.phase == reserve {

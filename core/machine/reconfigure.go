@@ -24,13 +24,13 @@ func (m *Machine) reconfigure(e Reconfigured) {
 		ps.toldGated = false
 	}
 	var brokenOff []*queue.Entry
-	for _, c := range slices.Clone(m.extenderCycles) {
+	for _, c := range slices.Clone(m.extenders.cycles) {
 		if c.postFilter != nil && len(c.postFilter.result.Writes) > 0 {
 			continue
 		}
 		brokenOff = append(brokenOff, c.state.entry)
-		m.endExtenderCycle(c.state)
+		m.extenders.finish(c.state)
 	}
-	m.lookAhead = lookAhead{}
+	m.scheduling.lookAhead = lookAhead{}
 	m.queue.Reconfigure(m.now, queue.Backoffs{Initial: e.InitialBackoff, Max: e.MaxBackoff}, brokenOff)
 }

@@ -31,7 +31,7 @@ func (m *Machine) Repair() []Effect {
 	for _, ps := range states {
 		m.bindings.repair(ps)
 	}
-	m.repairExtenderCycles(states)
+	m.extenders.repair(states)
 	m.bindings.waiting = nil
 	m.conditions.clear()
 	for _, ps := range states {
@@ -58,37 +58,6 @@ func (b *bindingCycles) repair(ps *podState) {
 	case c.phase == reserve || c.phase == preBind:
 		b.fail(c.attempt, &decision.Status{Code: decision.Error, Err: errInterrupted})
 	}
-}
-
-// repairExtenderCycles ends those that wait for no reply and do not stand in line,
-// and counts the others.
-func (m *Machine) repairExtenderCycles(states []*podState) {
-	lined := map[*extenderCycle]bool{}
-	kept := m.line[:0]
-	for _, c := range m.line {
-		if c.state.extender == c && !c.waits() && c.state.entry.Place() == queue.InFlight {
-			kept = append(kept, c)
-			lined[c] = true
-		}
-	}
-	clear(m.line[len(kept):])
-	m.line, m.extenderCycles = kept, nil
-	clear(m.busy)
-	for _, ps := range states {
-		c := ps.extender
-		if c == nil {
-			continue
-		}
-		if !c.waits() && !lined[c] || ps.entry.Place() != queue.InFlight {
-			ps.extender = nil
-			continue
-		}
-		m.extenderCycles.add(c)
-		for _, call := range c.open { // any order: counts
-			m.busy[call.extender]++
-		}
-	}
-	m.freed = true // the next step lets those in line start that may
 }
 
 // repairPod makes the pod's places agree: it is in the queue, in a cycle, or on a node,

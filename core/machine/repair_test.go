@@ -125,10 +125,10 @@ func TestRepairExtenderCycles(t *testing.T) {
 	s.interrupt(func(*Machine) {})
 	s.where(p, queue.InFlight)
 	s.interrupt(func(m *Machine) {
-		for _, c := range m.extenderCycles { // the reply came, and no more
+		for _, c := range m.extenders.cycles { // the reply came, and no more
 			for number, call := range c.open {
 				delete(c.open, number)
-				m.callEnded(call.extender)
+				m.extenders.callEnded(call.extender)
 			}
 		}
 	})

@@ -37,10 +37,10 @@ func (m *Machine) scheduleOne() {
 	m.overcommits.counting = true
 	a := m.attempts.start(ps)
 	a.record.NodesTotal = m.table.Live()
-	m.lookAheadFrom(e.Pod)
+	m.scheduling.lookAheadFrom(e.Pod)
 	var c *bindingCycle
-	if err := m.guard.run("scheduling cycle", "", func() { c = m.schedulePod(a) }); err != nil {
-		m.failAfterPanic(a, err)
+	if err := m.guard.run("scheduling cycle", "", func() { c = m.scheduling.schedulePod(a) }); err != nil {
+		m.scheduling.failAfterPanic(a, err)
 		return
 	}
 	if c != nil && c.phase == reserve {
@@ -48,50 +48,70 @@ func (m *Machine) scheduleOne() {
 	}
 }
 
+// schedulingCycles run from a pod's Pop to its assumption, or to the pod's return to the
+// queue: they decide, call extenders, and run PostFilter plugins.
+type schedulingCycles struct {
+	*step
+	options     *Options
+	profiles    profiles
+	unlisted    unlistedKinds
+	budgets     *budgets
+	engine      *engine.Engine
+	guard       *guard
+	pods        *pods
+	attempts    *attempts
+	nominations *nominations
+	preemptors  *preemptors
+	bindings    *bindingCycles
+	evictions   *evictions
+	extenders   *extenderCycles
+	lookAhead   lookAhead
+}
+
 // schedulePod evaluates every node and assumes the pod on the best. It returns
 // nil when the attempt is over, or waits for extenders or a PostFilter plugin.
-func (m *Machine) schedulePod(a *attempt) *bindingCycle {
-	if s := m.cannotTry(a); s != nil {
-		m.bindings.fail(a, s)
+func (d *schedulingCycles) schedulePod(a *attempt) *bindingCycle {
+	if s := d.cannotTry(a); s != nil {
+		d.bindings.fail(a, s)
 		return nil
 	}
-	if extenders := m.extendersOf(a.pod); extenders != nil {
-		return m.startExtenderCycle(a, extenders)
+	if extenders := d.extenders.of(a.pod); extenders != nil {
+		return d.startExtenderCycle(a, extenders)
 	}
-	o := m.engine.Decide(a.request, m.nominations)
-	m.attempts.stepDone(nil, "Computing predicates and prioritizing done")
+	o := d.engine.Decide(a.request, d.nominations)
+	d.attempts.stepDone(nil, "Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
-		m.attempts.recordRejection(a, o)
-		n, waits := m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
-		m.attempts.stepDone(nil, "Running PostFilter plugins done")
+		d.attempts.recordRejection(a, o)
+		n, waits := d.runPostFilter(a, o, 0, nominating{keep: true}, nil)
+		d.attempts.stepDone(nil, "Running PostFilter plugins done")
 		if !waits {
-			m.attempts.requeue(a, n)
+			d.attempts.requeue(a, n)
 		}
 		return nil
 	}
-	c := m.assumeChosen(a, o)
-	m.engine.Reuse(o)
+	c := d.assumeChosen(a, o)
+	d.engine.Reuse(o)
 	return c
 }
 
 // cannotTry returns why no node is looked at, nil where nodes are.
-func (m *Machine) cannotTry(a *attempt) *decision.Status {
+func (d *schedulingCycles) cannotTry(a *attempt) *decision.Status {
 	switch {
-	case m.table.Live() == 0:
+	case d.table.Live() == 0:
 		return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes}
 	case a.state.ended != nil:
 		return &decision.Status{Code: decision.Error, Err: errAwaitsReply}
 	}
-	return m.unlisted.undecidable(m.table, a.profile, a.pod)
+	return d.unlisted.undecidable(d.table, a.profile, a.pod)
 }
 
 // assumeChosen assumes the pod on the node that was found, unless scoring failed.
-func (m *Machine) assumeChosen(a *attempt, o *engine.Outcome) *bindingCycle {
-	m.attempts.recordNodes(a, o)
+func (d *schedulingCycles) assumeChosen(a *attempt, o *engine.Outcome) *bindingCycle {
+	d.attempts.recordNodes(a, o)
 	if o.Rejected != nil {
-		m.bindings.fail(a, o.Rejected)
+		d.bindings.fail(a, o.Rejected)
 		return nil
 	}
 	a.record.Score, a.record.Ties = o.Score, o.Ties
-	return m.bindings.assume(a, o.Row)
+	return d.bindings.assume(a, o.Row)
 }

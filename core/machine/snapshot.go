@@ -91,14 +91,14 @@ func (m *Machine) Snapshot() *Snapshot {
 	if !m.saveable() {
 		return nil
 	}
-	s := &Snapshot{Table: m.table.Layout(), LastCall: m.lastCall, Queue: m.queue.Snapshot(m.now), Members: m.table.Groups().Members()}
+	s := &Snapshot{Table: m.table.Layout(), LastCall: m.extenders.lastCall, Queue: m.queue.Snapshot(m.now), Members: m.table.Groups().Members()}
 	for _, kind := range slices.Sorted(maps.Keys(m.unlisted)) {
 		s.Unlisted = append(s.Unlisted, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.groupConditions)) {
 		s.Groups = append(s.Groups, SavedGroup{uid, m.groupConditions[uid]})
 	}
-	for _, c := range m.line {
+	for _, c := range m.extenders.line {
 		s.Line = append(s.Line, c.pod.UID)
 	}
 	stated := m.conditions.saved()
@@ -160,7 +160,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	for i := range s.Table.Assumed {
 		m.table.Reassume(&s.Table.Assumed[i])
 	}
-	m.lastCall = s.LastCall
+	m.extenders.lastCall = s.LastCall
 	for _, g := range s.Groups {
 		m.groupConditions[g.UID] = g.Condition
 	}
@@ -189,7 +189,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		}
 	}
 	for _, uid := range s.Line {
-		m.line = append(m.line, m.pods.byUID[uid].extender)
+		m.extenders.line = append(m.extenders.line, m.pods.byUID[uid].extender)
 	}
 	m.table.Groups().Arrange(s.Members)
 	m.conditions.restore(now, s.Pods)

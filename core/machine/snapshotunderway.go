@@ -287,10 +287,9 @@ func (m *Machine) restoreCycles(now time.Time, ps *podState, s *SavedUnderway) {
 		nominated: x.Nominated, scored: x.Scored, shown: x.Shown, rounds: x.Rounds, open: map[uint64]call{}, since: x.Since.Time(now)}
 	for number, open := range x.Open { // any order: into a map, and counts
 		c.open[number] = call{open.Extender, open.Verb, open.Nodes}
-		m.busy[open.Extender]++
+		m.extenders.busy[open.Extender]++
 	}
-	ps.extender = c
-	m.extenderCycles.add(c)
+	m.extenders.await(c)
 }
 
 func (m *Machine) restoredAttempt(ps *podState, s *SavedAttempt) *attempt {
@@ -354,7 +353,7 @@ func phaseNamed(name string) phase {
 
 // saveable reports whether a snapshot can hold all cycles that are under way.
 func (m *Machine) saveable() bool {
-	if slices.ContainsFunc(m.extenderCycles, func(c *extenderCycle) bool { return !c.saveable() }) {
+	if slices.ContainsFunc(m.extenders.cycles, func(c *extenderCycle) bool { return !c.saveable() }) {
 		return false
 	}
 	for e := range m.queue.InFlight() {

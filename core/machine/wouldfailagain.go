@@ -38,7 +38,7 @@ import (
 // has to hold there whoever leaves.
 func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
 	p, of := e.Pod, m.profiles[e.Pod.SchedulerName]
-	if of == nil || event.Resource == framework.WildCard || e.NominatedNode() != "" || m.extendersOf(p) != nil || m.othersMakeRoom(of, p) {
+	if of == nil || event.Resource == framework.WildCard || e.NominatedNode() != "" || m.extenders.of(p) != nil || m.othersMakeRoom(of, p) {
 		return false
 	}
 	plugin := ""
