@@ -9,79 +9,92 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// clusterChanged handles an event about anything but a pod.
-func (m *Machine) clusterChanged(e Event) {
+// cluster follows everything in the cluster but pods: it keeps the table true, and tells
+// the queue what changed.
+type cluster struct {
+	*step
+	options     *Options
+	unlisted    unlistedKinds
+	budgets     *budgets
+	pods        *pods
+	nominations *nominations
+	bindings    *bindingCycles
+	groups      *podGroups
+}
+
+// handle handles an event about anything but a pod.
+func (c *cluster) handle(e Event) {
 	switch e := e.(type) {
 	case NodeSet:
-		m.nodeSet(e.Node)
+		c.nodeSet(e.Node)
 	case NodeGone:
-		m.nodeGone(e.Name)
+		c.nodeGone(e.Name)
 	case BudgetSet:
-		m.budgets.set(e.Budget)
+		c.budgets.set(e.Budget)
 	case BudgetGone:
-		m.budgets.remove(e.Namespace, e.Name)
+		c.budgets.remove(e.Namespace, e.Name)
 	case SelectorOwnerSet:
-		m.selectorOwnerChanged(m.table.SetSelectorOwner(e.Owner), e.Owner)
+		c.selectorOwnerChanged(c.table.SetSelectorOwner(e.Owner), e.Owner)
 	case SelectorOwnerGone:
-		m.selectorOwnerChanged(m.table.RemoveSelectorOwner(e.Kind, e.Namespace, e.Name), nil)
+		c.selectorOwnerChanged(c.table.RemoveSelectorOwner(e.Kind, e.Namespace, e.Name), nil)
 	case NamespaceSet:
-		m.namespaceSet(e.Namespace)
+		c.namespaceSet(e.Namespace)
 	case NamespaceGone:
-		m.namespaceSet(&object.Namespace{Name: e.Name})
+		c.namespaceSet(&object.Namespace{Name: e.Name})
 	case ObjectSet:
-		m.objectSet(e.Object)
+		c.objectSet(e.Object)
 	case ObjectGone:
-		m.objectGone(e)
+		c.objectGone(e)
 	case KindUnlisted:
-		m.kindUnlisted(e)
+		c.kindUnlisted(e)
 	case KindListed:
-		m.kindListed(e.Kind)
+		c.kindListed(e.Kind)
 	}
 }
 
 // kindUnlisted records that objects of a kind cannot be listed. Gated pods run PreEnqueue
 // again, as the lack of these objects may gate them.
-func (m *Machine) kindUnlisted(e KindUnlisted) {
-	m.unlisted[e.Kind] = e.Err
-	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
+func (c *cluster) kindUnlisted(e KindUnlisted) {
+	c.unlisted[e.Kind] = e.Err
+	c.queue.MoveAllToActiveOrBackoff(c.now, anythingChanged, nil)
 }
 
 // kindListed records that all objects of the kind are known.
-func (m *Machine) kindListed(kind object.Kind) {
-	delete(m.unlisted, kind)
-	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
+func (c *cluster) kindListed(kind object.Kind) {
+	delete(c.unlisted, kind)
+	c.queue.MoveAllToActiveOrBackoff(c.now, anythingChanged, nil)
 }
 
 var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
 
-func (m *Machine) nodeSet(n *object.Node) {
-	e := &framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: n, Table: m.table}
-	if row, ok := m.table.Find(n.Name); ok {
-		e.OldNode = m.table.Node(row)
+func (c *cluster) nodeSet(n *object.Node) {
+	e := &framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: n, Table: c.table}
+	if row, ok := c.table.Find(n.Name); ok {
+		e.OldNode = c.table.Node(row)
 		e.ActionType = framework.NodeSchedulingPropertiesChange(e.OldNode, n)
 	}
-	m.table.SetNode(n)
-	m.moveAll(e)
-	m.bindings.recheckWrites(n.Name)
+	c.table.SetNode(n)
+	c.moveAll(e)
+	c.bindings.recheckWrites(n.Name)
 }
 
-func (m *Machine) nodeGone(name string) {
-	row, ok := m.table.Find(name)
+func (c *cluster) nodeGone(name string) {
+	row, ok := c.table.Find(name)
 	if !ok {
 		return
 	}
-	old := m.table.Node(row)
-	m.table.RemoveNode(name)
-	m.moveAll(&framework.Event{Resource: framework.Node, ActionType: framework.Delete, OldNode: old})
-	m.bindings.recheckWrites(name)
-	for _, p := range m.queue.NominatedTo(name) {
-		m.nominations.clear(m.pods.byUID[p.UID])
+	old := c.table.Node(row)
+	c.table.RemoveNode(name)
+	c.moveAll(&framework.Event{Resource: framework.Node, ActionType: framework.Delete, OldNode: old})
+	c.bindings.recheckWrites(name)
+	for _, p := range c.queue.NominatedTo(name) {
+		c.nominations.clear(c.pods.byUID[p.UID])
 	}
 }
 
 // selectorOwnerChanged passes a change of a Service or controller to the queue; nil for
 // none. As in v1.36 it moves no pod.
-func (m *Machine) selectorOwnerChanged(old, now *object.SelectorOwner) {
+func (c *cluster) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	e := &framework.Event{Resource: framework.SelectorOwner, OldSelectorOwner: old, NewSelectorOwner: now}
 	switch {
 	case old == nil && now != nil:
@@ -91,45 +104,45 @@ func (m *Machine) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	case old != nil && old.Key != now.Key:
 		e.ActionType = framework.UpdateSelector
 	}
-	m.moveAll(e)
+	c.moveAll(e)
 }
 
 // namespaceSet sets the labels of a namespace; one that is deleted has none. As in v1.36
 // no change of them moves a pod.
-func (m *Machine) namespaceSet(n *object.Namespace) {
-	before := m.table.SetNamespace(n)
+func (c *cluster) namespaceSet(n *object.Namespace) {
+	before := c.table.SetNamespace(n)
 	if maps.Equal(before, n.Labels) {
 		return
 	}
-	m.moveAll(&framework.Event{
+	c.moveAll(&framework.Event{
 		Resource: framework.Namespace, ActionType: framework.UpdateNamespaceLabel,
 		OldNamespace: &object.Namespace{Name: n.Name, Labels: before}, NewNamespace: n,
 	})
 }
 
-func (m *Machine) objectSet(o object.Object) {
-	if m.table.Overtaken(o) || !m.follows(o.Head().Kind) {
+func (c *cluster) objectSet(o object.Object) {
+	if c.table.Overtaken(o) || !c.follows(o.Head().Kind) {
 		return
 	}
 	e := &framework.Event{Resource: framework.ResourceOf(o.Head().Kind), ActionType: framework.Add, NewObject: o}
-	if e.OldObject = m.table.SetObject(o); e.OldObject != nil {
+	if e.OldObject = c.table.SetObject(o); e.OldObject != nil {
 		e.ActionType = framework.UpdateOther
 	}
 	if o.Head().Kind == object.PodGroups {
-		m.groupShown(e.OldObject, o)
+		c.groups.shown(e.OldObject, o)
 	}
 	if o.Head().Kind == object.DeviceTaintRules {
-		m.slicesRetainted()
+		c.slicesRetainted()
 	} else {
-		m.moveAll(e)
+		c.moveAll(e)
 	}
-	m.bindings.recheckWrites("")
+	c.bindings.recheckWrites("")
 }
 
 // writeReplied handles the reply to writes of PreBind, or of a PostFilter plugin.
 func (m *Machine) writeReplied(e WriteReply) {
 	for _, o := range e.Shown {
-		m.objectReplied(o)
+		m.cluster.objectReplied(o)
 	}
 	if e.Call != 0 {
 		m.scheduling.postFilterWritten(e)
@@ -140,46 +153,46 @@ func (m *Machine) writeReplied(e WriteReply) {
 
 // objectReplied sets the object to the state in the reply to a write, unless the watch
 // has shown a later one.
-func (m *Machine) objectReplied(o object.Object) {
-	if m.table.Overtakes(o) {
-		m.objectSet(o)
-		m.table.Replied(o)
+func (c *cluster) objectReplied(o object.Object) {
+	if c.table.Overtakes(o) {
+		c.objectSet(o)
+		c.table.Replied(o)
 	}
 }
 
-func (m *Machine) objectGone(e ObjectGone) {
-	old := m.table.RemoveObject(e.Kind, e.Namespace, e.Name)
+func (c *cluster) objectGone(e ObjectGone) {
+	old := c.table.RemoveObject(e.Kind, e.Namespace, e.Name)
 	if e.Kind == object.PodGroups {
-		m.groupShown(old, nil)
+		c.groups.shown(old, nil)
 	}
 	switch {
 	case old == nil:
 		return
 	case e.Kind == object.DeviceTaintRules:
-		m.slicesRetainted()
+		c.slicesRetainted()
 	default:
-		m.moveAll(&framework.Event{Resource: framework.ResourceOf(e.Kind), ActionType: framework.Delete, OldObject: old})
+		c.moveAll(&framework.Event{Resource: framework.ResourceOf(e.Kind), ActionType: framework.Delete, OldObject: old})
 	}
-	m.bindings.recheckWrites("")
+	c.bindings.recheckWrites("")
 }
 
 // follows reports whether the machine reads objects of the kind. DeviceTaintRules need a
 // plugin that reads them, that is the gate DRADeviceTaintRules. PodGroups need the gate
 // GenericWorkload.
-func (m *Machine) follows(kind object.Kind) bool {
+func (c *cluster) follows(kind object.Kind) bool {
 	switch kind {
 	case object.PodGroups:
-		return m.options.PodGroups
+		return c.options.PodGroups
 	case object.DeviceTaintRules:
-		return slices.Contains(profile.Reads(m.options.Profiles), kind)
+		return slices.Contains(profile.Reads(c.options.Profiles), kind)
 	}
 	return true
 }
 
 // slicesRetainted passes the slices to the queue whose devices a DeviceTaintRule taints,
 // or taints no more. To plugins the slices changed; they know of no rules.
-func (m *Machine) slicesRetainted() {
-	for _, s := range m.table.Retainted() {
-		m.moveAll(&framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})
+func (c *cluster) slicesRetainted() {
+	for _, s := range c.table.Retainted() {
+		c.moveAll(&framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})
 	}
 }

@@ -17,11 +17,11 @@ const anyNode = "cluster"
 
 // preemptForGroup searches victims for a group that does not fit. If there are none, it
 // adds the reason to the group's status.
-func (m *Machine) preemptForGroup(c *groupCycle) {
-	if !m.options.GroupPreemption || c.status == nil || c.status.Code != decision.Unschedulable {
+func (l *podGroups) preemptForGroup(c *groupCycle) {
+	if !l.options.GroupPreemption || c.status == nil || c.status.Code != decision.Unschedulable {
 		return
 	}
-	found := m.groupVictims(c)
+	found := l.groupVictims(c)
 	switch {
 	case found.Status == nil:
 		c.preempts, c.victims = true, found.Victims
@@ -34,7 +34,7 @@ func (m *Machine) preemptForGroup(c *groupCycle) {
 	}
 }
 
-func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilterResult) {
+func (l *podGroups) groupVictims(c *groupCycle) (found framework.PodGroupPostFilterResult) {
 	refused := func(why string) framework.PodGroupPostFilterResult {
 		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{why}}}
 	}
@@ -42,49 +42,49 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 	if pl == nil {
 		return refused("default preemption plugin is not registered, workload aware preemption is disabled")
 	}
-	g := m.podGroup(c.name)
+	g := l.named(c.name)
 	switch {
 	case g == nil:
 		return framework.PodGroupPostFilterResult{Status: decision.Failed("failed to get pod group object: podgroup.scheduling.k8s.io %q not found", c.name.Name)}
 	case g.TopologyKey != "":
 		return refused("workload aware preemption is not supported for pod groups with scheduling constraints")
-	case slices.ContainsFunc(c.members, func(mb *groupMember) bool { return m.preemptors.victimsLeaving(mb.state) != "" }):
+	case slices.ContainsFunc(c.members, func(mb *groupMember) bool { return l.preemptors.victimsLeaving(mb.state) != "" }):
 		return refused("waiting for the preemption for this pod group to be finished")
 	}
 	call := &framework.PodGroupPostFilterCall{
-		Now: m.now, Table: m.table, Group: g, Try: func() *decision.Status { return m.tryAgain(c) }, Budgets: m.budgets.list,
+		Now: l.now, Table: l.table, Group: g, Try: func() *decision.Status { return l.tryAgain(c) }, Budgets: l.budgets.list,
 	}
 	for _, mb := range c.members {
 		call.Pods = append(call.Pods, mb.pod)
 	}
 	tried := *c
 	c.trial = true
-	err := m.guard.run("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
+	err := l.guard.run("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
 	*c = tried
-	m.attempts.stepDone(c, "Running PodGroupPostFilter plugins done")
+	l.attempts.stepDone(c, "Running PodGroupPostFilter plugins done")
 	if h := c.profile.Host; h != nil {
-		h.Show(m.table)
+		h.Show(l.table)
 	}
 	if err != nil {
 		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Error, Err: err}}
 	}
-	if found.Status == nil && m.preemptors.holdsBack(c.members[0].attempt, uidsOf(found.Victims)) {
+	if found.Status == nil && l.preemptors.holdsBack(c.members[0].attempt, uidsOf(found.Victims)) {
 		return refused(heldBack)
 	}
 	return found
 }
 
 // tryAgain tries the group on the table as it is now, and leaves nothing behind.
-func (m *Machine) tryAgain(c *groupCycle) *decision.Status {
-	c.groupTry = m.newTry(c, nil)
-	m.decideGroup(c)
+func (l *podGroups) tryAgain(c *groupCycle) *decision.Status {
+	c.groupTry = l.newTry(c, nil)
+	l.decideGroup(c)
 	return c.status
 }
 
 // evictForGroup sends the group's victims away. Its first pod stands for the group.
-func (m *Machine) evictForGroup(c *groupCycle) {
+func (l *podGroups) evictForGroup(c *groupCycle) {
 	first := c.members[0]
-	m.evictions.evictAll(first.state, preemptor{first.pod, m.podGroup(c.name)}, uidsOf(c.victims), anyNode, c.profile.PodGroupPostFilter.Name)
+	l.evictions.evictAll(first.state, preemptor{first.pod, l.named(c.name)}, uidsOf(c.victims), anyNode, c.profile.PodGroupPostFilter.Name)
 }
 
 func uidsOf(pods []*object.Pod) (uids []types.UID) {

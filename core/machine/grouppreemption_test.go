@@ -41,7 +41,7 @@ func newGroupPreemption(t *testing.T, edits ...func(*framework.Plugin)) *evictio
 		}
 	})
 	p.options.PodGroups, p.options.GroupPreemption = true, true
-	p.rejoinGroups()
+	p.groups.rejoin()
 	of := p.profiles["s"]
 	of.PodGroupPostFilter = of.QueueSort
 	g := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g", UID: "g-uid"}, Priority: 5}
@@ -86,7 +86,7 @@ func TestGroupWaitsForItsVictims(t *testing.T) {
 	}
 	p.expect()
 	want := "pod group is unschedulable, waiting for the preemption for this pod group to be finished"
-	if got := p.groupConditions["g-uid"].Message; got != want {
+	if got := p.groups.asked["g-uid"].Message; got != want {
 		t.Errorf("the condition says %q", got)
 	}
 

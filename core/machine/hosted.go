@@ -203,8 +203,8 @@ type GroupPod struct {
 // counts as assumed if tried says so.
 func (m *Machine) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
 	hidden := map[types.UID]bool{}
-	if m.groupCycle != nil && !tried {
-		for _, mb := range m.groupCycle.members { // where one is placed that is a try
+	if m.groups.underway != nil && !tried {
+		for _, mb := range m.groups.underway.members { // where one is placed that is a try
 			hidden[mb.pod.UID] = true
 		}
 	}
@@ -222,10 +222,10 @@ func (m *Machine) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
 // GroupCycle returns the same for all of one cycle of a pod group, and nil where none is under
 // way.
 func (m *Machine) GroupCycle() any {
-	if m.groupCycle == nil {
+	if m.groups.underway == nil {
 		return nil
 	}
-	return m.groupCycle
+	return m.groups.underway
 }
 
 // Steps returns how many steps have begun.

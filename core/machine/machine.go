@@ -101,12 +101,9 @@ type Machine struct {
 	evictions   *evictions
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
+	groups      *podGroups
+	cluster     *cluster
 	undone      int // bindings
-
-	// groupCycle is the one under way in this step; groupConditions are, by the group's
-	// UID, what the API was asked to show and does not yet.
-	groupCycle      *groupCycle
-	groupConditions map[types.UID]object.GroupCondition
 }
 
 // New returns a machine without nodes and pods.
@@ -117,8 +114,6 @@ func New(o Options) *Machine {
 		step:     &step{table: table.New()},
 		budgets:  &budgets{},
 		unlisted: unlistedKinds{},
-
-		groupConditions: map[types.UID]object.GroupCondition{},
 	}
 	if o.PodGroups {
 		m.table.CountGroups()
@@ -169,6 +164,12 @@ func New(o Options) *Machine {
 		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods,
 		attempts: m.attempts, nominations: m.nominations, preemptors: m.preemptors, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders,
 	}
+	m.groups = &podGroups{
+		step: m.step, options: &m.options, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, preemptors: m.preemptors,
+		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling,
+		asked: map[types.UID]object.GroupCondition{},
+	}
+	m.cluster = &cluster{step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups}
 	return m
 }
 
@@ -220,7 +221,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.reconfigure(e)
 	default:
 		m.engine.Told()
-		m.clusterChanged(e)
+		m.cluster.handle(e)
 	}
 	if m.extenders.freed {
 		m.extenders.admit(m.scheduling.resume)

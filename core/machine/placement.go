@@ -19,8 +19,8 @@ const mostTries = 100_000
 // tryPlacements tries the group in each of its placements, and leaves it assumed in the
 // best of those in which it fits. If it fits in none, its pods get the result of the
 // first, or of the first in which a PostFilter plugin would act.
-func (m *Machine) tryPlacements(c *groupCycle) {
-	placements, status := m.generatePlacements(c)
+func (l *podGroups) tryPlacements(c *groupCycle) {
+	placements, status := l.generatePlacements(c)
 	if status != nil {
 		c.status = status
 		return
@@ -28,13 +28,13 @@ func (m *Machine) tryPlacements(c *groupCycle) {
 	placements = window(placements, len(c.members), c.members[0].record.Attempt)
 	chosen, fits := &placements[0], false
 	if c.placements = len(placements); c.placements > 1 {
-		if chosen, fits = m.choosePlacement(c, placements); chosen == nil {
+		if chosen, fits = l.choosePlacement(c, placements); chosen == nil {
 			return
 		}
 	}
 	// What is tried last is what plugins know of, and only now may they act.
 	c.placements = 1
-	m.tryPlacement(c, chosen)
+	l.tryPlacement(c, chosen)
 	if !fits && c.status != nil && c.status.Code != decision.Error && !c.preempts {
 		c.status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{
 			fmt.Sprintf("0/%d placements are available, first placement status: %v", len(placements), errGroupUnschedulable)}}
@@ -44,10 +44,10 @@ func (m *Machine) tryPlacements(c *groupCycle) {
 // choosePlacement tries all of the placements. It returns the best of those in which the
 // group fits, else the one to report; nil where something failed, which is the group's status
 // then.
-func (m *Machine) choosePlacement(c *groupCycle, placements []framework.Placement) (chosen *framework.Placement, fits bool) {
+func (l *podGroups) choosePlacement(c *groupCycle, placements []framework.Placement) (chosen *framework.Placement, fits bool) {
 	var fitting []*framework.PodGroupAssignments
 	for i := range placements {
-		m.tryPlacement(c, &placements[i])
+		l.tryPlacement(c, &placements[i])
 		if c.status != nil && c.status.Code == decision.Error {
 			return nil, false
 		}
@@ -58,9 +58,9 @@ func (m *Machine) choosePlacement(c *groupCycle, placements []framework.Placemen
 	if len(fitting) == 0 {
 		return cmp.Or(c.postFilter, &placements[0]), false
 	}
-	best, status := m.bestPlacement(c, fitting)
+	best, status := l.bestPlacement(c, fitting)
 	if status != nil {
-		c.groupTry = m.newTry(c, nil)
+		c.groupTry = l.newTry(c, nil)
 		c.status = status
 		return nil, false
 	}
@@ -80,10 +80,10 @@ func window(placements []framework.Placement, pods, attempt int) []framework.Pla
 
 // tryPlacement tries the group in the placement, and reverts the trial. The result stays
 // in c.
-func (m *Machine) tryPlacement(c *groupCycle, p *framework.Placement) {
-	c.groupTry = m.newTry(c, p)
-	m.tryGroup(c)
-	m.undoGroup(c)
+func (l *podGroups) tryPlacement(c *groupCycle, p *framework.Placement) {
+	c.groupTry = l.newTry(c, p)
+	l.tryGroup(c)
+	l.undoGroup(c)
 }
 
 // putOffPostFilter records that a PostFilter plugin would act in the placement being
@@ -106,20 +106,20 @@ func (t *groupTry) assignments() *framework.PodGroupAssignments {
 }
 
 // newTry returns a try of the placement, with a new attempt for each pod of the group.
-func (m *Machine) newTry(c *groupCycle, p *framework.Placement) groupTry {
+func (l *podGroups) newTry(c *groupCycle, p *framework.Placement) groupTry {
 	try := groupTry{placement: p}
-	nodes := m.table.Live()
+	nodes := l.table.Live()
 	if p != nil {
 		nodes = len(p.Rows)
 	}
 	for _, mb := range c.members {
-		try.members = append(try.members, m.newMember(c, mb.state, nodes))
+		try.members = append(try.members, l.newMember(c, mb.state, nodes))
 	}
 	return try
 }
 
-func (m *Machine) placementCall(c *groupCycle) *framework.PlacementCall {
-	call := &framework.PlacementCall{Table: m.table, Group: c.name}
+func (l *podGroups) placementCall(c *groupCycle) *framework.PlacementCall {
+	call := &framework.PlacementCall{Table: l.table, Group: c.name}
 	for _, mb := range c.members {
 		call.Pods = append(call.Pods, mb.pod)
 	}
@@ -128,10 +128,10 @@ func (m *Machine) placementCall(c *groupCycle) *framework.PlacementCall {
 
 // generatePlacements returns the placements from the plugin that generates them. Without
 // one, all nodes are the only placement.
-func (m *Machine) generatePlacements(c *groupCycle) (placements []framework.Placement, status *decision.Status) {
+func (l *podGroups) generatePlacements(c *groupCycle) (placements []framework.Placement, status *decision.Status) {
 	var all framework.Placement
-	for _, r := range m.table.All() {
-		if m.table.Node(r) != nil {
+	for _, r := range l.table.All() {
+		if l.table.Node(r) != nil {
 			all.Rows = append(all.Rows, r)
 		}
 	}
@@ -139,7 +139,7 @@ func (m *Machine) generatePlacements(c *groupCycle) (placements []framework.Plac
 	if pl == nil {
 		return []framework.Placement{all}, nil
 	}
-	err := m.guard.run("GeneratePlacements", pl.Name, func() { placements, status = pl.GeneratePlacements(m.placementCall(c), all) })
+	err := l.guard.run("GeneratePlacements", pl.Name, func() { placements, status = pl.GeneratePlacements(l.placementCall(c), all) })
 	switch {
 	case err != nil:
 		status = &decision.Status{Code: decision.Error, Err: err}
@@ -151,13 +151,13 @@ func (m *Machine) generatePlacements(c *groupCycle) (placements []framework.Plac
 
 // bestPlacement returns the index of the placement with the highest score; a draw decides
 // between ties.
-func (m *Machine) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssignments) (best int, status *decision.Status) {
+func (l *podGroups) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssignments) (best int, status *decision.Status) {
 	if len(fitting) == 1 {
 		return 0, nil
 	}
 	totals := make([]int64, len(fitting))
 	for _, s := range c.profile.PlacementScore {
-		if err := m.guard.run("ScorePlacement", s.Name, func() { status = addPlacementScores(m.placementCall(c), s.Plugin, s.Weight, fitting, totals) }); err != nil {
+		if err := l.guard.run("ScorePlacement", s.Name, func() { status = addPlacementScores(l.placementCall(c), s.Plugin, s.Weight, fitting, totals) }); err != nil {
 			status = &decision.Status{Code: decision.Error, Err: err}
 		}
 		if status != nil {
@@ -174,7 +174,7 @@ func (m *Machine) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssi
 		}
 	}
 	first := c.members[0]
-	return tied[draw.Number(draw.Seed(m.options.Seed, first.pod.UID, first.record.Attempt), len(tied))], nil
+	return tied[draw.Number(draw.Seed(l.options.Seed, first.pod.UID, first.record.Attempt), len(tied))], nil
 }
 
 // addPlacementScores adds the plugin's normalised score of each placement, times the

@@ -38,7 +38,7 @@ func newPlacements(t *testing.T, edits ...func(*framework.Plugin)) *evictionTest
 		}
 	})
 	p.options.PodGroups, p.options.GroupPlacements = true, true
-	p.rejoinGroups()
+	p.groups.rejoin()
 	of := p.profiles["s"]
 	of.PlacementGenerate, of.PlacementScore = of.QueueSort, []profile.Scorer{{Plugin: of.QueueSort, Weight: 1}}
 	return p

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// groupCycle is one try to place the pods of a pod group together. First each is decided
+// underway is one try to place the pods of a pod group together. First each is decided
 // on and assumed after those before it, so that all are seen to fit beside each other. All
 // of that is undone. If the group may be placed, each pod is then assumed for good on the
 // node that was found. A cycle begins and ends in one step.
@@ -34,6 +35,29 @@ type groupCycle struct {
 	// decided: nothing is tried any more.
 	decided bool
 	groupTry
+}
+
+// podGroups runs the cycles of pod groups, and keeps their conditions.
+type podGroups struct {
+	*step
+	options     *Options
+	budgets     *budgets
+	engine      *engine.Engine
+	guard       *guard
+	pods        *pods
+	nominations *nominations
+	preemptors  *preemptors
+	overcommits *overcommits
+	attempts    *attempts
+	bindings    *bindingCycles
+	evictions   *evictions
+	extenders   *extenderCycles
+	scheduling  *schedulingCycles
+
+	underway *groupCycle // in this step
+	// asked holds, by the group's UID, the condition that the API was asked to show and
+	// does not yet.
+	asked map[types.UID]object.GroupCondition
 }
 
 // groupTry is a try to place the group in one placement.
@@ -116,58 +140,58 @@ func (a *attempt) trying() *groupCycle {
 // false for nil.
 func (c *groupCycle) triesPlacements() bool { return c != nil && c.placements > 1 }
 
-// podGroup returns the PodGroup of this name, nil where there is none.
-func (m *Machine) podGroup(name types.NamespacedName) *object.PodGroup {
-	return table.Lookup[*object.PodGroup](m.table, object.PodGroups, name.Namespace, name.Name)
+// named returns the PodGroup of this name, nil where there is none.
+func (l *podGroups) named(name types.NamespacedName) *object.PodGroup {
+	return table.Lookup[*object.PodGroup](l.table, object.PodGroups, name.Namespace, name.Name)
 }
 
 // scheduleGroup runs a scheduling cycle for all waiting pods of a group. first, one of
 // them, is in flight.
-func (m *Machine) scheduleGroup(first *podState) {
-	c := m.gatherGroup(first)
+func (l *podGroups) scheduleGroup(first *podState) {
+	c := l.gatherGroup(first)
 	if err := c.oneProfile(); err != nil {
 		for _, mb := range c.members {
-			m.bindings.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
+			l.bindings.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
 		}
 		return
 	}
 	c.members = slices.DeleteFunc(c.members, func(mb *groupMember) bool {
 		if mb.pod.Terminating {
-			m.attempts.skip(mb.state)
+			l.attempts.skip(mb.state)
 		}
 		return mb.pod.Terminating
 	})
 	if len(c.members) == 0 {
 		return
 	}
-	m.overcommits.counting = true
-	m.groupCycle = c
-	m.decideGroup(c)
-	m.preemptForGroup(c) // grouppreemption.go
-	m.groupCycle, c.decided = nil, true
+	l.overcommits.counting = true
+	l.underway = c
+	l.decideGroup(c)
+	l.preemptForGroup(c) // grouppreemption.go
+	l.underway, c.decided = nil, true
 	for _, s := range c.answers {
-		m.bindings.permitOthers(s.plugin, s.answer)
+		l.bindings.permitOthers(s.plugin, s.answer)
 	}
-	m.submitGroup(c)
+	l.submitGroup(c)
 }
 
 // decideGroup finds nodes for the pods of the group. All that is tried is undone.
-func (m *Machine) decideGroup(c *groupCycle) {
-	if m.options.GroupPlacements {
-		m.tryPlacements(c) // placement.go
+func (l *podGroups) decideGroup(c *groupCycle) {
+	if l.options.GroupPlacements {
+		l.tryPlacements(c) // placement.go
 		return
 	}
-	m.tryGroup(c)
-	m.undoGroup(c)
+	l.tryGroup(c)
+	l.undoGroup(c)
 }
 
 // gatherGroup pops all pods of the group that wait in the queue and that no PreEnqueue
 // plugin gates. They are sorted by priority, then by when they could first be scheduled.
-func (m *Machine) gatherGroup(first *podState) *groupCycle {
+func (l *podGroups) gatherGroup(first *podState) *groupCycle {
 	c := &groupCycle{name: first.entry.Pod.GroupKey(), profile: first.request.Profile}
 	states := []*podState{first}
-	for uid := range m.table.Groups().Named(c.name).Unscheduled() {
-		if ps := m.pods.byUID[uid]; ps != first && ps.entry != nil && m.queue.PopThat(m.now, ps.entry) {
+	for uid := range l.table.Groups().Named(c.name).Unscheduled() {
+		if ps := l.pods.byUID[uid]; ps != first && ps.entry != nil && l.queue.PopThat(l.now, ps.entry) {
 			states = append(states, ps)
 		}
 	}
@@ -176,15 +200,15 @@ func (m *Machine) gatherGroup(first *podState) *groupCycle {
 			cmp.Compare(a.entry.Sequence, b.entry.Sequence))
 	})
 	for _, ps := range states {
-		c.members = append(c.members, m.newMember(c, ps, m.table.Live()))
+		c.members = append(c.members, l.newMember(c, ps, l.table.Live()))
 	}
 	return c
 }
 
 // newMember begins an attempt for a pod of a group; nodes is the number of nodes
 // considered.
-func (m *Machine) newMember(c *groupCycle, ps *podState, nodes int) *groupMember {
-	mb := &groupMember{attempt: m.attempts.start(ps), cycle: c, kept: ps.entry.NominatedNode()}
+func (l *podGroups) newMember(c *groupCycle, ps *podState, nodes int) *groupMember {
+	mb := &groupMember{attempt: l.attempts.start(ps), cycle: c, kept: ps.entry.NominatedNode()}
 	mb.group = mb
 	mb.record.NodesTotal = nodes
 	return mb
@@ -207,16 +231,16 @@ func (c *groupCycle) oneProfile() error {
 //
 // A nomination of a pod of the group counts for that pod alone. It is where the pod was
 // assumed in an earlier cycle, one pod after the other; so these nodes are tried again.
-func (m *Machine) tryGroup(c *groupCycle) {
+func (l *podGroups) tryGroup(c *groupCycle) {
 	c.status = &groupIsUnschedulable
-	m.nominateMembers(c, func(*groupMember) string { return "" })
+	l.nominateMembers(c, func(*groupMember) string { return "" })
 	preempts := false
 	for _, mb := range c.members {
-		m.nominateMember(mb, mb.kept)
-		if err := m.guard.run("scheduling cycle", "", func() { m.tryMember(c, mb) }); err != nil {
+		l.nominateMember(mb, mb.kept)
+		if err := l.guard.run("scheduling cycle", "", func() { l.tryMember(c, mb) }); err != nil {
 			mb.fits, mb.preempts, mb.failed = false, false, &decision.Status{Code: decision.Error, Err: err}
 		}
-		m.nominateMember(mb, "")
+		l.nominateMember(mb, "")
 		if mb.failed != nil && !mb.failed.Code.Rejects() {
 			c.status = decision.Failed("failed to schedule other pod from a pod group: %w", mb.failed.Err)
 			c.preempts = false
@@ -237,54 +261,54 @@ func (m *Machine) tryGroup(c *groupCycle) {
 }
 
 // tryMember decides on the pod and assumes it where it fits or preempts.
-func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
+func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	a := mb.attempt
-	if mb.failed = m.scheduling.cannotTry(a); mb.failed != nil {
+	if mb.failed = l.scheduling.cannotTry(a); mb.failed != nil {
 		return
 	}
-	if m.extenders.of(a.pod) != nil {
+	if l.extenders.of(a.pod) != nil {
 		mb.failed = &decision.Status{Code: decision.Error, Err: errExtendersForGroup}
 		return
 	}
-	o := m.engine.DecideWithin(c.rows(), a.request, m.nominations)
-	m.attempts.stepDone(c, "Computing predicates and prioritizing done")
+	o := l.engine.DecideWithin(c.rows(), a.request, l.nominations)
+	l.attempts.stepDone(c, "Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
-		m.attempts.recordRejection(a, o)
+		l.attempts.recordRejection(a, o)
 		if c.trial {
 			return
 		}
-		mb.nomination, mb.waits = m.scheduling.runPostFilter(a, o, 0, nominating{keep: true}, nil)
-		m.attempts.stepDone(c, "Running PostFilter plugins done")
+		mb.nomination, mb.waits = l.scheduling.runPostFilter(a, o, 0, nominating{keep: true}, nil)
+		l.attempts.stepDone(c, "Running PostFilter plugins done")
 		if mb.plan == nil {
 			return
 		}
-		mb.row, mb.preempts = m.table.Find(mb.plan.result.NominatedNodeName)
+		mb.row, mb.preempts = l.table.Find(mb.plan.result.NominatedNodeName)
 	} else {
-		m.attempts.recordNodes(a, o)
+		l.attempts.recordNodes(a, o)
 		if mb.failed = o.Rejected; mb.failed != nil {
 			return
 		}
 		a.record.Score, a.record.Ties = o.Score, o.Ties
 		mb.row, mb.fits = o.Row, true
-		m.engine.Reuse(o)
+		l.engine.Reuse(o)
 	}
 	if mb.fits || mb.preempts {
-		m.tryAssume(c, mb)
+		l.tryAssume(c, mb)
 	}
-	m.attempts.stepDone(c, "Reserving and permitting done")
+	l.attempts.stepDone(c, "Reserving and permitting done")
 }
 
 // tryAssume assumes the pod as assume does, until undoGroup. A plugin that rejects it there
 // has that undone at once.
-func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
+func (l *podGroups) tryAssume(c *groupCycle, mb *groupMember) {
 	b := mb.binding
-	b.attempt, b.row, b.node = mb.attempt, mb.row, m.table.Name(mb.row)
+	b.attempt, b.row, b.node = mb.attempt, mb.row, l.table.Name(mb.row)
 	mb.placed = true // first: after a panic in between it is removed
-	m.table.Place(mb.pod, mb.row)
-	m.showTry(mb)
-	s := m.bindings.reserve(b.profile, b.pod, b.node)
+	l.table.Place(mb.pod, mb.row)
+	l.showTry(mb)
+	s := l.bindings.reserve(b.profile, b.pod, b.node)
 	if s == nil {
-		s = m.bindings.askPermit(b, func(plugin string, out framework.PermitResult) {
+		s = l.bindings.askPermit(b, func(plugin string, out framework.PermitResult) {
 			if len(out.Allow)+len(out.Reject) > 0 {
 				c.answers = append(c.answers, permitAnswer{plugin, out})
 			}
@@ -296,7 +320,7 @@ func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
 	switch {
 	case s != nil:
 		mb.fits, mb.preempts, mb.failed, mb.permit = false, false, s, nil
-		m.undoMember(mb)
+		l.undoMember(mb)
 	case mb.permit != nil:
 		held := *mb.permit
 		held.Reasons = append(slices.Clip(held.Reasons), permitPluginsHoldIt)
@@ -305,73 +329,73 @@ func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
 }
 
 // undoGroup reverts the trial of the group, the last pod first.
-func (m *Machine) undoGroup(c *groupCycle) {
+func (l *podGroups) undoGroup(c *groupCycle) {
 	for _, mb := range slices.Backward(c.members) {
-		m.undoMember(mb)
+		l.undoMember(mb)
 	}
-	m.nominateMembers(c, func(mb *groupMember) string { return mb.kept })
+	l.nominateMembers(c, func(mb *groupMember) string { return mb.kept })
 }
 
-func (m *Machine) nominateMembers(c *groupCycle, node func(*groupMember) string) {
+func (l *podGroups) nominateMembers(c *groupCycle, node func(*groupMember) string) {
 	for _, mb := range c.members {
-		m.nominateMember(mb, node(mb))
+		l.nominateMember(mb, node(mb))
 	}
 }
 
-func (m *Machine) nominateMember(mb *groupMember, node string) {
+func (l *podGroups) nominateMember(mb *groupMember, node string) {
 	if e := mb.state.entry; e != nil && e.NominatedNode() != node {
-		m.queue.Nominate(e, node)
+		l.queue.Nominate(e, node)
 	}
 }
 
 // undoMember takes back the assumption that tryAssume made: it unreserves and removes the
 // pod from the table.
-func (m *Machine) undoMember(mb *groupMember) {
+func (l *podGroups) undoMember(mb *groupMember) {
 	if !mb.placed {
 		return
 	}
 	mb.placed = false
-	m.bindings.unreserve(mb.binding.profile, mb.pod, mb.binding.node)
-	m.table.RemovePod(mb.pod.UID)
-	m.showTry(mb)
+	l.bindings.unreserve(mb.binding.profile, mb.pod, mb.binding.node)
+	l.table.RemovePod(mb.pod.UID)
+	l.showTry(mb)
 }
 
 // showTry shows hosted plugins what is tried: at Reserve, Permit and Unreserve the pod is on
 // its node, and once nothing is tried any more the nodes are as they were before.
-func (m *Machine) showTry(mb *groupMember) {
+func (l *podGroups) showTry(mb *groupMember) {
 	if h := mb.profile.Host; h != nil {
-		h.Show(m.table)
+		h.Show(l.table)
 	}
 }
 
-// rejoinGroups rebuilds the groups from all known pods. The table then adds which of them
+// rejoin rebuilds the groups from all known pods. The table then adds which of them
 // are placed.
-func (m *Machine) rejoinGroups() {
-	if !m.options.PodGroups {
+func (l *podGroups) rejoin() {
+	if !l.options.PodGroups {
 		return
 	}
-	m.table.CountGroups()
-	for _, ps := range m.pods.sorted() {
-		if m.pods.byName[ps.pod.NamespacedName()] == ps && ps.goneByRead == nil {
-			m.table.Groups().Join(ps.pod)
+	l.table.CountGroups()
+	for _, ps := range l.pods.sorted() {
+		if l.pods.byName[ps.pod.NamespacedName()] == ps && ps.goneByRead == nil {
+			l.table.Groups().Join(ps.pod)
 		}
 	}
 }
 
-// verifyGroups checks that each pod that is known is in its group, and nothing is tried any
+// verify checks that each pod that is known is in its group, and nothing is tried any
 // more.
-func (m *Machine) verifyGroups() error {
-	if m.groupCycle != nil {
-		return fmt.Errorf("the cycle of pod group %s has not ended", m.groupCycle.name)
+func (l *podGroups) verify() error {
+	if l.underway != nil {
+		return fmt.Errorf("the cycle of pod group %s has not ended", l.underway.name)
 	}
 	placed := func(uid types.UID) *object.Pod {
-		if pl := m.table.Pod(uid); pl != nil {
+		if pl := l.table.Pod(uid); pl != nil {
 			return pl.Pod
 		}
 		return nil
 	}
-	return m.table.Groups().Check(placed, func(yield func(*object.Pod) bool) {
-		for _, ps := range m.pods.byName { // any order: an error is an error
+	return l.table.Groups().Check(placed, func(yield func(*object.Pod) bool) {
+		for _, ps := range l.pods.byName { // any order: an error is an error
 			if ps.goneByRead == nil && !yield(ps.pod) {
 				return
 			}

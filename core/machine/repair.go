@@ -18,11 +18,11 @@ var errInterrupted = errors.New("the attempt was interrupted by a panic in the s
 // pods that the event may have helped are tried again, as the event passed again may look
 // like no change.
 func (m *Machine) Repair() []Effect {
-	m.rejoinGroups()
+	m.groups.rejoin()
 	m.table.Rebuild()
-	if c := m.groupCycle; c != nil {
-		m.groupCycle, c.decided = nil, true
-		m.undoGroup(c)
+	if c := m.groups.underway; c != nil {
+		m.groups.underway, c.decided = nil, true
+		m.groups.undoGroup(c)
 	}
 	m.queue.SortAnew()
 	m.engine.Reset()

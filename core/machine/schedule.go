@@ -27,7 +27,7 @@ func (m *Machine) scheduleOne() {
 	}
 	ps := e.Owner.(*podState)
 	if m.options.hasGroup(e.Pod) {
-		m.scheduleGroup(ps)
+		m.groups.scheduleGroup(ps)
 		return
 	}
 	if e.Pod.Terminating {

@@ -95,8 +95,8 @@ func (m *Machine) Snapshot() *Snapshot {
 	for _, kind := range slices.Sorted(maps.Keys(m.unlisted)) {
 		s.Unlisted = append(s.Unlisted, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
 	}
-	for _, uid := range slices.Sorted(maps.Keys(m.groupConditions)) {
-		s.Groups = append(s.Groups, SavedGroup{uid, m.groupConditions[uid]})
+	for _, uid := range slices.Sorted(maps.Keys(m.groups.asked)) {
+		s.Groups = append(s.Groups, SavedGroup{uid, m.groups.asked[uid]})
 	}
 	for _, c := range m.extenders.line {
 		s.Line = append(s.Line, c.pod.UID)
@@ -162,7 +162,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	}
 	m.extenders.lastCall = s.LastCall
 	for _, g := range s.Groups {
-		m.groupConditions[g.UID] = g.Condition
+		m.groups.asked[g.UID] = g.Condition
 	}
 	for _, uid := range slices.Sorted(maps.Keys(pending)) {
 		p := pending[uid]
@@ -226,7 +226,7 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 		}
 		ps.eviction.preemptors = m.pods.withUIDs(e.Preemptors)
 		if e.ForGroup && len(e.Preemptors) > 0 {
-			ps.eviction.group = m.podGroup(ps.eviction.preemptors[0].GroupKey())
+			ps.eviction.group = m.groups.named(ps.eviction.preemptors[0].GroupKey())
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 // not contradict it. A read under way is repeated.
 func (m *Machine) rewound() {
 	m.table.ForgetReplies()
-	clear(m.groupConditions)
+	clear(m.groups.asked)
 	for _, ps := range m.pods.sorted() {
 		ps.staleRead = ps.staleRead || ps.reading()
 		if ps.unconfirmed != nil {

@@ -10,7 +10,7 @@ import (
 // Verify checks what must hold between any two steps, and names the first
 // breach.
 func (m *Machine) Verify() error {
-	for _, check := range []func() error{m.queue.Check, m.table.Check, m.engine.Check, m.pods.verify, m.extenders.verify, m.verifyGroups, m.conditions.verify} {
+	for _, check := range []func() error{m.queue.Check, m.table.Check, m.engine.Check, m.pods.verify, m.extenders.verify, m.groups.verify, m.conditions.verify} {
 		if err := check(); err != nil {
 			return err
 		}
