@@ -19,27 +19,40 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// What follows answers questions about pods and does nothing about them. The pod
-// asked about is one that the machine knows, or another version of it.
+// Assessor says what an attempt for a pod would find now, and does nothing about it. The
+// pod is one that the machine knows, or another version of it.
+type Assessor struct {
+	*step
+	options     *Options
+	profiles    profiles
+	unlisted    unlistedKinds
+	engine      *engine.Engine
+	guard       *guard
+	pods        *pods
+	nominations *nominations
+	bindings    *bindingCycles
+	extenders   *extenderCycles
+	scheduling  *schedulingCycles
+}
 
 // Assess returns the record that an attempt for the pod would have now. Every node is in the
 // record. Pods on their way out for this one make it Preempting.
-func (m *Machine) Assess(p *object.Pod) *decision.Decision { return m.assessWith(p, true) }
+func (q *Assessor) Assess(p *object.Pod) *decision.Decision { return q.assessWith(p, true) }
 
 // AssessBriefly evaluates the pod now, without placing it, and returns the record without
 // the list of nodes.
-func (m *Machine) AssessBriefly(p *object.Pod) *decision.Decision { return m.assessWith(p, false) }
+func (q *Assessor) AssessBriefly(p *object.Pod) *decision.Decision { return q.assessWith(p, false) }
 
-func (m *Machine) assessWith(p *object.Pod, nodes bool) *decision.Decision {
-	d := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: 1, NodesTotal: m.table.Live(), Result: decision.ResultError}
-	if err := m.guard.run("scheduling cycle", "", func() { m.assess(p, d, nodes) }); err != nil {
+func (q *Assessor) assessWith(p *object.Pod, nodes bool) *decision.Decision {
+	d := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: 1, NodesTotal: q.table.Live(), Result: decision.ResultError}
+	if err := q.guard.run("scheduling cycle", "", func() { q.assess(p, d, nodes) }); err != nil {
 		d.Result, d.Err = decision.ResultError, err
 	}
 	return d
 }
 
-func (m *Machine) assess(p *object.Pod, d *decision.Decision, nodes bool) {
-	of := m.profiles[p.SchedulerName]
+func (q *Assessor) assess(p *object.Pod, d *decision.Decision, nodes bool) {
+	of := q.profiles[p.SchedulerName]
 	switch {
 	case p.Terminating:
 		d.Err = errors.New(explain.Deleting(p))
@@ -48,7 +61,7 @@ func (m *Machine) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 		d.Err = fmt.Errorf("no profile has the schedulerName %q", p.SchedulerName)
 		return
 	}
-	if d.PreEnqueueStatus = m.gate(of, p); d.PreEnqueueStatus != nil {
+	if d.PreEnqueueStatus = q.gate(of, p); d.PreEnqueueStatus != nil {
 		d.RejectedBy = []string{d.PreEnqueueStatus.Plugin}
 	}
 	if d.NodesTotal == 0 {
@@ -57,7 +70,7 @@ func (m *Machine) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 		}
 		return
 	}
-	o := m.engine.Decide(engine.For(of, p), m.nominations)
+	o := q.engine.Decide(engine.For(of, p), q.nominations)
 	if nodes {
 		d.Nodes = o.Nodes()
 	}
@@ -70,19 +83,19 @@ func (m *Machine) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 	case d.PreEnqueueStatus != nil:
 		d.Result = decision.ResultGated
 	case o.Row >= 0:
-		d.Result, d.Node, d.Score, d.Ties = decision.ResultScheduled, m.table.Name(o.Row), o.Score, o.Ties
+		d.Result, d.Node, d.Score, d.Ties = decision.ResultScheduled, q.table.Name(o.Row), o.Score, o.Ties
 	case o.Rejected != nil && !o.Rejected.Code.Rejects():
 		d.Err, d.FailedPoint, d.FailedPlugin = o.Rejected.Err, o.Rejected.Point, o.Rejected.Plugin
 	default:
 		d.Result, d.Tallies, d.RejectedBy, d.PreFilter = decision.ResultUnschedulable, o.Tallies(), o.RejectedBy(), o.Rejected
-		m.assessPostFilter(of, p, o, d)
+		q.assessPostFilter(of, p, o, d)
 	}
 }
 
 // gate returns what the first PreEnqueue plugin says that holds the pod.
-func (m *Machine) gate(of *profile.Profile, p *object.Pod) *decision.Status {
+func (q *Assessor) gate(of *profile.Profile, p *object.Pod) *decision.Status {
 	for _, pl := range of.PreEnqueue {
-		if s := pl.PreEnqueue(m.table, p); s != nil && s.Code != decision.Success {
+		if s := pl.PreEnqueue(q.table, p); s != nil && s.Code != decision.Success {
 			s.Plugin = pl.Name
 			return s
 		}
@@ -91,12 +104,12 @@ func (m *Machine) gate(of *profile.Profile, p *object.Pod) *decision.Status {
 }
 
 // assessPostFilter runs the PostFilter plugins and writes their results to the record.
-func (m *Machine) assessPostFilter(of *profile.Profile, p *object.Pod, o *engine.Outcome, d *decision.Decision) {
-	ps := m.pods.byUID[p.UID]
+func (q *Assessor) assessPostFilter(of *profile.Profile, p *object.Pod, o *engine.Outcome, d *decision.Decision) {
+	ps := q.pods.byUID[p.UID]
 	if ps == nil {
 		ps = &podState{pod: p}
 	}
-	call := m.scheduling.postFilterCallFor(p, ps, 1, o)
+	call := q.scheduling.postFilterCallFor(p, ps, 1, o)
 	for _, pl := range of.PostFilter {
 		if pl.Name == names.DefaultPreemption && !p.NeverPreempts {
 			if leaving := preempt.VictimsLeaving(call); len(leaving) > 0 {
@@ -112,7 +125,7 @@ func (m *Machine) assessPostFilter(of *profile.Profile, p *object.Pod, o *engine
 			return
 		case out.NominatedNodeName != "":
 			d.Result, d.NominatedNode, d.PostFilter = decision.ResultPreempting, out.NominatedNodeName, nil
-			d.Victims = sortedNames(m.podsOf(out))
+			d.Victims = sortedNames(q.podsOf(out))
 			return
 		}
 		if out.Message != "" {
@@ -127,9 +140,9 @@ func (m *Machine) assessPostFilter(of *profile.Profile, p *object.Pod, o *engine
 	}
 }
 
-func (m *Machine) podsOf(out framework.PostFilterResult) (pods []*object.Pod) {
+func (q *Assessor) podsOf(out framework.PostFilterResult) (pods []*object.Pod) {
 	for _, uid := range out.Victims {
-		if pl := m.table.Pod(uid); pl != nil {
+		if pl := q.table.Pod(uid); pl != nil {
 			pods = append(pods, pl.Pod)
 		}
 	}
@@ -149,41 +162,41 @@ func sortedNames(pods []*object.Pod) []types.NamespacedName {
 
 // Admits returns the node on which the pod would be placed now. placed is false if there
 // is none. It does not try preemption.
-func (m *Machine) Admits(p *object.Pod) (node string, placed bool) {
-	of := m.profiles[p.SchedulerName]
-	if of == nil || p.Terminating || m.gate(of, p) != nil {
+func (q *Assessor) Admits(p *object.Pod) (node string, placed bool) {
+	of := q.profiles[p.SchedulerName]
+	if of == nil || p.Terminating || q.gate(of, p) != nil {
 		return "", false
 	}
-	o := m.engine.Decide(engine.For(of, p), m.nominations)
+	o := q.engine.Decide(engine.For(of, p), q.nominations)
 	if o.Row < 0 || o.Rejected != nil {
 		return "", false
 	}
-	return m.table.Name(o.Row), true
+	return q.table.Name(o.Row), true
 }
 
 // Place decides as Admits does. A pod that fits takes its node's room and what plugins
 // reserve for it until undo is called, the last pod's first. undo is nil where the pod does not
 // fit.
-func (m *Machine) Place(p *object.Pod) (node string, undo func()) {
-	node, placed := m.Admits(p)
+func (q *Assessor) Place(p *object.Pod) (node string, undo func()) {
+	node, placed := q.Admits(p)
 	if !placed {
 		return "", nil
 	}
-	e := m.Entry(p.UID)
+	e := q.pods.entry(p.UID)
 	nominated := e.NominatedNode()
 	if nominated != "" {
-		m.queue.Nominate(e, "")
+		q.queue.Nominate(e, "")
 	}
-	m.table.AddPod(p, node)
+	q.table.AddPod(p, node)
 	undo = func() {
-		m.bindings.unreserve(m.profiles[p.SchedulerName], p, node)
-		m.table.RemovePod(p.UID)
+		q.bindings.unreserve(q.profiles[p.SchedulerName], p, node)
+		q.table.RemovePod(p.UID)
 		if nominated != "" {
-			m.queue.Nominate(e, nominated)
+			q.queue.Nominate(e, nominated)
 		}
 	}
 	var status *decision.Status
-	err := m.guard.run("Reserve", "", func() { status = m.bindings.reserve(m.profiles[p.SchedulerName], p, node) })
+	err := q.guard.run("Reserve", "", func() { status = q.bindings.reserve(q.profiles[p.SchedulerName], p, node) })
 	if err != nil || status != nil {
 		undo()
 		return "", nil
@@ -191,27 +204,18 @@ func (m *Machine) Place(p *object.Pod) (node string, undo func()) {
 	return node, undo
 }
 
-// PlacesGroups reports whether the pods of a pod group are placed together.
-func (m *Machine) PlacesGroups() bool { return m.options.PodGroups }
-
 // AdmitsWithout reports whether the pod would be placed now if no pod were nominated to a
 // node and no PreEnqueue plugin gated it.
-func (m *Machine) AdmitsWithout(p *object.Pod) bool {
-	of := m.profiles[p.SchedulerName]
+func (q *Assessor) AdmitsWithout(p *object.Pod) bool {
+	of := q.profiles[p.SchedulerName]
 	if of == nil {
 		return false
 	}
-	o := m.engine.Decide(engine.For(of, p), nil)
+	o := q.engine.Decide(engine.For(of, p), nil)
 	return o.Row >= 0 && o.Rejected == nil
 }
 
 // Blockers returns what blocks the pod on one row; nil: it fits there.
-func (m *Machine) Blockers(p *object.Pod, row table.Row) []decision.Blocker {
-	return m.engine.Blockers(engine.For(m.profiles[p.SchedulerName], p), m.nominations, row)
+func (q *Assessor) Blockers(p *object.Pod, row table.Row) []decision.Blocker {
+	return q.engine.Blockers(engine.For(q.profiles[p.SchedulerName], p), q.nominations, row)
 }
-
-// Profile returns the profile of that name, nil where there is none.
-func (m *Machine) Profile(name string) *profile.Profile { return m.profiles[name] }
-
-// Budgets returns all disruption budgets, sorted by namespace, then name.
-func (m *Machine) Budgets() []*object.Budget { return m.budgets.list }

@@ -27,21 +27,21 @@ type Comparison struct {
 // Compare compares the best node for the pod with another, as the cluster is now. A
 // nomination of the pod itself does not count, and no extender is asked. It changes
 // nothing.
-func (m *Machine) Compare(p *object.Pod, other string) Comparison {
-	c := Comparison{NodesTotal: m.table.Live()}
-	if err := m.guard.run("scheduling cycle", "", func() { m.compare(p, other, &c) }); err != nil {
+func (q *Assessor) Compare(p *object.Pod, other string) Comparison {
+	c := Comparison{NodesTotal: q.table.Live()}
+	if err := q.guard.run("scheduling cycle", "", func() { q.compare(p, other, &c) }); err != nil {
 		return Comparison{Err: err}
 	}
 	return c
 }
 
-func (m *Machine) compare(p *object.Pod, other string, c *Comparison) {
-	of := m.profiles[p.SchedulerName]
+func (q *Assessor) compare(p *object.Pod, other string, c *Comparison) {
+	of := q.profiles[p.SchedulerName]
 	switch {
 	case of == nil:
 		c.Err = fmt.Errorf("no profile has the schedulerName %q", p.SchedulerName)
 		return
-	case m.extenders.of(p) != nil:
+	case q.extenders.of(p) != nil:
 		c.Err = errors.New("an extender is interested in the pod")
 		return
 	}
@@ -49,23 +49,23 @@ func (m *Machine) compare(p *object.Pod, other string, c *Comparison) {
 		free := *p
 		free.NominatedNode, p = "", &free
 	}
-	if s := m.unlisted.undecidable(m.table, of, p); s != nil {
+	if s := q.unlisted.undecidable(q.table, of, p); s != nil {
 		c.Err = s.Err
 		return
 	}
-	if s := m.gate(of, p); s != nil {
+	if s := q.gate(of, p); s != nil {
 		c.Other = decision.Node{Name: other, Blockers: []decision.Blocker{{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}}}
 		return
 	}
-	o := m.engine.Decide(engine.For(of, p), m.nominations)
-	defer m.engine.Reuse(o)
+	o := q.engine.Decide(engine.For(of, p), q.nominations)
+	defer q.engine.Reuse(o)
 	if o.Rejected != nil && !o.Rejected.Code.Rejects() {
 		c.Err = o.Rejected.Err
 		return
 	}
 	c.NodesFeasible, c.Ties = o.Feasible, max(o.Ties, min(o.Feasible, 1))
 	if o.Row >= 0 {
-		c.Node = m.table.Name(o.Row)
+		c.Node = q.table.Name(o.Row)
 	}
 	if c.Node == other {
 		return
@@ -73,7 +73,7 @@ func (m *Machine) compare(p *object.Pod, other string, c *Comparison) {
 	if o.Row >= 0 {
 		c.Best = o.Node(o.Row)
 	}
-	if row, known := m.table.Find(other); known {
+	if row, known := q.table.Find(other); known {
 		c.Other = o.Node(row)
 	} else {
 		c.Other = decision.Node{Name: other, Blockers: []decision.Blocker{{Reasons: []string{"the node is not known"}}}}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 )
@@ -108,21 +106,6 @@ func (l *conditions) renew() {
 	}
 }
 
-// PresentCondition returns the condition that an attempt would give an unschedulable pod
-// now. It returns nil if the attempt would end otherwise, or only an attempt can tell, as
-// for pod groups and for pods with extenders or hosted plugins.
-func (m *Machine) PresentCondition(p *object.Pod) *object.Condition {
-	of := m.profiles[p.SchedulerName]
-	if of == nil || of.Host != nil || m.options.hasGroup(p) || m.extenders.of(p) != nil {
-		return nil
-	}
-	d := m.AssessBriefly(p)
-	if d.Result != decision.ResultUnschedulable || d.Writing || m.unlisted.undecidable(m.table, of, p) != nil {
-		return nil
-	}
-	return explain.Condition(d)
-}
-
 // saved returns the conditions as a snapshot has them.
 func (l *conditions) saved() map[*podState]*SavedStated {
 	saved := map[*podState]*SavedStated{}
@@ -139,7 +122,7 @@ func (l *conditions) saved() map[*podState]*SavedStated {
 // restore restores the conditions of the pods of a snapshot.
 func (l *conditions) restore(now time.Time, pods []SavedPod) {
 	saved := slices.DeleteFunc(slices.Clone(pods), func(s SavedPod) bool {
-		return s.Stated == nil || l.pods.byUID[s.UID] == nil || l.pods.byUID[s.UID].entry == nil
+		return s.Stated == nil || l.pods.entry(s.UID) == nil
 	})
 	slices.SortFunc(saved, func(a, b SavedPod) int { return cmp.Compare(a.Stated.Nth, b.Stated.Nth) })
 	for _, s := range saved {

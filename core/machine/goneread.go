@@ -15,10 +15,10 @@ func (e *ReadReply) exists() bool { return e.Pod != nil && e.Pod.UID == e.UID &&
 
 // endReadPod ends a pod that a read showed to be deleted. Only its name stays known until
 // the watch shows the deletion.
-func (m *Machine) endReadPod(ps *podState) {
-	m.endPod(ps)
+func (w *podWatch) endReadPod(ps *podState) {
+	w.endPod(ps)
 	ps.goneByRead = &goneByRead{}
-	m.pods.byUID[ps.pod.UID], m.pods.byName[ps.pod.NamespacedName()] = ps, ps
+	w.pods.byUID[ps.pod.UID], w.pods.byName[ps.pod.NamespacedName()] = ps, ps
 }
 
 // shownAfterGone handles a pod that the watch shows although a read found it deleted: it
@@ -36,19 +36,19 @@ func (r *reads) sendGone(ps *podState) {
 	r.emit(ReadPod{Pod: ps.pod, Delay: g.lost.Delay()})
 }
 
-func (m *Machine) goneReplied(ps *podState, e ReadReply) {
+func (w *podWatch) goneReplied(ps *podState, e ReadReply) {
 	g := ps.goneByRead
 	g.reading = false
 	switch {
 	case e.Err != nil:
 		g.lost.ReadFailed()
-		m.reads.sendGone(ps)
+		w.reads.sendGone(ps)
 	case e.exists():
-		m.endPod(ps)
-		m.podSet(e.Pod)
+		w.endPod(ps)
+		w.podSet(e.Pod)
 	case g.shown:
 		g.lost = LostReply{}
-		m.reads.sendGone(ps)
+		w.reads.sendGone(ps)
 	default:
 		g.lost = LostReply{}
 	}

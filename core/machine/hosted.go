@@ -2,15 +2,10 @@ package machine
 
 import (
 	"fmt"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -169,127 +164,4 @@ func (m *Machine) nominate(e NominationSet) {
 func (m *Machine) hostedObjectChanged(e HostedObjectChanged) {
 	m.engine.Told()
 	m.moveAll(&framework.Event{Resource: framework.HostedObject, ActionType: e.ActionType, HostedResource: e.Resource, OldHostedObject: e.Old, NewHostedObject: e.New})
-}
-
-// WaitingPod is a pod that Permit plugins hold, in its attempt of that number, and the
-// names of these, sorted.
-type WaitingPod struct {
-	Pod     *object.Pod
-	Attempt int
-	Node    string
-	Profile string
-	Plugins []string
-}
-
-// WaitingPods lists the pods that Permit plugins hold, by UID.
-func (m *Machine) WaitingPods() []WaitingPod {
-	var pods []WaitingPod
-	for _, c := range m.bindings.waiting {
-		if c.phase == waitOnPermit {
-			pods = append(pods, WaitingPod{c.pod, c.record.Attempt, c.node, c.profile.Name, sortedKeys(c.deadlines)})
-		}
-	}
-	return pods
-}
-
-// GroupPod is a pod of a pod group, and the node on which it is bound or assumed, "" for
-// none.
-type GroupPod struct {
-	Pod  *object.Pod
-	Node string
-}
-
-// GroupPods lists the pods of a group that are known. What the cycle of a group tries
-// counts as assumed if tried says so.
-func (m *Machine) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
-	hidden := map[types.UID]bool{}
-	if m.groups.underway != nil && !tried {
-		for _, mb := range m.groups.underway.members { // where one is placed that is a try
-			hidden[mb.pod.UID] = true
-		}
-	}
-	var pods []GroupPod
-	for uid := range m.table.Groups().Named(name).All() {
-		p := GroupPod{Pod: m.pods.byUID[uid].pod}
-		if pl := m.table.Pod(uid); pl != nil && !hidden[uid] {
-			p = GroupPod{pl.Pod, m.table.Name(pl.Row)}
-		}
-		pods = append(pods, p)
-	}
-	return pods
-}
-
-// GroupCycle returns the same for all of one cycle of a pod group, and nil where none is under
-// way.
-func (m *Machine) GroupCycle() any {
-	if m.groups.underway == nil {
-		return nil
-	}
-	return m.groups.underway
-}
-
-// Steps returns how many steps have begun.
-func (m *Machine) Steps() uint64 { return m.number }
-
-// NominatedTo lists the pods nominated to the node.
-func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
-
-// AllocatedClaims returns the claims that are allocated, or assumed to be. Read only.
-func (m *Machine) AllocatedClaims() []*object.ResourceClaim {
-	var list []*object.ResourceClaim
-	for _, o := range m.table.Objects(object.ResourceClaims) {
-		if c, ok := o.(*object.ResourceClaim); ok && c.Allocation() != nil {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// TryFit runs the filters of a profile, except for hosted ones, for the pod on a node
-// while the pods that are listed, and no others, are placed there. nil: the pod fits.
-// The pod may name another scheduler.
-func (m *Machine) TryFit(profileName string, p *object.Pod, node string, pods []*object.Pod) *decision.Status {
-	profile := m.profiles[profileName]
-	r, known := m.table.Find(node)
-	if !known || profile == nil || m.table.Node(r) == nil {
-		return decision.Failed("node %q or profile %q does not exist", node, profileName)
-	}
-	mark := m.table.Checkpoint()
-	defer m.table.Undo(mark)
-	wanted := map[types.UID]bool{}
-	for _, other := range pods {
-		wanted[other.UID] = true
-	}
-	for _, pl := range slices.Clone(m.table.Pods(r)) {
-		if !wanted[pl.Pod.UID] {
-			m.table.RemovePod(pl.Pod.UID)
-		}
-		delete(wanted, pl.Pod.UID)
-	}
-	for _, other := range pods {
-		if wanted[other.UID] {
-			m.table.AddPod(other, node)
-		}
-	}
-	return m.engine.Fit(engine.For(profile, p), r)
-}
-
-// TryScores returns what the native score plugins of a profile give the nodes for the pod
-// now, normalised over these nodes.
-func (m *Machine) TryScores(profileName string, p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
-	profile := m.profiles[profileName]
-	if profile == nil {
-		return nil, decision.Failed("profile %q does not exist", profileName)
-	}
-	return m.engine.ScoresOf(engine.For(profile, p), nodes)
-}
-
-// Signature returns the signature of the pod by the native plugins of a profile: equal
-// for pods that they cannot tell apart. It returns false if there is no such profile.
-func (m *Machine) Signature(profileName string, p *object.Pod) (string, bool) {
-	profile := m.profiles[profileName]
-	if profile == nil {
-		return "", false
-	}
-	return m.engine.Signature(engine.For(profile, p)), true
 }

@@ -8,46 +8,63 @@ import (
 
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// Inspector says what the machine knows, between two steps.
+type Inspector struct {
+	*step
+	options     *Options
+	profiles    profiles
+	unlisted    unlistedKinds
+	budgets     *budgets
+	guard       *guard
+	pods        *pods
+	nominations *nominations
+	preemptors  *preemptors
+	overcommits *overcommits
+	bindings    *bindingCycles
+	evictions   *evictions
+	extenders   *extenderCycles
+	groups      *podGroups
+	watch       *podWatch
+}
+
 // Ready reports whether a ScheduleOne event would start an attempt now.
-func (m *Machine) Ready() bool { return !m.evictions.awaited() && m.queue.Ready() }
+func (v *Inspector) Ready() bool { return !v.evictions.awaited() && v.queue.Ready() }
 
 // First returns the pod that a ScheduleOne would take now, nil when there is none.
-func (m *Machine) First() *object.Pod {
-	if m.evictions.awaited() {
+func (v *Inspector) First() *object.Pod {
+	if v.evictions.awaited() {
 		return nil
 	}
-	return m.queue.First()
+	return v.queue.First()
 }
 
 // Queue returns the machine's queue, for inspection only.
-func (m *Machine) Queue() *queue.Queue { return m.queue }
+func (v *Inspector) Queue() *queue.Queue { return v.queue }
 
 // Listen adds a listener to the queue. It may not call the machine.
 func (m *Machine) Listen(l *queue.Listener) { m.queue.Listen(l) }
 
 // Table returns the machine's table, for inspection only.
-func (m *Machine) Table() *table.Table { return m.table }
+func (v *Inspector) Table() *table.Table { return v.table }
 
 // Entry returns the pod in the queue, for inspection only; nil when it is not there.
-func (m *Machine) Entry(uid types.UID) *queue.Entry {
-	if ps := m.pods.byUID[uid]; ps != nil {
-		return ps.entry
-	}
-	return nil
+func (v *Inspector) Entry(uid types.UID) *queue.Entry {
+	return v.pods.entry(uid)
 }
 
 // Nominator returns the nominations of the pods in the queue.
-func (m *Machine) Nominator() engine.Nominator { return m.nominations }
+func (v *Inspector) Nominator() engine.Nominator { return v.nominations }
 
 // Pods lists the pods that wait or are placed, in no order.
-func (m *Machine) Pods() []*object.Pod {
-	pods := make([]*object.Pod, 0, len(m.pods.byName))
-	for _, ps := range m.pods.byName { // any order: so it says
-		if pl := m.table.Pod(ps.pod.UID); pl != nil {
+func (v *Inspector) Pods() []*object.Pod {
+	pods := make([]*object.Pod, 0, len(v.pods.byName))
+	for _, ps := range v.pods.byName { // any order: so it says
+		if pl := v.table.Pod(ps.pod.UID); pl != nil {
 			pods = append(pods, pl.Pod)
 		} else if ps.entry != nil {
 			pods = append(pods, ps.entry.Pod)
@@ -57,32 +74,32 @@ func (m *Machine) Pods() []*object.Pod {
 }
 
 // Knows reports whether the machine knows a pod of the name that is not deleted.
-func (m *Machine) Knows(name types.NamespacedName) bool {
-	ps := m.pods.byName[name]
+func (v *Inspector) Knows(name types.NamespacedName) bool {
+	ps := v.pods.byName[name]
 	return ps != nil && ps.goneByRead == nil
 }
 
 // Profiles returns the names of the profiles, sorted.
-func (m *Machine) Profiles() []string { return slices.Sorted(maps.Keys(m.profiles)) }
+func (v *Inspector) Profiles() []string { return slices.Sorted(maps.Keys(v.profiles)) }
 
 // Changed returns what the last step changed first.
-func (m *Machine) Changed() Change { return m.changed }
+func (v *Inspector) Changed() Change { return v.changed }
 
 // Panics returns how many panics were contained to the pod at hand.
-func (m *Machine) Panics() int { return m.guard.contained }
+func (v *Inspector) Panics() int { return v.guard.contained }
 
 // ExtenderCycles returns the number of pods that wait for an extender.
-func (m *Machine) ExtenderCycles() int { return len(m.extenders.cycles) }
+func (v *Inspector) ExtenderCycles() int { return len(v.extenders.cycles) }
 
 // Assumed returns the number of pods placed on our word alone.
-func (m *Machine) Assumed() int { return m.pods.assumedCount }
+func (v *Inspector) Assumed() int { return v.pods.assumedCount }
 
 // Unshown returns the number of pods for which a write has not been shown by the API yet:
 // a binding, a nomination or a deletion. A nomination that was taken back before it was
 // written is never shown.
-func (m *Machine) Unshown() int {
+func (v *Inspector) Unshown() int {
 	n := 0
-	for _, ps := range m.pods.byUID { // any order: a sum
+	for _, ps := range v.pods.byUID { // any order: a sum
 		if e := ps.eviction; ps.assumed || ps.nominating != nil && *ps.nominating != ps.pod.NominatedNode || e != nil && !(e.gone || ps.pod.Terminating) {
 			n++
 		}
@@ -92,16 +109,101 @@ func (m *Machine) Unshown() int {
 
 // Undone returns how many bindings the API had shown, or confirmed, that turned out
 // to be undone.
-func (m *Machine) Undone() int { return m.undone }
+func (v *Inspector) Undone() int { return v.watch.undone }
 
 // UnknownBindings returns the number of pods that may or may not be bound: the reply to
 // the binding was lost, and no read has answered yet.
-func (m *Machine) UnknownBindings() int {
+func (v *Inspector) UnknownBindings() int {
 	n := 0
-	for _, ps := range m.pods.byUID { // any order: a sum
+	for _, ps := range v.pods.byUID { // any order: a sum
 		if c := ps.binding; c != nil && (c.phase == bindClaimed || c.phase == readSent || c.phase == bindSent && c.lost.Reads() > 0) {
 			n++
 		}
 	}
 	return n
 }
+
+// WaitingPods lists the pods that Permit plugins hold, by UID.
+func (v *Inspector) WaitingPods() []WaitingPod {
+	var pods []WaitingPod
+	for _, c := range v.bindings.waiting {
+		if c.phase == waitOnPermit {
+			pods = append(pods, WaitingPod{c.pod, c.record.Attempt, c.node, c.profile.Name, sortedKeys(c.deadlines)})
+		}
+	}
+	return pods
+}
+
+// GroupPods lists the pods of a group that are known. What the cycle of a group tries
+// counts as assumed if tried says so.
+func (v *Inspector) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
+	hidden := map[types.UID]bool{}
+	if v.groups.underway != nil && !tried {
+		for _, mb := range v.groups.underway.members { // where one is placed that is a try
+			hidden[mb.pod.UID] = true
+		}
+	}
+	var pods []GroupPod
+	for uid := range v.table.Groups().Named(name).All() {
+		p := GroupPod{Pod: v.pods.byUID[uid].pod}
+		if pl := v.table.Pod(uid); pl != nil && !hidden[uid] {
+			p = GroupPod{pl.Pod, v.table.Name(pl.Row)}
+		}
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+// GroupCycle returns the same for all of one cycle of a pod group, and nil where none is under
+// way.
+func (v *Inspector) GroupCycle() any {
+	if v.groups.underway == nil {
+		return nil
+	}
+	return v.groups.underway
+}
+
+// Steps returns how many steps have begun.
+func (v *Inspector) Steps() uint64 { return v.number }
+
+// NominatedTo lists the pods nominated to the node.
+func (v *Inspector) NominatedTo(node string) []*object.Pod { return v.queue.NominatedTo(node) }
+
+// AllocatedClaims returns the claims that are allocated, or assumed to be. Read only.
+func (v *Inspector) AllocatedClaims() []*object.ResourceClaim {
+	var list []*object.ResourceClaim
+	for _, o := range v.table.Objects(object.ResourceClaims) {
+		if c, ok := o.(*object.ResourceClaim); ok && c.Allocation() != nil {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// OvercommittedNodes returns the number of nodes whose bound pods request more than they
+// offer. It looks at every node.
+func (v *Inspector) OvercommittedNodes() (nodes int) {
+	for _, r := range v.table.All() {
+		if _, over := v.table.Excess(r, nil); over {
+			nodes++
+		}
+	}
+	return nodes
+}
+
+// Overcommits returns the number of pods that the API showed bound, since the first
+// decision, to a node that lacked resources for them.
+func (v *Inspector) Overcommits() int { return v.overcommits.pods }
+
+// HeldBack returns how many preemptions were held back, as those before them had not
+// placed their pod.
+func (v *Inspector) HeldBack() int { return v.preemptors.heldBack }
+
+// PlacesGroups reports whether the pods of a pod group are placed together.
+func (v *Inspector) PlacesGroups() bool { return v.options.PodGroups }
+
+// Profile returns the profile of that name, nil where there is none.
+func (v *Inspector) Profile(name string) *profile.Profile { return v.profiles[name] }
+
+// Budgets returns all disruption budgets, sorted by namespace, then name.
+func (v *Inspector) Budgets() []*object.Budget { return v.budgets.list }

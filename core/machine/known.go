@@ -1,6 +1,10 @@
 package machine
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
 
 // Known is an object as the machine knows it.
 type Known struct {
@@ -12,11 +16,11 @@ type Known struct {
 // KnownPods lists the pods that the machine knows, in no order. One that is shown
 // bound belongs on its node, one that waits into the queue, or on a node on our
 // word; one that is being deleted while it waits leaves the queue at its turn.
-func (m *Machine) KnownPods() []Known {
-	pods := make([]Known, 0, len(m.pods.byName))
-	for name, ps := range m.pods.byName { // any order: so it says
+func (v *Inspector) KnownPods() []Known {
+	pods := make([]Known, 0, len(v.pods.byName))
+	for name, ps := range v.pods.byName { // any order: so it says
 		k := Known{Name: name, UID: ps.pod.UID, Version: ps.pod.Version}
-		if !m.isWhereShown(ps) {
+		if !v.isWhereShown(ps) {
 			k.Version = ""
 		}
 		pods = append(pods, k)
@@ -26,25 +30,42 @@ func (m *Machine) KnownPods() []Known {
 
 // isWhereShown reports whether the pod is where the API shows it: on its node, or
 // waiting.
-func (m *Machine) isWhereShown(ps *podState) bool {
-	pl := m.table.Pod(ps.pod.UID)
+func (v *Inspector) isWhereShown(ps *podState) bool {
+	pl := v.table.Pod(ps.pod.UID)
 	switch on := ps.pod.NodeName; {
 	case ps.goneByRead != nil:
 		return false
 	case on == "":
 		return pl != nil || ps.entry != nil || ps.pod.Terminating
 	default:
-		return pl != nil && m.table.Name(pl.Row) == on
+		return pl != nil && v.table.Name(pl.Row) == on
 	}
 }
 
 // KnownNodes lists the nodes of the table.
-func (m *Machine) KnownNodes() []Known {
-	nodes := make([]Known, 0, m.table.Live())
-	for _, r := range m.table.All() {
-		if m.table.Node(r) != nil { // else only pods of an unknown node are there
-			nodes = append(nodes, Known{Name: types.NamespacedName{Name: m.table.Name(r)}})
+func (v *Inspector) KnownNodes() []Known {
+	nodes := make([]Known, 0, v.table.Live())
+	for _, r := range v.table.All() {
+		if v.table.Node(r) != nil { // else only pods of an unknown node are there
+			nodes = append(nodes, Known{Name: types.NamespacedName{Name: v.table.Name(r)}})
 		}
 	}
 	return nodes
+}
+
+// WaitingPod is a pod that Permit plugins hold, in its attempt of that number, and the
+// names of these, sorted.
+type WaitingPod struct {
+	Pod     *object.Pod
+	Attempt int
+	Node    string
+	Profile string
+	Plugins []string
+}
+
+// GroupPod is a pod of a pod group, and the node on which it is bound or assumed, "" for
+// none.
+type GroupPod struct {
+	Pod  *object.Pod
+	Node string
 }

@@ -5,15 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
-	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/recovered"
-	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Options is what a machine is made of.
@@ -78,99 +74,36 @@ func (o *Options) Reads() []object.Kind {
 	return kinds
 }
 
-// Machine is the scheduler's whole state. It has one owner, who calls Step;
-// nothing in it is safe for concurrent use.
+// Machine is the scheduler's whole state. It has one owner, who calls Step; nothing in it
+// is safe for concurrent use. It takes each event to the part that it concerns. The parts
+// stand in order: each calls those above it.
 type Machine struct {
 	options  Options
 	profiles profiles
-	*step
-	guard    *guard
-	engine   *engine.Engine
-	pods     *pods
-	budgets  *budgets
 	unlisted unlistedKinds
+	budgets  *budgets
+	engine   *engine.Engine
+	*step
 
+	guard       *guard
+	pods        *pods
 	nominations *nominations
-
 	preemptors  *preemptors
-	reads       *reads
 	conditions  *conditions
 	overcommits *overcommits
 	attempts    *attempts
+	reads       *reads
 	bindings    *bindingCycles
 	evictions   *evictions
 	extenders   *extenderCycles
+	foresight   *foresight
 	scheduling  *schedulingCycles
 	groups      *podGroups
 	cluster     *cluster
-	undone      int // bindings
-}
+	watch       *podWatch
 
-// New returns a machine without nodes and pods.
-func New(o Options) *Machine {
-	m := &Machine{
-		options:  o,
-		profiles: profiles{},
-		step:     &step{table: table.New()},
-		budgets:  &budgets{},
-		unlisted: unlistedKinds{},
-	}
-	if o.PodGroups {
-		m.table.CountGroups()
-	}
-	for _, p := range o.Profiles {
-		m.profiles[p.Name] = p
-	}
-	m.engine = engine.New(m.table, o.Seed, o.Workers)
-	if o.ViewsOff {
-		m.engine = engine.NewPlain(m.table, o.Seed)
-	}
-	if o.Check {
-		m.engine.CheckShortCuts()
-	}
-	m.guard = &guard{table: m.table, engine: m.engine, options: &m.options}
-	m.pods = &pods{table: m.table, profiles: m.profiles, byUID: map[types.UID]*podState{}, byName: map[types.NamespacedName]*podState{}}
-	m.queue = queue.New(queue.Options{
-		InitialBackoff:    o.InitialBackoff,
-		MaxBackoff:        o.MaxBackoff,
-		MaxUnschedulable:  o.MaxUnschedulable,
-		Less:              m.less,
-		PreEnqueue:        m.runPreEnqueue,
-		WaitOutBackoff:    o.WaitOutBackoff,
-		HoldInBackoff:     m.holdInBackoff,
-		RetryAfterBackoff: m.options.hasGroup,
-		EventsToRegister:  m.profiles.eventsToRegister,
-		Alike:             m.appendPeerKey,
-		WouldFailAgain:    m.wouldFailAgain,
-		SizeOf:            m.sizeOf,
-		TooLarge:          m.tooLarge,
-		HintPanicked: func(plugin string, value any) {
-			m.guard.report(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
-		},
-	})
-	m.nominations = &nominations{m.step, m.queue, m.pods}
-	m.preemptors = &preemptors{step: m.step, pods: m.pods}
-	m.reads = &reads{m.step}
-	m.conditions = &conditions{step: m.step, pods: m.pods, present: m.PresentCondition}
-	m.overcommits = &overcommits{step: m.step}
-	m.attempts = &attempts{m.step, &m.options, m.profiles, m.pods, m.nominations, m.conditions}
-	m.bindings = &bindingCycles{
-		step: m.step, options: &m.options, guard: m.guard, profiles: m.profiles, pods: m.pods, attempts: m.attempts,
-		nominations: m.nominations, preemptors: m.preemptors, reads: m.reads,
-	}
-	m.extenders = &extenderCycles{step: m.step, options: &m.options, profiles: m.profiles, busy: make([]int, len(o.Extenders))}
-	m.evictions = &evictions{step: m.step, options: &m.options, pods: m.pods, preemptors: m.preemptors, bindings: m.bindings}
-	m.scheduling = &schedulingCycles{
-		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods,
-		attempts: m.attempts, nominations: m.nominations, preemptors: m.preemptors, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders,
-	}
-	m.groups = &podGroups{
-		step: m.step, options: &m.options, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, preemptors: m.preemptors,
-		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling,
-		asked: map[types.UID]object.GroupCondition{},
-	}
-	m.cluster = &cluster{step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups}
-	return m
+	Assessor
+	Inspector
 }
 
 // Step handles one event and returns the effects to carry out, in order. now must not go
@@ -179,17 +112,17 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	m.begin(now, e)
 	switch e := e.(type) {
 	case PodSet:
-		m.podSet(e.Pod)
+		m.watch.podSet(e.Pod)
 	case ScheduleOne:
 		m.scheduleOne()
 	case BindReply:
 		m.bindings.bindReplied(e)
 	case PodGone:
-		m.podGone(e)
+		m.watch.podGone(e)
 	case PodDecodeFailed:
-		m.podDecodeFailed(e)
+		m.watch.podDecodeFailed(e)
 	case ReadReply:
-		m.readReplied(e)
+		m.watch.readReplied(e)
 	case WriteReply:
 		m.writeReplied(e)
 	case PreBindReply:
@@ -216,7 +149,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.tick()
 	case Rewound:
 		m.engine.Told()
-		m.rewound()
+		m.watch.rewound()
 	case Reconfigured:
 		m.reconfigure(e)
 	default:

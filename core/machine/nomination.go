@@ -60,8 +60,5 @@ func (n *nominations) toWrite(ps *podState, node string) *string {
 
 // NominatedNode returns the node that the pod is nominated to, "" for none.
 func (n *nominations) NominatedNode(uid types.UID) string {
-	if ps := n.pods.byUID[uid]; ps != nil {
-		return ps.entry.NominatedNode()
-	}
-	return ""
+	return n.pods.entry(uid).NominatedNode()
 }

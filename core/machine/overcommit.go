@@ -14,21 +14,6 @@ type overcommits struct {
 	counting bool // from the first decision on: what was there before is history
 }
 
-// OvercommittedNodes returns the number of nodes whose bound pods request more than they
-// offer. It looks at every node.
-func (m *Machine) OvercommittedNodes() (nodes int) {
-	for _, r := range m.table.All() {
-		if _, over := m.table.Excess(r, nil); over {
-			nodes++
-		}
-	}
-	return nodes
-}
-
-// Overcommits returns the number of pods that the API showed bound, since the first
-// decision, to a node that lacked resources for them.
-func (m *Machine) Overcommits() int { return m.overcommits.pods }
-
 // check counts and emits an Overcommitted effect if the node lacks resources for the
 // pod, which was just bound to it.
 func (o *overcommits) check(node string, p *object.Pod) {

@@ -14,51 +14,71 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// podWatch follows what the API shows of pods, by the watch and by reads: it begins and ends
+// everything that is under way for them.
+type podWatch struct {
+	*step
+	options     *Options
+	profiles    profiles
+	engine      *engine.Engine
+	guard       *guard
+	pods        *pods
+	nominations *nominations
+	reads       *reads
+	overcommits *overcommits
+	attempts    *attempts
+	bindings    *bindingCycles
+	evictions   *evictions
+	extenders   *extenderCycles
+	groups      *podGroups
+	undone      int // bindings
+}
+
 // podSet handles a pod that the API shows.
-func (m *Machine) podSet(p *object.Pod) {
-	if other := m.pods.byUID[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
-		m.endPod(other) // no API server shows one pod under two names
+func (w *podWatch) podSet(p *object.Pod) {
+	if other := w.pods.byUID[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
+		w.endPod(other) // no API server shows one pod under two names
 	}
-	ps := m.pods.byName[p.NamespacedName()]
+	ps := w.pods.byName[p.NamespacedName()]
 	if ps != nil && ps.pod.UID != p.UID {
-		m.endPod(ps)
+		w.endPod(ps)
 		ps = nil
 	}
-	switch ours := m.profiles[p.SchedulerName] != nil; {
+	switch ours := w.profiles[p.SchedulerName] != nil; {
 	case p.Terminal:
-		m.podGone(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+		w.podGone(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
 		return
 	case ps != nil && ps.goneByRead != nil:
-		m.reads.shownAfterGone(ps)
+		w.reads.shownAfterGone(ps)
 		return
 	case p.NodeName == "" && !ours:
-		if ps != nil && m.pods.placed(ps) {
-			m.reads.recheck(ps)
+		if ps != nil && w.pods.placed(ps) {
+			w.reads.recheck(ps)
 		}
 		return
 	case ps == nil:
-		ps = m.pods.state(p)
+		ps = w.pods.state(p)
 	case ps.pod.PodGroup() != p.PodGroup():
-		m.table.Groups().Leave(ps.pod)
-		m.table.Groups().Join(p)
+		w.table.Groups().Leave(ps.pod)
+		w.table.Groups().Join(p)
 	}
 	if p.NodeName != "" {
-		m.podAssigned(ps, p)
+		w.podAssigned(ps, p)
 	} else {
-		m.podPending(ps, p)
+		w.podPending(ps, p)
 	}
 }
 
 // podPending handles a pod without a node that names one of the machine's profiles.
-func (m *Machine) podPending(ps *podState, p *object.Pod) {
-	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
-		m.reads.recheck(ps)
+func (w *podWatch) podPending(ps *podState, p *object.Pod) {
+	if pl := w.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
+		w.reads.recheck(ps)
 		return
 	}
 	if ps.request == nil || ps.request.Pod != p {
-		ps.request = engine.For(m.profiles[p.SchedulerName], p)
+		ps.request = engine.For(w.profiles[p.SchedulerName], p)
 		// A plugin that panics here will do so again when the pod's turn comes.
-		_ = m.guard.run("classifying", "", func() { m.engine.Classify(ps.request) })
+		_ = w.guard.run("classifying", "", func() { w.engine.Classify(ps.request) })
 	}
 	ps.pod = p
 	if ps.nominating != nil && *ps.nominating == p.NominatedNode {
@@ -68,24 +88,24 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 		ps.condition = nil
 	}
 	if c := ps.binding; c != nil && p.Terminating && c.phase == waitOnPermit {
-		m.bindings.fail(c.attempt, m.bindings.permitRejection(c, "", "pod is being deleted"))
+		w.bindings.fail(c.attempt, w.bindings.permitRejection(c, "", "pod is being deleted"))
 	}
 	if ps.assumed && ps.binding == nil {
 		return // bound by us; the API will show it
 	}
 	if ps.entry == nil {
-		m.recordChange(framework.UnscheduledPod, framework.Add)
-		ps.entry = m.queue.Add(m.now, p)
+		w.recordChange(framework.UnscheduledPod, framework.Add)
+		ps.entry = w.queue.Add(w.now, p)
 		ps.entry.Owner = ps
-		if m.options.GangScheduling {
-			m.moveAll(&framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Add, NewPod: p})
+		if w.options.GangScheduling {
+			w.moveAll(&framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Add, NewPod: p})
 		}
 		return
 	}
-	m.recordChange(framework.UnscheduledPod, framework.UpdateOther)
+	w.recordChange(framework.UnscheduledPod, framework.UpdateOther)
 	kept := ps.entry.NominatedNode()
-	m.queue.Update(m.now, ps.entry, p)
-	m.nominations.moved(p, kept, ps.entry.NominatedNode())
+	w.queue.Update(w.now, ps.entry, p)
+	w.nominations.moved(p, kept, ps.entry.NominatedNode())
 }
 
 // runPreEnqueue calls the PreEnqueue plugins for the pod. It returns the first refusal,
@@ -118,128 +138,128 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 
 // podAssigned handles a pod that the API shows bound, by whomever. This ends an
 // assumption.
-func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
-	old, c, kept := m.table.Pod(p.UID), ps.binding, ps.entry.NominatedNode()
-	m.changed.Bound = ps.pod.NodeName == ""
+func (w *podWatch) podAssigned(ps *podState, p *object.Pod) {
+	old, c, kept := w.table.Pod(p.UID), ps.binding, ps.entry.NominatedNode()
+	w.changed.Bound = ps.pod.NodeName == ""
 	if kept != "" {
-		m.queue.Nominate(ps.entry, "")
+		w.queue.Nominate(ps.entry, "")
 	}
 	ps.pod, ps.request, ps.toldGated, ps.nominating, ps.condition, ps.preemption = p, nil, false, nil, nil, nil
-	m.pods.setAssumed(ps, false)
+	w.pods.setAssumed(ps, false)
 	ps.preemptionCount = preemptionCount{}
 	if ps.unconfirmed != nil {
 		ps.unconfirmed.confirmed = true
 	}
 	if c != nil && c.node != p.NodeName {
 		// Another writer bound it elsewhere: the API proves the assumption false.
-		m.bindings.forgetAssumed(c)
-		m.bindings.finish(c)
-		m.moveAll(assumptionEnded(c))
+		w.bindings.forgetAssumed(c)
+		w.bindings.finish(c)
+		w.moveAll(assumptionEnded(c))
 		c, old = nil, nil
 	}
 	if c == nil {
-		m.extenders.finish(ps)
-		m.attempts.dequeue(ps)
+		w.extenders.finish(ps)
+		w.attempts.dequeue(ps)
 	}
-	if old != nil && m.table.Name(old.Row) != p.NodeName {
-		m.takeOff(old)
+	if old != nil && w.table.Name(old.Row) != p.NodeName {
+		w.takeOff(old)
 		old = nil
 	}
 	var was *object.Pod
 	if old != nil {
 		was = old.Pod
 	}
-	m.table.AddPod(p, p.NodeName)
-	m.nominations.moved(p, kept, p.NodeName)
+	w.table.AddPod(p, p.NodeName)
+	w.nominations.moved(p, kept, p.NodeName)
 	if was == nil || was.NodeName == "" {
-		m.overcommits.check(p.NodeName, p)
-		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Add, NewPod: p})
+		w.overcommits.check(p.NodeName, p)
+		w.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Add, NewPod: p})
 	}
 	if was != nil {
-		m.assignedPodChanged(was, p)
+		w.assignedPodChanged(was, p)
 	}
 	if c != nil && c.phase != bindSent && c.phase != writesSent && c.phase != preBindCalled { // the replies to these end the cycle
-		m.bindings.podBound(c)
+		w.bindings.podBound(c)
 	}
 }
 
 // assignedPodChanged sends the queue an event about the update of a placed pod. One that
 // was assumed until now may be bound with other labels, or smaller requests, than it was
 // assumed with.
-func (m *Machine) assignedPodChanged(old, now *object.Pod) {
+func (w *podWatch) assignedPodChanged(old, now *object.Pod) {
 	if old.Terminating && !now.Terminating { // etcd was restored: who waited for it to go may preempt anew
-		m.moveAll(anythingChanged)
+		w.moveAll(anythingChanged)
 	}
 	if a := queue.Changes(old, now); old.NodeName != "" || a != framework.UpdateOther {
-		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: boundTo(old, now.NodeName), NewPod: now})
+		w.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: boundTo(old, now.NodeName), NewPod: now})
 	}
 }
 
-func (m *Machine) podGone(e PodGone) {
-	ps := m.pods.byUID[e.UID]
+func (w *podWatch) podGone(e PodGone) {
+	ps := w.pods.byUID[e.UID]
 	if e.UID == "" {
-		ps = m.pods.byName[types.NamespacedName{Namespace: e.Namespace, Name: e.Name}]
+		ps = w.pods.byName[types.NamespacedName{Namespace: e.Namespace, Name: e.Name}]
 	}
 	if ps != nil {
-		m.endPod(ps)
+		w.endPod(ps)
 	}
 }
 
 // endPod ends everything under way for a pod that is deleted.
-func (m *Machine) endPod(ps *podState) {
-	if name := ps.pod.NamespacedName(); m.pods.byName[name] == ps {
-		delete(m.pods.byName, name)
+func (w *podWatch) endPod(ps *podState) {
+	if name := ps.pod.NamespacedName(); w.pods.byName[name] == ps {
+		delete(w.pods.byName, name)
 	}
-	m.pods.setAssumed(ps, false)
+	w.pods.setAssumed(ps, false)
 	ps.unconfirmed, ps.goneByRead, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, nil, false, nil, nil, nil
-	m.evictions.gone(ps)
-	m.extenders.finish(ps)
+	w.evictions.gone(ps)
+	w.extenders.finish(ps)
 	if ps.entry != nil {
 		p, kept := ps.entry.Pod, ps.entry.NominatedNode()
-		m.attempts.dequeue(ps)
-		m.recordChange(framework.UnscheduledPod, framework.Delete)
-		m.nominations.moved(p, kept, "")
+		w.attempts.dequeue(ps)
+		w.recordChange(framework.UnscheduledPod, framework.Delete)
+		w.nominations.moved(p, kept, "")
 	}
 	if c := ps.binding; c != nil {
-		m.bindings.forgetAssumed(c)
+		w.bindings.forgetAssumed(c)
 		if c.phase == bindSent {
-			m.bindings.moveTo(endedAwaitsBind, c)
+			w.bindings.moveTo(endedAwaitsBind, c)
 			ps.ended = c
 		}
-		m.bindings.finish(c)
-		m.moveAll(assumptionEnded(c))
+		w.bindings.finish(c)
+		w.moveAll(assumptionEnded(c))
 	}
-	if pl := m.table.Pod(ps.pod.UID); pl != nil {
-		m.takeOff(pl)
+	if pl := w.table.Pod(ps.pod.UID); pl != nil {
+		w.takeOff(pl)
 	}
-	m.table.Groups().Leave(ps.pod)
-	m.pods.forget(ps)
+	w.table.Groups().Leave(ps.pod)
+	w.pods.forget(ps)
 }
 
 // takeOff removes a placed pod from its node and sends the queue an event about its
 // deletion there.
-func (m *Machine) takeOff(pl *table.Placed) {
-	gone := boundTo(pl.Pod, m.table.Name(pl.Row))
-	m.table.RemovePod(gone.UID)
-	m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: gone})
+func (w *podWatch) takeOff(pl *table.Placed) {
+	gone := boundTo(pl.Pod, w.table.Name(pl.Row))
+	w.table.RemovePod(gone.UID)
+	w.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: gone})
 }
 
 // podDecodeFailed handles a pod that cannot be decoded. A waiting pod leaves the queue,
 // with a record and an event that say why. A placed pod is read.
-func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
-	if ps := m.pods.byUID[e.UID]; ps != nil && m.pods.placed(ps) {
-		m.reads.recheck(ps)
+func (w *podWatch) podDecodeFailed(e PodDecodeFailed) {
+	if ps := w.pods.byUID[e.UID]; ps != nil && w.pods.placed(ps) {
+		w.reads.recheck(ps)
 		return
 	}
-	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
-	if m.profiles[e.SchedulerName] == nil {
+	w.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
+	if w.profiles[e.SchedulerName] == nil {
 		return
 	}
 	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
 	r := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: e.SchedulerName, Result: decision.ResultError,
-		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
-	m.emit(AttemptDone{r})
-	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})
+		NodesTotal: w.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
+	w.emit(AttemptDone{r})
+	w.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})
 }
 
 // boundTo returns the pod as it would look bound to the node.

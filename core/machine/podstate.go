@@ -90,6 +90,14 @@ func (x *pods) state(p *object.Pod) *podState {
 	return ps
 }
 
+// entry returns the pod in the queue, nil when it is not there.
+func (x *pods) entry(uid types.UID) *queue.Entry {
+	if ps := x.byUID[uid]; ps != nil {
+		return ps.entry
+	}
+	return nil
+}
+
 // forget removes the state of a deleted pod, unless a reply about it is outstanding.
 func (x *pods) forget(ps *podState) {
 	if x.byName[ps.pod.NamespacedName()] != ps && ps.ended == nil && ps.eviction == nil {

@@ -59,7 +59,3 @@ func (w *preemptors) holdsBack(a *attempt, victims []types.UID) bool {
 	w.heldBack++
 	return true
 }
-
-// HeldBack returns how many preemptions were held back, as those before them had not
-// placed their pod.
-func (m *Machine) HeldBack() int { return m.preemptors.heldBack }

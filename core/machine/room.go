@@ -15,14 +15,14 @@ import (
 // NodeResourcesFit, and only if wouldFailAgain holds wherever that plugin rejects the
 // pod, even without all pods of lower priority, unless another plugin's hint wants the
 // pod tried. What it reads besides the pod does not change while the pod waits.
-func (m *Machine) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known bool) {
-	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods.byUID[e.Pod.UID]
+func (f *foresight) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known bool) {
+	p, of, ps := e.Pod, f.profiles[e.Pod.SchedulerName], f.pods.byUID[e.Pod.UID]
 	switch {
 	case plugin != names.NodeResourcesFit, of == nil || of.Host != nil || ps == nil || p.API != nil || e.NominatedNode() != "":
 		return size, false
 	case preempts(of, p) && !ps.noVictims:
 		return size, false
-	case len(p.Claims)+len(p.Demand.Requests.Scalars) > 0 || m.othersMakeRoom(of, p): // may change with other objects
+	case len(p.Claims)+len(p.Demand.Requests.Scalars) > 0 || f.othersMakeRoom(of, p): // may change with other objects
 		return size, false
 	}
 	for name, pending := range e.RejectedBy() {
@@ -38,16 +38,16 @@ func (m *Machine) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known 
 // it requests more than the event's node has beside the pods of its priority and above,
 // those nominated to it included. It has no test for events about pods that free volumes
 // or claims, which other plugins may not have seen.
-func (m *Machine) tooLarge(event *framework.Event) (plugin string, tooLarge func(queue.Size) bool) {
+func (f *foresight) tooLarge(event *framework.Event) (plugin string, tooLarge func(queue.Size) bool) {
 	left := event.OldPod
 	if event.Resource != framework.AssignedPod && event.Resource != framework.Node || left != nil && (len(left.Claims) > 0 || left.HasPVCs(true)) {
 		return "", nil
 	}
-	row, ok := m.rowOf(event)
-	if !ok || m.table.Node(row) == nil {
+	row, ok := f.rowOf(event)
+	if !ok || f.table.Node(row) == nil {
 		return "", nil
 	}
-	nominated := m.nominatedNowhere(row)
+	nominated := f.nominatedNowhere(row)
 	var rooms []queue.Size // by priority, as far as asked for
 	return names.NodeResourcesFit, func(s queue.Size) bool {
 		for i := range rooms {
@@ -55,7 +55,7 @@ func (m *Machine) tooLarge(event *framework.Event) (plugin string, tooLarge func
 				return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
 			}
 		}
-		r := roomFor(m.table, row, s.Priority, nominated)
+		r := roomFor(f.table, row, s.Priority, nominated)
 		rooms = append(rooms, r)
 		return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
 	}

@@ -38,83 +38,83 @@ func (r *reads) sendUnconfirmed(ps *podState) {
 // was done; bound elsewhere or gone, the assumption ends; unbound, the same
 // binding is sent again while its node is there, until one is refused and the pod
 // still unbound after that.
-func (m *Machine) readReplied(e ReadReply) {
-	ps := m.pods.byUID[e.UID]
+func (w *podWatch) readReplied(e ReadReply) {
+	ps := w.pods.byUID[e.UID]
 	if ps == nil {
 		return
 	}
 	if ps.staleRead {
 		ps.staleRead = false
-		m.readAgain(ps)
+		w.readAgain(ps)
 		return
 	}
 	if ps.goneByRead != nil {
-		m.goneReplied(ps, e)
+		w.goneReplied(ps, e)
 		return
 	}
 	c := ps.binding
 	if c == nil || c.phase != readSent {
-		m.recheckReplied(ps, e)
+		w.recheckReplied(ps, e)
 		return
 	}
 	if e.Err != nil {
 		c.lost.ReadFailed()
-		m.bindings.readPod(c) // without evidence the room stays taken
+		w.bindings.readPod(c) // without evidence the room stays taken
 		return
 	}
 	c.lost.NotShown()
 	switch {
 	case !e.exists():
-		m.endReadPod(ps)
+		w.endReadPod(ps)
 	case e.Pod.NodeName != "":
-		m.podSet(e.Pod)
+		w.podSet(e.Pod)
 	default:
-		m.bindings.notBound(c)
+		w.bindings.notBound(c)
 	}
 }
 
 // recheckReplied handles the reply to a read of an assumed pod whose binding is in doubt.
 // A pod that is unbound begins anew.
-func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
+func (w *podWatch) recheckReplied(ps *podState, e ReadReply) {
 	d := ps.unconfirmed
 	if d == nil || ps.binding != nil {
 		return
 	}
 	if e.Err != nil && !d.confirmed {
 		d.lost.ReadFailed()
-		m.reads.sendUnconfirmed(ps)
+		w.reads.sendUnconfirmed(ps)
 		return
 	}
 	ps.unconfirmed = nil
 	switch {
 	case d.confirmed:
 	case !e.exists():
-		m.endReadPod(ps)
+		w.endReadPod(ps)
 	case e.Pod.NodeName != "":
-		m.podSet(e.Pod)
+		w.podSet(e.Pod)
 	default:
-		m.undone++
-		m.endPod(ps)
-		m.podSet(e.Pod)
+		w.undone++
+		w.endPod(ps)
+		w.podSet(e.Pod)
 	}
 }
 
 // rewound marks as doubtful everything known only from replies to writes, and reads it
 // again, since etcd went back to an older state. The lists, which are read again, need
 // not contradict it. A read under way is repeated.
-func (m *Machine) rewound() {
-	m.table.ForgetReplies()
-	clear(m.groups.asked)
-	for _, ps := range m.pods.sorted() {
+func (w *podWatch) rewound() {
+	w.table.ForgetReplies()
+	clear(w.groups.asked)
+	for _, ps := range w.pods.sorted() {
 		ps.staleRead = ps.staleRead || ps.reading()
 		if ps.unconfirmed != nil {
 			ps.unconfirmed.confirmed = false
 		}
 		if ps.assumed {
-			m.reads.recheck(ps)
+			w.reads.recheck(ps)
 		}
 	}
-	m.evictions.rewind()
+	w.evictions.rewind()
 }
 
 // reading reports whether a read of the pod is under way.
@@ -129,14 +129,14 @@ func (ps *podState) reading() bool {
 }
 
 // readAgain repeats the read whose reply is awaited.
-func (m *Machine) readAgain(ps *podState) {
+func (w *podWatch) readAgain(ps *podState) {
 	switch {
 	case !ps.reading():
 	case ps.goneByRead != nil:
-		m.reads.sendGone(ps)
+		w.reads.sendGone(ps)
 	case ps.binding != nil:
-		m.bindings.readPod(ps.binding)
+		w.bindings.readPod(ps.binding)
 	default:
-		m.reads.sendUnconfirmed(ps)
+		w.reads.sendUnconfirmed(ps)
 	}
 }

@@ -15,6 +15,17 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// foresight knows which events cannot help a rejected pod, though a queueing hint says
+// that they may.
+type foresight struct {
+	table     *table.Table
+	queue     *queue.Queue
+	profiles  profiles
+	guard     *guard
+	pods      *pods
+	extenders *extenderCycles
+}
+
 // wouldFailAgain reports whether an event does not help a rejected pod, whatever the
 // queueing hints say. Either a plugin rejects the pod as a whole, or the event is about
 // one node, and what kept the pod off each node still does.
@@ -36,32 +47,32 @@ import (
 // last attempt found that it could preempt nobody, on any node, because of the same
 // plugins (noVictims). So it may preempt somebody on this node alone now, and all this
 // has to hold there whoever leaves.
-func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
-	p, of := e.Pod, m.profiles[e.Pod.SchedulerName]
-	if of == nil || event.Resource == framework.WildCard || e.NominatedNode() != "" || m.extenders.of(p) != nil || m.othersMakeRoom(of, p) {
+func (f *foresight) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
+	p, of := e.Pod, f.profiles[e.Pod.SchedulerName]
+	if of == nil || event.Resource == framework.WildCard || e.NominatedNode() != "" || f.extenders.of(p) != nil || f.othersMakeRoom(of, p) {
 		return false
 	}
 	plugin := ""
 	defer func() {
 		if r := recover(); r != nil { // a plugin's
-			m.guard.report(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", plugin), r))
+			f.guard.report(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", plugin), r))
 			wouldFailAgain = false
 		}
 	}()
 	for name := range e.RejectedBy() {
-		if plugin = name; rejectsAsAWhole(of, of.Plugins[name], m.table, p) {
+		if plugin = name; rejectsAsAWhole(of, of.Plugins[name], f.table, p) {
 			return true
 		}
 	}
-	row, ok := m.rowOf(event)
-	preempts := preempts(of, p) && m.table.LowestPriorityOfAll() < p.Priority
-	if ps := m.pods.byUID[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
+	row, ok := f.rowOf(event)
+	preempts := preempts(of, p) && f.table.LowestPriorityOfAll() < p.Priority
+	if ps := f.pods.byUID[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
 		return false
 	}
-	nominated := m.nominatedAbove(p, row)
+	nominated := f.nominatedAbove(p, row)
 	rejectsOn := func(pl *framework.Plugin) (in *framework.Input, now, whoeverGoes bool) {
 		plugin = pl.Name
-		in, now = rejectsOn(pl, m.table, p, row, nominated)
+		in, now = rejectsOn(pl, f.table, p, row, nominated)
 		return in, now, now && (!preempts || rejectsWithoutLower(pl, in, row, nominated))
 	}
 	rejected, helped := false, false // on the node, whoever goes from it
@@ -73,7 +84,7 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 			return false
 		}
 		concerned := mayHelp(pl, p, event)
-		if !answersByNode(pl, m.table, p, event) {
+		if !answersByNode(pl, f.table, p, event) {
 			if concerned || !hintsCover(pl, event) {
 				return false
 			}
@@ -103,8 +114,8 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 // wouldFailAgain can tell apart, as the replicas of a workload that the same plugins
 // rejected. It appends nothing for pods with extenders, hosted plugins, a nomination or
 // claims of devices.
-func (m *Machine) appendPeerKey(key []byte, e *queue.Entry) []byte {
-	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods.byUID[e.Pod.UID]
+func (f *foresight) appendPeerKey(key []byte, e *queue.Entry) []byte {
+	p, of, ps := e.Pod, f.profiles[e.Pod.SchedulerName], f.pods.byUID[e.Pod.UID]
 	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
 		return key
 	}
@@ -141,20 +152,20 @@ func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nom
 
 // rowOf returns the row of the one node that the event is about, or about whose CSI drivers it is.
 // Where a nomination ended it is the node that room was kept on.
-func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
+func (f *foresight) rowOf(e *framework.Event) (table.Row, bool) {
 	switch {
 	case e.Resource == framework.Node && e.NewNode != nil:
-		return m.table.Find(e.NewNode.Name)
+		return f.table.Find(e.NewNode.Name)
 	case e.Resource == framework.AssignedPod && e.NewPod != nil:
-		return m.table.Find(e.NewPod.NodeName)
+		return f.table.Find(e.NewPod.NodeName)
 	case e.Resource == framework.AssignedPod && e.OldPod != nil:
-		return m.table.Find(cmp.Or(e.OldPod.NodeName, e.OldPod.NominatedNode))
+		return f.table.Find(cmp.Or(e.OldPod.NodeName, e.OldPod.NominatedNode))
 	}
 	switch o := cmp.Or(e.NewObject, e.OldObject).(type) {
 	case *object.CSINode:
-		return m.table.Find(o.Name)
+		return f.table.Find(o.Name)
 	case *object.VolumeAttachment:
-		return m.table.Find(o.Node)
+		return f.table.Find(o.Node)
 	}
 	return 0, false
 }
@@ -166,9 +177,9 @@ func preempts(of *profile.Profile, p *object.Pod) bool {
 
 // othersMakeRoom reports whether a PostFilter plugin other than DefaultPreemption may do
 // something for the pod.
-func (m *Machine) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
+func (f *foresight) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
-		return pl.Name != names.DefaultPreemption && (pl.MakesRoom == nil || pl.MakesRoom(m.table, p))
+		return pl.Name != names.DefaultPreemption && (pl.MakesRoom == nil || pl.MakesRoom(f.table, p))
 	})
 }
 
@@ -237,8 +248,8 @@ func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, 
 
 // nominatedAbove lists the pods nominated to the row that count against the pod, which is
 // not nominated.
-func (m *Machine) nominatedAbove(p *object.Pod, row table.Row) []*object.Pod {
-	all := m.nominatedNowhere(row) // the most important first
+func (f *foresight) nominatedAbove(p *object.Pod, row table.Row) []*object.Pod {
+	all := f.nominatedNowhere(row) // the most important first
 	n, _ := slices.BinarySearchFunc(all, p.Priority, func(o *object.Pod, priority int32) int {
 		if o.Priority >= priority {
 			return -1
@@ -250,9 +261,9 @@ func (m *Machine) nominatedAbove(p *object.Pod, row table.Row) []*object.Pod {
 
 // nominatedNowhere lists the pods nominated to the row that are placed nowhere. A hosted
 // plugin may nominate one that is.
-func (m *Machine) nominatedNowhere(row table.Row) []*object.Pod {
-	all := m.queue.NominatedTo(m.table.Name(row))
-	placed := func(p *object.Pod) bool { return m.table.Pod(p.UID) != nil }
+func (f *foresight) nominatedNowhere(row table.Row) []*object.Pod {
+	all := f.queue.NominatedTo(f.table.Name(row))
+	placed := func(p *object.Pod) bool { return f.table.Pod(p.UID) != nil }
 	if slices.ContainsFunc(all, placed) {
 		return slices.DeleteFunc(slices.Clone(all), placed)
 	}

@@ -104,7 +104,7 @@ func TestEventsAboutANode(t *testing.T) {
 		{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &object.Pod{NodeName: "b", NominatedNode: "a"}},
 		{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &object.Pod{NominatedNode: "b"}},
 	} {
-		if row, known := w.m.rowOf(e); !known || w.m.table.Name(row) != "b" {
+		if row, known := w.m.foresight.rowOf(e); !known || w.m.table.Name(row) != "b" {
 			t.Errorf("%+v: row %d, known %t", e, row, known)
 		}
 	}
@@ -163,7 +163,9 @@ func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {
 // wouldFailAgain look at, or of which nothing is known.
 func TestReplicasAreAlike(t *testing.T) {
 	p := newEvictions(t)
-	key := func(name string) string { return string(p.appendPeerKey(nil, p.pods.byUID[types.UID(name)].entry)) }
+	key := func(name string) string {
+		return string(p.foresight.appendPeerKey(nil, p.pods.byUID[types.UID(name)].entry))
+	}
 	p.do(preemptible("a", 1, ""), preemptible("b", 1, ""), preemptible("other", 2, ""))
 	if a, b := key("a"), key("b"); a == "" || a != b || a == key("other") {
 		t.Errorf("keys %q, %q, another's %q", a, b, key("other"))

@@ -1,0 +1,105 @@
+package machine
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/recovered"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// New returns a machine without nodes and pods.
+func New(o Options) *Machine {
+	m := &Machine{options: o, profiles: profiles{}, unlisted: unlistedKinds{}, budgets: &budgets{}, step: &step{table: table.New()}}
+	if o.PodGroups {
+		m.table.CountGroups()
+	}
+	for _, p := range o.Profiles {
+		m.profiles[p.Name] = p
+	}
+	m.engine = engine.New(m.table, o.Seed, o.Workers)
+	if o.ViewsOff {
+		m.engine = engine.NewPlain(m.table, o.Seed)
+	}
+	if o.Check {
+		m.engine.CheckShortCuts()
+	}
+	m.composePods()
+	m.composeCycles()
+	m.composeRest()
+	return m
+}
+
+// composePods adds the queue, and the parts that keep pods and what is written of them.
+func (m *Machine) composePods() {
+	m.guard = &guard{table: m.table, engine: m.engine, options: &m.options}
+	m.pods = &pods{table: m.table, profiles: m.profiles, byUID: map[types.UID]*podState{}, byName: map[types.NamespacedName]*podState{}}
+	m.extenders = &extenderCycles{step: m.step, options: &m.options, profiles: m.profiles, busy: make([]int, len(m.options.Extenders))}
+	m.foresight = &foresight{table: m.table, profiles: m.profiles, guard: m.guard, pods: m.pods, extenders: m.extenders}
+	m.queue = queue.New(queue.Options{
+		InitialBackoff:    m.options.InitialBackoff,
+		MaxBackoff:        m.options.MaxBackoff,
+		MaxUnschedulable:  m.options.MaxUnschedulable,
+		Less:              m.less,
+		PreEnqueue:        m.runPreEnqueue,
+		WaitOutBackoff:    m.options.WaitOutBackoff,
+		HoldInBackoff:     m.holdInBackoff,
+		RetryAfterBackoff: m.options.hasGroup,
+		EventsToRegister:  m.profiles.eventsToRegister,
+		Alike:             m.foresight.appendPeerKey,
+		WouldFailAgain:    m.foresight.wouldFailAgain,
+		SizeOf:            m.foresight.sizeOf,
+		TooLarge:          m.foresight.tooLarge,
+		HintPanicked: func(plugin string, value any) {
+			m.guard.report(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
+		},
+	})
+	m.foresight.queue = m.queue
+	m.nominations = &nominations{m.step, m.queue, m.pods}
+	m.preemptors = &preemptors{step: m.step, pods: m.pods}
+	m.conditions = &conditions{step: m.step, pods: m.pods, present: func(p *object.Pod) *object.Condition { return m.PresentCondition(p) }}
+	m.overcommits = &overcommits{step: m.step}
+}
+
+// composeCycles adds the parts that take pods from the queue to their nodes.
+func (m *Machine) composeCycles() {
+	m.attempts = &attempts{m.step, &m.options, m.profiles, m.pods, m.nominations, m.conditions}
+	m.reads = &reads{m.step}
+	m.bindings = &bindingCycles{
+		step: m.step, options: &m.options, guard: m.guard, profiles: m.profiles, pods: m.pods, attempts: m.attempts,
+		nominations: m.nominations, preemptors: m.preemptors, reads: m.reads,
+	}
+	m.evictions = &evictions{step: m.step, options: &m.options, pods: m.pods, preemptors: m.preemptors, bindings: m.bindings}
+	m.scheduling = &schedulingCycles{
+		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods,
+		attempts: m.attempts, nominations: m.nominations, preemptors: m.preemptors, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders,
+	}
+	m.groups = &podGroups{
+		step: m.step, options: &m.options, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, preemptors: m.preemptors,
+		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling,
+		asked: map[types.UID]object.GroupCondition{},
+	}
+}
+
+// composeRest adds the parts that follow the cluster, and those that answer questions.
+func (m *Machine) composeRest() {
+	m.cluster = &cluster{
+		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups,
+	}
+	m.watch = &podWatch{
+		step: m.step, options: &m.options, profiles: m.profiles, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, reads: m.reads,
+		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, groups: m.groups,
+	}
+	m.Assessor = Assessor{
+		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, engine: m.engine, guard: m.guard, pods: m.pods,
+		nominations: m.nominations, bindings: m.bindings, extenders: m.extenders, scheduling: m.scheduling,
+	}
+	m.Inspector = Inspector{
+		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, guard: m.guard, pods: m.pods, nominations: m.nominations,
+		preemptors: m.preemptors, overcommits: m.overcommits, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, groups: m.groups, watch: m.watch,
+	}
+}
