@@ -52,6 +52,8 @@ type Plugin struct {
 	// MakesRoom, when set, reports whether PostFilter may do anything for the pod now. If
 	// it may not, it only returns the reason.
 	MakesRoom func(t *table.Table, p *object.Pod) bool
+	// Preempts: all that PostFilter does for a pod is to name victims of lower priority.
+	Preempts bool
 	// PodGroupPostFilter runs for a pod group that does not fit. Victims are found for the
 	// group as a whole.
 	PodGroupPostFilter func(c *PodGroupPostFilterCall) PodGroupPostFilterResult
@@ -192,6 +194,9 @@ type FilterPlugin struct {
 	// node: deciding failed there, and with it the attempt, unless an earlier
 	// filter rejects the node.
 	ErrorsFrom Verdict
+	// ComparesRequests: Filter rejects each node that has less CPU or memory left than the
+	// pod requests.
+	ComparesRequests bool
 	// Explain says what a verdict other than Fits means that Filter wrote for the
 	// row; the framework adds the plugin's name. The code is Unschedulable or
 	// UnschedulableAndUnresolvable, and Error for a verdict from ErrorsFrom on.

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/preempt"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
@@ -111,7 +110,7 @@ func (q *Assessor) assessPostFilter(of *profile.Profile, p *object.Pod, o *engin
 	}
 	call := q.scheduling.postFilterCallFor(p, ps, 1, o)
 	for _, pl := range of.PostFilter {
-		if pl.Name == names.DefaultPreemption && !p.NeverPreempts {
+		if pl.Preempts && !p.NeverPreempts {
 			if leaving := preempt.VictimsLeaving(call); len(leaving) > 0 {
 				d.Result, d.NominatedNode, d.Victims = decision.ResultPreempting, call.Nominations.PreemptedNodeName, sortedNames(leaving)
 				return

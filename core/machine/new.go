@@ -50,10 +50,7 @@ func (m *Machine) composePods() {
 		HoldInBackoff:     m.holdInBackoff,
 		RetryAfterBackoff: m.options.hasGroup,
 		EventsToRegister:  m.profiles.eventsToRegister,
-		Alike:             m.foresight.appendPeerKey,
-		WouldFailAgain:    m.foresight.wouldFailAgain,
-		SizeOf:            m.foresight.sizeOf,
-		TooLarge:          m.foresight.tooLarge,
+		Foresight:         m.foresight,
 		HintPanicked: func(plugin string, value any) {
 			m.guard.report(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
 		},

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -86,7 +85,7 @@ func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framew
 		a.record.PostFilter = []string{out.Message}
 		return nominating{keep: true}, true
 	}
-	if plugin == names.DefaultPreemption {
+	if out.NotHelpful != nil {
 		a.noVictims = noVictims(a.record.RejectedBy, out.NotHelpful)
 	}
 	if out.NominatedNodeName != "" && d.preemptors.holdsBack(a, out.Victims) {

@@ -92,8 +92,9 @@ func (q *Queue) checkPlugins() error {
 				return fmt.Errorf("pod %s is not with plugin %s", uid, s.plugin.name)
 			}
 			if m := s.plugin.members[s.at]; e.place == Unschedulable {
-				if size, known := q.opts.SizeOf(s.plugin.name, e); size != m.size || known != m.sized {
-					return fmt.Errorf("pod %s is of size %+v (known %t) to plugin %s, should be %+v (%t)", uid, m.size, m.sized, s.plugin.name, size, known)
+				plugin, size := q.opts.Foresight.Size(e)
+				if known := plugin == s.plugin.name; known != m.sized || known && size != m.size {
+					return fmt.Errorf("pod %s is of size %+v (known %t) to plugin %s, should be %+v to %q", uid, m.size, m.sized, s.plugin.name, size, plugin)
 				}
 			}
 			names := s.plugin.namesOf(e.Pod)

@@ -85,11 +85,30 @@ func options(d *door) Options {
 	return Options{
 		InitialBackoff: DefaultInitialBackoff, MaxBackoff: DefaultMaxBackoff, MaxUnschedulable: DefaultMaxUnschedulable,
 		Less: byPriority, PreEnqueue: d.preEnqueue, HoldInBackoff: d.waits, EventsToRegister: eventsToRegister,
-		Alike: func(key []byte, e *Entry) []byte {
-			return fmt.Appendf(key, "%q", append(e.Pod.PVCs(true), e.Pod.Labels["app"], e.nominated))
-		},
-		WouldFailAgain: func(e *Entry, event *framework.Event) bool { return inVain(e.Pod, e.nominated, event) },
+		Foresight: &foreseen{couldHelp: func(e *Entry, event *framework.Event) bool { return !inVain(e.Pod, e.nominated, event) }},
 	}
+}
+
+// foreseen is a Foresight of functions. Pods of one app that name the same claims and are
+// nominated to the same node are of one class.
+type foreseen struct {
+	couldHelp func(*Entry, *framework.Event) bool
+	size      func(*Entry) (string, Size) // nil: unknown
+	tooLarge  func(Size) bool
+}
+
+func (f *foreseen) AppendClass(key []byte, e *Entry) []byte {
+	return fmt.Appendf(key, "%q", append(e.Pod.PVCs(true), e.Pod.Labels["app"], e.nominated))
+}
+
+func (f *foreseen) CouldHelp(e *Entry, event *framework.Event) bool { return f.couldHelp(e, event) }
+func (f *foreseen) TooLarge(*framework.Event) func(Size) bool       { return f.tooLarge }
+
+func (f *foreseen) Size(e *Entry) (string, Size) {
+	if f.size == nil {
+		return "", Size{}
+	}
+	return f.size(e)
 }
 
 // inVain: where a pod goes, those of app b are tried in vain, but for the nominated.

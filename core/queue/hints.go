@@ -48,7 +48,7 @@ type pluginIndex struct {
 	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
 	plugins          []*plugin         // by profile, then name
 	byKey            map[string]*peers // by key
-	sizeOf           func(plugin string, e *Entry) (Size, bool)
+	foresight        Foresight
 }
 
 // find returns the plugin, nil when the profile does not have it.
@@ -92,22 +92,20 @@ func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 //
 // One event may have several actions. One on AnyResource moves all pods. Pods that
 // preCheck excludes stay; nil excludes none. So do unschedulable pods that
-// Options.WouldFailAgain or Options.TooLarge excludes. It returns the number of pods
-// moved.
+// Options.Foresight excludes. It returns the number of pods moved.
 func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preCheck func(*object.Pod) bool) int {
 	if q.inFlight.len() > 0 {
 		q.events.add(e)
 	}
 	var called, spared []*peers
-	plugin, tooLarge := q.opts.TooLarge(e)
+	tooLarge := q.opts.Foresight.TooLarge(e)
 	wanted := q.wouldFailAgainWanted()
 	for _, p := range q.plugins.plugins {
 		if len(p.members) == 0 || !p.registered(e) {
 			continue
 		}
-		screened := tooLarge != nil && p.name == plugin
 		for _, m := range p.concerned(e) {
-			if screened && m.sized && tooLarge(m.size) {
+			if m.sized && tooLarge != nil && tooLarge(m.size) {
 				if wanted {
 					spared = append(spared, m.peers)
 				}
@@ -145,11 +143,11 @@ type calledPod struct {
 }
 
 // call appends the peers, which the event may help, to the pods to move. It leaves them
-// out if Options.WouldFailAgain reports that they would fail again.
+// out if the event could not help them, as Options.Foresight knows.
 func (q *Queue) call(to []calledPod, a *peers, e *framework.Event, preCheck func(*object.Pod) bool) []calledPod {
 	how, first := a.strategy, a.first(preCheck)
 	a.strategy = skip
-	wouldFailAgain := first.place == Unschedulable && q.opts.WouldFailAgain(first, e)
+	wouldFailAgain := first.place == Unschedulable && !q.opts.Foresight.CouldHelp(first, e)
 	if wouldFailAgain && !q.wouldFailAgainWanted() {
 		return to
 	}

@@ -69,7 +69,7 @@ func TestPanicsAreCounted(t *testing.T) {
 func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 	asked := 0
 	b := newBench(t, func(o *Options) {
-		o.Alike = nil
+		o.Foresight = nil
 		o.EventsToRegister = func(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
 			action := framework.UpdateNodeLabel
 			if plugin == "Rare" {
@@ -110,12 +110,15 @@ func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 func TestPodsThatAreTooLargeAreLeftOut(t *testing.T) {
 	asked, most := 0, int64(3)
 	b := newBench(t, func(o *Options) {
-		o.WouldFailAgain = func(e *Entry, _ *framework.Event) bool { asked++; return e.Pod.Name != "2" }
-		o.TooLarge = func(*framework.Event) (string, func(Size) bool) {
-			return "Room", func(s Size) bool { return s.MilliCPU > most }
-		}
-		o.SizeOf = func(plugin string, e *Entry) (Size, bool) {
-			return Size{MilliCPU: int64(e.Pod.Name[0] - '0')}, plugin == "Room" && e.Pod.Name != "9"
+		o.Foresight = &foreseen{
+			couldHelp: func(e *Entry, _ *framework.Event) bool { asked++; return e.Pod.Name == "2" },
+			tooLarge:  func(s Size) bool { return s.MilliCPU > most },
+			size: func(e *Entry) (string, Size) {
+				if e.Pod.Name == "9" {
+					return "", Size{}
+				}
+				return "Room", Size{MilliCPU: int64(e.Pod.Name[0] - '0')}
+			},
 		}
 	})
 	for i, rejectors := range []outcome{1: by("Room"), 2: by("Room"), 4: by("Room"), 5: by("Room", "Taints"), 9: by("Room")} {
@@ -143,7 +146,7 @@ func TestPodsThatAreTooLargeAreLeftOut(t *testing.T) {
 func TestPodsThatAreAlikeAreAskedAboutOnce(t *testing.T) {
 	asked, inVain := 0, true
 	b := newBench(t, func(o *Options) {
-		o.WouldFailAgain = func(*Entry, *framework.Event) bool { asked++; return inVain }
+		o.Foresight = &foreseen{couldHelp: func(*Entry, *framework.Event) bool { asked++; return !inVain }}
 	})
 	const pods = 1000
 	for i := range pods {

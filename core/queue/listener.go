@@ -17,8 +17,8 @@ type Listener struct {
 	// Skipped: the event makes the unschedulable pod no more schedulable.
 	Skipped func(p *object.Pod, event string)
 	// WouldFailAgain is called for an unschedulable pod that queueing hints would move
-	// because of the event, and that stays because Options.WouldFailAgain or TooLarge
-	// excludes it.
+	// because of the event, and that stays because the event could not help it
+	// (Options.Foresight).
 	WouldFailAgain func(p *object.Pod, event string)
 }
 

@@ -20,7 +20,7 @@ func TestPodsAreFoundByTheirClaims(t *testing.T) {
 		}
 		return events, true
 	}
-	o.WouldFailAgain = func(*Entry, *framework.Event) bool { asked++; return true }
+	o.Foresight = &foreseen{couldHelp: func(*Entry, *framework.Event) bool { asked++; return false }}
 	b := newByUID(o)
 	for i := range 20 {
 		name := fmt.Sprint("p", i)

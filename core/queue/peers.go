@@ -7,7 +7,7 @@ import (
 )
 
 // peers are unschedulable pods that wait for the same plugins, and that neither a
-// queueing hint nor Options.WouldFailAgain can tell apart (Options.Alike). Both are
+// queueing hint nor Foresight.CouldHelp can tell apart (Foresight.AppendClass). Both are
 // called once for all of them: of 10,000 replicas that fit nowhere, an event costs one
 // question.
 type peers struct {
@@ -44,29 +44,38 @@ func (x *pluginIndex) add(e *Entry, key []byte, rejectors ...rejector) {
 			names := r.plugin.namesOf(e.Pod)
 			r.plugin.named.add(a, names)
 			a.slots = append(a.slots, slot{r.plugin, len(r.plugin.members), names})
-			r.plugin.members = append(r.plugin.members, x.member(a, e, r))
+			r.plugin.members = append(r.plugin.members, member{peers: a, pending: r.pending})
 		}
 		if a.key != "" {
 			x.byKey[a.key] = a
+		}
+		if e.place == Unschedulable {
+			x.measure(a, e)
 		}
 	}
 	e.peers, e.peerIndex = a, len(a.entries)
 	a.entries = append(a.entries, e)
 }
 
-// member returns the entry for the peers in the list of a plugin that rejected them.
-func (x *pluginIndex) member(a *peers, e *Entry, r rejector) member {
-	m := member{peers: a, pending: r.pending}
-	if e.place == Unschedulable {
-		m.size, m.sized = x.sizeOf(r.plugin.name, e)
+// measure sets the size of the peers in the list of the plugin that it is about, if it is
+// known.
+func (x *pluginIndex) measure(a *peers, e *Entry) {
+	plugin, size := x.foresight.Size(e)
+	if plugin == "" {
+		return
 	}
-	return m
+	for _, s := range a.slots {
+		if s.plugin.name == plugin {
+			m := &s.plugin.members[s.at]
+			m.size, m.sized = size, true
+		}
+	}
 }
 
 // keyOf returns a key that is equal for peers, empty for a pod that has none. It is valid
 // until the next call.
 func (q *Queue) keyOf(e *Entry) []byte {
-	key := q.opts.Alike(q.keyBuf[:0], e)
+	key := q.opts.Foresight.AppendClass(q.keyBuf[:0], e)
 	if len(key) > 0 {
 		for _, r := range e.rejectors {
 			key = append(append(key, 0), r.plugin.name...)

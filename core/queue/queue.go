@@ -49,24 +49,9 @@ type Options struct {
 	// may not change. Pods rejected by a plugin that is not known are backed off
 	// as after an error.
 	EventsToRegister func(profile, plugin string) (events []framework.ClusterEventWithHint, known bool)
-	// Alike appends a key that is equal for pods that neither hints nor WouldFailAgain
-	// can tell apart, if the same plugins rejected them. It appends nothing for a pod
-	// without such a key. The key may change only with the pod and its nomination. nil:
-	// no pod has a key.
-	Alike func(key []byte, e *Entry) []byte
-	// WouldFailAgain reports whether an unschedulable pod, which queueing hints want to
-	// move because of the event, would be rejected again. It may not panic. nil: none
-	// would.
-	WouldFailAgain func(e *Entry, event *framework.Event) bool
-	// TooLarge returns, for an event about a node, a plugin and a test of sizes: a pod
-	// that the plugin rejected cannot fit on that node if the test is true for its size.
-	// A nil test, like a nil function, excludes no pod.
-	TooLarge func(event *framework.Event) (plugin string, tooLarge func(Size) bool)
-	// SizeOf returns the size of an unschedulable pod for TooLarge. It is known only if
-	// WouldFailAgain holds for the pod whenever the node is too small for the size,
-	// unless another plugin's hint moves it. It may change only with the pod and its
-	// nomination, and is equal for peers. nil: no size is known.
-	SizeOf func(plugin string, e *Entry) (size Size, known bool)
+	// Foresight knows which events cannot help a rejected pod, though a queueing hint
+	// says that they may. nil: the hints alone decide.
+	Foresight Foresight
 	// HintPanicked is called for a plugin whose queueing hint panicked, with the value of
 	// the panic, on the stack of the panic. nil: nothing is called.
 	HintPanicked func(plugin string, value any)
@@ -106,17 +91,8 @@ func New(o Options) *Queue {
 	if o.Less == nil {
 		o.Less = func(a, b *framework.QueuedPodInfo) bool { return false }
 	}
-	if o.WouldFailAgain == nil {
-		o.WouldFailAgain = func(*Entry, *framework.Event) bool { return false }
-	}
-	if o.Alike == nil {
-		o.Alike = func(key []byte, _ *Entry) []byte { return key }
-	}
-	if o.TooLarge == nil {
-		o.TooLarge = func(*framework.Event) (string, func(Size) bool) { return "", nil }
-	}
-	if o.SizeOf == nil {
-		o.SizeOf = func(string, *Entry) (Size, bool) { return Size{}, false }
+	if o.Foresight == nil {
+		o.Foresight = hintsAlone{}
 	}
 	if o.PreEnqueue == nil {
 		o.PreEnqueue = func(*object.Pod) *decision.Status { return nil }
@@ -135,7 +111,7 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{
 		opts:      o,
-		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister, sizeOf: o.SizeOf, byKey: map[string]*peers{}},
+		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister, foresight: o.Foresight, byKey: map[string]*peers{}},
 		nominated: map[string][]*object.Pod{},
 		arrivals:  map[Arrival]int{},
 		panics:    map[string]int{},

@@ -25,6 +25,7 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 	limits, finder := limitsOf(args), &preempt.Finder{}
 	pl := framework.Plugin{
 		Name:       names.DefaultPreemption,
+		Preempts:   true,
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, finder, limits) },
 	}
 	if f.WorkloadAwarePreemption {

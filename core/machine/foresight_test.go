@@ -151,7 +151,7 @@ func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {
 	}
 	asked = true
 	m.Step(w.now.Add(5*time.Second), NodeSet{Node: bigger})
-	if len(panics) != 1 || !strings.Contains(panics[0], `asking plugin "Picky" whether a node helps a pod panicked: cannot say (wouldfailagain_test.go:`) {
+	if len(panics) != 1 || !strings.Contains(panics[0], `asking plugin "Picky" whether a node helps a pod panicked: cannot say (foresight_test.go:`) {
 		t.Errorf("told of %q", panics)
 	}
 	if first := m.First(); first == nil || first.UID != pod.UID {
@@ -160,11 +160,11 @@ func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {
 }
 
 // Replicas of a workload are alike, but for those of which something is known that hints or
-// wouldFailAgain look at, or of which nothing is known.
+// CouldHelp look at, or of which nothing is known.
 func TestReplicasAreAlike(t *testing.T) {
 	p := newEvictions(t)
 	key := func(name string) string {
-		return string(p.foresight.appendPeerKey(nil, p.pods.byUID[types.UID(name)].entry))
+		return string(p.foresight.AppendClass(nil, p.pods.byUID[types.UID(name)].entry))
 	}
 	p.do(preemptible("a", 1, ""), preemptible("b", 1, ""), preemptible("other", 2, ""))
 	if a, b := key("a"), key("b"); a == "" || a != b || a == key("other") {

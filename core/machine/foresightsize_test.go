@@ -27,10 +27,7 @@ func TestPodsThatAreTooLarge(t *testing.T) {
 	nominated := w.m.queue.Add(w.now, of(50, 5, 5))
 	w.m.queue.Nominate(nominated, "a")
 	left := &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &object.Pod{NodeName: "a"}}
-	plugin, tooLarge := w.m.foresight.tooLarge(left)
-	if plugin != "NodeResourcesFit" {
-		t.Fatalf("plugin %q", plugin)
-	}
+	tooLarge := w.m.foresight.TooLarge(left)
 	for _, want := range []queue.Size{
 		{Priority: 0, MilliCPU: 1000 - 100 - 300 - 50, Memory: 100 - 10 - 20 - 5},
 		{Priority: 5, MilliCPU: 1000 - 300 - 50, Memory: 100 - 20 - 5},
@@ -46,16 +43,16 @@ func TestPodsThatAreTooLarge(t *testing.T) {
 	}
 
 	tb.AddPod(nominated.Pod, "a") // it counts once, as in an attempt
-	if _, tooLarge := w.m.foresight.tooLarge(left); tooLarge(queue.Size{Priority: 5, MilliCPU: 1000 - 300 - 50}) {
+	if tooLarge := w.m.foresight.TooLarge(left); tooLarge(queue.Size{Priority: 5, MilliCPU: 1000 - 300 - 50}) {
 		t.Error("a pod is too large beside one that is nominated and placed")
 	}
 
 	tb.AddPod(of(5000, 0, 10), "a") // more than the node has
-	if _, tooLarge := w.m.foresight.tooLarge(left); tooLarge(queue.Size{}) {
+	if tooLarge := w.m.foresight.TooLarge(left); tooLarge(queue.Size{}) {
 		t.Error("a pod that requests nothing is too large for a node that is overcommitted")
 	}
 	tb.AddPod(of(math.MaxInt64, 0, 10), "a")
-	if _, tooLarge := w.m.foresight.tooLarge(left); tooLarge(queue.Size{MilliCPU: math.MaxInt64 - 1}) {
+	if tooLarge := w.m.foresight.TooLarge(left); tooLarge(queue.Size{MilliCPU: math.MaxInt64 - 1}) {
 		t.Error("a pod is too large for a node of which nobody knows what its pods take")
 	}
 	for what, e := range map[string]*framework.Event{
@@ -66,7 +63,7 @@ func TestPodsThatAreTooLarge(t *testing.T) {
 		"anything may have happened":  {Resource: framework.WildCard},
 		"a pod that is on no node is": {Resource: framework.UnscheduledPod, OldPod: &object.Pod{NominatedNode: "a"}},
 	} {
-		if _, tooLarge := w.m.foresight.tooLarge(e); tooLarge != nil {
+		if tooLarge := w.m.foresight.TooLarge(e); tooLarge != nil {
 			t.Errorf("%s: pods are too large for it", what)
 		}
 	}

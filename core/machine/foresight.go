@@ -8,15 +8,14 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/recovered"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// foresight knows which events cannot help a rejected pod, though a queueing hint says
-// that they may.
+// foresight answers for the queue whether an event could help a rejected pod
+// (queue.Foresight). It asks the plugins that rejected the pod what they say now.
 type foresight struct {
 	table     *table.Table
 	queue     *queue.Queue
@@ -26,9 +25,9 @@ type foresight struct {
 	extenders *extenderCycles
 }
 
-// wouldFailAgain reports whether an event does not help a rejected pod, whatever the
-// queueing hints say. Either a plugin rejects the pod as a whole, or the event is about
-// one node, and what kept the pod off each node still does.
+// CouldHelp reports whether the event could help a rejected pod, though queueing hints say
+// that it may. It could not if a plugin rejects the pod as a whole, or if the event is
+// about one node, and what kept the pod off each node still does.
 //
 // Suppose that NodeResourcesFit alone rejected a pod of 500 CPUs. A pod of 1 CPU leaves a
 // node. The hint says Queue, as CPUs became free. But the verdict on other nodes does not
@@ -47,27 +46,27 @@ type foresight struct {
 // last attempt found that it could preempt nobody, on any node, because of the same
 // plugins (noVictims). So it may preempt somebody on this node alone now, and all this
 // has to hold there whoever leaves.
-func (f *foresight) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
+func (f *foresight) CouldHelp(e *queue.Entry, event *framework.Event) (could bool) {
 	p, of := e.Pod, f.profiles[e.Pod.SchedulerName]
 	if of == nil || event.Resource == framework.WildCard || e.NominatedNode() != "" || f.extenders.of(p) != nil || f.othersMakeRoom(of, p) {
-		return false
+		return true
 	}
 	plugin := ""
 	defer func() {
 		if r := recover(); r != nil { // a plugin's
 			f.guard.report(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", plugin), r))
-			wouldFailAgain = false
+			could = true
 		}
 	}()
 	for name := range e.RejectedBy() {
 		if plugin = name; rejectsAsAWhole(of, of.Plugins[name], f.table, p) {
-			return true
+			return false
 		}
 	}
 	row, ok := f.rowOf(event)
 	preempts := preempts(of, p) && f.table.LowestPriorityOfAll() < p.Priority
 	if ps := f.pods.byUID[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
-		return false
+		return true
 	}
 	nominated := f.nominatedAbove(p, row)
 	rejectsOn := func(pl *framework.Plugin) (in *framework.Input, now, whoeverGoes bool) {
@@ -81,12 +80,12 @@ func (f *foresight) wouldFailAgain(e *queue.Entry, event *framework.Event) (woul
 		pl := of.Plugins[name]
 		plugin = name
 		if pl == nil || pending {
-			return false
+			return true
 		}
 		concerned := mayHelp(pl, p, event)
 		if !answersByNode(pl, f.table, p, event) {
 			if concerned || !hintsCover(pl, event) {
-				return false
+				return true
 			}
 			continue
 		}
@@ -101,26 +100,22 @@ func (f *foresight) wouldFailAgain(e *queue.Entry, event *framework.Event) (woul
 		rejected = whoeverGoes
 		helped = helped || !rejected && mayHaveHelped(pl, in, row, nominated, event, now)
 	}
-	if rejected || !helped {
-		return true
-	}
-	return slices.ContainsFunc(others, func(pl *framework.Plugin) bool {
+	return !rejected && helped && !slices.ContainsFunc(others, func(pl *framework.Plugin) bool {
 		_, _, whoeverGoes := rejectsOn(pl)
 		return whoeverGoes
 	})
 }
 
-// appendPeerKey appends a key that is equal for pods that neither queueing hints nor
-// wouldFailAgain can tell apart, as the replicas of a workload that the same plugins
-// rejected. It appends nothing for pods with extenders, hosted plugins, a nomination or
-// claims of devices.
-func (f *foresight) appendPeerKey(key []byte, e *queue.Entry) []byte {
+// AppendClass appends a key that is equal for pods of one class, as the replicas of a
+// workload. It appends nothing for pods with extenders, hosted plugins, a nomination or
+// claims of devices, nor for pods whose own claims a plugin may give up.
+func (f *foresight) AppendClass(key []byte, e *queue.Entry) []byte {
 	p, of, ps := e.Pod, f.profiles[e.Pod.SchedulerName], f.pods.byUID[e.Pod.UID]
 	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
 		return key
 	}
 	for name := range e.RejectedBy() {
-		if name == names.DynamicResources {
+		if pl := of.Plugins[name]; pl != nil && pl.MakesRoom != nil {
 			return key
 		}
 	}
@@ -172,14 +167,14 @@ func (f *foresight) rowOf(e *framework.Event) (table.Row, bool) {
 
 // preempts reports whether the pod may preempt others under the profile.
 func preempts(of *profile.Profile, p *object.Pod) bool {
-	return !p.NeverPreempts && slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Name == names.DefaultPreemption })
+	return !p.NeverPreempts && slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Preempts })
 }
 
-// othersMakeRoom reports whether a PostFilter plugin other than DefaultPreemption may do
-// something for the pod.
+// othersMakeRoom reports whether a PostFilter plugin that does not preempt may do something
+// for the pod.
 func (f *foresight) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
-		return pl.Name != names.DefaultPreemption && (pl.MakesRoom == nil || pl.MakesRoom(f.table, p))
+		return !pl.Preempts && (pl.MakesRoom == nil || pl.MakesRoom(f.table, p))
 	})
 }
 

@@ -5,51 +5,53 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sizeOf returns the pod's size for queue.Options.SizeOf. It is known only for
-// NodeResourcesFit, and only if wouldFailAgain holds wherever that plugin rejects the
-// pod, even without all pods of lower priority, unless another plugin's hint wants the
-// pod tried. What it reads besides the pod does not change while the pod waits.
-func (f *foresight) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known bool) {
+// Size returns the plugin that compares requests, if it rejected the pod, and what the pod
+// requests. It returns "" unless the plugin keeps the pod off each node that is too small,
+// even without all pods of lower priority. What it reads besides the pod does not change
+// while the pod waits.
+func (f *foresight) Size(e *queue.Entry) (plugin string, size queue.Size) {
 	p, of, ps := e.Pod, f.profiles[e.Pod.SchedulerName], f.pods.byUID[e.Pod.UID]
 	switch {
-	case plugin != names.NodeResourcesFit, of == nil || of.Host != nil || ps == nil || p.API != nil || e.NominatedNode() != "":
-		return size, false
+	case of == nil || of.Host != nil || ps == nil || p.API != nil || e.NominatedNode() != "":
+		return "", size
 	case preempts(of, p) && !ps.noVictims:
-		return size, false
+		return "", size
 	case len(p.Claims)+len(p.Demand.Requests.Scalars) > 0 || f.othersMakeRoom(of, p): // may change with other objects
-		return size, false
+		return "", size
 	}
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
 		if pl == nil || pending || !hintsCover(pl, &framework.Event{}) {
-			return size, false
+			return "", size
+		}
+		if pl.ComparesRequests {
+			plugin = name
 		}
 	}
-	return queue.Size{Priority: p.Priority, MilliCPU: p.Demand.Requests.MilliCPU, Memory: p.Demand.Requests.Memory}, true
+	return plugin, queue.Size{Priority: p.Priority, MilliCPU: p.Demand.Requests.MilliCPU, Memory: p.Demand.Requests.Memory}
 }
 
-// tooLarge implements queue.Options.TooLarge for NodeResourcesFit: a pod is too large if
-// it requests more than the event's node has beside the pods of its priority and above,
-// those nominated to it included. It has no test for events about pods that free volumes
-// or claims, which other plugins may not have seen.
-func (f *foresight) tooLarge(event *framework.Event) (plugin string, tooLarge func(queue.Size) bool) {
+// TooLarge returns a test for events about a node: a pod is too large if it requests more
+// than the node has beside the pods of its priority and above, those nominated to it
+// included. It has no test for events about pods that free volumes or claims, which other
+// plugins may not have seen.
+func (f *foresight) TooLarge(event *framework.Event) func(queue.Size) bool {
 	left := event.OldPod
 	if event.Resource != framework.AssignedPod && event.Resource != framework.Node || left != nil && (len(left.Claims) > 0 || left.HasPVCs(true)) {
-		return "", nil
+		return nil
 	}
 	row, ok := f.rowOf(event)
 	if !ok || f.table.Node(row) == nil {
-		return "", nil
+		return nil
 	}
 	nominated := f.nominatedNowhere(row)
 	var rooms []queue.Size // by priority, as far as asked for
-	return names.NodeResourcesFit, func(s queue.Size) bool {
+	return func(s queue.Size) bool {
 		for i := range rooms {
 			if r := &rooms[i]; r.Priority == s.Priority {
 				return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
