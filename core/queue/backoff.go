@@ -19,22 +19,28 @@ func backoff(initial, max time.Duration, count int) time.Duration {
 	return initial << shift
 }
 
+// backoffs says when the backoff of a pod ends.
+type backoffs struct {
+	opts  *Options
+	epoch time.Time // from which the windows are counted
+}
+
 // backoffEnd returns the window in which the pod's backoff ends: errors in a row count
 // when the last attempt was one, else all rejections.
-func (q *Queue) backoffEnd(e *Entry) time.Time {
+func (b *backoffs) backoffEnd(e *Entry) time.Time {
 	count := e.rejections
 	if e.errors > 0 {
 		count = e.errors
 	}
-	if q.opts.MaxBackoff == 0 || count == 0 {
+	if b.opts.MaxBackoff == 0 || count == 0 {
 		return time.Time{}
 	}
-	return q.window(e.Timestamp.Add(backoff(q.opts.InitialBackoff, q.opts.MaxBackoff, count)))
+	return b.window(e.Timestamp.Add(backoff(b.opts.InitialBackoff, b.opts.MaxBackoff, count)))
 }
 
 // grain returns how long a window is.
-func (q *Queue) grain() time.Duration {
-	if q.opts.WaitOutBackoff {
+func (b *backoffs) grain() time.Duration {
+	if b.opts.WaitOutBackoff {
 		return 0
 	}
 	return window
@@ -43,18 +49,18 @@ func (q *Queue) grain() time.Duration {
 // window returns the start of the window that the time is in. It is counted from
 // the first whole second that the queue has seen, because Truncate would drop
 // the monotonic reading, and a clock that is set back would prolong backoffs.
-func (q *Queue) window(t time.Time) time.Time {
-	if q.opts.WaitOutBackoff {
+func (b *backoffs) window(t time.Time) time.Time {
+	if b.opts.WaitOutBackoff {
 		return t
 	}
-	if q.epoch.IsZero() {
-		q.epoch = t.Add(-t.Sub(t.Truncate(window)))
+	if b.epoch.IsZero() {
+		b.epoch = t.Add(-t.Sub(t.Truncate(window)))
 	}
-	return q.epoch.Add(t.Sub(q.epoch).Truncate(window))
+	return b.epoch.Add(t.Sub(b.epoch).Truncate(window))
 }
 
 // backingOff reports whether the pod's backoff is not over. It ends with the time window
 // that it falls into.
-func (q *Queue) backingOff(e *Entry, now time.Time) bool {
-	return !e.backoffEnd.IsZero() && now.Before(e.backoffEnd.Add(q.grain()))
+func (b *backoffs) backingOff(e *Entry, now time.Time) bool {
+	return !e.backoffEnd.IsZero() && now.Before(e.backoffEnd.Add(b.grain()))
 }

@@ -99,7 +99,7 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	}
 	var called, spared []*peers
 	tooLarge := q.opts.Foresight.TooLarge(e)
-	wanted := q.wouldFailAgainWanted()
+	wanted := q.listeners.wouldFailAgainWanted()
 	for _, p := range q.plugins.plugins {
 		if len(p.members) == 0 || !p.registered(e) {
 			continue
@@ -116,13 +116,13 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 				continue
 			}
 			skipped := m.strategy == skip
-			if m.strategy = q.strategyOf(p, m.pending, m.strategy, first.Pod, e); skipped && m.strategy != skip {
+			if m.strategy = q.hints.strategyOf(p, m.pending, m.strategy, first.Pod, e); skipped && m.strategy != skip {
 				called = append(called, m.peers)
 			}
 		}
 	}
 	label, moved := Label(e.Resource, e.ActionType), q.calledByUnknown(e, preCheck)
-	q.notifySpared(spared, label, preCheck)
+	q.listeners.notifySpared(spared, label, preCheck)
 	for _, a := range called {
 		moved = q.call(moved, a, e, preCheck)
 	}
@@ -130,8 +130,8 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	for _, m := range moved {
 		q.moveToActiveOrBackoff(now, m.Entry, m.how, label)
 	}
-	if q.skipsWanted() {
-		q.notifySkipped(label, preCheck)
+	if q.listeners.skipsWanted() {
+		q.listeners.notifySkipped(&q.heaps[Unschedulable], label, preCheck)
 	}
 	return len(moved)
 }
@@ -148,14 +148,14 @@ func (q *Queue) call(to []calledPod, a *peers, e *framework.Event, preCheck func
 	how, first := a.strategy, a.first(preCheck)
 	a.strategy = skip
 	wouldFailAgain := first.place == Unschedulable && !q.opts.Foresight.CouldHelp(first, e)
-	if wouldFailAgain && !q.wouldFailAgainWanted() {
+	if wouldFailAgain && !q.listeners.wouldFailAgainWanted() {
 		return to
 	}
 	for _, entry := range a.entries {
 		switch {
 		case preCheck != nil && !preCheck(entry.Pod):
 		case wouldFailAgain:
-			q.notifyWouldFailAgain(entry.Pod, Label(e.Resource, e.ActionType))
+			q.listeners.notifyWouldFailAgain(entry.Pod, Label(e.Resource, e.ActionType))
 		default:
 			to = append(to, calledPod{entry, how})
 		}
@@ -182,22 +182,28 @@ func (p *plugin) registered(e *framework.Event) bool {
 	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) })
 }
 
+// hints calls queueing hints, and counts those that panic.
+type hints struct {
+	opts   *Options
+	panics map[string]int // by plugin
+}
+
 // strategyFor returns the strongest answer to the event of the plugins that rejected the
 // pod.
-func (q *Queue) strategyFor(e *Entry, event *framework.Event) strategy {
+func (h *hints) strategyFor(e *Entry, event *framework.Event) strategy {
 	how := skip
 	for _, r := range e.rejectors {
-		how = q.strategyOf(r.plugin, r.pending, how, e.Pod, event)
+		how = h.strategyOf(r.plugin, r.pending, how, e.Pod, event)
 	}
 	return how
 }
 
 // strategyAfterUpdate returns the strongest answer, of the plugins that rejected the pod,
 // to changes of the pod itself, and the change that caused it.
-func (q *Queue) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework.ActionType) (how strategy, action framework.ActionType) {
+func (h *hints) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework.ActionType) (how strategy, action framework.ActionType) {
 	event := framework.Event{Resource: framework.UnscheduledPod, OldPod: old, NewPod: e.Pod}
 	for event.ActionType = range single(changes) {
-		if answer := q.strategyFor(e, &event); answer > how {
+		if answer := h.strategyFor(e, &event); answer > how {
 			how, action = answer, event.ActionType
 		}
 	}
@@ -205,7 +211,7 @@ func (q *Queue) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework
 }
 
 // strategyOf returns the plugin's answer to the event, or sofar if that is stronger.
-func (q *Queue) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.Pod, e *framework.Event) strategy {
+func (h *hints) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.Pod, e *framework.Event) strategy {
 	answer := afterBackoff
 	if pending {
 		answer = immediately
@@ -217,20 +223,20 @@ func (q *Queue) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.
 		return max(sofar, afterBackoff)
 	}
 	for i := range p.events {
-		if w := &p.events[i]; w.Matches(e) && (w.QueueingHintFn == nil || q.runHint(p.name, w, pod, e)) {
+		if w := &p.events[i]; w.Matches(e) && (w.QueueingHintFn == nil || h.run(p.name, w, pod, e)) {
 			return answer
 		}
 	}
 	return sofar
 }
 
-// runHint calls the queueing hint. If it panics, the event moves the pod, as no pod may
+// run calls the queueing hint. If it panics, the event moves the pod, as no pod may
 // wait forever because of a panic.
-func (q *Queue) runHint(plugin string, w *framework.ClusterEventWithHint, p *object.Pod, e *framework.Event) (call bool) {
+func (h *hints) run(plugin string, w *framework.ClusterEventWithHint, p *object.Pod, e *framework.Event) (call bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			q.panics[plugin]++
-			q.opts.HintPanicked(plugin, r)
+			h.panics[plugin]++
+			h.opts.HintPanicked(plugin, r)
 			call = true
 		}
 	}()

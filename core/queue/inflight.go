@@ -51,13 +51,13 @@ func (q *Queue) EventsInFlight() map[string]int {
 // strategySincePop asks the plugins that rejected the pod about the events since its Pop,
 // and returns the strongest answer.
 func (q *Queue) strategySincePop(e *Entry) strategy {
-	how, _ := q.strategyAfterUpdate(e, e.changed, e.changes)
+	how, _ := q.hints.strategyAfterUpdate(e, e.changed, e.changes)
 	if e.activated {
 		how = max(how, afterBackoff)
 	}
 	l := &q.events
 	for n := max(e.popped, l.number-min(l.number, inFlightEventsKept)) + 1; n <= l.number; n++ {
-		how = max(how, q.strategyFor(e, l.last[n%inFlightEventsKept]))
+		how = max(how, q.hints.strategyFor(e, l.last[n%inFlightEventsKept]))
 	}
 	if e.popped+inFlightEventsKept < l.number {
 		how = max(how, l.strategyForDropped(e))

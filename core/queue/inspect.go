@@ -39,7 +39,7 @@ type Arrival struct{ Queue, Event string }
 func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
 
 // Panics returns how often hints panicked, by plugin, since the start.
-func (q *Queue) Panics() map[string]int { return maps.Clone(q.panics) }
+func (q *Queue) Panics() map[string]int { return maps.Clone(q.hints.panics) }
 
 // InFlight iterates over the entries of pods in flight, in no order.
 func (q *Queue) InFlight() iter.Seq[*Entry] { return slices.Values(q.inFlight) }
@@ -106,7 +106,7 @@ func (e *Entry) State() State {
 func (q *Queue) StayEnd(e *Entry) time.Time {
 	switch e.Place() {
 	case Backoff, ErrorBackoff:
-		return e.backoffEnd.Add(q.grain())
+		return e.backoffEnd.Add(q.backoffs.grain())
 	case Unschedulable, Gated:
 		return q.stayEnd(e)
 	}

@@ -25,8 +25,11 @@ type Listener struct {
 // Listen adds a listener.
 func (q *Queue) Listen(l *Listener) { q.listeners = append(q.listeners, l) }
 
-func (q *Queue) tellMoved(e *Entry, from Place, event string) {
-	for _, l := range q.listeners {
+// listeners are all that listen to the queue.
+type listeners []*Listener
+
+func (all listeners) tellMoved(e *Entry, from Place, event string) {
+	for _, l := range all {
 		if l.Moved != nil {
 			l.Moved(e, from, event)
 		}
@@ -34,18 +37,18 @@ func (q *Queue) tellMoved(e *Entry, from Place, event string) {
 }
 
 // skipsWanted reports whether a listener wants to know which pods an event skips.
-func (q *Queue) skipsWanted() bool {
-	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.Skipped != nil })
+func (all listeners) skipsWanted() bool {
+	return slices.ContainsFunc(all, func(l *Listener) bool { return l.Skipped != nil })
 }
 
 // notifySkipped calls Skipped of the listeners for each unschedulable pod, all of which
 // the event left in place.
-func (q *Queue) notifySkipped(event string, preCheck func(*object.Pod) bool) {
-	for e := range q.heaps[Unschedulable].all() {
+func (all listeners) notifySkipped(unschedulable *heap, event string, preCheck func(*object.Pod) bool) {
+	for e := range unschedulable.all() {
 		if preCheck != nil && !preCheck(e.Pod) {
 			continue
 		}
-		for _, l := range q.listeners {
+		for _, l := range all {
 			if l.Skipped != nil {
 				l.Skipped(e.Pod, event)
 			}
@@ -55,24 +58,24 @@ func (q *Queue) notifySkipped(event string, preCheck func(*object.Pod) bool) {
 
 // wouldFailAgainWanted reports whether a listener wants to know which pods would fail
 // again.
-func (q *Queue) wouldFailAgainWanted() bool {
-	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.WouldFailAgain != nil })
+func (all listeners) wouldFailAgainWanted() bool {
+	return slices.ContainsFunc(all, func(l *Listener) bool { return l.WouldFailAgain != nil })
 }
 
 // notifySpared calls WouldFailAgain of the listeners for pods that are too large, unless
 // another plugin's hint moves them.
-func (q *Queue) notifySpared(spared []*peers, event string, preCheck func(*object.Pod) bool) {
+func (all listeners) notifySpared(spared []*peers, event string, preCheck func(*object.Pod) bool) {
 	for _, a := range spared {
 		for _, e := range a.entries {
 			if a.strategy == skip && (preCheck == nil || preCheck(e.Pod)) {
-				q.notifyWouldFailAgain(e.Pod, event)
+				all.notifyWouldFailAgain(e.Pod, event)
 			}
 		}
 	}
 }
 
-func (q *Queue) notifyWouldFailAgain(p *object.Pod, event string) {
-	for _, l := range q.listeners {
+func (all listeners) notifyWouldFailAgain(p *object.Pod, event string) {
+	for _, l := range all {
 		if l.WouldFailAgain != nil {
 			l.WouldFailAgain(p, event)
 		}

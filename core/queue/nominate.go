@@ -7,14 +7,25 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
+// nominations are the pods nominated to each node, and which nodes' nominations changed.
+type nominations struct {
+	nominated map[string][]*object.Pod // by node, sorted by rank
+	nodes     []string                 // the keys of nominated, sorted
+	// renominated lists the nodes whose nominations changed, in order.
+	renominated struct {
+		nodes   []string
+		dropped uint64 // that many are not remembered
+	}
+}
+
 // NominatedTo returns the pods nominated to the node: higher priority first,
 // then by UID. The slice is never changed again, neither
 // by the queue nor may it be by the caller.
-func (q *Queue) NominatedTo(node string) []*object.Pod { return q.nominated[node] }
+func (n *nominations) NominatedTo(node string) []*object.Pod { return n.nominated[node] }
 
 // NominatedNodes returns the nodes that pods are nominated to, sorted. The
 // slice is the queue's own and good until a nomination changes.
-func (q *Queue) NominatedNodes() []string { return q.nodes }
+func (n *nominations) NominatedNodes() []string { return n.nodes }
 
 // renominationsKept bounds what Renominated remembers.
 const renominationsKept = 1 << 12
@@ -22,12 +33,12 @@ const renominationsKept = 1 << 12
 // Renominated returns the nodes whose nominations changed after the revision, some of
 // them more than once, and the present revision. known is false if the revision is too
 // old, or from another queue.
-func (q *Queue) Renominated(since uint64) (nodes []string, now uint64, known bool) {
-	now = q.renominated.dropped + uint64(len(q.renominated.nodes))
-	if since < q.renominated.dropped || since > now {
+func (n *nominations) Renominated(since uint64) (nodes []string, now uint64, known bool) {
+	now = n.renominated.dropped + uint64(len(n.renominated.nodes))
+	if since < n.renominated.dropped || since > now {
 		return nil, now, false
 	}
-	return q.renominated.nodes[since-q.renominated.dropped:], now, true
+	return n.renominated.nodes[since-n.renominated.dropped:], now, true
 }
 
 // updateNomination follows a change of the pod. The API's word counts where it has
@@ -60,23 +71,23 @@ func (q *Queue) Nominate(e *Entry, node string) {
 	}
 }
 
-func (q *Queue) setNominated(node string, pods []*object.Pod) {
-	l := &q.renominated
+func (n *nominations) setNominated(node string, pods []*object.Pod) {
+	l := &n.renominated
 	if len(l.nodes) == 2*renominationsKept {
 		l.dropped += renominationsKept
 		l.nodes = slices.Delete(l.nodes, 0, renominationsKept)
 	}
 	l.nodes = append(l.nodes, node)
-	at, known := slices.BinarySearch(q.nodes, node)
+	at, known := slices.BinarySearch(n.nodes, node)
 	switch {
 	case len(pods) == 0:
-		delete(q.nominated, node)
-		q.nodes = slices.Delete(q.nodes, at, at+1)
+		delete(n.nominated, node)
+		n.nodes = slices.Delete(n.nodes, at, at+1)
 		return
 	case !known:
-		q.nodes = slices.Insert(q.nodes, at, node)
+		n.nodes = slices.Insert(n.nodes, at, node)
 	}
-	q.nominated[node] = pods
+	n.nominated[node] = pods
 }
 
 func byRank(a, b *object.Pod) int {

@@ -103,7 +103,7 @@ func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
 	q.leave(e)
 	e.place, e.since = to, now
 	q.enter(now, e)
-	q.tellMoved(e, from, event)
+	q.listeners.tellMoved(e, from, event)
 }
 
 // leave removes the pod from the structures of its place.

@@ -65,22 +65,16 @@ type Queue struct {
 	inFlight set
 	events   inFlightEvents
 	plugins  pluginIndex
+	hints    hints
+	backoffs backoffs
 	sequence uint64
-	epoch    time.Time // from which the windows of backoff are counted
+	nominations
+	listeners listeners
 
-	nominated map[string][]*object.Pod // by node, sorted by rank
-	nodes     []string                 // the keys of nominated, sorted
-	// renominated lists the nodes whose nominations changed, in order.
-	renominated struct {
-		nodes   []string
-		dropped uint64 // that many are not remembered
-	}
-	arrivals  map[Arrival]int
-	panics    map[string]int
-	listeners []*Listener
-	frontier  []*Entry // scratch of Next
-	keyBuf    []byte   // scratch of keyOf
-	illegal   error    // the first move that Moves does not have
+	arrivals map[Arrival]int
+	frontier []*Entry // scratch of Next
+	keyBuf   []byte   // scratch of keyOf
+	illegal  error    // the first move that Moves does not have
 }
 
 // New returns an empty queue.
@@ -110,12 +104,13 @@ func New(o Options) *Queue {
 		o.EventsToRegister = func(string, string) ([]framework.ClusterEventWithHint, bool) { return nil, false }
 	}
 	q := &Queue{
-		opts:      o,
-		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister, foresight: o.Foresight, byKey: map[string]*peers{}},
-		nominated: map[string][]*object.Pod{},
-		arrivals:  map[Arrival]int{},
-		panics:    map[string]int{},
+		opts:        o,
+		plugins:     pluginIndex{eventsToRegister: o.EventsToRegister, foresight: o.Foresight, byKey: map[string]*peers{}},
+		nominations: nominations{nominated: map[string][]*object.Pod{}},
+		arrivals:    map[Arrival]int{},
 	}
+	q.hints = hints{opts: &q.opts, panics: map[string]int{}}
+	q.backoffs = backoffs{opts: &q.opts}
 	byArrival := func(a, b *Entry) bool { return before(a.since, b.since, a.Sequence < b.Sequence) }
 	q.heaps[Active].less = q.less
 	q.heaps[Backoff].less = func(a, b *Entry) bool { return before(a.backoffEnd, b.backoffEnd, q.less(a, b)) }
@@ -166,7 +161,7 @@ func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 	case InFlight:
 		e.recordChange(old, changes)
 	case Unschedulable:
-		if how, action := q.strategyAfterUpdate(e, old, changes); how != skip {
+		if how, action := q.hints.strategyAfterUpdate(e, old, changes); how != skip {
 			q.moveToActiveOrBackoff(now, e, how, Label(framework.UnscheduledPod, action))
 		}
 	case Gated:
@@ -252,7 +247,7 @@ func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string)
 	how := q.recordRejection(e, rejectedBy, pendingBy)
 	q.stamp(now, e)
 	e.flushed = false
-	e.backoffEnd = q.backoffEnd(e)
+	e.backoffEnd = q.backoffs.backoffEnd(e)
 	if how == skip {
 		q.put(now, e, Unschedulable, eventAttemptFailure)
 	} else {
@@ -299,7 +294,7 @@ func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 		return
 	}
 	e.errors = max(e.errors+1, e.rejections)
-	e.backoffEnd = q.backoffEnd(e)
+	e.backoffEnd = q.backoffs.backoffEnd(e)
 	q.moveToActiveOrBackoff(now, e, afterBackoff, eventAttemptFailure)
 }
 
@@ -316,7 +311,7 @@ func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
 // that have been gated for as long run PreEnqueue again.
 func (q *Queue) Flush(now time.Time) {
 	for _, place := range []Place{Backoff, ErrorBackoff} {
-		for e := q.heaps[place].head(); e != nil && !q.backingOff(e, now); e = q.heaps[place].head() {
+		for e := q.heaps[place].head(); e != nil && !q.backoffs.backingOff(e, now); e = q.heaps[place].head() {
 			q.endBackoff(now, e, eventBackoffComplete)
 		}
 	}
@@ -339,7 +334,7 @@ func (q *Queue) NextTimer() (time.Time, bool) {
 		}
 		due := q.stayEnd(e)
 		if place == Backoff || place == ErrorBackoff {
-			due = e.backoffEnd.Add(q.grain())
+			due = e.backoffEnd.Add(q.backoffs.grain())
 		}
 		if next.IsZero() || due.Before(next) {
 			next = due
@@ -362,7 +357,7 @@ func (q *Queue) stamp(now time.Time, e *Entry) {
 func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, event string) {
 	to := Active
 	switch {
-	case how != afterBackoff || !q.backingOff(e, now):
+	case how != afterBackoff || !q.backoffs.backingOff(e, now):
 	case e.errors > 0 || q.opts.HoldInBackoff(e.Pod):
 		to = ErrorBackoff
 	default:

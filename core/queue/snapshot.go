@@ -106,7 +106,7 @@ func (q *Queue) Snapshot(now time.Time) Snapshot {
 	for i := range q.heaps {
 		n += q.heaps[i].len()
 	}
-	s := Snapshot{Sequence: q.sequence, Epoch: ageOf(q.epoch, now), Entries: make([]Saved, 0, n)}
+	s := Snapshot{Sequence: q.sequence, Epoch: ageOf(q.backoffs.epoch, now), Entries: make([]Saved, 0, n)}
 	for e := range q.Entries() {
 		s.Entries = append(s.Entries, e.saved(now))
 	}
@@ -185,7 +185,7 @@ func (e *Entry) saved(now time.Time) Saved {
 // Restore fills an empty queue from the snapshot, with pods in flight and those that find
 // returns. It returns their entries.
 func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object.Pod) []*Entry {
-	q.epoch = s.Epoch.Time(now)
+	q.backoffs.epoch = s.Epoch.Time(now)
 	var entries []*Entry
 	for i := range s.Entries {
 		saved := &s.Entries[i]
