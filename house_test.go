@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"core/draw", "core/headroom"},
 	{"core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},
-	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt"},
+	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt", "core/answers"},
 	{"core/engine", "core/queue"},
 	{"core/machine"},
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/par"
@@ -13,8 +12,7 @@ const (
 	// at again, and the first of them waits for all.
 	aheadMost = 32
 	aheadEach = 4
-	// aheadRows bounds the rows that the transient views of pods made ahead of their turn
-	// hold together.
+	// aheadRows bounds the rows that the views on trial hold together.
 	aheadRows = 1 << 21
 	// aheadLeast is how many rows a decision has to evaluate for others to be worth
 	// doing ahead.
@@ -27,6 +25,10 @@ func (e *Engine) WorthAhead() int {
 	if e.workers < 2 || e.plain || max(e.evaluated, e.evaluatedAhead) < aheadLeast {
 		return 0
 	}
+	return e.mostAhead()
+}
+
+func (e *Engine) mostAhead() int {
 	return min(aheadMost, aheadEach*e.workers, aheadRows/max(1, e.table.Rows()))
 }
 
@@ -34,30 +36,25 @@ func (e *Engine) WorthAhead() int {
 // several at a time over the cores. What changes until a pod's turn is looked at
 // then: no decision is another for it.
 func (e *Engine) RefreshAhead(requests []*Request) {
-	e.releaseTransient()
-	for _, signature := range slices.Sorted(maps.Keys(e.madeAhead)) {
-		e.release(e.madeAhead[signature])
-	}
 	for _, r := range requests {
 		e.clock++
 		c := e.classOf(r)
 		v := e.findView(c)
 		if v == nil {
 			v = e.newView(r, c)
+			v.madeSoon = true
 		}
-		switch {
-		case v.failed != nil:
-			e.release(v) // it may not fail when its turn comes
-		case v.rejected != nil || v.narrowed != nil:
-		case !slices.ContainsFunc(v.rowFilters, costly) && !slices.Contains(e.ahead, v):
+		known := v.rejected == nil && v.narrowed == nil && v.failed == nil
+		if known && !slices.ContainsFunc(v.rowFilters, costly) && !slices.Contains(e.ahead, v) {
 			e.ahead = append(e.ahead, v)
 		}
 	}
-	for _, v := range e.ahead { // once all have said what they share: a view may want more of it
-		v.refreshShared(e.workers, &e.workerScratch[0])
+	for _, v := range e.ahead {
+		v.follow(&e.store)
 	}
+	live := e.store.Live(e.table)
 	par.Each(len(e.ahead), e.workers, func(worker, i int) {
-		e.ahead[i].evaluated = e.ahead[i].refreshOwn(e.table, 1, &e.workerScratch[worker])
+		e.ahead[i].evaluated = e.ahead[i].refreshRows(live, e.table, 1, &e.workerScratch[worker])
 	})
 	e.evaluatedAhead = 0
 	for _, v := range e.ahead {
@@ -66,5 +63,3 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 	clear(e.ahead)
 	e.ahead = e.ahead[:0]
 }
-
-func costly(f filter) bool { return f.Costly }

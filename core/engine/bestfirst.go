@@ -76,7 +76,7 @@ func weighsNodes(s scorer) bool { return s.CellScore != nil && s.CellScore.Feasi
 func (o *Outcome) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
 	var values []int64
 	groups := o.view.index.Groups()
-	rawOf := func(g *ranking.Group) int64 { return s.rawOf(o.view.valueOf(g, s.column)) }
+	rawOf := func(g *ranking.Group) int64 { return s.rawOf(g.Value(s.column.at)) }
 	for i := range groups {
 		if g := &groups[i]; g.Fits && rawOf(g) != framework.NoScore {
 			values = append(values, rawOf(g))

@@ -33,19 +33,19 @@ func trial(t *testing.T, mix string) *soak {
 	return w
 }
 
-// bounded: views take no more rows than they may, and there are no more shared
-// answers than views can use, and some.
+// bounded: views take no more rows than they may, few are on trial, and partitions take no
+// more bytes than they may.
 func (w *soak) bounded(t *testing.T, e *engine.Engine, budget int) {
 	t.Helper()
-	views, shared, seen := e.Kept()
+	views, trials, bytes, seen := e.Kept()
 	if rows := views * (engine.FixedRows + w.Rows()); rows > budget && views > 1 {
 		t.Fatalf("%d views count for %d rows, want at most %d", views, rows, budget)
 	}
 	if keeping := e.WithKept(); keeping > views {
 		t.Fatalf("plugins keep something for %d views, %d are kept", keeping, views)
 	}
-	if most := 2*views + 17; shared > most {
-		t.Fatalf("%d shared answers, want at most %d", shared, most)
+	if trials > 34 || bytes > 1<<20+256*w.Rows() {
+		t.Fatalf("%d views on trial, %d bytes of partitions", trials, bytes)
 	}
 	if seen > engine.SeenClasses {
 		t.Fatalf("%d classes are remembered, want at most %d", seen, engine.SeenClasses)
@@ -86,11 +86,11 @@ func TestClassesWithLongSignatures(t *testing.T) {
 		for range 3 {
 			w.kept.Decide(engine.For(w.profiles[0], decode.Pod(p)), nil)
 		}
-		if views, _, _ := w.kept.Kept(); views > 11 {
+		if views, _, _, _ := w.kept.Kept(); views > 11 {
 			t.Fatalf("%d views with 100 KB each, in a budget of 2^20", views)
 		}
 	}
-	if views, _, _ := w.kept.Kept(); views < 5 {
+	if views, _, _, _ := w.kept.Kept(); views < 5 {
 		t.Errorf("%d views: there is room for more", views)
 	}
 }
@@ -101,7 +101,7 @@ func TestSeenClasses(t *testing.T) {
 	for i := range 3 * engine.SeenClasses {
 		e.See(binary.AppendUvarint(nil, uint64(i)))
 	}
-	if _, _, seen := e.Kept(); seen > engine.SeenClasses {
+	if _, _, _, seen := e.Kept(); seen > engine.SeenClasses {
 		t.Errorf("%d classes are remembered, want at most %d", seen, engine.SeenClasses)
 	}
 }
@@ -133,7 +133,7 @@ func TestFlappingNodeIsExact(t *testing.T) {
 		if w.Rows() > rows+1 {
 			t.Errorf("%s: %d rows, there were %d", mix, w.Rows(), rows)
 		}
-		views, _, _ := w.kept.Kept()
+		views, _, _, _ := w.kept.Kept()
 		if most := 2 * len(w.pool); views > most { // two profiles
 			t.Errorf("%s: %d views for %d classes", mix, views, most)
 		}

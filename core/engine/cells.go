@@ -11,9 +11,10 @@ import (
 )
 
 // A plugin that looks at whole topology domains gives one answer for all rows of a
-// cell. A view that is kept has a column with the cell of each row, groups rows by it,
-// and asks about each cell. A view for one decision has none: there the plugin is asked
-// about the rows that are left, as it is wherever groups do not decide.
+// cell. A view whose class came by a few times keeps the cell of each row, groups rows by
+// it, and asks about each cell. Until then the plugin is asked about the rows that are
+// left, as it is wherever groups do not decide: to group rows takes longer than a few
+// decisions without groups.
 
 // cells connects a plugin that answers by cells with the column that holds the cell of
 // each row.
@@ -30,22 +31,17 @@ func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of fun
 	return c
 }
 
-// keepCells assigns a column of cells to each plugin that answers by cells. A view for
-// one decision has none, unless hosted plugins, which ask for rows in order of their
-// totals, need the groups.
+// keepCells assigns a column of cells to each plugin that answers by cells.
 func (v *view) keepCells() {
-	if v.buffers != nil && v.keys.profile.Host == nil {
-		return
-	}
 	v.cellsKept = true
 	for k := range v.scorers {
 		if s := &v.scorers[k]; s.cells != nil {
-			s.column = v.ownColumn()
+			s.column = v.newColumn()
 			s.cells.column = s.column
 		}
 	}
 	for _, f := range v.cellFilters {
-		f.column = v.ownColumn()
+		f.column = v.newColumn()
 		f.cells.column = f.column
 	}
 }
@@ -98,7 +94,7 @@ func (o *Outcome) askCells() {
 	}
 	e, room := o.engine, o.engine.cellVerdicts
 	rows, first := e.askedCells[:0], o.view.cellFilters[0].position
-	for _, r := range o.view.shared.open {
+	for _, r := range o.view.index.AppendOpen(nil) {
 		if c := o.view.index.Cause(r); !c.Rejects() || c.Filter > first {
 			rows = append(rows, r)
 		}
@@ -139,9 +135,9 @@ func (o *Outcome) causeAt(r table.Row) ranking.Cause {
 // causeBefore returns the first filter that rejects the row if no pod is nominated to it.
 // hosted is how many of the hosted filters are asked, from the first.
 func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
-	c := o.causeOnCells(r, o.view.index.Cause(r))
+	c := o.causeOnCells(r, o.view.cause(o.engine.table, r))
 	for k, f := range o.view.hostedFilters[:hosted] {
-		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
+		if c.Filter == noNode || (c.Rejects() && c.Filter < f.position) {
 			break
 		}
 		if verdict := o.hostedVerdict(k, r); verdict != framework.Fits {
@@ -155,7 +151,7 @@ func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 // the cause from filters that answer by rows; hosted filters are not asked.
 func (o *Outcome) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
 	for k, f := range o.view.cellFilters {
-		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
+		if c.Filter == noNode || (c.Rejects() && c.Filter < f.position) {
 			break
 		}
 		if verdict := o.cellVerdict(k, r); verdict != framework.Fits {
@@ -194,7 +190,7 @@ func (o *Outcome) weighGroups() {
 		counts, groups := e.counts[:0], v.index.Groups()
 		for i := range groups {
 			if g := &groups[i]; g.Fits {
-				counts = append(counts, framework.CellCount{Cell: v.valueOf(g, s.column), Nodes: g.Rows})
+				counts = append(counts, framework.CellCount{Cell: g.Value(s.column.at), Nodes: g.Rows})
 			}
 		}
 		slices.SortFunc(counts, func(a, b framework.CellCount) int { return cmp.Compare(a.Cell, b.Cell) })

@@ -5,40 +5,39 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/answers"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Check brings every view that is kept, or was made ahead of its turn, up to date,
+// Check brings every view up to date,
 // compares it with a fresh evaluation of all rows, and names the first difference.
 func (e *Engine) Check() error {
-	for _, views := range []map[string]*view{e.views, e.madeAhead} {
-		for _, signature := range slices.Sorted(maps.Keys(views)) {
-			if err := e.checkView(views[signature]); err != nil {
-				return fmt.Errorf("engine: class %q: %w", signature, err)
-			}
+	for _, signature := range slices.Sorted(maps.Keys(e.views)) {
+		if err := e.checkView(e.views[signature]); err != nil {
+			return fmt.Errorf("engine: class %q: %w", signature, err)
 		}
 	}
 	return nil
 }
 
 func (e *Engine) checkView(v *view) error {
-	if v.narrowed != nil {
-		return nil // a few of its rows are looked at when its turn comes
-	}
 	e.keyBuf = v.keys.appendSignature(e.keyBuf[:0], e.table, v.pod)
 	if !v.current(e.table) || string(e.keyBuf) != v.class.signature {
 		return nil // it will be made anew before it is used, or its pod is of another class now
 	}
-	v.refresh(e.table, 1, &e.workerScratch[0])
+	v.refresh(&e.store, e.table, 1, &e.workerScratch[0])
 	return v.compareFresh(e.table)
 }
 
 func (v *view) compareFresh(t *table.Table) error {
-	v.index.Count()
+	if err := v.comparePartitions(t); err != nil {
+		return err
+	}
 	fresh := v.fresh(t)
 	for _, r := range t.All() {
-		if kept, now := v.index.Cause(r), fresh.index.Cause(r); kept != now {
+		if kept, now := v.cause(t, r), fresh.cause(t, r); kept != now {
 			return fmt.Errorf("node %q: kept filter %d verdict %d, fresh %d and %d", t.Name(r), kept.Filter, kept.Verdict, now.Filter, now.Verdict)
 		}
 		if !v.index.IsFeasible(r) {
@@ -48,9 +47,8 @@ func (v *view) compareFresh(t *table.Table) error {
 			return fmt.Errorf("node %q: kept score %d, fresh %d", t.Name(r), kept, now)
 		}
 		for k := range v.scorers {
-			s := &v.scorers[k]
-			if kept := s.column.kept && s.cells == nil; kept && v.values(s.column)[r] != s.scoreAt(r) {
-				return fmt.Errorf("node %q: %s kept %d, fresh %d", t.Name(r), s.Name, v.values(s.column)[r], s.scoreAt(r))
+			if s := &v.scorers[k]; s.column.kept && s.cells == nil && v.index.Value(r, s.column.at) != s.scoreAt(r) {
+				return fmt.Errorf("node %q: %s kept %d, fresh %d", t.Name(r), s.Name, v.index.Value(r, s.column.at), s.scoreAt(r))
 			}
 		}
 	}
@@ -63,16 +61,44 @@ func (v *view) compareFresh(t *table.Table) error {
 	if err := v.compareCells(fresh, t); err != nil || !v.index.Grouped {
 		return err
 	}
-	return v.index.Check(v.shared.raw)
+	return v.index.Check()
+}
+
+// comparePartitions compares what partitions say with what their plugins say now.
+func (v *view) comparePartitions(t *table.Table) error {
+	for _, r := range t.All() {
+		if t.Node(r) == nil {
+			continue
+		}
+		for k := range v.filters[:v.closing] {
+			if f := &v.filters[k]; f.said.At(r) != uint64(f.verdictAt(r)) {
+				return fmt.Errorf("node %q: %s kept verdict %d, fresh %d", t.Name(r), f.Name, f.said.At(r), f.verdictAt(r))
+			}
+		}
+		for k := range v.scorers {
+			if s := &v.scorers[k]; s.said != nil && int64(s.said.At(r)) != s.scoreAt(r) {
+				return fmt.Errorf("node %q: %s kept score %d, fresh %d", t.Name(r), s.Name, int64(s.said.At(r)), s.scoreAt(r))
+			}
+		}
+	}
+	return nil
 }
 
 // fresh returns a view of the same class that shares nothing with v.
 func (v *view) fresh(t *table.Table) *view {
-	f := prepare(t, v.keys, v.pod)
+	f, store := prepare(t, v.keys, v.pod), answers.Store{}
 	var found scratch
-	f.build(newSharedAnswers(t, f, &parts{}), nil)
-	f.refresh(t, 1, &found)
+	f.keepCells()
+	f.build(&store, &ranking.Index{})
+	f.refresh(&store, t, 1, &found)
 	return f
+}
+
+// at returns the cell of a row.
+func (c *cells) at(t *table.Table, r table.Row) int64 {
+	var cell [1]int64
+	c.of(c.in, one(t, r), cell[:])
+	return cell[0]
 }
 
 // compareCells compares the kept cells with fresh ones: each row's verdicts and scores,
@@ -84,17 +110,17 @@ func (v *view) compareCells(fresh *view, t *table.Table) error {
 		byRow := make([]framework.Verdict, t.Rows())
 		f.CellFilter.AskRows(&f.in, t.All(), byRow)
 		for _, r := range t.All() {
-			if c := v.index.Cause(r); t.Node(r) == nil || c.Rejects() && c.Filter < f.position {
+			if c := v.cause(t, r); t.Node(r) == nil || c.Rejects() && c.Filter < f.position {
 				continue // nobody asks about its cell
 			}
-			now := o.CellFilter.Filter(&o.in, fresh.values(o.column)[r])
+			now := o.CellFilter.Filter(&o.in, o.cells.at(t, r))
 			if byRow[r] != now {
 				return fmt.Errorf("node %q: %s by row verdict %d, fresh %d", t.Name(r), f.Name, byRow[r], now)
 			}
-			if !v.cellsKept {
+			if !v.cellsKept || !v.index.IsFeasible(r) {
 				continue
 			}
-			if kept := f.CellFilter.Filter(&f.in, v.values(f.column)[r]); kept != now {
+			if kept := f.CellFilter.Filter(&f.in, v.index.Value(r, f.column.at)); kept != now {
 				return fmt.Errorf("node %q: %s kept verdict %d, fresh %d", t.Name(r), f.Name, kept, now)
 			}
 		}
@@ -120,7 +146,7 @@ func (v *view) compareCellScores(s *scorer, fresh *view, o *scorer, t *table.Tab
 	if s.CellScore.FeasibleNodes != nil {
 		counts := map[int64]int{}
 		for _, r := range feasible {
-			counts[fresh.values(o.column)[r]]++
+			counts[o.cells.at(t, r)]++
 		}
 		o.CellScore.FeasibleNodes(&o.in, sortedCells(counts))
 		s.CellScore.TellFeasible(&s.in, feasible)
@@ -128,14 +154,14 @@ func (v *view) compareCellScores(s *scorer, fresh *view, o *scorer, t *table.Tab
 	byRow := make([]int64, len(feasible))
 	s.CellScore.AskRows(&s.in, feasible, byRow)
 	for i, r := range feasible {
-		now := o.CellScore.Score(&o.in, fresh.values(o.column)[r])
+		now := o.CellScore.Score(&o.in, o.cells.at(t, r))
 		if byRow[i] != now {
 			return fmt.Errorf("node %q: %s by row score %d, fresh %d", t.Name(r), s.Name, byRow[i], now)
 		}
 		if !v.cellsKept {
 			continue
 		}
-		if kept := s.CellScore.Score(&s.in, v.values(s.column)[r]); kept != now {
+		if kept := s.CellScore.Score(&s.in, v.index.Value(r, s.column.at)); kept != now {
 			return fmt.Errorf("node %q: %s kept score %d, fresh %d", t.Name(r), s.Name, kept, now)
 		}
 	}

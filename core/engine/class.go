@@ -159,15 +159,6 @@ func (k *keys) appendSignature(b []byte, t *table.Table, pod *object.Pod) []byte
 // signFunc is a plugin's Sign.
 type signFunc = func([]byte, *table.Table, *object.Pod) []byte
 
-// amongNodes returns the plugin's signature of pods for answers that classes share; nil: it
-// reads nothing of them.
-func amongNodes(pl *framework.Plugin) signFunc {
-	if pl.SignAmongNodes != nil {
-		return pl.SignAmongNodes
-	}
-	return pl.Sign
-}
-
 // appendOne writes a plugin's signature of the pod, after its length.
 func appendOne(b []byte, t *table.Table, sign signFunc, pod *object.Pod) []byte {
 	from := len(b) + 4

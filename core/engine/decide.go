@@ -87,7 +87,7 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, pl
 	if v.narrowed != nil {
 		o.evaluateNarrowed() // narrowed.go
 	} else {
-		e.evaluated = v.refresh(e.table, e.workers, &e.workerScratch[0]) // view.go
+		e.evaluated = v.refresh(&e.store, e.table, e.workers, &e.workerScratch[0]) // view.go
 	}
 	if o.pre.narrowed != nil {
 		o.narrowed = e.rowsOf(o.pre.narrowed)
@@ -198,7 +198,7 @@ func (o *Outcome) filterGroups() int {
 		g := &groups[i]
 		g.Fits = g.Rows > 0
 		for _, f := range v.cellFilters {
-			g.Fits = g.Fits && f.CellFilter.Filter(&f.in, v.valueOf(g, f.column)) == framework.Fits
+			g.Fits = g.Fits && f.CellFilter.Filter(&f.in, g.Value(f.column.at)) == framework.Fits
 		}
 		if g.Fits {
 			rows += g.Rows
@@ -229,7 +229,7 @@ func (o *Outcome) scoreGroups(passes func(table.Row) bool) {
 			if !g.Fits {
 				continue
 			}
-			raw := s.rawOf(v.valueOf(g, s.column))
+			raw := s.rawOf(g.Value(s.column.at))
 			if passes != nil && o.extremes[k].excludes(raw) {
 				g.Fits = false // none of its rows passes
 				continue
@@ -248,7 +248,7 @@ func (o *Outcome) groupExtremes(s *scorer, passes func(table.Row) bool) extremes
 	e, groups := noExtremes, o.view.index.Groups()
 	for i := range groups {
 		if g := &groups[i]; g.Fits {
-			e.add(s.rawOf(o.view.valueOf(g, s.column)))
+			e.add(s.rawOf(g.Value(s.column.at)))
 		}
 	}
 	return e
@@ -275,14 +275,6 @@ func (e *extremes) add(raw int64) {
 	if raw != framework.NoScore {
 		e.low, e.high = min(e.low, raw), max(e.high, raw)
 	}
-}
-
-// valueOf returns the group's value for the column.
-func (v *view) valueOf(g *ranking.Group, c column) int64 {
-	if c.shared {
-		return v.shared.combinations.Value(g, c.at)
-	}
-	return g.Own(c.at)
 }
 
 // rawOf returns the raw score that a value in the scorer's column stands for.

@@ -5,9 +5,8 @@
 //
 // # One decision
 //
-// The route is in decide.go (Engine.decide). Here it is for the third pod of a
-// Deployment, just after the second was placed on node n2 (the first had a transient
-// view, the second pod's is kept):
+// The route is in decide.go (Engine.decide). Here it is for the second pod of a
+// Deployment, just after the first was placed on node n2:
 //
 //	Request{profile, pod}
 //	  |
@@ -17,14 +16,14 @@
 //	  |
 //	  | 2. viewOf (cache.go): the view that is kept for the class
 //	  v
-//	view    shared answers   n1 fits   n2 fits        n3 taint
+//	view    partitions       taints reject {n3}       (core/answers)
 //	        row filters      n1 fits   n2 fits        (Fit, ...)
-//	        index            n1 170    n2 150 (old)   n3 cause 0
+//	        index            n1 170    n2 150 (old)   n3 closed
 //	  |
 //	  | 3. refresh (view.go): the table's journal says that n2 alone changed; the
 //	  |    plugins are asked about n2
 //	  v
-//	        index            n1 170    n2 148         n3 cause 0
+//	        index            n1 170    n2 148         n3 closed
 //	  |
 //	  | 4. filterGroups, scoreGroups (decide.go): rows with equal raw scores and
 //	  |    domains are one group; domains may rule a group out, and normalized scores
@@ -40,12 +39,16 @@
 //
 // # What is kept
 //
-// Shared answers (shared.go) are those of the plugins that read node objects alone;
-// classes that these plugins cannot tell apart share them, and what single filters say
-// (parts.go) even where others tell them apart. A view (view.go) has the
-// index of all rows (core/ranking). Both have bounds (cache.go). A class that comes
-// by seldom gets a transient view (cache.go), whose buffers the next
-// one uses: classes that never come back leave nothing behind.
+// What a plugin says that reads node objects alone is a partition of the rows, by the
+// plugin's signature of pods; all classes share it (core/answers). A view (view.go) has the
+// index of all rows (core/ranking). It begins with sets (begin.go): partitions close the
+// rows that they reject and split the others into groups, one loop over each set of rows
+// adds what CPU and memory decide, and plugins are asked about the rows that are left.
+//
+// There is one kind of view. That of a class that came by once is on trial (cache.go): such
+// views push out each other alone, so classes that never come back leave nothing behind.
+// When the class comes back its view stays and is counted in full, from the third time on
+// with the cells of rows. All has bounds.
 //
 // # Special cases
 //

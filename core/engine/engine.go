@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/berth-scheduler/berth/core/answers"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/ranking"
@@ -20,21 +21,18 @@ type Engine struct {
 	checks  bool // what is found by a short cut is compared with the long way
 
 	keys       map[*profile.Profile]*keys
-	classes    map[string]*class         // by signature, those that came by of late
-	classBytes int                       // of their signatures
-	seen       map[uint64]seen           // by hash, of classes
-	views      map[string]*view          // by signature
-	shared     map[string]*sharedAnswers // by signature of the plugins that read node objects alone
-	parts      parts                     // of those
-	excess     int                       // rows that views count for because of their bytes
-	clock      uint64                    // decisions so far
-	withKept   []*view                   // for which PostFilter plugins keep something, the oldest first
-
-	transient *view            // the one in use, if it is not kept
-	madeAhead map[string]*view // transient ones that were made ahead of their turn
-	buffers   []*buffers
-
-	idleShared []*sharedAnswers // that no view uses; new ones take their memory
+	classes    map[string]*class // by signature, those that came by of late
+	classBytes int               // of their signatures
+	seen       map[uint64]seen   // by hash, of classes
+	views      map[string]*view  // by signature
+	promoted   int               // of the views those that are not on trial
+	trial      []*view           // views of classes that came by once; some nil
+	lastTrial  int               // index of the newest of trial
+	store      answers.Store     // what plugins say that read node objects alone
+	fewRows    ranking.Index     // of a pod that is narrowed to a few rows
+	excess     int               // rows that views count for because of their bytes
+	clock      uint64            // decisions so far
+	withKept   []*view           // for which PostFilter plugins keep something, the oldest first
 
 	cellVerdicts [][]framework.Verdict // scratch of askCells
 	listVerdicts []framework.Verdict   // scratch of inCellsThatFit and askCells
@@ -78,7 +76,7 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 	return &Engine{
 		table: t, seed: seed, workers: workers, budget: viewRows,
 		keys: map[*profile.Profile]*keys{}, classes: map[string]*class{}, seen: map[uint64]seen{},
-		views: map[string]*view{}, shared: map[string]*sharedAnswers{}, madeAhead: map[string]*view{},
+		views:         map[string]*view{},
 		workerScratch: make([]scratch, workers),
 	}
 }
@@ -113,9 +111,8 @@ func (e *Engine) Reset() {
 	}
 	clear(e.views)
 	clear(e.classes)
-	clear(e.shared)
-	e.parts = parts{}
-	clear(e.madeAhead)
-	e.excess, e.classBytes, e.transient, e.ahead, e.withKept, e.idleShared = 0, 0, nil, e.ahead[:0], nil, nil
+	clear(e.trial)
+	e.store, e.fewRows = answers.Store{}, ranking.Index{}
+	e.promoted, e.excess, e.classBytes, e.ahead, e.withKept = 0, 0, 0, e.ahead[:0], nil
 	e.run, e.nominated = nil, nominatedNodes{}
 }

@@ -51,20 +51,20 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// Classes that never come back leave no view behind.
-func TestTransientViewsAreNotKept(t *testing.T) {
+// Views of classes that never come back push out each other alone.
+func TestViewsOnTrialAreFew(t *testing.T) {
 	tb, p := grid(100)
 	e := New(tb, seed, 1)
 	for i := range 3 * seenClasses / 2 {
 		pod := newPod("p", nil, int64(i), 1)
 		if i%1000 != 0 {
-			e.comesOften(e.classOf(For(p, pod)))
+			e.visit(e.classOf(For(p, pod)))
 			continue
 		}
 		e.Decide(For(p, pod), nil)
 	}
-	if len(e.views) != 0 || len(e.seen) > seenClasses || len(e.shared) > 20 {
-		t.Errorf("%d views, %d shared answers, %d classes remembered", len(e.views), len(e.shared), len(e.seen))
+	if len(e.views) > e.mostTrials() || e.promoted != 0 || len(e.seen) > seenClasses {
+		t.Errorf("%d views, %d of them to stay, %d classes remembered", len(e.views), e.promoted, len(e.seen))
 	}
 }
 
@@ -75,7 +75,7 @@ func TestViewsAreBounded(t *testing.T) {
 	e.budget = 10 * (fixedRows + tb.Rows())
 	favourite := newPod("favourite", map[string]string{"app": "f"}, 1, 1)
 	often := func(pod *object.Pod) {
-		for range 1 + returnsToKeep {
+		for range cellsFrom {
 			e.Decide(For(p, pod), nil)
 		}
 	}
@@ -83,13 +83,13 @@ func TestViewsAreBounded(t *testing.T) {
 	view := e.classOf(For(p, favourite)).view
 	for i := range 300 {
 		// A label that is read by a plugin that looks at nodes alone, so that
-		// shared answers grow as well.
+		// partitions are made as well.
 		often(newPod("p", map[string]string{"zone": fmt.Sprint("z", i)}, int64(i), 1))
 		if i%5 == 0 {
 			e.Decide(For(p, favourite), nil)
 		}
-		if len(e.views) > 10 || len(e.shared) > 2*10+17 {
-			t.Fatalf("%d views, %d shared answers after %d classes", len(e.views), len(e.shared), i)
+		if e.promoted > 10 || len(e.views) > 10+e.mostTrials() {
+			t.Fatalf("%d views, %d of them to stay after %d classes", len(e.views), e.promoted, i)
 		}
 	}
 	if e.views[view.class.signature] != view {
@@ -97,8 +97,8 @@ func TestViewsAreBounded(t *testing.T) {
 	}
 	e.budget = 1
 	often(newPod("p", nil, 5000, 1))
-	if len(e.views) != 1 {
-		t.Errorf("%d views; the one in use stays, and no other", len(e.views))
+	if e.promoted != 1 {
+		t.Errorf("%d views; the one in use stays, and no other", e.promoted)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestViewsAreBounded(t *testing.T) {
 func keeping(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod) (*Engine, *view) {
 	t.Helper()
 	e := New(tb, seed, 1)
-	for range 1 + returnsToKeep {
+	for range cellsFrom {
 		e.Decide(For(p, pod), nil)
 	}
 	v := e.classOf(For(p, pod)).view
@@ -121,25 +121,23 @@ func TestViewsGrow(t *testing.T) {
 	tb, p := grid(200)
 	pod := newPod("p", nil, 100, 100)
 	e, v := keeping(t, tb, p, pod)
-	generation := v.shared.generation
 	for i := range 20 {
 		tb.SetNode(newNode(fmt.Sprint("more-", i), nil, 4000, 4000))
 	}
-	if e.Decide(For(p, pod), nil); v.index.Feasible != 220 || v.shared.generation != generation {
-		t.Errorf("%d feasible rows, generation %d", v.index.Feasible, v.shared.generation)
+	if e.Decide(For(p, pod), nil); v.index.Feasible != 220 || e.evaluated != 20 {
+		t.Errorf("%d feasible rows, %d evaluated", v.index.Feasible, e.evaluated)
 	}
 	if err := e.Check(); err != nil {
 		t.Error(err)
 	}
 }
 
-// Labels that come and go without end leave numbers behind that no row has any
-// more; when these are too many all are given out anew, and views follow.
-func TestCombinationsAreNumberedAnew(t *testing.T) {
+// Labels that come and go without end leave groups behind that have no row any
+// more; when these are too many all rows are grouped anew.
+func TestRowsAreGroupedAnew(t *testing.T) {
 	tb, p := grid(60)
 	pod := newPod("p", nil, 100, 100)
 	e, v := keeping(t, tb, p, pod)
-	generation := v.shared.generation
 	for i := range 100 {
 		name := fmt.Sprint("node-", i%5)
 		tb.SetNode(newNode(name, map[string]string{"zone": "b", "rank": fmt.Sprint(100 + i), "score": "1"}, 4000, 4000))
@@ -147,29 +145,39 @@ func TestCombinationsAreNumberedAnew(t *testing.T) {
 		if err := e.Check(); err != nil {
 			t.Fatalf("after %d changes: %v", i, err)
 		}
-	}
-	if v.shared.generation == generation || v.shared.combinations.Full {
-		t.Errorf("generation %d, full: %v", v.shared.generation, v.shared.combinations.Full)
+		if !v.index.Grouped {
+			t.Fatalf("no groups after %d changes", i)
+		}
 	}
 }
 
 // plant has the index know of another answer for the row.
-func (v *view) plant(r table.Row, c ranking.Cause) {
-	v.index.Update([]table.Row{r}, &ranking.Answers{Filter: []int16{c.Filter}, Verdict: []uint64{c.Verdict}, Score: []int64{1}})
+func (v *view) plant(r table.Row, c ranking.Cause, score int64) {
+	found := &ranking.Answers{Filter: []int16{c.Filter}, Verdict: []uint64{c.Verdict}, Score: []int64{score}}
+	for k := range v.columns {
+		found.Values = append(found.Values, []int64{0})
+		if v.index.IsFeasible(r) {
+			found.Values[k][0] = v.index.Value(r, k)
+		}
+	}
+	v.index.Update([]table.Row{r}, found)
 }
 
 // Check finds answers that are not those of today, wherever they stand.
 func TestCheckFindsStaleness(t *testing.T) {
 	plants := map[string]func(*Engine, *view){
-		"feasible row":   func(_ *Engine, v *view) { v.plant(4, ranking.Cause{Filter: 1, Verdict: 1}) },
-		"infeasible row": func(_ *Engine, v *view) { v.plant(0, ranking.Cause{}) },
-		"verdict":        func(_ *Engine, v *view) { v.plant(0, ranking.Cause{Filter: 1, Verdict: 7}) },
-		"score":          func(_ *Engine, v *view) { v.plant(4, ranking.Cause{}) },
-		"shared score":   func(e *Engine, v *view) { v.shared.scores[4]++; v.rebuild(e.table, 1, &e.workerScratch[0]) },
-		"shared raw":     func(_ *Engine, v *view) { v.shared.raw[0][4]++ },
-		"own raw":        func(_ *Engine, v *view) { v.index.Column(0)[4]++ },
-		"count":          func(_ *Engine, v *view) { v.index.Feasible-- },
-		"out of range":   func(_ *Engine, v *view) { v.index.OutOfRange++ },
+		"feasible row":   func(_ *Engine, v *view) { v.plant(4, ranking.Cause{Filter: 2, Verdict: 1}, 0) },
+		"infeasible row": func(_ *Engine, v *view) { v.plant(0, ranking.Cause{}, 1) },
+		"closed row":     func(_ *Engine, v *view) { v.index.Close(4) },
+		"open row":       func(_ *Engine, v *view) { v.plant(0, ranking.Cause{Filter: 2, Verdict: 7}, 0) },
+		"score":          func(_ *Engine, v *view) { v.plant(4, ranking.Cause{}, v.index.Score(4)+1) },
+		"kept verdict":   func(_ *Engine, v *view) { v.filters[0].said.Sets[0].Rows[0] ^= 1 << 4 },
+		"kept score": func(_ *Engine, v *view) {
+			k := slices.IndexFunc(v.scorers, func(s scorer) bool { return s.said != nil && s.said.Sets != nil })
+			v.scorers[k].said.Sets[0].Rows[0] ^= 1 << 4
+		},
+		"count":        func(_ *Engine, v *view) { v.index.Feasible-- },
+		"out of range": func(_ *Engine, v *view) { v.index.OutOfRange++ },
 	}
 	for name, plant := range plants {
 		tb, p := grid(60)
@@ -212,8 +220,8 @@ func TestReset(t *testing.T) {
 	e, _ := keeping(t, tb, p, pod)
 	want := answerOf(tb, e.Decide(For(p, pod), nil))
 	e.Reset()
-	if len(e.views)+len(e.shared) != 0 {
-		t.Errorf("%d views, %d shared answers", len(e.views), len(e.shared))
+	if partitions, _ := e.store.Len(); len(e.views)+partitions != 0 {
+		t.Errorf("%d views, %d partitions", len(e.views), partitions)
 	}
 	if diff := differ(answerOf(tb, e.Decide(For(p, pod), nil)), want); diff != "" {
 		t.Error(diff)

@@ -16,44 +16,33 @@ type scratch struct {
 
 	verdicts   []framework.Verdict
 	scores     []int64
-	unrejected []table.Row // those that no earlier filter rejects, for a costly filter
+	unrejected []table.Row // those that no filter rejects so far
 	at         []int32     // where in the list each of them is
 
-	rows []table.Row // that changed
-	open []int32     // indexes of the rows that shared answers leave open
-	own  *scratch    // scratch for the open rows alone; nil in that one itself
+	rows, open []table.Row // that changed; of these those that are not closed
+	beginning  beginning
 }
 
-// size resizes the buffers to n rows.
-func (s *scratch) size(n int) {
-	s.sizeAlone(n)
-	if s.own == nil {
-		s.own = &scratch{}
-	}
-	s.own.sizeAlone(n)
-	s.own.rows = resize(s.own.rows, n)
-	s.open = resize(s.open, n)
-}
-
-func (s *scratch) sizeAlone(n int) {
+// size resizes the buffers to n rows with a number of values each.
+func (s *scratch) size(n, values int) {
 	s.Filter, s.Verdict, s.Score = resize(s.Filter, n), resize(s.Verdict, n), resize(s.Score, n)
 	s.verdicts, s.scores = resize(s.verdicts, n), resize(s.scores, n)
 	s.unrejected, s.at = resize(s.unrejected, n), resize(s.at, n)
+	s.Values = resize(s.Values, values)
+	for k := range s.Values {
+		s.Values[k] = resize(s.Values[k], n)
+	}
 }
 
 // part returns the scratch for rows from up to to of the list. Parts share memory with s
 // but not with each other.
 func (s *scratch) part(from, to int) scratch {
-	own := s.own.partAlone(from, to)
-	own.rows = s.own.rows[from:to]
-	part := s.partAlone(from, to)
-	part.own, part.open = &own, s.open[from:to:to]
-	return part
-}
-
-func (s *scratch) partAlone(from, to int) scratch {
+	values := make([][]int64, len(s.Values))
+	for k := range values {
+		values[k] = s.Values[k][from:to]
+	}
 	return scratch{
-		Answers:  ranking.Answers{Filter: s.Filter[from:to], Verdict: s.Verdict[from:to], Score: s.Score[from:to]},
+		Answers:  ranking.Answers{Filter: s.Filter[from:to], Verdict: s.Verdict[from:to], Score: s.Score[from:to], Values: values},
 		verdicts: s.verdicts[from:to], scores: s.scores[from:to], unrejected: s.unrejected[from:to:to], at: s.at[from:to:to],
 	}
 }
@@ -72,13 +61,13 @@ const (
 )
 
 // evaluateAll evaluates many rows on several cores, and keeps the answers of each wave of
-// rows in order. It stops and returns false when keep does.
-func evaluateAll(rows []table.Row, workers, grain int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
+// rows in order. It stops and returns false when keep does. A row has that many values.
+func evaluateAll(rows []table.Row, values, workers, grain int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	if workers <= 1 || len(rows) < 2*grain {
-		return evaluateRows(rows, found, evaluate, keep)
+		return evaluateRows(rows, values, found, evaluate, keep)
 	}
 	for rows := range slices.Chunk(rows, wave) {
-		found.size(len(rows))
+		found.size(len(rows), values)
 		par.Rows(len(rows), workers, grain, func(share par.Range) {
 			for from := share.From; from < share.To; from += chunk {
 				to := min(from+chunk, share.To)
@@ -94,10 +83,10 @@ func evaluateAll(rows []table.Row, workers, grain int, found *scratch, evaluate 
 }
 
 // evaluateRows evaluates the rows in chunks and keeps the answers of each. It stops and
-// returns false when keep does.
-func evaluateRows(rows []table.Row, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
+// returns false when keep does. A row has that many values.
+func evaluateRows(rows []table.Row, values int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	for rows := range slices.Chunk(rows, chunk) {
-		found.size(len(rows))
+		found.size(len(rows), values)
 		evaluate(rows, found)
 		if !keep(rows, found) {
 			return false

@@ -16,8 +16,8 @@ func (o *Outcome) causeExchanged(r table.Row, below int32, came []*object.Pod) (
 	if o.engine.plain {
 		return c, false
 	}
-	now := o.view.index.Cause(r)
-	if now.Filter == ranking.NoNode { // no filter was asked
+	now := o.view.cause(o.engine.table, r)
+	if now.Filter == noNode { // no filter was asked
 		return c, false
 	}
 	for _, p := range came {

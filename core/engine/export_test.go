@@ -9,13 +9,15 @@ const FixedRows = fixedRows
 // SeenClasses is how many classes that came by once may be remembered.
 const SeenClasses = seenClasses
 
-// Kept is how many views, shared answers and classes that came by once are kept.
-func (e *Engine) Kept() (views, shared, seen int) {
-	return len(e.views), len(e.shared), len(e.seen)
+// Kept is how many views that are not on trial, views on trial, bytes of partitions and
+// classes that came by once are kept.
+func (e *Engine) Kept() (views, trials, bytes, seen int) {
+	_, bytes = e.store.Len()
+	return e.promoted, len(e.views) - e.promoted, bytes, len(e.seen)
 }
 
 // See notes that a class with that signature came by.
-func (e *Engine) See(signature []byte) { e.comesOften(e.classWith(signature)) }
+func (e *Engine) See(signature []byte) { e.visit(e.classWith(signature)) }
 
 // WithKept is for how many views plugins keep something.
 func (e *Engine) WithKept() int { return len(e.withKept) }

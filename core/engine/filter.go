@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/berth-scheduler/berth/core/answers"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -12,67 +13,31 @@ type filter struct {
 	in       framework.Input
 	position int16 // in the profile's order, from 1
 	hosted   bool
-	skip     bool   // a hosted one that has nothing to say in this decision
-	cells    *cells // nil: it answers by rows
-	column   column // of its cells
+	skip     bool               // a hosted one that has nothing to say in this decision
+	cells    *cells             // nil: it answers by rows
+	column   column             // of its cells
+	inPass   bool               // the pass can stand in for it
+	said     *answers.Partition // of a closing filter
 }
 
-// run asks the filter about the rows and records its rejections of those that no earlier
-// filter rejects.
-func (f *filter) run(rows []table.Row, found *scratch) {
-	if f.Costly {
-		f.runOnUnrejected(rows, found)
-		return
-	}
-	verdicts := found.verdicts[:len(rows)]
-	f.Filter(&f.in, rows, verdicts)
-	if allFit(verdicts) {
-		return
-	}
-	for i, v := range verdicts {
-		f.record(found, i, v)
-	}
-}
-
-// record stores the filter's verdict on the i-th row of the list, unless an earlier
-// filter rejects the row.
-func (f *filter) record(found *scratch, i int, v framework.Verdict) {
-	if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position) {
-		found.Filter[i], found.Verdict[i] = f.position, uint64(v)
-	}
-}
-
-// runOnUnrejected asks the filter only about the rows that no earlier filter rejects, and
-// records its rejections. It serves filters for which a question costs more than the
-// selection of rows.
-func (f *filter) runOnUnrejected(rows []table.Row, found *scratch) {
-	unrejected, at := found.unrejected[:0], found.at[:0]
-	for i, r := range rows {
-		if found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position {
-			unrejected, at = append(unrejected, r), append(at, int32(i))
-		}
-	}
-	f.runSubset(unrejected, at, found)
-}
-
-// runSubset asks the filter about rows that are part of found's list, and records its
-// rejections. at holds the index of each row in that list.
-func (f *filter) runSubset(rows []table.Row, at []int32, found *scratch) {
-	verdicts := found.verdicts[:len(rows)]
-	f.Filter(&f.in, rows, verdicts)
-	for k, v := range verdicts {
-		f.record(found, int(at[k]), v)
-	}
-}
+// early reports whether the filter may be asked about a row that an earlier one rejects:
+// it costs little and cannot fail.
+func (f *filter) early() bool { return !f.Costly && f.ErrorsFrom == 0 }
 
 // narrow asks the filter about rows that no filter rejects so far, records its
 // rejections, and returns the rows that pass. at holds the index of each row in found's
-// list; both slices are compacted in place.
+// list; nil: the rows are that list, which does not change.
 func (f *filter) narrow(rows []table.Row, at []int32, found *scratch) ([]table.Row, []int32) {
 	verdicts := found.verdicts[:len(rows)]
 	f.Filter(&f.in, rows, verdicts)
 	if allFit(verdicts) {
 		return rows, at
+	}
+	if at == nil {
+		rows, at = append(found.unrejected[:0], rows...), found.at[:0]
+		for i := range rows {
+			at = append(at, int32(i))
+		}
 	}
 	n := 0
 	for k, v := range verdicts {

@@ -155,7 +155,7 @@ func (o *Outcome) askHostedFilters() {
 		var rows []table.Row
 		for i, n := 0, o.candidates(); i < n; i++ {
 			r := o.candidate(i)
-			if c := o.causeBefore(r, k); known[r] == unasked && c.Filter != ranking.NoNode && !(c.Rejects() && c.Filter < f.position) {
+			if c := o.causeBefore(r, k); known[r] == unasked && c.Filter != noNode && !(c.Rejects() && c.Filter < f.position) {
 				rows = append(rows, r)
 			}
 		}

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 // A pod may be narrowed to a few named nodes by PreFilter plugins, as a
-// DaemonSet's pod is. Its view is transient, and knows of these rows alone.
+// DaemonSet's pod is. Its view is for one decision, and knows of these rows alone.
 
 // evaluateNarrowed evaluates the rows that the pod is narrowed to.
 func (o *Outcome) evaluateNarrowed() {
@@ -17,18 +18,9 @@ func (o *Outcome) evaluateNarrowed() {
 	o.narrowed = e.rowsOf(v.narrowed)
 	e.evaluated = len(o.narrowed)
 	v.syncCells()
-	v.shared.combinations.Full = true
-	v.shared.size(e.table.Rows())
-	v.index.Resize(e.table.Rows())
-	v.index.Reset(o.narrowed)
-	found := &e.workerScratch[0]
-	for rows := range slices.Chunk(o.narrowed, chunk) {
-		found.size(len(rows))
-		v.shared.evaluate(rows, found)
-		v.shared.keep(rows, found)
-		v.evaluate(rows, found)
-		v.update(rows, found)
-	}
+	v.index.BeginFew(ranking.Shape{Values: v.columns, Highest: v.highest}, e.table.Rows(), o.narrowed)
+	rows := slices.DeleteFunc(slices.Clone(o.narrowed), func(r table.Row) bool { return e.table.Node(r) == nil })
+	evaluateRows(rows, v.columns, &e.workerScratch[0], v.evaluate, v.update)
 }
 
 // keepWithin keeps the pod within the placement of its pod group.

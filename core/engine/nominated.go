@@ -153,8 +153,7 @@ func (o *Outcome) tryNominatedOthers() {
 		o.tryNominated()
 	}
 	rejected := func(r table.Row) bool { // by a filter that pods have a say in, or after one
-		c := o.view.index.Cause(r)
-		return c.Rejects() && (o.view.shared == nil || o.view.shared.leavesOpen(c.Filter))
+		return o.view.index.Cause(r).Rejects()
 	}
 	if o.Local() && o.narrowed == nil {
 		n.others = o.refreshCauses(&o.view.onRejected, rejected)
@@ -228,7 +227,7 @@ func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map
 	for _, r := range x.stale(o) {
 		delete(x.causes, r)
 		if of(r) && r != own {
-			if c := o.tryNominatedOn(r); c.Rejects() && c != v.index.Cause(r) {
+			if c := o.tryNominatedOn(r); c.Rejects() && c != v.cause(o.engine.table, r) {
 				x.causes[r] = c
 			}
 		}

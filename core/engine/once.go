@@ -41,8 +41,7 @@ func (e *Engine) ScoresOf(r *Request, nodes []string) (map[string][]decision.Sco
 	v.filters = nil // the nodes are given
 	v.cellFilters, v.hostedFilters = nil, nil
 	o := &Outcome{engine: e, view: v, pod: r.Pod, narrowed: e.rowsOf(nodes)}
-	v.askFilters(e.table)
-	v.askScorers(e.table)
+	v.askAll(e.table)
 	scores := map[string][]decision.Score{}
 	o.hosted.scored = true
 	list, extremes := e.list, e.extremes // of the decision that is under way

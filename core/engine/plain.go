@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -19,8 +21,7 @@ func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResu
 		o.narrowed = e.rowsOf(o.pre.narrowed)
 	}
 	o.keepWithin()
-	v.askFilters(e.table)
-	v.askScorers(e.table)
+	v.askAll(e.table)
 	if r.Pod.NominatedNode != "" && o.takeOwnNomination() {
 		return o
 	}
@@ -34,42 +35,33 @@ func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResu
 	return o
 }
 
-// askFilters finds the cause of each row, one by one. Cell filters are asked by row like
-// any other.
-func (v *view) askFilters(t *table.Table) {
+// askAll finds the cause and the raw scores of each row, one by one, except those of
+// scorers by cells. Cell filters are asked by row like any other.
+func (v *view) askAll(t *table.Table) {
 	v.syncCells() // before anything is tried
 	v.fallible = v.fallible || len(v.hostedFilters) > 0
 	v.cellFilters, v.hostedFilters = nil, nil
 	for k := range v.scorers {
 		v.scorers[k].column = column{kept: true, at: k}
 	}
-	v.index = ranking.New(ranking.Shape{Own: len(v.scorers)}, nil)
-	v.index.Resize(t.Rows())
-	v.index.Reset(nil)
-	found := ranking.Answers{Filter: make([]int16, t.Rows()), Verdict: make([]uint64, t.Rows()), Score: make([]int64, t.Rows())}
-	for i, r := range t.All() {
-		c := ranking.Cause{Filter: ranking.NoNode}
-		if t.Node(r) != nil {
-			c = firstCause(v.filters, r)
+	v.index = &ranking.Index{}
+	v.index.Begin(ranking.Shape{Values: len(v.scorers), Highest: math.MaxInt64}, t.Rows())
+	for _, r := range t.All() {
+		if t.Node(r) == nil {
+			continue
 		}
-		found.Filter[i], found.Verdict[i] = c.Filter, c.Verdict
-	}
-	v.index.Update(t.All(), &found)
-	v.index.Count()
-}
-
-// askScorers writes the raw scores of each row, except those of scorers by cells.
-func (v *view) askScorers(t *table.Table) {
-	for k := range v.scorers {
-		s, column := &v.scorers[k], v.index.Column(k)
-		for _, r := range t.All() {
-			switch {
-			case t.Node(r) == nil || s.cells != nil:
-			default:
-				column[r] = s.scoreAt(r)
+		c := firstCause(v.filters, r)
+		found := ranking.Answers{Filter: []int16{c.Filter}, Verdict: []uint64{c.Verdict}, Score: []int64{0}}
+		for k := range v.scorers {
+			raw := []int64{0}
+			if s := &v.scorers[k]; s.cells == nil {
+				raw[0] = s.scoreAt(r)
 			}
+			found.Values = append(found.Values, raw)
 		}
+		v.index.Update(one(t, r), &found)
 	}
+	v.index.Count()
 }
 
 // choosePlainly adds up the scores of every feasible row.

@@ -116,7 +116,7 @@ const keptRows = 1 << 19
 // where the view is not kept.
 func (o *Outcome) Kept(plugin string) *any {
 	v, e := o.view, o.engine
-	if v.class == nil || e.views[v.class.signature] != v {
+	if v.class == nil || v.onTrial || e.views[v.class.signature] != v {
 		return nil
 	}
 	if v.kept == nil {
@@ -156,6 +156,14 @@ func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
 	}
 	index, set := o.view.index, make(table.RowSet, (o.engine.table.Rows()+63)/64)
 	index.AddRejected(set, is)
+	o.view.eachClosed(o.engine.store.Live(o.engine.table), func(c ranking.Cause, rows table.RowSet) {
+		if !is(c, rows.First()) {
+			return
+		}
+		for w, word := range rows {
+			set[w] |= word
+		}
+	})
 	if o.cellVerdicts != nil {
 		for _, r := range o.engine.askedCells {
 			set.Set(r, is(o.causeOnCells(r, index.Cause(r)), r))

@@ -31,7 +31,7 @@ func prepare(t *table.Table, k *keys, pod *object.Pod) *view {
 		v.runPreScore(t, pod)
 		v.assignColumns()
 	}
-	v.columns, v.epochs = t.ColumnRevision(), k.epoch(t)
+	v.columnRevision, v.epochs = t.ColumnRevision(), k.epoch(t)
 	return v
 }
 
@@ -166,27 +166,23 @@ func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	}
 }
 
-// ownColumn returns a new column of the view's own index.
-func (v *view) ownColumn() column {
-	v.ownColumns++
-	return column{kept: true, at: v.ownColumns - 1}
+// newColumn returns a new column of the view's index.
+func (v *view) newColumn() column {
+	v.columns++
+	return column{kept: true, at: v.columns - 1}
 }
 
 // assignColumns assigns a column to each scorer that is normalised, and lists the plugins
 // that answer by cells.
 func (v *view) assignColumns() {
-	shared := 0
 	for k := range v.scorers {
 		switch s := &v.scorers[k]; {
 		case s.CellScore != nil:
 			s.cells = v.addCells(&s.in, s.CellScore.Sync, s.CellScore.Cells)
 		case s.NormalizeScore == nil:
 			v.highest += maxScore * s.weight
-		case s.Locality == framework.NodeOnly:
-			s.column = column{kept: true, shared: true, at: shared}
-			shared++
 		default:
-			s.column = v.ownColumn()
+			s.column = v.newColumn()
 		}
 	}
 	for k := range v.filters {

@@ -49,6 +49,9 @@ func (o *Outcome) tally() []decision.Tally {
 func (o *Outcome) recount(counts *causeCounts) {
 	x := o.view.index
 	x.Count()
+	o.view.eachClosed(o.engine.store.Live(o.engine.table), func(c ranking.Cause, rows table.RowSet) {
+		counts.add(c, rows.Len(), rows.First())
+	})
 	x.Rejections(func(c ranking.Cause, rows int, first table.Row) { counts.add(c, rows, first) })
 	recount := func(r table.Row, was, now ranking.Cause) {
 		if was.Rejects() {
@@ -65,10 +68,10 @@ func (o *Outcome) recount(counts *causeCounts) {
 		}
 	}
 	for r, c := range o.nominated.blocked { // any order: adds up
-		recount(r, o.causeOnCells(r, x.Cause(r)), c)
+		recount(r, o.causeOnCells(r, o.view.cause(o.engine.table, r)), c)
 	}
 	for r, c := range o.nominated.others { // any order: adds up
-		recount(r, o.causeOnCells(r, x.Cause(r)), c)
+		recount(r, o.causeOnCells(r, o.view.cause(o.engine.table, r)), c)
 	}
 }
 
@@ -144,7 +147,7 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 			return o.extenders.blocker(r).Code
 		}
 		return decision.Success
-	case ranking.NoNode:
+	case noNode:
 		return decision.UnschedulableAndUnresolvable
 	}
 	return o.codes.of(k, func() decision.Code { return o.explain(k, r).Code })

@@ -88,9 +88,8 @@ func (o *Outcome) rawScores(s *scorer) []int64 {
 		s.CellScore.AskRows(&s.in, rows, scores)
 		return scores
 	}
-	values := o.view.values(s.column)
 	for i, r := range rows {
-		scores[i] = values[r]
+		scores[i] = o.view.index.Value(r, s.column.at)
 	}
 	return scores
 }

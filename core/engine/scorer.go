@@ -3,8 +3,8 @@ package engine
 import (
 	"math"
 
+	"github.com/berth-scheduler/berth/core/answers"
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -14,46 +14,52 @@ type scorer struct {
 	*framework.Plugin
 	in     framework.Input
 	weight int64
-	cells  *cells // nil: it answers by rows
-	column column // of its raw scores that are normalised, or of its cells
+	cells  *cells             // nil: it answers by rows
+	column column             // of its raw scores that are normalised, or of its cells
+	inPass bool               // the pass can stand in for it
+	said   *answers.Partition // nil: it is asked about rows
 }
 
-// add adds the scorer's weighted scores to the sums.
-func (s *scorer) add(rows []table.Row, found *scratch) {
-	if s.Costly {
-		s.addToFeasible(rows, found)
-		return
-	}
+// ask records the scorer's scores of rows that are part of found's list. at holds the
+// index of each row in that list; nil: the rows are the list.
+func (s *scorer) ask(rows []table.Row, at []int32, found *scratch) {
 	scores := found.scores[:len(rows)]
-	s.Score(&s.in, rows, scores)
-	sums := found.Answers.Score[:len(scores)]
-	for i, score := range scores {
-		sums[i] += s.weighted(score)
+	if s.column.kept && at == nil {
+		scores = found.Values[s.column.at][:len(rows)]
 	}
-}
-
-// addToFeasible asks the scorer only about feasible rows, and adds its weighted scores to
-// their sums. It serves scorers for which a question costs more than the selection of
-// rows.
-func (s *scorer) addToFeasible(rows []table.Row, found *scratch) {
-	feasible, at := found.unrejected[:0], found.at[:0]
-	for i, r := range rows {
-		if found.Filter[i] == ranking.Feasible {
-			feasible, at = append(feasible, r), append(at, int32(i))
+	switch {
+	case s.said == nil:
+		s.Score(&s.in, rows, scores)
+	case !s.column.kept && s.said.IsZero():
+		return
+	default:
+		s.said.Write(rows, scores)
+	}
+	switch {
+	case s.column.kept && at == nil: // written in place
+	case s.column.kept:
+		found.setValues(s.column, scores, at)
+	case at == nil:
+		sums := found.Answers.Score[:len(scores)]
+		for k, score := range scores {
+			sums[k] += s.weighted(score)
+		}
+	default:
+		for k, score := range scores {
+			found.Answers.Score[at[k]] += s.weighted(score)
 		}
 	}
-	if len(feasible) > 0 {
-		s.addSubset(feasible, at, found)
-	}
 }
 
-// addSubset adds the scorer's weighted scores for rows that are part of found's list. at
-// holds the index of each row in that list.
-func (s *scorer) addSubset(rows []table.Row, at []int32, found *scratch) {
-	scores := found.scores[:len(rows)]
-	s.Score(&s.in, rows, scores)
-	for k, score := range scores {
-		found.Answers.Score[at[k]] += s.weighted(score)
+// setValues stores values of rows that are part of the list. at holds the index of each
+// row in the list; nil: the rows are the list.
+func (s *scratch) setValues(c column, values []int64, at []int32) {
+	column := s.Values[c.at]
+	if at == nil {
+		copy(column, values)
+	}
+	for k, i := range at {
+		column[i] = values[k]
 	}
 }
 
@@ -67,31 +73,6 @@ func (s *scorer) weighted(score int64) int64 {
 
 // outOfRange makes a sum negative, for good: one of its scores was out of range.
 const outOfRange = math.MinInt64 / 1024
-
-// write stores the scorer's raw scores in the column. A costly scorer is asked about
-// feasible rows alone; the others get 0.
-func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
-	if s.Costly {
-		feasible := found.unrejected[:0]
-		for i, r := range rows {
-			if column[r] = 0; found.Filter[i] == ranking.Feasible {
-				feasible = append(feasible, r)
-			}
-		}
-		rows = feasible
-	}
-	s.writeRows(column, rows, found)
-}
-
-// writeRows asks the scorer about all of the rows, whatever it costs, and stores its raw
-// scores in the column.
-func (s *scorer) writeRows(column []int64, rows []table.Row, found *scratch) {
-	scores := found.scores[:len(rows)]
-	s.Score(&s.in, rows, scores)
-	for i, score := range scores {
-		column[rows[i]] = score
-	}
-}
 
 // scoreAt returns the scorer's raw score of one row of the table as it stands.
 func (s *scorer) scoreAt(r table.Row) int64 {

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -41,7 +42,8 @@ func newSignedView(o *Outcome) *signedView {
 	} else {
 		s.scores = newKeptScores(o.view.keys.profile)
 	}
-	s.build(e.sharedOf(s.view, false), nil)
+	s.keepCells()
+	s.build(&e.store, &ranking.Index{})
 	return s
 }
 
@@ -86,7 +88,7 @@ func (s *signedView) decide(o *Outcome) bool {
 		return false
 	}
 	s.asked, s.failed = s.asked[:0], false
-	e.evaluated += s.refresh(e.table, 1, &e.workerScratch[0]) // the host asks about several nodes at a time
+	e.evaluated += s.refresh(&e.store, e.table, 1, &e.workerScratch[0]) // the host asks about several nodes at a time
 	if s.failed || s.index.OutOfRange > 0 {
 		return false
 	}
@@ -106,18 +108,14 @@ func (s *signedView) forPod(o *Outcome) bool {
 			return false
 		}
 	}
-	for _, filters := range [][]filter{s.filters, s.rowFilters} {
-		for k := range filters {
-			if filters[k].Host != nil {
-				filters[k].in.Pod = o.pod
-			}
+	for k := range s.filters {
+		if f := &s.filters[k]; f.Host != nil {
+			f.in.Pod = o.pod
 		}
 	}
-	for _, scorers := range [][]scorer{s.view.scorers, s.rowScorers} {
-		for k := range scorers {
-			if scorers[k].Host != nil {
-				scorers[k].in.Pod = o.pod
-			}
+	for k := range s.view.scorers {
+		if c := &s.view.scorers[k]; c.Host != nil {
+			c.in.Pod = o.pod
 		}
 	}
 	return true
@@ -129,8 +127,8 @@ func (s *signedView) confirms(o *Outcome) bool {
 	if slices.Contains(s.asked, o.Row) {
 		return true
 	}
-	for k := range s.rowFilters {
-		if f := &s.rowFilters[k]; f.Host != nil && f.verdictAt(o.Row) != framework.Fits {
+	for _, f := range s.rowFilters {
+		if f.Host != nil && f.verdictAt(o.Row) != framework.Fits {
 			return false
 		}
 	}

@@ -3,16 +3,17 @@ package engine
 import (
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/answers"
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 // view holds what the engine knows of one class of pods: for each row whether it is
-// feasible, else the first filter that rejects it with its verdict, and the scores. The
-// answers of NodeOnly plugins come from sharedAnswers.
+// feasible, else the first filter that rejects it with its verdict, and the scores.
 type view struct {
 	class *class
 	keys  *keys
@@ -27,28 +28,29 @@ type view struct {
 	scorers     []scorer // all of them, in the profile's order
 	cells       []*cells // of the filters and scorers that answer by cells
 	cellFilters []*filter
-	cellsKept   bool // there is a column for each of cells
+	cellsKept   bool // each of cells has a column
 	// hostedFilters are asked afresh in each decision.
 	hostedFilters []*filter
 	fallible      bool // one of the filters can fail
-	ownColumns    int  // of the index
+	columns       int  // values of a row in the index
 	highest       int64
 
-	shared     *sharedAnswers
-	asksScores bool     // of all its scorers, and takes none that are shared
-	rowFilters []filter // those that also look at the pods on a node
-	rowScorers []scorer
-	pass       *pass // of some of those; nil: none
+	// closing filters are the first ones. They have partitions, and close the rows that
+	// they reject: no other filter is asked about these.
+	closing    int
+	rowFilters []*filter // the others that answer by rows
+	pass       *headroom.Pass
 	index      *ranking.Index
 
-	revision   uint64
-	generation uint64 // of the shared answers, when all rows were last evaluated anew
-	columns    uint64 // the table's ColumnRevision
-	epochs     uint64
+	revision       uint64 // of the table; 0: no row was evaluated
+	columnRevision uint64 // of the table
+	epochs         uint64
 
-	used    uint64   // when, in decisions; for dropping the oldest
-	excess  int      // what its bytes count for, in rows
-	buffers *buffers // of a transient view; nil: it is kept
+	visits   int    // decisions on the class in a row, each soon after the one before
+	used     uint64 // when, in decisions; for dropping the oldest
+	excess   int    // what its bytes count for, in rows
+	onTrial  bool
+	madeSoon bool // ahead of its pod's turn, which has not come
 
 	evaluated int // rows, when it was last refreshed ahead of its pod's turn
 
@@ -58,61 +60,100 @@ type view struct {
 	kept                   map[string]*any // what plugins left, by name
 }
 
-// column says where the values of a column are kept, if they are: in the view's index, or
-// with the shared answers.
+// column says which value of a row in the index is meant, if it is kept there.
 type column struct {
-	kept, shared bool
-	at           int
-}
-
-// values returns the column's values, by row.
-func (v *view) values(c column) []int64 {
-	if c.shared {
-		return v.shared.raw[c.at]
-	}
-	return v.index.Column(c.at)
+	kept bool
+	at   int
 }
 
 // current reports whether what prepare made still holds.
 func (v *view) current(t *table.Table) bool {
-	return v.columns == t.ColumnRevision() && v.epochs == v.keys.epoch(t)
+	return v.columnRevision == t.ColumnRevision() && v.epochs == v.keys.epoch(t)
+}
+
+// build finds the partitions of the view's plugins, and lists the plugins that are asked
+// about rows. The view evaluates rows into the index, whatever was in it.
+func (v *view) build(store *answers.Store, index *ranking.Index) {
+	v.index, v.revision = index, 0
+	for v.closing < len(v.filters) && answers.Keeps(v.filters[v.closing].Plugin) && v.narrowed == nil {
+		f := &v.filters[v.closing]
+		f.said = store.Filter(f.Plugin, &f.in)
+		v.closing++
+	}
+	for k := v.closing; k < len(v.filters); k++ {
+		if f := &v.filters[k]; f.cells == nil && !f.hosted {
+			v.rowFilters = append(v.rowFilters, f)
+		}
+	}
+	for k := range v.scorers {
+		if s := &v.scorers[k]; s.cells == nil && answers.Keeps(s.Plugin) && v.narrowed == nil {
+			s.said = store.Score(s.Plugin, &s.in)
+		}
+	}
+	v.joinPass()
+}
+
+// joinPass finds the plugins that AddMask evaluates in one loop.
+func (v *view) joinPass() {
+	p := &headroom.Pass{}
+	for _, f := range v.rowFilters {
+		f.inPass = f.FilterInPass != nil && f.FilterInPass(&f.in, p)
+	}
+	for k := range v.scorers {
+		s := &v.scorers[k]
+		s.inPass = s.ScoreInPass != nil && s.ScoreInPass(&s.in, s.weight, p)
+	}
+	if p.Complete() {
+		v.pass = p
+		return
+	}
+	for _, f := range v.rowFilters {
+		f.inPass = false
+	}
+	for k := range v.scorers {
+		v.scorers[k].inPass = false
+	}
 }
 
 // refresh brings the view up to the table's revision. Few changed rows are
 // evaluated again; where there are many, or at first sight, all are, over the
 // cores. It returns how many.
-func (v *view) refresh(t *table.Table, workers int, found *scratch) int {
-	v.refreshShared(workers, found)
-	return v.refreshOwn(t, workers, found)
+func (v *view) refresh(store *answers.Store, t *table.Table, workers int, found *scratch) int {
+	v.follow(store)
+	return v.refreshRows(store.Live(t), t, workers, found)
 }
 
-// refreshShared brings up to date what the view shares with others. It must not run for
-// two views at once.
-func (v *view) refreshShared(workers int, found *scratch) {
-	v.shared.refresh(workers, found)
+// follow brings up to date what the view shares with others. It must not run for two
+// views at once.
+func (v *view) follow(store *answers.Store) {
+	for k := range v.filters[:v.closing] {
+		f := &v.filters[k]
+		store.FollowFilter(f.said, f.Plugin, &f.in)
+	}
+	for k := range v.scorers {
+		if s := &v.scorers[k]; s.said != nil {
+			store.FollowScore(s.said, s.Plugin, &s.in)
+		}
+	}
 	if v.cellsKept {
 		v.syncCells()
 	}
 }
 
-func (v *view) refreshOwn(t *table.Table, workers int, found *scratch) (evaluated int) {
-	if v.revision != 0 && v.generation == v.shared.generation && v.replay(t, found) {
+func (v *view) refreshRows(live table.RowSet, t *table.Table, workers int, found *scratch) (evaluated int) {
+	if v.revision != 0 && v.replay(t, found) {
 		evaluated = len(found.rows)
 	} else {
-		v.rebuild(t, workers, found)
+		v.begin(live, t, workers, found)
 		evaluated = t.Rows()
 	}
-	if v.grouped() {
-		v.index.Count()
-	} else {
-		v.index.CountFeasible()
-	}
+	v.index.Count()
 	v.revision = t.Revision()
 	return evaluated
 }
 
-// grouped reports whether the index groups the rows: every plugin that answers by cells
-// has a column.
+// grouped reports whether the groups of the index decide: every plugin that answers by
+// cells has a column.
 func (v *view) grouped() bool { return v.cellsKept || len(v.cells) == 0 }
 
 // replay evaluates the rows that changed since the view's revision. It gives up
@@ -124,124 +165,110 @@ func (v *view) replay(t *table.Table, found *scratch) bool {
 		return false
 	}
 	v.index.Resize(t.Rows())
-	return evaluateRows(found.rows, found, v.evaluate, v.update)
+	t.NodesChanged(v.revision, func(r table.Row) bool {
+		if v.closingCause(t, r).Filter == ranking.Feasible {
+			v.index.Open(r)
+		} else {
+			v.index.Close(r)
+		}
+		return true
+	})
+	found.open = found.open[:0]
+	for _, r := range found.rows {
+		if v.index.IsOpen(r) {
+			found.open = append(found.open, r)
+		}
+	}
+	return evaluateRows(found.open, v.columns, found, v.evaluate, v.update)
 }
-
-// rebuild evaluates all rows that the shared answers leave open; a second time, without
-// groups, where they cannot be grouped.
-func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
-	v.generation = v.shared.generation
-	v.index.Resize(t.Rows())
-	least := grain
-	if slices.ContainsFunc(v.rowFilters, costly) {
-		least = costlyGrain
-	}
-	if slices.ContainsFunc(v.rowFilters, alone) {
-		workers = 1
-	}
-	v.index.Begin(&v.shared.start)
-	rows := v.shared.open
-	if v.passAlone() {
-		rows = v.passRanges(rows, workers, found)
-	}
-	if !evaluateAll(rows, workers, least, found, v.evaluateOpen, v.update) {
-		v.index.Begin(&v.shared.start)
-		evaluateAll(v.shared.open, workers, least, found, v.evaluateOpen, v.update)
-	}
-}
-
-func alone(f filter) bool { return f.Alone != nil && f.Alone(&f.in) }
 
 func (v *view) update(rows []table.Row, found *scratch) bool {
 	return v.index.Update(rows, &found.Answers)
 }
 
-// evaluateOpen evaluates rows that are open and in order, as when all rows are evaluated
-// anew.
-func (v *view) evaluateOpen(rows []table.Row, found *scratch) {
-	v.shared.copyOpen(rows, found)
-	v.evaluateOwn(rows, found)
+func (v *view) add(rows []table.Row, found *scratch) bool {
+	v.index.Add(rows, &found.Answers)
+	return true
 }
 
-// evaluate evaluates any rows, as when some changed: it copies the shared answers and
-// asks the plugins that look at pods. If shared filters reject many of the rows, only the
-// open ones are asked about.
+// evaluate asks all plugins about rows that are open.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
-	v.shared.copyTo(rows, found)
-	open := found.open[:0]
-	for i := range rows {
-		if v.shared.leavesOpen(found.Filter[i]) {
-			open = append(open, int32(i))
+	clear(found.Score[:len(rows)])
+	v.ask(rows, found, pluginSet{pass: true, early: true, said: true})
+}
+
+// pluginSet selects plugins: those in the pass, the early filters, the scorers with
+// partitions. All others are always in it.
+type pluginSet struct{ pass, early, said bool }
+
+// ask asks filters in their order about the rows that none before rejects, and the
+// scorers about the rows that are left. Their scores are added to those in found.
+func (v *view) ask(rows []table.Row, found *scratch, which pluginSet) {
+	left, at := rows, []int32(nil) // none is rejected so far
+	clear(found.Filter[:len(rows)])
+	for _, f := range v.rowFilters {
+		switch {
+		case f.inPass && !which.pass:
+		case !f.inPass && f.early() && !which.early:
+		default:
+			left, at = f.narrow(left, at, found)
 		}
 	}
-	if len(open) > len(rows)-len(rows)/4 {
-		v.evaluateOwn(rows, found)
+	if len(left) == 0 {
 		return
 	}
-	inner := found.own
-	some := inner.rows[:len(open)]
-	for k, i := range open {
-		some[k] = rows[i]
-		inner.Filter[k], inner.Verdict[k], inner.Score[k] = found.Filter[i], found.Verdict[i], found.Score[i]
-	}
-	v.evaluateOwn(some, inner)
-	for k, i := range open {
-		found.Filter[i], found.Verdict[i], found.Score[i] = inner.Filter[k], inner.Verdict[k], inner.Score[k]
-	}
-}
-
-// evaluateOwn asks the view's own plugins, which look at pods, on top of the copied
-// shared answers.
-func (v *view) evaluateOwn(rows []table.Row, found *scratch) {
-	if v.asksScores { // others may share scores by now
-		clear(found.Score[:len(rows)])
-	}
-	if v.pass != nil {
-		v.pass.run(rows, found)
-	}
-	for k := range v.rowFilters {
-		v.rowFilters[k].run(rows, found)
-	}
-	if v.asksScores {
-		v.scoreFeasible(rows, found)
-		return
-	}
-	for k := range v.rowScorers {
-		if s := &v.rowScorers[k]; s.column.kept {
-			s.write(v.index.Column(s.column.at), rows, found)
-		} else {
-			s.add(rows, found)
+	for k := range v.scorers {
+		switch s := &v.scorers[k]; {
+		case s.cells != nil, s.inPass && !which.pass, s.said != nil && !which.said:
+		default:
+			s.ask(left, at, found)
 		}
 	}
 	if !v.cellsKept {
 		return
 	}
 	for _, c := range v.cells {
-		cells, column := found.scores[:len(rows)], v.index.Column(c.column.at)
-		c.of(c.in, rows, cells)
-		for i, cell := range cells {
-			column[rows[i]] = cell
-		}
+		cells := found.scores[:len(left)]
+		c.of(c.in, left, cells)
+		found.setValues(c.column, cells, at)
 	}
 }
 
-// scoreFeasible asks the scorers about the rows that pass the filters.
-func (v *view) scoreFeasible(rows []table.Row, found *scratch) {
-	at := found.at[:0]
-	for i := range rows {
-		if found.Filter[i] == ranking.Feasible {
-			at = append(at, int32(i))
+// closingCause returns the first closing filter that rejects the row. Its Filter is
+// Feasible if none does, and noNode if there is no node.
+func (v *view) closingCause(t *table.Table, r table.Row) ranking.Cause {
+	if t.Node(r) == nil {
+		return ranking.Cause{Filter: noNode}
+	}
+	for k := range v.filters[:v.closing] {
+		f := &v.filters[k]
+		if verdict := f.said.At(r); verdict != uint64(framework.Fits) {
+			return ranking.Cause{Filter: f.position, Verdict: verdict}
 		}
 	}
-	if len(at) == 0 {
-		return
+	return ranking.Cause{Filter: ranking.Feasible}
+}
+
+// noNode stands for a filter where there is no node.
+const noNode = ranking.Closed
+
+// cause returns the first filter that rejects the row, of those that answer by rows. Its
+// Filter is Feasible if none does, and noNode if there is no node.
+func (v *view) cause(t *table.Table, r table.Row) ranking.Cause {
+	if c := v.index.Cause(r); c.Filter != ranking.Closed {
+		return c
 	}
-	feasible := found.pick(rows, at)
-	for k := range v.rowScorers {
-		if s := &v.rowScorers[k]; s.column.kept {
-			s.writeRows(v.index.Column(s.column.at), feasible, found)
-		} else {
-			s.addSubset(feasible, at, found)
-		}
+	return v.closingCause(t, r)
+}
+
+// eachClosed calls visit with the rows that closing filters reject, by cause. The set is
+// valid until visit returns. live is the rows with nodes.
+func (v *view) eachClosed(live table.RowSet, visit func(c ranking.Cause, rows table.RowSet)) {
+	left := slices.Clone(live)
+	for k := range v.filters[:v.closing] {
+		f := &v.filters[k]
+		f.said.Count(left, func(verdict uint64, rows table.RowSet) {
+			visit(ranking.Cause{Filter: f.position, Verdict: verdict}, rows)
+		})
 	}
 }

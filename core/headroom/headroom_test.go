@@ -3,6 +3,7 @@ package headroom
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,11 +14,11 @@ import (
 )
 
 // passOf is a pass that all have joined.
-func passOf(fit, least, even Amounts, leastWeight, evenWeight int64) *Pass {
+func passOf(a Amounts, leastWeight, evenWeight int64) *Pass {
 	p := &Pass{}
-	p.JoinFit(fit)
-	p.JoinLeastAllocated(least, leastWeight)
-	p.JoinBalanced(even, evenWeight)
+	p.JoinFit(a)
+	p.JoinLeastAllocated(a, leastWeight)
+	p.JoinBalanced(a, evenWeight)
 	return p
 }
 
@@ -49,8 +50,8 @@ func TestPercent(t *testing.T) {
 
 // A pass gives a row what the plugins give it, in exact arithmetic and with v1.36's
 // divisions, or leaves it out: always where the pod does not fit, and where it does only
-// if more than MostInverted is offered, or all is in use, or more is taken than offered in
-// another way of counting. In a range, where all count the pod alike, that is the same.
+// if more than MostInverted is offered, or next to nothing is left, or pods that request
+// nothing are counted.
 func TestPassGivesWhatThePluginsGive(t *testing.T) {
 	whole := rapid.OneOf(rapid.Int64Range(0, 200), rapid.Int64Range(1, 1<<20), rapid.Int64Range(1, table.MostInverted+9), rapid.Int64Range(1, math.MaxInt64))
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,88 +63,95 @@ func TestPassGivesWhatThePluginsGive(t *testing.T) {
 		}
 		tb, offered := table.New(), resource.Vector{MilliCPU: whole.Draw(t, "CPU"), Memory: whole.Draw(t, "memory")}
 		allowed := rapid.Int64Range(0, 3).Draw(t, "pods")
+		tb.SetNode(&object.Node{Name: "other"})
 		row := tb.SetNode(&object.Node{Name: "n", Allocatable: offered, AllowedPods: allowed})
 		used, nonZero := vector("used", offered), vector("used, not zero", offered)
 		tb.AddPod(&object.Pod{UID: "p", Demand: resource.Demand{Usage: used, NonZero: nonZero}}, "n")
-		fit, least, even := vector("request", offered), vector("request, not zero", offered), vector("usage", offered)
-		fit.MilliCPU, fit.Memory = fit.MilliCPU+1, fit.Memory+1
-		if rapid.Bool().Draw(t, "alike") { // as most pods are counted
-			least, even = fit, fit
-		}
+		pod := vector("request", offered)
+		pod.MilliCPU, pod.Memory = pod.MilliCPU+1, pod.Memory+1
 		weights := [2]int64{rapid.Int64Range(1, 100).Draw(t, "weight"), rapid.Int64Range(1, 100).Draw(t, "weight")}
-		a, b, c := Of(fit.MilliCPU, fit.Memory), Of(least.MilliCPU, least.Memory), Of(even.MilliCPU, even.Memory)
-		alike := a == b && b == c
-		p := passOf(a, b, c, weights[0], weights[1])
+		a := Of(pod.MilliCPU, pod.Memory)
 
-		sums, states, left := []int64{7}, []int32{7}, []int32{-1}
-		n := p.Add(tb, []table.Row{row}, sums, left)
+		states := []int32{-1, -1}
+		left := AddMask(passOf(a, weights[0], weights[1]), tb, 0, table.RowSet{1 << row}, 7, states, nil)
 
 		fits := allowed > 1
-		ordinary := true
 		var percents int64
 		var with, without [2]float64
 		for i, name := range []func(*resource.Vector) int64{func(v *resource.Vector) int64 { return v.MilliCPU }, func(v *resource.Vector) int64 { return v.Memory }} {
 			all := name(&offered)
-			fits = fits && name(&fit) <= all-min(name(&used), all)
-			taken, inUse := resource.Add(name(&nonZero), name(&least)), resource.Add(name(&used), name(&even))
-			ordinary = ordinary && all <= table.MostInverted && taken <= all && inUse < all
+			fits = fits && name(&pod) <= all-min(name(&used), all)
 			if all > 0 {
-				percents += quotient(all-min(taken, all), all)
-				with[i], without[i] = min(1, float64(inUse)/float64(all)), min(1, float64(name(&used))/float64(all))
+				percents += quotient(all-min(resource.Add(name(&nonZero), name(&pod)), all), all)
+				with[i] = min(1, float64(resource.Add(name(&used), name(&pod)))/float64(all))
+				without[i] = min(1, float64(name(&used))/float64(all))
 			}
 		}
 		small := offered.MilliCPU <= table.MostInverted && offered.Memory <= table.MostInverted
 		if got := a.FitAll(tb.Headroom(), []table.Row{row}); got != (fits && small) {
 			t.Fatalf("FitAll says %v, want %v (small %v)", got, fits, small)
 		}
-		if n == 1 && left[0] == 0 && sums[0] == 7 && (!fits || !ordinary) {
-			if n := AddRange(p, tb, row, states, left); n != 1 || states[0] != 7 {
-				t.Fatalf("a range has the row, with sum %d", states[0])
-			}
-			return
-		}
 		spread := func(f [2]float64) int64 { return int64((1 - math.Abs((f[0]-f[1])/2)) * 100) }
 		want := 7 + weights[0]*(percents/2) + weights[1]*(50+(50+spread(with)-spread(without))/2)
-		if n != 0 || !fits || sums[0] != want {
-			t.Fatalf("left %d, sum %d, want 0 and %d (fits %v, ordinary %v)", n, sums[0], want, fits, ordinary)
-		}
-		n = AddRange(p, tb, row, states, left)
-		room := min(offered.MilliCPU-nonZero.MilliCPU-fit.MilliCPU, offered.Memory-nonZero.Memory-fit.Memory)
+		room := min(offered.MilliCPU-nonZero.MilliCPU-pod.MilliCPU, offered.Memory-nonZero.Memory-pod.Memory)
 		switch {
-		case n == 0 && (!alike || int64(states[0]) != want):
-			t.Fatalf("in a range it is %d, want %d (alike %v)", states[0], want, alike)
-		case n == 1 && (left[0] != 0 || states[0] != 7):
-			t.Fatalf("left %v of a range, with sum %d", left, states[0])
-		case n == 1 && alike && room >= 64 && used.MilliCPU <= nonZero.MilliCPU && used.Memory <= nonZero.Memory:
-			t.Fatalf("a row is left out of a range that has room for %d more", room)
+		case states[0] != -1:
+			t.Fatal("a row outside of the mask was written")
+		case len(left) == 0 && (!fits || int64(states[1]) != want):
+			t.Fatalf("the state is %d, want %d (fits %v)", states[1], want, fits)
+		case len(left) > 0 && (len(left) > 1 || left[0] != row || states[1] != -1):
+			t.Fatalf("left %v, with state %d", left, states[1])
+		case len(left) > 0 && fits && small && room >= 64 && used.MilliCPU <= nonZero.MilliCPU && used.Memory <= nonZero.Memory:
+			t.Fatalf("a row is left out that has room for %d more", room)
 		}
 	})
 }
 
+// A pass is for plugins that count the pod's requests alike.
+func TestPassWantsOneAmount(t *testing.T) {
+	p := passOf(Of(1, 1), 1, 1)
+	if !p.Complete() {
+		t.Error("the pass is not complete")
+	}
+	for name, join := range map[string]func(*Pass){
+		"fit":     func(p *Pass) { p.JoinFit(Of(1, 2)) },
+		"least":   func(p *Pass) { p.JoinLeastAllocated(Of(1, 2), 1) },
+		"balance": func(p *Pass) { p.JoinBalanced(Of(1, 2), 1) },
+	} {
+		p := passOf(Of(1, 1), 1, 1)
+		if join(p); p.Complete() {
+			t.Errorf("%s: the pass is complete, though amounts differ", name)
+		}
+	}
+}
+
 // A pass that one of its watchers wants apart looks at no row; otherwise each is told how
-// many it looked at.
+// many it looked at. Parts of a mask give what the whole gives.
 func TestWatchersOfAPass(t *testing.T) {
 	tb := table.New()
-	for i, allowed := range []int64{9, 0, 9} {
-		tb.SetNode(&object.Node{Name: string(rune('a' + i)), Allocatable: resource.Vector{MilliCPU: 9, Memory: 9}, AllowedPods: allowed})
+	mask, rows := make(table.RowSet, 3), []table.Row(nil)
+	for i := range 150 {
+		n := &object.Node{Name: string(rune('a' + i)), Allocatable: resource.Vector{MilliCPU: 9 + int64(i), Memory: 9}, AllowedPods: int64(9 * (i % 3))}
+		if r := tb.SetNode(n); i%7 != 0 {
+			mask.Set(r, true)
+			rows = append(rows, r)
+		}
 	}
-	one := Of(1, 1)
+	full := slices.DeleteFunc(slices.Clone(rows), func(r table.Row) bool { return r%3 != 0 })
 	apart, seen := false, 0
-	p := passOf(one, one, one, 1, 1)
+	p := passOf(Of(1, 1), 1, 1)
 	p.Watch(Watcher{Apart: func() bool { return apart }, Seen: func(rows int) { seen += rows }})
-	sums, states, left := make([]int64, 3), make([]int32, 3), make([]int32, 3)
-	if n := p.Add(tb, tb.All(), sums, left); n != 1 || left[0] != 1 || seen != 2 || sums[0] == 0 || sums[1] != 0 {
-		t.Errorf("left %v, seen %d, sums %v; want the full node left", left[:n], seen, sums)
+	states, parts := make([]int32, 150), make([]int32, 150)
+	left := AddMask(p, tb, 0, mask, 7, states, nil)
+	if !slices.Equal(left, full) || seen != len(rows)-len(full) {
+		t.Errorf("left %v, seen %d; want the full nodes left", left, seen)
 	}
-	if n := AddRange(p, tb, 0, states, left); n != 1 || left[0] != 1 || seen != 4 || int64(states[2]) != sums[2] {
-		t.Errorf("left %v, seen %d, sums %v of a range; want the full node left", left[:n], seen, states)
+	left = AddMask(p, tb, 0, mask[:1], 7, parts, left[:0])
+	if left = AddMask(p, tb, 64, mask[1:], 7, parts, left); !slices.Equal(left, full) || !slices.Equal(states, parts) {
+		t.Errorf("left %v of parts", left)
 	}
-	apart = true
-	clear(sums)
-	if n := p.Add(tb, tb.All(), sums, left); n != 3 || left[2] != 2 || seen != 4 || sums[0] != 0 {
-		t.Errorf("left %v, seen %d, sums %v; want all left", left[:n], seen, sums)
-	}
-	if n := AddRange(p, tb, 0, states, left); n != 3 || left[2] != 2 || seen != 4 {
-		t.Errorf("left %v, seen %d of a range; want all left", left[:n], seen)
+	apart, seen = true, 0
+	if left = AddMask(p, tb, 64, mask[1:], 7, states, nil); !slices.Equal(left, rows[len(rows)-len(left):]) || len(left) != mask[1:].Len() || seen != 0 {
+		t.Errorf("left %v, seen %d; want all left", left, seen)
 	}
 }

@@ -1,14 +1,8 @@
 package headroom
 
-import (
-	"math"
-
-	"github.com/berth-scheduler/berth/core/table"
-)
-
 // Pass evaluates CPU and memory for one class of pods, filter and both scores in one loop
-// over the rows. It serves profiles whose three plugins ask for no more than that. Each
-// plugin joins; the loop can run once the pass is Complete.
+// over a set of rows (AddMask). It serves profiles whose three plugins ask for no more than
+// that. Each plugin joins; the loop can run once the pass is Complete.
 type Pass struct {
 	fit, least, even        Amounts
 	leastWeight, evenWeight int64
@@ -44,8 +38,8 @@ func (p *Pass) JoinBalanced(a Amounts, weight int64) {
 	p.joined |= balanced
 }
 
-// Complete reports whether all have joined.
-func (p *Pass) Complete() bool { return p.joined == all }
+// Complete reports whether all have joined, and count the pod's requests alike.
+func (p *Pass) Complete() bool { return p.joined == all && p.fit == p.least && p.least == p.even }
 
 // Watch adds a watcher of a plugin that joins.
 func (p *Pass) Watch(w Watcher) { p.watchers = append(p.watchers, w) }
@@ -58,41 +52,6 @@ type Watcher struct {
 	Seen func(rows int)
 }
 
-// Add adds the weighted scores of the rows to their sums. It leaves out rows that may not
-// fit the pod, or that a scorer's amounts overfill; all rows, if a plugin is to be asked
-// by itself. It writes the indexes of rows left out to left, which is as long as rows,
-// and returns their number.
-func (p *Pass) Add(t *table.Table, rows []table.Row, sums []int64, left []int32) int {
-	if p.apart() {
-		return leaveAll(left)
-	}
-	return addWhole(p, t, rows, sums, left, p.addOrdinary(t, rows, sums, left))
-}
-
-// Sum is something that the scores of a row are added to.
-type Sum interface{ ~int32 | ~int64 }
-
-// addWhole scores the rows that the loop marked as next to a whole number, by exact
-// arithmetic, and calls the watchers. left holds n indexes of rows; those of marked rows
-// are complemented. It returns the number of rows that stay left out.
-func addWhole[S Sum](p *Pass, t *table.Table, rows []table.Row, sums []S, left []int32, n int) int {
-	kept := 0
-	for _, at := range left[:n] {
-		if at >= 0 {
-			left[kept] = at
-			kept++
-			continue
-		}
-		i := ^at
-		cpu, memory := p.least.LeastAllocated(&t.Headroom()[rows[i]])
-		sums[i] += S(p.leastWeight*((cpu+memory)>>1) + p.evenWeight*p.even.Balanced(t, rows[i]))
-	}
-	for _, w := range p.watchers {
-		w.Seen(len(rows) - kept)
-	}
-	return kept
-}
-
 // apart reports whether one of the plugins is to be asked by itself now.
 func (p *Pass) apart() bool {
 	for _, w := range p.watchers {
@@ -101,41 +60,4 @@ func (p *Pass) apart() bool {
 		}
 	}
 	return false
-}
-
-func leaveAll(left []int32) int {
-	for i := range left {
-		left[i] = int32(i)
-	}
-	return len(left)
-}
-
-// addOrdinary is the loop of Add over scattered rows. It leaves out rows that may not
-// fit, and marks rows whose distance is next to a whole number by the complement of their
-// index in left. It calls nothing, which keeps the loop's values in registers.
-func (p *Pass) addOrdinary(t *table.Table, rows []table.Row, sums []int64, left []int32) (n int) {
-	column := t.Headroom()
-	evenness := t.Evenness()[:len(column)]
-	fit, least, even := p.fit, p.least, p.even
-	leastWeight, evenWeight := p.leastWeight, p.evenWeight
-	sums, left = sums[:len(rows)], left[:len(rows)]
-	for i, r := range rows {
-		h := &column[r]
-		cpu, memory := h.CPU.FreeNonZero-least.CPU, h.Memory.FreeNonZero-least.Memory
-		withCPU, withMemory := h.CPU.InUse+even.CPU*h.CPU.Inverse, h.Memory.InUse+even.Memory*h.Memory.Inverse
-		if h.CPU.Free < fit.CPU || h.Memory.Free < fit.Memory || cpu < 0 || memory < 0 || withCPU > 1 || withMemory > 1 {
-			left[n] = int32(i)
-			n++
-			continue
-		}
-		percent := int64((cpu*100+0.5)*h.CPU.Inverse) + int64((memory*100+0.5)*h.Memory.Inverse)
-		distance := int64(math.Abs(withCPU-withMemory) * (50 * unit))
-		if nearWhole(distance) {
-			left[n] = ^int32(i)
-			n++
-			continue
-		}
-		sums[i] += leastWeight*(percent>>1) + evenWeight*Rating(evennessOf(distance), int64(evenness[r]))
-	}
-	return n
 }

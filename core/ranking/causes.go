@@ -10,11 +10,10 @@ type Cause struct {
 // Rejects reports whether a filter rejects the row.
 func (c Cause) Rejects() bool { return c.Filter > Feasible }
 
-// What stands for a filter where none rejects the row: it is feasible, or has no
-// node.
+// What stands for a filter where no Update named one: the row is feasible, or closed.
 const (
 	Feasible int16 = 0
-	NoNode   int16 = -1
+	Closed   int16 = -1
 )
 
 // causes numbers the causes, and counts the rows of each.
@@ -54,17 +53,6 @@ func (c *causes) find(k Cause) int32 {
 	}
 	*recent = id
 	return id
-}
-
-// copy takes over the causes of o with their numbers. All row counts are 0.
-func (c *causes) copy(o *causes) {
-	c.reset()
-	if c.ids == nil {
-		c.ids = map[Cause]int32{}
-	}
-	for id, k := range o.list {
-		c.ids[k], c.list, c.rows = int32(id), append(c.list, k), append(c.rows, 0)
-	}
 }
 
 func (c *causes) reset() {

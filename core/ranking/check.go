@@ -7,18 +7,17 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Check compares the groups with the states and values of the rows, and names the
-// first difference. shared are the columns of the shared values.
-func (x *Index) Check(shared [][]int64) error {
+// Check compares the groups with the states of the rows, and names the first difference.
+func (x *Index) Check() error {
 	for id := range x.groups {
-		if err := x.checkGroup(int32(id), shared); err != nil {
+		if err := x.checkGroup(int32(id)); err != nil {
 			return fmt.Errorf("group %d: %w", id, err)
 		}
 	}
 	return nil
 }
 
-func (x *Index) checkGroup(id int32, shared [][]int64) error {
+func (x *Index) checkGroup(id int32) error {
 	g := &x.groups[id]
 	byScore, rows := make([]int32, x.shape.Highest+1), 0
 	for i, s := range x.states {
@@ -27,16 +26,6 @@ func (x *Index) checkGroup(id int32, shared [][]int64) error {
 			continue
 		}
 		score := s.score()
-		for k, column := range shared {
-			if x.shape.Shared.Value(g, k) != column[r] {
-				return fmt.Errorf("row %d has another shared value", r)
-			}
-		}
-		for k, column := range x.own {
-			if g.Own(k) != column[r] {
-				return fmt.Errorf("row %d has another value", r)
-			}
-		}
 		if int(score) >= len(byScore) || score > g.top {
 			return fmt.Errorf("row %d has score %d, the highest is %d", r, score, g.top)
 		}
@@ -46,7 +35,7 @@ func (x *Index) checkGroup(id int32, shared [][]int64) error {
 		byScore[score]++
 		rows++
 	}
-	if !x.shape.Brief && !slices.Equal(byScore, g.byScore) || rows != g.Rows || (rows > 0 && (g.ties == 0 || byScore[g.top] != g.ties)) {
+	if x.progress == counted && !slices.Equal(byScore, g.byScore) || rows != g.Rows || (rows > 0 && (g.ties == 0 || byScore[g.top] != g.ties)) {
 		return fmt.Errorf("counts %d rows, %d with the highest score %d, by score %v; has %d, %v", g.Rows, g.ties, g.top, g.byScore, rows, byScore)
 	}
 	return nil

@@ -1,46 +1,37 @@
 package ranking
 
-// Count brings all counts up to date, where Update left that to be done.
+// progress says which counts agree with the states.
+type progress uint8
+
+const (
+	written progress = iota // none: all rows were updated for the first time
+	ranked                  // of each group its rows, and those with its highest score
+	changed                 // none: rows were updated since
+	counted                 // all, and Update keeps them so
+)
+
+// Count brings the counts up to date. The first time after Begin it counts the best rows
+// of each group alone, which is faster: most classes are never seen again.
 func (x *Index) Count() {
-	if x.counted {
+	if x.progress == ranked || x.progress == counted {
 		return
 	}
-	x.counted = true
 	x.Feasible, x.OutOfRange = 0, 0
 	clear(x.causes.rows)
 	switch {
 	case !x.Grouped:
 		x.countUngrouped()
-	case x.shape.Brief:
+		x.progress = counted
+		return
+	case x.progress == written:
 		x.countBest()
+		x.progress = ranked
 	default:
 		x.countByScore()
+		x.progress = counted
 	}
-	if x.Grouped {
-		for id := range x.groups {
-			x.Feasible += x.groups[id].Rows
-		}
-	}
-}
-
-// CountFeasible counts the feasible rows only. It replaces Count if nothing else is read
-// before the next Update.
-func (x *Index) CountFeasible() {
-	if x.counted {
-		return
-	}
-	feasible := len(x.states)
-	for _, s := range x.states {
-		feasible += int(s >> 31) // -1 for a negative state
-	}
-	x.Feasible, x.OutOfRange = feasible, 0
-	if x.Grouped || x.signs >= 0 { // no score is out of range
-		return
-	}
-	for r, s := range x.states {
-		if s.feasible() && x.scores[r] < 0 {
-			x.OutOfRange++
-		}
+	for id := range x.groups {
+		x.Feasible += x.groups[id].Rows
 	}
 }
 
@@ -60,7 +51,7 @@ func (x *Index) countUngrouped() {
 }
 
 func (x *Index) countCause(s State) {
-	if s != vacant {
+	if s.rejected() {
 		x.causes.rows[s.cause()]++
 	}
 }
@@ -69,8 +60,7 @@ func (x *Index) countCause(s State) {
 func (x *Index) countByScore() {
 	for id := range x.groups {
 		g := &x.groups[id]
-		g.Rows = 0
-		clear(g.byScore)
+		g.Rows, g.byScore = 0, extend(g.byScore[:0], int(x.shape.Highest)+1)
 	}
 	for _, s := range x.states {
 		if s.feasible() {

@@ -34,15 +34,16 @@
 //
 // # What is counted when
 //
-// While all rows are updated anew (Reset), their states alone are written. Count
-// then counts them in one walk. From there on Update keeps the counts as it writes.
-// An index that is to be asked a time or two only (Shape.Brief) has no counts by
-// score: a group knows its highest score and how many rows have it. When the last
-// of these rows leaves, the next Count walks again.
+// All rows begin closed (Begin). Those that stay so are rejected for reasons that the
+// caller knows, and cost nothing. The states of the others are written at first: by Update
+// and Add, or by the caller, who asks for the state of a group (Group, States). Count then
+// finds the highest score of each group, and how many rows have it, in one walk: most
+// indexes are asked once. After a later Update it counts the rows of each group by score,
+// and from there on Update keeps all counts as it writes.
 //
 // # Where there are no groups
 //
 // Values may differ on nearly every row. The index then gives up groups
-// (Grouped is false) and keeps the score of each row; the caller scans the rows
+// (Grouped is false) and keeps the score and the values of each row; the caller scans the rows
 // and chooses among the best with draw.Row.
 package ranking

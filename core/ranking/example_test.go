@@ -11,19 +11,13 @@ import (
 // The decision of the package's comment: six rows in two zones, of which filter 2
 // rejects two.
 func Example() {
-	shared := &ranking.Combinations{} // no values that classes share
-	shared.Resize(6)
-	index := ranking.New(ranking.Shape{Shared: shared, Own: 1, Highest: 100}, nil)
-	index.Resize(6)
-	copy(index.Column(0), []int64{'a', 'a', 'b', 0, 'a', 0}) // the zones
-	for _, r := range []table.Row{0, 1, 2, 4} {
-		shared.Set(r, nil)
-	}
-	index.Reset(nil)
+	var index ranking.Index
+	index.Begin(ranking.Shape{Values: 1, Highest: 100}, 6)
 	index.Update([]table.Row{0, 1, 2, 3, 4, 5}, &ranking.Answers{
 		Filter:  []int16{0, 0, 0, 2, 0, 2},
 		Verdict: []uint64{0, 0, 0, 1, 0, 1},
 		Score:   []int64{71, 71, 90, 0, 40, 0},
+		Values:  [][]int64{{'a', 'a', 'b', 0, 'a', 0}}, // the zones
 	})
 	index.Count()
 	fmt.Println(index.Feasible, "feasible; by cause", maps.Collect(index.Causes()))
@@ -32,13 +26,14 @@ func Example() {
 		groups := index.Groups()
 		for i := range groups {
 			g := &groups[i]
-			g.Fits, g.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[g.Own(0)]
+			g.Fits, g.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[g.Value(0)]
 		}
 		row, total, ties := index.Pick(1)
 		fmt.Printf("row %d with %d, %d ties\n", row, total, ties)
 	}
 	pick()
-	index.Update([]table.Row{1}, &ranking.Answers{Filter: []int16{0}, Verdict: []uint64{0}, Score: []int64{66}})
+	index.Update([]table.Row{1}, &ranking.Answers{Filter: []int16{0}, Verdict: []uint64{0}, Score: []int64{66}, Values: [][]int64{{'a'}}})
+	index.Count()
 	pick()
 
 	// Output:

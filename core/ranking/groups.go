@@ -15,10 +15,10 @@ type Group struct {
 	Fits  bool
 	Bonus int64
 
-	key     groupKey
+	key     values
 	top     int32   // the highest score that some row has; -1: there are no rows
 	ties    int32   // how many rows have it
-	byScore []int32 // how many rows have the score; nil: the index is brief
+	byScore []int32 // how many rows have the score, once all are counted
 
 	// lists holds, by score from lowest on, at least the rows that have the score,
 	// and some that had it before; listed counts them all.
@@ -28,12 +28,15 @@ type Group struct {
 	unwritten bool // the lists were started, and the rows are not in them yet
 }
 
-// groupKey holds a group's values: the shared ones by the id of their
-// combination, and its own.
-type groupKey struct {
-	shared int32
-	own    values
-}
+// maxValues is how many values a row may have in an index with groups.
+const maxValues = 8
+
+// values are the values of a row.
+type values [maxValues]int64
+
+// maxGroups bounds the groups of an index, which take up to 40 bytes a row. With
+// more groups a scan is as fast.
+func maxGroups(rows int) int { return 16 + rows/32 }
 
 // none stands for no group; unlisted is above any score.
 const (
@@ -45,110 +48,107 @@ const (
 // next Update.
 func (x *Index) Groups() []Group { return x.groups }
 
-// Own returns the group's k-th own value.
-func (g *Group) Own(k int) int64 { return g.key.own[k] }
+// Value returns the k-th value of the group's rows.
+func (g *Group) Value(k int) int64 { return g.key[k] }
 
-// sharedGroups returns the groups of rows, where shared values alone tell rows apart.
-func (s *Shape) sharedGroups() []int32 {
-	if s.Shared == nil {
-		return nil
+// Group finds or makes the group of the rows with these values. It returns the state of
+// a row of it with score 0. If there are too many groups, it gives up groups and returns
+// false.
+func (x *Index) Group(key []int64) (State, bool) {
+	if id := x.groupWith(func(k int) int64 { return key[k] }); x.Grouped && id != none {
+		return stateOf(id, 0), true
 	}
-	return s.Shared.of
+	x.ungroup()
+	return 0, false
 }
 
-// addCombinations adds a group for each new combination of shared values. It serves
-// indexes without own values.
-func (x *Index) addCombinations() {
-	for id := len(x.groups); id < len(x.shape.Shared.list); id++ {
-		x.addGroup(groupKey{shared: int32(id)})
+// groupWith finds or makes the group with the values; none where there are too many
+// groups.
+func (x *Index) groupWith(value func(k int) int64) int32 {
+	width := x.shape.Values
+	has := func(id int32) bool {
+		for k := range width {
+			if x.groups[id].key[k] != value(k) {
+				return false
+			}
+		}
+		return true
 	}
+	hash := uint64(0)
+	for k := range width {
+		hash = mix(hash, uint64(value(k)))
+	}
+	id, known := x.byKey.find(hash, has)
+	if !known {
+		if len(x.groups) >= maxGroups(len(x.states)) {
+			return none
+		}
+		var key values
+		for k := range width {
+			key[k] = value(k)
+		}
+		id = x.addGroup(key)
+		x.byKey.add(id, hash, x.hashOfGroup)
+	}
+	x.last = id
+	return id
 }
 
-func (x *Index) addGroup(key groupKey) int32 {
+func (x *Index) addGroup(key values) int32 {
 	n := len(x.groups)
 	if n == cap(x.groups) {
 		x.groups = append(x.groups, Group{})
 	}
 	x.groups = x.groups[:n+1]
-	g := &x.groups[n] // one that was there before Vacate: its room is used again
+	g := &x.groups[n] // one that was there before Begin: its memory is used again
 	*g = Group{key: key, byScore: g.byScore[:0], top: -1, lowest: unlisted}
-	if !x.shape.Brief {
+	if x.progress == counted {
 		g.byScore = extend(g.byScore, int(x.shape.Highest)+1)
 	}
 	return int32(n)
 }
 
-// groupFor finds or makes the group for the row's values; none where there are too
-// many groups.
-func (x *Index) groupFor(r table.Row, was State) int32 {
-	shared := x.shape.Shared.of[r]
-	if x.shape.Own == 0 {
-		return shared
-	}
-	if was.feasible() && int(was>>scoreBits) < len(x.groups) && x.agrees(r, shared, &x.groups[was>>scoreBits].key) {
+// groupOf finds or makes the group of the row that stands at i in what was found out;
+// none where there are too many groups.
+func (x *Index) groupOf(was State, found *Answers, i int) int32 {
+	if was.feasible() && int(was>>scoreBits) < len(x.groups) && x.groups[was>>scoreBits].has(found, i) {
 		return int32(was >> scoreBits)
 	}
-	hash := mix(0, uint64(shared))
-	for _, column := range x.own {
-		hash = mix(hash, uint64(column[r]))
+	if int(x.last) < len(x.groups) && x.groups[x.last].has(found, i) { // neighbours are often alike
+		return x.last
 	}
-	id, known := x.byKey.find(hash, func(id int32) bool { return x.agrees(r, shared, &x.groups[id].key) })
-	if known {
-		return id
-	}
-	if len(x.groups) >= maxGroups(len(x.states)) {
-		return none
-	}
-	key := groupKey{shared: shared}
-	for k, column := range x.own {
-		key.own[k] = column[r]
-	}
-	id = x.addGroup(key)
-	x.byKey.add(id, hash, x.hashOfGroup)
-	return id
+	return x.groupWith(func(k int) int64 { return found.Values[k][i] })
 }
 
-// hashOfGroup returns the hash of what tells the group's rows from others.
-func (x *Index) hashOfGroup(id int32) uint64 {
-	key := &x.groups[id].key
-	hash := mix(0, uint64(key.shared))
-	for _, value := range key.own[:x.shape.Own] {
-		hash = mix(hash, uint64(value))
-	}
-	return hash
-}
-
-func (x *Index) agrees(r table.Row, shared int32, key *groupKey) bool {
-	if shared != key.shared {
-		return false
-	}
-	for k, column := range x.own {
-		if column[r] != key.own[k] {
+// has reports whether the i-th row has the group's values.
+func (g *Group) has(found *Answers, i int) bool {
+	for k, column := range found.Values {
+		if column[i] != g.key[k] {
 			return false
 		}
 	}
 	return true
 }
 
-// remove takes a row with the score off the counts. It returns false if the highest score
-// of the rest is unknown then.
-func (g *Group) remove(score int32) bool {
+// hashOfGroup returns the hash of the group's values.
+func (x *Index) hashOfGroup(id int32) uint64 {
+	hash := uint64(0)
+	for _, value := range x.groups[id].key[:x.shape.Values] {
+		hash = mix(hash, uint64(value))
+	}
+	return hash
+}
+
+// remove takes a row with the score off the counts.
+func (g *Group) remove(score int32) {
 	g.Rows--
-	brief := len(g.byScore) == 0
-	if !brief {
-		g.byScore[score]--
-	}
+	g.byScore[score]--
 	if score < g.top {
-		return true
+		return
 	}
-	if g.ties--; g.ties > 0 {
-		return true
+	if g.ties--; g.ties == 0 {
+		g.findTop(score)
 	}
-	if g.top = -1; brief {
-		return g.Rows == 0
-	}
-	g.findTop(score)
-	return true
 }
 
 // findTop finds the highest score that some row has, and how many have it. It searches
@@ -164,9 +164,7 @@ func (g *Group) findTop(score int32) {
 func (x *Index) addRow(id, score int32, r table.Row) {
 	g := &x.groups[id]
 	g.Rows++
-	if !x.shape.Brief {
-		g.byScore[score]++
-	}
+	g.byScore[score]++
 	if score > g.top {
 		g.top, g.ties = score, 0
 	}
@@ -181,7 +179,7 @@ func (x *Index) addRow(id, score int32, r table.Row) {
 // eachBest calls f with the rows of all groups whose highest total is best,
 // perhaps with some more than once.
 func (x *Index) eachBest(best int64, f func(table.Row)) {
-	if x.shape.Brief {
+	if x.progress == ranked {
 		x.walkBest(best, f)
 		return
 	}
@@ -215,7 +213,7 @@ func (g *Group) trimList(i int32, at State, states []State) {
 }
 
 // walkBest calls f with each row whose total is best, in one walk over all rows. It
-// serves brief indexes, which keep no lists.
+// serves an index that is not counted yet, which keeps no lists.
 func (x *Index) walkBest(best int64, f func(table.Row)) {
 	for r, s := range x.states {
 		if s.feasible() {

@@ -13,21 +13,14 @@ const maxScore = 1 << scoreBits
 
 // Shape describes what an index holds.
 type Shape struct {
-	// Shared are the values that classes share, as combinations; nil: there are no
-	// groups.
-	Shared *Combinations
-	// Own is the number of values besides; each has a column of the index.
-	Own int
+	// Values is how many values a row has.
+	Values int
 	// Highest is the highest score that a row can have.
 	Highest int64
-	// Brief is for an index that is asked a time or two and then given up. It counts only
-	// the best rows of each group, which is faster, and walks all rows again once these
-	// are gone.
-	Brief bool
 }
 
 // Index ranks the rows of a table for one class of pods. It belongs to the
-// owner of the class.
+// owner of the class. The zero value is ready for Begin.
 type Index struct {
 	states []State // by row
 	causes causes
@@ -40,188 +33,156 @@ type Index struct {
 	// and its score is in scores.
 	Grouped bool
 
-	shape  Shape
-	own    [][]int64 // columns of own values
-	groups []Group
-	byKey  places // the groups by their key, where there are own values
-	// counted is set while all counts agree with the states. Until then Update writes
-	// states alone, and Count must be called.
-	counted bool
-	scores  []int64
-	signs   int64 // negative where one of the scores was, since Reset
+	shape    Shape
+	progress progress
+	groups   []Group
+	byKey    places // the groups by their values
+	last     int32  // the group found last
+	// of an index without groups, by row:
+	scores []int64
+	values [][]int64
 }
 
 // Answers holds the answers about a list of rows, by index in the list.
 type Answers struct {
-	// Filter is the first filter that rejects the row, from 1, or Feasible, or
-	// NoNode. Verdict is the filter's.
+	// Filter is the first filter that rejects the row, from 1, or Feasible. Verdict is
+	// the filter's.
 	Filter  []int16
 	Verdict []uint64
 	// Score of a feasible row; a negative one is out of range.
 	Score []int64
+	// Values of feasible rows, a list for each value.
+	Values [][]int64
 }
 
-// New returns an index. It takes over the memory of old, which must not be used any more;
-// nil means none. Call Reset before anything else.
-func New(shape Shape, old *Index) *Index {
-	x := &Index{shape: shape}
-	if old != nil {
-		x.states, x.groups, x.causes, x.byKey, x.scores = old.states, old.groups, old.causes, old.byKey, old.scores
-		x.own = old.own[:cap(old.own)] // the last one may have used few of its columns
+// Begin forgets all rows, and makes rows of them, all closed. Each row that is to be open
+// must be updated once, or have a state written, before Count.
+func (x *Index) Begin(s Shape, rows int) {
+	x.begin(s, rows)
+	closeAll(x.states)
+}
+
+// BeginFew is Begin for an index without groups, of which only a few rows are ever read.
+func (x *Index) BeginFew(s Shape, rows int, few []table.Row) {
+	x.begin(s, rows)
+	for _, r := range few {
+		x.states[r] = closed
 	}
-	x.own = extend(x.own, shape.Own)
-	x.Grouped = shape.Shared != nil && shape.Own <= maxValues && shape.Highest < maxScore
-	return x
+	x.Grouped, x.progress = false, counted
+	x.extendColumns()
 }
 
-// ungroup gives up groups, for good.
+func (x *Index) begin(s Shape, rows int) {
+	x.shape, x.progress = s, written
+	x.states = extend(x.states, rows)
+	x.causes.reset()
+	x.Feasible, x.OutOfRange = 0, 0
+	x.groups = x.groups[:0]
+	x.byKey.reset()
+	x.values = extend(x.values[:cap(x.values)], s.Values)
+	if x.Grouped = s.Values <= maxValues && s.Highest < maxScore; !x.Grouped {
+		x.extendColumns()
+	}
+}
+
+// ungroup gives up groups until the next Begin. It keeps the feasibility, scores and
+// values of rows.
 func (x *Index) ungroup() {
+	was := x.Grouped
 	x.Grouped = false
-	x.scores = extend(x.scores, len(x.states))
+	if x.extendColumns(); !was {
+		return
+	}
+	for r, s := range x.states {
+		if !s.feasible() {
+			continue
+		}
+		x.states[r], x.scores[r] = 0, int64(s.score())
+		for k := range x.values {
+			if g := int(s >> scoreBits); g < len(x.groups) {
+				x.values[k][r] = x.groups[g].key[k]
+			}
+		}
+	}
+	x.groups = x.groups[:0]
+	x.byKey.reset()
+	x.progress = changed
 }
 
-// Resize sets the number of rows to n; new ones are vacant.
+func (x *Index) extendColumns() {
+	x.scores = extend(x.scores, len(x.states))
+	for k := range x.values {
+		x.values[k] = extend(x.values[k], len(x.states))
+	}
+}
+
+// extend returns the slice with n elements: those that it has, then zeros.
+func extend[S ~[]T, T any](s S, n int) S {
+	if n <= len(s) {
+		return s[:n]
+	}
+	return append(s, make([]T, n-len(s))...)
+}
+
+// Resize sets the number of rows to n; new ones are closed.
 func (x *Index) Resize(n int) {
 	for r := len(x.states); r < n; r++ {
-		x.states = append(x.states, vacant)
+		x.states = append(x.states, closed)
 	}
 	if !x.Grouped {
-		x.scores = extend(x.scores, n)
-	}
-	for k := range x.own {
-		x.own[k] = extend(x.own[k], n)
+		x.extendColumns()
 	}
 }
 
-// Column returns the column of the k-th own value. Write a row's entry before the row is
-// updated.
-func (x *Index) Column(k int) []int64 { return x.own[k] }
+// States returns the states by row, for rows to be written between Begin and Count. Each
+// must be what Group returned plus a score.
+func (x *Index) States() []State { return x.states }
 
-// Reset clears the index. Each row must then be updated once, before Count. If only is
-// not nil, the index has no groups and covers the rows of only; it is undefined for
-// others.
-func (x *Index) Reset(only []table.Row) {
-	if only != nil || x.Grouped && x.shape.Shared.Full {
-		x.ungroup()
+// Close closes a row.
+func (x *Index) Close(r table.Row) {
+	was := x.states[r]
+	if !x.Grouped && was.feasible() && x.scores[r] < 0 {
+		x.OutOfRange--
 	}
-	switch {
-	case only != nil:
-		for _, r := range only {
-			x.states[r] = vacant
-		}
-	case x.shape.Own > 0 || !x.Grouped: // else no state is read before it is written
-		vacate(x.states)
-	}
-	x.forget()
-	x.counted = only != nil
+	x.move([]table.Row{r}, []State{was}, []State{closed})
 }
 
-// forget clears causes, groups and counts, and leaves the states of rows as they are.
-func (x *Index) forget() {
-	x.counted = false
-	x.causes.reset()
-	x.Feasible, x.OutOfRange, x.signs = 0, 0, 0
-	x.groups = x.groups[:0]
-	x.byKey.reset()
+// Open makes a closed row ready for an Update; it does nothing to another.
+func (x *Index) Open(r table.Row) {
+	if x.states[r] == closed {
+		x.states[r] = open
+	}
 }
 
-// Update records the answers about the rows. It returns false if it cannot: there are too
-// many groups or causes, or a score is out of range. The caller then calls Reset and
-// updates all rows again; the index is without groups if no row was counted yet. Call
-// Count before reading the index.
-//
-// If groups by own values become too many while no row is counted, the index goes on
-// without groups, and nothing has to be updated again.
+// IsOpen reports whether the row is not closed.
+func (x *Index) IsOpen(r table.Row) bool { return x.states[r] != closed }
+
+// Update records the answers about the rows. Call Count before reading the index. It
+// returns false if there are too many causes or groups, of which some may be of the past,
+// or a score is out of range; the caller then begins again. Where that is so before the
+// first Count, the index goes on without groups.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
-	if x.update(rows, found) {
-		return true
-	}
-	switch {
-	case x.counted:
-		return false
-	case x.Grouped && x.shape.Own > 0:
-		x.ungroupRows()
-		return x.update(rows, found)
-	}
-	x.ungroup()
-	return false
-}
-
-// ungroupRows gives up groups, for good, and keeps the feasibility and scores of rows.
-func (x *Index) ungroupRows() {
-	x.ungroup()
-	for r, s := range x.states {
-		if s.feasible() {
-			x.states[r], x.scores[r] = 0, int64(s.score())
-		}
-	}
-	x.groups = x.groups[:0]
-	x.byKey.reset()
-}
-
-func (x *Index) update(rows []table.Row, found *Answers) bool {
-	if x.Grouped && x.shape.Own == 0 {
-		if x.addCombinations(); !x.counted {
-			return x.fill(rows, found)
-		}
-	}
-	if !x.Grouped && !x.counted {
-		return x.fillUngrouped(rows, found)
-	}
 	var before, after [block]State
-	for from := 0; from < len(rows); from += block {
+	for from := 0; from < len(rows); {
 		some := rows[from:min(from+block, len(rows))]
 		were, are := before[:len(some)], after[:len(some)]
 		for i, r := range some { // all are asked of the memory before the first is needed
 			were[i] = x.states[r]
 		}
-		if !x.statesFor(some, found, from, were, are) {
-			return false
+		if !x.statesFor(found, from, were, are) {
+			if x.progress != written {
+				return false
+			}
+			x.ungroup()
+			continue
 		}
 		if !x.Grouped {
 			for i, r := range some {
-				x.keepScore(r, were[i], are[i], found.Score[from+i])
+				x.keepRow(r, were[i], are[i], found, from+i)
 			}
 		}
 		x.move(some, were, are)
-	}
-	return len(x.causes.list) <= 64+len(x.states)
-}
-
-// fill writes the states of rows into an index that is not counted and whose groups are
-// the shared combinations. It returns false if a score is negative.
-func (x *Index) fill(rows []table.Row, found *Answers) bool {
-	signs := int64(0)
-	filters, scores := found.Filter[:len(rows)], found.Score[:len(rows)]
-	states := x.states
-	groups := x.shape.Shared.of[:len(states)]
-	for i, r := range rows {
-		if filters[i] == Feasible {
-			signs |= scores[i]
-			states[r] = State(groups[r])<<scoreBits | State(scores[i])
-			continue
-		}
-		states[r] = vacant
-		if filters[i] != NoNode {
-			states[r] = rejected(x.causes.id(Cause{filters[i], found.Verdict[i]}))
-		}
-	}
-	return signs >= 0 // no score is negative
-}
-
-// fillUngrouped writes the states and scores of rows into an index that is not counted
-// and has no groups. It returns false if there are too many causes.
-func (x *Index) fillUngrouped(rows []table.Row, found *Answers) bool {
-	filters, scores := found.Filter[:len(rows)], found.Score[:len(rows)]
-	for i, r := range rows {
-		state := State(0)
-		if filters[i] != Feasible {
-			if state = vacant; filters[i] != NoNode {
-				state = rejected(x.causes.id(Cause{filters[i], found.Verdict[i]}))
-			}
-		}
-		x.states[r], x.scores[r] = state, scores[i]
-		x.signs |= scores[i]
+		from += len(some)
 	}
 	return len(x.causes.list) <= 64+len(x.states)
 }
@@ -231,15 +192,16 @@ func (x *Index) move(rows []table.Row, were, are []State) {
 	const group = ^(State(1)<<scoreBits - 1) // the bits of a state that do not hold the score
 	for i, r := range rows {
 		was, is := were[i], are[i]
-		if !x.counted {
-			x.states[r] = is
-			continue
-		}
 		if was == is {
 			continue
 		}
-		x.states[r] = is
-		if x.Grouped && !x.shape.Brief && is.feasible() && (was^is)&group == 0 {
+		if x.states[r] = is; x.progress != counted {
+			if x.progress == ranked {
+				x.progress = changed
+			}
+			continue
+		}
+		if x.Grouped && is.feasible() && (was^is)&group == 0 {
 			x.rescore(r, was, is)
 			continue
 		}
@@ -269,52 +231,65 @@ func (x *Index) rescore(r table.Row, was, now State) {
 	}
 }
 
+// Add records the answers about rows that are feasible so far, between Begin and Count.
+// Their scores are added to those that the rows have, and the rows keep their values.
+func (x *Index) Add(rows []table.Row, found *Answers) {
+	filters, scores, signs := found.Filter[:len(rows)], found.Score[:len(rows)], int64(0)
+	for _, score := range scores {
+		signs |= score
+	}
+	if signs < 0 && x.Grouped { // one is out of range
+		x.ungroup()
+	}
+	for i, r := range rows {
+		switch {
+		case filters[i] != Feasible:
+			x.states[r] = rejected(x.causes.id(Cause{filters[i], found.Verdict[i]}))
+		case x.Grouped:
+			x.states[r] += State(scores[i])
+		default:
+			x.scores[r] += scores[i]
+		}
+	}
+}
+
 // block is how many rows Update handles at a time.
 const block = 64
 
 // statesFor computes the new states of rows, whose answers begin at index from of found.
-// It returns false if a row cannot have one.
-func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are []State) bool {
+// It returns false if a row cannot be in a group.
+func (x *Index) statesFor(found *Answers, from int, were, are []State) bool {
 	filters, scores := found.Filter[from:][:len(are)], found.Score[from:][:len(are)]
-	quick := x.Grouped && x.shape.Own == 0
-	groups, signs := x.shape.sharedGroups(), int64(0)
-	for i, r := range rows {
-		if quick && filters[i] == Feasible {
-			are[i] = State(groups[r])<<scoreBits | State(scores[i])
-			signs |= scores[i]
-			continue
-		}
-		var ok bool
-		if are[i], ok = x.stateFor(r, were[i], found, from+i); !ok {
-			return false
+	for i, was := range were {
+		switch {
+		case filters[i] != Feasible:
+			are[i] = rejected(x.causes.id(Cause{filters[i], found.Verdict[from+i]}))
+		case !x.Grouped:
+			are[i] = 0
+		default:
+			g := x.groupOf(was, found, from+i)
+			if g == none || scores[i] < 0 {
+				return false
+			}
+			are[i] = stateOf(g, int32(scores[i]))
 		}
 	}
-	return signs >= 0 // no score is negative
+	return true
 }
 
-// stateFor returns the state of the row that stands at i in what was found out; false
-// where there is none.
-func (x *Index) stateFor(r table.Row, was State, found *Answers, i int) (State, bool) {
-	switch filter := found.Filter[i]; {
-	case filter == Feasible && !x.Grouped:
-		return 0, true
-	case filter == Feasible:
-		g, score := x.groupFor(r, was), found.Score[i]
-		return stateOf(g, int32(score)), g != none && score >= 0
-	case filter == NoNode:
-		return vacant, true
-	default:
-		return rejected(x.causes.id(Cause{filter, found.Verdict[i]})), true
-	}
-}
-
-// keepScore stores the score of a row of an index without groups, and counts it if it is
-// out of range.
-func (x *Index) keepScore(r table.Row, was, now State, score int64) {
+// keepRow stores the score and values of a row of an index without groups, and counts the
+// score if it is out of range. The row stands at i in what was found out.
+func (x *Index) keepRow(r table.Row, was, now State, found *Answers, i int) {
 	if was.feasible() && x.scores[r] < 0 {
 		x.OutOfRange--
 	}
-	if x.scores[r] = score; now.feasible() && score < 0 {
+	if x.scores[r] = found.Score[i]; !now.feasible() {
+		return
+	}
+	for k := range x.values {
+		x.values[k][r] = found.Values[k][i]
+	}
+	if x.scores[r] < 0 {
 		x.OutOfRange++
 	}
 }
@@ -322,13 +297,11 @@ func (x *Index) keepScore(r table.Row, was, now State, score int64) {
 // leave takes a row out of the counts.
 func (x *Index) leave(was State) {
 	switch {
-	case was == vacant:
-	case !was.feasible():
+	case was.rejected():
 		x.causes.rows[was.cause()]--
-	default:
-		x.Feasible--
-		if x.Grouped {
-			x.counted = x.groups[was>>scoreBits].remove(was.score())
+	case was.feasible():
+		if x.Feasible--; x.Grouped {
+			x.groups[was>>scoreBits].remove(was.score())
 		}
 	}
 }
@@ -336,12 +309,10 @@ func (x *Index) leave(was State) {
 // join adds a row to the counts.
 func (x *Index) join(r table.Row, now State) {
 	switch {
-	case now == vacant:
-	case !now.feasible():
+	case now.rejected():
 		x.causes.rows[now.cause()]++
-	default:
-		x.Feasible++
-		if x.Grouped {
+	case now.feasible():
+		if x.Feasible++; x.Grouped {
 			x.addRow(int32(now>>scoreBits), now.score(), r)
 		}
 	}
@@ -382,21 +353,34 @@ func (x *Index) Score(r table.Row) int64 {
 	return int64(x.states[r].score())
 }
 
-// Cause returns why no pod may go to the row. Its Filter is Feasible or NoNode where no
-// filter rejects the row.
-func (x *Index) Cause(r table.Row) Cause {
-	return causeOf(x.states[r], &x.causes)
+// Value returns the k-th value of a feasible row.
+func (x *Index) Value(r table.Row, k int) int64 {
+	if !x.Grouped {
+		return x.values[k][r]
+	}
+	return x.groups[x.states[r]>>scoreBits].key[k]
 }
 
-func causeOf(s State, causes *causes) Cause {
-	switch {
+// Cause returns why the row is rejected. Its Filter is Feasible or Closed where no Update
+// named a filter.
+func (x *Index) Cause(r table.Row) Cause {
+	switch s := x.states[r]; {
 	case s.feasible():
 		return Cause{Filter: Feasible}
-	case s == vacant:
-		return Cause{Filter: NoNode}
-	default:
-		return causes.list[s.cause()]
+	case s.rejected():
+		return x.causes.list[s.cause()]
 	}
+	return Cause{Filter: Closed}
+}
+
+// AppendOpen appends the rows that are not closed, in order.
+func (x *Index) AppendOpen(rows []table.Row) []table.Row {
+	for r, s := range x.states {
+		if s != closed {
+			rows = append(rows, table.Row(r))
+		}
+	}
+	return rows
 }
 
 // Rejections calls visit for each cause that rejects rows, with their number and the
@@ -412,7 +396,7 @@ func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
 		if left == 0 {
 			return
 		}
-		if s.feasible() || s == vacant || seen[s.cause()] {
+		if !s.rejected() || seen[s.cause()] {
 			continue
 		}
 		id := s.cause()
@@ -427,8 +411,8 @@ func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
 // row.
 func (x *Index) AddRejected(set table.RowSet, wanted func(Cause, table.Row) bool) {
 	const asked, yes = 2, 1
-	known := make([]uint8, 2+len(x.causes.list)) // by the state's negative
-	known[0], known[-vacant] = asked, asked
+	known := make([]uint8, 3+len(x.causes.list)) // by the state's negative
+	known[0], known[-closed], known[-open] = asked, asked, asked
 	for r, s := range x.states {
 		at := max(-s, 0)
 		if known[at] == 0 {

@@ -17,54 +17,54 @@ import (
 
 // row is what a naive index has of a row.
 type row struct {
-	cause       Cause
-	score       int64
-	shared, own []int64
+	cause  Cause
+	score  int64
+	values []int64
 }
 
 // naive keeps the rows alone, and computes everything else when it is asked.
 type naive struct {
 	rows  []row
 	shape Shape
-	index *Index
-	// shared are the columns of the shared values.
-	shared [][]int64
-	rand   *rand.Rand
+	index Index
+	rand  *rand.Rand
 }
 
 func newNaive(r *rand.Rand) *naive {
-	n := &naive{rand: r, shared: make([][]int64, r.IntN(3))}
-	n.shape = Shape{Shared: &Combinations{}, Own: r.IntN(3), Highest: 1 + r.Int64N(300), Brief: r.IntN(2) == 0}
-	if r.IntN(10) == 0 {
-		n.shape.Highest = maxScore // not to be grouped
-	}
-	n.index = New(n.shape, nil)
+	n := &naive{rand: r}
+	n.draws()
 	n.grow()
 	n.rebuild()
 	return n
+}
+
+// draws draws the shape.
+func (n *naive) draws() {
+	n.shape = Shape{Values: n.rand.IntN(4), Highest: 1 + n.rand.Int64N(300)}
+	switch n.rand.IntN(10) { // not to be grouped
+	case 0:
+		n.shape.Highest = maxScore
+	case 1:
+		n.shape.Values = maxValues + 1
+	}
 }
 
 // draw makes a row. Values are few, so that rows share groups; one in many is
 // new, so that groups become too many in the end.
 func (n *naive) draw() row {
 	r := row{score: n.rand.Int64N(n.shape.Highest + 1)}
-	value := func() int64 {
+	for range n.shape.Values {
+		value := n.rand.Int64N(2)
 		if n.rand.IntN(50) == 0 {
-			return n.rand.Int64()
+			value = n.rand.Int64()
 		}
-		return n.rand.Int64N(2)
-	}
-	for range n.shared {
-		r.shared = append(r.shared, value())
-	}
-	for range n.shape.Own {
-		r.own = append(r.own, value())
+		r.values = append(r.values, value)
 	}
 	switch n.rand.IntN(6) {
 	case 0:
-		r.cause.Filter = NoNode
+		r.cause.Filter = Closed
 	case 1:
-		r.cause = Cause{Filter: 1 + int16(n.rand.IntN(3)), Verdict: 1 + n.rand.Uint64N(3)}
+		r.cause = Cause{1 + int16(n.rand.IntN(3)), 1 + n.rand.Uint64N(3)}
 	}
 	if n.rand.IntN(200) == 0 {
 		r.score = -1
@@ -75,44 +75,62 @@ func (n *naive) draw() row {
 func (n *naive) grow() {
 	for range 1 + n.rand.IntN(200) {
 		n.rows = append(n.rows, n.draw())
-		for k := range n.shared {
-			n.shared[k] = append(n.shared[k], 0)
+	}
+}
+
+// answers are those about the rows.
+func (n *naive) answers(rows []table.Row) *Answers {
+	found := &Answers{Values: make([][]int64, n.shape.Values)}
+	for _, r := range rows {
+		is := &n.rows[r]
+		found.Filter, found.Verdict, found.Score = append(found.Filter, is.cause.Filter), append(found.Verdict, is.cause.Verdict), append(found.Score, is.score)
+		for k, v := range is.values {
+			found.Values[k] = append(found.Values[k], v)
 		}
 	}
-	n.shape.Shared.Resize(len(n.rows))
+	return found
 }
 
 // update tells the index of the rows; false where it cannot.
 func (n *naive) update(rows ...table.Row) bool {
-	var found Answers
+	var open []table.Row
 	for _, r := range rows {
-		is := &n.rows[r]
-		for k, v := range is.shared {
-			n.shared[k][r] = v
+		if n.rows[r].cause.Filter == Closed {
+			n.index.Close(r)
+			continue
 		}
-		for k, v := range is.own {
-			n.index.Column(k)[r] = v
-		}
-		if is.cause.Filter == Feasible && !n.shape.Shared.Set(r, n.shared) {
-			return false
-		}
-		found.Filter, found.Verdict, found.Score = append(found.Filter, is.cause.Filter), append(found.Verdict, is.cause.Verdict), append(found.Score, is.score)
+		n.index.Open(r)
+		open = append(open, r)
 	}
-	return n.index.Update(rows, &found)
+	return n.index.Update(open, n.answers(open))
 }
 
-// rebuild has all rows updated anew, without groups where that fails.
+// rebuild has all rows updated anew. Some of them get a state first, to which the rest of
+// their scores is added.
 func (n *naive) rebuild() {
-	all := make([]table.Row, len(n.rows))
-	for i := range all {
-		all[i] = table.Row(i)
+	n.index.Begin(n.shape, len(n.rows))
+	var some, others []table.Row
+	for i := range n.rows {
+		is, r := &n.rows[i], table.Row(i)
+		switch {
+		case is.cause.Filter == Closed:
+		case n.index.Grouped && n.rand.IntN(2) == 0:
+			if state, grouped := n.index.Group(is.values); grouped {
+				n.index.States()[r] = state + State(max(0, is.score/2))
+				some = append(some, r)
+				continue
+			}
+			fallthrough
+		default:
+			others = append(others, r)
+		}
 	}
-	n.shape.Shared.Reset(len(n.shared))
-	n.index.Resize(len(n.rows))
-	if n.index.Reset(nil); !n.update(all...) {
-		n.shape.Shared.Full = true
-		n.index.Reset(nil)
-		n.update(all...)
+	found := n.answers(some)
+	for i := range found.Score {
+		found.Score[i] -= max(0, found.Score[i]/2)
+	}
+	if n.index.Add(some, found); !n.index.Update(others, n.answers(others)) {
+		panic("the index is not done")
 	}
 	n.index.Count()
 }
@@ -143,10 +161,11 @@ func (n *naive) addRows(*rapid.T) {
 	n.index.Count()
 }
 
-// renew takes another index, with the room of this one.
+// renew has the index begin with other rows, in another shape.
 func (n *naive) renew(*rapid.T) {
-	n.index = New(n.shape, n.index)
-	n.shape.Shared.Full = false
+	n.rows = nil
+	n.draws()
+	n.grow()
 	n.rebuild()
 }
 
@@ -162,7 +181,7 @@ func (n *naive) pick(t *rapid.T) {
 	}
 	seed, best, tied := n.rand.Int64(), int64(math.MinInt64), map[table.Row]bool{}
 	for i, r := range n.rows {
-		b, fits := bonus(seed, append(slices.Clone(r.shared), r.own...)...)
+		b, fits := bonus(seed, r.values...)
 		if r.cause.Filter != Feasible || !fits {
 			continue
 		}
@@ -177,11 +196,8 @@ func (n *naive) pick(t *rapid.T) {
 	for i := range n.index.Groups() {
 		g := &n.index.Groups()[i]
 		var values []int64
-		for k := range n.shared {
-			values = append(values, n.shape.Shared.Value(g, k))
-		}
-		for k := range n.shape.Own {
-			values = append(values, g.Own(k))
+		for k := range n.shape.Values {
+			values = append(values, g.Value(k))
 		}
 		g.Bonus, g.Fits = bonus(seed, values...)
 	}
@@ -213,6 +229,11 @@ func (n *naive) check(t *rapid.T) {
 			if got := n.index.Score(r); got != is.score {
 				t.Fatalf("row %d has score %d, want %d", r, got, is.score)
 			}
+			for k, want := range is.values {
+				if got := n.index.Value(r, k); got != want {
+					t.Fatalf("row %d has value %d, want %d", r, got, want)
+				}
+			}
 			if is.score < 0 {
 				outOfRange++
 			}
@@ -241,8 +262,17 @@ func (n *naive) check(t *rapid.T) {
 	if !slices.Equal(got, list) || !slices.Equal(n.index.AppendFeasible([]table.Row{7}), append([]table.Row{7}, list...)) {
 		t.Fatalf("feasible rows %v, want %v", got, list)
 	}
+	var open []table.Row
+	for i, is := range n.rows {
+		if is.cause.Filter != Closed {
+			open = append(open, table.Row(i))
+		}
+	}
+	if !slices.Equal(n.index.AppendOpen(nil), open) {
+		t.Fatalf("open rows %v, want %v", n.index.AppendOpen(nil), open)
+	}
 	if n.index.Grouped {
-		if err := n.index.Check(n.shared); err != nil {
+		if err := n.index.Check(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,16 +308,16 @@ func TestIndexIsNaive(t *testing.T) {
 	})
 }
 
-// equals is an index of n rows with one score each, none where it is negative.
+// equals is a counted index of n rows with one score each, none where it is negative.
 func equals(n int, score func(r int) int64) *Index {
-	x := New(Shape{Shared: &Combinations{}, Highest: 100}, nil)
-	x.shape.Shared.Resize(n)
-	x.Resize(n)
-	x.Reset(nil)
+	x := &Index{}
+	x.Begin(Shape{Highest: 100}, n)
 	for r := range n {
 		x.set(table.Row(r), score(r))
 	}
 	x.Count()
+	x.set(0, -1) // all are counted then
+	x.set(0, score(0))
 	return x
 }
 
@@ -295,11 +325,11 @@ func (x *Index) set(r table.Row, score int64) {
 	filter := Feasible
 	if score < 0 {
 		filter, score = 1, 0
-	} else {
-		x.shape.Shared.Set(r, nil)
 	}
 	x.Update([]table.Row{r}, &Answers{Filter: []int16{filter}, Verdict: []uint64{1}, Score: []int64{score}})
-	x.Count()
+	if x.progress != written {
+		x.Count()
+	}
 }
 
 // Check finds whatever does not agree with the states of the rows.
@@ -307,29 +337,19 @@ func TestCheckFindsDifferences(t *testing.T) {
 	for name, plant := range map[string]func(*Index){
 		"score":   func(x *Index) { x.states[4]++ },
 		"state":   func(x *Index) { x.states[4] = rejected(0) },
-		"shared":  func(x *Index) { x.shape.Shared.list[0][0]++ },
-		"own":     func(x *Index) { x.own[0][4]++ },
 		"highest": func(x *Index) { x.groups[0].top-- },
 		"count":   func(x *Index) { x.groups[0].byScore[7]++ },
 		"ties":    func(x *Index) { x.groups[0].ties++ },
 		"rows":    func(x *Index) { x.groups[0].Rows++ },
-		"value":   func(x *Index) { x.groups[0].key.own[0]++ },
 		"list":    func(x *Index) { x.groups[0].lowest, x.groups[0].lists = 0, make([][]table.Row, 101) },
 	} {
-		shared := [][]int64{make([]int64, 10)}
-		x := New(Shape{Shared: &Combinations{}, Own: 1, Highest: 100}, nil)
-		x.shape.Shared.Resize(10)
-		x.Resize(10)
-		x.Reset(nil)
-		for r := range table.Row(10) {
-			x.shape.Shared.Set(r, shared)
-			x.Update([]table.Row{r}, &Answers{Filter: []int16{Feasible}, Verdict: []uint64{0}, Score: []int64{int64(r)}})
-		}
-		x.Count()
-		if err := x.Check(shared); err != nil {
+		x := equals(10, func(r int) int64 { return int64(r) })
+		x.set(9, -1)
+		x.set(9, 9)
+		if err := x.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if plant(x); x.Check(shared) == nil {
+		if plant(x); x.Check() == nil {
 			t.Errorf("%s: not found", name)
 		}
 	}
@@ -355,7 +375,7 @@ func TestListsAreBounded(t *testing.T) {
 				}
 			}
 		}
-		if err := x.Check(nil); err != nil {
+		if err := x.Check(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -393,28 +413,22 @@ func TestTiesAreUniform(t *testing.T) {
 // where totals are far apart.
 func TestOrderIsByTotal(t *testing.T) {
 	for _, apart := range []int64{1, 50, 2 * mostTotals} {
-		shared := &Combinations{}
-		shared.Resize(300)
-		x := New(Shape{Shared: shared, Own: 1, Highest: 100}, nil)
-		x.Resize(300)
-		found := &Answers{Filter: make([]int16, 300), Verdict: make([]uint64, 300), Score: make([]int64, 300)}
-		rows := make([]table.Row, 300)
+		x, rows := &Index{}, make([]table.Row, 300)
+		x.Begin(Shape{Values: 1, Highest: 100}, 300)
+		found := &Answers{Filter: make([]int16, 300), Verdict: make([]uint64, 300), Score: make([]int64, 300), Values: [][]int64{make([]int64, 300)}}
 		for i := range rows {
 			rows[i] = table.Row(i)
-			x.Column(0)[i] = int64(i % 4)
+			found.Values[0][i] = int64(i % 4)
 			found.Score[i] = int64(i * 37 % 101)
 			if i%5 == 0 {
 				found.Filter[i] = 1
-			} else {
-				shared.Set(rows[i], nil)
 			}
 		}
-		x.Reset(nil)
 		x.Update(rows, found)
 		x.Count()
 		groups, want := x.Groups(), map[Rated]bool{}
 		for i := range groups {
-			groups[i].Fits, groups[i].Bonus = groups[i].Own(0) != 3, apart*groups[i].Own(0)
+			groups[i].Fits, groups[i].Bonus = groups[i].Value(0) != 3, apart*groups[i].Value(0)
 		}
 		for i := range rows {
 			if fits := i%5 != 0 && i%4 != 3; x.Fits(rows[i]) != fits {

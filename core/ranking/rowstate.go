@@ -8,21 +8,27 @@ type State int32
 // scoreBits of a state hold the score.
 const scoreBits = 12
 
-// vacant: there is no node. The states below stand for causes.
-const vacant State = -1
+// A closed row is rejected for a reason that the caller knows, or has no node. An open
+// row waits for its first Update. The states below stand for causes.
+const (
+	closed State = -1
+	open   State = -2
+)
 
-func rejected(cause int32) State { return -2 - State(cause) }
+func rejected(cause int32) State { return -3 - State(cause) }
 
-// vacate makes all rows vacant, many at a time.
-func vacate(states []State) {
-	for n := copy(states, []State{vacant}); n < len(states); n *= 2 {
+// closeAll makes all rows closed, many at a time.
+func closeAll(states []State) {
+	for n := copy(states, []State{closed}); n < len(states); n *= 2 {
 		copy(states[n:], states[:n])
 	}
 }
 
-func (s State) cause() int32 { return int32(-2 - s) }
+func (s State) cause() int32 { return int32(-3 - s) }
 
 func (s State) feasible() bool { return s >= 0 }
+
+func (s State) rejected() bool { return s < open }
 
 func stateOf(group, score int32) State {
 	return State(group)<<scoreBits | State(score)

@@ -6,58 +6,67 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Groups that become too many in the middle of a first pass are given up. What the rows
-// were updated to before stays, and no row has to be updated anew.
-func TestGroupsAreGivenUpInAPass(t *testing.T) {
+// Groups that become too many while rows are updated for the first time are given up. What
+// the rows were updated to before stays, and no row has to be updated anew.
+func TestGroupsAreGivenUpInTheMiddle(t *testing.T) {
 	const rows = 3 * block
-	for _, brief := range []bool{false, true} {
-		x := New(Shape{Shared: &Combinations{}, Own: 1, Highest: 300, Brief: brief}, nil)
-		x.shape.Shared.Resize(rows)
-		x.Resize(rows)
-		x.Reset(nil)
-		found := Answers{Filter: make([]int16, rows), Verdict: make([]uint64, rows), Score: make([]int64, rows)}
-		list := make([]table.Row, rows)
-		for r := range rows {
-			list[r] = table.Row(r)
-			x.shape.Shared.Set(table.Row(r), nil)
-			x.Column(0)[r] = int64(r % (2 * block)) // few at first, then too many
-			found.Score[r] = int64(r)
-			if r%5 == 0 {
-				found.Filter[r], found.Verdict[r] = 2, uint64(1+r%3)
-			}
-			if r < block {
-				x.Column(0)[r] = 0
-			}
+	x := &Index{}
+	x.Begin(Shape{Values: 1, Highest: 300}, rows)
+	found := Answers{Filter: make([]int16, rows), Verdict: make([]uint64, rows), Score: make([]int64, rows), Values: [][]int64{make([]int64, rows)}}
+	list := make([]table.Row, rows)
+	for r := range rows {
+		list[r] = table.Row(r)
+		found.Values[0][r] = int64(r % (2 * block)) // few at first, then too many
+		found.Score[r] = int64(r)
+		if r%5 == 0 {
+			found.Filter[r], found.Verdict[r] = 2, uint64(1+r%3)
 		}
-		first := Answers{Filter: found.Filter[:block], Verdict: found.Verdict[:block], Score: found.Score[:block]}
-		rest := Answers{Filter: found.Filter[block:], Verdict: found.Verdict[block:], Score: found.Score[block:]}
-		if !x.Update(list[:block], &first) || !x.Grouped {
-			t.Fatalf("grouped is %v; want one group", x.Grouped)
+		if r < block {
+			found.Values[0][r] = 0
 		}
-		if !x.Update(list[block:], &rest) || x.Grouped {
-			t.Fatalf("grouped is %v; want an update without groups", x.Grouped)
-		}
-		x.Count()
-		feasible, causes := 0, map[Cause]int{}
-		for r := range table.Row(rows) {
-			if r%5 == 0 {
-				causes[Cause{2, uint64(1 + r%3)}]++
-				if got := x.Cause(r); got != (Cause{2, uint64(1 + r%3)}) {
-					t.Errorf("row %d: cause %v", r, got)
-				}
-				continue
+	}
+	part := func(from, to int) *Answers {
+		return &Answers{Filter: found.Filter[from:to], Verdict: found.Verdict[from:to], Score: found.Score[from:to], Values: [][]int64{found.Values[0][from:to]}}
+	}
+	if !x.Update(list[:block], part(0, block)) || !x.Grouped {
+		t.Fatalf("grouped is %v; want one group", x.Grouped)
+	}
+	if !x.Update(list[block:], part(block, rows)) || x.Grouped {
+		t.Fatalf("grouped is %v; want an update without groups", x.Grouped)
+	}
+	x.Count()
+	feasible, causes := 0, map[Cause]int{}
+	for r := range table.Row(rows) {
+		if r%5 == 0 {
+			causes[Cause{2, uint64(1 + r%3)}]++
+			if got := x.Cause(r); got != (Cause{2, uint64(1 + r%3)}) {
+				t.Errorf("row %d: cause %v", r, got)
 			}
-			if feasible++; !x.IsFeasible(r) || x.Score(r) != int64(r) {
-				t.Errorf("row %d: feasible %v with score %d", r, x.IsFeasible(r), x.Score(r))
-			}
+			continue
 		}
-		for c, n := range x.Causes() {
-			if causes[c] != n {
-				t.Errorf("cause %v: %d rows, want %d", c, n, causes[c])
-			}
+		if feasible++; !x.IsFeasible(r) || x.Score(r) != int64(r) || x.Value(r, 0) != found.Values[0][r] {
+			t.Errorf("row %d: feasible %v with score %d, value %d", r, x.IsFeasible(r), x.Score(r), x.Value(r, 0))
 		}
-		if x.Feasible != feasible || x.OutOfRange != 0 {
-			t.Errorf("%d feasible, %d out of range; want %d and 0", x.Feasible, x.OutOfRange, feasible)
+	}
+	for c, n := range x.Causes() {
+		if causes[c] != n {
+			t.Errorf("cause %v: %d rows, want %d", c, n, causes[c])
+		}
+	}
+	if x.Feasible != feasible || x.OutOfRange != 0 {
+		t.Errorf("%d feasible, %d out of range; want %d and 0", x.Feasible, x.OutOfRange, feasible)
+	}
+}
+
+// Of an index that begins with a few rows, these are read, whatever the others were before.
+func TestBeginFew(t *testing.T) {
+	x := &Index{}
+	for round := range table.Row(3) {
+		few := []table.Row{round, 5 + round}
+		x.BeginFew(Shape{Values: 1, Highest: 9}, 10, few)
+		x.Update(few, &Answers{Filter: []int16{0, 3}, Verdict: []uint64{0, uint64(round)}, Score: []int64{7, 0}, Values: [][]int64{{int64(round), 0}}})
+		if x.Feasible != 1 || x.Score(round) != 7 || x.Value(round, 0) != int64(round) || x.Cause(5+round) != (Cause{3, uint64(round)}) {
+			t.Errorf("round %d: %d feasible, %v", round, x.Feasible, x.Cause(5+round))
 		}
 	}
 }

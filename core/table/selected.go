@@ -106,6 +106,24 @@ func (s RowSet) Append(rows []Row) []Row {
 	return rows
 }
 
+// Len returns the number of rows in the set.
+func (s RowSet) Len() (n int) {
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// First returns the lowest row of the set, -1 if it is empty.
+func (s RowSet) First() Row {
+	for i, word := range s {
+		if word != 0 {
+			return Row(i<<6 + bits.TrailingZeros64(word))
+		}
+	}
+	return -1
+}
+
 // keep removes rows that are not in the other set, which is of equal length.
 func (s RowSet) keep(o RowSet) {
 	for i := range s {

@@ -1,0 +1,204 @@
+package answers
+
+import (
+	"encoding/binary"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Store keeps partitions by plugin and signature, for all classes. Its bytes are bounded.
+// The zero value is ready to use.
+type Store struct {
+	byKey map[key]*Partition
+	bytes int // of all partitions
+	uses  uint64
+
+	live   table.RowSet // the rows with nodes
+	liveAt uint64       // the revision of live
+
+	// scratch
+	key      []byte
+	rows     []table.Row
+	verdicts []framework.Verdict
+	scores   []int64
+}
+
+// key is a plugin, one of its two kinds of answers, and its signature of pods.
+type key struct {
+	plugin    *framework.Plugin
+	scores    bool
+	signature string
+}
+
+// What the partitions of a store may take: bytes, and those for each row. A partition
+// counts for fixedBytes beside its sets or column.
+const (
+	mostBytes       = 1 << 20
+	mostBytesPerRow = 256
+	fixedBytes      = 256
+)
+
+// chunk is how many rows a plugin is asked about at a time, a multiple of 64.
+const chunk = 512
+
+// Keeps reports whether a store can keep what the plugin says: it reads node objects
+// alone, does not fail, and asking about all rows does not cost much.
+func Keeps(pl *framework.Plugin) bool {
+	return pl.Locality == framework.NodeOnly && !pl.Costly && pl.ErrorsFrom == 0
+}
+
+// Filter finds or makes the partition by the plugin's verdicts. It asks about changed nodes.
+func (s *Store) Filter(pl *framework.Plugin, in *framework.Input) *Partition {
+	return s.find(pl, in, false)
+}
+
+// Score finds or makes the partition by the plugin's raw scores. It asks about changed
+// nodes.
+func (s *Store) Score(pl *framework.Plugin, in *framework.Input) *Partition {
+	return s.find(pl, in, true)
+}
+
+func (s *Store) find(pl *framework.Plugin, in *framework.Input, scores bool) *Partition {
+	s.sign(pl, in)
+	p := s.byKey[key{pl, scores, string(s.key)}]
+	if p == nil {
+		p = &Partition{}
+		s.follow(p, pl, in, scores)
+		s.uses++
+		p.used = s.uses
+		s.add(key{pl, scores, string(s.key)}, p, in.Table.Rows())
+		return p
+	}
+	s.uses++
+	p.used = s.uses
+	s.follow(p, pl, in, scores)
+	return p
+}
+
+// sign writes the key of the plugin's answers for the pod: equal for as long as they hold
+// on nodes that do not change.
+func (s *Store) sign(pl *framework.Plugin, in *framework.Input) {
+	t, valid := in.Table, in.Table.ColumnRevision() // this and the epochs only grow
+	for _, epoch := range [...]func(*table.Table) uint64{pl.Epoch, pl.AmongNodes} {
+		if epoch != nil {
+			valid += epoch(t)
+		}
+	}
+	s.key = binary.AppendUvarint(s.key[:0], valid)
+	switch {
+	case pl.SignAmongNodes != nil:
+		s.key = pl.SignAmongNodes(s.key, t, in.Pod)
+	case pl.Sign != nil:
+		s.key = pl.Sign(s.key, t, in.Pod)
+	}
+}
+
+// add adds a partition, and drops those used longest ago if all take too much.
+func (s *Store) add(k key, p *Partition, rows int) {
+	if s.byKey == nil {
+		s.byKey = map[key]*Partition{}
+	}
+	s.byKey[k] = p
+	if s.bytes += len(k.signature); s.bytes <= mostBytes+mostBytesPerRow*rows {
+		return
+	}
+	if s.recount(); s.bytes > mostBytes+mostBytesPerRow*rows {
+		table.DropOldest(s.byKey, func(p *Partition) uint64 { return p.used })
+		s.recount()
+	}
+}
+
+// recount counts the bytes of the partitions that are kept. Views may hold others.
+func (s *Store) recount() {
+	s.bytes = 0
+	for k, p := range s.byKey { // any order: a sum
+		s.bytes += p.bytes() + len(k.signature)
+	}
+}
+
+// FollowFilter asks a filter about the nodes that changed since its partition was used.
+func (s *Store) FollowFilter(p *Partition, pl *framework.Plugin, in *framework.Input) {
+	s.follow(p, pl, in, false)
+}
+
+// FollowScore asks a scorer about the nodes that changed since its partition was used.
+func (s *Store) FollowScore(p *Partition, pl *framework.Plugin, in *framework.Input) {
+	s.follow(p, pl, in, true)
+}
+
+func (s *Store) follow(p *Partition, pl *framework.Plugin, in *framework.Input, scores bool) {
+	t := in.Table
+	if p.revision != 0 && t.NodeRevision() <= p.revision && p.rows == t.Rows() {
+		return
+	}
+	before := p.bytes()
+	if p.resize(t.Rows()); p.revision == 0 {
+		before = 0
+		s.askAll(p, pl, in, scores)
+	} else {
+		s.rows = s.rows[:0]
+		t.NodesChanged(p.revision, func(r table.Row) bool {
+			s.rows = append(s.rows, r)
+			return true
+		})
+		s.ask(pl, in, scores, s.rows)
+		for i, r := range s.rows {
+			if scores {
+				p.set(r, uint64(s.scores[i]))
+			} else {
+				p.set(r, uint64(s.verdicts[i]))
+			}
+		}
+	}
+	p.revision = t.Revision()
+	s.bytes += p.bytes() - before
+}
+
+func (s *Store) askAll(p *Partition, pl *framework.Plugin, in *framework.Input, scores bool) {
+	all := in.Table.All()
+	for from := 0; from < len(all); from += chunk {
+		rows := all[from:min(from+chunk, len(all))]
+		s.ask(pl, in, scores, rows)
+		if scores {
+			record(p, rows[0], s.scores)
+		} else {
+			record(p, rows[0], s.verdicts)
+		}
+	}
+}
+
+// ask writes the plugin's answers to s.scores or s.verdicts.
+func (s *Store) ask(pl *framework.Plugin, in *framework.Input, scores bool, rows []table.Row) {
+	if scores {
+		s.scores = resize(s.scores, len(rows))
+		pl.Score(in, rows, s.scores)
+		return
+	}
+	s.verdicts = resize(s.verdicts, len(rows))
+	pl.Filter(in, rows, s.verdicts)
+}
+
+func resize[T any](list []T, n int) []T {
+	if n > cap(list) {
+		return make([]T, n)
+	}
+	return list[:n]
+}
+
+// Live returns the rows with nodes. The set is the store's own, and valid until the table
+// changes.
+func (s *Store) Live(t *table.Table) table.RowSet {
+	if words := (t.Rows() + 63) / 64; words > len(s.live) {
+		s.live = append(s.live, make(table.RowSet, words-len(s.live))...)
+	}
+	t.NodesChanged(s.liveAt, func(r table.Row) bool {
+		s.live.Set(r, t.Node(r) != nil)
+		return true
+	})
+	s.liveAt = t.Revision()
+	return s.live
+}
+
+// Len returns how many partitions are kept, and the bytes that they count for.
+func (s *Store) Len() (partitions, bytes int) { return len(s.byKey), s.bytes }
