@@ -106,10 +106,6 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	var stack [4]column // more resources than that cost an allocation a call
 	columns := stack[:0]
 	shares := in.State.([]share)
-	if basic(shares) {
-		scoreBasic(in.Table, shares[0].request, shares[1].request, rows, out)
-		return
-	}
 	if slices.ContainsFunc(shares, func(s share) bool { return s.stock != nil }) {
 		columns, rows = withDevices(in.Table, shares, rows)
 		shares = nil
@@ -151,18 +147,6 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 		columns = append(columns, c)
 	}
 	return columns, devices.Numbered(rows)
-}
-
-// scoreBasic scores the rows by CPU and memory, the resources of most configurations.
-func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64) {
-	amounts, h, out := headroom.Of(cpu, memory), t.Headroom(), out[:len(rows)]
-	for i, r := range rows {
-		if h[r].CPU.Inverse*h[r].Memory.Inverse == 0 {
-			out[i] = scoreAny([]column{columnOf(t, table.CPU, cpu), columnOf(t, table.Memory, memory)}, r)
-			continue
-		}
-		out[i] = amounts.Balanced(t, r)
-	}
 }
 
 // joinPass adds the score to a pass, if it is by CPU and memory only. It returns false

@@ -107,10 +107,6 @@ const sumOfWeights = 32
 
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	shares := in.State.([]share)
-	if s.fast && len(shares) == 2 {
-		leastBasic(in.Table, &shares[0], &shares[1], rows, out)
-		return
-	}
 	clear(out)
 	for i := range shares {
 		id, ok := in.Table.Column(shares[i].name)
@@ -175,25 +171,6 @@ func least(c column, rows []table.Row, out []int64) {
 	}
 }
 
-// leastBasic scores CPU and memory by LeastAllocated, in one loop over the rows.
-func leastBasic(t *table.Table, cpu, memory *share, rows []table.Row, out []int64) {
-	column, weights := t.Headroom(), cpu.weight+memory.weight
-	requests, out := headroom.Of(cpu.request, memory.request), out[:len(rows)]
-	for i, r := range rows {
-		h := &column[r]
-		if h.CPU.Inverse*h.Memory.Inverse == 0 {
-			out[i] = leastOfRow(cpu.column(t, table.CPU), memory.column(t, table.Memory), r)
-			continue
-		}
-		ofCPU, ofMemory := requests.LeastAllocated(h)
-		if weights == 2 { // the default: two multiplications and a division less
-			out[i] = (ofCPU + ofMemory) >> 1
-		} else {
-			out[i] = int64(uint32(ofCPU*cpu.weight+ofMemory*memory.weight) / uint32(weights))
-		}
-	}
-}
-
 // joinPass adds the score to a pass, if it is LeastAllocated for CPU and memory of equal
 // weight. It returns false otherwise.
 func (s *scorer) joinPass(in *framework.Input, weight int64, p *headroom.Pass) bool {
@@ -203,18 +180,6 @@ func (s *scorer) joinPass(in *framework.Input, weight int64, p *headroom.Pass) b
 	}
 	p.JoinLeastAllocated(headroom.Of(shares[0].request, shares[1].request), weight)
 	return true
-}
-
-// leastOfRow scores CPU and memory of one row by LeastAllocated, also if it has none of
-// one of them.
-func leastOfRow(cpu, memory column, r table.Row) int64 {
-	var packed [1]int64
-	least(cpu, []table.Row{r}, packed[:])
-	least(memory, []table.Row{r}, packed[:])
-	if weight := uint32(packed[0] >> sumOfWeights); weight > 0 {
-		return int64(uint32(packed[0]) / weight)
-	}
-	return 0
 }
 
 // most favours nodes with little left.
