@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"core/object"},
 	{"core/group"},
 	{"core/table", "core/decision"},
-	{"core/draw", "core/headroom"},
+	{"core/draw", "core/headroom", "core/sums"},
 	{"core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},
 	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt", "core/answers"},

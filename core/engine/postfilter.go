@@ -6,6 +6,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -87,25 +88,29 @@ func (o *Outcome) Local() bool {
 	return !o.view.fallible && !o.AsksHosted() && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
 }
 
-// Shortfall appends how much the pod lacks on the row, for each amount that additive
-// filters compare.
+// Shortfall appends how much the pod lacks on the row, for each sum that filters compare.
 func (o *Outcome) Shortfall(r table.Row, amounts []int64) []int64 {
-	for k := range o.view.filters {
-		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
-			amounts = f.AdditiveFilter.Shortfall(&f.in, r, amounts)
-		}
-	}
+	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.Lacking(o.engine.table, r)) })
 	return amounts
 }
 
-// Frees appends how much of each amount of Shortfall another pod takes up.
+// Frees appends how much of each amount of Shortfall another pod uses.
 func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
+	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.UsedBy(p)) })
+	return amounts
+}
+
+func (o *Outcome) eachSum(visit func(*sums.Sum)) {
 	for k := range o.view.filters {
-		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
-			amounts = f.AdditiveFilter.Frees(&f.in, p, amounts)
+		f := &o.view.filters[k]
+		if f.Sums == nil {
+			continue
+		}
+		list := f.Sums(&f.in)
+		for i := range list {
+			visit(&list[i])
 		}
 	}
-	return amounts
 }
 
 // keptRows bounds the rows of all views for which plugins keep something: about

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -212,9 +213,9 @@ type FilterPlugin struct {
 	// FilterInPass, when set, joins the pass with what Filter does, if the pass can do
 	// that. Else it returns false, and Filter is called.
 	FilterInPass func(in *Input, p *headroom.Pass) bool
-	// AdditiveFilter, when not nil, is the part of Filter that compares sums
-	// over pods. Preemption uses it to rule out rows without a try.
-	AdditiveFilter *AdditiveFilter
+	// Sums, when set, returns what Filter compares with what nodes have left. Preemption
+	// uses it to rule out rows without a try.
+	Sums func(in *Input) []sums.Sum
 	// Exchanged, when set, returns the verdict on the row for the case that the pods on
 	// it with a priority lower than below leave, and then the pods of came, which are
 	// placed nowhere, come. known is false if only a trial placement can tell. The owner
@@ -222,19 +223,6 @@ type FilterPlugin struct {
 	// Domains, a plugin that lets the pod through must also do so with fewer pods. It is
 	// not called for a plugin whose Locality is NodeOnly.
 	Exchanged func(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool)
-}
-
-// AdditiveFilter is the part of a filter that compares sums over the pods on a
-// row. Both functions append one amount for each thing that is summed, in the
-// same order for all rows and pods.
-type AdditiveFilter struct {
-	// Shortfall appends how much the pod lacks of each amount to fit on the row as it
-	// stands; 0 or less if enough is there. It is never more than what is truly missing,
-	// also after further pods come, each of which adds what Frees returns for it. It is
-	// math.MinInt64 for an amount that pods do not use.
-	Shortfall func(in *Input, row table.Row, shortfall []int64) []int64
-	// Frees is how much of it another pod would free by leaving, 0 or more.
-	Frees func(in *Input, p *object.Pod, frees []int64) []int64
 }
 
 // ScorePlugin ranks nodes, as upstream's ScorePlugin and its ScoreExtensions

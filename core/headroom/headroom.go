@@ -19,17 +19,6 @@ func Of(cpu, memory int64) Amounts {
 	return Amounts{float64(cpu), float64(memory), cpu, memory}
 }
 
-// FitAll reports whether all of the rows have room for the amounts, both of which are
-// positive. Where one has not, the number of its pods or a large node may be why.
-func (a Amounts) FitAll(column []table.Headroom, rows []table.Row) bool {
-	for _, r := range rows {
-		if h := &column[r]; h.CPU.Free < a.CPU || h.Memory.Free < a.Memory {
-			return false
-		}
-	}
-	return true
-}
-
 // LeastAllocated returns how much of CPU and of memory is left with the pod, in percent. Both
 // have an Inverse.
 func (a Amounts) LeastAllocated(h *table.Headroom) (cpu, memory int64) {

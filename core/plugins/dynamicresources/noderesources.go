@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	berthresource "github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -192,18 +193,17 @@ func fits(t *table.Table, r table.Row, total *berthresource.Vector) (found, erro
 	var why rejection
 	kind := lacking
 	check := func(name v1.ResourceName, needed int64) {
-		id, known := t.Column(name)
-		allocatable, used := int64(0), int64(0)
-		if known {
-			allocatable, used = t.Allocatable(id)[r], t.Used(id)[r]
-		}
-		if needed <= 0 || needed <= berthresource.Sub(allocatable, used) {
+		if needed <= 0 {
 			return
 		}
-		why = append(why, "Insufficient "+string(name))
-		if needed > allocatable {
+		sum := sums.New(t, name, needed, false)
+		switch sum.On(t, r) {
+		case sums.Fits:
+			return
+		case sums.Never:
 			kind = refused
 		}
+		why = append(why, "Insufficient "+string(name))
 	}
 	check(v1.ResourceCPU, total.MilliCPU)
 	check(v1.ResourceMemory, total.Memory)

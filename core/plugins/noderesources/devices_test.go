@@ -70,10 +70,10 @@ func TestPodsThatComeTakeNoDevices(t *testing.T) {
 	in := &framework.Input{Table: tb, Pod: p, State: pl.PreFilter(tb, p).State}
 	for _, node := range []string{"bare", "devices", "own"} {
 		row, _ := tb.Find(node)
-		lack := pl.AdditiveFilter.Shortfall(in, row, nil)
+		lack := lacking(in, row)
 		came := &object.Pod{UID: "came", Demand: resource.Demand{Usage: vector(3)}}
 		enough := true
-		for d, frees := range pl.AdditiveFilter.Frees(in, came, nil) {
+		for d, frees := range usedBy(in, came) {
 			enough = enough && resource.Add(lack[d], frees) <= 0
 		}
 		mark := tb.Checkpoint()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/sums"
 )
 
 // eventsToRegister returns the events: pods that go or shrink, and nodes that come or
@@ -72,7 +73,9 @@ func (ig ignored) shrunk(p *object.Pod, e *framework.Event) bool {
 func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	is := &e.NewNode.Allocatable
 	delegated := func(name v1.ResourceName) bool { return is.Of(name) <= 0 && ig.delegates(e.Table, name) }
-	tooSmall := ig.any(p, func(name v1.ResourceName, request int64) bool { return request > is.Of(name) && !delegated(name) })
+	tooSmall := ig.any(p, func(name v1.ResourceName, request int64) bool {
+		return sums.Compare(request, is.Of(name), 0) == sums.Never && !delegated(name)
+	})
 	if tooSmall || e.NewNode.AllowedPods < 1 {
 		return false
 	}

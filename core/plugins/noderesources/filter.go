@@ -9,14 +9,15 @@ import (
 	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// A verdict is a set of bits: too many pods, one for each resource that is
-// short, and two about them.
+// A verdict is a set of bits: one for each sum that is short, in their order, and two
+// about them. The first sum is the number of pods.
 const (
 	tooManyPods framework.Verdict = 1
-	// noOwnBit: the check has no bit of its own, because the pod requests more
+	// noOwnBit: the sum has no bit of its own, because the pod requests more
 	// resources than there are bits. Its code is mixed into those of the
 	// others instead, and Explain looks at the row again.
 	noOwnBit framework.Verdict = 1 << 62
@@ -24,46 +25,23 @@ const (
 	unresolvable framework.Verdict = 1 << 63
 )
 
-// The bits of the first and of the last check.
-const (
-	firstResource = 1
-	lastResource  = 61
-)
+// lastResource is the last sum that has a bit.
+const lastResource = 61
 
-// check is one resource that the pod requests.
-type check struct {
-	name    v1.ResourceName
-	request int64 // positive
-	column  table.Resource
-	known   bool // the column existed when the check was made
-	flag    framework.Verdict
-	code    framework.Verdict // of a crowded check
-	// delegated: nodes that offer none do not count, a device class does.
-	delegated bool
-}
-
-// preFilter lists what the pod requests: CPU, memory, ephemeral storage, then
-// the others by name.
+// preFilter returns what the pod requests as a list of sums: one pod, CPU, memory,
+// ephemeral storage, then the others by name.
 func (ig ignored) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
-	return framework.PreFilterResult{State: ig.checks(t, &p.Demand.Requests)}
+	return framework.PreFilterResult{State: ig.sums(t, &p.Demand.Requests)}
 }
 
-func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
-	var list []check
+func (ig ignored) sums(t *table.Table, requests *resource.Vector) []sums.Sum {
+	var list []sums.Sum
 	add := func(name v1.ResourceName, request int64) {
-		if request <= 0 {
-			return
+		if request > 0 {
+			list = append(list, sums.New(t, name, request, ig.delegates(t, name)))
 		}
-		c := check{name: name, request: request}
-		c.column, c.known = t.Column(name)
-		c.delegated = ig.delegates(t, name)
-		if bit := firstResource + len(list); bit <= lastResource {
-			c.flag = 1 << bit
-		} else {
-			c.flag, c.code = noOwnBit, hashBits(name)
-		}
-		list = append(list, c)
 	}
+	add(v1.ResourcePods, 1)
 	add(v1.ResourceCPU, requests.MilliCPU)
 	add(v1.ResourceMemory, requests.Memory)
 	add(v1.ResourceEphemeralStorage, requests.EphemeralStorage)
@@ -75,98 +53,67 @@ func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
 	return list
 }
 
-// hashBits returns bits, among firstResource..lastResource, that differ between two
+func sumsOf(in *framework.Input) []sums.Sum { return in.State.([]sums.Sum) }
+
+// hashBits returns bits, of those of resources, that differ between two
 // resources with near certainty.
 func hashBits(name v1.ResourceName) framework.Verdict {
-	return framework.Verdict(draw.Hash(string(name))) & (1<<(lastResource+1) - 1<<firstResource)
+	return framework.Verdict(draw.Hash(string(name))) & (1<<(lastResource+1) - 1<<1)
 }
 
-// filter rejects rows on which a requested amount is not free, or that take no further
-// pod.
+// filter rejects rows on which a requested amount is not free.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	checks := in.State.([]check)
-	if onlyBasic(checks) {
-		filterBasic(in.Table, checks, rows, out)
-		return
+	clear(out) // framework.Fits
+	list := sumsOf(in)
+	for k := range list {
+		flag, code := bitsOf(k, list)
+		list[k].EachUnfit(in.Table, rows, func(i int, a sums.Answer) { out[i] = reject(out[i], k, a, flag, code) })
 	}
-	filterGeneral(in.Table, checks, rows, out)
 }
 
-// onlyBasic reports whether the checks are exactly CPU and memory.
-func onlyBasic(checks []check) bool {
-	return len(checks) == 2 && checks[0].column == table.CPU && checks[1].column == table.Memory
+// exchanged returns the verdict for the case that lower pods leave the row and others
+// come. It is unknown where a sum is, or where Explain would look at the row.
+func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
+	list := sumsOf(in)
+	for k := range list {
+		a, known := list[k].Exchanged(in.Table, row, below, came)
+		if !known || k > lastResource {
+			return 0, false
+		}
+		if a != sums.Fits {
+			flag, code := bitsOf(k, list)
+			v = reject(v, k, a, flag, code)
+		}
+	}
+	return v, true
+}
+
+// bitsOf returns the flag of the k-th sum, and its code, which is 0 if the flag is its own.
+func bitsOf(k int, list []sums.Sum) (flag, code framework.Verdict) {
+	if k <= lastResource {
+		return 1 << k, 0
+	}
+	return noOwnBit, hashBits(list[k].Name)
+}
+
+// reject adds to the verdict that the k-th sum does not fit.
+func reject(v framework.Verdict, k int, a sums.Answer, flag, code framework.Verdict) framework.Verdict {
+	if v = (v | flag) ^ code; a == sums.Never && k > 0 { // a node without any room for pods may get some
+		v |= unresolvable
+	}
+	return v
 }
 
 // joinPass adds the filter to a pass, if it checks CPU and memory only. It returns false
 // otherwise.
 func joinPass(in *framework.Input, p *headroom.Pass) bool {
-	checks := in.State.([]check)
-	if !onlyBasic(checks) {
+	list := sumsOf(in)
+	if len(list) != 3 || list[1].Name != v1.ResourceCPU || list[2].Name != v1.ResourceMemory {
 		return false
 	}
-	p.JoinFit(headroom.Of(checks[0].request, checks[1].request))
+	p.JoinFit(headroom.Of(list[1].Request, list[2].Request))
 	return true
 }
-
-// filterBasic filters by CPU and memory, the only requests of most pods. It checks blocks
-// of rows at once, since mostly all of them fit.
-func filterBasic(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
-	column, requests := t.Headroom(), headroom.Of(checks[0].request, checks[1].request)
-	for from := 0; from < len(rows); from += 64 {
-		to := min(from+64, len(rows))
-		if requests.FitAll(column, rows[from:to]) {
-			clear(out[from:to]) // framework.Fits
-		} else {
-			filterGeneral(t, checks, rows[from:to], out[from:to])
-		}
-	}
-}
-
-func filterGeneral(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
-	count, allowed := t.PodCount(), t.AllowedPods()
-	for i, r := range rows {
-		out[i] = framework.Fits
-		if count[r] >= allowed[r] {
-			out[i] = tooManyPods
-		}
-	}
-	for i := range checks {
-		checks[i].run(t, rows, out)
-	}
-}
-
-func (c *check) run(t *table.Table, rows []table.Row, out []framework.Verdict) {
-	column, ok := c.find(t)
-	switch {
-	case !ok && c.delegated:
-		return
-	case !ok:
-		for i := range out {
-			out[i] = c.short(out[i]) | unresolvable
-		}
-		return
-	}
-	allocatable, used, request, delegated := t.Allocatable(column), t.Used(column), c.request, c.delegated
-	for i, r := range rows {
-		switch a := allocatable[r]; {
-		case delegated && a <= 0:
-		case request > a:
-			out[i] = c.short(out[i]) | unresolvable
-		case request > a-used[r]: // a is positive and used never negative: no overflow
-			out[i] = c.short(out[i])
-		}
-	}
-}
-
-// find returns the resource's column, which may be younger than the check.
-func (c *check) find(t *table.Table) (table.Resource, bool) {
-	if c.known {
-		return c.column, true
-	}
-	return t.Column(c.name)
-}
-
-func (c *check) short(v framework.Verdict) framework.Verdict { return (v | c.flag) ^ c.code }
 
 func explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
 	b := decision.Blocker{Code: decision.Unschedulable}
@@ -179,17 +126,15 @@ func explain(in *framework.Input, row table.Row, v framework.Verdict) decision.B
 	if v&tooManyPods != 0 {
 		add(v1.ResourcePods, "Too many pods")
 	}
-	checks := in.State.([]check)
-	for i := range checks {
-		c := &checks[i]
-		short := v&c.flag != 0
+	list := sumsOf(in)
+	for k := 1; k < len(list); k++ {
+		flag, _ := bitsOf(k, list)
+		short := v&flag != 0
 		if v&noOwnBit != 0 {
-			var alone [1]framework.Verdict
-			c.run(in.Table, []table.Row{row}, alone[:])
-			short = alone[0] != framework.Fits
+			short = list[k].On(in.Table, row) != sums.Fits
 		}
 		if short {
-			add(c.name, "Insufficient "+string(c.name))
+			add(list[k].Name, "Insufficient "+string(list[k].Name))
 		}
 	}
 	return b

@@ -74,7 +74,7 @@ func TestBlockerNamesResources(t *testing.T) {
 	tb := table.New()
 	tb.SetNode(&object.Node{Name: "full", Allocatable: resource.Vector{MilliCPU: 1000, Memory: 1000}})
 	p := &object.Pod{Demand: resource.Demand{Requests: resource.Vector{MilliCPU: 1001, Memory: 1, Scalars: []resource.Scalar{{Name: gpu, Value: 1}}}}}
-	in := &framework.Input{Table: tb, Pod: p, State: ignored{}.checks(tb, &p.Demand.Requests)}
+	in := &framework.Input{Table: tb, Pod: p, State: ignored{}.sums(tb, &p.Demand.Requests)}
 	verdicts := make([]framework.Verdict, 1)
 	filter(in, tb.All(), verdicts)
 	if got := explain(in, 0, verdicts[0]).Insufficient; !slices.Equal(got, []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, gpu}) {

@@ -45,7 +45,7 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 		},
 		PreFilter: ig.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			Filter: filter, FilterInPass: joinPass, AdditiveFilter: additiveFilter, Exchanged: exchanged, ComparesRequests: true, Explain: explain,
+			Filter: filter, FilterInPass: joinPass, Sums: sumsOf, Exchanged: exchanged, ComparesRequests: true, Explain: explain,
 		},
 		PreScore:    s.preScore,
 		ScorePlugin: framework.ScorePlugin{Score: s.score, ScoreInPass: s.joinPass},

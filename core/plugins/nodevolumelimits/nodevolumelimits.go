@@ -9,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -153,8 +154,8 @@ func (w *podVolumes) filterDriver(t *table.Table, d *demand, rows []table.Row, o
 	c := t.DriverColumns(d.driver)
 	for i, r := range rows {
 		switch {
-		case c != nil && int(c.Attached[r])+d.volumes <= int(c.Limits[r]):
-		case c != nil && d.more > 0 && int(c.Attached[r])+d.more > int(c.Limits[r]), w.exceeds(t, r, d):
+		case c != nil && enough(d.volumes, int(c.Attached[r]), c.Limits[r]):
+		case c != nil && d.more > 0 && !enough(d.more, int(c.Attached[r]), c.Limits[r]), w.exceeds(t, r, d):
 			out[i] = full
 		}
 	}
@@ -209,6 +210,11 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blo
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}}
 }
 
+// enough reports whether a driver can attach the volumes beside those that are attached.
+func enough(volumes, attached int, limit int32) bool {
+	return sums.Compare(int64(volumes), int64(limit), int64(attached)) == sums.Fits
+}
+
 // exceeds reports whether the driver would have to attach more volumes to the node than
 // it can. v1.36 does not see that a volume which is attached without a pod to use it may
 // be a wanted one: it then counts twice.
@@ -220,10 +226,10 @@ func (w *podVolumes) exceeds(t *table.Table, r table.Row, wanted *demand) bool {
 	attached := t.AttachedVolumes(r, wanted.driver)
 	for i := range c.Drivers {
 		d := &c.Drivers[i]
-		if d.Name != wanted.driver || !d.Limited || attached+wanted.volumes <= int(d.Limit) {
+		if d.Name != wanted.driver || !d.Limited || enough(wanted.volumes, attached, d.Limit) {
 			continue
 		}
-		if more := w.lacking(t, r, d.Name); more > 0 && attached+more > int(d.Limit) {
+		if more := w.lacking(t, r, d.Name); more > 0 && !enough(more, attached, d.Limit) {
 			return true
 		}
 	}

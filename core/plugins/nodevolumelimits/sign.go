@@ -55,7 +55,7 @@ func (w *podVolumes) hasRoom(t *table.Table, r table.Row, driver string) bool {
 	}
 	for i := range c.Drivers {
 		d := &c.Drivers[i]
-		if d.Name == driver && d.Limited && t.AttachedVolumes(r, driver)+t.TrackedVolumes()+w.of(driver) > int(d.Limit) {
+		if d.Name == driver && d.Limited && !enough(w.of(driver), t.AttachedVolumes(r, driver)+t.TrackedVolumes(), d.Limit) {
 			return false
 		}
 	}

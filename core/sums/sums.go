@@ -1,0 +1,161 @@
+// Package sums holds one rule: what a pod requests of an amount is at most what a node has
+// of it, less what the node's pods use. A Sum is that rule for one amount, as data. Filter,
+// preemption, wake-ups and explanations read it. A pod of 500 millicores does not fit on a
+// node of 2,000 where pods use 1,600 (Short), and would if those left; a pod of 2,500 never
+// fits there.
+package sums
+
+import (
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Answer says how a request compares with what a node has.
+type Answer uint8
+
+const (
+	Fits  Answer = iota
+	Short        // not while other pods use so much
+	Never        // the node has less, whatever pods use
+)
+
+// Compare is the rule. request is positive, used is not negative.
+func Compare(request, has, used int64) Answer {
+	switch {
+	case request > has:
+		return Never
+	case request > has-used: // has is positive: no overflow
+		return Short
+	}
+	return Fits
+}
+
+// Sum is what a pod requests of one amount.
+type Sum struct {
+	// Name is the resource; v1.ResourcePods stands for the number of pods.
+	Name    v1.ResourceName
+	Request int64 // positive
+	// Delegated: nodes that have none of it do not count, a device class does.
+	Delegated bool
+
+	column table.Resource
+	known  bool // the column existed when the sum was made
+}
+
+// New returns the sum for a request.
+func New(t *table.Table, name v1.ResourceName, request int64, delegated bool) Sum {
+	s := Sum{Name: name, Request: request, Delegated: delegated}
+	s.column, s.known = t.Column(name)
+	return s
+}
+
+// columns returns what nodes have and what their pods use, by row; false if no node has
+// any and no pod uses any. The columns may be younger than the sum.
+func (s *Sum) columns(t *table.Table) (has, used []int64, known bool) {
+	if s.Name == v1.ResourcePods {
+		return t.AllowedPods(), t.PodCount(), true
+	}
+	id := s.column
+	if !s.known {
+		if id, known = t.Column(s.Name); !known {
+			return nil, nil, false
+		}
+	}
+	return t.Allocatable(id), t.Used(id), true
+}
+
+// On compares the request with what the row has.
+func (s *Sum) On(t *table.Table, row table.Row) Answer {
+	has, used := int64(0), int64(0)
+	if allHave, allUse, known := s.columns(t); known {
+		has, used = allHave[row], allUse[row]
+	}
+	if s.Delegated && has <= 0 {
+		return Fits
+	}
+	return Compare(s.Request, has, used)
+}
+
+// EachUnfit calls visit with the index of each row on which the request does not fit.
+func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a Answer)) {
+	has, used, known := s.columns(t)
+	if !known {
+		for i, r := range rows {
+			if a := s.On(t, r); a != Fits {
+				visit(i, a)
+			}
+		}
+		return
+	}
+	for i, r := range rows {
+		if a := Compare(s.Request, has[r], used[r]); a != Fits && (!s.Delegated || has[r] > 0) {
+			visit(i, a)
+		}
+	}
+}
+
+// Exchanged returns what On would return if the pods of a priority lower than below left
+// the row and the pods of came came. known is false if a sum is saturated, or if the table
+// has no columns of the resource.
+func (s *Sum) Exchanged(t *table.Table, row table.Row, below int32, came []*object.Pod) (a Answer, known bool) {
+	allHave, allUse, known := s.columns(t)
+	if !known {
+		return Fits, false
+	}
+	has, used := allHave[row], allUse[row]
+	for _, p := range came {
+		used = resource.Add(used, s.UsedBy(p))
+	}
+	switch {
+	case used == math.MaxInt64 || used == math.MinInt64:
+		return Fits, false
+	case s.Delegated && has <= 0:
+		return Fits, true
+	}
+	if a = Compare(s.Request, has, used); a == Short {
+		a = Compare(s.Request, has, used-s.usedByLower(t, row, below))
+	}
+	return a, true
+}
+
+// Lacking returns how much more the row would have to have free for the request; 0 or less
+// if enough is there. It is math.MinInt64 where the node has none: what device classes give
+// there is neither used nor freed by pods.
+func (s *Sum) Lacking(t *table.Table, row table.Row) int64 {
+	has, used, known := s.columns(t)
+	if !known || has[row] <= 0 && s.Name != v1.ResourcePods {
+		return math.MinInt64
+	}
+	return resource.Sub(s.Request, resource.Sub(has[row], used[row]))
+}
+
+// UsedBy returns how much the pod uses where it is placed, and frees by leaving.
+func (s *Sum) UsedBy(p *object.Pod) int64 {
+	if s.Name == v1.ResourcePods {
+		return 1
+	}
+	return p.Demand.Usage.Of(s.Name)
+}
+
+// usedByLower returns how much the row's pods of a priority lower than below use.
+func (s *Sum) usedByLower(t *table.Table, row table.Row, below int32) (sum int64) {
+	pods, summaries := t.Pods(row), t.Summaries(row)
+	for i := range summaries {
+		p := &summaries[i]
+		switch {
+		case p.Priority >= below:
+		case s.Name == v1.ResourceCPU:
+			sum = resource.Add(sum, p.MilliCPU)
+		case s.Name == v1.ResourceMemory:
+			sum = resource.Add(sum, p.Memory)
+		default:
+			sum = resource.Add(sum, s.UsedBy(pods[i].Pod))
+		}
+	}
+	return sum
+}
