@@ -19,22 +19,11 @@ type criteriaBounds struct {
 	left      []int64
 }
 
-// begin starts with the row: it computes the pod's shortfall there and lists the pods of
-// lower priority.
-func (b *criteriaBounds) begin(c *framework.PostFilterCall, row table.Row) {
-	b.shortfall, b.pods = b.shortfall[:0], b.pods[:0]
-	if c.Table.LowestPriority(row) >= c.Pod.Priority {
-		return
-	}
-	b.shortfall = c.Filters.Shortfall(row, b.shortfall)
-	b.pods = appendLowerPods(b.pods, c, row)
-}
-
-// of returns the best criteria that a plan on the row can have; lower holds its pods of
-// lower priority. It returns false if the pod does not fit even without all of them.
-func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, lower []*object.Pod, budgets []*object.Budget) (found criteria, ok bool) {
+// of returns the best criteria that a plan on the row can have. It returns false if the pod
+// does not fit even without all pods of lower priority.
+func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, budgets []*object.Budget) (found criteria, ok bool) {
 	b.shortfall = c.Filters.Shortfall(row, b.shortfall[:0])
-	b.pods = append(b.pods[:0], lower...)
+	b.pods = appendLowerPods(b.pods[:0], c, row)
 	for _, n := range c.Nominations.PodsForNode(c.Table.Name(row)) {
 		b.keep(c, n)
 	}

@@ -116,14 +116,29 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 
 // Finder finds plans. It keeps the buffers of a search for the next. The zero value is
 // ready to use, by one caller at a time.
-type Finder struct{ once once }
+type Finder struct{ once ranks }
 
-// spareRows and sparePods bound the candidates, and the pods on them, that a finder has room
-// for between two pods: about 110 bytes a candidate, and 8 a pod.
-const (
-	spareRows = 1 << 16
-	sparePods = 1 << 20
-)
+// spareRows bounds the rows that a finder keeps buffers for between two pods: about 110
+// bytes a row.
+const spareRows = 1 << 16
+
+// ranksOf returns the ranks that are kept for the pod's class. Where none are kept they
+// are made for this search alone.
+func (f *Finder) ranksOf(c *framework.PostFilterCall) *ranks {
+	if c.Cache != nil {
+		if k, known := (*c.Cache).(*ranks); known && k.priority == c.Pod.Priority {
+			return k
+		}
+		k := &ranks{priority: c.Pod.Priority}
+		*c.Cache = k
+		return k
+	}
+	if k := &f.once; len(k.rows) > spareRows {
+		*k = ranks{}
+	}
+	f.once.priority, f.once.revision = c.Pod.Priority, 0
+	return &f.once
+}
 
 // whyNoVictims returns why there is no plan where no node is a candidate, or no pod on any
 // node has a lower priority.
@@ -152,32 +167,13 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 		}
 		return nil, refused, nil
 	}
-	k := ranksOf(c)
-	if k == nil {
-		if cap(f.once.candidates) > spareRows || cap(f.once.pods) > sparePods {
-			f.once = once{}
-		}
-		return f.once.find(c, limits)
-	}
-	best := k.best(c, limits)
-	if c.Check {
-		verify(c, best, limits)
-	}
-	if best == nil {
-		refused, err := k.refused(c)
-		if c.Check {
-			verifyRefused(c, refused, err)
-		}
-		return nil, refused, err
-	}
-	best.NominationsToClear = nominationsToClear(c, best.Node)
-	return best, nil, nil
+	return f.ranksOf(c).find(c, limits)
 }
 
 // verifyNoVictims searches every node, and panics if the result differs from
 // whyNoVictims'.
 func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
-	best, found, err := new(once).find(c, limits)
+	best, found, err := (&ranks{priority: c.Pod.Priority}).find(c, limits)
 	if best != nil || err != nil || !reflect.DeepEqual(found, said) {
 		panic(fmt.Sprintf("preempt: no pod can be preempted, but a search finds plan %v, tallies %v, error %v; expected tallies %v", best, found, err, said))
 	}

@@ -55,7 +55,7 @@ func TestFindIsTheBestOfAll(t *testing.T) {
 func TestKeptRanksAreThoseMadeAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		w.spread, w.kept = rapid.Bool().Draw(t, "spread"), &searched{pod: "another"}
+		w.spread = rapid.Bool().Draw(t, "spread")
 		limits := Limits{Percentage: rapid.SampledFrom([]int{100, 0}).Draw(t, "percentage"), Absolute: 1}
 		finder := &Finder{}
 		for i := range rapid.IntRange(2, 6).Draw(t, "pods") {
@@ -69,8 +69,27 @@ func TestKeptRanksAreThoseMadeAnew(t *testing.T) {
 			if err != nil || plan.text() != again.text() || fmt.Sprint(refused) != fmt.Sprint(why) {
 				t.Fatalf("got %s, %v, %v; afresh it is %s, %v", plan.text(), refused, err, again.text(), why)
 			}
+			w.checkHeap(t)
 		}
 	})
+}
+
+// checkHeap checks that each row that may have a plan is on the heap once.
+func (w *world) checkHeap(t *rapid.T) {
+	k, ranked := w.kept.(*ranks)
+	if !ranked {
+		return
+	}
+	for i, row := range k.heap {
+		if int(k.rows[row].at) != i+1 {
+			t.Fatalf("row %d is on the heap at %d and %d", row, i+1, k.rows[row].at)
+		}
+	}
+	for row := range k.rows {
+		if r := &k.rows[row]; r.mayHavePlan() != (r.at > 0) {
+			t.Fatalf("row %d: outlook %d, refusal %v, on the heap at %d", row, r.outlook, r.refusal, r.at)
+		}
+	}
 }
 
 // change is something that happens between two pods.

@@ -1,0 +1,179 @@
+package preempt
+
+import (
+	"container/heap"
+	"fmt"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// mostAlone is how many rows may be refused one by one. Where the best of so many have no
+// plan it is likely that none has: then all are asked about in a row, and what is left
+// makes a new heap.
+const mostAlone = 16
+
+// dryRun is the result of a dry run on a row: a plan, or the reason for none.
+type dryRun struct {
+	row     table.Row
+	plan    *Plan             // nil, or without victims where filters contradict themselves
+	refusal *decision.Blocker // why there is no plan
+}
+
+// find returns the best plan, or else the reasons why there is none, over all nodes.
+func (k *ranks) find(c *framework.PostFilterCall, limits Limits) (best *Plan, refused []decision.Tally, err error) {
+	k.refresh(c)
+	best = k.best(c, limits)
+	if c.Check {
+		verify(c, best, limits)
+	}
+	if best == nil {
+		refused, err = k.refused(c)
+		if c.Check {
+			verifyRefused(c, refused, err)
+		}
+	} else {
+		best.NominationsToClear = nominationsToClear(c, best.Node)
+	}
+	k.keepTries(c)
+	k.revision = c.Table.Revision()
+	return best, refused, err
+}
+
+// best tries the rows, the most promising first, until no other can be better.
+// Where what comes out is not known the next time, enough plans are enough.
+// nil: there is none.
+func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
+	var best choice
+	found, clean, enough, refused := 0, 0, limits.of(c.Table.Live()), 0
+	for len(k.heap) > 0 {
+		row := k.heap[0]
+		r := &k.rows[row]
+		if !best.beatenBy(&r.criteria, r.uid, r.node, c.Now) || !c.Filters.Local && clean > 0 && found >= enough {
+			break
+		}
+		if r.outlook != open && isCandidate(c, row) {
+			if refused += k.advance(c, row); refused == mostAlone {
+				k.askAll(c)
+				refused++
+			}
+			continue
+		}
+		heap.Pop(k)
+		try := dryRun{row: row}
+		if isCandidate(c, row) {
+			try.plan, try.refusal = planFor(c, row)
+		}
+		k.tries = append(k.tries, try)
+		if try.plan == nil || len(try.plan.Victims) == 0 {
+			continue
+		}
+		best.take(try.plan, c.Now)
+		if found++; try.plan.NumPDBViolations == 0 {
+			clean++
+		}
+	}
+	return best.Plan
+}
+
+// advance learns more of the first row on the heap, and moves it to where it belongs. It
+// returns 1 if filters refuse it whoever leaves, else 0.
+func (k *ranks) advance(c *framework.PostFilterCall, row table.Row) (refused int) {
+	r := &k.rows[row]
+	if r.outlook == promising {
+		k.ask(c, row)
+	}
+	if r.refusal != nil {
+		heap.Pop(k)
+		return 1
+	}
+	if k.workOut(c, row); r.outlook == open {
+		heap.Fix(k, 0)
+	} else {
+		heap.Pop(k)
+	}
+	return 0
+}
+
+// askAll asks the filters about all candidates on the heap.
+func (k *ranks) askAll(c *framework.PostFilterCall) {
+	for _, row := range k.heap {
+		if k.rows[row].outlook == promising && isCandidate(c, row) {
+			k.ask(c, row)
+		}
+	}
+	k.order()
+}
+
+// keepTries puts the rows that were tried back on the heap. It keeps what the tries have
+// shown if it will be the same the next time: filters look at the node alone, and none has
+// failed, as failures name what the pod at hand has.
+func (k *ranks) keepTries(c *framework.PostFilterCall) {
+	for _, t := range k.tries {
+		r := &k.rows[t.row]
+		keeps := c.Filters.Local && (t.refusal == nil || t.refusal.Code != decision.Error)
+		switch {
+		case keeps && t.refusal != nil:
+			r.refusal = t.refusal
+			k.takeOut(t.row)
+		case keeps && t.plan != nil && len(t.plan.Victims) > 0:
+			r.criteria = t.plan.criteria()
+		case r.refusal != nil: // it was not worked out any further
+			k.rank(c, t.row)
+		}
+		k.putIn(t.row)
+	}
+}
+
+// refused returns why there is no plan, over all nodes.
+func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
+	tried := map[table.Row]dryRun{}
+	for _, t := range k.tries {
+		tried[t.row] = t
+	}
+	var refused tallies
+	var errs []error
+	alone, rows := 0, k.candidateRows(c)
+	for _, row := range rows {
+		if k.rows[row].outlook == nobody {
+			alone++
+		}
+	}
+	refused.add(&noVictims, alone)
+	for _, row := range rows {
+		if k.rows[row].outlook == nobody {
+			continue
+		}
+		blocker := k.rows[row].refusal
+		if blocker == nil {
+			t, known := tried[row]
+			if !known {
+				t.row = row
+				t.plan, t.refusal = planFor(c, row)
+				k.tries = append(k.tries, t)
+			}
+			blocker = t.refusal
+		}
+		switch {
+		case blocker == nil:
+			errs = append(errs, noVictim(k.rows[row].node))
+			continue
+		case blocker.Code == decision.Error:
+			errs = append(errs, blocker.Failure())
+			continue
+		}
+		refused.add(blocker, 1)
+	}
+	if len(errs) > 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	refused.add(&notHelpful, c.Table.Live()-len(rows))
+	return refused, nil
+}
+
+func noVictim(node string) error {
+	return fmt.Errorf("expected at least one victim pod on node %q", node)
+}
