@@ -26,6 +26,7 @@ var layers = [][]string{
 	{"core/object"},
 	{"core/group"},
 	{"core/table", "core/decision"},
+	{"core/index/nodetaints"},
 	{"core/draw", "core/headroom", "core/sums"},
 	{"core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},

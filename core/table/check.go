@@ -12,11 +12,8 @@ import (
 // Check compares every column with a rebuild from the nodes and pods, and
 // names the first difference.
 func (t *Table) Check() error {
-	fresh := New()
-	for r, n := range t.nodes {
-		if n != nil {
-			fresh.SetNode(n)
-		}
+	fresh := t.fresh()
+	for r := range t.nodes {
 		if len(t.summaries[r]) != len(t.pods[r]) {
 			return fmt.Errorf("table: row %d has %d pods and %d summaries", r, len(t.pods[r]), len(t.summaries[r]))
 		}
@@ -27,7 +24,6 @@ func (t *Table) Check() error {
 			if pl.Row != Row(r) || t.placed[pl.Pod.UID] != pl {
 				return fmt.Errorf("table: pod %s is listed on row %d but points elsewhere", pl.Pod.Key(), r)
 			}
-			fresh.AddPod(pl.Pod, t.names[r])
 		}
 	}
 	if len(fresh.rowOf) != len(t.rowOf) || fresh.live != t.live || len(fresh.placed) != len(t.placed) {
@@ -48,9 +44,6 @@ func (t *Table) Check() error {
 	if err := t.checkLabelKeys(); err != nil {
 		return err
 	}
-	if err := t.checkNodeTaints(); err != nil {
-		return err
-	}
 	if err := t.compareTerms(fresh); err != nil {
 		return err
 	}
@@ -66,7 +59,33 @@ func (t *Table) Check() error {
 	if err := t.checkVolumesForClaims(); err != nil {
 		return err
 	}
-	return t.compareImages(fresh)
+	if err := t.compareImages(fresh); err != nil {
+		return err
+	}
+	return t.followers.check(fresh)
+}
+
+// fresh returns a table made from the nodes, pods and objects, with the same rows.
+func (t *Table) fresh() *Table {
+	fresh := New()
+	fresh.now = t.now
+	fresh.LayOut(&Layout{Rows: t.names, Free: t.free})
+	for kind := range object.Kinds {
+		for _, o := range t.Objects(kind) {
+			fresh.SetObject(o)
+		}
+	}
+	for _, n := range t.nodes {
+		if n != nil {
+			fresh.SetNode(n)
+		}
+	}
+	for r, list := range t.pods {
+		for _, pl := range list {
+			fresh.AddPod(pl.Pod, t.names[r])
+		}
+	}
+	return fresh
 }
 
 func (t *Table) compareTerms(o *Table) error {

@@ -90,7 +90,8 @@ func sortedPools(pools func(func(*DevicePool) bool)) []*DevicePool {
 
 // follow updates all indexes for an object that changed from was to is, as readers see
 // it; nil for none.
-func (t *Table) follow(was, is object.Object) {
+func (t *Table) followObject(was, is object.Object) {
+	defer t.followers.objectChanged(was, is)
 	some := is
 	if some == nil {
 		some = was

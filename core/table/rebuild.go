@@ -20,12 +20,9 @@ func (t *Table) Rebuild() {
 	}
 	placed := slices.SortedFunc(maps.Values(t.placed), func(a, b *Placed) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	clear(t.placed)
-	rows, changes := t.nodeTaints.ofRow, t.nodeTaints.changes
-	clear(rows)
-	t.nodeTaints = newNodeTaints()
-	t.nodeTaints.ofRow, t.nodeTaints.changes = rows, changes+1
+	t.followAnew()
 	for r, n := range t.nodes {
-		t.nodeTaints.set(Row(r), n)
+		t.followers.nodeChanged(Row(r), nil, n)
 		t.allowedPods[r], t.cordoned[r] = 0, false
 		t.setAllocatable(Row(r), resource.Vector{})
 		if n != nil {

@@ -3,8 +3,6 @@ package table
 import (
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -41,7 +39,6 @@ func TestRebuild(t *testing.T) {
 		"a node that is there, and its room not": func(t *Table) { t.nodes[1] = nil },
 		"a row that nobody gave back":            func(t *Table) { t.row("nobody") },
 		"volumes taken off":                      func(t *Table) { t.countVolumes(t.placed["1"], -1); clear(t.volumes.attachedTo) },
-		"taints of another node":                 func(t *Table) { t.nodeTaints.set(1, t.nodes[0]) },
 		"nothing":                                func(*Table) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,9 +46,6 @@ func TestRebuild(t *testing.T) {
 			for _, node := range []string{"a", "b"} {
 				n := &object.Node{Name: node, AllowedPods: 110, Allocatable: resource.Vector{MilliCPU: 1000}, Labels: map[string]string{"zone": node},
 					Images: []object.Image{{Names: []string{"image"}, Bytes: 7}}}
-				if node == "a" {
-					n.Taints = []v1.Taint{{Key: "a", Effect: v1.TaintEffectNoSchedule}}
-				}
 				tb.SetNode(n)
 			}
 			tb.SetObject(&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}, Source: object.VolumeSource{Driver: "csi", Handle: "v"}})

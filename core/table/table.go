@@ -71,7 +71,6 @@ type Table struct {
 	imageRevision    uint64
 	uniquePerNode    uniquePerNode
 	labelKeys        labelKeys
-	nodeTaints       nodeTaints
 	selectorOwners   selectorOwners
 	namespaces       namespaces
 	objects          objects
@@ -97,6 +96,8 @@ type Table struct {
 	undo        []undoEntry
 	marks       int
 	idle        []Row // emptied under a checkpoint; an undo may need them
+
+	followers followers
 }
 
 // New returns an empty table.
@@ -113,7 +114,6 @@ func New() *Table {
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.requirements.byKey = map[string]*metRequirement{}
 	t.valueColumns.byKey = map[string]*valueColumn{}
-	t.nodeTaints = newNodeTaints()
 	t.devices = newDevices()
 	t.volumes = newVolumes()
 	t.volumesForClaims = newVolumesForClaims()
@@ -124,6 +124,7 @@ func New() *Table {
 	t.changes.init()
 	t.nodeChanges.init()
 	t.shown.init()
+	t.follow()
 	return t
 }
 
@@ -210,11 +211,11 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.setLabels(old, n)
 	t.labelKeys.set(old, n)
 	t.setPinLabels(r, old, n)
-	t.nodeTaints.set(r, n)
 	t.relabel(r, old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
 	t.deviceRows[r] = t.revision
+	t.followers.nodeChanged(r, old, n)
 	return r
 }
 
@@ -226,11 +227,11 @@ func (t *Table) RemoveNode(name string) {
 	if !ok {
 		return
 	}
+	old := t.nodes[r]
 	t.setImages(r, t.nodes[r], nil)
 	t.setLabels(t.nodes[r], nil)
 	t.labelKeys.set(t.nodes[r], nil)
 	t.setPinLabels(r, t.nodes[r], nil)
-	t.nodeTaints.set(r, nil)
 	t.relabel(r, t.nodes[r], nil)
 	t.nodes[r] = nil
 	t.live--
@@ -241,6 +242,7 @@ func (t *Table) RemoveNode(name string) {
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
 	t.deviceRows[r] = t.revision
+	t.followers.nodeChanged(r, old, nil)
 	t.release(r)
 }
 
@@ -304,6 +306,7 @@ func (t *Table) put(pl *Placed) {
 	t.placedInGroup(pl.Pod)
 	t.placements.add(Placement{Pod: pl.Pod, Row: r, Came: true, Terms: pl.terms, Try: t.Trying()})
 	t.touch(r)
+	t.followers.came(pl)
 }
 
 func (t *Table) take(pl *Placed) {
@@ -336,6 +339,7 @@ func (t *Table) take(pl *Placed) {
 	}
 	t.placements.add(Placement{Pod: pl.Pod, Row: r, Terms: pl.terms, Try: t.Trying()})
 	t.touch(r)
+	t.followers.left(pl)
 }
 
 // charge adds the pod's demand to the row (sign 1) or takes it off (-1).
@@ -419,12 +423,11 @@ func (t *Table) grow() {
 	t.cordoned = append(t.cordoned, false)
 	t.lowest = append(t.lowest, noLowest)
 	t.deviceRows = append(t.deviceRows, 0)
-	t.nodeTaints.ofRow = append(t.nodeTaints.ofRow, 0)
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
 	t.headroom = append(t.headroom, Headroom{})
 	t.evenness = append(t.evenness, 0)
-	t.percents = append(t.percents, Percents{CPU: Percent{Left: -1}, Memory: Percent{Left: -1}})
+	t.percents = append(t.percents, Percents{})
 	for i := range t.nonZero {
 		t.nonZero[i] = append(t.nonZero[i], 0)
 	}
@@ -437,6 +440,8 @@ func (t *Table) grow() {
 	t.shown.grow()
 	t.lasting = append(t.lasting, 0)
 	t.volumes.grow()
+	t.setHeadroom(Row(len(t.nodes) - 1))
+	t.followers.nodeChanged(Row(len(t.nodes)-1), nil, nil)
 }
 
 // release frees the row if neither a node nor pods are left on it. Under a checkpoint it

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/domain"
+	"github.com/berth-scheduler/berth/core/index/nodetaints"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -47,7 +48,7 @@ type inclusion struct {
 	tolerations match.Tolerations
 	comparisons bool
 	// rejected are the taints that keep the pods away, where all taints have numbers.
-	rejected table.TaintSet
+	rejected nodetaints.Set
 	numbered bool
 
 	met []policy // by row
@@ -61,7 +62,7 @@ func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclus
 	in := inclusion{any: any, comparisons: pl.comparisons}
 	key := append(pl.key[:0], byte(any))
 	if any&taints != 0 {
-		if in.tolerations, in.numbered = p.Tolerations, !t.AnyOtherTaints(); in.numbered {
+		if in.tolerations, in.numbered = p.Tolerations, !nodetaints.Of(t).AnyOthers(); in.numbered {
 			in.rejected = rejectedTaints(t, p.Tolerations, pl.comparisons)
 			key = binary.AppendUvarint(key, uint64(in.rejected))
 		} else {
@@ -84,8 +85,8 @@ func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclus
 }
 
 // rejectedTaints returns the taints of nodes that keep pods with the tolerations away.
-func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons bool) (set table.TaintSet) {
-	for i, taint := range t.Taints() {
+func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons bool) (set nodetaints.Set) {
+	for i, taint := range nodetaints.Of(t).Numbered() {
 		hard := taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
 		if hard && !tolerations.Tolerates(&taint, comparisons) {
 			set |= 1 << i
@@ -96,8 +97,8 @@ func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons b
 
 // taintState changes whenever rejectedTaints may be others.
 func taintState(t *table.Table) uint64 {
-	state := t.TaintsRevision() << 1
-	if t.AnyOtherTaints() {
+	state := nodetaints.Of(t).Revision() << 1
+	if nodetaints.Of(t).AnyOthers() {
 		state++
 	}
 	return state
@@ -137,8 +138,8 @@ func (in *inclusion) evaluateRules(t *table.Table, layouts *domain.Layouts, ways
 		}
 	}
 	if in.any&taints != 0 {
-		for _, r := range t.All() {
-			if t.TaintsOf(r)&in.rejected == 0 {
+		for r, set := range nodetaints.Of(t).Sets() {
+			if set&in.rejected == 0 {
 				in.met[r] |= taints
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/nodetaints"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
@@ -41,7 +42,7 @@ func New(f feature.Features) framework.Plugin {
 			Locality:       framework.NodeOnly,
 			Sign:           sign,
 			SignAmongNodes: pl.signAmongNodes,
-			AmongNodes:     (*table.Table).TaintsRevision,
+			AmongNodes:     func(t *table.Table) uint64 { return nodetaints.Of(t).Revision() },
 		},
 		FilterPlugin: framework.FilterPlugin{
 			Filter: pl.filter,
@@ -60,7 +61,7 @@ func sign(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key,
 // signAmongNodes returns the taints that the pod does not tolerate, by number, where all taints
 // of nodes have one.
 func (pl plugin) signAmongNodes(key []byte, t *table.Table, p *object.Pod) []byte {
-	if t.AnyOtherTaints() {
+	if nodetaints.Of(t).AnyOthers() {
 		return sign(append(key, '='), t, p)
 	}
 	hard, soft := pl.untolerated(t, p)
@@ -76,8 +77,8 @@ func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 
 // untolerated returns the taints, by number, that the pod does not tolerate: those that keep
 // pods away, and those that speak against nodes.
-func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft table.TaintSet) {
-	taints := t.Taints()
+func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft nodetaints.Set) {
+	taints := nodetaints.Of(t).Numbered()
 	for i := range taints {
 		if one := taints[i : i+1]; !p.Tolerations.Admits(one, pl.comparisons) {
 			hard |= 1 << i
@@ -91,17 +92,18 @@ func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft table.Ta
 // byNumber reports whether it is faster to evaluate the rows by the numbers of their
 // taints.
 func byNumber(in *framework.Input, rows []table.Row) bool {
-	return len(rows) >= len(in.Table.Taints())
+	return len(rows) >= len(nodetaints.Of(in.Table).Numbered())
 }
 
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	hard, others := table.TaintSet(0), ^table.TaintSet(0)
+	hard, others := nodetaints.Set(0), ^nodetaints.Set(0)
 	if byNumber(in, rows) {
 		hard, _ = pl.untolerated(in.Table, in.Pod)
-		others = table.OtherTaints
+		others = nodetaints.Others
 	}
+	sets := nodetaints.Of(in.Table).Sets()
 	for i, r := range rows {
-		taints, v := in.Table.TaintsOf(r), framework.Fits
+		taints, v := sets[r], framework.Fits
 		if taints&hard != 0 { // a move, and no branch: which it is cannot be foretold
 			v = untolerated
 		}
@@ -114,13 +116,14 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 
 // score writes the number of soft taints that the pod does not tolerate.
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
-	soft, others := table.TaintSet(0), ^table.TaintSet(0)
+	soft, others := nodetaints.Set(0), ^nodetaints.Set(0)
 	if byNumber(in, rows) {
 		_, soft = pl.untolerated(in.Table, in.Pod)
-		others = table.OtherTaints
+		others = nodetaints.Others
 	}
+	sets := nodetaints.Of(in.Table).Sets()
 	for i, r := range rows {
-		taints := in.Table.TaintsOf(r)
+		taints := sets[r]
 		if out[i] = int64(bits.OnesCount64(uint64(taints & soft))); taints&others != 0 {
 			out[i] = pl.soft(in.Pod.Tolerations, in.Table.Node(r).Taints)
 		}
