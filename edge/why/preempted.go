@@ -28,12 +28,18 @@ type Preempted struct {
 	Workload string `json:"workload"`
 	Pods     int    `json:"pods"`
 	// By are those for which they went, as Workload; NAME* where the names differ in a number.
-	By    []string   `json:"by"`
-	First *time.Time `json:"first"`
-	Last  *time.Time `json:"last"`
+	By []string `json:"by"`
+	// Priority is that of its pods, and ByPriority and ByClass are the highest of By, as far as pods
+	// and templates show them.
+	Priority   *int32     `json:"priority,omitempty"`
+	ByPriority *int32     `json:"byPriority,omitempty"`
+	ByClass    string     `json:"byClass,omitempty"`
+	First      *time.Time `json:"first"`
+	Last       *time.Time `json:"last"`
 
 	victims map[string]bool // by UID or else by name
 	by      map[Workload]bool
+	varied  bool // the priorities of By differ, or some are not known
 }
 
 // preempted lists the workloads of the scope that were preempted, the most pods first. Labels of
@@ -72,8 +78,13 @@ func (c *Cluster) preempted(scope *Scope) (all []Preempted) {
 			take(p.Namespace, p.Name, string(p.UID), at)
 		}
 	}
-	for _, p := range found { // any order: sorted below
+	if len(found) == 0 {
+		return nil
+	}
+	levels := c.levels()
+	for w, p := range found { // any order: sorted below
 		p.Pods, p.By = len(p.victims), alike(p.by)
+		p.rank(w, levels)
 		all = append(all, *p)
 	}
 	slices.SortFunc(all, func(a, b Preempted) int {
@@ -166,13 +177,19 @@ func (c *Cluster) podOf(namespace, name, uid string) *v1.Pod {
 	return c.index.podNames[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
+// stem is what workloads share whose names differ in a number at their end.
+type stem struct{ namespace, name string }
+
+func stemOf(w Workload) stem {
+	return stem{w.Namespace, strings.TrimRight(strings.TrimSuffix(w.Name, "-*"), "0123456789")}
+}
+
 // alike names the workloads, those as one whose names differ in a number at their end.
 func alike(all map[Workload]bool) []string {
 	texts := []string{}
-	type stem struct{ namespace, name string }
 	stems := map[stem][]Workload{}
 	for w := range all { // any order: sorted below
-		s := stem{w.Namespace, strings.TrimRight(strings.TrimSuffix(w.Name, "-*"), "0123456789")}
+		s := stemOf(w)
 		stems[s] = append(stems[s], w)
 	}
 	for s, list := range stems { // any order: sorted below
@@ -205,7 +222,7 @@ func (l *List) preemptedText(b *strings.Builder) {
 			text = p.Workload + " was preempted"
 		}
 		if len(p.By) > 0 {
-			text += " by " + list(p.By, shortNames)
+			text += " by " + list(p.By, shortNames) + p.priorityText()
 		}
 		switch {
 		case p.First == nil:
