@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // PriorityClasses gives pods from files the priority that the API server's
@@ -16,11 +17,13 @@ type PriorityClasses struct {
 	byName map[string]*schedulingv1.PriorityClass
 }
 
-// Every cluster has these two.
-const (
-	systemClusterCritical = 2000000000
-	systemNodeCritical    = 2000001000
-)
+// SystemPriorityClasses returns those that every cluster has, by value.
+func SystemPriorityClasses() []*schedulingv1.PriorityClass {
+	return []*schedulingv1.PriorityClass{
+		{ObjectMeta: metav1.ObjectMeta{Name: "system-cluster-critical"}, Value: 2000000000},
+		{ObjectMeta: metav1.ObjectMeta{Name: "system-node-critical"}, Value: 2000001000},
+	}
+}
 
 // Sorted are the classes that were added, by name.
 func (c *PriorityClasses) Sorted() []*schedulingv1.PriorityClass {
@@ -65,13 +68,13 @@ func (c *PriorityClasses) class(name string) (schedulingv1.PriorityClass, error)
 	if known := c.byName[name]; known != nil {
 		return *known, nil
 	}
-	switch name {
-	case "":
+	if name == "" {
 		return c.global(), nil
-	case "system-cluster-critical":
-		return schedulingv1.PriorityClass{Value: systemClusterCritical}, nil
-	case "system-node-critical":
-		return schedulingv1.PriorityClass{Value: systemNodeCritical}, nil
+	}
+	for _, class := range SystemPriorityClasses() {
+		if class.Name == name {
+			return *class, nil
+		}
 	}
 	return schedulingv1.PriorityClass{}, fmt.Errorf("no PriorityClass with name %s", name)
 }

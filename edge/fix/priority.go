@@ -1,17 +1,24 @@
 package fix
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // highest is the highest priority that users may give.
 const highest = 1000000000
+
+// mostClasses bounds the priority classes that are tried.
+const mostClasses = 4
 
 // priorities looks for the lowest priority at which the pod would preempt.
 func (s *search) priorities() {
@@ -36,13 +43,12 @@ func (s *search) priorities() {
 	if !works(0) {
 		low = int(bisect(0, int64(len(levels)-1), func(i int64) bool { return !works(int(i)) })) + 1
 	}
-	level, name := levels[low], ""
-	if c := s.classFor(level); c != nil {
-		level, name = c.Value, c.Name
+	for _, c := range s.classesFrom(levels[low]) {
+		if s.consider(join(s.base, append([]edit{s.raised(c.Value, c.Name)}, policy...))) {
+			return
+		}
 	}
-	if !s.consider(join(s.base, append([]edit{s.raised(level, name)}, policy...))) {
-		s.consider(join(s.base, append([]edit{s.raised(levels[low], "")}, policy...)))
-	}
+	s.consider(join(s.base, append([]edit{s.raised(levels[low], "")}, policy...)))
 }
 
 // appendLevels adds what is just above the priorities of the row's pods.
@@ -55,15 +61,41 @@ func (s *search) appendLevels(levels []int32, r table.Row) []int32 {
 	return levels
 }
 
-// classFor is the lowest priority class of at least that level.
-func (s *search) classFor(level int32) (lowest *schedulingv1.PriorityClass) {
+// classesFrom returns the first classes by value that have at least that priority, whose pods
+// preempt, and that the pod may have.
+func (s *search) classesFrom(level int32) (all []*schedulingv1.PriorityClass) {
 	for _, c := range s.set.PriorityClasses() {
 		never := c.PreemptionPolicy != nil && *c.PreemptionPolicy == v1.PreemptNever
-		if c.Value >= level && c.Value <= highest && !never && (lowest == nil || c.Value < lowest.Value) {
-			lowest = c
+		if c.Value >= level && c.Value <= highest && !never {
+			all = append(all, c)
 		}
 	}
-	return lowest
+	for _, c := range decode.SystemPriorityClasses() {
+		if s.suits(c) {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *schedulingv1.PriorityClass) int { return cmp.Compare(a.Value, b.Value) })
+	return all[:min(mostClasses, len(all))]
+}
+
+// suits reports whether the class of the system is one for the pod: every pod of kube-system, and a
+// DaemonSet's where a pod of its namespace has the class. Providers refuse it elsewhere.
+func (s *search) suits(c *schedulingv1.PriorityClass) bool {
+	if s.api.Namespace == metav1.NamespaceSystem {
+		return true
+	}
+	if s.pod.Controller.Replacement != object.SameNode {
+		return false
+	}
+	for _, r := range s.table.All() {
+		for _, p := range s.podsOn(r) {
+			if p.Namespace == s.api.Namespace && p.Priority == c.Value {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s *search) raised(level int32, class string) edit {

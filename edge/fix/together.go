@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,8 @@ const mostGrown = 100
 type Shared struct {
 	Fix
 	Places int // how many of the pods
+	// Evicts are the pods that those preempt.
+	Evicts []string
 	// Sample is the pod whose fix it is.
 	Sample *v1.Pod
 
@@ -128,11 +131,12 @@ func (s *sharing) rankOf(f *Fix) (rank int) {
 type sharing struct {
 	*Group
 	*search
-	ops    []Op // of the sample, and of the pods that are like it
-	placed map[types.UID]bool
-	next   func() (extension, bool) // the next node that the fix may add or put right
-	added  []extension              // those that placed pods
-	pool   *Pool                    // of the nodes that it adds
+	ops     []Op // of the sample, and of the pods that are like it
+	placed  map[types.UID]bool
+	evicted map[string]bool          // pods that those that are placed preempt
+	next    func() (extension, bool) // the next node that the fix may add or put right
+	added   []extension              // those that placed pods
+	pool    *Pool                    // of the nodes that it adds
 }
 
 // extension is what a fix does to one node more.
@@ -158,10 +162,10 @@ func (s *sharing) try(f Fix) Shared {
 		}
 		edits = append(edits, e)
 	}
-	s.placed, s.next = map[types.UID]bool{}, s.extensions(&f)
+	s.placed, s.evicted, s.next = map[types.UID]bool{}, map[string]bool{}, s.extensions(&f)
 	s.with(edits, func(*object.Pod) { s.settle(nil, len(f.Then.Evicts) > 0) })
 	f.extend(s.added)
-	return Shared{Fix: f, Places: len(s.placed), Sample: s.api, rank: s.rankOf(&f)}
+	return Shared{Fix: f, Places: len(s.placed), Evicts: slices.Sorted(maps.Keys(s.evicted)), Sample: s.api, rank: s.rankOf(&f)}
 }
 
 // isSample reports whether the change is one of the sample.
@@ -216,6 +220,9 @@ func (s *sharing) settle(made *extension, evicting bool) bool {
 	for _, p := range s.Pods {
 		if node := run.Nominated[p.API.UID]; evicting && node != "" && !s.inVain(s.set.DecodePod(p.API), run.Victims[p.API.UID], node) {
 			s.placed[p.API.UID] = true
+			for _, v := range run.Victims[p.API.UID] {
+				s.evicted[v.String()] = true
+			}
 		}
 	}
 	any := len(s.placed) > before

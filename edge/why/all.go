@@ -461,6 +461,7 @@ func (l *listing) fix(ctx context.Context, cause *Cause) {
 			}
 		}
 		shared := Shared{Fix: f.Fix, Places: f.Places, Of: len(pods)}
+		shared.Then.Evicts = append([]string{}, f.Evicts...)
 		shared.Commands = facts.commands(withOneNode(shared.Fix))
 		cause.Fixes = append(cause.Fixes, shared)
 	}

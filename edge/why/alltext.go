@@ -122,12 +122,16 @@ func (c *Cause) text(b *strings.Builder, wide bool) {
 // shortShared is how many fixes of a cause the short form shows.
 const shortShared = 2
 
-// placesText says how many pods the fix places, of a cause that has so many.
+// placesText says how many pods the fix places, of a cause that has so many, and whom they evict.
 func (f *Shared) placesText(pods int) string {
+	text := fmt.Sprintf("places %d of %d", f.Places, f.Of)
 	if f.Of < pods {
-		return fmt.Sprintf("places %d of the first %d", f.Places, f.Of)
+		text = fmt.Sprintf("places %d of the first %d", f.Places, f.Of)
 	}
-	return fmt.Sprintf("places %d of %d", f.Places, f.Of)
+	if len(f.Then.Evicts) > 0 {
+		text += " and evicts " + list(f.Then.Evicts, shortNames)
+	}
+	return text
 }
 
 // ofText says of which workloads the pods are, and since when they wait.
