@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // mostMoves bounds the nodes that are tried in other zones.
@@ -31,9 +32,9 @@ func (p place) String() string {
 }
 
 // nodesElsewhere tries a node of a pool at a place where none of it is, the smallest pool's
-// first.
+// first. Of pools that differ in their places alone one is enough.
 func (s *search) nodesElsewhere() {
-	found, moves := 0, 0
+	found, moves := map[string]bool{}, 0 // by what the node is there
 	places := s.places()
 	for _, p := range pools(s.table, s.set) {
 		name, zone, region := p.Like.Name, p.Like.Labels[v1.LabelTopologyZone], p.Like.Labels[v1.LabelTopologyRegion]
@@ -49,10 +50,11 @@ func (s *search) nodesElsewhere() {
 			}
 			n := p.NewNode(name + "-copy")
 			n.moveTo(to)
-			if _, known := s.table.Find(n.API.Name); known || !s.consider(join(s.base, []edit{newNode(addNode, n, "add a node like "+name+" in "+to.String())})) {
+			is := workload.PoolKey(n.API)
+			if _, known := s.table.Find(n.API.Name); known || found[is] || !s.consider(join(s.base, []edit{newNode(addNode, n, "add a node like "+name+" in "+to.String())})) {
 				continue
 			}
-			if found++; found == mostOfASort {
+			if found[is] = true; len(found) == mostOfASort {
 				return
 			}
 			break // the other places of this shape say no more
