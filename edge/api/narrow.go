@@ -43,6 +43,8 @@ type veil struct {
 	reader *access.Reader
 	own    string          // the pod that is asked about
 	sees   map[string]bool // by namespace, as far as it was asked
+	// knew reports whether the namespace is or was there.
+	knew func(namespace string) bool
 	// known are the namespaces whose names are looked for in the texts of an answer.
 	known map[string]bool
 }
@@ -55,7 +57,7 @@ func (h *handler) veilOf(r *http.Request) *veil {
 		return nil
 	}
 	own, _ := AboutPod(r) // else there would be no narrow reader
-	v := &veil{ctx: ctx, reader: reader, own: own.String(), sees: map[string]bool{}}
+	v := &veil{ctx: ctx, reader: reader, own: own.String(), sees: map[string]bool{}, knew: h.Recorder.KnewNamespace}
 	v.seesPodsOf(own.Namespace) // before the others, of which a few are asked about
 	return v
 }
@@ -105,7 +107,7 @@ func (v *veil) record(r records.Record) records.Record {
 var slashed = regexp.MustCompile(`(\\[ntrbf]|\\u[0-9a-f]{4})?([0-9]+/[0-9]+ nodes\b|[A-Za-z0-9._/-]*/[A-Za-z0-9._/-]*[A-Za-z0-9])`)
 
 // recorded hides each word in the text of a record that may name a pod that the reader may not
-// see, also of a namespace that is gone.
+// see, also of a namespace that is gone. Other words, such as and/or, stay.
 func (v *veil) recorded(s string) string {
 	return slashed.ReplaceAllStringFunc(s, func(found string) string {
 		parts := slashed.FindStringSubmatch(found)
@@ -115,8 +117,6 @@ func (v *veil) recorded(s string) string {
 		return found
 	})
 }
-
-var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // mayNamePod reports whether a word with a slash has the name of a pod that the reader may not
 // see. Behind a domain or in a path only what follows "namespaces" may be a namespace.
@@ -130,7 +130,7 @@ func (v *veil) mayNamePod(word string) bool {
 		if path && (i == 0 || segments[i-1] != "namespaces") {
 			continue
 		}
-		if namespaceName.MatchString(segment) && !v.seesPodsOf(segment) {
+		if v.knew(segment) && !v.seesPodsOf(segment) {
 			return true
 		}
 	}

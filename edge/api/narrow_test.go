@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,8 +197,8 @@ func TestVeilText(t *testing.T) {
 	}
 }
 
-// A record hides a pod of a namespace that is gone since, and of one that never was known: each
-// word that may name one. What the scheduler itself writes with a slash stays.
+// A record hides a pod of a namespace that is gone since: each word that may name one. Words with a
+// slash that begin with no namespace's name stay, and so does what the scheduler itself writes.
 func TestVeilOfRecords(t *testing.T) {
 	f := newFixture(t)
 	f.node("n1", "4")
@@ -205,21 +206,24 @@ func TestVeilOfRecords(t *testing.T) {
 	f.step(machine.NamespaceSet{Namespace: &object.Namespace{Name: "secret"}})
 	d := &decision.Decision{UID: cart.UID, Pod: types.NamespacedName{Namespace: "shop", Name: "cart"}, Attempt: 7, Result: decision.ResultError, NodesTotal: 1,
 		Err:     errors.New(`Delete "https://10.0.0.1:443/api/v1/namespaces/secret/pods/engine": refused`),
-		Tallies: []decision.Tally{{Blocker: decision.Blocker{Plugin: "Hosted", Code: decision.Unschedulable, Reasons: []string{"waits for secret/engine"}}, Nodes: 1}}}
+		Tallies: []decision.Tally{{Blocker: decision.Blocker{Plugin: "Hosted", Code: decision.Unschedulable, Reasons: []string{"waits for secret/engine and/or more CPU"}}, Nodes: 1}}}
 	f.now = f.now.Add(time.Second)
 	f.r.Observe(loop.Step{Now: f.now, Effects: []machine.Effect{machine.AttemptDone{Decision: d}}})
 	f.step(machine.NamespaceGone{Name: "secret"})
 	f.reader = readerOf(lists{"shop": true}, true)
 	for _, path := range []string{"records?pod=shop/cart", "why?pod=shop/cart"} {
-		if _, body := f.get(path, nil); strings.Contains(body, "engine") || !strings.Contains(body, hidden) {
+		if _, body := f.get(path, nil); strings.Contains(body, "engine") || !strings.Contains(body, hidden+" and/or more CPU") {
 			t.Errorf("%s: %s", path, body)
 		}
 	}
-	v := &veil{ctx: t.Context(), reader: readerOf(lists{"shop": true}, true), own: "infra/mine", sees: map[string]bool{}}
+	v := &veil{ctx: t.Context(), reader: readerOf(lists{"shop": true}, true), own: "infra/mine", sees: map[string]bool{},
+		knew: func(namespace string) bool {
+			return slices.Contains([]string{"infra", "secret", "shop", "0", "affinity"}, namespace)
+		}}
 	for text, want := range map[string]string{
 		"0/3 nodes are available: node affinity/selector of infra/mine, shop/a and CPU/memory":  "",
 		"taint node.kubernetes.io/unreachable, device gpu.nvidia.com/pool/gpu-0, /var/lib/pods": "",
-		"0/3 pods":          hidden + " pods",
+		"0/3 pods": hidden + " pods", "1/3 pods with limits and/or requests, read/write": "",
 		`a:\nsecret/p-1.x.`: `a:\n` + hidden + ".", `\u001bsecret/p`: `\u001b` + hidden,
 		"pod/secret/p Pod/secret/p (secret/p)":                                         hidden + " " + hidden + " (" + hidden + ")",
 		"/api/v1/namespaces/secret/pods/p":                                             hidden,

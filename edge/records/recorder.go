@@ -31,6 +31,8 @@ type Recorder struct {
 	// stayEnd tells until when a pod stays where it is in the queue.
 	stayEnd func(*queue.Entry) time.Time
 
+	namespaces namespaces
+
 	listening atomic.Int32
 	mu        sync.Mutex
 	listeners map[chan struct{}]bool
@@ -52,7 +54,7 @@ const keptMoves = 1024
 // New returns a recorder that takes at most that many bytes, and no less than
 // LeastBytes.
 func New(limit int) *Recorder {
-	return &Recorder{log: newLog(limit), listeners: map[chan struct{}]bool{}}
+	return &Recorder{log: newLog(limit), listeners: map[chan struct{}]bool{}, namespaces: namespaces{names: map[string]bool{}}}
 }
 
 // Watch has the machine's queue tell the recorder of its moves, before the first step.
@@ -105,6 +107,7 @@ const mostNotes = 64
 // Observe takes in what a step did. What the step did to pods that are placed may stand
 // in the log only after as many steps, or after Flush.
 func (r *Recorder) Observe(s loop.Step) {
+	r.namespaces.observe(s.Event)
 	now := s.Now.UnixNano()
 	for _, effect := range s.Effects {
 		switch e := effect.(type) {
