@@ -30,7 +30,7 @@ type beginning struct {
 
 // begin evaluates all rows. live is those with nodes.
 func (v *view) begin(live table.RowSet, t *table.Table, workers int, found *scratch) {
-	v.index.Begin(ranking.Shape{Values: v.columns, Highest: v.highest}, t.Rows())
+	v.index.Begin(v.shape(), t.Rows())
 	b := &found.beginning
 	b.view, b.table, b.workers, b.found = v, t, workers, found
 	b.left, b.rest = b.left[:0], b.rest[:0]

@@ -93,8 +93,9 @@ func (o *Outcome) askCells() {
 		return
 	}
 	e, room := o.engine, o.engine.cellVerdicts
-	rows, first := e.askedCells[:0], o.view.cellFilters[0].position
-	for _, r := range o.view.index.AppendOpen(nil) {
+	open := o.view.index.AppendOpen(e.askedCells[:0])
+	rows, first := open[:0], o.view.cellFilters[0].position
+	for _, r := range open {
 		if c := o.view.index.Cause(r); !c.Rejects() || c.Filter > first {
 			rows = append(rows, r)
 		}

@@ -47,7 +47,7 @@ func (v *view) compareFresh(t *table.Table) error {
 			return fmt.Errorf("node %q: kept score %d, fresh %d", t.Name(r), kept, now)
 		}
 		for k := range v.scorers {
-			if s := &v.scorers[k]; s.column.kept && s.cells == nil && v.index.Value(r, s.column.at) != s.scoreAt(r) {
+			if s := &v.scorers[k]; s.column.kept && s.cells == nil && (s.said == nil || v.index.Grouped) && v.index.Value(r, s.column.at) != s.scoreAt(r) {
 				return fmt.Errorf("node %q: %s kept %d, fresh %d", t.Name(r), s.Name, v.index.Value(r, s.column.at), s.scoreAt(r))
 			}
 		}

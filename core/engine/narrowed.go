@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -18,7 +17,7 @@ func (o *Outcome) evaluateNarrowed() {
 	o.narrowed = e.rowsOf(v.narrowed)
 	e.evaluated = len(o.narrowed)
 	v.syncCells()
-	v.index.BeginFew(ranking.Shape{Values: v.columns, Highest: v.highest}, e.table.Rows(), o.narrowed)
+	v.index.BeginFew(v.shape(), e.table.Rows(), o.narrowed)
 	rows := slices.DeleteFunc(slices.Clone(o.narrowed), func(r table.Row) bool { return e.table.Node(r) == nil })
 	evaluateRows(rows, v.columns, &e.workerScratch[0], v.evaluate, v.update)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-scheduler/berth/core/answers"
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -175,8 +176,14 @@ func (v *view) newColumn() column {
 // assignColumns assigns a column to each scorer that is normalised, and lists the plugins
 // that answer by cells.
 func (v *view) assignColumns() {
+	for k := range v.scorers { // those with partitions first: their values are known
+		if s := &v.scorers[k]; s.NormalizeScore != nil && s.CellScore == nil && answers.Keeps(s.Plugin) {
+			s.column = v.newColumn()
+		}
+	}
 	for k := range v.scorers {
 		switch s := &v.scorers[k]; {
+		case s.column.kept:
 		case s.CellScore != nil:
 			s.cells = v.addCells(&s.in, s.CellScore.Sync, s.CellScore.Cells)
 		case s.NormalizeScore == nil:

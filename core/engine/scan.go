@@ -88,6 +88,10 @@ func (o *Outcome) rawScores(s *scorer) []int64 {
 		s.CellScore.AskRows(&s.in, rows, scores)
 		return scores
 	}
+	if s.said != nil {
+		s.said.Write(rows, scores)
+		return scores
+	}
 	for i, r := range rows {
 		scores[i] = o.view.index.Value(r, s.column.at)
 	}

@@ -33,6 +33,7 @@ type view struct {
 	hostedFilters []*filter
 	fallible      bool // one of the filters can fail
 	columns       int  // values of a row in the index
+	known         int  // of these the first that partitions know
 	highest       int64
 
 	// closing filters are the first ones. They have partitions, and close the rows that
@@ -87,10 +88,16 @@ func (v *view) build(store *answers.Store, index *ranking.Index) {
 	}
 	for k := range v.scorers {
 		if s := &v.scorers[k]; s.cells == nil && answers.Keeps(s.Plugin) && v.narrowed == nil {
-			s.said = store.Score(s.Plugin, &s.in)
+			if s.said = store.Score(s.Plugin, &s.in); s.column.kept {
+				v.known++
+			}
 		}
 	}
 	v.joinPass()
+}
+
+func (v *view) shape() ranking.Shape {
+	return ranking.Shape{Values: v.columns, Known: v.known, Highest: v.highest}
 }
 
 // joinPass finds the plugins that AddMask evaluates in one loop.

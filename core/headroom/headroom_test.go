@@ -152,3 +152,14 @@ func TestWatchersOfAPass(t *testing.T) {
 		t.Errorf("left %v, seen %d; want all left", left, seen)
 	}
 }
+
+// Where CPU and memory are in use alike, their distance is next to a whole number.
+func TestPassNextToAWholeNumber(t *testing.T) {
+	tb := table.New()
+	tb.SetNode(&object.Node{Name: "n", Allocatable: resource.Vector{MilliCPU: 8, Memory: 8}, AllowedPods: 9})
+	states := []int32{0}
+	left := AddMask(passOf(Of(2, 2), 1, 1), tb, 0, table.RowSet{1}, 7, states, nil)
+	if want := int32(7 + 75 + 75); len(left) > 0 || states[0] != want {
+		t.Errorf("left %v, state %d, want %d", left, states[0], want)
+	}
+}

@@ -13,8 +13,9 @@ const maxScore = 1 << scoreBits
 
 // Shape describes what an index holds.
 type Shape struct {
-	// Values is how many values a row has.
-	Values int
+	// Values is how many values a row has. The first Known of them the caller knows: they
+	// are not kept by row where there are no groups.
+	Values, Known int
 	// Highest is the highest score that a row can have.
 	Highest int64
 }
@@ -40,7 +41,7 @@ type Index struct {
 	last     int32  // the group found last
 	// of an index without groups, by row:
 	scores []int64
-	values [][]int64
+	values [][]int64 // from the first on that is not known
 }
 
 // Answers holds the answers about a list of rows, by index in the list.
@@ -62,7 +63,8 @@ func (x *Index) Begin(s Shape, rows int) {
 	closeAll(x.states)
 }
 
-// BeginFew is Begin for an index without groups, of which only a few rows are ever read.
+// BeginFew forgets all rows, and closes a few. Only these may be read. The index has no
+// groups.
 func (x *Index) BeginFew(s Shape, rows int, few []table.Row) {
 	x.begin(s, rows)
 	for _, r := range few {
@@ -79,7 +81,7 @@ func (x *Index) begin(s Shape, rows int) {
 	x.Feasible, x.OutOfRange = 0, 0
 	x.groups = x.groups[:0]
 	x.byKey.reset()
-	x.values = extend(x.values[:cap(x.values)], s.Values)
+	x.values = extend(x.values[:cap(x.values)], s.Values-s.Known)
 	if x.Grouped = s.Values <= maxValues && s.Highest < maxScore; !x.Grouped {
 		x.extendColumns()
 	}
@@ -100,7 +102,7 @@ func (x *Index) ungroup() {
 		x.states[r], x.scores[r] = 0, int64(s.score())
 		for k := range x.values {
 			if g := int(s >> scoreBits); g < len(x.groups) {
-				x.values[k][r] = x.groups[g].key[k]
+				x.values[k][r] = x.groups[g].key[x.shape.Known+k]
 			}
 		}
 	}
@@ -287,7 +289,7 @@ func (x *Index) keepRow(r table.Row, was, now State, found *Answers, i int) {
 		return
 	}
 	for k := range x.values {
-		x.values[k][r] = found.Values[k][i]
+		x.values[k][r] = found.Values[x.shape.Known+k][i]
 	}
 	if x.scores[r] < 0 {
 		x.OutOfRange++
@@ -353,10 +355,11 @@ func (x *Index) Score(r table.Row) int64 {
 	return int64(x.states[r].score())
 }
 
-// Value returns the k-th value of a feasible row.
+// Value returns the k-th value of a feasible row. Without groups it must not be a known
+// one.
 func (x *Index) Value(r table.Row, k int) int64 {
 	if !x.Grouped {
-		return x.values[k][r]
+		return x.values[k-x.shape.Known][r]
 	}
 	return x.groups[x.states[r]>>scoreBits].key[k]
 }
@@ -373,14 +376,18 @@ func (x *Index) Cause(r table.Row) Cause {
 	return Cause{Filter: Closed}
 }
 
-// AppendOpen appends the rows that are not closed, in order.
+// AppendOpen appends the rows that are not closed, in order. It does not branch on the
+// state of a row.
 func (x *Index) AppendOpen(rows []table.Row) []table.Row {
+	n := len(rows)
+	rows = slices.Grow(rows, len(x.states))[:n+len(x.states)]
 	for r, s := range x.states {
+		rows[n] = table.Row(r) // #nosec G115 -- rows are numbered so
 		if s != closed {
-			rows = append(rows, table.Row(r))
+			n++
 		}
 	}
-	return rows
+	return rows[:n]
 }
 
 // Rejections calls visit for each cause that rejects rows, with their number and the
