@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"core/object"},
 	{"core/group"},
 	{"core/table", "core/decision"},
-	{"core/index/nodetaints"},
+	{"core/index/devicepools", "core/index/images", "core/index/nodetaints"},
 	{"core/draw", "core/headroom", "core/sums"},
 	{"core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},

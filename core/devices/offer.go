@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -27,7 +28,7 @@ func newOffer() *Offer {
 // device (consumable capacity).
 func Shared(t *table.Table, shares bool) *Offer {
 	o := newOffer()
-	for _, p := range t.SharedDevicePools() {
+	for _, p := range devicepools.Of(t).Shared() {
 		o.Slices = append(o.Slices, p.Slices...)
 		if p.Node == "" {
 			o.takeAll(p, shares)
@@ -38,7 +39,7 @@ func Shared(t *table.Table, shares bool) *Offer {
 
 // WithNode returns the shared offer with what concerns the node alone.
 func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
-	own := t.DevicesOf(node)
+	own := devicepools.Of(t).On(node)
 	if len(own) == 0 {
 		return o
 	}
@@ -58,7 +59,7 @@ func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 	return all
 }
 
-func (o *Offer) takeAll(p *table.DevicePool, shares bool) {
+func (o *Offer) takeAll(p *devicepools.Pool, shares bool) {
 	for _, r := range p.Taken {
 		AddAllocated(&o.Taken, r, shares)
 	}

@@ -4,13 +4,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Stock is the devices that stand for an extended resource on the nodes that do
-// not offer it themselves. It is good for as long as DeviceRevision stands.
+// not offer it themselves. It is good while the revision of devicepools stands.
 type Stock struct {
 	counter *Counter
 	name    v1.ResourceName
@@ -24,12 +25,12 @@ func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	if d := &p.Demand; len(d.Requests.Scalars)+len(d.Usage.Scalars)+len(d.Scoring.Scalars) == 0 {
 		return 0, true
 	}
-	return t.DeviceRevision() + t.ObjectRevision(object.DeviceClasses), true
+	return devicepools.Of(t).Revision() + t.ObjectRevision(object.DeviceClasses), true
 }
 
 // Has reports whether a device class stands for the resource. A nil counter has none.
 func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
-	return c != nil && t.DeviceClassFor(name) != nil && resource.ByDevices(name) // the dearest last
+	return c != nil && devicepools.Of(t).ClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
 // Stock returns the stock of the resource, nil where no device class stands for it.
@@ -37,7 +38,7 @@ func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
 	if !c.Has(t, name) {
 		return nil
 	}
-	return &Stock{counter: c, name: name, class: t.DeviceClassFor(name).API, shared: Shared(t, c.Shares)}
+	return &Stock{counter: c, name: name, class: devicepools.Of(t).ClassFor(name).API, shared: Shared(t, c.Shares)}
 }
 
 // Columns returns how much of the resource each of the rows offers, and how much of

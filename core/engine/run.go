@@ -45,7 +45,7 @@ type run struct {
 }
 
 // surroundings are numbers that change where something but the pods of nodes does.
-type surroundings struct{ told, updates, nodes, columns, images, objects, namespaces, owners, devices, epochs uint64 }
+type surroundings struct{ told, updates, nodes, columns, objects, namespaces, owners, epochs uint64 }
 
 // Told records a change that no table shows, which hosted plugins may see. Answers kept
 // from the last decision are then not used again.
@@ -53,8 +53,8 @@ func (e *Engine) Told() { e.changes++ }
 
 func (e *Engine) surroundings(k *keys) surroundings {
 	t := e.table
-	w := surroundings{told: e.changes, updates: t.Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(), images: t.ImageRevision(),
-		namespaces: t.NamespaceRevision(), owners: t.SelectorOwnerRevision(), devices: t.DeviceRevision(), epochs: k.epoch(t)}
+	w := surroundings{told: e.changes, updates: t.Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(),
+		namespaces: t.NamespaceRevision(), owners: t.SelectorOwnerRevision(), epochs: k.epoch(t)}
 	for kind := range object.Kinds {
 		w.objects += t.ObjectRevision(kind)
 	}

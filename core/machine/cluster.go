@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 )
@@ -192,7 +193,7 @@ func (c *cluster) follows(kind object.Kind) bool {
 // slicesRetainted passes the slices to the queue whose devices a DeviceTaintRule taints,
 // or taints no more. To plugins the slices changed; they know of no rules.
 func (c *cluster) slicesRetainted() {
-	for _, s := range c.table.Retainted() {
+	for _, s := range devicepools.Of(c.table).Retainted() {
 		c.moveAll(&framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})
 	}
 }

@@ -106,8 +106,6 @@ func TestFlappingNode(t *testing.T) {
 	atMost(t, "names of rows", len(tab.rowOf), 0)
 	atMost(t, "free rows", len(tab.free), 1)
 	atMost(t, "host names", tab.values(v1.LabelHostname), 0)
-	atMost(t, "images", len(tab.images), 0)
-	atMost(t, "ports", len(tab.ports[0]), 0)
 	atMost(t, "entries of the journal", len(tab.placements.ring), placementsKept)
 }
 
@@ -130,7 +128,6 @@ func TestLabelSetsWithoutEnd(t *testing.T) {
 	check(t, tab)
 	atMost(t, "rows", tab.Rows(), 21)
 	atMost(t, "host names", tab.values(v1.LabelHostname), 20)
-	atMost(t, "images", len(tab.images), 20)
 }
 
 // Pods without end, each with labels and a term of its own, in a namespace of
@@ -205,24 +202,4 @@ func (t *Table) values(key string) int {
 		return len(v.nodes)
 	}
 	return 0
-}
-
-// TestManyImages: a node may list 50,000 images, others each time, and leaves nothing
-// of them behind.
-func TestManyImages(t *testing.T) {
-	tab := New()
-	for turn := range 3 {
-		n := &object.Node{Name: "a"}
-		for i := range 50_000 {
-			n.Images = append(n.Images, object.Image{Names: []string{fmt.Sprint("image-", (i+turn*25_000)%100_000)}, Bytes: int64(i)})
-		}
-		tab.SetNode(n)
-		atMost(t, "images", len(tab.images), 50_000)
-		if on := tab.Image(n.Images[0].Names[0]); on == nil || on.Nodes() != 1 {
-			t.Errorf("an image of the node: %+v", on)
-		}
-	}
-	check(t, tab)
-	tab.RemoveNode("a")
-	atMost(t, "images", len(tab.images), 0)
 }

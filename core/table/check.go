@@ -18,8 +18,8 @@ func (t *Table) Check() error {
 			return fmt.Errorf("table: row %d has %d pods and %d summaries", r, len(t.pods[r]), len(t.summaries[r]))
 		}
 		for i, pl := range t.pods[r] {
-			if is := t.summaries[r][i]; is != t.summaryOf(pl) {
-				return fmt.Errorf("table: summary of pod %s %+v, rebuilt %+v", pl.Pod.Key(), is, t.summaryOf(pl))
+			if is := t.summaries[r][i]; is != summaryOf(pl) {
+				return fmt.Errorf("table: summary of pod %s %+v, rebuilt %+v", pl.Pod.Key(), is, summaryOf(pl))
 			}
 			if pl.Row != Row(r) || t.placed[pl.Pod.UID] != pl {
 				return fmt.Errorf("table: pod %s is listed on row %d but points elsewhere", pl.Pod.Key(), r)
@@ -57,9 +57,6 @@ func (t *Table) Check() error {
 		return err
 	}
 	if err := t.checkVolumesForClaims(); err != nil {
-		return err
-	}
-	if err := t.compareImages(fresh); err != nil {
 		return err
 	}
 	return t.followers.check(fresh)
@@ -183,12 +180,6 @@ func (t *Table) compare(r Row, o *Table, s Row) error {
 	if is, now := t.lowest[r], lowestOf(t.pods[r]); is.priority != now.priority || is.unstarted != now.unstarted || !is.latest.Equal(now.latest) {
 		return fmt.Errorf("lowest priority %+v, rebuilt %+v", is, now)
 	}
-	if !slices.Equal(sortedPorts(t.ports[r]), sortedPorts(o.ports[s])) {
-		return fmt.Errorf("host ports %v, rebuilt %v", t.ports[r], o.ports[s])
-	}
-	if set := t.portNumbers.set(t.ports[r]); t.portNumbers.ofRow[r] != set || t.cordoned[r] != o.cordoned[s] {
-		return fmt.Errorf("set of ports %b, cordoned %v, rebuilt %b, %v", t.portNumbers.ofRow[r], t.cordoned[r], set, o.cordoned[s])
-	}
 	return nil
 }
 
@@ -198,36 +189,4 @@ func (t *Table) ids() map[v1.ResourceName]Resource {
 		ids[name] = id
 	}
 	return ids
-}
-
-// compareImages leaves sizes out: an image keeps the size that its first
-// reporter gave, which depends on history.
-func (t *Table) compareImages(o *Table) error {
-	if len(t.images) != len(o.images) {
-		return fmt.Errorf("table: %d images, rebuilt %d", len(t.images), len(o.images))
-	}
-	for name, img := range t.images { // any order: an error is an error
-		other := o.images[name]
-		if other == nil || other.Nodes() != img.Nodes() {
-			return fmt.Errorf("table: image %q is on %d nodes, rebuilt differs", name, img.Nodes())
-		}
-		for _, r := range t.all {
-			if img.On(r) && !other.On(o.rowOf[t.names[r]]) {
-				return fmt.Errorf("table: image %q on node %q, rebuilt not", name, t.names[r])
-			}
-		}
-	}
-	return nil
-}
-
-func sortedPorts(ports []object.HostPort) []object.HostPort {
-	return slices.SortedFunc(slices.Values(ports), func(a, b object.HostPort) int {
-		switch {
-		case a.Port != b.Port:
-			return int(a.Port - b.Port)
-		case a.IP != b.IP:
-			return slices.Compare([]byte(a.IP), []byte(b.IP))
-		}
-		return slices.Compare([]byte(a.Protocol), []byte(b.Protocol))
-	})
 }

@@ -6,12 +6,14 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Follower is told of each change of a table, after it. It keeps an index of what a few
-// readers ask for, so that the table need not. A nil function ignores what it is about.
+// Follower keeps an index of what a few readers ask of a table, so that the table need not.
+// It is told of each change of the table, after it. A nil function ignores the change.
 //
 // Undo takes pods off their rows, or puts them back, like any other change. Rebuild drops
 // the follower, makes a new one, and tells it of all that there is.
-type Follower struct {
+type Follower[T any] struct {
+	// Index is what it keeps.
+	Index T
 	// Came is told of a pod that the row counts, Left of one that it counts no more.
 	Came, Left func(*Placed)
 	// NodeChanged is told of a node that came, changed or went: nil is for none. Rows are
@@ -22,47 +24,59 @@ type Follower struct {
 	ObjectChanged func(was, is object.Object)
 	// Check compares the index with that of a table made from the same nodes, pods and
 	// objects, with the same rows.
-	Check func(fresh *Table) error
+	Check func(fresh T) error
 }
 
-// Index is how a package finds what its follower keeps of a table.
+// Index finds the index of one kind that a follower keeps of a table.
 type Index[T any] struct{ at int }
 
-// follows make what each follower keeps of a table. Packages add theirs when they are
-// initialized, and never later.
-var follows []func(*Table) (any, Follower)
+// follows make the followers of a table. Packages add theirs when they are initialized, and
+// never later.
+var follows []func(*Table) follower
+
+// follower is a Follower of any index.
+type follower struct {
+	index         any
+	came, left    func(*Placed)
+	nodeChanged   func(r Row, was, is *object.Node)
+	objectChanged func(was, is object.Object)
+	check         func(fresh any) error
+}
 
 // Follow makes each table have a follower. Call it to initialize a package variable.
-func Follow[T any](follow func(*Table) (T, Follower)) Index[T] {
-	follows = append(follows, func(t *Table) (any, Follower) { return follow(t) })
+func Follow[T any](follow func(*Table) Follower[T]) Index[T] {
+	follows = append(follows, func(t *Table) follower {
+		f := follow(t)
+		return follower{f.Index, f.Came, f.Left, f.NodeChanged, f.ObjectChanged, func(fresh any) error { return f.Check(fresh.(T)) }}
+	})
 	return Index[T]{len(follows) - 1}
 }
 
-// Of returns what the follower keeps of the table.
-func (i Index[T]) Of(t *Table) T { return t.followers.kept[i.at].(T) }
+// Of returns the table's index.
+func (i Index[T]) Of(t *Table) T { return t.followers.list[i.at].index.(T) }
 
 // followers are those of one table.
 type followers struct {
-	kept []any // by Index
-	all  []Follower
-	// epoch is the first revision of a follower.
+	list []follower
+	// epoch is the first revision of an index.
 	epoch uint64
 }
 
 // follow makes the followers, in place of those that there were.
 func (t *Table) follow() {
-	l := &t.followers
-	l.kept, l.all = l.kept[:0], l.all[:0]
+	t.followers.list = t.followers.list[:0]
 	for _, follow := range follows {
-		kept, f := follow(t)
-		l.kept, l.all = append(l.kept, kept), append(l.all, f)
+		t.followers.list = append(t.followers.list, follow(t))
 	}
 }
 
-// followAnew makes new followers and tells them of all objects.
+// followAnew makes new followers and tells them of all rows and objects.
 func (t *Table) followAnew() {
 	t.followers.epoch += 1 << 32
 	t.follow()
+	for r := range t.nodes {
+		t.followers.nodeChanged(Row(r), nil, nil)
+	}
 	for kind := range object.Kinds {
 		for _, o := range t.Objects(kind) {
 			t.followers.objectChanged(nil, o)
@@ -70,47 +84,53 @@ func (t *Table) followAnew() {
 	}
 }
 
-// Epoch returns the number from which a follower counts its revisions, so that those of a
-// follower that Rebuild made are above those of the one before.
+// Epoch returns the number from which a follower counts the revisions of its index, so that
+// those after a Rebuild are above those before.
 func (t *Table) Epoch() uint64 { return t.followers.epoch }
 
 func (l *followers) came(pl *Placed) {
-	for i := range l.all {
-		if f := l.all[i].Came; f != nil {
+	for i := range l.list {
+		if f := l.list[i].came; f != nil {
 			f(pl)
 		}
 	}
 }
 
 func (l *followers) left(pl *Placed) {
-	for i := range l.all {
-		if f := l.all[i].Left; f != nil {
+	for i := range l.list {
+		if f := l.list[i].left; f != nil {
 			f(pl)
 		}
 	}
 }
 
 func (l *followers) nodeChanged(r Row, was, is *object.Node) {
-	for i := range l.all {
-		if f := l.all[i].NodeChanged; f != nil {
+	for i := range l.list {
+		if f := l.list[i].nodeChanged; f != nil {
 			f(r, was, is)
 		}
 	}
 }
 
 func (l *followers) objectChanged(was, is object.Object) {
-	for i := range l.all {
-		if f := l.all[i].ObjectChanged; f != nil {
+	for i := range l.list {
+		if f := l.list[i].objectChanged; f != nil {
 			f(was, is)
 		}
 	}
 }
 
+// objectChanged tells all of an object that changed, as readers see it; nil for none.
+func (t *Table) objectChanged(was, is object.Object) {
+	t.followVolume(was, is)
+	t.followers.objectChanged(was, is)
+}
+
 // check compares each follower with that of a fresh table.
 func (l *followers) check(fresh *Table) error {
-	for i := range l.all {
-		if err := l.all[i].Check(fresh); err != nil {
-			return fmt.Errorf("%T: %w", l.kept[i], err)
+	for i := range l.list {
+		if err := l.list[i].check(fresh.followers.list[i].index); err != nil {
+			return fmt.Errorf("%T: %w", l.list[i].index, err)
 		}
 	}
 	return nil

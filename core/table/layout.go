@@ -73,5 +73,5 @@ func (t *Table) Reassume(a *Assumed) {
 	was := k.now()
 	k.assumed, k.assumedWritten, k.made = a.Object, a.Written, a.Made
 	t.objects.kinds[m.Kind].changed()
-	t.followObject(was, a.Object)
+	t.objectChanged(was, a.Object)
 }

@@ -57,14 +57,9 @@ var (
 	nodeNames = rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
 	uids      = rapid.SampledFrom([]types.UID{"1", "2", "3", "4", "5", "6", "7", "8", "9"})
 	amounts   = rapid.SampledFrom([]int64{0, 0, 1, 2, 3, 100, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64})
-	ports     = rapid.SampledFrom([]object.HostPort{
-		{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}, {IP: "10.0.0.1", Protocol: v1.ProtocolTCP, Port: 80},
-		{IP: "0.0.0.0", Protocol: v1.ProtocolUDP, Port: 80}, {IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 81},
-	})
-	volumes = rapid.SampledFrom([]object.Volume{
+	volumes   = rapid.SampledFrom([]object.Volume{
 		{Claimed: true, Claim: "c"}, {Claimed: true, Claim: "d"}, {Claimed: true, Claim: "c", Ephemeral: true}, {},
 	})
-	imageNames  = rapid.SampledFrom([]string{"x:1", "y:1", "z:1"})
 	scalarNames = []v1.ResourceName{"example.com/a", "example.com/b", "hugepages-2Mi"}
 )
 
@@ -83,14 +78,7 @@ func drawVector(t *rapid.T, what string) resource.Vector {
 }
 
 func drawNode(t *rapid.T) *object.Node {
-	n := &object.Node{Name: nodeNames.Draw(t, "node"), Labels: drawLabels(t), Allocatable: drawVector(t, "offers"), AllowedPods: amounts.Draw(t, "pods"),
-		Unschedulable: rapid.Bool().Draw(t, "cordoned")}
-	for range rapid.IntRange(0, 2).Draw(t, "images") {
-		n.Images = append(n.Images, object.Image{Names: rapid.SliceOfN(imageNames, 1, 2).Draw(t, "names"), Bytes: amounts.Draw(t, "bytes")})
-	}
-	for range rapid.IntRange(0, 2).Draw(t, "taints") {
-		n.Taints = append(n.Taints, v1.Taint{Key: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "taint"), Effect: v1.TaintEffectNoSchedule})
-	}
+	n := &object.Node{Name: nodeNames.Draw(t, "node"), Labels: drawLabels(t), Allocatable: drawVector(t, "offers"), AllowedPods: amounts.Draw(t, "pods")}
 	return n
 }
 
@@ -102,7 +90,6 @@ func drawPod(t *rapid.T) *object.Pod {
 		Labels:    drawLabels(t),
 		Affinity:  drawAffinity(t, namespace),
 		Demand:    resource.Demand{Usage: drawVector(t, "takes"), NonZero: drawVector(t, "at least")},
-		HostPorts: rapid.SliceOfN(ports, 0, 3).Draw(t, "ports"),
 		Volumes:   rapid.SliceOfN(volumes, 0, 2).Draw(t, "volumes"),
 
 		Terminating: rapid.IntRange(0, 3).Draw(t, "goes") == 0,
@@ -226,8 +213,8 @@ func (w *world) contents() string {
 		if w.nodes[r] == nil && len(w.pods[r]) == 0 {
 			continue
 		}
-		line := fmt.Sprintf("%s row %d node %p pods %v ports %v count %d/%d", name, r, w.nodes[r],
-			w.podsOn(r), sortedPorts(w.ports[r]), w.podCount[r], w.allowedPods[r])
+		line := fmt.Sprintf("%s row %d node %p pods %v count %d/%d", name, r, w.nodes[r],
+			w.podsOn(r), w.podCount[r], w.allowedPods[r])
 		ids := w.ids()
 		for _, res := range slices.Sorted(maps.Keys(ids)) {
 			if id := ids[res]; w.used[id][r] != 0 || w.allocatable[id][r] != 0 {
@@ -265,7 +252,6 @@ func (w *world) compare(t *rapid.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		w.compareNode(t, name)
 	}
-	w.compareImages(t)
 	w.compareChanges(t)
 	w.compareTerms(t)
 }
@@ -313,13 +299,6 @@ func (w *world) compareNode(t *rapid.T, name string) {
 	if cpu[r] != w.m.sum(on, least, v1.ResourceCPU) || memory[r] != w.m.sum(on, least, v1.ResourceMemory) {
 		t.Fatalf("at least %d, %d on %s", cpu[r], memory[r], name)
 	}
-	var taken []object.HostPort
-	for _, uid := range on {
-		taken = append(taken, w.m.pods[uid].pod.HostPorts...)
-	}
-	if !slices.Equal(sortedPorts(w.HostPorts(r)), sortedPorts(taken)) {
-		t.Fatalf("ports of %s: %v, want %v", name, w.HostPorts(r), taken)
-	}
 }
 
 // sum adds up in floats' place: at most the greatest int64.
@@ -329,31 +308,6 @@ func (m *model) sum(pods []types.UID, of func(*object.Pod) resource.Vector, res 
 		sum = min(sum+uint64(of(m.pods[uid].pod).Of(res)), math.MaxInt64)
 	}
 	return int64(sum)
-}
-
-func (w *world) compareImages(t *rapid.T) {
-	want := map[string]map[string]bool{}
-	for name, n := range w.m.nodes {
-		for _, img := range n.Images {
-			for _, image := range img.Names {
-				if want[image] == nil {
-					want[image] = map[string]bool{}
-				}
-				want[image][name] = true
-			}
-		}
-	}
-	for _, image := range []string{"x:1", "y:1", "z:1"} {
-		img := w.Image(image)
-		if (img != nil) != (want[image] != nil) || img != nil && img.Nodes() != len(want[image]) {
-			t.Fatalf("image %s: %+v, want on %v", image, img, want[image])
-		}
-		for name := range want[image] {
-			if r, _ := w.Find(name); !img.On(r) {
-				t.Fatalf("image %s is not on %s", image, name)
-			}
-		}
-	}
 }
 
 // compareChanges asks, for each moment in the past, what changed since.

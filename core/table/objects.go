@@ -95,7 +95,7 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 		k.assumed, k.assumedWritten, k.made = nil, false, false
 	}
 	kind.changed()
-	t.followObject(was, k.now())
+	t.objectChanged(was, k.now())
 	return before
 }
 
@@ -157,7 +157,7 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 	delete(list.byName, at)
 	list.removeFromIndex(at, k.either())
 	list.changed()
-	t.followObject(k.now(), nil)
+	t.objectChanged(k.now(), nil)
 	return k.shown
 }
 
@@ -171,7 +171,7 @@ func (t *Table) Assume(o object.Object) {
 		was := k.now()
 		k.assumed, k.assumedWritten = o, false
 		kind.changed()
-		t.followObject(was, o)
+		t.objectChanged(was, o)
 	}
 }
 
@@ -192,7 +192,7 @@ func (t *Table) AssumeMade(o object.Object) {
 	kind.byName[at] = k
 	kind.addToIndex(at, k)
 	kind.changed()
-	t.followObject(nil, o)
+	t.objectChanged(nil, o)
 }
 
 // Restore ends what was assumed of the object of this kind and name.
@@ -209,7 +209,7 @@ func (t *Table) Restore(m *object.Meta) {
 		kind.removeFromIndex(at, was)
 	}
 	kind.changed()
-	t.followObject(was, k.shown)
+	t.objectChanged(was, k.shown)
 }
 
 // Written records that what was assumed of the object was written to the API. The

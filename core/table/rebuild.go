@@ -16,20 +16,19 @@ func (t *Table) Rebuild() {
 	t.forgetTries()
 	t.clearCounts()
 	for r := range t.pods {
-		t.pods[r], t.summaries[r], t.ports[r], t.portNumbers.ofRow[r] = nil, nil, nil, 0
+		t.pods[r], t.summaries[r] = nil, nil
 	}
 	placed := slices.SortedFunc(maps.Values(t.placed), func(a, b *Placed) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	clear(t.placed)
 	t.followAnew()
 	for r, n := range t.nodes {
 		t.followers.nodeChanged(Row(r), nil, n)
-		t.allowedPods[r], t.cordoned[r] = 0, false
+		t.allowedPods[r] = 0
 		t.setAllocatable(Row(r), resource.Vector{})
 		if n != nil {
 			t.live++
-			t.allowedPods[r], t.cordoned[r] = n.AllowedPods, n.Unschedulable
+			t.allowedPods[r] = n.AllowedPods
 			t.setAllocatable(Row(r), n.Allocatable)
-			t.setImages(Row(r), nil, n)
 		}
 	}
 	for _, pl := range placed {
@@ -74,8 +73,6 @@ func (t *Table) clearCounts() {
 	}
 	t.lowestOfAll.known = false
 	t.live = 0
-	clear(t.images)
-	t.imageRevision++
 	clear(t.uniquePerNode.byKey)
 	t.uniquePerNode.revision++
 	t.labelKeys.recount(t.nodes)

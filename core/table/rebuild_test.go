@@ -29,7 +29,6 @@ func (c *counter) follow(t *Table) {
 // right, and who follows the table counts anew.
 func TestRebuild(t *testing.T) {
 	broken := pod("broken", 5)
-	broken.HostPorts = []object.HostPort{{Port: 80}}
 	broken.Affinity = &match.PodAffinity{Terms: []match.PodTerm{{Key: "no selector"}}}
 	for name, damage := range map[string]func(*Table){
 		"a pod that panics while it is placed":   func(t *Table) { t.AddPod(broken, "a") },
@@ -44,8 +43,7 @@ func TestRebuild(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tb := New()
 			for _, node := range []string{"a", "b"} {
-				n := &object.Node{Name: node, AllowedPods: 110, Allocatable: resource.Vector{MilliCPU: 1000}, Labels: map[string]string{"zone": node},
-					Images: []object.Image{{Names: []string{"image"}, Bytes: 7}}}
+				n := &object.Node{Name: node, AllowedPods: 110, Allocatable: resource.Vector{MilliCPU: 1000}, Labels: map[string]string{"zone": node}}
 				tb.SetNode(n)
 			}
 			tb.SetObject(&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}, Source: object.VolumeSource{Driver: "csi", Handle: "v"}})

@@ -8,12 +8,11 @@ type Summary struct {
 	Priority         int32
 	Terms            int32 // how many terms of pod affinity it has
 	MilliCPU, Memory int64 // of Demand.Usage
-	HostPorts        PortSet
 }
 
-func (t *Table) summaryOf(pl *Placed) Summary {
+func summaryOf(pl *Placed) Summary {
 	p := pl.Pod
-	return Summary{p.Priority, int32(len(pl.terms)), p.Demand.Usage.MilliCPU, p.Demand.Usage.Memory, t.portNumbers.set(p.HostPorts)}
+	return Summary{p.Priority, int32(len(pl.terms)), p.Demand.Usage.MilliCPU, p.Demand.Usage.Memory}
 }
 
 // Summaries returns the summaries of the row's pods, in the order of Pods. The slice

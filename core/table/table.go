@@ -56,25 +56,18 @@ type Table struct {
 	evenness    []int8
 	percents    []Percents
 	scalars     scalars
-	ports       [][]object.HostPort // per row, with repetitions
-	portNumbers portNumbers
-	cordoned    []bool // by row, what the node's spec.unschedulable says
 	lowest      []lowest
 	lowestOfAll struct {
 		priority int32
 		revision uint64 // of the table, when it was found
 		known    bool
 	}
-	deviceRows []uint64 // by row, when its node or devices changed last
 
-	images           map[string]*Image
-	imageRevision    uint64
 	uniquePerNode    uniquePerNode
 	labelKeys        labelKeys
 	selectorOwners   selectorOwners
 	namespaces       namespaces
 	objects          objects
-	devices          devices
 	claims           claims
 	volumes          volumeCounts
 	volumesForClaims volumesForClaims
@@ -106,7 +99,6 @@ func New() *Table {
 		rowOf:   map[string]Row{},
 		placed:  map[types.UID]*Placed{},
 		scalars: scalars{ids: map[v1.ResourceName]Resource{}, limit: columnsKept},
-		images:  map[string]*Image{},
 	}
 	t.uniquePerNode.byKey = map[string]*labelValues{}
 	t.labelKeys.nodes = map[string]int{}
@@ -114,7 +106,6 @@ func New() *Table {
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.requirements.byKey = map[string]*metRequirement{}
 	t.valueColumns.byKey = map[string]*valueColumn{}
-	t.devices = newDevices()
 	t.volumes = newVolumes()
 	t.volumesForClaims = newVolumesForClaims()
 	t.namespaces.labels = map[string]map[string]string{}
@@ -182,12 +173,6 @@ func (t *Table) PodCount() []int64 { return t.podCount }
 // AllowedPods returns the column of how many pods each node takes. Read only.
 func (t *Table) AllowedPods() []int64 { return t.allowedPods }
 
-// HostPorts returns the host ports taken on the row, with repetitions.
-func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
-
-// Cordoned returns the column of what the nodes' spec.unschedulable says. Read only.
-func (t *Table) Cordoned() []bool { return t.cordoned }
-
 // SetNode adds the node or replaces the one of the same name, and returns its row. Pods
 // that were placed before the node came are on the row already. A state that is the same
 // for scheduling (Node.Alike) changes no row.
@@ -201,20 +186,16 @@ func (t *Table) SetNode(n *object.Node) Row {
 	}
 	if old == nil {
 		t.live++
-		t.imageRevision++
 	}
 	t.nodes[r] = n
 	t.allowedPods[r] = n.AllowedPods
-	t.cordoned[r] = n.Unschedulable
 	t.setAllocatable(r, n.Allocatable)
-	t.setImages(r, old, n)
 	t.setLabels(old, n)
 	t.labelKeys.set(old, n)
 	t.setPinLabels(r, old, n)
 	t.relabel(r, old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
-	t.deviceRows[r] = t.revision
 	t.followers.nodeChanged(r, old, n)
 	return r
 }
@@ -228,20 +209,16 @@ func (t *Table) RemoveNode(name string) {
 		return
 	}
 	old := t.nodes[r]
-	t.setImages(r, t.nodes[r], nil)
 	t.setLabels(t.nodes[r], nil)
 	t.labelKeys.set(t.nodes[r], nil)
 	t.setPinLabels(r, t.nodes[r], nil)
 	t.relabel(r, t.nodes[r], nil)
 	t.nodes[r] = nil
 	t.live--
-	t.imageRevision++
 	t.allowedPods[r] = 0
-	t.cordoned[r] = false
 	t.setAllocatable(r, resource.Vector{})
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
-	t.deviceRows[r] = t.revision
 	t.followers.nodeChanged(r, old, nil)
 	t.release(r)
 }
@@ -288,14 +265,10 @@ func (t *Table) put(pl *Placed) {
 	pl.at = len(t.pods[r])
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
-	if len(pl.Pod.HostPorts) > 0 {
-		t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
-		t.portNumbers.ofRow[r] |= t.portNumbers.set(pl.Pod.HostPorts)
-	}
 	t.lowest[r].add(pl.Pod)
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
-	t.summaries[r] = append(t.summaries[r], t.summaryOf(pl))
+	t.summaries[r] = append(t.summaries[r], summaryOf(pl))
 	t.use(pl, 1)
 	if len(pl.Pod.Volumes) > 0 {
 		pl.volumes = t.VolumesOf(pl.Pod)
@@ -318,13 +291,6 @@ func (t *Table) take(pl *Placed) {
 	t.summaries[r][pl.at] = t.summaries[r][len(list)-1]
 	t.summaries[r] = t.summaries[r][:len(list)-1]
 	delete(t.placed, pl.Pod.UID)
-	if len(pl.Pod.HostPorts) > 0 {
-		t.ports[r] = t.ports[r][:0]
-		for _, other := range t.pods[r] {
-			t.ports[r] = append(t.ports[r], other.Pod.HostPorts...)
-		}
-		t.portNumbers.ofRow[r] = t.portNumbers.set(t.ports[r])
-	}
 	if pl.Pod.Priority == t.lowest[r].priority {
 		t.lowest[r] = lowestOf(t.pods[r])
 	}
@@ -418,11 +384,7 @@ func (t *Table) grow() {
 	t.nodes = append(t.nodes, nil)
 	t.pods = append(t.pods, nil)
 	t.summaries = append(t.summaries, nil)
-	t.ports = append(t.ports, nil)
-	t.portNumbers.ofRow = append(t.portNumbers.ofRow, 0)
-	t.cordoned = append(t.cordoned, false)
 	t.lowest = append(t.lowest, noLowest)
-	t.deviceRows = append(t.deviceRows, 0)
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
 	t.headroom = append(t.headroom, Headroom{})

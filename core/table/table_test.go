@@ -55,44 +55,8 @@ func TestRowsAreUsedAgain(t *testing.T) {
 		}
 	}
 	r := tb.SetNode(node("last"))
-	if err := tb.Check(); err != nil || tb.Used(CPU)[r] != 0 || tb.Allocatable(CPU)[r] != 0 || len(tb.HostPorts(r)) != 0 {
-		t.Errorf("%v; uses %dm of %dm, ports %v", err, tb.Used(CPU)[r], tb.Allocatable(CPU)[r], tb.HostPorts(r))
-	}
-}
-
-// An image keeps the size that its first reporter gave, until no node has it.
-func TestImageSizes(t *testing.T) {
-	with := func(name string, bytes int64) *object.Node {
-		n := node(name)
-		n.Images = []object.Image{{Names: []string{"x:1", "x@sha"}, Bytes: bytes}}
-		return n
-	}
-	tb := New()
-	steps := []struct {
-		do    func()
-		bytes int64 // 0: nobody has it
-		nodes int
-		moved bool // the revision of images
-	}{
-		{func() { tb.SetNode(with("a", 10)) }, 10, 1, true},
-		{func() { tb.SetNode(with("b", 20)) }, 10, 2, true},
-		{func() { tb.SetNode(with("b", 20)) }, 10, 2, false},
-		{func() { tb.AddPod(pod("p", 1), "b") }, 10, 2, false},
-		{func() { tb.RemoveNode("a") }, 10, 1, true},
-		{func() { tb.SetNode(node("c")) }, 10, 1, true}, // it counts nodes, too
-		{func() { tb.SetNode(with("b", 30)) }, 30, 1, true},
-		{func() { tb.SetNode(node("b")) }, 0, 0, true},
-	}
-	for i, s := range steps {
-		before := tb.ImageRevision()
-		s.do()
-		img := tb.Image("x:1")
-		if (tb.ImageRevision() != before) != s.moved {
-			t.Errorf("step %d: revision went from %d to %d", i, before, tb.ImageRevision())
-		}
-		if img == nil && s.bytes != 0 || img != nil && (img.Bytes != s.bytes || img.Nodes() != s.nodes) {
-			t.Errorf("step %d: %+v, want %d bytes on %d nodes", i, img, s.bytes, s.nodes)
-		}
+	if err := tb.Check(); err != nil || tb.Used(CPU)[r] != 0 || tb.Allocatable(CPU)[r] != 0 {
+		t.Errorf("%v; uses %dm of %dm", err, tb.Used(CPU)[r], tb.Allocatable(CPU)[r])
 	}
 }
 
@@ -123,21 +87,14 @@ func TestCheckFindsDamage(t *testing.T) {
 		"non-zero":    func(tb *Table) { tb.nonZero[1][0]++ },
 		"pod count":   func(tb *Table) { tb.podCount[0]++ },
 		"room":        func(tb *Table) { tb.allowedPods[0]++ },
-		"ports":       func(tb *Table) { tb.ports[0] = append(tb.ports[0], object.HostPort{Port: 1}) },
-		"port set":    func(tb *Table) { tb.portNumbers.ofRow[0]++ },
-		"cordoned":    func(tb *Table) { tb.cordoned[0] = true },
 		"live":        func(tb *Table) { tb.live++ },
 		"lost pod":    func(tb *Table) { delete(tb.placed, "p") },
 		"moved pod":   func(tb *Table) { tb.placed["p"].Row = 1 },
 		"ghost row":   func(tb *Table) { tb.rowOf["ghost"] = 1 },
-		"image":       func(tb *Table) { tb.images["x:1"].few = []Row{1} },
-		"no image":    func(tb *Table) { delete(tb.images, "x:1") },
 	}
 	for name, damage := range damages {
 		tb := New()
-		n := node("a")
-		n.Images = []object.Image{{Names: []string{"x:1"}}}
-		tb.SetNode(n)
+		tb.SetNode(node("a"))
 		tb.SetNode(node("b"))
 		tb.AddPod(pod("p", 100), "a")
 		if err := tb.Check(); err != nil {

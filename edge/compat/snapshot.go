@@ -9,6 +9,7 @@ import (
 	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	imageindex "github.com/berth-scheduler/berth/core/index/images"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -80,7 +81,7 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 	l.touched = nil
 	l.touchMu.Unlock()
 	rows = t.AppendShown(rows, l.shown)
-	images := t.ImageRevision() != l.images
+	images := imageindex.Of(t).Revision() != l.images
 	if l.revision != 0 && len(rows) == 0 && !images {
 		return old
 	}
@@ -88,7 +89,7 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 		rows = t.All()
 	}
 	s := l.next(old, t, rows)
-	l.revision, l.images, l.shown = t.Revision(), t.ImageRevision(), t.ShownCount()
+	l.revision, l.images, l.shown = t.Revision(), imageindex.Of(t).Revision(), t.ShownCount()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.current = s
@@ -141,7 +142,7 @@ func (l *snapshots) nodeAt(t *table.Table, r table.Row, was *nodeInfo) *nodeInfo
 		n.changed = func() { l.touch(r) }
 	}
 	n.node = APINode(node)
-	if n.imageRevision = t.ImageRevision(); was != nil && was.object == node && was.imageRevision == n.imageRevision {
+	if n.imageRevision = imageindex.Of(t).Revision(); was != nil && was.object == node && was.imageRevision == n.imageRevision {
 		n.features, n.images = was.features, was.images
 	} else {
 		n.features, n.images = ndf.DefaultFramework.TryMap(node.Features), imagesOf(t, node)
@@ -211,7 +212,7 @@ func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSumma
 	for _, image := range node.Images {
 		for _, name := range image.Names {
 			summary := &fwk.ImageStateSummary{Size: image.Bytes}
-			if on := t.Image(name); on != nil {
+			if on := imageindex.Of(t).Image(name); on != nil {
 				summary.NumNodes = on.Nodes()
 			}
 			images[name] = summary

@@ -71,8 +71,10 @@ func (s *search) movedPort(c *v1.Container, path string, j int, own, taken map[i
 // address.
 func (s *search) takenPorts(row table.Row) map[int32]bool {
 	taken := map[int32]bool{}
-	for _, hp := range s.table.HostPorts(row) {
-		taken[hp.Port] = true
+	for _, pl := range s.table.Pods(row) {
+		for _, hp := range pl.Pod.HostPorts {
+			taken[hp.Port] = true
+		}
 	}
 	for _, p := range s.machine.Nominator().NominatedTo(s.table.Name(row)) {
 		if p.UID == s.pod.UID {

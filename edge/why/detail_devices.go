@@ -11,6 +11,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/berth-scheduler/berth/core/devices"
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -108,7 +109,7 @@ func (f *facts) deviceRequests() (requests []deviceRequest, missing, others []st
 	}
 	for i := range f.pod.Extended {
 		x := &f.pod.Extended[i]
-		if class := t.DeviceClassFor(x.Resource); class != nil && x.Count > 0 {
+		if class := devicepools.Of(t).ClassFor(x.Resource); class != nil && x.Count > 0 {
 			requests = append(requests, deviceRequest{who: fmt.Sprintf("%s of container %q", x.Resource, x.Container), class: class.Name, count: x.Count, selects: class.API})
 		}
 	}

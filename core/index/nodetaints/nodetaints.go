@@ -35,9 +35,9 @@ type Index struct {
 	keyBuf   []byte
 }
 
-var index = table.Follow(func(t *table.Table) (*Index, table.Follower) {
+var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	l := &Index{table: t, numbers: map[string]int{}, revision: t.Epoch()}
-	return l, table.Follower{NodeChanged: l.set, Check: l.check}
+	return table.Follower[*Index]{Index: l, NodeChanged: l.set, Check: l.check}
 })
 
 // Of returns the table's index.
@@ -124,7 +124,7 @@ func appendTaint(key []byte, taint *v1.Taint) []byte {
 }
 
 // check compares the numbers with the nodes: which there are depends on the past.
-func (l *Index) check(*table.Table) error {
+func (l *Index) check(*Index) error {
 	nodes, others := make([]int32, len(l.nodes)), 0
 	for r, is := range l.sets {
 		want, other := Set(0), Set(0)

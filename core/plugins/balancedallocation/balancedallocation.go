@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/headroom"
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -64,7 +65,7 @@ func (b *balance) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		stocked = stocked || p.Demand.Usage.Of(name) > 0 && b.counter.Has(t, name)
 	}
 	if stocked {
-		key = binary.AppendUvarint(append(key, 's'), t.DeviceRevision())
+		key = binary.AppendUvarint(append(key, 's'), devicepools.Of(t).Revision())
 	}
 	return key
 }

@@ -1,6 +1,9 @@
 package dynamicresources
 
-import "github.com/berth-scheduler/berth/core/table"
+import (
+	"github.com/berth-scheduler/berth/core/index/devicepools"
+	"github.com/berth-scheduler/berth/core/table"
+)
 
 // answers are the results of searches for devices, by the signature of the pods'
 // claims: pods of many classes may ask for the same. PreFilter and PreScore make
@@ -52,7 +55,7 @@ func (c *column) makeRoom(rows int) {
 
 // of returns the row's answer, if it is known.
 func (c *column) of(t *table.Table, r table.Row) (answer int64, known bool) {
-	if int(r) >= len(c.answers) || c.revisions[r] != t.DevicesRevision(r) {
+	if int(r) >= len(c.answers) || c.revisions[r] != devicepools.Of(t).RowRevision(r) {
 		return 0, false
 	}
 	return c.answers[r], true
@@ -61,6 +64,6 @@ func (c *column) of(t *table.Table, r table.Row) (answer int64, known bool) {
 // keep stores the answer for the row, if the column covers it.
 func (c *column) keep(t *table.Table, r table.Row, answer int64) {
 	if int(r) < len(c.answers) {
-		c.answers[r], c.revisions[r] = answer, t.DevicesRevision(r)
+		c.answers[r], c.revisions[r] = answer, devicepools.Of(t).RowRevision(r)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
@@ -35,7 +36,7 @@ type resourceOfClass struct {
 // them.
 func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 	if !pl.features.DRAExtendedResource || !slices.ContainsFunc(p.Demand.Requests.Scalars, func(s resource.Scalar) bool {
-		return t.DeviceClassFor(s.Name) != nil && resource.ByDevices(s.Name) // the dearest last
+		return devicepools.Of(t).ClassFor(s.Name) != nil && resource.ByDevices(s.Name) // the dearest last
 	}) {
 		return nil
 	}
@@ -45,7 +46,7 @@ func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 			continue
 		}
 		r := resourceOfClass{name: s.Name}
-		if class := t.DeviceClassFor(s.Name); class != nil {
+		if class := devicepools.Of(t).ClassFor(s.Name); class != nil {
 			r.class = class.Name
 		}
 		e.resources = append(e.resources, r)

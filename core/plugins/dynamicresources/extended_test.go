@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -186,7 +187,7 @@ func TestClaimIsNotMade(t *testing.T) {
 		}
 		pl.Unreserve(tb, p, "a")
 	}
-	if len(names) != 3 || tb.ObjectCount(object.ResourceClaims) != 0 || len(tb.DevicesOf("a")[0].Taken) != 0 {
+	if len(names) != 3 || tb.ObjectCount(object.ResourceClaims) != 0 || len(devicepools.Of(tb).On("a")[0].Taken) != 0 {
 		t.Errorf("the claims %v were to be made, %d are there", names, tb.ObjectCount(object.ResourceClaims))
 	}
 }
@@ -234,7 +235,7 @@ func TestNewestClassStands(t *testing.T) {
 	stands := func(want string) {
 		t.Helper()
 		got := ""
-		if c := tb.DeviceClassFor(gpus); c != nil {
+		if c := devicepools.Of(tb).ClassFor(gpus); c != nil {
 			got = c.Name
 		}
 		if got != want {

@@ -12,6 +12,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -31,7 +32,7 @@ type inventory struct {
 
 // poolEnd is where a pool's devices end in the list.
 type poolEnd struct {
-	pool *table.DevicePool
+	pool *devicepools.Pool
 	to   int
 }
 
@@ -122,10 +123,10 @@ func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 		return nil
 	}
 	v := &i.rows[r]
-	if revision := t.DevicesRevision(r); v.revision != revision || v.generation != i.generation {
+	if revision := devicepools.Of(t).RowRevision(r); v.revision != revision || v.generation != i.generation {
 		i.read++
 		*v = inventory{revision: revision, generation: i.generation}
-		v.devices, v.pools, v.known = i.readPools(t.DevicesOf(t.Name(r)))
+		v.devices, v.pools, v.known = i.readPools(devicepools.Of(t).On(t.Name(r)))
 		v.version = i.shared.version - 1 // another one
 	}
 	if !v.known {
@@ -139,7 +140,7 @@ func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 
 // readPools reads the node's own pools; false where one is not as it should be, or
 // has what is rare.
-func (i *inventories) readPools(own []*table.DevicePool) (list []device, ends []poolEnd, known bool) {
+func (i *inventories) readPools(own []*devicepools.Pool) (list []device, ends []poolEnd, known bool) {
 	for at, p := range own {
 		if len(p.Slices) == 0 {
 			continue // what is held of it is not on offer
@@ -172,7 +173,7 @@ func (i *inventories) readPools(own []*table.DevicePool) (list []device, ends []
 
 // sound reports whether the pool is complete and has no rare features, so that its
 // devices keep their order: devices that have to be prepared go last.
-func sound(p *table.DevicePool) bool {
+func sound(p *devicepools.Pool) bool {
 	first := &p.Slices[0].Spec.Pool
 	for _, s := range p.Slices {
 		if s.Spec.Pool.Generation != first.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(p.Slices)) ||
@@ -189,7 +190,7 @@ func sound(p *table.DevicePool) bool {
 }
 
 // namesDiffer reports whether all devices of the pool have different names.
-func namesDiffer(p *table.DevicePool) bool {
+func namesDiffer(p *devicepools.Pool) bool {
 	devices := allDevices(p)
 	if len(devices) <= 16 { // looking through them is faster than hashing
 		for j, d := range devices {
@@ -206,7 +207,7 @@ func namesDiffer(p *table.DevicePool) bool {
 	return len(names) == len(devices)
 }
 
-func (i *inventories) device(p *table.DevicePool, d *resourcev1.Device) device {
+func (i *inventories) device(p *devicepools.Pool, d *resourcev1.Device) device {
 	policies, now := false, device{measured: d.AllowMultipleAllocations != nil, capacity: i.capacities.number(appendCapacity(i.key[:0], d), d)}
 	for _, c := range d.Capacity { // any order: one that has a policy is enough
 		now.measured = now.measured || c.RequestPolicy != nil
@@ -238,7 +239,7 @@ func (i *inventories) device(p *table.DevicePool, d *resourcev1.Device) device {
 }
 
 // readTaken reads how much of the device claims hold.
-func (i *inventories) readTaken(now *device, p *table.DevicePool, d *resourcev1.Device) {
+func (i *inventories) readTaken(now *device, p *devicepools.Pool, d *resourcev1.Device) {
 	parts := 0
 	held := map[resourcev1.QualifiedName]resource.Quantity(nil)
 	for _, r := range p.Taken {
@@ -272,7 +273,7 @@ func (i *inventories) readTaken(now *device, p *table.DevicePool, d *resourcev1.
 
 // countersOf numbers what is left of the pool's counters beside what claims hold; 0:
 // it has none.
-func (i *inventories) countersOf(p *table.DevicePool, of []device) int32 {
+func (i *inventories) countersOf(p *devicepools.Pool, of []device) int32 {
 	left := map[string]map[string]resourcev1.Counter{}
 	for _, s := range p.Slices {
 		for _, c := range s.Spec.SharedCounters {
@@ -330,7 +331,7 @@ func (i *inventories) keepAmounts(number int32, sets iter.Seq2[string, map[strin
 }
 
 // allDevices returns the devices of the pool's slices, in their order.
-func allDevices(p *table.DevicePool) (list []*resourcev1.Device) {
+func allDevices(p *devicepools.Pool) (list []*resourcev1.Device) {
 	for _, s := range p.Slices {
 		for j := range s.Spec.Devices {
 			list = append(list, &s.Spec.Devices[j])

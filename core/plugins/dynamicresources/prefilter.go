@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -52,7 +53,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if reason != "" {
 		return append(append(key, '!'), reason...)
 	}
-	key = strconv.AppendUint(key, t.DeviceRevision(), 36)
+	key = strconv.AppendUint(key, devicepools.Of(t).Revision(), 36)
 	if pl.features.DRANodeAllocatableResources { // what the pod takes depends on its containers, and on who has its claims
 		key = strconv.AppendQuote(strconv.AppendQuote(key, string(p.UID)), p.Version)
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -22,7 +23,7 @@ type sharedDevices struct {
 	generation uint64 // of the numbers
 	// plain: the numbers say all that the allocator sees of these devices.
 	plain     bool
-	pools     []*table.DevicePool // in the allocator's order
+	pools     []*devicepools.Pool // in the allocator's order
 	devices   [][]device          // of each pool's slices, one after the other
 	selectors []*match.NodeSelector
 	// version changes when the selectors do.
@@ -32,7 +33,7 @@ type sharedDevices struct {
 
 // poolOnNode is the part of a pool that a node can see.
 type poolOnNode struct {
-	pool    *table.DevicePool
+	pool    *devicepools.Pool
 	devices []device
 }
 
@@ -48,11 +49,11 @@ const (
 // themselves.
 func (i *inventories) readShared(t *table.Table, perDevice bool) (plain bool) {
 	s := &i.shared
-	if s.revision == t.DeviceRevision() && s.generation == i.generation {
+	if s.revision == devicepools.Of(t).Revision() && s.generation == i.generation {
 		return s.plain
 	}
 	before, version := s.selectors, s.version
-	*s = sharedDevices{revision: t.DeviceRevision(), generation: i.generation, pools: t.SharedDevicePools(), seen: map[uint64][]poolOnNode{}, version: version}
+	*s = sharedDevices{revision: devicepools.Of(t).Revision(), generation: i.generation, pools: devicepools.Of(t).Shared(), seen: map[uint64][]poolOnNode{}, version: version}
 	s.plain = i.numberShared(perDevice) && !i.full()
 	if i.full() {
 		i.read += len(i.rows) // none is read where these are not plain
@@ -213,6 +214,6 @@ func (i *inventories) devicesOn(v *inventory) iter.Seq[*device] {
 	}
 }
 
-func comparePools(a, b *table.DevicePool) int {
+func comparePools(a, b *devicepools.Pool) int {
 	return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 }

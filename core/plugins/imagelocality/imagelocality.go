@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/images"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -22,7 +23,7 @@ const (
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name:        names.ImageLocality,
-		SignPlugin:  framework.SignPlugin{Locality: framework.NodeOnly, Sign: sign, Epoch: (*table.Table).ImageRevision},
+		SignPlugin:  framework.SignPlugin{Locality: framework.NodeOnly, Sign: sign, Epoch: func(t *table.Table) uint64 { return images.Of(t).Revision() }},
 		ScorePlugin: framework.ScorePlugin{Score: score},
 	}
 }
@@ -40,7 +41,7 @@ func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 func score(in *framework.Input, rows []table.Row, out []int64) {
 	clear(out)
 	for _, name := range in.Pod.Images {
-		image := in.Table.Image(name)
+		image := images.Of(in.Table).Image(name)
 		if image == nil {
 			continue
 		}
@@ -58,7 +59,7 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-func scaled(image *table.Image, nodes int) int64 {
+func scaled(image *images.Image, nodes int) int64 {
 	spread := float64(image.Nodes()) / float64(nodes)
 	bytes := float64(image.Bytes) * spread
 	if bytes >= math.MaxInt64 {

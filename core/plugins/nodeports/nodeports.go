@@ -2,7 +2,8 @@ package nodeports
 
 import (
 	"fmt"
-	"math/bits"
+	"math"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -57,49 +58,26 @@ func freed(p *object.Pod, e *framework.Event) bool {
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	wanted := ports{list: in.Pod.HostPorts}
-	sets, conflicting := in.Table.PortSets(), conflictingSet(in.Table, wanted.list)
+	x, wanted := index.Of(in.Table), ports{list: in.Pod.HostPorts}
+	conflicting := x.conflicting(wanted.list)
 	for i, r := range rows {
 		out[i] = framework.Fits
-		if set := sets[r]; set&conflicting != 0 || set&table.OtherPorts != 0 && wanted.conflict(in.Table.HostPorts(r)) {
+		if set := x.sets[r]; set&conflicting != 0 || set&otherPorts != 0 && wanted.conflictWithPods(in.Table.Pods(r), math.MinInt32) {
 			out[i] = taken
 		}
 	}
 }
 
-// conflictingSet returns the set of numbered ports that conflict with those wanted.
-func conflictingSet(t *table.Table, wanted []object.HostPort) (set table.PortSet) {
-	ports := t.NumberedPorts()
-	for i := range ports {
-		if conflict(wanted, ports[i:i+1]) {
-			set |= 1 << i
-		}
-	}
-	return set
-}
-
-// exchanged returns the verdict from the host ports of the pods that stay and come. It is
-// unknown if some of the staying pods' ports have no numbers.
+// exchanged returns the verdict from the host ports of the pods that stay and come.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (framework.Verdict, bool) {
+	wanted := ports{list: in.Pod.HostPorts}
 	for _, p := range came {
-		if conflict(in.Pod.HostPorts, p.HostPorts) {
+		if wanted.conflict(p.HostPorts) {
 			return taken, true
 		}
 	}
-	stay := table.PortSet(0)
-	for _, s := range in.Table.Summaries(row) {
-		if s.Priority >= below {
-			stay |= s.HostPorts
-		}
-	}
-	if stay&table.OtherPorts != 0 {
-		return 0, false
-	}
-	for ports := in.Table.NumberedPorts(); stay != 0; stay &= stay - 1 {
-		i := bits.TrailingZeros64(uint64(stay))
-		if conflict(in.Pod.HostPorts, ports[i:i+1]) {
-			return taken, true
-		}
+	if index.Of(in.Table).sets[row] != 0 && wanted.conflictWithPods(in.Table.Pods(row), below) {
+		return taken, true
 	}
 	return framework.Fits, true
 }
@@ -118,6 +96,14 @@ type ports struct {
 	list []object.HostPort
 	// known has each of the ports, and each without its address; nil until it is needed.
 	known map[object.HostPort]struct{}
+}
+
+// conflictWithPods reports whether a port conflicts with one of a pod of at least that
+// priority.
+func (p *ports) conflictWithPods(pods []*table.Placed, priority int32) bool {
+	return slices.ContainsFunc(pods, func(pl *table.Placed) bool {
+		return pl.Pod.Priority >= priority && p.conflict(pl.Pod.HostPorts)
+	})
 }
 
 // conflict reports whether one of the others is the same port of the same protocol on the

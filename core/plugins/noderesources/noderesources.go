@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -75,7 +76,7 @@ func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 
 // delegates reports whether a device class stands for the resource.
 func (ig ignored) delegates(t *table.Table, name v1.ResourceName) bool {
-	return ig.classes && t.DeviceClassFor(name) != nil && resource.ByDevices(name) // the dearest last
+	return ig.classes && devicepools.Of(t).ClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
 // appendKey writes which of the requested resources have a device class.

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/headroom"
+	"github.com/berth-scheduler/berth/core/index/devicepools"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/shape"
@@ -90,7 +91,7 @@ func (s *scorer) reads() []object.Kind {
 func (s *scorer) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
 	for _, r := range s.resources {
 		if !basic(r.name) && p.Demand.Scoring.Of(r.name) > 0 && s.counter.Has(t, r.name) {
-			return binary.AppendUvarint(append(key, 's'), t.DeviceRevision())
+			return binary.AppendUvarint(append(key, 's'), devicepools.Of(t).Revision())
 		}
 	}
 	return key

@@ -1,6 +1,9 @@
 package nodeunschedulable
 
 import (
+	"fmt"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -63,11 +66,31 @@ func nodeSchedulable(_ *object.Pod, e *framework.Event) bool {
 // filter rejects nodes that are marked unschedulable. PreFilter skips it for pods that
 // are exempt.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	column := in.Table.Cordoned()
+	column := cordons.Of(in.Table).rows
 	for i, r := range rows {
 		out[i] = framework.Fits
 		if column[r] {
 			out[i] = cordoned
 		}
 	}
+}
+
+// cordonedRows has, by row, what the node's spec.unschedulable says.
+type cordonedRows struct{ rows []bool }
+
+var cordons = table.Follow(func(*table.Table) table.Follower[*cordonedRows] {
+	c := &cordonedRows{}
+	return table.Follower[*cordonedRows]{Index: c, NodeChanged: c.follow, Check: c.check}
+})
+
+func (c *cordonedRows) follow(r table.Row, _, n *object.Node) {
+	c.rows = table.Reach(c.rows, r)
+	c.rows[r] = n != nil && n.Unschedulable
+}
+
+func (c *cordonedRows) check(fresh *cordonedRows) error {
+	if !slices.Equal(c.rows, fresh.rows) {
+		return fmt.Errorf("cordoned %v, rebuilt %v", c.rows, fresh.rows)
+	}
+	return nil
 }

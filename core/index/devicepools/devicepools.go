@@ -1,7 +1,10 @@
-package table
+// Package devicepools keeps which devices a table's nodes can use, pool by pool, and what claims
+// hold of them.
+package devicepools
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
-// DevicePool is one pool of a driver's devices: what its slices offer and what
+// Pool is one pool of a driver's devices: what its slices offer and what
 // claims hold of it, assumed allocations included.
-type DevicePool struct {
+type Pool struct {
 	Driver, Name string
 	// Slices of all generations, by name. Read only.
 	Slices []*resourcev1.ResourceSlice
@@ -31,14 +35,16 @@ type DevicePool struct {
 
 type poolName struct{ driver, name string }
 
-// devices follows slices, claims and classes, so that nobody has to walk all of
+// Index follows slices, claims and classes, so that nobody has to walk all of
 // them to know what a node offers. A change of what concerns one node dirties
 // the node's row; any other moves the revision.
-type devices struct {
-	pools    map[poolName]*DevicePool
-	onNode   map[string]map[*DevicePool]struct{} // those with a Node
-	shared   []*DevicePool                       // those that are not Local, sorted; nil: to be made
+type Index struct {
+	table    *table.Table
+	pools    map[poolName]*Pool
+	onNode   map[string]map[*Pool]struct{} // those with a Node
+	shared   []*Pool                       // those that are not Local, sorted; nil: to be made
 	revision uint64
+	rows     []uint64 // by row, the table's revision when its node or devices changed last
 	// classes are the device classes that name an extended resource, by the resource,
 	// newest first.
 	classes map[v1.ResourceName][]*object.DeviceClass
@@ -48,30 +54,35 @@ type devices struct {
 	retainted []RetaintedSlice
 }
 
-func newDevices() devices {
-	return devices{pools: map[poolName]*DevicePool{}, onNode: map[string]map[*DevicePool]struct{}{}, classes: map[v1.ResourceName][]*object.DeviceClass{},
-		tainted: map[string]*object.ResourceSlice{}}
+var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
+	d := &Index{
+		table: t, pools: map[poolName]*Pool{}, onNode: map[string]map[*Pool]struct{}{}, revision: t.Epoch(),
+		classes: map[v1.ResourceName][]*object.DeviceClass{}, tainted: map[string]*object.ResourceSlice{},
+	}
+	return table.Follower[*Index]{Index: d, NodeChanged: d.followNode, ObjectChanged: d.follow, Check: d.check}
+})
+
+// Of returns the table's index.
+func Of(t *table.Table) *Index { return index.Of(t) }
+
+// Revision changes whenever something about devices does that may concern more than one
+// node.
+func (d *Index) Revision() uint64 { return d.revision }
+
+// RowRevision changes whenever the row's node does, or something about devices that
+// concerns this node alone.
+func (d *Index) RowRevision(r table.Row) uint64 { return d.rows[r] }
+
+// On lists the pools whose devices only the named node can use, sorted.
+func (d *Index) On(node string) []*Pool {
+	return sortedPools(maps.Keys(d.onNode[node]))
 }
 
-// DeviceRevision changes whenever something about devices does that may
-// concern more than one node.
-func (t *Table) DeviceRevision() uint64 { return t.devices.revision }
-
-// DevicesRevision changes whenever the row's node does, or something about devices
-// that concerns this node alone.
-func (t *Table) DevicesRevision(r Row) uint64 { return t.deviceRows[r] }
-
-// DevicesOf lists the pools whose devices only the named node can use, sorted.
-func (t *Table) DevicesOf(node string) []*DevicePool {
-	return sortedPools(maps.Keys(t.devices.onNode[node]))
-}
-
-// SharedDevicePools lists the pools that several nodes can see, sorted. The list is
+// Shared lists the pools that several nodes can see, sorted. The list is
 // valid until the next change.
-func (t *Table) SharedDevicePools() []*DevicePool {
-	d := &t.devices
+func (d *Index) Shared() []*Pool {
 	if d.shared == nil {
-		d.shared = append([]*DevicePool{}, sortedPools(func(yield func(*DevicePool) bool) {
+		d.shared = append([]*Pool{}, sortedPools(func(yield func(*Pool) bool) {
 			for _, p := range d.pools { // any order: sorted
 				if !p.Local && len(p.Slices) > 0 && !yield(p) {
 					return
@@ -82,49 +93,51 @@ func (t *Table) SharedDevicePools() []*DevicePool {
 	return d.shared
 }
 
-func sortedPools(pools func(func(*DevicePool) bool)) []*DevicePool {
-	return slices.SortedFunc(pools, func(a, b *DevicePool) int {
+func sortedPools(pools func(func(*Pool) bool)) []*Pool {
+	return slices.SortedFunc(pools, func(a, b *Pool) int {
 		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// follow updates all indexes for an object that changed from was to is, as readers see
-// it; nil for none.
-func (t *Table) followObject(was, is object.Object) {
-	defer t.followers.objectChanged(was, is)
+// follow updates the index for an object that changed.
+func (d *Index) follow(was, is object.Object) {
 	some := is
 	if some == nil {
 		some = was
 	}
 	switch some.(type) {
 	case *object.ResourceSlice:
-		t.followSlice(was, is)
+		d.followSlice(was, is)
 	case *object.ResourceClaim:
-		t.followClaim(was, is)
+		d.followClaim(was, is)
 	case *object.DeviceClass:
-		t.devices.revision++
-		t.devices.followClass(was, is)
+		d.revision++
+		d.followClass(was, is)
 	case *object.DeviceTaintRule:
-		t.followTaintRule(was, is)
-	default:
-		t.followVolume(was, is)
+		d.followTaintRule(was, is)
 	}
 }
 
-// DeviceClassFor returns the device class that stands for the resource, nil for none: the
+// followNode records that the row's node changed.
+func (d *Index) followNode(r table.Row, _, _ *object.Node) {
+	d.rows = table.Reach(d.rows, r)
+	d.rows[r] = d.table.Revision()
+}
+
+// ClassFor returns the device class that stands for the resource, nil for none: the
 // newest of those that name it, of two as old the one whose name comes first;
 // or the one that the resource names.
-func (t *Table) DeviceClassFor(resource v1.ResourceName) *object.DeviceClass {
-	if list := t.devices.classes[resource]; len(list) > 0 {
+func (d *Index) ClassFor(resource v1.ResourceName) *object.DeviceClass {
+	if list := d.classes[resource]; len(list) > 0 {
 		return list[0]
 	}
 	if name, ok := strings.CutPrefix(string(resource), resourcev1.ResourceDeviceClassPrefix); ok {
-		return Lookup[*object.DeviceClass](t, object.DeviceClasses, "", name)
+		return table.Lookup[*object.DeviceClass](d.table, object.DeviceClasses, "", name)
 	}
 	return nil
 }
 
-func (d *devices) followClass(was, is object.Object) {
+func (d *Index) followClass(was, is object.Object) {
 	if old, _ := was.(*object.DeviceClass); old != nil && old.API.Spec.ExtendedResourceName != nil {
 		name := v1.ResourceName(*old.API.Spec.ExtendedResourceName)
 		d.classes[name] = slices.DeleteFunc(d.classes[name], func(c *object.DeviceClass) bool { return c.Name == old.Name })
@@ -142,19 +155,19 @@ func (d *devices) followClass(was, is object.Object) {
 	}
 }
 
-func (t *Table) followSlice(was, is object.Object) {
-	old, now := t.taint(was, is)
+func (d *Index) followSlice(was, is object.Object) {
+	old, now := d.taint(was, is)
 	if old != nil && now != nil && equality.Semantic.DeepEqual(&old.API.Spec, &now.API.Spec) {
-		t.devices.replace(old.API, now.API)
+		d.replace(old.API, now.API)
 		return
 	}
 	if old != nil {
-		t.changePool(old.API, func(p *DevicePool) {
+		d.changePool(old.API, func(p *Pool) {
 			p.Slices = slices.DeleteFunc(slices.Clone(p.Slices), func(s *resourcev1.ResourceSlice) bool { return s.Name == old.Name })
 		})
 	}
 	if now != nil {
-		t.changePool(now.API, func(p *DevicePool) {
+		d.changePool(now.API, func(p *Pool) {
 			at, _ := slices.BinarySearchFunc(p.Slices, now.Name, func(s *resourcev1.ResourceSlice, name string) int { return cmp.Compare(s.Name, name) })
 			p.Slices = slices.Insert(slices.Clone(p.Slices), at, now.API)
 		})
@@ -162,70 +175,70 @@ func (t *Table) followSlice(was, is object.Object) {
 }
 
 // replace replaces a slice by one that says the same of devices.
-func (d *devices) replace(old, now *resourcev1.ResourceSlice) {
+func (d *Index) replace(old, now *resourcev1.ResourceSlice) {
 	p := d.pools[poolName{old.Spec.Driver, old.Spec.Pool.Name}]
 	p.Slices[slices.Index(p.Slices, old)] = now
 }
 
 // changePool changes the slice's pool and touches the nodes that see the pool before or
 // after.
-func (t *Table) changePool(s *resourcev1.ResourceSlice, change func(*DevicePool)) {
-	p := t.pool(s.Spec.Driver, s.Spec.Pool.Name)
+func (d *Index) changePool(s *resourcev1.ResourceSlice, change func(*Pool)) {
+	p := d.pool(s.Spec.Driver, s.Spec.Pool.Name)
 	before := *p
 	change(p)
 	p.Node, p.Local = reach(p.Slices)
-	t.touchNodes(&before)
-	t.touchNodes(p)
-	t.devices.drop(before.Node, p)
-	t.devices.add(p)
-	t.devices.shared = nil
-	t.dropPool(p)
+	d.touchNodes(&before)
+	d.touchNodes(p)
+	d.drop(before.Node, p)
+	d.add(p)
+	d.shared = nil
+	d.dropPool(p)
 }
 
-func (t *Table) pool(driver, name string) *DevicePool {
+func (d *Index) pool(driver, name string) *Pool {
 	at := poolName{driver, name}
-	p := t.devices.pools[at]
+	p := d.pools[at]
 	if p == nil {
-		p = &DevicePool{Driver: driver, Name: name}
-		t.devices.pools[at] = p
+		p = &Pool{Driver: driver, Name: name}
+		d.pools[at] = p
 	}
 	return p
 }
 
-func (t *Table) dropPool(p *DevicePool) {
+func (d *Index) dropPool(p *Pool) {
 	if len(p.Slices) == 0 && len(p.Taken) == 0 {
-		delete(t.devices.pools, poolName{p.Driver, p.Name})
+		delete(d.pools, poolName{p.Driver, p.Name})
 	}
 }
 
 // touchNodes marks the nodes that see the pool as changed.
-func (t *Table) touchNodes(p *DevicePool) {
+func (d *Index) touchNodes(p *Pool) {
 	switch {
 	case p.Local:
-		t.touchNode(p.Node)
+		d.touchNode(p.Node)
 	case len(p.Slices) > 0:
-		t.devices.revision++
+		d.revision++
 	}
 }
 
-func (t *Table) touchNode(name string) {
-	if r, ok := t.rowOf[name]; ok {
-		t.touch(r)
-		t.deviceRows[r] = t.revision
+func (d *Index) touchNode(name string) {
+	if r, ok := d.table.RowOf(name); ok {
+		d.table.Touch(r)
+		d.rows[r] = d.table.Revision()
 	}
 }
 
-func (d *devices) add(p *DevicePool) {
+func (d *Index) add(p *Pool) {
 	if p.Node == "" {
 		return
 	}
 	if d.onNode[p.Node] == nil {
-		d.onNode[p.Node] = map[*DevicePool]struct{}{}
+		d.onNode[p.Node] = map[*Pool]struct{}{}
 	}
 	d.onNode[p.Node][p] = struct{}{}
 }
 
-func (d *devices) drop(node string, p *DevicePool) {
+func (d *Index) drop(node string, p *Pool) {
 	delete(d.onNode[node], p)
 	if len(d.onNode[node]) == 0 {
 		delete(d.onNode, node)
@@ -293,31 +306,31 @@ func hasCounters(sets map[string]map[string]resourcev1.Counter, consumed *resour
 	return there
 }
 
-func (t *Table) followClaim(was, is object.Object) {
+func (d *Index) followClaim(was, is object.Object) {
 	before, now := taken(was), taken(is)
 	if equality.Semantic.DeepEqual(before, now) {
 		return
 	}
 	for _, list := range [][]*resourcev1.DeviceRequestAllocationResult{before, now} {
 		for _, r := range list {
-			p := t.pool(r.Driver, r.Pool)
+			p := d.pool(r.Driver, r.Pool)
 			if p.Node != "" {
-				t.touchNode(p.Node)
+				d.touchNode(p.Node)
 			} else {
-				t.devices.revision++
+				d.revision++
 			}
 		}
 	}
 	for _, r := range now {
-		p := t.pool(r.Driver, r.Pool)
+		p := d.pool(r.Driver, r.Pool)
 		p.Taken = append(p.Taken, r)
 	}
 	for _, r := range before {
-		p := t.pool(r.Driver, r.Pool)
+		p := d.pool(r.Driver, r.Pool)
 		if at := slices.IndexFunc(p.Taken, func(o *resourcev1.DeviceRequestAllocationResult) bool { return equality.Semantic.DeepEqual(o, r) }); at >= 0 {
 			p.Taken = slices.Delete(p.Taken, at, at+1)
 		}
-		t.dropPool(p)
+		d.dropPool(p)
 	}
 }
 
@@ -335,4 +348,41 @@ func taken(o object.Object) []*resourcev1.DeviceRequestAllocationResult {
 		}
 	}
 	return list
+}
+
+// check compares the pools and classes with those of a fresh table.
+func (d *Index) check(fresh *Index) error {
+	if len(d.pools) != len(fresh.pools) || len(d.onNode) != len(fresh.onNode) || len(d.rows) != d.table.Rows() {
+		return fmt.Errorf("%d pools on %d nodes and %d rows, rebuilt %d on %d and %d", len(d.pools), len(d.onNode), len(d.rows), len(fresh.pools), len(fresh.onNode), d.table.Rows())
+	}
+	for name, p := range d.pools { // any order: an error is an error
+		other := fresh.pools[name]
+		if other == nil || p.String() != other.String() {
+			return fmt.Errorf("pool %v, rebuilt %v", p, other)
+		}
+		if _, on := d.onNode[p.Node][p]; on != (p.Node != "") || len(d.onNode[p.Node]) != len(fresh.onNode[p.Node]) {
+			return fmt.Errorf("pool %v is on its node: %v, of %d, rebuilt of %d", p, on, len(d.onNode[p.Node]), len(fresh.onNode[p.Node]))
+		}
+	}
+	if !maps.EqualFunc(d.classes, fresh.classes, slices.Equal) {
+		return fmt.Errorf("classes by resource %v, rebuilt %v", d.classes, fresh.classes)
+	}
+	if !slices.EqualFunc(d.Shared(), fresh.Shared(), func(a, b *Pool) bool { return a.Driver == b.Driver && a.Name == b.Name }) {
+		return fmt.Errorf("%d pools are shared, rebuilt %d", len(d.Shared()), len(fresh.Shared()))
+	}
+	return nil
+}
+
+// String returns the pool with its slices, their taints, and what is taken.
+func (p *Pool) String() string {
+	text := fmt.Sprintf("%s/%s node %q local %v:", p.Driver, p.Name, p.Node, p.Local)
+	for _, s := range p.Slices {
+		text += fmt.Sprintf(" %s(%v, %d counters, for %v)", s.Name, s.Spec.Devices, len(s.Spec.SharedCounters), s.Spec.NodeName != nil)
+	}
+	taken := make([]string, 0, len(p.Taken))
+	for _, r := range p.Taken {
+		taken = append(taken, r.Device)
+	}
+	slices.Sort(taken)
+	return fmt.Sprintf("%s taken %v", text, taken)
 }

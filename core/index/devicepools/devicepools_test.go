@@ -1,4 +1,4 @@
-package table
+package devicepools
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // deviceWorld draws slices and claims, few of each, so that they get into each
@@ -80,19 +81,19 @@ func (w *deviceWorld) rule() *object.DeviceTaintRule {
 }
 
 // checkRetainted changes a rule: exactly the slices whose taints differ are told of.
-func (w *deviceWorld) checkRetainted(t *Table, change func()) {
+func (w *deviceWorld) checkRetainted(t *table.Table, change func()) {
 	before := map[string]string{}
 	for _, o := range t.Objects(object.ResourceSlices) {
-		before[o.Head().Name] = taintsOf(t.Tainted(o.(*object.ResourceSlice)).API)
+		before[o.Head().Name] = taintsOf(Of(t).Tainted(o.(*object.ResourceSlice)).API)
 	}
 	change()
 	var want, got []string
 	for _, o := range t.Objects(object.ResourceSlices) {
-		if taintsOf(t.Tainted(o.(*object.ResourceSlice)).API) != before[o.Head().Name] {
+		if taintsOf(Of(t).Tainted(o.(*object.ResourceSlice)).API) != before[o.Head().Name] {
 			want = append(want, o.Head().Name)
 		}
 	}
-	for _, s := range t.Retainted() {
+	for _, s := range Of(t).Retainted() {
 		got = append(got, s.New.Name)
 	}
 	if !slices.Equal(got, want) {
@@ -109,7 +110,7 @@ func taintsOf(s *resourcev1.ResourceSlice) string {
 }
 
 // change does one thing to the table.
-func (w *deviceWorld) change(t *Table) {
+func (w *deviceWorld) change(t *table.Table) {
 	claims := t.Objects(object.ResourceClaims)
 	switch rapid.IntRange(0, 11).Draw(w.T, "what") {
 	case 0, 1:
@@ -145,9 +146,9 @@ func (w *deviceWorld) change(t *Table) {
 }
 
 // seen is what the node sees of devices, and that only.
-func seen(t *Table, node string) string {
+func seen(t *table.Table, node string) string {
 	var b strings.Builder
-	for _, p := range append(slices.Clone(t.DevicesOf(node)), t.SharedDevicePools()...) {
+	for _, p := range append(slices.Clone(Of(t).On(node)), Of(t).Shared()...) {
 		fmt.Fprintf(&b, "%s/%s node %q local %v:", p.Driver, p.Name, p.Node, p.Local)
 		for _, s := range p.Slices {
 			fmt.Fprintf(&b, " %s(%s, %d counters, for %v)", s.Name, taintsOf(s), len(s.Spec.SharedCounters), s.Spec.NodeName != nil)
@@ -168,23 +169,23 @@ func seen(t *Table, node string) string {
 // given only what is there now; and whoever sees something else is told.
 func TestDevicesFollowTheObjects(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w, tb := &deviceWorld{T: rt}, New()
+		w, tb := &deviceWorld{T: rt}, table.New()
 		for _, name := range []string{"a", "b"} {
 			tb.SetNode(&object.Node{Name: name})
 		}
 		for range rapid.IntRange(1, 30).Draw(rt, "changes") {
 			before := map[string]string{"a": seen(tb, "a"), "b": seen(tb, "b")}
-			revision, devices := tb.Revision(), tb.DeviceRevision()
+			revision, devices := tb.Revision(), Of(tb).Revision()
 			w.change(tb)
 			for node, was := range before {
 				row, _ := tb.Find(node)
-				told := tb.DeviceRevision() != devices || slices.Contains(tb.AppendChanged(nil, revision, 10), row)
+				told := Of(tb).Revision() != devices || slices.Contains(tb.AppendChanged(nil, revision, 10), row)
 				if is := seen(tb, node); is != was && !told {
 					rt.Fatalf("node %s is not told: it saw\n%s\nand sees\n%s", node, was, is)
 				}
 			}
 		}
-		fresh := New()
+		fresh := table.New()
 		for _, kind := range []object.Kind{object.DeviceTaintRules, object.ResourceClaims, object.ResourceSlices} {
 			for _, o := range tb.Objects(kind) {
 				fresh.SetObject(o)
@@ -195,7 +196,7 @@ func TestDevicesFollowTheObjects(t *testing.T) {
 				rt.Fatalf("node %q sees\n%s\nand with a fresh table\n%s", node, got, want)
 			}
 		}
-		if got, want := len(tb.devices.pools), len(fresh.devices.pools); got != want {
+		if got, want := len(Of(tb).pools), len(Of(fresh).pools); got != want {
 			rt.Fatalf("%d pools are kept, %d are there", got, want)
 		}
 	})
@@ -203,11 +204,11 @@ func TestDevicesFollowTheObjects(t *testing.T) {
 
 // That nodes share no devices is found out once.
 func TestNoSharedPoolsAreLookedForOnce(t *testing.T) {
-	tb, node := New(), "a"
+	tb, node := table.New(), "a"
 	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: &resourcev1.ResourceSlice{
 		Spec: resourcev1.ResourceSliceSpec{Driver: "x", NodeName: &node, Pool: resourcev1.ResourcePool{Name: "p"}}}})
 	if n := testing.AllocsPerRun(10, func() {
-		if len(tb.SharedDevicePools()) != 0 {
+		if len(Of(tb).Shared()) != 0 {
 			t.Error("a node's own pool is shared")
 		}
 	}); n != 0 {

@@ -1,4 +1,4 @@
-package table
+package devicepools
 
 import (
 	"slices"
@@ -13,48 +13,48 @@ type RetaintedSlice struct{ Old, New *object.ResourceSlice }
 
 // Retainted lists, by name, the slices whose taints the last change of a
 // DeviceTaintRule changed. It is the receiver's to keep.
-func (t *Table) Retainted() []RetaintedSlice {
-	list := t.devices.retainted
-	t.devices.retainted = nil
+func (d *Index) Retainted() []RetaintedSlice {
+	list := d.retainted
+	d.retainted = nil
 	return list
 }
 
 // Tainted returns the slice with the taints that rules give its devices.
-func (t *Table) Tainted(s *object.ResourceSlice) *object.ResourceSlice {
-	if tainted := t.devices.tainted[s.Name]; tainted != nil {
+func (d *Index) Tainted(s *object.ResourceSlice) *object.ResourceSlice {
+	if tainted := d.tainted[s.Name]; tainted != nil {
 		return tainted
 	}
 	return s
 }
 
 // taint returns a slice that changed as pools have it and as they are to have it.
-func (t *Table) taint(was, is object.Object) (old, now *object.ResourceSlice) {
+func (d *Index) taint(was, is object.Object) (old, now *object.ResourceSlice) {
 	if s, ok := was.(*object.ResourceSlice); ok {
-		old = t.Tainted(s)
-		delete(t.devices.tainted, s.Name)
+		old = d.Tainted(s)
+		delete(d.tainted, s.Name)
 	}
 	if s, ok := is.(*object.ResourceSlice); ok {
-		if now = t.withRules(s); now != s {
-			t.devices.tainted[s.Name] = now
+		if now = d.withRules(s); now != s {
+			d.tainted[s.Name] = now
 		}
 	}
 	return old, now
 }
 
 // followTaintRule taints anew the slices that the rule selects or selected.
-func (t *Table) followTaintRule(was, is object.Object) {
-	t.devices.retainted = nil
+func (d *Index) followTaintRule(was, is object.Object) {
+	d.retainted = nil
 	old, _ := was.(*object.DeviceTaintRule)
 	now, _ := is.(*object.DeviceTaintRule)
-	for _, o := range t.Objects(object.ResourceSlices) {
+	for _, o := range d.table.Objects(object.ResourceSlices) {
 		s := o.(*object.ResourceSlice)
 		if !selectsSlice(old, s) && !selectsSlice(now, s) {
 			continue
 		}
-		before := t.Tainted(s)
-		t.followSlice(s, s)
-		if after := t.Tainted(s); !sameTaints(before.API, after.API) {
-			t.devices.retainted = append(t.devices.retainted, RetaintedSlice{before, after})
+		before := d.Tainted(s)
+		d.followSlice(s, s)
+		if after := d.Tainted(s); !sameTaints(before.API, after.API) {
+			d.retainted = append(d.retainted, RetaintedSlice{before, after})
 		}
 	}
 }
@@ -68,9 +68,9 @@ func sameTaints(a, b *resourcev1.ResourceSlice) bool {
 }
 
 // withRules returns the slice with the taints of all rules, in the order of their names.
-func (t *Table) withRules(s *object.ResourceSlice) *object.ResourceSlice {
+func (d *Index) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 	tainted := s
-	for _, o := range t.Objects(object.DeviceTaintRules) {
+	for _, o := range d.table.Objects(object.DeviceTaintRules) {
 		rule := o.(*object.DeviceTaintRule)
 		if !selectsSlice(rule, s) {
 			continue
@@ -82,8 +82,8 @@ func (t *Table) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 			if tainted == s {
 				tainted = &object.ResourceSlice{Meta: s.Meta, API: s.API.DeepCopy()}
 			}
-			d := &tainted.API.Spec.Devices[i]
-			d.Taints = append(d.Taints, rule.Taint)
+			device := &tainted.API.Spec.Devices[i]
+			device.Taints = append(device.Taints, rule.Taint)
 		}
 	}
 	return tainted
