@@ -180,12 +180,7 @@ func (v *view) replay(t *table.Table, found *scratch) bool {
 		}
 		return true
 	})
-	found.open = found.open[:0]
-	for _, r := range found.rows {
-		if v.index.IsOpen(r) {
-			found.open = append(found.open, r)
-		}
-	}
+	found.open = v.index.AppendOpenOf(found.rows, found.open[:0])
 	return evaluateRows(found.open, v.columns, found, v.evaluate, v.update)
 }
 

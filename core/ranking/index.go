@@ -156,8 +156,23 @@ func (x *Index) Open(r table.Row) {
 	}
 }
 
-// IsOpen reports whether the row is not closed.
-func (x *Index) IsOpen(r table.Row) bool { return x.states[r] != closed }
+// AppendOpenOf appends those of the rows that are not closed.
+func (x *Index) AppendOpenOf(rows, open []table.Row) []table.Row {
+	var states [block]State
+	for len(rows) > 0 {
+		some := rows[:min(block, len(rows))]
+		rows = rows[len(some):]
+		for i, r := range some { // all are asked of the memory before the first is needed
+			states[i] = x.states[r]
+		}
+		for i, r := range some {
+			if states[i] != closed {
+				open = append(open, r)
+			}
+		}
+	}
+	return open
+}
 
 // Update records the answers about the rows. Call Count before reading the index. It
 // returns false if there are too many causes or groups, of which some may be of the past,
