@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/table"
@@ -45,10 +46,8 @@ type CellScore struct {
 	// Score is the raw score of every row of the cell. NoScore keeps the rows
 	// out of the extremes; they are normalised to 0.
 	Score func(in *Input, cell int64) int64
-	// Rows, when set, is to Score what CellFilter's is to Filter, and FeasibleRows to
-	// FeasibleNodes.
-	Rows         func(in *Input, rows []table.Row, out []int64)
-	FeasibleRows func(in *Input, feasible []table.Row)
+	// Rows, when set, is to Score what CellFilter's is to Filter.
+	Rows func(in *Input, rows []table.Row, out []int64)
 }
 
 // AskRows writes the verdict on each row to out, by Rows if it is set, else by cells.
@@ -69,35 +68,73 @@ func (c *CellScore) AskRows(in *Input, rows []table.Row, out []int64) {
 	byCells(in, rows, out, c.Cells, c.Score)
 }
 
-// TellFeasible calls FeasibleRows with the feasible rows or, if that is not set,
-// FeasibleNodes with their number in each cell.
+// TellFeasible calls FeasibleNodes, if it is set, with the number of rows in each cell.
 func (c *CellScore) TellFeasible(in *Input, rows []table.Row) {
-	switch {
-	case c.FeasibleRows != nil:
-		c.FeasibleRows(in, rows)
-	case c.FeasibleNodes != nil:
-		cells := make([]int64, len(rows))
-		c.Cells(in, rows, cells)
-		slices.Sort(cells)
-		var counts []CellCount
-		for _, cell := range cells {
-			if n := len(counts); n == 0 || counts[n-1].Cell != cell {
-				counts = append(counts, CellCount{Cell: cell})
-			}
-			counts[len(counts)-1].Nodes++
-		}
-		c.FeasibleNodes(in, counts)
+	if c.FeasibleNodes == nil {
+		return
 	}
+	cells := make([]int64, len(rows))
+	c.Cells(in, rows, cells)
+	c.FeasibleNodes(in, countCells(cells))
+}
+
+// cellsAtHand is how many cells are remembered while rows are looked at. Rows are in few
+// cells as a rule.
+const cellsAtHand = 256
+
+// placeOf returns the place of a cell among those at hand.
+func placeOf(cell int64) uint64 { return uint64(cell) * 0x9e3779b97f4a7c15 >> 56 } // 2^64 by the golden ratio
+
+// countCells counts equal cells.
+func countCells(cells []int64) (counts []CellCount) {
+	var atHand [cellsAtHand]CellCount
+	for _, cell := range cells {
+		at := &atHand[placeOf(cell)]
+		if at.Cell != cell {
+			counts = append(counts, *at)
+			*at = CellCount{Cell: cell}
+		}
+		at.Nodes++
+	}
+	counts = append(counts, atHand[:]...)
+	slices.SortFunc(counts, func(a, b CellCount) int { return cmp.Compare(a.Cell, b.Cell) })
+	merged := counts[:0]
+	for _, c := range counts {
+		if n := len(merged); n > 0 && merged[n-1].Cell == c.Cell {
+			merged[n-1].Nodes += c.Nodes
+		} else if c.Nodes > 0 {
+			merged = append(merged, c)
+		}
+	}
+	return merged
 }
 
 // byCells answers for each row as for its cell.
 func byCells[T any](in *Input, rows []table.Row, out []T, cells func(*Input, []table.Row, []int64), of func(*Input, int64) T) {
+	type answer struct {
+		cell  int64
+		said  T
+		known bool
+	}
 	at := make([]int64, len(rows))
 	cells(in, rows, at)
+	var atHand []answer // none for a few rows
+	if len(rows) >= cellsAtHand/8 {
+		atHand = make([]answer, cellsAtHand)
+	}
 	for i, r := range rows {
-		if in.Table.Node(r) != nil {
+		switch {
+		case in.Table.Node(r) == nil:
+			continue
+		case atHand == nil:
 			out[i] = of(in, at[i])
+			continue
 		}
+		a := &atHand[placeOf(at[i])]
+		if !a.known || a.cell != at[i] {
+			*a = answer{at[i], of(in, at[i]), true}
+		}
+		out[i] = a.said
 	}
 }
 

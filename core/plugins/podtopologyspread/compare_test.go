@@ -30,7 +30,7 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 	w.plugin.CellFilter.Sync(in)
 	k.synced, k.revision = true, w.Revision()
 	cells, byRow := w.cells(t, in, w.plugin.CellFilter.Cells), make([]framework.Verdict, w.Rows())
-	w.plugin.CellFilter.Rows(in, w.All(), byRow)
+	w.plugin.CellFilter.AskRows(in, w.All(), byRow)
 	if k.late {
 		return
 	}
@@ -129,12 +129,12 @@ func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
 	}
 	w.plugin.CellScore.FeasibleNodes(in, list)
 	weights := slices.Clone(in.State.(*counts).weights.sizes)
-	w.plugin.CellScore.FeasibleRows(in, feasible)
+	w.plugin.CellScore.TellFeasible(in, feasible)
 	if byRow := in.State.(*counts).weights.sizes; !slices.Equal(byRow, weights) {
 		t.Fatalf("for %+v: %d domains by row, %d by cell", q.list, byRow, weights)
 	}
 	byRow := make([]int64, len(feasible))
-	w.plugin.CellScore.Rows(in, feasible, byRow)
+	w.plugin.CellScore.AskRows(in, feasible, byRow)
 	var raws []int64
 	for cell := range count {
 		if raw := w.plugin.CellScore.Score(in, cell); raw != framework.NoScore {

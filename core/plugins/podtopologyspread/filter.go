@@ -49,29 +49,6 @@ func (c *counts) most(constraint int) int64 {
 	return most
 }
 
-// rowVerdicts writes the verdict on each row to out.
-func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	c := in.State.(*counts)
-	clear(out)
-	for i := range c.constraints {
-		col, most := &c.columns[c.of[i]], c.most(i)
-		of, sums := col.Of(), col.Sums
-		for i, r := range rows {
-			d, v, first := of[r], framework.Fits, out[i]
-			if sums[d] > most { // moves, no branches: which it is cannot be foretold
-				v = skewed
-			}
-			if d == domain.Missing {
-				v = unlabelled
-			}
-			if first == framework.Fits {
-				first = v
-			}
-			out[i] = first
-		}
-	}
-}
-
 // exchanged returns the verdict on the row once the pods of a priority below that have left its domains,
 // as a try counts them. It is not known where a pod that came counts: the domain may have
 // had the fewest pods of all.

@@ -37,8 +37,6 @@ type plugin struct {
 	columns    map[columnKey]int // scratch for newCounts
 	key        []byte            // scratch of inclusionOf
 	seen       []bool            // scratch of noneSeen
-	rows       []table.Row       // scratch of scored
-	sums       []float64         // scratch of rowScores
 }
 
 // system is what v1.36 spreads by where the configuration names no defaults.
@@ -70,15 +68,13 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict, Rows: rowVerdicts},
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict},
 			Exchanged:  exchanged,
 			Explain:    explain,
 		},
 		PreScore: pl.preScore,
 		ScorePlugin: framework.ScorePlugin{
-			CellScore: &framework.CellScore{
-				Sync: sync, Cells: cells, FeasibleNodes: countDomains, Score: score, FeasibleRows: countRows, Rows: rowScores,
-			},
+			CellScore:      &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: countDomains, Score: score},
 			NormalizeScore: normalize,
 		},
 		Release: release,
