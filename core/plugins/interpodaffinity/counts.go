@@ -45,9 +45,7 @@ type counts struct {
 	existing  *existing             // nil: the terms of others say nothing
 	self      bool                  // the pod may be the first that its affinity is about
 
-	revision, placements uint64 // up to which the class's own terms are counted
-	counted              bool
-	visited, rows        int // how many sets of labels, and of rows, that took
+	counted domain.Follower // by the class's own terms
 }
 
 // place is a column in one of the layout's topologies.
@@ -154,44 +152,25 @@ func (c *counts) addExisting(e *existing, k kind) {
 // sync brings the counts up to date.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
-// sync reads the journal of placements. Where that does not reach back far enough,
-// or a node is in other domains than before, all is counted anew.
+// sync counts the pods that came or left. Where a node is in other domains than before, all
+// is counted anew.
 func (c *counts) sync(t *table.Table) {
 	if c.existing != nil {
 		c.existing.sync(t)
 	}
-	if c.counted && c.revision == t.Revision() {
+	if c.counted.Current(t) {
 		return
 	}
 	c.layout.Follow(t)
-	anew := !c.counted
+	moved := false
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
-			anew = c.by[k][i].Follow(t, &c.pl.rooms) || anew
+			moved = c.by[k][i].Follow(t, &c.pl.rooms) || moved
 		}
 	}
-	if anew || !c.replay(t) {
-		c.countAll(t)
-	}
-	c.revision, c.placements, c.counted = t.Revision(), t.PlacementCount(), true
-}
-
-// replay counts the pods that came or left since. It returns false, and does nothing,
-// where to count all is less work, or the journal does not reach back.
-func (c *counts) replay(t *table.Table) bool {
-	if len(c.terms) == 0 {
-		return true
-	}
-	if pending := t.PlacementCount() - c.placements; int(pending) > 64+c.visited+c.rows/rowsPerPlacement {
-		return false
-	}
-	return t.PlacementsAfter(c.placements, func(p table.Placement) {
-		sign := int64(1)
-		if !p.Came {
-			sign = -1
-		}
-		c.eachShare(t, p.Pod, func(k kind, s share) { c.by[k][s.column].Add(p.Row, sign*s.n) })
-	})
+	c.counted.Follow(t, moved, func(p table.Placement, n int64) {
+		c.eachShare(t, p.Pod, func(k kind, s share) { c.by[k][s.column].Add(p.Row, n*s.n) })
+	}, func() (sets, rows int) { return c.countAll(t) })
 }
 
 // eachShare calls visit with what the pod adds by the class's own terms.
@@ -207,29 +186,34 @@ func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share
 	}
 }
 
-// countAll counts by the class's own terms anew.
-func (c *counts) countAll(t *table.Table) {
+// countAll counts by the class's own terms anew. It returns how many sets of labels and of
+// rows it counted.
+func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
 			c.by[k][i].Clear()
 		}
 	}
-	c.visited, c.rows = 0, 0
+	count := func(name string) {
+		moreSets, moreRows := c.countNamespace(t, name)
+		sets, rows = sets+moreSets, rows+moreRows
+	}
 	if len(c.selecting) > 0 {
-		t.PodNamespaces(func(name string) { c.countNamespace(t, name) })
-		return
+		t.PodNamespaces(count)
+		return sets, rows
 	}
 	for name := range c.naming { // any order: sums
-		c.countNamespace(t, name)
+		count(name)
 	}
+	return sets, rows
 }
 
 // countNamespace counts the pods of the namespace.
-func (c *counts) countNamespace(t *table.Table, namespace string) {
-	sets := newTermIndex(len(c.naming[namespace]) + len(c.selecting)) // that look at the namespace
+func (c *counts) countNamespace(t *table.Table, namespace string) (sets, rows int) {
+	index := newTermIndex(len(c.naming[namespace]) + len(c.selecting)) // that look at the namespace
 	look := func(at int) {
 		if q := &c.terms[at]; q.looksAt(t, namespace) {
-			sets.add(q)
+			index.add(q)
 		}
 	}
 	for _, at := range c.naming[namespace] {
@@ -240,18 +224,19 @@ func (c *counts) countNamespace(t *table.Table, namespace string) {
 			look(at)
 		}
 	}
-	if sets.empty() {
-		return
+	if index.empty() {
+		return 0, 0
 	}
 	t.PodsByLabels(namespace, func(same *table.PodsWithLabels) {
-		c.visited++
-		sets.selecting(same.Labels, func(q *termSet) {
+		sets++
+		index.selecting(same.Labels, func(q *termSet) {
 			for _, s := range q.shares {
 				c.by[q.kind][s.column].AddRows(same.Rows(), s.n)
-				c.rows += len(same.Rows())
+				rows += len(same.Rows())
 			}
 		})
 	})
+	return sets, rows
 }
 
 // looksAt reports whether all terms select pods of the namespace.

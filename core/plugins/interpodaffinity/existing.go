@@ -16,10 +16,8 @@ type existing struct {
 	columns []*domain.Column
 	terms   []existingTerm // by ID
 
-	revision, placements uint64 // up to which all is counted
-	counted              bool
-	rows                 int // how many rows the terms were on when all was counted
-	users                int // classes that were made and not released
+	counted domain.Follower
+	users   int // classes that were made and not released
 }
 
 // existingTerm is a term of placed pods, with the amount that each pod that has it adds.
@@ -87,6 +85,7 @@ func (e *existing) set(t *table.Table, list []*table.Term) {
 		added := existingTerm{term, share{e.columnOf(t, domain.LabelOf(t, term.TopologyKey)), e.weight(term)}}
 		e.terms = append(e.terms, added)
 		e.count(&added)
+		e.counted.AddRows(len(added.Rows()))
 	}
 	for i := range old {
 		e.takeOff(&old[i])
@@ -95,37 +94,16 @@ func (e *existing) set(t *table.Table, list []*table.Term) {
 
 // sync brings the counts up to date.
 func (e *existing) sync(t *table.Table) {
-	if e.counted && e.revision == t.Revision() {
+	if e.counted.Current(t) {
 		return
 	}
-	moved := !e.counted
-	e.counted = false // until all is: after a panic in between it is counted anew
+	moved := false
 	for _, c := range e.columns {
 		moved = c.Follow(t, &e.pl.rooms) || moved
 	}
-	if moved || !e.replay(t) {
-		e.countAll()
-	}
-	e.revision, e.placements, e.counted = t.Revision(), t.PlacementCount(), true
-}
-
-// rowsPerPlacement is about how many rows are counted while one placement is.
-const rowsPerPlacement = 32
-
-// replay counts the pods that came or left since. It returns false, and does nothing,
-// where to count all is less work, or the journal does not reach back.
-func (e *existing) replay(t *table.Table) bool {
-	pending := t.PlacementCount() - e.placements
-	if int(pending) > 64+e.rows/rowsPerPlacement {
-		return false
-	}
-	return t.PlacementsAfter(e.placements, func(p table.Placement) {
-		n := int64(1)
-		if !p.Came {
-			n = -1
-		}
+	e.counted.Follow(t, moved, func(p table.Placement, n int64) {
 		e.sharesOf(p.Terms, func(s share) { e.columns[s.column].Add(p.Row, n*s.n) })
-	})
+	}, e.countAll)
 }
 
 // sharesOf calls visit with each amount that a pod with these terms adds.
@@ -138,20 +116,20 @@ func (e *existing) sharesOf(terms []*table.Term, visit func(share)) {
 	}
 }
 
-// countAll counts all anew.
-func (e *existing) countAll() {
+// countAll counts all anew. It returns how many rows it counted.
+func (e *existing) countAll() (sets, rows int) {
 	for _, c := range e.columns {
 		c.Clear()
 	}
-	e.rows = 0
 	for i := range e.terms {
 		e.count(&e.terms[i])
+		rows += len(e.terms[i].Rows())
 	}
+	return 0, rows
 }
 
 func (e *existing) count(term *existingTerm) {
 	e.columns[term.share.column].AddCounts(term.Rows(), term.share.n)
-	e.rows += len(term.Rows())
 }
 
 func (e *existing) takeOff(term *existingTerm) {

@@ -38,11 +38,8 @@ type counts struct {
 	taints uint64 // the taintState that the census is of
 	census *census
 
-	revision, placements uint64 // up to which all is counted
-	version              uint64 // of the census
-	counted              bool
-	tentative            bool // what was counted of all pods holds for a try only
-	visited, rows        int  // how many sets of labels, and of pods, that took
+	counted domain.Follower
+	version uint64 // of the census
 
 	weights weights
 }
@@ -79,6 +76,7 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 	pl.begin(t)
 	c := pl.take()
 	c.pl, c.pod, c.kind, c.constraints = pl, p, k, constraints
+	c.counted.ExactTries = true
 	pl.keys = pl.keys[:0]
 	for i := range constraints {
 		if key := keyOf(t, &constraints[i], k); !slices.Contains(pl.keys, key) {
@@ -133,55 +131,33 @@ func (c *counts) columnOf(of *match.SpreadConstraint, topology domain.Key, layou
 // sync brings the counts up to date.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
-// sync reads the journal of placements. Where that does not reach back far enough,
-// or other nodes count than before, all is counted anew.
+// sync counts the pods that came or left. Where other nodes count than before, all is
+// counted anew.
 func (c *counts) sync(t *table.Table) {
-	if c.tentative && !t.Trying() {
-		c.counted = false
-	}
-	if c.counted && c.revision == t.Revision() {
+	if c.counted.Current(t) {
 		return
 	}
+	anew := false
 	if state := taintState(t); c.any&taints != 0 && c.taints != state {
 		c.pl.begin(t)
 		c.census = c.pl.censusOf(t, c.census.layout, c.any&^topologyLabels, c.kind == lenient, c.pod)
-		c.taints, c.counted = state, false
+		c.taints, anew = state, true
 	}
 	c.census.follow(t)
-	anew := !c.counted || c.version != c.census.version
+	anew = anew || c.version != c.census.version
 	for i := range c.columns {
 		anew = c.columns[i].Follow(t, &c.pl.rooms) || anew
 	}
-	if anew = anew || !c.replay(t); anew {
-		c.countAll(t)
-	}
-	c.revision, c.placements, c.version, c.counted = t.Revision(), t.PlacementCount(), c.census.version, true
-	c.tentative = t.Trying() && (c.tentative || anew)
+	c.counted.Follow(t, anew, c.countPlacement, func() (sets, rows int) { return c.countAll(t) })
+	c.version = c.census.version
 }
 
-// podsPerPlacement is about how many pods are counted, of many, while one placement is.
-const podsPerPlacement = 32
-
-// replay counts the pods that came or left since. It returns false, and does nothing,
-// where the journal does not reach back, or to count all is less work; but what
-// is tried is counted otherwise than what is there.
-func (c *counts) replay(t *table.Table) bool {
-	pending := t.PlacementCount() - c.placements
-	if !t.Trying() && int(pending) > 64+c.visited+c.rows/podsPerPlacement {
-		return false
-	}
-	return t.PlacementsAfter(c.placements, c.countPlacement)
-}
-
-// countPlacement counts one pod that came or left.
-func (c *counts) countPlacement(p table.Placement) {
+// countPlacement counts a pod that came (n is 1) or left (-1).
+func (c *counts) countPlacement(p table.Placement, n int64) {
 	if p.Pod.Namespace != c.pod.Namespace {
 		return
 	}
-	n, met := int64(1), c.census.admitted[p.Row]
-	if !p.Came {
-		n = -1
-	}
+	met := c.census.admitted[p.Row]
 	for i := range c.columns {
 		if col := &c.columns[i]; col.need&^met == 0 && c.matches(col.Selector, p.Pod, p.Try) {
 			d := col.Of()[p.Row]
@@ -204,8 +180,8 @@ func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	return s.Matches(labels.Set(p.Labels))
 }
 
-// countAll counts all pods anew.
-func (c *counts) countAll(t *table.Table) {
+// countAll counts all pods anew. It returns how many sets of labels and of rows it counted.
+func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	for i := range c.columns {
 		col := &c.columns[i]
 		col.Clear()
@@ -213,9 +189,8 @@ func (c *counts) countAll(t *table.Table) {
 			col.eligible = c.census.eligible(col.topology, col.need)
 		}
 	}
-	c.visited, c.rows = 0, 0
 	t.PodsByLabels(c.pod.Namespace, func(same *table.PodsWithLabels) {
-		c.visited++
+		sets++
 		for i := range c.columns {
 			col := &c.columns[i]
 			if col.selects = c.columns[col.first].selects; col.first == i {
@@ -224,10 +199,11 @@ func (c *counts) countAll(t *table.Table) {
 			if col.selects {
 				col.addRows(same.Rows(), c.census.admitted, 1)
 				col.addRows(same.Terminating(), c.census.admitted, -1)
-				c.rows += len(same.Rows())
+				rows += len(same.Rows())
 			}
 		}
 	})
+	return sets, rows
 }
 
 // addRows counts n more on each of the rows whose nodes count.
