@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -193,7 +194,7 @@ func contents(m *machine.Machine) string {
 	var b strings.Builder
 	tb := m.Table()
 	for _, r := range tb.All() {
-		fmt.Fprintf(&b, "%s %d %d %d:", tb.Name(r), tb.Used(table.CPU)[r], tb.PodCount()[r], tb.LowestPriority(r))
+		fmt.Fprintf(&b, "%s %d %d %d:", tb.Name(r), tb.Used(table.CPU)[r], tb.PodCount()[r], priorities.Of(tb).Lowest(r))
 		var pods []string
 		for _, pl := range tb.Pods(r) {
 			pods = append(pods, string(pl.Pod.UID))

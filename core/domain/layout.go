@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/berth-scheduler/berth/core/index/nodelabels"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -75,7 +76,7 @@ func (l *Layout) move(t *table.Table, r table.Row) {
 		l.found, l.buf = l.found[:0], l.buf[:0]
 		for i, p := range l.Topologies {
 			d := p.of[r]
-			if i == l.UniquePerNode && d != Missing && (p.PerNode || t.NodesWithUnique(p.Label, n.Labels[p.Label]) == 1) {
+			if i == l.UniquePerNode && d != Missing && (p.PerNode || nodelabels.Of(t).NodesWithUnique(p.Label, n.Labels[p.Label]) == 1) {
 				l.own[r], d = d, Own
 			}
 			l.found = append(l.found, d)
@@ -128,8 +129,8 @@ func (s *Layouts) Prepare(t *table.Table) (generation uint64) {
 	if s.table != t || len(s.topologies) > topologiesKept {
 		*s = Layouts{table: t, generation: s.generation + 1, topologies: map[Key]*Topology{}, name: s.name}
 	}
-	if s.layouts == nil || s.revision != t.UniquePerNodeRevision() || len(s.layouts) > layoutsKept {
-		s.layouts, s.revision = map[string]*Layout{}, t.UniquePerNodeRevision()
+	if s.layouts == nil || s.revision != nodelabels.Of(t).UniqueRevision() || len(s.layouts) > layoutsKept {
+		s.layouts, s.revision = map[string]*Layout{}, nodelabels.Of(t).UniqueRevision()
 	}
 	return s.generation
 }
@@ -197,8 +198,8 @@ func uniquePerNode(t *table.Table, keys []Key) int {
 		return i
 	}
 	host := slices.Index(keys, Key{Label: v1.LabelHostname})
-	if host >= 0 && t.UniquePerNode(v1.LabelHostname) {
+	if host >= 0 && nodelabels.Of(t).UniquePerNode(v1.LabelHostname) {
 		return host
 	}
-	return slices.IndexFunc(keys, func(k Key) bool { return t.UniquePerNode(k.Label) })
+	return slices.IndexFunc(keys, func(k Key) bool { return nodelabels.Of(t).UniquePerNode(k.Label) })
 }

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/index/nodelabels"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -91,11 +92,11 @@ func TestLayoutsFollowTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tb, shared := table.New(), Layouts{}
 		var kept []*Layout
-		revision := tb.UniquePerNodeRevision()
+		revision := nodelabels.Of(tb).UniqueRevision()
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
-				if revision != tb.UniquePerNodeRevision() {
-					kept, revision = nil, tb.UniquePerNodeRevision()
+				if revision != nodelabels.Of(tb).UniqueRevision() {
+					kept, revision = nil, nodelabels.Of(tb).UniqueRevision()
 				}
 				for _, l := range kept {
 					if rapid.Bool().Draw(t, "looked at") {
@@ -107,7 +108,7 @@ func TestLayoutsFollowTheTable(t *testing.T) {
 				shared.Prepare(tb)
 				of := rapid.SampledFrom(keys).Draw(t, "keys")
 				l := shared.Layout(append([]Key(nil), of...), rapid.Bool().Draw(t, "own"))
-				if compare(t, tb, l); revision == tb.UniquePerNodeRevision() {
+				if compare(t, tb, l); revision == nodelabels.Of(tb).UniqueRevision() {
 					kept = append(kept, l)
 				}
 			},

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"github.com/berth-scheduler/berth/core/index/nodelabels"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -32,7 +33,7 @@ type Key struct {
 // that no node has. All of these share one topology, which no node is in, until Epoch
 // changes.
 func LabelOf(t *table.Table, label string) string {
-	if t.HasLabelKey(label) {
+	if nodelabels.Of(t).HasKey(label) {
 		return label
 	}
 	return ""
@@ -40,7 +41,9 @@ func LabelOf(t *table.Table, label string) string {
 
 // Epoch changes whenever layouts with nodes that are domains of their own, or what LabelOf
 // returned, may be of the past.
-func Epoch(t *table.Table) uint64 { return t.UniquePerNodeRevision() + t.LabelKeysRevision() }
+func Epoch(t *table.Table) uint64 {
+	return nodelabels.Of(t).UniqueRevision() + nodelabels.Of(t).KeysRevision()
+}
 
 // Topology says in which domain of one key the node of each row is. A column of counts
 // by domain has Len elements; what is counted at None and Missing is in no domain.

@@ -18,7 +18,7 @@ import (
 //
 // The plugin numbers its cells. Where a domain is large (a zone), the domain's id is a
 // good number. Where most nodes are a domain of their own (hostname; see
-// Table.UniquePerNode), the value that counts (how many pods match on the node) is
+// nodelabels.UniquePerNode), the value that counts (how many pods match on the node) is
 // better, so that there are few cells.
 type CellFilter struct {
 	// Sync brings State (PreFilter's) up to date with the table. It is called

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -64,7 +65,7 @@ func (f *foresight) CouldHelp(e *queue.Entry, event *framework.Event) (could boo
 		}
 	}
 	row, ok := f.rowOf(event)
-	preempts := preempts(of, p) && f.table.LowestPriorityOfAll() < p.Priority
+	preempts := preempts(of, p) && priorities.Of(f.table).LowestOfAll() < p.Priority
 	if ps := f.pods.byUID[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
 		return true
 	}
@@ -284,7 +285,7 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 // rejectsWithoutLower reports whether a plugin that rejects the pod on the row would also
 // do so without all pods of lower priority. It returns false if that is unknown.
 func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Row, nominated []*object.Pod) bool {
-	if pl.Locality == framework.NodeOnly || in.Table.LowestPriority(row) >= in.Pod.Priority {
+	if pl.Locality == framework.NodeOnly || priorities.Of(in.Table).Lowest(row) >= in.Pod.Priority {
 		return true
 	}
 	return rejectsExchanged(pl, in, row, in.Pod.Priority, nominated)

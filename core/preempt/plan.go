@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -160,7 +161,7 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 	if c.Filters.Rows != nil { // to try a few costs less than to rank all
 		return findAmong(c)
 	}
-	if c.Table.LowestPriorityOfAll() >= c.Pod.Priority || c.Filters.Unschedulable() == 0 {
+	if priorities.Of(c.Table).LowestOfAll() >= c.Pod.Priority || c.Filters.Unschedulable() == 0 {
 		refused := whyNoVictims(c)
 		if c.Check {
 			verifyNoVictims(c, limits, refused)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -209,12 +210,12 @@ func (k *ranks) candidateRows(c *framework.PostFilterCall) []table.Row {
 
 // rank ranks a row that is not on the heap by the lowest priority there.
 func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) {
-	r, lowest := &k.rows[row], c.Table.LowestPriority(row)
+	r, lowest := &k.rows[row], priorities.Of(c.Table).Lowest(row)
 	if lowest >= c.Pod.Priority {
 		*r = rank{outlook: nobody}
 		return
 	}
-	since := c.Table.LatestOfLowest(row, c.Now)
+	since := priorities.Of(c.Table).LatestOfLowest(row, c.Now)
 	if !since.Before(c.Now) || since.IsZero() {
 		since = endOfTime
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -22,7 +23,7 @@ var noVictims = decision.Blocker{
 // planFor returns a plan for one node, or the reason why the pod does not fit there
 // without all pods of lower priority. It leaves the table as it was.
 func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
-	if c.Table.LowestPriority(row) >= c.Pod.Priority {
+	if priorities.Of(c.Table).Lowest(row) >= c.Pod.Priority {
 		return nil, &noVictims
 	}
 	if b, known := withoutLower(c, row); known && b != nil {

@@ -105,29 +105,7 @@ func TestFlappingNode(t *testing.T) {
 	atMost(t, "rows", tab.Rows(), 1)
 	atMost(t, "names of rows", len(tab.rowOf), 0)
 	atMost(t, "free rows", len(tab.free), 1)
-	atMost(t, "host names", tab.values(v1.LabelHostname), 0)
 	atMost(t, "entries of the journal", len(tab.placements.ring), placementsKept)
-}
-
-// Ten thousand nodes, one after the other, each with labels and images of its
-// own, on no more than twenty rows.
-func TestLabelSetsWithoutEnd(t *testing.T) {
-	tab := New()
-	for i := range 2 * keysCounted {
-		tab.UniquePerNode(fmt.Sprint("key-", i))
-	}
-	tab.UniquePerNode(v1.LabelHostname)
-	for i := range 10_000 {
-		name := fmt.Sprint("node-", i)
-		tab.SetNode(&object.Node{Name: name, Labels: map[string]string{v1.LabelHostname: name, "zone": name, name: "here"},
-			Images: []object.Image{{Names: []string{name}, Bytes: 1}}})
-		if i >= 20 {
-			tab.RemoveNode(fmt.Sprint("node-", i-20))
-		}
-	}
-	check(t, tab)
-	atMost(t, "rows", tab.Rows(), 21)
-	atMost(t, "host names", tab.values(v1.LabelHostname), 20)
 }
 
 // Pods without end, each with labels and a term of its own, in a namespace of
@@ -195,11 +173,4 @@ func TestSelectorOwnersWithoutEnd(t *testing.T) {
 	}
 	atMost(t, "selector owners", len(tab.selectorOwners.byName), 0)
 	atMost(t, "labels of Services", len(tab.selectorOwners.services), 0)
-}
-
-func (t *Table) values(key string) int {
-	if v := t.uniquePerNode.byKey[key]; v != nil {
-		return len(v.nodes)
-	}
-	return 0
 }

@@ -35,15 +35,6 @@ func (t *Table) Check() error {
 			return fmt.Errorf("table: node %q: %w", name, err)
 		}
 	}
-	if l := t.lowestOfAll; l.known && l.revision == t.revision && l.priority != fresh.LowestPriorityOfAll() {
-		return fmt.Errorf("table: lowest priority of all %d, rebuilt %d", l.priority, fresh.LowestPriorityOfAll())
-	}
-	if err := t.compareLabels(fresh); err != nil {
-		return err
-	}
-	if err := t.checkLabelKeys(); err != nil {
-		return err
-	}
 	if err := t.compareTerms(fresh); err != nil {
 		return err
 	}
@@ -176,9 +167,6 @@ func (t *Table) compare(r Row, o *Table, s Row) error {
 	}
 	if t.podCount[r] != o.podCount[s] || t.allowedPods[r] != o.allowedPods[s] {
 		return fmt.Errorf("pods %d of %d, rebuilt %d of %d", t.podCount[r], t.allowedPods[r], o.podCount[s], o.allowedPods[s])
-	}
-	if is, now := t.lowest[r], lowestOf(t.pods[r]); is.priority != now.priority || is.unstarted != now.unstarted || !is.latest.Equal(now.latest) {
-		return fmt.Errorf("lowest priority %+v, rebuilt %+v", is, now)
 	}
 	return nil
 }

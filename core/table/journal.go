@@ -58,6 +58,9 @@ func (t *Table) NodeRevision() uint64 {
 	return 0
 }
 
+// NodeChangedAt returns the number of the last change of the row's node object.
+func (t *Table) NodeChangedAt(r Row) uint64 { return t.nodeChanges.at[r] }
+
 // AppendChanged appends to the list the rows that changed after the revision,
 // newest first, until it has most of them.
 func (t *Table) AppendChanged(rows []Row, after uint64, most int) []Row {

@@ -68,14 +68,7 @@ func (t *Table) clearCounts() {
 		clear(t.nonZero[i])
 	}
 	clear(t.podCount)
-	for r := range t.lowest {
-		t.lowest[r] = noLowest
-	}
-	t.lowestOfAll.known = false
 	t.live = 0
-	clear(t.uniquePerNode.byKey)
-	t.uniquePerNode.revision++
-	t.labelKeys.recount(t.nodes)
 	for _, term := range t.terms.list {
 		term.rows.clear()
 		term.live = 0

@@ -56,15 +56,7 @@ type Table struct {
 	evenness    []int8
 	percents    []Percents
 	scalars     scalars
-	lowest      []lowest
-	lowestOfAll struct {
-		priority int32
-		revision uint64 // of the table, when it was found
-		known    bool
-	}
 
-	uniquePerNode    uniquePerNode
-	labelKeys        labelKeys
 	selectorOwners   selectorOwners
 	namespaces       namespaces
 	objects          objects
@@ -73,8 +65,6 @@ type Table struct {
 	volumesForClaims volumesForClaims
 	terms            terms
 	podsByLabels     podsByLabels
-	requirements     requirements
-	valueColumns     valueColumns
 	groups           *group.Groups // nil: groups do not count
 
 	now         time.Time
@@ -100,12 +90,8 @@ func New() *Table {
 		placed:  map[types.UID]*Placed{},
 		scalars: scalars{ids: map[v1.ResourceName]Resource{}, limit: columnsKept},
 	}
-	t.uniquePerNode.byKey = map[string]*labelValues{}
-	t.labelKeys.nodes = map[string]int{}
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
-	t.requirements.byKey = map[string]*metRequirement{}
-	t.valueColumns.byKey = map[string]*valueColumn{}
 	t.volumes = newVolumes()
 	t.volumesForClaims = newVolumesForClaims()
 	t.namespaces.labels = map[string]map[string]string{}
@@ -190,8 +176,6 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.nodes[r] = n
 	t.allowedPods[r] = n.AllowedPods
 	t.setAllocatable(r, n.Allocatable)
-	t.setLabels(old, n)
-	t.labelKeys.set(old, n)
 	t.setPinLabels(r, old, n)
 	t.relabel(r, old, n)
 	t.touch(r)
@@ -209,8 +193,6 @@ func (t *Table) RemoveNode(name string) {
 		return
 	}
 	old := t.nodes[r]
-	t.setLabels(t.nodes[r], nil)
-	t.labelKeys.set(t.nodes[r], nil)
 	t.setPinLabels(r, t.nodes[r], nil)
 	t.relabel(r, t.nodes[r], nil)
 	t.nodes[r] = nil
@@ -265,7 +247,6 @@ func (t *Table) put(pl *Placed) {
 	pl.at = len(t.pods[r])
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
-	t.lowest[r].add(pl.Pod)
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
 	t.summaries[r] = append(t.summaries[r], summaryOf(pl))
@@ -291,9 +272,6 @@ func (t *Table) take(pl *Placed) {
 	t.summaries[r][pl.at] = t.summaries[r][len(list)-1]
 	t.summaries[r] = t.summaries[r][:len(list)-1]
 	delete(t.placed, pl.Pod.UID)
-	if pl.Pod.Priority == t.lowest[r].priority {
-		t.lowest[r] = lowestOf(t.pods[r])
-	}
 	t.charge(r, pl.Pod, -1)
 	t.countTerms(pl, -1)
 	t.use(pl, -1)
@@ -384,7 +362,6 @@ func (t *Table) grow() {
 	t.nodes = append(t.nodes, nil)
 	t.pods = append(t.pods, nil)
 	t.summaries = append(t.summaries, nil)
-	t.lowest = append(t.lowest, noLowest)
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
 	t.headroom = append(t.headroom, Headroom{})

@@ -285,6 +285,14 @@ func (t *Table) relabel(r Row, old, now *object.Node) {
 	}
 }
 
+func label(n *object.Node, key string) (string, bool) {
+	if n == nil {
+		return "", false
+	}
+	value, ok := n.Labels[key]
+	return value, ok
+}
+
 func hasLabel(n *object.Node, key string) bool {
 	if n == nil {
 		return false

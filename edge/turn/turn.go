@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -148,7 +149,7 @@ func (r *Run) place(p Pod, o *object.Pod) bool {
 // takes the room.
 func (r *Run) nominate(p Pod, o *object.Pod) bool {
 	e := r.machine.Entry(o.UID)
-	if e == nil || o.NeverPreempts || len(r.Nominated) == mostPreemptors || o.Priority <= r.machine.Table().LowestPriorityOfAll() {
+	if e == nil || o.NeverPreempts || len(r.Nominated) == mostPreemptors || o.Priority <= priorities.Of(r.machine.Table()).LowestOfAll() {
 		return false
 	}
 	d := r.machine.AssessBriefly(o)

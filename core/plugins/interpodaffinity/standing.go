@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/domain"
+	"github.com/berth-scheduler/berth/core/index/nodelabels"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -80,7 +81,7 @@ func (s *standing) countPull(t *table.Table) *existing {
 // if they are many or large, or refer to outdated topologies. Classes that use one keep
 // it.
 func (pl *plugin) begin(t *table.Table) {
-	generation := pl.layouts.Prepare(t) + t.LabelKeysRevision()
+	generation := pl.layouts.Prepare(t) + nodelabels.Of(t).KeysRevision()
 	if pl.standings != nil && generation == pl.generation && len(pl.standings) < standingsKept && pl.columns < columnsKept {
 		return
 	}

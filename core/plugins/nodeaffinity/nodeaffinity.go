@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/selected"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -85,11 +86,11 @@ func (pl plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRes
 	if pinned { // a few nodes are looked at
 		return framework.PreFilterResult{NodeNames: nodes}
 	}
-	return framework.PreFilterResult{State: &requiredNodes{t.Select(pl.required), t.Select(p.RequiredNodes)}}
+	return framework.PreFilterResult{State: &requiredNodes{selected.Of(t).Select(pl.required), selected.Of(t).Select(p.RequiredNodes)}}
 }
 
 // requiredNodes are the nodes that the profile and the pod admit.
-type requiredNodes struct{ byProfile, byPod table.Selection }
+type requiredNodes struct{ byProfile, byPod selected.Selection }
 
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	selected, _ := in.State.(*requiredNodes)
@@ -131,11 +132,11 @@ func (pl plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 	if pl.preferred == nil && p.PreferredNodes == nil {
 		return framework.PreScoreResult{Skip: true}
 	}
-	return framework.PreScoreResult{State: &preferredNodes{append(t.SelectPreferred(pl.preferred), t.SelectPreferred(p.PreferredNodes)...)}}
+	return framework.PreScoreResult{State: &preferredNodes{append(selected.Of(t).SelectPreferred(pl.preferred), selected.Of(t).SelectPreferred(p.PreferredNodes)...)}}
 }
 
 // preferredNodes are the nodes that the terms of the profile and the pod count for.
-type preferredNodes struct{ terms []table.WeightedSelection }
+type preferredNodes struct{ terms []selected.WeightedSelection }
 
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	selected, _ := in.State.(*preferredNodes)

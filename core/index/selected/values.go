@@ -1,4 +1,9 @@
-package table
+package selected
+
+import (
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
 
 // valueColumns keeps the values that nodes have of labels that selectors ask about, as
 // numbers by row. A requirement that comes by for the first time is compared with each
@@ -25,35 +30,34 @@ const (
 const mostLabels = 64
 
 // valueColumn returns the label's, up to date.
-func (t *Table) valueColumn(key string) *valueColumn {
-	l := &t.valueColumns
+func (x *Index) valueColumn(key string) *valueColumn {
+	l := &x.columns
 	c := l.byKey[key]
 	if c == nil {
 		if len(l.byKey) >= mostLabels {
-			DropOldest(l.byKey, func(c *valueColumn) uint64 { return c.used })
+			table.DropOldest(l.byKey, func(c *valueColumn) uint64 { return c.used })
 		}
 		c = &valueColumn{}
 		l.byKey[key] = c
 	}
 	l.uses++
 	c.used = l.uses
-	if len(c.values) > 64+2*t.Rows() { // most are values that no node has any more
+	if len(c.values) > 64+2*x.table.Rows() { // most are values that no node has any more
 		*c = valueColumn{used: c.used}
 	}
 	if c.numbers == nil {
 		c.numbers, c.values = map[string]int32{}, make([]string, noLabel+1)
 	}
-	c.ofRow = append(c.ofRow, make([]int32, t.Rows()-len(c.ofRow))...)
-	t.NodesChanged(c.revision, func(r Row) bool {
-		c.set(t, r, key)
+	c.ofRow = append(c.ofRow, make([]int32, x.table.Rows()-len(c.ofRow))...)
+	x.table.NodesChanged(c.revision, func(r table.Row) bool {
+		c.set(x.table.Node(r), r, key)
 		return true
 	})
-	c.revision = t.revision
+	c.revision = x.table.Revision()
 	return c
 }
 
-func (c *valueColumn) set(t *Table, r Row, key string) {
-	n := t.nodes[r]
+func (c *valueColumn) set(n *object.Node, r table.Row, key string) {
 	if n == nil {
 		c.ofRow[r] = noNode
 		return
@@ -72,7 +76,7 @@ func (c *valueColumn) set(t *Table, r Row, key string) {
 }
 
 // rowsThat adds the rows to the set whose value is accepted.
-func (c *valueColumn) rowsThat(accepts func(value string, exists bool) bool, rows RowSet) {
+func (c *valueColumn) rowsThat(accepts func(value string, exists bool) bool, rows table.RowSet) {
 	accepted := make([]uint64, len(c.values)) // 1 or 0
 	for number := noLabel; int(number) < len(c.values); number++ {
 		if accepts(c.values[number], number > noLabel) {

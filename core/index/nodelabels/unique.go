@@ -1,7 +1,6 @@
-package table
+package nodelabels
 
 import (
-	"fmt"
 	"maps"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,13 +11,6 @@ import (
 // keysCounted bounds the labels of which the values are counted.
 const keysCounted = 16
 
-// uniquePerNode knows the labels of which, as a rule, each node has a value of its
-// own, as of kubernetes.io/hostname. A plugin that relies on it looks here.
-type uniquePerNode struct {
-	byKey    map[string]*labelValues
-	revision uint64
-}
-
 // labelValues counts the nodes that have a label, by its value.
 type labelValues struct {
 	nodes  map[string]int
@@ -27,11 +19,11 @@ type labelValues struct {
 }
 
 // UniquePerNode reports whether more than half of the nodes that have the label have a
-// value that no other node has. The hostname always counts as such a label. The table
+// value that no other node has. The hostname always counts as such a label. The index
 // counts a label's values from the first question about it. It counts only a few labels
 // at one time, and returns false for any other.
-func (t *Table) UniquePerNode(key string) bool {
-	v := t.counted(key)
+func (x *Index) UniquePerNode(key string) bool {
+	v := x.counted(key)
 	if v == nil || key != v1.LabelHostname && 2*len(v.nodes) <= v.total {
 		return false
 	}
@@ -39,41 +31,42 @@ func (t *Table) UniquePerNode(key string) bool {
 	return true
 }
 
-func (t *Table) counted(key string) *labelValues {
-	if v := t.uniquePerNode.byKey[key]; v != nil {
+func (x *Index) counted(key string) *labelValues {
+	if v := x.values[key]; v != nil {
 		return v
 	}
-	if len(t.uniquePerNode.byKey) == keysCounted {
-		maps.DeleteFunc(t.uniquePerNode.byKey, func(key string, v *labelValues) bool { return v.total == 0 })
+	if len(x.values) == keysCounted {
+		maps.DeleteFunc(x.values, func(key string, v *labelValues) bool { return v.total == 0 })
 	}
-	if len(t.uniquePerNode.byKey) == keysCounted {
+	if len(x.values) == keysCounted {
 		return nil
 	}
 	v := &labelValues{nodes: map[string]int{}}
-	for _, n := range t.nodes {
-		if value, has := label(n, key); has {
+	for _, r := range x.table.All() {
+		if value, has := label(x.table.Node(r), key); has {
 			v.add(value, 1)
 		}
 	}
-	t.uniquePerNode.byKey[key] = v
+	x.values[key] = v
 	return v
 }
 
 // NodesWithUnique returns the number of nodes that have the label with this value; 0 for
 // a label that UniquePerNode was not true of.
-func (t *Table) NodesWithUnique(key, value string) int {
-	if v := t.uniquePerNode.byKey[key]; v != nil && v.relied {
+func (x *Index) NodesWithUnique(key, value string) int {
+	if v := x.values[key]; v != nil && v.relied {
 		return v.nodes[value]
 	}
 	return 0
 }
 
-// UniquePerNodeRevision returns a number that changes whenever a node starts or ends to
+// UniqueRevision returns a number that changes whenever a node starts or ends to
 // share its value of a label with another, for labels that UniquePerNode was true of.
-func (t *Table) UniquePerNodeRevision() uint64 { return t.uniquePerNode.revision }
+func (x *Index) UniqueRevision() uint64 { return x.uniqueRevision }
 
-func (t *Table) setLabels(old, now *object.Node) {
-	for key, v := range t.uniquePerNode.byKey { // any order: each on its own, and a sum
+// setValues counts the values of a node that changed from old to now; nil for none.
+func (x *Index) setValues(old, now *object.Node) {
+	for key, v := range x.values { // any order: each on its own, and a sum
 		was, had := label(old, key)
 		is, has := label(now, key)
 		if had == has && was == is {
@@ -82,7 +75,7 @@ func (t *Table) setLabels(old, now *object.Node) {
 		crossed := had && v.add(was, -1)
 		crossed = has && v.add(is, 1) || crossed
 		if crossed && v.relied {
-			t.uniquePerNode.revision++
+			x.uniqueRevision++
 		}
 	}
 }
@@ -105,13 +98,4 @@ func label(n *object.Node, key string) (string, bool) {
 	}
 	value, ok := n.Labels[key]
 	return value, ok
-}
-
-func (t *Table) compareLabels(fresh *Table) error {
-	for key, v := range t.uniquePerNode.byKey { // any order: an error is an error
-		if o := fresh.counted(key); o == nil || v.total != o.total || !maps.Equal(v.nodes, o.nodes) {
-			return fmt.Errorf("table: nodes by label %s: %v, rebuilt %v", key, v, o)
-		}
-	}
-	return nil
 }

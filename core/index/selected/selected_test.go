@@ -1,4 +1,4 @@
-package table
+package selected
 
 import (
 	"fmt"
@@ -9,19 +9,20 @@ import (
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // What a selection says of a node is what the selector says of it, however nodes come,
 // change and go. It says nothing of nodes that changed since it was made.
 func TestSelect(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tb, selector := New(), rapid.Custom(drawSelector)
+		tb, selector := table.New(), rapid.Custom(drawSelector)
 		preferred := rapid.Custom(drawPreferred)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			changeNodes(t, tb)
 			s, p := selector.Draw(t, "selector"), preferred.Draw(t, "preferred")
-			selection, terms := tb.Select(s), tb.SelectPreferred(p)
-			changed := map[Row]bool{}
+			selection, terms := Of(tb).Select(s), Of(tb).SelectPreferred(p)
+			changed := map[table.Row]bool{}
 			for _, r := range changeNodes(t, tb) {
 				changed[r] = true
 			}
@@ -53,21 +54,21 @@ func TestSelect(t *testing.T) {
 
 // Requirements that keep coming do not grow what is kept of them.
 func TestRequirementsWithoutEnd(t *testing.T) {
-	tb := New()
+	tb := table.New()
 	tb.SetNode(&object.Node{Name: "a", Labels: map[string]string{"n": "7"}})
 	for i := range 3 * mostRequirements {
-		s := tb.Select(match.NewNodeSelector(map[string]string{"n": fmt.Sprint(i)}, nil))
+		s := Of(tb).Select(match.NewNodeSelector(map[string]string{"n": fmt.Sprint(i)}, nil))
 		if admits, known := s.Admits(tb, 0); !known || admits != (i == 7) {
 			t.Fatalf("n=%d: admitted %v, known %v", i, admits, known)
 		}
 	}
-	if n := len(tb.requirements.byKey); n > mostRequirements {
+	if n := len(Of(tb).requirements.byKey); n > mostRequirements {
 		t.Errorf("%d requirements are kept, at most %d are to be", n, mostRequirements)
 	}
 }
 
 // changeNodes changes some nodes of the table and returns their rows.
-func changeNodes(t *rapid.T, tb *Table) (rows []Row) {
+func changeNodes(t *rapid.T, tb *table.Table) (rows []table.Row) {
 	for range rapid.IntRange(0, 4).Draw(t, "changes") {
 		name := fmt.Sprint("n", rapid.IntRange(0, 70).Draw(t, "node"))
 		if r, known := tb.Find(name); known && rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
@@ -125,10 +126,10 @@ func drawPreferred(t *rapid.T) *match.PreferredNodes {
 
 // Labels, and values of labels, that keep coming do not grow what is kept of them.
 func TestValuesWithoutEnd(t *testing.T) {
-	tb := New()
+	tb := table.New()
 	expect := func(key, value string, want bool) {
 		t.Helper()
-		s := tb.Select(match.NewNodeSelector(map[string]string{key: value}, nil))
+		s := Of(tb).Select(match.NewNodeSelector(map[string]string{key: value}, nil))
 		if admits, known := s.Admits(tb, 0); !known || admits != want {
 			t.Errorf("%s=%s: admitted %v, known %v", key, value, admits, known)
 		}
@@ -140,17 +141,17 @@ func TestValuesWithoutEnd(t *testing.T) {
 		expect("n", fmt.Sprint(i+1), false)
 		expect("key"+now, "x", true)
 	}
-	if n := len(tb.valueColumns.byKey); n > mostLabels {
+	if n := len(Of(tb).columns.byKey); n > mostLabels {
 		t.Errorf("values of %d labels are kept, at most %d are to be", n, mostLabels)
 	}
-	if n := len(tb.valueColumn("n").values); n > 100 {
+	if n := len(Of(tb).valueColumn("n").values); n > 100 {
 		t.Errorf("%d values are kept of one node", n)
 	}
 }
 
 // Thousands of labels that no node has cost no look at the nodes, whatever is asked of them.
 func TestLabelsThatNoNodeHas(t *testing.T) {
-	tb := New()
+	tb := table.New()
 	tb.SetNode(&object.Node{Name: "a", Labels: map[string]string{"n": "7"}})
 	set, required := map[string]string{}, &v1.NodeSelector{}
 	for i := range 1000 {
@@ -164,13 +165,13 @@ func TestLabelsThatNoNodeHas(t *testing.T) {
 		admits   bool
 		labels   int // that were looked at
 	}{{match.NewNodeSelector(set, nil), false, 0}, {match.NewNodeSelector(nil, required), true, 1}} {
-		s := tb.Select(c.selector)
-		if admits, known := s.Admits(tb, 0); !known || admits != c.admits || len(tb.valueColumns.byKey) != c.labels {
-			t.Errorf("admitted %v, known %v, want %v; %d labels were looked at, want %d", admits, known, c.admits, len(tb.valueColumns.byKey), c.labels)
+		s := Of(tb).Select(c.selector)
+		if admits, known := s.Admits(tb, 0); !known || admits != c.admits || len(Of(tb).columns.byKey) != c.labels {
+			t.Errorf("admitted %v, known %v, want %v; %d labels were looked at, want %d", admits, known, c.admits, len(Of(tb).columns.byKey), c.labels)
 		}
 	}
 	tb.SetNode(&object.Node{Name: "b", Labels: set})
-	s := tb.Select(match.NewNodeSelector(set, nil))
+	s := Of(tb).Select(match.NewNodeSelector(set, nil))
 	if admits, known := s.Admits(tb, 1); !known || !admits {
 		t.Errorf("a node that has all labels: admitted %v, known %v", admits, known)
 	}

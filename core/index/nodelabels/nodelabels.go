@@ -1,0 +1,72 @@
+// Package nodelabels keeps which labels a table's nodes have, and of which labels each node has
+// a value of its own.
+package nodelabels
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Index counts the nodes that have a label, by its key. Pods may name thousands of keys
+// that no node has: these cost one look here, and nothing for each node.
+type Index struct {
+	table        *table.Table
+	nodes        map[string]int // by key
+	keysRevision uint64
+	// values are, by key, the labels of which, as a rule, each node has a value of its own,
+	// as of kubernetes.io/hostname.
+	values         map[string]*labelValues
+	uniqueRevision uint64
+}
+
+var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
+	x := &Index{table: t, nodes: map[string]int{}, values: map[string]*labelValues{}, keysRevision: t.Epoch(), uniqueRevision: t.Epoch()}
+	return table.Follower[*Index]{Index: x, NodeChanged: x.follow, Check: x.check}
+})
+
+// Of returns the table's index.
+func Of(t *table.Table) *Index { return index.Of(t) }
+
+// HasKey reports whether a node has a label with the key.
+func (x *Index) HasKey(key string) bool { return x.nodes[key] > 0 }
+
+// KeysRevision changes when a node is the first to have a label.
+func (x *Index) KeysRevision() uint64 { return x.keysRevision }
+
+func (x *Index) follow(_ table.Row, was, is *object.Node) {
+	if was != nil && is != nil && maps.Equal(was.Labels, is.Labels) {
+		return
+	}
+	x.count(is, 1)
+	x.count(was, -1)
+	x.setValues(was, is)
+}
+
+func (x *Index) count(n *object.Node, sign int) {
+	if n == nil {
+		return
+	}
+	for key := range n.Labels { // any order: each by itself
+		switch x.nodes[key] += sign; {
+		case x.nodes[key] == 0:
+			delete(x.nodes, key)
+		case x.nodes[key] == 1 && sign > 0:
+			x.keysRevision++
+		}
+	}
+}
+
+func (x *Index) check(fresh *Index) error {
+	if !maps.Equal(fresh.nodes, x.nodes) {
+		return fmt.Errorf("nodes by the keys of their labels: %v, rebuilt %v", x.nodes, fresh.nodes)
+	}
+	for key, v := range x.values { // any order: an error is an error
+		if o := fresh.counted(key); o == nil || v.total != o.total || !maps.Equal(v.nodes, o.nodes) {
+			return fmt.Errorf("nodes by label %s: %v, rebuilt %v", key, v, o)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+// Package priorities keeps the lowest priority of the pods on each row of a table.
+package priorities
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Index has the lowest priority by row.
+type Index struct {
+	table *table.Table
+	rows  []lowest
+	ofAll struct {
+		priority int32
+		revision uint64 // of the table, when it was found
+		known    bool
+	}
+}
+
+var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
+	x := &Index{table: t}
+	return table.Follower[*Index]{Index: x, Came: x.came, Left: x.left, NodeChanged: x.grow, Check: x.check}
+})
+
+// Of returns the table's index.
+func Of(t *table.Table) *Index { return index.Of(t) }
+
+func (x *Index) grow(r table.Row, _, _ *object.Node) {
+	if int(r) == len(x.rows) {
+		x.rows = append(x.rows, noLowest)
+	}
+}
+
+func (x *Index) came(pl *table.Placed) { x.rows[pl.Row].add(pl.Pod) }
+
+func (x *Index) left(pl *table.Placed) {
+	if pl.Pod.Priority == x.rows[pl.Row].priority {
+		x.rows[pl.Row] = lowestOf(x.table.Pods(pl.Row))
+	}
+}
+
+// Lowest returns the lowest priority of a pod on the row, math.MaxInt32 where there
+// is none.
+func (x *Index) Lowest(r table.Row) int32 { return x.rows[r].priority }
+
+// LatestOfLowest returns the latest start of a pod of that priority on the row. One that was not
+// started counts as starting now, for which zero stands.
+func (x *Index) LatestOfLowest(r table.Row, now time.Time) time.Time {
+	if l := &x.rows[r]; !l.unstarted || l.latest.After(now) {
+		return l.latest
+	}
+	return time.Time{}
+}
+
+// LowestOfAll returns the lowest priority of a pod on any row, math.MaxInt32 where
+// there is none. It looks at the rows once for each state of the table.
+func (x *Index) LowestOfAll() int32 {
+	if l := &x.ofAll; l.revision != x.table.Revision() || !l.known {
+		l.priority, l.revision, l.known = math.MaxInt32, x.table.Revision(), true
+		for r := range x.rows {
+			l.priority = min(l.priority, x.rows[r].priority)
+		}
+	}
+	return x.ofAll.priority
+}
+
+// lowest is about the pods of the lowest priority on a row.
+type lowest struct {
+	priority  int32     // math.MaxInt32 where there are no pods
+	unstarted bool      // some of them were not started
+	latest    time.Time // the latest start of the others
+}
+
+var noLowest = lowest{priority: math.MaxInt32}
+
+func lowestOf(pods []*table.Placed) lowest {
+	l := noLowest
+	for _, pl := range pods {
+		l.add(pl.Pod)
+	}
+	return l
+}
+
+func (l *lowest) add(p *object.Pod) {
+	if p.Priority > l.priority {
+		return
+	}
+	if p.Priority < l.priority {
+		*l = lowest{priority: p.Priority}
+	}
+	if p.Started.IsZero() {
+		l.unstarted = true
+	} else if p.Started.After(l.latest) {
+		l.latest = p.Started
+	}
+}
+
+func (x *Index) check(*Index) error {
+	for _, r := range x.table.All() {
+		if is, now := x.rows[r], lowestOf(x.table.Pods(r)); is.priority != now.priority || is.unstarted != now.unstarted || !is.latest.Equal(now.latest) {
+			return fmt.Errorf("node %q: lowest priority %+v, recounted %+v", x.table.Name(r), is, now)
+		}
+	}
+	if l := x.ofAll; l.known && l.revision == x.table.Revision() {
+		if x.ofAll.known = false; x.LowestOfAll() != l.priority {
+			return fmt.Errorf("lowest priority of all %d, recounted %d", l.priority, x.ofAll.priority)
+		}
+	}
+	return nil
+}
