@@ -146,7 +146,8 @@ func (w *world) slice() object.Object {
 		spec.SharedCounters = []resourcev1.CounterSet{{Name: "c"}}
 	}
 	for _, name := range []string{"d", "e"}[:w.number("devices", 3)] {
-		spec.Devices = append(spec.Devices, resourcev1.Device{Name: name})
+		size := int64(w.number("size", 2))
+		spec.Devices = append(spec.Devices, resourcev1.Device{Name: name, Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"size": {IntValue: &size}}})
 	}
 	s := &object.ResourceSlice{Meta: w.meta(object.ResourceSlices, w.of("slice", "1", "2", "3", "4")), API: &resourcev1.ResourceSlice{Spec: spec}}
 	s.API.Name = s.Name
@@ -191,7 +192,7 @@ func (w *world) rule() object.Object {
 
 // change does one thing to the table. Under a checkpoint pods alone may change.
 func (w *world) change() {
-	op := w.number("change", 12)
+	op := w.number("change", 16)
 	if len(w.marks) > 0 {
 		op = w.number("try", 6)
 	}
@@ -214,7 +215,7 @@ func (w *world) change() {
 		w.SetNode(w.node())
 	case 8:
 		w.RemoveNode(w.nodeName())
-	case 9:
+	case 9, 12, 13, 14, 15:
 		w.SetObject(w.object())
 	case 10:
 		m := w.object().Head()

@@ -357,7 +357,7 @@ func (d *Index) check(fresh *Index) error {
 	}
 	for name, p := range d.pools { // any order: an error is an error
 		other := fresh.pools[name]
-		if other == nil || p.String() != other.String() {
+		if other == nil || !p.equal(other) {
 			return fmt.Errorf("pool %v, rebuilt %v", p, other)
 		}
 		if _, on := d.onNode[p.Node][p]; on != (p.Node != "") || len(d.onNode[p.Node]) != len(fresh.onNode[p.Node]) {
@@ -379,10 +379,23 @@ func (p *Pool) String() string {
 	for _, s := range p.Slices {
 		text += fmt.Sprintf(" %s(%v, %d counters, for %v)", s.Name, s.Spec.Devices, len(s.Spec.SharedCounters), s.Spec.NodeName != nil)
 	}
+	return fmt.Sprintf("%s taken %v", text, p.taken())
+}
+
+// equal reports whether two pools offer the same, with the same taints, and the same is taken.
+func (p *Pool) equal(o *Pool) bool {
+	return p.Node == o.Node && p.Local == o.Local && slices.Equal(p.taken(), o.taken()) &&
+		slices.EqualFunc(p.Slices, o.Slices, func(a, b *resourcev1.ResourceSlice) bool {
+			return a.Name == b.Name && equality.Semantic.DeepEqual(a.Spec, b.Spec)
+		})
+}
+
+// taken returns the names of the devices that claims hold, sorted.
+func (p *Pool) taken() []string {
 	taken := make([]string, 0, len(p.Taken))
 	for _, r := range p.Taken {
 		taken = append(taken, r.Device)
 	}
 	slices.Sort(taken)
-	return fmt.Sprintf("%s taken %v", text, taken)
+	return taken
 }
