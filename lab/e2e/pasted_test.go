@@ -103,7 +103,8 @@ func (s *scene) pasteAll(t *testing.T, name string, all []*unstructured.Unstruct
 		return 0
 	}
 	for i := 0; ; i++ {
-		if err := s.build(all); apierrors.IsForbidden(errors.Unwrap(err)) {
+		err := s.build(all)
+		if refused := errors.Unwrap(err); apierrors.IsForbidden(refused) || apierrors.IsNotFound(refused) { // a quota, a namespace
 			t.Logf("%s %s: not played: %v", name, pod, err)
 			return i
 		} else if err != nil {
