@@ -66,7 +66,7 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout, stderr io.W
 	return status
 }
 
-// unknownPod is the daemon's answer that there is no such pod, with what may be meant by the name
+// unknownPod returns the error that there is no such pod, with what may be meant by the name
 // instead: what the API server has in its namespace, if the caller may read that.
 func (q *whyOptions) unknownPod(ctx context.Context, said error, name string) error {
 	var p *api.Problem
