@@ -171,7 +171,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	if err != nil {
 		return err
 	}
-	if err := q.addEvents(ctx, c.Set, pod, stderr); err != nil {
+	if err := cmp.Or(q.addEvents(ctx, c.Set, pod, stderr), q.addDeployment(ctx, c.Set, pod, stderr)); err != nil {
 		return err
 	}
 	a := c.Why(ctx, pod)

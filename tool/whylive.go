@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	appsclient "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -37,6 +39,51 @@ func (q *whyOptions) addEvents(ctx context.Context, set *manifest.Set, pod *v1.P
 	defer cancel()
 	about := fields.Set{"involvedObject.kind": "Pod", "involvedObject.name": pod.Name, "reason": "FailedScheduling"}
 	return unread(ctx, stderr, q.listEvents(ctx, set, pod.Namespace, about, eventsOfObject, stderr))
+}
+
+// addDeployment adds the Deployment that made the pod's ReplicaSet on a running cluster: it says
+// whether its last rollout is under way.
+func (q *whyOptions) addDeployment(ctx context.Context, set *manifest.Set, pod *v1.Pod, stderr io.Writer) error {
+	name := deploymentOf(set, pod)
+	if !q.isLive() || name == "" {
+		return nil
+	}
+	config, err := q.connect()
+	if err != nil {
+		return err
+	}
+	client, err := appsclient.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := reading(ctx)
+	defer cancel()
+	d, err := client.Deployments(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		err = set.Add(d, "apps/v1/Deployment", config.Host)
+	}
+	if err != nil {
+		err = fmt.Errorf("reading deployment %s/%s: %w", pod.Namespace, name, err)
+	}
+	return unread(ctx, stderr, err)
+}
+
+// deploymentOf returns the name of the Deployment that made the pod's ReplicaSet, "" for none.
+func deploymentOf(set *manifest.Set, pod *v1.Pod) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" {
+		return ""
+	}
+	for _, o := range slices.Concat(set.Workloads, set.Running) {
+		rs, is := o.(*appsv1.ReplicaSet)
+		if !is || rs.Namespace != pod.Namespace || rs.Name != owner.Name {
+			continue
+		}
+		if by := metav1.GetControllerOfNoCopy(rs); by != nil && by.Kind == "Deployment" {
+			return by.Name
+		}
+	}
+	return ""
 }
 
 // addControllers adds the workloads of a running cluster.
