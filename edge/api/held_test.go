@@ -16,7 +16,7 @@ import (
 
 // wrote is what the API server notes of a client that wrote the field.
 func wrote(by, field string, at time.Time) []metav1.ManagedFieldsEntry {
-	return []metav1.ManagedFieldsEntry{{Manager: by, Time: &metav1.Time{Time: at}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:` + field + `":{}}}`)}}}
+	return []metav1.ManagedFieldsEntry{{Manager: by, Time: &metav1.Time{Time: at}, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:` + field + `":{}}}`)}}
 }
 
 // The daemon keeps of nodes what it decides by. It says all the same since when a node is
