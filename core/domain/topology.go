@@ -75,7 +75,7 @@ func (p *Topology) Len() int {
 	return int(firstDomain) + p.ids.Len()
 }
 
-// Held returns the number of domains that have nodes; Unnamed counts.
+// Held returns the number of domains that have nodes, and one for Unnamed if it has none.
 func (p *Topology) Held() int { return p.ids.Held() }
 
 // Name returns the value that the domain stands for.

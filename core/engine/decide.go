@@ -285,7 +285,8 @@ func (s *scorer) rawOf(value int64) int64 {
 	return value
 }
 
-// normalisedScore returns the scorer's weighted, normalised score for a raw one.
+// normalisedScore returns the scorer's weighted, normalised score for a raw one. It rejects the
+// pod with an error if the normalised score is out of range.
 func (o *Outcome) normalisedScore(k int, raw int64) int64 {
 	s := &o.view.scorers[k]
 	score := s.normal(raw, o.extremes[k])

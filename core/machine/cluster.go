@@ -23,7 +23,8 @@ type cluster struct {
 	groups      *podGroups
 }
 
-// handle handles an event about anything but a pod.
+// handle handles an event about a node, a budget, an owner of a selector, a namespace, another
+// API object, or kinds that can be listed. It ignores others.
 func (c *cluster) handle(e Event) {
 	switch e := e.(type) {
 	case NodeSet:

@@ -314,8 +314,8 @@ func (d *schedulingCycles) reviewsPreemption(c *extenderCycle) bool {
 	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return d.options.Extenders[i].Preempt })
 }
 
-// callPreempt calls the next extender that reviews candidates. It returns false if none
-// is left.
+// callPreempt calls the next extender that reviews candidates. It returns false if no such
+// extender is left, or no candidate.
 func (d *schedulingCycles) callPreempt(c *extenderCycle) bool {
 	for ; c.review.reviewed < len(c.extenders) && len(c.review.candidates) > 0; c.review.reviewed++ {
 		if i := c.extenders[c.review.reviewed]; d.options.Extenders[i].Preempt {

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// cycles are the attempts that wait for extenders: those with calls that have no
+// extenderCycles are the attempts that wait for extenders: those with calls that have no
 // reply yet, and the line of those that no extender was asked about yet.
 type extenderCycles struct {
 	*step
@@ -154,8 +154,8 @@ func (l *extenderCycles) nextOverdue() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// finish ends the pod's cycle, if it has one: an extender is not needed
-// any more, or the pod is gone, or bound.
+// finish ends the pod's cycle, if it has one, and takes the pod out of the line. The calls that
+// have no reply yet leave their slots at once; their replies are ignored.
 func (l *extenderCycles) finish(ps *podState) {
 	c := ps.extender
 	if c == nil {

@@ -192,9 +192,9 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 	return p
 }
 
-// withFilters adds the filters whose PreFilter is not enabled to those whose PreFilter is: they
-// need the state that it makes. In v1.36 most of them fail each attempt without. A hosted plugin
-// runs where it is enabled, as there.
+// withFilters returns the plugins whose PreFilter runs: those enabled at PreFilter, and those
+// enabled at Filter that have a PreFilter, since the filter needs the state that it makes. In
+// v1.36 most such filters fail every attempt. A hosted plugin runs only where it is enabled.
 func withFilters(preFilters, filters []*framework.Plugin) []*framework.Plugin {
 	all := slices.Clip(preFilters)
 	for _, pl := range filters {

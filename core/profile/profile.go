@@ -26,11 +26,11 @@ type Profile struct {
 	Bind       []*framework.Plugin
 	PostBind   []*framework.Plugin
 
-	// PlacementGenerate is nil where nothing generates placements.
 	// PodGroupPostFilter is the plugin that finds victims for a pod group, nil for none.
 	PodGroupPostFilter *framework.Plugin
-	PlacementGenerate  *framework.Plugin
-	PlacementScore     []Scorer
+	// PlacementGenerate is nil where nothing generates placements.
+	PlacementGenerate *framework.Plugin
+	PlacementScore    []Scorer
 
 	// Host runs the hosted plugins; nil: there are none.
 	Host framework.Host
@@ -52,7 +52,8 @@ type PointPlugins struct {
 	Plugins []string
 }
 
-// Enabled lists the plugins by extension point.
+// Enabled lists the plugins that run at each extension point. PreFilter also lists those that
+// the configuration enables at Filter alone.
 func (p *Profile) Enabled() []PointPlugins {
 	pluginsOf := func(scorers []Scorer) []*framework.Plugin {
 		list := make([]*framework.Plugin, len(scorers))

@@ -205,6 +205,7 @@ func (d *Index) pool(driver, name string) *Pool {
 	return p
 }
 
+// dropPool removes the pool if no slice offers it and no claim holds a device of it.
 func (d *Index) dropPool(p *Pool) {
 	if len(p.Slices) == 0 && len(p.Taken) == 0 {
 		delete(d.pools, poolName{p.Driver, p.Name})

@@ -130,6 +130,8 @@ func (c *counts) topology(key string) int {
 	return slices.IndexFunc(c.layout.Topologies, func(t *domain.Topology) bool { return t.Label == key })
 }
 
+// addPlace adds a column to those of the kind; at is the index of its topology in the layout.
+// The kind's own column is the one in which each node is a domain.
 func (c *counts) addPlace(col *domain.Column, at int, k kind) {
 	c.by[k] = append(c.by[k], place{Column: col, at: at})
 	if at == c.layout.UniquePerNode {

@@ -28,8 +28,8 @@ func ValidateArgs(path *field.Path, args *config.NodeAffinityArgs) field.ErrorLi
 	return errs
 }
 
-// fieldErrors keeps the errors of a library function that reports fields as one
-// error.
+// fieldErrors splits an error into the errors of fields that it is made of. A part that names no
+// field becomes an error at the path.
 func fieldErrors(path *field.Path, err error) field.ErrorList {
 	if err == nil {
 		return nil
