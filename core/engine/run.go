@@ -13,15 +13,15 @@ import (
 // A run is decisions that follow each other, for pods of one class that the hosted
 // plugins sign alike. Where nothing else happens between two of them but that the pod
 // of the first is placed, the hosted plugins would answer the same about every other
-// node: that is what v1.36.3 takes a signature to promise when it keeps an order of
+// node: that is what kube-scheduler takes a signature to promise when it keeps an order of
 // nodes (framework/runtime/batch.go). So a run has a view in which the answers of the
 // hosted plugins are kept like those of the others. It ends with whatever else happens.
 //
-// v1.36.3 asks the filters about the node that it is about to take, also where it kept
+// kube-scheduler asks the filters about the node that it is about to take, also where it kept
 // that node's place in the order. So a kept answer alone never lets a node pass, and a
 // pod is never rejected by kept answers.
 
-// runLasts bounds the age of kept answers, as in v1.36.3: plugins may read what Berth
+// runLasts bounds the age of kept answers, as in kube-scheduler: plugins may read what Berth
 // does not see change.
 const runLasts = 500 * time.Millisecond
 

@@ -213,10 +213,10 @@ func TestCheckOfDisabledPlugins(t *testing.T) {
 	}
 }
 
-// A plugin that is enabled where v1.36.3 reads its state, but not where it makes it, is a warning
+// A plugin that is enabled where kube-scheduler reads its state, but not where it makes it, is a warning
 // that names the profile. One that makes it in both places is none, nor is one without a say.
 func TestCheckOfMissingStates(t *testing.T) {
-	const does = ". kube-scheduler v1.36.3 starts, and fails each attempt that comes to them at "
+	const does = ". kube-scheduler starts, and fails each attempt that comes to them at "
 	const filters = "NodePorts, NodeResourcesFit, VolumeRestrictions, VolumeBinding, PodTopologySpread, InterPodAffinity, DynamicResources, NodeDeclaredFeatures"
 	for profiles, want := range map[string][]string{
 		"[{plugins: {preFilter: {disabled: [{name: '*'}]}}}]": {

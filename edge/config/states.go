@@ -10,7 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
-// states lists the plugins of v1.36.3 that return an error at one extension point where another
+// states lists the plugins of kube-scheduler that return an error at one extension point where another
 // has not made their state. NodeAffinity, VolumeZone and the scores of resources make it then.
 var states = []struct {
 	made, read string // names of points
@@ -40,7 +40,7 @@ func (c *checker) checkStates(config *Config) {
 				continue
 			}
 			c.warn(fmt.Sprintf("profiles[%d].plugins.%s", i, s.made),
-				"profile %q enables plugins at %s, but not at %s: %s. kube-scheduler v1.36.3 starts, and fails each attempt that comes to them at %[2]s; Berth runs them at %[3]s all the same",
+				"profile %q enables plugins at %s, but not at %s: %s. kube-scheduler starts, and fails each attempt that comes to them at %[2]s; Berth runs them at %[3]s all the same",
 				*p.SchedulerName, s.read, s.made, strings.Join(without, ", "))
 		}
 	}

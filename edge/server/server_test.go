@@ -147,7 +147,7 @@ func TestStopLines(t *testing.T) {
 }
 
 // With the gate CBORServingAndStorage /statusz and /flagz speak CBOR, without it they
-// do not: as in v1.36.3.
+// do not: as in kube-scheduler.
 func TestCBOR(t *testing.T) {
 	library := utilfeature.DefaultMutableFeatureGate
 	for _, on := range []bool{false, true} {

@@ -59,7 +59,7 @@ func allocate(ctx context.Context, claims []*resourcev1.ResourceClaim, offered [
 	return nil
 }
 
-// deviceFeatures are those of v1.36.3 that are on.
+// deviceFeatures are those of kube-scheduler that are on.
 var deviceFeatures = structured.Features{
 	PrioritizedList: true, AdminAccess: true, DeviceTaints: true, PartitionableDevices: true, ConsumableCapacity: true,
 }

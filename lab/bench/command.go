@@ -46,9 +46,9 @@ func NewCommand() *cobra.Command {
 	var o Options
 	command := &cobra.Command{
 		Use:   "bench --workload NAME",
-		Short: "Measure Berth beside kube-scheduler v1.36.3, in turn, in one run",
+		Short: "Measure Berth beside kube-scheduler, in turn, in one run",
 		Long: `Run a workload of kube-scheduler's own benchmark suite (scheduler_perf, read from
-the k8s.io/kubernetes v1.36.3 module), or one of Berth's own in the same format
+the k8s.io/kubernetes module), or one of Berth's own in the same format
 (bench/*.yaml), with each scheduler in turn.
 
 Mode decide measures the decision alone, on the same cluster and without an API

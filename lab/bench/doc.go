@@ -1,4 +1,4 @@
-// Package bench measures Berth beside kube-scheduler v1.36.3 on the workloads
+// Package bench measures Berth beside kube-scheduler on the workloads
 // of kube-scheduler's own benchmark suite. Mode decide measures the decision
 // alone, in process, on the same snapshot. Mode cluster measures the whole
 // scheduler against a fresh control plane. The two schedulers take turns in one

@@ -20,7 +20,7 @@ import (
 const long = `Break Berth on purpose, one rule at a time, and look if conform sees it.
 
 Build each fault of lab/breaks/breaks.txt into a program of its own. The program
-compares generated worlds with kube-scheduler v1.36.3. Every mix that the list
+compares generated worlds with kube-scheduler. Every mix that the list
 names must disagree. The faults of lab/breaks/daemon.txt are built into the
 simulation of whole schedulers, of whose seeds 1-200 one must fail. A few are built
 into the tests of their package, of which one must fail. The exit status is 1 if a

@@ -35,7 +35,7 @@ const (
 	quiet = 10 * time.Second
 )
 
-const long = `Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision.
+const long = `Compare Berth's decisions with kube-scheduler, decision by decision.
 
 Both sides get the same generated worlds: a cluster, pods in order, and changes
 in between. The command compares the feasible nodes, the first plugin that
@@ -76,7 +76,7 @@ func NewCommand() *cobra.Command {
 	seeds, mix, dir, stories, hosted, gates, brief := "1-600", "", "", "", "", "", false
 	cmd := &cobra.Command{
 		Use:     "conform",
-		Short:   "Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision",
+		Short:   "Compare Berth's decisions with kube-scheduler, decision by decision",
 		Long:    long,
 		Example: examples,
 		Args:    cobra.NoArgs,

@@ -1,4 +1,4 @@
-// Package conform compares Berth with kube-scheduler v1.36.3, decision by
+// Package conform compares Berth with kube-scheduler, decision by
 // decision. Both get the same generated world and decide on each pod. The
 // comparison covers feasible nodes, first blockers, codes and reasons,
 // normalised scores, the choice, the message and the unschedulable plugins.

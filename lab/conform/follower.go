@@ -137,7 +137,7 @@ func (f *follower) follow(e machine.Event) error {
 		if err := f.oracle.SetSelectorOwner(f.last); err != nil {
 			return err
 		}
-		return f.compareRequeues("a change of "+e.Owner.Name, make([]bool, len(f.waiting))) // v1.36.3 requeues no pod
+		return f.compareRequeues("a change of "+e.Owner.Name, make([]bool, len(f.waiting))) // kube-scheduler requeues no pod
 	case machine.ObjectSet:
 		m := e.Object.Head()
 		key := fmt.Sprintf("%s %s/%s", m.Kind, m.Namespace, m.Name)

@@ -122,7 +122,7 @@ func group(r *rand.Rand, line func(string, ...any), i int, preempts bool) {
 		line("podgroup g%d%s", i, min)
 	}
 	for n := range pods {
-		// No pod preempts another one for a port: v1.36.3 then forgets the port
+		// No pod preempts another one for a port: kube-scheduler then forgets the port
 		// (scenarios/podgroups/port.txt).
 		attributes := attributes(r)
 		switch port := strings.Contains(attributes, "port="); {
@@ -143,7 +143,7 @@ func group(r *rand.Rand, line func(string, ...any), i int, preempts bool) {
 	}
 }
 
-// attributes of a pod. It has terms about pods that are in no group alone: in v1.36.3 the pods
+// attributes of a pod. It has terms about pods that are in no group alone: in kube-scheduler the pods
 // of a group do not see all terms of those before them (scenarios/podgroups/anti-affinity.txt).
 func attributes(r *rand.Rand) string {
 	cpu := fmt.Sprintf(" cpu=%d", 1+r.IntN(3))

@@ -31,7 +31,7 @@ func tell(d *Disagreement, detailed bool) string {
 			s.changed[key(c.Pod)] = true
 		}
 	}
-	s.comment("mix %s, seed %d: Berth is to say what kube-scheduler v1.36.3 says.", d.World.Mix, d.World.Seed)
+	s.comment("mix %s, seed %d: Berth is to say what kube-scheduler says.", d.World.Mix, d.World.Seed)
 	for _, diff := range d.Diffs {
 		s.comment("%s", diff)
 	}

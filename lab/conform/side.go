@@ -38,7 +38,7 @@ type sparing interface {
 // lives until the context ends.
 type Start func(context.Context, generate.World) (Side, error)
 
-// Upstream is kube-scheduler v1.36.3.
+// Upstream is kube-scheduler.
 func Upstream(ctx context.Context, w generate.World) (Side, error) {
 	w.Config = reachable(w.Config)
 	s, err := oracle.New(w)

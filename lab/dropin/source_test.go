@@ -195,7 +195,7 @@ func lines(t *testing.T) (rows []row) {
 			if !slices.ContainsFunc(theirs, func(t line) bool {
 				return t.message == f[1] && (t.level == f[0] || t.level == "V?" || f[0] == "E") && has(t.keys, f[2])
 			}) {
-				t.Errorf("v1.36.3 does not write: %s", l)
+				t.Errorf("kube-scheduler does not write: %s", l)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func isBinding(method, path string) bool {
 	return method == http.MethodPost && strings.HasSuffix(path, "/binding")
 }
 
-// The fault of v1.36.3 that gives room away twice: bindings take effect, their
+// The fault of kube-scheduler that gives room away twice: bindings take effect, their
 // replies are lost, and the watch, which would show them, is frozen. Reads fail
 // too for a while. Pods that wait for room must not get that of the bound ones,
 // whatever requeues them.

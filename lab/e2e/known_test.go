@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/lab/faults"
 )
 
-// The faults of kube-scheduler v1.36.3 that docs/deviations.md calls R1 to R5
+// The faults of kube-scheduler that docs/deviations.md calls R1 to R5
 // are there in it and not in Berth. `berth-lab faults` shows the same.
 func TestFaultsOfKubeScheduler(t *testing.T) {
 	if testing.Short() {

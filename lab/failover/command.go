@@ -25,7 +25,7 @@ func NewCommand() *cobra.Command {
 	var o Options
 	command := &cobra.Command{
 		Use:   "failover",
-		Short: "Measure starts and changes of the leader, beside kube-scheduler v1.36.3, on a live control plane",
+		Short: "Measure starts and changes of the leader, beside kube-scheduler, on a live control plane",
 		Long: `Fill a control plane with nodes and with pods that are bound already. Then, for each
 scheduler in turn:
 

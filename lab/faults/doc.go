@@ -1,4 +1,4 @@
-// Package faults shows faults of kube-scheduler v1.36.3 on a live control
+// Package faults shows faults of kube-scheduler on a live control
 // plane, and that Berth does not have them (docs/deviations.md, R1 to R5). Each
 // fault is a story: the story creates objects, something happens, and the
 // scheduler reacts rightly or wrongly. Both schedulers get the same story

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
-// Fault is one of kube-scheduler v1.36.3.
+// Fault is one of kube-scheduler.
 type Fault struct {
 	Name  string // R1 to R5
 	Title string

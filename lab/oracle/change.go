@@ -111,7 +111,7 @@ func (s *Scheduler) changeNode(c generate.Change) error {
 }
 
 // recountImages has the next snapshot hold how many nodes have each image.
-// v1.36.3 notes that number with a node when the node itself changes, and goes
+// kube-scheduler notes that number with a node when the node itself changes, and goes
 // on with the old one while images come and go elsewhere; what it would answer
 // then depends on the past, and comparing it would say nothing.
 func (s *Scheduler) recountImages() {

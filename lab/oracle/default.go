@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
-// DefaultScheduler is kube-scheduler v1.36.3 as it comes (a sample of the nodes is scored,
+// DefaultScheduler is kube-scheduler as it comes (a sample of the nodes is scored,
 // 16 workers), deciding in process without an API server.
 type DefaultScheduler struct {
 	s *Scheduler

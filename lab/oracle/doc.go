@@ -1,4 +1,4 @@
-// Package oracle is kube-scheduler v1.36.3 itself, linked in and asked one
+// Package oracle is kube-scheduler itself, linked in and asked one
 // question at a time: given these nodes and their pods, what happens to this
 // pod? The answer is a Record: the status or the scores of each node, the set
 // of best nodes, and the message of the PodScheduled condition. The oracle also

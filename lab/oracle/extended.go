@@ -62,7 +62,7 @@ func madeOn(state fwk.CycleState, node string) *Made {
 }
 
 // recountDevices has kube-scheduler know again which device class stands for
-// which extended resource, and how many devices of a class a node has. v1.36.3
+// which extended resource, and how many devices of a class a node has. kube-scheduler
 // keeps both as it found them first, so that what it would answer after changes
 // depends on the past, and comparing it would say nothing. No pod may wait.
 func (s *Scheduler) recountDevices() {

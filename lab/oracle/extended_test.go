@@ -13,7 +13,7 @@ import (
 )
 
 // A node and another have a device each, and share one of the network's by their labels.
-// One loses its label. v1.36.3 scores it by the label that it had, and by the one that it
+// One loses its label. kube-scheduler scores it by the label that it had, and by the one that it
 // has when the oracle has it count again, as it does after each change.
 func TestDevicesAreCountedAgain(t *testing.T) {
 	nic := "example.com/nic"
@@ -60,7 +60,7 @@ func TestDevicesAreCountedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if apart() {
-		t.Error("v1.36.3 sees the change: a line of docs/deviations.md is out of date")
+		t.Error("kube-scheduler sees the change: a line of docs/deviations.md is out of date")
 	}
 	if _, err := s.Apply(generate.Change{Verb: generate.Update, Node: node("a", "2")}, nil); err != nil {
 		t.Fatal(err)

@@ -16,14 +16,14 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
-// Berth's gates are v1.36.3's, with their stages and defaults in each version,
+// Berth's gates are kube-scheduler's, with their stages and defaults in each version,
 // and what each needs.
 func TestGatesAreUpstreams(t *testing.T) {
 	theirs, ours := utilfeature.DefaultMutableFeatureGate, features.New()
 	all, own := theirs.GetAllVersioned(), ours.GetAllVersioned()
 	for name := range own {
 		if all[name] == nil && !ofLogs[name] {
-			t.Errorf("%s: v1.36.3 has no such gate", name)
+			t.Errorf("%s: kube-scheduler has no such gate", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -52,10 +52,10 @@ var ofLogs = map[featuregate.Feature]bool{
 	"ContextualLogging": true, "LoggingAlphaOptions": true, "LoggingBetaOptions": true, "NativeHistograms": true,
 }
 
-// emulated are the versions that v1.36.3 can emulate.
+// emulated are the versions that kube-scheduler can emulate.
 var emulated = []*version.Version{version.MajorMinor(1, 33), version.MajorMinor(1, 34), version.MajorMinor(1, 35), version.MajorMinor(1, 36)}
 
-// Under each version that can be emulated a gate has v1.36.3's value, and the other value
+// Under each version that can be emulated a gate has kube-scheduler's value, and the other value
 // is accepted or refused as there.
 func TestGatesUnderEmulationAreUpstreams(t *testing.T) {
 	for _, v := range emulated {
@@ -79,7 +79,7 @@ func TestGatesUnderEmulationAreUpstreams(t *testing.T) {
 	}
 }
 
-// Under each of them, the plugins that are enabled by default are v1.36.3's, in its order
+// Under each of them, the plugins that are enabled by default are kube-scheduler's, in its order
 // and with its weights.
 func TestDefaultPluginsUnderEmulationAreUpstreams(t *testing.T) {
 	for _, v := range emulated {

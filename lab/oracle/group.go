@@ -83,7 +83,7 @@ func (s *Scheduler) ScheduleGroup(members, nominated []*v1.Pod, chosen Chosen) (
 	c := &groupCycle{s: s, chosen: chosen, records: map[types.UID]*Record{}, failed: map[types.UID]bool{},
 		ended: make(chan struct{}), undone: make(chan struct{}, len(members))}
 	defer c.replace()()
-	for _, p := range nominated { // of pods that are in no queue v1.36.3 sees but the names
+	for _, p := range nominated { // of pods that are in no queue kube-scheduler sees but the names
 		if err := s.listed.Add(p); err != nil {
 			return GroupRecord{}, err
 		}

@@ -16,7 +16,7 @@ import (
 	berth "github.com/berth-scheduler/berth/edge/metrics"
 )
 
-// without are v1.36.3's metrics that Berth does not have: docs/deviations-daemon.md
+// without are kube-scheduler's metrics that Berth does not have: docs/deviations-daemon.md
 // says why.
 var without = []string{
 	"scheduler_batch_attempts_total", "scheduler_batch_cache_flushed_total",

@@ -148,7 +148,7 @@ func TestDefaultScheduler(t *testing.T) {
 	}
 }
 
-// Requeues that v1.36.3 misses, found by comparing worlds and from outside: if
+// Requeues that kube-scheduler misses, found by comparing worlds and from outside: if
 // one of these ever fails, a line of docs/deviations.md is out of date.
 func TestRequeuesThatKubeSchedulerMisses(t *testing.T) {
 	profile := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n"

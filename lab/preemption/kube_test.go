@@ -26,7 +26,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// kube is v1.36.3's answer for the case.
+// kube is kube-scheduler's answer for the case.
 func kube(t *testing.T, c *testCase) *outcome {
 	metrics.Register()
 	ctx, cancel := context.WithCancel(context.Background())

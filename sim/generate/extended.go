@@ -107,7 +107,7 @@ func leaveClaim(b *builder, w *World, p *v1.Pod) {
 }
 
 // scoreExtended has NodeResourcesFit and NodeResourcesBalancedAllocation score by
-// such resources. The latter of v1.36.3 does not survive a class with selectors.
+// such resources. The latter of kube-scheduler does not survive a class with selectors.
 func scoreExtended(b *builder, p *profile) {
 	if b.chance(50) {
 		s := map[string]any{"type": b.word("LeastAllocated", "MostAllocated")}

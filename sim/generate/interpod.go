@@ -100,7 +100,7 @@ func termSelector(b *builder, p *v1.Pod) *metav1.LabelSelector {
 }
 
 // namespaceSelector selects no namespace without labels, unless it selects all: with such a
-// selector kube-scheduler v1.36.3 selects all (docs/deviations.md).
+// selector kube-scheduler selects all (docs/deviations.md).
 func namespaceSelector(b *builder) *metav1.LabelSelector {
 	switch b.IntN(5) {
 	case 0:

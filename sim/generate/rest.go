@@ -56,7 +56,7 @@ var catalogue = []v1.ContainerImage{
 }
 
 // images gives nodes some of the catalogue and has pods run it by tag, by
-// digest and by bare name. No pod has an image volume, for which kube-scheduler v1.36.3
+// digest and by bare name. No pod has an image volume, for which kube-scheduler
 // scores otherwise (docs/deviations.md).
 var images = feature{node: imagedNode, renode: imagedNode, pod: func(b *builder, p *v1.Pod) {
 	for i := range p.Spec.Containers {

@@ -376,7 +376,7 @@ func (p *play) wrote(o metav1.Object) {
 	}
 }
 
-// differs marks what v1.36.3 does otherwise, on purpose: conform looks if it
+// differs marks what kube-scheduler does otherwise, on purpose: conform looks if it
 // does.
 func (p *play) differs(words []string, text string) error {
 	if len(words) != 1 || text == "" {

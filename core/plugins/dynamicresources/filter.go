@@ -135,7 +135,7 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 }
 
 // concernsPool reports whether the allocator failed because a request asks for all devices
-// while a pool of the node is in the state. v1.36.3 fails the attempt then. The allocator has
+// while a pool of the node is in the state. kube-scheduler fails the attempt then. The allocator has
 // no other word for it than its text.
 func concernsPool(err error, state string) bool {
 	text := err.Error()

@@ -1,5 +1,5 @@
 // Command breaks breaks Berth on purpose, one rule at a time, and looks if the
-// comparison with kube-scheduler v1.36.3 sees it.
+// comparison with kube-scheduler sees it.
 package main
 
 import (
