@@ -4,8 +4,11 @@
 GO      ?= go
 BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/component-base/version.gitCommit=berth-$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
-LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
+# The version of Kubernetes is that of the libraries: go.mod alone names it.
+KUBERNETES := $(shell sed -n 's|.*k8s.io/component-base v0\.|v1.|p' go.mod)
+MINOR   := $(word 2,$(subst ., ,$(KUBERNETES)))
+LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)-berth+$(VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(MINOR) -X k8s.io/component-base/version.gitCommit=berth-$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
+LABFLAGS := -X k8s.io/component-base/version.gitVersion=$(shell sed -n 's|.*k8s.io/kubernetes v1|v1|p' lab/go.mod) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(MINOR) -X main.version=$(VERSION)
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
@@ -72,13 +75,13 @@ image: ## dist/image: an OCI layout of berth-scheduler for both architectures, w
 soak: ## a million random events: no kept view differs from a fresh evaluation; EVENTS=, SEED=
 	$(GO) test ./core/engine -run 'TestSoak$$' -count=1 -v -timeout 0 -events $(or $(EVENTS),1000000) -soak-seed $(or $(SEED),1)
 
-conform: lab ## every decision beside kube-scheduler v1.36.3's; SEEDS=1-500
+conform: lab ## every decision beside kube-scheduler's; SEEDS=1-500
 	$(BIN)/berth-lab conform --seeds $(or $(SEEDS),1-50)
 
 sim: lab ## whole schedulers over an API server in memory, with faults that a seed decides; SEEDS=1-300
 	$(BIN)/berth-lab sim --seeds $(or $(SEEDS),1-300)
 
-faults: build lab ## faults of kube-scheduler v1.36.3 that Berth does not have, shown live
+faults: build lab ## faults of kube-scheduler that Berth does not have, shown live
 	$(BIN)/berth-lab faults
 
 attack: build lab ## attacks on a daemon and on the tool: memory, pace, rights and output hold; ONLY=^endpoint/
@@ -100,7 +103,7 @@ community: ## a scheduler plugin of others, Coscheduling of scheduler-plugins, u
 suite: build lab ## one workload of each of the suite's test cases in mode cluster, 3,000 measured pods each at most; a Markdown table
 	$(BIN)/berth-lab bench --suite --pods 3000 --mode cluster -o markdown
 
-bench: build lab ## against kube-scheduler v1.36.3, in turn, in one run
+bench: build lab ## against kube-scheduler, in turn, in one run
 	$(BIN)/berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode decide
 	$(BIN)/berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode cluster
 

@@ -144,6 +144,35 @@ func TestPagesAreShort(t *testing.T) {
 	}
 }
 
+// namedVersion matches the version of kube-scheduler that a page is about.
+var namedVersion = regexp.MustCompile(`kube-scheduler (v1\.\d+\.\d+)`)
+
+// What the lab compares with, and what the pages say of it, is the kube-scheduler of
+// lab/go.mod.
+func TestOneVersionIsNamed(t *testing.T) {
+	module, err := os.ReadFile("lab/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(module), "k8s.io/kubernetes ")
+	want, _, _ := strings.Cut(rest, "\n")
+	for _, path := range documents(t) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, named := range namedVersion.FindAllStringSubmatch(string(text), -1) {
+			if named[1] != want {
+				t.Errorf("%s names %s; lab/go.mod has %s", path, named[0], want)
+			}
+		}
+	}
+	options, err := os.ReadFile("lab/cluster/options.go")
+	if err != nil || !strings.Contains(string(options), `KubernetesVersion = "`+want+`"`) {
+		t.Errorf("lab/cluster/options.go: KubernetesVersion is not %s (%v)", want, err)
+	}
+}
+
 // testsByPackage has the names of all tests and fuzz targets by their folder,
 // and those of all folders together under the empty one.
 func testsByPackage(t *testing.T) map[string]map[string]bool {

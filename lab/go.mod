@@ -4,8 +4,8 @@ go 1.26.0
 
 require (
 	github.com/berth-scheduler/berth v0.0.0
-	k8s.io/component-helpers v0.36.3
-	k8s.io/kube-scheduler v0.36.3
+	k8s.io/component-helpers v0.36.6
+	k8s.io/kube-scheduler v0.36.6
 )
 
 require (
@@ -19,15 +19,15 @@ require (
 	google.golang.org/grpc v1.82.1
 	gopkg.in/evanphx/json-patch.v4 v4.13.0
 	helm.sh/helm/v3 v3.20.2
-	k8s.io/api v0.36.3
-	k8s.io/apimachinery v0.36.3
-	k8s.io/apiserver v0.36.3
-	k8s.io/client-go v0.36.3
-	k8s.io/component-base v0.36.3
-	k8s.io/dynamic-resource-allocation v0.36.3
+	k8s.io/api v0.36.6
+	k8s.io/apimachinery v0.36.6
+	k8s.io/apiserver v0.36.6
+	k8s.io/client-go v0.36.6
+	k8s.io/component-base v0.36.6
+	k8s.io/dynamic-resource-allocation v0.36.6
 	k8s.io/klog/v2 v2.140.0
-	k8s.io/kubectl v0.36.3
-	k8s.io/kubernetes v1.36.3
+	k8s.io/kubectl v0.36.6
+	k8s.io/kubernetes v1.36.5
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.1
@@ -190,26 +190,26 @@ require (
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	k8s.io/apiextensions-apiserver v0.35.1 // indirect
-	k8s.io/cli-runtime v0.36.3 // indirect
-	k8s.io/cloud-provider v0.36.3 // indirect
+	k8s.io/cli-runtime v0.36.6 // indirect
+	k8s.io/cloud-provider v0.36.6 // indirect
 	k8s.io/cluster-bootstrap v0.0.0 // indirect
-	k8s.io/controller-manager v0.36.3 // indirect
-	k8s.io/cri-api v0.36.3 // indirect
+	k8s.io/controller-manager v0.36.6 // indirect
+	k8s.io/cri-api v0.36.6 // indirect
 	k8s.io/cri-client v0.36.1 // indirect
 	k8s.io/cri-streaming v0.36.1 // indirect
-	k8s.io/csi-translation-lib v0.36.3 // indirect
+	k8s.io/csi-translation-lib v0.36.6 // indirect
 	k8s.io/endpointslice v0.0.0 // indirect
 	k8s.io/externaljwt v0.0.0 // indirect
-	k8s.io/kms v0.36.3 // indirect
+	k8s.io/kms v0.36.6 // indirect
 	k8s.io/kube-aggregator v0.0.0 // indirect
 	k8s.io/kube-controller-manager v0.0.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
 	k8s.io/kube-proxy v0.0.0 // indirect
-	k8s.io/kubelet v0.36.3 // indirect
-	k8s.io/metrics v0.36.3 // indirect
+	k8s.io/kubelet v0.36.6 // indirect
+	k8s.io/metrics v0.36.6 // indirect
 	k8s.io/mount-utils v0.0.0 // indirect
 	k8s.io/pod-security-admission v0.0.0 // indirect
-	k8s.io/streaming v0.36.3 // indirect
+	k8s.io/streaming v0.36.6 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/kustomize/v5 v5.8.1 // indirect
@@ -221,35 +221,35 @@ replace github.com/berth-scheduler/berth => ../
 
 // k8s.io/kubernetes names its staging modules v0.0.0; these are the versions it goes with.
 replace (
-	k8s.io/api => k8s.io/api v0.36.3
-	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.3
-	k8s.io/apimachinery => k8s.io/apimachinery v0.36.3
-	k8s.io/apiserver => k8s.io/apiserver v0.36.3
-	k8s.io/cli-runtime => k8s.io/cli-runtime v0.36.3
-	k8s.io/client-go => k8s.io/client-go v0.36.3
-	k8s.io/cloud-provider => k8s.io/cloud-provider v0.36.3
-	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.36.3
-	k8s.io/code-generator => k8s.io/code-generator v0.36.3
-	k8s.io/component-base => k8s.io/component-base v0.36.3
-	k8s.io/component-helpers => k8s.io/component-helpers v0.36.3
-	k8s.io/controller-manager => k8s.io/controller-manager v0.36.3
-	k8s.io/cri-api => k8s.io/cri-api v0.36.3
-	k8s.io/cri-client => k8s.io/cri-client v0.36.3
-	k8s.io/cri-streaming => k8s.io/cri-streaming v0.36.3
-	k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.36.3
-	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.36.3
-	k8s.io/endpointslice => k8s.io/endpointslice v0.36.3
-	k8s.io/externaljwt => k8s.io/externaljwt v0.36.3
-	k8s.io/kms => k8s.io/kms v0.36.3
-	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.36.3
-	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.36.3
-	k8s.io/kube-proxy => k8s.io/kube-proxy v0.36.3
-	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.36.3
-	k8s.io/kubectl => k8s.io/kubectl v0.36.3
-	k8s.io/kubelet => k8s.io/kubelet v0.36.3
-	k8s.io/metrics => k8s.io/metrics v0.36.3
-	k8s.io/mount-utils => k8s.io/mount-utils v0.36.3
-	k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.36.3
-	k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.36.3
-	k8s.io/streaming => k8s.io/streaming v0.36.3
+	k8s.io/api => k8s.io/api v0.36.6
+	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.6
+	k8s.io/apimachinery => k8s.io/apimachinery v0.36.6
+	k8s.io/apiserver => k8s.io/apiserver v0.36.6
+	k8s.io/cli-runtime => k8s.io/cli-runtime v0.36.6
+	k8s.io/client-go => k8s.io/client-go v0.36.6
+	k8s.io/cloud-provider => k8s.io/cloud-provider v0.36.6
+	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.36.6
+	k8s.io/code-generator => k8s.io/code-generator v0.36.6
+	k8s.io/component-base => k8s.io/component-base v0.36.6
+	k8s.io/component-helpers => k8s.io/component-helpers v0.36.6
+	k8s.io/controller-manager => k8s.io/controller-manager v0.36.6
+	k8s.io/cri-api => k8s.io/cri-api v0.36.6
+	k8s.io/cri-client => k8s.io/cri-client v0.36.6
+	k8s.io/cri-streaming => k8s.io/cri-streaming v0.36.6
+	k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.36.6
+	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.36.6
+	k8s.io/endpointslice => k8s.io/endpointslice v0.36.6
+	k8s.io/externaljwt => k8s.io/externaljwt v0.36.6
+	k8s.io/kms => k8s.io/kms v0.36.6
+	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.36.6
+	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.36.6
+	k8s.io/kube-proxy => k8s.io/kube-proxy v0.36.6
+	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.36.6
+	k8s.io/kubectl => k8s.io/kubectl v0.36.6
+	k8s.io/kubelet => k8s.io/kubelet v0.36.6
+	k8s.io/metrics => k8s.io/metrics v0.36.6
+	k8s.io/mount-utils => k8s.io/mount-utils v0.36.6
+	k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.36.6
+	k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.36.6
+	k8s.io/streaming => k8s.io/streaming v0.36.6
 )

@@ -25,8 +25,8 @@ func revision() string {
 	return "unknown"
 }
 
-// kubernetesVersion is the version of kube-scheduler that this build behaves as, v1.36.3: that
-// of the libraries that it is built with.
+// kubernetesVersion is the version of kube-scheduler that this build behaves as: that of the
+// libraries that it is built with.
 func kubernetesVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

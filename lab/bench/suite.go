@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
 // Known is a workload of some suite: one that Load takes, or one that is not
@@ -24,7 +26,7 @@ type Known struct {
 
 // testCase mirrors the format of performance-config.yaml, as far as it is
 // understood here. Feature gates are left aside: every workload runs with
-// v1.36.3's defaults.
+// kube-scheduler's defaults.
 type testCase struct {
 	Name                   string            `json:"name"`
 	DefaultPodTemplatePath string            `json:"defaultPodTemplatePath"`
@@ -76,9 +78,9 @@ func suiteDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the benchmark suite is read from the Go module cache, and `go env GOMODCACHE` failed: %w", err)
 	}
-	dir := filepath.Join(strings.TrimSpace(string(cache)), "k8s.io", "kubernetes@v1.36.3", "test", "integration", "scheduler_perf")
+	dir := filepath.Join(strings.TrimSpace(string(cache)), "k8s.io", "kubernetes@"+cluster.KubernetesVersion, "test", "integration", "scheduler_perf")
 	if _, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("the benchmark suite is not in the Go module cache (run `go mod download k8s.io/kubernetes@v1.36.3`): %w", err)
+		return "", fmt.Errorf("the benchmark suite is not in the Go module cache (run `go mod download k8s.io/kubernetes@%s`): %w", cluster.KubernetesVersion, err)
 	}
 	return dir, nil
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
 var update = flag.Bool("update", false, "write the lists in testdata, and what differs into docs/drop-in.md")
@@ -89,8 +91,8 @@ func replaceBlock(t *testing.T, page, name, text string) string {
 // table returns all rows of the list.
 func (l list) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s of kube-scheduler v1.36.3\n\nMade by `go test ./dropin -update` in `lab/`. \"same\" means: the same name with the same meaning.\n\n", l.title)
-	fmt.Fprintf(&b, "| %s | v1.36.3 | Berth | Test |\n|---|---|---|---|\n", l.each)
+	fmt.Fprintf(&b, "# %s of kube-scheduler %s\n\nMade by `go test ./dropin -update` in `lab/`. \"same\" means: the same name with the same meaning.\n\n", l.title, cluster.KubernetesVersion)
+	fmt.Fprintf(&b, "| %s | kube-scheduler | Berth | Test |\n|---|---|---|---|\n", l.each)
 	for _, r := range l.rows {
 		writeRow(&b, r.name, r.theirs, r.ours, r.test)
 	}
@@ -183,7 +185,7 @@ func byName(a, b row) int {
 
 func code(s string) string { return "`" + s + "`" }
 
-// listed reads rows from a file: "name | v1.36.3 | Berth | test".
+// listed reads rows from a file: "name | kube-scheduler | Berth | test".
 func listed(t *testing.T, file, kind string) (rows []row) {
 	t.Helper()
 	for line := range strings.Lines(contents(t, file)) {

@@ -13,8 +13,8 @@ func NewCommand() *cobra.Command {
 	var o Options
 	command := &cobra.Command{
 		Use:   "faults",
-		Short: "Show faults of kube-scheduler v1.36.3 that Berth does not have, on a live control plane",
-		Long: `Play five stories with kube-scheduler v1.36.3 and then with Berth. Each scheduler is
+		Short: "Show faults of kube-scheduler that Berth does not have, on a live control plane",
+		Long: `Play five stories with kube-scheduler and then with Berth. Each scheduler is
 a process of its own against the same control plane, with the same objects and the
 same faults of the connection. In each story kube-scheduler leaves a pod waiting
 that fits (R1, R2, R3, R5), or gives a node's room away twice (R4).
@@ -22,8 +22,7 @@ that fits (R1, R2, R3, R5), or gives a node's room away twice (R4).
 The command does not just wait a while to say that a pod is left waiting. A pod
 that was created after the event has been placed, the scheduler's metrics show no
 active pod and none in backoff, and a twin of the waiting pod is placed at once.
-The waiting pod would stay until the flush after five minutes. A gated pod (R5)
-would stay for good.
+The waiting pod would stay until the flush after five minutes.
 
 Progress goes to standard error, and a table to standard output. The exit status
 is 1 if kube-scheduler does not have one of the faults, or if Berth has it.

@@ -3,6 +3,8 @@ package faults
 import (
 	"strings"
 	"testing"
+
+	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
 // --only takes faults by name, in the order of the list.
@@ -33,7 +35,7 @@ func TestTable(t *testing.T) {
 	if err := write(&out, []Result{r}); err != nil || !r.Met() {
 		t.Fatal(err, r.Met())
 	}
-	for _, want := range []string{"KUBE-SCHEDULER v1.36.3", "R4 ", "over-committed", "kept"} {
+	for _, want := range []string{"KUBE-SCHEDULER " + cluster.KubernetesVersion, "R4 ", "over-committed", "kept"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -6,9 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 const (
+	libraries = "k8s.io/component-base"
 	module    = "github.com/berth-scheduler/berth"
 	tool      = "berth"
 	scheduler = "berth-scheduler"
@@ -37,7 +39,11 @@ func (r *release) build() (programs, error) {
 }
 
 func (r *release) compile(dir, arch string) error {
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= "+stamp(r.version),
+	kubernetes, minor, err := librariesVersion(r.source)
+	if err != nil {
+		return err
+	}
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= "+stamp(r.version, kubernetes, minor),
 		"-o", dir+string(filepath.Separator), "./cmd/"+tool, "./cmd/"+scheduler)
 	build.Dir = r.source
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
@@ -50,10 +56,25 @@ func (r *release) compile(dir, arch string) error {
 }
 
 // stamp has the programs and their metrics name the version, as LDFLAGS of the Makefile does.
-func stamp(version string) string {
-	const base = "k8s.io/component-base/version"
-	return fmt.Sprintf("-X %s.gitVersion=v1.36.3-berth+%s -X %s.gitMajor=1 -X %s.gitMinor=36 -X %s.gitCommit=berth-%s -X %s/scheduler.version=%s",
-		base, version, base, base, base, version, module, version)
+func stamp(version, kubernetes, minor string) string {
+	const base = libraries + "/version"
+	return fmt.Sprintf("-X %s.gitVersion=%s-berth+%s -X %s.gitMajor=1 -X %s.gitMinor=%s -X %s.gitCommit=berth-%s -X %s/scheduler.version=%s",
+		base, kubernetes, version, base, base, minor, base, version, module, version)
+}
+
+// librariesVersion returns the version of Kubernetes whose libraries the checkout is built
+// with, such as v1.36.6, and its minor.
+func librariesVersion(checkout string) (version, minor string, err error) {
+	file, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
+	if err != nil {
+		return "", "", err
+	}
+	_, rest, found := strings.Cut(string(file), libraries+" v0.")
+	version, _, _ = strings.Cut(rest, "\n")
+	if minor, _, _ = strings.Cut(version, "."); !found || minor == "" {
+		return "", "", fmt.Errorf("go.mod of %s names no version of %s", checkout, libraries)
+	}
+	return "v1." + version, minor, nil
 }
 
 // own is the architecture that runs here, if it is among those that are built.

@@ -17,10 +17,10 @@ func TestStampIsTheMakefiles(t *testing.T) {
 	}
 	_, flags, _ := strings.Cut(string(makefile), "\nLDFLAGS := ")
 	flags, _, _ = strings.Cut(flags, "\n")
-	if got := stamp("$(VERSION)"); got != flags {
+	if got := stamp("$(VERSION)", "$(KUBERNETES)", "$(MINOR)"); got != flags {
 		t.Errorf("got  %s\nwant %s", got, flags)
 	}
-	for _, set := range []string{"gitMajor=1", "gitMinor=36", "gitCommit=", "gitVersion="} {
+	for _, set := range []string{"gitMajor=1", "gitMinor=", "gitCommit=", "gitVersion="} {
 		if !strings.Contains(flags, "-X k8s.io/component-base/version."+set) {
 			t.Errorf("%s is not set", set)
 		}

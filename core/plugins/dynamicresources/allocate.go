@@ -23,7 +23,7 @@ var errSteps = errors.New("too many steps")
 // there is not enough. It is a pure function of the table and the claims except for the
 // ShareIDs, which the library draws.
 func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.ResourceClaim, shared *devices.Offer) ([]resourcev1.AllocationResult, error) {
-	o, names := shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity).Apart()
+	o := shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity)
 	limit := &limit{left: pl.steps, limited: pl.steps > 0}
 	ctx := logr.NewContext(limit, logr.Discard())
 	allocator, err := structured.NewAllocator(ctx, pl.allocator, o.Taken, classes{t}, o.Slices, pl.selectors)
@@ -38,7 +38,6 @@ func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.Re
 	if err == nil && len(got) != len(open) {
 		got = nil
 	}
-	devices.Restore(got, names)
 	return got, err
 }
 

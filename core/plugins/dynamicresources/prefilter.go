@@ -1,7 +1,6 @@
 package dynamicresources
 
 import (
-	"math"
 	"slices"
 	"strconv"
 
@@ -175,10 +174,10 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 	return nil
 }
 
-// checkCount refuses what the allocator does not survive: a number below zero, or
-// several whose sum is. It says itself where there are only too many.
+// checkCount refuses what the allocator does not survive: a number below zero. It says
+// itself where there are too many.
 func checkCount(claim, request string, n int64) *decision.Status {
-	if n < 0 || n > math.MaxInt64>>16 {
+	if n < 0 {
 		return decision.Failed("claim %s, request %s: %d is no number of devices", claim, request, n)
 	}
 	return nil
