@@ -20,50 +20,50 @@ const mostAsked = 32
 
 // bestFirst chooses the row while asking hosted plugins about as few rows as possible. It
 // reports false, and chooses nothing, if hosted plugins have to be asked about all rows.
-func (o *Outcome) bestFirst() bool {
-	v := o.view
+func (d *decider) bestFirst() bool {
+	v := d.view
 	if v.keys.profile.Host == nil {
 		return false // there is nobody to ask
 	}
-	scorers, bounded := o.boundedScorers() // bounded.go
-	if !bounded || len(v.hostedFilters)+len(scorers) == 0 || !o.groupable() || v.fallible || v.failed != nil ||
+	scorers, bounded := d.boundedScorers() // bounded.go
+	if !bounded || len(v.hostedFilters)+len(scorers) == 0 || !d.groupable() || v.fallible || v.failed != nil ||
 		v.index.OutOfRange > 0 || slices.ContainsFunc(v.scorers, weighsNodes) {
 		return false
 	}
-	feasible := o.filterGroups()
+	feasible := d.filterGroups()
 	if feasible < 2 {
 		return false
 	}
-	o.scoreGroups(o.passes())
-	row, score, ties := o.pickHosted(scorers)
-	o.Feasible = feasible - o.hosted.rejected
+	d.scoreGroups(d.passes())
+	row, score, ties := d.pickHosted(scorers)
+	d.Feasible = feasible - d.hostedVerdicts.rejected
 	switch {
-	case o.hosted.failed:
-		o.Rejected = o.hostedFailure()
-	case o.Rejected != nil && len(scorers) > 0: // it counts if more than one row passes
-		o.Rejected, o.Row = nil, -1
+	case d.hostedVerdicts.failed:
+		d.Rejected = d.hostedFailure()
+	case d.Rejected != nil && len(scorers) > 0: // it counts if more than one row passes
+		d.Rejected, d.Row = nil, -1
 		return false
-	case o.Rejected != nil: // a score out of range
+	case d.Rejected != nil: // a score out of range
 	case row < 0:
 		return false
 	default:
-		o.Row, o.Score, o.Ties = row, score, ties
+		d.Row, d.Score, d.Ties = row, score, ties
 	}
 	return true
 }
 
 // passes returns a function that asks the hosted filters about a row; nil if there are no
 // hosted filters. After a number of questions it asks about all rows at once.
-func (o *Outcome) passes() func(table.Row) bool {
-	if len(o.view.hostedFilters) == 0 {
+func (d *decider) passes() func(table.Row) bool {
+	if len(d.view.hostedFilters) == 0 {
 		return nil
 	}
 	asked := 0
 	return func(r table.Row) bool {
 		if asked++; asked == mostAsked {
-			o.askHostedFilters()
+			d.askHostedFilters()
 		}
-		return o.causeBefore(r, len(o.view.hostedFilters)).Filter == ranking.Feasible
+		return d.causeBefore(r, len(d.view.hostedFilters)).Filter == ranking.Feasible
 	}
 }
 
@@ -73,9 +73,9 @@ func weighsNodes(s scorer) bool { return s.CellScore != nil && s.CellScore.Feasi
 
 // extremesThat returns the extremes of the scorer's raw scores over the rows that pass.
 // It asks about no row if all have one raw score.
-func (o *Outcome) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
+func (d *decider) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
 	var values []int64
-	groups := o.view.index.Groups()
+	groups := d.view.index.Groups()
 	rawOf := func(g *ranking.Group) int64 { return s.rawOf(g.Value(s.column.at)) }
 	for i := range groups {
 		if g := &groups[i]; g.Fits && rawOf(g) != framework.NoScore {
@@ -92,7 +92,7 @@ func (o *Outcome) extremesThat(s *scorer, passes func(table.Row) bool) extremes 
 		for i := range groups {
 			holds[i] = groups[i].Fits && rawOf(&groups[i]) == value
 		}
-		for r, g := range o.view.index.FeasibleRows() {
+		for r, g := range d.view.index.FeasibleRows() {
 			if holds[g] && passes(r) {
 				return true
 			}

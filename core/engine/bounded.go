@@ -33,8 +33,8 @@ const (
 const inVain = 16
 
 // boundedScorers returns the hosted scorers; false: one of them has to see all rows.
-func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
-	p := o.view.keys.profile
+func (d *decider) boundedScorers() ([]profile.Scorer, bool) {
+	p := d.view.keys.profile
 	if slices.ContainsFunc(p.PreScore, func(pl *framework.Plugin) bool { return pl.PreScoreRows != nil }) {
 		return nil, false
 	}
@@ -53,24 +53,24 @@ func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
 
 // pickHosted chooses a row with the best total, hosted scores included, among those that
 // hosted filters pass. The row is -1 if none passes or a hosted plugin failed.
-func (o *Outcome) pickHosted(scorers []profile.Scorer) (row table.Row, score int64, ties int) {
-	x := boundedSearch{Outcome: o, scorers: scorers, best: math.MinInt64 / 2, tied: o.engine.tied[:0]}
+func (d *decider) pickHosted(scorers []profile.Scorer) (row table.Row, score int64, ties int) {
+	x := boundedSearch{decider: d, scorers: scorers, best: math.MinInt64 / 2, tied: d.buffers.tied[:0]}
 	for _, s := range scorers {
 		x.most += maxScore * s.Weight
 	}
 	x.search()
-	if o.engine.tied = x.tied; len(x.tied) == 0 || o.hostedFailed() {
+	if d.buffers.tied = x.tied; len(x.tied) == 0 || d.hostedFailed() {
 		return -1, 0, 0
 	}
-	return x.tied[draw.Number(o.drawSeed()+1, len(x.tied))], x.best, max(x.ties, len(x.tied))
+	return x.tied[draw.Number(d.drawSeed()+1, len(x.tied))], x.best, max(x.ties, len(x.tied))
 }
 
 // hostedFailed reports whether a hosted plugin failed so far.
-func (o *Outcome) hostedFailed() bool { return o.Rejected != nil || o.hosted.failed }
+func (d *decider) hostedFailed() bool { return d.Rejected != nil || d.hostedVerdicts.failed }
 
 // boundedSearch holds what a search for the best row has found so far.
 type boundedSearch struct {
-	*Outcome
+	*decider
 	scorers []profile.Scorer
 	most    int64 // that the hosted scores add up to
 	best    int64
@@ -92,7 +92,7 @@ func (x *boundedSearch) search() {
 	if x.askDrawn(first, ties) || x.hostedFailed() {
 		return
 	}
-	list := x.engine.order.Of(x.view.index)
+	list := x.buffers.order.Of(x.view.index)
 	rest := slices.DeleteFunc(list[:ties], func(r ranking.Rated) bool { return slices.Contains(sample, r.Row) })
 	all := len(list)
 	list = list[ties-copy(list[ties-len(rest):ties], rest):]
@@ -165,19 +165,19 @@ func (x *boundedSearch) ask(rows []ranking.Rated) (passed []ranking.Rated) {
 // passing asks the hosted filters about the rows, which fit otherwise, and moves those
 // that pass to the front.
 func (x *boundedSearch) passing(rows []ranking.Rated) []ranking.Rated {
-	e := x.engine
+	b := x.buffers
 	for k, f := range x.view.hostedFilters {
 		if f.skip {
 			continue
 		}
 		known := x.knownVerdicts(k)
-		e.asked = e.asked[:0]
+		b.asked = b.asked[:0]
 		for _, r := range rows {
 			if known[r.Row] == unasked {
-				e.asked = append(e.asked, r.Row)
+				b.asked = append(b.asked, r.Row)
 			}
 		}
-		x.noteVerdicts(k, e.asked)
+		x.noteVerdicts(k, b.asked)
 		passed := 0
 		for _, r := range rows {
 			if known[r.Row] == framework.Fits {
@@ -192,18 +192,18 @@ func (x *boundedSearch) passing(rows []ranking.Rated) []ranking.Rated {
 
 // addBounded adds the hosted scores of the rows to their totals; false where a plugin
 // fails, or scores out of range.
-func (o *Outcome) addBounded(scorers []profile.Scorer, list []ranking.Rated) bool {
-	e := o.engine
-	e.asked, e.answers = resize(e.asked, len(list)), resize(e.answers, len(list))
+func (d *decider) addBounded(scorers []profile.Scorer, list []ranking.Rated) bool {
+	b := d.buffers
+	b.asked, b.scores = resize(b.asked, len(list)), resize(b.scores, len(list))
 	for i := range list {
-		e.asked[i] = list[i].Row
+		b.asked[i] = list[i].Row
 	}
 	for _, s := range scorers {
-		if !o.askHostedScores(s.Plugin, e.asked, e.answers) {
+		if !d.askHostedScores(s.Plugin, b.asked, b.scores) {
 			return false
 		}
 		for i := range list {
-			list[i].Total += s.Weight * e.answers[i]
+			list[i].Total += s.Weight * b.scores[i]
 		}
 	}
 	return true

@@ -72,9 +72,9 @@ func (s *scorer) scoreOfCell(r table.Row) int64 {
 
 // inCellsThatFit removes from the list the rows whose cells the filter rejects. It syncs
 // the filter's state first, since pods may have been tried on the table.
-func (o *Outcome) inCellsThatFit(list []table.Row, f *filter) []table.Row {
-	verdicts := resize(o.engine.listVerdicts, len(list))
-	o.engine.listVerdicts = verdicts
+func (x *feasibility) inCellsThatFit(list []table.Row, f *filter) []table.Row {
+	verdicts := resize(x.buffers.listVerdicts, len(list))
+	x.buffers.listVerdicts = verdicts
 	f.cells.sync(&f.in)
 	f.CellFilter.AskRows(&f.in, list, verdicts)
 	n := 0
@@ -88,60 +88,60 @@ func (o *Outcome) inCellsThatFit(list []table.Row, f *filter) []table.Row {
 
 // askCells asks the cell filters about all open rows that no earlier filter rejects, in
 // one call each. It is called before many of their verdicts are read.
-func (o *Outcome) askCells() {
-	if o.cellVerdicts != nil || len(o.view.cellFilters) == 0 || o.narrowed != nil {
+func (x *feasibility) askCells() {
+	if x.cellVerdicts != nil || len(x.view.cellFilters) == 0 || x.narrowed != nil {
 		return
 	}
-	e, room := o.engine, o.engine.cellVerdicts
-	open := o.view.index.AppendOpen(e.askedCells[:0])
-	rows, first := open[:0], o.view.cellFilters[0].position
+	b, room := x.buffers, x.buffers.cellVerdicts
+	open := x.view.index.AppendOpen(b.askedCells[:0])
+	rows, first := open[:0], x.view.cellFilters[0].position
 	for _, r := range open {
-		if c := o.view.index.Cause(r); !c.Rejects() || c.Filter > first {
+		if c := x.view.index.Cause(r); !c.Rejects() || c.Filter > first {
 			rows = append(rows, r)
 		}
 	}
-	said := resize(e.listVerdicts, len(rows))
-	e.askedCells, e.listVerdicts = rows, said
-	for k, f := range o.view.cellFilters {
+	said := resize(b.listVerdicts, len(rows))
+	x.askedCells, b.askedCells, b.listVerdicts = rows, rows, said
+	for k, f := range x.view.cellFilters {
 		if k == len(room) {
 			room = append(room, nil)
 		}
-		room[k] = resize(room[k], e.table.Rows())
+		room[k] = resize(room[k], x.engine.table.Rows())
 		f.cells.sync(&f.in)
 		f.CellFilter.AskRows(&f.in, rows, said)
 		for i, r := range rows {
 			room[k][r] = said[i]
 		}
 	}
-	e.cellVerdicts, o.cellVerdicts = room, room[:len(o.view.cellFilters)]
+	b.cellVerdicts, x.cellVerdicts = room, room[:len(x.view.cellFilters)]
 }
 
 // cellVerdict returns the verdict of the k-th cell filter on the row.
-func (o *Outcome) cellVerdict(k int, r table.Row) framework.Verdict {
-	if o.cellVerdicts != nil {
-		return o.cellVerdicts[k][r]
+func (x *feasibility) cellVerdict(k int, r table.Row) framework.Verdict {
+	if x.cellVerdicts != nil {
+		return x.cellVerdicts[k][r]
 	}
-	return o.view.cellFilters[k].verdictOnCell(r)
+	return x.view.cellFilters[k].verdictOnCell(r)
 }
 
 // causeAt returns the first filter that rejects the row, with its verdict. Nominated
 // pods, cell filters and hosted filters are included.
-func (o *Outcome) causeAt(r table.Row) ranking.Cause {
-	if c := o.nominated.causeAt(r); c.Rejects() {
+func (x *feasibility) causeAt(r table.Row) ranking.Cause {
+	if c := x.nominated.causeAt(r); c.Rejects() {
 		return c
 	}
-	return o.causeBefore(r, len(o.view.hostedFilters))
+	return x.causeBefore(r, len(x.view.hostedFilters))
 }
 
 // causeBefore returns the first filter that rejects the row if no pod is nominated to it.
 // hosted is how many of the hosted filters are asked, from the first.
-func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
-	c := o.causeOnCells(r, o.view.cause(o.engine.table, r))
-	for k, f := range o.view.hostedFilters[:hosted] {
+func (x *feasibility) causeBefore(r table.Row, hosted int) ranking.Cause {
+	c := x.causeOnCells(r, x.view.cause(x.engine.table, r))
+	for k, f := range x.view.hostedFilters[:hosted] {
 		if c.Filter == noNode || (c.Rejects() && c.Filter < f.position) {
 			break
 		}
-		if verdict := o.hostedVerdict(k, r); verdict != framework.Fits {
+		if verdict := x.hostedVerdict(k, r); verdict != framework.Fits {
 			return ranking.Cause{Filter: f.position, Verdict: uint64(verdict)}
 		}
 	}
@@ -150,12 +150,12 @@ func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 
 // causeOnCells returns the first filter that rejects the row, cell filters included. c is
 // the cause from filters that answer by rows; hosted filters are not asked.
-func (o *Outcome) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
-	for k, f := range o.view.cellFilters {
+func (x *feasibility) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
+	for k, f := range x.view.cellFilters {
 		if c.Filter == noNode || (c.Rejects() && c.Filter < f.position) {
 			break
 		}
-		if verdict := o.cellVerdict(k, r); verdict != framework.Fits {
+		if verdict := x.cellVerdict(k, r); verdict != framework.Fits {
 			return ranking.Cause{Filter: f.position, Verdict: uint64(verdict)}
 		}
 	}
@@ -163,10 +163,10 @@ func (o *Outcome) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
 }
 
 // weighRows passes the list of feasible rows to each scorer by cells.
-func (o *Outcome) weighRows() {
-	for k := range o.view.scorers {
-		if s := &o.view.scorers[k]; s.cells != nil {
-			s.CellScore.TellFeasible(&s.in, o.feasibleRows())
+func (d *decider) weighRows() {
+	for k := range d.view.scorers {
+		if s := &d.view.scorers[k]; s.cells != nil {
+			s.CellScore.TellFeasible(&s.in, d.feasibleRows())
 		}
 	}
 }
@@ -181,22 +181,22 @@ func sortedCells(counts map[int64]int) []framework.CellCount {
 
 // weighGroups passes the number of feasible nodes of each cell to the scorers by cells.
 // It counts them from the groups of the index, without a look at rows.
-func (o *Outcome) weighGroups() {
-	v, e := o.view, o.engine
+func (d *decider) weighGroups() {
+	v, b := d.view, d.buffers
 	for k := range v.scorers {
 		s := &v.scorers[k]
 		if s.cells == nil || s.CellScore.FeasibleNodes == nil {
 			continue
 		}
-		counts, groups := e.counts[:0], v.index.Groups()
+		counts, groups := b.counts[:0], v.index.Groups()
 		for i := range groups {
 			if g := &groups[i]; g.Fits {
 				counts = append(counts, framework.CellCount{Cell: g.Value(s.column.at), Nodes: g.Rows})
 			}
 		}
 		slices.SortFunc(counts, func(a, b framework.CellCount) int { return cmp.Compare(a.Cell, b.Cell) })
-		e.counts = mergeCells(counts)
-		s.CellScore.FeasibleNodes(&s.in, e.counts)
+		b.counts = mergeCells(counts)
+		s.CellScore.FeasibleNodes(&s.in, b.counts)
 	}
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/berth-scheduler/berth/core/answers"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -34,35 +33,16 @@ type Engine struct {
 	clock      uint64            // decisions so far
 	withKept   []*view           // for which PostFilter plugins keep something, the oldest first
 
-	cellVerdicts [][]framework.Verdict // scratch of askCells
-	listVerdicts []framework.Verdict   // scratch of inCellsThatFit and askCells
-	askedCells   []table.Row           // scratch of askCells
-	rawColumns   [][]int64             // scratch of findExtremes
-	rawBuffers   columnBuffers
-
 	keyBuf        []byte
 	workerScratch []scratch // by worker
-	outcome       *Outcome  // released by Reuse; nil: none
+	buffers       buffers   // of the decision under way
+	released      *Outcome  // by Reuse; nil: none
 	evaluated     int       // rows evaluated for the last decision
 	// evaluatedAhead is the most rows that a view took when pods were last looked at ahead
 	// of their turn: by their turn they take few.
 	evaluatedAhead int
 	ahead          []*view
-	tied           []table.Row
-	list           []table.Row
-	extremes       []extremes
-	counts         []framework.CellCount
-	verdicts       [][]framework.Verdict // scratch of hosted filters, by filter and row
-	order          ranking.Order         // scratch: rows by their totals
-	asked          []table.Row           // scratch: rows for a hosted plugin, with answers and noted
-	answers        []int64
-	noted          []framework.Verdict
-	scores         [][]int64 // scratch of hosted scorers, by scorer and row
-
-	decisions uint64 // so far
-	questions int    // to hosted plugins about a row, for the decision at hand
-	changes   uint64 // how often Told was called
-	run       *run   // that the last decision belongs to; nil: none
+	runs           runs
 
 	nominated   nominatedNodes
 	nominations uint64 // the revision up to which their terms are tracked
@@ -114,5 +94,5 @@ func (e *Engine) Reset() {
 	clear(e.trial)
 	e.store, e.fewRows = answers.Store{}, ranking.Index{}
 	e.promoted, e.excess, e.classBytes, e.ahead, e.withKept = 0, 0, 0, e.ahead[:0], nil
-	e.run, e.nominated = nil, nominatedNodes{}
+	e.runs.last, e.nominated = nil, nominatedNodes{}
 }

@@ -94,11 +94,3 @@ func evaluateRows(rows []table.Row, values int, found *scratch, evaluate func([]
 	}
 	return true
 }
-
-// resize returns a slice of n elements, with anything in them.
-func resize[T any](s []T, n int) []T {
-	if cap(s) >= n {
-		return s[:n]
-	}
-	return slices.Grow(s[:0], n+n/8)[:n]
-}

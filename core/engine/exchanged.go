@@ -12,25 +12,25 @@ import (
 // filters keep their verdict, a filter that passes the row now also passes it with fewer
 // pods, and the rest are asked through Exchanged. It returns false if only a trial
 // placement can tell.
-func (o *Outcome) causeExchanged(r table.Row, below int32, came []*object.Pod) (c ranking.Cause, known bool) {
-	if o.engine.plain {
+func (x *feasibility) causeExchanged(r table.Row, below int32, came []*object.Pod) (c ranking.Cause, known bool) {
+	if x.engine.plain {
 		return c, false
 	}
-	now := o.view.cause(o.engine.table, r)
+	now := x.view.cause(x.engine.table, r)
 	if now.Filter == noNode { // no filter was asked
 		return c, false
 	}
 	for _, p := range came {
-		if o.engine.table.Pod(p.UID) != nil { // it would move
+		if x.engine.table.Pod(p.UID) != nil { // it would move
 			return c, false
 		}
 	}
-	for k := range o.view.filters {
-		f := &o.view.filters[k]
+	for k := range x.view.filters {
+		f := &x.view.filters[k]
 		if f.skip {
 			continue
 		}
-		v, known := o.verdictExchanged(f, now, r, below, came)
+		v, known := x.verdictExchanged(f, now, r, below, came)
 		if !known || v != framework.Fits {
 			return ranking.Cause{Filter: f.position, Verdict: uint64(v)}, known
 		}
@@ -41,7 +41,7 @@ func (o *Outcome) causeExchanged(r table.Row, below int32, came []*object.Pod) (
 // verdictExchanged returns the filter's verdict on the row after that exchange of pods.
 // now is the row's present cause among filters that answer by rows. It returns false if
 // only a trial placement can tell.
-func (o *Outcome) verdictExchanged(f *filter, now ranking.Cause, r table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
+func (x *feasibility) verdictExchanged(f *filter, now ranking.Cause, r table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	byRow := f.cells == nil && !f.hosted
 	passes := byRow && (!now.Rejects() || f.position < now.Filter)
 	switch {

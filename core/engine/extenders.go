@@ -83,12 +83,12 @@ func (r *extenderResults) blocker(row table.Row) decision.Blocker {
 // extenderTallies counts the nodes that only extenders object to, by reason.
 func (o *Outcome) extenderTallies() []decision.Tally {
 	var tallies []decision.Tally
-	for i, n := 0, o.candidates(); i < n; i++ {
-		row := o.candidate(i)
-		if !o.passesFilters(row) || o.extenders.passes(row) {
+	for i, n := 0, o.work.candidates(); i < n; i++ {
+		row := o.work.candidate(i)
+		if !o.work.passesFilters(row) || o.work.extenders.passes(row) {
 			continue
 		}
-		b := o.extenders.blocker(row)
+		b := o.work.extenders.blocker(row)
 		at := slices.IndexFunc(tallies, func(t decision.Tally) bool {
 			return t.Code == b.Code && slices.Equal(t.Reasons, b.Reasons)
 		})
@@ -107,10 +107,10 @@ func (o *Outcome) FeasibleNodes() []string {
 	if o.Feasible == 0 {
 		return nil
 	}
-	rows := o.feasibleRows()
+	rows := o.work.feasibleRows()
 	names := make([]string, len(rows))
 	for i, r := range rows {
-		names[i] = o.engine.table.Name(r)
+		names[i] = o.work.engine.table.Name(r)
 	}
 	return names
 }

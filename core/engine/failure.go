@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -14,6 +15,18 @@ func (v *view) isFailure(c ranking.Cause) bool {
 	}
 	least := v.filters[c.Filter-1].ErrorsFrom
 	return least != 0 && framework.Verdict(c.Verdict) >= least
+}
+
+// explain returns the blocker for a cause on a row, for that pod of the class.
+func (v *view) explain(pod *object.Pod, c ranking.Cause, r table.Row) decision.Blocker {
+	f := &v.filters[c.Filter-1]
+	in := f.in
+	if v.isFailure(c) {
+		in.Pod = pod // the error may name what is the pod's own
+	}
+	b := f.Explain(&in, r, framework.Verdict(c.Verdict))
+	b.Plugin = f.Name
+	return b
 }
 
 // hasFailure reports whether a filter that the index covers failed on some row.
@@ -29,25 +42,25 @@ func (v *view) hasFailure() bool {
 // failure returns how a filter failed on a node that no filter before it rejects; nil
 // where none did. As with v1.36, deciding on the pod then fails, whatever other
 // nodes say. What is kept of such a class is dropped.
-func (o *Outcome) failure() *decision.Status {
-	kept := o.view.fallible && o.view.hasFailure()
-	if !kept && !o.hosted.failed {
+func (x *feasibility) failure() *decision.Status {
+	kept := x.view.fallible && x.view.hasFailure()
+	if !kept && !x.hostedVerdicts.failed {
 		return nil
 	}
-	if kept && o.view.class != nil {
-		o.engine.dropView(o.view.class.signature)
+	if kept && x.view.class != nil {
+		x.engine.dropView(x.view.class.signature)
 	}
 	at, found := table.Row(-1), ranking.Cause{}
-	for i, n := 0, o.candidates(); i < n; i++ {
-		r := o.candidate(i)
-		if c := o.causeAt(r); o.view.isFailure(c) && (at < 0 || c.Verdict < found.Verdict) {
+	for i, n := 0, x.candidates(); i < n; i++ {
+		r := x.candidate(i)
+		if c := x.causeAt(r); x.view.isFailure(c) && (at < 0 || c.Verdict < found.Verdict) {
 			at, found = r, c
 		}
 	}
 	if at < 0 {
 		return nil
 	}
-	return filterFailure(o.explain(found, at))
+	return filterFailure(x.view.explain(x.pod, found, at))
 }
 
 func filterFailure(b decision.Blocker) *decision.Status {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -12,29 +13,33 @@ import (
 // DaemonSet's pod is. Its view is for one decision, and knows of these rows alone.
 
 // evaluateNarrowed evaluates the rows that the pod is narrowed to.
-func (o *Outcome) evaluateNarrowed() {
-	e, v := o.engine, o.view
-	o.narrowed = e.rowsOf(v.narrowed)
-	e.evaluated = len(o.narrowed)
+func (x *feasibility) evaluateNarrowed() {
+	e, v := x.engine, x.view
+	x.narrowed = e.rowsOf(v.narrowed)
+	e.evaluated = len(x.narrowed)
 	v.syncCells()
-	v.index.BeginFew(v.shape(), e.table.Rows(), o.narrowed)
-	rows := slices.DeleteFunc(slices.Clone(o.narrowed), func(r table.Row) bool { return e.table.Node(r) == nil })
+	v.index.BeginFew(v.shape(), e.table.Rows(), x.narrowed)
+	rows := slices.DeleteFunc(slices.Clone(x.narrowed), func(r table.Row) bool { return e.table.Node(r) == nil })
 	evaluateRows(rows, v.columns, &e.workerScratch[0], v.evaluate, v.update)
 }
 
-// keepWithin keeps the pod within the placement of its pod group.
-func (o *Outcome) keepWithin() {
+// keepWithin narrows the pod to the nodes that PreFilter plugins named, and to the
+// placement of its pod group.
+func (x *feasibility) keepWithin() {
+	if x.pre.narrowed != nil {
+		x.narrowed = x.engine.rowsOf(x.pre.narrowed)
+	}
 	switch {
-	case o.placement == nil:
-	case o.narrowed == nil:
-		o.narrowed = o.placement
+	case x.placement == nil:
+	case x.narrowed == nil:
+		x.narrowed = x.placement
 	default:
-		o.narrowed = slices.DeleteFunc(o.narrowed, func(r table.Row) bool { return !o.inPlacement(r) })
+		x.narrowed = slices.DeleteFunc(x.narrowed, func(r table.Row) bool { return !x.inPlacement(r) })
 	}
 }
 
-func (o *Outcome) inPlacement(r table.Row) bool {
-	return o.placement == nil || contains(o.placement, r)
+func (x *feasibility) inPlacement(r table.Row) bool {
+	return x.placement == nil || contains(x.placement, r)
 }
 
 // contains reports whether the ascending rows include r.
@@ -44,11 +49,11 @@ func contains(rows []table.Row, r table.Row) bool {
 }
 
 // nodes returns how many nodes there are for the pod, those included that PreFilter left out.
-func (o *Outcome) nodes() int {
-	if o.placement != nil {
-		return len(o.placement)
+func (x *feasibility) nodes() int {
+	if x.placement != nil {
+		return len(x.placement)
 	}
-	return o.engine.table.Live()
+	return x.engine.table.Live()
 }
 
 // rowsOf returns the rows of those names that are nodes, sorted.
@@ -61,6 +66,17 @@ func (e *Engine) rowsOf(names []string) []table.Row {
 	}
 	slices.Sort(rows)
 	return slices.Compact(rows)
+}
+
+// leftOut returns the blocker of nodes that the decision does not consider.
+func (x *feasibility) leftOut() decision.Blocker {
+	by := x.pre.narrowedBy
+	if len(by) == 0 {
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"node(s) outside of the pod group's placement"}}
+	}
+	return decision.Blocker{
+		Plugin: by[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOutReason(by)},
+	}
 }
 
 // leftOutReason returns v1.36's reason for nodes that PreFilter plugins left out.

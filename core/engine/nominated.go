@@ -64,6 +64,9 @@ type nominatedRows struct {
 	others    map[table.Row]ranking.Cause // infeasible rows with another cause then
 	tried     bool                        // feasible rows have been looked at
 	complete  bool
+	// own is the row that the pod itself is nominated to, -1 if none, once asked for.
+	own      table.Row
+	ownKnown bool
 }
 
 // blocks reports whether nominated pods block the row, which is feasible without them.
@@ -104,44 +107,40 @@ func (n *nominatedRows) changed(rows int) table.RowSet {
 	return set
 }
 
-// takeOwnNomination chooses the node that the pod itself is nominated to, if it is
-// feasible, without looking at the others.
-func (o *Outcome) takeOwnNomination() bool {
-	if o.extenders != nil {
-		return false
+// feasibleOwn returns the row that the pod itself is nominated to. It returns false if the
+// row is not feasible. No other row is looked at.
+func (x *feasibility) feasibleOwn() (r table.Row, feasible bool) {
+	if x.pod.NominatedNode == "" || x.extenders != nil {
+		return 0, false
 	}
-	r, ok := o.engine.table.Find(o.pod.NominatedNode)
-	if !ok || !o.isCandidate(r) || !o.view.index.IsFeasible(r) {
-		return false
+	r, ok := x.engine.table.Find(x.pod.NominatedNode)
+	if !ok || !x.isCandidate(r) || !x.view.index.IsFeasible(r) {
+		return 0, false
 	}
-	c := o.tryNominatedOn(r)
-	o.view.syncCells() // for who asks for the scores of nodes, too
-	if c.Rejects() || !o.fits(r) {
-		return false
-	}
-	o.Row, o.Feasible = r, 1
-	return true
+	c := x.tryNominatedOn(r)
+	x.view.syncCells() // for who asks for the scores of nodes, too
+	return r, !c.Rejects() && x.fits(r)
 }
 
 // tryNominated evaluates the feasible rows to which pods of at least this priority
 // are nominated with those pods placed.
-func (o *Outcome) tryNominated() {
-	n := &o.nominated
+func (x *feasibility) tryNominated() {
+	n := &x.nominated
 	n.tried = true
 	switch {
-	case n.Nominator == nil || len(n.NominatedNodes()) == 0 || o.narrowed == nil && o.view.index.Feasible == 0:
-	case o.Local() && o.narrowed == nil:
-		n.blocked = o.refreshCauses(&o.view.onFeasible, o.view.index.IsFeasible)
+	case n.Nominator == nil || len(n.NominatedNodes()) == 0 || x.narrowed == nil && x.view.index.Feasible == 0:
+	case x.view.local() && x.narrowed == nil:
+		n.blocked = x.refreshCauses(&x.view.onFeasible, x.view.index.IsFeasible)
 	default:
-		n.blocked = o.tryNominatedRows(n.blocked, o.view.index.IsFeasible)
+		n.blocked = x.tryNominatedRows(n.blocked, x.view.index.IsFeasible)
 	}
 }
 
 // tryNominatedOthers finds the rows, infeasible anyway, for which nominated pods change
 // the cause. v1.36 evaluates a node with the nominated pods placed first, and reports
 // that cause; only explanations need it.
-func (o *Outcome) tryNominatedOthers() {
-	n := &o.nominated
+func (x *feasibility) tryNominatedOthers() {
+	n := &x.nominated
 	if n.Nominator == nil || n.complete {
 		return
 	}
@@ -150,30 +149,30 @@ func (o *Outcome) tryNominatedOthers() {
 		return
 	}
 	if !n.tried { // the pod is where it was nominated to
-		o.tryNominated()
+		x.tryNominated()
 	}
 	rejected := func(r table.Row) bool { // by a filter that pods have a say in, or after one
-		return o.view.index.Cause(r).Rejects()
+		return x.view.index.Cause(r).Rejects()
 	}
-	if o.Local() && o.narrowed == nil {
-		n.others = o.refreshCauses(&o.view.onRejected, rejected)
+	if x.view.local() && x.narrowed == nil {
+		n.others = x.refreshCauses(&x.view.onRejected, rejected)
 	} else {
-		n.blocked = o.tryNominatedRows(n.blocked, rejected)
+		n.blocked = x.tryNominatedRows(n.blocked, rejected)
 	}
 }
 
 // tryNominatedRows adds to the map the rows, of those that of selects, that nominated
 // pods block, with the cause.
-func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
-	l := &o.engine.nominated
-	l.follow(o.engine.table, o.nominated.Nominator)
+func (x *feasibility) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
+	l := &x.engine.nominated
+	l.follow(x.engine.table, x.nominated.Nominator)
 	for i := range l.list {
 		node := &l.list[i]
 		r := node.row
-		if node.highest < o.pod.Priority || !o.isCandidate(r) || !of(r) {
+		if node.highest < x.pod.Priority || !x.isCandidate(r) || !of(r) {
 			continue
 		}
-		if c := o.tryPlaced(r, o.counted(node, o.nominated.Nominator)); c.Rejects() {
+		if c := x.tryPlaced(r, x.counted(node, x.nominated.Nominator)); c.Rejects() {
 			if blocked == nil {
 				blocked = map[table.Row]ranking.Cause{}
 			}
@@ -186,25 +185,25 @@ func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(
 // tryNominatedOn returns the first filter that rejects the row with the nominated pods
 // placed that count against the pod. No filter: none counts, or they leave the row
 // feasible.
-func (o *Outcome) tryNominatedOn(r table.Row) ranking.Cause {
-	return o.tryPlaced(r, o.countedOn(r, o.nominated.Nominator))
+func (x *feasibility) tryNominatedOn(r table.Row) ranking.Cause {
+	return x.tryPlaced(r, x.countedOn(r, x.nominated.Nominator))
 }
 
 // tryPlaced returns the first filter that rejects the row once the pods have come to it.
 // The pods are those nominated to the row that count against the pod; they are placed on
 // the table only if the verdict cannot be told without.
-func (o *Outcome) tryPlaced(r table.Row, came []*object.Pod) (c ranking.Cause) {
+func (x *feasibility) tryPlaced(r table.Row, came []*object.Pod) (c ranking.Cause) {
 	if len(came) == 0 {
 		return c
 	}
-	found, known := o.causeExchanged(r, framework.Nobody, came)
-	if known && !o.engine.checks {
+	found, known := x.causeExchanged(r, framework.Nobody, came)
+	if known && !x.engine.checks {
 		return found
 	}
-	o.withNominated(r, o.nominated.Nominator, func() { c = firstCause(o.view.filters, r) })
+	x.withNominated(r, x.nominated.Nominator, func() { c = firstCause(x.view.filters, r) })
 	if known && c != found {
 		panic(fmt.Sprintf("engine: node %q with %d nominated pods: filter %d, verdict %d; by a try %d, %d",
-			o.engine.table.Name(r), len(came), found.Filter, found.Verdict, c.Filter, c.Verdict))
+			x.engine.table.Name(r), len(came), found.Filter, found.Verdict, c.Filter, c.Verdict))
 	}
 	return c
 }
@@ -220,23 +219,23 @@ type nominatedCauses struct {
 	leftOut     table.Row // the pod at hand was nominated there; -1: none
 }
 
-// refreshCauses brings x up to date for the rows that of selects, and returns its causes
-// for the pod at hand; nil means none.
-func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map[table.Row]ranking.Cause {
-	v, own := o.view, o.ownRow(o.nominated.Nominator)
-	for _, r := range x.stale(o) {
-		delete(x.causes, r)
+// refreshCauses brings what is kept up to date for the rows that of selects, and returns
+// the causes for the pod at hand; nil means none.
+func (x *feasibility) refreshCauses(kept *nominatedCauses, of func(table.Row) bool) map[table.Row]ranking.Cause {
+	v, own := x.view, x.ownRow(x.nominated.Nominator)
+	for _, r := range kept.stale(x) {
+		delete(kept.causes, r)
 		if of(r) && r != own {
-			if c := o.tryNominatedOn(r); c.Rejects() && c != v.cause(o.engine.table, r) {
-				x.causes[r] = c
+			if c := x.tryNominatedOn(r); c.Rejects() && c != v.cause(x.engine.table, r) {
+				kept.causes[r] = c
 			}
 		}
 	}
-	causes := x.causes
+	causes := kept.causes
 	if own >= 0 {
-		delete(x.causes, own)
-		if x.leftOut = own; of(own) {
-			if c := o.tryNominatedOn(own); c.Rejects() {
+		delete(kept.causes, own)
+		if kept.leftOut = own; of(own) {
+			if c := x.tryNominatedOn(own); c.Rejects() {
 				causes = maps.Clone(causes)
 				causes[own] = c
 			}
@@ -250,15 +249,15 @@ func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map
 
 // stale returns the rows to try again for the pod at hand, some of them more than once,
 // and marks them as done.
-func (x *nominatedCauses) stale(o *Outcome) (rows []table.Row) {
-	t, l := o.engine.table, &o.engine.nominated
-	if x.causes == nil || x.priority != o.pod.Priority {
-		*x = nominatedCauses{priority: o.pod.Priority, causes: map[table.Row]ranking.Cause{}, leftOut: -1}
+func (kept *nominatedCauses) stale(x *feasibility) (rows []table.Row) {
+	t, l := x.engine.table, &x.engine.nominated
+	if kept.causes == nil || kept.priority != x.pod.Priority {
+		*kept = nominatedCauses{priority: x.pod.Priority, causes: map[table.Row]ranking.Cause{}, leftOut: -1}
 	}
-	nodes, now, known := o.nominated.Renominated(x.nominations)
-	if known && x.revision != 0 {
-		for _, r := range t.AppendChanged(nil, x.revision, t.Rows()) {
-			if t.Lasting(r) > x.revision {
+	nodes, now, known := x.nominated.Renominated(kept.nominations)
+	if known && kept.revision != 0 {
+		for _, r := range t.AppendChanged(nil, kept.revision, t.Rows()) {
+			if t.Lasting(r) > kept.revision {
 				rows = append(rows, r)
 			}
 		}
@@ -268,29 +267,29 @@ func (x *nominatedCauses) stale(o *Outcome) (rows []table.Row) {
 			}
 		}
 	} else {
-		clear(x.causes)
-		l.follow(t, o.nominated.Nominator)
+		clear(kept.causes)
+		l.follow(t, x.nominated.Nominator)
 		for i := range l.list {
-			if l.list[i].highest >= o.pod.Priority {
+			if l.list[i].highest >= x.pod.Priority {
 				rows = append(rows, l.list[i].row)
 			}
 		}
 	}
-	if x.leftOut >= 0 {
-		rows = append(rows, x.leftOut)
+	if kept.leftOut >= 0 {
+		rows = append(rows, kept.leftOut)
 	}
-	x.revision, x.nominations, x.leftOut = t.Revision(), now, -1
+	kept.revision, kept.nominations, kept.leftOut = t.Revision(), now, -1
 	return rows
 }
 
 // withNominated calls f while the nominated pods that count against the pod are placed on
 // the row. It does not call f if none counts.
-func (o *Outcome) withNominated(r table.Row, nominated Nominator, f func()) {
-	counted := o.countedOn(r, nominated)
+func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) {
+	counted := x.countedOn(r, nominated)
 	if len(counted) == 0 {
 		return
 	}
-	t := o.engine.table
+	t := x.engine.table
 	mark := t.Checkpoint()
 	defer t.Undo(mark)
 	for _, p := range counted {

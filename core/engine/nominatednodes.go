@@ -72,36 +72,36 @@ func (l *nominatedNodes) on(r table.Row) *nominatedNode {
 }
 
 // countedOn lists the pods nominated to the row that count against the pod.
-func (o *Outcome) countedOn(r table.Row, nominated Nominator) []*object.Pod {
+func (x *feasibility) countedOn(r table.Row, nominated Nominator) []*object.Pod {
 	if nominated == nil {
 		return nil
 	}
-	l := &o.engine.nominated
-	l.follow(o.engine.table, nominated)
-	return o.counted(l.on(r), nominated)
+	l := &x.engine.nominated
+	l.follow(x.engine.table, nominated)
+	return x.counted(l.on(r), nominated)
 }
 
 // counted lists those of the nominated pods that count against the pod. Where all of them
 // do, no pod is looked at.
-func (o *Outcome) counted(n *nominatedNode, nominated Nominator) []*object.Pod {
+func (x *feasibility) counted(n *nominatedNode, nominated Nominator) []*object.Pod {
 	switch {
-	case n == nil || n.highest < o.pod.Priority:
+	case n == nil || n.highest < x.pod.Priority:
 		return nil
-	case n.lowest >= o.pod.Priority && n.row != o.ownRow(nominated):
+	case n.lowest >= x.pod.Priority && n.row != x.ownRow(nominated):
 		return n.pods
 	}
 	return slices.DeleteFunc(slices.Clone(n.pods), func(p *object.Pod) bool {
-		return p.UID == o.pod.UID || p.Priority < o.pod.Priority
+		return p.UID == x.pod.UID || p.Priority < x.pod.Priority
 	})
 }
 
 // ownRow returns the row that the pod itself is nominated to, -1 if none.
-func (o *Outcome) ownRow(nominated Nominator) table.Row {
-	if !o.ownKnown {
-		o.own, o.ownKnown = -1, true
-		if r, ok := o.engine.table.Find(nominated.NominatedNode(o.pod.UID)); ok {
-			o.own = r
+func (x *feasibility) ownRow(nominated Nominator) table.Row {
+	if !x.nominated.ownKnown {
+		x.nominated.own, x.nominated.ownKnown = -1, true
+		if r, ok := x.engine.table.Find(nominated.NominatedNode(x.pod.UID)); ok {
+			x.nominated.own = r
 		}
 	}
-	return o.own
+	return x.nominated.own
 }

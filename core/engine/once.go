@@ -8,17 +8,23 @@ import (
 // Questions that hosted plugins ask about the others, on the table as it stands and
 // whatever is decided on meanwhile. They touch no view.
 
+// aside returns the work of a decision on the pod that shares nothing with the one under
+// way.
+func (e *Engine) aside(r *Request) *decider {
+	return &decider{feasibility: feasibility{engine: e, buffers: &buffers{}, view: prepare(e.table, newKeys(r.Profile), r.Pod), pod: r.Pod}}
+}
+
 // Fit returns why the pod does not fit on one row, by native plugins; nil if it fits.
 func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
-	v := prepare(e.table, newKeys(r.Profile), r.Pod)
+	d := e.aside(r)
+	v := d.view
 	if v.rejected != nil {
 		return v.rejected
 	}
 	for k := range v.filters {
 		v.filters[k].skip = v.filters[k].hosted
 	}
-	o := &Outcome{engine: e, view: v, pod: r.Pod}
-	b := o.Refit(row, nil)
+	b := (&Outcome{work: d}).Refit(row, nil)
 	if b == nil {
 		return nil
 	}
@@ -31,7 +37,8 @@ func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 // ScoresOf returns what the native score plugins give each of the nodes. It leaves out
 // nodes that do not exist.
 func (e *Engine) ScoresOf(r *Request, nodes []string) (map[string][]decision.Score, *decision.Status) {
-	v := prepare(e.table, newKeys(r.Profile), r.Pod)
+	d := e.aside(r)
+	v := d.view
 	switch {
 	case v.rejected != nil:
 		return nil, v.rejected
@@ -40,15 +47,12 @@ func (e *Engine) ScoresOf(r *Request, nodes []string) (map[string][]decision.Sco
 	}
 	v.filters = nil // the nodes are given
 	v.cellFilters, v.hostedFilters = nil, nil
-	o := &Outcome{engine: e, view: v, pod: r.Pod, narrowed: e.rowsOf(nodes)}
+	d.narrowed = e.rowsOf(nodes)
 	v.askAll(e.table)
 	scores := map[string][]decision.Score{}
-	o.hosted.scored = true
-	list, extremes := e.list, e.extremes // of the decision that is under way
-	e.list, e.extremes = nil, nil
-	for _, row := range o.narrowed {
-		_, scores[e.table.Name(row)] = o.scores(row)
+	d.hosted.scored = true
+	for _, row := range d.narrowed {
+		_, scores[e.table.Name(row)] = d.scores(row)
 	}
-	e.list, e.extremes = list, extremes
 	return scores, nil
 }

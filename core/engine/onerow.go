@@ -9,13 +9,11 @@ import (
 // look at the other rows. nil: the pod fits there.
 func (e *Engine) Blockers(r *Request, nominated Nominator, row table.Row) []decision.Blocker {
 	e.trackTerms(nominated)
-	o := &Outcome{engine: e, view: prepare(e.table, newKeys(r.Profile), r.Pod), pod: r.Pod, Row: -1}
-	if o.preFilterHosted(r); o.Rejected == nil {
-		o.nominated.Nominator = nominated
-		if o.pre.narrowed != nil {
-			o.narrowed = e.rowsOf(o.pre.narrowed)
-		}
-		o.view.syncCells()
+	d := e.aside(r)
+	if d.preFilterHosted(r); d.Rejected == nil {
+		d.nominated.Nominator = nominated
+		d.keepWithin()
+		d.view.syncCells()
 	}
-	return o.blockers(row)
+	return (&Outcome{work: d}).blockers(row)
 }

@@ -10,29 +10,24 @@ import (
 
 // decidePlainly chooses a node without any view: it asks every plugin about every node,
 // one by one. NewPlain's engines decide this way, for tests.
-func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResults, placement []table.Row) *Outcome {
-	v := prepare(e.table, newKeys(r.Profile), r.Pod)
-	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv, placement: placement}
-	if o.preFilterHosted(r); o.Rejected != nil {
-		return o
+func (d *decider) decidePlainly(r *Request, nominated Nominator) {
+	if d.preFilterHosted(r); d.Rejected != nil {
+		return
 	}
-	o.nominated.Nominator = nominated
-	if o.pre.narrowed != nil {
-		o.narrowed = e.rowsOf(o.pre.narrowed)
+	d.nominated.Nominator = nominated
+	d.keepWithin()
+	d.view.askAll(d.engine.table)
+	if own, feasible := d.feasibleOwn(); feasible {
+		d.Row, d.Feasible = own, 1
+		return
 	}
-	o.keepWithin()
-	v.askAll(e.table)
-	if r.Pod.NominatedNode != "" && o.takeOwnNomination() {
-		return o
+	d.tryNominated()
+	if d.Rejected = d.failure(); d.Rejected != nil {
+		return
 	}
-	o.tryNominated()
-	if o.Rejected = o.failure(); o.Rejected != nil {
-		return o
+	if d.Feasible = len(d.feasibleRows()); d.Feasible > 0 {
+		d.choosePlainly()
 	}
-	if o.Feasible = len(o.feasibleRows()); o.Feasible > 0 {
-		o.choosePlainly()
-	}
-	return o
 }
 
 // askAll finds the cause and the raw scores of each row, one by one, except those of
@@ -65,34 +60,34 @@ func (v *view) askAll(t *table.Table) {
 }
 
 // choosePlainly adds up the scores of every feasible row.
-func (o *Outcome) choosePlainly() {
-	rows := o.feasibleRows()
+func (d *decider) choosePlainly() {
+	rows := d.feasibleRows()
 	if len(rows) == 1 {
-		o.Row = rows[0]
+		d.Row = rows[0]
 		return
 	}
-	if o.Rejected = o.view.failed; o.Rejected != nil {
+	if d.Rejected = d.view.failed; d.Rejected != nil {
 		return
 	}
-	if !o.scoreHosted() {
+	if !d.scoreHosted() {
 		return
 	}
 	totals, tied := map[table.Row]int64{}, []table.Row{}
 	for i, r := range rows {
-		total, scores := o.scores(r)
-		if o.Rejected = invalid(scores[:len(o.view.scorers)]); o.Rejected != nil {
-			o.Score, o.Ties = 0, 0
+		total, scores := d.scores(r)
+		if d.Rejected = invalid(scores[:len(d.view.scorers)]); d.Rejected != nil {
+			d.Score, d.Ties = 0, 0
 			return
 		}
-		if totals[r] = total; i == 0 || total > o.Score {
-			o.Score, tied = total, tied[:0]
+		if totals[r] = total; i == 0 || total > d.Score {
+			d.Score, tied = total, tied[:0]
 		}
-		if total == o.Score {
+		if total == d.Score {
 			tied = append(tied, r)
 		}
 	}
-	o.Ties = len(tied)
-	o.draw(tied, func(r table.Row) bool { total, fits := totals[r]; return fits && total == o.Score })
+	d.Ties = len(tied)
+	d.draw(tied, func(r table.Row) bool { total, fits := totals[r]; return fits && total == d.Score })
 }
 
 // invalid returns a status for the first score that is out of range, nil if there is

@@ -13,7 +13,7 @@ import (
 // What follows is for framework.PostFilterCall.
 
 // Rows returns the only ones that the pod was narrowed to; nil: it was not.
-func (o *Outcome) Rows() []table.Row { return o.narrowed }
+func (o *Outcome) Rows() []table.Row { return o.work.narrowed }
 
 // Unschedulable returns the number of nodes with that Code.
 func (o *Outcome) Unschedulable() (nodes int) {
@@ -31,12 +31,12 @@ func (o *Outcome) Unschedulable() (nodes int) {
 func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 	var found *decision.Blocker
 	run := func() {
-		if c := firstCause(o.view.filters, r); c.Rejects() {
-			out := o.explain(c, r)
+		if c := firstCause(o.work.view.filters, r); c.Rejects() {
+			out := o.work.view.explain(o.work.pod, c, r)
 			found = &out
 		}
 	}
-	o.withNominated(r, nominated, run)
+	o.work.withNominated(r, nominated, run)
 	if found == nil {
 		run()
 	}
@@ -44,21 +44,21 @@ func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 }
 
 // AsksHosted reports whether hosted plugins filter nodes for the pod.
-func (o *Outcome) AsksHosted() bool { return len(o.view.hostedFilters) > 0 }
+func (o *Outcome) AsksHosted() bool { return len(o.work.view.hostedFilters) > 0 }
 
 // RefitWithoutLower returns the blocker of the row if the pods of lower priority left it,
 // nil if the pod would fit. It places nothing, and returns false if only a trial
 // placement can tell.
 func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision.Blocker, bool) {
-	if o.pre.rejected != nil || !o.isCandidate(r) {
+	if o.work.pre.rejected != nil || !o.work.isCandidate(r) {
 		return nil, false
 	}
-	if came := o.countedOn(r, nominated); len(came) > 0 {
-		if c, known := o.causeExchanged(r, o.pod.Priority, came); !known || c.Rejects() {
+	if came := o.work.countedOn(r, nominated); len(came) > 0 {
+		if c, known := o.work.causeExchanged(r, o.work.pod.Priority, came); !known || c.Rejects() {
 			return o.blockerKnown(c, r, known)
 		}
 	}
-	c, known := o.causeExchanged(r, o.pod.Priority, nil)
+	c, known := o.work.causeExchanged(r, o.work.pod.Priority, nil)
 	return o.blockerKnown(c, r, known)
 }
 
@@ -66,7 +66,7 @@ func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision
 // cause is not known, or is a failure.
 func (o *Outcome) blockerKnown(c ranking.Cause, r table.Row, known bool) (*decision.Blocker, bool) {
 	switch {
-	case !known || c.Rejects() && o.view.isFailure(c):
+	case !known || c.Rejects() && o.work.view.isFailure(c):
 		return nil, false
 	case c.Rejects():
 		return o.blockerOf(c, r), true
@@ -77,20 +77,22 @@ func (o *Outcome) blockerKnown(c ranking.Cause, r table.Row, known bool) (*decis
 // blockerOf explains the cause, for all rows that have it.
 func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
 	return o.explained.of(c, func() *decision.Blocker {
-		b := o.explain(c, r)
+		b := o.work.view.explain(o.work.pod, c, r)
 		return &b
 	})
 }
 
 // Local reports whether every filter of the class decides by the row alone, and none can
 // fail.
-func (o *Outcome) Local() bool {
-	return !o.view.fallible && !o.AsksHosted() && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
+func (o *Outcome) Local() bool { return o.work.view.local() }
+
+func (v *view) local() bool {
+	return !v.fallible && len(v.hostedFilters) == 0 && !slices.ContainsFunc(v.filters, func(f filter) bool { return f.CellFilter != nil })
 }
 
 // Shortfall appends how much the pod lacks on the row, for each sum that filters compare.
 func (o *Outcome) Shortfall(r table.Row, amounts []int64) []int64 {
-	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.Lacking(o.engine.table, r)) })
+	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.Lacking(o.work.engine.table, r)) })
 	return amounts
 }
 
@@ -101,8 +103,8 @@ func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 }
 
 func (o *Outcome) eachSum(visit func(*sums.Sum)) {
-	for k := range o.view.filters {
-		f := &o.view.filters[k]
+	for k := range o.work.view.filters {
+		f := &o.work.view.filters[k]
 		if f.Sums == nil {
 			continue
 		}
@@ -120,7 +122,7 @@ const keptRows = 1 << 19
 // Kept returns where the plugin keeps something for as long as the class's view lasts; nil
 // where the view is not kept.
 func (o *Outcome) Kept(plugin string) *any {
-	v, e := o.view, o.engine
+	v, e := o.work.view, o.work.engine
 	if v.class == nil || v.onTrial || e.views[v.class.signature] != v {
 		return nil
 	}
@@ -146,22 +148,22 @@ func (e *Engine) boundKept(v *view) {
 
 // AppendUnschedulable appends the rows whose Code is Unschedulable, in order.
 func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
-	if o.pre.rejected != nil || o.narrowed != nil || o.extenders != nil || len(o.view.hostedFilters) > 0 {
-		for _, r := range o.engine.table.All() {
+	if o.work.pre.rejected != nil || o.work.narrowed != nil || o.work.extenders != nil || len(o.work.view.hostedFilters) > 0 {
+		for _, r := range o.work.engine.table.All() {
 			if o.Code(r) == decision.Unschedulable {
 				rows = append(rows, r)
 			}
 		}
 		return rows
 	}
-	o.tryNominatedOthers()
-	o.askCells()
+	o.work.tryNominatedOthers()
+	o.work.askCells()
 	is := func(c ranking.Cause, r table.Row) bool {
-		return c.Rejects() && o.codes.of(c, func() decision.Code { return o.explain(c, r).Code }) == decision.Unschedulable
+		return c.Rejects() && o.codes.of(c, func() decision.Code { return o.work.view.explain(o.work.pod, c, r).Code }) == decision.Unschedulable
 	}
-	index, set := o.view.index, make(table.RowSet, (o.engine.table.Rows()+63)/64)
+	index, set := o.work.view.index, make(table.RowSet, (o.work.engine.table.Rows()+63)/64)
 	index.AddRejected(set, is)
-	o.view.eachClosed(o.engine.store.Live(o.engine.table), func(c ranking.Cause, rows table.RowSet) {
+	o.work.view.eachClosed(o.work.engine.store.Live(o.work.engine.table), func(c ranking.Cause, rows table.RowSet) {
 		if !is(c, rows.First()) {
 			return
 		}
@@ -169,13 +171,13 @@ func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
 			set[w] |= word
 		}
 	})
-	if o.cellVerdicts != nil {
-		for _, r := range o.engine.askedCells {
-			set.Set(r, is(o.causeOnCells(r, index.Cause(r)), r))
+	if o.work.cellVerdicts != nil {
+		for _, r := range o.work.askedCells {
+			set.Set(r, is(o.work.causeOnCells(r, index.Cause(r)), r))
 		}
 	}
-	for _, r := range o.nominated.changed(o.engine.table.Rows()).Append(nil) {
-		set.Set(r, is(o.causeAt(r), r))
+	for _, r := range o.work.nominated.changed(o.work.engine.table.Rows()).Append(nil) {
+		set.Set(r, is(o.work.causeAt(r), r))
 	}
 	return set.Append(rows)
 }

@@ -21,24 +21,24 @@ func (o *Outcome) Tallies() []decision.Tally {
 }
 
 func (o *Outcome) tally() []decision.Tally {
-	if o.pre.rejected != nil {
+	if o.work.pre.rejected != nil {
 		return o.allByPreFilter()
 	}
-	o.tryNominatedOthers()
+	o.work.tryNominatedOthers()
 	counts := causeCounts{}
-	if o.narrowed == nil && len(o.view.hostedFilters) == 0 {
+	if o.work.narrowed == nil && len(o.work.view.hostedFilters) == 0 {
 		o.recount(&counts)
 	} else {
 		o.countCauses(&counts)
 	}
 	tallies := make([]decision.Tally, 0, len(counts.list)+1)
 	for _, k := range counts.sorted() {
-		tallies = append(tallies, decision.Tally{Blocker: o.explain(k.Cause, k.first), Nodes: k.nodes})
+		tallies = append(tallies, decision.Tally{Blocker: o.work.view.explain(o.work.pod, k.Cause, k.first), Nodes: k.nodes})
 	}
-	if rest := o.nodes() - len(o.narrowed); o.pre.narrowed != nil && rest > 0 {
-		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
+	if rest := o.work.nodes() - len(o.work.narrowed); o.work.pre.narrowed != nil && rest > 0 {
+		tallies = append(tallies, decision.Tally{Blocker: o.work.leftOut(), Nodes: rest})
 	}
-	if o.extenders != nil {
+	if o.work.extenders != nil {
 		tallies = append(tallies, o.extenderTallies()...)
 	}
 	return tallies
@@ -47,9 +47,9 @@ func (o *Outcome) tally() []decision.Tally {
 // recount adds the counts of the index, corrected for rows where cell filters or
 // nominated pods change the cause.
 func (o *Outcome) recount(counts *causeCounts) {
-	x := o.view.index
+	x := o.work.view.index
 	x.Count()
-	o.view.eachClosed(o.engine.store.Live(o.engine.table), func(c ranking.Cause, rows table.RowSet) {
+	o.work.view.eachClosed(o.work.engine.store.Live(o.work.engine.table), func(c ranking.Cause, rows table.RowSet) {
 		counts.add(c, rows.Len(), rows.First())
 	})
 	x.Rejections(func(c ranking.Cause, rows int, first table.Row) { counts.add(c, rows, first) })
@@ -59,70 +59,49 @@ func (o *Outcome) recount(counts *causeCounts) {
 		}
 		counts.add(now, 1, r)
 	}
-	if o.askCells(); len(o.view.cellFilters) > 0 {
-		for _, r := range o.engine.askedCells {
+	if o.work.askCells(); len(o.work.view.cellFilters) > 0 {
+		for _, r := range o.work.askedCells {
 			was := x.Cause(r)
-			if now := o.causeOnCells(r, was); now != was {
+			if now := o.work.causeOnCells(r, was); now != was {
 				recount(r, was, now)
 			}
 		}
 	}
-	for r, c := range o.nominated.blocked { // any order: adds up
-		recount(r, o.causeOnCells(r, o.view.cause(o.engine.table, r)), c)
+	for r, c := range o.work.nominated.blocked { // any order: adds up
+		recount(r, o.work.causeOnCells(r, o.work.view.cause(o.work.engine.table, r)), c)
 	}
-	for r, c := range o.nominated.others { // any order: adds up
-		recount(r, o.causeOnCells(r, o.view.cause(o.engine.table, r)), c)
+	for r, c := range o.work.nominated.others { // any order: adds up
+		recount(r, o.work.causeOnCells(r, o.work.view.cause(o.work.engine.table, r)), c)
 	}
 }
 
 // countCauses counts the candidates by cause.
 func (o *Outcome) countCauses(counts *causeCounts) {
-	o.askCells()
-	for i, n := 0, o.candidates(); i < n; i++ {
-		r := o.candidate(i)
-		if k := o.causeAt(r); k.Rejects() {
+	o.work.askCells()
+	for i, n := 0, o.work.candidates(); i < n; i++ {
+		r := o.work.candidate(i)
+		if k := o.work.causeAt(r); k.Rejects() {
 			counts.add(k, 1, r)
 		}
 	}
 }
 
 func (o *Outcome) allByPreFilter() []decision.Tally {
-	s := o.pre.rejected
+	s := o.work.pre.rejected
 	return []decision.Tally{{
 		Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons},
-		Nodes:   o.nodes(),
+		Nodes:   o.work.nodes(),
 	}}
-}
-
-func (o *Outcome) explain(k ranking.Cause, r table.Row) decision.Blocker {
-	f := &o.view.filters[k.Filter-1]
-	in := f.in
-	if o.view.isFailure(k) {
-		in.Pod = o.pod // the error may name what is the pod's own
-	}
-	b := f.Explain(&in, r, framework.Verdict(k.Verdict))
-	b.Plugin = f.Name
-	return b
-}
-
-func (o *Outcome) leftOut() decision.Blocker {
-	by := o.pre.narrowedBy
-	if len(by) == 0 {
-		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"node(s) outside of the pod group's placement"}}
-	}
-	return decision.Blocker{
-		Plugin: by[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOutReason(by)},
-	}
 }
 
 // RejectedBy names the plugins that rejected some node or the pod as a whole,
 // sorted.
 func (o *Outcome) RejectedBy() []string {
-	names := slices.Clone(o.pre.narrowedBy)
+	names := slices.Clone(o.work.pre.narrowedBy)
 	for _, t := range o.Tallies() {
 		names = append(names, t.Plugin)
 	}
-	if s := o.pre.rejected; s != nil {
+	if s := o.work.pre.rejected; s != nil {
 		names = append(names, s.Plugin)
 	}
 	slices.Sort(names)
@@ -132,25 +111,25 @@ func (o *Outcome) RejectedBy() []string {
 // Code returns how the row's node was rejected: Unschedulable if removing pods may help,
 // UnschedulableAndUnresolvable if nothing will, Success if it is feasible.
 func (o *Outcome) Code(r table.Row) decision.Code {
-	if s := o.pre.rejected; s != nil {
+	if s := o.work.pre.rejected; s != nil {
 		return s.Code
 	}
-	if !o.isCandidate(r) {
+	if !o.work.isCandidate(r) {
 		return decision.UnschedulableAndUnresolvable
 	}
-	o.tryNominatedOthers()
-	o.askCells()
-	k := o.causeAt(r)
+	o.work.tryNominatedOthers()
+	o.work.askCells()
+	k := o.work.causeAt(r)
 	switch k.Filter {
 	case ranking.Feasible:
-		if o.extenders != nil && !o.extenders.passes(r) {
-			return o.extenders.blocker(r).Code
+		if o.work.extenders != nil && !o.work.extenders.passes(r) {
+			return o.work.extenders.blocker(r).Code
 		}
 		return decision.Success
 	case noNode:
 		return decision.UnschedulableAndUnresolvable
 	}
-	return o.codes.of(k, func() decision.Code { return o.explain(k, r).Code })
+	return o.codes.of(k, func() decision.Code { return o.work.view.explain(o.work.pod, k, r).Code })
 }
 
 // byCause holds a value for each of some causes. The first few are searched linearly,
@@ -190,12 +169,12 @@ func (c *byCause[T]) of(k ranking.Cause, findOut func() T) T {
 // Nodes returns the full answer for every node, or every node of the placement, sorted by
 // name: all blockers of an infeasible one, all scores of a feasible one.
 func (o *Outcome) Nodes() []decision.Node {
-	o.tryNominatedOthers()
-	t := o.engine.table
+	o.work.tryNominatedOthers()
+	t := o.work.engine.table
 	nodes := make([]decision.Node, 0, t.Live())
 	for i := range t.Rows() {
 		r := table.Row(i)
-		if t.Node(r) == nil || !o.inPlacement(r) {
+		if t.Node(r) == nil || !o.work.inPlacement(r) {
 			continue
 		}
 		nodes = append(nodes, o.Node(r))
@@ -206,23 +185,23 @@ func (o *Outcome) Nodes() []decision.Node {
 
 // Node returns the full answer for one node.
 func (o *Outcome) Node(r table.Row) decision.Node {
-	n := decision.Node{Name: o.engine.table.Name(r)}
+	n := decision.Node{Name: o.work.engine.table.Name(r)}
 	if n.Blockers = o.blockers(r); len(n.Blockers) == 0 {
 		n.Feasible = true
-		n.Total, n.Scores = o.scores(r)
+		n.Total, n.Scores = o.work.scores(r)
 	}
 	return n
 }
 
 func (o *Outcome) blockers(r table.Row) []decision.Blocker {
-	if s := o.pre.rejected; s != nil {
+	if s := o.work.pre.rejected; s != nil {
 		return []decision.Blocker{{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}}
 	}
-	if !o.isCandidate(r) {
-		return []decision.Blocker{o.leftOut()}
+	if !o.work.isCandidate(r) {
+		return []decision.Blocker{o.work.leftOut()}
 	}
 	var all []decision.Blocker
-	o.withNominated(r, o.nominated.Nominator, func() { all = o.blockersNow(r) })
+	o.work.withNominated(r, o.work.nominated.Nominator, func() { all = o.blockersNow(r) })
 	if len(all) == 0 {
 		all = o.blockersNow(r)
 	}
@@ -232,41 +211,17 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 // blockersNow runs every filter on one row of the table as it stands.
 func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 	var all []decision.Blocker
-	for k := range o.view.filters {
-		f := &o.view.filters[k]
+	for k := range o.work.view.filters {
+		f := &o.work.view.filters[k]
 		if f.skip {
 			continue
 		}
 		if v := f.verdictAt(r); v != framework.Fits {
-			all = append(all, o.explain(ranking.Cause{Filter: f.position, Verdict: uint64(v)}, r))
+			all = append(all, o.work.view.explain(o.work.pod, ranking.Cause{Filter: f.position, Verdict: uint64(v)}, r))
 		}
 	}
-	if len(all) == 0 && o.extenders != nil && !o.extenders.passes(r) {
-		all = append(all, o.extenders.blocker(r))
+	if len(all) == 0 && o.work.extenders != nil && !o.work.extenders.passes(r) {
+		all = append(all, o.work.extenders.blocker(r))
 	}
 	return all
-}
-
-func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
-	if o.view.failed != nil || o.Rejected != nil {
-		return 0, nil
-	}
-	if o.extremes == nil {
-		o.findExtremes()
-	}
-	if !o.scoreHosted() { // nothing was scored, and nobody wants to know any more
-		o.Rejected = nil
-		return 0, nil
-	}
-	for k := range o.view.scorers {
-		s := &o.view.scorers[k]
-		score := s.normal(s.scoreAt(r), o.extremes[k])
-		scores = append(scores, decision.Score{Plugin: s.Name, Score: score, Weight: s.weight})
-		total += s.weight * score
-	}
-	scores, total = o.appendHostedScores(scores, r), total+o.hostedBonus(r)
-	if o.extenders != nil {
-		scores, total = append(scores, o.extenders.scores[r]...), total+o.extenders.bonus[r]
-	}
-	return total, scores
 }

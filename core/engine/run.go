@@ -47,13 +47,27 @@ type run struct {
 // surroundings are numbers that change where something but the pods of nodes does.
 type surroundings struct{ told, updates, nodes, columns, objects, namespaces, owners, epochs uint64 }
 
+// runs counts decisions and questions, and keeps the run of the last decision.
+type runs struct {
+	last      *run   // nil: the last decision belongs to none
+	decisions uint64 // so far
+	questions int    // to hosted plugins about a row, for the decision at hand
+	told      uint64 // how often Told was called
+}
+
+// next begins a decision.
+func (l *runs) next() {
+	l.decisions++
+	l.questions = 0
+}
+
 // Told records a change that no table shows, which hosted plugins may see. Answers kept
 // from the last decision are then not used again.
-func (e *Engine) Told() { e.changes++ }
+func (e *Engine) Told() { e.runs.told++ }
 
 func (e *Engine) surroundings(k *keys) surroundings {
 	t := e.table
-	w := surroundings{told: e.changes, updates: t.Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(),
+	w := surroundings{told: e.runs.told, updates: t.Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(),
 		namespaces: t.NamespaceRevision(), owners: t.SelectorOwnerRevision(), epochs: k.epoch(t)}
 	for kind := range object.Kinds {
 		w.objects += t.ObjectRevision(kind)
@@ -64,30 +78,30 @@ func (e *Engine) surroundings(k *keys) surroundings {
 // runOf returns the run that the decision belongs to: that of the last decision, or a new
 // one. It returns nil if the pod has no signature or hosted plugins are not asked about
 // nodes.
-func (o *Outcome) runOf(r *Request) *run {
-	host, v, e := r.Profile.Host, o.view, o.engine
-	if host == nil || len(v.hostedFilters) == 0 && !o.hasHostedScores() {
+func (d *decider) runOf(r *Request) *run {
+	host, v, e := r.Profile.Host, d.view, d.engine
+	if host == nil || len(v.hostedFilters) == 0 && !d.hasHostedScores() {
 		return nil
 	}
 	signature, signed := host.Sign(r.Pod)
-	if !signed || o.narrowed != nil || o.extenders != nil || v.failed != nil || o.anyNominated() {
+	if !signed || d.narrowed != nil || d.extenders != nil || v.failed != nil || d.anyNominated() {
 		return nil
 	}
-	if x := e.run; x != nil && x.profile == r.Profile && x.signature == signature && x.class == v.class.signature && x.goesOn(e, v.keys) {
+	if x := e.runs.last; x != nil && x.profile == r.Profile && x.signature == signature && x.class == v.class.signature && x.goesOn(e, v.keys) {
 		return x
 	}
 	return &run{profile: r.Profile, class: v.class.signature, signature: signature, began: e.table.Now()}
 }
 
-func (o *Outcome) anyNominated() bool {
-	n := o.nominated.Nominator
+func (x *feasibility) anyNominated() bool {
+	n := x.nominated.Nominator
 	return n != nil && len(n.NominatedNodes()) > 0
 }
 
 // goesOn reports whether nothing changed since the run's last decision, except that its
 // pod was placed.
 func (x *run) goesOn(e *Engine, k *keys) bool {
-	if x.decision+1 != e.decisions || e.table.Now().Sub(x.began) > runLasts || x.around != e.surroundings(k) {
+	if x.decision+1 != e.runs.decisions || e.table.Now().Sub(x.began) > runLasts || x.around != e.surroundings(k) {
 		return false
 	}
 	came, others := 0, 0
@@ -103,33 +117,33 @@ func (x *run) goesOn(e *Engine, k *keys) bool {
 	return known && came == 1 && others == 0
 }
 
-// recordRun records the decision as the last one of the run, which is kept for the next
-// pod. The run ends if x is nil or no node was chosen.
-func (e *Engine) recordRun(x *run, o *Outcome) {
-	if e.run = nil; x == nil || o.Row < 0 || o.Rejected != nil {
+// record keeps the run of the decision for the next pod. The run ends if x is nil or no
+// node was chosen.
+func (l *runs) record(x *run, d *decider) {
+	if l.last = nil; x == nil || d.Row < 0 || d.Rejected != nil {
 		return
 	}
-	x.questions += e.questions
-	x.decision, x.around, x.placements = e.decisions, e.surroundings(o.view.keys), e.table.PlacementCount()
-	x.chosen, x.row = o.pod.UID, o.Row
-	e.run = x
+	x.questions += l.questions
+	x.decision, x.around, x.placements = l.decisions, d.engine.surroundings(d.view.keys), d.engine.table.PlacementCount()
+	x.chosen, x.row = d.pod.UID, d.Row
+	l.last = x
 }
 
-// decide chooses by the run's view. It returns false if there is none, or its answers do
-// not settle the decision. A view is made once as many questions were asked as there are
-// rows.
-func (x *run) decide(o *Outcome) bool {
-	if x.view == nil && x.questions < o.engine.table.Rows() {
-		return false
+// decide returns the work of a decision by the run's view, nil if the view does not settle
+// the decision, or there is none. A view is made once as many questions were asked as there
+// are rows.
+func (x *run) decide(d *decider) *decider {
+	if x == nil || x.view == nil && x.questions < d.engine.table.Rows() {
+		return nil
 	}
-	before := *o
 	if x.view == nil {
-		x.view = newSignedView(o)
+		x.view = newSignedView(d)
 	}
-	if x.view != nil && x.view.decide(o) {
-		return true
+	if x.view != nil {
+		if by := x.view.decide(d); by != nil {
+			return by
+		}
 	}
-	*o = before
-	*x = run{profile: x.profile, class: x.class, signature: x.signature, began: o.engine.table.Now()}
-	return false
+	*x = run{profile: x.profile, class: x.class, signature: x.signature, began: d.engine.table.Now()}
+	return nil
 }

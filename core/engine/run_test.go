@@ -56,7 +56,7 @@ func TestSignedRunIsNaive(t *testing.T) {
 			like := pickOne(w.rand, w.pool...)
 			for range 1 + w.rand.IntN(12) {
 				w.decideAndPlace(t, like)
-				if w.kept.run != nil && w.kept.run.view != nil {
+				if w.kept.runs.last != nil && w.kept.runs.last.view != nil {
 					kept++
 				}
 				if w.rand.IntN(8) == 0 {

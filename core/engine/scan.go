@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
@@ -11,23 +12,23 @@ import (
 
 // scan chooses among all feasible rows one by one. It is the way where the index has no
 // groups, or something besides the view rules out single rows.
-func (o *Outcome) scan() {
-	rows := o.feasibleRows()
-	raws := o.findExtremes()
-	totals := o.engine.rawBuffers.next(len(rows))
+func (d *decider) scan() {
+	rows := d.feasibleRows()
+	raws := d.findExtremes()
+	totals := d.buffers.columns.next(len(rows))
 	for i, r := range rows {
-		totals[i] = o.view.index.Score(r) + o.hostedBonus(r)
+		totals[i] = d.view.index.Score(r) + d.hostedBonus(r)
 	}
-	if o.extenders != nil {
+	if d.extenders != nil {
 		for i, r := range rows {
-			totals[i] += o.extenders.bonus[r]
+			totals[i] += d.extenders.bonus[r]
 		}
 	}
-	base := o.addToTotals(totals, raws)
-	if o.Rejected != nil { // a score out of range
+	base := d.addToTotals(totals, raws)
+	if d.Rejected != nil { // a score out of range
 		return
 	}
-	best, tied := int64(math.MinInt64), o.engine.tied[:0]
+	best, tied := int64(math.MinInt64), d.buffers.tied[:0]
 	for i, sum := range totals {
 		switch {
 		case sum > best:
@@ -36,17 +37,17 @@ func (o *Outcome) scan() {
 			tied = append(tied, rows[i])
 		}
 	}
-	o.engine.tied = tied
-	if o.Row, o.Score, o.Ties = tied[0], base+best, len(tied); o.Ties > 1 {
-		o.draw(tied, func(r table.Row) bool { _, is := slices.BinarySearch(tied, r); return is })
+	d.buffers.tied = tied
+	if d.Row, d.Score, d.Ties = tied[0], base+best, len(tied); d.Ties > 1 {
+		d.draw(tied, func(r table.Row) bool { _, is := slices.BinarySearch(tied, r); return is })
 	}
 }
 
 // draw chooses one of the tied rows.
-func (o *Outcome) draw(tied []table.Row, isTied func(table.Row) bool) {
-	o.Row = draw.Row(o.drawSeed(), len(tied), draw.Rows{
-		Candidates: o.candidates(),
-		Candidate:  o.candidate,
+func (d *decider) draw(tied []table.Row, isTied func(table.Row) bool) {
+	d.Row = draw.Row(d.drawSeed(), len(tied), draw.Rows{
+		Candidates: d.candidates(),
+		Candidate:  d.candidate,
 		Tied:       isTied,
 		Each: func(f func(table.Row)) {
 			for _, r := range tied {
@@ -58,32 +59,32 @@ func (o *Outcome) draw(tied []table.Row, isTied func(table.Row) bool) {
 
 // findExtremes finds the raw scores of each scorer that is normalised or answers by
 // cells, in the order of the feasible rows, and their extremes.
-func (o *Outcome) findExtremes() (raws [][]int64) {
-	o.weighRows()
-	o.extremes = o.engine.extremesBuffer(len(o.view.scorers))
-	raws = resize(o.engine.rawColumns, len(o.view.scorers))
+func (d *decider) findExtremes() (raws [][]int64) {
+	d.weighRows()
+	d.extremes = d.buffers.clearedExtremes(len(d.view.scorers))
+	raws = resize(d.buffers.raws, len(d.view.scorers))
 	clear(raws)
-	o.engine.rawColumns = raws
-	o.engine.rawBuffers.begin()
-	for k := range o.view.scorers {
-		s := &o.view.scorers[k]
+	d.buffers.raws = raws
+	d.buffers.columns.begin()
+	for k := range d.view.scorers {
+		s := &d.view.scorers[k]
 		if s.cells == nil && !s.column.kept {
 			continue
 		}
 		e := noExtremes
-		raws[k] = o.rawScores(s)
+		raws[k] = d.rawScores(s)
 		for _, raw := range raws[k] {
 			e.add(raw)
 		}
-		o.extremes[k] = e
+		d.extremes[k] = e
 	}
 	return raws
 }
 
 // rawScores returns the scorer's raw scores of the feasible rows, in their order.
-func (o *Outcome) rawScores(s *scorer) []int64 {
-	rows := o.feasibleRows()
-	scores := o.engine.rawBuffers.next(len(rows))
+func (d *decider) rawScores(s *scorer) []int64 {
+	rows := d.feasibleRows()
+	scores := d.buffers.columns.next(len(rows))
 	if s.cells != nil {
 		s.CellScore.AskRows(&s.in, rows, scores)
 		return scores
@@ -93,48 +94,29 @@ func (o *Outcome) rawScores(s *scorer) []int64 {
 		return scores
 	}
 	for i, r := range rows {
-		scores[i] = o.view.index.Value(r, s.column.at)
+		scores[i] = d.view.index.Value(r, s.column.at)
 	}
 	return scores
 }
 
-// columnBuffers lends scratch columns for one decision. begin takes them all back.
-type columnBuffers struct {
-	columns [][]int64
-	used    int
-}
-
-func (c *columnBuffers) begin() { c.used = 0 }
-
-// next returns a column of n entries with undefined content.
-func (c *columnBuffers) next(n int) []int64 {
-	if c.used == len(c.columns) {
-		c.columns = append(c.columns, nil)
-	}
-	column := resize(c.columns[c.used], n)
-	c.columns[c.used] = column
-	c.used++
-	return column
-}
-
 // addToTotals adds the weighted, normalised scores to the totals. A score that every row
 // gets is not added but returned in base.
-func (o *Outcome) addToTotals(totals []int64, raws [][]int64) (base int64) {
+func (d *decider) addToTotals(totals []int64, raws [][]int64) (base int64) {
 	for k, raw := range raws {
-		e := o.extremes[k]
+		e := d.extremes[k]
 		if raw == nil || e.low > e.high {
 			continue
 		}
-		if e.low == e.high && o.view.scorers[k].cells == nil {
-			base += o.normalisedScore(k, e.low)
+		if e.low == e.high && d.view.scorers[k].cells == nil {
+			base += d.normalisedScore(k, e.low)
 			continue
 		}
 		if width := e.high - e.low; width >= 0 && width < tableRange {
-			o.addTabulated(totals, raw, k)
+			d.addTabulated(totals, raw, k)
 			continue
 		}
 		for i, score := range raw {
-			totals[i] += o.normalisedScore(k, score)
+			totals[i] += d.normalisedScore(k, score)
 		}
 	}
 	return base
@@ -147,9 +129,9 @@ const tableRange = 1024
 const notAsked = math.MinInt64
 
 // addTabulated adds scores to the totals that are looked up in a table by the raw score.
-func (o *Outcome) addTabulated(totals, raw []int64, k int) {
-	low := o.extremes[k].low
-	normalised := o.engine.rawBuffers.next(int(o.extremes[k].high-low) + 1)
+func (d *decider) addTabulated(totals, raw []int64, k int) {
+	low := d.extremes[k].low
+	normalised := d.buffers.columns.next(int(d.extremes[k].high-low) + 1)
 	for i := range normalised {
 		normalised[i] = notAsked
 	}
@@ -159,8 +141,34 @@ func (o *Outcome) addTabulated(totals, raw []int64, k int) {
 		}
 		known := &normalised[score-low]
 		if *known == notAsked {
-			*known = o.normalisedScore(k, score)
+			*known = d.normalisedScore(k, score)
 		}
 		totals[i] += *known
 	}
+}
+
+// scores returns the row's total and its score from each plugin; none if the pod was
+// rejected.
+func (d *decider) scores(r table.Row) (total int64, scores []decision.Score) {
+	if d.view.failed != nil || d.Rejected != nil {
+		return 0, nil
+	}
+	if d.extremes == nil {
+		d.findExtremes()
+	}
+	if !d.scoreHosted() { // nothing was scored, and nobody wants to know any more
+		d.Rejected = nil
+		return 0, nil
+	}
+	for k := range d.view.scorers {
+		s := &d.view.scorers[k]
+		score := s.normal(s.scoreAt(r), d.extremes[k])
+		scores = append(scores, decision.Score{Plugin: s.Name, Score: score, Weight: s.weight})
+		total += s.weight * score
+	}
+	scores, total = d.appendHostedScores(scores, r), total+d.hostedBonus(r)
+	if d.extenders != nil {
+		scores, total = append(scores, d.extenders.scores[r]...), total+d.extenders.bonus[r]
+	}
+	return total, scores
 }

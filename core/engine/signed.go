@@ -21,26 +21,26 @@ type signedView struct {
 
 // newSignedView returns a view without rows so far for the class of the decision at hand;
 // nil: there is none.
-func newSignedView(o *Outcome) *signedView {
-	e := o.engine
-	s := &signedView{view: prepare(e.table, o.view.keys, o.pod)}
+func newSignedView(d *decider) *signedView {
+	e := d.engine
+	s := &signedView{view: prepare(e.table, d.view.keys, d.pod)}
 	if s.view.rejected != nil || s.view.failed != nil || s.narrowed != nil {
 		return nil
 	}
-	s.class, s.hostedFilters = o.view.class, nil
-	for _, f := range o.view.hostedFilters {
+	s.class, s.hostedFilters = d.view.class, nil
+	for _, f := range d.view.hostedFilters {
 		mine := &s.filters[f.position-1]
 		if mine.skip = f.skip; !f.skip {
-			s.keepFilter(o.engine, mine)
+			s.keepFilter(d.engine, mine)
 		}
 		s.skipped = append(s.skipped, f.skip)
 	}
-	if scorers, bounded := o.boundedScorers(); bounded {
+	if scorers, bounded := d.boundedScorers(); bounded {
 		for _, hosted := range scorers {
-			s.keepScorer(o, hosted)
+			s.keepScorer(d, hosted)
 		}
 	} else {
-		s.scores = newKeptScores(o.view.keys.profile)
+		s.scores = newKeptScores(d.view.keys.profile)
 	}
 	s.keepCells()
 	s.build(&e.store, &ranking.Index{})
@@ -53,7 +53,7 @@ func (s *signedView) keepFilter(e *Engine, f *filter) {
 	kept, ask := *f.Plugin, f.Plugin.Filter
 	kept.Costly = true // it is asked about rows alone that no filter before it rejects
 	kept.Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-		e.questions += len(rows)
+		e.runs.questions += len(rows)
 		s.asked = append(s.asked, rows...)
 		ask(in, rows, out)
 		s.failed = s.failed || slices.ContainsFunc(out, func(v framework.Verdict) bool { return v >= kept.ErrorsFrom && kept.ErrorsFrom != 0 })
@@ -63,59 +63,62 @@ func (s *signedView) keepFilter(e *Engine, f *filter) {
 
 // keepScorer adds the hosted scorer, which does not normalise, to those whose scores the
 // index keeps.
-func (s *signedView) keepScorer(o *Outcome, hosted profile.Scorer) {
+func (s *signedView) keepScorer(d *decider, hosted profile.Scorer) {
 	kept, ask := *hosted.Plugin, hosted.ScoreRows
 	kept.Costly = true // it is asked about feasible rows alone
 	kept.Score = func(in *framework.Input, rows []table.Row, out []int64) {
-		o.engine.questions += len(rows)
+		d.engine.runs.questions += len(rows)
 		if status := ask(in, rows, out); status != nil && status.Code != decision.Success || slices.ContainsFunc(out, outside) {
 			s.failed = true
 			clear(out)
 		}
 	}
-	in := framework.Input{Table: o.engine.table, Pod: o.pod}
+	in := framework.Input{Table: d.engine.table, Pod: d.pod}
 	s.view.scorers = append(s.view.scorers, scorer{Plugin: &kept, in: in, weight: hosted.Weight})
 	s.highest += maxScore * hosted.Weight
 }
 
 func outside(score int64) bool { return score < 0 || score > maxScore }
 
-// decide chooses by the view. It returns false if the view's answers do not settle the
-// decision.
-func (s *signedView) decide(o *Outcome) bool {
-	e := o.engine
-	if !s.current(e.table) || !s.forPod(o) {
-		return false
+// decide returns the work of a decision by the view, nil if the view's answers do not
+// settle it.
+func (s *signedView) decide(d *decider) *decider {
+	e := d.engine
+	if !s.current(e.table) || !s.forPod(d) {
+		return nil
 	}
 	s.asked, s.failed = s.asked[:0], false
 	e.evaluated += s.refresh(&e.store, e.table, 1, &e.workerScratch[0]) // the host asks about several nodes at a time
 	if s.failed || s.index.OutOfRange > 0 {
-		return false
+		return nil
 	}
-	o.view, o.hosted.scored = s.view, true
-	if o.Feasible = o.countFeasible(); o.Feasible == 0 || o.Feasible > 1 && s.scores != nil && !s.scores.add(o) {
-		return false
+	by := &decider{feasibility: d.feasibility, Choice: Choice{Row: -1}}
+	by.view, by.hosted.scored = s.view, true
+	if by.Feasible = by.countFeasible(); by.Feasible == 0 || by.Feasible > 1 && s.scores != nil && !s.scores.add(by) {
+		return nil
 	}
-	o.choose()
-	return o.Rejected == nil && s.confirms(o)
+	if by.choose(); by.Rejected != nil || !s.confirms(by) {
+		return nil
+	}
+	return by
 }
 
 // forPod sets the pod that the hosted plugins are asked about. It returns false if a
 // hosted filter is skipped for this pod but was not for the view, or the other way round.
-func (s *signedView) forPod(o *Outcome) bool {
-	for k, f := range o.view.hostedFilters {
+func (s *signedView) forPod(d *decider) bool {
+	for k, f := range d.view.hostedFilters {
 		if f.skip != s.skipped[k] {
 			return false
 		}
 	}
 	for k := range s.filters {
 		if f := &s.filters[k]; f.Host != nil {
-			f.in.Pod = o.pod
+			f.in.Pod = d.pod
 		}
 	}
 	for k := range s.view.scorers {
 		if c := &s.view.scorers[k]; c.Host != nil {
-			c.in.Pod = o.pod
+			c.in.Pod = d.pod
 		}
 	}
 	return true
@@ -123,12 +126,12 @@ func (s *signedView) forPod(o *Outcome) bool {
 
 // confirms reports whether the hosted filters pass the chosen row. It asks them unless
 // they were asked about it for this decision.
-func (s *signedView) confirms(o *Outcome) bool {
-	if slices.Contains(s.asked, o.Row) {
+func (s *signedView) confirms(d *decider) bool {
+	if slices.Contains(s.asked, d.Row) {
 		return true
 	}
 	for _, f := range s.rowFilters {
-		if f.Host != nil && f.verdictAt(o.Row) != framework.Fits {
+		if f.Host != nil && f.verdictAt(d.Row) != framework.Fits {
 			return false
 		}
 	}
@@ -166,17 +169,17 @@ func newKeptScores(p *profile.Profile) *keptScores {
 
 // add adds the scores of the feasible rows to the decision; false where a plugin fails, or
 // scores out of range.
-func (x *keptScores) add(o *Outcome) bool {
-	e, rows := o.engine, o.feasibleRows()
-	if !x.runPreScore(o, rows) {
+func (x *keptScores) add(d *decider) bool {
+	e, rows := d.engine, d.feasibleRows()
+	if !x.runPreScore(d, rows) {
 		return false
 	}
-	o.hosted.bonus = e.scoresFor(0)
+	d.hosted.bonus = d.buffers.zeroScores(0, e.table.Rows())
 	for k, s := range x.scorers {
 		if i := slices.Index(x.preScore, s.Plugin); i >= 0 && x.skipped[i] {
 			continue
 		}
-		if !x.ask(o, k, rows) || !o.addNormalised(s, rows, x.byRow[k]) {
+		if !x.ask(d, k, rows) || !d.addNormalised(s, rows, x.byRow[k]) {
 			return false
 		}
 	}
@@ -186,13 +189,13 @@ func (x *keptScores) add(o *Outcome) bool {
 // runPreScore runs PreScore and drops scores that may have changed: those of rows that
 // changed, or all if PreScore was called with other rows. It returns false if PreScore
 // fails.
-func (x *keptScores) runPreScore(o *Outcome, rows []table.Row) bool {
-	t, anew := o.engine.table, x.revision == 0
+func (x *keptScores) runPreScore(d *decider, rows []table.Row) bool {
+	t, anew := d.engine.table, x.revision == 0
 	if len(x.preScore) > 0 && !slices.Equal(rows, x.feasible) {
 		x.feasible, anew = append(x.feasible[:0], rows...), true
 	}
 	for i, pl := range x.preScore {
-		out := pl.PreScoreRows(t, o.pod, rows)
+		out := pl.PreScoreRows(t, d.pod, rows)
 		if out.Status != nil && out.Status.Code != decision.Success {
 			return false
 		}
@@ -216,39 +219,39 @@ func (x *keptScores) runPreScore(o *Outcome, rows []table.Row) bool {
 
 // ask asks the k-th scorer about the rows that it was not asked about. It returns false
 // if the scorer fails or scores out of range.
-func (x *keptScores) ask(o *Outcome, k int, rows []table.Row) bool {
-	e := o.engine
-	e.asked = e.asked[:0]
+func (x *keptScores) ask(d *decider, k int, rows []table.Row) bool {
+	e := d.engine
+	d.buffers.asked = d.buffers.asked[:0]
 	for _, r := range rows {
 		if x.byRow[k][r] == notScored {
-			e.asked = append(e.asked, r)
+			d.buffers.asked = append(d.buffers.asked, r)
 		}
 	}
-	if len(e.asked) == 0 {
+	if len(d.buffers.asked) == 0 {
 		return true
 	}
-	e.questions += len(e.asked)
-	e.answers = resize(e.answers, len(e.asked))
-	in := framework.Input{Table: e.table, Pod: o.pod}
-	if s := x.scorers[k].RawScoreRows(&in, e.asked, e.answers); s != nil && s.Code != decision.Success {
+	e.runs.questions += len(d.buffers.asked)
+	d.buffers.scores = resize(d.buffers.scores, len(d.buffers.asked))
+	in := framework.Input{Table: e.table, Pod: d.pod}
+	if s := x.scorers[k].RawScoreRows(&in, d.buffers.asked, d.buffers.scores); s != nil && s.Code != decision.Success {
 		return false
 	}
-	for i, r := range e.asked {
-		x.byRow[k][r] = e.answers[i]
+	for i, r := range d.buffers.asked {
+		x.byRow[k][r] = d.buffers.scores[i]
 	}
 	return true
 }
 
 // addNormalised adds the scorer's weighted scores to the bonus, normalised if it does so.
-func (o *Outcome) addNormalised(s profile.Scorer, rows []table.Row, raw []int64) bool {
-	e := o.engine
-	out := resize(e.answers, len(rows))
-	e.answers = out
+func (d *decider) addNormalised(s profile.Scorer, rows []table.Row, raw []int64) bool {
+	e := d.engine
+	out := resize(d.buffers.scores, len(rows))
+	d.buffers.scores = out
 	for i, r := range rows {
 		out[i] = raw[r]
 	}
 	if s.NormalizeRows != nil {
-		in := framework.Input{Table: e.table, Pod: o.pod}
+		in := framework.Input{Table: e.table, Pod: d.pod}
 		if status := s.NormalizeRows(&in, rows, out); status != nil && status.Code != decision.Success {
 			return false
 		}
@@ -256,6 +259,6 @@ func (o *Outcome) addNormalised(s profile.Scorer, rows []table.Row, raw []int64)
 	if slices.ContainsFunc(out, outside) {
 		return false
 	}
-	o.addBonus(s, rows, out)
+	d.addBonus(s, rows, out)
 	return true
 }
