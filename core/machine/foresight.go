@@ -245,8 +245,13 @@ func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, 
 // nominatedAbove lists the pods nominated to the row that count against the pod, which is
 // not nominated.
 func (f *foresight) nominatedAbove(p *object.Pod, row table.Row) []*object.Pod {
-	all := f.nominatedNowhere(row) // the most important first
-	n, _ := slices.BinarySearchFunc(all, p.Priority, func(o *object.Pod, priority int32) int {
+	return atLeast(f.nominatedNowhere(row), p.Priority)
+}
+
+// atLeast returns the first of the pods, those of the priority and above. The pods are
+// sorted, the most important first.
+func atLeast(all []*object.Pod, priority int32) []*object.Pod {
+	n, _ := slices.BinarySearchFunc(all, priority, func(o *object.Pod, priority int32) int {
 		if o.Priority >= priority {
 			return -1
 		}

@@ -1,12 +1,12 @@
 package machine
 
 import (
-	"math"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
-	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -64,25 +64,12 @@ func (f *foresight) TooLarge(event *framework.Event) func(queue.Size) bool {
 }
 
 // roomFor returns what there is for a pod of the priority on the row, if all others below it
-// went; 0 at least, as what a pod does not request is not looked at.
+// went.
 func roomFor(t *table.Table, row table.Row, priority int32, nominated []*object.Pod) queue.Size {
-	lowerCPU, lowerMemory, countedCPU, countedMemory := int64(0), int64(0), int64(0), int64(0)
-	for _, s := range t.Summaries(row) {
-		if s.Priority < priority {
-			lowerCPU, lowerMemory = resource.Add(lowerCPU, s.MilliCPU), resource.Add(lowerMemory, s.Memory)
-		}
+	above := atLeast(nominated, priority)
+	most := func(name v1.ResourceName) int64 {
+		sum := sums.New(t, name, 0, false)
+		return sum.Most(t, row, priority, above)
 	}
-	for _, p := range nominated {
-		if p.Priority >= priority {
-			countedCPU, countedMemory = resource.Add(countedCPU, p.Demand.Usage.MilliCPU), resource.Add(countedMemory, p.Demand.Usage.Memory)
-		}
-	}
-	room := func(id table.Resource, lower, counted int64) int64 {
-		used := resource.Add(t.Used(id)[row], counted)
-		if used == math.MaxInt64 {
-			return math.MaxInt64 // saturated: nothing is known
-		}
-		return max(0, resource.Add(t.Allocatable(id)[row]-used, lower))
-	}
-	return queue.Size{Priority: priority, MilliCPU: room(table.CPU, lowerCPU, countedCPU), Memory: room(table.Memory, lowerMemory, countedMemory)}
+	return queue.Size{Priority: priority, MilliCPU: most(v1.ResourceCPU), Memory: most(v1.ResourceMemory)}
 }

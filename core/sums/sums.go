@@ -103,16 +103,9 @@ func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a An
 // the row and the pods of came came. known is false if a sum is saturated, or if the table
 // has no columns of the resource.
 func (s *Sum) Exchanged(t *table.Table, row table.Row, below int32, came []*object.Pod) (a Answer, known bool) {
-	allHave, allUse, known := s.columns(t)
-	if !known {
-		return Fits, false
-	}
-	has, used := allHave[row], allUse[row]
-	for _, p := range came {
-		used = resource.Add(used, s.UsedBy(p))
-	}
+	has, used, known := s.with(t, row, came)
 	switch {
-	case used == math.MaxInt64 || used == math.MinInt64:
+	case !known:
 		return Fits, false
 	case s.Delegated && has <= 0:
 		return Fits, true
@@ -123,15 +116,52 @@ func (s *Sum) Exchanged(t *table.Table, row table.Row, below int32, came []*obje
 	return a, true
 }
 
+// Most returns the largest request that would fit if the pods of a priority lower than
+// below left the row and the pods of came came. It is at least 0, as a request of 0 is not
+// compared, and math.MaxInt64 if it is unknown.
+func (s *Sum) Most(t *table.Table, row table.Row, below int32, came []*object.Pod) int64 {
+	has, used, known := s.with(t, row, came)
+	if !known {
+		return math.MaxInt64
+	}
+	return max(0, resource.Add(has-used, s.usedByLower(t, row, below)))
+}
+
+// with returns what the row has, and what its pods and those of came use. known is false
+// if a sum is saturated, or if the table has no columns of the resource.
+func (s *Sum) with(t *table.Table, row table.Row, came []*object.Pod) (has, used int64, known bool) {
+	allHave, allUse, known := s.columns(t)
+	if !known {
+		return 0, 0, false
+	}
+	has, used = allHave[row], allUse[row]
+	for _, p := range came {
+		used = resource.Add(used, s.UsedBy(p))
+	}
+	return has, used, used != math.MaxInt64 && used != math.MinInt64
+}
+
+// Free returns how much of the resource the row has, and how much of that its pods leave,
+// which is negative on an overcommitted node. Both are 0 if no node has any and no pod uses
+// any. v1.ResourcePods stands for the number of pods.
+func Free(t *table.Table, name v1.ResourceName, row table.Row) (has, free int64) {
+	s := New(t, name, 0, false)
+	allHave, allUse, known := s.columns(t)
+	if !known {
+		return 0, 0
+	}
+	return allHave[row], resource.Sub(allHave[row], allUse[row])
+}
+
 // Lacking returns how much more the row would have to have free for the request; 0 or less
 // if enough is there. It is math.MinInt64 where the node has none: what device classes give
 // there is neither used nor freed by pods.
 func (s *Sum) Lacking(t *table.Table, row table.Row) int64 {
-	has, used, known := s.columns(t)
-	if !known || has[row] <= 0 && s.Name != v1.ResourcePods {
+	has, free := Free(t, s.Name, row)
+	if has <= 0 && s.Name != v1.ResourcePods {
 		return math.MinInt64
 	}
-	return resource.Sub(s.Request, resource.Sub(has[row], used[row]))
+	return resource.Sub(s.Request, free)
 }
 
 // UsedBy returns how much the pod uses where it is placed, and frees by leaving.

@@ -104,3 +104,30 @@ func TestSaturatedSumsAreUnknown(t *testing.T) {
 		t.Errorf("the answer is said to be %d", a)
 	}
 }
+
+// What is free on a row is what it has less what its pods use, and the largest request that
+// fits is that and what pods of lower priority use, less what nominated pods would.
+func TestFreeAndMost(t *testing.T) {
+	tb := table.New()
+	row := tb.SetNode(&object.Node{Name: "n", Allocatable: resource.Vector{MilliCPU: 1000}, AllowedPods: 3})
+	pod := func(name string, cpu int64, priority int32) *object.Pod {
+		return &object.Pod{UID: types.UID(name), Name: name, Priority: priority, Demand: resource.Demand{Usage: resource.Vector{MilliCPU: cpu}}}
+	}
+	tb.AddPod(pod("low", 300, 0), "n")
+	tb.AddPod(pod("high", 600, 10), "n")
+	for name, want := range map[v1.ResourceName][2]int64{v1.ResourceCPU: {1000, 100}, v1.ResourcePods: {3, 1}, "unheard.of/one": {0, 0}} {
+		if has, free := Free(tb, name, row); has != want[0] || free != want[1] {
+			t.Errorf("%s: %d, of which %d are free; want %v", name, has, free, want)
+		}
+	}
+	sum := New(tb, v1.ResourceCPU, 0, false)
+	for _, c := range []struct {
+		below int32
+		came  int64
+		want  int64
+	}{{0, 0, 100}, {5, 0, 400}, {5, 50, 350}, {5, 5000, 0}, {5, math.MaxInt64, math.MaxInt64}} {
+		if got := sum.Most(tb, row, c.below, []*object.Pod{pod("comes", c.came, 10)}); got != c.want {
+			t.Errorf("below %d, %d come: at most %d, want %d", c.below, c.came, got, c.want)
+		}
+	}
+}

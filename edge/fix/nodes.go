@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -116,11 +117,8 @@ func (s *search) shortage(node string) (sum float64) {
 }
 
 func (s *search) free(row table.Row, name v1.ResourceName) int64 {
-	column, ok := s.table.Column(name)
-	if !ok {
-		return 0
-	}
-	return s.table.Allocatable(column)[row] - s.table.Used(column)[row]
+	_, free := sums.Free(s.table, name, row)
+	return free
 }
 
 // onNode tries each combination of ways to lift the node's blockers.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
 )
@@ -153,13 +154,9 @@ func isOrAre(n int) string {
 // freest is the node with the most room, its room and its size.
 func (f *facts) freest(name v1.ResourceName, nodes []string) (best string, free, whole int64) {
 	t := f.cluster.Machine.Table()
-	column, ok := t.Column(name)
-	if !ok {
-		return "", 0, 0
-	}
 	for _, n := range nodes {
 		if row, ok := t.Find(n); ok {
-			room, size := t.Allocatable(column)[row]-t.Used(column)[row], t.Allocatable(column)[row]
+			size, room := sums.Free(t, name, row)
 			for _, p := range f.nominated(n) {
 				room -= p.Demand.Requests.Of(name)
 			}
@@ -174,11 +171,10 @@ func (f *facts) freest(name v1.ResourceName, nodes []string) (best string, free,
 // largest is the most that a node offers, used or not.
 func (f *facts) largest(name v1.ResourceName, nodes []string) (most int64) {
 	t := f.cluster.Machine.Table()
-	if column, ok := t.Column(name); ok {
-		for _, n := range nodes {
-			if row, ok := t.Find(n); ok {
-				most = max(most, t.Allocatable(column)[row])
-			}
+	for _, n := range nodes {
+		if row, ok := t.Find(n); ok {
+			has, _ := sums.Free(t, name, row)
+			most = max(most, has)
 		}
 	}
 	return most

@@ -45,7 +45,7 @@ func (f *facts) heldMost(g *NodeGroup) []Holder {
 	if short == "" {
 		return nil
 	}
-	sums := sums{}
+	held := holdings{}
 	t := f.cluster.Machine.Table()
 	for _, name := range g.names {
 		if row, ok := t.Find(name); ok {
@@ -54,12 +54,12 @@ func (f *facts) heldMost(g *NodeGroup) []Holder {
 				if short == v1.ResourcePods {
 					has = 1
 				}
-				sums.add(f.cluster.makerOf(pl.Pod), has)
+				held.add(f.cluster.makerOf(pl.Pod), has)
 			}
 		}
 	}
-	delete(sums, f.cluster.WorkloadOf(f.api))
-	return sums.holders(f.cluster, short)
+	delete(held, f.cluster.WorkloadOf(f.api))
+	return held.holders(f.cluster, short)
 }
 
 // sum is what the pods of a workload hold.
@@ -68,16 +68,16 @@ type sum struct {
 	pods   int
 }
 
-type sums map[Workload]sum
+type holdings map[Workload]sum
 
-func (s sums) add(w Workload, amount int64) {
+func (s holdings) add(w Workload, amount int64) {
 	if amount > 0 {
 		s[w] = sum{s[w].amount + amount, s[w].pods + 1}
 	}
 }
 
-// holders lists the largest sums. One behind the first is named if it is at least half as large.
-func (s sums) holders(c *Cluster, resource v1.ResourceName) (all []Holder) {
+// holders lists the largest. One behind the first is named if it is at least half as large.
+func (s holdings) holders(c *Cluster, resource v1.ResourceName) (all []Holder) {
 	sorted := slices.SortedFunc(maps.Keys(s), func(a, b Workload) int {
 		return cmp.Or(cmp.Compare(s[b].amount, s[a].amount), cmp.Compare(a.String(), b.String()))
 	})

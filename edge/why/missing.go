@@ -202,7 +202,7 @@ func (c *Cluster) quotaHolders(namespace, message string) []Holder {
 	if resource == "count/pods" {
 		resource = v1.ResourcePods
 	}
-	sums := sums{}
+	held := holdings{}
 	for _, p := range c.Set.CoveredBy(namespace, found[1]) {
 		if decode.Ended(p) || c.neverMade(p) {
 			continue
@@ -212,8 +212,8 @@ func (c *Cluster) quotaHolders(namespace, message string) []Holder {
 			if resource == v1.ResourceCPU {
 				has = q.MilliValue()
 			}
-			sums.add(cmp.Or(c.WorkloadOf(p), Workload{"pod", p.Namespace, p.Name}), has)
+			held.add(cmp.Or(c.WorkloadOf(p), Workload{"pod", p.Namespace, p.Name}), has)
 		}
 	}
-	return sums.holders(c, resource)
+	return held.holders(c, resource)
 }

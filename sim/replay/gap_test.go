@@ -278,11 +278,11 @@ func keysOf(m map[string]metav1.Object) func(func(string) bool) {
 	}
 }
 
-// sums of what was replayed.
-type sums struct{ records, gaps, replays, decisions, unverified, wrong int }
+// totals of what was replayed.
+type totals struct{ records, gaps, replays, decisions, unverified, wrong int }
 
 // replayAll replays the record from each of its segments on.
-func (s *sums) replayAll(t *testing.T, name, dir string) {
+func (s *totals) replayAll(t *testing.T, name, dir string) {
 	s.records++
 	for names := segmentsIn(t, dir); len(names) > 0; names = names[1:] {
 		x := exactly(t, dir)
@@ -308,7 +308,7 @@ func TestGapsAreExact(t *testing.T) {
 	for i := range cmp.Or(*gapSeeds, uint64(len(mixes))) {
 		seeds = append(seeds, *gapSeed+i)
 	}
-	var s sums
+	var s totals
 	for _, seed := range seeds {
 		mix, dir := mixes[seed%uint64(len(mixes))], t.TempDir()
 		synctest.Test(t, func(t *testing.T) {

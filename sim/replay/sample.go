@@ -4,7 +4,10 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -75,12 +78,13 @@ func look(w *sim.World) Sample {
 	}
 	meanCPU, meanMemory := used/pods, takenMemory/pods
 	for _, r := range t.All() {
-		if t.Node(r) == nil || t.Node(r).Unschedulable || cpu[r] <= usedCPU[r] {
+		_, left := sums.Free(t, v1.ResourceCPU, r)
+		if t.Node(r) == nil || t.Node(r).Unschedulable || left <= 0 {
 			continue
 		}
-		left := cpu[r] - usedCPU[r]
 		free += left
-		if left < meanCPU || memory[r]-usedMemory[r] < meanMemory || t.PodCount()[r] >= t.AllowedPods()[r] {
+		_, leftMemory := sums.Free(t, v1.ResourceMemory, r)
+		if _, more := sums.Free(t, v1.ResourcePods, r); left < meanCPU || leftMemory < meanMemory || more <= 0 {
 			stranded += left
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/workload"
@@ -169,12 +170,11 @@ func shortage(t *table.Table, p *object.Pod, nodes []decision.Node) (least *Shor
 		}
 		s, sum := &Shortage{n.Name, map[v1.ResourceName]resource.Quantity{}}, 0.0
 		for _, name := range n.Blockers[0].Insufficient {
-			want, free := p.Demand.Requests.Of(name), int64(0)
+			want := p.Demand.Requests.Of(name)
 			if name == v1.ResourcePods {
-				want, free = 1, t.AllowedPods()[row]-t.PodCount()[row]
-			} else if column, ok := t.Column(name); ok {
-				free = t.Allocatable(column)[row] - t.Used(column)[row]
+				want = 1
 			}
+			_, free := sums.Free(t, name, row)
 			s.Lacks[name] = *decode.Quantity(name, want-free)
 			sum += float64(want-free) / float64(max(want, 1))
 		}
