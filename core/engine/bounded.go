@@ -35,14 +35,14 @@ const inVain = 16
 // boundedScorers returns the hosted scorers; false: one of them has to see all rows.
 func (d *decider) boundedScorers() ([]profile.Scorer, bool) {
 	p := d.view.keys.profile
-	if slices.ContainsFunc(p.PreScore, func(pl *framework.Plugin) bool { return pl.PreScoreRows != nil }) {
+	if slices.ContainsFunc(p.PreScore, (*framework.Plugin).PreScoresRows) {
 		return nil, false
 	}
 	var list []profile.Scorer
 	for _, s := range p.Score {
 		switch {
-		case s.ScoreRows == nil:
-		case !s.Bounded:
+		case !s.ScoresRows():
+		case !s.Hosted.Bounded:
 			return nil, false
 		default:
 			list = append(list, s)

@@ -193,8 +193,8 @@ func buildProfile(rules []*rule) *profile.Profile {
 	for _, ru := range rules {
 		pl := ru.plugin()
 		p.Plugins[ru.name] = pl
-		if pl.Host != nil {
-			p.Host = pl.Host
+		if pl.Hosted != nil {
+			p.Host = pl.Hosted.Host
 		}
 		if pl.PreFilter != nil {
 			p.PreFilter = append(p.PreFilter, pl)
@@ -202,7 +202,7 @@ func buildProfile(rules []*rule) *profile.Profile {
 		if pl.Filter != nil || pl.CellFilter != nil {
 			p.Filter = append(p.Filter, pl)
 		}
-		if pl.Score != nil || pl.CellScore != nil || pl.ScoreRows != nil {
+		if pl.Score != nil || pl.CellScore != nil || pl.ScoresRows() {
 			p.Score = append(p.Score, profile.Scorer{Plugin: pl, Weight: ru.weight})
 		}
 	}

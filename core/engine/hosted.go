@@ -160,10 +160,10 @@ func (d *decider) scoreHosted() bool {
 	rows, t := d.feasibleRows(), d.engine.table
 	skipped := map[*framework.Plugin]bool{}
 	for _, pl := range p.PreScore {
-		if pl.PreScoreRows == nil {
+		if !pl.PreScoresRows() {
 			continue
 		}
-		out := pl.PreScoreRows(t, d.pod, rows)
+		out := pl.Hosted.PreScoreRows(t, d.pod, rows)
 		if skipped[pl] = out.Skip; out.Status != nil && out.Status.Code != decision.Success {
 			d.Rejected = failed("PreScore", pl.Name, out.Status)
 			return false
@@ -171,7 +171,7 @@ func (d *decider) scoreHosted() bool {
 	}
 	h.bonus = d.buffers.zeroScores(0, d.engine.table.Rows())
 	for _, s := range p.Score {
-		if s.ScoreRows != nil && !skipped[s.Plugin] && !d.addHostedScores(s, rows) {
+		if s.ScoresRows() && !skipped[s.Plugin] && !d.addHostedScores(s, rows) {
 			return false
 		}
 	}
@@ -181,11 +181,11 @@ func (d *decider) scoreHosted() bool {
 func (d *decider) hasHostedScores() bool {
 	p := d.view.keys.profile
 	for _, s := range p.Score {
-		if s.ScoreRows != nil {
+		if s.ScoresRows() {
 			return true
 		}
 	}
-	return slices.ContainsFunc(p.PreScore, func(pl *framework.Plugin) bool { return pl.PreScoreRows != nil })
+	return slices.ContainsFunc(p.PreScore, (*framework.Plugin).PreScoresRows)
 }
 
 func (d *decider) addHostedScores(s profile.Scorer, rows []table.Row) bool {
@@ -213,7 +213,7 @@ func (d *decider) addBonus(s profile.Scorer, rows []table.Row, out []int64) {
 func (d *decider) askHostedScores(pl *framework.Plugin, rows []table.Row, out []int64) bool {
 	in := framework.Input{Table: d.engine.table, Pod: d.pod}
 	d.engine.runs.questions += len(rows)
-	if s := pl.ScoreRows(&in, rows, out); s != nil && s.Code != decision.Success {
+	if s := pl.Hosted.ScoreRows(&in, rows, out); s != nil && s.Code != decision.Success {
 		s.Plugin, s.Point = pl.Name, "Score"
 		d.Rejected = s
 		return false

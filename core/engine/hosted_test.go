@@ -29,21 +29,22 @@ func (noHost) End(types.UID)                   {}
 
 // host makes the rule's plugin a hosted one.
 func (ru *rule) host(pl *framework.Plugin) {
-	pl.Host, pl.Locality, pl.Sign, pl.Epoch = noHost{}, framework.Anything, nil, nil
+	h := &framework.HostedPlugin{Host: noHost{}}
+	pl.Hosted, pl.Locality, pl.Sign, pl.Epoch = h, framework.Anything, nil, nil
 	if ru.score == nil {
 		return
 	}
 	score, normalize := pl.Score, pl.NormalizeScore
-	pl.Bounded = normalize == nil
+	h.Bounded = normalize == nil
 	pl.Score, pl.NormalizeScore = nil, nil
-	pl.RawScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
+	h.RawScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
 		score(in, rows, out)
 		return nil
 	}
-	if pl.ScoreRows = pl.RawScoreRows; normalize == nil {
+	if h.ScoreRows = h.RawScoreRows; normalize == nil {
 		return
 	}
-	pl.NormalizeRows = func(_ *framework.Input, _ []table.Row, out []int64) *decision.Status {
+	h.NormalizeRows = func(_ *framework.Input, _ []table.Row, out []int64) *decision.Status {
 		e := noExtremes
 		for _, raw := range out {
 			e.add(raw)
@@ -55,9 +56,9 @@ func (ru *rule) host(pl *framework.Plugin) {
 		}
 		return nil
 	}
-	pl.ScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
+	h.ScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
 		score(in, rows, out)
-		return pl.NormalizeRows(in, rows, out)
+		return h.NormalizeRows(in, rows, out)
 	}
 }
 
@@ -303,8 +304,9 @@ func TestHostedScoreIsAskedInFewCalls(t *testing.T) {
 	rank := &rule{name: "rank", locality: framework.NodeOnly, weight: 1, score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }}
 	p := buildProfile([]*rule{rate, rank})
 	for _, s := range p.Score {
-		if ask := s.ScoreRows; ask != nil {
-			s.ScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
+		if s.ScoresRows() {
+			ask := s.Hosted.ScoreRows
+			s.Hosted.ScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
 				calls++
 				return ask(in, rows, out)
 			}

@@ -72,7 +72,7 @@ func rejectedInPreFilter(t *testing.T, answers []framework.PreFilterResult, host
 		pl := &framework.Plugin{Name: string(rune('A' + i))}
 		pl.PreFilter = func(*table.Table, *object.Pod) framework.PreFilterResult { return answer }
 		if hosted>>i&1 == 1 {
-			pl.Host, pl.Locality = noHost{}, framework.Anything
+			pl.Hosted, pl.Locality = &framework.HostedPlugin{Host: noHost{}}, framework.Anything
 			p.Host = noHost{}
 		}
 		p.PreFilter = append(p.PreFilter, pl)

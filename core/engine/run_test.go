@@ -331,7 +331,7 @@ func TestRunWithPreScore(t *testing.T) {
 	rules := []*rule{few, room}
 	p := buildProfile(rules)
 	p.Host = signer{rules: rules}
-	p.Score[0].PreScoreRows = func(_ *table.Table, _ *object.Pod, rows []table.Row) framework.PreScoreResult {
+	p.Score[0].Hosted.PreScoreRows = func(_ *table.Table, _ *object.Pod, rows []table.Row) framework.PreScoreResult {
 		told = len(rows)
 		return framework.PreScoreResult{}
 	}

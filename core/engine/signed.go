@@ -64,7 +64,7 @@ func (s *signedView) keepFilter(e *Engine, f *filter) {
 // keepScorer adds the hosted scorer, which does not normalise, to those whose scores the
 // index keeps.
 func (s *signedView) keepScorer(d *decider, hosted profile.Scorer) {
-	kept, ask := *hosted.Plugin, hosted.ScoreRows
+	kept, ask := *hosted.Plugin, hosted.Hosted.ScoreRows
 	kept.Costly = true // it is asked about feasible rows alone
 	kept.Score = func(in *framework.Input, rows []table.Row, out []int64) {
 		d.engine.runs.questions += len(rows)
@@ -112,12 +112,12 @@ func (s *signedView) forPod(d *decider) bool {
 		}
 	}
 	for k := range s.filters {
-		if f := &s.filters[k]; f.Host != nil {
+		if f := &s.filters[k]; f.Hosted != nil {
 			f.in.Pod = d.pod
 		}
 	}
 	for k := range s.view.scorers {
-		if c := &s.view.scorers[k]; c.Host != nil {
+		if c := &s.view.scorers[k]; c.Hosted != nil {
 			c.in.Pod = d.pod
 		}
 	}
@@ -131,7 +131,7 @@ func (s *signedView) confirms(d *decider) bool {
 		return true
 	}
 	for _, f := range s.rowFilters {
-		if f.Host != nil && f.verdictAt(d.Row) != framework.Fits {
+		if f.Hosted != nil && f.verdictAt(d.Row) != framework.Fits {
 			return false
 		}
 	}
@@ -154,13 +154,13 @@ const notScored = -1
 func newKeptScores(p *profile.Profile) *keptScores {
 	x := &keptScores{}
 	for _, pl := range p.PreScore {
-		if pl.PreScoreRows != nil {
+		if pl.PreScoresRows() {
 			x.preScore = append(x.preScore, pl)
 		}
 	}
 	x.skipped = make([]bool, len(x.preScore))
 	for _, s := range p.Score {
-		if s.ScoreRows != nil {
+		if s.ScoresRows() {
 			x.scorers, x.byRow = append(x.scorers, s), append(x.byRow, nil)
 		}
 	}
@@ -195,7 +195,7 @@ func (x *keptScores) runPreScore(d *decider, rows []table.Row) bool {
 		x.feasible, anew = append(x.feasible[:0], rows...), true
 	}
 	for i, pl := range x.preScore {
-		out := pl.PreScoreRows(t, d.pod, rows)
+		out := pl.Hosted.PreScoreRows(t, d.pod, rows)
 		if out.Status != nil && out.Status.Code != decision.Success {
 			return false
 		}
@@ -233,7 +233,7 @@ func (x *keptScores) ask(d *decider, k int, rows []table.Row) bool {
 	e.runs.questions += len(d.buffers.asked)
 	d.buffers.scores = resize(d.buffers.scores, len(d.buffers.asked))
 	in := framework.Input{Table: e.table, Pod: d.pod}
-	if s := x.scorers[k].RawScoreRows(&in, d.buffers.asked, d.buffers.scores); s != nil && s.Code != decision.Success {
+	if s := x.scorers[k].Hosted.RawScoreRows(&in, d.buffers.asked, d.buffers.scores); s != nil && s.Code != decision.Success {
 		return false
 	}
 	for i, r := range d.buffers.asked {
@@ -250,9 +250,9 @@ func (d *decider) addNormalised(s profile.Scorer, rows []table.Row, raw []int64)
 	for i, r := range rows {
 		out[i] = raw[r]
 	}
-	if s.NormalizeRows != nil {
+	if s.Hosted.NormalizeRows != nil {
 		in := framework.Input{Table: e.table, Pod: d.pod}
-		if status := s.NormalizeRows(&in, rows, out); status != nil && status.Code != decision.Success {
+		if status := s.Hosted.NormalizeRows(&in, rows, out); status != nil && status.Code != decision.Success {
 			return false
 		}
 	}

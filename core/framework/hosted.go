@@ -8,9 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// HostedPlugin is what a plugin has besides, or instead, that is written against
-// another contract and that a Host runs. Its Locality is Anything: it may read
-// what it likes. So it is asked in each decision, on one node after the other.
+// HostedPlugin holds what a plugin has that is written against another contract and that
+// a Host runs. Its Locality is Anything: it may read what it likes. So it is asked in each
+// decision, on one node after the other. It leaves PreScore, Score and NormalizeScore nil.
 type HostedPlugin struct {
 	// Host runs the plugin. The hosted plugins of a profile have one Host.
 	Host Host
@@ -30,6 +30,20 @@ type HostedPlugin struct {
 	// Blocking names the points at which the plugin may block. The Host runs it there,
 	// outside of the machine.
 	Blocking Blocking
+}
+
+// PreScoresRows reports whether the plugin is hosted and runs PreScore with rows.
+func (p *Plugin) PreScoresRows() bool { return p.Hosted != nil && p.Hosted.PreScoreRows != nil }
+
+// ScoresRows reports whether the plugin is hosted and scores.
+func (p *Plugin) ScoresRows() bool { return p.Hosted != nil && p.Hosted.ScoreRows != nil }
+
+// Blocking returns the points at which the plugin may block.
+func (p *Plugin) Blocking() Blocking {
+	if p.Hosted == nil {
+		return Blocking{}
+	}
+	return p.Hosted.Blocking
 }
 
 // Blocking is a set of extension points at which plugins may block.

@@ -38,10 +38,18 @@ type PodGroupAssignments struct {
 	ProposedAssignments []Assignment
 }
 
-// PlacementScorePlugin rates the placements in which a group fits (PlacementScorePlugin of
-// k8s.io/kube-scheduler/framework). Scores are 0 to 100 once they are normalised. A status is
-// a failure.
-type PlacementScorePlugin struct {
+// PodGroupPlugin holds the extension points for pod groups, each nil if the plugin does not
+// implement it.
+type PodGroupPlugin struct {
+	// PostFilter runs for a group that does not fit (PodGroupPostFilterPlugin). Victims are
+	// found for the group as a whole.
+	PostFilter func(c *PodGroupPostFilterCall) PodGroupPostFilterResult
+	// GeneratePlacements returns sets of nodes, out of the parent's nodes; all pods of
+	// the group are placed within one of the sets (PlacementGeneratePlugin). It may
+	// reject the group, or fail.
+	GeneratePlacements func(c *PlacementCall, parent Placement) ([]Placement, *decision.Status)
+	// ScorePlacement rates a placement in which the group fits (PlacementScorePlugin).
+	// Scores are 0 to 100 once they are normalised. A status is a failure.
 	ScorePlacement func(c *PlacementCall, a *PodGroupAssignments) (int64, *decision.Status)
 	// NormalizePlacementScore changes the scores of all placements, which are in the order
 	// of the assignments; nil: they stay as they are.

@@ -55,9 +55,6 @@ type Plugin struct {
 	MakesRoom func(t *table.Table, p *object.Pod) bool
 	// Preempts: all that PostFilter does for a pod is to name victims of lower priority.
 	Preempts bool
-	// PodGroupPostFilter runs for a pod group that does not fit. Victims are found for the
-	// group as a whole.
-	PodGroupPostFilter func(c *PodGroupPostFilterCall) PodGroupPostFilterResult
 
 	// PreScore prepares Score (PreScorePlugin), once for all pods with one
 	// signature.
@@ -79,13 +76,10 @@ type Plugin struct {
 	// PostBind is called after the pod was bound (PostBindPlugin).
 	PostBind func(p *object.Pod, node string)
 
-	// GeneratePlacements returns sets of nodes, out of the parent's nodes; all pods of
-	// the group are placed within one of the sets (PlacementGeneratePlugin). It may
-	// reject the group, or fail.
-	GeneratePlacements func(c *PlacementCall, parent Placement) ([]Placement, *decision.Status)
-	PlacementScorePlugin
-
-	HostedPlugin
+	// PodGroup holds the extension points for pod groups, nil for none.
+	PodGroup *PodGroupPlugin
+	// Hosted is set for a plugin that is written against another contract.
+	Hosted *HostedPlugin
 }
 
 // SignPlugin says for which other pods the plugin's answers for a pod hold, and

@@ -44,7 +44,7 @@ func (b *bindingCycles) bindByPlugin(c *bindingCycle, from int) {
 	}
 	for i, pl := range c.profile.Bind[from:] {
 		c.bindPlugin = from + i
-		if pl.Blocking.Bind {
+		if pl.Blocking().Bind {
 			c.binder = byPlugin
 			b.moveTo(bindSent, c)
 			b.runPlugins(c, "Bind", pl.Name)

@@ -108,7 +108,7 @@ func TestHostedFiltersAreNotAskedForAComparison(t *testing.T) {
 	for _, hosted := range []bool{false, true} {
 		p := newEvictions(t, func(alone *framework.Plugin) {
 			if hosted {
-				alone.Host, alone.Locality = noHost{}, framework.Anything
+				alone.Hosted, alone.Locality = &framework.HostedPlugin{Host: noHost{}}, framework.Anything
 			}
 		})
 		p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})

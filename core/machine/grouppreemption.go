@@ -59,7 +59,7 @@ func (l *podGroups) groupVictims(c *groupCycle) (found framework.PodGroupPostFil
 	}
 	tried := *c
 	c.trial = true
-	err := l.guard.run("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
+	err := l.guard.run("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroup.PostFilter(call) })
 	*c = tried
 	l.attempts.stepDone(c, "Running PodGroupPostFilter plugins done")
 	if h := c.profile.Host; h != nil {

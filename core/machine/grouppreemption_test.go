@@ -20,7 +20,8 @@ func newGroupPreemption(t *testing.T, edits ...func(*framework.Plugin)) *evictio
 		alone.PostFilter = func(*framework.PostFilterCall) framework.PostFilterResult {
 			return framework.PostFilterResult{KeepNomination: true}
 		}
-		alone.PodGroupPostFilter = func(c *framework.PodGroupPostFilterCall) (out framework.PodGroupPostFilterResult) {
+		alone.PodGroup = &framework.PodGroupPlugin{}
+		alone.PodGroup.PostFilter = func(c *framework.PodGroupPostFilterCall) (out framework.PodGroupPostFilterResult) {
 			for _, r := range c.Table.All() {
 				for _, pl := range c.Table.Pods(r) {
 					out.Victims = append(out.Victims, pl.Pod)
@@ -102,10 +103,10 @@ func TestGroupWaitsForItsVictims(t *testing.T) {
 func TestGroupPreemptionFails(t *testing.T) {
 	for name, edit := range map[string]func(*framework.Plugin){
 		"a panic": func(pl *framework.Plugin) {
-			pl.PodGroupPostFilter = func(*framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult { panic("broken") }
+			pl.PodGroup.PostFilter = func(*framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult { panic("broken") }
 		},
 		"an error": func(pl *framework.Plugin) {
-			pl.PodGroupPostFilter = func(*framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
+			pl.PodGroup.PostFilter = func(*framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
 				return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
 			}
 		},

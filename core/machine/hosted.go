@@ -18,7 +18,7 @@ import (
 func (b *bindingCycles) callPreBind(c *bindingCycle) bool {
 	var names []string
 	for _, pl := range c.profile.PreBind {
-		if pl.Blocking.PreBind {
+		if pl.Blocking().PreBind {
 			names = append(names, pl.Name)
 		}
 	}

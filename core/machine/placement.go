@@ -139,7 +139,7 @@ func (l *podGroups) generatePlacements(c *groupCycle) (placements []framework.Pl
 	if pl == nil {
 		return []framework.Placement{all}, nil
 	}
-	err := l.guard.run("GeneratePlacements", pl.Name, func() { placements, status = pl.GeneratePlacements(l.placementCall(c), all) })
+	err := l.guard.run("GeneratePlacements", pl.Name, func() { placements, status = pl.PodGroup.GeneratePlacements(l.placementCall(c), all) })
 	switch {
 	case err != nil:
 		status = &decision.Status{Code: decision.Error, Err: err}
@@ -182,14 +182,14 @@ func (l *podGroups) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAs
 func addPlacementScores(call *framework.PlacementCall, pl *framework.Plugin, weight int64, of []*framework.PodGroupAssignments, totals []int64) *decision.Status {
 	scores := make([]int64, len(of))
 	for i, a := range of {
-		score, s := pl.ScorePlacement(call, a)
+		score, s := pl.PodGroup.ScorePlacement(call, a)
 		if s != nil {
 			return decision.Failed("running PlacementScore plugins: plugin %q failed with: %w", pl.Name, errorOf(s))
 		}
 		scores[i] = score
 	}
-	if pl.NormalizePlacementScore != nil {
-		if s := pl.NormalizePlacementScore(call, of, scores); s != nil {
+	if pl.PodGroup.NormalizePlacementScore != nil {
+		if s := pl.PodGroup.NormalizePlacementScore(call, of, scores); s != nil {
 			return decision.Failed("running NormalizePlacementScore on PlacementScore plugins: plugin %q failed with: %w", pl.Name, errorOf(s))
 		}
 	}

@@ -16,13 +16,14 @@ import (
 // name has the best score. Pods take a node for themselves, and preempt who is on it.
 func newPlacements(t *testing.T, edits ...func(*framework.Plugin)) *evictionTest {
 	p := newEvictions(t, func(alone *framework.Plugin) {
-		alone.GeneratePlacements = func(c *framework.PlacementCall, parent framework.Placement) (list []framework.Placement, _ *decision.Status) {
+		alone.PodGroup = &framework.PodGroupPlugin{}
+		alone.PodGroup.GeneratePlacements = func(c *framework.PlacementCall, parent framework.Placement) (list []framework.Placement, _ *decision.Status) {
 			for _, r := range parent.Rows {
 				list = append(list, framework.Placement{Name: c.Table.Name(r), Rows: []table.Row{r}})
 			}
 			return list, nil
 		}
-		alone.ScorePlacement = func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
+		alone.PodGroup.ScorePlacement = func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 			return int64(len(a.ProposedAssignments)) * int64(a.Name[0]-'a'), nil
 		}
 		alone.PostFilter = func(c *framework.PostFilterCall) framework.PostFilterResult {
@@ -84,32 +85,32 @@ func TestPlacementsFail(t *testing.T) {
 	broken := &decision.Status{Code: decision.Error, Err: errors.New("broken")}
 	for name, edit := range map[string]func(*framework.Plugin){
 		"generating fails": func(pl *framework.Plugin) {
-			pl.GeneratePlacements = func(*framework.PlacementCall, framework.Placement) ([]framework.Placement, *decision.Status) {
+			pl.PodGroup.GeneratePlacements = func(*framework.PlacementCall, framework.Placement) ([]framework.Placement, *decision.Status) {
 				return nil, broken
 			}
 		},
 		"generating panics": func(pl *framework.Plugin) {
-			pl.GeneratePlacements = func(*framework.PlacementCall, framework.Placement) ([]framework.Placement, *decision.Status) {
+			pl.PodGroup.GeneratePlacements = func(*framework.PlacementCall, framework.Placement) ([]framework.Placement, *decision.Status) {
 				panic("broken")
 			}
 		},
 		"a score fails": func(pl *framework.Plugin) {
-			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
+			pl.PodGroup.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
 				return 0, broken
 			}
 		},
 		"a score is too high": func(pl *framework.Plugin) {
-			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
+			pl.PodGroup.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
 				return 101, nil
 			}
 		},
 		"a score panics": func(pl *framework.Plugin) {
-			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
+			pl.PodGroup.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
 				panic("broken")
 			}
 		},
 		"normalizing fails": func(pl *framework.Plugin) {
-			pl.NormalizePlacementScore = func(*framework.PlacementCall, []*framework.PodGroupAssignments, []int64) *decision.Status {
+			pl.PodGroup.NormalizePlacementScore = func(*framework.PlacementCall, []*framework.PodGroupAssignments, []int64) *decision.Status {
 				return broken
 			}
 		},

@@ -23,7 +23,7 @@ func (d *schedulingCycles) runPostFilter(a *attempt, o *engine.Outcome, from int
 	call.HasExtenders = d.reviewsPreemption(c)
 	group := a.trying()
 	for i, pl := range a.profile.PostFilter[from:] {
-		if group.triesPlacements() && pl.Host != nil {
+		if group.triesPlacements() && pl.Hosted != nil {
 			group.putOffPostFilter()
 			continue
 		}

@@ -56,7 +56,7 @@ func TestEventsEndKeptAnswers(t *testing.T) {
 					asked += len(rows)
 					clear(out)
 				}}}
-			pl.Host, pl.Locality = signingHost{}, framework.Anything
+			pl.Hosted, pl.Locality = &framework.HostedPlugin{Host: signingHost{}}, framework.Anything
 			less := &framework.Plugin{Name: "first"}
 			less.Less = func(a, b *framework.QueuedPodInfo) bool { return a.Timestamp.Before(b.Timestamp) }
 			less.Bind = func(*object.Pod, string) bool { return true }

@@ -181,10 +181,10 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 	}
 	for _, list := range lists {
 		for _, plugin := range list {
-			if p.Plugins[plugin.Name] = plugin; plugin.Host != nil {
-				p.Host = plugin.Host
+			if p.Plugins[plugin.Name] = plugin; plugin.Hosted != nil {
+				p.Host = plugin.Hosted.Host
 			}
-			if plugin.PodGroupPostFilter != nil { // DefaultPreemption alone has it, as in v1.36
+			if plugin.PodGroup != nil && plugin.PodGroup.PostFilter != nil { // DefaultPreemption alone has it, as in v1.36
 				p.PodGroupPostFilter = plugin
 			}
 		}
@@ -198,7 +198,7 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 func withFilters(preFilters, filters []*framework.Plugin) []*framework.Plugin {
 	all := slices.Clip(preFilters)
 	for _, pl := range filters {
-		if pl.PreFilter != nil && pl.Host == nil && !slices.Contains(preFilters, pl) {
+		if pl.PreFilter != nil && pl.Hosted == nil && !slices.Contains(preFilters, pl) {
 			all = append(all, pl)
 		}
 	}

@@ -180,7 +180,7 @@ func TestPreFilterOfFilters(t *testing.T) {
 	for _, name := range []string{"Both", "Late", "Early", "Hosted"} {
 		pl := implement(name, PreFilter, Filter)
 		if name == "Hosted" {
-			pl.Host, pl.Locality = host{}, framework.Anything
+			pl.Hosted, pl.Locality = &framework.HostedPlugin{Host: host{}}, framework.Anything
 		}
 		registry[name] = func(any) (*framework.Plugin, error) { return pl, nil }
 	}

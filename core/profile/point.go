@@ -49,23 +49,23 @@ func (pt Point) implementedBy(p *framework.Plugin) bool {
 	case PostFilter:
 		return p.PostFilter != nil
 	case PreScore:
-		return p.PreScore != nil || p.PreScoreRows != nil
+		return p.PreScore != nil || p.PreScoresRows()
 	case Score:
-		return p.Score != nil || p.CellScore != nil || p.ScoreRows != nil
+		return p.Score != nil || p.CellScore != nil || p.ScoresRows()
 	case Reserve:
 		return p.Reserve != nil || p.Unreserve != nil || p.RevertWrites != nil
 	case Permit:
 		return p.Permit != nil
 	case PreBind:
-		return p.PreBind != nil || p.Blocking.PreBind
+		return p.PreBind != nil || p.Blocking().PreBind
 	case Bind:
-		return p.Bind != nil || p.Blocking.Bind
+		return p.Bind != nil || p.Blocking().Bind
 	case PostBind:
-		return p.PostBind != nil || p.Blocking.PostBind
+		return p.PostBind != nil || p.Blocking().PostBind
 	case PlacementGenerate:
-		return p.GeneratePlacements != nil
+		return p.PodGroup != nil && p.PodGroup.GeneratePlacements != nil
 	case PlacementScore:
-		return p.ScorePlacement != nil
+		return p.PodGroup != nil && p.PodGroup.ScorePlacement != nil
 	}
 	return false
 }

@@ -14,21 +14,25 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// adaptPlacement sets GeneratePlacements and PlacementScore.
+// adaptPlacement sets the extension points for pod groups.
 func (h *Host) adaptPlacement(native *framework.Plugin, p *hostedPlugin) {
+	if p.generate == nil && p.placementScore == nil {
+		return
+	}
+	native.PodGroup = &framework.PodGroupPlugin{}
 	if p.generate != nil {
-		native.GeneratePlacements = func(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
+		native.PodGroup.GeneratePlacements = func(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
 			return h.generatePlacements(p, c, parent)
 		}
 	}
 	if p.placementScore == nil {
 		return
 	}
-	native.ScorePlacement = func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
+	native.PodGroup.ScorePlacement = func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 		return h.scorePlacement(p, c, a)
 	}
 	if x := p.placementScore.PlacementScoreExtensions(); x != nil {
-		native.NormalizePlacementScore = func(c *framework.PlacementCall, all []*framework.PodGroupAssignments, scores []int64) *decision.Status {
+		native.PodGroup.NormalizePlacementScore = func(c *framework.PlacementCall, all []*framework.PodGroupAssignments, scores []int64) *decision.Status {
 			return h.normalizePlacements(p, x, c, all, scores)
 		}
 	}

@@ -86,7 +86,7 @@ func (h *Host) tellUncalled(p *hostedPlugin) {
 // adapt returns the plugin as one of core/framework.
 func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, error) {
 	native := &framework.Plugin{Name: p.name}
-	native.Host, native.Locality = h, framework.Anything
+	native.Hosted, native.Locality = &framework.HostedPlugin{Host: h}, framework.Anything
 	var err error
 	if native.EventsToRegister, err = h.eventsOf(ctx, p); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, e
 	h.adaptScore(native, p)
 	h.adaptReserve(native, p)
 	h.adaptPlacement(native, p)
-	native.Blocking = framework.Blocking{PreBind: p.preBind != nil, Bind: p.bind != nil, PostBind: p.postBind != nil}
+	native.Hosted.Blocking = framework.Blocking{PreBind: p.preBind != nil, Bind: p.bind != nil, PostBind: p.postBind != nil}
 	return native, nil
 }
 

@@ -16,20 +16,20 @@ import (
 // adaptScore sets PreScore and Score.
 func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
 	if p.preScore != nil {
-		native.PreScoreRows = func(_ *table.Table, pod *object.Pod, feasible []table.Row) framework.PreScoreResult {
+		native.Hosted.PreScoreRows = func(_ *table.Table, pod *object.Pod, feasible []table.Row) framework.PreScoreResult {
 			return h.cycleOf(pod).preScore(p, feasible)
 		}
 	}
 	if p.score != nil {
-		native.Bounded = p.score.ScoreExtensions() == nil
-		native.ScoreRows = func(in *framework.Input, feasible []table.Row, out []int64) *decision.Status {
+		native.Hosted.Bounded = p.score.ScoreExtensions() == nil
+		native.Hosted.ScoreRows = func(in *framework.Input, feasible []table.Row, out []int64) *decision.Status {
 			return h.cycleOf(in.Pod).score(p, feasible, out)
 		}
-		native.RawScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
+		native.Hosted.RawScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
 			return h.cycleOf(in.Pod).rawScore(p, rows, out)
 		}
 		if x := p.score.ScoreExtensions(); x != nil {
-			native.NormalizeRows = func(in *framework.Input, feasible []table.Row, scores []int64) *decision.Status {
+			native.Hosted.NormalizeRows = func(in *framework.Input, feasible []table.Row, scores []int64) *decision.Status {
 				return h.cycleOf(in.Pod).normalize(p, x, in.Table, feasible, scores)
 			}
 		}

@@ -78,7 +78,7 @@ func hosted(m *machine.Machine) []string {
 	names := map[string]bool{}
 	for _, name := range m.Profiles() {
 		for _, p := range m.Profile(name).Plugins { // any order: sorted below
-			if p.Host != nil {
+			if p.Hosted != nil {
 				names[p.Name] = true
 			}
 		}

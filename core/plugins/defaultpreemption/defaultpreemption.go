@@ -29,7 +29,8 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, finder, limits) },
 	}
 	if f.WorkloadAwarePreemption {
-		pl.Reads, pl.PostFilter, pl.PodGroupPostFilter = []object.Kind{object.PodGroups}, exceptGrouped(pl.PostFilter), preempt.ForGroup
+		pl.Reads, pl.PostFilter = []object.Kind{object.PodGroups}, exceptGrouped(pl.PostFilter)
+		pl.PodGroup = &framework.PodGroupPlugin{PostFilter: preempt.ForGroup}
 	}
 	if f.TopologyAwareWorkloadScheduling {
 		pl.Reads, pl.PostFilter = []object.Kind{object.PodGroups}, exceptConstrained(pl.PostFilter)

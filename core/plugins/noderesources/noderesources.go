@@ -51,7 +51,7 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 		PreScore:    s.preScore,
 		ScorePlugin: framework.ScorePlugin{Score: s.score, ScoreInPass: s.joinPass},
 
-		PlacementScorePlugin: scorePlacement(args.ScoringStrategy.Resources),
+		PodGroup: scorePlacement(args.ScoringStrategy.Resources),
 	}, nil
 }
 

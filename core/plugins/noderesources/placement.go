@@ -11,8 +11,8 @@ import (
 // scorePlacement rates a placement by how much of all its nodes together would be taken by
 // the pods that are there and those of the group, the fuller the better, whatever strategy
 // nodes are rated by. A resource that the group does not request counts only if it is basic.
-func scorePlacement(resources []configv1.ResourceSpec) framework.PlacementScorePlugin {
-	return framework.PlacementScorePlugin{ScorePlacement: func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
+func scorePlacement(resources []configv1.ResourceSpec) *framework.PodGroupPlugin {
+	return &framework.PodGroupPlugin{ScorePlacement: func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 		var sum, weights int64
 		for _, w := range newScorer(&configv1.ScoringStrategy{Type: configv1.MostAllocated, Resources: resources}, nil).resources {
 			var request int64

@@ -13,7 +13,7 @@ import (
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name: names.PodGroupPodsCount,
-		PlacementScorePlugin: framework.PlacementScorePlugin{
+		PodGroup: &framework.PodGroupPlugin{
 			ScorePlacement: scorePlacement, NormalizePlacementScore: normalize,
 		},
 	}

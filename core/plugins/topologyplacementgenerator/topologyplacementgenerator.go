@@ -15,9 +15,9 @@ import (
 // New returns the plugin.
 func New() framework.Plugin {
 	return framework.Plugin{
-		Name:               names.TopologyPlacementGenerator,
-		Reads:              []object.Kind{object.PodGroups},
-		GeneratePlacements: generatePlacements,
+		Name:     names.TopologyPlacementGenerator,
+		Reads:    []object.Kind{object.PodGroups},
+		PodGroup: &framework.PodGroupPlugin{GeneratePlacements: generatePlacements},
 	}
 }
 
