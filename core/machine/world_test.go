@@ -265,8 +265,12 @@ func (w *world) tellPod() {
 }
 
 func (w *world) tell(n podNews) {
-	if old := w.told[n.key]; old != nil && (n.pod == nil || old.UID != n.uid || n.pod.Terminal) {
+	switch old := w.told[n.key]; {
+	case old == nil:
+	case n.pod == nil || old.UID != n.uid || n.pod.Terminal:
 		w.goneTold[old.UID] = true
+	case old.NodeName == "" && n.pod.NodeName != "" && !w.evicting(n.uid) && !w.evicted[n.uid]:
+		w.forget(n.uid) // stopped too late: its binding took effect
 	}
 	if n.pod == nil {
 		delete(w.told, n.key)
