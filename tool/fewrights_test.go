@@ -2,8 +2,11 @@ package tool
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,5 +124,23 @@ func TestOneKindIsForbidden(t *testing.T) {
 	status, out, err := berth("", "why", "shop/a", "--kubeconfig", kubeconfig)
 	if status == exitInvalid || !strings.Contains(out, "shop/a") || !strings.Contains(err, "note: cannot list services of all namespaces, persistentvolumes: the API server forbids it; what depends on them is not part of the answer") {
 		t.Errorf("%d %q %q", status, out, err)
+	}
+}
+
+// All classes and templates are known of files, and of a cluster if they may be listed.
+func TestKnownKinds(t *testing.T) {
+	for refused, want := range map[string][2]bool{"none": {true, true}, "priorityclasses": {false, true}, "resourceclaimtemplates": {true, false}} {
+		kubeconfig := serverFor(t, nil, func(path string) bool { return !strings.HasSuffix(path, "/"+refused) })
+		set, err := (&source{api: connectionTo(kubeconfig, "")}).read(t.Context(), false, nil, io.Discard)
+		if err != nil || [2]bool{set.KnowsClasses, set.KnowsTemplates} != want {
+			t.Fatalf("%s may not be listed: %v, known otherwise than classes, templates %v", refused, err, want)
+		}
+	}
+	node := filepath.Join(t.TempDir(), "node.yaml")
+	if err := os.WriteFile(node, []byte("apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := (&source{files: []string{node}, api: newConnection()}).read(t.Context(), false, nil, io.Discard); err != nil || !set.KnowsClasses || !set.KnowsTemplates {
+		t.Errorf("files: %v, or not all known", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,6 +66,7 @@ func (s *source) live(ctx context.Context, set *manifest.Set) error {
 			return err
 		}
 	}
+	set.KnowsClasses = !slices.Contains(few.refused, "priorityclasses")
 	if err := few.end(set); err != nil {
 		return err
 	}

@@ -253,6 +253,8 @@ func (s *source) read(ctx context.Context, hosts bool, stdin io.Reader, stderr i
 		if err := s.live(ctx, set); err != nil {
 			return nil, err
 		}
+	} else {
+		set.KnowsClasses, set.KnowsTemplates = true, true
 	}
 	if err := set.Files(s.files, stdin, s.workers); err != nil {
 		return nil, err

@@ -84,11 +84,13 @@ type Set struct {
 	read      int64 // bytes so far
 	stdinRead bool
 	written   map[string][]byte // by kind and key
-	// KnowsTemplates: all ResourceClaimTemplates are in the set.
-	KnowsTemplates bool
-	classes        decode.PriorityClasses
-	templates      map[string]*resourcev1.ResourceClaimTemplate // by namespace/name
-	rules          *admission.Rules
+	// KnowsTemplates and KnowsClasses are set if all ResourceClaimTemplates or PriorityClasses that
+	// there are were added.
+	KnowsTemplates, KnowsClasses bool
+
+	classes   decode.PriorityClasses
+	templates map[string]*resourcev1.ResourceClaimTemplate // by namespace/name
+	rules     *admission.Rules
 	arrivals
 	known   map[string]string // kind and key -> where
 	uids    map[string]string // kind and UID -> where
@@ -119,7 +121,6 @@ func NewSet() *Set {
 // given number of workers. The error is about the first object, in the order
 // of the input, that is wrong.
 func (s *Set) Files(paths []string, stdin io.Reader, workers int) error {
-	s.KnowsTemplates = true
 	for _, path := range paths {
 		sources, err := s.open(path, stdin)
 		if err != nil {

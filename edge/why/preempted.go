@@ -29,8 +29,8 @@ type Preempted struct {
 	Pods     int    `json:"pods"`
 	// By are those for which they went, as Workload; NAME* where the names differ in a number.
 	By []string `json:"by"`
-	// Priority is that of its pods, and ByPriority and ByClass are the highest of By, as far as pods
-	// and templates show them.
+	// Priority is that of its pods, and ByPriority is the highest of By, as far as pods and templates
+	// show them. ByClass is the class of all that are known to have it, "" where there is no such.
 	Priority   *int32     `json:"priority,omitempty"`
 	ByPriority *int32     `json:"byPriority,omitempty"`
 	ByClass    string     `json:"byClass,omitempty"`
@@ -39,7 +39,8 @@ type Preempted struct {
 
 	victims map[string]bool // by UID or else by name
 	by      map[Workload]bool
-	varied  bool // the priorities of By differ, or some are not known
+	varied  bool // the priorities of By that are known differ
+	partial bool // some are not known
 }
 
 // preempted lists the workloads of the scope that were preempted, the most pods first. Labels of

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
-// level is the priority of a workload's pods.
+// level is the priority of a workload's pods, and their class, "" where these differ.
 type level struct {
 	priority int32
 	class    string
@@ -22,7 +22,7 @@ type levels struct {
 }
 
 // levels returns the priorities that pods have. Where no pod of a workload is seen, its template
-// counts, provided that the whole cluster was read: without its classes a template says nothing.
+// counts if all classes are known: without them a template says nothing.
 func (c *Cluster) levels() levels {
 	all := levels{map[Workload]*level{}, map[stem]*level{}}
 	for _, p := range c.Set.Pods {
@@ -30,7 +30,7 @@ func (c *Cluster) levels() levels {
 	}
 	for _, o := range c.all() {
 		w, _ := workload.Of(o)
-		if _, seen := all.workloads[keyOf(o)]; w != nil && !seen && c.Machine != nil {
+		if _, seen := all.workloads[keyOf(o)]; w != nil && !seen && c.Set.KnowsClasses {
 			all.workloads[keyOf(o)] = c.levelOf(&v1.Pod{Spec: w.Template.Spec})
 		}
 	}
@@ -40,11 +40,16 @@ func (c *Cluster) levels() levels {
 	return all
 }
 
-// agree records a level under the key, or nil where another is there.
+// agree records a level under the key: without a class if one of another class is there, nil if
+// one of another priority is.
 func agree[K comparable](in map[K]*level, key K, l *level) {
 	known, is := in[key]
-	if is && (known == nil || l == nil || *known != *l) {
+	switch {
+	case !is:
+	case known == nil || l == nil || known.priority != l.priority:
 		l = nil
+	case known.class != l.class:
+		l = &level{priority: l.priority}
 	}
 	in[key] = l
 }
@@ -72,27 +77,26 @@ func (p *Preempted) rank(of Workload, levels levels) {
 	if l := levels.of(of); l != nil {
 		p.Priority = &l.priority
 	}
-	for w := range p.by { // any order: the highest counts, of equal ones the first by class
+	for w := range p.by { // any order: the highest counts, and its class if that is one
 		l := levels.of(w)
 		switch {
 		case l == nil:
-			p.varied = true
-			continue
+			p.partial = true
 		case p.ByPriority == nil:
-		case *p.ByPriority == l.priority && p.ByClass <= l.class:
-			continue
-		default:
-			p.varied = p.varied || *p.ByPriority != l.priority
-			if *p.ByPriority > l.priority {
-				continue
+			p.ByPriority, p.ByClass = &l.priority, l.class
+		case *p.ByPriority != l.priority:
+			p.varied = true
+			if *p.ByPriority < l.priority {
+				p.ByPriority, p.ByClass = &l.priority, l.class
 			}
+		case p.ByClass != l.class:
+			p.ByClass = ""
 		}
-		p.ByPriority, p.ByClass = &l.priority, l.class
 	}
 }
 
-// priorityText says in brackets by which priority the pods were preempted, "" where it is not known to
-// be above theirs.
+// priorityText says in brackets by which priority the pods were preempted, as far as that is known. It
+// returns "" if none is known, or none above theirs.
 func (p *Preempted) priorityText() string {
 	if p.ByPriority == nil || p.Priority != nil && *p.ByPriority <= *p.Priority {
 		return ""
@@ -100,6 +104,9 @@ func (p *Preempted) priorityText() string {
 	text := fmt.Sprintf(" (priority %d", *p.ByPriority)
 	if p.varied {
 		text = fmt.Sprintf(" (priorities up to %d", *p.ByPriority)
+	}
+	if p.partial {
+		text += " as far as known"
 	}
 	if p.ByClass != "" {
 		text += ", class " + p.ByClass
