@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,17 +43,18 @@ var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // the pods by namespace/name.
 type fixture struct {
 	testing.TB
-	mu     sync.Mutex // stands for the loop
-	m      *machine.Machine
-	r      *records.Recorder
-	now    time.Time
-	pods   map[string]*v1.Pod
-	nodes  map[string]*v1.Node
-	leads  bool
-	synced bool
-	copies error
-	deaf   bool // the loop does not answer
-	fields func(*v1.Pod) *v1.Pod
+	mu        sync.Mutex // stands for the loop
+	m         *machine.Machine
+	r         *records.Recorder
+	now       time.Time
+	pods      map[string]*v1.Pod
+	nodes     map[string]*v1.Node
+	nodeReads atomic.Int32 // how often one was read
+	leads     bool
+	synced    bool
+	copies    error
+	deaf      bool // the loop does not answer
+	fields    func(*v1.Pod) *v1.Pod
 	// pageSize is how many pods the API server lists at a time.
 	pageSize int
 	stopped  chan struct{}
@@ -82,6 +84,7 @@ func newFixture(t testing.TB) *fixture {
 			return
 		}
 		if name, of := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); of && f.nodes[name] != nil {
+			f.nodeReads.Add(1)
 			_ = json.NewEncoder(w).Encode(f.nodes[name])
 			return
 		} else if of {

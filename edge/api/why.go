@@ -119,7 +119,7 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
 	cluster.Record, cluster.Look = lastAttempt(history), h.looker(ctx)
 	if v == nil {
-		cluster.LookNode = h.nodeLooker(ctx)
+		cluster.LookNode = h.nodeLooker(ctx, mostLooked)
 	}
 	a := cluster.Why(ctx, pod)
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -191,14 +191,20 @@ func (h *handler) looker(ctx context.Context) func(types.NamespacedName) *v1.Pod
 	}
 }
 
-// nodeLooker returns what reads nodes for an answer: so many, and none that cannot be read.
-func (h *handler) nodeLooker(ctx context.Context) func(name string) *v1.Node {
-	left := mostLooked
+// nodeLooker returns what reads nodes for an answer: at most so many, each once. It returns nil for a
+// node that cannot be read.
+func (h *handler) nodeLooker(ctx context.Context, most int) func(name string) *v1.Node {
+	read := map[string]*v1.Node{}
 	return func(name string) *v1.Node {
-		node := &v1.Node{}
-		if left--; left < 0 || h.get(ctx, "nodes", types.NamespacedName{Name: name}, node) != nil {
-			return nil
+		node, tried := read[name]
+		if tried || len(read) == most {
+			return node
 		}
+		node = &v1.Node{}
+		if h.get(ctx, "nodes", types.NamespacedName{Name: name}, node) != nil {
+			node = nil
+		}
+		read[name] = node
 		return node
 	}
 }

@@ -22,6 +22,7 @@ const (
 	mostBytes   = 64 << 20 // of these pods, in protobuf: in memory they take about four times as much
 	pageSize    = 50       // pods that are read at a time: each may have 1.5 MB
 	mostLeftOut = 10       // pods of which it is said why they are left out
+	mostNodes   = 30       // nodes that are read to say since when they keep pods away
 )
 
 // whyAll says what blocks pending pods, as `berth why --all` does: as a WhyList or, where the
@@ -72,7 +73,7 @@ func (h *handler) list(ctx context.Context, scope why.Scope) (*why.List, error) 
 		return nil, err
 	}
 	set.Nodes = now.apiNodes()
-	cluster := why.Cluster{Machine: copied, Set: set, Now: h.Now(), Look: h.looker(ctx), Read: func(p *v1.Pod) {
+	cluster := why.Cluster{Machine: copied, Set: set, Now: h.Now(), Look: h.looker(ctx), LookNode: h.nodeLooker(ctx, mostNodes), Read: func(p *v1.Pod) {
 		_ = h.readClaims(ctx, set, p) // then no fix of the claim is found
 	}}
 	list, err := cluster.All(ctx, scope)
@@ -104,7 +105,7 @@ func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest
 			if placed[page.Items[i].UID] {
 				continue
 			}
-			page.Items[i].ManagedFields = nil
+			page.Items[i].ManagedFields = why.KeepWriters(page.Items[i].ManagedFields)
 			if err := set.Add(h.PodFields(&page.Items[i]), "v1/Pod", "the API server"); err != nil && len(leftOut) < mostLeftOut {
 				leftOut = append(leftOut, err.Error())
 			}

@@ -343,7 +343,7 @@ func (l *listing) shortGroup(ctx context.Context, s *turn.Short) {
 		return
 	}
 	first := l.Set.DecodePod(s.First.API)
-	a := l.withoutFixes().Why(ctx, s.First.API)
+	a := l.blockedOnly().Why(ctx, s.First.API)
 	cause := &Cause{Verdict: a.Verdict, Blockers: []Blocker{}, pods: members, first: l.rank[members[0].API], short: s}
 	if len(a.Groups) > 0 {
 		cause.Blockers = a.nearestGroup().Blockers
@@ -369,7 +369,7 @@ func (c *Cluster) brief(ctx context.Context, pods []*object.Pod, outrun []bool) 
 	ctx, cancel := until(ctx, 0.4)
 	defer cancel()
 	waits := waitForLoad(ctx, c.Machine, pods)
-	brief = c.withoutFixes()
+	brief = c.blockedOnly()
 	brief.waits = map[types.UID]bool{}
 	for i := range waits {
 		brief.waits[pods[i].UID] = waits[i] || outrun[i]

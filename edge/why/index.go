@@ -105,3 +105,11 @@ func (c *Cluster) withoutFixes() *Cluster {
 	brief.NoFixes = true
 	return &brief
 }
+
+// blockedOnly returns a copy of the cluster for answers that say what blocks a pod, and read nothing
+// to say since when.
+func (c *Cluster) blockedOnly() *Cluster {
+	brief := c.withoutFixes()
+	brief.LookNode = nil
+	return brief
+}

@@ -38,6 +38,9 @@ func (a *Answer) held() []Held {
 	return held[:min(mostHeld, len(held))]
 }
 
+// nominated is the field of a pod's status with the node that it is nominated to.
+const nominated = "nominatedNodeName"
+
 // heldByNodes lists what holds the pod, whatever is known of it.
 func (a *Answer) heldByNodes() (all []Held) {
 	p := a.facts.api
@@ -45,7 +48,7 @@ func (a *Answer) heldByNodes() (all []Held) {
 		all = append(all, Held{What: "gated since it was made", Since: pointer(p.CreationTimestamp.UTC()), By: firstManager(p.ManagedFields)})
 	}
 	if node := p.Status.NominatedNodeName; node != "" {
-		at, by := writer(p.ManagedFields, "nominatedNodeName")
+		at, by := writer(p.ManagedFields, nominated)
 		all = append(all, Held{"nominated to " + node, pointer(at), by})
 	}
 	for i := range a.Groups {
@@ -142,6 +145,17 @@ func writer(fields []metav1.ManagedFieldsEntry, field string) (at time.Time, by 
 		}
 	}
 	return at, by
+}
+
+// KeepWriters returns of a pod's managed fields what answers read.
+func KeepWriters(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	kept := slices.Clone(fields)
+	for i := range kept {
+		if f := kept[i].FieldsV1; f != nil && !bytes.Contains(f.GetRawBytes(), []byte(`"f:`+nominated+`"`)) {
+			kept[i].FieldsV1 = nil
+		}
+	}
+	return kept
 }
 
 // firstManager returns who made the object.
