@@ -116,7 +116,7 @@ func (c *comparing) day(file string) (*replay.Day, []string, error) {
 	}
 	p.options.Workers = c.workers
 	day, err := replay.Run(log, p.recorded, p.options, p.scheduler)
-	return day, append(log.Notes, absences(p.scheduler)...), err
+	return day, append(log.Notes, p.notes...), err
 }
 
 func writePage(path string, c *replay.Comparison) error {

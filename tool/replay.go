@@ -130,7 +130,7 @@ func (r *replaying) changed(log *recording.Reader, out, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	notes(stderr, absences(p.scheduler))
+	notes(stderr, p.notes)
 	name := recordsConfiguration
 	if r.config != "" {
 		name = r.config
@@ -157,7 +157,8 @@ const recordsConfiguration = "the record's configuration"
 type playing struct {
 	scheduler *sim.Scheduler
 	options   machine.Options
-	recorded  []string // the names of the record's own profiles
+	recorded  []string // the names of the record's own profiles, as far as they are known
+	notes     []string // about what is not as recorded or configured
 }
 
 // playWith returns what plays a record with the configuration of the file, under the
@@ -167,14 +168,17 @@ func playWith(h *recording.Header, flag, file string, own *sim.Plugins, others [
 	if err := gates.SetFromMap(h.FeatureGates); err != nil {
 		return nil, fmt.Errorf("the record's feature gates: %w", err)
 	}
-	of := recordsConfiguration
+	p, of := &playing{}, recordsConfiguration
 	c, err := config.With(gates).Decode([]byte(h.Config), of)
-	if err != nil {
+	switch {
+	case err == nil:
+		for i := range c.Profiles {
+			p.recorded = append(p.recorded, *c.Profiles[i].SchedulerName)
+		}
+	case file == "":
 		return nil, err
-	}
-	p := &playing{}
-	for i := range c.Profiles {
-		p.recorded = append(p.recorded, *c.Profiles[i].SchedulerName)
+	default:
+		p.notes = append(p.notes, fmt.Sprintf("the names of the recorded profiles are not known, so only pods of the profiles that are tried are decided on: %s", err))
 	}
 	if file != "" {
 		of = file
@@ -185,6 +189,7 @@ func playWith(h *recording.Header, flag, file string, own *sim.Plugins, others [
 	if p.scheduler, p.options, err = schedulerOf(c, gates, own, others); err != nil {
 		return nil, fmt.Errorf("%s: %w", of, err)
 	}
+	p.notes = append(p.notes, absences(p.scheduler)...)
 	p.options.Seed = h.Seed
 	if file == "" && h.MaxUnschedulable != 0 {
 		p.options.MaxUnschedulable = h.MaxUnschedulable
