@@ -71,10 +71,19 @@ func newCompare(name string, own *sim.Plugins) *cobra.Command {
 }
 
 func (c *comparing) run(files []string, stdout, stderr io.Writer) error {
+	var sides [2]*playing
+	var served []string // by either side or by the recorded scheduler
+	for i, file := range files {
+		p, err := c.side(file)
+		if err != nil {
+			return err
+		}
+		sides[i], served = p, append(served, p.served()...)
+	}
 	var days [2]*replay.Day
 	var said []string
-	for i, file := range files {
-		day, told, err := c.day(file)
+	for i, p := range sides {
+		day, told, err := c.day(p, served)
 		told = slices.DeleteFunc(told, func(note string) bool { return slices.Contains(said, note) })
 		notes(stderr, told)
 		said = append(said, told...)
@@ -99,11 +108,11 @@ func (c *comparing) run(files []string, stdout, stderr io.Writer) error {
 	return errors.Join(err, out.Flush())
 }
 
-// day plays the record under a configuration.
-func (c *comparing) day(file string) (*replay.Day, []string, error) {
+// side returns what plays the record with a configuration.
+func (c *comparing) side(file string) (*playing, error) {
 	log, err := recording.Open(c.record)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { _ = log.Close() }()
 	header := log.Header()
@@ -111,11 +120,20 @@ func (c *comparing) day(file string) (*replay.Day, []string, error) {
 		file = ""
 	}
 	p, err := playWith(&header, "", file, c.plugins, c.own)
+	if err == nil {
+		p.options.Workers = c.workers
+	}
+	return p, err
+}
+
+// day plays the record. Pods of the served schedulers are decided on.
+func (c *comparing) day(p *playing, served []string) (*replay.Day, []string, error) {
+	log, err := recording.Open(c.record)
 	if err != nil {
 		return nil, nil, err
 	}
-	p.options.Workers = c.workers
-	day, err := replay.Run(log, p.recorded, p.options, p.scheduler)
+	defer func() { _ = log.Close() }()
+	day, err := replay.Run(log, served, p.options, p.scheduler)
 	return day, append(log.Notes, p.notes...), err
 }
 

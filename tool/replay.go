@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -140,7 +141,7 @@ func (r *replaying) changed(log *recording.Reader, out, stderr io.Writer) error 
 		name = fmt.Sprintf("%s, seed %d", name, r.seed)
 	}
 	p.options.Workers = r.workers
-	day, err := replay.Run(log, p.recorded, p.options, p.scheduler)
+	day, err := replay.Run(log, p.served(), p.options, p.scheduler)
 	if err != nil {
 		return err
 	}
@@ -159,6 +160,16 @@ type playing struct {
 	options   machine.Options
 	recorded  []string // the names of the record's own profiles, as far as they are known
 	notes     []string // about what is not as recorded or configured
+}
+
+// served returns the names of the schedulers whose pods are decided on: of the record's own profiles
+// and of those that are tried.
+func (p *playing) served() []string {
+	names := slices.Clone(p.recorded)
+	for _, profile := range p.options.Profiles {
+		names = append(names, profile.Name)
+	}
+	return names
 }
 
 // playWith returns what plays a record with the configuration of the file, under the

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,23 @@ func configured(t *testing.T, profiles ...string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Both sides of a comparison decide on the same pods: those of the record's profiles and of either
+// side's.
+func TestCompareDecidesOnTheSamePods(t *testing.T) {
+	dir := recordedOther(t, func(*recording.Header) {})
+	both := configured(t, v1.DefaultSchedulerName, "batch")
+	for _, files := range [][2]string{{"recorded", both}, {both, "recorded"}} {
+		var c replay.Comparison
+		status, out, errs := called("compare", files[0], files[1], "--record", dir, "-o", "json")
+		if err := json.Unmarshal([]byte(out), &c); err != nil || status != 0 {
+			t.Fatalf("exit status %d, %v: %s%s", status, err, out, errs)
+		}
+		if c.A.Arrived != 2 || c.B.Arrived != 2 || c.A.Placed+c.B.Placed != 3 || len(c.Notes) != 1 || !strings.HasSuffix(c.Notes[0], " serves batch: 1 pod stays without a node") {
+			t.Errorf("%v: %d pods arrived under A and %d under B, %d and %d placed, notes %q", files, c.A.Arrived, c.B.Arrived, c.A.Placed, c.B.Placed, c.Notes)
+		}
+	}
 }
 
 // A record whose own configuration this tool cannot read is played with another one. Which profiles it had

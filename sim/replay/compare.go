@@ -100,7 +100,7 @@ type Comparison struct {
 	Workloads []Workload `json:"workloads"`
 }
 
-// Compare compares two days of one record.
+// Compare compares two days of one record, on which pods of the same schedulers were decided on.
 func Compare(nameA, nameB string, a, b *Day) *Comparison {
 	c := &Comparison{From: a.From, To: a.To, A: SideOf(nameA, a), B: SideOf(nameB, b),
 		Elsewhere: []Move{}, OnlyA: []Move{}, OnlyB: []Move{}, EvictedA: []string{}, EvictedB: []string{}}

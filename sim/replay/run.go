@@ -45,8 +45,8 @@ type Day struct {
 	Crowds map[string]*Crowd
 	// Empty are the nodes that are empty at the end, sorted.
 	Empty []string
-	// Unserved counts, by scheduler name, the pods that arrived without a node and that no
-	// profile of the configuration serves: they stay without one.
+	// Unserved counts, by the names of served schedulers, the pods that arrived without a node and
+	// that no profile of the configuration serves: they stay without one.
 	Unserved map[string]int
 }
 
@@ -56,16 +56,17 @@ type Day struct {
 // placed sooner or elsewhere ends when it did. The scheduler makes the profiles of the
 // options anew, with hosted plugins; nil: there are none.
 //
-// recorded are the names of the record's own profiles. Their pods and those of the options'
-// profiles are decided on; pods of other schedulers go where the record says.
-func Run(l Log, recorded []string, o machine.Options, s *sim.Scheduler) (*Day, error) {
+// served are the names of the schedulers whose pods are decided on, those of the options' profiles
+// among them; pods of other schedulers go where the record says. Days are compared that have the
+// same names.
+func Run(l Log, served []string, o machine.Options, s *sim.Scheduler) (*Day, error) {
 	p := &player{
 		day: &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{},
 			Crowds: map[string]*Crowd{}, Unserved: map[string]int{}},
 		options: o, scheduler: s,
 		served: map[string]bool{},
 	}
-	for _, name := range recorded {
+	for _, name := range served {
 		p.served[name] = false
 	}
 	for _, profile := range o.Profiles {

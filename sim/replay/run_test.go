@@ -68,9 +68,9 @@ func run(t testing.TB, dir string, change func(*machine.Options)) *Day {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded := profileNames(o)
+	served := profileNames(o)
 	change(&o)
-	d, err := Run(l, recorded, o, nil)
+	d, err := Run(l, served, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
