@@ -58,11 +58,13 @@ type StuckVictim struct {
 // pending reads the pods without a node: which schedulers they ask for that Berth does not serve,
 // and whether what they wait for on their nominated nodes goes.
 func (s *statusCall) pending(ctx context.Context, o *Overview, core corev1.PodsGetter, leases coordinationv1.LeasesGetter) {
-	if o.Scheduler == nil {
-		o.miss("the pods that wait", errors.New("only the scheduler says which profiles it has, and it did not answer"))
+	switch {
+	case o.empty():
 		return
-	}
-	if o.Scheduler.Shadow != nil {
+	case o.Scheduler == nil:
+		o.miss("the pods that wait", errors.New("only the scheduler says which profiles it has, and what it says is not known"))
+		return
+	case o.Scheduler.Shadow != nil:
 		return
 	}
 	profiles := o.Scheduler.Configuration.Profiles

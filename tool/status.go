@@ -162,7 +162,7 @@ func (s *statusCall) run(ctx context.Context, stdout io.Writer) error {
 	} else if err := s.cluster(ctx, o, config); err != nil {
 		return err
 	}
-	if o.Lease == nil && o.Scheduler == nil && len(o.Replicas) == 0 {
+	if o.empty() {
 		return fmt.Errorf("nothing could be seen: %s", strings.Join(append(o.NotSeen, o.Attention...), "; "))
 	}
 	o.judge()
@@ -174,6 +174,9 @@ func (s *statusCall) run(ctx context.Context, stdout io.Writer) error {
 	}
 	return nil
 }
+
+// empty reports whether nothing was seen.
+func (o *Overview) empty() bool { return o.Lease == nil && o.Scheduler == nil && len(o.Replicas) == 0 }
 
 // miss records what could not be seen.
 func (o *Overview) miss(what string, why error) {

@@ -306,7 +306,7 @@ func TestStatusOfSilence(t *testing.T) {
 // Where nothing can be seen, it is an error.
 func TestStatusSeesAPart(t *testing.T) {
 	status, out := statusBeside(t, teamA(), nil)
-	for _, want := range []string{"LEASE", "REPLICAS", "NOT SEEN", `what the scheduler says of itself: `, "is forbidden (403)", "the scheduler could not be asked", "the pods that wait: only the scheduler says which profiles it has"} {
+	for _, want := range []string{"LEASE", "REPLICAS", "NOT SEEN", `what the scheduler says of itself: `, "is forbidden (403)", "the scheduler could not be asked", "the pods that wait: only the scheduler says which profiles it has, and what it says is not known"} {
 		if status != exitAttention || !strings.Contains(out, want) {
 			t.Errorf("no right: %d, no %q in\n%s", status, want, out)
 		}
@@ -324,7 +324,7 @@ func TestStatusSeesAPart(t *testing.T) {
 	server := httptest.NewServer(other)
 	defer server.Close()
 	status, out, err := berth("", "status", "--kubeconfig", kubeconfigFor(t, server.URL))
-	if status != exitInvalid || out != "" || !strings.Contains(err, "nothing could be seen: ") || !strings.Contains(err, "held by master_1: kube-scheduler, which is not Berth") {
+	if status != exitInvalid || out != "" || !strings.Contains(err, "nothing could be seen: ") || !strings.Contains(err, "held by master_1: kube-scheduler, which is not Berth") || strings.Contains(err, "the pods that wait") {
 		t.Errorf("kube-scheduler: %d %q %q", status, out, err)
 	}
 }
