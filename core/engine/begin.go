@@ -167,7 +167,7 @@ func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ran
 	for len(b.lefts) < parts {
 		b.lefts = append(b.lefts, nil)
 	}
-	par.Each(parts, b.workers, func(_, part int) {
+	par.Each(parts, b.workers, func(part int) {
 		from, to := part*passWords, min((part+1)*passWords, len(rows))
 		b.lefts[part] = headroom.AddMask(p, b.table, table.Row(from<<6), rows[from:to], first, states, b.lefts[part][:0])
 	})

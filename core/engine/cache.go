@@ -29,6 +29,9 @@ const fixedBytes = 2048
 // seenClasses bounds the classes without a view whose last visit is remembered.
 const seenClasses = 1 << 16
 
+// mostTrials is how many views are on trial.
+const mostTrials = 6
+
 // cellsFrom is the visit in a row from which a view keeps the cells of rows.
 const cellsFrom = 3
 
@@ -37,12 +40,9 @@ func (e *Engine) viewOf(r *Request) *view {
 	e.clock++
 	c := e.classOf(r)
 	v := e.findView(c)
-	switch {
-	case v == nil:
+	if v == nil {
 		v = e.newView(r, c)
-	case v.madeSoon:
-		v.madeSoon = false
-	default:
+	} else {
 		v.visits++
 	}
 	if v.onTrial && v.visits > 1 {
@@ -146,16 +146,12 @@ func (e *Engine) mostRows() int {
 // index to build the view with.
 func (e *Engine) tryView(v *view) *ranking.Index {
 	v.onTrial, v.class.view, e.views[v.class.signature] = true, v, v
-	for len(e.trial) < e.mostTrials() {
-		e.trial = append(e.trial, nil)
-	}
-	e.lastTrial = (e.lastTrial + 1) % e.mostTrials()
+	e.lastTrial = (e.lastTrial + 1) % len(e.trial)
 	old := e.trial[e.lastTrial]
 	if e.trial[e.lastTrial] = v; old == nil {
 		return &ranking.Index{}
 	}
 	e.dropView(old.class.signature)
-	e.ahead = slices.DeleteFunc(e.ahead, func(v *view) bool { return v == old })
 	for k := range old.filters {
 		releaseState(old.filters[k].Plugin, &old.filters[k].in)
 	}
@@ -164,10 +160,6 @@ func (e *Engine) tryView(v *view) *ranking.Index {
 	}
 	return old.index
 }
-
-// mostTrials returns how many views are on trial: those that are made ahead of their pods'
-// turns, and two more.
-func (e *Engine) mostTrials() int { return 2 + e.mostAhead() }
 
 // releaseState returns a state to its plugin for reuse. Nothing may read the state
 // afterwards.
@@ -181,7 +173,7 @@ func releaseState(pl *framework.Plugin, in *framework.Input) {
 // promote keeps a view that was on trial. It drops the views used longest ago once all
 // together are too large, a sixteenth of them at a time.
 func (e *Engine) promote(v *view) {
-	if i := slices.Index(e.trial, v); i >= 0 {
+	if i := slices.Index(e.trial[:], v); i >= 0 {
 		e.trial[i] = nil
 	}
 	v.onTrial = false
@@ -200,7 +192,7 @@ func (e *Engine) dropView(signature string) {
 	if v.kept != nil {
 		e.withKept = slices.DeleteFunc(e.withKept, func(other *view) bool { return other == v })
 	}
-	if i := slices.Index(e.trial, v); i >= 0 {
+	if i := slices.Index(e.trial[:], v); i >= 0 {
 		e.trial[i] = nil
 	} else if !v.onTrial {
 		e.promoted--

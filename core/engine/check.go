@@ -27,7 +27,7 @@ func (e *Engine) checkView(v *view) error {
 	if !v.current(e.table) || string(e.keyBuf) != v.class.signature {
 		return nil // it will be made anew before it is used, or its pod is of another class now
 	}
-	v.refresh(&e.store, e.table, 1, &e.workerScratch[0])
+	v.refresh(&e.store, e.table, 1, &e.scratch)
 	return v.compareFresh(e.table)
 }
 

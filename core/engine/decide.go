@@ -62,7 +62,7 @@ func (d *decider) decide(r *Request, nominated Nominator) *decider {
 	if v.narrowed != nil {
 		d.evaluateNarrowed() // narrowed.go
 	} else {
-		e.evaluated = v.refresh(&e.store, e.table, e.workers, &e.workerScratch[0]) // view.go
+		e.evaluated = v.refresh(&e.store, e.table, e.workers, &e.scratch) // view.go
 	}
 	d.keepWithin()                                  // narrowed.go
 	if own, feasible := d.feasibleOwn(); feasible { // nominated.go

@@ -57,8 +57,7 @@
 // filters and scorers that look at whole topology domains (cells.go), values too
 // many for groups (scan.go), filters that fail (failure.go), hosted plugins
 // (hosted.go), of which as few rows as possible are asked about (bestfirst.go,
-// bounded.go), pods whose views are evaluated on several cores before their turn
-// (ahead.go). NewPlain decides without any of this (plain.go); the tests compare.
+// bounded.go). NewPlain decides without any of this (plain.go); the tests compare.
 // Check compares every view with a fresh one (check.go).
 //
 // # After the choice

@@ -25,7 +25,7 @@ type Engine struct {
 	seen       map[uint64]seen   // by hash, of classes
 	views      map[string]*view  // by signature
 	promoted   int               // of the views those that are not on trial
-	trial      []*view           // views of classes that came by once; some nil
+	trial      [mostTrials]*view // views of classes that came by once; some nil
 	lastTrial  int               // index of the newest of trial
 	store      answers.Store     // what plugins say that read node objects alone
 	fewRows    ranking.Index     // of a pod that is narrowed to a few rows
@@ -33,16 +33,12 @@ type Engine struct {
 	clock      uint64            // decisions so far
 	withKept   []*view           // for which PostFilter plugins keep something, the oldest first
 
-	keyBuf        []byte
-	workerScratch []scratch // by worker
-	buffers       buffers   // of the decision under way
-	released      *Outcome  // by Reuse; nil: none
-	evaluated     int       // rows evaluated for the last decision
-	// evaluatedAhead is the most rows that a view took when pods were last looked at ahead
-	// of their turn: by their turn they take few.
-	evaluatedAhead int
-	ahead          []*view
-	runs           runs
+	keyBuf    []byte
+	scratch   scratch
+	buffers   buffers  // of the decision under way
+	released  *Outcome // by Reuse; nil: none
+	evaluated int      // rows evaluated for the last decision
+	runs      runs
 
 	nominated   nominatedNodes
 	nominations uint64 // the revision up to which their terms are tracked
@@ -56,8 +52,7 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 	return &Engine{
 		table: t, seed: seed, workers: workers, budget: viewRows,
 		keys: map[*profile.Profile]*keys{}, classes: map[string]*class{}, seen: map[uint64]seen{},
-		views:         map[string]*view{},
-		workerScratch: make([]scratch, workers),
+		views: map[string]*view{},
 	}
 }
 
@@ -81,7 +76,6 @@ func (e *Engine) Reconfigure(workers int) {
 	clear(e.keys)
 	clear(e.seen)
 	e.workers = max(1, workers)
-	e.workerScratch = make([]scratch, e.workers)
 }
 
 // Reset forgets every view. Decisions stay the same; the next ones are slower.
@@ -91,8 +85,8 @@ func (e *Engine) Reset() {
 	}
 	clear(e.views)
 	clear(e.classes)
-	clear(e.trial)
+	clear(e.trial[:])
 	e.store, e.fewRows = answers.Store{}, ranking.Index{}
-	e.promoted, e.excess, e.classBytes, e.ahead, e.withKept = 0, 0, 0, e.ahead[:0], nil
+	e.promoted, e.excess, e.classBytes, e.withKept = 0, 0, 0, nil
 	e.runs.last, e.nominated = nil, nominatedNodes{}
 }

@@ -63,7 +63,7 @@ func TestViewsOnTrialAreFew(t *testing.T) {
 		}
 		e.Decide(For(p, pod), nil)
 	}
-	if len(e.views) > e.mostTrials() || e.promoted != 0 || len(e.seen) > seenClasses {
+	if len(e.views) > mostTrials || e.promoted != 0 || len(e.seen) > seenClasses {
 		t.Errorf("%d views, %d of them to stay, %d classes remembered", len(e.views), e.promoted, len(e.seen))
 	}
 }
@@ -88,7 +88,7 @@ func TestViewsAreBounded(t *testing.T) {
 		if i%5 == 0 {
 			e.Decide(For(p, favourite), nil)
 		}
-		if e.promoted > 10 || len(e.views) > 10+e.mostTrials() {
+		if e.promoted > 10 || len(e.views) > 10+mostTrials {
 			t.Fatalf("%d views, %d of them to stay after %d classes", len(e.views), e.promoted, i)
 		}
 	}

@@ -114,7 +114,7 @@ func TestHostedDecideIsNaive(t *testing.T) {
 			"decide": w.decide, "decide more": w.decide, "decide still more": w.decide,
 			"set node": w.setNode, "remove node": w.removeNode,
 			"place": w.place, "place more": w.place, "remove": w.remove, "remove more": w.remove, "storm": w.storm,
-			"flip": w.flip, "nominate": w.nominate, "ahead": w.ahead, "new pod": w.newPod, "check": w.check,
+			"flip": w.flip, "nominate": w.nominate, "new pod": w.newPod, "check": w.check,
 		})
 	})
 }

@@ -20,7 +20,7 @@ func (x *feasibility) evaluateNarrowed() {
 	v.syncCells()
 	v.index.BeginFew(v.shape(), e.table.Rows(), x.narrowed)
 	rows := slices.DeleteFunc(slices.Clone(x.narrowed), func(r table.Row) bool { return e.table.Node(r) == nil })
-	evaluateRows(rows, v.columns, &e.workerScratch[0], v.evaluate, v.update)
+	evaluateRows(rows, v.columns, &e.scratch, v.evaluate, v.update)
 }
 
 // keepWithin narrows the pod to the nodes that PreFilter plugins named, and to the

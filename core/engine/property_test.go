@@ -223,21 +223,6 @@ func differ(got, want answer) string {
 	return ""
 }
 
-// ahead shows pods whose turn may come soon, some of them new.
-func (w *world) ahead(*rapid.T) {
-	var kept, tight []*Request
-	for range w.rand.IntN(8) {
-		pod := pickOne(w.rand, w.pool...)
-		if w.rand.IntN(3) == 0 {
-			pod = w.pod("a")
-			w.pool[w.rand.IntN(len(w.pool))] = pod
-		}
-		kept, tight = append(kept, w.request(w.kept, pod)), append(tight, w.request(w.tight, pod))
-	}
-	w.kept.RefreshAhead(kept)
-	w.tight.RefreshAhead(tight)
-}
-
 func (w *world) check(t *rapid.T) {
 	for _, e := range []*Engine{w.kept, w.tight} {
 		if err := e.Check(); err != nil {
@@ -255,7 +240,7 @@ func TestDecideIsNaive(t *testing.T) {
 			"decide": w.decide, "decide more": w.decide, "decide still more": w.decide,
 			"set node": w.setNode, "remove node": w.removeNode,
 			"place": w.place, "place more": w.place, "remove": w.remove, "remove more": w.remove, "storm": w.storm,
-			"flip": w.flip, "nominate": w.nominate, "ahead": w.ahead, "new pod": w.newPod, "check": w.check,
+			"flip": w.flip, "nominate": w.nominate, "new pod": w.newPod, "check": w.check,
 		})
 	})
 }

@@ -50,7 +50,7 @@ func TestSignedRunIsNaive(t *testing.T) {
 			w.flip(t)
 			w.kept.Told()
 		}
-		between := []func(*rapid.T){w.setNode, w.removeNode, w.place, w.remove, w.storm, flip, w.decide, w.nominate, w.ahead, w.newPod, w.check}
+		between := []func(*rapid.T){w.setNode, w.removeNode, w.place, w.remove, w.storm, flip, w.decide, w.nominate, w.newPod, w.check}
 		t.Repeat(map[string]func(*rapid.T){"wave": func(t *rapid.T) {
 			clear(w.nominated)
 			like := pickOne(w.rand, w.pool...)

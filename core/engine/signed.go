@@ -88,7 +88,7 @@ func (s *signedView) decide(d *decider) *decider {
 		return nil
 	}
 	s.asked, s.failed = s.asked[:0], false
-	e.evaluated += s.refresh(&e.store, e.table, 1, &e.workerScratch[0]) // the host asks about several nodes at a time
+	e.evaluated += s.refresh(&e.store, e.table, 1, &e.scratch) // the host asks about several nodes at a time
 	if s.failed || s.index.OutOfRange > 0 {
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
@@ -295,15 +294,4 @@ func (n *nominations) add(p *object.Pod, node string) {
 func (n *nominations) drop(node string) {
 	n.changed = append(n.changed, node)
 	delete(n.byNode, node)
-}
-
-// lookAhead shows some of the pool ahead of their turn.
-func (w *soak) lookAhead(*testing.T) {
-	var kept, tight []*engine.Request
-	for range 1 + w.IntN(6) {
-		by, p := pickOne(w.Rand, w.profiles...), pickOne(w.Rand, w.pool...)
-		kept, tight = append(kept, w.request(w.kept, by, p)), append(tight, w.request(w.tight, by, p))
-	}
-	w.kept.RefreshAhead(kept)
-	w.tight.RefreshAhead(tight)
 }

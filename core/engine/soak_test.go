@@ -106,8 +106,7 @@ var kinds = []event{
 	{2, "a namespace is labelled", (*soak).label},
 	{2, "a selector owner comes or goes", (*soak).setSelectorOwner},
 	{5, "an object comes, changes or goes", (*soak).setObject},
-	{3, "another class", (*soak).otherClass},
-	{3, "pods are looked at ahead", (*soak).lookAhead},
+	{6, "another class", (*soak).otherClass},
 	{1, "a panic is contained", func(w *soak, _ *testing.T) { w.kept.Reset() }},
 	{25, "a decision", (*soak).decide},
 }

@@ -19,7 +19,7 @@ import (
 // Pods that ask for CPU and memory alone, and hardly ever come twice, are decided on as
 // without views, under the default configuration: on nodes that a part of the pods is kept
 // off, on full ones, on those that are taken in or leave, where pods without requests
-// are, and ahead of their turn.
+// are.
 func TestPassesAreNaive(t *testing.T) {
 	options, err := sim.Options(config.Default())
 	if err != nil {
@@ -70,9 +70,6 @@ func TestPassesAreNaive(t *testing.T) {
 			for range rapid.IntRange(1, 5).Draw(t, "ahead") {
 				requests = append(requests, engine.For(options.Profiles[0], pod(i)))
 				i++
-			}
-			if len(requests) > 1 {
-				kept.RefreshAhead(requests)
 			}
 			for _, r := range requests {
 				got, want := kept.Decide(r, nil), plain.Decide(engine.For(options.Profiles[0], r.Pod), nil)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -34,18 +33,14 @@ func byRank(weight int64, normalize func(raw, low, high int64) int64, names ...s
 	return list
 }
 
-// decidesLikePlain decides on pods of classes that come for the first time,
-// some shown ahead.
+// decidesLikePlain decides on pods of classes that come for the first time.
 func decidesLikePlain(t *testing.T, tb *table.Table, p *profile.Profile) {
 	t.Helper()
 	e, plain := New(tb, seed, 2), NewPlain(tb, seed)
 	for i := range 20 {
 		pods := []*object.Pod{newPod(fmt.Sprint("p", i), nil, int64(2*i), 1), newPod(fmt.Sprint("q", i), nil, int64(2*i+1), 1)}
-		if i%3 == 0 {
-			e.RefreshAhead([]*Request{For(p, pods[0]), For(p, pods[1])})
-			if err := e.Check(); err != nil {
-				t.Fatal(err)
-			}
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
 		}
 		for _, pod := range pods {
 			got := answerOf(tb, e.Decide(For(p, pod), nil))
@@ -84,100 +79,6 @@ func TestCausesOfAnotherClass(t *testing.T) {
 	narrow := newPod("q", map[string]string{"A": "node-3", "C": "skip"}, 1, 1)
 	if o := e.Decide(For(p, narrow), nil); o.Rejected != nil || o.Feasible != 1 || o.Row != 3 {
 		t.Errorf("rejected %v, %d feasible, row %d", o.Rejected, o.Feasible, o.Row)
-	}
-}
-
-// PreScore that fails when a class is looked at ahead need not do so when its
-// turn comes.
-func TestFailuresAheadAreNotKept(t *testing.T) {
-	tb, p := grid(10)
-	works := p.Score[2].PreScore
-	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.PreScoreResult {
-		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
-	}
-	e, pod := New(tb, seed, 2), newPod("p", nil, 1, 1)
-	e.RefreshAhead([]*Request{For(p, pod)})
-	p.Score[2].Plugin.PreScore = works
-	if o := e.Decide(For(p, pod), nil); o.Rejected != nil || o.Row < 0 {
-		t.Errorf("still rejected: %v", o.Rejected)
-	}
-}
-
-// A class that is not looked at ahead has one that is share its scores first.
-func TestAheadBesideACostlyClass(t *testing.T) {
-	tb := ranked(10)
-	p := buildProfile(append(byRank(1, nil, "A"), &rule{name: "Costly", locality: framework.NodeAndPods, reads: []string{"set"}, prepare: prepareBy("set"),
-		explain: always(decision.Unschedulable, "no"), reject: func(*object.Pod, site) framework.Verdict { return framework.Fits }}))
-	p.Filter[len(p.Filter)-1].Costly = true
-	e := New(tb, seed, 2)
-	cheap, costly := newPod("p", map[string]string{"set": "skip"}, 1, 1), newPod("q", nil, 1, 1)
-	e.RefreshAhead([]*Request{For(p, cheap), For(p, costly)})
-	if o := e.Decide(For(p, cheap), nil); o.Row < 0 {
-		t.Errorf("rejected: %v", o.Rejected)
-	}
-}
-
-// Pods are looked at ahead for as long as that saves something, though those that were
-// take little by their turn.
-func TestAheadGoesOn(t *testing.T) {
-	tb := ranked(300)
-	p := buildProfile([]*rule{{name: "A", locality: framework.NodeAndPods, explain: always(decision.Unschedulable, "no"),
-		reject: func(*object.Pod, site) framework.Verdict { return 0 }}})
-	e := New(tb, seed, 2)
-	request := func(class int64) *Request { return For(p, newPod(fmt.Sprint("p", class), nil, class, 1)) }
-	worth := func(want bool, when string) {
-		t.Helper()
-		if n := e.WorthAhead(); n > 1 != want {
-			t.Errorf("%s: worth %d", when, n)
-		}
-	}
-	worth(false, "at first")
-	e.Decide(request(1), nil)
-	worth(true, "after a new class")
-	var ahead []*Request
-	for round := range int64(2) {
-		ahead = []*Request{request(2 + 2*round), request(3 + 2*round)}
-		e.RefreshAhead(ahead)
-		for _, r := range ahead {
-			e.Decide(r, nil)
-		}
-		worth(true, "after new classes that were looked at ahead")
-	}
-	e.RefreshAhead(ahead)
-	worth(false, "after classes that nothing changed for")
-}
-
-// Views that are being made ahead are exact, though later ones of the same batch push some
-// of them out.
-func TestMoreAheadThanAreOnTrial(t *testing.T) {
-	tb := ranked(300)
-	p := buildProfile([]*rule{
-		{name: "F", reads: []string{"k"}, explain: always(decision.Unschedulable, "odd"),
-			reject: func(p *object.Pod, at site) framework.Verdict {
-				return when(p.Labels["k"] != "" && number(at.node.Labels, "rank")%2 == 1)
-			}},
-		{name: "S", reads: []string{"k", "m"}, weight: 1, normalize: func(raw, low, high int64) int64 { return 100 * (raw - low) / max(1, high-low) },
-			score: func(p *object.Pod, at site) int64 {
-				return number(at.node.Labels, "rank") % max(1, number(p.Labels, "m"))
-			}},
-	})
-	e, plain := New(tb, seed, 2), NewPlain(tb, seed)
-	var requests []*Request
-	for i := range 24 {
-		r := For(p, newPod(fmt.Sprint("p", i), map[string]string{"k": fmt.Sprint("v", i), "m": fmt.Sprint(i % 9)}, 1, 1))
-		if i < 3 {
-			e.Decide(r, nil)
-		}
-		requests = append(requests, r)
-	}
-	e.RefreshAhead(requests)
-	if err := e.Check(); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range requests {
-		if diff := differ(answerOf(tb, e.Decide(r, nil)), answerOf(tb, plain.Decide(r, nil))); diff != "" {
-			t.Fatal(diff)
-		}
 	}
 }
 

@@ -47,13 +47,10 @@ type view struct {
 	columnRevision uint64 // of the table
 	epochs         uint64
 
-	visits   int    // decisions on the class in a row, each soon after the one before
-	used     uint64 // when, in decisions; for dropping the oldest
-	excess   int    // what its bytes count for, in rows
-	onTrial  bool
-	madeSoon bool // ahead of its pod's turn, which has not come
-
-	evaluated int // rows, when it was last refreshed ahead of its pod's turn
+	visits  int    // decisions on the class in a row, each soon after the one before
+	used    uint64 // when, in decisions; for dropping the oldest
+	excess  int    // what its bytes count for, in rows
+	onTrial bool
 
 	// onFeasible and onRejected hold how nominated pods change the verdict on feasible
 	// and on rejected rows.
@@ -126,13 +123,6 @@ func (v *view) joinPass() {
 // evaluated again; where there are many, or at first sight, all are, over the
 // cores. It returns how many.
 func (v *view) refresh(store *answers.Store, t *table.Table, workers int, found *scratch) int {
-	v.follow(store)
-	return v.refreshRows(store.Live(t), t, workers, found)
-}
-
-// follow brings up to date what the view shares with others. It must not run for two
-// views at once.
-func (v *view) follow(store *answers.Store) {
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
 		store.FollowFilter(f.said, f.Plugin, &f.in)
@@ -145,14 +135,11 @@ func (v *view) follow(store *answers.Store) {
 	if v.cellsKept {
 		v.syncCells()
 	}
-}
-
-func (v *view) refreshRows(live table.RowSet, t *table.Table, workers int, found *scratch) (evaluated int) {
+	evaluated := t.Rows()
 	if v.revision != 0 && v.replay(t, found) {
 		evaluated = len(found.rows)
 	} else {
-		v.begin(live, t, workers, found)
-		evaluated = t.Rows()
+		v.begin(store.Live(t), t, workers, found)
 	}
 	v.index.Count()
 	v.revision = t.Revision()

@@ -31,6 +31,5 @@ func (m *Machine) reconfigure(e Reconfigured) {
 		brokenOff = append(brokenOff, c.state.entry)
 		m.extenders.finish(c.state)
 	}
-	m.scheduling.lookAhead = lookAhead{}
 	m.queue.Reconfigure(m.now, queue.Backoffs{Initial: e.InitialBackoff, Max: e.MaxBackoff}, brokenOff)
 }

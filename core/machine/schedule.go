@@ -37,7 +37,6 @@ func (m *Machine) scheduleOne() {
 	m.overcommits.counting = true
 	a := m.attempts.start(ps)
 	a.record.NodesTotal = m.table.Live()
-	m.scheduling.lookAheadFrom(e.Pod)
 	var c *bindingCycle
 	if err := m.guard.run("scheduling cycle", "", func() { c = m.scheduling.schedulePod(a) }); err != nil {
 		m.scheduling.failAfterPanic(a, err)
@@ -65,7 +64,6 @@ type schedulingCycles struct {
 	bindings    *bindingCycles
 	evictions   *evictions
 	extenders   *extenderCycles
-	lookAhead   lookAhead
 }
 
 // schedulePod evaluates every node and assumes the pod on the best. It returns

@@ -25,45 +25,44 @@ func Rows(n, workers, grain int, f func(Range)) {
 		}
 		return
 	}
-	each(workers, workers, func(_, w int) { f(Range{n * w / workers, n * (w + 1) / workers}) })
+	each(workers, workers, func(w int) { f(Range{n * w / workers, n * (w + 1) / workers}) })
 }
 
-// Each calls f(worker, i) for each i of [0, n), on at most workers goroutines, and
-// returns when all are done. A goroutine takes the next i when it is done with one, so
-// that a core that is slow to wake, or busy, delays nobody. The result for i must depend
-// on i alone. worker, which is below workers, selects the scratch memory that f may use.
-// A panic is raised as Rows does.
-func Each(n, workers int, f func(worker, i int)) {
+// Each calls f for each i of [0, n), on at most workers goroutines, and returns when all
+// are done. A goroutine takes the next i when it is done with one, so that a core that is
+// slow to wake, or busy, delays nobody. The result for i must depend on i alone. A panic
+// is raised as Rows does.
+func Each(n, workers int, f func(i int)) {
 	if workers = min(workers, n); workers <= 1 {
 		for i := range n {
-			f(0, i)
+			f(i)
 		}
 		return
 	}
 	each(n, workers, f)
 }
 
-func each(n, workers int, f func(worker, i int)) {
+func each(n, workers int, f func(i int)) {
 	var wg sync.WaitGroup
 	var taken atomic.Int64
 	raised := make([]*recovered.Panic, n)
-	run := func(worker, i int) {
+	run := func(i int) {
 		defer func() {
 			if value := recover(); value != nil {
 				raised[i] = recovered.From("", value).WithStack()
 			}
 		}()
-		f(worker, i)
+		f(i)
 	}
-	work := func(worker int) {
+	work := func() {
 		for i := int(taken.Add(1)) - 1; i < n; i = int(taken.Add(1)) - 1 {
-			run(worker, i)
+			run(i)
 		}
 	}
-	for worker := 1; worker < workers; worker++ {
-		wg.Go(func() { work(worker) })
+	for range workers - 1 {
+		wg.Go(work)
 	}
-	work(0)
+	work()
 	wg.Wait()
 	for _, p := range raised {
 		if p != nil {

@@ -72,9 +72,8 @@ type Queue struct {
 	listeners listeners
 
 	arrivals map[Arrival]int
-	frontier []*Entry // scratch of Next
-	keyBuf   []byte   // scratch of keyOf
-	illegal  error    // the first move that Moves does not have
+	keyBuf   []byte // scratch of keyOf
+	illegal  error  // the first move that Moves does not have
 }
 
 // New returns an empty queue.

@@ -1,8 +1,6 @@
 package queue
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -233,26 +231,4 @@ func TestNominations(t *testing.T) {
 	b.pop(start, "high")
 	b.Update(start, pod("high", nominated("n4"))) // in flight: it may be assumed already
 	wantTo("n4")
-}
-
-// What Next foretells is what Pop then gives.
-func TestNext(t *testing.T) {
-	b := newBench(t)
-	r := rand.New(rand.NewPCG(1, 1))
-	for i := range 200 {
-		b.Add(at(time.Duration(r.IntN(50))*time.Second), pod(fmt.Sprint("p", i), priority(int32(r.IntN(4)))))
-		if i%3 == 0 {
-			b.Pop(at(time.Hour))
-		}
-	}
-	for want := b.Next(nil, 1000); len(want) > 0; want = b.Next(nil, 7) {
-		for _, p := range want {
-			if e := b.Pop(at(time.Hour)); e == nil || e.Pod != p {
-				t.Fatalf("Pop gave %v, Next said %s", e.Pod, p.Name)
-			}
-		}
-	}
-	if b.Pop(at(time.Hour)) != nil {
-		t.Error("Next left a pod out")
-	}
 }

@@ -313,7 +313,7 @@ func TestRareDevicesOfAllNodesAreSearchedAtOnce(t *testing.T) {
 	if pl.alone(in) {
 		t.Fatal("the filter is asked about one list of rows at a time")
 	}
-	par.Each(tb.Rows(), tb.Rows(), func(_, row int) {
+	par.Each(tb.Rows(), tb.Rows(), func(row int) {
 		pl.filter(in, []table.Row{table.Row(row)}, make([]framework.Verdict, 1))
 	})
 	if len(s.known.searches)+searches(pl) > 0 {

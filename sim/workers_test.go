@@ -11,8 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 )
 
-// With more workers the machine looks at pods ahead of their turn. Decisions
-// stay what they are.
+// Decisions do not depend on the number of workers.
 func TestWorkersDoNotMatter(t *testing.T) {
 	placed := func(workers int) map[string]string {
 		o, err := Options(config.Default())
