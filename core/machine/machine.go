@@ -96,7 +96,6 @@ type Machine struct {
 	bindings    *bindingCycles
 	evictions   *evictions
 	extenders   *extenderCycles
-	foresight   *foresight
 	scheduling  *schedulingCycles
 	groups      *podGroups
 	cluster     *cluster

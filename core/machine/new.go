@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/foresight"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/recovered"
@@ -39,7 +40,10 @@ func (m *Machine) composePods() {
 	m.guard = &guard{table: m.table, engine: m.engine, options: &m.options}
 	m.pods = &pods{table: m.table, profiles: m.profiles, byUID: map[types.UID]*podState{}, byName: map[types.NamespacedName]*podState{}}
 	m.extenders = &extenderCycles{step: m.step, options: &m.options, profiles: m.profiles, busy: make([]int, len(m.options.Extenders))}
-	m.foresight = &foresight{table: m.table, profiles: m.profiles, guard: m.guard, pods: m.pods, extenders: m.extenders}
+	foresee := &foresight.Foresight{
+		Table: m.table, Profiles: m.profiles, Panicked: m.guard.report, FoundNoVictims: m.pods.foundNoVictims,
+		Extended: func(p *object.Pod) bool { return m.extenders.of(p) != nil },
+	}
 	m.queue = queue.New(queue.Options{
 		InitialBackoff:    m.options.InitialBackoff,
 		MaxBackoff:        m.options.MaxBackoff,
@@ -50,12 +54,12 @@ func (m *Machine) composePods() {
 		HoldInBackoff:     m.holdInBackoff,
 		RetryAfterBackoff: m.options.hasGroup,
 		EventsToRegister:  m.profiles.eventsToRegister,
-		Foresight:         m.foresight,
+		Foresight:         foresee,
 		HintPanicked: func(plugin string, value any) {
 			m.guard.report(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
 		},
 	})
-	m.foresight.queue = m.queue
+	foresee.NominatedTo = m.queue.NominatedTo
 	m.nominations = &nominations{m.step, m.queue, m.pods}
 	m.preemptors = &preemptors{step: m.step, pods: m.pods}
 	m.conditions = &conditions{step: m.step, pods: m.pods, present: func(p *object.Pod) *object.Condition { return m.PresentCondition(p) }}

@@ -98,6 +98,12 @@ func (x *pods) entry(uid types.UID) *queue.Entry {
 	return nil
 }
 
+// foundNoVictims reports whether the pod's last attempt found nobody to preempt.
+func (x *pods) foundNoVictims(p *object.Pod) bool {
+	ps := x.byUID[p.UID]
+	return ps != nil && ps.noVictims
+}
+
 // forget removes the state of a deleted pod, unless a reply about it is outstanding.
 func (x *pods) forget(ps *podState) {
 	if x.byName[ps.pod.NamespacedName()] != ps && ps.ended == nil && ps.eviction == nil {

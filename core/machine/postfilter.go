@@ -7,6 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/foresight"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -86,7 +87,7 @@ func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framew
 		return nominating{keep: true}, true
 	}
 	if out.NotHelpful != nil {
-		a.noVictims = noVictims(a.record.RejectedBy, out.NotHelpful)
+		a.noVictims = foresight.NoVictims(a.record.RejectedBy, out.NotHelpful)
 	}
 	if out.NominatedNodeName != "" && d.preemptors.holdsBack(a, out.Victims) {
 		a.record.PostFilter = append(a.record.PostFilter, heldBack)

@@ -92,9 +92,9 @@ func (q *Queue) checkPlugins() error {
 				return fmt.Errorf("pod %s is not with plugin %s", uid, s.plugin.name)
 			}
 			if m := s.plugin.members[s.at]; e.place == Unschedulable {
-				plugin, size := q.opts.Foresight.Size(e)
-				if known := plugin == s.plugin.name; known != m.sized || known && size != m.size {
-					return fmt.Errorf("pod %s is of size %+v (known %t) to plugin %s, should be %+v to %q", uid, m.size, m.sized, s.plugin.name, size, plugin)
+				c := q.classOf(e)
+				if known := c.SizedBy == s.plugin.name; known != m.sized || known && c.Size != m.size {
+					return fmt.Errorf("pod %s is of size %+v (known %t) to plugin %s, should be %+v to %q", uid, m.size, m.sized, s.plugin.name, c.Size, c.SizedBy)
 				}
 			}
 			names := s.plugin.namesOf(e.Pod)
@@ -139,7 +139,7 @@ func (q *Queue) checkPeers(e *Entry) error {
 	case a.key == "" && len(a.entries) > 1 || a.key != "" && q.plugins.byKey[a.key] != a:
 		return fmt.Errorf("the pods that are like pod %s are not found", e.Pod.UID)
 	case e.place == Unschedulable:
-		if key := q.keyOf(e); string(key) != a.key {
+		if key := q.classOf(e).Key; string(key) != a.key {
 			return fmt.Errorf("pod %s is among pods that it is not like: %q, %q", e.Pod.UID, a.key, key)
 		}
 		if !slices.EqualFunc(a.slots, e.rejectors, func(s slot, r rejector) bool { return s.waits(r) }) {

@@ -97,19 +97,23 @@ type foreseen struct {
 	tooLarge  func(Size) bool
 }
 
-func (f *foreseen) AppendClass(key []byte, e *Entry) []byte {
-	return fmt.Appendf(key, "%q", append(e.Pod.PVCs(true), e.Pod.Labels["app"], e.nominated))
-}
-
-func (f *foreseen) CouldHelp(e *Entry, event *framework.Event) bool { return f.couldHelp(e, event) }
-func (f *foreseen) TooLarge(*framework.Event) func(Size) bool       { return f.tooLarge }
-
-func (f *foreseen) Size(e *Entry) (string, Size) {
-	if f.size == nil {
-		return "", Size{}
+func (f *foreseen) Class(key []byte, e *Entry) Class {
+	c := Class{Key: fmt.Appendf(key, "%q", append(e.Pod.PVCs(true), e.Pod.Labels["app"], e.nominated))}
+	if f.size != nil {
+		c.SizedBy, c.Size = f.size(e)
 	}
-	return f.size(e)
+	return c
 }
+
+func (f *foreseen) About(e *framework.Event) Question { return asked{f, e} }
+
+type asked struct {
+	*foreseen
+	event *framework.Event
+}
+
+func (q asked) CouldHelp(e *Entry) bool { return q.couldHelp(e, q.event) }
+func (q asked) TooLarge(s Size) bool    { return q.tooLarge(s) }
 
 // inVain: where a pod goes, those of app b are tried in vain, but for the nominated.
 func inVain(p *object.Pod, nominated string, e *framework.Event) bool {

@@ -48,7 +48,6 @@ type pluginIndex struct {
 	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
 	plugins          []*plugin         // by profile, then name
 	byKey            map[string]*peers // by key
-	foresight        Foresight
 }
 
 // find returns the plugin, nil when the profile does not have it.
@@ -98,14 +97,17 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		q.events.add(e)
 	}
 	var called, spared []*peers
-	tooLarge := q.opts.Foresight.TooLarge(e)
+	var question Question
 	wanted := q.listeners.wouldFailAgainWanted()
 	for _, p := range q.plugins.plugins {
 		if len(p.members) == 0 || !p.registered(e) {
 			continue
 		}
+		if question == nil {
+			question = q.opts.Foresight.About(e)
+		}
 		for _, m := range p.concerned(e) {
-			if m.sized && tooLarge != nil && tooLarge(m.size) {
+			if m.sized && question.TooLarge(m.size) {
 				if wanted {
 					spared = append(spared, m.peers)
 				}
@@ -124,7 +126,7 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	label, moved := Label(e.Resource, e.ActionType), q.calledByUnknown(e, preCheck)
 	q.listeners.notifySpared(spared, label, preCheck)
 	for _, a := range called {
-		moved = q.call(moved, a, e, preCheck)
+		moved = q.call(moved, a, question, label, preCheck)
 	}
 	slices.SortFunc(moved, func(a, b calledPod) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, m := range moved {
@@ -144,10 +146,10 @@ type calledPod struct {
 
 // call appends the peers, which the event may help, to the pods to move. It leaves them
 // out if the event could not help them, as Options.Foresight knows.
-func (q *Queue) call(to []calledPod, a *peers, e *framework.Event, preCheck func(*object.Pod) bool) []calledPod {
+func (q *Queue) call(to []calledPod, a *peers, question Question, event string, preCheck func(*object.Pod) bool) []calledPod {
 	how, first := a.strategy, a.first(preCheck)
 	a.strategy = skip
-	wouldFailAgain := first.place == Unschedulable && !q.opts.Foresight.CouldHelp(first, e)
+	wouldFailAgain := first.place == Unschedulable && !question.CouldHelp(first)
 	if wouldFailAgain && !q.listeners.wouldFailAgainWanted() {
 		return to
 	}
@@ -155,7 +157,7 @@ func (q *Queue) call(to []calledPod, a *peers, e *framework.Event, preCheck func
 		switch {
 		case preCheck != nil && !preCheck(entry.Pod):
 		case wouldFailAgain:
-			q.listeners.notifyWouldFailAgain(entry.Pod, Label(e.Resource, e.ActionType))
+			q.listeners.notifyWouldFailAgain(entry.Pod, event)
 		default:
 			to = append(to, calledPod{entry, how})
 		}

@@ -7,8 +7,7 @@ import (
 )
 
 // peers are unschedulable pods that wait for the same plugins, and that neither a
-// queueing hint nor Foresight.CouldHelp can tell apart (Foresight.AppendClass). Both are
-// called once for all of them: of 10,000 replicas that fit nowhere, an event costs one
+// queueing hint nor Question.CouldHelp can tell apart (Class.Key). Both are called once for all of them: of 10,000 replicas that fit nowhere, an event costs one
 // question.
 type peers struct {
 	key      string // "" for a single pod without peers
@@ -35,57 +34,39 @@ func (a *peers) first(preCheck func(*object.Pod) bool) *Entry {
 }
 
 // add adds the pod to the lists of the plugins that rejected it, or to its peers that are
-// listed already. An empty key means that it has no peers.
-func (x *pluginIndex) add(e *Entry, key []byte, rejectors ...rejector) {
-	a := x.byKey[string(key)]
+// listed already.
+func (x *pluginIndex) add(e *Entry, c Class, rejectors ...rejector) {
+	a := x.byKey[string(c.Key)]
 	if a == nil {
-		a = &peers{key: string(key)}
+		a = &peers{key: string(c.Key)}
 		for _, r := range rejectors {
 			names := r.plugin.namesOf(e.Pod)
 			r.plugin.named.add(a, names)
 			a.slots = append(a.slots, slot{r.plugin, len(r.plugin.members), names})
-			r.plugin.members = append(r.plugin.members, member{peers: a, pending: r.pending})
+			r.plugin.members = append(r.plugin.members, member{peers: a, pending: r.pending, sized: r.plugin.name == c.SizedBy, size: c.Size})
 		}
 		if a.key != "" {
 			x.byKey[a.key] = a
-		}
-		if e.place == Unschedulable {
-			x.measure(a, e)
 		}
 	}
 	e.peers, e.peerIndex = a, len(a.entries)
 	a.entries = append(a.entries, e)
 }
 
-// measure sets the size of the peers in the list of the plugin that it is about, if it is
-// known.
-func (x *pluginIndex) measure(a *peers, e *Entry) {
-	plugin, size := x.foresight.Size(e)
-	if plugin == "" {
-		return
-	}
-	for _, s := range a.slots {
-		if s.plugin.name == plugin {
-			m := &s.plugin.members[s.at]
-			m.size, m.sized = size, true
-		}
-	}
-}
-
-// keyOf returns a key that is equal for peers, empty for a pod that has none. It is valid
-// until the next call.
-func (q *Queue) keyOf(e *Entry) []byte {
-	key := q.opts.Foresight.AppendClass(q.keyBuf[:0], e)
-	if len(key) > 0 {
+// classOf returns the class of an unschedulable pod. Its key, which names the plugins that
+// rejected the pod, is valid until the next call.
+func (q *Queue) classOf(e *Entry) Class {
+	c := q.opts.Foresight.Class(q.keyBuf[:0], e)
+	if len(c.Key) > 0 {
 		for _, r := range e.rejectors {
-			key = append(append(key, 0), r.plugin.name...)
+			c.Key = append(append(c.Key, 0), r.plugin.name...)
 			if r.pending {
-				key = append(key, 1)
+				c.Key = append(c.Key, 1)
 			}
 		}
 	}
-	q.keyBuf = key
-	return key
+	q.keyBuf = c.Key
+	return c
 }
 
 // remove removes the pod from its peers, and the peers from the plugins' lists if it was

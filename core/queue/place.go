@@ -142,10 +142,10 @@ func (q *Queue) enter(now time.Time, e *Entry) {
 func (q *Queue) index(e *Entry) {
 	switch e.place {
 	case Unschedulable:
-		q.plugins.add(e, q.keyOf(e), e.rejectors...)
+		q.plugins.add(e, q.classOf(e), e.rejectors...)
 	case Gated:
 		if p := q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin); p != nil {
-			q.plugins.add(e, nil, rejector{plugin: p})
+			q.plugins.add(e, Class{}, rejector{plugin: p})
 		}
 	}
 }

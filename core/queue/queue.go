@@ -72,7 +72,7 @@ type Queue struct {
 	listeners listeners
 
 	arrivals map[Arrival]int
-	keyBuf   []byte // scratch of keyOf
+	keyBuf   []byte // scratch of classOf
 	illegal  error  // the first move that Moves does not have
 }
 
@@ -104,7 +104,7 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{
 		opts:        o,
-		plugins:     pluginIndex{eventsToRegister: o.EventsToRegister, foresight: o.Foresight, byKey: map[string]*peers{}},
+		plugins:     pluginIndex{eventsToRegister: o.EventsToRegister, byKey: map[string]*peers{}},
 		nominations: nominations{nominated: map[string][]*object.Pod{}},
 		arrivals:    map[Arrival]int{},
 	}

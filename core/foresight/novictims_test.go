@@ -1,4 +1,4 @@
-package machine_test
+package foresight_test
 
 import (
 	"strings"

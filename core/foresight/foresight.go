@@ -1,4 +1,4 @@
-package machine
+package foresight
 
 import (
 	"cmp"
@@ -15,15 +15,63 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// foresight answers for the queue whether an event could help a rejected pod
-// (queue.Foresight). It asks the plugins that rejected the pod what they say now.
-type foresight struct {
-	table     *table.Table
-	queue     *queue.Queue
-	profiles  profiles
-	guard     *guard
-	pods      *pods
-	extenders *extenderCycles
+// Foresight is a queue.Foresight that asks the plugins which rejected a pod what they say
+// now. All fields are set.
+type Foresight struct {
+	Table    *table.Table
+	Profiles map[string]*profile.Profile
+	// Extended reports whether extenders have a say about the pod.
+	Extended func(*object.Pod) bool
+	// FoundNoVictims reports whether the pod's last attempt found nobody to preempt
+	// (NoVictims).
+	FoundNoVictims func(*object.Pod) bool
+	// NominatedTo returns the pods nominated to the node, the most important first.
+	NominatedTo func(node string) []*object.Pod
+	// Panicked is called with a panic of a plugin, on the stack of the panic.
+	Panicked func(*recovered.Panic)
+}
+
+// Class returns the class of an unschedulable pod. A pod with extenders, hosted plugins, a
+// nomination or claims of devices, or whose own claims a plugin may give up, has no key.
+func (f *Foresight) Class(key []byte, e *queue.Entry) queue.Class {
+	p, of := e.Pod, f.Profiles[e.Pod.SchedulerName]
+	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
+		return queue.Class{Key: key}
+	}
+	c := queue.Class{}
+	c.SizedBy, c.Size = f.size(of, e)
+	for name := range e.RejectedBy() {
+		if pl := of.Plugins[name]; pl != nil && pl.MakesRoom != nil {
+			c.Key = key
+			return c
+		}
+	}
+	if c.Key = p.AppendTemplate(key); f.FoundNoVictims(p) {
+		c.Key = append(c.Key, 1)
+	}
+	return c
+}
+
+// question is whether one event could help a pod.
+type question struct {
+	*Foresight
+	event    *framework.Event
+	row      table.Row // of the node that the event is about
+	about    bool      // it is about one node
+	measured bool      // TooLarge may say so
+	// nominated are the pods nominated to the row that are placed nowhere, the most
+	// important first.
+	nominated []*object.Pod
+	rooms     []queue.Size // on the row by priority, as far as asked for
+}
+
+// About returns the question whether the event could help a pod.
+func (f *Foresight) About(event *framework.Event) queue.Question {
+	q := &question{Foresight: f, event: event}
+	if q.row, q.about = f.rowOf(event); q.about {
+		q.nominated, q.measured = f.nominatedNowhere(q.row), q.measures()
+	}
+	return q
 }
 
 // CouldHelp reports whether the event could help a rejected pod, though queueing hints say
@@ -45,35 +93,34 @@ type foresight struct {
 //
 // If others have a lower priority, the pod must not be able to preempt them either. Its
 // last attempt found that it could preempt nobody, on any node, because of the same
-// plugins (noVictims). So it may preempt somebody on this node alone now, and all this
+// plugins (NoVictims). So it may preempt somebody on this node alone now, and all this
 // has to hold there whoever leaves.
-func (f *foresight) CouldHelp(e *queue.Entry, event *framework.Event) (could bool) {
-	p, of := e.Pod, f.profiles[e.Pod.SchedulerName]
-	if of == nil || event.Resource == framework.WildCard || e.NominatedNode() != "" || f.extenders.of(p) != nil || f.othersMakeRoom(of, p) {
+func (q *question) CouldHelp(e *queue.Entry) (could bool) {
+	p, of := e.Pod, q.Profiles[e.Pod.SchedulerName]
+	if of == nil || q.event.Resource == framework.WildCard || e.NominatedNode() != "" || q.Extended(p) || q.othersMakeRoom(of, p) {
 		return true
 	}
 	plugin := ""
 	defer func() {
 		if r := recover(); r != nil { // a plugin's
-			f.guard.report(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", plugin), r))
+			q.Panicked(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", plugin), r))
 			could = true
 		}
 	}()
 	for name := range e.RejectedBy() {
-		if plugin = name; rejectsAsAWhole(of, of.Plugins[name], f.table, p) {
+		if plugin = name; rejectsAsAWhole(of, of.Plugins[name], q.Table, p) {
 			return false
 		}
 	}
-	row, ok := f.rowOf(event)
-	preempts := preempts(of, p) && priorities.Of(f.table).LowestOfAll() < p.Priority
-	if ps := f.pods.byUID[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
+	preempts := preempts(of, p) && priorities.Of(q.Table).LowestOfAll() < p.Priority
+	if !q.about || preempts && !q.FoundNoVictims(p) {
 		return true
 	}
-	nominated := f.nominatedAbove(p, row)
+	nominated := atLeast(q.nominated, p.Priority)
 	rejectsOn := func(pl *framework.Plugin) (in *framework.Input, now, whoeverGoes bool) {
 		plugin = pl.Name
-		in, now = rejectsOn(pl, f.table, p, row, nominated)
-		return in, now, now && (!preempts || rejectsWithoutLower(pl, in, row, nominated))
+		in, now = rejectsOn(pl, q.Table, p, q.row, nominated)
+		return in, now, now && (!preempts || rejectsWithoutLower(pl, in, q.row, nominated))
 	}
 	rejected, helped := false, false // on the node, whoever goes from it
 	var others []*framework.Plugin   // that the event does not concern
@@ -83,9 +130,9 @@ func (f *foresight) CouldHelp(e *queue.Entry, event *framework.Event) (could boo
 		if pl == nil || pending {
 			return true
 		}
-		concerned := mayHelp(pl, p, event)
-		if !answersByNode(pl, f.table, p, event) {
-			if concerned || !hintsCover(pl, event) {
+		concerned := mayHelp(pl, p, q.event)
+		if !answersByNode(pl, q.Table, p, q.event) {
+			if concerned || !hintsCover(pl, q.event) {
 				return true
 			}
 			continue
@@ -99,31 +146,12 @@ func (f *foresight) CouldHelp(e *queue.Entry, event *framework.Event) (could boo
 		}
 		in, now, whoeverGoes := rejectsOn(pl)
 		rejected = whoeverGoes
-		helped = helped || !rejected && mayHaveHelped(pl, in, row, nominated, event, now)
+		helped = helped || !rejected && mayHaveHelped(pl, in, q.row, nominated, q.event, now)
 	}
 	return !rejected && helped && !slices.ContainsFunc(others, func(pl *framework.Plugin) bool {
 		_, _, whoeverGoes := rejectsOn(pl)
 		return whoeverGoes
 	})
-}
-
-// AppendClass appends a key that is equal for pods of one class, as the replicas of a
-// workload. It appends nothing for pods with extenders, hosted plugins, a nomination or
-// claims of devices, nor for pods whose own claims a plugin may give up.
-func (f *foresight) AppendClass(key []byte, e *queue.Entry) []byte {
-	p, of, ps := e.Pod, f.profiles[e.Pod.SchedulerName], f.pods.byUID[e.Pod.UID]
-	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
-		return key
-	}
-	for name := range e.RejectedBy() {
-		if pl := of.Plugins[name]; pl != nil && pl.MakesRoom != nil {
-			return key
-		}
-	}
-	if key = p.AppendTemplate(key); ps != nil && ps.noVictims {
-		key = append(key, 1)
-	}
-	return key
 }
 
 // mayHaveHelped reports whether the plugin may pass the row now but not before the event.
@@ -148,20 +176,20 @@ func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nom
 
 // rowOf returns the row of the one node that the event is about, or about whose CSI drivers it is.
 // Where a nomination ended it is the node that room was kept on.
-func (f *foresight) rowOf(e *framework.Event) (table.Row, bool) {
+func (f *Foresight) rowOf(e *framework.Event) (table.Row, bool) {
 	switch {
 	case e.Resource == framework.Node && e.NewNode != nil:
-		return f.table.Find(e.NewNode.Name)
+		return f.Table.Find(e.NewNode.Name)
 	case e.Resource == framework.AssignedPod && e.NewPod != nil:
-		return f.table.Find(e.NewPod.NodeName)
+		return f.Table.Find(e.NewPod.NodeName)
 	case e.Resource == framework.AssignedPod && e.OldPod != nil:
-		return f.table.Find(cmp.Or(e.OldPod.NodeName, e.OldPod.NominatedNode))
+		return f.Table.Find(cmp.Or(e.OldPod.NodeName, e.OldPod.NominatedNode))
 	}
 	switch o := cmp.Or(e.NewObject, e.OldObject).(type) {
 	case *object.CSINode:
-		return f.table.Find(o.Name)
+		return f.Table.Find(o.Name)
 	case *object.VolumeAttachment:
-		return f.table.Find(o.Node)
+		return f.Table.Find(o.Node)
 	}
 	return 0, false
 }
@@ -173,16 +201,16 @@ func preempts(of *profile.Profile, p *object.Pod) bool {
 
 // othersMakeRoom reports whether a PostFilter plugin that does not preempt may do something
 // for the pod.
-func (f *foresight) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
+func (f *Foresight) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
-		return !pl.Preempts && (pl.MakesRoom == nil || pl.MakesRoom(f.table, p))
+		return !pl.Preempts && (pl.MakesRoom == nil || pl.MakesRoom(f.Table, p))
 	})
 }
 
-// noVictims reports whether preemption found no victims that help, on any node, because
+// NoVictims reports whether preemption found no victims that help, on any node, because
 // of plugins whose queueing hints are called. Then every event that may change their
 // answer reaches the pod.
-func noVictims(rejectedBy []string, found []decision.Tally) bool {
+func NoVictims(rejectedBy []string, found []decision.Tally) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(t decision.Tally) bool {
 		return t.Plugin != "" && !slices.Contains(rejectedBy, t.Plugin) // "": nobody could go, or it would not help
 	})
@@ -242,12 +270,6 @@ func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, 
 	return s != nil && s.Code == decision.UnschedulableAndUnresolvable
 }
 
-// nominatedAbove lists the pods nominated to the row that count against the pod, which is
-// not nominated.
-func (f *foresight) nominatedAbove(p *object.Pod, row table.Row) []*object.Pod {
-	return atLeast(f.nominatedNowhere(row), p.Priority)
-}
-
 // atLeast returns the first of the pods, those of the priority and above. The pods are
 // sorted, the most important first.
 func atLeast(all []*object.Pod, priority int32) []*object.Pod {
@@ -262,9 +284,9 @@ func atLeast(all []*object.Pod, priority int32) []*object.Pod {
 
 // nominatedNowhere lists the pods nominated to the row that are placed nowhere. A hosted
 // plugin may nominate one that is.
-func (f *foresight) nominatedNowhere(row table.Row) []*object.Pod {
-	all := f.queue.NominatedTo(f.table.Name(row))
-	placed := func(p *object.Pod) bool { return f.table.Pod(p.UID) != nil }
+func (f *Foresight) nominatedNowhere(row table.Row) []*object.Pod {
+	all := f.NominatedTo(f.Table.Name(row))
+	placed := func(p *object.Pod) bool { return f.Table.Pod(p.UID) != nil }
 	if slices.ContainsFunc(all, placed) {
 		return slices.DeleteFunc(slices.Clone(all), placed)
 	}

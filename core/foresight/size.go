@@ -1,0 +1,73 @@
+package foresight
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/sums"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// size returns the plugin that compares requests, if it rejected the pod, and what the pod
+// requests. It returns "" unless the plugin keeps the pod off each node that is too small,
+// even without all pods of lower priority. What it reads besides the pod does not change
+// while the pod waits.
+func (f *Foresight) size(of *profile.Profile, e *queue.Entry) (plugin string, size queue.Size) {
+	p := e.Pod
+	switch {
+	case preempts(of, p) && !f.FoundNoVictims(p):
+		return "", size
+	case len(p.Demand.Requests.Scalars) > 0 || f.othersMakeRoom(of, p): // may change with other objects
+		return "", size
+	}
+	for name, pending := range e.RejectedBy() {
+		pl := of.Plugins[name]
+		if pl == nil || pending || !hintsCover(pl, &framework.Event{}) {
+			return "", size
+		}
+		if pl.ComparesRequests {
+			plugin = name
+		}
+	}
+	return plugin, queue.Size{Priority: p.Priority, MilliCPU: p.Demand.Requests.MilliCPU, Memory: p.Demand.Requests.Memory}
+}
+
+// measures reports whether sizes say anything about the event: it is about a node, and about
+// no pod that frees volumes or claims, which other plugins may not have seen.
+func (q *question) measures() bool {
+	if q.event.Resource != framework.AssignedPod && q.event.Resource != framework.Node || !q.about || q.Table.Node(q.row) == nil {
+		return false
+	}
+	left := q.event.OldPod
+	return left == nil || len(left.Claims) == 0 && !left.HasPVCs(true)
+}
+
+// TooLarge reports whether a pod of the size requests more than the node has beside the pods
+// of its priority and above, those nominated to it included.
+func (q *question) TooLarge(s queue.Size) bool {
+	if !q.measured {
+		return false
+	}
+	for i := range q.rooms {
+		if r := &q.rooms[i]; r.Priority == s.Priority {
+			return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
+		}
+	}
+	r := roomFor(q.Table, q.row, s.Priority, q.nominated)
+	q.rooms = append(q.rooms, r)
+	return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
+}
+
+// roomFor returns what there is for a pod of the priority on the row, if all others below it
+// went.
+func roomFor(t *table.Table, row table.Row, priority int32, nominated []*object.Pod) queue.Size {
+	above := atLeast(nominated, priority)
+	most := func(name v1.ResourceName) int64 {
+		sum := sums.New(t, name, 0, false)
+		return sum.Most(t, row, priority, above)
+	}
+	return queue.Size{Priority: priority, MilliCPU: most(v1.ResourceCPU), Memory: most(v1.ResourceMemory)}
+}
