@@ -25,6 +25,16 @@ expect urgent attempts 1
 delete pod high
 advance 10s
 expect urgent -> a`,
+		"a plugin that the event does not concern lets it in": `
+node a cpu=4 label:zone=a
+node b cpu=4 label:zone=b
+pod first cpu=4 bound=a
+pod waits cpu=4 selector:zone=a
+schedule
+expect waits pending
+delete pod first
+advance 10s
+expect waits -> a`,
 		"a plugin that sums nothing up": `
 node a cpu=4
 pod low port=80 bound=a

@@ -1,0 +1,75 @@
+package machine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// full returns a machine of the default configuration with 1,000 nodes of 4 CPUs, on each of
+// which as many pods of one CPU run.
+func full(b *testing.B, pods int) *machine.Machine {
+	options, err := sim.Options(config.Default())
+	if err != nil {
+		b.Fatal(err)
+	}
+	options.Check = false
+	m := machine.New(options)
+	for i := range 1000 {
+		m.Step(sim.Epoch, machine.NodeSet{Node: node(fmt.Sprint("node-", i), "4", false)})
+		for k := range pods {
+			m.Step(sim.Epoch, machine.PodSet{Pod: bound(pod(fmt.Sprint("runs-", i, "-", k), "1"), fmt.Sprint("node-", i))})
+		}
+	}
+	return m
+}
+
+// BenchmarkDecision takes a pod from its watch event to its binding, on 1,000 nodes, and lets
+// it go again: five steps.
+func BenchmarkDecision(b *testing.B) {
+	m := full(b, 1)
+	for i := 0; b.Loop(); i++ {
+		p := pod("web", "1")
+		p.UID = types.UID(fmt.Sprint(i))
+		m.Step(sim.Epoch, machine.PodSet{Pod: p})
+		var node string
+		for _, e := range m.Step(sim.Epoch, machine.ScheduleOne{}) {
+			if e, is := e.(machine.Bind); is {
+				node = e.Node
+			}
+		}
+		m.Step(sim.Epoch, machine.BindReply{UID: p.UID, Result: machine.BindDone})
+		m.Step(sim.Epoch, machine.PodSet{Pod: bound(p, node)})
+		m.Step(sim.Epoch, machine.PodGone{UID: p.UID})
+	}
+}
+
+// BenchmarkWakeUp is the event of a pod that leaves while 1,000 pods wait that fit nowhere, and
+// another that takes its place: of one workload, or each of its own.
+func BenchmarkWakeUp(b *testing.B) {
+	for _, workloads := range []int{1, 1000} {
+		b.Run(fmt.Sprint("workloads=", workloads), func(b *testing.B) {
+			m := full(b, 4)
+			for i := range 1000 {
+				m.Step(sim.Epoch, machine.PodSet{Pod: pod(fmt.Sprint("waits-", i), fmt.Sprint(5+i%workloads))})
+			}
+			for m.Ready() {
+				m.Step(sim.Epoch, machine.ScheduleOne{})
+			}
+			leaves := bound(pod("runs-7-0", "1"), "node-7")
+			for now := sim.Epoch; b.Loop(); now = now.Add(time.Millisecond) {
+				m.Step(now, machine.PodGone{UID: leaves.UID})
+				m.Step(now, machine.PodSet{Pod: leaves})
+			}
+			if m.Ready() {
+				b.Error("a pod is tried")
+			}
+		})
+	}
+}
