@@ -203,11 +203,12 @@ func (b *beginning) evaluateLeft(rows []table.Row, found *scratch) {
 
 // evaluateOn asks plugins about rows that have states.
 func (b *beginning) evaluateOn(rows []table.Row, found *scratch, which pluginSet) {
+	clear(found.Filter[:len(rows)])
 	clear(found.Score[:len(rows)])
 	if !b.split {
 		for i, r := range rows {
 			found.Score[i] = b.view.index.Score(r)
 		}
 	}
-	b.view.ask(rows, found, which)
+	b.view.ask(rows, nil, found, which)
 }

@@ -26,7 +26,7 @@ type preFiltered struct {
 // prepare returns a view without rows: it runs PreFilter and PreScore for the pod's
 // class.
 func prepare(t *table.Table, k *keys, pod *object.Pod) *view {
-	v := &view{keys: k, pod: pod}
+	v := &view{table: t, keys: k, pod: pod}
 	v.runPreFilter(t, pod)
 	if v.rejected == nil {
 		v.runPreScore(t, pod)

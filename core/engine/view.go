@@ -15,6 +15,7 @@ import (
 // view holds what the engine knows of one class of pods: for each row whether it is
 // feasible, else the first filter that rejects it with its verdict, and the scores.
 type view struct {
+	table *table.Table
 	class *class
 	keys  *keys
 	pod   *object.Pod // the one that it was made for
@@ -97,7 +98,7 @@ func (v *view) shape() ranking.Shape {
 	return ranking.Shape{Values: v.columns, Known: v.known, Highest: v.highest}
 }
 
-// joinPass finds the plugins that AddMask evaluates in one loop.
+// joinPass finds the plugins that the pass evaluates in one loop.
 func (v *view) joinPass() {
 	p := &headroom.Pass{}
 	for _, f := range v.rowFilters {
@@ -180,10 +181,25 @@ func (v *view) add(rows []table.Row, found *scratch) bool {
 	return true
 }
 
-// evaluate asks all plugins about rows that are open.
+// evaluate evaluates rows that are open: the pass, then the other plugins. All plugins are
+// asked about rows that the pass leaves out.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
+	clear(found.Filter[:len(rows)])
 	clear(found.Score[:len(rows)])
-	v.ask(rows, found, pluginSet{pass: true, early: true, said: true})
+	others := pluginSet{early: true, said: true}
+	all := pluginSet{pass: true, early: true, said: true}
+	if v.pass == nil {
+		v.ask(rows, nil, found, all)
+		return
+	}
+	order, at := found.unrejected[:len(rows)], found.at[:len(rows)]
+	fit := headroom.AddRows(v.pass, v.table, rows, found.Score, order, at)
+	if fit == len(rows) {
+		v.ask(rows, nil, found, others)
+		return
+	}
+	v.ask(order[:fit], at[:fit], found, others)
+	v.ask(order[fit:], at[fit:], found, all)
 }
 
 // pluginSet selects plugins: those in the pass, the early filters, the scorers with
@@ -191,10 +207,10 @@ func (v *view) evaluate(rows []table.Row, found *scratch) {
 type pluginSet struct{ pass, early, said bool }
 
 // ask asks filters in their order about the rows that none before rejects, and the
-// scorers about the rows that are left. Their scores are added to those in found.
-func (v *view) ask(rows []table.Row, found *scratch, which pluginSet) {
-	left, at := rows, []int32(nil) // none is rejected so far
-	clear(found.Filter[:len(rows)])
+// scorers about the rows that are left. Their scores are added to those in found. at holds
+// the index of each row in found's list; nil: the rows are that list. Otherwise both lists
+// are overwritten.
+func (v *view) ask(left []table.Row, at []int32, found *scratch, which pluginSet) {
 	for _, f := range v.rowFilters {
 		switch {
 		case f.inPass && !which.pass:

@@ -153,6 +153,40 @@ func TestWatchersOfAPass(t *testing.T) {
 	}
 }
 
+// Rows of a list get the scores that a mask of them gets, also where the distance is next
+// to a whole number. Those that may not fit come last, in their order.
+func TestRowsOfAPass(t *testing.T) {
+	tb := table.New()
+	mask, rows := make(table.RowSet, 3), []table.Row(nil)
+	for i := range 150 {
+		n := &object.Node{Name: string(rune('a' + i)), Allocatable: resource.Vector{MilliCPU: 8 + int64(i%5), Memory: 8}, AllowedPods: int64(9 * (i % 3))}
+		if r := tb.SetNode(n); i%7 != 0 {
+			mask.Set(r, true)
+			rows = append(rows, r)
+		}
+	}
+	apart, seen := false, 0
+	p := passOf(Of(2, 2), 3, 1)
+	p.Watch(Watcher{Apart: func() bool { return apart }, Seen: func(rows int) { seen += rows }})
+	states := make([]int32, 150)
+	left := AddMask(p, tb, 0, mask, 7, states, nil)
+	seen = 0
+	sums, order, at := make([]int64, len(rows)), make([]table.Row, len(rows)), make([]int32, len(rows))
+	fit := AddRows(p, tb, rows, sums, order, at)
+	if !slices.Equal(order[fit:], left) || seen != fit {
+		t.Errorf("left %v, %d seen; want %v, %d", order[fit:], seen, left, fit)
+	}
+	for k, r := range order {
+		if want := int64(max(0, states[r]-7)); rows[at[k]] != r || sums[at[k]] != want {
+			t.Errorf("row %d at %d has %d, want %d", r, at[k], sums[at[k]], want)
+		}
+	}
+	apart, seen = true, 0
+	if fit := AddRows(p, tb, rows, sums, order, at); fit != 0 || seen != 0 || !slices.Equal(order, rows) {
+		t.Errorf("%d fit, %d seen, order %v; want all left", fit, seen, order)
+	}
+}
+
 // Where CPU and memory are in use alike, their distance is next to a whole number.
 func TestPassNextToAWholeNumber(t *testing.T) {
 	tb := table.New()

@@ -2,6 +2,7 @@ package headroom
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -35,6 +36,41 @@ func AddMask[S ~int32](p *Pass, t *table.Table, base table.Row, mask table.RowSe
 	return left
 }
 
+// AddRows evaluates a few rows of any mask. It adds the weighted scores of each row to
+// its sum, and writes to order the rows that fit the pod, then those that may not: the
+// plugins are to be asked about these. at holds the index of each in rows. It returns how
+// many fit. No two lists may share memory.
+func AddRows(p *Pass, t *table.Table, rows []table.Row, sums []int64, order []table.Row, at []int32) (fit int) {
+	column, rest := t.Percents(), len(rows)
+	apart := p.apart()
+	for i, r := range rows {
+		var score [1]int64
+		out, near := uint64(1), uint64(0)
+		if !apart {
+			out, near = addWord(p, column[r:r+1], 1, 0, score[:])
+		}
+		if out != 0 {
+			rest--
+			order[rest], at[rest] = r, int32(i)
+			continue
+		}
+		if near != 0 {
+			score[0] = p.scoreNear(t, r)
+		}
+		sums[i] += score[0]
+		order[fit], at[fit] = r, int32(i)
+		fit++
+	}
+	slices.Reverse(order[rest:len(rows)])
+	slices.Reverse(at[rest:len(rows)])
+	if !apart {
+		for _, w := range p.watchers {
+			w.Seen(fit)
+		}
+	}
+	return fit
+}
+
 // scoreNear returns the score of a row whose distance is next to a whole number, by exact
 // arithmetic.
 func (p *Pass) scoreNear(t *table.Table, r table.Row) int64 {
@@ -42,7 +78,7 @@ func (p *Pass) scoreNear(t *table.Table, r table.Row) int64 {
 	return p.leastWeight*((cpu+memory)>>1) + p.evenWeight*p.even.Balanced(t, r)
 }
 
-// addWord is the loop of AddMask over a word. It returns the rows that may not fit, and
+// addWord evaluates the rows of a word. It returns the rows that may not fit, and
 // those whose distance is next to a whole number. It calls nothing, which keeps the loop's
 // values in registers.
 //
@@ -54,7 +90,7 @@ func (p *Pass) scoreNear(t *table.Table, r table.Row) int64 {
 //
 // In the same units the difference between CPU and memory is twice their distance, which
 // is what counts for Balanced, in units of 2^-32. It is wrong by three units at most.
-func addWord[S ~int32](p *Pass, column []table.Percents, word uint64, first S, states []S) (out, near uint64) {
+func addWord[S ~int32 | ~int64](p *Pass, column []table.Percents, word uint64, first S, states []S) (out, near uint64) {
 	cpu, memory := p.fit.CPU*(100*table.PercentUnits), p.fit.Memory*(100*table.PercentUnits)
 	leastWeight, evenWeight := p.leastWeight, p.evenWeight
 	states = states[:len(column)]

@@ -1,7 +1,7 @@
 package headroom
 
 // Pass evaluates CPU and memory for one class of pods, filter and both scores in one loop
-// over a set of rows (AddMask). It serves profiles whose three plugins ask for no more than
+// over rows (AddMask, AddRows). It serves profiles whose three plugins ask for no more than
 // that. Each plugin joins; the loop can run once the pass is Complete.
 type Pass struct {
 	fit, least, even        Amounts
