@@ -93,7 +93,7 @@ func (b *beginning) askEarly() {
 		for rows := range slices.Chunk(b.found.rows, chunk) {
 			b.found.size(len(rows), 0)
 			verdicts := b.found.verdicts[:len(rows)]
-			f.Filter(&f.in, rows, verdicts)
+			f.ask(rows, verdicts)
 			for i, verdict := range verdicts {
 				if verdict != framework.Fits {
 					b.mask.Set(rows[i], false)

@@ -54,14 +54,6 @@ func (v *view) syncCells() {
 	}
 }
 
-// verdictOnCell returns the filter's verdict on one row of the table as it stands.
-func (f *filter) verdictOnCell(r table.Row) framework.Verdict {
-	var out [1]framework.Verdict
-	f.cells.sync(&f.in)
-	f.CellFilter.AskRows(&f.in, one(f.in.Table, r), out[:])
-	return out[0]
-}
-
 // scoreOfCell returns the scorer's raw score of one row of the table as it stands.
 func (s *scorer) scoreOfCell(r table.Row) int64 {
 	var cell [1]int64
@@ -76,7 +68,7 @@ func (x *feasibility) inCellsThatFit(list []table.Row, f *filter) []table.Row {
 	verdicts := resize(x.buffers.listVerdicts, len(list))
 	x.buffers.listVerdicts = verdicts
 	f.cells.sync(&f.in)
-	f.CellFilter.AskRows(&f.in, list, verdicts)
+	f.ask(list, verdicts)
 	n := 0
 	for i, v := range verdicts {
 		if list[n] = list[i]; v == framework.Fits {
@@ -108,7 +100,7 @@ func (x *feasibility) askCells() {
 		}
 		room[k] = resize(room[k], x.engine.table.Rows())
 		f.cells.sync(&f.in)
-		f.CellFilter.AskRows(&f.in, rows, said)
+		f.ask(rows, said)
 		for i, r := range rows {
 			room[k][r] = said[i]
 		}
@@ -121,7 +113,7 @@ func (x *feasibility) cellVerdict(k int, r table.Row) framework.Verdict {
 	if x.cellVerdicts != nil {
 		return x.cellVerdicts[k][r]
 	}
-	return x.view.cellFilters[k].verdictOnCell(r)
+	return x.view.cellFilters[k].verdictAt(r)
 }
 
 // causeAt returns the first filter that rejects the row, with its verdict. Nominated

@@ -108,7 +108,7 @@ func (v *view) compareCells(fresh *view, t *table.Table) error {
 		o := fresh.cellFilters[k]
 		f.cells.sync(&f.in)
 		byRow := make([]framework.Verdict, t.Rows())
-		f.CellFilter.AskRows(&f.in, t.All(), byRow)
+		f.ask(t.All(), byRow)
 		for _, r := range t.All() {
 			if c := v.cause(t, r); t.Node(r) == nil || c.Rejects() && c.Filter < f.position {
 				continue // nobody asks about its cell

@@ -24,12 +24,22 @@ type filter struct {
 // it costs little and cannot fail.
 func (f *filter) early() bool { return !f.Costly && f.ErrorsFrom == 0 }
 
+// ask writes the filter's verdicts on rows of the table as it stands. The state of a filter
+// by cells must be in sync with the table.
+func (f *filter) ask(rows []table.Row, verdicts []framework.Verdict) {
+	if f.cells != nil {
+		f.CellFilter.AskRows(&f.in, rows, verdicts)
+		return
+	}
+	f.Filter(&f.in, rows, verdicts)
+}
+
 // narrow asks the filter about rows that no filter rejects so far, records its
 // rejections, and returns the rows that pass. at holds the index of each row in found's
 // list; nil: the rows are that list, which does not change.
 func (f *filter) narrow(rows []table.Row, at []int32, found *scratch) ([]table.Row, []int32) {
 	verdicts := found.verdicts[:len(rows)]
-	f.Filter(&f.in, rows, verdicts)
+	f.ask(rows, verdicts)
 	if allFit(verdicts) {
 		return rows, at
 	}
@@ -62,10 +72,10 @@ func allFit(verdicts []framework.Verdict) bool {
 // verdictAt returns the filter's verdict on one row of the table as it stands.
 func (f *filter) verdictAt(r table.Row) framework.Verdict {
 	if f.cells != nil {
-		return f.verdictOnCell(r)
+		f.cells.sync(&f.in)
 	}
 	var out [1]framework.Verdict
-	f.Filter(&f.in, one(f.in.Table, r), out[:])
+	f.ask(one(f.in.Table, r), out[:])
 	return out[0]
 }
 

@@ -113,7 +113,7 @@ func (x *feasibility) noteVerdicts(k int, rows []table.Row) {
 	out := resize(x.buffers.verdicts, len(rows))
 	x.buffers.verdicts = out
 	x.engine.runs.questions += len(rows)
-	f.Filter(&f.in, rows, out)
+	f.ask(rows, out)
 	for i, r := range rows {
 		if known[r] = out[i]; out[i] != framework.Fits && x.view.index.Fits(r) {
 			x.hostedVerdicts.rejected++
