@@ -108,43 +108,6 @@ func (s *NodeSelector) Matches(n Subject) bool {
 	return false
 }
 
-// Rule is what a selector requires of one label of a node.
-type Rule struct{ of requirement }
-
-// Key returns the label's key.
-func (r *Rule) Key() string { return r.of.key }
-
-// Holds reports whether a node meets the rule whose label has the value, or, with has
-// false, that lacks the label.
-func (r *Rule) Holds(value string, has bool) bool { return r.of.holds(value, has) }
-
-// Rules returns the ways to match: a node matches that meets all rules of one of them. ok
-// is false if the selector also reads names of nodes.
-func (s *NodeSelector) Rules() (ways [][]Rule, ok bool) {
-	var all []Rule
-	for _, l := range s.labels {
-		all = append(all, Rule{requirement{key: l.key, op: v1.NodeSelectorOpIn, values: []string{l.value}}})
-	}
-	if !s.demands {
-		return [][]Rule{all}, true
-	}
-	for i := range s.terms {
-		t := &s.terms[i]
-		if !t.valid {
-			continue
-		}
-		if len(t.fields) > 0 {
-			return nil, false
-		}
-		way := slices.Clip(all)
-		for _, r := range t.labels {
-			way = append(way, Rule{r})
-		}
-		ways = append(ways, way)
-	}
-	return ways, true
-}
-
 // Names returns the only nodes that can match, sorted, if every term names
 // nodes by metadata.name (ok). An empty list means that the names in each term
 // contradict each other.

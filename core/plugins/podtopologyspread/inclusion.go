@@ -5,8 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/index/nodetaints"
+	"github.com/berth-scheduler/berth/core/index/selected"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -77,7 +77,7 @@ func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclus
 	known := pl.inclusions[string(key)]
 	if known == nil {
 		known = &in
-		known.evaluate(t, &pl.layouts)
+		known.evaluate(t)
 		pl.inclusions[string(key)] = known
 		pl.elements += t.Rows()
 	}
@@ -104,36 +104,25 @@ func taintState(t *table.Table) uint64 {
 	return state
 }
 
-// evaluate finds out about all nodes.
-func (in *inclusion) evaluate(t *table.Table, layouts *domain.Layouts) {
-	in.met = make([]policy, t.Rows())
-	ways, ok := [][]match.Rule{nil}, true
-	if in.any&affinity != 0 && in.required != nil {
-		ways, ok = in.required.Rules()
-	}
-	if !ok || in.any&taints != 0 && !in.numbered {
+// evaluate finds the policies that each node meets. Selectors and numbered taints are known
+// by sets of rows.
+func (in *inclusion) evaluate(t *table.Table) {
+	in.met, in.revision = make([]policy, t.Rows()), t.Revision()
+	if in.any&taints != 0 && !in.numbered {
 		for _, r := range t.All() {
 			in.met[r] = in.of(t, r)
 		}
-	} else {
-		in.evaluateRules(t, layouts, ways)
+		return
 	}
-	in.revision = t.Revision()
-}
-
-// evaluateRules evaluates the node selector by the values of labels, not node by node.
-func (in *inclusion) evaluateRules(t *table.Table, layouts *domain.Layouts, ways [][]match.Rule) {
 	if in.any&affinity != 0 {
-		meets := make([]policy, t.Rows())
-		for _, way := range ways {
-			for r := range meets {
-				meets[r] = affinity
-			}
-			for i := range way {
-				in.narrow(t, layouts, &way[i], meets)
-			}
-			for r, p := range meets {
-				in.met[r] |= p
+		admitted := func(table.Row) bool { return true }
+		if in.required != nil {
+			selection := selected.Of(t).Select(in.required)
+			admitted = func(r table.Row) bool { admits, _ := selection.Admits(t, r); return admits }
+		}
+		for _, r := range t.All() {
+			if admitted(r) {
+				in.met[r] |= affinity
 			}
 		}
 	}
@@ -143,26 +132,6 @@ func (in *inclusion) evaluateRules(t *table.Table, layouts *domain.Layouts, ways
 				in.met[r] |= taints
 			}
 		}
-	}
-}
-
-// narrow leaves those of the rows whose nodes meet the rule.
-func (in *inclusion) narrow(t *table.Table, layouts *domain.Layouts, rule *match.Rule, meets []policy) {
-	p := layouts.Topology(domain.Key{Label: rule.Key()})
-	p.Follow(t)
-	holds := make([]policy, p.Len())
-	for d := range holds {
-		var value string
-		has := domain.Domain(d) >= domain.Unnamed
-		if has {
-			value = p.Name(domain.Domain(d))
-		}
-		if rule.Holds(value, has) {
-			holds[d] = affinity
-		}
-	}
-	for r, d := range p.Of() {
-		meets[r] &= holds[d]
 	}
 }
 
