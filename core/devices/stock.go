@@ -25,7 +25,7 @@ func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	if d := &p.Demand; len(d.Requests.Scalars)+len(d.Usage.Scalars)+len(d.Scoring.Scalars) == 0 {
 		return 0, true
 	}
-	return devicepools.Of(t).Revision() + t.ObjectRevision(object.DeviceClasses), true
+	return devicepools.Of(t).Revision() + t.Objects().Revision(object.DeviceClasses), true
 }
 
 // Has reports whether a device class stands for the resource. A nil counter has none.

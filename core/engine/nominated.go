@@ -35,24 +35,28 @@ func changedNominations(n Nominator, since uint64) (nodes []string, now uint64, 
 	return nodes, now, known
 }
 
-// trackTerms registers the pod affinity terms of nominated pods with the table. The terms
-// then count in the signatures of the pods that they select, before a nominated pod is
-// tried on a row.
+// trackTerms registers the pod affinity terms and volumes of nominated pods with the table.
+// They then count in the signatures of other pods before a nominated pod is tried on a
+// row.
 func (e *Engine) trackTerms(nominated Nominator) {
 	if nominated == nil {
 		return
 	}
 	nodes, now, known := changedNominations(nominated, e.nominations)
 	if !known { // some may have ended
-		nodes = slices.AppendSeq(slices.Clone(nodes), e.table.TrackedNominations())
+		nodes = slices.AppendSeq(slices.Clone(nodes), e.table.Terms().TrackedNominations())
 		slices.Sort(nodes)
 	}
 	e.nominations = now
-	if swept := e.table.Swept(); swept != e.swept {
+	if swept := e.table.Terms().Swept(); swept != e.swept {
 		nodes, e.swept = slices.Concat(nodes, nominated.NominatedNodes()), swept
 	}
 	for _, node := range nodes {
-		e.table.TrackNominated(node, nominated.NominatedTo(node))
+		pods := nominated.NominatedTo(node)
+		e.table.Terms().TrackNominated(node, pods)
+		for _, p := range pods {
+			e.table.TrackVolumes(p)
+		}
 	}
 }
 

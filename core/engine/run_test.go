@@ -237,7 +237,7 @@ func TestRunEnds(t *testing.T) {
 		}, true},
 		{"a node goes", func(c *counting) { c.tb.RemoveNode("n006") }, true},
 		{"an object comes", func(c *counting) {
-			c.tb.SetNamespace(&object.Namespace{Name: "new", Labels: map[string]string{"a": "b"}})
+			c.tb.Namespaces().Set(&object.Namespace{Name: "new", Labels: map[string]string{"a": "b"}})
 		}, true},
 		{"something changes that the table does not show", func(c *counting) { c.Told() }, true},
 		{"half a second goes by", func(c *counting) { c.tb.SetNow(c.tb.Now().Add(runLasts)) }, false},

@@ -155,13 +155,13 @@ func (w *soak) setObject(*testing.T) {
 	o := pickOne(w.Rand, w.objects...)
 	switch m := o.Head(); w.IntN(6) {
 	case 0:
-		w.RemoveObject(m.Kind, m.Namespace, m.Name)
+		w.Objects().Remove(m.Kind, m.Namespace, m.Name)
 	case 1:
-		w.Assume(o)
+		w.Objects().Assume(o)
 	case 2:
-		w.Restore(m)
+		w.Objects().Restore(m)
 	default:
-		w.SetObject(o)
+		w.Objects().Set(o)
 	}
 }
 
@@ -313,7 +313,7 @@ func (w *soak) label(*testing.T) {
 	if w.IntN(4) == 0 {
 		n.Labels = nil
 	}
-	w.SetNamespace(&n)
+	w.Namespaces().Set(&n)
 }
 
 func (w *soak) setSelectorOwner(*testing.T) {
@@ -322,9 +322,9 @@ func (w *soak) setSelectorOwner(*testing.T) {
 	}
 	f := pickOne(w.Rand, w.owners...)
 	if w.IntN(3) == 0 {
-		w.RemoveSelectorOwner(f.Kind, f.Namespace, f.Name)
+		w.SelectorOwners().Remove(f.Kind, f.Namespace, f.Name)
 	} else {
-		w.SetSelectorOwner(f)
+		w.SelectorOwners().Set(f)
 	}
 }
 

@@ -216,10 +216,10 @@ func (w *world) change() {
 	case 8:
 		w.RemoveNode(w.nodeName())
 	case 9, 12, 13, 14, 15:
-		w.SetObject(w.object())
+		w.Objects().Set(w.object())
 	case 10:
 		m := w.object().Head()
-		w.RemoveObject(m.Kind, m.Namespace, m.Name)
+		w.Objects().Remove(m.Kind, m.Namespace, m.Name)
 	case 11:
 		w.assume()
 	}
@@ -228,13 +228,13 @@ func (w *world) change() {
 // assume assumes something of an object that is there, or ends what is assumed.
 func (w *world) assume() {
 	o := w.object()
-	shown := w.ShownObject(o.Head().Kind, o.Head().Namespace, o.Head().Name)
+	shown := w.Objects().Shown(o.Head().Kind, o.Head().Namespace, o.Head().Name)
 	if shown == nil || w.yes("restored") {
-		w.Restore(o.Head())
+		w.Objects().Restore(o.Head())
 		return
 	}
 	o.Head().Version = shown.Head().Version
-	w.Assume(o)
+	w.Objects().Assume(o)
 }
 
 // breakOff panics in the middle of a change, and rebuilds the table.

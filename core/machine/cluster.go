@@ -36,9 +36,9 @@ func (c *cluster) handle(e Event) {
 	case BudgetGone:
 		c.budgets.remove(e.Namespace, e.Name)
 	case SelectorOwnerSet:
-		c.selectorOwnerChanged(c.table.SetSelectorOwner(e.Owner), e.Owner)
+		c.selectorOwnerChanged(c.table.SelectorOwners().Set(e.Owner), e.Owner)
 	case SelectorOwnerGone:
-		c.selectorOwnerChanged(c.table.RemoveSelectorOwner(e.Kind, e.Namespace, e.Name), nil)
+		c.selectorOwnerChanged(c.table.SelectorOwners().Remove(e.Kind, e.Namespace, e.Name), nil)
 	case NamespaceSet:
 		c.namespaceSet(e.Namespace)
 	case NamespaceGone:
@@ -112,7 +112,7 @@ func (c *cluster) selectorOwnerChanged(old, now *object.SelectorOwner) {
 // namespaceSet sets the labels of a namespace; one that is deleted has none. As in v1.36
 // no change of them moves a pod.
 func (c *cluster) namespaceSet(n *object.Namespace) {
-	before := c.table.SetNamespace(n)
+	before := c.table.Namespaces().Set(n)
 	if maps.Equal(before, n.Labels) {
 		return
 	}
@@ -123,11 +123,11 @@ func (c *cluster) namespaceSet(n *object.Namespace) {
 }
 
 func (c *cluster) objectSet(o object.Object) {
-	if c.table.Overtaken(o) || !c.follows(o.Head().Kind) {
+	if c.table.Objects().Overtaken(o) || !c.follows(o.Head().Kind) {
 		return
 	}
 	e := &framework.Event{Resource: framework.ResourceOf(o.Head().Kind), ActionType: framework.Add, NewObject: o}
-	if e.OldObject = c.table.SetObject(o); e.OldObject != nil {
+	if e.OldObject = c.table.Objects().Set(o); e.OldObject != nil {
 		e.ActionType = framework.UpdateOther
 	}
 	if o.Head().Kind == object.PodGroups {
@@ -156,14 +156,14 @@ func (m *Machine) writeReplied(e WriteReply) {
 // objectReplied sets the object to the state in the reply to a write, unless the watch
 // has shown a later one.
 func (c *cluster) objectReplied(o object.Object) {
-	if c.table.Overtakes(o) {
+	if c.table.Objects().Overtakes(o) {
 		c.objectSet(o)
-		c.table.Replied(o)
+		c.table.Objects().Replied(o)
 	}
 }
 
 func (c *cluster) objectGone(e ObjectGone) {
-	old := c.table.RemoveObject(e.Kind, e.Namespace, e.Name)
+	old := c.table.Objects().Remove(e.Kind, e.Namespace, e.Name)
 	if e.Kind == object.PodGroups {
 		c.groups.shown(old, nil)
 	}

@@ -15,17 +15,17 @@ func (v *Inspector) Cluster() []Event {
 	for _, kind := range slices.Sorted(maps.Keys(v.unlisted)) {
 		events = append(events, KindUnlisted{Kind: kind, Err: v.unlisted[kind]})
 	}
-	for _, n := range v.table.Namespaces() {
+	for _, n := range v.table.Namespaces().List() {
 		events = append(events, NamespaceSet{Namespace: n})
 	}
-	for _, owner := range v.table.AllSelectorOwners() {
+	for _, owner := range v.table.SelectorOwners().List() {
 		events = append(events, SelectorOwnerSet{Owner: owner})
 	}
 	for _, b := range v.budgets.list {
 		events = append(events, BudgetSet{Budget: b})
 	}
 	for kind := range object.Kinds {
-		for _, o := range v.table.Objects(kind) {
+		for _, o := range v.table.Objects().List(kind) {
 			events = append(events, ObjectSet{Object: o})
 		}
 	}

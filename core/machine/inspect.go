@@ -172,7 +172,7 @@ func (v *Inspector) NominatedTo(node string) []*object.Pod { return v.queue.Nomi
 // AllocatedClaims returns the claims that are allocated, or assumed to be. Read only.
 func (v *Inspector) AllocatedClaims() []*object.ResourceClaim {
 	var list []*object.ResourceClaim
-	for _, o := range v.table.Objects(object.ResourceClaims) {
+	for _, o := range v.table.Objects().List(object.ResourceClaims) {
 		if c, ok := o.(*object.ResourceClaim); ok && c.Allocation() != nil {
 			list = append(list, c)
 		}

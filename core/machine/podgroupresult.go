@@ -101,7 +101,7 @@ func (l *podGroups) holdMember(mb *groupMember, why *decision.Status, n nominati
 // already or was asked to. A group that was scheduled once stays so, whatever becomes of
 // later pods.
 func (l *podGroups) showCondition(c *groupCycle, condition object.GroupCondition) {
-	g, _ := l.table.ShownObject(object.PodGroups, c.name.Namespace, c.name.Name).(*object.PodGroup)
+	g, _ := l.table.Objects().Shown(object.PodGroups, c.name.Namespace, c.name.Name).(*object.PodGroup)
 	if g == nil {
 		return
 	}

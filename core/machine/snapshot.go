@@ -154,11 +154,11 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		m.Step(now, e)
 	}
 	for _, o := range s.Table.Replied {
-		m.table.SetObject(o)
-		m.table.Replied(o)
+		m.table.Objects().Set(o)
+		m.table.Objects().Replied(o)
 	}
 	for i := range s.Table.Assumed {
-		m.table.Reassume(&s.Table.Assumed[i])
+		m.table.Objects().Reassume(&s.Table.Assumed[i])
 	}
 	m.extenders.lastCall = s.LastCall
 	for _, g := range s.Groups {

@@ -103,7 +103,7 @@ func (w *podWatch) recheckReplied(ps *podState, e ReadReply) {
 // again, since etcd went back to an older state. The lists, which are read again, need
 // not contradict it. A read under way is repeated.
 func (w *podWatch) rewound() {
-	w.table.ForgetReplies()
+	w.table.Objects().ForgetReplies()
 	clear(w.groups.asked)
 	for _, ps := range w.pods.sorted() {
 		ps.staleRead = ps.staleRead || ps.reading()

@@ -98,7 +98,7 @@ func TestRepliesShowObjects(t *testing.T) {
 	} {
 		m.Step(time.Unix(0, 0), test.event)
 		got := ""
-		if o := m.Table().Object(object.PersistentVolumes, "", "v"); o != nil {
+		if o := m.Table().Objects().Named(object.PersistentVolumes, "", "v"); o != nil {
 			got = o.Head().Version
 		}
 		if got != test.want {

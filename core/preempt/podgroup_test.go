@@ -184,7 +184,7 @@ func TestForGroupSparesGuarded(t *testing.T) {
 		return p
 	}
 	whole := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "whole", UID: "whole"}, Priority: 2, PreemptedWhole: true}
-	w.Table.SetObject(whole)
+	w.Table.Objects().Set(whole)
 	world := (&world{table: w.Table}).node("a", nodeCPU, pod("guarded", "whole", 9)).node("b", nodeCPU, pod("beside", "whole", 9)).node("c", nodeCPU, pod("other", "", 3))
 	world.budget("d", "guarded", 0)
 	w.Budgets, w.Try = world.budgets, w.try

@@ -116,17 +116,17 @@ func TestTermsWithoutEnd(t *testing.T) {
 	tab.PodsByLabels("none", nil) // from here on they are kept
 	for i := range 40_000 {
 		namespace, word := fmt.Sprint("ns-", i%300), fmt.Sprint("word-", i)
-		tab.SetNamespace(&object.Namespace{Name: namespace, Labels: map[string]string{"n": word}})
+		tab.Namespaces().Set(&object.Namespace{Name: namespace, Labels: map[string]string{"n": word}})
 		p := &object.Pod{UID: types.UID(word), Namespace: namespace, Labels: map[string]string{"app": word, word: "x"}}
 		if i%8 == 0 {
 			p.Affinity = keepsAway(namespace, word)
 		}
-		tab.TermsAbout(p)
+		tab.Terms().About(p)
 		tab.AddPod(p, "a")
 		if i >= 30 {
 			tab.RemovePod(types.UID(fmt.Sprint("word-", i-30)))
 		}
-		tab.SetNamespace(&object.Namespace{Name: namespace})
+		tab.Namespaces().Set(&object.Namespace{Name: namespace})
 	}
 	check(t, tab)
 	atMost(t, "terms", len(tab.terms.list), termsKept+1)
@@ -147,7 +147,7 @@ func TestLearntTermsWithoutEnd(t *testing.T) {
 	tab := New()
 	for i := range 5 * termsKept {
 		p := &object.Pod{UID: "p", Affinity: keepsAway("ns", fmt.Sprint("word-", i))}
-		tab.Track(p)
+		tab.Terms().Track(p)
 		tab.AddPod(&object.Pod{UID: "plain"}, "a")
 		tab.RemovePod("plain")
 	}
@@ -167,8 +167,8 @@ func TestSelectorOwnersWithoutEnd(t *testing.T) {
 	for i := range 1000 {
 		name := fmt.Sprint("owner-", i)
 		for _, kind := range []object.SelectorOwnerKind{object.Service, object.ReplicaSet} {
-			tab.SetSelectorOwner(&object.SelectorOwner{Kind: kind, Namespace: "ns", Name: name, Labels: map[string]string{"app": name}})
-			tab.RemoveSelectorOwner(kind, "ns", name)
+			tab.SelectorOwners().Set(&object.SelectorOwner{Kind: kind, Namespace: "ns", Name: name, Labels: map[string]string{"app": name}})
+			tab.SelectorOwners().Remove(kind, "ns", name)
 		}
 	}
 	atMost(t, "selector owners", len(tab.selectorOwners.byName), 0)

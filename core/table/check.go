@@ -31,11 +31,11 @@ func (t *Table) Check() error {
 			len(t.rowOf), t.live, len(t.placed), len(fresh.rowOf), fresh.live, len(fresh.placed))
 	}
 	for name, r := range t.rowOf { // any order: an error is an error
-		if err := t.compare(r, fresh, fresh.rowOf[name]); err != nil {
+		if err := t.compare(r, fresh); err != nil {
 			return fmt.Errorf("table: node %q: %w", name, err)
 		}
 	}
-	if err := t.compareTerms(fresh); err != nil {
+	if err := t.terms.compare(&fresh.terms); err != nil {
 		return err
 	}
 	if err := t.compareClaims(fresh); err != nil {
@@ -59,8 +59,8 @@ func (t *Table) fresh() *Table {
 	fresh.now = t.now
 	fresh.LayOut(&Layout{Rows: t.names, Free: t.free})
 	for kind := range object.Kinds {
-		for _, o := range t.Objects(kind) {
-			fresh.SetObject(o)
+		for _, o := range t.Objects().List(kind) {
+			fresh.Objects().Set(o)
 		}
 	}
 	for _, n := range t.nodes {
@@ -76,33 +76,34 @@ func (t *Table) fresh() *Table {
 	return fresh
 }
 
-func (t *Table) compareTerms(o *Table) error {
-	for _, term := range o.terms.list {
-		if t.terms.byKey[term.Key] == nil {
+// compare compares the terms with those of a table with the same rows and pods.
+func (l *Terms) compare(fresh *Terms) error {
+	for _, term := range fresh.list {
+		if l.byKey[term.Key] == nil {
 			return fmt.Errorf("table: term %q of placed pods is not known", term.Key)
 		}
 	}
 	idle := 0
-	for _, term := range t.terms.list {
+	for _, term := range l.list {
 		if !term.used() {
 			idle++
 		}
-		other := o.terms.byKey[term.Key]
+		other := fresh.byKey[term.Key]
 		if other == nil {
 			other = &Term{}
 		}
-		if term.live != other.live || len(term.rows.list) != len(other.rows.list) || t.terms.byKey[term.Key] != term {
+		if term.live != other.live || len(term.rows.list) != len(other.rows.list) || l.byKey[term.Key] != term {
 			return fmt.Errorf("table: term %q counts for %d pods on %d rows, rebuilt for %d on %d",
 				term.Key, term.live, len(term.rows.list), other.live, len(other.rows.list))
 		}
 		for _, c := range term.rows.list {
-			if m := other.rows.of(o.rowOf[t.names[c.Row]]); m != c.N || term.rows.of(c.Row) != c.N {
-				return fmt.Errorf("table: term %q is of %d pods on node %q, rebuilt of %d", term.Key, c.N, t.names[c.Row], m)
+			if m := other.rows.of(c.Row); m != c.N || term.rows.of(c.Row) != c.N {
+				return fmt.Errorf("table: term %q is of %d pods on row %d, rebuilt of %d", term.Key, c.N, c.Row, m)
 			}
 		}
 	}
-	if idle != t.terms.idle {
-		return fmt.Errorf("table: %d terms are said not to be used, and %d are", t.terms.idle, idle)
+	if idle != l.idle {
+		return fmt.Errorf("table: %d terms are said not to be used, and %d are", l.idle, idle)
 	}
 	return nil
 }
@@ -144,29 +145,29 @@ func (t *Table) checkPodsByLabels() error {
 	return nil
 }
 
-func (t *Table) compare(r Row, o *Table, s Row) error {
+func (t *Table) compare(r Row, o *Table) error {
 	for name, id := range t.ids() { // any order: an error is an error
 		var used, offered int64
 		if other, ok := o.Column(name); ok {
-			used, offered = o.used[other][s], o.allocatable[other][s]
+			used, offered = o.used[other][r], o.allocatable[other][r]
 		}
 		if t.used[id][r] != used || t.allocatable[id][r] != offered {
 			return fmt.Errorf("%s used/allocatable %d/%d, rebuilt %d/%d", name, t.used[id][r], t.allocatable[id][r], used, offered)
 		}
 	}
 	for i := range t.nonZero {
-		if t.nonZero[i][r] != o.nonZero[i][s] {
-			return fmt.Errorf("non-zero usage %d, rebuilt %d", t.nonZero[i][r], o.nonZero[i][s])
+		if t.nonZero[i][r] != o.nonZero[i][r] {
+			return fmt.Errorf("non-zero usage %d, rebuilt %d", t.nonZero[i][r], o.nonZero[i][r])
 		}
 	}
-	if t.headroom[r] != o.headroom[s] || t.evenness[r] != o.evenness[s] {
-		return fmt.Errorf("headroom %+v, evenness %d, rebuilt %+v, %d", t.headroom[r], t.evenness[r], o.headroom[s], o.evenness[s])
+	if t.headroom[r] != o.headroom[r] || t.evenness[r] != o.evenness[r] {
+		return fmt.Errorf("headroom %+v, evenness %d, rebuilt %+v, %d", t.headroom[r], t.evenness[r], o.headroom[r], o.evenness[r])
 	}
-	if t.percents[r] != o.percents[s] {
-		return fmt.Errorf("percents %+v, rebuilt %+v", t.percents[r], o.percents[s])
+	if t.percents[r] != o.percents[r] {
+		return fmt.Errorf("percents %+v, rebuilt %+v", t.percents[r], o.percents[r])
 	}
-	if t.podCount[r] != o.podCount[s] || t.allowedPods[r] != o.allowedPods[s] {
-		return fmt.Errorf("pods %d of %d, rebuilt %d of %d", t.podCount[r], t.allowedPods[r], o.podCount[s], o.allowedPods[s])
+	if t.podCount[r] != o.podCount[r] || t.allowedPods[r] != o.allowedPods[r] {
+		return fmt.Errorf("pods %d of %d, rebuilt %d of %d", t.podCount[r], t.allowedPods[r], o.podCount[r], o.allowedPods[r])
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestDriverColumns(t *testing.T) {
 			for range rnd.IntN(4) {
 				c.Drivers = append(c.Drivers, object.CSINodeDriver{Name: driver(), Limited: rnd.IntN(2) == 0, Limit: rnd.Int32N(4)})
 			}
-			tb.SetObject(c)
+			tb.Objects().Set(c)
 		case 3:
 			tb.RemovePod(uid)
 		case 4:

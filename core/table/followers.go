@@ -78,7 +78,7 @@ func (t *Table) followAnew() {
 		t.followers.nodeChanged(Row(r), nil, nil)
 	}
 	for kind := range object.Kinds {
-		for _, o := range t.Objects(kind) {
+		for _, o := range t.Objects().List(kind) {
 			t.followers.objectChanged(nil, o)
 		}
 	}

@@ -227,7 +227,7 @@ func (t *Table) setForClaims(v *object.PersistentVolume, listed bool) {
 // checkVolumesForClaims compares the volumes that claims may get with all there are.
 func (t *Table) checkVolumesForClaims() error {
 	listed := 0
-	for _, o := range t.Objects(object.PersistentVolumes) {
+	for _, o := range t.Objects().List(object.PersistentVolumes) {
 		v, of := o.(*object.PersistentVolume), map[string]*object.PersistentVolume(nil)
 		if v.Claim != nil {
 			of = t.volumesForClaims.keptFor[objectName{v.Claim.Namespace, v.Claim.Name}]
@@ -247,7 +247,7 @@ func (t *Table) checkVolumesForClaims() error {
 	for _, list := range t.volumesForClaims.keptFor { // any order: a sum
 		listed += len(list)
 	}
-	if n := t.ObjectCount(object.PersistentVolumes); listed != n {
+	if n := len(t.Objects().List(object.PersistentVolumes)); listed != n {
 		return fmt.Errorf("table: claims may get %d volumes of %d", listed, n)
 	}
 	return t.checkPinColumns()

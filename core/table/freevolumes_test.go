@@ -19,10 +19,10 @@ func TestFreeVolumesByPin(t *testing.T) {
 			setLabelled(t, tb)
 			v := drawVolume(t)
 			if all[v.Name] != nil && rapid.IntRange(0, 2).Draw(t, "goes") == 0 {
-				tb.RemoveObject(object.PersistentVolumes, "", v.Name)
+				tb.Objects().Remove(object.PersistentVolumes, "", v.Name)
 				delete(all, v.Name)
 			} else {
-				tb.SetObject(v)
+				tb.Objects().Set(v)
 				all[v.Name] = v
 			}
 			if rapid.IntRange(0, 2).Draw(t, "asked") == 0 {

@@ -28,19 +28,26 @@ type Assumed struct {
 // Layout returns the table's layout.
 func (t *Table) Layout() Layout {
 	l := Layout{Rows: slices.Clone(t.names), Free: slices.Clone(t.free)}
-	for kind := range t.objects.kinds {
-		for _, k := range t.objects.kinds[kind].byName { // any order: sorted below
+	l.Replied, l.Assumed = t.objects.unconfirmed()
+	return l
+}
+
+// unconfirmed returns the states that the watch has not shown, sorted: those of replies,
+// and those that are assumed.
+func (s *Objects) unconfirmed() (replied []object.Object, assumed []Assumed) {
+	for kind := range s.kinds {
+		for _, k := range s.kinds[kind].byName { // any order: sorted below
 			if k.shown != nil && k.replied != "" && k.replied == k.shown.Head().Version {
-				l.Replied = append(l.Replied, k.shown)
+				replied = append(replied, k.shown)
 			}
 			if k.assumed != nil {
-				l.Assumed = append(l.Assumed, Assumed{k.assumed, k.assumedWritten, k.made})
+				assumed = append(assumed, Assumed{k.assumed, k.assumedWritten, k.made})
 			}
 		}
 	}
-	slices.SortFunc(l.Replied, compareObjects)
-	slices.SortFunc(l.Assumed, func(a, b Assumed) int { return compareObjects(a.Object, b.Object) })
-	return l
+	slices.SortFunc(replied, compareObjects)
+	slices.SortFunc(assumed, func(a, b Assumed) int { return compareObjects(a.Object, b.Object) })
+	return replied, assumed
 }
 
 func compareObjects(a, b object.Object) int {
@@ -61,17 +68,16 @@ func (t *Table) LayOut(l *Layout) {
 }
 
 // Reassume restores an assumption of the layout.
-func (t *Table) Reassume(a *Assumed) {
+func (s *Objects) Reassume(a *Assumed) {
 	m := a.Object.Head()
 	if a.Made {
-		t.AssumeMade(a.Object)
+		s.AssumeMade(a.Object)
 	}
-	k := t.objects.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]
+	k := s.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]
 	if k == nil {
 		return // it is gone
 	}
 	was := k.now()
 	k.assumed, k.assumedWritten, k.made = a.Object, a.Written, a.Made
-	t.objects.kinds[m.Kind].changed()
-	t.objectChanged(was, a.Object)
+	s.changed(&s.kinds[m.Kind], was, a.Object)
 }

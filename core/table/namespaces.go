@@ -6,40 +6,43 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// namespaces are the namespaces that have labels. A selector treats a namespace
+// Namespaces are the namespaces that have labels. A selector treats a namespace
 // without labels like one that does not exist.
-type namespaces struct {
+type Namespaces struct {
 	labels   map[string]map[string]string
 	revision uint64
 }
 
-// SetNamespace adds the namespace or replaces the one of its name; one that is
+// Namespaces returns the namespaces of the table's pods.
+func (t *Table) Namespaces() *Namespaces { return &t.namespaces }
+
+// Set adds the namespace or replaces the one of its name; one that is
 // gone has no labels. It returns those that it had.
-func (t *Table) SetNamespace(n *object.Namespace) (before map[string]string) {
-	before = t.namespaces.labels[n.Name]
+func (s *Namespaces) Set(n *object.Namespace) (before map[string]string) {
+	before = s.labels[n.Name]
 	if maps.Equal(before, n.Labels) {
 		return before
 	}
-	t.namespaces.revision++
+	s.revision++
 	if len(n.Labels) == 0 {
-		delete(t.namespaces.labels, n.Name)
+		delete(s.labels, n.Name)
 		return before
 	}
-	t.namespaces.labels[n.Name] = n.Labels
+	s.labels[n.Name] = n.Labels
 	return before
 }
 
-// NamespaceLabels returns the labels of the namespace; nil where it has none or is
+// Labels returns the labels of the namespace; nil where it has none or is
 // not known. Read only.
-func (t *Table) NamespaceLabels(name string) map[string]string { return t.namespaces.labels[name] }
+func (s *Namespaces) Labels(name string) map[string]string { return s.labels[name] }
 
-// NamespaceRevision changes whenever the labels of a namespace do.
-func (t *Table) NamespaceRevision() uint64 { return t.namespaces.revision }
+// Revision changes whenever the labels of a namespace do.
+func (s *Namespaces) Revision() uint64 { return s.revision }
 
-// Namespaces returns the namespaces that have labels, in no order.
-func (t *Table) Namespaces() []*object.Namespace {
-	all := make([]*object.Namespace, 0, len(t.namespaces.labels))
-	for name, labels := range t.namespaces.labels { // any order: so it says
+// List returns the namespaces that have labels, in no order.
+func (s *Namespaces) List() []*object.Namespace {
+	all := make([]*object.Namespace, 0, len(s.labels))
+	for name, labels := range s.labels { // any order: so it says
 		all = append(all, &object.Namespace{Name: name, Labels: labels})
 	}
 	return all

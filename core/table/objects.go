@@ -10,10 +10,15 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// objects are the API objects that only some plugins read, by kind.
-type objects struct {
+// Objects are the API objects that only some plugins read, by kind, each with what is
+// assumed of it. It belongs to a table, whose followers are told of what changes.
+type Objects struct {
+	table *Table
 	kinds [object.Kinds]kindOfObjects
 }
+
+// Objects returns the table's API objects.
+func (t *Table) Objects() *Objects { return &t.objects }
 
 type kindOfObjects struct {
 	byName   map[objectName]*objectState
@@ -72,12 +77,12 @@ type confirmed interface {
 	ConfirmedBy(shown object.Object) bool
 }
 
-// SetObject adds the object or replaces its state with the one that the API shows. It
+// Set adds the object or replaces its state with the one that the API shows. It
 // returns the state shown before, nil for none.
-func (t *Table) SetObject(o object.Object) (before object.Object) {
-	t.noCheckpoint("SetObject")
+func (s *Objects) Set(o object.Object) (before object.Object) {
+	s.table.noCheckpoint("Objects.Set")
 	m := o.Head()
-	kind := &t.objects.kinds[m.Kind]
+	kind := &s.kinds[m.Kind]
 	at := objectName{m.Namespace, m.Name}
 	k := kind.byName[at]
 	if k == nil {
@@ -94,45 +99,44 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 	if k.ends(o) {
 		k.assumed, k.assumedWritten, k.made = nil, false, false
 	}
-	kind.changed()
-	t.objectChanged(was, k.now())
+	s.changed(kind, was, k.now())
 	return before
 }
 
 // Overtakes reports whether the object, from the reply to a write, is later than the
 // state that the watch has shown.
-func (t *Table) Overtakes(o object.Object) bool {
-	k := t.known(o.Head())
+func (s *Objects) Overtakes(o object.Object) bool {
+	k := s.known(o.Head())
 	return k != nil && later(o.Head().Version, k.shown.Head().Version)
 }
 
 // Overtaken reports whether the object, from the watch, is older than the reply to a
 // write that the table has.
-func (t *Table) Overtaken(o object.Object) bool {
-	k := t.known(o.Head())
+func (s *Objects) Overtaken(o object.Object) bool {
+	k := s.known(o.Head())
 	return k != nil && k.replied != "" && !later(o.Head().Version, k.replied)
 }
 
 // Replied records that the state shown of the object comes from the reply to a write.
-func (t *Table) Replied(o object.Object) {
-	if k := t.known(o.Head()); k != nil {
+func (s *Objects) Replied(o object.Object) {
+	if k := s.known(o.Head()); k != nil {
 		k.replied = o.Head().Version
 	}
 }
 
 // ForgetReplies removes the versions of all replies. Every state that the watch shows
 // then counts again.
-func (t *Table) ForgetReplies() {
-	for i := range t.objects.kinds {
-		for _, k := range t.objects.kinds[i].byName { // any order: each by itself
+func (s *Objects) ForgetReplies() {
+	for i := range s.kinds {
+		for _, k := range s.kinds[i].byName { // any order: each by itself
 			k.replied = ""
 		}
 	}
 }
 
 // known finds the object with this UID, nil where it is not there.
-func (t *Table) known(m *object.Meta) *objectState {
-	if k := t.objects.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {
+func (s *Objects) known(m *object.Meta) *objectState {
+	if k := s.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {
 		return k
 	}
 	return nil
@@ -145,10 +149,10 @@ func later(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// RemoveObject removes the object and returns the state shown last, nil for none.
-func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before object.Object) {
-	t.noCheckpoint("RemoveObject")
-	list := &t.objects.kinds[kind]
+// Remove removes the object and returns the state shown last, nil for none.
+func (s *Objects) Remove(kind object.Kind, namespace, name string) (before object.Object) {
+	s.table.noCheckpoint("Objects.Remove")
+	list := &s.kinds[kind]
 	at := objectName{namespace, name}
 	k := list.byName[at]
 	if k == nil {
@@ -156,31 +160,29 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 	}
 	delete(list.byName, at)
 	list.removeFromIndex(at, k.either())
-	list.changed()
-	t.objectChanged(k.now(), nil)
+	s.changed(list, k.now(), nil)
 	return k.shown
 }
 
 // Assume makes readers see the object as given until Restore, or until the API shows what
 // was written (Written). o has the Version that it was made from. It does nothing if the
 // object does not exist.
-func (t *Table) Assume(o object.Object) {
+func (s *Objects) Assume(o object.Object) {
 	m := o.Head()
-	kind := &t.objects.kinds[m.Kind]
+	kind := &s.kinds[m.Kind]
 	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {
 		was := k.now()
 		k.assumed, k.assumedWritten = o, false
-		kind.changed()
-		t.objectChanged(was, o)
+		s.changed(kind, was, o)
 	}
 }
 
 // AssumeMade makes readers see an object that does not exist yet and that the scheduler
 // is about to create. It has no UID. The assumption ends with Restore, or when the API
 // shows a state that includes what is assumed.
-func (t *Table) AssumeMade(o object.Object) {
+func (s *Objects) AssumeMade(o object.Object) {
 	m := o.Head()
-	kind := &t.objects.kinds[m.Kind]
+	kind := &s.kinds[m.Kind]
 	at := objectName{m.Namespace, m.Name}
 	if kind.byName[at] != nil {
 		return
@@ -191,13 +193,12 @@ func (t *Table) AssumeMade(o object.Object) {
 	k := &objectState{assumed: o, made: true}
 	kind.byName[at] = k
 	kind.addToIndex(at, k)
-	kind.changed()
-	t.objectChanged(nil, o)
+	s.changed(kind, nil, o)
 }
 
 // Restore ends what was assumed of the object of this kind and name.
-func (t *Table) Restore(m *object.Meta) {
-	kind := &t.objects.kinds[m.Kind]
+func (s *Objects) Restore(m *object.Meta) {
+	kind := &s.kinds[m.Kind]
 	at := objectName{m.Namespace, m.Name}
 	k := kind.byName[at]
 	if k == nil || k.assumed == nil {
@@ -208,46 +209,45 @@ func (t *Table) Restore(m *object.Meta) {
 		delete(kind.byName, at)
 		kind.removeFromIndex(at, was)
 	}
-	kind.changed()
-	t.objectChanged(was, k.shown)
+	s.changed(kind, was, k.shown)
 }
 
 // Written records that what was assumed of the object was written to the API. The
 // assumption ends with the next state shown, or at once if that was shown already.
-func (t *Table) Written(m *object.Meta) {
-	kind := &t.objects.kinds[m.Kind]
+func (s *Objects) Written(m *object.Meta) {
+	kind := &s.kinds[m.Kind]
 	k := kind.byName[objectName{m.Namespace, m.Name}]
 	switch {
 	case k == nil || k.assumed == nil || k.shown == nil:
 	case k.shown.Head().Version != k.assumed.Head().Version:
-		t.Restore(m)
+		s.Restore(m)
 	default:
 		k.assumedWritten = true
 	}
 }
 
-// Object returns the object of this kind and name as it is assumed to be, nil
+// Named returns the object of this kind and name as it is assumed to be, nil
 // where there is none.
-func (t *Table) Object(kind object.Kind, namespace, name string) object.Object {
-	if k := t.objects.kinds[kind].byName[objectName{namespace, name}]; k != nil {
+func (s *Objects) Named(kind object.Kind, namespace, name string) object.Object {
+	if k := s.kinds[kind].byName[objectName{namespace, name}]; k != nil {
 		return k.now()
 	}
 	return nil
 }
 
-// ShownObject returns the object of this kind and name as the API shows it, without what
+// Shown returns the object of this kind and name as the API shows it, without what
 // is assumed; nil if the API shows none.
-func (t *Table) ShownObject(kind object.Kind, namespace, name string) object.Object {
-	if k := t.objects.kinds[kind].byName[objectName{namespace, name}]; k != nil {
+func (s *Objects) Shown(kind object.Kind, namespace, name string) object.Object {
+	if k := s.kinds[kind].byName[objectName{namespace, name}]; k != nil {
 		return k.shown
 	}
 	return nil
 }
 
-// Objects lists the objects of a kind by namespace, then name, as they are
+// List lists the objects of a kind by namespace, then name, as they are
 // assumed to be. The list is valid until the next change. Read only.
-func (t *Table) Objects(kind object.Kind) []object.Object {
-	list := &t.objects.kinds[kind]
+func (s *Objects) List(kind object.Kind) []object.Object {
+	list := &s.kinds[kind]
 	if list.sorted == nil && len(list.byName) > 0 {
 		list.sorted = make([]object.Object, 0, len(list.byName))
 		for _, k := range list.byName { // any order: sorted below
@@ -262,9 +262,9 @@ func (t *Table) Objects(kind object.Kind) []object.Object {
 
 // ByIndex yields the objects of a kind that are listed under the key, in no order, as
 // they are assumed to be. An assumption changes no key.
-func (t *Table) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] {
+func (s *Objects) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] {
 	return func(yield func(object.Object) bool) {
-		for _, k := range t.objects.kinds[kind].byIndex[key] { // any order: promised none
+		for _, k := range s.kinds[kind].byIndex[key] { // any order: promised none
 			if !yield(k.now()) {
 				return
 			}
@@ -272,15 +272,12 @@ func (t *Table) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] {
 	}
 }
 
-// ObjectCount returns the number of objects of a kind.
-func (t *Table) ObjectCount(kind object.Kind) int { return len(t.objects.kinds[kind].byName) }
-
-// ObjectRevision returns a number that changes whenever an object of one of the kinds
+// Revision returns a number that changes whenever an object of one of the kinds
 // does. A plugin whose answers depend on them includes it in its Sign.
-func (t *Table) ObjectRevision(kinds ...object.Kind) uint64 {
+func (s *Objects) Revision(kinds ...object.Kind) uint64 {
 	var sum uint64
 	for _, kind := range kinds {
-		sum += t.objects.kinds[kind].revision // each only grows, so the sum does
+		sum += s.kinds[kind].revision // each only grows, so the sum does
 	}
 	return sum
 }
@@ -309,14 +306,17 @@ func (k *kindOfObjects) removeFromIndex(at objectName, o object.Object) {
 	}
 }
 
-func (k *kindOfObjects) changed() {
-	k.revision++
-	k.sorted = nil
+// changed tells followers of an object of the kind that changed, as readers see it; nil for
+// none.
+func (s *Objects) changed(kind *kindOfObjects, was, is object.Object) {
+	kind.revision++
+	kind.sorted = nil
+	s.table.objectChanged(was, is)
 }
 
 // Lookup returns the object of this kind and name, nil where there is none; T
 // is the kind's type.
 func Lookup[T object.Object](t *Table, kind object.Kind, namespace, name string) (found T) {
-	found, _ = t.Object(kind, namespace, name).(T)
+	found, _ = t.objects.Named(kind, namespace, name).(T)
 	return found
 }

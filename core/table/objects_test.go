@@ -17,38 +17,38 @@ func TestReplied(t *testing.T) {
 	at := func(uid types.UID, version string) *object.PersistentVolume {
 		return &object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v", UID: uid, Version: version}}
 	}
-	if tb.Overtakes(at("a", "5")) {
+	if tb.Objects().Overtakes(at("a", "5")) {
 		t.Error("a volume that is not there is overtaken")
 	}
-	tb.SetObject(at("a", "9"))
+	tb.Objects().Set(at("a", "9"))
 	for _, tt := range []struct {
 		reply *object.PersistentVolume
 		want  bool
 	}{{at("a", "8"), false}, {at("a", "9"), false}, {at("a", "11"), true}, {at("b", "11"), false}, {at("a", "x"), false}} {
-		if got := tb.Overtakes(tt.reply); got != tt.want {
+		if got := tb.Objects().Overtakes(tt.reply); got != tt.want {
 			t.Errorf("a reply with %s %s overtakes: %t", tt.reply.UID, tt.reply.Version, got)
 		}
 	}
-	if tb.Overtaken(at("a", "9")) {
+	if tb.Objects().Overtaken(at("a", "9")) {
 		t.Error("overtaken without a reply")
 	}
-	tb.SetObject(at("a", "11"))
-	tb.Replied(at("a", "11"))
+	tb.Objects().Set(at("a", "11"))
+	tb.Objects().Replied(at("a", "11"))
 	for _, tt := range []struct {
 		shown *object.PersistentVolume
 		want  bool
 	}{{at("a", "10"), true}, {at("a", "11"), true}, {at("a", "12"), false}, {at("b", "10"), false}} {
-		if got := tb.Overtaken(tt.shown); got != tt.want {
+		if got := tb.Objects().Overtaken(tt.shown); got != tt.want {
 			t.Errorf("%s %s is overtaken: %t", tt.shown.UID, tt.shown.Version, got)
 		}
 	}
-	tb.ForgetReplies()
-	if tb.Overtaken(at("a", "10")) {
+	tb.Objects().ForgetReplies()
+	if tb.Objects().Overtaken(at("a", "10")) {
 		t.Error("overtaken by a reply that is forgotten")
 	}
-	tb.Replied(at("a", "11"))
-	tb.RemoveObject(object.PersistentVolumes, "", "v")
-	if tb.Overtaken(at("a", "10")) {
+	tb.Objects().Replied(at("a", "11"))
+	tb.Objects().Remove(object.PersistentVolumes, "", "v")
+	if tb.Objects().Overtaken(at("a", "10")) {
 		t.Error("overtaken though it is gone")
 	}
 }
@@ -70,7 +70,7 @@ func TestObjects(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
 				v := volume(some(), rapid.IntRange(0, 1).Draw(t, "uid"))
-				before := tb.SetObject(v)
+				before := tb.Objects().Set(v)
 				e := model[v.Name]
 				if (before != nil) != (e != nil) || e != nil && before != object.Object(e.shown) {
 					t.Fatalf("before is %v", before)
@@ -87,7 +87,7 @@ func TestObjects(t *testing.T) {
 			},
 			"remove": func(t *rapid.T) {
 				name := some()
-				tb.RemoveObject(object.PersistentVolumes, "", name)
+				tb.Objects().Remove(object.PersistentVolumes, "", name)
 				delete(model, name)
 				delete(written, name)
 			},
@@ -97,14 +97,14 @@ func TestObjects(t *testing.T) {
 					v.Class = "assumed"
 					e.assumed = &v
 					delete(written, v.Name)
-					tb.Assume(&v)
+					tb.Objects().Assume(&v)
 				}
 			},
 			"restore": func(t *rapid.T) {
 				if e := model[some()]; e != nil {
 					e.assumed = nil
 					delete(written, e.shown.Name)
-					tb.Restore(&e.shown.Meta)
+					tb.Objects().Restore(&e.shown.Meta)
 				}
 			},
 			"written": func(t *rapid.T) {
@@ -112,7 +112,7 @@ func TestObjects(t *testing.T) {
 				if e == nil || e.assumed == nil {
 					return
 				}
-				tb.Written(&e.shown.Meta)
+				tb.Objects().Written(&e.shown.Meta)
 				if e.assumed.Version != e.shown.Version {
 					e.assumed = nil
 				} else {
@@ -121,10 +121,10 @@ func TestObjects(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				var names []string
-				for _, o := range tb.Objects(object.PersistentVolumes) {
+				for _, o := range tb.Objects().List(object.PersistentVolumes) {
 					names = append(names, o.Head().Name)
 				}
-				if !slices.IsSorted(names) || len(names) != len(model) || tb.ObjectCount(object.PersistentVolumes) != len(model) {
+				if !slices.IsSorted(names) || len(names) != len(model) || len(tb.Objects().List(object.PersistentVolumes)) != len(model) {
 					t.Fatalf("lists %v of %d", names, len(model))
 				}
 				for name, e := range model {
@@ -135,17 +135,17 @@ func TestObjects(t *testing.T) {
 					if got := Lookup[*object.PersistentVolume](tb, object.PersistentVolumes, "", name); got != want {
 						t.Fatalf("%s is %+v, want %+v", name, got, want)
 					}
-					if !slices.Contains(tb.Objects(object.PersistentVolumes), object.Object(want)) {
+					if !slices.Contains(tb.Objects().List(object.PersistentVolumes), object.Object(want)) {
 						t.Fatalf("%s is listed in another state", name)
 					}
-					if got := tb.ShownObject(object.PersistentVolumes, "", name); got != object.Object(e.shown) {
+					if got := tb.Objects().Shown(object.PersistentVolumes, "", name); got != object.Object(e.shown) {
 						t.Fatalf("%s is shown as %+v", name, got)
 					}
 				}
 				if got := Lookup[*object.PersistentVolume](tb, object.PersistentVolumes, "", "never"); got != nil {
 					t.Fatalf("never is %v", got)
 				}
-				now := tb.ObjectRevision(object.PersistentVolumes, object.CSINodes)
+				now := tb.Objects().Revision(object.PersistentVolumes, object.CSINodes)
 				if now < revision {
 					t.Fatalf("revision %d after %d", now, revision)
 				}

@@ -46,9 +46,9 @@ func TestRebuild(t *testing.T) {
 				n := &object.Node{Name: node, AllowedPods: 110, Allocatable: resource.Vector{MilliCPU: 1000}, Labels: map[string]string{"zone": node}}
 				tb.SetNode(n)
 			}
-			tb.SetObject(&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}, Source: object.VolumeSource{Driver: "csi", Handle: "v"}})
-			tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Name: "c"}, VolumeName: "v"})
-			tb.SetObject(&object.VolumeAttachment{Meta: object.Meta{Kind: object.VolumeAttachments, Name: "a"}, Attacher: "other", Node: "a", Volume: "v"})
+			tb.Objects().Set(&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}, Source: object.VolumeSource{Driver: "csi", Handle: "v"}})
+			tb.Objects().Set(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Name: "c"}, VolumeName: "v"})
+			tb.Objects().Set(&object.VolumeAttachment{Meta: object.Meta{Kind: object.VolumeAttachments, Name: "a"}, Attacher: "other", Node: "a", Volume: "v"})
 			first := pod("1", 100)
 			first.Volumes = []object.Volume{{Claimed: true, Claim: "c"}}
 			tb.AddPod(first, "a")

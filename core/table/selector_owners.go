@@ -6,14 +6,17 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// selectorOwners are the Services and controllers whose pods belong together.
-type selectorOwners struct {
+// SelectorOwners are the Services and controllers whose pods belong together.
+type SelectorOwners struct {
 	byName map[selectorOwnerName]*object.SelectorOwner
 	// services holds each Service under one label that its pods must have, so
 	// that those of a pod are found by its labels.
 	services map[namespacedLabel][]*object.SelectorOwner
 	revision uint64
 }
+
+// SelectorOwners returns the owners of selectors of the table's pods.
+func (t *Table) SelectorOwners() *SelectorOwners { return &t.selectorOwners }
 
 type selectorOwnerName struct {
 	kind            object.SelectorOwnerKind
@@ -22,37 +25,37 @@ type selectorOwnerName struct {
 
 type namespacedLabel struct{ namespace, key, value string }
 
-// SetSelectorOwner adds the owner or replaces the one of its kind and name, which it
+// Set adds the owner or replaces the one of its kind and name, which it
 // returns; nil: there was none.
-func (t *Table) SetSelectorOwner(f *object.SelectorOwner) (old *object.SelectorOwner) {
-	old = t.RemoveSelectorOwner(f.Kind, f.Namespace, f.Name)
-	t.selectorOwners.byName[selectorOwnerName{f.Kind, f.Namespace, f.Name}] = f
-	t.selectorOwners.revision++
+func (s *SelectorOwners) Set(f *object.SelectorOwner) (old *object.SelectorOwner) {
+	old = s.Remove(f.Kind, f.Namespace, f.Name)
+	s.byName[selectorOwnerName{f.Kind, f.Namespace, f.Name}] = f
+	s.revision++
 	if at, ok := serviceLabel(f); ok {
-		t.selectorOwners.services[at] = append(t.selectorOwners.services[at], f)
+		s.services[at] = append(s.services[at], f)
 	}
 	return old
 }
 
-// SelectorOwnerRevision changes whenever an owner of a selector does.
-func (t *Table) SelectorOwnerRevision() uint64 { return t.selectorOwners.revision }
+// Revision changes whenever an owner of a selector does.
+func (s *SelectorOwners) Revision() uint64 { return s.revision }
 
-// RemoveSelectorOwner removes the owner and returns it; nil if there was none.
-func (t *Table) RemoveSelectorOwner(kind object.SelectorOwnerKind, namespace, name string) *object.SelectorOwner {
+// Remove removes the owner and returns it; nil if there was none.
+func (s *SelectorOwners) Remove(kind object.SelectorOwnerKind, namespace, name string) *object.SelectorOwner {
 	known := selectorOwnerName{kind, namespace, name}
-	f := t.selectorOwners.byName[known]
+	f := s.byName[known]
 	if f == nil {
 		return nil
 	}
-	delete(t.selectorOwners.byName, known)
-	t.selectorOwners.revision++
+	delete(s.byName, known)
+	s.revision++
 	at, ok := serviceLabel(f)
 	if !ok {
 		return f
 	}
-	list := slices.DeleteFunc(t.selectorOwners.services[at], func(o *object.SelectorOwner) bool { return o == f })
-	if t.selectorOwners.services[at] = list; len(list) == 0 {
-		delete(t.selectorOwners.services, at)
+	list := slices.DeleteFunc(s.services[at], func(o *object.SelectorOwner) bool { return o == f })
+	if s.services[at] = list; len(list) == 0 {
+		delete(s.services, at)
 	}
 	return f
 }
@@ -71,35 +74,32 @@ func serviceLabel(f *object.SelectorOwner) (at namespacedLabel, ok bool) {
 	return at, ok
 }
 
-// AllSelectorOwners returns all known owners of selectors, in no order.
-func (t *Table) AllSelectorOwners() []*object.SelectorOwner {
-	all := make([]*object.SelectorOwner, 0, len(t.selectorOwners.byName))
-	for _, owner := range t.selectorOwners.byName { // any order: so it says
+// List returns all known owners of selectors, in no order.
+func (s *SelectorOwners) List() []*object.SelectorOwner {
+	all := make([]*object.SelectorOwner, 0, len(s.byName))
+	for _, owner := range s.byName { // any order: so it says
 		all = append(all, owner)
 	}
 	return all
 }
 
-// SelectorOwners returns the number of selector owners.
-func (t *Table) SelectorOwners() int { return len(t.selectorOwners.byName) }
-
 // ControllerOf returns the controller of the pod, nil where it is not known.
-func (t *Table) ControllerOf(p *object.Pod) *object.SelectorOwner {
+func (s *SelectorOwners) ControllerOf(p *object.Pod) *object.SelectorOwner {
 	c := p.Controller
 	if c.Kind == object.NoSelectorOwner {
 		return nil
 	}
-	return t.selectorOwners.byName[selectorOwnerName{c.Kind, p.Namespace, c.Name}]
+	return s.byName[selectorOwnerName{c.Kind, p.Namespace, c.Name}]
 }
 
 // ServicesOf returns the Services that select the pod, in no particular order.
-func (t *Table) ServicesOf(p *object.Pod) []*object.SelectorOwner {
-	if len(t.selectorOwners.services) == 0 {
+func (s *SelectorOwners) ServicesOf(p *object.Pod) []*object.SelectorOwner {
+	if len(s.services) == 0 {
 		return nil
 	}
 	var found []*object.SelectorOwner
 	for k, v := range p.Labels { // any order: the result has none
-		for _, f := range t.selectorOwners.services[namespacedLabel{p.Namespace, k, v}] {
+		for _, f := range s.services[namespacedLabel{p.Namespace, k, v}] {
 			if hasLabels(p, f.Labels) {
 				found = append(found, f)
 			}

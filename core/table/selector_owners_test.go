@@ -15,14 +15,14 @@ func service(namespace, name string, labels map[string]string) *object.SelectorO
 // labels.
 func TestServicesAreFoundByTheLabelsOfPods(t *testing.T) {
 	tb := New()
-	tb.SetSelectorOwner(service("a", "web", map[string]string{"app": "web"}))
-	tb.SetSelectorOwner(service("a", "canary", map[string]string{"app": "web", "track": "canary"}))
-	tb.SetSelectorOwner(service("a", "headless", nil))
-	tb.SetSelectorOwner(service("b", "other", map[string]string{"app": "web"}))
-	tb.SetSelectorOwner(&object.SelectorOwner{Kind: object.ReplicationController, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}})
+	tb.SelectorOwners().Set(service("a", "web", map[string]string{"app": "web"}))
+	tb.SelectorOwners().Set(service("a", "canary", map[string]string{"app": "web", "track": "canary"}))
+	tb.SelectorOwners().Set(service("a", "headless", nil))
+	tb.SelectorOwners().Set(service("b", "other", map[string]string{"app": "web"}))
+	tb.SelectorOwners().Set(&object.SelectorOwner{Kind: object.ReplicationController, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}})
 	find := func(namespace string, labels map[string]string) []string {
 		var names []string
-		for _, f := range tb.ServicesOf(&object.Pod{Namespace: namespace, Labels: labels}) {
+		for _, f := range tb.SelectorOwners().ServicesOf(&object.Pod{Namespace: namespace, Labels: labels}) {
 			names = append(names, f.Name)
 		}
 		slices.Sort(names)
@@ -40,15 +40,15 @@ func TestServicesAreFoundByTheLabelsOfPods(t *testing.T) {
 	check("no labels", find("a", nil))
 	check("other namespace", find("b", map[string]string{"app": "web"}), "other")
 
-	tb.SetSelectorOwner(service("a", "web", map[string]string{"app": "db"}))
+	tb.SelectorOwners().Set(service("a", "web", map[string]string{"app": "db"}))
 	check("changed, old labels", find("a", map[string]string{"app": "web"}))
 	check("changed, new labels", find("a", map[string]string{"app": "db"}), "web")
-	tb.RemoveSelectorOwner(object.Service, "a", "web")
-	tb.RemoveSelectorOwner(object.Service, "a", "canary")
-	tb.RemoveSelectorOwner(object.Service, "a", "never-there")
+	tb.SelectorOwners().Remove(object.Service, "a", "web")
+	tb.SelectorOwners().Remove(object.Service, "a", "canary")
+	tb.SelectorOwners().Remove(object.Service, "a", "never-there")
 	check("gone", find("a", map[string]string{"app": "db", "track": "canary"}))
-	if len(tb.selectorOwners.services) != 1 || tb.SelectorOwners() != 3 {
-		t.Errorf("%d labels lead to Services and %d owners are left, want 1 and 3", len(tb.selectorOwners.services), tb.SelectorOwners())
+	if len(tb.selectorOwners.services) != 1 || len(tb.SelectorOwners().List()) != 3 {
+		t.Errorf("%d labels lead to Services and %d owners are left, want 1 and 3", len(tb.selectorOwners.services), len(tb.SelectorOwners().List()))
 	}
 }
 
@@ -56,7 +56,7 @@ func TestServicesAreFoundByTheLabelsOfPods(t *testing.T) {
 func TestControllerOf(t *testing.T) {
 	tb := New()
 	rs := &object.SelectorOwner{Kind: object.ReplicaSet, Namespace: "a", Name: "web"}
-	tb.SetSelectorOwner(rs)
+	tb.SelectorOwners().Set(rs)
 	for _, c := range []struct {
 		pod  object.Pod
 		want *object.SelectorOwner
@@ -66,7 +66,7 @@ func TestControllerOf(t *testing.T) {
 		{object.Pod{Namespace: "a", Controller: object.Controller{Kind: object.StatefulSet, Name: "web"}}, nil},
 		{object.Pod{Namespace: "a"}, nil},
 	} {
-		if got := tb.ControllerOf(&c.pod); got != c.want {
+		if got := tb.SelectorOwners().ControllerOf(&c.pod); got != c.want {
 			t.Errorf("controller of %+v: %v", c.pod.Controller, got)
 		}
 	}

@@ -57,13 +57,13 @@ type Table struct {
 	percents    []Percents
 	scalars     scalars
 
-	selectorOwners   selectorOwners
-	namespaces       namespaces
-	objects          objects
+	selectorOwners   SelectorOwners
+	namespaces       Namespaces
+	objects          Objects
 	claims           claims
 	volumes          volumeCounts
 	volumesForClaims volumesForClaims
-	terms            terms
+	terms            Terms
 	podsByLabels     podsByLabels
 	groups           *group.Groups // nil: groups do not count
 
@@ -95,7 +95,8 @@ func New() *Table {
 	t.volumes = newVolumes()
 	t.volumesForClaims = newVolumesForClaims()
 	t.namespaces.labels = map[string]map[string]string{}
-	t.terms = newTerms()
+	t.objects.table = t
+	t.terms = newTerms(&t.namespaces)
 	t.allocatable = make([][]int64, firstScalar)
 	t.used = make([][]int64, firstScalar)
 	t.changes.init()
@@ -177,7 +178,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.allowedPods[r] = n.AllowedPods
 	t.setAllocatable(r, n.Allocatable)
 	t.setPinLabels(r, old, n)
-	t.relabel(r, old, n)
+	t.terms.relabel(t.pods[r], old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
 	t.followers.nodeChanged(r, old, n)
@@ -193,8 +194,8 @@ func (t *Table) RemoveNode(name string) {
 		return
 	}
 	old := t.nodes[r]
-	t.setPinLabels(r, t.nodes[r], nil)
-	t.relabel(r, t.nodes[r], nil)
+	t.setPinLabels(r, old, nil)
+	t.terms.relabel(t.pods[r], old, nil)
 	t.nodes[r] = nil
 	t.live--
 	t.allowedPods[r] = 0

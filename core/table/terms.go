@@ -37,9 +37,9 @@ func (m *Term) used() bool { return len(m.rows.list) > 0 || m.Expected() }
 // It is valid until the next change. Read only.
 func (m *Term) Rows() []RowCount { return m.rows.list }
 
-// terms are the terms that the table has heard of. One that no placed pod has any
-// more is forgotten some time later.
-type terms struct {
+// Terms are the terms of pod affinity that the table has heard of. One that no placed pod
+// has any more is forgotten some time later.
+type Terms struct {
 	byKey map[string]*Term
 	list  []*Term // by ID
 	last  uint64
@@ -50,10 +50,11 @@ type terms struct {
 	expected map[string][]*Term // of nominated pods, by node
 	// labels are the keys that selectors look at; other labels of a pod do not
 	// decide which terms are about it.
-	labels map[string]bool
-	about  map[string]*About
-	keyBuf []byte
-	keys   []string
+	labels     map[string]bool
+	about      map[string]*About
+	keyBuf     []byte
+	keys       []string
+	namespaces *Namespaces
 	// recent is the last pod's affinity whose terms are ofRecent; nil: none.
 	recent   *match.PodAffinity
 	ofRecent []*Term
@@ -82,31 +83,30 @@ const (
 	aboutsKept = 1 << 14
 )
 
-func newTerms() terms {
-	return terms{byKey: map[string]*Term{}, expected: map[string][]*Term{}, labels: map[string]bool{}, about: map[string]*About{}}
+// Terms returns the terms of pod affinity of the table's pods.
+func (t *Table) Terms() *Terms { return &t.terms }
+
+func newTerms(n *Namespaces) Terms {
+	return Terms{byKey: map[string]*Term{}, expected: map[string][]*Term{}, labels: map[string]bool{}, about: map[string]*About{}, namespaces: n}
 }
 
-// Track records the terms, claims and volumes of a pod that is not placed yet, but may be
-// placed for a trial while another pod is decided on.
-func (t *Table) Track(p *object.Pod) {
-	if len(p.Volumes) > 0 && !t.trackVolumes(p) {
-		t.terms.swept++ // all are to be heard of again
-	}
+// Track records the terms of a pod that is not placed yet, but may be placed for a trial
+// while another pod is decided on.
+func (l *Terms) Track(p *object.Pod) {
 	if p.Affinity == nil {
 		return
 	}
 	for i := range p.Affinity.Terms {
-		t.terms.add(&p.Affinity.Terms[i])
+		l.add(&p.Affinity.Terms[i])
 	}
 }
 
 // TrackNominated records the pods that are nominated to the node, in place of those that were
 // before. Their required anti-affinity is Expected.
-func (t *Table) TrackNominated(node string, pods []*object.Pod) {
-	l := &t.terms
+func (l *Terms) TrackNominated(node string, pods []*object.Pod) {
 	var now []*Term
 	for _, p := range pods {
-		if t.Track(p); p.Affinity == nil {
+		if l.Track(p); p.Affinity == nil {
 			continue
 		}
 		for i := range p.Affinity.AntiAffinity {
@@ -130,11 +130,11 @@ func (t *Table) TrackNominated(node string, pods []*object.Pod) {
 
 // TrackedNominations returns the nodes for which TrackNominated last recorded required
 // anti-affinity, in no particular order.
-func (t *Table) TrackedNominations() iter.Seq[string] { return maps.Keys(t.terms.expected) }
+func (l *Terms) TrackedNominations() iter.Seq[string] { return maps.Keys(l.expected) }
 
 // addExpected adds pods, which may be negative, to the nominated pods that have m as required
 // anti-affinity.
-func (l *terms) addExpected(m *Term, pods int) {
+func (l *Terms) addExpected(m *Term, pods int) {
 	was, used := m.Expected(), m.used()
 	if m.expected += pods; m.Expected() != was {
 		l.revision++
@@ -144,9 +144,9 @@ func (l *terms) addExpected(m *Term, pods int) {
 
 // Swept returns the number of sweeps. A sweep removes the terms that no placed pod has,
 // those of Track included.
-func (t *Table) Swept() uint64 { return t.terms.swept }
+func (l *Terms) Swept() uint64 { return l.swept }
 
-func (l *terms) add(in *match.PodTerm) *Term {
+func (l *Terms) add(in *match.PodTerm) *Term {
 	if known := l.byKey[in.Key]; known != nil {
 		return known
 	}
@@ -166,23 +166,22 @@ func (l *terms) add(in *match.PodTerm) *Term {
 	return term
 }
 
-// TermsRevision changes whenever a term comes, goes, or is Live or Expected or no more: for the
+// Revision changes whenever a term comes, goes, or is Live or Expected or no more: for the
 // same namespaces, TermsAbout then returns the same terms.
-func (t *Table) TermsRevision() uint64 { return t.terms.revision }
+func (l *Terms) Revision() uint64 { return l.revision }
 
-// TermsAbout returns the terms that are about the pod; nil: there are no terms at all.
-func (t *Table) TermsAbout(p *object.Pod) *About {
-	l := &t.terms
+// About returns the terms that are about the pod; nil: there are no terms at all.
+func (l *Terms) About(p *object.Pod) *About {
 	if len(l.list) == 0 {
 		return nil
 	}
 	l.appendKey(p)
 	a := l.about[string(l.keyBuf)]
-	if a == nil || a.revision != t.namespaces.revision {
+	if a == nil || a.revision != l.namespaces.revision {
 		if len(l.about) >= aboutsKept {
 			clear(l.about)
 		}
-		a = &About{revision: t.namespaces.revision}
+		a = &About{revision: l.namespaces.revision}
 		l.about[string(l.keyBuf)] = a
 	}
 	if a.upTo == l.last {
@@ -190,7 +189,7 @@ func (t *Table) TermsAbout(p *object.Pod) *About {
 	}
 	from, _ := slices.BinarySearchFunc(l.list, a.upTo+1, func(m *Term, id uint64) int { return int(int64(m.ID - id)) })
 	for _, term := range l.list[from:] {
-		if term.Matches(p.Namespace, t.namespaces.labels[p.Namespace], p.Labels) {
+		if term.Matches(p.Namespace, l.namespaces.labels[p.Namespace], p.Labels) {
 			a.terms = append(a.terms, term)
 		}
 	}
@@ -200,7 +199,7 @@ func (t *Table) TermsAbout(p *object.Pod) *About {
 
 // appendKey writes the pod's namespace, and its labels as far as selectors look
 // at them, to keyBuf.
-func (l *terms) appendKey(p *object.Pod) {
+func (l *Terms) appendKey(p *object.Pod) {
 	l.keys = l.keys[:0]
 	for key := range p.Labels { // any order: sorted below
 		if l.labels[key] {
@@ -235,7 +234,7 @@ func (t *Table) countTerms(pl *Placed, sign int) {
 
 // of returns the terms of a pod. Pods with equal terms, one after the other, share the
 // list, as do the assumed and the bound state of a pod. Read only.
-func (l *terms) of(a *match.PodAffinity) []*Term {
+func (l *Terms) of(a *match.PodAffinity) []*Term {
 	if l.recent == nil || l.recent.Key != a.Key {
 		list := make([]*Term, len(a.Terms))
 		for i := range a.Terms {
@@ -247,7 +246,7 @@ func (l *terms) of(a *match.PodAffinity) []*Term {
 }
 
 // addPods adds to the number of pods on the row that have the term; pods may be negative.
-func (l *terms) addPods(m *Term, r Row, pods int32) {
+func (l *Terms) addPods(m *Term, r Row, pods int32) {
 	used := m.used()
 	m.rows.add(r, pods)
 	l.countIdle(m, used)
@@ -255,7 +254,7 @@ func (l *terms) addPods(m *Term, r Row, pods int32) {
 
 // countIdle updates the number of unused terms after a change of the term's users.
 // wasUsed is whether the term was used before.
-func (l *terms) countIdle(m *Term, wasUsed bool) {
+func (l *Terms) countIdle(m *Term, wasUsed bool) {
 	switch used := m.used(); {
 	case used && !wasUsed:
 		l.idle--
@@ -264,22 +263,22 @@ func (l *terms) countIdle(m *Term, wasUsed bool) {
 	}
 }
 
-func (l *terms) addLive(m *Term, pods int) {
+func (l *Terms) addLive(m *Term, pods int) {
 	was := m.Live()
 	if m.live += pods; m.Live() != was {
 		l.revision++
 	}
 }
 
-// relabel counts the terms of the row's pods anew, as its node changed.
-func (t *Table) relabel(r Row, old, now *object.Node) {
-	for _, pl := range t.pods[r] {
+// relabel counts the terms of a node's pods anew, as the node changed; nil for none.
+func (l *Terms) relabel(pods []*Placed, old, now *object.Node) {
+	for _, pl := range pods {
 		for _, term := range pl.terms {
 			if hasLabel(old, term.TopologyKey) {
-				t.terms.addLive(term, -1)
+				l.addLive(term, -1)
 			}
 			if hasLabel(now, term.TopologyKey) {
-				t.terms.addLive(term, 1)
+				l.addLive(term, 1)
 			}
 		}
 	}
@@ -302,7 +301,7 @@ func hasLabel(n *object.Node, key string) bool {
 }
 
 // sweep forgets terms that are not used.
-func (l *terms) sweep() {
+func (l *Terms) sweep() {
 	unused := func(m *Term) bool { return !m.used() }
 	l.list = slices.DeleteFunc(l.list, unused)
 	maps.DeleteFunc(l.byKey, func(_ string, m *Term) bool { return unused(m) })

@@ -40,7 +40,7 @@ func drawAffinity(t *rapid.T, namespace string) *match.PodAffinity {
 }
 
 func (w *world) setNamespace(t *rapid.T) {
-	w.SetNamespace(&object.Namespace{Name: namespaceNames.Draw(t, "namespace"), Labels: drawLabels(t)})
+	w.Namespaces().Set(&object.Namespace{Name: namespaceNames.Draw(t, "namespace"), Labels: drawLabels(t)})
 }
 
 // compareTerms: of the terms of placed pods, TermsAbout names those that match.
@@ -53,13 +53,13 @@ func (w *world) compareTerms(t *rapid.T) {
 		}
 		for i := range placed.pod.Affinity.Terms {
 			term := &placed.pod.Affinity.Terms[i]
-			if term.Matches(p.Namespace, w.NamespaceLabels(p.Namespace), p.Labels) {
+			if term.Matches(p.Namespace, w.Namespaces().Labels(p.Namespace), p.Labels) {
 				want[term.Key] = true
 			}
 		}
 	}
 	got, last := map[string]bool{}, uint64(0)
-	for _, term := range w.TermsAbout(p).Terms() {
+	for _, term := range w.Terms().About(p).Terms() {
 		if term.ID <= last {
 			t.Fatalf("term %d after %d", term.ID, last)
 		}
@@ -113,8 +113,8 @@ func TestTermsInUseAreNotSwept(t *testing.T) {
 	if err := tb.Check(); err != nil {
 		t.Error(err)
 	}
-	if tb.Swept() > 0 || tb.terms.idle != 2*termsKept {
-		t.Errorf("%d terms are of no pod, swept %d times", tb.terms.idle, tb.Swept())
+	if tb.Terms().Swept() > 0 || tb.terms.idle != 2*termsKept {
+		t.Errorf("%d terms are of no pod, swept %d times", tb.terms.idle, tb.Terms().Swept())
 	}
 }
 
@@ -125,7 +125,7 @@ func TestTermsAreForgotten(t *testing.T) {
 	for i := range 5 * termsKept {
 		p := hermit(i)
 		tb.AddPod(p, "a")
-		if about := tb.TermsAbout(p).Terms(); len(about) != 1 || !about[0].Live() {
+		if about := tb.Terms().About(p).Terms(); len(about) != 1 || !about[0].Live() {
 			t.Fatalf("pod %d: terms %v", i, about)
 		}
 		tb.RemovePod(p.UID)

@@ -24,14 +24,15 @@ func (t *Table) TrackedVolumes() int {
 // TrackedVolume reports whether a tracked pod may bring the volume to a node.
 func (t *Table) TrackedVolume(v object.VolumeSource) bool { return t.volumes.tracked.volumes[v] > 0 }
 
-// trackVolumes records the volumes that a pod, which is not placed yet, may bring to a
-// node. It returns false if it removed those of other pods because there were too many.
-func (t *Table) trackVolumes(p *object.Pod) (whole bool) {
+// TrackVolumes records the volumes that a pod, which is not placed yet, may bring to a
+// node. If there are too many, it forgets those of other pods, which are to be tracked again.
+func (t *Table) TrackVolumes(p *object.Pod) {
 	v := &t.volumes.tracked
-	if whole = t.TrackedVolumes() < trackedKept; !whole {
+	if len(p.Volumes) > 0 && t.TrackedVolumes() >= trackedKept {
 		clear(v.claims)
 		clear(v.inline)
 		clear(v.volumes)
+		t.terms.swept++
 	}
 	for i := range p.Volumes {
 		switch o := &p.Volumes[i]; {
@@ -46,7 +47,6 @@ func (t *Table) trackVolumes(p *object.Pod) (whole bool) {
 			v.add(o.Migrated.Source, 1)
 		}
 	}
-	return whole
 }
 
 func (v *trackedVolumes) add(s object.VolumeSource, n int) {

@@ -358,7 +358,7 @@ func (t *Table) detachAll(r Row) {
 
 // appendAttached lists what VolumeAttachments attach to the node.
 func (t *Table) appendAttached(list []object.VolumeSource, node string) []object.VolumeSource {
-	for o := range t.ByIndex(object.VolumeAttachments, node) {
+	for o := range t.Objects().ByIndex(object.VolumeAttachments, node) {
 		a := o.(*object.VolumeAttachment)
 		pv := Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", a.Volume)
 		if a.Attacher != "" && pv != nil && pv.Source.Driver != "" {
@@ -377,13 +377,13 @@ func (t *Table) recountVolumes() {
 	for range t.nodes {
 		t.volumes.grow()
 	}
-	for _, o := range t.Objects(object.PersistentVolumes) {
+	for _, o := range t.Objects().List(object.PersistentVolumes) {
 		t.setForClaims(o.(*object.PersistentVolume), true)
 	}
-	for _, o := range t.Objects(object.PersistentVolumeClaims) {
+	for _, o := range t.Objects().List(object.PersistentVolumeClaims) {
 		t.volumes.nameClaim(o.(*object.PersistentVolumeClaim), true)
 	}
-	for _, o := range t.Objects(object.VolumeAttachments) {
+	for _, o := range t.Objects().List(object.VolumeAttachments) {
 		t.volumes.countAttachment(o, 1)
 	}
 	for v := range tracked.inline { // any order: sums

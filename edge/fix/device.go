@@ -82,7 +82,7 @@ func (s *search) deviceTaints(r *resourcev1.ExactDeviceRequest) (taints []resour
 			taints = append(taints, t)
 		}
 	}
-	for _, o := range s.table.Objects(object.ResourceSlices) {
+	for _, o := range s.table.Objects().List(object.ResourceSlices) {
 		devices := o.(*object.ResourceSlice).API.Spec.Devices
 		if !s.spend(1 + len(devices)/20) {
 			return nil
@@ -93,7 +93,7 @@ func (s *search) deviceTaints(r *resourcev1.ExactDeviceRequest) (taints []resour
 			}
 		}
 	}
-	for _, o := range s.table.Objects(object.DeviceTaintRules) {
+	for _, o := range s.table.Objects().List(object.DeviceTaintRules) {
 		add(o.(*object.DeviceTaintRule).Taint)
 	}
 	return taints

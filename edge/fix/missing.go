@@ -75,7 +75,7 @@ func (s *search) missingVolume(v *object.Volume) []edit {
 // newClaim makes a claim of a class whose volumes are made where the pod goes.
 func (s *search) newClaim(v *object.Volume) []edit {
 	var class string
-	for _, o := range s.table.Objects(object.StorageClasses) {
+	for _, o := range s.table.Objects().List(object.StorageClasses) {
 		c := o.(*object.StorageClass)
 		if c.WaitForFirstConsumer && c.Provisioner != noProvisioner && c.Provisioner != "" && (class == "" || c.Name < class) {
 			class = c.Name
@@ -103,7 +103,7 @@ func (s *search) newClaim(v *object.Volume) []edit {
 // newClass is a storage class whose volumes are made where the pod goes.
 func (s *search) newClass(name string) *creation {
 	provisioner := someProvisioner
-	for _, o := range s.table.Objects(object.StorageClasses) {
+	for _, o := range s.table.Objects().List(object.StorageClasses) {
 		if c := o.(*object.StorageClass); c.Provisioner != "" && c.Provisioner != noProvisioner && (provisioner == someProvisioner || c.Provisioner < provisioner) {
 			provisioner = c.Provisioner
 		}
@@ -305,7 +305,7 @@ func newDeviceClass(name string) *creation {
 // newDeviceClaim makes a claim for one device of the first class of which there is
 // one to be had.
 func (s *search) newDeviceClaim(pc *object.PodClaim) (first []edit) {
-	for _, o := range s.table.Objects(object.DeviceClasses) {
+	for _, o := range s.table.Objects().List(object.DeviceClasses) {
 		class := o.Head().Name
 		claim := &resourcev1.ResourceClaim{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim"},

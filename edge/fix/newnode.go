@@ -192,7 +192,7 @@ func (n *NewNode) decode() {
 func (n *NewNode) Join(t *table.Table) {
 	t.SetNode(n.node)
 	if n.drivers != nil {
-		t.SetObject(n.drivers)
+		t.Objects().Set(n.drivers)
 	}
 	for _, p := range n.pods {
 		t.AddPod(p, n.node.Name)
@@ -205,7 +205,7 @@ func (n *NewNode) Leave(t *table.Table) {
 		t.RemovePod(p.UID)
 	}
 	if n.drivers != nil {
-		t.RemoveObject(object.CSINodes, "", n.node.Name)
+		t.Objects().Remove(object.CSINodes, "", n.node.Name)
 	}
 	t.RemoveNode(n.node.Name)
 }

@@ -152,17 +152,17 @@ func (s *search) change(t target, ops []Op) func() {
 		return s.changePod(t, ops)
 	}
 	kind, ok := object.KindOf(t.kind)
-	if !ok || s.table.Object(kind, t.namespace, t.name) == nil {
+	if !ok || s.table.Objects().Named(kind, t.namespace, t.name) == nil {
 		return nil
 	}
-	known, changed := s.table.Object(kind, t.namespace, t.name).Head(), decode.Empty(kind)
+	known, changed := s.table.Objects().Named(kind, t.namespace, t.name).Head(), decode.Empty(kind)
 	if json.Unmarshal(s.writtenOf(t), changed) != nil || patch(changed, ops) != nil || manifest.Check(changed, t.kind) != nil {
 		return nil
 	}
 	changed.SetNamespace(known.Namespace)
 	changed.SetUID(known.UID) // which a file may leave out
-	before := s.table.SetObject(decode.Object(changed))
-	return func() { s.table.SetObject(before) }
+	before := s.table.Objects().Set(decode.Object(changed))
+	return func() { s.table.Objects().Set(before) }
 }
 
 // writtenOf is the object in JSON.
@@ -197,10 +197,10 @@ func (s *search) make(c *creation) func() {
 		return func() { c.node.Leave(s.table) }
 	}
 	head := c.read.Head()
-	if before := s.table.SetObject(c.read); before != nil {
-		return func() { s.table.SetObject(before) }
+	if before := s.table.Objects().Set(c.read); before != nil {
+		return func() { s.table.Objects().Set(before) }
 	}
-	return func() { s.table.RemoveObject(head.Kind, head.Namespace, head.Name) }
+	return func() { s.table.Objects().Remove(head.Kind, head.Namespace, head.Name) }
 }
 
 // removals removes pods and nominations, and returns what undoes that. It is no try of the

@@ -108,7 +108,7 @@ func (s *search) meantTopology(e v1.TopologySelectorLabelRequirement) (key, valu
 
 // nearVolumes change the one thing because of which a volume does not suit the claim.
 func (s *search) nearVolumes(c *object.PersistentVolumeClaim) (edits []edit) {
-	for _, o := range s.table.Objects(object.PersistentVolumes) {
+	for _, o := range s.table.Objects().List(object.PersistentVolumes) {
 		if len(edits) == mostMeant || !s.spend(1) {
 			break
 		}

@@ -142,7 +142,7 @@ func (f *facts) unboundText(c *object.PersistentVolumeClaim) string {
 		}
 		return fmt.Sprintf("class %s of claim %s allows volumes by %s only, and no node has that label", class.Name, c.Name, list(terms, 3))
 	}
-	for _, o := range t.Objects(object.PersistentVolumes) {
+	for _, o := range t.Objects().List(object.PersistentVolumes) {
 		v := o.(*object.PersistentVolume)
 		if fault, near := fix.VolumeFault(v, c); near {
 			return text + "; " + fault.Text(v, c)

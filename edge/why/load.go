@@ -52,7 +52,7 @@ func admitsNear(ctx context.Context, m *machine.Machine, p *object.Pod, placed [
 			return false
 		}
 		if slices.ContainsFunc(p.Affinity.Affinity, func(term match.PodTerm) bool {
-			return term.Matches(pl.Pod.Namespace, t.NamespaceLabels(pl.Pod.Namespace), pl.Pod.Labels)
+			return term.Matches(pl.Pod.Namespace, t.Namespaces().Labels(pl.Pod.Namespace), pl.Pod.Labels)
 		}) {
 			anchors = append(anchors, pl)
 		}
@@ -111,10 +111,10 @@ func removeOwnedClaims(t *table.Table, pods []*object.Pod) (removed []object.Obj
 	if len(own) == 0 {
 		return nil
 	}
-	for _, o := range t.Objects(object.ResourceClaims) {
+	for _, o := range t.Objects().List(object.ResourceClaims) {
 		c := o.(*object.ResourceClaim)
 		if owner := metav1.GetControllerOfNoCopy(c.API); owner != nil && owner.Kind == "Pod" && !own[owner.UID] {
-			t.RemoveObject(c.Kind, c.Namespace, c.Name)
+			t.Objects().Remove(c.Kind, c.Namespace, c.Name)
 			removed = append(removed, o)
 		}
 	}
@@ -123,6 +123,6 @@ func removeOwnedClaims(t *table.Table, pods []*object.Pod) (removed []object.Obj
 
 func restore(t *table.Table, removed []object.Object) {
 	for _, o := range removed {
-		t.SetObject(o)
+		t.Objects().Set(o)
 	}
 }

@@ -83,12 +83,12 @@ func (w *deviceWorld) rule() *object.DeviceTaintRule {
 // checkRetainted changes a rule: exactly the slices whose taints differ are told of.
 func (w *deviceWorld) checkRetainted(t *table.Table, change func()) {
 	before := map[string]string{}
-	for _, o := range t.Objects(object.ResourceSlices) {
+	for _, o := range t.Objects().List(object.ResourceSlices) {
 		before[o.Head().Name] = taintsOf(Of(t).Tainted(o.(*object.ResourceSlice)).API)
 	}
 	change()
 	var want, got []string
-	for _, o := range t.Objects(object.ResourceSlices) {
+	for _, o := range t.Objects().List(object.ResourceSlices) {
 		if taintsOf(Of(t).Tainted(o.(*object.ResourceSlice)).API) != before[o.Head().Name] {
 			want = append(want, o.Head().Name)
 		}
@@ -111,37 +111,37 @@ func taintsOf(s *resourcev1.ResourceSlice) string {
 
 // change does one thing to the table.
 func (w *deviceWorld) change(t *table.Table) {
-	claims := t.Objects(object.ResourceClaims)
+	claims := t.Objects().List(object.ResourceClaims)
 	switch rapid.IntRange(0, 11).Draw(w.T, "what") {
 	case 0, 1:
-		t.SetObject(w.slice())
+		t.Objects().Set(w.slice())
 	case 2:
-		t.RemoveObject(object.ResourceSlices, "", w.slice().Name)
+		t.Objects().Remove(object.ResourceSlices, "", w.slice().Name)
 	case 3, 4:
-		t.SetObject(w.claim())
+		t.Objects().Set(w.claim())
 	case 5:
-		t.RemoveObject(object.ResourceClaims, "", w.claim().Name)
+		t.Objects().Remove(object.ResourceClaims, "", w.claim().Name)
 	case 6: // the same slice again, in another object
-		if all := t.Objects(object.ResourceSlices); len(all) > 0 {
+		if all := t.Objects().List(object.ResourceSlices); len(all) > 0 {
 			again := *rapid.SampledFrom(all).Draw(w.T, "again").(*object.ResourceSlice)
 			again.API = again.API.DeepCopy()
-			t.SetObject(&again)
+			t.Objects().Set(&again)
 		}
 	case 7:
 		if len(claims) > 0 {
 			shown := rapid.SampledFrom(claims).Draw(w.T, "assumed").Head()
 			c := w.claim()
 			c.Name, c.UID, c.Version = shown.Name, shown.UID, shown.Version
-			t.Assume(c)
+			t.Objects().Assume(c)
 		}
 	case 8:
 		if len(claims) > 0 {
-			t.Restore(rapid.SampledFrom(claims).Draw(w.T, "restored").Head())
+			t.Objects().Restore(rapid.SampledFrom(claims).Draw(w.T, "restored").Head())
 		}
 	case 9, 10:
-		w.checkRetainted(t, func() { t.SetObject(w.rule()) })
+		w.checkRetainted(t, func() { t.Objects().Set(w.rule()) })
 	case 11:
-		w.checkRetainted(t, func() { t.RemoveObject(object.DeviceTaintRules, "", w.rule().Name) })
+		w.checkRetainted(t, func() { t.Objects().Remove(object.DeviceTaintRules, "", w.rule().Name) })
 	}
 }
 
@@ -187,8 +187,8 @@ func TestDevicesFollowTheObjects(t *testing.T) {
 		}
 		fresh := table.New()
 		for _, kind := range []object.Kind{object.DeviceTaintRules, object.ResourceClaims, object.ResourceSlices} {
-			for _, o := range tb.Objects(kind) {
-				fresh.SetObject(o)
+			for _, o := range tb.Objects().List(kind) {
+				fresh.Objects().Set(o)
 			}
 		}
 		for _, node := range []string{"a", "b", ""} {
@@ -205,7 +205,7 @@ func TestDevicesFollowTheObjects(t *testing.T) {
 // That nodes share no devices is found out once.
 func TestNoSharedPoolsAreLookedForOnce(t *testing.T) {
 	tb, node := table.New(), "a"
-	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: &resourcev1.ResourceSlice{
+	tb.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: &resourcev1.ResourceSlice{
 		Spec: resourcev1.ResourceSliceSpec{Driver: "x", NodeName: &node, Pool: resourcev1.ResourcePool{Name: "p"}}}})
 	if n := testing.AllocsPerRun(10, func() {
 		if len(Of(tb).Shared()) != 0 {

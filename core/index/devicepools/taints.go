@@ -46,7 +46,7 @@ func (d *Index) followTaintRule(was, is object.Object) {
 	d.retainted = nil
 	old, _ := was.(*object.DeviceTaintRule)
 	now, _ := is.(*object.DeviceTaintRule)
-	for _, o := range d.table.Objects(object.ResourceSlices) {
+	for _, o := range d.table.Objects().List(object.ResourceSlices) {
 		s := o.(*object.ResourceSlice)
 		if !selectsSlice(old, s) && !selectsSlice(now, s) {
 			continue
@@ -70,7 +70,7 @@ func sameTaints(a, b *resourcev1.ResourceSlice) bool {
 // withRules returns the slice with the taints of all rules, in the order of their names.
 func (d *Index) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 	tainted := s
-	for _, o := range d.table.Objects(object.DeviceTaintRules) {
+	for _, o := range d.table.Objects().List(object.DeviceTaintRules) {
 		rule := o.(*object.DeviceTaintRule)
 		if !selectsSlice(rule, s) {
 			continue

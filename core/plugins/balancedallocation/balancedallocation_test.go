@@ -295,10 +295,10 @@ func TestDevicesAreBalanced(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "devices", Allocatable: resource.Vector{MilliCPU: 2000}}, &object.Node{Name: "own", Allocatable: whole},
 		&object.Node{Name: "bare", Allocatable: resource.Vector{MilliCPU: 2000}})
 	node, name := "devices", cards
-	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
+	tb.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
 		Driver: "card", NodeName: &node, Pool: resourcev1.ResourcePool{Name: "p", Generation: 1, ResourceSliceCount: 1},
 		Devices: []resourcev1.Device{{Name: "a"}, {Name: "b"}}}}})
-	tb.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "card"}, API: &resourcev1.DeviceClass{Spec: resourcev1.DeviceClassSpec{
+	tb.Objects().Set(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "card"}, API: &resourcev1.DeviceClass{Spec: resourcev1.DeviceClassSpec{
 		ExtendedResourceName: &name, Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "card"`}}}}}})
 	got := plugintest.Ask(t, pl, tb, &object.Pod{Demand: resource.Demand{Usage: half}}).Scores
 	if want := map[string]int64{"devices": 75, "own": 75, "bare": 75}; !maps.Equal(got, want) {

@@ -40,7 +40,7 @@ func (d devicesAtRandom) world() *table.Table {
 		if expression != "" {
 			c.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}
 		}
-		t.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: name}, API: c})
+		t.Objects().Set(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: name}, API: c})
 	}
 	for _, n := range nodes {
 		for i := range d.IntN(2) + d.IntN(2) {
@@ -74,7 +74,7 @@ func (d devicesAtRandom) commonPool(t *table.Table, pool string) {
 			}
 		}
 		name := fmt.Sprint(pool, driver, i)
-		t.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+		t.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
 			API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
 	}
 }
@@ -104,7 +104,7 @@ func (d devicesAtRandom) pool(t *table.Table, node, driver string) {
 			spec.Pool.ResourceSliceCount++ // one is missing
 		}
 		name := fmt.Sprint(node, driver, i)
-		t.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+		t.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
 			API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
 	}
 	for i := range slices {
@@ -200,7 +200,7 @@ func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 			specs := ""
 			for j := range 1 + d.IntN(4)/3 {
 				c := d.claim(fmt.Sprint(name, j))
-				tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: c.Name, UID: c.UID}, API: c, Ask: fmt.Sprint(c.Spec)})
+				tb.Objects().Set(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: c.Name, UID: c.UID}, API: c, Ask: fmt.Sprint(c.Spec)})
 				p.Claims = append(p.Claims, object.PodClaim{Claim: c.Name})
 				specs += fmt.Sprintf("%+v\n", c.Spec)
 			}
@@ -252,7 +252,7 @@ func TestTakenDevicesDrawOnCounters(t *testing.T) {
 		}
 		sets.SharedCounters = []resourcev1.CounterSet{{Name: "set", Counters: counters(2)}}
 		for name, spec := range map[string]resourcev1.ResourceSliceSpec{"of-" + node: spec, "sets-of-" + node: sets} {
-			tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+			tb.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
 				API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
 		}
 	}
@@ -291,7 +291,7 @@ func TestAdministratorsSearchForThemselves(t *testing.T) {
 		api, own := c.API.DeepCopy(), *c
 		api.Spec.Devices.Requests[0].Exactly.AdminAccess = &admin
 		own.API, own.Ask = api, p.Name
-		tb.SetObject(&own)
+		tb.Objects().Set(&own)
 		in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
 		got, err := pl.allocateAlike(in, row, tb.Node(row))
 		if want := map[bool]framework.Verdict{false: tooLittle, true: framework.Fits}[admin]; got.verdict != want {
@@ -304,7 +304,7 @@ func TestAdministratorsSearchForThemselves(t *testing.T) {
 // asks about several nodes at once: nothing may be written but by row.
 func TestRareDevicesOfAllNodesAreSearchedAtOnce(t *testing.T) {
 	tb, pl := world(), build(nil, all)
-	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "everywhere"},
+	tb.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "everywhere"},
 		API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "everywhere"}, Spec: resourcev1.ResourceSliceSpec{Driver: "gpu", AllNodes: new(true),
 			Pool: resourcev1.ResourcePool{Name: "net", Generation: 1, ResourceSliceCount: 2}, Devices: []resourcev1.Device{{Name: "d"}}}}})
 	p := claim(tb, "one", 1)

@@ -45,7 +45,7 @@ func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.Re
 type classes struct{ table *table.Table }
 
 func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
-	if class, ok := c.table.Object(object.DeviceClasses, "", name).(*object.DeviceClass); ok {
+	if class, ok := c.table.Objects().Named(object.DeviceClasses, "", name).(*object.DeviceClass); ok {
 		return class.API, nil
 	}
 	return nil, fmt.Errorf("deviceclass.resource.k8s.io %q not found", name)
@@ -53,7 +53,7 @@ func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 
 func (c classes) List() ([]*resourcev1.DeviceClass, error) {
 	var list []*resourcev1.DeviceClass
-	for _, o := range c.table.Objects(object.DeviceClasses) {
+	for _, o := range c.table.Objects().List(object.DeviceClasses) {
 		list = append(list, o.(*object.DeviceClass).API)
 	}
 	return list, nil

@@ -25,13 +25,13 @@ func TestKeptAnswersHold(t *testing.T) {
 		pending := func() *object.Pod {
 			p := claim(tb, fmt.Sprint("c", len(pods)), 1+random.Int64N(2))
 			if random.IntN(2) == 0 { // one of two is enough
-				c := tb.Object(object.ResourceClaims, "ns", p.Name).(*object.ResourceClaim)
+				c := tb.Objects().Named(object.ResourceClaims, "ns", p.Name).(*object.ResourceClaim)
 				api, own := *c.API, *c
 				api.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", FirstAvailable: []resourcev1.DeviceSubRequest{
 					{Name: "two", DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
 					{Name: "one", DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}}
 				own.API, own.Ask = &api, "either"
-				tb.SetObject(&own)
+				tb.Objects().Set(&own)
 			}
 			pods = append(pods, p)
 			return p
@@ -42,7 +42,7 @@ func TestKeptAnswersHold(t *testing.T) {
 			},
 			func() { tb.RemoveNode(node()) },
 			func() { setSlice(tb, node(), int64(1+random.IntN(2)), []string{"d0", "d1", "d2"}[:random.IntN(4)]...) },
-			func() { tb.RemoveObject(object.ResourceSlices, "", "of-"+node()) },
+			func() { tb.Objects().Remove(object.ResourceSlices, "", "of-"+node()) },
 			func() {
 				p, n := pending(), node()
 				if _, ok := tb.Find(n); ok && pl.Reserve(tb, p, n) == nil && random.IntN(3) == 0 {
@@ -51,7 +51,7 @@ func TestKeptAnswersHold(t *testing.T) {
 			},
 			func() {
 				if len(pods) > 0 {
-					tb.RemoveObject(object.ResourceClaims, "ns", pods[random.IntN(len(pods))].Name)
+					tb.Objects().Remove(object.ResourceClaims, "ns", pods[random.IntN(len(pods))].Name)
 				}
 			},
 			func() { tb.AddPod(&object.Pod{UID: types.UID(fmt.Sprint("other", random.IntN(5)))}, node()) },

@@ -61,14 +61,14 @@ func reservedForGroup(t *table.Table, c *object.ResourceClaim, p *object.Pod) bo
 
 // shown returns the claim as the API shows it, nil where there is none.
 func shown(t *table.Table, namespace, name string) *object.ResourceClaim {
-	c, _ := t.ShownObject(object.ResourceClaims, namespace, name).(*object.ResourceClaim)
+	c, _ := t.Objects().Shown(object.ResourceClaims, namespace, name).(*object.ResourceClaim)
 	return c
 }
 
 // withPendingAllocation returns what the claim is assumed to get while that is being written;
 // nil where no allocation is under way.
 func withPendingAllocation(t *table.Table, c *object.ResourceClaim) *object.ResourceClaim {
-	now, _ := t.Object(object.ResourceClaims, c.Namespace, c.Name).(*object.ResourceClaim)
+	now, _ := t.Objects().Named(object.ResourceClaims, c.Namespace, c.Name).(*object.ResourceClaim)
 	if now == nil || now == c || c.Allocation() != nil || now.Allocation() == nil {
 		return nil
 	}

@@ -38,7 +38,7 @@ func newPlugin(t *testing.T) framework.Plugin {
 // world has nodes a and b, two devices on a and one on b, and the class gpu.
 func world() *table.Table {
 	t := plugintest.Table(&object.Node{Name: "a"}, &object.Node{Name: "b"})
-	t.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
+	t.Objects().Set(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
 		API: &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}})
 	setSlice(t, "a", 1, "d0", "d1")
 	setSlice(t, "b", 1, "d0")
@@ -51,7 +51,7 @@ func setSlice(t *table.Table, node string, count int64, devices ...string) {
 	for _, d := range devices {
 		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: d})
 	}
-	t.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: s.Name}, API: s})
+	t.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: s.Name}, API: s})
 }
 
 // claim shows a claim for n devices, and a pod that uses it.
@@ -64,7 +64,7 @@ func claim(t *table.Table, name string, n int64) *object.Pod {
 }
 
 func show(t *table.Table, c *resourcev1.ResourceClaim) {
-	t.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+	t.Objects().Set(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		API: c, Ask: fmt.Sprint(c.Spec.Devices.Requests[0].Exactly.Count)})
 }
 
@@ -190,7 +190,7 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s: is not kept out of the queue", c.pod.Name)
 		}
 	}
-	tb.RemoveObject(object.DeviceClasses, "", "gpu")
+	tb.Objects().Remove(object.DeviceClasses, "", "gpu")
 	if got := plugintest.Ask(t, pl, tb, p).Rejected; got != "UnschedulableAndUnresolvable: request r: device class gpu does not exist" {
 		t.Errorf("without the class: %q", got)
 	}
@@ -203,7 +203,7 @@ func TestMissing(t *testing.T) {
 func TestClassWithoutSelector(t *testing.T) {
 	tb, pl := world(), newPlugin(t)
 	p := claim(tb, "one", 1)
-	tb.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
+	tb.Objects().Set(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
 		API: &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"},
 			Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{}}}}})
 	if got := plugintest.Ask(t, pl, tb, p).Rejected; !strings.Contains(got, "class gpu: selector #0: CEL expression empty") {
@@ -218,10 +218,10 @@ func TestClaimToGiveUpIsDrawn(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		claim(tb, name, 1)
 		p.Claims = append(p.Claims, object.PodClaim{Claim: name})
-		given := *tb.Object(object.ResourceClaims, "ns", name).(*object.ResourceClaim).API
+		given := *tb.Objects().Named(object.ResourceClaims, "ns", name).(*object.ResourceClaim).API
 		given.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
 			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "gpu", Pool: "a", Device: "d0"}}}}
-		tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: name, UID: given.UID},
+		tb.Objects().Set(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: name, UID: given.UID},
 			API: &given, Ask: "1", Nodes: match.NewNodeSelector(map[string]string{"is": "elsewhere"}, nil)})
 	}
 	for i, want := range []string{"one", "two"} {
@@ -287,7 +287,7 @@ func TestAbsurdCounts(t *testing.T) {
 // A search that would go on for ever ends, the same way each time.
 func TestSearchIsBounded(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "a"})
-	tb.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
+	tb.Objects().Set(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
 		API: &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}})
 	var devices []string
 	for i := range 31 {
@@ -352,7 +352,7 @@ func TestBindingConditions(t *testing.T) {
 	if s := pl.Reserve(tb, p, "a"); s != nil {
 		t.Fatal(s)
 	}
-	c := *tb.Object(object.ResourceClaims, "ns", "one").(*object.ResourceClaim).API
+	c := *tb.Objects().Named(object.ResourceClaims, "ns", "one").(*object.ResourceClaim).API
 	if s := pl.WritesDone(tb, p, "a"); s != nil {
 		t.Errorf("without conditions: %v", s)
 	}
@@ -445,9 +445,9 @@ func TestTaintRules(t *testing.T) {
 	tolerant := claim(tb, "tolerant", 2)
 	c := shown(tb, "ns", "tolerant").API.DeepCopy()
 	c.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{{Key: "broken", Operator: resourcev1.DeviceTolerationOpExists}}
-	tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: "tolerant", UID: c.UID}, API: c, Ask: "tolerant"})
+	tb.Objects().Set(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: "tolerant", UID: c.UID}, API: c, Ask: "tolerant"})
 	rule := func(driver, pool, device *string, effect resourcev1.DeviceTaintEffect) {
-		tb.SetObject(&object.DeviceTaintRule{Meta: object.Meta{Kind: object.DeviceTaintRules, Name: "rule"}, Driver: driver, Pool: pool, Device: device,
+		tb.Objects().Set(&object.DeviceTaintRule{Meta: object.Meta{Kind: object.DeviceTaintRules, Name: "rule"}, Driver: driver, Pool: pool, Device: device,
 			Taint: resourcev1.DeviceTaint{Key: "broken", Effect: effect}})
 	}
 	for _, step := range []struct {
@@ -463,7 +463,7 @@ func TestTaintRules(t *testing.T) {
 		{"without effect", func() { rule(nil, nil, nil, resourcev1.DeviceTaintEffectNone) }, ""},
 		{"of the driver", func() { rule(new("gpu"), nil, nil, resourcev1.DeviceTaintEffectNoSchedule) }, short},
 		{"of the driver, and the slice is new", func() { setSlice(tb, "a", 1, "d0", "d1", "d2") }, short},
-		{"gone", func() { tb.RemoveObject(object.DeviceTaintRules, "", "rule") }, ""},
+		{"gone", func() { tb.Objects().Remove(object.DeviceTaintRules, "", "rule") }, ""},
 	} {
 		step.do()
 		if got := plugintest.Ask(t, pl, tb, p).Blocked["a"]; got != step.want {

@@ -51,7 +51,7 @@ func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 		}
 		e.resources = append(e.resources, r)
 	}
-	for o := range t.ByIndex(object.ResourceClaims, string(p.UID)) {
+	for o := range t.Objects().ByIndex(object.ResourceClaims, string(p.UID)) {
 		if c := o.(*object.ResourceClaim); e.stale == nil || c.UID < e.stale.UID {
 			e.stale = c
 		}

@@ -29,7 +29,7 @@ func standsFor(t *table.Table, name string) {
 	if name != "" {
 		c.Spec.ExtendedResourceName = &name
 	}
-	t.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"}, API: c})
+	t.Objects().Set(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"}, API: c})
 }
 
 // request is one container's.
@@ -164,7 +164,7 @@ func TestClaimIsMade(t *testing.T) {
 		t.Errorf("to be taken back: %v", w)
 	}
 	pl.Unreserve(tb, first, "a")
-	tb.RemoveObject(object.ResourceClaims, "ns", made.Name)
+	tb.Objects().Remove(object.ResourceClaims, "ns", made.Name)
 	if got := plugintest.Ask(t, pl, tb, second).Blocked; !maps.Equal(got, map[string]string{"a": "", "b": ""}) {
 		t.Errorf("when it is gone: %v", got)
 	}
@@ -182,13 +182,13 @@ func TestClaimIsNotMade(t *testing.T) {
 		if s := pl.Reserve(tb, p, "a"); s != nil {
 			t.Fatal(s)
 		}
-		for _, o := range tb.Objects(object.ResourceClaims) {
+		for _, o := range tb.Objects().List(object.ResourceClaims) {
 			names[o.Head().Name] = true
 		}
 		pl.Unreserve(tb, p, "a")
 	}
-	if len(names) != 3 || tb.ObjectCount(object.ResourceClaims) != 0 || len(devicepools.Of(tb).On("a")[0].Taken) != 0 {
-		t.Errorf("the claims %v were to be made, %d are there", names, tb.ObjectCount(object.ResourceClaims))
+	if len(names) != 3 || len(tb.Objects().List(object.ResourceClaims)) != 0 || len(devicepools.Of(tb).On("a")[0].Taken) != 0 {
+		t.Errorf("the claims %v were to be made, %d are there", names, len(tb.Objects().List(object.ResourceClaims)))
 	}
 }
 
@@ -217,7 +217,7 @@ func TestClaimIsLeftOver(t *testing.T) {
 	if got.Message != "deletion of ResourceClaim completed" || len(got.Writes) != 2 || !got.Writes[1].Delete {
 		t.Errorf("PostFilter: %+v", got)
 	}
-	gone := framework.Event{Resource: framework.ResourceOf(object.ResourceClaims), ActionType: framework.Delete, OldObject: tb.RemoveObject(object.ResourceClaims, "ns", "left")}
+	gone := framework.Event{Resource: framework.ResourceOf(object.ResourceClaims), ActionType: framework.Delete, OldObject: tb.Objects().Remove(object.ResourceClaims, "ns", "left")}
 	if !plugintest.Queues(pl, p, gone) || plugintest.Queues(pl, asksFor("q", 1), gone) {
 		t.Error("its end queues the pod alone")
 	}
@@ -243,15 +243,15 @@ func TestNewestClassStands(t *testing.T) {
 		}
 	}
 	for _, c := range []*object.DeviceClass{class("old", 9, string(gpus)), class("new", 1, string(gpus)), class("as-new", 1, string(gpus)), class("middle", 5, string(gpus))} {
-		tb.SetObject(c)
+		tb.Objects().Set(c)
 	}
 	stands("as-new")
-	tb.RemoveObject(object.DeviceClasses, "", "as-new")
+	tb.Objects().Remove(object.DeviceClasses, "", "as-new")
 	stands("new")
-	tb.SetObject(class("new", 1, "example.com/other"))
+	tb.Objects().Set(class("new", 1, "example.com/other"))
 	stands("middle")
 	for _, name := range []string{"middle", "old"} {
-		tb.RemoveObject(object.DeviceClasses, "", name)
+		tb.Objects().Remove(object.DeviceClasses, "", name)
 	}
 	stands("")
 }

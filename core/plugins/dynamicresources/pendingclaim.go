@@ -25,7 +25,7 @@ type pendingClaim struct {
 func (pl *plugin) grantMade(t *table.Table, p *object.Pod, claim *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) {
 	claim.Name = nameFor(p, t.Now())
 	c := &object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: claim.Namespace, Name: claim.Name}, API: claim}
-	t.AssumeMade(pl.granted(t, c, a, p))
+	t.Objects().AssumeMade(pl.granted(t, c, a, p))
 	pl.made[p.UID] = &pendingClaim{name: claim.Name}
 }
 

@@ -20,7 +20,7 @@ func counted(t *table.Table, driver, pool string, of int64, shared bool, devices
 	show := func(name string, spec resourcev1.ResourceSliceSpec) {
 		spec.Driver, spec.NodeName = driver, new("a")
 		spec.Pool = resourcev1.ResourcePool{Name: pool, Generation: 1, ResourceSliceCount: 2}
-		t.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+		t.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
 			API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
 	}
 	var spec resourcev1.ResourceSliceSpec
@@ -48,7 +48,7 @@ func showHolder(t *table.Table, name, driver, pool, device string, share *types.
 // onlyA returns a table with the node a and the device class gpu.
 func onlyA() *table.Table {
 	t := plugintest.Table(&object.Node{Name: "a"})
-	t.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
+	t.Objects().Set(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
 		API: &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}})
 	return t
 }
@@ -122,7 +122,7 @@ func TestAllDevicesOfBrokenPool(t *testing.T) {
 		p := claim(tb, "p", 0)
 		api := shown(tb, "ns", "p").API.DeepCopy()
 		api.Spec.Devices.Requests[0].Exactly.AllocationMode = resourcev1.DeviceAllocationModeAll
-		tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: "p", UID: api.UID}, API: api, Ask: "all"})
+		tb.Objects().Set(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: "p", UID: api.UID}, API: api, Ask: "all"})
 		if got, want := plugintest.Ask(t, pl, tb, p).Blocked, map[string]string{"a": c.want, "b": ""}; !maps.Equal(got, want) {
 			t.Errorf("%s: %v, not %v", fmt.Sprint(c.of, c.devices), got, want)
 		}

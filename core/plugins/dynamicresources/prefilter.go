@@ -187,7 +187,7 @@ func checkClass(t *table.Table, class, request string) *decision.Status {
 	if class == "" {
 		return decision.Failed("request %s: unsupported request type", request)
 	}
-	c, _ := t.Object(object.DeviceClasses, "", class).(*object.DeviceClass)
+	c, _ := t.Objects().Named(object.DeviceClasses, "", class).(*object.DeviceClass)
 	if c == nil {
 		return unresolvable("request " + request + ": device class " + class + " does not exist")
 	}

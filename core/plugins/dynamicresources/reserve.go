@@ -33,7 +33,7 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	}
 	for _, c := range s.claims {
 		if c != shown(t, c.Namespace, c.Name) { // the pod shares a pending allocation
-			t.Assume(reserved(c, p))
+			t.Objects().Assume(reserved(c, p))
 		}
 	}
 	if len(s.open) == 0 && s.extended == nil {
@@ -65,7 +65,7 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 		if c.Allocation() != nil {
 			continue
 		}
-		t.Assume(pl.granted(t, c, &got[0], p))
+		t.Objects().Assume(pl.granted(t, c, &got[0], p))
 		got = got[1:]
 	}
 	if made != nil {
@@ -123,13 +123,13 @@ func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 		switch {
 		case g == nil || !g.ReservedFor(p.UID):
 		case len(g.API.Status.ReservedFor) > 1: // pods of its group share it
-			t.Assume(withoutConsumer(g, p))
+			t.Objects().Assume(withoutConsumer(g, p))
 		default:
-			t.Restore(&c.Meta)
+			t.Objects().Restore(&c.Meta)
 		}
 	}
 	if c := pl.madeFor(t, p); c != nil {
-		t.Restore(&c.Meta)
+		t.Objects().Restore(&c.Meta)
 	}
 	delete(pl.made, p.UID)
 }

@@ -24,7 +24,7 @@ func zones(names ...string) *table.Table {
 		nodes = append(nodes, &object.Node{Name: name, Labels: map[string]string{"zone": name}})
 	}
 	t := plugintest.Table(nodes...)
-	t.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"}, API: &resourcev1.DeviceClass{
+	t.Objects().Set(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"}, API: &resourcev1.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{
 			CEL: &resourcev1.CELDeviceSelector{Expression: `device.attributes["gpu"].model == "odd"`}}}}}})
 	return t
@@ -46,7 +46,7 @@ func unsoundDevice(name string) resourcev1.Device { return resourcev1.Device{Nam
 func showPool(t *table.Table, name string, spec resourcev1.ResourceSliceSpec, devices ...resourcev1.Device) {
 	spec.Driver, spec.Devices = "gpu", devices
 	spec.Pool = resourcev1.ResourcePool{Name: name, Generation: 1, ResourceSliceCount: 1}
-	t.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+	t.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
 		API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
 }
 
@@ -145,7 +145,7 @@ func TestPartsOfADevice(t *testing.T) {
 			c := *shown(tb, "ns", p.Name)
 			c.API, c.Ask = c.API.DeepCopy(), "memory"
 			c.API.Spec.Devices.Requests[0].Exactly.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(tc.memory)}}
-			tb.SetObject(&c)
+			tb.Objects().Set(&c)
 		}
 		in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
 		for node, want := range map[string]framework.Verdict{"a": tooLittle, "b": tc.want} {

@@ -24,7 +24,7 @@ func gang(pods, placed int, g *object.PodGroup) *table.Table {
 	t.SetNode(&object.Node{Name: "n", AllowedPods: 10})
 	if g != nil {
 		g.Meta = object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g"}
-		t.SetObject(g)
+		t.Objects().Set(g)
 	}
 	for i := range pods {
 		p := pod(fmt.Sprint("p", i), "g")

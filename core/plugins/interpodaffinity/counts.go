@@ -244,7 +244,7 @@ func (c *counts) countNamespace(t *table.Table, namespace string) (sets, rows in
 // looksAt reports whether all terms select pods of the namespace.
 func (q *termSet) looksAt(t *table.Table, namespace string) bool {
 	for i := range q.terms {
-		if !q.terms[i].SelectsNamespace(namespace, t.NamespaceLabels(namespace)) {
+		if !q.terms[i].SelectsNamespace(namespace, t.Namespaces().Labels(namespace)) {
 			return false
 		}
 	}

@@ -91,7 +91,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 			key = append(key, '+')
 		}
 		if a.SelectsNamespaces {
-			key = binary.AppendUvarint(append(key, '~'), t.NamespaceRevision())
+			key = binary.AppendUvarint(append(key, '~'), t.Namespaces().Revision())
 		}
 	}
 	key = append(key, 0)
@@ -114,14 +114,14 @@ func (pl *plugin) pulled(p *object.Pod) bool { return !pl.ignore || hasPreferred
 // signRevision returns the revision of the terms that may select the pod, and of the
 // namespaces that they and the pod's own terms select.
 func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
-	return t.TermsRevision() + t.NamespaceRevision(), true
+	return t.Terms().Revision() + t.Namespaces().Revision(), true
 }
 
 func hasPreferredTerms(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
 
 // termMatches reports whether a term is about pods with these labels in that namespace.
 func termMatches(t *table.Table, term *match.PodTerm, namespace string, of map[string]string) bool {
-	return term.Matches(namespace, t.NamespaceLabels(namespace), of)
+	return term.Matches(namespace, t.Namespaces().Labels(namespace), of)
 }
 
 func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {

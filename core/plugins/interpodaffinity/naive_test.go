@@ -34,7 +34,7 @@ func (n *naive) own() match.PodAffinity {
 func (n *naive) matches(term match.PodTerm, p *object.Pod) bool {
 	in := slices.Contains(term.Namespaces, p.Namespace)
 	if s := term.NamespaceSelector; s != nil {
-		in = in || s.Matches(labels.Set(n.t.NamespaceLabels(p.Namespace)))
+		in = in || s.Matches(labels.Set(n.t.Namespaces().Labels(p.Namespace)))
 	}
 	return in && term.Selector.Matches(labels.Set(p.Labels))
 }

@@ -188,7 +188,7 @@ func (w *world) setNamespace(*rapid.T) {
 	if w.chance(30) {
 		n.Labels["rev"] = "1"
 	}
-	w.SetNamespace(n)
+	w.Namespaces().Set(n)
 }
 
 // place: under a checkpoint only pods that are nominated, or placed already.
@@ -232,7 +232,7 @@ func (w *world) storm(t *rapid.T) {
 func (w *world) checkpoint(*rapid.T) {
 	if len(w.marks) == 0 {
 		w.nominated = []*object.Pod{w.newPod(70), w.newPod(70)}
-		w.TrackNominated("n1", w.nominated)
+		w.Terms().TrackNominated("n1", w.nominated)
 		w.keys, w.skips = nil, nil
 		for _, p := range w.pool {
 			w.keys = append(w.keys, w.keep(p))
@@ -484,7 +484,7 @@ func TestExchanged(t *testing.T) {
 // without compares for all pods of the pool and all rows.
 func (w *world) without(t *rapid.T) {
 	for _, p := range w.pool {
-		w.Track(p)
+		w.Terms().Track(p)
 	}
 	for i, p := range w.pool {
 		k := w.kept[w.keep(p)]

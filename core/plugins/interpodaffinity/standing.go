@@ -35,7 +35,7 @@ const (
 
 // standingOf returns the standing of the pod, up to date; nil if no term selects it.
 func (pl *plugin) standingOf(t *table.Table, p *object.Pod) *standing {
-	about := t.TermsAbout(p)
+	about := t.Terms().About(p)
 	if about == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (pl *plugin) standingOf(t *table.Table, p *object.Pod) *standing {
 		s = &standing{about: about, awayCounts: &existing{pl: pl, weight: keepsAway}, pullCounts: &existing{pl: pl, weight: pl.weight}}
 		pl.standings[about] = s
 	}
-	if now := t.TermsRevision() + t.NamespaceRevision() + 1; s.revision != now {
+	if now := t.Terms().Revision() + t.Namespaces().Revision() + 1; s.revision != now {
 		s.revision = now
 		pl.look(s)
 	}

@@ -37,11 +37,11 @@ func withDevices(t *testing.T, counter *devices.Counter) (framework.Plugin, *tab
 	for _, name := range []string{"a", "b", "c", "d"} {
 		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: name})
 	}
-	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: s})
+	tb.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: s})
 	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
 		Results: []resourcev1.DeviceRequestAllocationResult{{Driver: "card", Pool: "p", Device: "b"}}}}
-	tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: "c"}, API: c})
+	tb.Objects().Set(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: "c"}, API: c})
 	return pl, tb
 }
 
@@ -65,7 +65,7 @@ func class(resource string) *object.DeviceClass {
 // is short of it only where it offers some itself, and then by as much as the filter says.
 func TestPodsThatComeTakeNoDevices(t *testing.T) {
 	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
-	tb.SetObject(class(string(cards)))
+	tb.Objects().Set(class(string(cards)))
 	p := card(2)
 	in := &framework.Input{Table: tb, Pod: p, State: pl.PreFilter(tb, p).State}
 	for _, node := range []string{"bare", "devices", "own"} {
@@ -96,7 +96,7 @@ func TestDevicesStandForTheResource(t *testing.T) {
 	if got := plugintest.Ask(t, pl, tb, card(2)).Blocked; !maps.Equal(got, map[string]string{"bare": short, "devices": short, "own": ""}) {
 		t.Errorf("without a class: %v", got)
 	}
-	tb.SetObject(class(string(cards)))
+	tb.Objects().Set(class(string(cards)))
 	if string(pl.Sign(nil, tb, card(2))) == before {
 		t.Error("the pod is of the class that it was of without a device class")
 	}
@@ -111,7 +111,7 @@ func TestDevicesStandForTheResource(t *testing.T) {
 		t.Errorf("more than the node offers: %q", got)
 	}
 	off, tb := withDevices(t, nil)
-	tb.SetObject(class(string(cards)))
+	tb.Objects().Set(class(string(cards)))
 	if got := plugintest.Ask(t, off, tb, card(2)); got.Blocked["devices"] != short || got.Scores["devices"] != 0 {
 		t.Errorf("with the gate off: %v", got)
 	}
@@ -148,7 +148,7 @@ func TestDeviceClassRequeues(t *testing.T) {
 	if plugintest.Queues(pl, card(1), grows) {
 		t.Error("a node queues a pod that nothing on it is for")
 	}
-	tb.SetObject(class(string(cards)))
+	tb.Objects().Set(class(string(cards)))
 	if !plugintest.Queues(pl, card(1), grows) {
 		t.Error("a node that leaves the resource to a class requeues no pod")
 	}

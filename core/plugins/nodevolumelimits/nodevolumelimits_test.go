@@ -19,10 +19,10 @@ func node(limit int32) *object.CSINode {
 // is another's takes no room, and stops nobody.
 func TestForeignEphemeralVolume(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "n"})
-	tb.SetObject(node(1))
-	tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: "csi"})
+	tb.Objects().Set(node(1))
+	tb.Objects().Set(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: "csi"})
 	for _, name := range []string{"foreign", "theirs", "own"} {
-		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: name}, Class: "class", Owner: "q"})
+		tb.Objects().Set(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: name}, Class: "class", Owner: "q"})
 	}
 	running := &object.Pod{UID: "r", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "foreign"}}}
 	tb.AddPod(running, "n")
@@ -39,10 +39,10 @@ func TestForeignEphemeralVolume(t *testing.T) {
 // TestVolumesCountOnce: a volume that two pods on the node share is one.
 func TestVolumesCountOnce(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "n"})
-	tb.SetObject(node(2))
-	tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: "csi"})
+	tb.Objects().Set(node(2))
+	tb.Objects().Set(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: "csi"})
 	using := func(uid types.UID, claim string) *object.Pod {
-		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: claim}, Class: "class"})
+		tb.Objects().Set(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: claim}, Class: "class"})
 		return &object.Pod{UID: uid, Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: claim}}}
 	}
 	tb.AddPod(using("a", "shared"), "n")
@@ -101,12 +101,12 @@ func TestQueueingHints(t *testing.T) {
 // node, and are not, the first by name.
 func TestFirstMissingDriverIsNamed(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "n"})
-	tb.SetObject(node(9))
+	tb.Objects().Set(node(9))
 	p := &object.Pod{UID: "p", Namespace: "ns"}
 	for _, driver := range []string{"z", "csi", "b", "a"} {
-		tb.SetObject(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: driver}, PreventIfMissing: driver != "a"})
-		tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: driver}, Provisioner: driver})
-		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: driver}, Class: driver})
+		tb.Objects().Set(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: driver}, PreventIfMissing: driver != "a"})
+		tb.Objects().Set(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: driver}, Provisioner: driver})
+		tb.Objects().Set(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: driver}, Class: driver})
 		p.Volumes = append(p.Volumes, object.Volume{Claimed: true, Claim: driver})
 	}
 	if got := plugintest.Ask(t, New(feature.Features{VolumeLimitScaling: true}), tb, p).Blocked["n"]; got != "Unschedulable: b CSI driver is not installed on the node" {

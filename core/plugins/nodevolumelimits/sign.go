@@ -22,7 +22,7 @@ func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 		}
 	}
 	if plain {
-		key = fmt.Appendf(key, "%q#%d", w.plainDrivers, t.ObjectRevision(object.CSIDrivers))
+		key = fmt.Appendf(key, "%q#%d", w.plainDrivers, t.Objects().Revision(object.CSIDrivers))
 	}
 	return key
 }

@@ -49,7 +49,7 @@ func (w *world) setVolume(i int) {
 	if w.rand.IntN(4) == 0 {
 		v.Source, v.Migrated = object.VolumeSource{}, &object.MigratedVolume{Plugin: "in-tree", Source: w.source()}
 	}
-	w.SetObject(v)
+	w.Objects().Set(v)
 }
 
 // setClaim makes a claim that has a volume, or will be given one; some are of a pod
@@ -66,7 +66,7 @@ func (w *world) setClaim(i int) {
 	if w.rand.IntN(4) == 0 {
 		c.Owner = types.UID(fmt.Sprint(w.serial + 1 - w.rand.IntN(4)))
 	}
-	w.SetObject(c)
+	w.Objects().Set(c)
 }
 
 func (w *world) setClass(i int) {
@@ -74,7 +74,7 @@ func (w *world) setClass(i int) {
 	if w.rand.IntN(3) == 0 {
 		c.Provisioner, c.MigratedTo = "in-tree", "other"
 	}
-	w.SetObject(c)
+	w.Objects().Set(c)
 }
 
 func (w *world) setCSINode(i int) {
@@ -84,26 +84,26 @@ func (w *world) setCSINode(i int) {
 			c.Drivers = append(c.Drivers, object.CSINodeDriver{Name: driver, Limited: w.rand.IntN(5) > 0, Limit: int32(w.rand.IntN(6))})
 		}
 	}
-	w.SetObject(c)
+	w.Objects().Set(c)
 }
 
 func (w *world) setAttachment() {
-	w.SetObject(&object.VolumeAttachment{Meta: object.Meta{Kind: object.VolumeAttachments, Name: fmt.Sprint("a", w.rand.IntN(4))},
+	w.Objects().Set(&object.VolumeAttachment{Meta: object.Meta{Kind: object.VolumeAttachments, Name: fmt.Sprint("a", w.rand.IntN(4))},
 		Attacher: "csi", Node: fmt.Sprint("n", w.rand.IntN(nodes)), Volume: fmt.Sprint("v", w.rand.IntN(claims))})
 }
 
 func (w *world) remove() {
 	switch w.rand.IntN(6) {
 	case 0:
-		w.RemoveObject(object.PersistentVolumes, "", fmt.Sprint("v", w.rand.IntN(claims)))
+		w.Objects().Remove(object.PersistentVolumes, "", fmt.Sprint("v", w.rand.IntN(claims)))
 	case 1:
-		w.RemoveObject(object.PersistentVolumeClaims, "ns", fmt.Sprint("c", w.rand.IntN(claims)))
+		w.Objects().Remove(object.PersistentVolumeClaims, "ns", fmt.Sprint("c", w.rand.IntN(claims)))
 	case 2:
-		w.RemoveObject(object.StorageClasses, "", fmt.Sprint("class", w.rand.IntN(3)))
+		w.Objects().Remove(object.StorageClasses, "", fmt.Sprint("class", w.rand.IntN(3)))
 	case 3:
-		w.RemoveObject(object.CSINodes, "", fmt.Sprint("n", w.rand.IntN(nodes)))
+		w.Objects().Remove(object.CSINodes, "", fmt.Sprint("n", w.rand.IntN(nodes)))
 	case 4:
-		w.RemoveObject(object.VolumeAttachments, "", fmt.Sprint("a", w.rand.IntN(4)))
+		w.Objects().Remove(object.VolumeAttachments, "", fmt.Sprint("a", w.rand.IntN(4)))
 	case 5:
 		w.RemoveNode(fmt.Sprint("n", w.rand.IntN(nodes)))
 	}
@@ -137,7 +137,7 @@ func (w *world) happen() {
 	case 5:
 		w.SetNode(&object.Node{Name: fmt.Sprint("n", w.rand.IntN(nodes)), AllowedPods: 110})
 	case 6:
-		w.SetObject(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: "csi"}, PreventIfMissing: w.rand.IntN(2) == 0})
+		w.Objects().Set(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: "csi"}, PreventIfMissing: w.rand.IntN(2) == 0})
 	case 7:
 		w.remove()
 	case 8, 9, 10, 11, 12:
@@ -207,7 +207,7 @@ func count(volumes map[object.VolumeSource]bool, driver string) (n int) {
 // naive is the verdict on a node by the names of all volumes there.
 func (w *world) naive(p *object.Pod, r table.Row, insists bool) framework.Verdict {
 	for _, v := range p.Volumes {
-		if v.Claimed && w.Object(object.PersistentVolumeClaims, p.Namespace, v.Claim) == nil {
+		if v.Claimed && w.Objects().Named(object.PersistentVolumeClaims, p.Namespace, v.Claim) == nil {
 			return claimMissing
 		}
 	}
@@ -229,7 +229,7 @@ func (w *world) naive(p *object.Pod, r table.Row, insists bool) framework.Verdic
 	for v := range there {
 		delete(wanted, v)
 	}
-	for o := range w.ByIndex(object.VolumeAttachments, w.Name(r)) {
+	for o := range w.Objects().ByIndex(object.VolumeAttachments, w.Name(r)) {
 		a := o.(*object.VolumeAttachment)
 		if pv := table.Lookup[*object.PersistentVolume](w.Table, object.PersistentVolumes, "", a.Volume); pv != nil && pv.Source.Driver != "" {
 			there[object.VolumeSource{Driver: a.Attacher, Handle: pv.Source.Handle}] = true
@@ -255,7 +255,7 @@ func TestEqualSignaturesHaveEqualAnswers(t *testing.T) {
 		for range 100 {
 			w.happen()
 			p, nominated := w.pod(), w.pod()
-			w.Track(nominated)
+			w.TrackVolumes(nominated)
 			if err := w.Check(); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}

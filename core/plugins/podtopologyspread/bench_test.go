@@ -63,6 +63,6 @@ func BenchmarkPart(b *testing.B) {
 	}
 	run("plain", plain)
 	run("own", podWith(web(v1.LabelHostname)))
-	tb.SetSelectorOwner(&object.SelectorOwner{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
+	tb.SelectorOwners().Set(&object.SelectorOwner{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
 	run("service", plain)
 }

@@ -162,7 +162,7 @@ func TestNodesWithoutTheLabel(t *testing.T) {
 	lacks := nodeIn("lacks", "")
 	delete(lacks.Labels, v1.LabelTopologyZone)
 	tb.SetNode(lacks)
-	tb.SetSelectorOwner(&object.SelectorOwner{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
+	tb.SelectorOwners().Set(&object.SelectorOwner{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
 	scores := func() map[string]int64 {
 		return plugintest.Ask(t, p, tb, &object.Pod{Namespace: "a", Labels: map[string]string{"app": "web"}}).Scores
 	}

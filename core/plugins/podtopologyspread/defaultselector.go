@@ -22,7 +22,7 @@ type defaultSelector struct {
 }
 
 func defaultSelectorOf(t *table.Table, p *object.Pod) defaultSelector {
-	return defaultSelector{t.ServicesOf(p), t.ControllerOf(p)}
+	return defaultSelector{t.SelectorOwners().ServicesOf(p), t.SelectorOwners().ControllerOf(p)}
 }
 
 // empty reports whether the selector selects no pods at all.

@@ -113,7 +113,7 @@ func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, 
 	if pl.spread(p) != nil || pl.defaults == nil {
 		return 0, true
 	}
-	return t.SelectorOwnerRevision(), true
+	return t.SelectorOwners().Revision(), true
 }
 
 // spread returns the pod's constraints, without matchLabelKeys if the gate is off.

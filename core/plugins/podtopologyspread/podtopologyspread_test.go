@@ -259,7 +259,7 @@ func TestSignLeavesOutPodsWithoutSelectorOwner(t *testing.T) {
 	if a, b := string(p.Sign(nil, tb, plain(map[string]string{"app": "web"}))), string(p.Sign(nil, tb, plain(nil))); a != "" || b != "" {
 		t.Errorf("parts %q and %q of pods without selector owner", a, b)
 	}
-	tb.SetSelectorOwner(&object.SelectorOwner{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
+	tb.SelectorOwners().Set(&object.SelectorOwner{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
 	first, second := plain(map[string]string{"app": "web", "pod": "1"}), plain(map[string]string{"app": "web", "pod": "2"})
 	if a, b := string(p.Sign(nil, tb, first)), string(p.Sign(nil, tb, second)); a == "" || a != b {
 		t.Errorf("parts %q and %q of pods of one Service", a, b)
@@ -273,7 +273,7 @@ func TestPartSaysWhoMatchesItself(t *testing.T) {
 		DefaultConstraints: []v1.TopologySpreadConstraint{{TopologyKey: "rack", MaxSkew: 1, WhenUnsatisfiable: v1.DoNotSchedule}}})
 	tb := plugintest.Table(nodeIn("n1", "a"))
 	controller := object.Controller{Kind: object.ReplicationController, Name: "web"}
-	tb.SetSelectorOwner(&object.SelectorOwner{Kind: controller.Kind, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
+	tb.SelectorOwners().Set(&object.SelectorOwner{Kind: controller.Kind, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
 	in := &object.Pod{Namespace: "a", Labels: map[string]string{"app": "web"}, Controller: controller}
 	out := &object.Pod{Namespace: "a", Labels: map[string]string{"app": "lost"}, Controller: controller}
 	if string(p.Sign(nil, tb, in)) == string(p.Sign(nil, tb, out)) {

@@ -296,11 +296,11 @@ func (w *world) setSelectorOwner(*rapid.T) {
 		f.Requirements, _ = labels.SelectorFromSet(set).Requirements()
 	}
 	f.Key = match.NewSelector(labels.SelectorFromSet(set)).Key
-	w.SetSelectorOwner(f)
+	w.SelectorOwners().Set(f)
 }
 
 func (w *world) removeSelectorOwner(*rapid.T) {
-	w.RemoveSelectorOwner(object.SelectorOwnerKind(1+w.rand.IntN(4)), w.one("a", "b"), w.one("f0", "f1"))
+	w.SelectorOwners().Remove(object.SelectorOwnerKind(1+w.rand.IntN(4)), w.one("a", "b"), w.one("f0", "f1"))
 }
 
 // scene is the cluster as it is.
@@ -363,10 +363,10 @@ func (w *world) ask(t *rapid.T) {
 // selectorOf derives the selector of the pod's owners from a list of all owners.
 func (w *world) selectorOf(p *object.Pod) labels.Selector {
 	set := labels.Set{}
-	for _, f := range w.ServicesOf(p) {
+	for _, f := range w.SelectorOwners().ServicesOf(p) {
 		maps.Copy(set, f.Labels)
 	}
-	c := w.ControllerOf(p)
+	c := w.SelectorOwners().ControllerOf(p)
 	if c == nil {
 		return set.AsSelector()
 	}

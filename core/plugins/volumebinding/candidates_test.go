@@ -52,7 +52,7 @@ func TestSmallestThatSuits(t *testing.T) {
 			case 6, 7, 8, 9:
 				v.Pin = nil // whatever nodes reach it
 			}
-			tb.SetObject(v)
+			tb.Objects().Set(v)
 			all = append(all, v)
 		}
 		n := &object.Node{Name: "n", Labels: map[string]string{}}
@@ -93,8 +93,8 @@ func TestKeptVolumeComesFirst(t *testing.T) {
 	kept := volume("kept", 9, "zone", "a")
 	kept.Claim = &object.ClaimReference{Namespace: "ns", Name: "claim"}
 	tb := table.New()
-	tb.SetObject(kept)
-	tb.SetObject(volume("free", 1, ""))
+	tb.Objects().Set(kept)
+	tb.Objects().Set(volume("free", 1, ""))
 	found := suitable(tb, claim, 2)
 	if got := found.on(-1, &object.Node{Labels: map[string]string{"zone": "a"}}, nil); got != kept {
 		t.Errorf("in its zone the claim gets %+v", got)

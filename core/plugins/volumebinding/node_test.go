@@ -15,15 +15,15 @@ import (
 func TestVerdictWithoutAPlan(t *testing.T) {
 	n := &object.Node{Name: "n", Labels: map[string]string{"zone": "a"}}
 	tb := plugintest.Table(n)
-	tb.SetObject(volume("small", 1, ""))
-	tb.SetObject(volume("large", 9, "")) // the only one for a claim of 5
+	tb.Objects().Set(volume("small", 1, ""))
+	tb.Objects().Set(volume("large", 9, "")) // the only one for a claim of 5
 	for i := range 2 * table.FewVolumes {
-		tb.SetObject(volume(fmt.Sprint("here ", i), 3, "zone", "a"))
-		tb.SetObject(volume(fmt.Sprint("elsewhere ", i), 5, "zone", "b"))
+		tb.Objects().Set(volume(fmt.Sprint("here ", i), 3, "zone", "a"))
+		tb.Objects().Set(volume(fmt.Sprint("elsewhere ", i), 5, "zone", "b"))
 	}
 	kept := volume("kept", 9, "zone", "b")
 	kept.Claim = &object.ClaimReference{Namespace: "ns", Name: "kept"}
-	tb.SetObject(kept)
+	tb.Objects().Set(kept)
 	here := []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"a"}}}}}
 	elsewhere := []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"b"}}}}}
 	var claims []*claim

@@ -81,10 +81,10 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 		return failed(fmt.Errorf("the volumes of pod %s do not suit node %q any more", p.Key(), node))
 	}
 	for _, bound := range plan.bound {
-		t.Assume(bound.volume)
+		t.Objects().Assume(bound.volume)
 	}
 	for _, made := range plan.made {
-		t.Assume(made.claim)
+		t.Objects().Assume(made.claim)
 	}
 	b.plans[p.UID] = plan
 	return nil
@@ -102,10 +102,10 @@ func (b *binder) forget(pod types.UID) {
 		return
 	}
 	for _, bound := range plan.bound {
-		plan.table.Restore(&bound.volume.Meta)
+		plan.table.Objects().Restore(&bound.volume.Meta)
 	}
 	for _, made := range plan.made {
-		plan.table.Restore(&made.claim.Meta)
+		plan.table.Objects().Restore(&made.claim.Meta)
 	}
 }
 

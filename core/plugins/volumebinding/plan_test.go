@@ -22,12 +22,12 @@ import (
 func stage() (*table.Table, *object.Pod) {
 	tb := plugintest.Table(&object.Node{Name: "n"})
 	for _, c := range []struct{ name, provisioner string }{{"class", notSupported}, {"made", "csi.example.com"}} {
-		tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: c.name}, Provisioner: c.provisioner, HasBindingMode: true, WaitForFirstConsumer: true})
-		tb.SetObject(claimOf(c.name, "1"))
+		tb.Objects().Set(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: c.name}, Provisioner: c.provisioner, HasBindingMode: true, WaitForFirstConsumer: true})
+		tb.Objects().Set(claimOf(c.name, "1"))
 	}
 	v := volume("volume", 5, "")
 	v.UID, v.Version = "v", "1"
-	tb.SetObject(v)
+	tb.Objects().Set(v)
 	return tb, &object.Pod{UID: "p", Namespace: "ns", Name: "p", Volumes: []object.Volume{{Claimed: true, Claim: "class"}, {Claimed: true, Claim: "made"}}}
 }
 
@@ -71,7 +71,7 @@ func TestWhatIsReservedIsTaken(t *testing.T) {
 	}
 	other := claimOf("class", "1")
 	other.Name, other.UID = "second", "uid-2"
-	tb.SetObject(other)
+	tb.Objects().Set(other)
 	q := &object.Pod{UID: "q", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "second"}}}
 	if got := plugintest.Ask(t, pl, tb, q).Blocked["n"]; got == "" {
 		t.Error("the volume is given away twice")
@@ -101,27 +101,27 @@ func TestWritesAreDoneWhenEveryClaimIsBound(t *testing.T) {
 		{"nothing came back yet", func(*table.Table, []object.Object) {}, "wait"},
 		{"all came true", func(tb *table.Table, results []object.Object) {
 			for _, o := range results {
-				tb.SetObject(o)
+				tb.Objects().Set(o)
 			}
 		}, ""},
 		{"one claim is not bound yet", func(tb *table.Table, results []object.Object) {
 			for _, o := range results[:len(results)-1] {
-				tb.SetObject(o)
+				tb.Objects().Set(o)
 			}
 		}, "wait"},
 		{"the volume was let go", func(tb *table.Table, _ []object.Object) {
 			v := volume("volume", 5, "")
 			v.UID, v.Version = "v", "7"
-			tb.SetObject(v)
+			tb.Objects().Set(v)
 		}, `ClaimRef got reset for pv "volume"`},
 		{"the volume is gone", func(tb *table.Table, _ []object.Object) {
-			tb.RemoveObject(object.PersistentVolumes, "", "volume")
+			tb.Objects().Remove(object.PersistentVolumes, "", "volume")
 		}, `persistentvolume "volume" not found`},
 		{"the driver could not", func(tb *table.Table, _ []object.Object) {
-			tb.SetObject(claimOf("made", "7"))
+			tb.Objects().Set(claimOf("made", "7"))
 		}, `provisioning failed for PVC "made"`},
 		{"the claim is gone", func(tb *table.Table, _ []object.Object) {
-			tb.RemoveObject(object.PersistentVolumeClaims, "ns", "made")
+			tb.Objects().Remove(object.PersistentVolumeClaims, "ns", "made")
 		}, `persistentvolumeclaim "made" not found`},
 		{"the node is gone", func(tb *table.Table, _ []object.Object) { tb.RemoveNode("n") }, `failed to get node "n"`},
 	}
@@ -158,7 +158,7 @@ func TestGivenUpAfterWriting(t *testing.T) {
 			written := *writes[0].Result[0].(*object.PersistentVolume)
 			written.Version = "2"
 			if before {
-				tb.SetObject(&written)
+				tb.Objects().Set(&written)
 			}
 			if s := pl.WritesDone(tb, p, "n"); s == nil || s.Code != decision.Wait {
 				t.Fatalf("the claims are not bound: %+v", s)
@@ -172,7 +172,7 @@ func TestGivenUpAfterWriting(t *testing.T) {
 			}
 			undone := volume("volume", 5, "")
 			undone.UID, undone.Version = "v", "3"
-			tb.SetObject(undone)
+			tb.Objects().Set(undone)
 			if look().Claim != nil {
 				t.Error("what the API shows does not count")
 			}
@@ -253,9 +253,9 @@ func TestAttributesWithoutTheirGate(t *testing.T) {
 		tb, p := stage()
 		c, v := claimOf("class", "1"), volume("volume", 5, "")
 		c.Attributes, v.Attributes, v.UID = tt.claim, tt.volume, "v"
-		tb.SetObject(c)
-		tb.SetObject(v)
-		tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: notSupported, HasBindingMode: true, WaitForFirstConsumer: true})
+		tb.Objects().Set(c)
+		tb.Objects().Set(v)
+		tb.Objects().Set(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: notSupported, HasBindingMode: true, WaitForFirstConsumer: true})
 		pl, err := New(nil, feature.Features{VolumeAttributesClass: tt.on})
 		if err != nil {
 			t.Fatal(err)

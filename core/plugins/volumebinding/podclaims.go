@@ -145,7 +145,7 @@ func (c *claim) findCapacities(t *table.Table) {
 	if !c.limited {
 		return
 	}
-	for o := range t.ByIndex(object.CSIStorageCapacities, c.class.Name) {
+	for o := range t.Objects().ByIndex(object.CSIStorageCapacities, c.class.Name) {
 		if room := o.(*object.CSIStorageCapacity); room.Known && room.Bytes >= c.Bytes && room.Nodes != nil {
 			c.capacities = append(c.capacities, room)
 		}

@@ -40,7 +40,7 @@ func TestMadeVolumeReach(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tb, p := stage()
 			tb.SetNode(chosen)
-			tb.SetObject(&object.CSINode{Meta: object.Meta{Kind: object.CSINodes, Name: "n"}, Drivers: c.drivers})
+			tb.Objects().Set(&object.CSINode{Meta: object.Meta{Kind: object.CSINodes, Name: "n"}, Drivers: c.drivers})
 			writes := reserved(t, plugin(t), tb, p)
 			made := writes[1].Result[0].(*object.PersistentVolume)
 			got := ""
@@ -84,7 +84,7 @@ func TestReachByNumbers(t *testing.T) {
 	tb, reached := plugintest.Table(nodes...), 0
 	for _, pinned := range []bool{false, true} {
 		if pinned {
-			tb.SetObject(volume("free", 1, "zone", "a"))
+			tb.Objects().Set(volume("free", 1, "zone", "a"))
 		}
 		for i, s := range selectors {
 			of := reachOf(tb, s)

@@ -64,9 +64,9 @@ func TestBadShape(t *testing.T) {
 // TestRoom: of several places that reach the node the first by name.
 func TestRoom(t *testing.T) {
 	tb := table.New()
-	tb.SetObject(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: "csi"}, StorageCapacity: true})
+	tb.Objects().Set(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: "csi"}, StorageCapacity: true})
 	for _, name := range []string{"b", "a", "c"} {
-		tb.SetObject(&object.CSIStorageCapacity{Meta: object.Meta{Kind: object.CSIStorageCapacities, Namespace: "ns", Name: name},
+		tb.Objects().Set(&object.CSIStorageCapacity{Meta: object.Meta{Kind: object.CSIStorageCapacities, Namespace: "ns", Name: name},
 			Class: "class", Known: true, Bytes: 4, Nodes: labels.Everything()})
 	}
 	c := newClaim(tb, &object.PersistentVolumeClaim{Sized: true, Bytes: 3}, &object.StorageClass{Meta: object.Meta{Name: "class"}, Provisioner: "csi"})

@@ -35,7 +35,7 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if len(pc.toProvision)+len(pc.toMatch) == 0 {
 		return key
 	}
-	key = fmt.Appendf(key, "#%d", t.ObjectRevision(object.StorageClasses, object.CSIDrivers))
+	key = fmt.Appendf(key, "#%d", t.Objects().Revision(object.StorageClasses, object.CSIDrivers))
 	for _, c := range pc.toProvision {
 		key = c.appendKey(fmt.Appendf(key, "on%q", c.SelectedNode), t)
 	}
@@ -49,7 +49,7 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 func (c *claim) appendKey(key []byte, t *table.Table) []byte {
 	key = fmt.Appendf(key, "%q %d", c.Class, c.Bytes)
 	if c.limited {
-		key = fmt.Appendf(key, "#%d", t.ObjectRevision(object.CSIStorageCapacities))
+		key = fmt.Appendf(key, "#%d", t.Objects().Revision(object.CSIStorageCapacities))
 	}
 	return key
 }

@@ -40,7 +40,7 @@ func (w *world) setClass() {
 	if w.oneIn(4) {
 		c.Topologies = []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{w.name("z", 2)}}}}}
 	}
-	w.SetObject(c)
+	w.Objects().Set(c)
 }
 
 func (w *world) setVolume() {
@@ -53,7 +53,7 @@ func (w *world) setVolume() {
 	if w.oneIn(4) {
 		v.Migrated = &object.MigratedVolume{Plugin: "in-tree", Nodes: volume("", 0, "zone", w.name("z", 2)).Nodes}
 	}
-	w.SetObject(v)
+	w.Objects().Set(v)
 }
 
 func (w *world) setClaim() {
@@ -69,33 +69,33 @@ func (w *world) setClaim() {
 	if w.oneIn(3) {
 		c.Selector = labels.SelectorFromSet(labels.Set{"disk": w.name("d", 2)})
 	}
-	w.SetObject(c)
+	w.Objects().Set(c)
 }
 
 func (w *world) setDriver() {
-	w.SetObject(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: "csi"}, StorageCapacity: !w.oneIn(3)})
+	w.Objects().Set(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: "csi"}, StorageCapacity: !w.oneIn(3)})
 }
 
 func (w *world) setCapacity() {
 	selector, _ := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: map[string]string{"zone": w.name("z", 2)}})
-	w.SetObject(&object.CSIStorageCapacity{Meta: object.Meta{Kind: object.CSIStorageCapacities, Namespace: "ns", Name: w.name("room", 3)},
+	w.Objects().Set(&object.CSIStorageCapacity{Meta: object.Meta{Kind: object.CSIStorageCapacities, Namespace: "ns", Name: w.name("room", 3)},
 		Class: w.name("class", 3), Known: true, Bytes: w.rand.Int64N(4), Free: w.rand.Int64N(9), Nodes: selector})
 }
 
 func (w *world) setCSINode() {
-	w.SetObject(&object.CSINode{Meta: object.Meta{Kind: object.CSINodes, Name: w.name("n", 3)}, Migrated: []string{"", "in-tree"}[w.rand.IntN(2)]})
+	w.Objects().Set(&object.CSINode{Meta: object.Meta{Kind: object.CSINodes, Name: w.name("n", 3)}, Migrated: []string{"", "in-tree"}[w.rand.IntN(2)]})
 }
 
 func (w *world) remove() {
 	switch w.rand.IntN(5) {
 	case 0:
-		w.RemoveObject(object.PersistentVolumes, "", w.name("v", 8))
+		w.Objects().Remove(object.PersistentVolumes, "", w.name("v", 8))
 	case 1:
-		w.RemoveObject(object.PersistentVolumeClaims, "ns", w.name("c", 8))
+		w.Objects().Remove(object.PersistentVolumeClaims, "ns", w.name("c", 8))
 	case 2:
-		w.RemoveObject(object.StorageClasses, "", w.name("class", 3))
+		w.Objects().Remove(object.StorageClasses, "", w.name("class", 3))
 	case 3:
-		w.RemoveObject(object.CSINodes, "", w.name("n", 3))
+		w.Objects().Remove(object.CSINodes, "", w.name("n", 3))
 	case 4:
 		w.RemoveNode(w.name("n", 3))
 	}

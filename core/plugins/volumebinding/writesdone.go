@@ -48,19 +48,19 @@ func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decisio
 func (p *plan) markWritten(t *table.Table) {
 	p.written = true
 	for i := range p.bound {
-		t.Written(&p.bound[i].volume.Meta)
+		t.Objects().Written(&p.bound[i].volume.Meta)
 	}
 	for i := range p.made {
-		t.Written(&p.made[i].claim.Meta)
+		t.Objects().Written(&p.made[i].claim.Meta)
 	}
 }
 
 func (b *binding) done(t *table.Table, n *object.Node) (bool, error) {
-	v, _ := t.ShownObject(object.PersistentVolumes, "", b.volume.Name).(*object.PersistentVolume)
+	v, _ := t.Objects().Shown(object.PersistentVolumes, "", b.volume.Name).(*object.PersistentVolume)
 	if v == nil {
 		return false, fmt.Errorf("failed to check binding: persistentvolume %q not found", b.volume.Name)
 	}
-	c, _ := t.ShownObject(object.PersistentVolumeClaims, b.claim.Namespace, b.claim.Name).(*object.PersistentVolumeClaim)
+	c, _ := t.Objects().Shown(object.PersistentVolumeClaims, b.claim.Namespace, b.claim.Name).(*object.PersistentVolumeClaim)
 	switch {
 	case c == nil:
 		return false, fmt.Errorf("failed to check binding: persistentvolumeclaim %q not found", b.claim.Name)
@@ -75,7 +75,7 @@ func (b *binding) done(t *table.Table, n *object.Node) (bool, error) {
 }
 
 func (m *provision) done(t *table.Table, n *object.Node) (bool, error) {
-	c, _ := t.ShownObject(object.PersistentVolumeClaims, m.claim.Namespace, m.claim.Name).(*object.PersistentVolumeClaim)
+	c, _ := t.Objects().Shown(object.PersistentVolumeClaims, m.claim.Namespace, m.claim.Name).(*object.PersistentVolumeClaim)
 	switch {
 	case c == nil:
 		return false, fmt.Errorf("failed to check provisioning pvc: persistentvolumeclaim %q not found", m.claim.Name)
@@ -86,7 +86,7 @@ func (m *provision) done(t *table.Table, n *object.Node) (bool, error) {
 	case c.VolumeName == "":
 		return false, nil
 	}
-	v, _ := t.ShownObject(object.PersistentVolumes, "", c.VolumeName).(*object.PersistentVolume)
+	v, _ := t.Objects().Shown(object.PersistentVolumes, "", c.VolumeName).(*object.PersistentVolume)
 	switch {
 	case v == nil: // on its way, or the claim will lose it
 		return false, nil

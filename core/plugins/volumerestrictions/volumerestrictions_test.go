@@ -24,8 +24,8 @@ func claim(namespace, name string, mode v1.PersistentVolumeAccessMode) *object.P
 // of several users all have to go.
 func TestOnePodAtATime(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "a"}, &object.Node{Name: "b"})
-	tb.SetObject(claim("ns", "c", v1.ReadWriteOncePod))
-	tb.SetObject(claim("else", "c", v1.ReadWriteOncePod))
+	tb.Objects().Set(claim("ns", "c", v1.ReadWriteOncePod))
+	tb.Objects().Set(claim("else", "c", v1.ReadWriteOncePod))
 	pl, p := New(), user("new", "ns", "c")
 	inUse := func() bool { return len(plugintest.Ask(t, pl, tb, p).Blocked) > 0 }
 	key := func() string { return string(pl.Sign(nil, tb, p)) }

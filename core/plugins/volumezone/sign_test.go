@@ -24,18 +24,18 @@ func TestKeptAnswersHold(t *testing.T) {
 				tb.SetNode(&object.Node{Name: name("n", 3), Labels: map[string]string{v1.LabelTopologyZone: name("z", 3)}})
 			},
 			func() {
-				tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: name("class", 2)}, HasBindingMode: random.IntN(4) > 0, WaitForFirstConsumer: random.IntN(4) > 0})
+				tb.Objects().Set(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: name("class", 2)}, HasBindingMode: random.IntN(4) > 0, WaitForFirstConsumer: random.IntN(4) > 0})
 			},
 			func() {
 				zones := name("z", 3) + []string{"", "__z0", "__"}[random.IntN(3)]
-				tb.SetObject(&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: name("v", 6)}, Labels: map[string]string{v1.LabelTopologyZone: zones}})
+				tb.Objects().Set(&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: name("v", 6)}, Labels: map[string]string{v1.LabelTopologyZone: zones}})
 			},
 			func() {
-				tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: name("c", 6)},
+				tb.Objects().Set(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: name("c", 6)},
 					Class: name("class", 2), VolumeName: []string{name("v", 6), ""}[random.IntN(2)]})
 			},
-			func() { tb.RemoveObject(object.PersistentVolumes, "", name("v", 6)) },
-			func() { tb.RemoveObject(object.PersistentVolumeClaims, "ns", name("c", 6)) },
+			func() { tb.Objects().Remove(object.PersistentVolumes, "", name("v", 6)) },
+			func() { tb.Objects().Remove(object.PersistentVolumeClaims, "ns", name("c", 6)) },
 		}
 		kept := plugintest.Kept{Plugin: New(), Table: tb}
 		for range 200 {
