@@ -47,9 +47,6 @@ func (t *Table) Check() error {
 	if err := t.checkVolumes(); err != nil {
 		return err
 	}
-	if err := t.checkVolumesForClaims(); err != nil {
-		return err
-	}
 	return t.followers.check(fresh)
 }
 

@@ -70,12 +70,15 @@ func (t *Table) follow() {
 	}
 }
 
-// followAnew makes new followers and tells them of all rows and objects.
+// followAnew makes new followers and tells them of all rows, nodes and objects.
 func (t *Table) followAnew() {
 	t.followers.epoch += 1 << 32
 	t.follow()
 	for r := range t.nodes {
 		t.followers.nodeChanged(Row(r), nil, nil)
+	}
+	for r, n := range t.nodes {
+		t.followers.nodeChanged(Row(r), nil, n)
 	}
 	for kind := range object.Kinds {
 		for _, o := range t.Objects().List(kind) {

@@ -22,7 +22,6 @@ func (t *Table) Rebuild() {
 	clear(t.placed)
 	t.followAnew()
 	for r, n := range t.nodes {
-		t.followers.nodeChanged(Row(r), nil, n)
 		t.allowedPods[r] = 0
 		t.setAllocatable(Row(r), resource.Vector{})
 		if n != nil {

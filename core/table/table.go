@@ -57,15 +57,14 @@ type Table struct {
 	percents    []Percents
 	scalars     scalars
 
-	selectorOwners   SelectorOwners
-	namespaces       Namespaces
-	objects          Objects
-	claims           claims
-	volumes          volumeCounts
-	volumesForClaims volumesForClaims
-	terms            Terms
-	podsByLabels     podsByLabels
-	groups           *group.Groups // nil: groups do not count
+	selectorOwners SelectorOwners
+	namespaces     Namespaces
+	objects        Objects
+	claims         claims
+	volumes        volumeCounts
+	terms          Terms
+	podsByLabels   podsByLabels
+	groups         *group.Groups // nil: groups do not count
 
 	now         time.Time
 	revision    uint64
@@ -93,7 +92,6 @@ func New() *Table {
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.volumes = newVolumes()
-	t.volumesForClaims = newVolumesForClaims()
 	t.namespaces.labels = map[string]map[string]string{}
 	t.objects.table = t
 	t.terms = newTerms(&t.namespaces)
@@ -177,7 +175,6 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.nodes[r] = n
 	t.allowedPods[r] = n.AllowedPods
 	t.setAllocatable(r, n.Allocatable)
-	t.setPinLabels(r, old, n)
 	t.terms.relabel(t.pods[r], old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
@@ -194,7 +191,6 @@ func (t *Table) RemoveNode(name string) {
 		return
 	}
 	old := t.nodes[r]
-	t.setPinLabels(r, old, nil)
 	t.terms.relabel(t.pods[r], old, nil)
 	t.nodes[r] = nil
 	t.live--

@@ -284,14 +284,6 @@ func (l *Terms) relabel(pods []*Placed, old, now *object.Node) {
 	}
 }
 
-func label(n *object.Node, key string) (string, bool) {
-	if n == nil {
-		return "", false
-	}
-	value, ok := n.Labels[key]
-	return value, ok
-}
-
 func hasLabel(n *object.Node, key string) bool {
 	if n == nil {
 		return false

@@ -181,11 +181,6 @@ func (t *Table) followVolume(was, is object.Object) {
 	if either == nil {
 		either = was
 	}
-	if _, ok := either.(*object.PersistentVolume); ok {
-		old, _ := was.(*object.PersistentVolume)
-		now, _ := is.(*object.PersistentVolume)
-		t.followForClaims(old, now)
-	}
 	if was != nil && is != nil && sameVolumes(was, is) {
 		return
 	}
@@ -371,14 +366,10 @@ func (t *Table) appendAttached(list []object.VolumeSource, node string) []object
 // recountVolumes counts again all volumes that objects name. Pods are counted when they
 // are put back on their rows.
 func (t *Table) recountVolumes() {
-	tracked, revision := t.volumes.tracked, t.volumesForClaims.revision
-	t.volumes, t.volumesForClaims = newVolumes(), newVolumesForClaims()
-	t.volumesForClaims.revision = revision
+	tracked := t.volumes.tracked
+	t.volumes = newVolumes()
 	for range t.nodes {
 		t.volumes.grow()
-	}
-	for _, o := range t.Objects().List(object.PersistentVolumes) {
-		t.setForClaims(o.(*object.PersistentVolume), true)
 	}
 	for _, o := range t.Objects().List(object.PersistentVolumeClaims) {
 		t.volumes.nameClaim(o.(*object.PersistentVolumeClaim), true)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/index/freevolumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -13,24 +14,24 @@ import (
 type candidates struct {
 	claim    *object.PersistentVolumeClaim
 	preBound []*object.PersistentVolume // for this very claim
-	all      *table.FreeVolumes
+	all      *freevolumes.Volumes
 	// unpinned are the volumes that suit and no label pins, many those by the labels
 	// that pin many; the smallest first.
 	unpinned []*object.PersistentVolume
-	many     map[table.VolumePin][]*object.PersistentVolume
+	many     map[freevolumes.Pin][]*object.PersistentVolume
 	pins     []pins
 }
 
 // pins are the volumes that one label pins.
 type pins struct {
-	table.Pins
+	freevolumes.Pins
 	many map[int32][]*object.PersistentVolume // by the number of the label's value
 }
 
 // suitable finds the volumes of the claim's class that suit it.
 // Of others of the pod's claims up to that many may be given one of them before.
 func suitable(t *table.Table, c *object.PersistentVolumeClaim, others int) *candidates {
-	found := &candidates{claim: c, preBound: preBound(t, c), all: t.FreeVolumes(c.Class), many: map[table.VolumePin][]*object.PersistentVolume{}}
+	found := &candidates{claim: c, preBound: preBound(t, c), all: freevolumes.Of(t).InClass(c.Class), many: map[freevolumes.Pin][]*object.PersistentVolume{}}
 	found.unpinned = found.firstThatSuit(found.all.Unpinned(), others)
 	for at, volumes := range found.all.ManyPinned() { // any order: each by itself
 		found.many[at] = found.firstThatSuit(volumes, others)
@@ -85,7 +86,7 @@ func (f *candidates) suit(v *object.PersistentVolume) bool {
 
 // preBound finds those that are kept for the claim, the smallest first.
 func preBound(t *table.Table, c *object.PersistentVolumeClaim) (list []*object.PersistentVolume) {
-	for v := range t.VolumesKept(c.Namespace, c.Name) {
+	for v := range freevolumes.Of(t).KeptFor(c.Namespace, c.Name) {
 		if v.Keeps(c) && v.Class == c.Class && suits(v, c) {
 			list = append(list, v)
 		}
@@ -155,7 +156,7 @@ func (f *candidates) manyAt(p *pins, r table.Row, n *object.Node) []*object.Pers
 	id, numbered := p.At(r)
 	switch {
 	case !numbered:
-		return f.many[table.VolumePin{Key: p.Key, Value: n.Labels[p.Key]}]
+		return f.many[freevolumes.Pin{Key: p.Key, Value: n.Labels[p.Key]}]
 	case id == 0 || p.many == nil:
 		return nil
 	}
@@ -171,7 +172,7 @@ func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.Pe
 		if !has {
 			return nil
 		}
-		at := table.VolumePin{Key: p.Key, Value: value}
+		at := freevolumes.Pin{Key: p.Key, Value: value}
 		if many, known := f.many[at]; known {
 			return many
 		}

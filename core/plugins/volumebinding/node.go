@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/freevolumes"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -112,14 +113,14 @@ type nodesOf struct {
 	selector *match.NodeSelector
 	// column numbers the values of the label that is all that matters, nil for none;
 	// values are those that match.
-	column *table.PinColumn
+	column *freevolumes.Column
 	values [4]int32
 }
 
 func reachOf(t *table.Table, s *match.NodeSelector) nodesOf {
 	found := nodesOf{selector: s}
 	if key, values, ok := s.OneOf(); ok && len(values) <= len(found.values) {
-		if found.column = t.PinColumn(key); found.column != nil {
+		if found.column = freevolumes.Of(t).Column(key); found.column != nil {
 			for i, value := range values {
 				found.values[i] = found.column.Number(value)
 			}

@@ -6,9 +6,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/berth-scheduler/berth/core/index/freevolumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
-	"github.com/berth-scheduler/berth/core/table"
 )
 
 // A node meets claims alike whether or not somebody wants to know how.
@@ -17,7 +17,7 @@ func TestVerdictWithoutAPlan(t *testing.T) {
 	tb := plugintest.Table(n)
 	tb.Objects().Set(volume("small", 1, ""))
 	tb.Objects().Set(volume("large", 9, "")) // the only one for a claim of 5
-	for i := range 2 * table.FewVolumes {
+	for i := range 2 * freevolumes.Few {
 		tb.Objects().Set(volume(fmt.Sprint("here ", i), 3, "zone", "a"))
 		tb.Objects().Set(volume(fmt.Sprint("elsewhere ", i), 5, "zone", "b"))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/berth-scheduler/berth/core/index/freevolumes"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -56,7 +57,7 @@ func (c *claim) appendKey(key []byte, t *table.Table) []byte {
 
 // appendVolumesKey writes which volumes there are for the claim.
 func (c *claim) appendVolumesKey(key []byte, t *table.Table) []byte {
-	key = fmt.Appendf(key, "%q%q%q#%d", c.VolumeMode, c.Attributes, c.Modes, t.FreeVolumeRevision(c.Class))
+	key = fmt.Appendf(key, "%q%q%q#%d", c.VolumeMode, c.Attributes, c.Modes, freevolumes.Of(t).Revision(c.Class))
 	if c.Selector != nil {
 		key = strconv.AppendQuote(key, c.Selector.String())
 	}

@@ -1,4 +1,4 @@
-package table
+package freevolumes
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // TestFreeVolumesByPin has volumes come, change and go, and holds what pins them
 // against a look at each of them.
 func TestFreeVolumesByPin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tb, all := New(), map[string]*object.PersistentVolume{}
+		tb, all := table.New(), map[string]*object.PersistentVolume{}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			setLabelled(t, tb)
 			v := drawVolume(t)
@@ -26,18 +27,18 @@ func TestFreeVolumesByPin(t *testing.T) {
 				all[v.Name] = v
 			}
 			if rapid.IntRange(0, 2).Draw(t, "asked") == 0 {
-				compareFree(t, tb.FreeVolumes("class"), all)
+				compareFree(t, Of(tb).InClass("class"), all)
 			}
 			if err := tb.Check(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		compareFree(t, tb.FreeVolumes("class"), all)
+		compareFree(t, Of(tb).InClass("class"), all)
 	})
 }
 
 // setLabelled has a node come, change its labels or go, at times.
-func setLabelled(t *rapid.T, tb *Table) {
+func setLabelled(t *rapid.T, tb *table.Table) {
 	n := &object.Node{Name: fmt.Sprint("n", rapid.IntRange(0, 3).Draw(t, "node")), Labels: map[string]string{}}
 	for _, key := range []string{"zone", "host"} {
 		if value := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, key); value != "" {
@@ -63,9 +64,9 @@ func drawVolume(t *rapid.T) *object.PersistentVolume {
 }
 
 // compareFree holds what is kept of the volumes against all of them.
-func compareFree(t *rapid.T, got *FreeVolumes, all map[string]*object.PersistentVolume) {
+func compareFree(t *rapid.T, got *Volumes, all map[string]*object.PersistentVolume) {
 	var unpinned []*object.PersistentVolume
-	pinned, keys := map[VolumePin][]*object.PersistentVolume{}, []string{}
+	pinned, keys := map[Pin][]*object.PersistentVolume{}, []string{}
 	for _, v := range all { // any order: sorted below
 		if v.Pin == nil {
 			unpinned = append(unpinned, v)
@@ -73,7 +74,7 @@ func compareFree(t *rapid.T, got *FreeVolumes, all map[string]*object.Persistent
 		}
 		keys = append(keys, v.Pin.Key)
 		for _, value := range v.Pin.Values {
-			at := VolumePin{v.Pin.Key, value}
+			at := Pin{v.Pin.Key, value}
 			pinned[at] = append(pinned[at], v)
 		}
 	}
@@ -93,7 +94,7 @@ func compareFree(t *rapid.T, got *FreeVolumes, all map[string]*object.Persistent
 		}
 	}
 	for at, want := range pinned { // any order: each by itself
-		if len(want) > FewVolumes {
+		if len(want) > Few {
 			many--
 		} else if !same(got.Pinned(at), want) {
 			t.Fatalf("%v pins %v, want %v", at, got.Pinned(at), want)
@@ -106,14 +107,14 @@ func compareFree(t *rapid.T, got *FreeVolumes, all map[string]*object.Persistent
 
 // compareNumbered holds what is found by the numbers of labels' values against what is
 // found by the values.
-func compareNumbered(t *rapid.T, got *FreeVolumes, pinned map[VolumePin][]*object.PersistentVolume) {
+func compareNumbered(t *rapid.T, got *Volumes, pinned map[Pin][]*object.PersistentVolume) {
 	for _, p := range got.Pins() {
 		for at, want := range pinned { // any order: each by itself
 			if at.Key != p.Key {
 				continue
 			}
 			id := p.Number(at.Value)
-			if few := p.Few(id); id == 0 || len(want) <= FewVolumes && !slices.Equal(few, got.Pinned(at)) || len(want) > FewVolumes && few != nil {
+			if few := p.Few(id); id == 0 || len(want) <= Few && !slices.Equal(few, got.Pinned(at)) || len(want) > Few && few != nil {
 				t.Fatalf("%v has number %d, by which it pins %v, want %v", at, id, few, want)
 			}
 		}

@@ -1,17 +1,18 @@
-package table
+package freevolumes
 
 import (
 	"fmt"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // pinsNumbered bounds the labels whose values have numbers.
 const pinsNumbered = 16
 
-// PinColumn numbers the values that nodes have, and free volumes are pinned to, of one
+// Column numbers the values that nodes have, and free volumes are pinned to, of one
 // label. A number that nobody has any more is given again.
-type PinColumn struct {
+type Column struct {
 	ids     map[string]int32 // from 1
 	holders []int32          // nodes and pins, by number
 	free    []int32
@@ -20,7 +21,7 @@ type PinColumn struct {
 }
 
 // Of returns the number of the row's value, 0 where the node lacks the label.
-func (c *PinColumn) Of(r Row) int32 {
+func (c *Column) Of(r table.Row) int32 {
 	if int(r) >= len(c.ofRow) {
 		return 0
 	}
@@ -28,9 +29,9 @@ func (c *PinColumn) Of(r Row) int32 {
 }
 
 // Number returns the number of the value, 0 if neither a node nor a free volume has it.
-func (c *PinColumn) Number(value string) int32 { return c.ids[value] }
+func (c *Column) Number(value string) int32 { return c.ids[value] }
 
-func (c *PinColumn) hold(value string) int32 {
+func (c *Column) hold(value string) int32 {
 	id, known := c.ids[value]
 	if !known {
 		if n := len(c.free); n > 0 {
@@ -45,7 +46,7 @@ func (c *PinColumn) hold(value string) int32 {
 	return id
 }
 
-func (c *PinColumn) release(value string) {
+func (c *Column) release(value string) {
 	id := c.ids[value]
 	if c.holders[id]--; c.holders[id] == 0 {
 		delete(c.ids, value)
@@ -55,7 +56,7 @@ func (c *PinColumn) release(value string) {
 
 // set changes the value of the row's node from was to is. had and has report whether the
 // node had, and has, a value.
-func (c *PinColumn) set(r Row, was, is string, had, has bool) {
+func (c *Column) set(r table.Row, was, is string, had, has bool) {
 	for int(r) >= len(c.ofRow) {
 		c.ofRow = append(c.ofRow, 0)
 	}
@@ -69,28 +70,28 @@ func (c *PinColumn) set(r Row, was, is string, had, has bool) {
 	c.ofRow[r] = id
 }
 
-// PinColumn returns the column of a label that pins free volumes, nil where there is none.
-func (t *Table) PinColumn(key string) *PinColumn { return t.volumesForClaims.columns[key] }
+// Column returns the column of a label that pins free volumes, nil where there is none.
+func (x *Index) Column(key string) *Column { return x.columns[key] }
 
-// pinColumn finds or makes the column of the label; nil where there are too many.
-func (t *Table) pinColumn(key string) *PinColumn {
-	c := t.volumesForClaims.columns[key]
-	if c != nil || len(t.volumesForClaims.columns) >= pinsNumbered {
+// columnOf finds or makes the column of the label; nil where there are too many.
+func (x *Index) columnOf(key string) *Column {
+	c := x.columns[key]
+	if c != nil || len(x.columns) >= pinsNumbered {
 		return c
 	}
-	c = &PinColumn{ids: map[string]int32{}, holders: make([]int32, 1), ofRow: make([]int32, 0, len(t.nodes))}
-	for r, n := range t.nodes {
-		value, has := label(n, key)
-		c.set(Row(r), "", value, false, has)
+	c = &Column{ids: map[string]int32{}, holders: make([]int32, 1), ofRow: make([]int32, 0, x.table.Rows())}
+	for _, r := range x.table.All() {
+		value, has := label(x.table.Node(r), key)
+		c.set(r, "", value, false, has)
 	}
-	t.volumesForClaims.columns[key] = c
+	x.columns[key] = c
 	return c
 }
 
-// setPinLabels updates the pin columns for the row's node, which changed from old to now;
-// nil for none.
-func (t *Table) setPinLabels(r Row, old, now *object.Node) {
-	for key, c := range t.volumesForClaims.columns { // any order: each by itself
+// setLabels updates the columns for the row's node, which changed from old to now; nil for
+// none.
+func (x *Index) setLabels(r table.Row, old, now *object.Node) {
+	for key, c := range x.columns { // any order: each by itself
 		was, had := label(old, key)
 		is, has := label(now, key)
 		c.set(r, was, is, had, has)
@@ -99,7 +100,7 @@ func (t *Table) setPinLabels(r Row, old, now *object.Node) {
 
 // numberedPins are the volumes of a class that a label pins, by the number of its value.
 type numberedPins struct {
-	column *PinColumn
+	column *Column
 	lists  []*volumeList
 }
 
@@ -113,13 +114,13 @@ func (n *numberedPins) put(id int32, list *volumeList) {
 // numberPins lists the volumes of the pins of a volume that came or went by number. A
 // class does so with a label from the first volume on that it pins, if the label
 // has a column then.
-func (t *Table) numberPins(f *FreeVolumes, v *object.PersistentVolume, listed bool) {
+func (x *Index) numberPins(f *Volumes, v *object.PersistentVolume, listed bool) {
 	if v.Pin == nil {
 		return
 	}
 	n := f.numbered[v.Pin.Key]
 	if n == nil && listed && f.keyUses[v.Pin.Key] == 1 {
-		if c := t.pinColumn(v.Pin.Key); c != nil {
+		if c := x.columnOf(v.Pin.Key); c != nil {
 			n = &numberedPins{column: c}
 			f.numbered[v.Pin.Key] = n
 		}
@@ -128,7 +129,7 @@ func (t *Table) numberPins(f *FreeVolumes, v *object.PersistentVolume, listed bo
 		return
 	}
 	for _, value := range v.Pin.Values {
-		at := VolumePin{v.Pin.Key, value}
+		at := Pin{v.Pin.Key, value}
 		if listed {
 			n.put(n.column.hold(value), f.pinned[at])
 			n.column.pins++
@@ -142,19 +143,19 @@ func (t *Table) numberPins(f *FreeVolumes, v *object.PersistentVolume, listed bo
 		delete(f.numbered, v.Pin.Key)
 	}
 	if n.column.pins == 0 {
-		delete(t.volumesForClaims.columns, v.Pin.Key)
+		delete(x.columns, v.Pin.Key)
 	}
 }
 
 // Pins are the volumes of a class that one label pins. They are valid while
-// FreeVolumeRevision stands, and may be read concurrently.
+// the Revision of the class stands, and may be read concurrently.
 type Pins struct {
 	Key     string
 	numbers *numberedPins // nil: they have none
 }
 
 // Pins lists the labels that pin volumes, sorted.
-func (f *FreeVolumes) Pins() []Pins {
+func (f *Volumes) Pins() []Pins {
 	list := make([]Pins, 0, len(f.keys))
 	for _, key := range f.keys {
 		list = append(list, Pins{key, f.numbered[key]})
@@ -164,7 +165,7 @@ func (f *FreeVolumes) Pins() []Pins {
 
 // At returns the number of the value of the row's node, 0 where no volume of the class is
 // pinned to that; numbered is false where the values have no numbers.
-func (p *Pins) At(r Row) (id int32, numbered bool) {
+func (p *Pins) At(r table.Row) (id int32, numbered bool) {
 	if p.numbers == nil || r < 0 {
 		return 0, false
 	}
@@ -185,33 +186,33 @@ func (p *Pins) Number(value string) int32 {
 // Few returns the volumes that are pinned to the value with the number, the smallest first,
 // where they are few, as Pinned has them.
 func (p *Pins) Few(id int32) []*object.PersistentVolume {
-	if list := p.numbers.lists[id]; list != nil && len(list.volumes) <= FewVolumes {
+	if list := p.numbers.lists[id]; list != nil && len(list.volumes) <= Few {
 		return list.volumes
 	}
 	return nil
 }
 
-// checkPinColumns compares the numbers with the nodes and the free volumes.
-func (t *Table) checkPinColumns() error {
-	for key, c := range t.volumesForClaims.columns { // any order: an error is an error
+// checkColumns compares the numbers with the nodes and the free volumes.
+func (x *Index) checkColumns() error {
+	for key, c := range x.columns { // any order: an error is an error
 		holders, pins := map[string]int32{}, 0
-		for r, n := range t.nodes {
-			value, has := label(n, key)
+		for _, r := range x.table.All() {
+			value, has := label(x.table.Node(r), key)
 			if has {
 				holders[value]++
 			}
-			if id := c.Of(Row(r)); (id != 0) != has || has && c.ids[value] != id {
-				return fmt.Errorf("table: label %s=%s of node %q has the number %d, kept %d", key, value, t.names[r], c.ids[value], id)
+			if id := c.Of(r); (id != 0) != has || has && c.ids[value] != id {
+				return fmt.Errorf("label %s=%s of node %q has the number %d, kept %d", key, value, x.table.Name(r), c.ids[value], id)
 			}
 		}
-		for class, f := range t.volumesForClaims.free { // any order: an error is an error
+		for class, f := range x.free { // any order: an error is an error
 			n, lists := f.numbered[key], 0
 			for at, list := range f.pinned { // any order: an error is an error
 				if n == nil || at.Key != key {
 					continue
 				}
 				if id := c.ids[at.Value]; id == 0 || n.column != c || n.lists[id] != list {
-					return fmt.Errorf("table: class %q: the volumes pinned by %v have the number %d, and are not listed by it", class, at, id)
+					return fmt.Errorf("class %q: the volumes pinned by %v have the number %d, and are not listed by it", class, at, id)
 				}
 				lists++
 				holders[at.Value] += int32(len(list.volumes)) // #nosec G115 -- volumes
@@ -223,17 +224,25 @@ func (t *Table) checkPinColumns() error {
 				}
 			}
 			if lists != 0 {
-				return fmt.Errorf("table: class %q: label %s: %d lists too many have a number", class, key, -lists)
+				return fmt.Errorf("class %q: label %s: %d lists too many have a number", class, key, -lists)
 			}
 		}
 		if len(c.ids) != len(holders) || pins != c.pins || len(c.holders)-1-len(c.free) != len(c.ids) {
-			return fmt.Errorf("table: label %s: %d values and %d pins, recounted %d and %d", key, len(c.ids), c.pins, len(holders), pins)
+			return fmt.Errorf("label %s: %d values and %d pins, recounted %d and %d", key, len(c.ids), c.pins, len(holders), pins)
 		}
 		for value, n := range holders { // any order: an error is an error
 			if c.holders[c.ids[value]] != n {
-				return fmt.Errorf("table: label %s=%s is held %d times, recounted %d", key, value, c.holders[c.ids[value]], n)
+				return fmt.Errorf("label %s=%s is held %d times, recounted %d", key, value, c.holders[c.ids[value]], n)
 			}
 		}
 	}
 	return nil
+}
+
+func label(n *object.Node, key string) (string, bool) {
+	if n == nil {
+		return "", false
+	}
+	value, ok := n.Labels[key]
+	return value, ok
 }
