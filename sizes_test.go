@@ -25,7 +25,7 @@ const (
 // as large as it is said here: whoever makes one smaller writes the new figures down,
 // and whoever makes one larger has a reason that a reviewer accepts.
 var large = map[string]size{
-	"core/framework.Plugin": {3, 48},
+	"core/framework.Plugin": {6, 43},
 	"core/machine.Machine":  {32, 66}, // with the types that it is composed of
 	"core/table.Table":      {126, 39},
 	"edge/fix.search":       {118, 21},

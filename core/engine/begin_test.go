@@ -5,10 +5,13 @@ import (
 	"slices"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -25,9 +28,9 @@ func TestPassIsSplit(t *testing.T) {
 	}
 	amounts := headroom.Of(100, 100)
 	p := &headroom.Pass{}
-	p.JoinFit(amounts)
-	p.JoinLeastAllocated(amounts, 1)
-	p.JoinBalanced(amounts, 1)
+	p.JoinFilter([]sums.Sum{sums.New(tb, v1.ResourcePods, 1, false), sums.New(tb, v1.ResourceCPU, 100, false), sums.New(tb, v1.ResourceMemory, 100, false)})
+	p.JoinScore(headroom.Score{Form: headroom.LeastAllocated, Amounts: amounts}, 1)
+	p.JoinScore(headroom.Score{Form: headroom.Balanced, Amounts: amounts}, 1)
 	add := func(workers int) ([]ranking.State, []table.Row) {
 		v := &view{pass: p, index: &ranking.Index{}}
 		v.index.Begin(ranking.Shape{Highest: 300}, tb.Rows())

@@ -8,10 +8,9 @@ import (
 )
 
 // causeExchanged returns the first filter that would reject the row if the pods of a
-// priority lower than below left the node and others came. It places nothing: NodeOnly
-// filters keep their verdict, a filter that passes the row now also passes it with fewer
-// pods, and the rest are asked through Exchanged. It returns false if only a trial
-// placement can tell.
+// priority lower than below left the node and others came. NodeOnly filters keep their
+// verdict, and the rest are asked through Exchanged. It returns false if only a trial
+// placement with all filters can tell.
 func (x *feasibility) causeExchanged(r table.Row, below int32, came []*object.Pod) (c ranking.Cause, known bool) {
 	if x.engine.plain {
 		return c, false
@@ -51,9 +50,7 @@ func (x *feasibility) verdictExchanged(f *filter, now ranking.Cause, r table.Row
 		return framework.Verdict(now.Verdict), true
 	case byRow && f.Locality == framework.NodeOnly:
 		return f.verdictAt(r), true
-	case f.Exchanged == nil:
-		return 0, false
-	case passes && len(came) == 0:
+	case passes && len(came) == 0 && f.in.Sums != nil: // fewer pods use less
 		return framework.Fits, true
 	}
 	if f.cells != nil {

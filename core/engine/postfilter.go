@@ -104,11 +104,7 @@ func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 
 func (o *Outcome) eachSum(visit func(*sums.Sum)) {
 	for k := range o.work.view.filters {
-		f := &o.work.view.filters[k]
-		if f.Sums == nil {
-			continue
-		}
-		list := f.Sums(&f.in)
+		list := o.work.view.filters[k].in.Sums
 		for i := range list {
 			visit(&list[i])
 		}

@@ -80,7 +80,7 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 		if i := slices.Index(v.keys.profile.PreFilter, pl); i >= 0 {
 			out = prepared[i]
 		}
-		if f.in.State = out.State; !out.Skip {
+		if f.in.State, f.in.Sums = out.State, out.Sums; !out.Skip {
 			v.fallible = v.fallible || pl.ErrorsFrom != 0
 			filters = append(filters, f)
 		}
@@ -161,7 +161,7 @@ func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 		}
 		if !out.Skip {
 			scorers = append(scorers, scorer{
-				Plugin: s.Plugin, in: framework.Input{Table: t, Pod: pod, State: out.State}, weight: s.Weight,
+				Plugin: s.Plugin, in: framework.Input{Table: t, Pod: pod, State: out.State}, headroom: out.Headroom, weight: s.Weight,
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/answers"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -12,12 +13,13 @@ import (
 // class.
 type scorer struct {
 	*framework.Plugin
-	in     framework.Input
-	weight int64
-	cells  *cells             // nil: it answers by rows
-	column column             // of its raw scores that are normalised, or of its cells
-	inPass bool               // the pass can stand in for it
-	said   *answers.Partition // nil: it is asked about rows
+	in       framework.Input
+	headroom headroom.Score // what it computes, if a pass can do that
+	weight   int64
+	cells    *cells             // nil: it answers by rows
+	column   column             // of its raw scores that are normalised, or of its cells
+	inPass   bool               // the pass can stand in for it
+	said     *answers.Partition // nil: it is asked about rows
 }
 
 // ask records the scorer's scores of rows that are part of found's list. at holds the

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -94,6 +95,24 @@ func (v *view) build(store *answers.Store, index *ranking.Index) {
 	v.joinPass()
 }
 
+// watchPass adds the watchers of the plugins that are in the pass.
+func (v *view) watchPass() {
+	watch := v.keys.profile.Watch
+	if watch == nil {
+		return
+	}
+	for _, f := range v.rowFilters {
+		if f.inPass {
+			v.pass.Watch(watch(f.Plugin, profile.Filter))
+		}
+	}
+	for k := range v.scorers {
+		if s := &v.scorers[k]; s.inPass {
+			v.pass.Watch(watch(s.Plugin, profile.Score))
+		}
+	}
+}
+
 func (v *view) shape() ranking.Shape {
 	return ranking.Shape{Values: v.columns, Known: v.known, Highest: v.highest}
 }
@@ -102,14 +121,15 @@ func (v *view) shape() ranking.Shape {
 func (v *view) joinPass() {
 	p := &headroom.Pass{}
 	for _, f := range v.rowFilters {
-		f.inPass = f.FilterInPass != nil && f.FilterInPass(&f.in, p)
+		f.inPass = p.JoinFilter(f.in.Sums)
 	}
 	for k := range v.scorers {
 		s := &v.scorers[k]
-		s.inPass = s.ScoreInPass != nil && s.ScoreInPass(&s.in, s.weight, p)
+		s.inPass = p.JoinScore(s.headroom, s.weight)
 	}
 	if p.Complete() {
 		v.pass = p
+		v.watchPass()
 		return
 	}
 	for _, f := range v.rowFilters {

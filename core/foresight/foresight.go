@@ -163,7 +163,7 @@ func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nom
 		return true // how the node was before is not known
 	case pl.Locality == framework.NodeOnly, rejects && left.Priority < in.Pod.Priority:
 		return false // without those of lower priority the node is as before
-	case pl.Exchanged == nil || in.State == nil:
+	case in.Sums == nil:
 		return true
 	}
 	below := framework.Nobody
@@ -302,7 +302,7 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 		if out.Skip || out.Status != nil {
 			return in, false
 		}
-		in.State = out.State
+		in.State, in.Sums = out.State, out.Sums
 	}
 	var verdict [1]framework.Verdict
 	pl.Filter(in, t.All()[row:row+1], verdict[:])
@@ -322,7 +322,7 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 // of a priority lower than below left it and others came. It returns false if that is
 // unknown.
 func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, below int32, came []*object.Pod) bool {
-	if pl.Exchanged == nil || pl.Locality == framework.NodeOnly {
+	if pl.Locality == framework.NodeOnly {
 		return false
 	}
 	v, known := pl.Exchanged(in, row, below, came)

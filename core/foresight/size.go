@@ -1,6 +1,8 @@
 package foresight
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -28,11 +30,24 @@ func (f *Foresight) size(of *profile.Profile, e *queue.Entry) (plugin string, si
 		if pl == nil || pending || !hintsCover(pl, &framework.Event{}) {
 			return "", size
 		}
-		if pl.ComparesRequests {
+		if comparesRequests(pl, f.Table, p) {
 			plugin = name
 		}
 	}
 	return plugin, queue.Size{Priority: p.Priority, MilliCPU: p.Demand.Requests.MilliCPU, Memory: p.Demand.Requests.Memory}
+}
+
+// comparesRequests reports whether the plugin's filter rejects each node that has less CPU
+// or memory left than the pod requests.
+func comparesRequests(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
+	if pl.PreFilter == nil || pl.Locality != framework.NodeAndPods || pl.Costly {
+		return false
+	}
+	list, r := pl.PreFilter(t, p).Sums, &p.Demand.Requests
+	compares := func(name v1.ResourceName, request int64) bool {
+		return request <= 0 || slices.ContainsFunc(list, func(s sums.Sum) bool { return s.Name == name && s.Request >= request })
+	}
+	return list != nil && compares(v1.ResourceCPU, r.MilliCPU) && compares(v1.ResourceMemory, r.Memory)
 }
 
 // measures reports whether sizes say anything about the event: it is about a node, and about

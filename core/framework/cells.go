@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -34,6 +35,11 @@ type CellFilter struct {
 	// than by cells for a class that comes by once. The result for a row without a node
 	// is ignored. The owner of the machine calls it.
 	Rows func(in *Input, rows []table.Row, out []Verdict)
+	// Exchanged, when set, returns the verdict on the row for the case that the pods on
+	// it with a priority lower than below leave, and then the pods of came, which are
+	// placed nowhere, come. known is false if only a trial placement can tell. The owner
+	// of the machine calls it, after Sync, under no checkpoint.
+	Exchanged func(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool)
 }
 
 // CellScore is a Score by cells, for a plugin that leaves Score nil.

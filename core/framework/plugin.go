@@ -118,7 +118,8 @@ type SignPlugin struct {
 type Locality uint8
 
 const (
-	// NodeOnly: the node object of the row.
+	// NodeOnly: the node object of the row. Answers are kept for all classes, unless the
+	// plugin is Costly or can fail.
 	NodeOnly Locality = iota
 	// NodeAndPods: the node and the pods placed on it.
 	NodeAndPods
@@ -134,6 +135,9 @@ const (
 type PreFilterResult struct {
 	// State is handed to Filter.
 	State any
+	// Sums, when set, are all that Filter compares: it writes what sums.Verdicts writes.
+	// The engine then compares without Filter where that is faster.
+	Sums []sums.Sum
 	// Skip: the plugin's Filter has nothing to say about this pod.
 	Skip bool
 	// NodeNames, when not nil, names the only nodes that can be feasible.
@@ -147,6 +151,9 @@ type PreFilterResult struct {
 type PreScoreResult struct {
 	// State is handed to Score.
 	State any
+	// Headroom, when set, is what Score computes. The engine then computes it without
+	// Score where that is faster. NormalizeScore is nil.
+	Headroom headroom.Score
 	// Skip: the plugin's Score has nothing to say about this pod.
 	Skip bool
 	// Status, when not nil, reports a failure.
@@ -162,6 +169,8 @@ type Input struct {
 	// State is what the plugin's own PreFilter (for Filter) or PreScore (for
 	// Score) prepared.
 	State any
+	// Sums are those that the plugin's PreFilter returned.
+	Sums []sums.Sum
 }
 
 // Verdict is a Filter's answer for one row: 0 lets the pod through; any other
@@ -189,9 +198,6 @@ type FilterPlugin struct {
 	// node: deciding failed there, and with it the attempt, unless an earlier
 	// filter rejects the node.
 	ErrorsFrom Verdict
-	// ComparesRequests: Filter rejects each node that has less CPU or memory left than the
-	// pod requests.
-	ComparesRequests bool
 	// Explain says what a verdict other than Fits means that Filter wrote for the
 	// row; the framework adds the plugin's name. The code is Unschedulable or
 	// UnschedulableAndUnresolvable, and Error for a verdict from ErrorsFrom on.
@@ -204,19 +210,6 @@ type FilterPlugin struct {
 	// Alone, when set, reports whether Filter keeps what it learns about other rows, and
 	// so must not be called concurrently for one class.
 	Alone func(in *Input) bool
-	// FilterInPass, when set, joins the pass with what Filter does, if the pass can do
-	// that. Else it returns false, and Filter is called.
-	FilterInPass func(in *Input, p *headroom.Pass) bool
-	// Sums, when set, returns what Filter compares with what nodes have left. Preemption
-	// uses it to rule out rows without a try.
-	Sums func(in *Input) []sums.Sum
-	// Exchanged, when set, returns the verdict on the row for the case that the pods on
-	// it with a priority lower than below leave, and then the pods of came, which are
-	// placed nowhere, come. known is false if only a trial placement can tell. The owner
-	// of the machine calls it, after Sync, under no checkpoint. Unless Locality is
-	// Domains, a plugin that lets the pod through must also do so with fewer pods. It is
-	// not called for a plugin whose Locality is NodeOnly.
-	Exchanged func(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool)
 }
 
 // ScorePlugin ranks nodes, as upstream's ScorePlugin and its ScoreExtensions
@@ -226,10 +219,6 @@ type ScorePlugin struct {
 	Score func(in *Input, rows []table.Row, out []int64)
 	// CellScore stands in for Score where Locality is Domains.
 	CellScore *CellScore
-	// ScoreInPass, when set, joins the pass with what Score does, given the plugin's
-	// weight, if the pass can do that. Else it returns false, and Score is called. It is
-	// for raw scores that are final.
-	ScoreInPass func(in *Input, weight int64, p *headroom.Pass) bool
 	// NormalizeScore maps a raw score to 0..100, given the extremes of the raw
 	// scores over the feasible nodes. nil: raw scores are final.
 	NormalizeScore func(raw, min, max int64) int64

@@ -6,20 +6,28 @@ import (
 	"slices"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 // passOf is a pass that all have joined.
 func passOf(a Amounts, leastWeight, evenWeight int64) *Pass {
 	p := &Pass{}
-	p.JoinFit(a)
-	p.JoinLeastAllocated(a, leastWeight)
-	p.JoinBalanced(a, evenWeight)
+	p.JoinFilter(sumsOf(a))
+	p.JoinScore(Score{LeastAllocated, a}, leastWeight)
+	p.JoinScore(Score{Balanced, a}, evenWeight)
 	return p
+}
+
+// sumsOf returns what a pod with the amounts requests.
+func sumsOf(a Amounts) []sums.Sum {
+	tb := table.New()
+	return []sums.Sum{sums.New(tb, v1.ResourcePods, 1, false), sums.New(tb, v1.ResourceCPU, a.exactCPU, false), sums.New(tb, v1.ResourceMemory, a.exactMemory, false)}
 }
 
 func quotient(part, whole int64) int64 {
@@ -106,19 +114,20 @@ func TestPassGivesWhatThePluginsGive(t *testing.T) {
 
 // A pass is for plugins that count the pod's requests alike.
 func TestPassWantsOneAmount(t *testing.T) {
-	p := passOf(Of(1, 1), 1, 1)
-	if !p.Complete() {
-		t.Error("the pass is not complete")
-	}
-	for name, join := range map[string]func(*Pass){
-		"fit":     func(p *Pass) { p.JoinFit(Of(1, 2)) },
-		"least":   func(p *Pass) { p.JoinLeastAllocated(Of(1, 2), 1) },
-		"balance": func(p *Pass) { p.JoinBalanced(Of(1, 2), 1) },
-	} {
-		p := passOf(Of(1, 1), 1, 1)
-		if join(p); p.Complete() {
-			t.Errorf("%s: the pass is complete, though amounts differ", name)
+	same, other := Of(1, 1), Of(1, 2)
+	for i, a := range [][3]Amounts{{same, same, same}, {other, same, same}, {same, other, same}, {same, same, other}} {
+		p := &Pass{}
+		joined := p.JoinFilter(sumsOf(a[0])) && p.JoinScore(Score{LeastAllocated, a[1]}, 1) && p.JoinScore(Score{Balanced, a[2]}, 1)
+		if !joined || p.Complete() != (i == 0) {
+			t.Errorf("amounts %v: all joined %t, complete %t", a, joined, p.Complete())
 		}
+	}
+	p := passOf(same, 1, 1)
+	switch more := append(sumsOf(same), sums.New(table.New(), v1.ResourceEphemeralStorage, 1, false)); {
+	case p.JoinFilter(sumsOf(same)) || p.JoinScore(Score{Balanced, same}, 1):
+		t.Error("a second plugin joins for the same")
+	case (&Pass{}).JoinFilter(more) || (&Pass{}).JoinFilter(more[1:]) || (&Pass{}).JoinScore(Score{}, 1):
+		t.Error("a plugin joins that asks for something else")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -34,6 +35,10 @@ type Profile struct {
 
 	// Host runs the hosted plugins; nil: there are none.
 	Host framework.Host
+
+	// Watch, when set, returns a watcher of the plugin at the point, Filter or Score, for
+	// where the engine computes in its stead.
+	Watch func(pl *framework.Plugin, at Point) headroom.Watcher
 
 	// Plugins holds every plugin above, once, by name.
 	Plugins map[string]*framework.Plugin

@@ -62,10 +62,21 @@ func (m *Metrics) Time(profiles []*profile.Profile) {
 		for _, pl := range p.Plugins { // any order: sorted below
 			m.watch.wrap(p.Name, pl)
 		}
+		p.Watch = func(pl *framework.Plugin, at profile.Point) headroom.Watcher {
+			return m.watch.watcher(m.watch.lapOf(p.Name, at.String(), pl.Name))
+		}
 	}
-	slices.SortFunc(m.watch.laps, func(a, b *lap) int {
-		return cmp.Or(cmp.Compare(a.profile, b.profile), cmp.Compare(a.point, b.point), cmp.Compare(a.plugin, b.plugin))
-	})
+	slices.SortFunc(m.watch.laps, compareLaps)
+}
+
+func compareLaps(a, b *lap) int {
+	return cmp.Or(cmp.Compare(a.profile, b.profile), cmp.Compare(a.point, b.point), cmp.Compare(a.plugin, b.plugin))
+}
+
+// lapOf returns the lap of a plugin that is timed at the point.
+func (w *stopwatch) lapOf(profile, point, plugin string) *lap {
+	i, _ := slices.BinarySearchFunc(w.laps, &lap{profile: profile, point: point, plugin: plugin}, compareLaps)
+	return w.laps[i]
 }
 
 func (w *stopwatch) wrap(profile string, p *framework.Plugin) {
@@ -125,12 +136,6 @@ func (w *stopwatch) wrapFilter(p *framework.Plugin, at func(string) *lap) {
 			w.kernel(l, func() { f(in, rows, out) })
 		}
 	}
-	if f := p.FilterInPass; f != nil {
-		p.FilterInPass = func(in *framework.Input, pass *headroom.Pass) bool {
-			pass.Watch(w.watcher(l))
-			return f(in, pass)
-		}
-	}
 	if c := p.CellFilter; c != nil {
 		wrapped := *c
 		wrapped.Sync, wrapped.Cells = w.cells(l, c.Sync, c.Cells)
@@ -160,12 +165,6 @@ func (w *stopwatch) wrapScore(p *framework.Plugin, at func(string) *lap) {
 			w.kernel(l, func() { f(in, rows, out) })
 		}
 	}
-	if f := p.ScoreInPass; f != nil {
-		p.ScoreInPass = func(in *framework.Input, weight int64, pass *headroom.Pass) bool {
-			pass.Watch(w.watcher(l))
-			return f(in, weight, pass)
-		}
-	}
 	if c := p.CellScore; c != nil {
 		wrapped := *c
 		wrapped.Sync, wrapped.Cells = w.cells(l, c.Sync, c.Cells)
@@ -174,8 +173,8 @@ func (w *stopwatch) wrapScore(p *framework.Plugin, at func(string) *lap) {
 	}
 }
 
-// watcher counts the nodes of a plugin that shares a pass, and has it asked by itself in
-// steps that are timed.
+// watcher returns a watcher that counts the nodes of a plugin in a pass. It makes the
+// engine ask the plugin itself in steps that are timed.
 func (w *stopwatch) watcher(l *lap) headroom.Watcher {
 	return headroom.Watcher{
 		Apart: func() bool { return w.on },

@@ -31,7 +31,7 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Co
 		Reads:       b.reads(),
 		SignPlugin:  framework.SignPlugin{Locality: framework.NodeAndPods, Sign: b.sign, SignRevision: devices.SignRevision},
 		PreScore:    b.preScore,
-		ScorePlugin: framework.ScorePlugin{Score: score, ScoreInPass: joinPass},
+		ScorePlugin: framework.ScorePlugin{Score: score},
 	}, nil
 }
 
@@ -91,7 +91,11 @@ func (b *balance) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 			shares = append(shares, share{name, request, b.counter.Stock(t, name)})
 		}
 	}
-	return framework.PreScoreResult{State: shares, Skip: skip}
+	out := framework.PreScoreResult{State: shares, Skip: skip}
+	if basic(shares) {
+		out.Headroom = headroom.Score{Form: headroom.Balanced, Amounts: headroom.Of(shares[0].request, shares[1].request)}
+	}
+	return out
 }
 
 // column is one resource, by row. request is what the pod adds.
@@ -148,17 +152,6 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 		columns = append(columns, c)
 	}
 	return columns, devices.Numbered(rows)
-}
-
-// joinPass adds the score to a pass, if it is by CPU and memory only. It returns false
-// otherwise.
-func joinPass(in *framework.Input, weight int64, p *headroom.Pass) bool {
-	shares := in.State.([]share)
-	if !basic(shares) {
-		return false
-	}
-	p.JoinBalanced(headroom.Of(shares[0].request, shares[1].request), weight)
-	return true
 }
 
 func columnOf(t *table.Table, id table.Resource, request int64) column {

@@ -63,8 +63,7 @@ func (pl *plugin) declare() framework.Plugin {
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict, Rows: rowVerdicts},
-			Exchanged:  exchanged,
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict, Rows: rowVerdicts, Exchanged: exchanged},
 			Explain:    explain,
 		},
 		PreScore: pl.preScore,

@@ -2,7 +2,6 @@ package nodeports
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -36,8 +35,7 @@ func New() framework.Plugin {
 			return framework.PreFilterResult{Skip: len(p.HostPorts) == 0}
 		},
 		FilterPlugin: framework.FilterPlugin{
-			Filter:    filter,
-			Exchanged: exchanged,
+			Filter: filter,
 			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 				return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{reason}}
 			},
@@ -62,24 +60,10 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	conflicting := x.conflicting(wanted.list)
 	for i, r := range rows {
 		out[i] = framework.Fits
-		if set := x.sets[r]; set&conflicting != 0 || set&otherPorts != 0 && wanted.conflictWithPods(in.Table.Pods(r), math.MinInt32) {
+		if set := x.sets[r]; set&conflicting != 0 || set&otherPorts != 0 && wanted.conflictWithPods(in.Table.Pods(r)) {
 			out[i] = taken
 		}
 	}
-}
-
-// exchanged returns the verdict from the host ports of the pods that stay and come.
-func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (framework.Verdict, bool) {
-	wanted := ports{list: in.Pod.HostPorts}
-	for _, p := range came {
-		if wanted.conflict(p.HostPorts) {
-			return taken, true
-		}
-	}
-	if index.Of(in.Table).sets[row] != 0 && wanted.conflictWithPods(in.Table.Pods(row), below) {
-		return taken, true
-	}
-	return framework.Fits, true
 }
 
 // conflict reports whether a port that is wanted is used. Ports of one pod do not conflict.
@@ -98,12 +82,9 @@ type ports struct {
 	known map[object.HostPort]struct{}
 }
 
-// conflictWithPods reports whether a port conflicts with one of a pod of at least that
-// priority.
-func (p *ports) conflictWithPods(pods []*table.Placed, priority int32) bool {
-	return slices.ContainsFunc(pods, func(pl *table.Placed) bool {
-		return pl.Pod.Priority >= priority && p.conflict(pl.Pod.HostPorts)
-	})
+// conflictWithPods reports whether a port conflicts with one of the pods.
+func (p *ports) conflictWithPods(pods []*table.Placed) bool {
+	return slices.ContainsFunc(pods, func(pl *table.Placed) bool { return p.conflict(pl.Pod.HostPorts) })
 }
 
 // conflict reports whether one of the others is the same port of the same protocol on the

@@ -44,12 +44,10 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 				return s.appendKey(key, t, p)
 			},
 		},
-		PreFilter: ig.preFilter,
-		FilterPlugin: framework.FilterPlugin{
-			Filter: filter, FilterInPass: joinPass, Sums: sumsOf, Exchanged: exchanged, ComparesRequests: true, Explain: explain,
-		},
-		PreScore:    s.preScore,
-		ScorePlugin: framework.ScorePlugin{Score: s.score, ScoreInPass: s.joinPass},
+		PreFilter:    ig.preFilter,
+		FilterPlugin: framework.FilterPlugin{Filter: filter, Explain: explain},
+		PreScore:     s.preScore,
+		ScorePlugin:  framework.ScorePlugin{Score: s.score},
 
 		PodGroup: scorePlacement(args.ScoringStrategy.Resources),
 	}, nil

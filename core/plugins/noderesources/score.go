@@ -73,7 +73,11 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 			shares = append(shares, share{r, request, s.counter.Stock(t, r.name)})
 		}
 	}
-	return framework.PreScoreResult{State: shares}
+	out := framework.PreScoreResult{State: shares}
+	if s.fast && len(shares) == 2 && shares[0].weight+shares[1].weight == 2 {
+		out.Headroom = headroom.Score{Form: headroom.LeastAllocated, Amounts: headroom.Of(shares[0].request, shares[1].request)}
+	}
+	return out
 }
 
 // reads returns the kinds of objects that filter and score look up.
@@ -170,17 +174,6 @@ func least(c column, rows []table.Row, out []int64) {
 			out[i] += c.weight<<sumOfWeights + percent(free, a)*c.weight
 		}
 	}
-}
-
-// joinPass adds the score to a pass, if it is LeastAllocated for CPU and memory of equal
-// weight. It returns false otherwise.
-func (s *scorer) joinPass(in *framework.Input, weight int64, p *headroom.Pass) bool {
-	shares := in.State.([]share)
-	if !s.fast || len(shares) != 2 || shares[0].weight+shares[1].weight != 2 {
-		return false
-	}
-	p.JoinLeastAllocated(headroom.Of(shares[0].request, shares[1].request), weight)
-	return true
 }
 
 // most favours nodes with little left.

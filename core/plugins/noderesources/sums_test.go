@@ -35,7 +35,7 @@ func TestSumsAreWhatTheFilterCompares(t *testing.T) {
 			tb.AddPod(p, "n")
 		}
 		pl, p := plugin(t, nil), &object.Pod{UID: "p", Demand: resource.Demand{Requests: vector(0)}}
-		in := &framework.Input{Table: tb, Pod: p, State: pl.PreFilter(tb, p).State}
+		in := &framework.Input{Table: tb, Pod: p, Sums: pl.PreFilter(tb, p).Sums}
 		for i := 0; ; i++ {
 			lack, fits := lacking(in, row), true
 			for _, n := range lack {
@@ -66,7 +66,7 @@ func TestSumsAreWhatTheFilterCompares(t *testing.T) {
 
 // lacking returns how much the row lacks of each sum.
 func lacking(in *framework.Input, row table.Row) (lack []int64) {
-	for _, s := range sumsOf(in) {
+	for _, s := range in.Sums {
 		lack = append(lack, s.Lacking(in.Table, row))
 	}
 	return lack
@@ -74,7 +74,7 @@ func lacking(in *framework.Input, row table.Row) (lack []int64) {
 
 // usedBy returns how much the pod uses of each sum.
 func usedBy(in *framework.Input, p *object.Pod) (used []int64) {
-	for _, s := range sumsOf(in) {
+	for _, s := range in.Sums {
 		used = append(used, s.UsedBy(p))
 	}
 	return used

@@ -68,8 +68,7 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict},
-			Exchanged:  exchanged,
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict, Exchanged: exchanged},
 			Explain:    explain,
 		},
 		PreScore: pl.preScore,

@@ -59,14 +59,12 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 		Reads:            kinds,
 		EventsToRegister: eventsToRegister,
 		SignPlugin: framework.SignPlugin{
-			// Of the row it reads the node alone. But its classes are as many as
-			// the pods, and what depends on nodes alone is kept by class.
-			Locality:     framework.NodeAndPods,
+			Locality:     framework.NodeOnly,
 			SignRevision: signRevision,
 			Sign:         sign,
 		},
 		PreFilter:     preFilter,
-		FilterPlugin:  framework.FilterPlugin{Filter: filter, Exchanged: exchanged, Explain: explain, Costly: true},
+		FilterPlugin:  framework.FilterPlugin{Filter: filter, Explain: explain, Costly: true},
 		PreScore:      s.preScore,
 		ScorePlugin:   framework.ScorePlugin{Score: s.score},
 		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve, Kept: b.kept, Keep: b.keep},
@@ -117,13 +115,6 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			out[i] = pc.waitingOn(r, n, nil, pc.boundOn(in.Table, r, n, reach))
 		}
 	}
-}
-
-// exchanged returns the filter's verdict: pods do not matter.
-func exchanged(in *framework.Input, row table.Row, _ int32, _ []*object.Pod) (framework.Verdict, bool) {
-	var out [1]framework.Verdict
-	filter(in, in.Table.All()[row:row+1], out[:])
-	return out[0], true
 }
 
 func explain(in *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {

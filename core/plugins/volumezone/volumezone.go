@@ -44,9 +44,7 @@ func New() framework.Plugin {
 			{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: volumeMoved},
 		},
 		SignPlugin: framework.SignPlugin{
-			// Of the row it reads the node alone. But its classes are as many as
-			// the pods, and what depends on nodes alone is kept by class.
-			Locality:     framework.NodeAndPods,
+			Locality:     framework.NodeOnly,
 			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !p.HasPVCs(false) },
 			ObjectsTold:  true,
 			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
@@ -62,9 +60,8 @@ func New() framework.Plugin {
 		},
 		PreFilter: preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			Filter:    filter,
-			Exchanged: exchanged,
-			Costly:    true,
+			Filter: filter,
+			Costly: true, // its classes are as many as the pods, and answers are not worth to be kept
 			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 			},
@@ -158,13 +155,6 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			out[i] = elsewhere
 		}
 	}
-}
-
-// exchanged returns the filter's verdict: pods do not matter.
-func exchanged(in *framework.Input, row table.Row, _ int32, _ []*object.Pod) (framework.Verdict, bool) {
-	var out [1]framework.Verdict
-	filter(in, in.Table.All()[row:row+1], out[:])
-	return out[0], true
 }
 
 // located reports whether the node has a zone or region label.

@@ -1,0 +1,78 @@
+package sums
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/draw"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// A verdict on a row is a set of bits: one for each sum that does not fit, in their order,
+// and two about them. It is 0 if all fit.
+const (
+	// noOwnBit: the sum has no bit of its own, because there are more sums than bits. Its
+	// code is mixed into those of the others instead, and EachShort looks at the row again.
+	noOwnBit = 1 << 62
+	// never: one of the requests is more than the whole node has.
+	never = 1 << 63
+	// lastOwnBit is the last sum that has a bit.
+	lastOwnBit = 61
+)
+
+// Verdicts writes the verdict on each of the rows to out.
+func Verdicts[V ~uint64](list []Sum, t *table.Table, rows []table.Row, out []V) {
+	clear(out)
+	for k := range list {
+		list[k].EachUnfit(t, rows, func(i int, a Answer) { out[i] = V(reject(uint64(out[i]), list, k, a)) })
+	}
+}
+
+// VerdictExchanged returns the verdict on the row if its pods of a priority lower than below
+// left and the pods of came came. It is unknown where a sum is, or has no bit.
+func VerdictExchanged(list []Sum, t *table.Table, row table.Row, below int32, came []*object.Pod) (v uint64, known bool) {
+	for k := range list {
+		a, known := list[k].Exchanged(t, row, below, came)
+		if !known || k > lastOwnBit {
+			return 0, false
+		}
+		if a != Fits {
+			v = reject(v, list, k, a)
+		}
+	}
+	return v, true
+}
+
+// reject adds to the verdict that the k-th sum does not fit.
+func reject(v uint64, list []Sum, k int, a Answer) uint64 {
+	if k <= lastOwnBit {
+		v |= 1 << k
+	} else {
+		v = (v | noOwnBit) ^ hashBits(list[k].Name)
+	}
+	if a == Never && list[k].Name != v1.ResourcePods { // a node without any room for pods may get some
+		v |= never
+	}
+	return v
+}
+
+// hashBits returns bits, of those of sums, that differ between two resources with near
+// certainty.
+func hashBits(name v1.ResourceName) uint64 {
+	return draw.Hash(string(name)) & (1<<(lastOwnBit+1) - 1<<1)
+}
+
+// EachShort calls visit with each sum that does not fit, given the verdict on the row. It
+// reports whether one of the requests is more than the whole node has.
+func EachShort(list []Sum, t *table.Table, row table.Row, v uint64, visit func(*Sum)) (beyond bool) {
+	for k := range list {
+		short := k <= lastOwnBit && v&(1<<k) != 0
+		if v&noOwnBit != 0 && k > 0 { // codes never touch the first bit
+			short = list[k].On(t, row) != Fits
+		}
+		if short {
+			visit(&list[k])
+		}
+	}
+	return v&never != 0
+}
