@@ -80,16 +80,11 @@ func (s *Store) find(pl *framework.Plugin, in *framework.Input, scores bool) *Pa
 // on nodes that do not change.
 func (s *Store) sign(pl *framework.Plugin, in *framework.Input) {
 	t, valid := in.Table, in.Table.ColumnRevision() // this and the epochs only grow
-	for _, epoch := range [...]func(*table.Table) uint64{pl.Epoch, pl.AmongNodes} {
-		if epoch != nil {
-			valid += epoch(t)
-		}
+	if pl.Epoch != nil {
+		valid += pl.Epoch(t)
 	}
 	s.key = binary.AppendUvarint(s.key[:0], valid)
-	switch {
-	case pl.SignAmongNodes != nil:
-		s.key = pl.SignAmongNodes(s.key, t, in.Pod)
-	case pl.Sign != nil:
+	if pl.Sign != nil {
 		s.key = pl.Sign(s.key, t, in.Pod)
 	}
 }

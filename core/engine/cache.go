@@ -21,7 +21,7 @@ const (
 	largeViews = 192
 )
 
-// fixedBytes is how many bytes of a class's signature and of its pod's labels are
+// fixedBytes is how many bytes of a class's signature and of its pod's labels and tolerations are
 // part of fixedRows. Each byte beyond counts as a row: a view keeps the signature,
 // what was compiled from the same fields, and the pod.
 const fixedBytes = 2048
@@ -115,9 +115,9 @@ func (e *Engine) visit(c *class) int {
 }
 
 // excessBytes returns how many rows the view counts for beyond its own rows, because its
-// signature and labels are long.
+// signature is long, or labels and tolerations of its pod are.
 func (v *view) excessBytes() int {
-	n := len(v.class.signature)
+	n := len(v.class.signature) + len(v.pod.Tolerations.Key)
 	for key, value := range v.pod.Labels { // any order: a sum
 		n += len(key) + len(value)
 	}

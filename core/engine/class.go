@@ -116,9 +116,6 @@ func newKeys(p *profile.Profile) *keys {
 		if pl.Epoch != nil {
 			k.epochs = append(k.epochs, pl.Epoch)
 		}
-		if pl.AmongNodes != nil {
-			k.epochs = append(k.epochs, pl.AmongNodes)
-		}
 	}
 	return k
 }

@@ -226,7 +226,7 @@ func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *f
 	if pl.Locality != framework.NodeOnly && pl.Locality != framework.NodeAndPods {
 		return false
 	}
-	return !signsObjects(pl, t, p) || pl.ObjectsTold && !sharesClaims(p, event.OldPod)
+	return !signsObjects(pl, t, p) || !sharesClaims(p, event.OldPod)
 }
 
 // sharesClaims reports whether volumes of both pods use one claim.

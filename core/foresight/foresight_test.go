@@ -80,13 +80,13 @@ func TestPluginsHearOfPods(t *testing.T) {
 	}
 }
 
-// A plugin that reads other objects answers by the node if these have events of their own.
-// The pod's claims change without any where a pod that was assumed shares one.
+// A plugin that reads other objects answers by the node, since these have events of their
+// own. The pod's claims change without any where a pod that was assumed shares one.
 func TestPluginsAnswerByTheNode(t *testing.T) {
-	plugin := func(objectsTold bool) *framework.Plugin {
+	plugin := func(reads bool) *framework.Plugin {
 		return &framework.Plugin{
-			SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, ObjectsTold: objectsTold,
-				SignRevision: func(*table.Table, *object.Pod) (uint64, bool) { return 0, false }},
+			SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods,
+				SignRevision: func(*table.Table, *object.Pod) (uint64, bool) { return 0, !reads }},
 			FilterPlugin: framework.FilterPlugin{Filter: func(*framework.Input, []table.Row, []framework.Verdict) {}},
 		}
 	}
@@ -98,11 +98,11 @@ func TestPluginsAnswerByTheNode(t *testing.T) {
 		left *object.Pod
 		want bool
 	}{
-		{plugin(false), nil, false}, {plugin(true), nil, true}, {plugin(true), using("ns", "another"), true},
+		{plugin(false), using("ns", "data"), true}, {plugin(true), nil, true}, {plugin(true), using("ns", "another"), true},
 		{plugin(true), using("elsewhere", "data"), true}, {plugin(true), using("ns", "data"), false},
 	} {
 		if got := answersByNode(c.pl, table.New(), using("ns", "data"), &framework.Event{OldPod: c.left}); got != c.want {
-			t.Errorf("told of objects %t, %+v left: %t", c.pl.ObjectsTold, c.left, got)
+			t.Errorf("%+v left: %t", c.left, got)
 		}
 	}
 }

@@ -93,19 +93,11 @@ type SignPlugin struct {
 	// bytes for pods that they cannot tell apart. nil means that they read nothing of the
 	// pod.
 	Sign func(key []byte, t *table.Table, p *object.Pod) []byte
-	// SignRevision is set where Sign reads other objects than the pod: the
-	// number grows whenever Sign may say something else of the pod. Where that
-	// is not known of the pod, Sign is called at every attempt.
+	// SignRevision is set where Sign reads other objects than the pod: the number grows
+	// whenever Sign may say something else of the pod. Where that is not known of the pod,
+	// Sign is called at every attempt. These objects change with events, which
+	// EventsToRegister lists where they may help, but for the pod's own claims.
 	SignRevision func(t *table.Table, p *object.Pod) (revision uint64, known bool)
-	// ObjectsTold: what Filter reads of other objects changes with events about them
-	// alone, which EventsToRegister lists where they may help; but for the pod's own claims,
-	// which change also with what is assumed of pods that share them.
-	ObjectsTold bool
-	// SignAmongNodes, when set, replaces Sign where Locality is NodeOnly and pods of
-	// different signatures share answers. It appends equal bytes for pods that Filter and
-	// Score cannot tell apart on any possible node while AmongNodes stays the same.
-	SignAmongNodes func(key []byte, t *table.Table, p *object.Pod) []byte
-	AmongNodes     func(t *table.Table) uint64
 	// Locality of Filter and Score.
 	Locality Locality
 	// Epoch, when set, changes whenever answers may have changed on rows that

@@ -39,7 +39,6 @@ func New(f feature.Features) framework.Plugin {
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeAndPods,
 			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !attaches(p) },
-			ObjectsTold:  true,
 			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
 				if !attaches(p) {
 					return key

@@ -39,10 +39,12 @@ func New(f feature.Features) framework.Plugin {
 			},
 		},
 		SignPlugin: framework.SignPlugin{
-			Locality:       framework.NodeOnly,
-			Sign:           sign,
-			SignAmongNodes: pl.signAmongNodes,
-			AmongNodes:     func(t *table.Table) uint64 { return nodetaints.Of(t).Revision() },
+			Locality: framework.NodeOnly,
+			Sign:     pl.sign,
+			SignRevision: func(t *table.Table, _ *object.Pod) (uint64, bool) {
+				return nodetaints.Of(t).Revision(), true
+			},
+			Epoch: func(t *table.Table) uint64 { return nodetaints.Of(t).Revision() },
 		},
 		FilterPlugin: framework.FilterPlugin{
 			Filter: pl.filter,
@@ -56,13 +58,11 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-func sign(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.Tolerations.Key...) }
-
-// signAmongNodes returns the taints that the pod does not tolerate, by number, where all taints
-// of nodes have one.
-func (pl plugin) signAmongNodes(key []byte, t *table.Table, p *object.Pod) []byte {
+// sign appends the taints of nodes that the pod does not tolerate, by number, where all
+// taints have one. Lists of tolerations are hardly ever equal, these often are.
+func (pl plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if nodetaints.Of(t).AnyOthers() {
-		return sign(append(key, '='), t, p)
+		return append(append(key, '='), p.Tolerations.Key...)
 	}
 	hard, soft := pl.untolerated(t, p)
 	return binary.LittleEndian.AppendUint64(key, uint64(hard|soft))

@@ -108,24 +108,9 @@ func TestManyListsOfTaints(t *testing.T) {
 	}
 }
 
-// Pods of equal signature get equal verdicts and scores.
-func TestEqualPartsEqualAnswers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(feature.Features{})
-		if string(pl.Sign(nil, nil, a)) != string(pl.Sign(nil, nil, b)) {
-			return
-		}
-		tb := plugintest.Table(drawNodes(t)...)
-		x, y := plugintest.Ask(t, pl, tb, a), plugintest.Ask(t, pl, tb, b)
-		if !maps.Equal(x.Blocked, y.Blocked) || !maps.Equal(x.Scores, y.Scores) {
-			t.Fatalf("signature %q: %v and %v", string(pl.Sign(nil, nil, a)), x, y)
-		}
-	})
-}
-
-// Pods that are the same among the nodes that there are get equal verdicts and scores, also
-// on nodes that change until taints come that the others had not.
-func TestEqualAmongNodesEqualAnswers(t *testing.T) {
+// Pods of equal signature get equal verdicts and scores, also on nodes that change, until
+// taints come that the others had not. Equal tolerations have equal signatures.
+func TestEqualSignaturesEqualAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(feature.Features{})
 		tb := plugintest.Table(drawNodes(t)...)
@@ -133,20 +118,23 @@ func TestEqualAmongNodesEqualAnswers(t *testing.T) {
 			twice := taint.Draw(t, "twice")
 			tb.SetNode(&object.Node{Name: "twice", Taints: []v1.Taint{twice, twice}})
 		}
-		same := string(pl.SignAmongNodes(nil, tb, a)) == string(pl.SignAmongNodes(nil, tb, b))
-		if string(pl.Sign(nil, nil, a)) == string(pl.Sign(nil, nil, b)) && !same {
-			t.Fatal("pods of one signature are told apart")
+		same := string(pl.Sign(nil, tb, a)) == string(pl.Sign(nil, tb, b))
+		if a.Tolerations.Key == b.Tolerations.Key && !same {
+			t.Fatal("pods of equal tolerations are told apart")
 		}
 		for range 3 {
 			x, y := plugintest.Ask(t, pl, tb, a), plugintest.Ask(t, pl, tb, b)
 			if same && (!maps.Equal(x.Blocked, y.Blocked) || !maps.Equal(x.Scores, y.Scores)) {
 				t.Fatalf("%v and %v", x, y)
 			}
-			epoch := pl.AmongNodes(tb)
+			epoch := pl.Epoch(tb)
 			for _, n := range drawNodes(t) {
 				tb.SetNode(n)
 			}
-			if pl.AmongNodes(tb) != epoch {
+			if revision, known := pl.SignRevision(tb, a); !known || (revision != epoch) != (pl.Epoch(tb) != epoch) {
+				t.Fatalf("the revision is %d, known %t", revision, known)
+			}
+			if pl.Epoch(tb) != epoch {
 				return
 			}
 		}

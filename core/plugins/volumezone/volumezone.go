@@ -46,7 +46,6 @@ func New() framework.Plugin {
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeOnly,
 			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !p.HasPVCs(false) },
-			ObjectsTold:  true,
 			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
 				if !p.HasPVCs(false) {
 					return key
