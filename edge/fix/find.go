@@ -32,9 +32,10 @@ type candidate struct {
 	trial
 }
 
-// Find looks for fixes of a pending pod, the smallest first. cut says in a sentence why
-// the search ended early, "" if it did not; what was found until then holds.
-func Find(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *v1.Pod) (fixes []Fix, cut string) {
+// Find looks for fixes of a pending pod, the smallest first. Each is tried once more with the
+// others that come before the pod taking their turn. cut says in a sentence why the search ended
+// early, "" if it did not; what was found until then holds.
+func Find(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *v1.Pod, others Others) (fixes []Fix, cut string) {
 	s := newSearch(ctx, m, set, pod)
 	if s == nil {
 		return []Fix{}, ""
@@ -50,7 +51,8 @@ func Find(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *v1.Po
 			break
 		}
 	}
-	return s.fixes(), s.cut
+	fixes, cut = s.fixes(others)
+	return fixes, cmp.Or(s.cut, cut)
 }
 
 // newSearch is nil where the pod is not known as it was written.
@@ -204,8 +206,9 @@ func keyOf(edits []edit) string {
 	return strings.Join(keys, "\n")
 }
 
-// fixes are the first candidates by stage and size, written down.
-func (s *search) fixes() []Fix {
+// fixes returns the first candidates by stage and size, written down. Those that do not help as
+// others come first are left out, unless all are so. cut says which others were not tried.
+func (s *search) fixes(others Others) (fixes []Fix, cut string) {
 	slices.SortStableFunc(s.found, func(a, b candidate) int {
 		return cmp.Or(
 			cmp.Compare(stageOf(a.edits), stageOf(b.edits)),
@@ -214,15 +217,43 @@ func (s *search) fixes() []Fix {
 			slices.Compare(kinds(a.edits), kinds(b.edits)),
 		)
 	})
-	fixes, sorts := []Fix{}, map[string]int{}
+	l := newLine(s, others)
+	defer l.disband()
+	var held, late shortlist
 	for _, c := range s.found {
 		sort := fmt.Sprint(kinds(c.edits), c.edits[0].target.kind)
-		if sorts[sort]++; sorts[sort] > mostOfASort || len(fixes) == mostFixes || !c.ok {
+		if !c.ok || held.full(sort) {
 			continue
 		}
-		fixes = append(fixes, s.write(c))
+		if f := s.write(c); l.try(&f) {
+			held.add(sort, f)
+		} else if !late.full(sort) {
+			late.add(sort, f)
+		}
 	}
-	return fixes
+	if len(held.fixes) == 0 {
+		held = late
+	}
+	return append([]Fix{}, held.fixes...), l.cut()
+}
+
+// shortlist is the fixes that are told of.
+type shortlist struct {
+	fixes []Fix
+	sorts map[string]int // how many fixes there are of a sort
+}
+
+// full reports whether no fix of the sort is to be added.
+func (l *shortlist) full(sort string) bool {
+	return len(l.fixes) == mostFixes || l.sorts[sort] == mostOfASort
+}
+
+func (l *shortlist) add(sort string, f Fix) {
+	if l.sorts == nil {
+		l.sorts = map[string]int{}
+	}
+	l.sorts[sort]++
+	l.fixes = append(l.fixes, f)
 }
 
 // stageOf returns the latest stage of the edits. Gates do not count: every fix of a gated pod

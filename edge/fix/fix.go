@@ -5,6 +5,10 @@ type Fix struct {
 	Summary string   `json:"summary"`
 	Changes []Change `json:"changes"`
 	Then    Then     `json:"then"`
+	// First are pods that come before the pod in the queue and take what the changes free.
+	First []string `json:"first,omitempty"`
+	// More are the changes with which the pod is placed after those. Without any, it waits on.
+	More []Change `json:"more,omitempty"`
 	// Commands are what to type for it, line by line.
 	Commands []string `json:"commands,omitempty"`
 	// UndoesRollout says that the pod's Deployment gets its last template back: the changes are

@@ -54,7 +54,7 @@ func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cu
 	known := map[string]bool{}
 	for _, sample := range samples {
 		run := turn.TakeEach(ctx, g.Machine, g.Set.DecodePod, g.Before)
-		fixes, early := Find(ctx, g.Machine, g.Set, sample)
+		fixes, early := Find(ctx, g.Machine, g.Set, sample, Others{})
 		run.Undo()
 		cut = cmp.Or(cut, early)
 		for _, f := range fixes {
@@ -63,7 +63,8 @@ func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cu
 				continue
 			}
 			known[key] = true
-			s := &sharing{Group: g, search: newSearch(ctx, g.Machine, g.Set, sample)}
+			s := &sharing{Group: g, search: newSearch(ctx, g.Machine, g.Set, sample), decode: g.Set.DecodePod}
+			s.enough = func() bool { return len(s.placed) == len(g.Pods) }
 			if shared := s.try(f); shared.Places > 0 {
 				found = append(found, shared)
 			}
@@ -131,12 +132,15 @@ func (s *sharing) rankOf(f *Fix) (rank int) {
 type sharing struct {
 	*Group
 	*search
-	ops     []Op // of the sample, and of the pods that are like it
-	placed  map[types.UID]bool
-	evicted map[string]bool          // pods that those that are placed preempt
-	next    func() (extension, bool) // the next node that the fix may add or put right
-	added   []extension              // those that placed pods
-	pool    *Pool                    // of the nodes that it adds
+	decode    turn.Decode
+	enough    func() bool // reports whether the fix needs no extension
+	ops       []Op        // of the sample, and of the pods that are like it
+	placed    map[types.UID]bool
+	nominated map[types.UID]bool       // pods that would preempt others in their turn
+	evicted   map[string]bool          // pods that those that are placed preempt
+	next      func() (extension, bool) // the next node that the fix may add or put right
+	added     []Change                 // those that placed pods
+	pool      *Pool                    // of the nodes that it adds
 }
 
 // extension is what a fix does to one node more.
@@ -145,11 +149,20 @@ type extension struct {
 	change Change
 }
 
-// try applies the fix to the cluster and to all pods that are like the sample, and lets all of
-// the group take their turn. A fix that adds a node or puts one right is extended to more of
-// them for as long as that places more pods.
+// try tries the fix on all pods of the group.
 func (s *sharing) try(f Fix) Shared {
-	var edits []edit
+	edits, ok := s.editsOf(&f)
+	if !ok {
+		return Shared{Fix: f}
+	}
+	s.play(&f, edits)
+	f.extend(s.added)
+	return Shared{Fix: f, Places: len(s.placed), Evicts: slices.Sorted(maps.Keys(s.evicted)), Sample: s.api, rank: s.rankOf(&f)}
+}
+
+// editsOf returns the changes of the fix as edits of other objects than the sample, and keeps
+// those of the sample. It returns false if an object is not there.
+func (s *sharing) editsOf(f *Fix) (edits []edit, ok bool) {
 	for i := range f.Changes {
 		c := &f.Changes[i]
 		if s.isSample(c) {
@@ -158,14 +171,19 @@ func (s *sharing) try(f Fix) Shared {
 		}
 		e, ok := s.editOf(c)
 		if !ok {
-			return Shared{Fix: f}
+			return nil, false
 		}
 		edits = append(edits, e)
 	}
-	s.placed, s.evicted, s.next = map[types.UID]bool{}, map[string]bool{}, s.extensions(&f)
+	return edits, true
+}
+
+// play applies the fix to the cluster and to all pods that are like the sample, and lets all of
+// the group take their turn. Until that is enough, a fix that adds a node or puts one right is
+// extended to more of them for as long as that places more pods.
+func (s *sharing) play(f *Fix, edits []edit) {
+	s.placed, s.nominated, s.evicted, s.next = map[types.UID]bool{}, map[types.UID]bool{}, map[string]bool{}, s.extensions(f)
 	s.with(edits, func(*object.Pod) { s.settle(nil, len(f.Then.Evicts) > 0) })
-	f.extend(s.added)
-	return Shared{Fix: f, Places: len(s.placed), Evicts: slices.Sorted(maps.Keys(s.evicted)), Sample: s.api, rank: s.rankOf(&f)}
 }
 
 // isSample reports whether the change is one of the sample.
@@ -211,14 +229,17 @@ func (s *sharing) nodeMade(n *v1.Node) edit {
 // around it. Where that leaves some, it goes on with the next extension, as long as one places
 // more; of a pod group also where one alone places none. It reports whether it placed any.
 func (s *sharing) settle(made *extension, evicting bool) bool {
-	run := turn.Take(s.ctx, s.machine, s.set.DecodePod, s.waiting(), nil)
+	run := turn.Take(s.ctx, s.machine, s.decode, s.waiting(), nil)
 	defer run.Undo()
 	before, added := len(s.placed), s.added
 	for uid := range run.Nodes { // any order: a set
 		s.placed[uid] = true
 	}
+	for uid := range run.Nominated { // any order: a set
+		s.nominated[uid] = true
+	}
 	for _, p := range s.Pods {
-		if node := run.Nominated[p.API.UID]; evicting && node != "" && !s.inVain(s.set.DecodePod(p.API), run.Victims[p.API.UID], node) {
+		if node := run.Nominated[p.API.UID]; evicting && node != "" && !s.inVain(s.decode(p.API), run.Victims[p.API.UID], node) {
 			s.placed[p.API.UID] = true
 			for _, v := range run.Victims[p.API.UID] {
 				s.evicted[v.String()] = true
@@ -230,9 +251,9 @@ func (s *sharing) settle(made *extension, evicting bool) bool {
 		return false
 	}
 	if made != nil {
-		s.added = append(s.added, *made)
+		s.added = append(s.added, made.change)
 	}
-	for len(s.placed) < len(s.Pods) && s.ctx.Err() == nil {
+	for !s.enough() && s.ctx.Err() == nil {
 		next, ok := s.next()
 		if !ok {
 			break
@@ -346,20 +367,25 @@ func sameUndone(first, n *v1.Node, ops []Op) (same []Op) {
 	return same
 }
 
+// Extended returns the fix with the changes that place the pod after those that come first.
+func (f Fix) Extended() Fix {
+	f.extend(f.More)
+	return f
+}
+
 // extend adds what the fix does to more nodes.
-func (f *Fix) extend(by []extension) {
+func (f *Fix) extend(by []Change) {
 	if len(by) == 0 {
 		return
 	}
-	f.Changes = slices.Clone(f.Changes)
-	var names []string
-	for i := range by {
-		f.Changes = append(f.Changes, by[i].change)
-		names = append(names, by[i].change.Name)
-	}
-	if by[0].edit.create != nil {
+	f.Changes = slices.Concat(f.Changes, by)
+	if by[0].Create != nil {
 		f.Summary = strings.Replace(f.Summary, "add a node like", fmt.Sprintf("add %d nodes like", len(by)+1), 1)
 		return
+	}
+	var names []string
+	for i := range by {
+		names = append(names, by[i].Name)
 	}
 	f.Summary += "; likewise " + list(names)
 }

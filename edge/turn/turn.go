@@ -3,6 +3,7 @@ package turn
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,12 +30,32 @@ type Pod struct {
 	Kind int
 }
 
-// Sort sorts the pods as the scheduler's queue does: by priority, then by age. Equals keep
-// their order.
+// Sort sorts the pods as the scheduler's queue does. Equals keep their order.
 func Sort(pods []Pod) {
-	slices.SortStableFunc(pods, func(a, b Pod) int {
-		return cmp.Or(cmp.Compare(priority(b.API), priority(a.API)), a.API.CreationTimestamp.Compare(b.API.CreationTimestamp.Time))
-	})
+	slices.SortStableFunc(pods, func(a, b Pod) int { return Compare(a.API, b.API) })
+}
+
+// Compare returns a negative number if pod a comes before b in the scheduler's queue: by
+// priority, then by age.
+func Compare(a, b *v1.Pod) int {
+	return cmp.Or(cmp.Compare(priority(b), priority(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+}
+
+// Kinds numbers pods. Those that differ in their names alone have one number.
+type Kinds map[string]int
+
+// Of returns the number of the pod, and whether it is a new one.
+func (k Kinds) Of(p *v1.Pod) (kind int, first bool) {
+	key, err := json.Marshal([]any{p.Namespace, p.Labels, p.Spec, p.DeletionTimestamp, p.Status.NominatedNodeName})
+	if err != nil { // an object that was read from JSON can be written
+		key = []byte(p.UID)
+	}
+	kind, known := k[string(key)]
+	if !known {
+		kind = len(k)
+		k[string(key)] = kind
+	}
+	return kind, !known
 }
 
 func priority(p *v1.Pod) int32 {

@@ -3,7 +3,6 @@ package why
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -162,25 +161,24 @@ func (l *listing) cut(when string) {
 	l.list.Cut += ", and " + when
 }
 
+// isPending reports whether the pod is there and has no node.
+func (c *Cluster) isPending(p *v1.Pod) bool {
+	return p.Spec.NodeName == "" && !decode.Ended(p) && !c.neverMade(p)
+}
+
 // gather collects the pending pods by what they ask for. All of them are counted, unless nobody
 // waits for the list any more.
 func (l *listing) gather(ctx context.Context) {
-	at := map[string]int{}
+	kinds := turn.Kinds{}
 	for _, p := range l.Set.Pods {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return
 		}
-		if p.Spec.NodeName != "" || decode.Ended(p) || l.neverMade(p) {
+		if !l.isPending(p) {
 			continue
 		}
-		key, err := json.Marshal([]any{p.Namespace, p.Labels, p.Spec, p.DeletionTimestamp, p.Status.NominatedNodeName})
-		if err != nil {
-			continue // an object that was read from JSON can be written
-		}
-		kind, known := at[string(key)]
-		if !known {
-			kind = len(l.sorts)
-			at[string(key)] = kind
+		kind, first := kinds.Of(p)
+		if first {
 			l.sorts = append(l.sorts, &sort{decoded: l.Set.DecodePod(p)})
 		}
 		l.pods = append(l.pods, turn.Pod{API: p, Kind: kind})
@@ -438,10 +436,7 @@ func pointer(t time.Time) *time.Time {
 func (l *listing) fix(ctx context.Context, cause *Cause) {
 	pods := cause.pods[:min(mostPlaced, len(cause.pods))]
 	samples := l.samples(pods)
-	g := fix.Group{Machine: l.Machine, Set: l.Set, Pods: pods, Like: func(a, b *v1.Pod) bool {
-		w := l.WorkloadOf(a)
-		return w.Kind != "" && w.Kind != "podgroup" && w == l.WorkloadOf(b)
-	}}
+	g := fix.Group{Machine: l.Machine, Set: l.Set, Pods: pods, Like: l.sameTemplate}
 	var found []fix.Shared
 	if s := cause.short; s != nil { // what the first lacks shows with the others placed
 		samples = []*v1.Pod{s.First.API}

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
@@ -230,11 +231,7 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 	b.WriteString("\nWHAT WOULD HELP (any one; each was tried: leftovers first, then the smallest)\n")
 	for i := range shown {
 		f := &shown[i]
-		then := "then it goes to " + f.Then.Node
-		if len(f.Then.Evicts) > 0 {
-			then = fmt.Sprintf("then it goes to %s and evicts %s", f.Then.Node, list(f.Then.Evicts, shortNames))
-		}
-		terminal.Fprintf(b, "  %d. %s; %s\n", i+1, f.Summary, then)
+		terminal.Fprintf(b, "  %d. %s%s\n", i+1, f.Extended().Summary, thenText(f))
 		inText := false
 		for _, line := range f.Commands {
 			inText = inText && line != "EOF" || strings.HasSuffix(line, "<<'EOF'")
@@ -251,6 +248,25 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 	if a.Cut != "" {
 		terminal.Fprintf(b, "  Not all was tried: %s.\n", a.Cut)
 	}
+}
+
+// thenText says which pods come first, and what comes of the fix.
+func thenText(f *fix.Fix) string {
+	then := "; then it goes to " + f.Then.Node
+	if len(f.Then.Evicts) > 0 {
+		then = fmt.Sprintf("; then it goes to %s and evicts %s", f.Then.Node, list(f.Then.Evicts, shortNames))
+	}
+	if len(f.First) == 0 {
+		return then
+	}
+	first := list(f.First, shortNames) + " comes first"
+	if len(f.First) > 1 {
+		first = list(f.First, shortNames) + " come first"
+	}
+	if len(f.More) > 0 {
+		return fmt.Sprintf(" (%s)%s", first, then)
+	}
+	return fmt.Sprintf("%s, but %s and may take its place", then, first)
 }
 
 // eventText says what the pod waits for.

@@ -163,10 +163,16 @@ func (c *Cluster) noProfile(schedulerName string) string {
 
 // fixes looks for fixes of the pod, and writes down how each is carried out.
 func (c *Cluster) fixes(ctx context.Context, api *v1.Pod) (fixes []fix.Fix, cut string) {
-	fixes, cut = fix.Find(ctx, c.Machine, c.Set, api)
+	others := fix.Others{Like: c.sameTemplate}
+	for _, p := range c.Set.Pods {
+		if c.isPending(p) {
+			others.Pods = append(others.Pods, p)
+		}
+	}
+	fixes, cut = fix.Find(ctx, c.Machine, c.Set, api, others)
 	f := &facts{api: api, cluster: c}
 	for i := range fixes {
-		fixes[i].Commands = f.commands(&fixes[i])
+		fixes[i].Commands = f.commands(withOneNode(fixes[i].Extended()))
 	}
 	return fixes, cut
 }

@@ -59,6 +59,12 @@ func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 	return Workload{strings.ToLower(kind), p.Namespace, name}
 }
 
+// sameTemplate reports whether one workload makes both pods.
+func (c *Cluster) sameTemplate(a, b *v1.Pod) bool {
+	w := c.WorkloadOf(a)
+	return w.Kind != "" && w.Kind != "podgroup" && w == c.WorkloadOf(b)
+}
+
 // belongs reports whether the pod is one of the workload's.
 func (c *Cluster) belongs(p *v1.Pod, w Workload) bool {
 	if p.Namespace != w.Namespace {

@@ -33,7 +33,7 @@ import (
 type reading func(t *testing.T) (*manifest.Set, machine.Options)
 
 // Each fix that is found for a pod of a case leaves it placed once the controllers have
-// done what they do.
+// done what they do, whether it waits alone or with the others of the case.
 func TestFixesOfCasesHoldWhenPlayed(t *testing.T) {
 	for _, path := range cases(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
@@ -71,7 +71,8 @@ func allFixesHold(t *testing.T, read reading) (fixes int) {
 	set, _ := read(t)
 	for _, p := range set.Pods {
 		if p.Spec.NodeName == "" {
-			fixes += fixesHold(t, read, p.Namespace+"/"+p.Name)
+			pod := p.Namespace + "/" + p.Name
+			fixes += fixesHold(t, read, pod, false) + fixesHold(t, read, pod, true)
 		}
 	}
 	return fixes
@@ -111,7 +112,8 @@ func TestFixesOfMutatedCasesHold(t *testing.T) {
 	t.Logf("%d fixes hold, %d clusters were refused", fixes, refused)
 }
 
-// The same holds for the pods that are stuck in generated clusters.
+// The same holds for the pods that are stuck in generated clusters, one by one: whole, these have
+// preemptions of preemptions.
 func TestFixesHoldWhenPlayed(t *testing.T) {
 	worlds, mostStuck := uint64(4), 3
 	if testing.Short() {
@@ -128,7 +130,7 @@ func TestFixesHoldWhenPlayed(t *testing.T) {
 			stuck := 0
 			for _, p := range set.Pods {
 				if p.Spec.NodeName == "" && p.DeletionTimestamp == nil && stuck < mostStuck {
-					if n := fixesHold(t, read, p.Namespace+"/"+p.Name); n > 0 {
+					if n := fixesHold(t, read, p.Namespace+"/"+p.Name, false); n > 0 {
 						stuck++
 						fixes += n
 					}
@@ -220,11 +222,11 @@ func resolved(t *testing.T, set *manifest.Set, c *config.Config) (*manifest.Set,
 	return set, options
 }
 
-// alone reads the cluster with the pod as the only one that waits.
-func alone(t *testing.T, read reading, pod string) (*manifest.Set, sim.Input) {
+// around reads the cluster with the pod as the only one that waits, or with the others, too.
+func around(t *testing.T, read reading, pod string, others bool) (*manifest.Set, sim.Input) {
 	set, options := read(t)
 	for _, p := range slices.Clone(set.Pods) {
-		if p.Spec.NodeName == "" && p.Namespace+"/"+p.Name != pod {
+		if !others && p.Spec.NodeName == "" && p.Namespace+"/"+p.Name != pod {
 			set.Remove(p)
 		}
 	}
@@ -241,10 +243,11 @@ func alone(t *testing.T, read reading, pod string) (*manifest.Set, sim.Input) {
 	return set, in
 }
 
-// fixesHold plays each fix of the pod, and returns how many there are.
-func fixesHold(t *testing.T, read reading, pod string) int {
+// fixesHold plays each fix of the pod, with or without the others that wait, and returns how many
+// were played.
+func fixesHold(t *testing.T, read reading, pod string, others bool) (fixesPlayed int) {
 	t.Helper()
-	set, in := alone(t, read, pod)
+	set, in := around(t, read, pod, others)
 	world, err := sim.Load(in)
 	if err != nil {
 		return 0
@@ -256,17 +259,22 @@ func fixesHold(t *testing.T, read reading, pod string) int {
 	}
 	fixes := cluster.Why(t.Context(), api).Fixes
 	for i := range fixes {
-		if err := played(t, read, pod, &fixes[i]); err != nil {
+		if len(fixes[i].First) > 0 && len(fixes[i].More) == 0 {
+			continue // it says that others may take its place
+		}
+		fixesPlayed++
+		f := fixes[i].Extended()
+		if err := played(t, read, pod, others, &f); err != nil {
 			text, _ := json.Marshal(fixes[i])
-			t.Errorf("%s: %v: %s", pod, err, text)
+			t.Errorf("%s, others %t: %v: %s", pod, others, err, text)
 		}
 	}
-	return len(fixes)
+	return fixesPlayed
 }
 
 // played carries the fix out once the cluster is at rest, and lets it come to rest again.
-func played(t *testing.T, read reading, pod string, f *fix.Fix) error {
-	set, in := alone(t, read, pod)
+func played(t *testing.T, read reading, pod string, others bool, f *fix.Fix) error {
+	set, in := around(t, read, pod, others)
 	s := newSession(set, &in, Options{IgnoreBudgets: true})
 	in.Begin = func(w *sim.World) error {
 		s.cluster = w.Cluster
@@ -370,7 +378,7 @@ func (s *session) create(c *fix.Change) error {
 			return err
 		}
 		added := s.set.Nodes[len(s.set.Nodes)-1]
-		like := strings.TrimSuffix(n.Name, "-copy")
+		like, _, _ := strings.Cut(n.Name, "-copy")
 		s.nodes[n.Name] = added
 		s.cluster.SetNode(decode.Node(added))
 		s.copyParts(like, n.Name)
