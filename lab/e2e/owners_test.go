@@ -8,16 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// madeBy is a label of pods without labels, by which the scene's controllers adopt them.
+const madeBy = "scene/made-by"
+
 // owners returns the controllers that the pods name and that are not among the objects:
-// ReplicaSets and their Deployments, and DaemonSets. They adopt the pods by their labels.
-// The pods that they adopt are returned as NAMESPACE/NAME.
+// ReplicaSets and their Deployments, and DaemonSets. They adopt the pods by their labels. A Job
+// is a ReplicaSet here, as kwok lets the running pods of a Job succeed. The pods that they adopt
+// are returned as NAMESPACE/NAME.
 func owners(all []*unstructured.Unstructured) (made []*unstructured.Unstructured, adopted []string) {
 	sets := map[string]*unstructured.Unstructured{}
 	deployments := map[string][]*unstructured.Unstructured{}
 	for _, o := range all {
 		owner := metav1.GetControllerOf(o)
-		if o.GetKind() != "Pod" || owner == nil || len(o.GetLabels()) == 0 || owner.Kind != "ReplicaSet" && owner.Kind != "DaemonSet" {
+		if o.GetKind() != "Pod" || owner == nil {
 			continue
+		}
+		if owner.Kind == "Job" {
+			owner.Kind = "ReplicaSet"
+		}
+		if owner.Kind != "ReplicaSet" && owner.Kind != "DaemonSet" {
+			continue
+		}
+		if len(o.GetLabels()) == 0 {
+			o.SetLabels(map[string]string{madeBy: owner.Name})
 		}
 		adopted = append(adopted, o.GetNamespace()+"/"+o.GetName())
 		set := sets[owner.Name]
@@ -75,7 +88,10 @@ func controller(kind, name string, pod *unstructured.Unstructured, labels map[st
 		"apiVersion": "apps/v1", "kind": kind,
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": of},
-			"template": map[string]any{"metadata": map[string]any{"labels": of}, "spec": spec},
+			"template": map[string]any{
+				// The controller of a Deployment tells ReplicaSets by their templates.
+				"metadata": map[string]any{"labels": of, "annotations": map[string]any{"scene/controller": name}}, "spec": spec,
+			},
 		},
 	}}
 	o.SetName(name)

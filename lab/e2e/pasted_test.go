@@ -169,12 +169,15 @@ func (s *scene) pasteGenerated(t *testing.T, n int) {
 
 // pastedFix is the part of a fix that is pasted.
 type pastedFix struct {
-	Summary  string
-	Commands []string
-	Changes  []struct {
-		Kind   string
-		Create json.RawMessage
-	}
+	Summary       string
+	Commands      []string
+	Changes, More []pastedChange
+	First         []string
+}
+
+type pastedChange struct {
+	Kind   string
+	Create json.RawMessage
 }
 
 // why asks `berth why` on the live cluster.
@@ -191,14 +194,14 @@ func (s *scene) why(pod string) ([]pastedFix, error) {
 	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
 		return nil, fmt.Errorf("berth why: %w: %s%s", err, &stdout, &stderr)
 	}
-	return answer.Fixes, nil
+	return slices.DeleteFunc(answer.Fixes, func(f pastedFix) bool { return len(f.First) > 0 && len(f.More) == 0 }), nil // it says that others may take its place
 }
 
 // paste runs the commands in a shell, creates the nodes that the fix adds, as their pool
 // does, and waits until the pod is bound.
 func (s *scene) paste(t *testing.T, name, pod string, f *pastedFix) {
 	asked := s.pod(pod)
-	for _, c := range f.Changes {
+	for _, c := range slices.Concat(f.Changes, f.More) {
 		if c.Kind != "Node" || c.Create == nil {
 			continue
 		}
