@@ -20,8 +20,8 @@ func sized(name, cpu string, priority int32) *v1.Pod {
 }
 
 // Fixes are tried with the pods that come before the pod in the queue, by priority and then by
-// age. One that adds nodes or uncordons them does so for those, too. One that does not help is
-// left out, unless none helps.
+// age. One that adds nodes or uncordons them does so for those, too. One that does not help
+// comes last, and names them.
 func TestFixesInTheQueue(t *testing.T) {
 	at := func(p *v1.Pod, second int64) *v1.Pod {
 		p.CreationTimestamp = metav1.Unix(second, 0)
@@ -51,7 +51,8 @@ func TestFixesInTheQueue(t *testing.T) {
 		"one that fits nowhere":         {nil, []*v1.Pod{at(sized("a", "9", 9), 10)}, "add a node like n", nil, "nothing"},
 		"three":                         {nil, []*v1.Pod{at(sized("a", "3", 9), 10), at(sized("b", "3", 9), 10), at(sized("c", "4", 9), 10)}, "add 4 nodes like n", []string{"default/a", "default/b", "default/c"}, "delete pod default/runs"},
 		"cordons":                       {[]*v1.Node{cordoned("x"), cordoned("y")}, []*v1.Pod{at(sized("a", "3", 9), 30)}, "uncordon node x; likewise y", []string{"default/a"}, "delete pod default/runs"},
-		"one that fits as it is":        {nil, []*v1.Pod{at(sized("a", "1", -1), 30)}, "add a node like n", nil, "lower the CPU request"},
+		"one that fits as it is":        {nil, []*v1.Pod{at(sized("a", "1", 0), 30)}, "add a node like n", nil, "lower the CPU request"},
+		"one that it preempts":          {nil, []*v1.Pod{at(sized("a", "1", -1), 30)}, `lower the CPU request of container "c" from 2 to 1`, nil, "nothing"},
 		"one that is made anew is last": {nil, []*v1.Pod{at(sized("a", "1500m", 0), 30)}, `lower the CPU request of container "c" from 2 to 1`, nil, "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,9 +60,16 @@ func TestFixesInTheQueue(t *testing.T) {
 			c := clusterOf(t, append(test.nodes, plainNode("n")), append(test.others, runs, p)...)
 			a := c.Why(t.Context(), p)
 			var all []string
-			found := false
+			found, last := false, false
 			for i := range a.Fixes {
 				f := &a.Fixes[i]
+				if len(f.First) > 0 && len(f.More) == 0 {
+					last = true
+					continue
+				}
+				if last {
+					t.Errorf("%s comes after what others take", f.Summary)
+				}
 				all = append(all, fmt.Sprint(f.Extended().Summary, f.First))
 				found = found || f.Extended().Summary == test.has && slices.Equal(f.First, test.first)
 			}
@@ -72,7 +80,7 @@ func TestFixesInTheQueue(t *testing.T) {
 	}
 }
 
-// Where others take what each fix frees, the fixes are shown, and the answer says so.
+// Where others take what a fix frees, the answer says so.
 func TestFixesThatOthersTake(t *testing.T) {
 	n := plainNode("n")
 	n.Spec.Unschedulable = true

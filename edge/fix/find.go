@@ -207,7 +207,7 @@ func keyOf(edits []edit) string {
 }
 
 // fixes returns the first candidates by stage and size, written down. Those that do not help as
-// others come first are left out, unless all are so. cut says which others were not tried.
+// others come first are the last. cut says which others were not tried.
 func (s *search) fixes(others Others) (fixes []Fix, cut string) {
 	slices.SortStableFunc(s.found, func(a, b candidate) int {
 		return cmp.Or(
@@ -231,10 +231,8 @@ func (s *search) fixes(others Others) (fixes []Fix, cut string) {
 			late.add(sort, f)
 		}
 	}
-	if len(held.fixes) == 0 {
-		held = late
-	}
-	return append([]Fix{}, held.fixes...), l.cut()
+	fixes = append(append([]Fix{}, held.fixes...), late.fixes...)
+	return fixes[:min(mostFixes, len(fixes))], l.cut()
 }
 
 // shortlist is the fixes that are told of.

@@ -103,7 +103,7 @@ func (l *line) try(f *Fix) bool {
 	}
 	s.Pods = append(s.Pods, turn.Pod{API: l.api, Kind: len(l.pods)}) // a kind of its own
 	s.enough = func() bool { return s.placed[l.api.UID] }
-	s.play(f, edits)
+	s.play(f, edits, true)
 	if l.ctx.Err() != nil {
 		return true
 	}

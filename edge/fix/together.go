@@ -155,7 +155,7 @@ func (s *sharing) try(f Fix) Shared {
 	if !ok {
 		return Shared{Fix: f}
 	}
-	s.play(&f, edits)
+	s.play(&f, edits, len(f.Then.Evicts) > 0)
 	f.extend(s.added)
 	return Shared{Fix: f, Places: len(s.placed), Evicts: slices.Sorted(maps.Keys(s.evicted)), Sample: s.api, rank: s.rankOf(&f)}
 }
@@ -180,10 +180,10 @@ func (s *sharing) editsOf(f *Fix) (edits []edit, ok bool) {
 
 // play applies the fix to the cluster and to all pods that are like the sample, and lets all of
 // the group take their turn. Until that is enough, a fix that adds a node or puts one right is
-// extended to more of them for as long as that places more pods.
-func (s *sharing) play(f *Fix, edits []edit) {
+// extended to more of them for as long as that places more pods. evicting counts pods that preempt.
+func (s *sharing) play(f *Fix, edits []edit, evicting bool) {
 	s.placed, s.nominated, s.evicted, s.next = map[types.UID]bool{}, map[types.UID]bool{}, map[string]bool{}, s.extensions(f)
-	s.with(edits, func(*object.Pod) { s.settle(nil, len(f.Then.Evicts) > 0) })
+	s.with(edits, func(*object.Pod) { s.settle(nil, evicting) })
 }
 
 // isSample reports whether the change is one of the sample.
