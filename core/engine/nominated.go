@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -48,14 +49,15 @@ func (e *Engine) trackTerms(nominated Nominator) {
 		slices.Sort(nodes)
 	}
 	e.nominations = now
-	if swept := e.table.Terms().Swept(); swept != e.swept {
+	terms, attached := e.table.Terms(), volumes.Of(e.table)
+	if swept := terms.Swept() + attached.Swept(); swept != e.swept {
 		nodes, e.swept = slices.Concat(nodes, nominated.NominatedNodes()), swept
 	}
 	for _, node := range nodes {
 		pods := nominated.NominatedTo(node)
-		e.table.Terms().TrackNominated(node, pods)
+		terms.TrackNominated(node, pods)
 		for _, p := range pods {
-			e.table.TrackVolumes(p)
+			attached.Track(p)
 		}
 	}
 }

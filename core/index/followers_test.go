@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	_ "github.com/berth-scheduler/berth/core/plugins" // all followers
@@ -192,7 +193,7 @@ func (w *world) rule() object.Object {
 
 // change does one thing to the table. Under a checkpoint pods alone may change.
 func (w *world) change() {
-	op := w.number("change", 16)
+	op := w.number("change", 17)
 	if len(w.marks) > 0 {
 		op = w.number("try", 6)
 	}
@@ -222,6 +223,8 @@ func (w *world) change() {
 		w.Objects().Remove(m.Kind, m.Namespace, m.Name)
 	case 11:
 		w.assume()
+	case 16:
+		volumes.Of(w.Table).Track(w.pod())
 	}
 }
 

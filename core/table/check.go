@@ -38,13 +38,7 @@ func (t *Table) Check() error {
 	if err := t.terms.compare(&fresh.terms); err != nil {
 		return err
 	}
-	if err := t.compareClaims(fresh); err != nil {
-		return err
-	}
 	if err := t.checkPodsByLabels(); err != nil {
-		return err
-	}
-	if err := t.checkVolumes(); err != nil {
 		return err
 	}
 	return t.followers.check(fresh)

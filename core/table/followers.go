@@ -123,12 +123,6 @@ func (l *followers) objectChanged(was, is object.Object) {
 	}
 }
 
-// objectChanged tells all of an object that changed, as readers see it; nil for none.
-func (t *Table) objectChanged(was, is object.Object) {
-	t.followVolume(was, is)
-	t.followers.objectChanged(was, is)
-}
-
 // check compares each follower with that of a fresh table.
 func (l *followers) check(fresh *Table) error {
 	for i := range l.list {

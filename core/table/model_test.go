@@ -54,12 +54,9 @@ type world struct {
 }
 
 var (
-	nodeNames = rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
-	uids      = rapid.SampledFrom([]types.UID{"1", "2", "3", "4", "5", "6", "7", "8", "9"})
-	amounts   = rapid.SampledFrom([]int64{0, 0, 1, 2, 3, 100, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64})
-	volumes   = rapid.SampledFrom([]object.Volume{
-		{Claimed: true, Claim: "c"}, {Claimed: true, Claim: "d"}, {Claimed: true, Claim: "c", Ephemeral: true}, {},
-	})
+	nodeNames   = rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
+	uids        = rapid.SampledFrom([]types.UID{"1", "2", "3", "4", "5", "6", "7", "8", "9"})
+	amounts     = rapid.SampledFrom([]int64{0, 0, 1, 2, 3, 100, math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64})
 	scalarNames = []v1.ResourceName{"example.com/a", "example.com/b", "hugepages-2Mi"}
 )
 
@@ -90,7 +87,6 @@ func drawPod(t *rapid.T) *object.Pod {
 		Labels:    drawLabels(t),
 		Affinity:  drawAffinity(t, namespace),
 		Demand:    resource.Demand{Usage: drawVector(t, "takes"), NonZero: drawVector(t, "at least")},
-		Volumes:   rapid.SliceOfN(volumes, 0, 2).Draw(t, "volumes"),
 
 		Terminating: rapid.IntRange(0, 3).Draw(t, "goes") == 0,
 	}

@@ -311,7 +311,7 @@ func (k *kindOfObjects) removeFromIndex(at objectName, o object.Object) {
 func (s *Objects) changed(kind *kindOfObjects, was, is object.Object) {
 	kind.revision++
 	kind.sorted = nil
-	s.table.objectChanged(was, is)
+	s.table.followers.objectChanged(was, is)
 }
 
 // Lookup returns the object of this kind and name, nil where there is none; T

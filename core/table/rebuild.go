@@ -74,7 +74,5 @@ func (t *Table) clearCounts() {
 	}
 	t.terms.idle = len(t.terms.list)
 	t.terms.revision++
-	t.claims = nil
-	t.recountVolumes()
 	t.podsByLabels.byNamespace = nil
 }

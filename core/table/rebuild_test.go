@@ -37,7 +37,6 @@ func TestRebuild(t *testing.T) {
 		"half taken off":                         func(t *Table) { t.pods[0] = t.pods[0][:1]; t.charge(0, t.placed["1"].Pod, -1) },
 		"a node that is there, and its room not": func(t *Table) { t.nodes[1] = nil },
 		"a row that nobody gave back":            func(t *Table) { t.row("nobody") },
-		"volumes taken off":                      func(t *Table) { t.countVolumes(t.placed["1"], -1); clear(t.volumes.attachedTo) },
 		"nothing":                                func(*Table) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,12 +45,7 @@ func TestRebuild(t *testing.T) {
 				n := &object.Node{Name: node, AllowedPods: 110, Allocatable: resource.Vector{MilliCPU: 1000}, Labels: map[string]string{"zone": node}}
 				tb.SetNode(n)
 			}
-			tb.Objects().Set(&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}, Source: object.VolumeSource{Driver: "csi", Handle: "v"}})
-			tb.Objects().Set(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Name: "c"}, VolumeName: "v"})
-			tb.Objects().Set(&object.VolumeAttachment{Meta: object.Meta{Kind: object.VolumeAttachments, Name: "a"}, Attacher: "other", Node: "a", Volume: "v"})
-			first := pod("1", 100)
-			first.Volumes = []object.Volume{{Claimed: true, Claim: "c"}}
-			tb.AddPod(first, "a")
+			tb.AddPod(pod("1", 100), "a")
 			tb.AddPod(pod("2", 20), "a")
 			tb.AddPod(pod("3", 3), "unknown")
 			c := &counter{}

@@ -21,8 +21,7 @@ type Placed struct {
 	Row Row
 	at  int // its place in the row's list
 
-	terms       []*Term               // its terms of pod affinity
-	volumes     []object.VolumeSource // that CSI drivers attach for it
+	terms       []*Term // its terms of pod affinity
 	withLabels  *PodsWithLabels
 	labelsIndex int32 // its index in withLabels
 }
@@ -60,8 +59,6 @@ type Table struct {
 	selectorOwners SelectorOwners
 	namespaces     Namespaces
 	objects        Objects
-	claims         claims
-	volumes        volumeCounts
 	terms          Terms
 	podsByLabels   podsByLabels
 	groups         *group.Groups // nil: groups do not count
@@ -91,7 +88,6 @@ func New() *Table {
 	}
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
-	t.volumes = newVolumes()
 	t.namespaces.labels = map[string]map[string]string{}
 	t.objects.table = t
 	t.terms = newTerms(&t.namespaces)
@@ -247,12 +243,6 @@ func (t *Table) put(pl *Placed) {
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
 	t.summaries[r] = append(t.summaries[r], summaryOf(pl))
-	t.use(pl, 1)
-	if len(pl.Pod.Volumes) > 0 {
-		pl.volumes = t.VolumesOf(pl.Pod)
-		t.countVolumes(pl, 1)
-		t.countDisks(pl, 1)
-	}
 	t.podsByLabels.join(pl)
 	t.placedInGroup(pl.Pod)
 	t.placements.add(Placement{Pod: pl.Pod, Row: r, Came: true, Terms: pl.terms, Try: t.Trying()})
@@ -271,9 +261,6 @@ func (t *Table) take(pl *Placed) {
 	delete(t.placed, pl.Pod.UID)
 	t.charge(r, pl.Pod, -1)
 	t.countTerms(pl, -1)
-	t.use(pl, -1)
-	t.countVolumes(pl, -1)
-	t.countDisks(pl, -1)
 	t.podsByLabels.leave(pl)
 	if pl.Pod.PodGroup() != "" {
 		t.groups.Taken(pl.Pod)
@@ -349,7 +336,6 @@ func (t *Table) row(name string) Row {
 	}
 	t.rowOf[name] = r
 	t.names[r] = name
-	t.nameRow(r)
 	return r
 }
 
@@ -375,7 +361,6 @@ func (t *Table) grow() {
 	t.nodeChanges.grow()
 	t.shown.grow()
 	t.lasting = append(t.lasting, 0)
-	t.volumes.grow()
 	t.setHeadroom(Row(len(t.nodes) - 1))
 	t.followers.nodeChanged(Row(len(t.nodes)-1), nil, nil)
 }
@@ -393,7 +378,6 @@ func (t *Table) release(r Row) {
 	if cur, ok := t.rowOf[t.names[r]]; !ok || cur != r {
 		return
 	}
-	t.unnameRow(r)
 	delete(t.rowOf, t.names[r])
 	t.names[r] = ""
 	t.free = append(t.free, r)

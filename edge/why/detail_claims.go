@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
@@ -65,17 +66,18 @@ func (f *facts) blocking(b *Blocker, nodes []string) (at []int) {
 func (f *facts) limitTexts(node string) (texts []string) {
 	t := f.cluster.Machine.Table()
 	row, ok := t.Find(node)
-	if !ok || t.CSINode(row) == nil {
+	attached := volumes.Of(t)
+	if !ok || attached.CSINode(row) == nil {
 		return nil
 	}
 	more := map[string]int{}
-	for _, v := range t.VolumesOf(f.pod) {
-		if !t.PodsHaveVolume(row, v) {
+	for _, v := range attached.OfPod(f.pod) {
+		if !attached.PodsHave(row, v) {
 			more[v.Driver]++
 		}
 	}
-	for _, d := range t.CSINode(row).Drivers {
-		if has := t.AttachedVolumes(row, d.Name); d.Limited && more[d.Name] > 0 && has+more[d.Name] > int(d.Limit) {
+	for _, d := range attached.CSINode(row).Drivers {
+		if has := attached.Attached(row, d.Name); d.Limited && more[d.Name] > 0 && has+more[d.Name] > int(d.Limit) {
 			texts = append(texts, fmt.Sprintf("%s attaches %s of %s, has %d, and the pod brings %d", node, count(int(d.Limit), "volume"), d.Name, has, more[d.Name]))
 		}
 	}

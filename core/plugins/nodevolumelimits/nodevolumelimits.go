@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -77,12 +78,12 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !attaches(p) {
 		return framework.PreFilterResult{Skip: true}
 	}
-	w := podVolumesOf(t, p)
+	w, attached := podVolumesOf(t, p), volumes.Of(t)
 	for i := range w.drivers {
-		t.CountDriver(w.drivers[i].driver)
+		attached.CountDriver(w.drivers[i].driver)
 	}
 	for i, v := range w.volumes {
-		if w.countsAnywhere(t, v) {
+		if w.countsAnywhere(attached, v) {
 			w.volumes[i].Handle = fmt.Sprint("\x01", i) // that no volume has
 			w.drivers[w.indexOf(v.Driver)].more++
 		}
@@ -105,7 +106,7 @@ func podVolumesOf(t *table.Table, p *object.Pod) *podVolumes {
 			w.plainDrivers = append(w.plainDrivers, driver)
 		}
 	}
-	w.volumes = t.VolumesOf(p)
+	w.volumes = volumes.Of(t).OfPod(p)
 	for _, v := range w.volumes {
 		if i := w.indexOf(v.Driver); i >= 0 {
 			w.drivers[i].volumes++
@@ -143,18 +144,18 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 		out[i] = verdict
 	}
 	for k := range w.drivers {
-		w.filterDriver(in.Table, &w.drivers[k], rows, out)
+		w.filterDriver(volumes.Of(in.Table), &w.drivers[k], rows, out)
 	}
 }
 
 // filterDriver rejects the rows on which the driver would have to attach more volumes
 // than it can.
-func (w *podVolumes) filterDriver(t *table.Table, d *demand, rows []table.Row, out []framework.Verdict) {
-	c := t.DriverColumns(d.driver)
+func (w *podVolumes) filterDriver(attached *volumes.Index, d *demand, rows []table.Row, out []framework.Verdict) {
+	c := attached.DriverColumns(d.driver)
 	for i, r := range rows {
 		switch {
 		case c != nil && enough(d.volumes, int(c.Attached[r]), c.Limits[r]):
-		case c != nil && d.more > 0 && !enough(d.more, int(c.Attached[r]), c.Limits[r]), w.exceeds(t, r, d):
+		case c != nil && d.more > 0 && !enough(d.more, int(c.Attached[r]), c.Limits[r]), w.exceeds(attached, r, d):
 			out[i] = full
 		}
 	}
@@ -179,7 +180,7 @@ func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verd
 // pods to stay off nodes without it, and that the node lacks; "" if there is
 // none. Without a CSINode no in-tree volume is a driver's.
 func (w *podVolumes) absent(t *table.Table, r table.Row) (first string) {
-	c := t.CSINode(r)
+	c := volumes.Of(t).CSINode(r)
 	look := func(driver string) {
 		d := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", driver)
 		if d != nil && d.PreventIfMissing && (c == nil || !c.Has(driver)) && (first == "" || driver < first) {
@@ -217,18 +218,18 @@ func enough(volumes, attached int, limit int32) bool {
 // exceeds reports whether the driver would have to attach more volumes to the node than
 // it can. v1.36 does not see that a volume which is attached without a pod to use it may
 // be a wanted one: it then counts twice.
-func (w *podVolumes) exceeds(t *table.Table, r table.Row, wanted *demand) bool {
-	c := t.CSINode(r)
+func (w *podVolumes) exceeds(attached *volumes.Index, r table.Row, wanted *demand) bool {
+	c := attached.CSINode(r)
 	if c == nil {
 		return false
 	}
-	attached := t.AttachedVolumes(r, wanted.driver)
+	has := attached.Attached(r, wanted.driver)
 	for i := range c.Drivers {
 		d := &c.Drivers[i]
-		if d.Name != wanted.driver || !d.Limited || enough(wanted.volumes, attached, d.Limit) {
+		if d.Name != wanted.driver || !d.Limited || enough(wanted.volumes, has, d.Limit) {
 			continue
 		}
-		if more := w.lacking(t, r, d.Name); more > 0 && !enough(more, attached, d.Limit) {
+		if more := w.lacking(attached, r, d.Name); more > 0 && !enough(more, has, d.Limit) {
 			return true
 		}
 	}
@@ -236,9 +237,9 @@ func (w *podVolumes) exceeds(t *table.Table, r table.Row, wanted *demand) bool {
 }
 
 // lacking returns how many volumes the driver is to attach that no pod on the node has.
-func (w *podVolumes) lacking(t *table.Table, r table.Row, driver string) (n int) {
+func (w *podVolumes) lacking(attached *volumes.Index, r table.Row, driver string) (n int) {
 	for _, v := range w.volumes {
-		if v.Driver == driver && !t.PodsHaveVolume(r, v) {
+		if v.Driver == driver && !attached.PodsHave(r, v) {
 			n++
 		}
 	}

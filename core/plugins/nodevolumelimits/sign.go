@@ -3,6 +3,7 @@ package nodevolumelimits
 import (
 	"fmt"
 
+	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -15,7 +16,7 @@ func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 		return fmt.Appendf(key, "!%q%q", p.Namespace, w.missing)
 	}
 	for _, v := range w.volumes {
-		if w.countsAnywhere(t, v) {
+		if w.countsAnywhere(volumes.Of(t), v) {
 			key = fmt.Appendf(key, " %q", v.Driver)
 		} else {
 			key = fmt.Appendf(key, " %q=%q", v.Driver, v.Handle)
@@ -33,14 +34,14 @@ const volumesOnMost = 16
 // countsAnywhere reports whether the verdict on each node is the same as if no pod there
 // used the volume. That is so if no pod does, nor one that may be tried there, or if the
 // node can attach all volumes of the pod anyway.
-func (w *podVolumes) countsAnywhere(t *table.Table, v object.VolumeSource) bool {
-	if t.TrackedVolume(v) {
+func (w *podVolumes) countsAnywhere(attached *volumes.Index, v object.VolumeSource) bool {
+	if attached.IsTracked(v) {
 		return false
 	}
 	anywhere, rows := true, 0
-	t.RowsWithVolume(v, func(r table.Row) bool {
+	attached.RowsWith(v, func(r table.Row) bool {
 		rows++
-		anywhere = rows <= volumesOnMost && w.hasRoom(t, r, v.Driver)
+		anywhere = rows <= volumesOnMost && w.hasRoom(attached, r, v.Driver)
 		return anywhere
 	})
 	return anywhere
@@ -48,14 +49,14 @@ func (w *podVolumes) countsAnywhere(t *table.Table, v object.VolumeSource) bool 
 
 // hasRoom reports whether the driver could attach all volumes of the pod to the node,
 // besides those of pods that may be tried there.
-func (w *podVolumes) hasRoom(t *table.Table, r table.Row, driver string) bool {
-	c := t.CSINode(r)
+func (w *podVolumes) hasRoom(attached *volumes.Index, r table.Row, driver string) bool {
+	c := attached.CSINode(r)
 	if c == nil {
 		return true
 	}
 	for i := range c.Drivers {
 		d := &c.Drivers[i]
-		if d.Name == driver && d.Limited && !enough(w.of(driver), t.AttachedVolumes(r, driver)+t.TrackedVolumes(), d.Limit) {
+		if d.Name == driver && d.Limited && !enough(w.of(driver), attached.Attached(r, driver)+attached.TrackedCount(), d.Limit) {
 			return false
 		}
 	}

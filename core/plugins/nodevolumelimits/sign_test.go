@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
@@ -255,7 +256,7 @@ func TestEqualSignaturesHaveEqualAnswers(t *testing.T) {
 		for range 100 {
 			w.happen()
 			p, nominated := w.pod(), w.pod()
-			w.TrackVolumes(nominated)
+			volumes.Of(w.Table).Track(nominated)
 			if err := w.Check(); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/index/freevolumes"
+	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -89,7 +90,7 @@ func (pc *podClaims) provisionsAll(n *object.Node) bool {
 func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node, reach []volumeReach) framework.Verdict {
 	for i, v := range pc.bound {
 		by := &reach[i].nodes
-		if v.Migrated != nil && migratedOn(t.CSINode(r), v.Migrated.Plugin) {
+		if v.Migrated != nil && migratedOn(volumes.Of(t).CSINode(r), v.Migrated.Plugin) {
 			if by = &reach[i].migrated; v.Migrated.Error != nil {
 				return affinityConflict
 			}

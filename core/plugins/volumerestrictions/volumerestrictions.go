@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
@@ -73,7 +74,7 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		key = fmt.Appendf(key, "%d%q%q%q%t", d.Kind, d.Name, d.Pool, d.Monitors, d.ReadOnly)
 	}
 	for _, c := range s.claims {
-		key = fmt.Appendf(key, ",%q%d", c, t.ClaimUsers(p.Namespace, c))
+		key = fmt.Appendf(key, ",%q%d", c, volumes.Of(t).ClaimUsers(p.Namespace, c))
 	}
 	return key
 }
@@ -125,7 +126,7 @@ func stateOf(t *table.Table, p *object.Pod) (s *state, missing string) {
 // inUse reports whether a placed pod uses one of the claims, in the table as it stands:
 // victims of a trial preemption use nothing.
 func (s *state) inUse(t *table.Table, namespace string) bool {
-	return slices.ContainsFunc(s.claims, func(c string) bool { return t.ClaimUsed(namespace, c) })
+	return slices.ContainsFunc(s.claims, func(c string) bool { return volumes.Of(t).ClaimUsers(namespace, c) > 0 })
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
@@ -138,7 +139,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 		out[i] = elsewhere
 	}
 	for _, d := range s.disks {
-		written, read, sure := in.Table.RowsWithDisk(d)
+		written, read, sure := volumes.Of(in.Table).RowsWithDisk(d)
 		taken := func(i int) {
 			if sure || s.conflicts(in.Table.Pods(rows[i])) {
 				out[i] = diskTaken

@@ -1,4 +1,4 @@
-package table
+package volumes
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // A driver's columns say what is counted row by row, whatever comes and goes, however
 // many drivers there are.
 func TestDriverColumns(t *testing.T) {
-	rnd, tb := rand.New(rand.NewPCG(1, 2)), New()
+	rnd, tb := rand.New(rand.NewPCG(1, 2)), table.New()
 	driver := func() string { return fmt.Sprint("d", rnd.IntN(driversCounted+2)) }
 	attached, limited := 0, 0
 	for i := range 4000 {
@@ -33,7 +34,7 @@ func TestDriverColumns(t *testing.T) {
 		case 3:
 			tb.RemovePod(uid)
 		case 4:
-			tb.CountDriver(driver())
+			Of(tb).CountDriver(driver())
 		default:
 			if tb.Pod(uid) == nil {
 				v := &object.MigratedVolume{Source: object.VolumeSource{Driver: driver(), Handle: fmt.Sprint(rnd.IntN(3))}}
@@ -43,10 +44,10 @@ func TestDriverColumns(t *testing.T) {
 		if err := tb.Check(); err != nil {
 			t.Fatalf("step %d: %v", i, err)
 		}
-		if n := len(tb.volumes.columns); n > driversCounted {
+		if n := len(Of(tb).columns); n > driversCounted {
 			t.Fatalf("%d drivers have columns", n)
 		}
-		for _, c := range tb.volumes.columns { // any order: sums
+		for _, c := range Of(tb).columns { // any order: sums
 			for r := range c.Attached {
 				attached += int(c.Attached[r])
 				limited += map[bool]int{true: 1}[c.Limits[r] < math.MaxInt32]

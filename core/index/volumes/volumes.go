@@ -1,0 +1,205 @@
+// Package volumes keeps which volumes are on which rows: claims and disks that pods use
+// there, and the volumes that CSI drivers attach there.
+package volumes
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Index follows pods, claims, PersistentVolumes, VolumeAttachments and CSINodes, so that
+// nobody has to look behind the claims of all pods on a node to know what is attached
+// there. A change of what concerns one node dirties the node's row.
+type Index struct {
+	table *table.Table
+	// ofPod are the volumes that CSI drivers attach for placed pods, where there are any.
+	ofPod map[*table.Placed][]object.VolumeSource
+	// pods counts placed pods by volume, attachments VolumeAttachments.
+	pods, attachments users[object.VolumeSource]
+	claims            users[claimName] // volumes of placed pods that are no ephemeral ones
+	disks             users[diskName]
+	attached          [][]driverVolumes       // by row
+	csiNodes          []*object.CSINode       // by row, nil without a node
+	attachedTo        [][]object.VolumeSource // by row, what VolumeAttachments attach
+
+	// claimants are the claims that name a PersistentVolume, and attachedNodes the
+	// nodes that VolumeAttachments of it name.
+	claimants     map[string]map[claimName]struct{}
+	attachedNodes map[string]map[string]int
+
+	tracked tracked
+	columns map[string]*DriverColumns // by driver
+}
+
+type claimName struct{ namespace, name string }
+
+var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
+	x := &Index{
+		table: t, ofPod: map[*table.Placed][]object.VolumeSource{},
+		pods: users[object.VolumeSource]{}, attachments: users[object.VolumeSource]{}, claims: users[claimName]{}, disks: users[diskName]{},
+		claimants: map[string]map[claimName]struct{}{}, attachedNodes: map[string]map[string]int{},
+		tracked: tracked{claims: map[claimName]object.VolumeSource{}, inline: map[object.VolumeSource]bool{}, volumes: map[object.VolumeSource]int{}, swept: t.Epoch()},
+	}
+	return table.Follower[*Index]{Index: x, Came: x.came, Left: x.left, NodeChanged: x.followNode, ObjectChanged: x.follow, Check: x.check}
+})
+
+// Of returns the table's index.
+func Of(t *table.Table) *Index { return index.Of(t) }
+
+// driverVolumes is how many volumes a driver attaches, each counted once.
+type driverVolumes struct {
+	driver  string
+	volumes int
+}
+
+// OfPod lists the volumes that CSI drivers attach for the pod, each once. An
+// in-tree volume that a driver may serve is the driver's. What cannot be found out
+// of a volume leaves it out, as in v1.36.
+func (x *Index) OfPod(p *object.Pod) (list []object.VolumeSource) {
+	for i := range p.Volumes {
+		v := &p.Volumes[i]
+		var source object.VolumeSource
+		if v.Claimed {
+			if c := table.Lookup[*object.PersistentVolumeClaim](x.table, object.PersistentVolumeClaims, p.Namespace, v.Claim); c != nil && (!v.Ephemeral || c.Owner == p.UID) {
+				source = x.volumeOf(c)
+			}
+		} else if v.Migrated != nil {
+			source = v.Migrated.Source
+		}
+		if source.Attachable() && !slices.Contains(list, source) {
+			list = append(list, source)
+		}
+	}
+	return list
+}
+
+// volumeOf returns the volume that the claim has, or will be given.
+func (x *Index) volumeOf(c *object.PersistentVolumeClaim) object.VolumeSource {
+	v := table.Lookup[*object.PersistentVolume](x.table, object.PersistentVolumes, "", c.VolumeName)
+	switch {
+	case c.VolumeName == "" || v == nil:
+		return x.volumeToProvision(c)
+	case v.Migrated != nil:
+		return v.Migrated.Source
+	}
+	return v.Source
+}
+
+// volumeToProvision returns the volume that the claim's class will give it. Its handle,
+// which no driver has chosen yet, is like no other.
+func (x *Index) volumeToProvision(c *object.PersistentVolumeClaim) object.VolumeSource {
+	class := table.Lookup[*object.StorageClass](x.table, object.StorageClasses, "", c.Class)
+	if c.Class == "" || class == nil {
+		return object.VolumeSource{}
+	}
+	return object.VolumeSource{Driver: cmp.Or(class.MigratedTo, class.Provisioner), Handle: "\x00" + c.Key()}
+}
+
+// CSINode returns what is known of the CSI drivers on the row's node, nil for nothing.
+func (x *Index) CSINode(r table.Row) *object.CSINode { return x.csiNodes[r] }
+
+// Attached returns how many volumes the driver attaches to the row's node: those
+// of the pods there and those of VolumeAttachments, each counted once.
+func (x *Index) Attached(r table.Row, driver string) int {
+	for i := range x.attached[r] {
+		if a := &x.attached[r][i]; a.driver == driver {
+			return a.volumes
+		}
+	}
+	return 0
+}
+
+// PodsHave reports whether a pod on the row has the volume.
+func (x *Index) PodsHave(r table.Row, v object.VolumeSource) bool { return x.pods[v].of(r) > 0 }
+
+// RowsWith calls visit with each row on which pods have the volume, until it
+// returns false.
+func (x *Index) RowsWith(v object.VolumeSource, visit func(table.Row) bool) {
+	for _, c := range x.pods[v] {
+		if !visit(c.Row) {
+			return
+		}
+	}
+}
+
+// ClaimUsers returns how many volumes of pods on nodes use the claim. Ephemeral volumes
+// have their claims for themselves.
+func (x *Index) ClaimUsers(namespace, name string) (n int) {
+	for _, c := range x.claims[claimName{namespace, name}] {
+		if x.table.Node(c.Row) != nil {
+			n += int(c.N)
+		}
+	}
+	return n
+}
+
+// came counts the volumes of a pod that came to its row.
+func (x *Index) came(pl *table.Placed) {
+	if len(pl.Pod.Volumes) == 0 {
+		return
+	}
+	x.countClaims(pl, 1)
+	x.countDisks(pl, 1)
+	x.attach(pl, x.OfPod(pl.Pod))
+}
+
+// left takes off the volumes of a pod that left its row.
+func (x *Index) left(pl *table.Placed) {
+	if len(pl.Pod.Volumes) == 0 {
+		return
+	}
+	x.countClaims(pl, -1)
+	x.countDisks(pl, -1)
+	x.attach(pl, nil)
+}
+
+// countClaims counts the claims of a placed pod (sign 1) or takes them off (-1).
+func (x *Index) countClaims(pl *table.Placed, sign int32) {
+	for i := range pl.Pod.Volumes {
+		if v := &pl.Pod.Volumes[i]; v.Claimed && !v.Ephemeral {
+			x.claims.add(claimName{pl.Pod.Namespace, v.Claim}, pl.Row, sign)
+		}
+	}
+}
+
+// attach counts the volumes that drivers attach for a placed pod, in place of those before.
+func (x *Index) attach(pl *table.Placed, list []object.VolumeSource) {
+	for _, s := range x.ofPod[pl] {
+		x.count(x.pods, x.attachments, s, pl.Row, -1)
+	}
+	for _, s := range list {
+		x.count(x.pods, x.attachments, s, pl.Row, 1)
+	}
+	if len(list) > 0 {
+		x.ofPod[pl] = list
+	} else {
+		delete(x.ofPod, pl)
+	}
+}
+
+// count adds sign to the volume's users in one of the maps. The volume stays attached if
+// the other map has users of it.
+func (x *Index) count(in, other users[object.VolumeSource], s object.VolumeSource, r table.Row, sign int32) {
+	if before := in.add(s, r, sign); (before == 0 || before+sign == 0) && other[s].of(r) == 0 {
+		x.countDriver(r, s.Driver, int(sign))
+	}
+}
+
+func (x *Index) countDriver(r table.Row, driver string, n int) {
+	list := x.attached[r]
+	i := slices.IndexFunc(list, func(d driverVolumes) bool { return d.driver == driver })
+	if i < 0 {
+		i, list = len(list), append(list, driverVolumes{driver: driver})
+	}
+	list[i].volumes += n
+	if c := x.columns[driver]; c != nil {
+		c.Attached[r] = int32(list[i].volumes) // #nosec G115 -- of pods and attachments
+	}
+	if list[i].volumes == 0 {
+		list = slices.Delete(list, i, i+1)
+	}
+	x.attached[r] = list
+}
