@@ -193,7 +193,7 @@ func (w *world) rule() object.Object {
 
 // change does one thing to the table. Under a checkpoint pods alone may change.
 func (w *world) change() {
-	op := w.number("change", 17)
+	op := w.number("change", 16)
 	if len(w.marks) > 0 {
 		op = w.number("try", 6)
 	}
@@ -216,14 +216,14 @@ func (w *world) change() {
 		w.SetNode(w.node())
 	case 8:
 		w.RemoveNode(w.nodeName())
-	case 9, 12, 13, 14, 15:
+	case 9, 13, 14, 15:
 		w.Objects().Set(w.object())
 	case 10:
 		m := w.object().Head()
 		w.Objects().Remove(m.Kind, m.Namespace, m.Name)
 	case 11:
 		w.assume()
-	case 16:
+	case 12:
 		volumes.Of(w.Table).Track(w.pod())
 	}
 }
