@@ -32,10 +32,16 @@ func (s *search) priorities() {
 	slices.Sort(levels)
 	levels = slices.Compact(levels)
 	policy := s.mayPreempt()
-	works := func(i int) bool { return s.try(join(s.base, append([]edit{s.raised(levels[i], "")}, policy...))).ok }
+	raised := func(level int32, class string) []edit {
+		return join(s.base, append([]edit{s.raised(level, class)}, policy...))
+	}
+	aClass := func(from int32) bool {
+		return slices.ContainsFunc(s.classesFrom(from), func(c *schedulingv1.PriorityClass) bool { return s.consider(raised(c.Value, c.Name)) })
+	}
+	works := func(i int) bool { return s.try(raised(levels[i], "")).ok }
 	if len(levels) == 0 || !works(len(levels)-1) {
-		if len(policy) > 0 {
-			s.consider(join(s.base, policy))
+		if len(policy) == 0 || !s.consider(join(s.base, policy)) {
+			aClass(highest + 1)
 		}
 		return
 	}
@@ -43,12 +49,9 @@ func (s *search) priorities() {
 	if !works(0) {
 		low = int(bisect(0, int64(len(levels)-1), func(i int64) bool { return !works(int(i)) })) + 1
 	}
-	for _, c := range s.classesFrom(levels[low]) {
-		if s.consider(join(s.base, append([]edit{s.raised(c.Value, c.Name)}, policy...))) {
-			return
-		}
+	if !aClass(levels[low]) {
+		s.consider(raised(levels[low], ""))
 	}
-	s.consider(join(s.base, append([]edit{s.raised(levels[low], "")}, policy...)))
 }
 
 // appendLevels adds what is just above the priorities of the row's pods.
@@ -62,7 +65,7 @@ func (s *search) appendLevels(levels []int32, r table.Row) []int32 {
 }
 
 // classesFrom returns the first classes by value that have at least that priority, whose pods
-// preempt, and that the pod may have.
+// preempt, and that the pod may have and has no higher priority than.
 func (s *search) classesFrom(level int32) (all []*schedulingv1.PriorityClass) {
 	for _, c := range s.set.PriorityClasses() {
 		never := c.PreemptionPolicy != nil && *c.PreemptionPolicy == v1.PreemptNever
@@ -71,7 +74,7 @@ func (s *search) classesFrom(level int32) (all []*schedulingv1.PriorityClass) {
 		}
 	}
 	for _, c := range decode.SystemPriorityClasses() {
-		if s.suits(c) {
+		if c.Value > s.pod.Priority && s.suits(c) {
 			all = append(all, c)
 		}
 	}
