@@ -132,7 +132,7 @@ func TestKnownKinds(t *testing.T) {
 	for refused, want := range map[string][2]bool{"none": {true, true}, "priorityclasses": {false, true}, "resourceclaimtemplates": {true, false}} {
 		kubeconfig := serverFor(t, nil, func(path string) bool { return !strings.HasSuffix(path, "/"+refused) })
 		set, err := (&source{api: connectionTo(kubeconfig, "")}).read(t.Context(), false, nil, io.Discard)
-		if err != nil || [2]bool{set.KnowsClasses, set.KnowsTemplates} != want {
+		if err != nil || [2]bool{set.Knows.Classes, set.Knows.Templates} != want {
 			t.Fatalf("%s may not be listed: %v, known otherwise than classes, templates %v", refused, err, want)
 		}
 	}
@@ -140,7 +140,7 @@ func TestKnownKinds(t *testing.T) {
 	if err := os.WriteFile(node, []byte("apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if set, err := (&source{files: []string{node}, api: newConnection()}).read(t.Context(), false, nil, io.Discard); err != nil || !set.KnowsClasses || !set.KnowsTemplates {
+	if set, err := (&source{files: []string{node}, api: newConnection()}).read(t.Context(), false, nil, io.Discard); err != nil || !set.Knows.Classes || !set.Knows.Templates {
 		t.Errorf("files: %v, or not all known", err)
 	}
 }

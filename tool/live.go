@@ -66,7 +66,7 @@ func (s *source) live(ctx context.Context, set *manifest.Set) error {
 			return err
 		}
 	}
-	set.KnowsClasses = !slices.Contains(few.refused, "priorityclasses")
+	set.Knows.Classes = !slices.Contains(few.refused, "priorityclasses")
 	if err := few.end(set); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func addAdmissionObjects(ctx context.Context, set *manifest.Set, config *rest.Co
 		k := &manifest.OfNewPods[i]
 		switch err := addAll(ctx, set, config, k, ""); {
 		case err == nil:
-			set.KnowsTemplates = set.KnowsTemplates || k.Name == "ResourceClaimTemplate"
+			set.Knows.Templates = set.Knows.Templates || k.Name == "ResourceClaimTemplate"
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 			set.Notices = append(set.Notices, fmt.Sprintf("%s cannot be read, so they do not count for new pods: %s", k.Resource, err))
 		default:

@@ -254,7 +254,7 @@ func (s *source) read(ctx context.Context, hosts bool, stdin io.Reader, stderr i
 			return nil, err
 		}
 	} else {
-		set.KnowsClasses, set.KnowsTemplates = true, true
+		set.Knows.Classes, set.Knows.Templates = true, true
 	}
 	if err := set.Files(s.files, stdin, s.workers); err != nil {
 		return nil, err

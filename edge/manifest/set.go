@@ -84,9 +84,8 @@ type Set struct {
 	read      int64 // bytes so far
 	stdinRead bool
 	written   map[string][]byte // by kind and key
-	// KnowsTemplates and KnowsClasses are set if all ResourceClaimTemplates or PriorityClasses that
-	// there are were added.
-	KnowsTemplates, KnowsClasses bool
+	// Knows says of ResourceClaimTemplates and PriorityClasses whether all that there are were added.
+	Knows struct{ Templates, Classes bool }
 
 	classes   decode.PriorityClasses
 	templates map[string]*resourcev1.ResourceClaimTemplate // by namespace/name

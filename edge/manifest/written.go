@@ -57,7 +57,7 @@ func (s *Set) AdmitPod(p *v1.Pod) error {
 // HasTemplate reports whether the set has the ResourceClaimTemplate, or does not know all
 // of them.
 func (s *Set) HasTemplate(namespace, name string) bool {
-	return !s.KnowsTemplates || s.templates[namespace+"/"+name] != nil
+	return !s.Knows.Templates || s.templates[namespace+"/"+name] != nil
 }
 
 // PriorityClasses are those of the set, by name.

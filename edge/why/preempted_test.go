@@ -59,7 +59,7 @@ func TestPreemptedRank(t *testing.T) {
 func TestPreemptedRankOfTemplates(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		set := manifest.NewSet()
-		set.KnowsClasses = known
+		set.Knows.Classes = known
 		set.Running = append(set.Running, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "load"},
 			Spec: batchv1.JobSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}}})
 		c := &Cluster{Set: set}

@@ -30,7 +30,7 @@ func (c *Cluster) levels() levels {
 	}
 	for _, o := range c.all() {
 		w, _ := workload.Of(o)
-		if _, seen := all.workloads[keyOf(o)]; w != nil && !seen && c.Set.KnowsClasses {
+		if _, seen := all.workloads[keyOf(o)]; w != nil && !seen && c.Set.Knows.Classes {
 			all.workloads[keyOf(o)] = c.levelOf(&v1.Pod{Spec: w.Template.Spec})
 		}
 	}
