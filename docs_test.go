@@ -3,6 +3,7 @@ package berth
 import (
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"io/fs"
 	"os"
@@ -196,6 +197,80 @@ func testsByPackage(t *testing.T) map[string]map[string]bool {
 			}
 		}
 		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// goName finds a Go name in backquotes, after that of its package or type where it has one.
+var goName = regexp.MustCompile("`((?:[A-Za-z]\\w*\\.)*[A-Za-z]\\w*)(?:\\(\\))?`")
+
+// The Go names of the overview, the glossary and the pages of design are there: each part with a capital is a
+// word of the code, and after the name of a package a word of that package.
+func TestDesignNamesWhatIsThere(t *testing.T) {
+	pages, err := filepath.Glob("docs/design/*.md")
+	if err != nil || pages == nil {
+		t.Fatal(err)
+	}
+	words := wordsByPackage(t)
+	capital := regexp.MustCompile("[A-Z]")
+	names := 0
+	for _, page := range append(pages, "docs/overview.md", "docs/glossary.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range goName.FindAllStringSubmatch(string(text), -1) {
+			in := words[""]
+			for i, part := range strings.Split(m[1], ".") {
+				if of := words[part]; i == 0 && of != nil {
+					in = of
+				} else if capital.MatchString(part) {
+					names++
+					if !in[part] {
+						t.Errorf("%s names %s, and no code has the word %s there", page, m[1], part)
+					}
+				}
+			}
+		}
+	}
+	if names < 100 {
+		t.Errorf("%d names; where are they?", names)
+	}
+}
+
+// wordsByPackage has the words of the code, not of its comments, by the last part of the folder's name,
+// and all together under the empty one.
+func wordsByPackage(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	found := map[string]map[string]bool{"": all}
+	word := regexp.MustCompile(`\w+`)
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		pkg := filepath.Base(filepath.Dir(path))
+		if found[pkg] == nil {
+			found[pkg] = map[string]bool{}
+		}
+		var s scanner.Scanner
+		s.Init(token.NewFileSet().AddFile(path, -1, len(text)), text, nil, 0)
+		for {
+			_, kind, literal := s.Scan()
+			if kind == token.EOF {
+				return nil
+			}
+			for _, w := range word.FindAllString(literal, -1) {
+				found[pkg][w], all[w] = true, true
+			}
+		}
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func mentions(t *testing.T, pkg string, into map[string][]map[string]bool) {
 }
 
 // The walk in docs/overview.md names functions, types and files that are there, and
-// its table of folders names folders that are there.
+// its table of folders names folders that are there, and all of core.
 func TestOverviewNamesWhatIsThere(t *testing.T) {
 	text, err := os.ReadFile("docs/overview.md")
 	if err != nil {
@@ -121,6 +121,17 @@ func TestOverviewNamesWhatIsThere(t *testing.T) {
 		if top, _, sub := strings.Cut(span[1], "/"); sub && top != "" {
 			if _, err := os.Stat(span[1]); err != nil {
 				t.Errorf("the table of folders: %v", err)
+			}
+		}
+	}
+	for _, pattern := range []string{"core/*/*.go", "core/index/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			if pkg := filepath.ToSlash(filepath.Dir(file)); pkg != "core/index" && !strings.Contains(table, "`"+pkg+"`") {
+				t.Errorf("the table of folders does not have %s", pkg)
 			}
 		}
 	}
