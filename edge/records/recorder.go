@@ -54,7 +54,7 @@ const keptMoves = 1024
 // New returns a recorder that takes at most that many bytes, and no less than
 // LeastBytes.
 func New(limit int) *Recorder {
-	return &Recorder{log: newLog(limit), listeners: map[chan struct{}]bool{}, namespaces: namespaces{names: map[string]bool{}}}
+	return &Recorder{log: newLog(limit), listeners: map[chan struct{}]bool{}, namespaces: namespaces{goneAt: map[string]uint64{}}}
 }
 
 // Watch has the machine's queue tell the recorder of its moves, before the first step.
