@@ -25,7 +25,7 @@ const (
 // as large as it is said here: whoever makes one smaller writes the new figures down,
 // and whoever makes one larger has a reason that a reviewer accepts.
 var large = map[string]size{
-	"core/machine.Machine": {32, 66}, // with the types that it is composed of
+	"core/machine.Machine": {32, 65}, // with the types that it is composed of
 	"core/table.Table":     {89, 37},
 	"edge/fix.search":      {118, 21},
 	"edge/manifest.Set":    {40, 42},

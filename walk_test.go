@@ -95,7 +95,7 @@ func TestOverviewNamesWhatIsThere(t *testing.T) {
 		t.Fatal("docs/overview.md has no walk")
 	}
 	declared := map[string]bool{}
-	for _, pkg := range []string{"core/machine", "core/engine", "core/queue", "edge/kube", "edge/loop"} {
+	for _, pkg := range []string{"core/machine", "core/engine", "core/queue", "core/foresight", "edge/kube", "edge/loop"} {
 		declarations(t, pkg, declared)
 	}
 	names := 0
