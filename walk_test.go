@@ -22,7 +22,7 @@ func TestOverviewWalksAlongCalls(t *testing.T) {
 	_, walk, _ := strings.Cut(string(text), "## A walk")
 	walk, _, _ = strings.Cut(walk, "### ")
 	bodies := map[string][]map[string]bool{} // by name as the walk has it: what the functions of that name mention
-	for _, pkg := range []string{"core/machine", "core/engine", "core/queue"} {
+	for _, pkg := range []string{"core/machine", "core/engine", "core/queue", "core/foresight"} {
 		mentions(t, pkg, bodies)
 	}
 	steps := 0
