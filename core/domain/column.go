@@ -71,8 +71,8 @@ type Rooms struct{ list [][]int64 }
 // roomsKept bounds the buffers that are kept.
 const roomsKept = 256
 
-// extend returns s with n elements: those of s, then zeros. It may use a buffer of the
-// free list.
+// extend returns s with n elements: those of s, then zeros. It may use a kept
+// buffer.
 func (l *Rooms) extend(s []int64, n int) []int64 {
 	if cap(s) >= n {
 		had := len(s)

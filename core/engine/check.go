@@ -94,8 +94,8 @@ func (v *view) fresh(t *table.Table) *view {
 	return f
 }
 
-// at returns the cell of a row.
-func (c *cells) at(t *table.Table, r table.Row) int64 {
+// askAt asks the plugin for the cell of a row, whatever is kept.
+func (c *cells) askAt(t *table.Table, r table.Row) int64 {
 	var cell [1]int64
 	c.of(c.in, one(t, r), cell[:])
 	return cell[0]
@@ -113,7 +113,7 @@ func (v *view) compareCells(fresh *view, t *table.Table) error {
 			if c := v.cause(t, r); t.Node(r) == nil || c.Rejects() && c.Filter < f.position {
 				continue // nobody asks about its cell
 			}
-			now := o.CellFilter.Filter(&o.in, o.cells.at(t, r))
+			now := o.CellFilter.Filter(&o.in, o.cells.askAt(t, r))
 			if byRow[r] != now {
 				return fmt.Errorf("node %q: %s by row verdict %d, fresh %d", t.Name(r), f.Name, byRow[r], now)
 			}
@@ -146,7 +146,7 @@ func (v *view) compareCellScores(s *scorer, fresh *view, o *scorer, t *table.Tab
 	if s.CellScore.FeasibleNodes != nil {
 		counts := map[int64]int{}
 		for _, r := range feasible {
-			counts[o.cells.at(t, r)]++
+			counts[o.cells.askAt(t, r)]++
 		}
 		o.CellScore.FeasibleNodes(&o.in, sortedCells(counts))
 		s.CellScore.TellFeasible(&s.in, feasible)
@@ -154,7 +154,7 @@ func (v *view) compareCellScores(s *scorer, fresh *view, o *scorer, t *table.Tab
 	byRow := make([]int64, len(feasible))
 	s.CellScore.AskRows(&s.in, feasible, byRow)
 	for i, r := range feasible {
-		now := o.CellScore.Score(&o.in, o.cells.at(t, r))
+		now := o.CellScore.Score(&o.in, o.cells.askAt(t, r))
 		if byRow[i] != now {
 			return fmt.Errorf("node %q: %s by row score %d, fresh %d", t.Name(r), s.Name, byRow[i], now)
 		}

@@ -26,11 +26,12 @@ func (w *podWatch) endReadPod(ps *podState) {
 func (r *reads) shownAfterGone(ps *podState) {
 	g := ps.goneByRead
 	if g.shown = true; !g.reading {
-		r.sendGone(ps)
+		r.readGoneAgain(ps)
 	}
 }
 
-func (r *reads) sendGone(ps *podState) {
+// readGoneAgain sends a read of a pod that a read showed to be deleted.
+func (r *reads) readGoneAgain(ps *podState) {
 	g := ps.goneByRead
 	g.reading, g.shown = true, false
 	r.emit(ReadPod{Pod: ps.pod, Delay: g.lost.Delay()})
@@ -42,13 +43,13 @@ func (w *podWatch) goneReplied(ps *podState, e ReadReply) {
 	switch {
 	case e.Err != nil:
 		g.lost.ReadFailed()
-		w.reads.sendGone(ps)
+		w.reads.readGoneAgain(ps)
 	case e.exists():
 		w.endPod(ps)
 		w.podSet(e.Pod)
 	case g.shown:
 		g.lost = LostReply{}
-		w.reads.sendGone(ps)
+		w.reads.readGoneAgain(ps)
 	default:
 		g.lost = LostReply{}
 	}

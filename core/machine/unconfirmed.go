@@ -133,7 +133,7 @@ func (w *podWatch) readAgain(ps *podState) {
 	switch {
 	case !ps.reading():
 	case ps.goneByRead != nil:
-		w.reads.sendGone(ps)
+		w.reads.readGoneAgain(ps)
 	case ps.binding != nil:
 		w.bindings.readPod(ps.binding)
 	default:

@@ -39,15 +39,15 @@ func (o *Order) Of(x *Index) []Rated {
 	}
 	o.rows = slices.Grow(o.rows[:0], n)[:n]
 	if span > mostTotals {
-		o.sort(x, high)
+		o.fillBySort(x, high)
 	} else {
-		o.count(x, high, int(span))
+		o.fillByCount(x, high, int(span))
 	}
 	return o.rows
 }
 
-// count fills the list by a counting sort; totals is the number of different totals.
-func (o *Order) count(x *Index, high int64, totals int) {
+// fillByCount fills the list by a counting sort; totals is the number of different totals.
+func (o *Order) fillByCount(x *Index, high int64, totals int) {
 	o.counts = slices.Grow(o.counts[:0], totals)[:totals]
 	clear(o.counts)
 	for _, s := range x.states {
@@ -68,7 +68,8 @@ func (o *Order) count(x *Index, high int64, totals int) {
 	}
 }
 
-func (o *Order) sort(x *Index, high int64) {
+// fillBySort fills the list where there may be too many totals to count.
+func (o *Order) fillBySort(x *Index, high int64) {
 	o.rows = o.rows[:0]
 	for r, s := range x.states {
 		if s.feasible() && o.below[s>>scoreBits] >= 0 {

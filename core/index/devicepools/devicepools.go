@@ -192,7 +192,7 @@ func (d *Index) changePool(s *resourcev1.ResourceSlice, change func(*Pool)) {
 	d.drop(before.Node, p)
 	d.add(p)
 	d.shared = nil
-	d.dropPool(p)
+	d.dropIfEmpty(p)
 }
 
 func (d *Index) pool(driver, name string) *Pool {
@@ -205,8 +205,8 @@ func (d *Index) pool(driver, name string) *Pool {
 	return p
 }
 
-// dropPool removes the pool if no slice offers it and no claim holds a device of it.
-func (d *Index) dropPool(p *Pool) {
+// dropIfEmpty removes the pool if no slice offers it and no claim holds a device of it.
+func (d *Index) dropIfEmpty(p *Pool) {
 	if len(p.Slices) == 0 && len(p.Taken) == 0 {
 		delete(d.pools, poolName{p.Driver, p.Name})
 	}
@@ -331,7 +331,7 @@ func (d *Index) followClaim(was, is object.Object) {
 		if at := slices.IndexFunc(p.Taken, func(o *resourcev1.DeviceRequestAllocationResult) bool { return equality.Semantic.DeepEqual(o, r) }); at >= 0 {
 			p.Taken = slices.Delete(p.Taken, at, at+1)
 		}
-		d.dropPool(p)
+		d.dropIfEmpty(p)
 	}
 }
 

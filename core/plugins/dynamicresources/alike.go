@@ -261,7 +261,7 @@ func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 		}
 	}
 	s.list, s.wanted, s.simple, first = s.list[:0], s.wanted[:0], s.simple[:0], len(s.requests)
-	s.inNumbers.reset()
+	s.inNumbers.clearDevices()
 	s.allFails = false
 	for d := range pl.inventories.devicesOn(v) {
 		kind, wanted, parts := s.kind[:0], uint64(0), false

@@ -127,7 +127,7 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 		return found{verdict: tooLittle}, nil
 	}
 	if pl.features.DRANodeAllocatableResources {
-		if f, err := pl.checkTaken(in, n, open, got); err != nil || f.verdict != framework.Fits {
+		if f, err := pl.checkNodeResources(in, n, open, got); err != nil || f.verdict != framework.Fits {
 			return f, err
 		}
 	}

@@ -45,7 +45,7 @@ const (
 // mostSteps bounds a search in numbers. The rest is left to the allocator.
 const mostSteps = 512
 
-func (n *inNumbers) reset() {
+func (n *inNumbers) clearDevices() {
 	n.devices, n.matches, n.unusual = n.devices[:0], n.matches[:0], false
 }
 

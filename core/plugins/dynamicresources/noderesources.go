@@ -155,10 +155,10 @@ func entryOf(p *v1.Pod, name string) (entry *v1.PodResourceClaim) {
 	return entry
 }
 
-// checkTaken checks CPU, memory and the node's other resources, not devices: those that the open
+// checkNodeResources checks CPU, memory and the node's other resources, not devices: those that the open
 // claims get take some of these resources, and the node must have enough left for the pod and
 // its devices together.
-func (pl *plugin) checkTaken(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (found, error) {
+func (pl *plugin) checkNodeResources(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (found, error) {
 	list, some, err := pl.takenOn(in.Table, in.Pod, n, in.State.(*state), open, got)
 	switch {
 	case err != nil:

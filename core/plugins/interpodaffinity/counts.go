@@ -122,7 +122,7 @@ func (c *counts) placeOf(key string, k kind) int {
 		}
 	}
 	at := c.topology(key)
-	c.addPlace(&domain.Column{Topology: c.layout.Topologies[at]}, at, k)
+	c.addColumn(&domain.Column{Topology: c.layout.Topologies[at]}, at, k)
 	return len(c.by[k]) - 1
 }
 
@@ -130,9 +130,9 @@ func (c *counts) topology(key string) int {
 	return slices.IndexFunc(c.layout.Topologies, func(t *domain.Topology) bool { return t.Label == key })
 }
 
-// addPlace adds a column to those of the kind; at is the index of its topology in the layout.
+// addColumn adds a column to those of the kind; at is the index of its topology in the layout.
 // The kind's own column is the one in which each node is a domain.
-func (c *counts) addPlace(col *domain.Column, at int, k kind) {
+func (c *counts) addColumn(col *domain.Column, at int, k kind) {
 	c.by[k] = append(c.by[k], place{Column: col, at: at})
 	if at == c.layout.UniquePerNode {
 		c.own[k] = col
@@ -145,7 +145,7 @@ func (c *counts) addExisting(e *existing, k kind) {
 		return
 	}
 	for _, col := range e.columns {
-		c.addPlace(col, c.topology(col.Label), k)
+		c.addColumn(col, c.topology(col.Label), k)
 	}
 	c.existing = e
 	e.users++

@@ -251,10 +251,9 @@ const mostTermSets = 64
 // labelSetsKept bounds what is kept for termsAbout.
 const labelSetsKept = 1024
 
-// termsAbout is which of the terms of one class are about pods with some labels, as far as
-// exchanged has asked. It is of the class that was asked about last: a search asks about
-// many rows, and many classes may be kept.
-type termsAbout struct {
+// keptTerms keeps what termsAbout returned for pods by their labels, of the class that was asked
+// about last alone: a search asks about many rows, and many classes may be kept.
+type keptTerms struct {
 	class  *counts
 	byPods [labelSetsKept]termsOfPods
 }

@@ -30,7 +30,7 @@ type plugin struct {
 	rooms      domain.Rooms
 	keys       []domain.Key // scratch of newCounts
 	rejected   []uint8      // scratch of rejectedDomains
-	about      termsAbout   // for exchanged
+	about      keptTerms    // for exchanged
 }
 
 // New returns the plugin; nil args stand for the defaults.

@@ -78,7 +78,7 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !attaches(p) {
 		return framework.PreFilterResult{Skip: true}
 	}
-	w, attached := podVolumesOf(t, p), volumes.Of(t)
+	w, attached := newPodVolumes(t, p), volumes.Of(t)
 	for i := range w.drivers {
 		attached.CountDriver(w.drivers[i].driver)
 	}
@@ -91,7 +91,7 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{State: w}
 }
 
-func podVolumesOf(t *table.Table, p *object.Pod) *podVolumes {
+func newPodVolumes(t *table.Table, p *object.Pod) *podVolumes {
 	w := &podVolumes{}
 	for i := range p.Volumes {
 		v := &p.Volumes[i]

@@ -11,7 +11,7 @@ import (
 // sign appends what drivers attach for the pod. For a volume that counts once more on
 // every node, the driver suffices; other volumes are identified.
 func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
-	w := podVolumesOf(t, p)
+	w := newPodVolumes(t, p)
 	if w.missing != "" {
 		return fmt.Appendf(key, "!%q%q", p.Namespace, w.missing)
 	}
