@@ -153,19 +153,19 @@ func (e *Engine) tryView(v *view) *ranking.Index {
 	}
 	e.dropView(old.class.signature)
 	for k := range old.filters {
-		releaseState(old.filters[k].Plugin, &old.filters[k].in)
+		releaseState(&old.filters[k].in)
 	}
 	for k := range old.scorers {
-		releaseState(old.scorers[k].Plugin, &old.scorers[k].in)
+		releaseState(&old.scorers[k].in)
 	}
 	return old.index
 }
 
 // releaseState returns a state to its plugin for reuse. Nothing may read the state
 // afterwards.
-func releaseState(pl *framework.Plugin, in *framework.Input) {
-	if pl.Release != nil && in.State != nil {
-		pl.Release(in.State)
+func releaseState(in *framework.Input) {
+	if state, is := in.State.(framework.Releaser); is {
+		state.Release()
 		in.State = nil
 	}
 }

@@ -41,7 +41,7 @@ func (f *Foresight) Class(key []byte, e *queue.Entry) queue.Class {
 	c := queue.Class{}
 	c.SizedBy, c.Size = f.size(of, e)
 	for name := range e.RejectedBy() {
-		if pl := of.Plugins[name]; pl != nil && pl.MakesRoom != nil {
+		if pl := of.Plugins[name]; pl != nil && pl.PostFilterMay != nil {
 			c.Key = key
 			return c
 		}
@@ -112,7 +112,7 @@ func (q *question) CouldHelp(e *queue.Entry) (could bool) {
 			return false
 		}
 	}
-	preempts := preempts(of, p) && priorities.Of(q.Table).LowestOfAll() < p.Priority
+	preempts := q.preempts(of, p) && priorities.Of(q.Table).LowestOfAll() < p.Priority
 	if !q.about || preempts && !q.FoundNoVictims(p) {
 		return true
 	}
@@ -195,15 +195,15 @@ func (f *Foresight) rowOf(e *framework.Event) (table.Row, bool) {
 }
 
 // preempts reports whether the pod may preempt others under the profile.
-func preempts(of *profile.Profile, p *object.Pod) bool {
-	return !p.NeverPreempts && slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Preempts })
+func (f *Foresight) preempts(of *profile.Profile, p *object.Pod) bool {
+	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Remedy(f.Table, p) == framework.Preemption })
 }
 
 // othersMakeRoom reports whether a PostFilter plugin that does not preempt may do something
 // for the pod.
 func (f *Foresight) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
-		return !pl.Preempts && (pl.MakesRoom == nil || pl.MakesRoom(f.Table, p))
+		return pl.Remedy(f.Table, p) == framework.OtherRemedy
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 func (f *Foresight) size(of *profile.Profile, e *queue.Entry) (plugin string, size queue.Size) {
 	p := e.Pod
 	switch {
-	case preempts(of, p) && !f.FoundNoVictims(p):
+	case f.preempts(of, p) && !f.FoundNoVictims(p):
 		return "", size
 	case len(p.Demand.Requests.Scalars) > 0 || f.othersMakeRoom(of, p): // may change with other objects
 		return "", size

@@ -28,11 +28,7 @@ type Plugin struct {
 
 	// Reads lists the kinds of objects that the plugin looks up in the table.
 	// Only kinds that a plugin of some profile reads are watched.
-	Reads []object.Kind
-	// OptionalReads says what happens while objects of these kinds cannot be
-	// listed. True: the plugin decides as if there were none, which places no
-	// pod wrongly. False: only pods that PreFilter skips are placed.
-	OptionalReads bool
+	Reads Reads
 	// EventsToRegister lists the events that may help a pod that the plugin
 	// rejected (EnqueueExtensions).
 	EventsToRegister []ClusterEventWithHint
@@ -50,20 +46,13 @@ type Plugin struct {
 	FilterPlugin
 	// PostFilter runs for a pod that fits no node (PostFilterPlugin).
 	PostFilter func(c *PostFilterCall) PostFilterResult
-	// MakesRoom, when set, reports whether PostFilter may do anything for the pod now. If
-	// it may not, it only returns the reason.
-	MakesRoom func(t *table.Table, p *object.Pod) bool
-	// Preempts: all that PostFilter does for a pod is to name victims of lower priority.
-	Preempts bool
+	// PostFilterMay, when set, returns what PostFilter may do for the pod now. nil: anything.
+	PostFilterMay func(t *table.Table, p *object.Pod) Remedy
 
 	// PreScore prepares Score (PreScorePlugin), once for all pods with one
 	// signature.
 	PreScore func(t *table.Table, p *object.Pod) PreScoreResult
 	ScorePlugin
-	// Release, when set, takes back a State that PreFilter or PreScore returned and that
-	// nobody looks at any more, so that its room can be used again. Not every State
-	// comes back, and none of a plugin whose Locality is NodeOnly.
-	Release func(state any)
 
 	ReservePlugin
 	// Permit may let the pod go, which is the zero result, hold it, or reject it
@@ -80,6 +69,31 @@ type Plugin struct {
 	PodGroup *PodGroupPlugin
 	// Hosted is set for a plugin that is written against another contract.
 	Hosted *HostedPlugin
+}
+
+// Reads lists kinds of objects, and says what happens while they cannot be listed.
+type Reads struct {
+	Kinds []object.Kind
+	// Optional: the plugin decides as if there were no such objects, which places no pod
+	// wrongly. Else only pods that PreFilter skips are placed.
+	Optional bool
+}
+
+// Remedy is what PostFilter may do for a pod.
+type Remedy uint8
+
+const (
+	NoRemedy    Remedy = iota // return the reason for none
+	Preemption                // name victims of lower priority
+	OtherRemedy               // anything else
+)
+
+// Remedy returns what the plugin's PostFilter may do for the pod now.
+func (p *Plugin) Remedy(t *table.Table, pod *object.Pod) Remedy {
+	if p.PostFilterMay == nil {
+		return OtherRemedy
+	}
+	return p.PostFilterMay(t, pod)
 }
 
 // SignPlugin says for which other pods the plugin's answers for a pod hold, and
@@ -125,7 +139,7 @@ const (
 
 // PreFilterResult is what PreFilter returns.
 type PreFilterResult struct {
-	// State is handed to Filter.
+	// State is handed to Filter. It may be a Releaser.
 	State any
 	// Sums, when set, are all that Filter compares: it writes what sums.Verdicts writes.
 	// The engine then compares without Filter where that is faster.
@@ -141,7 +155,7 @@ type PreFilterResult struct {
 
 // PreScoreResult is what PreScore returns.
 type PreScoreResult struct {
-	// State is handed to Score.
+	// State is handed to Score. It may be a Releaser.
 	State any
 	// Headroom, when set, is what Score computes. The engine then computes it without
 	// Score where that is faster. NormalizeScore is nil.
@@ -151,6 +165,11 @@ type PreScoreResult struct {
 	// Status, when not nil, reports a failure.
 	Status *decision.Status
 }
+
+// Releaser is a State that takes its buffers back for reuse. Release is called when nobody
+// looks at the State any more. It is not called for every State, and for none of a plugin
+// whose Locality is NodeOnly.
+type Releaser interface{ Release() }
 
 // Input is what a kernel reads. Kernels may not change any of it.
 type Input struct {
@@ -229,11 +248,16 @@ type ReservePlugin struct {
 	// the API for a pod that is not bound after all. It is not called for pods that are
 	// deleted.
 	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
-	// Kept returns what the plugin keeps for the pod beside what is assumed in the table,
-	// nil for nothing. Keep restores it in another plugin with an equal table. Plugins
-	// that keep nothing set neither.
-	Kept func(p *object.Pod) *Kept
-	Keep func(t *table.Table, p *object.Pod, k *Kept)
+	// Keeper is set for a plugin that keeps more of the pod than is assumed in the table.
+	Keeper Keeper
+}
+
+// Keeper hands over what a plugin keeps of pods from Reserve to the end of their binding.
+type Keeper interface {
+	// Kept returns what is kept of the pod, nil for nothing.
+	Kept(p *object.Pod) *Kept
+	// Keep restores it in another plugin with an equal table.
+	Keep(t *table.Table, p *object.Pod, k *Kept)
 }
 
 // Kept is what a plugin keeps of a pod from Reserve to the end of its binding.
@@ -294,8 +318,13 @@ type PreBindPlugin struct {
 	// or the pod's node changes, until it returns nil, which lets the pod go, or a status
 	// that rejects it; Code Wait means not yet. A nil function waits for nothing.
 	WritesDone func(t *table.Table, p *object.Pod, node string) *decision.Status
-	// WritesTimeout is how long the plugin is asked. After it the attempt fails
-	// with WritesTimeoutError.
-	WritesTimeout      time.Duration
-	WritesTimeoutError error
+	// WritesTimeout bounds how long the plugin is asked.
+	WritesTimeout Timeout
+}
+
+// Timeout is how long something may take, and the error of an attempt for which it takes
+// longer.
+type Timeout struct {
+	After time.Duration
+	Err   error
 }

@@ -110,7 +110,7 @@ func (q *Assessor) assessPostFilter(of *profile.Profile, p *object.Pod, o *engin
 	}
 	call := q.scheduling.postFilterCallFor(p, ps, 1, o)
 	for _, pl := range of.PostFilter {
-		if pl.Preempts && !p.NeverPreempts {
+		if pl.Remedy(q.table, p) == framework.Preemption {
 			if leaving := preempt.VictimsLeaving(call); len(leaving) > 0 {
 				d.Result, d.NominatedNode, d.Victims = decision.ResultPreempting, call.Nominations.PreemptedNodeName, sortedNames(leaving)
 				return

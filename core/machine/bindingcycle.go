@@ -331,7 +331,7 @@ func (b *bindingCycles) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
 		c.deadlines = map[string]time.Time{}
 	}
 	if _, known := c.deadlines[pl.Name]; !known {
-		c.deadlines[pl.Name] = b.now.Add(pl.WritesTimeout)
+		c.deadlines[pl.Name] = b.now.Add(pl.WritesTimeout.After)
 	}
 	if c.phase != waitForWrites {
 		if len(c.writers) == 0 {
@@ -364,7 +364,7 @@ func (b *bindingCycles) failLate() {
 				b.fail(c.attempt, b.permitRejection(c, plugin,
 					fmt.Sprintf("rejected due to timeout after waiting %v at plugin %v", b.now.Sub(c.since), plugin)))
 			case c.phase == waitForWrites:
-				late := &decision.Status{Code: decision.Error, Err: c.profile.Plugins[plugin].WritesTimeoutError}
+				late := &decision.Status{Code: decision.Error, Err: c.profile.Plugins[plugin].WritesTimeout.Err}
 				b.fail(c.attempt, attribute(late, "PreBind", plugin))
 			case c.phase == bindClaimed:
 				b.readPod(c)

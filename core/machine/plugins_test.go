@@ -135,8 +135,7 @@ func (mo *moody) plugin() *framework.Plugin {
 				}
 				return mo.status("WritesDone")
 			},
-			WritesTimeout:      20 * time.Second,
-			WritesTimeoutError: errors.New("too late"),
+			WritesTimeout: framework.Timeout{After: 20 * time.Second, Err: errors.New("too late")},
 		},
 		PostBind: func(p *object.Pod, _ string) {
 			mo.calls = append(mo.calls, "PostBind "+p.Name)

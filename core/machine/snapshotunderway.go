@@ -211,10 +211,10 @@ func (c *bindingCycle) saved(now time.Time) *SavedBinding {
 		s.Preemptors = append(s.Preemptors, p.UID)
 	}
 	for _, pl := range c.profile.Reserve {
-		if pl.Kept == nil {
+		if pl.Keeper == nil {
 			continue
 		}
-		if k := pl.Kept(c.pod); k != nil {
+		if k := pl.Keeper.Kept(c.pod); k != nil {
 			s.Kept = append(s.Kept, SavedKept{pl.Name, *k})
 		}
 	}
@@ -322,8 +322,8 @@ func (m *Machine) restoredBinding(now time.Time, ps *podState, s *SavedBinding) 
 	}
 	c.preemptors = m.pods.withUIDs(s.Preemptors)
 	for i := range s.Kept {
-		if pl := a.profile.Plugins[s.Kept[i].Plugin]; pl != nil && pl.Keep != nil {
-			pl.Keep(m.table, a.pod, &s.Kept[i].Kept)
+		if pl := a.profile.Plugins[s.Kept[i].Plugin]; pl != nil && pl.Keeper != nil {
+			pl.Keeper.Keep(m.table, a.pod, &s.Kept[i].Kept)
 		}
 	}
 	return c

@@ -16,10 +16,10 @@ type unlistedKinds map[object.Kind]error
 
 // hides returns why the plugin does not see all that it needs, nil if it does.
 func (l unlistedKinds) hides(pl *framework.Plugin) error {
-	if len(l) == 0 || pl.OptionalReads {
+	if len(l) == 0 || pl.Reads.Optional {
 		return nil
 	}
-	for _, kind := range pl.Reads {
+	for _, kind := range pl.Reads.Kinds {
 		if err, is := l[kind]; is {
 			return fmt.Errorf("the objects of the kind %s cannot be listed: %w", kind, err)
 		}

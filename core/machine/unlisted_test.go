@@ -24,7 +24,7 @@ func (s *story) moodies(change func(*framework.Plugin)) {
 func TestUnlistedKind(t *testing.T) {
 	s := newStory(t)
 	s.moodies(func(pl *framework.Plugin) {
-		pl.Reads = []object.Kind{object.ResourceClaims}
+		pl.Reads.Kinds = []object.Kind{object.ResourceClaims}
 		pl.PreFilter = func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 			return framework.PreFilterResult{Skip: p.Name == "other"}
 		}
@@ -50,7 +50,9 @@ func TestUnlistedKind(t *testing.T) {
 // A plugin that knows how to do without objects is asked as ever.
 func TestOptionalReads(t *testing.T) {
 	s := newStory(t)
-	s.moodies(func(pl *framework.Plugin) { pl.Reads, pl.OptionalReads = []object.Kind{object.DeviceClasses}, true })
+	s.moodies(func(pl *framework.Plugin) {
+		pl.Reads = framework.Reads{Kinds: []object.Kind{object.DeviceClasses}, Optional: true}
+	})
 	s.step(KindUnlisted{object.DeviceClasses, errors.New("forbidden")})
 	p := s.pod("p", 10)
 	s.given(s.node("n", 40), p)
@@ -64,7 +66,7 @@ func TestUnlistedKindBehindAGate(t *testing.T) {
 	s := newStory(t)
 	listed := false
 	s.moodies(func(pl *framework.Plugin) {
-		pl.Reads = []object.Kind{object.ResourceClaims}
+		pl.Reads.Kinds = []object.Kind{object.ResourceClaims}
 		pl.PreEnqueue = func(*table.Table, *object.Pod) *decision.Status {
 			if listed {
 				return nil

@@ -95,7 +95,7 @@ func Reads(profiles []*Profile) []object.Kind {
 	var kinds []object.Kind
 	for _, p := range profiles {
 		for _, pl := range p.Plugins { // any order: sorted below
-			kinds = append(kinds, pl.Reads...)
+			kinds = append(kinds, pl.Reads.Kinds...)
 		}
 	}
 	slices.Sort(kinds)

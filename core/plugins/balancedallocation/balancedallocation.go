@@ -28,7 +28,7 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Co
 	b := &balance{resourcesOf(WithDefaults(args)), counter}
 	return framework.Plugin{
 		Name:        names.NodeResourcesBalancedAllocation,
-		Reads:       b.reads(),
+		Reads:       framework.Reads{Kinds: b.reads()},
 		SignPlugin:  framework.SignPlugin{Locality: framework.NodeAndPods, Sign: b.sign, SignRevision: devices.SignRevision},
 		PreScore:    b.preScore,
 		ScorePlugin: framework.ScorePlugin{Score: score},

@@ -24,18 +24,25 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 	}
 	limits, finder := limitsOf(args), &preempt.Finder{}
 	pl := framework.Plugin{
-		Name:       names.DefaultPreemption,
-		Preempts:   true,
-		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, finder, limits) },
+		Name:          names.DefaultPreemption,
+		PostFilter:    func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, finder, limits) },
+		PostFilterMay: remedy,
 	}
 	if f.WorkloadAwarePreemption {
-		pl.Reads, pl.PostFilter = []object.Kind{object.PodGroups}, exceptGrouped(pl.PostFilter)
+		pl.Reads.Kinds, pl.PostFilter = []object.Kind{object.PodGroups}, exceptGrouped(pl.PostFilter)
 		pl.PodGroup = &framework.PodGroupPlugin{PostFilter: preempt.ForGroup}
 	}
 	if f.TopologyAwareWorkloadScheduling {
-		pl.Reads, pl.PostFilter = []object.Kind{object.PodGroups}, exceptConstrained(pl.PostFilter)
+		pl.Reads.Kinds, pl.PostFilter = []object.Kind{object.PodGroups}, exceptConstrained(pl.PostFilter)
 	}
 	return pl, nil
+}
+
+func remedy(_ *table.Table, p *object.Pod) framework.Remedy {
+	if p.NeverPreempts {
+		return framework.NoRemedy
+	}
+	return framework.Preemption
 }
 
 // exceptGrouped wraps next to return a refusal for pods of a group: victims are searched

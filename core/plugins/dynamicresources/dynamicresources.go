@@ -79,23 +79,23 @@ func (pl *plugin) declare() framework.Plugin {
 	}
 	return framework.Plugin{
 		Name:             names.DynamicResources,
-		Reads:            reads,
+		Reads:            framework.Reads{Kinds: reads},
 		EventsToRegister: eventsToRegister(pl.features.DRANodeAllocatableResources),
 		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: signRevision},
 		PreEnqueue:       preEnqueue,
 		PreFilter:        pl.preFilter,
 		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain, Costly: true, Alone: pl.alone},
 		PostFilter:       pl.postFilter,
-		MakesRoom:        pl.makesRoom,
+		PostFilterMay:    pl.remedy,
 		PreScore:         pl.preScore,
 		ScorePlugin:      framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
-		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.revertWrites, Kept: pl.kept, Keep: pl.keep},
+		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.revertWrites, Keeper: pl},
 		PreBindPlugin: framework.PreBindPlugin{
-			PreBind:            pl.preBind,
-			WaitNotice:         pl.waitNotice,
-			WritesDone:         pl.writesDone,
-			WritesTimeout:      pl.binding,
-			WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", framework.ErrDeviceBindingTimeout), // as in v1.36
+			PreBind:    pl.preBind,
+			WaitNotice: pl.waitNotice,
+			WritesDone: pl.writesDone,
+			// The error is as in v1.36.
+			WritesTimeout: framework.Timeout{After: pl.binding, Err: fmt.Errorf("%w: context deadline exceeded", framework.ErrDeviceBindingTimeout)},
 		},
 		PostBind: func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
 	}

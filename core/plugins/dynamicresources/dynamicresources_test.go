@@ -261,7 +261,7 @@ func TestClaimsToGiveUp(t *testing.T) {
 			given.Status.Allocation = &resourcev1.AllocationResult{}
 		}
 		show(tb, &given)
-		if got := newPlugin(t).MakesRoom(tb, p); got != c.want {
+		if got := newPlugin(t).PostFilterMay(tb, p) == framework.OtherRemedy; got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

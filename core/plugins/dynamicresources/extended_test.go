@@ -210,7 +210,7 @@ func TestClaimIsLeftOver(t *testing.T) {
 	if got := plugintest.Ask(t, pl, tb, p).Blocked; !maps.Equal(got, map[string]string{"a": stuck, "b": stuck}) {
 		t.Errorf("blocked: %v", got)
 	}
-	if !pl.MakesRoom(tb, p) {
+	if pl.PostFilterMay(tb, p) != framework.OtherRemedy {
 		t.Error("PostFilter has nothing to do")
 	}
 	got := pl.PostFilter(&framework.PostFilterCall{Table: tb, Pod: p})

@@ -39,15 +39,16 @@ func (pl *plugin) madeFor(t *table.Table, p *object.Pod) *object.ResourceClaim {
 	return table.Lookup[*object.ResourceClaim](t, object.ResourceClaims, p.Namespace, m.name)
 }
 
-// kept returns the claim that is being made for the pod.
-func (pl *plugin) kept(p *object.Pod) *framework.Kept {
+// Kept implements framework.Keeper: it returns the claim that is being made for the pod.
+func (pl *plugin) Kept(p *object.Pod) *framework.Kept {
 	if m := pl.made[p.UID]; m != nil {
 		return &framework.Kept{Name: m.name, Done: m.sent}
 	}
 	return nil
 }
 
-func (pl *plugin) keep(_ *table.Table, p *object.Pod, k *framework.Kept) {
+// Keep implements framework.Keeper.
+func (pl *plugin) Keep(_ *table.Table, p *object.Pod, k *framework.Kept) {
 	pl.made[p.UID] = &pendingClaim{name: k.Name, sent: k.Done}
 }
 

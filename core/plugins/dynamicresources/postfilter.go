@@ -49,14 +49,17 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	return result
 }
 
-// makesRoom reports whether postFilter may release something of the pod: an allocated
+// remedy returns OtherRemedy if postFilter may release something of the pod: an allocated
 // claim that nobody else uses, or one that an earlier attempt left behind.
-func (pl *plugin) makesRoom(t *table.Table, p *object.Pod) bool {
+func (pl *plugin) remedy(t *table.Table, p *object.Pod) framework.Remedy {
 	if e := pl.extendedOf(t, p); e != nil && e.stale != nil {
-		return true
+		return framework.OtherRemedy
 	}
 	claims, _ := pl.claimsFor(t, p)
-	return slices.ContainsFunc(claims, func(c *object.ResourceClaim) bool { return c.Allocation() != nil && onlyFor(c, p) })
+	if slices.ContainsFunc(claims, func(c *object.ResourceClaim) bool { return c.Allocation() != nil && onlyFor(c, p) }) {
+		return framework.OtherRemedy
+	}
+	return framework.NoRemedy
 }
 
 // onlyFor reports whether the claim is reserved for no pod but this one.

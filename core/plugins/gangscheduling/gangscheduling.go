@@ -19,7 +19,7 @@ const timeout = 5 * time.Minute
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name:  names.GangScheduling,
-		Reads: []object.Kind{object.PodGroups},
+		Reads: framework.Reads{Kinds: []object.Kind{object.PodGroups}},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Add, QueueingHintFn: podAdded},
 			{Resource: framework.UnscheduledPod, ActionType: framework.Add, QueueingHintFn: podAdded},

@@ -269,9 +269,8 @@ func (c *counts) totalOf(k kind) (sum int64) {
 	return sum
 }
 
-// release returns the buffers of counts that are not used any more.
-func release(state any) {
-	c := state.(*counts)
+// Release implements framework.Releaser.
+func (c *counts) Release() {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
 			c.pl.rooms.Give(c.by[k][i].Column)

@@ -140,7 +140,7 @@ func TestAClassKeepsWhatIsDropped(t *testing.T) {
 		for _, state := range []any{p.PreFilter(tb, q).State, p.PreScore(tb, q).State} {
 			if in := (&framework.Input{Table: tb, State: state}); state != nil {
 				p.CellFilter.Sync(in)
-				p.Release(state)
+				state.(framework.Releaser).Release()
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func TestRoomIsEmpty(t *testing.T) {
 		if got := blocked(&p, tb, state)[1]; got != want {
 			t.Errorf("class %d: %d, want %d", i, got, want)
 		}
-		p.Release(state)
+		state.(framework.Releaser).Release()
 	}
 }
 

@@ -71,7 +71,6 @@ func (pl *plugin) declare() framework.Plugin {
 			CellScore:      &framework.CellScore{Sync: sync, Cells: scoreCells, Score: score, Rows: rowScores},
 			NormalizeScore: normalize,
 		},
-		Release: release,
 	}
 }
 

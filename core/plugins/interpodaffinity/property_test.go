@@ -308,7 +308,7 @@ func (w *world) release(*rapid.T) {
 	key := w.keep(w.pool[w.rand.IntN(len(w.pool))])
 	for _, state := range []any{w.kept[key].filter.State, w.kept[key].score.State} {
 		if state != nil {
-			w.plugin.Release(state)
+			state.(framework.Releaser).Release()
 		}
 	}
 	delete(w.kept, key)

@@ -29,9 +29,9 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 	ig.classes = counter != nil
 	s := newScorer(args.ScoringStrategy, counter)
 	return framework.Plugin{
-		Name:             names.NodeResourcesFit,
-		Reads:            s.reads(),
-		OptionalReads:    true, // without device classes a node has what it says that it has
+		Name: names.NodeResourcesFit,
+		// Without device classes a node has what it says that it has.
+		Reads:            framework.Reads{Kinds: s.reads(), Optional: true},
 		EventsToRegister: eventsToRegister(ig),
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeAndPods,

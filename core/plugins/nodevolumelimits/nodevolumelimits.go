@@ -35,7 +35,7 @@ func New(f feature.Features) framework.Plugin {
 	}
 	return framework.Plugin{
 		Name:             names.NodeVolumeLimits,
-		Reads:            kinds,
+		Reads:            framework.Reads{Kinds: kinds},
 		EventsToRegister: events,
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeAndPods,

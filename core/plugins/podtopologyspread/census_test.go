@@ -93,7 +93,7 @@ func TestNodesThatCount(t *testing.T) {
 func verdictsOf(p framework.Plugin, tb *table.Table, pod *object.Pod, state any) []framework.Verdict {
 	if state == nil {
 		state = p.PreFilter(tb, pod).State
-		defer p.Release(state)
+		defer state.(framework.Releaser).Release()
 	}
 	in := &framework.Input{Table: tb, Pod: pod, State: state}
 	sync(in)

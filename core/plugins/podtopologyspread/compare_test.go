@@ -67,7 +67,7 @@ func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
 		}
 	}
 	w.compareAdmitted(t, q, c.census)
-	w.plugin.Release(fresh)
+	fresh.Release()
 }
 
 // compareAdmitted: nodes meet the policies that they meet when looked at.

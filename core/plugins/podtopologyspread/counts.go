@@ -270,9 +270,8 @@ func (pl *plugin) take() *counts {
 	return c
 }
 
-// release returns the buffers of counts that are not used any more.
-func release(state any) {
-	c := state.(*counts)
+// Release implements framework.Releaser.
+func (c *counts) Release() {
 	for i := range c.columns {
 		c.pl.rooms.Give(&c.columns[i].Column)
 	}

@@ -76,7 +76,6 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 			CellScore:      &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: countDomains, Score: score},
 			NormalizeScore: normalize,
 		},
-		Release: release,
 	}, nil
 }
 

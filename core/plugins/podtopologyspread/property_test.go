@@ -353,7 +353,7 @@ func (w *world) ask(t *rapid.T) {
 	if len(w.marks) == 0 && w.chance(20) { // as an engine that drops the class
 		for _, state := range []any{k.filter.State, k.score.State} {
 			if state != nil {
-				w.plugin.Release(state)
+				state.(framework.Releaser).Release()
 			}
 		}
 		delete(w.kept, key)

@@ -16,7 +16,7 @@ import (
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name:     names.TopologyPlacementGenerator,
-		Reads:    []object.Kind{object.PodGroups},
+		Reads:    framework.Reads{Kinds: []object.Kind{object.PodGroups}},
 		PodGroup: &framework.PodGroupPlugin{GeneratePlacements: generatePlacements},
 	}
 }

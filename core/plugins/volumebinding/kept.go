@@ -6,9 +6,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// kept returns the pod's plan: each volume with its claim, then the claims for which volumes
-// are to be made.
-func (b *binder) kept(p *object.Pod) *framework.Kept {
+// Kept implements framework.Keeper. It returns the pod's plan: each volume with its claim,
+// then the claims for which volumes are to be made.
+func (b *binder) Kept(p *object.Pod) *framework.Kept {
 	plan := b.plans[p.UID]
 	if plan == nil {
 		return nil
@@ -23,8 +23,8 @@ func (b *binder) kept(p *object.Pod) *framework.Kept {
 	return k
 }
 
-// keep restores a plan that kept returned.
-func (b *binder) keep(t *table.Table, p *object.Pod, k *framework.Kept) {
+// Keep implements framework.Keeper. It restores a plan.
+func (b *binder) Keep(t *table.Table, p *object.Pod, k *framework.Kept) {
 	plan := &plan{table: t, written: k.Done}
 	for left := k.Objects; len(left) > 0; left = left[1:] {
 		switch o := left[0].Object.(type) {

@@ -188,7 +188,7 @@ func TestWritesTimeout(t *testing.T) {
 		want time.Duration
 	}{{nil, 10 * time.Minute}, {&configv1.VolumeBindingArgs{}, 10 * time.Minute}, {&configv1.VolumeBindingArgs{BindTimeoutSeconds: &seconds}, 7 * time.Second}} {
 		pl, err := New(tt.args, feature.Features{})
-		if err != nil || pl.WritesTimeout != tt.want {
+		if err != nil || pl.WritesTimeout.After != tt.want {
 			t.Errorf("%+v: timeout %v, %v, want %v", tt.args, pl.WritesTimeout, err, tt.want)
 		}
 	}

@@ -56,7 +56,7 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 	}
 	pl := framework.Plugin{
 		Name:             names.VolumeBinding,
-		Reads:            kinds,
+		Reads:            framework.Reads{Kinds: kinds},
 		EventsToRegister: eventsToRegister,
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeOnly,
@@ -67,12 +67,11 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 		FilterPlugin:  framework.FilterPlugin{Filter: filter, Explain: explain, Costly: true},
 		PreScore:      s.preScore,
 		ScorePlugin:   framework.ScorePlugin{Score: s.score},
-		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve, Kept: b.kept, Keep: b.keep},
+		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve, Keeper: b},
 		PreBindPlugin: framework.PreBindPlugin{
-			PreBind:            b.preBind,
-			WritesDone:         b.writesDone,
-			WritesTimeout:      b.timeout,
-			WritesTimeoutError: errTimeout,
+			PreBind:       b.preBind,
+			WritesDone:    b.writesDone,
+			WritesTimeout: framework.Timeout{After: b.timeout, Err: errTimeout},
 		},
 		PostBind: b.postBind,
 	}

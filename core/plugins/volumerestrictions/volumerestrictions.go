@@ -28,7 +28,7 @@ const (
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name:  names.VolumeRestrictions,
-		Reads: []object.Kind{object.PersistentVolumeClaims},
+		Reads: framework.Reads{Kinds: []object.Kind{object.PersistentVolumeClaims}},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
 			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: freed},

@@ -36,7 +36,7 @@ var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolume
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name:  names.VolumeZone,
-		Reads: kinds,
+		Reads: framework.Reads{Kinds: kinds},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add, QueueingHintFn: classCame},
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
