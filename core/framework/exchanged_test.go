@@ -58,7 +58,11 @@ func TestExchanged(t *testing.T) {
 			t.Errorf("%s: verdict %d, known %t, want %d, %t; %d pods are left", what, v, known, c.want, c.known, len(tb.Pods(row)))
 		}
 	}
-	in := &framework.Input{Table: tb, Pod: named("p", 2), Sums: full}
+	in := &framework.Input{Table: tb, Pod: named("p", 2)}
+	if v, _ := crowded(framework.NodeAndPods).Exchanged(in, row, framework.Nobody, []*object.Pod{named("came", 0)}); v != 4 {
+		t.Errorf("with one more pod there are %d", v)
+	}
+	in.Sums = full
 	if v, _ := crowded(framework.NodeAndPods).Exchanged(in, row, framework.Nobody, nil); v == framework.Fits {
 		t.Error("the pod fits on a node that is full")
 	}
