@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -152,6 +153,62 @@ func TestPreemptionInTurn(t *testing.T) {
 	f.release("spare-0")
 	f.release("spare-1")
 	f.checkRoom()
+}
+
+// A pod preempts a replica that its required anti-affinity keeps it away from. The victim takes
+// its time. The replica that its Deployment makes again waits meanwhile, and is not killed in its
+// turn (tool/testdata/cases, nominated-anti-affinity.yaml).
+func TestNominatedAntiAffinity(t *testing.T) {
+	f := newField(t, "nominated-anti-affinity")
+	f.sameNodes(1, "4", 110)
+	f.priority("urgent", 1000)
+	f.berth(cluster.SchedulerOptions{})
+
+	low := f.template("low", "100m", nil, corev1.RestartPolicyAlways)
+	low.Finalizers = []string{"e2e.example.com/stay"}
+	replicas := int32(1)
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "low"}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: low.Labels}, Template: low,
+	}}
+	if _, err := f.client.AppsV1().Deployments(f.name).Create(f.Context(), deployment, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitBound(1)
+	victim := f.seen("app=low")[0].Name
+
+	away := f.pod("away", "100m")
+	away.Spec.PriorityClassName = f.name + "-urgent"
+	away.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: low.Labels},
+	}}}}
+	f.create(away)
+	again := ""
+	f.await("the replica that is made again", func() string {
+		for _, pod := range f.seen("app=low") {
+			if pod.Name != victim {
+				again = pod.Name
+			}
+		}
+		return missing(len(f.seen("app=low")), 2)
+	})
+	const why = "0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules. " +
+		"no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+	f.awaitRejected(again, why)
+	f.release(victim)
+	f.awaitNode("away", 0)
+	f.await("the victim to go", func() string {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return missing(len(f.gone), 1)
+	})
+	left := f.seen("app=low")
+	if len(left) != 1 || left[0].Name != again || left[0].Spec.NodeName != "" || left[0].DeletionTimestamp != nil {
+		t.Errorf("beside the pod that preempted %s: %v", victim, left)
+	}
+	if events := f.eventsOn("Preempted"); len(events) != 1 || len(events[victim]) != 1 {
+		t.Errorf("events Preempted: %v", events)
+	}
+	f.release(again)
 }
 
 // urgent creates a pod with the field's priority class "urgent".
