@@ -39,7 +39,7 @@ const (
 type stage int8
 
 const (
-	undoes     stage = iota - 1 // takes back a leftover: a rollout, a cordon, a taint of a few nodes of a pool, what holds a terminating pod
+	undoes     stage = iota - 1 // takes back a leftover: a rollout, a cordon, a taint of a few nodes of a pool, a deferred resize, what holds a terminating pod
 	usual                       // all others
 	elsewhere                   // takes the pod to nodes that it does not choose, though there are some that it chooses
 	lastResort                  // gives up a device, uses the control plane, or says of a node what it is not

@@ -57,7 +57,7 @@ func (s *search) takeBack(row table.Row) [][]edit {
 		}
 		for _, r := range Deferred(p) {
 			edits = append(edits, edit{
-				kind: takeBack, target: target{"v1", "Pod", p.Namespace, p.Name},
+				kind: takeBack, stage: undoes, target: target{"v1", "Pod", p.Namespace, p.Name},
 				say: fmt.Sprintf("take the deferred resize of pod %s/%s back: %s %s for container %q", p.Namespace, p.Name, quantity(r.Resource, r.Has), noun(r.Resource), p.Spec.Containers[r.Container].Name),
 				ops: []Op{{Op: "replace", Path: at("/spec/containers/%d/resources/requests/%s", r.Container, r.Resource), Value: quantity(r.Resource, r.Has)}},
 			})
