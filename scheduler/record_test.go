@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/examples/tier"
 )
 
 // Flags about records that make no sense are refused, each by its name.
@@ -30,6 +31,16 @@ func TestRecordFlags(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", c.flags, err, c.want)
 		}
+	}
+}
+
+// A scheduler with hosted plugins is not recorded: a replay could not call them.
+func TestHostedPluginsAreNotRecorded(t *testing.T) {
+	o := newOptions()
+	o.record.to = t.TempDir()
+	WithPlugin(tier.Name, tier.New)(o)
+	if out, err := o.record.options(config.Default(), o); err == nil || !strings.HasPrefix(err.Error(), "--record-to: cannot be used with hosted plugins") {
+		t.Errorf("options %+v, error %v", out, err)
 	}
 }
 

@@ -3,16 +3,23 @@ package tool
 import (
 	"bytes"
 	"context"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/edge/compat"
@@ -40,15 +47,20 @@ items:
 // with runs a tool that was built with the hosted plugins on the cluster of tiers.
 func with(t *testing.T, hosted map[string]compat.PluginFactory, call string) (status int, out string) {
 	t.Helper()
+	return withPlugins(t, &sim.Plugins{Hosted: hosted}, tiers, call)
+}
+
+func withPlugins(t *testing.T, plugins *sim.Plugins, cluster, call string) (status int, out string) {
+	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"config.yaml": tierConfig, "tiers.yaml": tiers} {
+	for name, text := range map[string]string{"config.yaml": tierConfig, "tiers.yaml": cluster} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(dir)
 	var b bytes.Buffer
-	cmd := newCommand("berth", Build{Plugins: &sim.Plugins{Hosted: hosted}})
+	cmd := newCommand("berth", Build{Plugins: plugins})
 	status = execute(cmd, strings.Fields(call), strings.NewReader(""), &b, &b)
 	return status, b.String()
 }
@@ -102,6 +114,130 @@ func TestPluginThatIsNotAsked(t *testing.T) {
 		if status != tt.status || !strings.Contains(out, tt.says) {
 			t.Errorf("%q: status %d, want %d and %q:\n%s", tt.flags, status, tt.status, tt.says, out)
 		}
+	}
+}
+
+// A plugin whose factory waits for an API server without end is left out once its time is up.
+func TestPluginThatHangs(t *testing.T) {
+	hanging := func(ctx context.Context, _ runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
+		<-t.Context().Done()
+		return nil, t.Context().Err()
+	}
+	plugins := &sim.Plugins{Hosted: map[string]compat.PluginFactory{tier.Name: hanging}, Timeout: time.Millisecond}
+	status, out := withPlugins(t, plugins, tiers, "simulate -f tiers.yaml --config config.yaml")
+	if says := "plugin Tier of the configuration is not asked here: its factory did not return within 1ms"; status != exitPlaced || !strings.Contains(out, says) {
+		t.Errorf("status %d, want %d and %q:\n%s", status, exitPlaced, says, out)
+	}
+}
+
+// Of a plugin that is not asked the pod's condition has the last word: the answer, which is that
+// the pod fits, begins with it, and the exit status is not that of a pod that fits.
+func TestLastWordOfAPlugin(t *testing.T) {
+	waits := strings.Replace(tiers, "status: {phase: Pending}}", `status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable,
+  message: "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) are of another tier."}]}}`, 1)
+	status, out := withPlugins(t, &sim.Plugins{}, waits, "why -f tiers.yaml --config config.yaml --plugins Tier p")
+	if says := "default/p waits, and the cluster said last: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) are of another tier."; status != exitWaiting || !strings.Contains(out, "\n"+says) {
+		t.Errorf("status %d, want %d and %q first:\n%s", status, exitWaiting, says, out)
+	}
+}
+
+// points is a plugin that records which of its extension points are called.
+type points struct {
+	tier.Plugin
+	mu     sync.Mutex
+	called map[string]bool
+}
+
+func (p *points) call(point string) *fwk.Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.called[point] = true
+	return nil
+}
+
+func (p *points) PreFilter(context.Context, fwk.CycleState, *v1.Pod, []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	return nil, p.call("PreFilter")
+}
+
+func (p *points) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+func (p *points) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+	p.call("Filter")
+	return p.Plugin.Filter(ctx, state, pod, n)
+}
+
+func (p *points) PostFilter(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	p.call("PostFilter")
+	return nil, fwk.NewStatus(fwk.Unschedulable, "nothing to do")
+}
+
+func (p *points) PreScore(context.Context, fwk.CycleState, *v1.Pod, []fwk.NodeInfo) *fwk.Status {
+	return p.call("PreScore")
+}
+
+func (p *points) Score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, n fwk.NodeInfo) (int64, *fwk.Status) {
+	p.call("Score")
+	return p.Plugin.Score(ctx, state, pod, n)
+}
+
+func (p *points) Reserve(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status {
+	return p.call("Reserve")
+}
+
+func (p *points) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+
+func (p *points) Permit(context.Context, fwk.CycleState, *v1.Pod, string) (*fwk.Status, time.Duration) {
+	return p.call("Permit"), 0
+}
+
+func (p *points) PreBindPreFlight(context.Context, fwk.CycleState, *v1.Pod, string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	return nil, p.call("PreBindPreFlight")
+}
+
+func (p *points) PreBind(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status {
+	return p.call("PreBind")
+}
+
+func (p *points) Bind(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status {
+	return p.call("Bind")
+}
+
+func (p *points) PostBind(context.Context, fwk.CycleState, *v1.Pod, string) { p.call("PostBind") }
+
+// A simulation calls what decides, and nothing that binds: a pod that is placed, and one that
+// fits nowhere. Informers of pods and nodes have those of the simulation, others nothing.
+func TestPointsThatAreCalled(t *testing.T) {
+	p := &points{called: map[string]bool{}}
+	var nodes, pods, services []string
+	factory := func(ctx context.Context, _ runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+		informers := h.SharedInformerFactory().Core().V1()
+		note := func(into *[]string) cache.ResourceEventHandler {
+			return cache.ResourceEventHandlerFuncs{AddFunc: func(o any) {
+				if m, err := meta.Accessor(o); err == nil {
+					*into = append(*into, m.GetName())
+				}
+			}}
+		}
+		_, nodesErr := informers.Nodes().Informer().AddEventHandler(note(&nodes))
+		_, podsErr := informers.Pods().Informer().AddEventHandler(note(&pods))
+		_, servicesErr := informers.Services().Informer().AddEventHandler(note(&services))
+		made, err := tier.New(ctx, nil, h)
+		if err == nil {
+			p.Plugin = *made.(*tier.Plugin)
+		}
+		return p, errors.Join(err, nodesErr, podsErr, servicesErr)
+	}
+	const more = `- {apiVersion: v1, kind: Service, metadata: {name: s, namespace: default}, spec: {selector: {a: b}}}
+- {apiVersion: v1, kind: Pod, metadata: {name: q, namespace: default, uid: q}, spec: {containers: [{name: c, image: i}]}, status: {phase: Pending}}
+`
+	plugins := &sim.Plugins{Hosted: map[string]compat.PluginFactory{tier.Name: factory}}
+	status, out := withPlugins(t, plugins, tiers+more, "simulate -f tiers.yaml --config config.yaml")
+	got := slices.Sorted(maps.Keys(p.called))
+	if want := []string{"Filter", "Permit", "PostFilter", "PreFilter", "PreScore", "Reserve", "Score"}; status != exitUnplaced || !slices.Equal(got, want) {
+		t.Errorf("status %d, called %v, want %v:\n%s", status, got, want, out)
+	}
+	if !slices.Contains(nodes, "gold") || !slices.Contains(nodes, "tin") || !slices.Contains(pods, "old") || !slices.Contains(pods, "q") || len(services) > 0 {
+		t.Errorf("informers have the nodes %v, the pods %v, the services %v", nodes, pods, services)
 	}
 }
 
