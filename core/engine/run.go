@@ -67,7 +67,7 @@ func (e *Engine) Told() { e.runs.told++ }
 
 func (e *Engine) surroundings(k *keys) surroundings {
 	t := e.table
-	w := surroundings{told: e.runs.told, updates: t.Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(),
+	w := surroundings{told: e.runs.told, updates: t.Shown().Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(),
 		namespaces: t.Namespaces().Revision(), owners: t.SelectorOwners().Revision(), epochs: k.epoch(t)}
 	for kind := range object.Kinds {
 		w.objects += t.Objects().Revision(kind)

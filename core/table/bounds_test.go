@@ -45,8 +45,8 @@ func TestResourcesWithoutEnd(t *testing.T) {
 		}
 	}
 	check(t, tab)
-	atMost(t, "columns", len(tab.used), int(firstScalar)+columnsKept+1)
-	atMost(t, "names", len(tab.scalars.ids), columnsKept+1)
+	atMost(t, "columns", len(tab.columns.used), int(firstScalar)+columnsKept+1)
+	atMost(t, "names", len(tab.columns.scalars.ids), columnsKept+1)
 	for i := 4990; i < 5000; i++ {
 		if i < 4993 {
 			continue // that node offers something else by now
@@ -103,8 +103,8 @@ func TestFlappingNode(t *testing.T) {
 	tab.RemovePod("p")
 	check(t, tab)
 	atMost(t, "rows", tab.Rows(), 1)
-	atMost(t, "names of rows", len(tab.rowOf), 0)
-	atMost(t, "free rows", len(tab.free), 1)
+	atMost(t, "names of rows", len(tab.rows.of), 0)
+	atMost(t, "free rows", len(tab.rows.free), 1)
 	atMost(t, "entries of the journal", len(tab.placements.ring), placementsKept)
 }
 
@@ -139,7 +139,7 @@ func TestTermsWithoutEnd(t *testing.T) {
 	tab.PodNamespaces(func(name string) { tab.PodsByLabels(name, func(*PodsWithLabels) { crowds++ }) })
 	atMost(t, "crowds", crowds, 30)
 	atMost(t, "entries of the journal", len(tab.placements.ring), placementsKept)
-	atMost(t, "entries to undo", len(tab.undo), 0)
+	atMost(t, "entries to undo", len(tab.tries.undo), 0)
 }
 
 // Terms of pods that are nominated and never placed.

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/object"
-	v1 "k8s.io/api/core/v1"
 )
 
 // Check compares every column with a rebuild from the nodes and pods, and
@@ -26,19 +27,19 @@ func (t *Table) Check() error {
 			}
 		}
 	}
-	if len(fresh.rowOf) != len(t.rowOf) || fresh.live != t.live || len(fresh.placed) != len(t.placed) {
+	if len(fresh.rows.of) != len(t.rows.of) || fresh.live != t.live || len(fresh.placed) != len(t.placed) {
 		return fmt.Errorf("table: %d rows, %d nodes, %d pods; a rebuild has %d, %d, %d",
-			len(t.rowOf), t.live, len(t.placed), len(fresh.rowOf), fresh.live, len(fresh.placed))
+			len(t.rows.of), t.live, len(t.placed), len(fresh.rows.of), fresh.live, len(fresh.placed))
 	}
-	for name, r := range t.rowOf { // any order: an error is an error
-		if err := t.compare(r, fresh); err != nil {
+	for name, r := range t.rows.of { // any order: an error is an error
+		if err := t.columns.compare(r, &fresh.columns); err != nil {
 			return fmt.Errorf("table: node %q: %w", name, err)
 		}
 	}
 	if err := t.terms.compare(&fresh.terms); err != nil {
 		return err
 	}
-	if err := t.checkPodsByLabels(); err != nil {
+	if err := t.podsByLabels.check(t.placed); err != nil {
 		return err
 	}
 	return t.followers.check(fresh)
@@ -48,7 +49,7 @@ func (t *Table) Check() error {
 func (t *Table) fresh() *Table {
 	fresh := New()
 	fresh.now = t.now
-	fresh.LayOut(&Layout{Rows: t.names, Free: t.free})
+	fresh.LayOut(&Layout{Rows: t.rows.names, Free: t.rows.free})
 	for kind := range object.Kinds {
 		for _, o := range t.Objects().List(kind) {
 			fresh.Objects().Set(o)
@@ -61,7 +62,7 @@ func (t *Table) fresh() *Table {
 	}
 	for r, list := range t.pods {
 		for _, pl := range list {
-			fresh.AddPod(pl.Pod, t.names[r])
+			fresh.AddPod(pl.Pod, t.rows.names[r])
 		}
 	}
 	return fresh
@@ -99,14 +100,14 @@ func (l *Terms) compare(fresh *Terms) error {
 	return nil
 }
 
-// checkPodsByLabels returns an error if a placed pod is not listed with those of its
+// check returns an error if a placed pod is not listed with those of its
 // namespace and labels.
-func (t *Table) checkPodsByLabels() error {
-	if t.podsByLabels.byNamespace == nil {
+func (l *podsByLabels) check(placed map[types.UID]*Placed) error {
+	if l.byNamespace == nil {
 		return nil
 	}
 	pods := 0
-	for _, list := range t.podsByLabels.byNamespace { // any order: an error is an error
+	for _, list := range l.byNamespace { // any order: an error is an error
 		for _, c := range list { // any order: an error is an error
 			pods += len(c.pods)
 			var leaving []Row
@@ -124,49 +125,14 @@ func (t *Table) checkPodsByLabels() error {
 			}
 		}
 	}
-	for _, pl := range t.placed { // any order: an error is an error
+	for _, pl := range placed { // any order: an error is an error
 		c := pl.withLabels
-		if c == nil || t.podsByLabels.byNamespace[pl.Pod.Namespace][c.key] != c || c.pods[pl.labelsIndex] != pl || !maps.Equal(c.Labels, pl.Pod.Labels) {
+		if c == nil || l.byNamespace[pl.Pod.Namespace][c.key] != c || c.pods[pl.labelsIndex] != pl || !maps.Equal(c.Labels, pl.Pod.Labels) {
 			return fmt.Errorf("table: pod %s is not among those with its labels", pl.Pod.Key())
 		}
 	}
-	if pods != len(t.placed) {
-		return fmt.Errorf("table: %d pods by their labels, %d placed", pods, len(t.placed))
+	if pods != len(placed) {
+		return fmt.Errorf("table: %d pods by their labels, %d placed", pods, len(placed))
 	}
 	return nil
-}
-
-func (t *Table) compare(r Row, o *Table) error {
-	for name, id := range t.ids() { // any order: an error is an error
-		var used, offered int64
-		if other, ok := o.Column(name); ok {
-			used, offered = o.used[other][r], o.allocatable[other][r]
-		}
-		if t.used[id][r] != used || t.allocatable[id][r] != offered {
-			return fmt.Errorf("%s used/allocatable %d/%d, rebuilt %d/%d", name, t.used[id][r], t.allocatable[id][r], used, offered)
-		}
-	}
-	for i := range t.nonZero {
-		if t.nonZero[i][r] != o.nonZero[i][r] {
-			return fmt.Errorf("non-zero usage %d, rebuilt %d", t.nonZero[i][r], o.nonZero[i][r])
-		}
-	}
-	if t.headroom[r] != o.headroom[r] || t.evenness[r] != o.evenness[r] {
-		return fmt.Errorf("headroom %+v, evenness %d, rebuilt %+v, %d", t.headroom[r], t.evenness[r], o.headroom[r], o.evenness[r])
-	}
-	if t.percents[r] != o.percents[r] {
-		return fmt.Errorf("percents %+v, rebuilt %+v", t.percents[r], o.percents[r])
-	}
-	if t.podCount[r] != o.podCount[r] || t.allowedPods[r] != o.allowedPods[r] {
-		return fmt.Errorf("pods %d of %d, rebuilt %d of %d", t.podCount[r], t.allowedPods[r], o.podCount[r], o.allowedPods[r])
-	}
-	return nil
-}
-
-func (t *Table) ids() map[v1.ResourceName]Resource {
-	ids := map[v1.ResourceName]Resource{"cpu": CPU, "memory": Memory, "ephemeral-storage": EphemeralStorage}
-	for name, id := range t.scalars.ids { // any order: fills a map
-		ids[name] = id
-	}
-	return ids
 }

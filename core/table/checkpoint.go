@@ -5,6 +5,13 @@ import "fmt"
 // Mark is a point to which the table can be taken back.
 type Mark struct{ depth, entries int }
 
+// tries is what undoes the placements and removals of open checkpoints.
+type tries struct {
+	open int         // checkpoints
+	undo []undoEntry // oldest first
+	idle []Row       // emptied under a checkpoint; an undo may need them
+}
+
 type undoEntry struct {
 	placed *Placed
 	put    bool // true: it was placed; false: it was removed
@@ -13,59 +20,59 @@ type undoEntry struct {
 // Checkpoint starts a try: placements and removals from here on can be taken
 // back with Undo. Checkpoints nest. While one is open nodes may not change.
 func (t *Table) Checkpoint() Mark {
-	t.marks++
-	return Mark{t.marks, len(t.undo)}
+	t.tries.open++
+	return Mark{t.tries.open, len(t.tries.undo)}
 }
 
 // Trying reports whether a checkpoint is open.
-func (t *Table) Trying() bool { return t.marks > 0 }
+func (t *Table) Trying() bool { return t.tries.open > 0 }
 
 // Undo reverts every placement and removal since the checkpoint, newest first, and closes
 // it. Contents are as before; revisions go on growing, so that views made during the
 // trial are brought up to date like any other.
 func (t *Table) Undo(m Mark) {
-	if m.depth != t.marks {
-		panic(fmt.Sprintf("table: Undo of checkpoint %d while %d is the innermost", m.depth, t.marks))
+	if m.depth != t.tries.open {
+		panic(fmt.Sprintf("table: Undo of checkpoint %d while %d is the innermost", m.depth, t.tries.open))
 	}
-	undone := t.undo[m.entries:]
-	for i := len(t.undo) - 1; i >= m.entries; i-- {
-		e := t.undo[i]
+	undone := t.tries.undo[m.entries:]
+	for i := len(t.tries.undo) - 1; i >= m.entries; i-- {
+		e := t.tries.undo[i]
 		if e.put {
 			t.take(e.placed)
 		} else {
 			t.put(e.placed)
 		}
 	}
-	t.marks--
+	t.tries.open--
 	for _, e := range undone {
 		t.release(e.placed.Row)
 	}
 	clear(undone)
-	t.undo = t.undo[:m.entries]
-	if t.marks == 0 {
-		for _, r := range t.idle {
+	t.tries.undo = t.tries.undo[:m.entries]
+	if t.tries.open == 0 {
+		for _, r := range t.tries.idle {
 			t.release(r)
 		}
-		t.idle = t.idle[:0]
+		t.tries.idle = t.tries.idle[:0]
 	}
 }
 
 func (t *Table) record(e undoEntry) {
-	if t.marks > 0 {
-		t.undo = append(t.undo, e)
+	if t.tries.open > 0 {
+		t.tries.undo = append(t.tries.undo, e)
 	}
 }
 
 func (t *Table) noCheckpoint(op string) {
-	if t.marks > 0 {
+	if t.tries.open > 0 {
 		panic("table: " + op + " under a checkpoint")
 	}
 }
 
 // Rollback reverts all open checkpoints, which a trial that was broken off left behind.
 func (t *Table) Rollback() {
-	if t.marks > 0 {
-		t.marks = 1
+	if t.tries.open > 0 {
+		t.tries.open = 1
 		t.Undo(Mark{depth: 1})
 	}
 }

@@ -1,9 +1,14 @@
 package table
 
 import (
+	"fmt"
 	"maps"
+	"math"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
 )
 
 // Resource is the dense id of a resource's columns.
@@ -16,6 +21,27 @@ const (
 	EphemeralStorage
 	firstScalar
 )
+
+// columns are what nodes offer and placed pods take, by resource and row, and what follows
+// from that at each change.
+type columns struct {
+	allocatable [][]int64 // by Resource, then row
+	used        [][]int64
+	nonZero     [2][]int64 // CPU, memory
+	podCount    []int64
+	allowedPods []int64
+	headroom    []Headroom
+	evenness    []int8
+	percents    []Percents
+	scalars     scalars
+}
+
+func newColumns() columns {
+	return columns{
+		allocatable: make([][]int64, firstScalar), used: make([][]int64, firstScalar),
+		scalars: scalars{ids: map[v1.ResourceName]Resource{}, limit: columnsKept},
+	}
+}
 
 // scalars are the resources that have columns by their names. One that no node
 // offers and no placed pod takes any more loses them some time later.
@@ -32,7 +58,31 @@ const columnsKept = 64
 
 // Column returns the id of a resource's columns; false if it has none: no node
 // offers it and no placed pod takes any.
-func (t *Table) Column(name v1.ResourceName) (Resource, bool) {
+func (t *Table) Column(name v1.ResourceName) (Resource, bool) { return t.columns.find(name) }
+
+// ColumnRevision changes whenever a resource is given columns: what was looked
+// up with Column before may have become known since, or be another's now.
+func (t *Table) ColumnRevision() uint64 { return t.columns.scalars.revision }
+
+// Allocatable returns the column of what nodes offer. Read only.
+func (t *Table) Allocatable(id Resource) []int64 { return t.columns.allocatable[id] }
+
+// Used returns the column of what placed pods take (their Demand.Usage). Read only.
+func (t *Table) Used(id Resource) []int64 { return t.columns.used[id] }
+
+// NonZero returns the columns of CPU and memory taken, with a default for
+// each container that names none (Demand.NonZero). Read only.
+func (t *Table) NonZero() (milliCPU, memory []int64) {
+	return t.columns.nonZero[0], t.columns.nonZero[1]
+}
+
+// PodCount returns the column of the number of pods placed. Read only.
+func (t *Table) PodCount() []int64 { return t.columns.podCount }
+
+// AllowedPods returns the column of how many pods each node takes. Read only.
+func (t *Table) AllowedPods() []int64 { return t.columns.allowedPods }
+
+func (c *columns) find(name v1.ResourceName) (Resource, bool) {
 	switch name {
 	case v1.ResourceCPU:
 		return CPU, true
@@ -41,42 +91,37 @@ func (t *Table) Column(name v1.ResourceName) (Resource, bool) {
 	case v1.ResourceEphemeralStorage:
 		return EphemeralStorage, true
 	}
-	id, ok := t.scalars.ids[name]
+	id, ok := c.scalars.ids[name]
 	return id, ok
 }
 
-// ColumnRevision changes whenever a resource is given columns: what was looked
-// up with Column before may have become known since, or be another's now.
-func (t *Table) ColumnRevision() uint64 { return t.scalars.revision }
-
 // column returns the id of a resource, giving it columns if it has none.
-func (t *Table) column(name v1.ResourceName) Resource {
-	if id, ok := t.Column(name); ok {
+func (c *columns) column(name v1.ResourceName) Resource {
+	if id, ok := c.find(name); ok {
 		return id
 	}
-	s := &t.scalars
-	if len(s.ids) >= s.limit && t.marks == 0 {
-		t.sweepColumns()
-	}
+	s := &c.scalars
 	s.revision++
-	id := Resource(len(t.used))
+	id := Resource(len(c.used))
 	if n := len(s.free); n > 0 {
 		id, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		t.used = append(t.used, make([]int64, len(t.nodes)))
-		t.allocatable = append(t.allocatable, make([]int64, len(t.nodes)))
+		c.used = append(c.used, make([]int64, len(c.podCount)))
+		c.allocatable = append(c.allocatable, make([]int64, len(c.podCount)))
 	}
 	s.ids[name] = id
 	return id
 }
 
-// sweepColumns frees the columns of resources that hold nothing. It must not run under a
-// checkpoint, as an undo may need them.
-func (t *Table) sweepColumns() {
-	s := &t.scalars
+// sweep frees the columns of resources that hold nothing, if there are many.
+func (c *columns) sweep() {
+	s := &c.scalars
+	if len(s.ids) < s.limit {
+		return
+	}
 	maps.DeleteFunc(s.ids, func(_ v1.ResourceName, id Resource) bool {
-		for r := range t.nodes {
-			if t.used[id][r] != 0 || t.allocatable[id][r] != 0 {
+		for r := range c.podCount {
+			if c.used[id][r] != 0 || c.allocatable[id][r] != 0 {
 				return false
 			}
 		}
@@ -84,4 +129,139 @@ func (t *Table) sweepColumns() {
 		return true
 	})
 	s.limit = max(columnsKept, 2*len(s.ids))
+}
+
+// grow adds a row.
+func (c *columns) grow() {
+	c.podCount = append(c.podCount, 0)
+	c.allowedPods = append(c.allowedPods, 0)
+	c.headroom = append(c.headroom, Headroom{})
+	c.evenness = append(c.evenness, 0)
+	c.percents = append(c.percents, Percents{})
+	for i := range c.nonZero {
+		c.nonZero[i] = append(c.nonZero[i], 0)
+	}
+	for id := range c.used {
+		c.used[id] = append(c.used[id], 0)
+		c.allocatable[id] = append(c.allocatable[id], 0)
+	}
+	c.setHeadroom(Row(len(c.podCount) - 1))
+}
+
+// clear sets what pods take to 0.
+func (c *columns) clear() {
+	for id := range c.used {
+		clear(c.used[id])
+	}
+	for i := range c.nonZero {
+		clear(c.nonZero[i])
+	}
+	clear(c.podCount)
+}
+
+// offer sets what the row's node offers, nil for none.
+func (c *columns) offer(r Row, n *object.Node) {
+	for id := range c.allocatable {
+		c.allocatable[id][r] = 0
+	}
+	c.allowedPods[r] = 0
+	if n != nil {
+		v := &n.Allocatable
+		c.allowedPods[r] = n.AllowedPods
+		c.allocatable[CPU][r] = v.MilliCPU
+		c.allocatable[Memory][r] = v.Memory
+		c.allocatable[EphemeralStorage][r] = v.EphemeralStorage
+		for _, s := range v.Scalars {
+			c.allocatable[c.column(s.Name)][r] = s.Value
+		}
+	}
+	c.setHeadroom(r)
+}
+
+// charge adds the pod's demand to its row (sign 1) or takes it off (-1). Where a sum would
+// saturate it is rebuilt from the row's pods, so that what was added can be taken off again
+// exactly.
+func (c *columns) charge(pl *Placed, sign int64, pods []*Placed) {
+	r, d := pl.Row, &pl.Pod.Demand
+	c.podCount[r] += sign
+	exact := bump(&c.used[CPU][r], sign, d.Usage.MilliCPU)
+	exact = bump(&c.used[Memory][r], sign, d.Usage.Memory) && exact
+	exact = bump(&c.used[EphemeralStorage][r], sign, d.Usage.EphemeralStorage) && exact
+	exact = bump(&c.nonZero[0][r], sign, d.NonZero.MilliCPU) && exact
+	exact = bump(&c.nonZero[1][r], sign, d.NonZero.Memory) && exact
+	for _, s := range d.Usage.Scalars {
+		exact = bump(&c.used[c.column(s.Name)][r], sign, s.Value) && exact
+	}
+	if !exact {
+		c.recount(r, pods)
+	}
+	c.setHeadroom(r)
+}
+
+// bump adds sign*amount and reports whether the result is exact.
+func bump(sum *int64, sign, amount int64) bool {
+	if *sum == math.MaxInt64 || *sum == math.MinInt64 {
+		return false
+	}
+	if sign < 0 {
+		*sum = resource.Sub(*sum, amount)
+	} else {
+		*sum = resource.Add(*sum, amount)
+	}
+	return *sum != math.MaxInt64 && *sum != math.MinInt64
+}
+
+func (c *columns) recount(r Row, pods []*Placed) {
+	for id := range c.used {
+		c.used[id][r] = 0
+	}
+	c.nonZero[0][r], c.nonZero[1][r] = 0, 0
+	for _, pl := range pods {
+		d := &pl.Pod.Demand
+		add := func(sum *int64, amount int64) { *sum = resource.Add(*sum, amount) }
+		add(&c.used[CPU][r], d.Usage.MilliCPU)
+		add(&c.used[Memory][r], d.Usage.Memory)
+		add(&c.used[EphemeralStorage][r], d.Usage.EphemeralStorage)
+		add(&c.nonZero[0][r], d.NonZero.MilliCPU)
+		add(&c.nonZero[1][r], d.NonZero.Memory)
+		for _, s := range d.Usage.Scalars {
+			add(&c.used[c.column(s.Name)][r], s.Value)
+		}
+	}
+}
+
+// compare compares the row with the same row of other columns.
+func (c *columns) compare(r Row, o *columns) error {
+	for name, id := range c.ids() { // any order: an error is an error
+		var used, offered int64
+		if other, ok := o.find(name); ok {
+			used, offered = o.used[other][r], o.allocatable[other][r]
+		}
+		if c.used[id][r] != used || c.allocatable[id][r] != offered {
+			return fmt.Errorf("%s used/allocatable %d/%d, rebuilt %d/%d", name, c.used[id][r], c.allocatable[id][r], used, offered)
+		}
+	}
+	for i := range c.nonZero {
+		if c.nonZero[i][r] != o.nonZero[i][r] {
+			return fmt.Errorf("non-zero usage %d, rebuilt %d", c.nonZero[i][r], o.nonZero[i][r])
+		}
+	}
+	if c.headroom[r] != o.headroom[r] || c.evenness[r] != o.evenness[r] {
+		return fmt.Errorf("headroom %+v, evenness %d, rebuilt %+v, %d", c.headroom[r], c.evenness[r], o.headroom[r], o.evenness[r])
+	}
+	if c.percents[r] != o.percents[r] {
+		return fmt.Errorf("percents %+v, rebuilt %+v", c.percents[r], o.percents[r])
+	}
+	if c.podCount[r] != o.podCount[r] || c.allowedPods[r] != o.allowedPods[r] {
+		return fmt.Errorf("pods %d of %d, rebuilt %d of %d", c.podCount[r], c.allowedPods[r], o.podCount[r], o.allowedPods[r])
+	}
+	return nil
+}
+
+func (c *columns) ids() map[v1.ResourceName]Resource {
+	ids := map[v1.ResourceName]Resource{"cpu": CPU, "memory": Memory, "ephemeral-storage": EphemeralStorage}
+	for name, id := range c.scalars.ids { // any order: fills a map
+		ids[name] = id
+	}
+	return ids
 }

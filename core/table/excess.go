@@ -22,7 +22,7 @@ func (t *Table) Excess(r Row, p *object.Pod) (Excess, bool) {
 	if n == nil {
 		return Excess{}, false
 	}
-	if t.podCount[r] > n.AllowedPods && n.AllowedPods > 0 {
+	if t.columns.podCount[r] > n.AllowedPods && n.AllowedPods > 0 {
 		if e := (Excess{v1.ResourcePods, t.bound(r), n.AllowedPods}); e.Requested > e.Allocatable {
 			return e, true
 		}
@@ -46,7 +46,7 @@ func (t *Table) Excess(r Row, p *object.Pod) (Excess, bool) {
 
 func (t *Table) excessOf(r Row, p *object.Pod, offer resource.Scalar) (Excess, bool) {
 	id, ok := t.Column(offer.Name)
-	if !ok || offer.Value <= 0 || t.used[id][r] <= offer.Value || p != nil && p.Demand.Usage.Of(offer.Name) == 0 {
+	if !ok || offer.Value <= 0 || t.columns.used[id][r] <= offer.Value || p != nil && p.Demand.Usage.Of(offer.Name) == 0 {
 		return Excess{}, false
 	}
 	e := Excess{Resource: offer.Name, Allocatable: offer.Value}

@@ -133,12 +133,9 @@ func (l *followers) check(fresh *Table) error {
 	return nil
 }
 
-// Touch marks the row as changed, as a follower's answer about it did.
-func (t *Table) Touch(r Row) { t.touch(r) }
-
 // RowOf returns the row that stands for the node name, with or without a node.
 func (t *Table) RowOf(name string) (Row, bool) {
-	r, ok := t.rowOf[name]
+	r, ok := t.rows.of[name]
 	return r, ok
 }
 

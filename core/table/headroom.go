@@ -27,23 +27,23 @@ type Room struct {
 const MostInverted = 1 << 42
 
 // Headroom returns the column of what rows have left of CPU and memory. Read only.
-func (t *Table) Headroom() []Headroom { return t.headroom }
+func (t *Table) Headroom() []Headroom { return t.columns.headroom }
 
 // Evenness returns the column of how even the parts of CPU and memory are that are in
 // use: 100 where they are the same, 50 where all of one and nothing of the other is
 // in use, computed as v1.36 computes it (NodeResourcesBalancedAllocation). Read only.
-func (t *Table) Evenness() []int8 { return t.evenness }
+func (t *Table) Evenness() []int8 { return t.columns.evenness }
 
 // setHeadroom follows a change of the row's columns.
-func (t *Table) setHeadroom(r Row) {
-	full := t.podCount[r] >= t.allowedPods[r]
-	t.headroom[r] = Headroom{
-		CPU:    roomOf(t.allocatable[CPU][r], t.used[CPU][r], t.nonZero[0][r], full),
-		Memory: roomOf(t.allocatable[Memory][r], t.used[Memory][r], t.nonZero[1][r], full),
+func (c *columns) setHeadroom(r Row) {
+	full := c.podCount[r] >= c.allowedPods[r]
+	c.headroom[r] = Headroom{
+		CPU:    roomOf(c.allocatable[CPU][r], c.used[CPU][r], c.nonZero[0][r], full),
+		Memory: roomOf(c.allocatable[Memory][r], c.used[Memory][r], c.nonZero[1][r], full),
 	}
-	h := &t.headroom[r]
-	t.evenness[r] = int8((1 - math.Abs((min(h.CPU.InUse, 1)-min(h.Memory.InUse, 1))/2)) * 100)
-	t.setPercents(r)
+	h := &c.headroom[r]
+	c.evenness[r] = int8((1 - math.Abs((min(h.CPU.InUse, 1)-min(h.Memory.InUse, 1))/2)) * 100)
+	c.setPercents(r)
 }
 
 func roomOf(allocatable, used, nonZero int64, full bool) Room {

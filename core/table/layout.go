@@ -27,7 +27,7 @@ type Assumed struct {
 
 // Layout returns the table's layout.
 func (t *Table) Layout() Layout {
-	l := Layout{Rows: slices.Clone(t.names), Free: slices.Clone(t.free)}
+	l := Layout{Rows: slices.Clone(t.rows.names), Free: slices.Clone(t.rows.free)}
 	l.Replied, l.Assumed = t.objects.unconfirmed()
 	return l
 }
@@ -64,7 +64,7 @@ func (t *Table) LayOut(l *Layout) {
 			t.grow()
 		}
 	}
-	t.free = slices.Clone(l.Free)
+	t.rows.free = slices.Clone(l.Free)
 }
 
 // Reassume restores an assumption of the layout.

@@ -205,19 +205,19 @@ func (w *world) rollback(t *rapid.T) {
 // pods, and rows on which nothing is.
 func (w *world) contents() string {
 	var lines []string
-	for name, r := range w.rowOf {
+	for name, r := range w.rows.of {
 		if w.nodes[r] == nil && len(w.pods[r]) == 0 {
 			continue
 		}
 		line := fmt.Sprintf("%s row %d node %p pods %v count %d/%d", name, r, w.nodes[r],
-			w.podsOn(r), w.podCount[r], w.allowedPods[r])
-		ids := w.ids()
+			w.podsOn(r), w.columns.podCount[r], w.columns.allowedPods[r])
+		ids := w.columns.ids()
 		for _, res := range slices.Sorted(maps.Keys(ids)) {
-			if id := ids[res]; w.used[id][r] != 0 || w.allocatable[id][r] != 0 {
-				line += fmt.Sprintf(" %s %d/%d", res, w.used[id][r], w.allocatable[id][r])
+			if id := ids[res]; w.columns.used[id][r] != 0 || w.columns.allocatable[id][r] != 0 {
+				line += fmt.Sprintf(" %s %d/%d", res, w.columns.used[id][r], w.columns.allocatable[id][r])
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s at least %d, %d\n", line, w.nonZero[0][r], w.nonZero[1][r]))
+		lines = append(lines, fmt.Sprintf("%s at least %d, %d\n", line, w.columns.nonZero[0][r], w.columns.nonZero[1][r]))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
@@ -242,8 +242,8 @@ func (w *world) compare(t *rapid.T) {
 	if w.Live() != len(w.m.nodes) || w.Placements() != len(w.m.pods) {
 		t.Fatalf("%d nodes, %d pods; want %d, %d", w.Live(), w.Placements(), len(w.m.nodes), len(w.m.pods))
 	}
-	if w.Rows() > 6 || len(w.free)+len(w.rowOf) != w.Rows() {
-		t.Fatalf("%d rows for 6 names, %d free, %d named", w.Rows(), len(w.free), len(w.rowOf))
+	if w.Rows() > 6 || len(w.rows.free)+len(w.rows.of) != w.Rows() {
+		t.Fatalf("%d rows for 6 names, %d free, %d named", w.Rows(), len(w.rows.free), len(w.rows.of))
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		w.compareNode(t, name)

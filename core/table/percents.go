@@ -31,11 +31,11 @@ const (
 )
 
 // Percents returns the column of what rows have left in percent. Read only.
-func (t *Table) Percents() []Percents { return t.percents }
+func (t *Table) Percents() []Percents { return t.columns.percents }
 
 // setPercents follows a change of the row's headroom.
-func (t *Table) setPercents(r Row) {
-	h, p := &t.headroom[r], &t.percents[r]
+func (c *columns) setPercents(r Row) {
+	h, p := &c.headroom[r], &c.percents[r]
 	if h.CPU.Free < h.CPU.FreeNonZero || h.Memory.Free < h.Memory.FreeNonZero || h.CPU.Inverse == 0 || h.Memory.Inverse == 0 {
 		*p = Percents{CPU: Percent{Left: -1}, Memory: Percent{Left: -1}}
 		return
@@ -43,7 +43,7 @@ func (t *Table) setPercents(r Row) {
 	p.CPU, p.Memory = percentOf(h.CPU), percentOf(h.Memory)
 	with := func(r Room, p Percent) float64 { return r.InUse*(100*PercentUnits) + p.Left }
 	p.Apart = int64(math.Round(with(h.Memory, p.Memory) - with(h.CPU, p.CPU)))
-	p.Uneven = (250 - int64(t.evenness[r])) << 32
+	p.Uneven = (250 - int64(c.evenness[r])) << 32
 }
 
 func percentOf(r Room) Percent {

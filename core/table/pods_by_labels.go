@@ -42,7 +42,7 @@ type podsByLabels struct {
 // PodsByLabels calls visit with the pods of the namespace, those with the same
 // labels together. The order is not defined.
 func (t *Table) PodsByLabels(namespace string, visit func(*PodsWithLabels)) {
-	t.gather()
+	t.podsByLabels.gather(t.pods)
 	for _, c := range t.podsByLabels.byNamespace[namespace] { // any order: said so
 		visit(c)
 	}
@@ -51,20 +51,21 @@ func (t *Table) PodsByLabels(namespace string, visit func(*PodsWithLabels)) {
 // PodNamespaces calls visit with each namespace that has placed pods. The order is not
 // defined.
 func (t *Table) PodNamespaces(visit func(namespace string)) {
-	t.gather()
+	t.podsByLabels.gather(t.pods)
 	for name := range t.podsByLabels.byNamespace { // any order: said so
 		visit(name)
 	}
 }
 
-func (t *Table) gather() {
-	if t.podsByLabels.byNamespace != nil {
+// gather lists the pods, which come by row, if nobody has asked for them before.
+func (l *podsByLabels) gather(pods [][]*Placed) {
+	if l.byNamespace != nil {
 		return
 	}
-	t.podsByLabels.byNamespace = map[string]map[string]*PodsWithLabels{}
-	for _, list := range t.pods {
+	l.byNamespace = map[string]map[string]*PodsWithLabels{}
+	for _, list := range pods {
 		for _, pl := range list {
-			t.podsByLabels.join(pl)
+			l.join(pl)
 		}
 	}
 }

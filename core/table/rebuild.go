@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/resource"
 )
 
 // Rebuild counts everything anew that is counted from nodes and placed pods, as
@@ -22,12 +21,8 @@ func (t *Table) Rebuild() {
 	clear(t.placed)
 	t.followAnew()
 	for r, n := range t.nodes {
-		t.allowedPods[r] = 0
-		t.setAllocatable(Row(r), resource.Vector{})
-		if n != nil {
+		if t.columns.offer(Row(r), n); n != nil {
 			t.live++
-			t.allowedPods[r] = n.AllowedPods
-			t.setAllocatable(Row(r), n.Allocatable)
 		}
 	}
 	for _, pl := range placed {
@@ -39,34 +34,28 @@ func (t *Table) Rebuild() {
 		t.placements.drop()
 	}
 	for r := range t.nodes {
-		t.setHeadroom(Row(r))
-		t.touch(Row(r))
-		t.nodeChanges.touch(Row(r), t.revision)
+		t.columns.setHeadroom(Row(r))
+		t.Touch(Row(r))
+		t.journal.touchNode(Row(r))
 		t.release(Row(r))
 	}
 }
 
 // forgetTries reverts open trials, as far as the table of placed pods goes.
 func (t *Table) forgetTries() {
-	for _, e := range slices.Backward(t.undo) {
+	for _, e := range slices.Backward(t.tries.undo) {
 		if e.put {
 			delete(t.placed, e.placed.Pod.UID)
 		} else {
 			t.placed[e.placed.Pod.UID] = e.placed
 		}
 	}
-	t.undo, t.marks, t.idle = nil, 0, nil
+	t.tries = tries{}
 }
 
 // clearCounts sets all counts to 0.
 func (t *Table) clearCounts() {
-	for id := range t.used {
-		clear(t.used[id])
-	}
-	for i := range t.nonZero {
-		clear(t.nonZero[i])
-	}
-	clear(t.podCount)
+	t.columns.clear()
 	t.live = 0
 	for _, term := range t.terms.list {
 		term.rows.clear()

@@ -34,7 +34,7 @@ func TestRebuild(t *testing.T) {
 		"a pod that panics while it is placed":   func(t *Table) { t.AddPod(broken, "a") },
 		"under a checkpoint":                     func(t *Table) { t.Checkpoint(); t.RemovePod("1"); t.AddPod(broken, "a") },
 		"a try on a row that is empty":           func(t *Table) { t.Checkpoint(); t.AddPod(pod("try", 5), "b") },
-		"half taken off":                         func(t *Table) { t.pods[0] = t.pods[0][:1]; t.charge(0, t.placed["1"].Pod, -1) },
+		"half taken off":                         func(t *Table) { t.pods[0] = t.pods[0][:1]; t.columns.charge(t.placed["1"], -1, nil) },
 		"a node that is there, and its room not": func(t *Table) { t.nodes[1] = nil },
 		"a row that nobody gave back":            func(t *Table) { t.row("nobody") },
 		"nothing":                                func(*Table) {},

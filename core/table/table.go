@@ -1,15 +1,12 @@
 package table
 
 import (
-	"math"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/group"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/resource"
 )
 
 // Row is the dense id of a node. Rows of nodes that went are used again.
@@ -35,67 +32,50 @@ func (pl *Placed) WithLabels() *PodsWithLabels { return pl.withLabels }
 
 // Table holds nodes and placed pods. The zero value is not usable; see New.
 type Table struct {
-	rowOf map[string]Row
-	names []string
+	rows  rowNames
 	nodes []*object.Node // nil: a free row, or a row of pods whose node is unknown
+	live  int            // nodes
 	pods  [][]*Placed
-	all   []Row
 	// summaries are of the pods, in the same order.
 	summaries [][]Summary
 	placed    map[types.UID]*Placed
-	free      []Row
-	live      int
+	columns   columns
 
-	allocatable [][]int64 // by Resource, then row
-	used        [][]int64
-	nonZero     [2][]int64 // CPU, memory
-	podCount    []int64
-	allowedPods []int64
-	headroom    []Headroom
-	evenness    []int8
-	percents    []Percents
-	scalars     scalars
-
-	selectorOwners SelectorOwners
-	namespaces     Namespaces
-	objects        Objects
 	terms          Terms
 	podsByLabels   podsByLabels
+	objects        Objects
+	namespaces     Namespaces
+	selectorOwners SelectorOwners
 	groups         *group.Groups // nil: groups do not count
 
-	now         time.Time
-	revision    uint64
-	changes     changeList // rows by their last change of any kind
-	nodeChanges changeList // rows by the last change of their node object
-	shown       changeList // rows by when a pod there was last shown, and no row changed
-	shownCount  uint64     // how often that was
-	updates     uint64     // how often it was a pod that was bound already
-	lasting     []uint64   // by row, the revision of the last change that was no try
-	placements  placements
-	undo        []undoEntry
-	marks       int
-	idle        []Row // emptied under a checkpoint; an undo may need them
+	now        time.Time
+	journal    journal
+	shown      Shown
+	placements placements
+	tries      tries
+	followers  followers
+}
 
-	followers followers
+// rowNames are the rows by the names of nodes that they stand for.
+type rowNames struct {
+	of    map[string]Row
+	names []string // by row, "" for a free one
+	all   []Row
+	free  []Row // in the order in which they are used, the last first
 }
 
 // New returns an empty table.
 func New() *Table {
 	t := &Table{
-		rowOf:   map[string]Row{},
-		placed:  map[types.UID]*Placed{},
-		scalars: scalars{ids: map[v1.ResourceName]Resource{}, limit: columnsKept},
+		rows: rowNames{of: map[string]Row{}}, placed: map[types.UID]*Placed{}, columns: newColumns(),
+		namespaces: Namespaces{labels: map[string]map[string]string{}},
+		selectorOwners: SelectorOwners{
+			byName: map[selectorOwnerName]*object.SelectorOwner{}, services: map[namespacedLabel][]*object.SelectorOwner{},
+		},
+		journal: journal{rows: newChangeList(), nodes: newChangeList()}, shown: Shown{rows: newChangeList()},
 	}
-	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
-	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
-	t.namespaces.labels = map[string]map[string]string{}
 	t.objects.table = t
 	t.terms = newTerms(&t.namespaces)
-	t.allocatable = make([][]int64, firstScalar)
-	t.used = make([][]int64, firstScalar)
-	t.changes.init()
-	t.nodeChanges.init()
-	t.shown.init()
 	t.follow()
 	return t
 }
@@ -113,18 +93,18 @@ func (t *Table) Rows() int { return len(t.nodes) }
 func (t *Table) Live() int { return t.live }
 
 // All lists every row, live or not, in order. Read only.
-func (t *Table) All() []Row { return t.all }
+func (t *Table) All() []Row { return t.rows.all }
 
 // Node returns the node at the row, nil where there is none.
 func (t *Table) Node(r Row) *object.Node { return t.nodes[r] }
 
 // Name returns the node name that the row stands for, also while only pods
 // of an unknown node are there.
-func (t *Table) Name(r Row) string { return t.names[r] }
+func (t *Table) Name(r Row) string { return t.rows.names[r] }
 
 // Find returns the row of a live node.
 func (t *Table) Find(name string) (Row, bool) {
-	r, ok := t.rowOf[name]
+	r, ok := t.rows.of[name]
 	return r, ok && t.nodes[r] != nil
 }
 
@@ -137,22 +117,6 @@ func (t *Table) Pod(uid types.UID) *Placed { return t.placed[uid] }
 
 // Placements returns the number of placed pods.
 func (t *Table) Placements() int { return len(t.placed) }
-
-// Allocatable returns the column of what nodes offer. Read only.
-func (t *Table) Allocatable(id Resource) []int64 { return t.allocatable[id] }
-
-// Used returns the column of what placed pods take (their Demand.Usage). Read only.
-func (t *Table) Used(id Resource) []int64 { return t.used[id] }
-
-// NonZero returns the columns of CPU and memory taken, with a default for
-// each container that names none (Demand.NonZero). Read only.
-func (t *Table) NonZero() (milliCPU, memory []int64) { return t.nonZero[0], t.nonZero[1] }
-
-// PodCount returns the column of the number of pods placed. Read only.
-func (t *Table) PodCount() []int64 { return t.podCount }
-
-// AllowedPods returns the column of how many pods each node takes. Read only.
-func (t *Table) AllowedPods() []int64 { return t.allowedPods }
 
 // SetNode adds the node or replaces the one of the same name, and returns its row. Pods
 // that were placed before the node came are on the row already. A state that is the same
@@ -169,11 +133,11 @@ func (t *Table) SetNode(n *object.Node) Row {
 		t.live++
 	}
 	t.nodes[r] = n
-	t.allowedPods[r] = n.AllowedPods
-	t.setAllocatable(r, n.Allocatable)
+	t.sweep()
+	t.columns.offer(r, n)
 	t.terms.relabel(t.pods[r], old, n)
-	t.touch(r)
-	t.nodeChanges.touch(r, t.revision)
+	t.Touch(r)
+	t.journal.touchNode(r)
 	t.followers.nodeChanged(r, old, n)
 	return r
 }
@@ -190,10 +154,9 @@ func (t *Table) RemoveNode(name string) {
 	t.terms.relabel(t.pods[r], old, nil)
 	t.nodes[r] = nil
 	t.live--
-	t.allowedPods[r] = 0
-	t.setAllocatable(r, resource.Vector{})
-	t.touch(r)
-	t.nodeChanges.touch(r, t.revision)
+	t.columns.offer(r, nil)
+	t.Touch(r)
+	t.journal.touchNode(r)
 	t.followers.nodeChanged(r, old, nil)
 	t.release(r)
 }
@@ -202,8 +165,8 @@ func (t *Table) RemoveNode(name string) {
 // A pod of the same UID that is placed already is moved or replaced.
 func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	if old := t.placed[p.UID]; old != nil {
-		if t.marks == 0 && t.names[old.Row] == node && old.Pod.Alike(p) {
-			t.show(old, p)
+		if t.tries.open == 0 && t.rows.names[old.Row] == node && old.Pod.Alike(p) {
+			t.shown.replace(old, p)
 			t.placedInGroup(p)
 			return old
 		}
@@ -240,13 +203,14 @@ func (t *Table) put(pl *Placed) {
 	pl.at = len(t.pods[r])
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
-	t.charge(r, pl.Pod, 1)
-	t.countTerms(pl, 1)
+	t.sweep()
+	t.columns.charge(pl, 1, t.pods[r])
+	t.terms.count(pl, t.nodes[r], 1)
 	t.summaries[r] = append(t.summaries[r], summaryOf(pl))
 	t.podsByLabels.join(pl)
 	t.placedInGroup(pl.Pod)
 	t.placements.add(Placement{Pod: pl.Pod, Row: r, Came: true, Terms: pl.terms, Try: t.Trying()})
-	t.touch(r)
+	t.Touch(r)
 	t.followers.came(pl)
 }
 
@@ -259,109 +223,53 @@ func (t *Table) take(pl *Placed) {
 	t.summaries[r][pl.at] = t.summaries[r][len(list)-1]
 	t.summaries[r] = t.summaries[r][:len(list)-1]
 	delete(t.placed, pl.Pod.UID)
-	t.charge(r, pl.Pod, -1)
-	t.countTerms(pl, -1)
+	t.sweep()
+	t.columns.charge(pl, -1, t.pods[r])
+	t.terms.count(pl, t.nodes[r], -1)
 	t.podsByLabels.leave(pl)
 	if pl.Pod.PodGroup() != "" {
 		t.groups.Taken(pl.Pod)
 	}
 	t.placements.add(Placement{Pod: pl.Pod, Row: r, Terms: pl.terms, Try: t.Trying()})
-	t.touch(r)
+	t.Touch(r)
 	t.followers.left(pl)
 }
 
-// charge adds the pod's demand to the row (sign 1) or takes it off (-1).
-// Where a sum would saturate it is rebuilt from the row's pods, so that what
-// was added can be taken off again exactly.
-func (t *Table) charge(r Row, p *object.Pod, sign int64) {
-	d := &p.Demand
-	t.podCount[r] += sign
-	exact := bump(&t.used[CPU][r], sign, d.Usage.MilliCPU)
-	exact = bump(&t.used[Memory][r], sign, d.Usage.Memory) && exact
-	exact = bump(&t.used[EphemeralStorage][r], sign, d.Usage.EphemeralStorage) && exact
-	exact = bump(&t.nonZero[0][r], sign, d.NonZero.MilliCPU) && exact
-	exact = bump(&t.nonZero[1][r], sign, d.NonZero.Memory) && exact
-	for _, s := range d.Usage.Scalars {
-		exact = bump(&t.used[t.column(s.Name)][r], sign, s.Value) && exact
-	}
-	if !exact {
-		t.recount(r)
-	}
-	t.setHeadroom(r)
-}
-
-// bump adds sign*amount and reports whether the result is exact.
-func bump(sum *int64, sign, amount int64) bool {
-	if *sum == math.MaxInt64 || *sum == math.MinInt64 {
-		return false
-	}
-	if sign < 0 {
-		*sum = resource.Sub(*sum, amount)
-	} else {
-		*sum = resource.Add(*sum, amount)
-	}
-	return *sum != math.MaxInt64 && *sum != math.MinInt64
-}
-
-func (t *Table) recount(r Row) {
-	for id := range t.used {
-		t.used[id][r] = 0
-	}
-	t.nonZero[0][r], t.nonZero[1][r] = 0, 0
-	for _, pl := range t.pods[r] {
-		d := &pl.Pod.Demand
-		add := func(sum *int64, amount int64) { *sum = resource.Add(*sum, amount) }
-		add(&t.used[CPU][r], d.Usage.MilliCPU)
-		add(&t.used[Memory][r], d.Usage.Memory)
-		add(&t.used[EphemeralStorage][r], d.Usage.EphemeralStorage)
-		add(&t.nonZero[0][r], d.NonZero.MilliCPU)
-		add(&t.nonZero[1][r], d.NonZero.Memory)
-		for _, s := range d.Usage.Scalars {
-			add(&t.used[t.column(s.Name)][r], s.Value)
-		}
+// sweep removes columns and terms that nobody uses, if there are many. It must not do so
+// under a checkpoint, as an undo may need them.
+func (t *Table) sweep() {
+	if t.tries.open == 0 {
+		t.columns.sweep()
+		t.terms.sweep()
 	}
 }
 
 // row returns the row for the node name, making one where there is none.
 func (t *Table) row(name string) Row {
-	if r, ok := t.rowOf[name]; ok {
+	if r, ok := t.rows.of[name]; ok {
 		return r
 	}
 	var r Row
-	if n := len(t.free); n > 0 {
-		r, t.free = t.free[n-1], t.free[:n-1]
+	if n := len(t.rows.free); n > 0 {
+		r, t.rows.free = t.rows.free[n-1], t.rows.free[:n-1]
 	} else {
 		r = Row(len(t.nodes))
 		t.grow()
 	}
-	t.rowOf[name] = r
-	t.names[r] = name
+	t.rows.of[name] = r
+	t.rows.names[r] = name
 	return r
 }
 
 func (t *Table) grow() {
-	t.all = append(t.all, Row(len(t.all)))
-	t.names = append(t.names, "")
+	t.rows.all = append(t.rows.all, Row(len(t.rows.all)))
+	t.rows.names = append(t.rows.names, "")
 	t.nodes = append(t.nodes, nil)
 	t.pods = append(t.pods, nil)
 	t.summaries = append(t.summaries, nil)
-	t.podCount = append(t.podCount, 0)
-	t.allowedPods = append(t.allowedPods, 0)
-	t.headroom = append(t.headroom, Headroom{})
-	t.evenness = append(t.evenness, 0)
-	t.percents = append(t.percents, Percents{})
-	for i := range t.nonZero {
-		t.nonZero[i] = append(t.nonZero[i], 0)
-	}
-	for id := range t.used {
-		t.used[id] = append(t.used[id], 0)
-		t.allocatable[id] = append(t.allocatable[id], 0)
-	}
-	t.changes.grow()
-	t.nodeChanges.grow()
-	t.shown.grow()
-	t.lasting = append(t.lasting, 0)
-	t.setHeadroom(Row(len(t.nodes) - 1))
+	t.columns.grow()
+	t.journal.grow()
+	t.shown.rows.grow()
 	t.followers.nodeChanged(Row(len(t.nodes)-1), nil, nil)
 }
 
@@ -371,27 +279,14 @@ func (t *Table) release(r Row) {
 	if t.nodes[r] != nil || len(t.pods[r]) > 0 {
 		return
 	}
-	if t.marks > 0 {
-		t.idle = append(t.idle, r)
+	if t.tries.open > 0 {
+		t.tries.idle = append(t.tries.idle, r)
 		return
 	}
-	if cur, ok := t.rowOf[t.names[r]]; !ok || cur != r {
+	if cur, ok := t.rows.of[t.rows.names[r]]; !ok || cur != r {
 		return
 	}
-	delete(t.rowOf, t.names[r])
-	t.names[r] = ""
-	t.free = append(t.free, r)
-}
-
-func (t *Table) setAllocatable(r Row, v resource.Vector) {
-	for id := range t.allocatable {
-		t.allocatable[id][r] = 0
-	}
-	t.allocatable[CPU][r] = v.MilliCPU
-	t.allocatable[Memory][r] = v.Memory
-	t.allocatable[EphemeralStorage][r] = v.EphemeralStorage
-	for _, s := range v.Scalars {
-		t.allocatable[t.column(s.Name)][r] = s.Value
-	}
-	t.setHeadroom(r)
+	delete(t.rows.of, t.rows.names[r])
+	t.rows.names[r] = ""
+	t.rows.free = append(t.rows.free, r)
 }

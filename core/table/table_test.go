@@ -81,15 +81,15 @@ func TestCheckpointMisuse(t *testing.T) {
 // Check finds what is wrong in any column.
 func TestCheckFindsDamage(t *testing.T) {
 	damages := map[string]func(*Table){
-		"used":        func(tb *Table) { tb.used[Memory][0]++ },
-		"allocatable": func(tb *Table) { tb.allocatable[CPU][0]-- },
-		"non-zero":    func(tb *Table) { tb.nonZero[1][0]++ },
-		"pod count":   func(tb *Table) { tb.podCount[0]++ },
-		"room":        func(tb *Table) { tb.allowedPods[0]++ },
+		"used":        func(tb *Table) { tb.columns.used[Memory][0]++ },
+		"allocatable": func(tb *Table) { tb.columns.allocatable[CPU][0]-- },
+		"non-zero":    func(tb *Table) { tb.columns.nonZero[1][0]++ },
+		"pod count":   func(tb *Table) { tb.columns.podCount[0]++ },
+		"room":        func(tb *Table) { tb.columns.allowedPods[0]++ },
 		"live":        func(tb *Table) { tb.live++ },
 		"lost pod":    func(tb *Table) { delete(tb.placed, "p") },
 		"moved pod":   func(tb *Table) { tb.placed["p"].Row = 1 },
-		"ghost row":   func(tb *Table) { tb.rowOf["ghost"] = 1 },
+		"ghost row":   func(tb *Table) { tb.rows.of["ghost"] = 1 },
 	}
 	for name, damage := range damages {
 		tb := New()

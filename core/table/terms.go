@@ -213,21 +213,19 @@ func (l *Terms) appendKey(p *object.Pod) {
 	}
 }
 
-// countTerms counts the terms of a pod that came to its row, or left it.
-func (t *Table) countTerms(pl *Placed, sign int) {
-	if t.terms.idle > max(termsKept, len(t.terms.list)/2) && t.marks == 0 {
-		t.terms.sweep()
-	}
+// count counts the terms of a pod that came to a node (sign 1) or left it (-1); nil if the
+// node is unknown.
+func (l *Terms) count(pl *Placed, n *object.Node, sign int) {
 	if pl.Pod.Affinity == nil {
 		return
 	}
 	if pl.terms == nil {
-		pl.terms = t.terms.of(pl.Pod.Affinity)
+		pl.terms = l.of(pl.Pod.Affinity)
 	}
 	for _, term := range pl.terms {
-		t.terms.addPods(term, pl.Row, int32(sign))
-		if hasLabel(t.nodes[pl.Row], term.TopologyKey) {
-			t.terms.addLive(term, sign)
+		l.addPods(term, pl.Row, int32(sign))
+		if hasLabel(n, term.TopologyKey) {
+			l.addLive(term, sign)
 		}
 	}
 }
@@ -292,8 +290,11 @@ func hasLabel(n *object.Node, key string) bool {
 	return ok
 }
 
-// sweep forgets terms that are not used.
+// sweep forgets terms that are not used, if there are many.
 func (l *Terms) sweep() {
+	if l.idle <= max(termsKept, len(l.list)/2) {
+		return
+	}
 	unused := func(m *Term) bool { return !m.used() }
 	l.list = slices.DeleteFunc(l.list, unused)
 	maps.DeleteFunc(l.byKey, func(_ string, m *Term) bool { return unused(m) })

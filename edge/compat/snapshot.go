@@ -80,7 +80,7 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 	rows := append(l.touched, t.AppendChanged(nil, l.revision, t.Rows()+1)...)
 	l.touched = nil
 	l.touchMu.Unlock()
-	rows = t.AppendShown(rows, l.shown)
+	rows = t.Shown().Append(rows, l.shown)
 	images := imageindex.Of(t).Revision() != l.images
 	if l.revision != 0 && len(rows) == 0 && !images {
 		return old
@@ -89,7 +89,7 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 		rows = t.All()
 	}
 	s := l.next(old, t, rows)
-	l.revision, l.images, l.shown = t.Revision(), imageindex.Of(t).Revision(), t.ShownCount()
+	l.revision, l.images, l.shown = t.Revision(), imageindex.Of(t).Revision(), t.Shown().Count()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.current = s
