@@ -1,9 +1,13 @@
 package headroom
 
 import (
+	"math/bits"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/sums"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Form says how a score follows from CPU and memory.
@@ -91,4 +95,112 @@ func (p *Pass) apart() bool {
 		}
 	}
 	return false
+}
+
+// AddMask evaluates the rows of the mask, whose first bit stands for the row base. It
+// writes first plus the row's weighted scores to the row's state. It appends to left the
+// rows that may not fit the pod: the plugins are to be asked about them. These are all
+// rows, if a plugin is to be asked by itself.
+func AddMask[S ~int32](p *Pass, t *table.Table, base table.Row, mask table.RowSet, first S, states []S, left []table.Row) []table.Row {
+	apart, rows, before := p.apart(), 0, len(left)
+	for w, word := range mask {
+		rows += bits.OnesCount64(word)
+		from, out := base+table.Row(w<<6), word
+		if !apart && word != 0 {
+			var near uint64
+			out, near = addWord(p, t.Percents()[from:], word, first, states[from:])
+			for ; near != 0; near &= near - 1 {
+				r := from + table.Row(bits.TrailingZeros64(near))
+				states[r] = first + S(p.scoreNear(t, r))
+			}
+		}
+		for ; out != 0; out &= out - 1 {
+			left = append(left, from+table.Row(bits.TrailingZeros64(out)))
+		}
+	}
+	if !apart {
+		for _, w := range p.watchers {
+			w.Seen(rows - (len(left) - before))
+		}
+	}
+	return left
+}
+
+// AddRows evaluates a few rows of any mask. It adds the weighted scores of each row to
+// its sum, and writes to order the rows that fit the pod, then those that may not: the
+// plugins are to be asked about these. at holds the index of each in rows. It returns how
+// many fit. No two lists may share memory.
+func AddRows(p *Pass, t *table.Table, rows []table.Row, sums []int64, order []table.Row, at []int32) (fit int) {
+	column, rest := t.Percents(), len(rows)
+	apart := p.apart()
+	for i, r := range rows {
+		var score [1]int64
+		out, near := uint64(1), uint64(0)
+		if !apart {
+			out, near = addWord(p, column[r:r+1], 1, 0, score[:])
+		}
+		if out != 0 {
+			rest--
+			order[rest], at[rest] = r, int32(i)
+			continue
+		}
+		if near != 0 {
+			score[0] = p.scoreNear(t, r)
+		}
+		sums[i] += score[0]
+		order[fit], at[fit] = r, int32(i)
+		fit++
+	}
+	slices.Reverse(order[rest:len(rows)])
+	slices.Reverse(at[rest:len(rows)])
+	if !apart {
+		for _, w := range p.watchers {
+			w.Seen(fit)
+		}
+	}
+	return fit
+}
+
+// scoreNear returns the score of a row whose distance is next to a whole number, by exact
+// arithmetic.
+func (p *Pass) scoreNear(t *table.Table, r table.Row) int64 {
+	cpu, memory := p.least.LeastAllocated(&t.Headroom()[r])
+	return p.leastWeight*((cpu+memory)>>1) + p.evenWeight*p.even.Balanced(t, r)
+}
+
+// addWord evaluates the rows of a word. It returns the rows that may not fit, and
+// those whose distance is next to a whole number. It calls nothing, which keeps the loop's
+// values in registers.
+//
+// What is left with the pod is cut off to a unit: with 1,250 of 4,000 millicores left,
+// and a pod of 250, it is 25.0125 percent, half a millicore of which is no more than 25.
+// Floats make that wrong by less than 6e-14 percent. As it is 0.5/MostInverted percent
+// away from any integer, which is 1.1e-13 or more, the percents are right. A row on which
+// no unit is left, be it full or not, is left out.
+//
+// In the same units the difference between CPU and memory is twice their distance, which
+// is what counts for Balanced, in units of 2^-32. It is wrong by three units at most.
+func addWord[S ~int32 | ~int64](p *Pass, column []table.Percents, word uint64, first S, states []S) (out, near uint64) {
+	cpu, memory := p.fit.CPU*(100*table.PercentUnits), p.fit.Memory*(100*table.PercentUnits)
+	leastWeight, evenWeight := p.leastWeight, p.evenWeight
+	states = states[:len(column)]
+	for ; word != 0; word &= word - 1 {
+		i := bits.TrailingZeros64(word)
+		h := &column[i]
+		cpuLeft, memoryLeft := int64(h.CPU.Left-cpu*h.CPU.Inverse), int64(h.Memory.Left-memory*h.Memory.Inverse)
+		if cpuLeft < 1 || memoryLeft < 1 {
+			out |= word & -word
+			continue
+		}
+		distance := cpuLeft - memoryLeft + h.Apart
+		sign := distance >> 63
+		distance = distance ^ sign - sign
+		if nearWhole(distance) {
+			near |= word & -word
+			continue
+		}
+		percent := cpuLeft>>table.PercentBits + memoryLeft>>table.PercentBits
+		states[i] = first + S(leastWeight*(percent>>1)+evenWeight*((h.Uneven-distance)>>(unitBits+1)))
+	}
+	return out, near
 }

@@ -218,3 +218,138 @@ func (q *Assessor) AdmitsWithout(p *object.Pod) bool {
 func (q *Assessor) Blockers(p *object.Pod, row table.Row) []decision.Blocker {
 	return q.engine.Blockers(engine.For(q.profiles[p.SchedulerName], p), q.nominations, row)
 }
+
+// TryFit runs the filters of a profile, except for hosted ones, for the pod on a node
+// while the pods that are listed, and no others, are placed there. nil: the pod fits.
+// The pod may name another scheduler.
+func (q *Assessor) TryFit(profileName string, p *object.Pod, node string, pods []*object.Pod) *decision.Status {
+	profile := q.profiles[profileName]
+	r, known := q.table.Find(node)
+	if !known || profile == nil || q.table.Node(r) == nil {
+		return decision.Failed("node %q or profile %q does not exist", node, profileName)
+	}
+	mark := q.table.Checkpoint()
+	defer q.table.Undo(mark)
+	wanted := map[types.UID]bool{}
+	for _, other := range pods {
+		wanted[other.UID] = true
+	}
+	for _, pl := range slices.Clone(q.table.Pods(r)) {
+		if !wanted[pl.Pod.UID] {
+			q.table.RemovePod(pl.Pod.UID)
+		}
+		delete(wanted, pl.Pod.UID)
+	}
+	for _, other := range pods {
+		if wanted[other.UID] {
+			q.table.AddPod(other, node)
+		}
+	}
+	return q.engine.Fit(engine.For(profile, p), r)
+}
+
+// TryScores returns what the native score plugins of a profile give the nodes for the pod
+// now, normalised over these nodes.
+func (q *Assessor) TryScores(profileName string, p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
+	profile := q.profiles[profileName]
+	if profile == nil {
+		return nil, decision.Failed("profile %q does not exist", profileName)
+	}
+	return q.engine.ScoresOf(engine.For(profile, p), nodes)
+}
+
+// Signature returns the signature of the pod by the native plugins of a profile: equal
+// for pods that they cannot tell apart. It returns false if there is no such profile.
+func (q *Assessor) Signature(profileName string, p *object.Pod) (string, bool) {
+	profile := q.profiles[profileName]
+	if profile == nil {
+		return "", false
+	}
+	return q.engine.Signature(engine.For(profile, p)), true
+}
+
+// PresentCondition returns the condition that an attempt would give an unschedulable pod
+// now. It returns nil if the attempt would end otherwise, or only an attempt can tell, as
+// for pod groups and for pods with extenders or hosted plugins.
+func (q *Assessor) PresentCondition(p *object.Pod) *object.Condition {
+	of := q.profiles[p.SchedulerName]
+	if of == nil || of.Host != nil || q.options.hasGroup(p) || q.extenders.of(p) != nil {
+		return nil
+	}
+	d := q.AssessBriefly(p)
+	if d.Result != decision.ResultUnschedulable || d.Writing || q.unlisted.undecidable(q.table, of, p) != nil {
+		return nil
+	}
+	return explain.Condition(d)
+}
+
+// Comparison is how a node that another scheduler chose for a pod does beside the
+// best node.
+type Comparison struct {
+	// Node is the node that an attempt would choose now, "" where there is none.
+	// Ties is how many nodes have its score.
+	Node                      string
+	Ties                      int
+	NodesFeasible, NodesTotal int
+	// Best is the answer for Node, Other that for the other's choice. They are filled
+	// where the two nodes differ, and Best only where there is a node.
+	Best, Other decision.Node
+	// Err is why the pod cannot be decided on; nothing else is known then.
+	Err error
+}
+
+// Compare compares the best node for the pod with another, as the cluster is now. A
+// nomination of the pod itself does not count, and no extender is asked. It changes
+// nothing.
+func (q *Assessor) Compare(p *object.Pod, other string) Comparison {
+	c := Comparison{NodesTotal: q.table.Live()}
+	if err := q.guard.run("scheduling cycle", "", func() { q.compare(p, other, &c) }); err != nil {
+		return Comparison{Err: err}
+	}
+	return c
+}
+
+func (q *Assessor) compare(p *object.Pod, other string, c *Comparison) {
+	of := q.profiles[p.SchedulerName]
+	switch {
+	case of == nil:
+		c.Err = fmt.Errorf("no profile has the schedulerName %q", p.SchedulerName)
+		return
+	case q.extenders.of(p) != nil:
+		c.Err = errors.New("an extender is interested in the pod")
+		return
+	}
+	if p.NominatedNode != "" {
+		free := *p
+		free.NominatedNode, p = "", &free
+	}
+	if s := q.unlisted.undecidable(q.table, of, p); s != nil {
+		c.Err = s.Err
+		return
+	}
+	if s := q.gate(of, p); s != nil {
+		c.Other = decision.Node{Name: other, Blockers: []decision.Blocker{{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}}}
+		return
+	}
+	o := q.engine.Decide(engine.For(of, p), q.nominations)
+	defer q.engine.Reuse(o)
+	if o.Rejected != nil && !o.Rejected.Code.Rejects() {
+		c.Err = o.Rejected.Err
+		return
+	}
+	c.NodesFeasible, c.Ties = o.Feasible, max(o.Ties, min(o.Feasible, 1))
+	if o.Row >= 0 {
+		c.Node = q.table.Name(o.Row)
+	}
+	if c.Node == other {
+		return
+	}
+	if o.Row >= 0 {
+		c.Best = o.Node(o.Row)
+	}
+	if row, known := q.table.Find(other); known {
+		c.Other = o.Node(row)
+	} else {
+		c.Other = decision.Node{Name: other, Blockers: []decision.Blocker{{Reasons: []string{"the node is not known"}}}}
+	}
+}

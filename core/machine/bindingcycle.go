@@ -215,6 +215,23 @@ func (b *bindingCycles) runPreBind(c *bindingCycle) {
 	b.runWaitNotice(c)
 }
 
+// callPreBind runs the PreBind plugins that may block. It returns false if there are
+// none.
+func (b *bindingCycles) callPreBind(c *bindingCycle) bool {
+	var names []string
+	for _, pl := range c.profile.PreBind {
+		if pl.Blocking().PreBind {
+			names = append(names, pl.Name)
+		}
+	}
+	if len(names) == 0 {
+		return false
+	}
+	b.moveTo(preBindCalled, c)
+	b.runPlugins(c, "PreBind", names...)
+	return true
+}
+
 // eachPreBind calls f with each PreBind plugin. It returns false where the attempt has
 // failed: with a panic, or with the status that f returned.
 func (b *bindingCycles) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *decision.Status) bool {

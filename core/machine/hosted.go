@@ -13,23 +13,6 @@ import (
 // in them runs outside of the machine; what they say at times of their own comes as
 // an event.
 
-// callPreBind runs the PreBind plugins that may block. It returns false if there are
-// none.
-func (b *bindingCycles) callPreBind(c *bindingCycle) bool {
-	var names []string
-	for _, pl := range c.profile.PreBind {
-		if pl.Blocking().PreBind {
-			names = append(names, pl.Name)
-		}
-	}
-	if len(names) == 0 {
-		return false
-	}
-	b.moveTo(preBindCalled, c)
-	b.runPlugins(c, "PreBind", names...)
-	return true
-}
-
 // preBindBegins shows in the API where the pod is about to be bound: that takes a while, as
 // a plugin has something to do.
 func (b *bindingCycles) preBindBegins(e PreBindBegins) {

@@ -207,3 +207,113 @@ func (v *Inspector) Profile(name string) *profile.Profile { return v.profiles[na
 
 // Budgets returns all disruption budgets, sorted by namespace, then name.
 func (v *Inspector) Budgets() []*object.Budget { return v.budgets.list }
+
+// Known is an object as the machine knows it.
+type Known struct {
+	Name    types.NamespacedName
+	UID     types.UID // "" for a node
+	Version string    // as the API showed it last; "" for a node, and for what is not where that version belongs
+}
+
+// KnownPods lists the pods that the machine knows, in no order. One that is shown
+// bound belongs on its node, one that waits into the queue, or on a node on our
+// word; one that is being deleted while it waits leaves the queue at its turn.
+func (v *Inspector) KnownPods() []Known {
+	pods := make([]Known, 0, len(v.pods.byName))
+	for name, ps := range v.pods.byName { // any order: so it says
+		k := Known{Name: name, UID: ps.pod.UID, Version: ps.pod.Version}
+		if !v.isWhereShown(ps) {
+			k.Version = ""
+		}
+		pods = append(pods, k)
+	}
+	return pods
+}
+
+// isWhereShown reports whether the pod is where the API shows it: on its node, or
+// waiting.
+func (v *Inspector) isWhereShown(ps *podState) bool {
+	pl := v.table.Pod(ps.pod.UID)
+	switch on := ps.pod.NodeName; {
+	case ps.goneByRead != nil:
+		return false
+	case on == "":
+		return pl != nil || ps.entry != nil || ps.pod.Terminating
+	default:
+		return pl != nil && v.table.Name(pl.Row) == on
+	}
+}
+
+// KnownNodes lists the nodes of the table.
+func (v *Inspector) KnownNodes() []Known {
+	nodes := make([]Known, 0, v.table.Live())
+	for _, r := range v.table.All() {
+		if v.table.Node(r) != nil { // else only pods of an unknown node are there
+			nodes = append(nodes, Known{Name: types.NamespacedName{Name: v.table.Name(r)}})
+		}
+	}
+	return nodes
+}
+
+// WaitingPod is a pod that Permit plugins hold, in its attempt of that number, and the
+// names of these, sorted.
+type WaitingPod struct {
+	Pod     *object.Pod
+	Attempt int
+	Node    string
+	Profile string
+	Plugins []string
+}
+
+// GroupPod is a pod of a pod group, and the node on which it is bound or assumed, "" for
+// none.
+type GroupPod struct {
+	Pod  *object.Pod
+	Node string
+}
+
+// Cluster returns events from which another machine gets to know the cluster as this one
+// does: assumed pods are bound in them, and nominations are the queue's. The objects are
+// shared; nobody changes them.
+func (v *Inspector) Cluster() []Event {
+	events := make([]Event, 0, v.table.Live()+len(v.pods.byName))
+	for _, kind := range slices.Sorted(maps.Keys(v.unlisted)) {
+		events = append(events, KindUnlisted{Kind: kind, Err: v.unlisted[kind]})
+	}
+	for _, n := range v.table.Namespaces().List() {
+		events = append(events, NamespaceSet{Namespace: n})
+	}
+	for _, owner := range v.table.SelectorOwners().List() {
+		events = append(events, SelectorOwnerSet{Owner: owner})
+	}
+	for _, b := range v.budgets.list {
+		events = append(events, BudgetSet{Budget: b})
+	}
+	for kind := range object.Kinds {
+		for _, o := range v.table.Objects().List(kind) {
+			events = append(events, ObjectSet{Object: o})
+		}
+	}
+	for _, r := range v.table.All() {
+		if n := v.table.Node(r); n != nil { // else only pods of an unknown node are there
+			events = append(events, NodeSet{Node: n})
+		}
+	}
+	for _, r := range v.table.All() {
+		for _, pl := range v.table.Pods(r) {
+			events = append(events, PodSet{Pod: boundTo(pl.Pod, v.table.Name(r))})
+		}
+	}
+	for e := range v.queue.Entries() {
+		p := e.Pod
+		if v.table.Pod(p.UID) != nil {
+			continue
+		}
+		if p.NominatedNode != e.NominatedNode() {
+			nominated := *p
+			nominated.NominatedNode, p = e.NominatedNode(), &nominated
+		}
+		events = append(events, PodSet{Pod: p})
+	}
+	return events
+}

@@ -127,15 +127,6 @@ var (
 	groupWaitsOnPreemption = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: []string{waitsForPreemption}}
 )
 
-// trying returns the cycle of the attempt's pod group while it decides. It returns nil
-// once all pods of the group are decided on, and for a pod without a group.
-func (a *attempt) trying() *groupCycle {
-	if a.group == nil || a.group.cycle.decided {
-		return nil
-	}
-	return a.group.cycle
-}
-
 // triesPlacements reports whether several placements of the group are being tried. It is
 // false for nil.
 func (c *groupCycle) triesPlacements() bool { return c != nil && c.placements > 1 }

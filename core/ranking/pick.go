@@ -61,3 +61,120 @@ func (x *Index) hasTotal(r table.Row, total int64) bool {
 	g := &x.groups[s>>scoreBits]
 	return g.Fits && g.Bonus+int64(s.score()) == total
 }
+
+// progress says which counts agree with the states.
+type progress uint8
+
+const (
+	written progress = iota // none: all rows were updated for the first time
+	ranked                  // of each group its rows, and those with its highest score
+	changed                 // none: rows were updated since
+	counted                 // all, and Update keeps them so
+)
+
+// Count brings the counts up to date. The first time after Begin it counts the best rows
+// of each group alone, which is faster: most classes are never seen again.
+func (x *Index) Count() {
+	if x.progress == ranked || x.progress == counted {
+		return
+	}
+	x.Feasible, x.OutOfRange = 0, 0
+	clear(x.causes.rows)
+	switch {
+	case !x.Grouped:
+		x.countUngrouped()
+		x.progress = counted
+		return
+	case x.progress == written:
+		x.countBest()
+		x.progress = ranked
+	default:
+		x.countByScore()
+		x.progress = counted
+	}
+	for id := range x.groups {
+		x.Feasible += x.groups[id].Rows
+	}
+}
+
+// countUngrouped counts the rows of an index without groups.
+func (x *Index) countUngrouped() {
+	for r, s := range x.states {
+		switch {
+		case !s.feasible():
+			x.countCause(s)
+		case x.scores[r] < 0:
+			x.OutOfRange++
+			x.Feasible++
+		default:
+			x.Feasible++
+		}
+	}
+}
+
+func (x *Index) countCause(s State) {
+	if s.rejected() {
+		x.causes.rows[s.cause()]++
+	}
+}
+
+// countByScore counts the rows of each group by score.
+func (x *Index) countByScore() {
+	for id := range x.groups {
+		g := &x.groups[id]
+		g.Rows, g.byScore = 0, extend(g.byScore[:0], int(x.shape.Highest)+1)
+	}
+	for _, s := range x.states {
+		if s.feasible() {
+			x.groups[s>>scoreBits].byScore[s.score()]++
+		} else {
+			x.countCause(s)
+		}
+	}
+	for id := range x.groups {
+		g := &x.groups[id]
+		for _, n := range g.byScore {
+			g.Rows += int(n)
+		}
+		g.findTop(int32(len(g.byScore)) - 1)
+	}
+}
+
+// countBest counts the rows of each group, and those with its highest score. Rows
+// of one group that follow each other are counted before they are added up.
+func (x *Index) countBest() {
+	for id := range x.groups {
+		x.groups[id].Rows, x.groups[id].top, x.groups[id].ties = 0, -1, 0
+	}
+	for from := 0; from < len(x.states); {
+		s := x.states[from]
+		if !s.feasible() {
+			x.countCause(s)
+			from++
+			continue
+		}
+		first := s >> scoreBits << scoreBits
+		from += x.groups[s>>scoreBits].countRun(x.states[from:], first, 1<<scoreBits)
+	}
+}
+
+// countRun counts the states at the head of the list that belong to the group, and
+// returns their number. The group's states are [first, first+many).
+func (g *Group) countRun(states []State, first, many State) int {
+	best, ties, n := first+State(g.top), g.ties, 0
+	for _, s := range states {
+		if uint32(s-first) >= uint32(many) {
+			break
+		}
+		if s > best {
+			best, ties = s, 0
+		}
+		if s == best {
+			ties++
+		}
+		n++
+	}
+	g.Rows += n
+	g.top, g.ties = int32(best-first), ties
+	return n
+}

@@ -13,7 +13,7 @@ import (
 // A good configuration is refused by a shadow, while a record is written, and if a
 // plugin of it reads objects that are not watched.
 func TestRefusal(t *testing.T) {
-	reads := []*profile.Profile{{Plugins: map[string]*framework.Plugin{"P": {Reads: []object.Kind{object.CSINodes}}}}}
+	reads := []*profile.Profile{{Plugins: map[string]*framework.Plugin{"P": {Reads: framework.Reads{Kinds: []object.Kind{object.CSINodes}}}}}}
 	for why, tc := range map[string]struct {
 		daemon *Daemon
 		next   []*profile.Profile

@@ -1,5 +1,7 @@
 package machine
 
+import "time"
+
 // unconfirmedBinding is the state of a pod that counts as bound, while the API may show
 // it unbound. Either that state is older than the binding, or the binding was undone
 // because etcd was restored from a backup. A read of the pod decides.
@@ -140,3 +142,101 @@ func (w *podWatch) readAgain(ps *podState) {
 		w.reads.sendUnconfirmed(ps)
 	}
 }
+
+// goneByRead is the state of a pod that a read showed to be deleted, before the watch
+// does. If the watch still shows the pod, it lags, or the deletion was undone because
+// etcd was restored from a backup. Another read decides.
+type goneByRead struct {
+	lost    LostReply // counts the reads that failed
+	reading bool
+	// shown: the API has shown the pod there since the read was sent.
+	shown bool
+}
+
+// exists reports whether the read found the pod, and it is not terminal.
+func (e *ReadReply) exists() bool { return e.Pod != nil && e.Pod.UID == e.UID && !e.Pod.Terminal }
+
+// endReadPod ends a pod that a read showed to be deleted. Only its name stays known until
+// the watch shows the deletion.
+func (w *podWatch) endReadPod(ps *podState) {
+	w.endPod(ps)
+	ps.goneByRead = &goneByRead{}
+	w.pods.byUID[ps.pod.UID], w.pods.byName[ps.pod.NamespacedName()] = ps, ps
+}
+
+// shownAfterGone handles a pod that the watch shows although a read found it deleted: it
+// reads the pod again.
+func (r *reads) shownAfterGone(ps *podState) {
+	g := ps.goneByRead
+	if g.shown = true; !g.reading {
+		r.readGoneAgain(ps)
+	}
+}
+
+// readGoneAgain sends a read of a pod that a read showed to be deleted.
+func (r *reads) readGoneAgain(ps *podState) {
+	g := ps.goneByRead
+	g.reading, g.shown = true, false
+	r.emit(ReadPod{Pod: ps.pod, Delay: g.lost.Delay()})
+}
+
+func (w *podWatch) goneReplied(ps *podState, e ReadReply) {
+	g := ps.goneByRead
+	g.reading = false
+	switch {
+	case e.Err != nil:
+		g.lost.ReadFailed()
+		w.reads.readGoneAgain(ps)
+	case e.exists():
+		w.endPod(ps)
+		w.podSet(e.Pod)
+	case g.shown:
+		g.lost = LostReply{}
+		w.reads.readGoneAgain(ps)
+	default:
+		g.lost = LostReply{}
+	}
+}
+
+// maxReads is how many reads in a row, each followed by another try, may show
+// that a request whose reply was lost was not carried out, before it counts as
+// refused.
+const maxReads = 8
+
+// LostReply is what is known of a request whose reply was lost: a binding, or a
+// write of a plugin. The object is read. If the read does not show the request,
+// the same request is sent again, so that an earlier one that is still under way
+// can only do the same. The zero value is a request that was sent once.
+type LostReply struct {
+	// reads counts the reads that did not show the request, failed those that
+	// failed since: they show nothing.
+	reads, failed int
+	// Refusal is why the API turned down a request that was sent again. Of the
+	// one before, whose reply was lost, that says nothing.
+	Refusal error
+}
+
+// Delay returns how long to wait before the next read.
+func (l *LostReply) Delay() time.Duration {
+	n := l.reads + l.failed
+	if n == 0 {
+		return 0
+	}
+	return min(time.Second<<min(n-1, 4), 10*time.Second)
+}
+
+// ReadFailed records a read that failed.
+func (l *LostReply) ReadFailed() { l.failed++ }
+
+// NotShown records a read that did not show the effect of the request.
+func (l *LostReply) NotShown() {
+	l.reads++
+	l.failed = 0
+}
+
+// Reads returns how many reads did not show the request.
+func (l *LostReply) Reads() int { return l.reads }
+
+// Exhausted reports whether so many reads did not show the request that it counts as
+// refused.
+func (l *LostReply) Exhausted() bool { return l.reads >= maxReads }
