@@ -33,6 +33,7 @@ var layers = [][]string{
 	{"core/headroom", "core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},
 	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt", "core/answers"},
+	{"core/classes", "core/nominations"},
 	{"core/engine", "core/queue"},
 	{"core/foresight"},
 	{"core/machine"},

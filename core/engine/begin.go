@@ -15,7 +15,6 @@ import (
 // the other plugins are asked about the rows that are left.
 type beginning struct {
 	view    *view
-	table   *table.Table
 	workers int
 	found   *scratch
 
@@ -29,10 +28,10 @@ type beginning struct {
 }
 
 // begin evaluates all rows. live is those with nodes.
-func (v *view) begin(live table.RowSet, t *table.Table, workers int, found *scratch) {
-	v.index.Begin(v.shape(), t.Rows())
+func (v *view) begin(live table.RowSet, workers int, found *scratch) {
+	v.index.Begin(v.shape(), v.table.Rows())
 	b := &found.beginning
-	b.view, b.table, b.workers, b.found = v, t, workers, found
+	b.view, b.workers, b.found = v, workers, found
 	b.left, b.rest = b.left[:0], b.rest[:0]
 	b.mask = append(b.mask[:0], live...)
 	for k := range v.filters[:v.closing] {
@@ -160,7 +159,7 @@ const passWords = 1 << 8
 func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ranking.State) {
 	p := b.view.pass
 	if b.workers < 2 || len(rows) <= passWords {
-		b.left = headroom.AddMask(p, b.table, 0, rows, first, states, b.left)
+		b.left = headroom.AddMask(p, b.view.table, 0, rows, first, states, b.left)
 		return
 	}
 	parts := (len(rows) + passWords - 1) / passWords
@@ -169,7 +168,7 @@ func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ran
 	}
 	par.Each(parts, b.workers, func(part int) {
 		from, to := part*passWords, min((part+1)*passWords, len(rows))
-		b.lefts[part] = headroom.AddMask(p, b.table, table.Row(from<<6), rows[from:to], first, states, b.lefts[part][:0])
+		b.lefts[part] = headroom.AddMask(p, b.view.table, table.Row(from<<6), rows[from:to], first, states, b.lefts[part][:0])
 	})
 	for _, left := range b.lefts[:parts] {
 		b.left = append(b.left, left...)

@@ -32,9 +32,9 @@ func TestPassIsSplit(t *testing.T) {
 	p.JoinScore(headroom.Score{Form: headroom.LeastAllocated, Amounts: amounts}, 1)
 	p.JoinScore(headroom.Score{Form: headroom.Balanced, Amounts: amounts}, 1)
 	add := func(workers int) ([]ranking.State, []table.Row) {
-		v := &view{pass: p, index: &ranking.Index{}}
+		v := &view{table: tb, pass: p, index: &ranking.Index{}}
 		v.index.Begin(ranking.Shape{Highest: 300}, tb.Rows())
-		b := &beginning{view: v, table: tb, workers: workers}
+		b := &beginning{view: v, workers: workers}
 		b.add(mask, 7)
 		return v.index.States(), b.left
 	}

@@ -22,7 +22,7 @@ const mostAsked = 32
 // reports false, and chooses nothing, if hosted plugins have to be asked about all rows.
 func (d *decider) bestFirst() bool {
 	v := d.view
-	if v.keys.profile.Host == nil {
+	if v.keys.Profile.Host == nil {
 		return false // there is nobody to ask
 	}
 	scorers, bounded := d.boundedScorers() // bounded.go

@@ -34,7 +34,7 @@ const inVain = 16
 
 // boundedScorers returns the hosted scorers; false: one of them has to see all rows.
 func (d *decider) boundedScorers() ([]profile.Scorer, bool) {
-	p := d.view.keys.profile
+	p := d.view.keys.Profile
 	if slices.ContainsFunc(p.PreScore, (*framework.Plugin).PreScoresRows) {
 		return nil, false
 	}

@@ -4,8 +4,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/answers"
+	"github.com/berth-scheduler/berth/core/classes"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // viewRows bounds the memory of the views of classes that come back: a row of a view takes
@@ -35,18 +39,44 @@ const mostTrials = 6
 // cellsFrom is the visit in a row from which a view keeps the cells of rows.
 const cellsFrom = 3
 
+// cache holds views of classes: those that stay, and those on trial.
+type cache struct {
+	table     *table.Table
+	budget    int               // rows that all views together may hold
+	store     answers.Store     // what plugins say that read node objects alone
+	views     map[string]*view  // by signature
+	promoted  int               // of the views those that are not on trial
+	trial     [mostTrials]*view // views of classes that came by once; some nil
+	lastTrial int               // index of the newest of trial
+	fewRows   ranking.Index     // of a pod that is narrowed to a few rows
+	excess    int               // rows that views count for because of their bytes
+	clock     uint64            // decisions so far
+	seen      map[uint64]seen   // by hash, of classes
+	withKept  []*view           // for which PostFilter plugins keep something, the oldest first
+}
+
+// reset forgets all views, and keeps when classes came by.
+func (c *cache) reset() {
+	for _, v := range c.views { // any order: each by itself
+		v.class.Kept = nil
+	}
+	clear(c.views)
+	clear(c.trial[:])
+	c.store, c.fewRows = answers.Store{}, ranking.Index{}
+	c.promoted, c.excess, c.withKept = 0, 0, nil
+}
+
 // viewOf finds or makes the view of the pod's class, and counts the visit.
-func (e *Engine) viewOf(r *Request) *view {
-	e.clock++
-	c := e.classOf(r)
-	v := e.findView(c)
+func (c *cache) viewOf(of *class, k *classes.Keys, pod *object.Pod) *view {
+	c.clock++
+	v := c.findView(of)
 	if v == nil {
-		v = e.newView(r, c)
+		v = c.newView(of, k, pod)
 	} else {
 		v.visits++
 	}
 	if v.onTrial && v.visits > 1 {
-		e.promote(v)
+		c.promote(v)
 	}
 	if v.visits >= cellsFrom && !v.grouped() && v.index != nil && v.narrowed == nil {
 		v.keepCells()
@@ -56,37 +86,37 @@ func (e *Engine) viewOf(r *Request) *view {
 }
 
 // findView returns the view of the class, nil if there is none that is still valid.
-func (e *Engine) findView(c *class) *view {
-	v := c.view
+func (c *cache) findView(of *class) *view {
+	v := of.Kept
 	if v == nil {
-		v = e.views[c.signature] // the class was found anew in between
+		v = c.views[of.Signature] // the class was found anew in between
 	}
-	if v == nil || v.failed != nil || !v.current(e.table) { // PreScore may not fail the next time
+	if v == nil || v.failed != nil || !v.current() { // PreScore may not fail the next time
 		return nil
 	}
-	v.used = e.clock
+	v.used = c.clock
 	return v
 }
 
 // newView makes a view of the class. It is on trial until the class comes back, unless
 // the class came by of late.
-func (e *Engine) newView(r *Request, c *class) *view {
-	visits := e.visit(c)
-	v := prepare(e.table, r.keys, r.Pod)
-	v.class, v.used, v.visits = c, e.clock, visits
+func (c *cache) newView(of *class, k *classes.Keys, pod *object.Pod) *view {
+	visits := c.visit(of)
+	v := prepare(c.table, k, pod)
+	v.class, v.used, v.visits = of, c.clock, visits
 	if v.rejected != nil {
 		return v
 	}
 	if v.narrowed != nil {
-		v.build(&e.store, &e.fewRows)
+		v.build(&c.store, &c.fewRows)
 		return v
 	}
-	if visits >= cellsFrom || r.keys.profile.Host != nil { // hosted plugins are asked in the order of groups
+	if visits >= cellsFrom || k.Profile.Host != nil { // hosted plugins are asked in the order of groups
 		v.keepCells()
 	}
-	e.dropView(c.signature)
+	c.dropView(of.Signature)
 	v.excess = v.excessBytes()
-	v.build(&e.store, e.tryView(v))
+	v.build(&c.store, c.tryView(v))
 	return v
 }
 
@@ -99,25 +129,25 @@ type seen struct {
 
 // visit returns how often in a row the class came by, this visit included. Nothing else
 // is kept of rare classes: they may never come back.
-func (e *Engine) visit(c *class) int {
-	s, known := e.seen[c.hash]
-	if !known && len(e.seen) >= seenClasses {
-		clear(e.seen)
+func (c *cache) visit(of *class) int {
+	s, known := c.seen[of.Hash]
+	if !known && len(c.seen) >= seenClasses {
+		clear(c.seen)
 	}
-	if known && e.clock-s.at <= uint64(e.mostViews()) {
+	if known && c.clock-s.at <= uint64(c.mostViews()) {
 		s.returns++
 	} else {
 		s.returns = 0
 	}
-	s.at = e.clock
-	e.seen[c.hash] = s
+	s.at = c.clock
+	c.seen[of.Hash] = s
 	return s.returns + 1
 }
 
 // excessBytes returns how many rows the view counts for beyond its own rows, because its
 // signature is long, or labels and tolerations of its pod are.
 func (v *view) excessBytes() int {
-	n := len(v.class.signature) + len(v.pod.Tolerations.Key)
+	n := len(v.class.Signature) + len(v.pod.Tolerations.Key)
 	for key, value := range v.pod.Labels { // any order: a sum
 		n += len(key) + len(value)
 	}
@@ -125,17 +155,17 @@ func (v *view) excessBytes() int {
 }
 
 // mostViews returns how many views the engine may keep, beside those on trial.
-func (e *Engine) mostViews() int {
-	return max(1, (e.mostRows()-e.excess)/(fixedRows+e.table.Rows()))
+func (c *cache) mostViews() int {
+	return max(1, (c.mostRows()-c.excess)/(fixedRows+c.table.Rows()))
 }
 
 // mostRows returns the number of rows that all views together may hold, each view
 // counting fixedRows more than it has.
-func (e *Engine) mostRows() int {
-	if n := e.table.Rows(); n > largeTable {
-		return max(e.budget, largeViews*(fixedRows+n))
+func (c *cache) mostRows() int {
+	if n := c.table.Rows(); n > largeTable {
+		return max(c.budget, largeViews*(fixedRows+n))
 	}
-	return e.budget
+	return c.budget
 }
 
 // Views on trial are of classes that came by once. They push out each other alone, so
@@ -144,14 +174,14 @@ func (e *Engine) mostRows() int {
 
 // tryView puts the view on trial, in the place of the oldest one there. It returns the
 // index to build the view with.
-func (e *Engine) tryView(v *view) *ranking.Index {
-	v.onTrial, v.class.view, e.views[v.class.signature] = true, v, v
-	e.lastTrial = (e.lastTrial + 1) % len(e.trial)
-	old := e.trial[e.lastTrial]
-	if e.trial[e.lastTrial] = v; old == nil {
+func (c *cache) tryView(v *view) *ranking.Index {
+	v.onTrial, v.class.Kept, c.views[v.class.Signature] = true, v, v
+	c.lastTrial = (c.lastTrial + 1) % len(c.trial)
+	old := c.trial[c.lastTrial]
+	if c.trial[c.lastTrial] = v; old == nil {
 		return &ranking.Index{}
 	}
-	e.dropView(old.class.signature)
+	c.dropView(old.class.Signature)
 	for k := range old.filters {
 		releaseState(&old.filters[k].in)
 	}
@@ -172,49 +202,49 @@ func releaseState(in *framework.Input) {
 
 // promote keeps a view that was on trial. It drops the views used longest ago once all
 // together are too large, a sixteenth of them at a time.
-func (e *Engine) promote(v *view) {
-	if i := slices.Index(e.trial[:], v); i >= 0 {
-		e.trial[i] = nil
+func (c *cache) promote(v *view) {
+	if i := slices.Index(c.trial[:], v); i >= 0 {
+		c.trial[i] = nil
 	}
 	v.onTrial = false
-	e.promoted++
-	if e.excess += v.excess; e.promoted > e.mostViews() {
-		e.dropViews(v)
+	c.promoted++
+	if c.excess += v.excess; c.promoted > c.mostViews() {
+		c.dropViews(v)
 	}
 }
 
 // dropView removes the view of a class, if there is one.
-func (e *Engine) dropView(signature string) {
-	v := e.views[signature]
+func (c *cache) dropView(signature string) {
+	v := c.views[signature]
 	if v == nil {
 		return
 	}
 	if v.kept != nil {
-		e.withKept = slices.DeleteFunc(e.withKept, func(other *view) bool { return other == v })
+		c.withKept = slices.DeleteFunc(c.withKept, func(other *view) bool { return other == v })
 	}
-	if i := slices.Index(e.trial[:], v); i >= 0 {
-		e.trial[i] = nil
+	if i := slices.Index(c.trial[:], v); i >= 0 {
+		c.trial[i] = nil
 	} else if !v.onTrial {
-		e.promoted--
-		e.excess -= v.excess
+		c.promoted--
+		c.excess -= v.excess
 	}
-	v.class.view = nil
-	delete(e.views, signature)
+	v.class.Kept = nil
+	delete(c.views, signature)
 }
 
 // dropViews drops the views used longest ago, but not those on trial.
-func (e *Engine) dropViews(keep *view) {
-	uses := make([]uint64, 0, len(e.views))
-	for _, v := range e.views { // any order: sorted below
+func (c *cache) dropViews(keep *view) {
+	uses := make([]uint64, 0, len(c.views))
+	for _, v := range c.views { // any order: sorted below
 		if !v.onTrial {
 			uses = append(uses, v.used)
 		}
 	}
 	slices.Sort(uses)
-	stay := min(max(1, e.mostViews()-e.mostViews()/16), len(uses))
-	for _, signature := range slices.Collect(maps.Keys(e.views)) { // any order: each by itself
-		if v := e.views[signature]; v != keep && !v.onTrial && v.used < uses[len(uses)-stay] {
-			e.dropView(signature)
+	stay := min(max(1, c.mostViews()-c.mostViews()/16), len(uses))
+	for _, signature := range slices.Collect(maps.Keys(c.views)) { // any order: each by itself
+		if v := c.views[signature]; v != keep && !v.onTrial && v.used < uses[len(uses)-stay] {
+			c.dropView(signature)
 		}
 	}
 }

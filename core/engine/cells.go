@@ -128,7 +128,7 @@ func (x *feasibility) causeAt(r table.Row) ranking.Cause {
 // causeBefore returns the first filter that rejects the row if no pod is nominated to it.
 // hosted is how many of the hosted filters are asked, from the first.
 func (x *feasibility) causeBefore(r table.Row, hosted int) ranking.Cause {
-	c := x.causeOnCells(r, x.view.cause(x.engine.table, r))
+	c := x.causeOnCells(r, x.view.cause(r))
 	for k, f := range x.view.hostedFilters[:hosted] {
 		if c.Filter == noNode || (c.Rejects() && c.Filter < f.position) {
 			break

@@ -14,8 +14,8 @@ import (
 // Check brings every view up to date,
 // compares it with a fresh evaluation of all rows, and names the first difference.
 func (e *Engine) Check() error {
-	for _, signature := range slices.Sorted(maps.Keys(e.views)) {
-		if err := e.checkView(e.views[signature]); err != nil {
+	for _, signature := range slices.Sorted(maps.Keys(e.cache.views)) {
+		if err := e.checkView(e.cache.views[signature]); err != nil {
 			return fmt.Errorf("engine: class %q: %w", signature, err)
 		}
 	}
@@ -23,11 +23,10 @@ func (e *Engine) Check() error {
 }
 
 func (e *Engine) checkView(v *view) error {
-	e.keyBuf = v.keys.appendSignature(e.keyBuf[:0], e.table, v.pod)
-	if !v.current(e.table) || string(e.keyBuf) != v.class.signature {
+	if !v.current() || string(v.keys.AppendSignature(nil, e.table, v.pod)) != v.class.Signature {
 		return nil // it will be made anew before it is used, or its pod is of another class now
 	}
-	v.refresh(&e.store, e.table, 1, &e.scratch)
+	v.refresh(&e.cache.store, 1, &e.scratch)
 	return v.compareFresh(e.table)
 }
 
@@ -37,7 +36,7 @@ func (v *view) compareFresh(t *table.Table) error {
 	}
 	fresh := v.fresh(t)
 	for _, r := range t.All() {
-		if kept, now := v.cause(t, r), fresh.cause(t, r); kept != now {
+		if kept, now := v.cause(r), fresh.cause(r); kept != now {
 			return fmt.Errorf("node %q: kept filter %d verdict %d, fresh %d and %d", t.Name(r), kept.Filter, kept.Verdict, now.Filter, now.Verdict)
 		}
 		if !v.index.IsFeasible(r) {
@@ -90,7 +89,7 @@ func (v *view) fresh(t *table.Table) *view {
 	var found scratch
 	f.keepCells()
 	f.build(&store, &ranking.Index{})
-	f.refresh(&store, t, 1, &found)
+	f.refresh(&store, 1, &found)
 	return f
 }
 
@@ -110,7 +109,7 @@ func (v *view) compareCells(fresh *view, t *table.Table) error {
 		byRow := make([]framework.Verdict, t.Rows())
 		f.ask(t.All(), byRow)
 		for _, r := range t.All() {
-			if c := v.cause(t, r); t.Node(r) == nil || c.Rejects() && c.Filter < f.position {
+			if c := v.cause(r); t.Node(r) == nil || c.Rejects() && c.Filter < f.position {
 				continue // nobody asks about its cell
 			}
 			now := o.CellFilter.Filter(&o.in, o.cells.askAt(t, r))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/berth-scheduler/berth/core/classes"
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -34,17 +35,18 @@ type decider struct {
 // decide follows the route from the pod's class to the choice. doc.go traces one decision
 // along it.
 func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, placement []table.Row) *Outcome {
-	e.trackTerms(nominated)
+	e.tracked.Follow(e.table, nominated)
 	o := e.newOutcome()
 	d := o.work
 	d.feasibility = feasibility{engine: e, buffers: &e.buffers, pod: r.Pod, extenders: rv, placement: placement}
 	d.Row = -1
 	if e.plain {
-		d.view = prepare(e.table, newKeys(r.Profile), r.Pod)
+		d.view = prepare(e.table, classes.KeysOf(r.Profile), r.Pod)
 		d.decidePlainly(r, nominated) // plain.go
 	} else {
 		e.runs.next()
-		d.view = e.viewOf(r) // cache.go
+		c := e.classOf(r)
+		d.view = e.cache.viewOf(c, r.known.Keys(), r.Pod) // cache.go
 		o.work = d.decide(r, nominated)
 	}
 	o.Choice = o.work.Choice
@@ -62,7 +64,7 @@ func (d *decider) decide(r *Request, nominated Nominator) *decider {
 	if v.narrowed != nil {
 		d.evaluateNarrowed() // narrowed.go
 	} else {
-		e.evaluated = v.refresh(&e.store, e.table, e.workers, &e.scratch) // view.go
+		v.refresh(&e.cache.store, e.workers, &e.scratch) // view.go
 	}
 	d.keepWithin()                                  // narrowed.go
 	if own, feasible := d.feasibleOwn(); feasible { // nominated.go
@@ -108,7 +110,7 @@ func (d *decider) choose() {
 	case v.failed != nil:
 		d.Rejected = v.failed
 	case v.index.OutOfRange > 0 && d.findOutOfRange():
-	case v.keys.profile.Host != nil && !d.scoreHosted(): // hosted.go
+	case v.keys.Profile.Host != nil && !d.scoreHosted(): // hosted.go
 	case d.hosted.bonus == nil && d.decidedByGroups():
 		d.scoreGroups(nil)
 		d.Row, d.Score, d.Ties = v.index.Pick(d.drawSeed())

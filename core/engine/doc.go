@@ -10,7 +10,7 @@
 //
 //	Request{profile, pod}
 //	  |
-//	  | 1. classOf (class.go): what the plugins can see of the pod, as bytes
+//	  | 1. classOf (core/classes): what the plugins can see of the pod, as bytes
 //	  v
 //	class "default|requests 100m|no tolerations|..."        the same as the others'
 //	  |

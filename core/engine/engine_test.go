@@ -58,13 +58,13 @@ func TestViewsOnTrialAreFew(t *testing.T) {
 	for i := range 3 * seenClasses / 2 {
 		pod := newPod("p", nil, int64(i), 1)
 		if i%1000 != 0 {
-			e.visit(e.classOf(For(p, pod)))
+			e.cache.visit(e.classOf(For(p, pod)))
 			continue
 		}
 		e.Decide(For(p, pod), nil)
 	}
-	if len(e.views) > mostTrials || e.promoted != 0 || len(e.seen) > seenClasses {
-		t.Errorf("%d views, %d of them to stay, %d classes remembered", len(e.views), e.promoted, len(e.seen))
+	if len(e.cache.views) > mostTrials || e.cache.promoted != 0 || len(e.cache.seen) > seenClasses {
+		t.Errorf("%d views, %d of them to stay, %d classes remembered", len(e.cache.views), e.cache.promoted, len(e.cache.seen))
 	}
 }
 
@@ -72,7 +72,7 @@ func TestViewsOnTrialAreFew(t *testing.T) {
 func TestViewsAreBounded(t *testing.T) {
 	tb, p := grid(100)
 	e := New(tb, seed, 1)
-	e.budget = 10 * (fixedRows + tb.Rows())
+	e.cache.budget = 10 * (fixedRows + tb.Rows())
 	favourite := newPod("favourite", map[string]string{"app": "f"}, 1, 1)
 	often := func(pod *object.Pod) {
 		for range cellsFrom {
@@ -80,7 +80,7 @@ func TestViewsAreBounded(t *testing.T) {
 		}
 	}
 	often(favourite)
-	view := e.classOf(For(p, favourite)).view
+	view := e.classOf(For(p, favourite)).Kept
 	for i := range 300 {
 		// A label that is read by a plugin that looks at nodes alone, so that
 		// partitions are made as well.
@@ -88,17 +88,17 @@ func TestViewsAreBounded(t *testing.T) {
 		if i%5 == 0 {
 			e.Decide(For(p, favourite), nil)
 		}
-		if e.promoted > 10 || len(e.views) > 10+mostTrials {
-			t.Fatalf("%d views, %d of them to stay after %d classes", len(e.views), e.promoted, i)
+		if e.cache.promoted > 10 || len(e.cache.views) > 10+mostTrials {
+			t.Fatalf("%d views, %d of them to stay after %d classes", len(e.cache.views), e.cache.promoted, i)
 		}
 	}
-	if e.views[view.class.signature] != view {
+	if e.cache.views[view.class.Signature] != view {
 		t.Error("the view that was used all the time is gone")
 	}
-	e.budget = 1
+	e.cache.budget = 1
 	often(newPod("p", nil, 5000, 1))
-	if e.promoted != 1 {
-		t.Errorf("%d views; the one in use stays, and no other", e.promoted)
+	if e.cache.promoted != 1 {
+		t.Errorf("%d views; the one in use stays, and no other", e.cache.promoted)
 	}
 }
 
@@ -109,7 +109,7 @@ func keeping(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod)
 	for range cellsFrom {
 		e.Decide(For(p, pod), nil)
 	}
-	v := e.classOf(For(p, pod)).view
+	v := e.classOf(For(p, pod)).Kept
 	if v == nil || !v.index.Grouped {
 		t.Fatal("no view with groups")
 	}
@@ -124,8 +124,14 @@ func TestViewsGrow(t *testing.T) {
 	for i := range 20 {
 		tb.SetNode(newNode(fmt.Sprint("more-", i), nil, 4000, 4000))
 	}
-	if e.Decide(For(p, pod), nil); v.index.Feasible != 220 || e.evaluated != 20 {
-		t.Errorf("%d feasible rows, %d evaluated", v.index.Feasible, e.evaluated)
+	asked, last := 0, p.Filter[len(p.Filter)-1]
+	filter := last.Filter
+	last.Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+		asked += len(rows)
+		filter(in, rows, out)
+	}
+	if e.Decide(For(p, pod), nil); v.index.Feasible != 220 || asked != 20 {
+		t.Errorf("%d feasible rows, %d asked about", v.index.Feasible, asked)
 	}
 	if err := e.Check(); err != nil {
 		t.Error(err)
@@ -220,8 +226,8 @@ func TestReset(t *testing.T) {
 	e, _ := keeping(t, tb, p, pod)
 	want := answerOf(tb, e.Decide(For(p, pod), nil))
 	e.Reset()
-	if partitions, _ := e.store.Len(); len(e.views)+partitions != 0 {
-		t.Errorf("%d views, %d partitions", len(e.views), partitions)
+	if partitions, _ := e.cache.store.Len(); len(e.cache.views)+partitions != 0 {
+		t.Errorf("%d views, %d partitions", len(e.cache.views), partitions)
 	}
 	if diff := differ(answerOf(tb, e.Decide(For(p, pod), nil)), want); diff != "" {
 		t.Error(diff)
@@ -297,7 +303,7 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 	}
 	p := buildProfile(rules(&switchboard{}))
 	pod := newPod("p", map[string]string{"app": "x", "spread": "yes", "friend": "y"}, 1, 1)
-	nominated := nominations{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}}
+	nominated := podsByNode{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}}
 	e := New(tb, seed, 1)
 	for range 3 { // then there is a view, which asks by groups
 		e.Decide(For(p, pod), nominated)
@@ -314,7 +320,7 @@ func TestOwnNominationKeepsNoRoom(t *testing.T) {
 	tb, p := grid(0)
 	tb.SetNode(newNode("n", nil, 1000, 1000))
 	pod, other := newPod("p", nil, 600, 1), newPod("q", nil, 600, 1)
-	nominated, e := nominations{"n": {pod}}, New(tb, seed, 1)
+	nominated, e := podsByNode{"n": {pod}}, New(tb, seed, 1)
 	if o := e.Decide(For(p, pod), nominated); o.Row < 0 {
 		t.Errorf("the pod is kept off the node that it is nominated to: %v", o.Tallies())
 	}
@@ -336,7 +342,7 @@ func TestScoresBesideAnOwnNomination(t *testing.T) {
 	pod, nominated := newPod("p", labels, 1, 1), newPod("p", labels, 1, 1)
 	nominated.NominatedNode = "n"
 	want := New(tb, seed, 1).Decide(For(p, pod), nil).Nodes()
-	for _, by := range []Nominator{nil, nominations{"n": {nominated}}} {
+	for _, by := range []Nominator{nil, podsByNode{"n": {nominated}}} {
 		o := New(tb, seed, 1).Decide(For(p, nominated), by)
 		if got := o.Nodes(); tb.Name(o.Row) != "n" || !reflect.DeepEqual(got, want) {
 			t.Errorf("node %s, %+v, want n, %+v", tb.Name(o.Row), got, want)

@@ -15,7 +15,7 @@ func (x *feasibility) causeExchanged(r table.Row, below int32, came []*object.Po
 	if x.engine.plain {
 		return c, false
 	}
-	now := x.view.cause(x.engine.table, r)
+	now := x.view.cause(r)
 	if now.Filter == noNode { // no filter was asked
 		return c, false
 	}

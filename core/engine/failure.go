@@ -48,7 +48,7 @@ func (x *feasibility) failure() *decision.Status {
 		return nil
 	}
 	if kept && x.view.class != nil {
-		x.engine.dropView(x.view.class.signature)
+		x.engine.cache.dropView(x.view.class.Signature)
 	}
 	at, found := table.Row(-1), ranking.Cause{}
 	for i, n := 0, x.candidates(); i < n; i++ {

@@ -376,13 +376,13 @@ func rules(sb *switchboard) []*rule {
 	}
 }
 
-// nominations lists pods by node.
-type nominations map[string][]*object.Pod
+// podsByNode lists pods by node.
+type podsByNode map[string][]*object.Pod
 
-func (n nominations) NominatedTo(node string) []*object.Pod { return n[node] }
+func (n podsByNode) NominatedTo(node string) []*object.Pod { return n[node] }
 
-func (n nominations) Renominated(uint64) ([]string, uint64, bool) { return nil, 0, false }
-func (n nominations) NominatedNode(uid types.UID) string {
+func (n podsByNode) Renominated(uint64) ([]string, uint64, bool) { return nil, 0, false }
+func (n podsByNode) NominatedNode(uid types.UID) string {
 	for node, pods := range n { // any order: a pod is nominated once
 		if slices.ContainsFunc(pods, func(p *object.Pod) bool { return p.UID == uid }) {
 			return node
@@ -390,7 +390,7 @@ func (n nominations) NominatedNode(uid types.UID) string {
 	}
 	return ""
 }
-func (n nominations) NominatedNodes() []string {
+func (n podsByNode) NominatedNodes() []string {
 	var nodes []string
 	for node := range n {
 		nodes = append(nodes, node)

@@ -152,7 +152,7 @@ func (x *feasibility) hostedFailure() *decision.Status {
 // scoreHosted asks the hosted scorers about the feasible rows. It returns false if one
 // fails or scores out of range.
 func (d *decider) scoreHosted() bool {
-	h, p := &d.hosted, d.view.keys.profile
+	h, p := &d.hosted, d.view.keys.Profile
 	if h.scored || p.Host == nil || !d.hasHostedScores() {
 		return true
 	}
@@ -179,7 +179,7 @@ func (d *decider) scoreHosted() bool {
 }
 
 func (d *decider) hasHostedScores() bool {
-	p := d.view.keys.profile
+	p := d.view.keys.Profile
 	for _, s := range p.Score {
 		if s.ScoresRows() {
 			return true

@@ -91,7 +91,7 @@ func (n *naive) verdict(ru *rule, at site) framework.Verdict {
 
 // blockers of a node: first with the nominated pods there that count, then
 // without.
-func (n *naive) blockers(at site, nominated nominations) []decision.Blocker {
+func (n *naive) blockers(at site, nominated podsByNode) []decision.Blocker {
 	if n.narrowedBy != nil && !slices.Contains(n.narrowed, at.node.Name) {
 		return []decision.Blocker{{Plugin: n.narrowedBy[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOutReason(n.narrowedBy)}}}
 	}
@@ -167,7 +167,7 @@ func (n *naive) raw(ru *rule, nodes []decision.Node, sites map[string]site) (raw
 
 // decide returns the answer that Decide has to give. Its nodes hold the first
 // blocker alone, and no scores where nothing is scored.
-func (n *naive) decide(nominated nominations) answer {
+func (n *naive) decide(nominated podsByNode) answer {
 	a := answer{codes: map[string]decision.Code{}}
 	n.preFilter()
 	tallies, by := map[string]int{}, map[string]bool{}

@@ -16,7 +16,6 @@ import (
 func (x *feasibility) evaluateNarrowed() {
 	e, v := x.engine, x.view
 	x.narrowed = e.rowsOf(v.narrowed)
-	e.evaluated = len(x.narrowed)
 	v.syncCells()
 	v.index.BeginFew(v.shape(), e.table.Rows(), x.narrowed)
 	rows := slices.DeleteFunc(slices.Clone(x.narrowed), func(r table.Row) bool { return e.table.Node(r) == nil })

@@ -3,64 +3,16 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/index/volumes"
+	"github.com/berth-scheduler/berth/core/nominations"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Nominator returns which pods are nominated to which nodes.
-type Nominator interface {
-	// NominatedTo lists the pods nominated to the node. The list does not change later.
-	NominatedTo(node string) []*object.Pod
-	// NominatedNodes lists the nodes that pods are nominated to.
-	NominatedNodes() []string
-	// NominatedNode returns the node that the pod is nominated to, "" for none.
-	NominatedNode(uid types.UID) string
-	// Renominated lists the nodes whose nominations changed after the revision,
-	// and the revision now; false when that is not known any more.
-	Renominated(since uint64) (nodes []string, now uint64, known bool)
-}
-
-// changedNominations returns the nodes whose nominations may have changed after the
-// revision. If that is unknown, it returns all nodes that have any.
-func changedNominations(n Nominator, since uint64) (nodes []string, now uint64, known bool) {
-	if nodes, now, known = n.Renominated(since); !known {
-		nodes = n.NominatedNodes()
-	}
-	return nodes, now, known
-}
-
-// trackTerms registers the pod affinity terms and volumes of nominated pods with the table.
-// They then count in the signatures of other pods before a nominated pod is tried on a
-// row.
-func (e *Engine) trackTerms(nominated Nominator) {
-	if nominated == nil {
-		return
-	}
-	nodes, now, known := changedNominations(nominated, e.nominations)
-	if !known { // some may have ended
-		nodes = slices.AppendSeq(slices.Clone(nodes), e.table.Terms().TrackedNominations())
-		slices.Sort(nodes)
-	}
-	e.nominations = now
-	terms, attached := e.table.Terms(), volumes.Of(e.table)
-	if swept := terms.Swept() + attached.Swept(); swept != e.swept {
-		nodes, e.swept = slices.Concat(nodes, nominated.NominatedNodes()), swept
-	}
-	for _, node := range nodes {
-		pods := nominated.NominatedTo(node)
-		terms.TrackNominated(node, pods)
-		for _, p := range pods {
-			attached.Track(p)
-		}
-	}
-}
+type Nominator = nominations.Nominator
 
 // nominatedRows holds the rows whose verdict nominated pods change. Until complete is
 // set, only feasible rows have been evaluated with the nominated pods placed.
@@ -170,12 +122,11 @@ func (x *feasibility) tryNominatedOthers() {
 // tryNominatedRows adds to the map the rows, of those that of selects, that nominated
 // pods block, with the cause.
 func (x *feasibility) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
-	l := &x.engine.nominated
-	l.follow(x.engine.table, x.nominated.Nominator)
-	for i := range l.list {
-		node := &l.list[i]
-		r := node.row
-		if node.highest < x.pod.Priority || !x.isCandidate(r) || !of(r) {
+	nodes := x.engine.nominated.Follow(x.engine.table, x.nominated.Nominator)
+	for i := range nodes {
+		node := &nodes[i]
+		r := node.Row
+		if !node.Concerns(x.pod.Priority) || !x.isCandidate(r) || !of(r) {
 			continue
 		}
 		if c := x.tryPlaced(r, x.counted(node, x.nominated.Nominator)); c.Rejects() {
@@ -232,7 +183,7 @@ func (x *feasibility) refreshCauses(kept *nominatedCauses, of func(table.Row) bo
 	for _, r := range kept.stale(x) {
 		delete(kept.causes, r)
 		if of(r) && r != own {
-			if c := x.tryNominatedOn(r); c.Rejects() && c != v.cause(x.engine.table, r) {
+			if c := x.tryNominatedOn(r); c.Rejects() && c != v.cause(r) {
 				kept.causes[r] = c
 			}
 		}
@@ -256,7 +207,7 @@ func (x *feasibility) refreshCauses(kept *nominatedCauses, of func(table.Row) bo
 // stale returns the rows to try again for the pod at hand, some of them more than once,
 // and marks them as done.
 func (kept *nominatedCauses) stale(x *feasibility) (rows []table.Row) {
-	t, l := x.engine.table, &x.engine.nominated
+	t := x.engine.table
 	if kept.causes == nil || kept.priority != x.pod.Priority {
 		*kept = nominatedCauses{priority: x.pod.Priority, causes: map[table.Row]ranking.Cause{}, leftOut: -1}
 	}
@@ -274,10 +225,9 @@ func (kept *nominatedCauses) stale(x *feasibility) (rows []table.Row) {
 		}
 	} else {
 		clear(kept.causes)
-		l.follow(t, x.nominated.Nominator)
-		for i := range l.list {
-			if l.list[i].highest >= x.pod.Priority {
-				rows = append(rows, l.list[i].row)
+		for _, node := range x.engine.nominated.Follow(t, x.nominated.Nominator) {
+			if node.Concerns(x.pod.Priority) {
+				rows = append(rows, node.Row)
 			}
 		}
 	}
@@ -302,4 +252,32 @@ func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) 
 		t.AddPod(p, t.Name(r))
 	}
 	f()
+}
+
+// countedOn lists the pods nominated to the row that count against the pod.
+func (x *feasibility) countedOn(r table.Row, nominated Nominator) []*object.Pod {
+	if nominated == nil {
+		return nil
+	}
+	x.engine.nominated.Follow(x.engine.table, nominated)
+	return x.counted(x.engine.nominated.On(r), nominated)
+}
+
+// counted lists those of the nominated pods that count against the pod.
+func (x *feasibility) counted(n *nominations.Node, nominated Nominator) []*object.Pod {
+	if n == nil || !n.Concerns(x.pod.Priority) {
+		return nil
+	}
+	return n.Against(x.pod, x.ownRow(nominated))
+}
+
+// ownRow returns the row that the pod itself is nominated to, -1 if none.
+func (x *feasibility) ownRow(nominated Nominator) table.Row {
+	if !x.nominated.ownKnown {
+		x.nominated.own, x.nominated.ownKnown = -1, true
+		if r, ok := x.engine.table.Find(nominated.NominatedNode(x.pod.UID)); ok {
+			x.nominated.own = r
+		}
+	}
+	return x.nominated.own
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/berth-scheduler/berth/core/classes"
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -11,7 +12,7 @@ import (
 // aside returns the work of a decision on the pod that shares nothing with the one under
 // way.
 func (e *Engine) aside(r *Request) *decider {
-	return &decider{feasibility: feasibility{engine: e, buffers: &buffers{}, view: prepare(e.table, newKeys(r.Profile), r.Pod), pod: r.Pod}}
+	return &decider{feasibility: feasibility{engine: e, buffers: &buffers{}, view: prepare(e.table, classes.KeysOf(r.Profile), r.Pod), pod: r.Pod}}
 }
 
 // Fit returns why the pod does not fit on one row, by native plugins; nil if it fits.

@@ -8,7 +8,7 @@ import (
 // Blockers returns what blocks the pod on one row, as Outcome.Nodes says it, without a
 // look at the other rows. nil: the pod fits there.
 func (e *Engine) Blockers(r *Request, nominated Nominator, row table.Row) []decision.Blocker {
-	e.trackTerms(nominated)
+	e.tracked.Follow(e.table, nominated)
 	d := e.aside(r)
 	if d.preFilterHosted(r); d.Rejected == nil {
 		d.nominated.Nominator = nominated

@@ -118,13 +118,13 @@ const keptRows = 1 << 19
 // Kept returns where the plugin keeps something for as long as the class's view lasts; nil
 // where the view is not kept.
 func (o *Outcome) Kept(plugin string) *any {
-	v, e := o.work.view, o.work.engine
-	if v.class == nil || v.onTrial || e.views[v.class.signature] != v {
+	v, c := o.work.view, &o.work.engine.cache
+	if v.class == nil || v.onTrial || c.views[v.class.Signature] != v {
 		return nil
 	}
 	if v.kept == nil {
 		v.kept = map[string]*any{}
-		e.boundKept(v)
+		c.boundKept(v)
 	}
 	if v.kept[plugin] == nil {
 		v.kept[plugin] = new(any)
@@ -134,11 +134,11 @@ func (o *Outcome) Kept(plugin string) *any {
 
 // boundKept adds the view to those for which PostFilter plugins keep something, and drops
 // what is kept for the oldest if they are too many.
-func (e *Engine) boundKept(v *view) {
-	e.withKept = append(e.withKept, v)
-	if most := max(1, keptRows/max(1, e.table.Rows())); len(e.withKept) > most {
-		e.withKept[0].kept = nil
-		e.withKept = slices.Delete(e.withKept, 0, 1)
+func (c *cache) boundKept(v *view) {
+	c.withKept = append(c.withKept, v)
+	if most := max(1, keptRows/max(1, c.table.Rows())); len(c.withKept) > most {
+		c.withKept[0].kept = nil
+		c.withKept = slices.Delete(c.withKept, 0, 1)
 	}
 }
 
@@ -159,7 +159,7 @@ func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
 	}
 	index, set := o.work.view.index, make(table.RowSet, (o.work.engine.table.Rows()+63)/64)
 	index.AddRejected(set, is)
-	o.work.view.eachClosed(o.work.engine.store.Live(o.work.engine.table), func(c ranking.Cause, rows table.RowSet) {
+	o.work.view.eachClosed(o.work.engine.cache.store.Live(o.work.engine.table), func(c ranking.Cause, rows table.RowSet) {
 		if !is(c, rows.First()) {
 			return
 		}

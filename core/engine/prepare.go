@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-scheduler/berth/core/answers"
+	"github.com/berth-scheduler/berth/core/classes"
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -25,25 +26,15 @@ type preFiltered struct {
 
 // prepare returns a view without rows: it runs PreFilter and PreScore for the pod's
 // class.
-func prepare(t *table.Table, k *keys, pod *object.Pod) *view {
+func prepare(t *table.Table, k *classes.Keys, pod *object.Pod) *view {
 	v := &view{table: t, keys: k, pod: pod}
 	v.runPreFilter(t, pod)
 	if v.rejected == nil {
 		v.runPreScore(t, pod)
 		v.assignColumns()
 	}
-	v.columnRevision, v.epochs = t.ColumnRevision(), k.epoch(t)
+	v.columnRevision, v.epochs = t.ColumnRevision(), k.Epoch(t)
 	return v
-}
-
-// epoch sums the epochs of the profile's plugins: when any moves, the sum does, as
-// each only grows.
-func (k *keys) epoch(t *table.Table) uint64 {
-	var sum uint64
-	for _, epoch := range k.epochs {
-		sum += epoch(t)
-	}
-	return sum
 }
 
 // runPreFilter mirrors v1.36's RunPreFilterPlugins: an UnschedulableAndUnresolvable or an Error
@@ -51,7 +42,7 @@ func (k *keys) epoch(t *table.Table) uint64 {
 func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	var room [usualPlugins]framework.PreFilterResult
 	prepared := room[:0] // as the profile lists the plugins
-	for _, pl := range v.keys.profile.PreFilter {
+	for _, pl := range v.keys.Profile.PreFilter {
 		if isHosted(pl) {
 			prepared = append(prepared, framework.PreFilterResult{})
 			continue
@@ -62,7 +53,7 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 			break
 		}
 	}
-	if v.keys.profile.Host != nil {
+	if v.keys.Profile.Host != nil {
 		v.preFilterResults = slices.Clone(prepared)
 	}
 	if v.rejected != nil && v.rejected.Code != decision.Unschedulable {
@@ -70,14 +61,14 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	}
 	var roomToo [usualPlugins]filter
 	filters := roomToo[:0]
-	for _, pl := range v.keys.profile.Filter {
+	for _, pl := range v.keys.Profile.Filter {
 		f := filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod}, position: int16(len(filters) + 1), hosted: isHosted(pl)}
 		if f.hosted {
 			filters = append(filters, f)
 			continue
 		}
 		var out framework.PreFilterResult
-		if i := slices.Index(v.keys.profile.PreFilter, pl); i >= 0 {
+		if i := slices.Index(v.keys.Profile.PreFilter, pl); i >= 0 {
 			out = prepared[i]
 		}
 		if f.in.State, f.in.Sums = out.State, out.Sums; !out.Skip {
@@ -147,7 +138,7 @@ func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	var room [usualPlugins]scorer
 	scorers := room[:0]
 	defer func() { v.scorers = append([]scorer(nil), scorers...) }()
-	for _, s := range v.keys.profile.Score {
+	for _, s := range v.keys.Profile.Score {
 		if isHosted(s.Plugin) {
 			continue
 		}

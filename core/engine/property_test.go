@@ -28,14 +28,14 @@ type world struct {
 	kept      *Engine // keeps all views
 	tight     *Engine // keeps few
 	pool      []*object.Pod
-	nominated nominations
+	nominated podsByNode
 	rand      *rand.Rand
 	serial    int
 	requests  map[asked]*Request
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{Table: table.New(), switches: switchboard{closed: map[string]bool{}}, nominated: nominations{}, requests: map[asked]*Request{}}
+	w := &world{Table: table.New(), switches: switchboard{closed: map[string]bool{}}, nominated: podsByNode{}, requests: map[asked]*Request{}}
 	w.rand = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	w.rules = rules(&w.switches)
 	// Some of the plugins, at random, so that filters and scores come in all
@@ -46,7 +46,7 @@ func newWorld(t *rapid.T) *world {
 	for range w.rand.IntN(60) {
 		w.SetNode(w.node(50))
 	}
-	w.tight.budget = 2 * (fixedRows + w.Rows())
+	w.tight.cache.budget = 2 * (fixedRows + w.Rows())
 	for range 1 + w.rand.IntN(6) {
 		w.pool = append(w.pool, w.pod("d"))
 	}

@@ -49,7 +49,7 @@ func (o *Outcome) tally() []decision.Tally {
 func (o *Outcome) recount(counts *causeCounts) {
 	x := o.work.view.index
 	x.Count()
-	o.work.view.eachClosed(o.work.engine.store.Live(o.work.engine.table), func(c ranking.Cause, rows table.RowSet) {
+	o.work.view.eachClosed(o.work.engine.cache.store.Live(o.work.engine.table), func(c ranking.Cause, rows table.RowSet) {
 		counts.add(c, rows.Len(), rows.First())
 	})
 	x.Rejections(func(c ranking.Cause, rows int, first table.Row) { counts.add(c, rows, first) })
@@ -68,10 +68,10 @@ func (o *Outcome) recount(counts *causeCounts) {
 		}
 	}
 	for r, c := range o.work.nominated.blocked { // any order: adds up
-		recount(r, o.work.causeOnCells(r, o.work.view.cause(o.work.engine.table, r)), c)
+		recount(r, o.work.causeOnCells(r, o.work.view.cause(r)), c)
 	}
 	for r, c := range o.work.nominated.others { // any order: adds up
-		recount(r, o.work.causeOnCells(r, o.work.view.cause(o.work.engine.table, r)), c)
+		recount(r, o.work.causeOnCells(r, o.work.view.cause(r)), c)
 	}
 }
 

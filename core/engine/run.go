@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/classes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
@@ -65,10 +66,10 @@ func (l *runs) next() {
 // from the last decision are then not used again.
 func (e *Engine) Told() { e.runs.told++ }
 
-func (e *Engine) surroundings(k *keys) surroundings {
+func (e *Engine) surroundings(k *classes.Keys) surroundings {
 	t := e.table
 	w := surroundings{told: e.runs.told, updates: t.Shown().Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(),
-		namespaces: t.Namespaces().Revision(), owners: t.SelectorOwners().Revision(), epochs: k.epoch(t)}
+		namespaces: t.Namespaces().Revision(), owners: t.SelectorOwners().Revision(), epochs: k.Epoch(t)}
 	for kind := range object.Kinds {
 		w.objects += t.Objects().Revision(kind)
 	}
@@ -87,10 +88,10 @@ func (d *decider) runOf(r *Request) *run {
 	if !signed || d.narrowed != nil || d.extenders != nil || v.failed != nil || d.anyNominated() {
 		return nil
 	}
-	if x := e.runs.last; x != nil && x.profile == r.Profile && x.signature == signature && x.class == v.class.signature && x.goesOn(e, v.keys) {
+	if x := e.runs.last; x != nil && x.profile == r.Profile && x.signature == signature && x.class == v.class.Signature && x.goesOn(e, v.keys) {
 		return x
 	}
-	return &run{profile: r.Profile, class: v.class.signature, signature: signature, began: e.table.Now()}
+	return &run{profile: r.Profile, class: v.class.Signature, signature: signature, began: e.table.Now()}
 }
 
 func (x *feasibility) anyNominated() bool {
@@ -100,7 +101,7 @@ func (x *feasibility) anyNominated() bool {
 
 // goesOn reports whether nothing changed since the run's last decision, except that its
 // pod was placed.
-func (x *run) goesOn(e *Engine, k *keys) bool {
+func (x *run) goesOn(e *Engine, k *classes.Keys) bool {
 	if x.decision+1 != e.runs.decisions || e.table.Now().Sub(x.began) > runLasts || x.around != e.surroundings(k) {
 		return false
 	}

@@ -40,10 +40,10 @@ func newSignedView(d *decider) *signedView {
 			s.keepScorer(d, hosted)
 		}
 	} else {
-		s.scores = newKeptScores(d.view.keys.profile)
+		s.scores = newKeptScores(d.view.keys.Profile)
 	}
 	s.keepCells()
-	s.build(&e.store, &ranking.Index{})
+	s.build(&e.cache.store, &ranking.Index{})
 	return s
 }
 
@@ -84,11 +84,11 @@ func outside(score int64) bool { return score < 0 || score > maxScore }
 // settle it.
 func (s *signedView) decide(d *decider) *decider {
 	e := d.engine
-	if !s.current(e.table) || !s.forPod(d) {
+	if !s.current() || !s.forPod(d) {
 		return nil
 	}
 	s.asked, s.failed = s.asked[:0], false
-	e.evaluated += s.refresh(&e.store, e.table, 1, &e.scratch) // the host asks about several nodes at a time
+	s.refresh(&e.cache.store, 1, &e.scratch) // the host asks about several nodes at a time
 	if s.failed || s.index.OutOfRange > 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/answers"
+	"github.com/berth-scheduler/berth/core/classes"
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/headroom"
@@ -18,7 +19,7 @@ import (
 type view struct {
 	table *table.Table
 	class *class
-	keys  *keys
+	keys  *classes.Keys
 	pod   *object.Pod // the one that it was made for
 	preFiltered
 	failed *decision.Status // PreScore failed
@@ -67,8 +68,8 @@ type column struct {
 }
 
 // current reports whether what prepare made still holds.
-func (v *view) current(t *table.Table) bool {
-	return v.columnRevision == t.ColumnRevision() && v.epochs == v.keys.epoch(t)
+func (v *view) current() bool {
+	return v.columnRevision == v.table.ColumnRevision() && v.epochs == v.keys.Epoch(v.table)
 }
 
 // build finds the partitions of the view's plugins, and lists the plugins that are asked
@@ -97,7 +98,7 @@ func (v *view) build(store *answers.Store, index *ranking.Index) {
 
 // watchPass adds the watchers of the plugins that are in the pass.
 func (v *view) watchPass() {
-	watch := v.keys.profile.Watch
+	watch := v.keys.Profile.Watch
 	if watch == nil {
 		return
 	}
@@ -142,8 +143,8 @@ func (v *view) joinPass() {
 
 // refresh brings the view up to the table's revision. Few changed rows are
 // evaluated again; where there are many, or at first sight, all are, over the
-// cores. It returns how many.
-func (v *view) refresh(store *answers.Store, t *table.Table, workers int, found *scratch) int {
+// cores.
+func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
 		store.FollowFilter(f.said, f.Plugin, &f.in)
@@ -156,15 +157,11 @@ func (v *view) refresh(store *answers.Store, t *table.Table, workers int, found 
 	if v.cellsKept {
 		v.syncCells()
 	}
-	evaluated := t.Rows()
-	if v.revision != 0 && v.replay(t, found) {
-		evaluated = len(found.rows)
-	} else {
-		v.begin(store.Live(t), t, workers, found)
+	if v.revision == 0 || !v.replay(found) {
+		v.begin(store.Live(v.table), workers, found)
 	}
 	v.index.Count()
-	v.revision = t.Revision()
-	return evaluated
+	v.revision = v.table.Revision()
 }
 
 // grouped reports whether the groups of the index decide: every plugin that answers by
@@ -173,7 +170,8 @@ func (v *view) grouped() bool { return v.cellsKept || len(v.cells) == 0 }
 
 // replay evaluates the rows that changed since the view's revision. It gives up
 // (false) when they are so many that a full pass is cheaper.
-func (v *view) replay(t *table.Table, found *scratch) bool {
+func (v *view) replay(found *scratch) bool {
+	t := v.table
 	limit := 1 + t.Rows()/8
 	found.rows = t.AppendChanged(found.rows[:0], v.revision, limit+1)
 	if len(found.rows) > limit {
@@ -181,7 +179,7 @@ func (v *view) replay(t *table.Table, found *scratch) bool {
 	}
 	v.index.Resize(t.Rows())
 	t.NodesChanged(v.revision, func(r table.Row) bool {
-		if v.closingCause(t, r).Filter == ranking.Feasible {
+		if v.closingCause(r).Filter == ranking.Feasible {
 			v.index.Open(r)
 		} else {
 			v.index.Close(r)
@@ -261,8 +259,8 @@ func (v *view) ask(left []table.Row, at []int32, found *scratch, which pluginSet
 
 // closingCause returns the first closing filter that rejects the row. Its Filter is
 // Feasible if none does, and noNode if there is no node.
-func (v *view) closingCause(t *table.Table, r table.Row) ranking.Cause {
-	if t.Node(r) == nil {
+func (v *view) closingCause(r table.Row) ranking.Cause {
+	if v.table.Node(r) == nil {
 		return ranking.Cause{Filter: noNode}
 	}
 	for k := range v.filters[:v.closing] {
@@ -279,11 +277,11 @@ const noNode = ranking.Closed
 
 // cause returns the first filter that rejects the row, of those that answer by rows. Its
 // Filter is Feasible if none does, and noNode if there is no node.
-func (v *view) cause(t *table.Table, r table.Row) ranking.Cause {
+func (v *view) cause(r table.Row) ranking.Cause {
 	if c := v.index.Cause(r); c.Filter != ranking.Closed {
 		return c
 	}
-	return v.closingCause(t, r)
+	return v.closingCause(r)
 }
 
 // eachClosed calls visit with the rows that closing filters reject, by cause. The set is

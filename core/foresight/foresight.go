@@ -304,9 +304,7 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 		}
 		in.State, in.Sums = out.State, out.Sums
 	}
-	var verdict [1]framework.Verdict
-	pl.Filter(in, t.All()[row:row+1], verdict[:])
-	return in, isRejection(pl, verdict[0]) || len(nominated) > 0 && rejectsExchanged(pl, in, row, framework.Nobody, nominated)
+	return in, isRejection(pl, pl.VerdictOn(in, row)) || len(nominated) > 0 && rejectsExchanged(pl, in, row, framework.Nobody, nominated)
 }
 
 // rejectsWithoutLower reports whether a plugin that rejects the pod on the row would also

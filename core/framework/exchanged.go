@@ -18,7 +18,7 @@ func (p *Plugin) Exchanged(in *Input, row table.Row, below int32, came []*object
 		v, known := sums.VerdictExchanged(in.Sums, in.Table, row, below, came)
 		return Verdict(v), known
 	case p.Filter != nil && p.Locality == NodeOnly:
-		return p.verdictOn(in, row), true
+		return p.VerdictOn(in, row), true
 	case p.Filter != nil && p.Locality == NodeAndPods && !p.Costly:
 		return p.tryExchanged(in, row, below, came), true
 	}
@@ -40,10 +40,11 @@ func (p *Plugin) tryExchanged(in *Input, row table.Row, below int32, came []*obj
 	for _, q := range came {
 		t.AddPod(q, t.Name(row))
 	}
-	return p.verdictOn(in, row)
+	return p.VerdictOn(in, row)
 }
 
-func (p *Plugin) verdictOn(in *Input, row table.Row) Verdict {
+// VerdictOn returns the filter's verdict on one row of the table as it stands.
+func (p *Plugin) VerdictOn(in *Input, row table.Row) Verdict {
 	var out [1]Verdict
 	p.Filter(in, in.Table.All()[row:row+1], out[:])
 	return out[0]

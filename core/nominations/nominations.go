@@ -1,0 +1,116 @@
+package nominations
+
+import (
+	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Nominator returns which pods are nominated to which nodes.
+type Nominator interface {
+	// NominatedTo lists the pods nominated to the node. The list does not change later.
+	NominatedTo(node string) []*object.Pod
+	// NominatedNodes lists the nodes that pods are nominated to.
+	NominatedNodes() []string
+	// NominatedNode returns the node that the pod is nominated to, "" for none.
+	NominatedNode(uid types.UID) string
+	// Renominated lists the nodes whose nominations changed after the revision,
+	// and the revision now; false when that is not known any more.
+	Renominated(since uint64) (nodes []string, now uint64, known bool)
+}
+
+// changed returns the nodes whose nominations may have changed after the revision. If that
+// is unknown, it returns all nodes that have any.
+func changed(n Nominator, since uint64) (nodes []string, now uint64, known bool) {
+	if nodes, now, known = n.Renominated(since); !known {
+		nodes = n.NominatedNodes()
+	}
+	return nodes, now, known
+}
+
+// Rows lists the rows of a table that pods are nominated to. It is kept between decisions:
+// with many nominations, most count against few pods. The zero value is ready to use.
+type Rows struct {
+	list     []Node
+	at       []int32 // by row, where it is in the list, plus one; 0: it is not
+	revision uint64  // of the nominations
+	nodes    uint64  // the table's NodeRevision
+	known    bool    // the list is current at revision
+}
+
+// Node is a row with the pods that are nominated to it.
+type Node struct {
+	Row             table.Row
+	Pods            []*object.Pod
+	highest, lowest int32 // of their priorities
+}
+
+// Follow brings the list up to date. It returns all rows that pods are nominated to, in
+// any order. They are valid until the next Follow.
+func (x *Rows) Follow(t *table.Table, n Nominator) []Node {
+	nodes, now, known := changed(n, x.revision)
+	if known = known && x.known && x.nodes == t.NodeRevision(); !known {
+		nodes = n.NominatedNodes()
+		*x = Rows{list: x.list[:0], at: make([]int32, t.Rows()), nodes: t.NodeRevision(), known: true}
+	}
+	for _, name := range nodes {
+		if r, ok := t.Find(name); ok {
+			x.set(r, n.NominatedTo(name))
+		}
+	}
+	x.revision = now
+	return x.list
+}
+
+// set replaces the list of pods nominated to the row. An empty list removes the row.
+func (x *Rows) set(r table.Row, pods []*object.Pod) {
+	at := int(x.at[r]) - 1
+	switch {
+	case len(pods) == 0 && at >= 0: // the last one of the list takes its place
+		last := len(x.list) - 1
+		x.list[at] = x.list[last]
+		x.at[x.list[at].Row], x.at[r] = int32(at)+1, 0
+		x.list[last] = Node{}
+		x.list = x.list[:last]
+		return
+	case len(pods) == 0:
+		return
+	case at < 0:
+		at = len(x.list)
+		x.list, x.at[r] = append(x.list, Node{}), int32(at)+1
+	}
+	n := Node{Row: r, Pods: pods, highest: math.MinInt32, lowest: math.MaxInt32}
+	for _, p := range pods {
+		n.highest, n.lowest = max(n.highest, p.Priority), min(n.lowest, p.Priority)
+	}
+	x.list[at] = n
+}
+
+// On returns what is nominated to the row, nil if nothing is.
+func (x *Rows) On(r table.Row) *Node {
+	if int(r) < len(x.at) && x.at[r] > 0 {
+		return &x.list[x.at[r]-1]
+	}
+	return nil
+}
+
+// Concerns reports whether some of the pods may count against a pod of the priority.
+func (n *Node) Concerns(priority int32) bool { return n.highest >= priority }
+
+// Against lists those of the pods that count against the pod. own is the row that the pod
+// itself is nominated to, -1 if none. Where all of them count, no pod is looked at.
+func (n *Node) Against(pod *object.Pod, own table.Row) []*object.Pod {
+	switch {
+	case !n.Concerns(pod.Priority):
+		return nil
+	case n.lowest >= pod.Priority && n.Row != own:
+		return n.Pods
+	}
+	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *object.Pod) bool {
+		return p.UID == pod.UID || p.Priority < pod.Priority
+	})
+}
