@@ -50,7 +50,7 @@ func (x *feasibility) verdictExchanged(f *filter, now ranking.Cause, r table.Row
 		return framework.Verdict(now.Verdict), true
 	case byRow && f.Locality == framework.NodeOnly:
 		return f.verdictAt(r), true
-	case passes && len(came) == 0 && f.in.Sums != nil: // fewer pods use less
+	case passes && len(came) == 0 && (f.in.Sums != nil || f.in.Conflicts != nil): // fewer pods are in nobody's way
 		return framework.Fits, true
 	}
 	if f.cells != nil {

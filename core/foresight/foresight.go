@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/recovered"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -163,8 +164,8 @@ func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nom
 		return true // how the node was before is not known
 	case pl.Locality == framework.NodeOnly, rejects && left.Priority < in.Pod.Priority:
 		return false // without those of lower priority the node is as before
-	case in.Sums == nil:
-		return true
+	case in.Sums == nil || slices.ContainsFunc(in.Sums, func(s sums.Sum) bool { return s.Delegated }):
+		return true // devices may have become free
 	}
 	below := framework.Nobody
 	if rejects {
@@ -302,7 +303,7 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 		if out.Skip || out.Status != nil {
 			return in, false
 		}
-		in.State, in.Sums = out.State, out.Sums
+		in.State, in.Rules = out.State, out.Rules
 	}
 	return in, isRejection(pl, pl.VerdictOn(in, row)) || len(nominated) > 0 && rejectsExchanged(pl, in, row, framework.Nobody, nominated)
 }

@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"slices"
+
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
@@ -8,8 +10,8 @@ import (
 
 // Exchanged returns the filter's verdict on the row for the case that the pods on it with
 // a priority lower than below leave, and then the pods of came, which are placed nowhere,
-// come. known is false if that takes a trial with all filters, or if the filter is costly.
-// The owner of the machine calls it. The table is as before when it returns.
+// come. known is false if only a trial placement can tell. The owner of the machine calls
+// it.
 func (p *Plugin) Exchanged(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool) {
 	switch {
 	case p.CellFilter != nil && p.CellFilter.Exchanged != nil:
@@ -17,30 +19,25 @@ func (p *Plugin) Exchanged(in *Input, row table.Row, below int32, came []*object
 	case in.Sums != nil:
 		v, known := sums.VerdictExchanged(in.Sums, in.Table, row, below, came)
 		return Verdict(v), known
+	case in.Conflicts != nil:
+		return in.conflict(row, below, came), true
 	case p.Filter != nil && p.Locality == NodeOnly:
 		return p.VerdictOn(in, row), true
-	case p.Filter != nil && p.Locality == NodeAndPods && !p.Costly:
-		return p.tryExchanged(in, row, below, came), true
 	}
 	return Fits, false
 }
 
-// tryExchanged asks the filter about the row while the pods are gone and placed.
-func (p *Plugin) tryExchanged(in *Input, row table.Row, below int32, came []*object.Pod) Verdict {
-	t := in.Table
-	mark := t.Checkpoint()
-	defer t.Undo(mark)
-	var gone []*object.Pod
-	for placed := range t.Lower(row, below) {
-		gone = append(gone, placed.Pod)
+// conflict returns whether a pod that stays on the row or comes conflicts with the pod.
+func (in *Input) conflict(row table.Row, below int32, came []*object.Pod) Verdict {
+	if slices.ContainsFunc(came, in.Conflicts) {
+		return Conflict
 	}
-	for _, q := range gone {
-		t.RemovePod(q.UID)
+	for _, placed := range in.Table.Pods(row) {
+		if placed.Pod.Priority >= below && in.Conflicts(placed.Pod) {
+			return Conflict
+		}
 	}
-	for _, q := range came {
-		t.AddPod(q, t.Name(row))
-	}
-	return p.VerdictOn(in, row)
+	return Fits
 }
 
 // VerdictOn returns the filter's verdict on one row of the table as it stands.

@@ -27,43 +27,41 @@ func crowded(l framework.Locality) *framework.Plugin {
 	}}
 }
 
-// The verdict after an exchange of pods comes from the sums, from the node alone, or from
-// a trial that leaves the table as it was. It is unknown for costly filters, and for those
-// that look beyond the node.
+// The verdict after an exchange of pods comes from rules that are data, or from the node
+// alone. It is unknown for other filters.
 func TestExchanged(t *testing.T) {
 	tb := table.New()
 	row := tb.SetNode(&object.Node{Name: "n", AllowedPods: 3})
 	for uid, priority := range map[string]int32{"low": 0, "lower": 1, "equal": 2} {
 		tb.AddPod(named(uid, priority), "n")
 	}
-	costly := crowded(framework.NodeAndPods)
-	costly.Costly = true
-	full := []sums.Sum{sums.New(tb, v1.ResourcePods, 1, false)}
+	full := framework.Rules{Sums: []sums.Sum{sums.New(tb, v1.ResourcePods, 1, false)}}
+	against := func(name string) framework.Rules {
+		return framework.Rules{Conflicts: func(p *object.Pod) bool { return p.Name == name }}
+	}
+	one := []*object.Pod{named("came", 0)}
 	for what, c := range map[string]struct {
-		pl    *framework.Plugin
-		sums  []sums.Sum
+		l     framework.Locality
+		rules framework.Rules
+		below int32
+		came  []*object.Pod
 		want  framework.Verdict
 		known bool
 	}{
-		"the node alone":        {crowded(framework.NodeOnly), nil, 3, true},
-		"the pods, by a trial":  {crowded(framework.NodeAndPods), nil, 2, true},
-		"the pods, by sums":     {crowded(framework.NodeAndPods), full, 0, true},
-		"the pods, at a cost":   {costly, nil, 0, false},
-		"anything":              {crowded(framework.Anything), nil, 0, false},
-		"domains, without more": {&framework.Plugin{FilterPlugin: framework.FilterPlugin{CellFilter: &framework.CellFilter{}}}, nil, 0, false},
+		"the node alone":              {l: framework.NodeOnly, below: 2, came: one, want: 3, known: true},
+		"the pods, without rules":     {l: framework.NodeAndPods, below: 2, came: one},
+		"anything":                    {l: framework.Anything, below: 2, came: one},
+		"sums, all stay":              {l: framework.NodeAndPods, rules: full, below: framework.Nobody, want: 1, known: true},
+		"sums, two go and one comes":  {l: framework.NodeAndPods, rules: full, below: 2, came: one, known: true},
+		"against one that goes":       {l: framework.NodeAndPods, rules: against("lower"), below: 2, known: true},
+		"against one that stays":      {l: framework.NodeAndPods, rules: against("equal"), below: 2, want: framework.Conflict, known: true},
+		"against one that does, too":  {l: framework.NodeAndPods, rules: against("lower"), below: 1, want: framework.Conflict, known: true},
+		"against one that comes":      {l: framework.NodeAndPods, rules: against("came"), below: 2, came: one, want: framework.Conflict, known: true},
+		"against one that is nowhere": {l: framework.NodeAndPods, rules: against("came"), below: 2, known: true},
 	} {
-		in := &framework.Input{Table: tb, Pod: named("p", 2), Sums: c.sums}
-		v, known := c.pl.Exchanged(in, row, 2, []*object.Pod{named("came", 0)})
-		if v != c.want || known != c.known || len(tb.Pods(row)) != 3 {
-			t.Errorf("%s: verdict %d, known %t, want %d, %t; %d pods are left", what, v, known, c.want, c.known, len(tb.Pods(row)))
+		in := &framework.Input{Table: tb, Pod: named("p", 2), Rules: c.rules}
+		if v, known := crowded(c.l).Exchanged(in, row, c.below, c.came); v != c.want || known != c.known {
+			t.Errorf("%s: verdict %d, known %t, want %d, %t", what, v, known, c.want, c.known)
 		}
-	}
-	in := &framework.Input{Table: tb, Pod: named("p", 2)}
-	if v, _ := crowded(framework.NodeAndPods).Exchanged(in, row, framework.Nobody, []*object.Pod{named("came", 0)}); v != 4 {
-		t.Errorf("with one more pod there are %d", v)
-	}
-	in.Sums = full
-	if v, _ := crowded(framework.NodeAndPods).Exchanged(in, row, framework.Nobody, nil); v == framework.Fits {
-		t.Error("the pod fits on a node that is full")
 	}
 }

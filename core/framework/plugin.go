@@ -141,9 +141,8 @@ const (
 type PreFilterResult struct {
 	// State is handed to Filter. It may be a Releaser.
 	State any
-	// Sums, when set, are all that Filter compares: it writes what sums.Verdicts writes.
-	// The engine then compares without Filter where that is faster.
-	Sums []sums.Sum
+	// Rules, when set, say as data what Filter does.
+	Rules
 	// Skip: the plugin's Filter has nothing to say about this pod.
 	Skip bool
 	// NodeNames, when not nil, names the only nodes that can be feasible.
@@ -151,6 +150,16 @@ type PreFilterResult struct {
 	// Status, when not nil, rejects the pod as a whole (Unschedulable,
 	// UnschedulableAndUnresolvable) or reports a failure (Error).
 	Status *decision.Status
+}
+
+// Rules are the rule of a filter as data, at most one of them. The engine follows it without
+// Filter where that is faster, as in a search for victims.
+type Rules struct {
+	// Sums are all that Filter compares: it writes what sums.Verdicts writes.
+	Sums []sums.Sum
+	// Conflicts reports whether the pod cannot be on a node with the other. Filter writes
+	// Conflict if there is one that it cannot be with, else Fits.
+	Conflicts func(other *object.Pod) bool
 }
 
 // PreScoreResult is what PreScore returns.
@@ -180,8 +189,8 @@ type Input struct {
 	// State is what the plugin's own PreFilter (for Filter) or PreScore (for
 	// Score) prepared.
 	State any
-	// Sums are those that the plugin's PreFilter returned.
-	Sums []sums.Sum
+	// Rules are those that the plugin's PreFilter returned.
+	Rules
 }
 
 // Verdict is a Filter's answer for one row: 0 lets the pod through; any other
@@ -191,6 +200,9 @@ type Verdict uint64
 
 // Fits is the verdict of a filter that does not object.
 const Fits Verdict = 0
+
+// Conflict is the verdict of a filter whose rule is Conflicts.
+const Conflict Verdict = 1
 
 // Nobody has a priority below this.
 const Nobody int32 = math.MinInt32

@@ -13,8 +13,6 @@ import (
 
 const reason = "node(s) didn't have free ports for the requested pod ports"
 
-const taken framework.Verdict = 1
-
 // anyAddress conflicts with every address. The IPv6 one is an address like
 // any other, as in v1.36.
 const anyAddress = "0.0.0.0"
@@ -32,7 +30,12 @@ func New() framework.Plugin {
 		},
 		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign},
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
-			return framework.PreFilterResult{Skip: len(p.HostPorts) == 0}
+			if len(p.HostPorts) == 0 {
+				return framework.PreFilterResult{Skip: true}
+			}
+			wanted := &ports{list: p.HostPorts}
+			conflicts := func(other *object.Pod) bool { return wanted.conflict(other.HostPorts) }
+			return framework.PreFilterResult{Rules: framework.Rules{Conflicts: conflicts}}
 		},
 		FilterPlugin: framework.FilterPlugin{
 			Filter: filter,
@@ -61,7 +64,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	for i, r := range rows {
 		out[i] = framework.Fits
 		if set := x.sets[r]; set&conflicting != 0 || set&otherPorts != 0 && wanted.conflictWithPods(in.Table.Pods(r)) {
-			out[i] = taken
+			out[i] = framework.Conflict
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestAsKubeScheduler(t *testing.T) {
 		if got := plugintest.Ask(t, pl, tb, pod).Blocked; !maps.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
-		in := &framework.Input{Table: tb, Pod: pod}
+		in := &framework.Input{Table: tb, Pod: pod, Rules: pl.PreFilter(tb, pod).Rules}
 		for _, r := range tb.All() {
 			came, below := drawPod(t, "came"), rapid.Int32Range(0, 2).Draw(t, "below")
 			plugintest.CheckExchanged(t, &pl, in, r, below)
@@ -145,7 +145,8 @@ func TestManyPorts(t *testing.T) {
 	}
 	for _, wanted := range []int32{0, 62, 63, 99, 100} {
 		pod := &object.Pod{UID: "pod", HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: wanted}}}
-		pl, in := New(), &framework.Input{Table: tb, Pod: pod}
+		pl := New()
+		in := &framework.Input{Table: tb, Pod: pod, Rules: pl.PreFilter(tb, pod).Rules}
 		got := plugintest.Ask(t, pl, tb, pod).Blocked
 		for i := range int32(100) {
 			plugintest.CheckExchanged(t, &pl, in, tb.All()[i], framework.Nobody)

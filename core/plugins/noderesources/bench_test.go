@@ -33,7 +33,7 @@ func fleet(nodes int) (*table.Table, *object.Pod) {
 func TestKernelsAllocateNothing(t *testing.T) {
 	tb, pod := fleet(100)
 	pl := plugin(t, nil)
-	in, rows := &framework.Input{Table: tb, Pod: pod, Sums: pl.PreFilter(tb, pod).Sums}, tb.All()
+	in, rows := &framework.Input{Table: tb, Pod: pod, Rules: pl.PreFilter(tb, pod).Rules}, tb.All()
 	verdicts, scores := make([]framework.Verdict, 100), make([]int64, 100)
 	if n := testing.AllocsPerRun(10, func() { pl.Filter(in, rows, verdicts) }); n != 0 {
 		t.Errorf("Filter: %v allocations", n)
@@ -48,7 +48,7 @@ func TestKernelsAllocateNothing(t *testing.T) {
 func BenchmarkFilter5000(b *testing.B) {
 	tb, pod := fleet(5000)
 	pl := plugin(b, nil)
-	in, out := &framework.Input{Table: tb, Pod: pod, Sums: pl.PreFilter(tb, pod).Sums}, make([]framework.Verdict, 5000)
+	in, out := &framework.Input{Table: tb, Pod: pod, Rules: pl.PreFilter(tb, pod).Rules}, make([]framework.Verdict, 5000)
 	for b.Loop() {
 		pl.Filter(in, tb.All(), out)
 	}
@@ -78,7 +78,7 @@ func BenchmarkScore5000(b *testing.B) {
 func BenchmarkOneRow(b *testing.B) {
 	tb, pod := fleet(5000)
 	pl := plugin(b, nil)
-	filter := &framework.Input{Table: tb, Pod: pod, Sums: pl.PreFilter(tb, pod).Sums}
+	filter := &framework.Input{Table: tb, Pod: pod, Rules: pl.PreFilter(tb, pod).Rules}
 	score := &framework.Input{Table: tb, Pod: pod, State: pl.PreScore(tb, pod).State}
 	verdicts, scores := make([]framework.Verdict, 1), make([]int64, 1)
 	for b.Loop() {

@@ -67,7 +67,7 @@ func TestPodsThatComeTakeNoDevices(t *testing.T) {
 	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
 	tb.Objects().Set(class(string(cards)))
 	p := card(2)
-	in := &framework.Input{Table: tb, Pod: p, Sums: pl.PreFilter(tb, p).Sums}
+	in := &framework.Input{Table: tb, Pod: p, Rules: pl.PreFilter(tb, p).Rules}
 	for _, node := range []string{"bare", "devices", "own"} {
 		row, _ := tb.Find(node)
 		lack := lacking(in, row)

@@ -14,7 +14,7 @@ import (
 // preFilter returns what the pod requests as a list of sums: one pod, CPU, memory,
 // ephemeral storage, then the others by name.
 func (ig ignored) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
-	return framework.PreFilterResult{Sums: ig.sums(t, &p.Demand.Requests)}
+	return framework.PreFilterResult{Rules: framework.Rules{Sums: ig.sums(t, &p.Demand.Requests)}}
 }
 
 func (ig ignored) sums(t *table.Table, requests *resource.Vector) []sums.Sum {

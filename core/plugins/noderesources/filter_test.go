@@ -74,7 +74,7 @@ func TestBlockerNamesResources(t *testing.T) {
 	tb := table.New()
 	tb.SetNode(&object.Node{Name: "full", Allocatable: resource.Vector{MilliCPU: 1000, Memory: 1000}})
 	p := &object.Pod{Demand: resource.Demand{Requests: resource.Vector{MilliCPU: 1001, Memory: 1, Scalars: []resource.Scalar{{Name: gpu, Value: 1}}}}}
-	in := &framework.Input{Table: tb, Pod: p, Sums: ignored{}.sums(tb, &p.Demand.Requests)}
+	in := &framework.Input{Table: tb, Pod: p, Rules: framework.Rules{Sums: ignored{}.sums(tb, &p.Demand.Requests)}}
 	verdicts := make([]framework.Verdict, 1)
 	filter(in, tb.All(), verdicts)
 	if got := explain(in, 0, verdicts[0]).Insufficient; !slices.Equal(got, []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, gpu}) {
@@ -137,7 +137,7 @@ func TestFilterEqualsOneNodeAtATime(t *testing.T) {
 func TestStateOutlivesNewResources(t *testing.T) {
 	pl, tb := plugin(t, nil), plugintest.Table(&object.Node{Name: "a", AllowedPods: 9})
 	pod := &object.Pod{Demand: resource.Demand{Requests: resource.Vector{Scalars: []resource.Scalar{{Name: gpu, Value: 1}}}}}
-	in := &framework.Input{Table: tb, Pod: pod, Sums: pl.PreFilter(tb, pod).Sums}
+	in := &framework.Input{Table: tb, Pod: pod, Rules: pl.PreFilter(tb, pod).Rules}
 	tb.SetNode(&object.Node{Name: "b", AllowedPods: 9, Allocatable: resource.Vector{Scalars: []resource.Scalar{{Name: gpu, Value: 1}}}})
 	out := make([]framework.Verdict, 2)
 	pl.Filter(in, in.Table.All()[0:2], out)
@@ -174,7 +174,7 @@ func TestMoreResourcesThanBits(t *testing.T) {
 			t.Fatalf("got  %v\nwant %v", got, want)
 		}
 		// Equal verdicts, equal explanations.
-		in := &framework.Input{Table: tb, Pod: pod, Sums: pl.PreFilter(tb, pod).Sums}
+		in := &framework.Input{Table: tb, Pod: pod, Rules: pl.PreFilter(tb, pod).Rules}
 		out, seen := make([]framework.Verdict, 8), map[framework.Verdict]string{}
 		pl.Filter(in, in.Table.All()[0:8], out)
 		for i, v := range out {

@@ -35,7 +35,7 @@ func TestSumsAreWhatTheFilterCompares(t *testing.T) {
 			tb.AddPod(p, "n")
 		}
 		pl, p := plugin(t, nil), &object.Pod{UID: "p", Demand: resource.Demand{Requests: vector(0)}}
-		in := &framework.Input{Table: tb, Pod: p, Sums: pl.PreFilter(tb, p).Sums}
+		in := &framework.Input{Table: tb, Pod: p, Rules: pl.PreFilter(tb, p).Rules}
 		for i := 0; ; i++ {
 			lack, fits := lacking(in, row), true
 			for _, n := range lack {

@@ -98,7 +98,7 @@ func (k *Kept) refresh(c *class) {
 		}
 		name, rows := k.Table.Name(r), k.Table.All()[r:r+1]
 		c.names[r] = name
-		in := framework.Input{Table: k.Table, Pod: c.pod, State: c.prepared.State, Sums: c.prepared.Sums}
+		in := framework.Input{Table: k.Table, Pod: c.pod, State: c.prepared.State, Rules: c.prepared.Rules}
 		if c.answer.Blocked != nil {
 			var v [1]framework.Verdict
 			k.Plugin.Filter(&in, rows, v[:])

@@ -41,7 +41,7 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 	if a.Rejected = text(prepared.Status); a.Rejected != "" {
 		return a
 	}
-	a.Named, in.State, in.Sums = prepared.NodeNames, prepared.State, prepared.Sums
+	a.Named, in.State, in.Rules = prepared.NodeNames, prepared.State, prepared.Rules
 	if filter := filterOf(t, p, in); filter != nil && !prepared.Skip {
 		a.Blocked = map[string]string{}
 		for row, v := range kernel(t, p.Name+" Filter", in, filter) {

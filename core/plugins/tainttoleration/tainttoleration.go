@@ -44,7 +44,6 @@ func New(f feature.Features) framework.Plugin {
 			SignRevision: func(t *table.Table, _ *object.Pod) (uint64, bool) {
 				return nodetaints.Of(t).Revision(), true
 			},
-			Epoch: func(t *table.Table) uint64 { return nodetaints.Of(t).Revision() },
 		},
 		FilterPlugin: framework.FilterPlugin{
 			Filter: pl.filter,
@@ -59,12 +58,14 @@ func New(f feature.Features) framework.Plugin {
 }
 
 // sign appends the taints of nodes that the pod does not tolerate, by number, where all
-// taints have one. Lists of tolerations are hardly ever equal, these often are.
+// taints have one, and since when. Lists of tolerations are hardly ever equal, these often
+// are.
 func (pl plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if nodetaints.Of(t).AnyOthers() {
 		return append(append(key, '='), p.Tolerations.Key...)
 	}
 	hard, soft := pl.untolerated(t, p)
+	key = binary.AppendUvarint(append(key, '#'), nodetaints.Of(t).Revision())
 	return binary.LittleEndian.AppendUint64(key, uint64(hard|soft))
 }
 
