@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 const expandNode = "apiVersion: v1\nkind: Node\nmetadata: {name: %s}\nspec: {%s}\nstatus: {allocatable: {cpu: 1}}\n---\n"
@@ -82,6 +83,25 @@ func TestExpandDaemonSet(t *testing.T) {
 	}
 	if by := p.OwnerReferences[0]; by.Kind != "DaemonSet" || by.Name != "d" || by.UID != "daemonset default/d" {
 		t.Errorf("owner %+v", by)
+	}
+}
+
+// A pod of a DaemonSet that is pinned to no node has the name of the pod that its node is to get:
+// that one is not made, and is no error.
+func TestExpandDaemonSetWithTakenName(t *testing.T) {
+	const pod = `---
+apiVersion: v1
+kind: Pod
+metadata: {name: d-a, namespace: default, ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: d, controller: true}]}
+spec: {containers: [{name: c, image: i}]}
+`
+	s, err := read(t, "in.yaml", fmt.Sprintf(expandNode, "a", "")+strings.Replace(maker("DaemonSet", "d", ""), "replicas: 2, ", "", 1)+pod)
+	if err != nil || len(s.Pods) != 1 || len(s.Workloads) != 1 {
+		t.Fatalf("%v, %d pods", err, len(s.Pods))
+	}
+	w, _ := workload.Of(s.Workloads[0])
+	if made, err := s.Make(w, s.Pods); err != nil || len(made) > 0 {
+		t.Errorf("%d pods are made, error %v", len(made), err)
 	}
 }
 

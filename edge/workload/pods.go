@@ -24,7 +24,7 @@ func (w *Workload) Pods(have []*v1.Pod, nodes []*v1.Node, taken func(name string
 	case len(w.Template.Spec.Containers) == 0, w.Paused && len(have) == 0:
 		return nil, nil
 	case w.Kind == "DaemonSet":
-		return w.daemons(have, nodes), nil
+		return w.daemons(have, nodes, taken), nil
 	case w.Replicas < 0:
 		return nil, fmt.Errorf("%s: the number of replicas, %d, is negative", w.Title(), w.Replicas)
 	case w.Replicas-len(have) > MaxPods:
@@ -90,8 +90,9 @@ func (w *Workload) claimVolumes(p *v1.Pod) {
 	p.Spec.Volumes = volumes
 }
 
-// daemons returns a pod for each node that should run one and does not.
-func (w *Workload) daemons(have []*v1.Pod, nodes []*v1.Node) []*v1.Pod {
+// daemons returns a pod for each node that should run one and does not, but for those whose name
+// is taken: a pod that is pinned to no node may have it.
+func (w *Workload) daemons(have []*v1.Pod, nodes []*v1.Node, taken func(name string) bool) []*v1.Pod {
 	has := map[string]bool{}
 	for _, p := range have {
 		has[daemonNode(p)] = true
@@ -100,7 +101,7 @@ func (w *Workload) daemons(have []*v1.Pod, nodes []*v1.Node) []*v1.Pod {
 	for _, n := range nodes {
 		p := w.pod(w.Name + "-" + n.Name)
 		tolerateNodeConditions(&p.Spec)
-		if has[n.Name] || !runsOn(p, n) {
+		if has[n.Name] || taken(p.Name) || !runsOn(p, n) {
 			continue
 		}
 		pinToNode(&p.Spec, n.Name)
