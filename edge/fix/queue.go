@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -111,8 +112,12 @@ func (l *line) try(f *Fix) bool {
 		return true
 	}
 	took := func(p turn.Pod) bool { return s.placed[p.API.UID] || s.nominated[p.API.UID] }
-	if !slices.ContainsFunc(s.Pods, took) {
-		took = func(p turn.Pod) bool { return l.fits.Nodes[p.API.UID] != "" || l.fits.Nominated[p.API.UID] != "" }
+	fits := func(p turn.Pod) string { return cmp.Or(l.fits.Nodes[p.API.UID], l.fits.Nominated[p.API.UID]) }
+	if !slices.ContainsFunc(s.Pods, took) { // then those on its node, or elsewhere in its domains
+		took = func(p turn.Pod) bool { return fits(p) == f.Then.Node }
+	}
+	if !slices.ContainsFunc(l.pods, took) {
+		took = func(p turn.Pod) bool { return fits(p) != "" }
 	}
 	for _, p := range l.pods {
 		if took(p) {
