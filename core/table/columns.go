@@ -179,11 +179,25 @@ func (c *columns) offer(r Row, n *object.Node) {
 }
 
 // charge adds the pod's demand to its row (sign 1) or takes it off (-1). Where a sum would
-// saturate it is rebuilt from the row's pods, so that what was added can be taken off again
-// exactly.
+// saturate all are counted anew from the row's pods, so that what was added can be taken off
+// again exactly.
 func (c *columns) charge(pl *Placed, sign int64, pods []*Placed) {
-	r, d := pl.Row, &pl.Pod.Demand
+	r := pl.Row
 	c.podCount[r] += sign
+	if !c.add(r, &pl.Pod.Demand, sign) {
+		for id := range c.used {
+			c.used[id][r] = 0
+		}
+		c.nonZero[0][r], c.nonZero[1][r] = 0, 0
+		for _, of := range pods {
+			c.add(r, &of.Pod.Demand, 1)
+		}
+	}
+	c.setHeadroom(r)
+}
+
+// add adds sign times the demand and reports whether all sums are exact.
+func (c *columns) add(r Row, d *resource.Demand, sign int64) bool {
 	exact := bump(&c.used[CPU][r], sign, d.Usage.MilliCPU)
 	exact = bump(&c.used[Memory][r], sign, d.Usage.Memory) && exact
 	exact = bump(&c.used[EphemeralStorage][r], sign, d.Usage.EphemeralStorage) && exact
@@ -192,10 +206,7 @@ func (c *columns) charge(pl *Placed, sign int64, pods []*Placed) {
 	for _, s := range d.Usage.Scalars {
 		exact = bump(&c.used[c.column(s.Name)][r], sign, s.Value) && exact
 	}
-	if !exact {
-		c.recount(r, pods)
-	}
-	c.setHeadroom(r)
+	return exact
 }
 
 // bump adds sign*amount and reports whether the result is exact.
@@ -209,25 +220,6 @@ func bump(sum *int64, sign, amount int64) bool {
 		*sum = resource.Add(*sum, amount)
 	}
 	return *sum != math.MaxInt64 && *sum != math.MinInt64
-}
-
-func (c *columns) recount(r Row, pods []*Placed) {
-	for id := range c.used {
-		c.used[id][r] = 0
-	}
-	c.nonZero[0][r], c.nonZero[1][r] = 0, 0
-	for _, pl := range pods {
-		d := &pl.Pod.Demand
-		add := func(sum *int64, amount int64) { *sum = resource.Add(*sum, amount) }
-		add(&c.used[CPU][r], d.Usage.MilliCPU)
-		add(&c.used[Memory][r], d.Usage.Memory)
-		add(&c.used[EphemeralStorage][r], d.Usage.EphemeralStorage)
-		add(&c.nonZero[0][r], d.NonZero.MilliCPU)
-		add(&c.nonZero[1][r], d.NonZero.Memory)
-		for _, s := range d.Usage.Scalars {
-			add(&c.used[c.column(s.Name)][r], s.Value)
-		}
-	}
 }
 
 // compare compares the row with the same row of other columns.
