@@ -14,6 +14,13 @@ import (
 	"github.com/berth-scheduler/berth/edge/fix"
 )
 
+// importantIsPlaced is what happens before anybody reads an answer: one of the stuck pods takes
+// the place of another pod.
+var importantIsPlaced = []fix.Change{
+	{Kind: "Pod", Name: "db-0", Delete: true},
+	{Kind: "Pod", Name: "important", Patch: []fix.Op{{Op: "add", Path: "/spec/nodeName", Value: "n1"}}},
+}
+
 // Each of the twenty stuck pods is mended from its answer alone: the first fix is
 // carried out, and the pod would be placed. The two that need no fix have none: another
 // scheduler's pod, and one that others make room for already.
@@ -44,7 +51,7 @@ func TestStuckPodsAreMended(t *testing.T) {
 		}
 		f := &a.Fixes[0]
 		t.Logf("%s: %s: %s: %s", pod, a.Verdict, f.Summary, f.Then.Node)
-		if code, out, errs := berth("", "why", "-f", mend(t, f.Changes), pod); code != exitPlaced {
+		if code, out, errs := berth("", "why", "-f", mend(t, slices.Concat(importantIsPlaced, f.Changes, f.More)), pod); code != exitPlaced {
 			t.Errorf("%s: after %q: exit status %d: %s%s", pod, f.Summary, code, out, errs)
 			continue
 		}

@@ -51,8 +51,8 @@ code decided again. Nothing changes in the cluster.
 The cluster is the one that kubectl talks to, or comes from files (-f, as
 "simulate" reads them). With --daemon the scheduler itself answers, from its
 memory: also where in the queue the pod is, and what happened to it. The answer
-about one pod holds for the moment: other pending pods count only where they are
-nominated to a node.
+about one pod holds for the moment; from files and the API server it says which pending
+pods come first in the queue and take the room.
 
 With --all it says what blocks all pending pods, by cause, and with KIND/NAME or
 NAMESPACE/KIND/NAME those of a Deployment, ReplicaSet, StatefulSet, DaemonSet, Job,
@@ -72,7 +72,7 @@ Where the cluster itself said something last that the answer does not come to, s
 as a binding that a policy denies, the answer leads with that.
 
 Exit status: 0 if the pod is placed, or would be placed now, the cluster did not
-say otherwise last and somebody schedules; 1 if it waits; 3 if no change of load alone helps; 2 if the input
+say otherwise last, nobody comes first and somebody schedules; 1 if it waits; 3 if no change of load alone helps; 2 if the input
 is not valid or there is no such pod.
 With --all and KIND/NAME: 0 if no pod is pending or missing, else 1.`
 
@@ -181,7 +181,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
 	}
-	return statusOf(a.Verdict, a.Disagrees() || a.Stalled != "")
+	return statusOf(a.Verdict, a.Disagrees() || a.Stalled != "" || len(a.First) > 0)
 }
 
 // ended reads a pod that has ended, which the lists leave out. If there is none, the

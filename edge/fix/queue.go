@@ -10,7 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/turn"
 )
 
@@ -44,6 +46,13 @@ type line struct {
 
 // newLine lets the others take their turn.
 func newLine(s *search, others Others) *line {
+	l := lineUp(s, others)
+	l.fits = turn.Take(l.ctx, s.machine, l.decode, l.pods, nil)
+	return l
+}
+
+// lineUp sorts the others as the queue does.
+func lineUp(s *search, others Others) *line {
 	l := &line{search: s, like: others.Like, work: mostTurnWork}
 	l.ctx, l.end = context.WithCancel(s.budget.ctx)
 	if s.pod.PodGroup() == "" || !s.machine.PlacesGroups() { // a member of a group is looked at by itself
@@ -61,9 +70,34 @@ func newLine(s *search, others Others) *line {
 	for i := range l.pods {
 		l.pods[i].Kind, _ = kinds.Of(l.pods[i].API)
 	}
-	l.fits = turn.Take(l.ctx, s.machine, l.decode, l.pods, nil)
-
 	return l
+}
+
+// Outrunning returns the names of the pods that come before the pod in the queue and take the
+// room that it would get, none if its own turn places it still or, where it preempts, has others
+// leave for it.
+func Outrunning(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *v1.Pod, preempts bool, others Others) (names []string) {
+	s := newSearch(ctx, m, set, pod)
+	if s == nil {
+		return nil
+	}
+	l := lineUp(s, others)
+	defer l.end()
+	before := slices.DeleteFunc(slices.Clone(l.pods[:min(max(0, l.ahead), len(l.pods))]), func(p turn.Pod) bool { return turn.Compare(p.API, pod) == 0 }) // nobody knows which is first
+	if len(before) == 0 {
+		return nil
+	}
+	run := turn.Take(l.ctx, m, l.decode, append(before, turn.Pod{API: pod, Kind: len(l.pods)}), nil)
+	defer run.Undo()
+	if l.ctx.Err() != nil || run.Nodes[pod.UID] != "" || preempts && run.Nominated[pod.UID] != "" {
+		return nil
+	}
+	for _, p := range before {
+		if run.Nodes[p.API.UID] != "" || run.Nominated[p.API.UID] != "" {
+			names = append(names, p.API.Namespace+"/"+p.API.Name)
+		}
+	}
+	return names
 }
 
 // disband takes the others off their nodes again.

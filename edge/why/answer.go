@@ -66,6 +66,9 @@ type Answer struct {
 	Held []Held `json:"since,omitempty"`
 	// Victims are the pods that leave for this one (Preempting).
 	Victims []string `json:"victims,omitempty"`
+	// First are the pods that come before this one in the queue and take the room that it
+	// would get now (WouldBePlaced, Preempting).
+	First []string `json:"first,omitempty"`
 	// EvictedBy are the pods for which this one is evicted, and Evicted says why
 	// it and not another.
 	EvictedBy []string `json:"evictedBy,omitempty"`

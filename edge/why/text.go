@@ -47,6 +47,14 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	return err
 }
 
+// takeFirst says that the pods take the room before the one that the answer is about.
+func takeFirst(pods []string) string {
+	if len(pods) == 1 {
+		return pods[0] + " comes first in the queue and takes the room"
+	}
+	return list(pods, shortNames) + " come first in the queue and take the room"
+}
+
 // stalledText says why nobody schedules, if nobody does.
 func stalledText(b *strings.Builder, stalled string) {
 	if stalled != "" {
@@ -78,6 +86,9 @@ func (a *Answer) sentence() string {
 		if a.PodGroup != "" {
 			return fmt.Sprintf("%s by itself fits now on %s.%s The pods of its group %s are placed together, which this answer does not try: \"berth simulate\" does, with the scheduler's --feature-gates.", a.Pod, a.Node, a.margin(), a.PodGroup)
 		}
+		if len(a.First) > 0 {
+			return fmt.Sprintf("%s waits for its turn: %s has room for it now, but %s.", a.Pod, a.Node, takeFirst(a.First))
+		}
 		if a.Shadow != nil {
 			return fmt.Sprintf("%s fits now: Berth would place it on %s.", a.Pod, a.Node) + a.margin()
 		}
@@ -88,6 +99,9 @@ func (a *Answer) sentence() string {
 	case Preempting:
 		if a.Shadow != nil {
 			return fmt.Sprintf("%s does not fit: Berth would have %s leave %s for it.", a.Pod, list(a.Victims, shortNames), a.Node)
+		}
+		if len(a.First) > 0 {
+			return fmt.Sprintf("%s waits for its turn: %s would leave %s for it, but %s.", a.Pod, list(a.Victims, shortNames), a.Node, takeFirst(a.First))
 		}
 		text := fmt.Sprintf("%s waits for %s to leave %s.", a.Pod, list(a.Victims, shortNames), a.Node)
 		if len(a.Leaving) > 0 {

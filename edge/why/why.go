@@ -138,6 +138,9 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 	case Failed:
 		a.Groups, a.NodesFeasible = []NodeGroup{}, 0
 	}
+	if !c.NoFixes && (a.Verdict == WouldBePlaced || a.Verdict == Preempting) {
+		a.First = fix.Outrunning(ctx, c.Machine, c.Set, a.facts.api, a.Verdict == Preempting, c.others())
+	}
 	a.Events = c.events(a, p, d)
 	if a.Verdict == Waiting || a.Verdict == Misconfigured {
 		a.Rollout = a.rolledOut()
@@ -163,18 +166,23 @@ func (c *Cluster) noProfile(schedulerName string) string {
 
 // fixes looks for fixes of the pod, and writes down how each is carried out.
 func (c *Cluster) fixes(ctx context.Context, api *v1.Pod) (fixes []fix.Fix, cut string) {
+	fixes, cut = fix.Find(ctx, c.Machine, c.Set, api, c.others())
+	f := &facts{api: api, cluster: c}
+	for i := range fixes {
+		fixes[i].Commands = f.commands(withOneNode(fixes[i].Extended()))
+	}
+	return fixes, cut
+}
+
+// others are the pods that wait, beside the one that the answer is about.
+func (c *Cluster) others() fix.Others {
 	others := fix.Others{Like: c.sameTemplate}
 	for _, p := range c.Set.Pods {
 		if c.isPending(p) {
 			others.Pods = append(others.Pods, p)
 		}
 	}
-	fixes, cut = fix.Find(ctx, c.Machine, c.Set, api, others)
-	f := &facts{api: api, cluster: c}
-	for i := range fixes {
-		fixes[i].Commands = f.commands(withOneNode(fixes[i].Extended()))
-	}
-	return fixes, cut
+	return others
 }
 
 func (c *Cluster) verdict(ctx context.Context, p *object.Pod, d *decision.Decision) PodState {
