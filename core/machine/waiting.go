@@ -214,7 +214,8 @@ func (l *conditions) clear() {
 	l.next = time.Time{}
 }
 
-// track records that the pod's condition is true as of now.
+// track records that the pod's condition was written now, so that it is renewed once something
+// has happened since. Only conditions of unschedulable pods are renewed.
 func (l *conditions) track(ps *podState) {
 	l.untrack(ps)
 	if ps.entry.Place() == queue.Unschedulable {

@@ -214,6 +214,7 @@ func (t *Table) put(pl *Placed) {
 	t.followers.came(pl)
 }
 
+// take removes the pod from its row, and tells the followers.
 func (t *Table) take(pl *Placed) {
 	r, list := pl.Row, t.pods[pl.Row]
 	last := list[len(list)-1]

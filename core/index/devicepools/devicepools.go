@@ -229,6 +229,7 @@ func (d *Index) touchNode(name string) {
 	}
 }
 
+// add lists the pool under its node; a pool without a node of its own is not listed.
 func (d *Index) add(p *Pool) {
 	if p.Node == "" {
 		return
