@@ -56,7 +56,7 @@ type runs struct {
 	told      uint64 // how often Told was called
 }
 
-// next begins a decision: it has a number of its own and has asked no hosted plugin yet.
+// next counts a new decision and resets its number of questions. The last run is kept.
 func (l *runs) next() {
 	l.decisions++
 	l.questions = 0

@@ -69,6 +69,8 @@ func (c *cluster) kindListed(kind object.Kind) {
 
 var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
 
+// nodeSet adds or updates the node, moves the pods that the change may help, and checks
+// again the pods whose binding waits for writes on the node.
 func (c *cluster) nodeSet(n *object.Node) {
 	e := &framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: n, Table: c.table}
 	if row, ok := c.table.Find(n.Name); ok {

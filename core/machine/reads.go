@@ -156,8 +156,9 @@ type goneByRead struct {
 // exists reports whether the read found the pod, and it is not terminal.
 func (e *ReadReply) exists() bool { return e.Pod != nil && e.Pod.UID == e.UID && !e.Pod.Terminal }
 
-// endReadPod ends a pod that a read showed to be deleted. Only its name stays known until
-// the watch shows the deletion.
+// endReadPod ends everything under way for a pod that a read showed to be deleted. The pod
+// stays known, by UID and by name, until the watch shows the deletion or another read finds
+// it.
 func (w *podWatch) endReadPod(ps *podState) {
 	w.endPod(ps)
 	ps.goneByRead = &goneByRead{}

@@ -214,8 +214,8 @@ func (l *conditions) clear() {
 	l.next = time.Time{}
 }
 
-// track records that the pod's condition was written now, so that it is renewed once something
-// has happened since. Only conditions of unschedulable pods are renewed.
+// track records that the pod's condition is true as of now, and lists it last to be renewed.
+// A pod that is not unschedulable is no longer listed.
 func (l *conditions) track(ps *podState) {
 	l.untrack(ps)
 	if ps.entry.Place() == queue.Unschedulable {

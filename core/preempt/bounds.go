@@ -152,8 +152,9 @@ func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64
 	}
 }
 
-// least returns how many of the pods have to go at least to give back what is
-// lacking; false: all are not enough.
+// least returns a lower bound for the number of pods that have to go to give back lack: the
+// most that any one resource needs, by itself. It returns false if even all pods are not
+// enough.
 func (b *criteriaBounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []int64) (least int, enough bool) {
 	for d, short := range lack {
 		if short <= 0 {

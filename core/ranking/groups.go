@@ -139,7 +139,8 @@ func (x *Index) hashOfGroup(id int32) uint64 {
 	return hash
 }
 
-// remove takes a row with the score off the counts.
+// remove removes one row with the score from the group's counts. It updates the top score
+// and the number of rows that have it.
 func (g *Group) remove(score int32) {
 	g.Rows--
 	g.byScore[score]--

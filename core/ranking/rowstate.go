@@ -28,6 +28,8 @@ func (s State) cause() int32 { return int32(-3 - s) }
 
 func (s State) feasible() bool { return s >= 0 }
 
+// rejected reports whether a filter rejected the row, so that the state is a cause. A closed
+// row is not.
 func (s State) rejected() bool { return s < open }
 
 func stateOf(group, score int32) State {

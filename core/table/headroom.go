@@ -46,6 +46,8 @@ func (c *columns) setHeadroom(r Row) {
 	c.setPercents(r)
 }
 
+// roomOf returns the Room of a resource. full means that the row takes no further pod. Free
+// is -1 then, and if used exceeds allocatable or allocatable is 0 or above MostInverted.
 func roomOf(allocatable, used, nonZero int64, full bool) Room {
 	if allocatable <= 0 {
 		return Room{Free: -1}

@@ -146,6 +146,7 @@ func (l *Terms) addExpected(m *Term, pods int) {
 // those of Track included.
 func (l *Terms) Swept() uint64 { return l.swept }
 
+// add returns the table's Term for in. A new one is unused until its users are counted.
 func (l *Terms) add(in *match.PodTerm) *Term {
 	if known := l.byKey[in.Key]; known != nil {
 		return known

@@ -116,7 +116,8 @@ func (h *Host) End(uid types.UID) {
 	}
 }
 
-// call calls a plugin within what is left of the attempt's time.
+// call calls a plugin within what is left of the attempt's time, which it reduces. After an
+// error it cancels the cycle's context.
 func (c *cycle) call(point, plugin string, f func()) error {
 	err := c.host.call(&c.left, c.object.UID, point, plugin, f)
 	if err != nil {

@@ -141,6 +141,8 @@ func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any)
 	}
 }
 
+// podSet returns the PodSet event for the pod. It keeps the API object if hosted plugins or
+// an extender may need it.
 func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	if w.hosted { // decoded from a copy, as a plugin may change what it is lent
 		pod := decode.Pod(w.fields.of(p.DeepCopy()))
@@ -337,7 +339,8 @@ func (s *store) reflect(client rest.Interface, kind any, selector string, logger
 	s.reflectBy(lw, client, kind, logger)
 }
 
-// reflectBy makes lists and watches fill the store.
+// reflectBy sets the store's reflector, which lw feeds once s.run is called. client only
+// names the API version. kind is an object of the store's type.
 func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, logger klog.Logger) {
 	s.api, s.logger, s.history.logger = client.APIVersion(), logger, logger
 	s.list = lw.ListWithContextFunc

@@ -229,7 +229,7 @@ func (d *Index) touchNode(name string) {
 	}
 }
 
-// add lists the pool under its node; a pool without a node of its own is not listed.
+// add adds the pool to those of its node. It does nothing for a pool without a node.
 func (d *Index) add(p *Pool) {
 	if p.Node == "" {
 		return

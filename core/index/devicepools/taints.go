@@ -11,8 +11,8 @@ import (
 // RetaintedSlice is a slice whose devices other rules taint than before.
 type RetaintedSlice struct{ Old, New *object.ResourceSlice }
 
-// Retainted lists, by name, the slices whose taints the last change of a
-// DeviceTaintRule changed. It is the receiver's to keep.
+// Retainted returns the slices, by name, whose taints the last change of a DeviceTaintRule
+// changed, and clears the list. The caller owns the result.
 func (d *Index) Retainted() []RetaintedSlice {
 	list := d.retainted
 	d.retainted = nil

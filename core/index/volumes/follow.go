@@ -177,6 +177,8 @@ func (x *Index) countAttachment(o object.Object, sign int) {
 	}
 }
 
+// reattachNode counts the volumes of the named node's VolumeAttachments again and marks its
+// row as changed. It does nothing if there is no such node.
 func (x *Index) reattachNode(name string) {
 	if r, ok := x.table.Find(name); ok {
 		x.reattach(r)

@@ -58,8 +58,8 @@ func nameFor(p *object.Pod, attempt time.Time) string {
 	return MadeName(p.Name, fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %d", p.UID, attempt.UnixNano())))[:MadeSuffix])
 }
 
-// MadeSuffix is how long the part is in which the names of claims differ that are
-// made for one pod.
+// MadeSuffix is the length of the suffix that tells apart the names of claims that the
+// scheduler makes for one pod's extended resources (MadeName).
 const MadeSuffix = 10
 
 // MadeName returns the name of a claim that is made for the pod.

@@ -77,9 +77,8 @@ func volumeChanged(p *object.Pod, e *framework.Event) bool {
 	return ours(e.OldObject) || ours(e.NewObject)
 }
 
-// attachmentGone reports whether a volume of the pod may use the driver that can attach
-// one more volume now. A pod with a claim always may, since the claim's driver is
-// unknown.
+// attachmentGone reports whether a pod may fit after a VolumeAttachment was deleted: it has
+// an inline volume of that attachment's driver, or a claim, whose driver is unknown.
 func attachmentGone(p *object.Pod, e *framework.Event) bool {
 	driver := e.OldObject.(*object.VolumeAttachment).Attacher
 	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool {

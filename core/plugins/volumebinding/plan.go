@@ -26,7 +26,7 @@ type plan struct {
 	table   *table.Table
 	bound   []binding
 	made    []provision
-	written bool
+	written bool // the writes are done: forget no longer undoes what is assumed
 }
 
 // binding is a volume to be bound to a claim. changed is set if the volume is not
