@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -162,7 +163,7 @@ func (s *search) label(row table.Row, plugin string) (ways [][]edit) {
 	for _, want := range s.wantedLabels(plugin, n) {
 		var way []edit
 		for _, key := range slices.Sorted(maps.Keys(want)) {
-			if workload.OwnLabel(key) || describes(key) && !s.anyLabel {
+			if workload.OwnLabel(key) || describes(key) && !s.anyLabel || !admitted(key, want[key]) {
 				way = nil
 				break
 			}
@@ -175,6 +176,12 @@ func (s *search) label(row table.Row, plugin string) (ways [][]edit) {
 		}
 	}
 	return ways
+}
+
+// admitted reports whether the API server takes the label. It refuses gen=-1, which a selector
+// with Lt may call for, and a node's name of more than 63 characters as a zone.
+func admitted(key string, value *string) bool {
+	return value == nil || len(content.IsLabelKey(key)) == 0 && len(content.IsLabelValue(*value)) == 0
 }
 
 // relabelled gives the row's node the label, or takes it away where value is nil. changes
