@@ -204,6 +204,7 @@ func (v *veil) hides(f fix.Fix) bool {
 	if slices.ContainsFunc(f.Changes, func(c fix.Change) bool { return c.Namespace != "" && v.pod(c.Namespace+"/"+c.Name) == hidden }) {
 		return true
 	}
+	f.First = nil // that others come first is told, and not who
 	before, err := json.Marshal(f)
 	if err != nil {
 		return true

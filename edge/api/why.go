@@ -23,8 +23,11 @@ import (
 	"github.com/berth-scheduler/berth/edge/why"
 )
 
-// mostHistory bounds the records in an answer about one pod.
-const mostHistory = 20
+// Bounds of an answer about one pod.
+const (
+	mostHistory = 20    // records
+	mostBeside  = 1_000 // pods that are read which wait beside it
+)
 
 func podName(key string) types.NamespacedName {
 	namespace, name, _ := strings.Cut(key, "/")
@@ -117,6 +120,16 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 	}
 	set.Nodes = now.apiNodes()
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
+	if !cluster.NoFixes {
+		leftOut, err := h.readPending(ctx, set, &now, mostBeside)
+		if err != nil {
+			return nil, err
+		}
+		cluster.Unread = len(leftOut) > 0
+	}
+	if err := set.Resolve(); err != nil {
+		return nil, err
+	}
 	cluster.Record, cluster.Look = lastAttempt(history), h.looker(ctx)
 	if v == nil {
 		cluster.LookNode = h.nodeLooker(ctx, mostLooked)
@@ -170,10 +183,7 @@ func (h *handler) read(ctx context.Context, name types.NamespacedName) (*manifes
 	if err := set.Add(pod, "v1/Pod", "the API server"); err != nil {
 		return nil, nil, err
 	}
-	if err := h.readClaims(ctx, set, pod); err != nil {
-		return nil, nil, err
-	}
-	return set, pod, set.Resolve()
+	return set, pod, h.readClaims(ctx, set, pod)
 }
 
 // mostLooked bounds the running pods that are read for an answer.

@@ -68,7 +68,12 @@ func (h *handler) list(ctx context.Context, scope why.Scope) (*why.List, error) 
 	if err != nil {
 		return nil, problem(http.StatusNotImplemented, Unsupported, "this daemon cannot say why pods wait: %s", err)
 	}
-	set, leftOut, err := h.readPending(ctx, &now)
+	set := manifest.NewSet()
+	set.KeepWritten = true
+	leftOut, err := h.readPending(ctx, set, &now, mostPending)
+	if err == nil {
+		err = set.Resolve()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -84,25 +89,26 @@ func (h *handler) list(ctx context.Context, scope why.Scope) (*why.List, error) 
 	return list, nil
 }
 
-// readPending reads the pods without a node from the API server, as they were written.
-// Those are left out which the snapshot has on a node: they are being bound, or are
-// bound since.
-func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest.Set, leftOut []string, err error) {
-	set = manifest.NewSet()
-	set.KeepWritten = true
-	placed := now.placed()
+// readPending adds the pods without a node to the set, as they were written, as long as fewer than
+// most were read. Those are left out which the set or the snapshot has: they are being bound, or are
+// bound since. It says what was left out for another reason.
+func (h *handler) readPending(ctx context.Context, set *manifest.Set, now *snapshot, most int) (leftOut []string, err error) {
+	known := now.placed()
+	for _, p := range set.Pods {
+		known[p.UID] = true
+	}
 	options := metav1.ListOptions{FieldSelector: "spec.nodeName=", Limit: pageSize}
 	for read, bytes := 0, 0; ; {
 		var page v1.PodList
 		if err := h.Read.Get().Resource("pods").VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(&page); err != nil {
 			if ctx.Err() != nil {
-				return nil, nil, ctx.Err()
+				return nil, ctx.Err()
 			}
-			return nil, nil, problem(http.StatusBadGateway, Failed, "listing pods: %s", err)
+			return nil, problem(http.StatusBadGateway, Failed, "listing pods: %s", err)
 		}
 		for i := range page.Items {
 			bytes += page.Items[i].Size()
-			if placed[page.Items[i].UID] {
+			if known[page.Items[i].UID] {
 				continue
 			}
 			page.Items[i].ManagedFields = why.KeepWriters(page.Items[i].ManagedFields)
@@ -113,10 +119,10 @@ func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest
 		if options.Continue = page.Continue; options.Continue == "" {
 			break
 		}
-		if read += max(len(page.Items), 1); read >= mostPending || bytes >= mostBytes { // 1: empty pages end, too
+		if read += max(len(page.Items), 1); read >= most || bytes >= mostBytes { // 1: empty pages end, too
 			leftOut = append(leftOut, fmt.Sprintf("all pods without a node but %d: no more are looked at", read))
 			break
 		}
 	}
-	return set, leftOut, set.Resolve()
+	return leftOut, nil
 }

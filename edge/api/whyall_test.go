@@ -1,11 +1,16 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // Pods that fit and wait for more than a few seconds are said to, with the longest time.
@@ -20,5 +25,42 @@ func TestWhyAllOfPodsThatFit(t *testing.T) {
 		if _, body := f.get("why/all?output=text", nil); !strings.Contains(body, want) {
 			t.Errorf("%s: no %q in\n%s", after, want, body)
 		}
+	}
+}
+
+// Pods that wait beside the pod and come first count in its fixes. Who may not list them is told
+// that there are some, and of a few too many that not all were looked at.
+func TestWhyWithOthers(t *testing.T) {
+	f := newFixture(t)
+	f.node("n1", "4")
+	first := f.pod("first", "3")
+	delete(f.pods, "shop/first")
+	first.Namespace = "infra"
+	f.pods["infra/first"] = first
+	f.step(machine.PodSet{Pod: decode.Pod(first.DeepCopy())})
+	full := f.pod("full", "4")
+	full.Spec.NodeName = "n1"
+	f.step(machine.PodSet{Pod: decode.Pod(full.DeepCopy())})
+	f.pod("big", "3").CreationTimestamp = metav1.NewTime(f.now.Add(time.Minute))
+	f.step(machine.ScheduleOne{})
+	f.step(machine.ScheduleOne{})
+	for name, want := range map[string]string{"infra/first": "infra/first comes first", hidden: hidden + " comes first"} {
+		if name == hidden {
+			f.reader = readerOf(lists{"shop": true}, true)
+		}
+		if _, body := f.get("why?pod=shop/big&output=text", nil); !strings.Contains(body, "add 2 nodes like n1") || !strings.Contains(body, want) {
+			t.Errorf("no %q in\n%s", want, body)
+		}
+		f.reader = nil
+	}
+	for i := range mostBeside {
+		p := f.pods["shop/big"].DeepCopy()
+		p.Name = fmt.Sprintf("more-%d", i)
+		p.UID = types.UID(p.Name)
+		f.pods["shop/"+p.Name] = p
+	}
+	f.pageSize = pageSize
+	if _, body := f.get("why?pod=shop/big&output=text", nil); !strings.Contains(body, "not all were let take their turn first") {
+		t.Errorf("more pods wait than are read, and nobody says so:\n%s", body)
 	}
 }

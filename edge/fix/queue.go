@@ -25,6 +25,8 @@ const (
 // Others are the pods that wait beside the one for which fixes are looked for.
 type Others struct {
 	Pods []*v1.Pod
+	// Unread is true where more pods wait.
+	Unread bool
 	// Like reports whether a change of one of the pods is one of the other, too: the same
 	// template makes both.
 	Like func(a, b *v1.Pod) bool
@@ -40,8 +42,8 @@ type line struct {
 	fits   *turn.Run
 	ctx    context.Context // ends with the work that is left
 	end    context.CancelFunc
-	work   int // that is left
-	behind int // others that are not looked at
+	work   int  // that is left
+	behind bool // some of the others are not looked at
 }
 
 // newLine lets the others take their turn.
@@ -64,8 +66,8 @@ func lineUp(s *search, others Others) *line {
 	if l.ahead = slices.IndexFunc(l.pods, func(p turn.Pod) bool { return p.API.UID == s.api.UID }); l.ahead >= 0 {
 		l.pods = slices.Delete(l.pods, l.ahead, l.ahead+1)
 	}
-	l.behind = max(0, len(l.pods)-mostOthers)
-	l.pods = l.pods[:len(l.pods)-l.behind]
+	l.behind = others.Unread || len(l.pods) > mostOthers
+	l.pods = l.pods[:min(len(l.pods), mostOthers)]
 	kinds := turn.Kinds{}
 	for i := range l.pods {
 		l.pods[i].Kind, _ = kinds.Of(l.pods[i].API)
@@ -116,7 +118,7 @@ func (l *line) decode(p *v1.Pod) *object.Pod {
 
 // cut says that not all others took their turn, "" if they did.
 func (l *line) cut() string {
-	if l.ctx.Err() == nil && l.behind == 0 {
+	if l.ctx.Err() == nil && !l.behind {
 		return ""
 	}
 	return fmt.Sprintf("of the pods that wait beside it not all were let take their turn first (at most %d, and for %d units of work): others may take what a fix frees", mostOthers, mostTurnWork)

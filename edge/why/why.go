@@ -31,6 +31,8 @@ type Cluster struct {
 	// Read adds to the set what fixes of a pod may change, where it is not there yet;
 	// nil: all of it is.
 	Read func(*v1.Pod)
+	// Unread is true where more pods are pending than the set has.
+	Unread bool
 	// Look reads a running pod that the set does not have, nil if there is none; nil: the set
 	// has all of them.
 	Look func(types.NamespacedName) *v1.Pod
@@ -176,7 +178,7 @@ func (c *Cluster) fixes(ctx context.Context, api *v1.Pod) (fixes []fix.Fix, cut 
 
 // others are the pods that wait, beside the one that the answer is about.
 func (c *Cluster) others() fix.Others {
-	others := fix.Others{Like: c.sameTemplate}
+	others := fix.Others{Like: c.sameTemplate, Unread: c.Unread}
 	for _, p := range c.Set.Pods {
 		if c.isPending(p) {
 			others.Pods = append(others.Pods, p)
