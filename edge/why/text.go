@@ -335,7 +335,7 @@ func (a *Answer) margin() string {
 	if next.Margin == 0 {
 		return fmt.Sprintf(" %s scores as much; a seeded draw decides.", next.Node)
 	}
-	return fmt.Sprintf(" It is the best of %d feasible nodes by %d points: %s is next (%s).", a.NodesFeasible, next.Margin, next.Node, difference(&a.Scores[0], next))
+	return fmt.Sprintf(" It is the best of %d feasible nodes by %s: %s is next (%s).", a.NodesFeasible, count(int(next.Margin), "point"), next.Node, difference(&a.Scores[0], next))
 }
 
 // difference is by which plugins one node is better than another.

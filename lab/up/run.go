@@ -165,7 +165,7 @@ func (o Options) watching(tool, kubeconfig string, port int) string {
 	if o.Berth != "" {
 		why = "  what happened to a pod: " + tool + " events NAMESPACE/POD "
 	}
-	return "  watch it: " + tool + " top " + flags + "\n" + why + flags + "\n"
+	return "  how it stands: " + tool + " status " + flags + "\n  watch it: " + tool + " top " + flags + "\n" + why + flags + "\n"
 }
 
 // placeSample deploys the sample and shows its placement until it is settled.

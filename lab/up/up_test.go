@@ -101,7 +101,7 @@ func TestProgressLine(t *testing.T) {
 // asked, and one with plugins of its own cannot say why.
 func TestWatching(t *testing.T) {
 	const flags = "--daemon https://127.0.0.1:10259 --insecure-skip-tls-verify --kubeconfig /tmp/lab/admin.kubeconfig\n"
-	const top = "  watch it: /src/bin/berth top " + flags
+	const top = "  how it stands: /src/bin/berth status " + flags + "  watch it: /src/bin/berth top " + flags
 	for _, c := range []struct {
 		options Options
 		want    string
