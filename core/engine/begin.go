@@ -10,24 +10,26 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// beginning is the work of evaluating all rows of a view. Partitions close rows and split
-// the others by raw scores, one loop over each part adds what CPU and memory decide, and
-// the other plugins are asked about the rows that are left.
+// beginning is one evaluation of all rows (nodes) of a view. Closing filters first remove
+// the rows that they reject. One loop then adds what CPU and memory decide (the view's
+// pass), and the other plugins are asked about the rows that are left.
 type beginning struct {
 	view    *view
 	workers int
 	found   *scratch
 
 	mask table.RowSet // rows that nothing rejects so far
-	// left are the rows that the pass says nothing of, and rest those without a group.
+	// left are the rows for which all plugins are asked since the pass does not decide
+	// them; rest are rows whose values fit in no group.
 	left, rest []table.Row
-	split      bool // rows are in groups before plugins are asked about them
+	split      bool // partitions alone put the rows into groups, before other plugins are asked
 
 	parts []table.RowSet // scratch of splitBy, by scorer
 	lefts [][]table.Row  // scratch of addPass, by part that a core evaluates
 }
 
-// begin evaluates all rows. live is those with nodes.
+// begin evaluates all rows anew and writes the results to the view's index. live is the set
+// of rows that have a node; workers is the number of cores to use.
 func (v *view) begin(live table.RowSet, workers int, found *scratch) {
 	v.index.Begin(v.shape(), v.table.Rows())
 	b := &found.beginning
@@ -57,8 +59,9 @@ func (v *view) begin(live table.RowSet, workers int, found *scratch) {
 	b.evaluate(b.rest, v.evaluate, v.update)
 }
 
-// keep returns what records the answers about rows that have states: where rows are in
-// groups already, scores are added to the states.
+// keep returns the function that writes answers to the index for rows that begin gave a
+// state. It adds scores to the states if partitions grouped the rows; otherwise it replaces
+// the states.
 func (b *beginning) keep() func([]table.Row, *scratch) bool {
 	if b.split {
 		return b.view.add
@@ -66,7 +69,8 @@ func (b *beginning) keep() func([]table.Row, *scratch) bool {
 	return b.view.update
 }
 
-// evaluate evaluates the rows over the cores.
+// evaluate calls evaluate for all rows, split over the cores, and keep with the answers.
+// Only one core is used if a filter must not run in parallel.
 func (b *beginning) evaluate(rows []table.Row, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) {
 	v, workers, least := b.view, b.workers, grain
 	if slices.ContainsFunc(v.rowFilters, costly) {
@@ -78,11 +82,16 @@ func (b *beginning) evaluate(rows []table.Row, evaluate func([]table.Row, *scrat
 	evaluateAll(rows, v.columns, workers, least, b.found, evaluate, keep)
 }
 
+// costly reports whether the filter takes long for a row, so that fewer rows are worth a
+// core of their own.
 func costly(f *filter) bool { return f.Costly }
-func alone(f *filter) bool  { return f.Alone != nil && f.Alone(&f.in) }
 
-// askEarly asks the early filters about the rows of the mask, and takes the rows that they
-// reject out of it. An earlier filter may reject these as well.
+// alone reports whether the filter, with its present input, must run on one core only.
+func alone(f *filter) bool { return f.Alone != nil && f.Alone(&f.in) }
+
+// askEarly asks the early filters about the rows of the mask. It removes the rows that one
+// rejects from the mask and appends them to left: they may be rejected by a filter before
+// it as well, so finding the first takes all plugins.
 func (b *beginning) askEarly() {
 	for _, f := range b.view.rowFilters {
 		if f.inPass || !f.early() {
@@ -103,15 +112,17 @@ func (b *beginning) askEarly() {
 	}
 }
 
-// splits reports whether partitions alone say in which group a row is.
+// splits reports whether partitions alone determine the group of each row: no scorer that
+// is asked about rows has a column, and no cells are kept.
 func (v *view) splits() bool {
 	return !v.cellsKept && !slices.ContainsFunc(v.scorers, func(s scorer) bool {
 		return s.said != nil && s.said.Column != nil || s.said == nil && s.cells == nil && s.column.kept
 	})
 }
 
-// splitBy splits the rows by what the scorers from the k-th on say. score and values are
-// what those before say of the rows.
+// splitBy splits the rows by the kept answers of the scorers from the k-th on, and passes
+// each part to add. score is the weighted sum, and values the column values, that the
+// scorers before k give all these rows. Parts that fit in no group go to rest.
 func (b *beginning) splitBy(k int, rows table.RowSet, score int64, values []int64) {
 	v := b.view
 	for k < len(v.scorers) && v.scorers[k].said == nil {
@@ -139,7 +150,9 @@ func (b *beginning) splitBy(k int, rows table.RowSet, score int64, values []int6
 	})
 }
 
-// add writes first to the states of the rows, plus the scores of the pass where it fits.
+// add sets the state of the rows that the pass finds to fit to first plus the pass's
+// scores. Rows that it leaves out get first and are appended to left; without a pass these
+// are all rows.
 func (b *beginning) add(rows table.RowSet, first ranking.State) {
 	from, states := len(b.left), b.view.index.States()
 	if b.view.pass == nil {
@@ -152,10 +165,12 @@ func (b *beginning) add(rows table.RowSet, first ranking.State) {
 	}
 }
 
-// passWords is how many words of a mask a pass looks at in the time that it takes to wake
-// another core.
+// passWords is how many 64-bit words of a row set a pass evaluates in about the time that
+// it takes to wake another core.
 const passWords = 1 << 8
 
+// addPass runs the pass over the rows, on several cores if they are many. It writes first
+// plus the score to states for rows that fit, and appends the others to left, in order.
 func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ranking.State) {
 	p := b.view.pass
 	if b.workers < 2 || len(rows) <= passWords {
@@ -175,7 +190,8 @@ func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ran
 	}
 }
 
-// finish asks the plugins that are not in the pass about the rows that it lets through.
+// finish asks the plugins that are not in the pass about the rows that the pass found to
+// fit. It does nothing if there is no such plugin and the rows are grouped already.
 func (b *beginning) finish() {
 	v := b.view
 	filters := slices.ContainsFunc(v.rowFilters, func(f *filter) bool { return !f.inPass && !f.early() })
@@ -192,15 +208,21 @@ func (b *beginning) finish() {
 	b.evaluate(b.found.rows, b.evaluatePassed, b.keep())
 }
 
+// evaluatePassed asks the plugins that the pass did not evaluate about rows that it found
+// to fit. Early filters were asked before.
 func (b *beginning) evaluatePassed(rows []table.Row, found *scratch) {
 	b.evaluateOn(rows, found, pluginSet{said: !b.split})
 }
 
+// evaluateLeft asks all plugins about rows that the pass left out. Scorers with partitions
+// are omitted if the states have their scores already.
 func (b *beginning) evaluateLeft(rows []table.Row, found *scratch) {
 	b.evaluateOn(rows, found, pluginSet{pass: true, early: true, said: !b.split})
 }
 
-// evaluateOn asks plugins about rows that have states.
+// evaluateOn asks the plugins of which about rows that have states in the index, and writes
+// the answers to found. Scores start from those of the states, or from 0 if they are to be
+// added to the states.
 func (b *beginning) evaluateOn(rows []table.Row, found *scratch, which pluginSet) {
 	clear(found.Filter[:len(rows)])
 	clear(found.Score[:len(rows)])

@@ -14,8 +14,8 @@ import (
 // hold an extreme, until one passes, and then about the best rows, until one passes.
 // What is chosen is what would be if all had been asked.
 
-// mostAsked is how many rows are asked about one by one: a call for all is cheaper
-// than that many.
+// mostAsked is the number of rows after which hosted filters are asked about all rows at
+// once: one call for all is cheaper than that many calls for one row.
 const mostAsked = 32
 
 // bestFirst chooses the row while asking hosted plugins about as few rows as possible. It
@@ -52,8 +52,10 @@ func (d *decider) bestFirst() bool {
 	return true
 }
 
-// passes returns a function that asks the hosted filters about a row; nil if there are no
-// hosted filters. After a number of questions it asks about all rows at once.
+// passes returns a function that reports whether a row passes all filters, hosted ones
+// included; it asks the hosted filters if their verdict is not known. It is nil if there
+// are no hosted filters. At the mostAsked-th call the hosted filters are asked about all
+// rows at once.
 func (d *decider) passes() func(table.Row) bool {
 	if len(d.view.hostedFilters) == 0 {
 		return nil
@@ -68,11 +70,12 @@ func (d *decider) passes() func(table.Row) bool {
 }
 
 // weighsNodes reports whether the scorer needs the number of feasible nodes of each cell
-// before it scores.
+// (topology domain) before it scores.
 func weighsNodes(s scorer) bool { return s.CellScore != nil && s.CellScore.FeasibleNodes != nil }
 
-// extremesThat returns the extremes of the scorer's raw scores over the rows that pass.
-// It asks about no row if all have one raw score.
+// extremesThat returns the extremes of the scorer's raw scores over the feasible rows for
+// which passes is true. It calls passes for as few rows as it can, and for none if all rows
+// have one raw score.
 func (d *decider) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
 	var values []int64
 	groups := d.view.index.Groups()
@@ -110,6 +113,8 @@ func (d *decider) extremesThat(s *scorer, passes func(table.Row) bool) extremes 
 	return extremes{values[low], values[high]}
 }
 
+// extremesOver returns the least and the greatest of the raw scores; noExtremes if there
+// are none.
 func extremesOver(values []int64) extremes {
 	e := noExtremes
 	for _, raw := range values {

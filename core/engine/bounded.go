@@ -17,22 +17,22 @@ import (
 // that is left can reach the best total. What is chosen is what would be if all had
 // been asked.
 
-// leastAsked is how many rows are asked about in the first call. Each call is about
-// growth times as many as the one before: a row is asked about sooner than a call is
-// made.
+// leastAsked is the number of rows in the first call of a search. Each later call is for
+// about growth times as many rows as the one before: a question is cheaper than a call.
 const (
 	leastAsked = 8
 	growth     = 8
 )
 
-// inVain bounds the questions whose answers are not needed, where hosted plugins filter
-// but do not score. One row that passes then settles the decision, and rows with lower
-// totals need no question. A call for rows of lower totals asks about as many rows as
-// were rejected so far, divided by inVain: where few rows share a total, a call for each
-// total takes longer.
+// inVain is used where hosted plugins filter but do not score. Then one row that passes
+// settles the decision, and rows with lower totals need no question. A call for rows with
+// lower totals asks about as many rows as were rejected so far, divided by inVain: a call
+// for each total would take longer.
 const inVain = 16
 
-// boundedScorers returns the hosted scorers; false: one of them has to see all rows.
+// boundedScorers returns the hosted score plugins if each is bounded: it scores a node at
+// most maxScore without regard to the other nodes. It returns false if one normalises or
+// has a PreScore, and so must see all feasible rows.
 func (d *decider) boundedScorers() ([]profile.Scorer, bool) {
 	p := d.view.keys.Profile
 	if slices.ContainsFunc(p.PreScore, (*framework.Plugin).PreScoresRows) {
@@ -51,8 +51,9 @@ func (d *decider) boundedScorers() ([]profile.Scorer, bool) {
 	return list, true
 }
 
-// pickHosted chooses a row with the best total, hosted scores included, among those that
-// hosted filters pass. The row is -1 if none passes or a hosted plugin failed.
+// pickHosted chooses a row with the best total, hosted scores included, among the rows that
+// pass the hosted filters; a seeded draw decides between ties. ties is the number of rows
+// with that total as far as known. row is -1 if none passes or a hosted plugin failed.
 func (d *decider) pickHosted(scorers []profile.Scorer) (row table.Row, score int64, ties int) {
 	x := boundedSearch{decider: d, scorers: scorers, best: math.MinInt64 / 2, tied: d.buffers.tied[:0]}
 	for _, s := range scorers {
@@ -65,21 +66,23 @@ func (d *decider) pickHosted(scorers []profile.Scorer) (row table.Row, score int
 	return x.tied[draw.Number(d.drawSeed()+1, len(x.tied))], x.best, max(x.ties, len(x.tied))
 }
 
-// hostedFailed reports whether a hosted plugin failed so far.
+// hostedFailed reports whether a hosted filter or scorer has failed in this decision.
 func (d *decider) hostedFailed() bool { return d.Rejected != nil || d.hostedVerdicts.failed }
 
-// boundedSearch holds what a search for the best row has found so far.
+// boundedSearch is a search for the rows with the best total, hosted scores included, that
+// asks hosted plugins about as few rows as it can.
 type boundedSearch struct {
 	*decider
 	scorers []profile.Scorer
-	most    int64 // that the hosted scores add up to
-	best    int64
-	tied    []table.Row // those with the best total; one of them where ties is more
-	ties    int
+	most    int64       // the most that all hosted scores together can add
+	best    int64       // the best total so far
+	tied    []table.Row // rows with the best total; only the chosen one if askDrawn chose
+	ties    int         // number of rows with the best total if askDrawn chose, else 0
 }
 
-// search asks about rows, in the order of their totals, until the best are known. It
-// begins with a few, which needs no sorted list.
+// search asks about rows in descending order of their totals without hosted scores, until
+// no row that is left can reach the best total. It begins with a sample of the best, which
+// needs no sorted list, and stops if a hosted plugin fails.
 func (x *boundedSearch) search() {
 	sample, top, ties := x.view.index.Sample(x.drawSeed(), leastAsked)
 	if len(sample) == 0 {
@@ -123,10 +126,10 @@ func (x *boundedSearch) search() {
 	}
 }
 
-// askDrawn asks about rows drawn at random among those with the same total so far. A row
-// that gets the most that hosted scorers can add is chosen at once if no row before has
-// as much: none after it can have more, and a draw might have put any of its equals
-// first.
+// askDrawn asks about rows drawn at random among the ties rows that have the same total
+// without hosted scores. It chooses a row that gets the maximum from the hosted scorers,
+// and returns true, if no row before reached that total: none after it can have more, and
+// any of its equals might have been drawn first.
 func (x *boundedSearch) askDrawn(rows []ranking.Rated, ties int) (chosen bool) {
 	total := rows[0].Total + x.most
 	sole := total > x.best
@@ -139,13 +142,15 @@ func (x *boundedSearch) askDrawn(rows []ranking.Rated, ties int) (chosen bool) {
 	return false
 }
 
-// above returns how many rows at the front of the list have more than the total.
+// above returns how many rows of the list, which is sorted by descending total, have more
+// than total.
 func above(list []ranking.Rated, total int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].Total <= total })
 }
 
-// ask asks the hosted plugins about the rows, records the best of those that pass, and
-// returns all that pass.
+// ask asks the hosted filters and then the scorers about the rows, and updates best and
+// tied. It returns the rows that pass with their full totals, in the memory of rows; nil if
+// none passes or a plugin failed.
 func (x *boundedSearch) ask(rows []ranking.Rated) (passed []ranking.Rated) {
 	passed = x.passing(rows)
 	if len(passed) == 0 || !x.addBounded(x.scorers, passed) {
@@ -162,8 +167,8 @@ func (x *boundedSearch) ask(rows []ranking.Rated) (passed []ranking.Rated) {
 	return passed
 }
 
-// passing asks the hosted filters about the rows, which fit otherwise, and moves those
-// that pass to the front.
+// passing asks the hosted filters about the rows, all of which pass the other filters. It
+// returns those that pass, in the memory of rows.
 func (x *boundedSearch) passing(rows []ranking.Rated) []ranking.Rated {
 	b := x.buffers
 	for k, f := range x.view.hostedFilters {
@@ -190,8 +195,9 @@ func (x *boundedSearch) passing(rows []ranking.Rated) []ranking.Rated {
 	return rows
 }
 
-// addBounded adds the hosted scores of the rows to their totals; false where a plugin
-// fails, or scores out of range.
+// addBounded asks the hosted scorers about the rows and adds their weighted scores to the
+// totals. It returns false if a plugin fails or a score is out of range; Rejected is set
+// then.
 func (d *decider) addBounded(scorers []profile.Scorer, list []ranking.Rated) bool {
 	b := d.buffers
 	b.asked, b.scores = resize(b.asked, len(list)), resize(b.scores, len(list))

@@ -11,16 +11,16 @@ import (
 // buffers is memory that decisions reuse, one after the other. What a decision leaves in
 // it is valid until the next one.
 type buffers struct {
-	feasible []table.Row // the feasible rows
-	tied     []table.Row // those with the best total
-	extremes []extremes  // by scorer
-	counts   []framework.CellCount
+	feasible []table.Row           // the feasible rows
+	tied     []table.Row           // rows with the best total
+	extremes []extremes            // by scorer
+	counts   []framework.CellCount // feasible nodes of each cell, for one scorer
 
-	askedCells   []table.Row
+	askedCells   []table.Row           // rows that cell filters were asked about
 	cellVerdicts [][]framework.Verdict // by cell filter, then row
-	listVerdicts []framework.Verdict
+	listVerdicts []framework.Verdict   // verdicts on a list of rows, in its order
 
-	raws    [][]int64 // by scorer, then feasible row
+	raws    [][]int64 // raw scores by scorer, then feasible row
 	columns columnBuffers
 
 	hostedVerdicts [][]framework.Verdict // by hosted filter, then row
@@ -31,14 +31,16 @@ type buffers struct {
 	order          ranking.Order // rows by their totals
 }
 
-// clearedExtremes returns n extremes, one a scorer, all zero.
+// clearedExtremes returns a zeroed slice of n extremes, one for each scorer. It is reused
+// by the next call.
 func (b *buffers) clearedExtremes(n int) []extremes {
 	b.extremes = resize(b.extremes, n)
 	clear(b.extremes)
 	return b.extremes
 }
 
-// unaskedVerdicts returns the verdicts of the k-th hosted filter on n rows, all unasked.
+// unaskedVerdicts returns a slice for the verdicts of the k-th hosted filter, by row, with
+// all n set to unasked. It is reused by the next call with the same k.
 func (b *buffers) unaskedVerdicts(k, n int) []framework.Verdict {
 	for len(b.hostedVerdicts) <= k {
 		b.hostedVerdicts = append(b.hostedVerdicts, nil)
@@ -51,7 +53,9 @@ func (b *buffers) unaskedVerdicts(k, n int) []framework.Verdict {
 	return verdicts
 }
 
-// zeroScores returns the scores of the k-th hosted scorer for n rows, all 0.
+// zeroScores returns a slice for the scores of n rows, all 0. k tells apart slices that are
+// in use at the same time: 0 is the weighted sum, k the k-th hosted scorer. It is reused by
+// the next call with the same k.
 func (b *buffers) zeroScores(k, n int) []int64 {
 	for len(b.hostedScores) <= k {
 		b.hostedScores = append(b.hostedScores, nil)
@@ -61,15 +65,16 @@ func (b *buffers) zeroScores(k, n int) []int64 {
 	return b.hostedScores[k]
 }
 
-// columnBuffers lends columns for one decision. begin takes them all back.
+// columnBuffers lends int64 slices to one decision. begin reclaims all of them.
 type columnBuffers struct {
 	columns [][]int64
-	used    int
+	used    int // how many of columns are lent
 }
 
+// begin reclaims all slices that next returned.
 func (c *columnBuffers) begin() { c.used = 0 }
 
-// next returns a column of n entries with undefined content.
+// next returns a slice of n entries with undefined content, valid until begin.
 func (c *columnBuffers) next(n int) []int64 {
 	if c.used == len(c.columns) {
 		c.columns = append(c.columns, nil)
@@ -80,7 +85,8 @@ func (c *columnBuffers) next(n int) []int64 {
 	return column
 }
 
-// resize returns a slice of n elements, with anything in them.
+// resize returns a slice of length n in the memory of s if that is large enough, else in
+// new memory. The content is undefined.
 func resize[T any](s []T, n int) []T {
 	if cap(s) >= n {
 		return s[:n]

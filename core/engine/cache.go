@@ -12,12 +12,12 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// viewRows bounds the memory of the views of classes that come back: a row of a view takes
-// 4 bytes, and up to 40 more where there are as many groups as there may be, or 8 for its
-// score and for each value without groups; a view itself as much as fixedRows rows. So
-// 2^22 rows are about 200 MiB at the worst, and a tenth of that as a rule. A large table
-// may have more, for 192 classes: with fewer views than classes that take turns each would
-// be dropped just before its turn.
+// viewRows bounds the memory of the views that stay, in rows. A view counts fixedRows in
+// addition to the rows of the table. A row takes 4 bytes, up to 40 more where there are as
+// many groups as there may be, or 8 for its score and for each value without groups. So
+// 2^22 rows are about 200 MiB at the worst, and a tenth of that as a rule. A table of more
+// than largeTable rows may have largeViews views in any case: with fewer views than classes
+// that take turns, each would be dropped just before its turn.
 const (
 	viewRows   = 1 << 22
 	fixedRows  = 128
@@ -25,37 +25,41 @@ const (
 	largeViews = 192
 )
 
-// fixedBytes is how many bytes of a class's signature and of its pod's labels and tolerations are
-// part of fixedRows. Each byte beyond counts as a row: a view keeps the signature,
+// fixedBytes is the size of a class's signature plus its pod's labels and tolerations that
+// fixedRows covers. Each byte beyond counts as a row, because a view keeps the signature,
 // what was compiled from the same fields, and the pod.
 const fixedBytes = 2048
 
-// seenClasses bounds the classes without a view whose last visit is remembered.
+// seenClasses is how many classes without a view are remembered with their last visit. All
+// are forgotten when there are more.
 const seenClasses = 1 << 16
 
-// mostTrials is how many views are on trial.
+// mostTrials is the number of views that may be on trial at a time.
 const mostTrials = 6
 
-// cellsFrom is the visit in a row from which a view keeps the cells of rows.
+// cellsFrom is the number of decisions on a class, each soon after the one before, from
+// which its view keeps the cell (topology domain) of each row.
 const cellsFrom = 3
 
-// cache holds views of classes: those that stay, and those on trial.
+// cache holds the views of classes: those that stay within the budget, and a few on trial,
+// whose classes came by once.
 type cache struct {
 	table     *table.Table
 	budget    int               // rows that all views together may hold
-	store     answers.Store     // what plugins say that read node objects alone
-	views     map[string]*view  // by signature
-	promoted  int               // of the views those that are not on trial
-	trial     [mostTrials]*view // views of classes that came by once; some nil
+	store     answers.Store     // answers of plugins that read node objects alone, shared by all views
+	views     map[string]*view  // by signature of the class
+	promoted  int               // number of views that are not on trial
+	trial     [mostTrials]*view // ring of views of classes that came by once; nil: free
 	lastTrial int               // index of the newest of trial
-	fewRows   ranking.Index     // of a pod that is narrowed to a few rows
-	excess    int               // rows that views count for because of their bytes
+	fewRows   ranking.Index     // index for a pod that is narrowed to named nodes; lent to one decision
+	excess    int               // sum of view.excess over promoted views, in rows
 	clock     uint64            // decisions so far
-	seen      map[uint64]seen   // by hash, of classes
-	withKept  []*view           // for which PostFilter plugins keep something, the oldest first
+	seen      map[uint64]seen   // last visits of classes, by hash of the signature
+	withKept  []*view           // views for which PostFilter plugins keep something, the oldest first
 }
 
-// reset forgets all views, and keeps when classes came by.
+// reset drops all views and all answers of plugins. It keeps the record of when classes
+// came by.
 func (c *cache) reset() {
 	for _, v := range c.views { // any order: each by itself
 		v.class.Kept = nil
@@ -66,7 +70,9 @@ func (c *cache) reset() {
 	c.promoted, c.excess, c.withKept = 0, 0, nil
 }
 
-// viewOf finds or makes the view of the pod's class, and counts the visit.
+// viewOf returns the view of the pod's class, a new one if there is none, and counts the
+// visit. The view may be out of date with the table until refresh. A second visit promotes
+// a view on trial; from the third on it keeps cells.
 func (c *cache) viewOf(of *class, k *classes.Keys, pod *object.Pod) *view {
 	c.clock++
 	v := c.findView(of)
@@ -85,7 +91,9 @@ func (c *cache) viewOf(of *class, k *classes.Keys, pod *object.Pod) *view {
 	return v
 }
 
-// findView returns the view of the class, nil if there is none that is still valid.
+// findView returns the view of the class and marks it as used now; nil if there is none, or
+// if PreFilter and PreScore must run again. A view whose PreScore failed is not reused,
+// since it may not fail the next time.
 func (c *cache) findView(of *class) *view {
 	v := of.Kept
 	if v == nil {
@@ -98,8 +106,9 @@ func (c *cache) findView(of *class) *view {
 	return v
 }
 
-// newView makes a view of the class. It is on trial until the class comes back, unless
-// the class came by of late.
+// newView runs PreFilter and PreScore for the pod and makes a view of its class. The view
+// goes on trial. It is not put into the cache if PreFilter rejected the pod or narrowed it
+// to named nodes.
 func (c *cache) newView(of *class, k *classes.Keys, pod *object.Pod) *view {
 	visits := c.visit(of)
 	v := prepare(c.table, k, pod)
@@ -120,15 +129,14 @@ func (c *cache) newView(of *class, k *classes.Keys, pod *object.Pod) *view {
 	return v
 }
 
-// seen is when a class came by last, in decisions, and how often in a row it came back so
-// soon that a view that was kept in between would still have been there.
+// seen is the last visit of a class.
 type seen struct {
-	at      uint64
-	returns int
+	at      uint64 // decision number
+	returns int    // times in a row that it came back while a view would still have been kept
 }
 
-// visit returns how often in a row the class came by, this visit included. Nothing else
-// is kept of rare classes: they may never come back.
+// visit records a visit of a class without a view. It returns how often in a row the class
+// came by, this visit included: 1 if the last visit was too long ago.
 func (c *cache) visit(of *class) int {
 	s, known := c.seen[of.Hash]
 	if !known && len(c.seen) >= seenClasses {
@@ -144,8 +152,8 @@ func (c *cache) visit(of *class) int {
 	return s.returns + 1
 }
 
-// excessBytes returns how many rows the view counts for beyond its own rows, because its
-// signature is long, or labels and tolerations of its pod are.
+// excessBytes returns by how many bytes the signature and the pod's labels and tolerations
+// exceed fixedBytes, 0 if they do not. Each counts as one row of the budget.
 func (v *view) excessBytes() int {
 	n := len(v.class.Signature) + len(v.pod.Tolerations.Key)
 	for key, value := range v.pod.Labels { // any order: a sum
@@ -154,13 +162,14 @@ func (v *view) excessBytes() int {
 	return max(0, n-fixedBytes)
 }
 
-// mostViews returns how many views the engine may keep, beside those on trial.
+// mostViews returns how many views the budget allows at the table's present size, those on
+// trial not counted. It is at least 1.
 func (c *cache) mostViews() int {
 	return max(1, (c.mostRows()-c.excess)/(fixedRows+c.table.Rows()))
 }
 
-// mostRows returns the number of rows that all views together may hold, each view
-// counting fixedRows more than it has.
+// mostRows returns the budget in rows for all views that are not on trial. It is larger for
+// a large table, so that largeViews views fit.
 func (c *cache) mostRows() int {
 	if n := c.table.Rows(); n > largeTable {
 		return max(c.budget, largeViews*(fixedRows+n))
@@ -172,8 +181,9 @@ func (c *cache) mostRows() int {
 // classes that never come back leave nothing behind. A new one has the index of the one
 // that it pushes out.
 
-// tryView puts the view on trial, in the place of the oldest one there. It returns the
-// index to build the view with.
+// tryView puts the view on trial and into the cache, in the place of the oldest one on
+// trial, which is dropped. It returns the index to build the new view with: that of the
+// dropped view, for its memory, or a new one.
 func (c *cache) tryView(v *view) *ranking.Index {
 	v.onTrial, v.class.Kept, c.views[v.class.Signature] = true, v, v
 	c.lastTrial = (c.lastTrial + 1) % len(c.trial)
@@ -191,8 +201,8 @@ func (c *cache) tryView(v *view) *ranking.Index {
 	return old.index
 }
 
-// releaseState returns a state to its plugin for reuse. Nothing may read the state
-// afterwards.
+// releaseState returns a plugin's PreFilter or PreScore state to the plugin for reuse, if
+// the plugin reuses states. Nothing may read the state afterwards.
 func releaseState(in *framework.Input) {
 	if state, is := in.State.(framework.Releaser); is {
 		state.Release()
@@ -200,8 +210,8 @@ func releaseState(in *framework.Input) {
 	}
 }
 
-// promote keeps a view that was on trial. It drops the views used longest ago once all
-// together are too large, a sixteenth of them at a time.
+// promote makes a view on trial stay. If the views then exceed the budget, it drops a
+// sixteenth of them, those used longest ago.
 func (c *cache) promote(v *view) {
 	if i := slices.Index(c.trial[:], v); i >= 0 {
 		c.trial[i] = nil
@@ -213,7 +223,8 @@ func (c *cache) promote(v *view) {
 	}
 }
 
-// dropView removes the view of a class, if there is one.
+// dropView removes the view of the class with that signature, on trial or not. It does
+// nothing if there is none.
 func (c *cache) dropView(signature string) {
 	v := c.views[signature]
 	if v == nil {
@@ -232,7 +243,8 @@ func (c *cache) dropView(signature string) {
 	delete(c.views, signature)
 }
 
-// dropViews drops the views used longest ago, but not those on trial.
+// dropViews drops the views used longest ago until a sixteenth of the budget is free. It
+// does not drop keep, nor views on trial.
 func (c *cache) dropViews(keep *view) {
 	uses := make([]uint64, 0, len(c.views))
 	for _, v := range c.views { // any order: sorted below

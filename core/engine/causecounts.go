@@ -8,25 +8,27 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// causeCounts counts nodes by the cause for which they are rejected. The zero value is
-// ready to use.
+// causeCounts counts nodes by the cause (filter and verdict) of their rejection. The zero
+// value is ready to use.
 type causeCounts struct {
 	list []causeCount
-	at   map[ranking.Cause]int // of the list, where it is long
+	at   map[ranking.Cause]int // index into list by cause; nil while list is short
 	last int                   // index of the last cause found; neighbours often have the same
 }
 
+// causeCount is the number of nodes that were rejected for one cause.
 type causeCount struct {
 	ranking.Cause
 	nodes int
-	first table.Row // the lowest row that it was found on
+	first table.Row // the lowest row that was added
 }
 
-// fewCounts are looked through faster than they are hashed.
+// fewCounts is the length up to which the list of causes is searched without a map, because
+// that is faster.
 const fewCounts = 24
 
-// add adds n nodes to the count of the cause; n may be negative. r is the lowest row of
-// them.
+// add adds nodes, which may be negative, to the count of the cause. r is the lowest of
+// their rows.
 func (l *causeCounts) add(c ranking.Cause, nodes int, r table.Row) {
 	if l.last >= len(l.list) || l.list[l.last].Cause != c {
 		l.last = l.find(c, r)
@@ -36,7 +38,8 @@ func (l *causeCounts) add(c ranking.Cause, nodes int, r table.Row) {
 	found.first = min(found.first, r)
 }
 
-// find finds or makes the cause's place in the list.
+// find returns the index of the cause in the list. It appends a count of 0 nodes, with r as
+// first row, if the cause is new.
 func (l *causeCounts) find(c ranking.Cause, r table.Row) int {
 	if len(l.list) < fewCounts {
 		for i := range l.list {
@@ -59,8 +62,8 @@ func (l *causeCounts) find(c ranking.Cause, r table.Row) int {
 	return len(l.list) - 1
 }
 
-// sorted returns the causes that have nodes, by filter, then by verdict. Nothing may be
-// added after it.
+// sorted returns the causes with at least one node, by filter position, then by verdict. It
+// removes the others and reorders the list: nothing may be added afterwards.
 func (l *causeCounts) sorted() []causeCount {
 	l.list = slices.DeleteFunc(l.list, func(c causeCount) bool { return c.nodes == 0 })
 	slices.SortFunc(l.list, func(a, b causeCount) int {

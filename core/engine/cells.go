@@ -16,22 +16,27 @@ import (
 // left, as it is wherever groups do not decide: to group rows takes longer than a few
 // decisions without groups.
 
-// cells connects a plugin that answers by cells with the column that holds the cell of
-// each row.
+// cells connects a plugin that answers by cell (a number for a topology domain, or a
+// combination of some) with the column of the index that holds the cell of each row.
 type cells struct {
+	// in is the plugin's input. sync brings the state in it up to date with the table. of
+	// writes the cells of rows.
 	in     *framework.Input
 	sync   func(*framework.Input)
 	of     func(*framework.Input, []table.Row, []int64)
-	column column // where it is kept
+	column column // of the view's index; not kept: cells are asked for each time
 }
 
+// addCells registers a filter or scorer that answers by cells, with its input and its Sync
+// and Cells functions. It has no column yet.
 func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of func(*framework.Input, []table.Row, []int64)) *cells {
 	c := &cells{in: in, sync: sync, of: of}
 	v.cells = append(v.cells, c)
 	return c
 }
 
-// keepCells assigns a column of cells to each plugin that answers by cells.
+// keepCells assigns a column of the index to each plugin that answers by cells. The rows
+// must be evaluated anew afterwards.
 func (v *view) keepCells() {
 	v.cellsKept = true
 	for k := range v.scorers {
@@ -46,15 +51,16 @@ func (v *view) keepCells() {
 	}
 }
 
-// syncCells brings the states of the plugins that answer by cells up to the table
-// as it stands.
+// syncCells updates the states of the plugins that answer by cells to the table as it is
+// now, trial placements included.
 func (v *view) syncCells() {
 	for _, c := range v.cells {
 		c.sync(c.in)
 	}
 }
 
-// scoreOfCell returns the scorer's raw score of one row of the table as it stands.
+// scoreOfCell syncs a scorer by cells and returns its raw score of one row, on the table as
+// it is now. It ignores the kept cells.
 func (s *scorer) scoreOfCell(r table.Row) int64 {
 	var cell [1]int64
 	s.cells.sync(&s.in)
@@ -62,8 +68,8 @@ func (s *scorer) scoreOfCell(r table.Row) int64 {
 	return s.CellScore.Score(&s.in, cell[0])
 }
 
-// inCellsThatFit removes from the list the rows whose cells the filter rejects. It syncs
-// the filter's state first, since pods may have been tried on the table.
+// inCellsThatFit removes from the list, in place, the rows whose cells the cell filter
+// rejects. It syncs the filter's state first, since pods may have been tried on the table.
 func (x *feasibility) inCellsThatFit(list []table.Row, f *filter) []table.Row {
 	verdicts := resize(x.buffers.listVerdicts, len(list))
 	x.buffers.listVerdicts = verdicts
@@ -78,8 +84,9 @@ func (x *feasibility) inCellsThatFit(list []table.Row, f *filter) []table.Row {
 	return list[:n]
 }
 
-// askCells asks the cell filters about all open rows that no earlier filter rejects, in
-// one call each. It is called before many of their verdicts are read.
+// askCells asks each cell filter, in one call, about all rows that no filter before the
+// first cell filter rejects, and keeps the verdicts for cellVerdict. It does so once a
+// decision, and not for a narrowed pod. Call it before reading many verdicts.
 func (x *feasibility) askCells() {
 	if x.cellVerdicts != nil || len(x.view.cellFilters) == 0 || x.narrowed != nil {
 		return
@@ -108,7 +115,8 @@ func (x *feasibility) askCells() {
 	b.cellVerdicts, x.cellVerdicts = room, room[:len(x.view.cellFilters)]
 }
 
-// cellVerdict returns the verdict of the k-th cell filter on the row.
+// cellVerdict returns the verdict of the k-th cell filter on the row: the one that askCells
+// kept, else the filter is asked.
 func (x *feasibility) cellVerdict(k int, r table.Row) framework.Verdict {
 	if x.cellVerdicts != nil {
 		return x.cellVerdicts[k][r]
@@ -125,8 +133,9 @@ func (x *feasibility) causeAt(r table.Row) ranking.Cause {
 	return x.causeBefore(r, len(x.view.hostedFilters))
 }
 
-// causeBefore returns the first filter that rejects the row if no pod is nominated to it.
-// hosted is how many of the hosted filters are asked, from the first.
+// causeBefore returns the first filter that rejects the row, without regard to nominated
+// pods. Only the first hosted of the hosted filters count; they are asked if their verdict
+// is not known.
 func (x *feasibility) causeBefore(r table.Row, hosted int) ranking.Cause {
 	c := x.causeOnCells(r, x.view.cause(r))
 	for k, f := range x.view.hostedFilters[:hosted] {
@@ -141,7 +150,8 @@ func (x *feasibility) causeBefore(r table.Row, hosted int) ranking.Cause {
 }
 
 // causeOnCells returns the first filter that rejects the row, cell filters included. c is
-// the cause from filters that answer by rows; hosted filters are not asked.
+// the first among the filters that answer by rows, and is returned if no cell filter before
+// it rejects. Hosted filters are not asked.
 func (x *feasibility) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
 	for k, f := range x.view.cellFilters {
 		if c.Filter == noNode || (c.Rejects() && c.Filter < f.position) {
@@ -154,7 +164,8 @@ func (x *feasibility) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
 	return c
 }
 
-// weighRows passes the list of feasible rows to each scorer by cells.
+// weighRows passes the list of feasible rows to each scorer by cells, which may weigh
+// domains by their numbers of feasible nodes. It is for decisions without groups.
 func (d *decider) weighRows() {
 	for k := range d.view.scorers {
 		if s := &d.view.scorers[k]; s.cells != nil {
@@ -163,6 +174,7 @@ func (d *decider) weighRows() {
 	}
 }
 
+// sortedCells returns the node count of each cell, sorted by cell.
 func sortedCells(counts map[int64]int) []framework.CellCount {
 	list := make([]framework.CellCount, 0, len(counts))
 	for _, cell := range slices.Sorted(maps.Keys(counts)) {
@@ -171,8 +183,8 @@ func sortedCells(counts map[int64]int) []framework.CellCount {
 	return list
 }
 
-// weighGroups passes the number of feasible nodes of each cell to the scorers by cells.
-// It counts them from the groups of the index, without a look at rows.
+// weighGroups passes the number of feasible nodes of each cell to the scorers by cells that
+// need it. It adds up the groups of the index that fit, without a look at rows.
 func (d *decider) weighGroups() {
 	v, b := d.view, d.buffers
 	for k := range v.scorers {
@@ -192,7 +204,8 @@ func (d *decider) weighGroups() {
 	}
 }
 
-// mergeCells adds up equal cells of a sorted list, in place.
+// mergeCells adds up the counts of equal cells in a list sorted by cell, in place, and
+// returns the shortened list.
 func mergeCells(sorted []framework.CellCount) []framework.CellCount {
 	merged := sorted[:0]
 	for _, c := range sorted {

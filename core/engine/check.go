@@ -11,8 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Check brings every view up to date,
-// compares it with a fresh evaluation of all rows, and names the first difference.
+// Check brings every view up to date and compares it with a fresh evaluation of all rows.
+// It returns an error that names the first difference; nil if there is none. It is for
+// tests and audits: it takes long.
 func (e *Engine) Check() error {
 	for _, signature := range slices.Sorted(maps.Keys(e.cache.views)) {
 		if err := e.checkView(e.cache.views[signature]); err != nil {
@@ -22,6 +23,8 @@ func (e *Engine) Check() error {
 	return nil
 }
 
+// checkView refreshes one view and compares it with a fresh one. It skips a view that would
+// be made anew before its next use.
 func (e *Engine) checkView(v *view) error {
 	if !v.current() || string(v.keys.AppendSignature(nil, e.table, v.pod)) != v.class.Signature {
 		return nil // it will be made anew before it is used, or its pod is of another class now
@@ -30,6 +33,9 @@ func (e *Engine) checkView(v *view) error {
 	return v.compareFresh(e.table)
 }
 
+// compareFresh returns the first difference between the view and a new view of the class
+// over the whole table: causes, scores, kept values, counts, cells, then the index's own
+// invariants. nil means none.
 func (v *view) compareFresh(t *table.Table) error {
 	if err := v.comparePartitions(t); err != nil {
 		return err
@@ -63,7 +69,8 @@ func (v *view) compareFresh(t *table.Table) error {
 	return v.index.Check()
 }
 
-// comparePartitions compares what partitions say with what their plugins say now.
+// comparePartitions returns an error for the first node for which a kept verdict or score
+// in a partition differs from the plugin's answer now.
 func (v *view) comparePartitions(t *table.Table) error {
 	for _, r := range t.All() {
 		if t.Node(r) == nil {
@@ -83,7 +90,8 @@ func (v *view) comparePartitions(t *table.Table) error {
 	return nil
 }
 
-// fresh returns a view of the same class that shares nothing with v.
+// fresh returns a new, evaluated view of the same class that shares nothing with v and
+// keeps cells.
 func (v *view) fresh(t *table.Table) *view {
 	f, store := prepare(t, v.keys, v.pod), answers.Store{}
 	var found scratch
@@ -93,15 +101,16 @@ func (v *view) fresh(t *table.Table) *view {
 	return f
 }
 
-// askAt asks the plugin for the cell of a row, whatever is kept.
+// askAt asks the plugin for the cell of one row; the kept cell is not used.
 func (c *cells) askAt(t *table.Table, r table.Row) int64 {
 	var cell [1]int64
 	c.of(c.in, one(t, r), cell[:])
 	return cell[0]
 }
 
-// compareCells compares the kept cells with fresh ones: each row's verdicts and scores,
-// asked by row and by cell. Cells may have other numbers in the two.
+// compareCells compares, by row and by kept cell, the verdicts of cell filters and the
+// scores of cell scorers with those of fresh. It compares answers, not cells, since a cell
+// may have another number in fresh. It returns an error for the first difference.
 func (v *view) compareCells(fresh *view, t *table.Table) error {
 	for k, f := range v.cellFilters {
 		o := fresh.cellFilters[k]
@@ -134,8 +143,9 @@ func (v *view) compareCells(fresh *view, t *table.Table) error {
 	return nil
 }
 
-// compareCellScores compares the scores of the scorers by cells, as if the cell filters
-// rejected no row.
+// compareCellScores compares the scores that s, a scorer by cells, gives by row and by kept
+// cell with those of o, the same scorer in the view fresh. All rows that pass the other
+// filters count as feasible; cell filters are ignored.
 func (v *view) compareCellScores(s *scorer, fresh *view, o *scorer, t *table.Table) error {
 	var feasible []table.Row
 	for r := range v.index.FeasibleRows() {

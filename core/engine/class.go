@@ -23,19 +23,22 @@ type Request struct {
 	known classes.Pod[view] // its class
 }
 
-// For returns the request for a place for the pod.
+// For returns a new Request to place the pod under the profile.
 func For(p *profile.Profile, pod *object.Pod) *Request { return &Request{Profile: p, Pod: pod} }
 
 // class is an equivalence class, for which the engine keeps a view.
 type class = classes.Class[view]
 
-// Classify finds the request's class, where it is not known.
+// Classify finds the request's class if it is not known, so that the first decision does
+// not have to. It does nothing on an engine of NewPlain.
 func (e *Engine) Classify(r *Request) {
 	if !e.plain {
 		e.classOf(r)
 	}
 }
 
+// classOf returns the request's equivalence class. It is found anew if an object that the
+// signature depends on has changed.
 func (e *Engine) classOf(r *Request) *class { return e.classes.Of(r.Profile, r.Pod, &r.known) }
 
 // Signature returns the signature of the request's class: what the native plugins read of

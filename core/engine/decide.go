@@ -11,15 +11,17 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Decide evaluates every node for the pod and chooses the best. Pods of at least
-// its priority that are nominated to a node count as placed there, but must not be
-// needed for the pod to fit.
+// Decide evaluates every node for the pod and chooses the best. Pods of at least its
+// priority that are nominated to a node count as placed there, but the pod must fit without
+// them, too. A nil nominated means no nominations. The outcome is valid until the table
+// changes or Reuse; nothing is placed.
 func (e *Engine) Decide(r *Request, nominated Nominator) *Outcome {
 	return e.decide(r, nominated, nil, nil)
 }
 
-// DecideWithin chooses the best node among the rows of a placement, which are ascending;
-// nil means all nodes. Plugins still count pods on all nodes.
+// DecideWithin chooses the best node among the rows of a placement (the nodes that a pod
+// group may use), which are ascending; nil means all nodes. Plugins still count pods on all
+// nodes.
 func (e *Engine) DecideWithin(placement []table.Row, r *Request, nominated Nominator) *Outcome {
 	return e.decide(r, nominated, nil, placement)
 }
@@ -32,8 +34,9 @@ type decider struct {
 	extremes []extremes // of the raw scores over the feasible rows, by scorer; nil: not scored
 }
 
-// decide follows the route from the pod's class to the choice. doc.go traces one decision
-// along it.
+// decide runs one decision from the pod's class to the choice; doc.go traces it. rv is what
+// extenders answered, nil: none; placement holds the only rows that may be chosen, nil:
+// all.
 func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, placement []table.Row) *Outcome {
 	e.tracked.Follow(e.table, nominated)
 	o := e.newOutcome()
@@ -53,8 +56,8 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, pl
 	return o
 }
 
-// decide chooses the row. It returns the work that led to the choice, which is another
-// where kept answers of hosted plugins settle the decision.
+// decide chooses the row with the help of the view. It returns the decider that holds the
+// choice: usually d, another one where kept answers of hosted plugins settled the decision.
 func (d *decider) decide(r *Request, nominated Nominator) *decider {
 	e, v := d.engine, d.view
 	if d.preFilterHosted(r); d.Rejected != nil { // hosted.go
@@ -83,8 +86,8 @@ func (d *decider) decide(r *Request, nominated Nominator) *decider {
 	return by
 }
 
-// decideAnew chooses the row, and asks hosted plugins about rows as far as the choice
-// needs it.
+// decideAnew chooses the row without kept answers of hosted plugins. It asks these about as
+// few rows as it can.
 func (d *decider) decideAnew() {
 	if d.bestFirst() { // bestfirst.go
 		return
@@ -100,8 +103,9 @@ func (d *decider) decideAnew() {
 	}
 }
 
-// choose picks the feasible row with the highest total; a draw decides between ties. A
-// single feasible row is taken without scoring.
+// choose sets Row, Score and Ties to the feasible row with the highest total; a draw
+// decides between ties. A single feasible row is taken without scoring. Rejected is set if
+// a scorer fails or is out of range.
 func (d *decider) choose() {
 	v := d.view
 	switch {
@@ -173,23 +177,26 @@ func (d *decider) groupExtremes(s *scorer, passes func(table.Row) bool) extremes
 	return e
 }
 
-// extremes are the least and the greatest of some raw scores; NoScore is none.
+// extremes are the least and the greatest of some raw scores, framework.NoScore left out.
 type extremes struct{ low, high int64 }
 
+// noExtremes are the extremes of no scores: low is above high.
 var noExtremes = extremes{math.MaxInt64, math.MinInt64}
 
-// excludes reports whether the raw score is outside the range. NoScore never is.
+// excludes reports whether the raw score is outside the range. NoScore is never outside.
 func (e extremes) excludes(raw int64) bool {
 	return raw != framework.NoScore && (raw < e.low || raw > e.high)
 }
 
+// add extends the range to include the raw score. NoScore changes nothing.
 func (e *extremes) add(raw int64) {
 	if raw != framework.NoScore {
 		e.low, e.high = min(e.low, raw), max(e.high, raw)
 	}
 }
 
-// rawOf returns the raw score that a value in the scorer's column stands for.
+// rawOf returns the raw score for a value of the scorer's column: for a scorer by cells the
+// value is a cell, and the plugin is asked for its score.
 func (s *scorer) rawOf(value int64) int64 {
 	if s.cells != nil {
 		return s.CellScore.Score(&s.in, value)
@@ -197,8 +204,8 @@ func (s *scorer) rawOf(value int64) int64 {
 	return value
 }
 
-// normalisedScore returns the scorer's weighted, normalised score for a raw one. It rejects the
-// pod with an error if the normalised score is out of range.
+// normalisedScore returns the k-th scorer's normalised score for a raw one, times its
+// weight. If it is not within 0 to 100, Rejected is set to an error.
 func (d *decider) normalisedScore(k int, raw int64) int64 {
 	s := &d.view.scorers[k]
 	score := s.normal(raw, d.extremes[k])
@@ -208,7 +215,9 @@ func (d *decider) normalisedScore(k int, raw int64) int64 {
 	return s.weight * score
 }
 
-// normal returns the normalised score for a raw one.
+// normal returns the scorer's score, without weight, for a raw one; e are the extremes over
+// the feasible rows. NoScore becomes 0, and a scorer without NormalizeScore keeps the raw
+// score.
 func (s *scorer) normal(raw int64, e extremes) int64 {
 	switch {
 	case raw == framework.NoScore:
@@ -219,7 +228,8 @@ func (s *scorer) normal(raw int64, e extremes) int64 {
 	return s.NormalizeScore(raw, e.low, e.high)
 }
 
-// findOutOfRange reports a feasible row with a score out of range.
+// findOutOfRange sets Rejected to an error for the first feasible row with a score out of
+// range, and reports whether there is one.
 func (d *decider) findOutOfRange() bool {
 	for _, r := range d.feasibleRows() {
 		if d.view.index.Score(r) >= 0 {
@@ -236,6 +246,8 @@ func (d *decider) findOutOfRange() bool {
 	return false
 }
 
+// invalidScore returns kube-scheduler's error for a normalised score that is not within 0
+// to 100.
 func invalidScore(plugin string, score int64) *decision.Status {
 	return &decision.Status{
 		Code: decision.Error, Plugin: plugin,

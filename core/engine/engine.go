@@ -6,31 +6,33 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// maxScore is the most that a plugin may score after normalising.
+// maxScore is the highest score that a plugin may give a node after normalising
+// (framework.MaxNodeScore).
 const maxScore = 100
 
-// Engine keeps the views of one table. It belongs to the table's owner.
+// Engine decides on pods over one table and keeps views of their classes. It is used by the
+// goroutine that owns the table.
 type Engine struct {
 	table   *table.Table
 	seed    uint64
 	workers int
-	plain   bool // nothing is kept
-	checks  bool // what is found by a short cut is compared with the long way
+	plain   bool // nothing is kept (NewPlain)
+	checks  bool // results of short cuts are compared with a full computation
 
 	classes classes.Set[view]
 	cache   cache
 
 	scratch  scratch
 	buffers  buffers  // of the decision under way
-	released *Outcome // by Reuse; nil: none
+	released *Outcome // outcome that Reuse released; nil: none
 	runs     runs
 
 	nominated nominations.Rows
 	tracked   nominations.Tracked
 }
 
-// New returns an engine over the table. The seed decides between ties; workers is how
-// many cores a full evaluation may use.
+// New returns an engine over the table. The seed makes the draws between ties; workers is
+// how many cores an evaluation of all rows may use, at least 1.
 func New(t *table.Table, seed uint64, workers int) *Engine {
 	workers = max(1, workers)
 	return &Engine{
@@ -39,21 +41,21 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 	}
 }
 
-// NewPlain returns an engine with its views off: it keeps nothing, and for each
-// pod asks every plugin about every node afresh, one by one. It is slow, and
-// answers as New's does; that it does is what it is there to show.
+// NewPlain returns an engine that keeps no views: for each pod it asks every plugin about
+// every node afresh. It is slow and decides as an engine of New does; tests compare the
+// two.
 func NewPlain(t *table.Table, seed uint64) *Engine {
 	e := New(t, seed, 1)
 	e.plain = true
 	return e
 }
 
-// CheckShortCuts makes the engine compare each result of a short cut with the long way
-// from now on. It panics where they differ.
+// CheckShortCuts makes the engine compare each result of a short cut with a full
+// computation from now on. It panics where they differ. It is for tests.
 func (e *Engine) CheckShortCuts() { e.checks = true }
 
-// Reconfigure forgets all that was kept of profiles, none of which is used again.
-// Requests under them may not be decided on any more.
+// Reconfigure drops all that was kept under the profiles so far, and sets the number of
+// cores. Requests made under those profiles may not be passed to the engine any more.
 func (e *Engine) Reconfigure(workers int) {
 	e.Reset()
 	e.classes.ForgetProfiles()

@@ -9,21 +9,23 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scratch holds the answers about a list of rows, and the working memory of one plugin
+// scratch holds the plugins' answers about a list of rows, and the memory for one plugin
 // call.
 type scratch struct {
 	ranking.Answers
 
-	verdicts   []framework.Verdict
-	scores     []int64
-	unrejected []table.Row // those that no filter rejects so far
-	at         []int32     // where in the list each of them is
+	verdicts   []framework.Verdict // of one filter call
+	scores     []int64             // of one scorer call
+	unrejected []table.Row         // rows of the list that no filter rejects so far
+	at         []int32             // index in the list of each unrejected row
 
-	rows, open []table.Row // that changed; of these those that are not closed
+	// rows that changed; open are those of them that no closing filter rejects
+	rows, open []table.Row
 	beginning  beginning
 }
 
-// size resizes the buffers to n rows with a number of values each.
+// size resizes the buffers to n rows, each with that many values (columns of the index).
+// Content is undefined.
 func (s *scratch) size(n, values int) {
 	s.Filter, s.Verdict, s.Score = resize(s.Filter, n), resize(s.Verdict, n), resize(s.Score, n)
 	s.verdicts, s.scores = resize(s.verdicts, n), resize(s.scores, n)
@@ -34,8 +36,8 @@ func (s *scratch) size(n, values int) {
 	}
 }
 
-// part returns the scratch for rows from up to to of the list. Parts share memory with s
-// but not with each other.
+// part returns the scratch for the rows from (included) to to (excluded) of the list. Parts
+// share memory with s but not with each other, so several cores can fill them.
 func (s *scratch) part(from, to int) scratch {
 	values := make([][]int64, len(s.Values))
 	for k := range values {
@@ -47,9 +49,10 @@ func (s *scratch) part(from, to int) scratch {
 	}
 }
 
+// Sizes of the work in rows.
 const (
-	// chunk is the number of rows that all plugins see to before they go on, so
-	// that what they write stays near.
+	// chunk is the number of rows that all plugins evaluate before the next rows, so that
+	// the answers stay in the cache.
 	chunk = 512
 	// grain is the least number of rows worth a goroutine of its own: to wake another core
 	// takes as long as some thousand rows. costlyGrain is that where a filter is costly.
@@ -60,8 +63,9 @@ const (
 	wave = 1 << 16
 )
 
-// evaluateAll evaluates many rows on several cores, and keeps the answers of each wave of
-// rows in order. It stops and returns false when keep does. A row has that many values.
+// evaluateAll evaluates rows on up to workers cores, each with at least grain rows. It
+// calls evaluate for chunks of rows, in parallel, and keep for each wave of rows, in order.
+// It stops and returns false when keep does. values is the number of columns of the index.
 func evaluateAll(rows []table.Row, values, workers, grain int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	if workers <= 1 || len(rows) < 2*grain {
 		return evaluateRows(rows, values, found, evaluate, keep)
@@ -82,8 +86,9 @@ func evaluateAll(rows []table.Row, values, workers, grain int, found *scratch, e
 	return true
 }
 
-// evaluateRows evaluates the rows in chunks and keeps the answers of each. It stops and
-// returns false when keep does. A row has that many values.
+// evaluateRows evaluates rows on this goroutine: for each chunk it calls evaluate, then
+// keep. It stops and returns false when keep does. values is the number of columns of the
+// index.
 func evaluateRows(rows []table.Row, values int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	for rows := range slices.Chunk(rows, chunk) {
 		found.size(len(rows), values)

@@ -8,9 +8,8 @@ import (
 )
 
 // causeExchanged returns the first filter that would reject the row if the pods of a
-// priority lower than below left the node and others came. NodeOnly filters keep their
-// verdict, and the rest are asked through Exchanged. It returns false if only a trial
-// placement with all filters can tell.
+// priority lower than below left the node and the pods in came were added. Nothing is
+// placed. It returns false if only a trial placement with all filters can tell.
 func (x *feasibility) causeExchanged(r table.Row, below int32, came []*object.Pod) (c ranking.Cause, known bool) {
 	if x.engine.plain {
 		return c, false
@@ -37,9 +36,9 @@ func (x *feasibility) causeExchanged(r table.Row, below int32, came []*object.Po
 	return ranking.Cause{Filter: ranking.Feasible}, true
 }
 
-// verdictExchanged returns the filter's verdict on the row after that exchange of pods.
-// now is the row's present cause among filters that answer by rows. It returns false if
-// only a trial placement can tell.
+// verdictExchanged returns one filter's verdict on the row if the pods of a priority lower
+// than below left and those in came were added. now is the row's present cause among
+// filters that answer by rows. It returns false if only a trial placement can tell.
 func (x *feasibility) verdictExchanged(f *filter, now ranking.Cause, r table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	byRow := f.cells == nil && !f.hosted
 	passes := byRow && (!now.Rejects() || f.position < now.Filter)

@@ -20,7 +20,7 @@ type ExtenderResults struct {
 	// Refused holds the reason for nodes outside of Passed. It lacks nodes that an
 	// extender left out without a reason.
 	Refused map[string]decision.Blocker
-	// Scores are added to those of the plugins.
+	// Scores are added to those of the plugins, by their weight.
 	Scores map[string][]decision.Score
 }
 
@@ -31,15 +31,15 @@ func (x *ExtenderResults) Clone() ExtenderResults {
 
 // extenderResults holds what extenders answered, by row.
 type extenderResults struct {
-	all     bool
+	all     bool // all nodes passed; passed is not read then
 	passed  map[table.Row]bool
-	refused map[table.Row]decision.Blocker
+	refused map[table.Row]decision.Blocker // reasons for rows that did not pass; some have none
 	scores  map[table.Row][]decision.Score
 	bonus   map[table.Row]int64 // the weighted sum of the scores
 }
 
-// DecideWithExtenders chooses the best node for a pod that extenders filter and score. It
-// ignores the pod's own nomination: the caller tries that node first.
+// DecideWithExtenders chooses the best node for a pod for which said holds the answers of
+// extenders. It ignores the pod's own nomination: the caller tries that node first.
 func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, said *ExtenderResults) *Outcome {
 	rv := &extenderResults{
 		all: said.Passed == nil, passed: map[table.Row]bool{}, refused: map[table.Row]decision.Blocker{},
@@ -66,11 +66,12 @@ func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, said *Exte
 	return e.decide(r, nominated, rv, nil)
 }
 
+// passes reports whether the extenders let the row pass.
 func (r *extenderResults) passes(row table.Row) bool { return r.all || r.passed[row] }
 
-// blocker returns the reason for which a row outside of Passed is rejected. As in v1.36,
-// a node that an extender leaves out without a reason is UnschedulableAndUnresolvable,
-// with no message.
+// blocker returns the reason for which a row that does not pass is rejected. As in v1.36, a
+// node that an extender leaves out without a reason is UnschedulableAndUnresolvable, with
+// no message.
 func (r *extenderResults) blocker(row table.Row) decision.Blocker {
 	b, told := r.refused[row]
 	if !told {
@@ -80,7 +81,8 @@ func (r *extenderResults) blocker(row table.Row) decision.Blocker {
 	return b
 }
 
-// extenderTallies counts the nodes that only extenders object to, by reason.
+// extenderTallies counts the nodes that pass the filters but not the extenders, by code and
+// reasons, sorted by reasons.
 func (o *Outcome) extenderTallies() []decision.Tally {
 	var tallies []decision.Tally
 	for i, n := 0, o.work.candidates(); i < n; i++ {
@@ -101,8 +103,8 @@ func (o *Outcome) extenderTallies() []decision.Tally {
 	return tallies
 }
 
-// FeasibleNodes lists the names of the feasible nodes, in the order of their
-// rows.
+// FeasibleNodes lists the names of the feasible nodes in the order of their rows; nil if
+// there are none. The caller owns the slice.
 func (o *Outcome) FeasibleNodes() []string {
 	if o.Feasible == 0 {
 		return nil

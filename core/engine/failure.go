@@ -8,7 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// isFailure reports whether the cause is a filter's error, not a verdict on the node.
+// isFailure reports whether the cause's verdict stands for an error of the filter, not for
+// a rejection of the node.
 func (v *view) isFailure(c ranking.Cause) bool {
 	if !c.Rejects() {
 		return false
@@ -17,7 +18,8 @@ func (v *view) isFailure(c ranking.Cause) bool {
 	return least != 0 && framework.Verdict(c.Verdict) >= least
 }
 
-// explain returns the blocker for a cause on a row, for that pod of the class.
+// explain returns the blocker (plugin, code, reasons) for a cause that rejects the row. The
+// pod is used for errors, which may name it; reasons are those of the class.
 func (v *view) explain(pod *object.Pod, c ranking.Cause, r table.Row) decision.Blocker {
 	f := &v.filters[c.Filter-1]
 	in := f.in
@@ -29,7 +31,8 @@ func (v *view) explain(pod *object.Pod, c ranking.Cause, r table.Row) decision.B
 	return b
 }
 
-// hasFailure reports whether a filter that the index covers failed on some row.
+// hasFailure reports whether a filter that answers by rows failed on some row, hosted
+// filters left out.
 func (v *view) hasFailure() bool {
 	for c := range v.index.Causes() {
 		if v.isFailure(c) {
@@ -39,9 +42,9 @@ func (v *view) hasFailure() bool {
 	return false
 }
 
-// failure returns how a filter failed on a node that no filter before it rejects; nil
-// where none did. As with v1.36, deciding on the pod then fails, whatever other
-// nodes say. What is kept of such a class is dropped.
+// failure returns an Error status if a filter failed on a node that no filter before it
+// rejects; nil if none did. As in v1.36 the decision fails then, whatever the other nodes.
+// The class's view is dropped if a kept verdict failed.
 func (x *feasibility) failure() *decision.Status {
 	kept := x.view.fallible && x.view.hasFailure()
 	if !kept && !x.hostedVerdicts.failed {
@@ -63,6 +66,7 @@ func (x *feasibility) failure() *decision.Status {
 	return filterFailure(x.view.explain(x.pod, found, at))
 }
 
+// filterFailure returns the Error status for a filter that failed with that blocker.
 func filterFailure(b decision.Blocker) *decision.Status {
 	return &decision.Status{Code: decision.Error, Plugin: b.Plugin, Point: "Filter", Err: b.Failure()}
 }

@@ -9,29 +9,30 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// feasibility finds which rows are feasible for a pod in one decision, and which filter
+// feasibility finds, in one decision, which rows are feasible for a pod, and which filter
 // rejects each of the others first.
 type feasibility struct {
 	*buffers
 	engine    *Engine
 	view      *view
 	pod       *object.Pod
-	pre       preFiltered
+	pre       preFiltered // results of PreFilter, hosted plugins included
 	nominated nominatedRows
 	placement []table.Row      // the rows of the pod group's placement; nil: all
-	narrowed  []table.Row      // the only rows considered; nil: all
-	extenders *extenderResults // what extenders say; nil: nothing
+	narrowed  []table.Row      // the only rows considered, ascending; nil: all
+	extenders *extenderResults // what extenders answered; nil: there are none
 
 	hostedVerdicts hostedVerdicts
 	// cellVerdicts holds the verdict of each cell filter on each of askedCells; nil means
 	// not asked so far.
 	cellVerdicts [][]framework.Verdict
-	askedCells   []table.Row
-	rows         []table.Row // the feasible ones, once listed
+	askedCells   []table.Row // rows for which cellVerdicts is set
+	rows         []table.Row // the feasible rows, if listed
 	listed       bool
 }
 
-// countFeasible returns the number of feasible nodes.
+// countFeasible returns the number of feasible nodes, in the cheapest way that the decision
+// allows. Hosted filters are asked if there are some.
 func (x *feasibility) countFeasible() int {
 	if x.decidedByGroups() {
 		return x.filterGroups()
@@ -42,20 +43,22 @@ func (x *feasibility) countFeasible() int {
 	return len(x.feasibleRows())
 }
 
-// decidedByGroups reports whether groups of rows are feasible or not as a whole. They are
-// not if anything besides the view's filters rules out single rows.
+// decidedByGroups reports whether each group of rows is feasible as a whole or not at all.
+// That is false if hosted filters, nominated pods, extenders or a narrowing rule out single
+// rows.
 func (x *feasibility) decidedByGroups() bool {
 	return x.groupable() && len(x.view.hostedFilters) == 0
 }
 
-// groupable reports whether native plugins, nominations and extenders allow a choice by
-// groups of rows.
+// groupable reports whether rows can be chosen by groups if hosted filters are left out of
+// account: the index has groups, cells included, and no nominated pod, extender or
+// narrowing rules out single rows.
 func (x *feasibility) groupable() bool {
 	return x.view.index.Grouped && x.view.grouped() && x.nominated.blocked == nil && x.narrowed == nil && x.extenders == nil
 }
 
-// filterGroups asks the filters by cells about each group, and returns the number
-// of feasible rows.
+// filterGroups sets Fits of each group of the index: it has rows and all cell filters
+// accept its cells. It returns the number of rows in groups that fit.
 func (x *feasibility) filterGroups() int {
 	v, rows := x.view, 0
 	groups := v.index.Groups()
@@ -72,11 +75,14 @@ func (x *feasibility) filterGroups() int {
 	return rows
 }
 
-// fits reports whether the row is feasible: it passes all filters and extenders.
+// fits reports whether the row is feasible: it passes all filters, hosted ones and
+// nominations included, and the extenders.
 func (x *feasibility) fits(r table.Row) bool {
 	return x.passesFilters(r) && (x.extenders == nil || x.extenders.passes(r))
 }
 
+// passesFilters reports whether the row passes all filters, with nominated pods counted.
+// Extenders are ignored.
 func (x *feasibility) passesFilters(r table.Row) bool {
 	if len(x.view.cellFilters)+len(x.view.hostedFilters) > 0 {
 		return x.causeAt(r).Filter == ranking.Feasible
@@ -84,7 +90,8 @@ func (x *feasibility) passesFilters(r table.Row) bool {
 	return x.view.index.IsFeasible(r) && !x.nominated.blocks(r)
 }
 
-// candidates returns the number of rows that the decision considers.
+// candidates returns the number of rows that the decision considers: those that the pod is
+// narrowed to, else all of the table, with and without a node.
 func (x *feasibility) candidates() int {
 	if x.narrowed != nil {
 		return len(x.narrowed)
@@ -92,6 +99,7 @@ func (x *feasibility) candidates() int {
 	return x.engine.table.Rows()
 }
 
+// candidate returns the i-th row that the decision considers, from 0.
 func (x *feasibility) candidate(i int) table.Row {
 	if x.narrowed != nil {
 		return x.narrowed[i]
@@ -104,7 +112,8 @@ func (x *feasibility) isCandidate(r table.Row) bool {
 	return x.narrowed == nil || contains(x.narrowed, r)
 }
 
-// feasibleRows lists the feasible rows, in order.
+// feasibleRows returns the feasible rows, ascending. They are found at the first call in a
+// decision; the slice is valid until the next decision.
 func (x *feasibility) feasibleRows() []table.Row {
 	if x.listed {
 		return x.rows

@@ -7,25 +7,25 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// filter is a plugin with the state that its PreFilter made for a class.
+// filter is a filter plugin with the state that its PreFilter returned for a class.
 type filter struct {
 	*framework.Plugin
 	in       framework.Input
-	position int16 // in the profile's order, from 1
-	hosted   bool
-	skip     bool               // a hosted one that has nothing to say in this decision
+	position int16              // among the filters that PreFilter did not skip, from 1
+	hosted   bool               // it runs in an out-of-tree plugin and is asked anew in each decision
+	skip     bool               // a hosted filter whose PreFilter skipped it in this decision
 	cells    *cells             // nil: it answers by rows
 	column   column             // of its cells
-	inPass   bool               // the pass can stand in for it
-	said     *answers.Partition // of a closing filter
+	inPass   bool               // the view's pass evaluates it
+	said     *answers.Partition // kept verdicts of a closing filter; nil: it is not closing
 }
 
-// early reports whether the filter may be asked about a row that an earlier one rejects:
-// it costs little and cannot fail.
+// early reports whether the filter may be asked about a row that an earlier filter rejects:
+// it is cheap and cannot fail.
 func (f *filter) early() bool { return !f.Costly && f.ErrorsFrom == 0 }
 
-// ask writes the filter's verdicts on rows of the table as it stands. The state of a filter
-// by cells must be in sync with the table.
+// ask writes the filter's verdict on each of the rows, on the table as it is now, to
+// verdicts. The state of a filter by cells must be in sync with the table.
 func (f *filter) ask(rows []table.Row, verdicts []framework.Verdict) {
 	if f.cells != nil {
 		f.CellFilter.AskRows(&f.in, rows, verdicts)
@@ -34,9 +34,10 @@ func (f *filter) ask(rows []table.Row, verdicts []framework.Verdict) {
 	f.Filter(&f.in, rows, verdicts)
 }
 
-// narrow asks the filter about rows that no filter rejects so far, records its
-// rejections, and returns the rows that pass. at holds the index of each row in found's
-// list; nil: the rows are that list, which does not change.
+// narrow asks the filter about rows that no filter rejects so far, records its rejections
+// in found, and returns the rows that pass, with their indexes. at holds the index of each
+// row in found's list; nil: the rows are that list. If at is not nil both slices are
+// overwritten.
 func (f *filter) narrow(rows []table.Row, at []int32, found *scratch) ([]table.Row, []int32) {
 	verdicts := found.verdicts[:len(rows)]
 	f.ask(rows, verdicts)
@@ -61,6 +62,7 @@ func (f *filter) narrow(rows []table.Row, at []int32, found *scratch) ([]table.R
 	return rows[:n], at[:n]
 }
 
+// allFit reports whether every verdict is Fits.
 func allFit(verdicts []framework.Verdict) bool {
 	var any framework.Verdict
 	for _, v := range verdicts {
@@ -69,7 +71,8 @@ func allFit(verdicts []framework.Verdict) bool {
 	return any == framework.Fits
 }
 
-// verdictAt returns the filter's verdict on one row of the table as it stands.
+// verdictAt asks the filter about one row of the table as it is now. It syncs a filter by
+// cells first.
 func (f *filter) verdictAt(r table.Row) framework.Verdict {
 	if f.cells != nil {
 		f.cells.sync(&f.in)
@@ -79,7 +82,9 @@ func (f *filter) verdictAt(r table.Row) framework.Verdict {
 	return out[0]
 }
 
-// firstCause runs the filters on one row of the table as it stands.
+// firstCause asks the filters about one row, in order, on the table as it is now, trial
+// placements included. It returns the first that rejects it; its Filter is ranking.Feasible
+// if none does.
 func firstCause(filters []filter, r table.Row) ranking.Cause {
 	for k := range filters {
 		if filters[k].skip {
@@ -92,5 +97,6 @@ func firstCause(filters []filter, r table.Row) ranking.Cause {
 	return ranking.Cause{Filter: ranking.Feasible}
 }
 
-// one lists a single row.
+// one returns a slice with only the row r. It is part of the table's list and must not be
+// written.
 func one(t *table.Table, r table.Row) []table.Row { return t.All()[r : r+1] }

@@ -15,34 +15,35 @@ import (
 // sign pods (run.go). The view is that of the other plugins; hosted filters are asked in each decision about the
 // rows that these let pass, and hosted scores are added to theirs.
 
-// hostedVerdicts holds the answers of hosted filters in one decision.
+// hostedVerdicts holds the verdicts of hosted filters in one decision.
 type hostedVerdicts struct {
-	known    [][]framework.Verdict // by filter, then row; nil: none was asked
-	rejected int                   // rows that fit otherwise
-	failed   bool                  // a filter failed somewhere
-	first    ranking.Cause         // how it failed first, and where
-	firstAt  table.Row
+	known    [][]framework.Verdict // verdicts by filter, then row; nil: none was asked
+	rejected int                   // how many rejections concern rows that fit otherwise
+	failed   bool                  // a filter returned an error for some row
+	first    ranking.Cause         // filter and verdict of the first error
+	firstAt  table.Row             // row of the first error
 }
 
 // hostedScores holds the answers of hosted scorers in one decision.
 type hostedScores struct {
-	scored bool
-	by     []pluginScores
-	bonus  []int64 // by row: the weighted sum of the scores
+	scored bool           // the scorers were asked
+	by     []pluginScores // scores of each plugin, unweighted
+	bonus  []int64        // weighted sum of all, by row; nil: no hosted plugin scores
 }
 
-// pluginScores are one plugin's, by row.
+// pluginScores are the scores of one hosted plugin.
 type pluginScores struct {
 	plugin string
 	weight int64
 	byRow  []int64
 }
 
-// unasked is the verdict of a hosted filter that was not asked about the row.
+// unasked stands for the verdict of a hosted filter that was not asked about the row.
 const unasked framework.Verdict = 1<<64 - 1
 
-// preFilterHosted begins the attempt for hosted plugins and runs their PreFilter. It
-// merges the results with the known ones of native plugins, in the profile's order.
+// preFilterHosted begins the scheduling attempt for hosted plugins and runs their
+// PreFilter. It sets pre to the results of all PreFilter plugins in the profile's order,
+// and Rejected if one rejects the pod.
 func (d *decider) preFilterHosted(r *Request) {
 	d.pre = d.view.preFiltered
 	if host := r.Profile.Host; host != nil {
@@ -52,6 +53,8 @@ func (d *decider) preFilterHosted(r *Request) {
 	d.Rejected = d.pre.rejected
 }
 
+// mergePreFilter runs the PreFilter of hosted plugins and merges the results with the
+// view's native ones, in the profile's order, up to a plugin that ends PreFilter.
 func (d *decider) mergePreFilter(r *Request) {
 	hosted := map[*framework.Plugin]framework.PreFilterResult{}
 	d.pre = preFiltered{}
@@ -68,7 +71,8 @@ func (d *decider) mergePreFilter(r *Request) {
 	d.view.hostFor(r.Pod, hosted)
 }
 
-// hostFor sets the pod and the PreFilter results of the view's hosted filters.
+// hostFor sets pod, state and skip of the view's hosted filters from their PreFilter
+// results for this decision.
 func (v *view) hostFor(pod *object.Pod, states map[*framework.Plugin]framework.PreFilterResult) {
 	for k := range v.filters {
 		if f := &v.filters[k]; f.hosted {
@@ -78,7 +82,8 @@ func (v *view) hostFor(pod *object.Pod, states map[*framework.Plugin]framework.P
 	}
 }
 
-// hostedVerdict returns the hosted filter's verdict on the row, asked once a decision.
+// hostedVerdict returns the k-th hosted filter's verdict on the row. The filter is asked
+// about a row at most once a decision; a skipped filter fits.
 func (x *feasibility) hostedVerdict(k int, r table.Row) framework.Verdict {
 	f := x.view.hostedFilters[k]
 	if f.skip {
@@ -91,8 +96,8 @@ func (x *feasibility) hostedVerdict(k int, r table.Row) framework.Verdict {
 	return known[r]
 }
 
-// knownVerdicts returns the verdicts of the k-th hosted filter, by row; unasked where it
-// was not asked.
+// knownVerdicts returns the verdicts so far of the k-th hosted filter in this decision, by
+// row; unasked where it was not asked. The caller may read it while more rows are asked.
 func (x *feasibility) knownVerdicts(k int) []framework.Verdict {
 	h := &x.hostedVerdicts
 	if h.known == nil {
@@ -104,7 +109,8 @@ func (x *feasibility) knownVerdicts(k int) []framework.Verdict {
 	return h.known[k]
 }
 
-// noteVerdicts asks the k-th hosted filter about the rows and records the verdicts.
+// noteVerdicts asks the k-th hosted filter about the rows in one call. It records the
+// verdicts, counts rejections, and keeps the first error.
 func (x *feasibility) noteVerdicts(k int, rows []table.Row) {
 	if len(rows) == 0 {
 		return
@@ -124,8 +130,8 @@ func (x *feasibility) noteVerdicts(k int, rows []table.Row) {
 	}
 }
 
-// askHostedFilters asks each hosted filter about all rows that no filter before it
-// rejects.
+// askHostedFilters asks each hosted filter, in one call, about all considered rows that no
+// filter before it rejects and that it was not asked about.
 func (x *feasibility) askHostedFilters() {
 	x.askCells()
 	for k, f := range x.view.hostedFilters {
@@ -144,13 +150,14 @@ func (x *feasibility) askHostedFilters() {
 	}
 }
 
-// hostedFailure returns how a hosted filter failed on a row that no filter before rejects.
+// hostedFailure returns an Error status for the first error of a hosted filter in this
+// decision. Call it only if hostedVerdicts.failed is set.
 func (x *feasibility) hostedFailure() *decision.Status {
 	return filterFailure(x.view.explain(x.pod, x.hostedVerdicts.first, x.hostedVerdicts.firstAt))
 }
 
-// scoreHosted asks the hosted scorers about the feasible rows. It returns false if one
-// fails or scores out of range.
+// scoreHosted runs PreScore and Score of the hosted plugins over the feasible rows, once a
+// decision. It returns false, with Rejected set, if one fails or scores out of range.
 func (d *decider) scoreHosted() bool {
 	h, p := &d.hosted, d.view.keys.Profile
 	if h.scored || p.Host == nil || !d.hasHostedScores() {
@@ -178,6 +185,7 @@ func (d *decider) scoreHosted() bool {
 	return true
 }
 
+// hasHostedScores reports whether the profile has a hosted plugin with Score or PreScore.
 func (d *decider) hasHostedScores() bool {
 	p := d.view.keys.Profile
 	for _, s := range p.Score {
@@ -188,6 +196,8 @@ func (d *decider) hasHostedScores() bool {
 	return slices.ContainsFunc(p.PreScore, (*framework.Plugin).PreScoresRows)
 }
 
+// addHostedScores asks one hosted scorer about the rows and records its scores. It returns
+// false, with Rejected set, if it fails or scores out of range.
 func (d *decider) addHostedScores(s profile.Scorer, rows []table.Row) bool {
 	out := resize(d.buffers.scores, len(rows))
 	if d.buffers.scores = out; !d.askHostedScores(s.Plugin, rows, out) {
@@ -197,8 +207,8 @@ func (d *decider) addHostedScores(s profile.Scorer, rows []table.Row) bool {
 	return true
 }
 
-// addBonus records the scores that a hosted scorer gave the rows, and adds them,
-// weighted, to the rows' bonus.
+// addBonus records out, the unweighted scores that a hosted scorer gave the rows, and adds
+// them, weighted, to the bonus of each row.
 func (d *decider) addBonus(s profile.Scorer, rows []table.Row, out []int64) {
 	scores := pluginScores{plugin: s.Name, weight: s.Weight, byRow: d.buffers.zeroScores(1+len(d.hosted.by), d.engine.table.Rows())}
 	for i, r := range rows {
@@ -208,8 +218,8 @@ func (d *decider) addBonus(s profile.Scorer, rows []table.Row, out []int64) {
 	d.hosted.by = append(d.hosted.by, scores)
 }
 
-// askHostedScores asks a hosted scorer about the rows. It returns false if the scorer
-// fails or scores out of range.
+// askHostedScores writes the normalised scores of a hosted scorer for the rows to out. It
+// returns false, with Rejected set, if the scorer fails or scores outside of 0 to 100.
 func (d *decider) askHostedScores(pl *framework.Plugin, rows []table.Row, out []int64) bool {
 	in := framework.Input{Table: d.engine.table, Pod: d.pod}
 	d.engine.runs.questions += len(rows)
@@ -227,7 +237,8 @@ func (d *decider) askHostedScores(pl *framework.Plugin, rows []table.Row, out []
 	return true
 }
 
-// hostedBonus returns what hosted plugins add to the row's total.
+// hostedBonus returns the weighted sum of the hosted scores of the row, 0 if no hosted
+// plugin scored.
 func (d *decider) hostedBonus(r table.Row) int64 {
 	if d.hosted.bonus == nil {
 		return 0
@@ -235,7 +246,8 @@ func (d *decider) hostedBonus(r table.Row) int64 {
 	return d.hosted.bonus[r]
 }
 
-// appendHostedScores appends the row's score from each hosted plugin.
+// appendHostedScores appends the row's unweighted score from each hosted plugin that
+// scored, for a report.
 func (d *decider) appendHostedScores(scores []decision.Score, r table.Row) []decision.Score {
 	for _, s := range d.hosted.by {
 		scores = append(scores, decision.Score{Plugin: s.plugin, Score: s.byRow[r], Weight: s.weight})

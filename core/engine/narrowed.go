@@ -12,7 +12,8 @@ import (
 // A pod may be narrowed to a few named nodes by PreFilter plugins, as a
 // DaemonSet's pod is. Its view is for one decision, and knows of these rows alone.
 
-// evaluateNarrowed evaluates the rows that the pod is narrowed to.
+// evaluateNarrowed evaluates only the rows that native PreFilter plugins narrowed the pod
+// to. The view's index then knows of these rows alone.
 func (x *feasibility) evaluateNarrowed() {
 	e, v := x.engine, x.view
 	x.narrowed = e.rowsOf(v.narrowed)
@@ -22,8 +23,8 @@ func (x *feasibility) evaluateNarrowed() {
 	evaluateRows(rows, v.columns, &e.scratch, v.evaluate, v.update)
 }
 
-// keepWithin narrows the pod to the nodes that PreFilter plugins named, and to the
-// placement of its pod group.
+// keepWithin sets narrowed to the rows that PreFilter plugins named and that are in the
+// placement of the pod group. It leaves nil if neither restricts the pod.
 func (x *feasibility) keepWithin() {
 	if x.pre.narrowed != nil {
 		x.narrowed = x.engine.rowsOf(x.pre.narrowed)
@@ -37,6 +38,8 @@ func (x *feasibility) keepWithin() {
 	}
 }
 
+// inPlacement reports whether the row is in the pod group's placement; always true if there
+// is none.
 func (x *feasibility) inPlacement(r table.Row) bool {
 	return x.placement == nil || contains(x.placement, r)
 }
@@ -47,7 +50,8 @@ func contains(rows []table.Row, r table.Row) bool {
 	return in
 }
 
-// nodes returns how many nodes there are for the pod, those included that PreFilter left out.
+// nodes returns the number of nodes in the placement, or in the table if there is none.
+// Nodes that PreFilter left out count.
 func (x *feasibility) nodes() int {
 	if x.placement != nil {
 		return len(x.placement)
@@ -55,7 +59,8 @@ func (x *feasibility) nodes() int {
 	return x.engine.table.Live()
 }
 
-// rowsOf returns the rows of those names that are nodes, sorted.
+// rowsOf returns the rows of the named nodes, ascending, each once. Names of no node are
+// left out.
 func (e *Engine) rowsOf(names []string) []table.Row {
 	rows := make([]table.Row, 0, len(names))
 	for _, n := range names {
@@ -67,7 +72,8 @@ func (e *Engine) rowsOf(names []string) []table.Row {
 	return slices.Compact(rows)
 }
 
-// leftOut returns the blocker of nodes that the decision does not consider.
+// leftOut returns the blocker for a node that the decision did not consider because
+// PreFilter plugins did not name it or it is outside of the placement.
 func (x *feasibility) leftOut() decision.Blocker {
 	by := x.pre.narrowedBy
 	if len(by) == 0 {
@@ -78,7 +84,7 @@ func (x *feasibility) leftOut() decision.Blocker {
 	}
 }
 
-// leftOutReason returns v1.36's reason for nodes that PreFilter plugins left out.
+// leftOutReason returns v1.36's reason for nodes that these PreFilter plugins did not name.
 func leftOutReason(plugins []string) string {
 	sorted := slices.Sorted(slices.Values(plugins))
 	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", strings.Join(sorted, " "))

@@ -14,15 +14,15 @@ import (
 // Nominator returns which pods are nominated to which nodes.
 type Nominator = nominations.Nominator
 
-// nominatedRows holds the rows whose verdict nominated pods change. Until complete is
-// set, only feasible rows have been evaluated with the nominated pods placed.
+// nominatedRows holds, for one decision, the rows on which the nominated pods change the
+// verdict.
 type nominatedRows struct {
-	Nominator                             // nil: there are none
-	blocked   map[table.Row]ranking.Cause // feasible rows that they block
-	others    map[table.Row]ranking.Cause // infeasible rows with another cause then
-	tried     bool                        // feasible rows have been looked at
-	complete  bool
-	// own is the row that the pod itself is nominated to, -1 if none, once asked for.
+	Nominator                             // nil: there are no nominations
+	blocked   map[table.Row]ranking.Cause // rows feasible without the nominated pods, rejected with them
+	others    map[table.Row]ranking.Cause // rows infeasible anyway, with another first cause
+	tried     bool                        // feasible rows were evaluated with the nominated pods placed
+	complete  bool                        // infeasible rows were, too
+	// own is the row that the pod itself is nominated to, -1 if none; valid if ownKnown.
 	own      table.Row
 	ownKnown bool
 }
@@ -36,8 +36,8 @@ func (n *nominatedRows) blocks(r table.Row) bool {
 	return blocked
 }
 
-// causeAt returns how nominated pods block the row. It returns no cause if they do not,
-// were not tried, or leave the view's cause as it is.
+// causeAt returns the first filter that rejects the row with the nominated pods placed. It
+// returns the zero Cause if they make no difference or were not tried.
 func (n *nominatedRows) causeAt(r table.Row) ranking.Cause {
 	if n.blocked != nil {
 		if c, blocked := n.blocked[r]; blocked {
@@ -65,8 +65,9 @@ func (n *nominatedRows) changed(rows int) table.RowSet {
 	return set
 }
 
-// feasibleOwn returns the row that the pod itself is nominated to. It returns false if the
-// row is not feasible. No other row is looked at.
+// feasibleOwn returns the row that the pod itself is nominated to, if that is feasible with
+// the other nominated pods counted; else false. No other row is evaluated. With extenders
+// it is always false.
 func (x *feasibility) feasibleOwn() (r table.Row, feasible bool) {
 	if x.pod.NominatedNode == "" || x.extenders != nil {
 		return 0, false
@@ -80,8 +81,8 @@ func (x *feasibility) feasibleOwn() (r table.Row, feasible bool) {
 	return r, !c.Rejects() && x.fits(r)
 }
 
-// tryNominated evaluates the feasible rows to which pods of at least this priority
-// are nominated with those pods placed.
+// tryNominated evaluates the feasible rows to which other pods of at least this priority
+// are nominated with those pods placed, and records the rows that are rejected then.
 func (x *feasibility) tryNominated() {
 	n := &x.nominated
 	n.tried = true
@@ -94,9 +95,9 @@ func (x *feasibility) tryNominated() {
 	}
 }
 
-// tryNominatedOthers finds the rows, infeasible anyway, for which nominated pods change
-// the cause. v1.36 evaluates a node with the nominated pods placed first, and reports
-// that cause; only explanations need it.
+// tryNominatedOthers evaluates the infeasible rows with the nominated pods placed, once a
+// decision, and records causes that differ: v1.36 reports the cause with the nominated pods
+// placed. Only explanations need it.
 func (x *feasibility) tryNominatedOthers() {
 	n := &x.nominated
 	if n.Nominator == nil || n.complete {
@@ -119,8 +120,9 @@ func (x *feasibility) tryNominatedOthers() {
 	}
 }
 
-// tryNominatedRows adds to the map the rows, of those that of selects, that nominated
-// pods block, with the cause.
+// tryNominatedRows evaluates with the nominated pods placed each row that has some and for
+// which of is true. It adds those that are rejected to the map, which may be nil, and
+// returns the map.
 func (x *feasibility) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	nodes := x.engine.nominated.Follow(x.engine.table, x.nominated.Nominator)
 	for i := range nodes {
@@ -140,15 +142,15 @@ func (x *feasibility) tryNominatedRows(blocked map[table.Row]ranking.Cause, of f
 }
 
 // tryNominatedOn returns the first filter that rejects the row with the nominated pods
-// placed that count against the pod. No filter: none counts, or they leave the row
-// feasible.
+// placed that count against the pod. The Cause rejects nothing if none counts or the row
+// stays feasible.
 func (x *feasibility) tryNominatedOn(r table.Row) ranking.Cause {
 	return x.tryPlaced(r, x.countedOn(r, x.nominated.Nominator))
 }
 
-// tryPlaced returns the first filter that rejects the row once the pods have come to it.
-// The pods are those nominated to the row that count against the pod; they are placed on
-// the table only if the verdict cannot be told without.
+// tryPlaced returns the first filter that rejects the row once the pods in came are on it.
+// came are the pods nominated to the row that count against the pod; they are placed on the
+// table for the trial only if the verdict cannot be told without.
 func (x *feasibility) tryPlaced(r table.Row, came []*object.Pod) (c ranking.Cause) {
 	if len(came) == 0 {
 		return c
@@ -165,19 +167,20 @@ func (x *feasibility) tryPlaced(r table.Row, came []*object.Pod) (c ranking.Caus
 	return c
 }
 
-// nominatedCauses holds how nominated pods block rows, where that differs from the view.
-// It is kept between the pods of a class: only rows that changed, or whose nominations
-// did, are tried again.
+// nominatedCauses keeps, between decisions on pods of a class, the causes by which
+// nominated pods block rows, where they differ from the view's. Only rows that changed, or
+// whose nominations changed, are tried again.
 type nominatedCauses struct {
-	priority    int32
+	priority    int32  // of the pods; causes are dropped for a pod of another priority
 	revision    uint64 // of the table
-	nominations uint64
+	nominations uint64 // version of the nominations
 	causes      map[table.Row]ranking.Cause
-	leftOut     table.Row // the pod at hand was nominated there; -1: none
+	leftOut     table.Row // row that the last pod was nominated to itself, so that causes lacks it; -1: none
 }
 
-// refreshCauses brings what is kept up to date for the rows that of selects, and returns
-// the causes for the pod at hand; nil means none.
+// refreshCauses brings the kept causes up to date for the rows for which of is true, and
+// returns them for the pod at hand; nil means none. A pod's own nomination does not count
+// against it, so the map may be a copy that differs at its own row.
 func (x *feasibility) refreshCauses(kept *nominatedCauses, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	v, own := x.view, x.ownRow(x.nominated.Nominator)
 	for _, r := range kept.stale(x) {
@@ -204,8 +207,9 @@ func (x *feasibility) refreshCauses(kept *nominatedCauses, of func(table.Row) bo
 	return causes
 }
 
-// stale returns the rows to try again for the pod at hand, some of them more than once,
-// and marks them as done.
+// stale returns the rows to try again for the pod at hand, some more than once, and marks
+// the causes as up to date with the table and the nominations. It drops all causes if the
+// priority changed or the changes of nominations are not known.
 func (kept *nominatedCauses) stale(x *feasibility) (rows []table.Row) {
 	t := x.engine.table
 	if kept.causes == nil || kept.priority != x.pod.Priority {
@@ -238,8 +242,8 @@ func (kept *nominatedCauses) stale(x *feasibility) (rows []table.Row) {
 	return rows
 }
 
-// withNominated calls f while the nominated pods that count against the pod are placed on
-// the row. It does not call f if none counts.
+// withNominated places on the row the pods nominated there that count against the pod,
+// calls f, and takes them off again. It does not call f if none counts.
 func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) {
 	counted := x.countedOn(r, nominated)
 	if len(counted) == 0 {
@@ -254,7 +258,8 @@ func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) 
 	f()
 }
 
-// countedOn lists the pods nominated to the row that count against the pod.
+// countedOn returns the pods nominated to the row that count against the pod: others, of at
+// least its priority. nil if nominated is nil.
 func (x *feasibility) countedOn(r table.Row, nominated Nominator) []*object.Pod {
 	if nominated == nil {
 		return nil
@@ -263,7 +268,8 @@ func (x *feasibility) countedOn(r table.Row, nominated Nominator) []*object.Pod 
 	return x.counted(x.engine.nominated.On(r), nominated)
 }
 
-// counted lists those of the nominated pods that count against the pod.
+// counted returns those of the pods nominated to n that count against the pod: others, of
+// at least its priority. n may be nil.
 func (x *feasibility) counted(n *nominations.Node, nominated Nominator) []*object.Pod {
 	if n == nil || !n.Concerns(x.pod.Priority) {
 		return nil
@@ -271,7 +277,8 @@ func (x *feasibility) counted(n *nominations.Node, nominated Nominator) []*objec
 	return n.Against(x.pod, x.ownRow(nominated))
 }
 
-// ownRow returns the row that the pod itself is nominated to, -1 if none.
+// ownRow returns the row of the node that the pod itself is nominated to, -1 if none. It is
+// looked up once a decision.
 func (x *feasibility) ownRow(nominated Nominator) table.Row {
 	if !x.nominated.ownKnown {
 		x.nominated.own, x.nominated.ownKnown = -1, true

@@ -9,13 +9,14 @@ import (
 // Questions that hosted plugins ask about the others, on the table as it stands and
 // whatever is decided on meanwhile. They touch no view.
 
-// aside returns the work of a decision on the pod that shares nothing with the one under
-// way.
+// aside returns a decider for the pod with a new view and buffers, which shares nothing
+// with the decision under way.
 func (e *Engine) aside(r *Request) *decider {
 	return &decider{feasibility: feasibility{engine: e, buffers: &buffers{}, view: prepare(e.table, classes.KeysOf(r.Profile), r.Pod), pod: r.Pod}}
 }
 
-// Fit returns why the pod does not fit on one row, by native plugins; nil if it fits.
+// Fit returns the status with which native filters reject the pod on one row, nominations
+// ignored; nil if it fits. It serves hosted plugins that run the filters themselves.
 func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	d := e.aside(r)
 	v := d.view
@@ -35,8 +36,9 @@ func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	return &decision.Status{Code: b.Code, Plugin: b.Plugin, Reasons: b.Reasons}
 }
 
-// ScoresOf returns what the native score plugins give each of the nodes. It leaves out
-// nodes that do not exist.
+// ScoresOf returns the scores of each of the named nodes from the native score plugins, as
+// if these nodes were all feasible and the only ones. It leaves out nodes that do not
+// exist. The status is not nil if PreFilter or PreScore rejects the pod or fails.
 func (e *Engine) ScoresOf(r *Request, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	d := e.aside(r)
 	v := d.view

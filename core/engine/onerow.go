@@ -5,8 +5,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Blockers returns what blocks the pod on one row, as Outcome.Nodes says it, without a
-// look at the other rows. nil: the pod fits there.
+// Blockers returns all that blocks the pod on one row, nominated pods counted, without
+// evaluating other rows; nil if the pod fits there. Blockers are as in Outcome.Nodes.
 func (e *Engine) Blockers(r *Request, nominated Nominator, row table.Row) []decision.Blocker {
 	e.tracked.Follow(e.table, nominated)
 	d := e.aside(r)

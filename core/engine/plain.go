@@ -30,8 +30,10 @@ func (d *decider) decidePlainly(r *Request, nominated Nominator) {
 	}
 }
 
-// askAll finds the cause and the raw scores of each row, one by one, except those of
-// scorers by cells. Cell filters are asked by row like any other.
+// askAll asks every plugin about each row, one by one, and puts the first cause and the raw
+// scores into a new index. Raw scores of scorers by cells are left out. Cell and hosted
+// filters are asked by row like any other, and cellFilters and hostedFilters are nil
+// afterwards.
 func (v *view) askAll(t *table.Table) {
 	v.syncCells() // before anything is tried
 	v.fallible = v.fallible || len(v.hostedFilters) > 0
@@ -59,7 +61,8 @@ func (v *view) askAll(t *table.Table) {
 	v.index.Count()
 }
 
-// choosePlainly adds up the scores of every feasible row.
+// choosePlainly adds up the scores of every feasible row and chooses the best, with the
+// same draw between ties as engines with views.
 func (d *decider) choosePlainly() {
 	rows := d.feasibleRows()
 	if len(rows) == 1 {
@@ -90,7 +93,7 @@ func (d *decider) choosePlainly() {
 	d.draw(tied, func(r table.Row) bool { total, fits := totals[r]; return fits && total == d.Score })
 }
 
-// invalid returns a status for the first score that is out of range, nil if there is
+// invalid returns an Error status for the first score outside of 0 to 100, nil if there is
 // none.
 func invalid(scores []decision.Score) *decision.Status {
 	for _, s := range scores {

@@ -12,10 +12,12 @@ import (
 
 // What follows is for framework.PostFilterCall.
 
-// Rows returns the only ones that the pod was narrowed to; nil: it was not.
+// Rows returns the only rows that the decision considered, ascending; nil means all. The
+// caller may not write it.
 func (o *Outcome) Rows() []table.Row { return o.work.narrowed }
 
-// Unschedulable returns the number of nodes with that Code.
+// Unschedulable returns the number of nodes that were rejected with Code Unschedulable, so
+// that removing pods may help.
 func (o *Outcome) Unschedulable() (nodes int) {
 	for _, t := range o.Tallies() {
 		if t.Code == decision.Unschedulable {
@@ -25,9 +27,10 @@ func (o *Outcome) Unschedulable() (nodes int) {
 	return nodes
 }
 
-// Refit runs the filters on one row of the table as it stands now, first with the
-// pods placed that are nominated there and count against the pod, then without; nil
-// when it fits both times.
+// Refit asks the filters about one row of the table as it is now (preemption has taken
+// victims off). It asks first with the pods placed that are nominated there and count
+// against the pod, then without, and returns the first blocker; nil if the pod fits both
+// times.
 func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 	var found *decision.Blocker
 	run := func() {
@@ -43,12 +46,13 @@ func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 	return found
 }
 
-// AsksHosted reports whether hosted plugins filter nodes for the pod.
+// AsksHosted reports whether hosted (out-of-tree) plugins filter nodes for the pod.
 func (o *Outcome) AsksHosted() bool { return len(o.work.view.hostedFilters) > 0 }
 
-// RefitWithoutLower returns the blocker of the row if the pods of lower priority left it,
-// nil if the pod would fit. It places nothing, and returns false if only a trial
-// placement can tell.
+// RefitWithoutLower returns the blocker of the row if all pods of lower priority left it,
+// nil if the pod would fit then. Nothing is placed. It returns false if only a trial
+// placement can tell. Callers may not write the blocker, which is shared by rows with the
+// same cause.
 func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision.Blocker, bool) {
 	if o.work.pre.rejected != nil || !o.work.isCandidate(r) {
 		return nil, false
@@ -62,8 +66,8 @@ func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision
 	return o.blockerKnown(c, r, known)
 }
 
-// blockerKnown returns the blocker for the cause, nil where it rejects nothing; false where the
-// cause is not known, or is a failure.
+// blockerKnown returns the blocker for the cause, nil if the cause rejects nothing. It
+// returns false if known is false or the cause is a filter's error.
 func (o *Outcome) blockerKnown(c ranking.Cause, r table.Row, known bool) (*decision.Blocker, bool) {
 	switch {
 	case !known || c.Rejects() && o.work.view.isFailure(c):
@@ -74,7 +78,8 @@ func (o *Outcome) blockerKnown(c ranking.Cause, r table.Row, known bool) (*decis
 	return nil, true
 }
 
-// blockerOf explains the cause, for all rows that have it.
+// blockerOf returns the blocker for the cause. It is made once for a cause, from the first
+// row r, and shared by all rows with the same cause.
 func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
 	return o.explained.of(c, func() *decision.Blocker {
 		b := o.work.view.explain(o.work.pod, c, r)
@@ -82,26 +87,30 @@ func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
 	})
 }
 
-// Local reports whether every filter of the class decides by the row alone, and none can
-// fail.
+// Local reports whether each filter's verdict on a node depends on that node and its pods
+// alone, and no filter can fail.
 func (o *Outcome) Local() bool { return o.work.view.local() }
 
+// local reports whether each filter's verdict on a row depends on that row alone: there are
+// no cell filters, hosted filters, or filters that can fail.
 func (v *view) local() bool {
 	return !v.fallible && len(v.hostedFilters) == 0 && !slices.ContainsFunc(v.filters, func(f filter) bool { return f.CellFilter != nil })
 }
 
-// Shortfall appends how much the pod lacks on the row, for each sum that filters compare.
+// Shortfall appends, for each resource sum that the filters compare (CPU, memory, number of
+// pods, ...), by how much the pod exceeds what is free on the row.
 func (o *Outcome) Shortfall(r table.Row, amounts []int64) []int64 {
 	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.Lacking(o.work.engine.table, r)) })
 	return amounts
 }
 
-// Frees appends how much of each amount of Shortfall another pod uses.
+// Frees appends, for each sum of Shortfall and in its order, how much the pod p would free.
 func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.UsedBy(p)) })
 	return amounts
 }
 
+// eachSum calls visit for each resource sum of the filters, always in the same order.
 func (o *Outcome) eachSum(visit func(*sums.Sum)) {
 	for k := range o.work.view.filters {
 		list := o.work.view.filters[k].in.Sums
@@ -111,12 +120,13 @@ func (o *Outcome) eachSum(visit func(*sums.Sum)) {
 	}
 }
 
-// keptRows bounds the rows of all views for which plugins keep something: about
-// 100 bytes a row.
+// keptRows bounds what PostFilter plugins keep with views, counted in rows of those views;
+// about 100 bytes a row.
 const keptRows = 1 << 19
 
-// Kept returns where the plugin keeps something for as long as the class's view lasts; nil
-// where the view is not kept.
+// Kept returns a variable in which the PostFilter plugin may keep something between
+// decisions on the class. It lasts as long as the class's view, at most. It returns nil if
+// the view is not kept.
 func (o *Outcome) Kept(plugin string) *any {
 	v, c := o.work.view, &o.work.engine.cache
 	if v.class == nil || v.onTrial || c.views[v.class.Signature] != v {
@@ -132,8 +142,8 @@ func (o *Outcome) Kept(plugin string) *any {
 	return v.kept[plugin]
 }
 
-// boundKept adds the view to those for which PostFilter plugins keep something, and drops
-// what is kept for the oldest if they are too many.
+// boundKept records that PostFilter plugins keep something with the view. It drops what
+// they keep with the oldest such view if the views are too many.
 func (c *cache) boundKept(v *view) {
 	c.withKept = append(c.withKept, v)
 	if most := max(1, keptRows/max(1, c.table.Rows())); len(c.withKept) > most {
@@ -142,7 +152,8 @@ func (c *cache) boundKept(v *view) {
 	}
 }
 
-// AppendUnschedulable appends the rows whose Code is Unschedulable, in order.
+// AppendUnschedulable appends the rows that were rejected with Code Unschedulable, on which
+// preemption may help, ascending.
 func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
 	if o.work.pre.rejected != nil || o.work.narrowed != nil || o.work.extenders != nil || len(o.work.view.hostedFilters) > 0 {
 		for _, r := range o.work.engine.table.All() {

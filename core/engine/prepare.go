@@ -14,18 +14,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// preFiltered holds the results of PreFilter for the pods of a class.
+// preFiltered holds the merged results of PreFilter plugins.
 type preFiltered struct {
 	// rejected is set when a plugin rejects every pod of the class, or fails.
 	rejected *decision.Status
-	// narrowed, when not nil, names the only nodes to consider, and narrowedBy the
-	// plugins that returned them.
+	// narrowed, when not nil, names the only nodes to consider; narrowedBy are the plugins
+	// that restricted them.
 	narrowed   []string
 	narrowedBy []string
 }
 
-// prepare returns a view without rows: it runs PreFilter and PreScore for the pod's
-// class.
+// prepare runs PreFilter and PreScore of native plugins for the pod's class and returns a
+// view with their states. No row is evaluated; rejected or failed is set if a plugin
+// rejects the class or fails.
 func prepare(t *table.Table, k *classes.Keys, pod *object.Pod) *view {
 	v := &view{table: t, keys: k, pod: pod}
 	v.runPreFilter(t, pod)
@@ -37,8 +38,9 @@ func prepare(t *table.Table, k *classes.Keys, pod *object.Pod) *view {
 	return v
 }
 
-// runPreFilter mirrors v1.36's RunPreFilterPlugins: an UnschedulableAndUnresolvable or an Error
-// ends it at once, an Unschedulable is remembered while the rest run.
+// runPreFilter runs the native PreFilter plugins and lists the filters that they do not
+// skip, hosted ones included. As v1.36's RunPreFilterPlugins it ends at an
+// UnschedulableAndUnresolvable or an Error, and continues after an Unschedulable.
 func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	var room [usualPlugins]framework.PreFilterResult
 	prepared := room[:0] // as the profile lists the plugins
@@ -79,15 +81,16 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	v.filters = append([]filter(nil), filters...) // most plugins have nothing to say of most pods
 }
 
-// usualPlugins is the number of plugins for which prepare needs no further allocation.
+// usualPlugins is the number of plugins up to which prepare needs no allocation for its
+// lists.
 const usualPlugins = 24
 
 // isHosted reports whether the plugin is hosted: it may read anything, so it is asked
 // afresh in each decision.
 func isHosted(pl *framework.Plugin) bool { return pl.Locality == framework.Anything }
 
-// take records the result of a PreFilter plugin. It returns false if no other PreFilter
-// plugin is to be asked.
+// take records the result of one PreFilter plugin. It returns false if no further PreFilter
+// plugin is to be asked: the pod is rejected for good, or no node is left.
 func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
 	if out.Status != nil && out.Status.Code != decision.Success {
 		return v.reject(plugin, *out.Status)
@@ -105,9 +108,9 @@ func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
 	return false
 }
 
-// reject records a PreFilter plugin's status, and reports whether the next plugin is to
-// be asked. Of several Unschedulable the last counts. Any other status drops the
-// narrowing of earlier plugins.
+// reject records a PreFilter plugin's failing status, and reports whether the next plugin
+// is to be asked. Of several Unschedulable the last counts. Any other status drops what
+// earlier plugins returned.
 func (v *preFiltered) reject(plugin string, s decision.Status) bool {
 	s.Plugin = plugin
 	switch s.Code {
@@ -121,6 +124,8 @@ func (v *preFiltered) reject(plugin string, s decision.Status) bool {
 	return false
 }
 
+// narrow removes from narrowed the nodes that the plugin does not name, and records the
+// plugin. The first plugin sets the list.
 func (v *preFiltered) narrow(plugin string, nodes []string) {
 	v.narrowedBy = append(v.narrowedBy, plugin)
 	if v.narrowed == nil {
@@ -134,6 +139,8 @@ func (v *preFiltered) narrow(plugin string, nodes []string) {
 	v.narrowed = slices.DeleteFunc(v.narrowed, func(n string) bool { return !keep[n] })
 }
 
+// runPreScore runs PreScore of native score plugins and lists those that it does not skip.
+// If one fails, failed is set and the rest is left out.
 func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	var room [usualPlugins]scorer
 	scorers := room[:0]
@@ -158,14 +165,15 @@ func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	}
 }
 
-// newColumn returns a new column of the view's index.
+// newColumn returns a new column (a value of each row) of the view's index.
 func (v *view) newColumn() column {
 	v.columns++
 	return column{kept: true, at: v.columns - 1}
 }
 
 // assignColumns assigns a column to each scorer that is normalised, and lists the plugins
-// that answer by cells.
+// that answer by cells and the hosted filters. Scorers with partitions get the first
+// columns.
 func (v *view) assignColumns() {
 	for k := range v.scorers { // those with partitions first: their values are known
 		if s := &v.scorers[k]; s.NormalizeScore != nil && s.CellScore == nil && answers.Keeps(s.Plugin) {
@@ -193,8 +201,8 @@ func (v *view) assignColumns() {
 	}
 }
 
-// noNodesLeft returns v1.36's reason if the nodes that PreFilter plugins name have none
-// in common.
+// noNodesLeft returns v1.36's reason for a pod for which the PreFilter plugins name no
+// common node.
 func noNodesLeft(plugins []string) string {
 	if len(plugins) == 1 {
 		return "node(s) didn't satisfy plugin " + plugins[0]
@@ -203,7 +211,8 @@ func noNodesLeft(plugins []string) string {
 	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s] simultaneously", strings.Join(sorted, " "))
 }
 
-// failed returns an Error status in kube-scheduler's words.
+// failed returns an Error status for a plugin that failed at the extension point, with
+// kube-scheduler's message.
 func failed(point, plugin string, s *decision.Status) *decision.Status {
 	err := s.Err
 	if err == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Tallies counts the infeasible nodes by first blocker, in the profile's
-// plugin order, then by reasons. The counts add up to the nodes that are not
-// feasible.
+// Tallies counts the infeasible nodes by their first blocker, in the profile's plugin
+// order, then by verdict. The counts add up to the nodes that are not feasible. The result
+// is computed once; callers may append to it but not write its elements.
 func (o *Outcome) Tallies() []decision.Tally {
 	if o.tallies == nil {
 		o.tallies = o.tally()
@@ -20,6 +20,7 @@ func (o *Outcome) Tallies() []decision.Tally {
 	return slices.Clip(o.tallies)
 }
 
+// tally computes the result of Tallies.
 func (o *Outcome) tally() []decision.Tally {
 	if o.work.pre.rejected != nil {
 		return o.allByPreFilter()
@@ -44,8 +45,9 @@ func (o *Outcome) tally() []decision.Tally {
 	return tallies
 }
 
-// recount adds the counts of the index, corrected for rows where cell filters or
-// nominated pods change the cause.
+// recount adds the counts of rejected rows by cause from the index and the partitions,
+// without a look at each row, and corrects them where cell filters or nominated pods change
+// a row's cause.
 func (o *Outcome) recount(counts *causeCounts) {
 	x := o.work.view.index
 	x.Count()
@@ -75,7 +77,8 @@ func (o *Outcome) recount(counts *causeCounts) {
 	}
 }
 
-// countCauses counts the candidates by cause.
+// countCauses counts the considered rows by the first filter that rejects them, one by one.
+// It is for narrowed pods and hosted filters.
 func (o *Outcome) countCauses(counts *causeCounts) {
 	o.work.askCells()
 	for i, n := 0, o.work.candidates(); i < n; i++ {
@@ -86,6 +89,7 @@ func (o *Outcome) countCauses(counts *causeCounts) {
 	}
 }
 
+// allByPreFilter returns one tally of all nodes, for a pod that PreFilter rejected.
 func (o *Outcome) allByPreFilter() []decision.Tally {
 	s := o.work.pre.rejected
 	return []decision.Tally{{
@@ -94,8 +98,8 @@ func (o *Outcome) allByPreFilter() []decision.Tally {
 	}}
 }
 
-// RejectedBy names the plugins that rejected some node or the pod as a whole,
-// sorted.
+// RejectedBy returns the names of the plugins that rejected some node or the pod as a
+// whole, sorted, each once.
 func (o *Outcome) RejectedBy() []string {
 	names := slices.Clone(o.work.pre.narrowedBy)
 	for _, t := range o.Tallies() {
@@ -109,7 +113,7 @@ func (o *Outcome) RejectedBy() []string {
 }
 
 // Code returns how the row's node was rejected: Unschedulable if removing pods may help,
-// UnschedulableAndUnresolvable if nothing will, Success if it is feasible.
+// UnschedulableAndUnresolvable if it cannot, Success if the node is feasible.
 func (o *Outcome) Code(r table.Row) decision.Code {
 	if s := o.work.pre.rejected; s != nil {
 		return s.Code
@@ -132,19 +136,21 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	return o.codes.of(k, func() decision.Code { return o.work.view.explain(o.work.pod, k, r).Code })
 }
 
-// byCause holds a value for each of some causes. The first few are searched linearly,
-// which is faster than to hash them.
+// byCause maps causes to values. The first few are searched linearly, which is faster than
+// a map.
 type byCause[T any] struct {
 	few  []ofCause[T]
 	more map[ranking.Cause]T
 }
 
+// ofCause is an entry of byCause.
 type ofCause[T any] struct {
 	ranking.Cause
 	is T
 }
 
-// of returns the value for the cause. It calls findOut the first time.
+// of returns the value for the cause. It calls findOut if there is none so far, and keeps
+// the result.
 func (c *byCause[T]) of(k ranking.Cause, findOut func() T) T {
 	for i := range c.few {
 		if c.few[i].Cause == k {
@@ -166,8 +172,8 @@ func (c *byCause[T]) of(k ranking.Cause, findOut func() T) T {
 	return c.more[k]
 }
 
-// Nodes returns the full answer for every node, or every node of the placement, sorted by
-// name: all blockers of an infeasible one, all scores of a feasible one.
+// Nodes returns the full answer for every node, or every node of the pod group's placement,
+// sorted by name: all blockers of an infeasible node, all scores of a feasible one.
 func (o *Outcome) Nodes() []decision.Node {
 	o.work.tryNominatedOthers()
 	t := o.work.engine.table
@@ -183,7 +189,8 @@ func (o *Outcome) Nodes() []decision.Node {
 	return nodes
 }
 
-// Node returns the full answer for one node.
+// Node returns the full answer for one node: all its blockers if it is infeasible, else its
+// scores.
 func (o *Outcome) Node(r table.Row) decision.Node {
 	n := decision.Node{Name: o.work.engine.table.Name(r)}
 	if n.Blockers = o.blockers(r); len(n.Blockers) == 0 {
@@ -193,6 +200,8 @@ func (o *Outcome) Node(r table.Row) decision.Node {
 	return n
 }
 
+// blockers returns all that blocks the row: first with the nominated pods placed, and if
+// nothing does, without. A rejection by PreFilter is the only blocker. nil means feasible.
 func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 	if s := o.work.pre.rejected; s != nil {
 		return []decision.Blocker{{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}}
@@ -208,7 +217,8 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 	return all
 }
 
-// blockersNow runs every filter on one row of the table as it stands.
+// blockersNow asks every filter about one row of the table as it is now and returns all
+// that reject it; extenders count only if no filter does.
 func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 	var all []decision.Blocker
 	for k := range o.work.view.filters {

@@ -26,37 +26,40 @@ import (
 // does not see change.
 const runLasts = 500 * time.Millisecond
 
-// run is a series of decisions about pods with one signature, and what is kept from the
-// last of them for the next.
+// run is a series of decisions about pods of one class with one signature by the hosted
+// plugins, and what is kept from the last decision for the next.
 type run struct {
 	profile   *profile.Profile
 	class     string // its signature
 	signature string // by the hosted plugins
 	began     time.Time
 
-	// after the last decision of the run:
+	// After the last decision of the run: its number, the other changes and the placements
+	// so far, the pod's UID, and its row.
 	decision   uint64
 	around     surroundings
 	placements uint64
 	chosen     types.UID
 	row        table.Row
 
-	questions int         // to hosted plugins, so far
-	view      *signedView // nil: too few questions to ask about all rows
+	questions int         // rows that hosted plugins were asked about in the run
+	view      *signedView // nil: too few questions so far to ask about all rows
 }
 
-// surroundings are numbers that change where something but the pods of nodes does.
+// surroundings are revision numbers of all that hosted plugins may read but the pods of
+// nodes. Two that are equal mean that nothing of it changed in between.
 type surroundings struct{ told, updates, nodes, columns, objects, namespaces, owners, epochs uint64 }
 
-// runs counts decisions and questions, and keeps the run of the last decision.
+// runs counts decisions and questions to hosted plugins, and keeps the run of the last
+// decision.
 type runs struct {
 	last      *run   // nil: the last decision belongs to none
 	decisions uint64 // so far
 	questions int    // to hosted plugins about a row, for the decision at hand
-	told      uint64 // how often Told was called
+	told      uint64 // calls of Told
 }
 
-// next counts a new decision and resets its number of questions. The last run is kept.
+// next counts a new decision and sets its number of questions to 0. The last run is kept.
 func (l *runs) next() {
 	l.decisions++
 	l.questions = 0
@@ -66,6 +69,8 @@ func (l *runs) next() {
 // from the last decision are then not used again.
 func (e *Engine) Told() { e.runs.told++ }
 
+// surroundings returns the present revisions of the nodes and objects that hosted plugins
+// may read, and of what the class of k depends on.
 func (e *Engine) surroundings(k *classes.Keys) surroundings {
 	t := e.table
 	w := surroundings{told: e.runs.told, updates: t.Shown().Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(),
@@ -94,6 +99,7 @@ func (d *decider) runOf(r *Request) *run {
 	return &run{profile: r.Profile, class: v.class.Signature, signature: signature, began: e.table.Now()}
 }
 
+// anyNominated reports whether any pod is nominated to any node.
 func (x *feasibility) anyNominated() bool {
 	n := x.nominated.Nominator
 	return n != nil && len(n.NominatedNodes()) > 0
@@ -118,8 +124,8 @@ func (x *run) goesOn(e *Engine, k *classes.Keys) bool {
 	return known && came == 1 && others == 0
 }
 
-// record keeps the run of the decision for the next pod. The run ends if x is nil or no
-// node was chosen.
+// record keeps the run x, with the result of d's decision, for the next pod. The run ends
+// if x is nil, no node was chosen, or the pod was rejected.
 func (l *runs) record(x *run, d *decider) {
 	if l.last = nil; x == nil || d.Row < 0 || d.Rejected != nil {
 		return
@@ -130,9 +136,9 @@ func (l *runs) record(x *run, d *decider) {
 	l.last = x
 }
 
-// decide returns the work of a decision by the run's view, nil if the view does not settle
-// the decision, or there is none. A view is made once as many questions were asked as there
-// are rows.
+// decide decides with the run's view. It returns the decider that holds the choice, nil if
+// the view does not settle the decision, or there is none; the run begins anew if the view
+// does not settle it. A view is made once as many rows were asked about as the table has.
 func (x *run) decide(d *decider) *decider {
 	if x == nil || x.view == nil && x.questions < d.engine.table.Rows() {
 		return nil

@@ -10,8 +10,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scan chooses among all feasible rows one by one. It is the way where the index has no
-// groups, or something besides the view rules out single rows.
+// scan sets Row, Score and Ties to the best of the feasible rows, whose totals it adds up
+// one by one. It is used where the index has no groups, or hosted plugins, nominations or
+// extenders decide on single rows.
 func (d *decider) scan() {
 	rows := d.feasibleRows()
 	raws := d.findExtremes()
@@ -43,7 +44,8 @@ func (d *decider) scan() {
 	}
 }
 
-// draw chooses one of the tied rows.
+// draw sets Row to one of the tied rows, by the decision's seed. The result is independent
+// of how the rows are listed; isTied reports whether a row is among them.
 func (d *decider) draw(tied []table.Row, isTied func(table.Row) bool) {
 	d.Row = draw.Row(d.drawSeed(), len(tied), draw.Rows{
 		Candidates: d.candidates(),
@@ -57,8 +59,9 @@ func (d *decider) draw(tied []table.Row, isTied func(table.Row) bool) {
 	})
 }
 
-// findExtremes finds the raw scores of each scorer that is normalised or answers by
-// cells, in the order of the feasible rows, and their extremes.
+// findExtremes sets extremes for each scorer that is normalised or answers by cells. It
+// returns their raw scores by scorer, then in the order of the feasible rows; nil for other
+// scorers.
 func (d *decider) findExtremes() (raws [][]int64) {
 	d.weighRows()
 	d.extremes = d.buffers.clearedExtremes(len(d.view.scorers))
@@ -81,7 +84,8 @@ func (d *decider) findExtremes() (raws [][]int64) {
 	return raws
 }
 
-// rawScores returns the scorer's raw scores of the feasible rows, in their order.
+// rawScores returns the scorer's raw scores of the feasible rows, in their order, from
+// cells, a partition or the index. The slice is valid until the next findExtremes.
 func (d *decider) rawScores(s *scorer) []int64 {
 	rows := d.feasibleRows()
 	scores := d.buffers.columns.next(len(rows))
@@ -99,8 +103,8 @@ func (d *decider) rawScores(s *scorer) []int64 {
 	return scores
 }
 
-// addToTotals adds the weighted, normalised scores to the totals. A score that every row
-// gets is not added but returned in base.
+// addToTotals adds the weighted, normalised scores to totals, by feasible row. A score that
+// every row gets is not added but returned in base.
 func (d *decider) addToTotals(totals []int64, raws [][]int64) (base int64) {
 	for k, raw := range raws {
 		e := d.extremes[k]
@@ -122,13 +126,15 @@ func (d *decider) addToTotals(totals []int64, raws [][]int64) (base int64) {
 	return base
 }
 
-// tableRange is the widest range of raw scores that is tabulated.
+// tableRange is the widest range of raw scores for which normalised scores are looked up in
+// a slice.
 const tableRange = 1024
 
-// notAsked marks a raw score of the table that no row has had so far.
+// notAsked marks an entry of that slice that was not computed so far.
 const notAsked = math.MinInt64
 
-// addTabulated adds scores to the totals that are looked up in a table by the raw score.
+// addTabulated adds the k-th scorer's weighted, normalised scores to the totals. It
+// normalises each raw score once and looks the result up for other rows.
 func (d *decider) addTabulated(totals, raw []int64, k int) {
 	low := d.extremes[k].low
 	normalised := d.buffers.columns.next(int(d.extremes[k].high-low) + 1)
@@ -147,8 +153,9 @@ func (d *decider) addTabulated(totals, raw []int64, k int) {
 	}
 }
 
-// scores returns the row's total and its score from each plugin; none if the pod was
-// rejected.
+// scores returns the row's weighted total and its score from each plugin, hosted plugins
+// and extenders included; none if the pod was rejected. Plugins are asked as needed. It is
+// for reports.
 func (d *decider) scores(r table.Row) (total int64, scores []decision.Score) {
 	if d.view.failed != nil || d.Rejected != nil {
 		return 0, nil

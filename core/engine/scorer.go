@@ -9,21 +9,22 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scorer is a plugin with its weight and the state that its PreScore made for a
+// scorer is a score plugin with its weight and the state that its PreScore returned for a
 // class.
 type scorer struct {
 	*framework.Plugin
 	in       framework.Input
-	headroom headroom.Score // what it computes, if a pass can do that
+	headroom headroom.Score // its formula, if the view's pass can compute it
 	weight   int64
 	cells    *cells             // nil: it answers by rows
-	column   column             // of its raw scores that are normalised, or of its cells
-	inPass   bool               // the pass can stand in for it
-	said     *answers.Partition // nil: it is asked about rows
+	column   column             // of its raw scores if it normalises, or of its cells; not kept: neither
+	inPass   bool               // the view's pass computes it
+	said     *answers.Partition // its kept scores; nil: it is asked about rows
 }
 
-// ask records the scorer's scores of rows that are part of found's list. at holds the
-// index of each row in that list; nil: the rows are the list.
+// ask finds the scorer's raw scores of the rows and writes them to its column in found;
+// without a column it adds the weighted scores to found's sums. at holds the index of each
+// row in found's list; nil: the rows are that list.
 func (s *scorer) ask(rows []table.Row, at []int32, found *scratch) {
 	scores := found.scores[:len(rows)]
 	if s.column.kept && at == nil {
@@ -53,8 +54,8 @@ func (s *scorer) ask(rows []table.Row, at []int32, found *scratch) {
 	}
 }
 
-// setValues stores values of rows that are part of the list. at holds the index of each
-// row in the list; nil: the rows are the list.
+// setValues writes values of rows to a column. at holds the index of each row in the list
+// of s; nil: the rows are that list.
 func (s *scratch) setValues(c column, values []int64, at []int32) {
 	column := s.Values[c.at]
 	if at == nil {
@@ -65,7 +66,8 @@ func (s *scratch) setValues(c column, values []int64, at []int32) {
 	}
 }
 
-// weighted returns what the score adds to a sum.
+// weighted returns the score times the weight. For a score outside of 0 to 100 it returns
+// outOfRange.
 func (s *scorer) weighted(score int64) int64 {
 	if uint64(score) > maxScore { // or below 0
 		return outOfRange
@@ -73,10 +75,12 @@ func (s *scorer) weighted(score int64) int64 {
 	return s.weight * score
 }
 
-// outOfRange makes a sum negative, for good: one of its scores was out of range.
+// outOfRange is so negative that a sum with it stays negative: it marks a row with a score
+// out of range.
 const outOfRange = math.MinInt64 / 1024
 
-// scoreAt returns the scorer's raw score of one row of the table as it stands.
+// scoreAt asks the scorer for its raw score of one row, on the table as it is now. Kept
+// scores are not used.
 func (s *scorer) scoreAt(r table.Row) int64 {
 	if s.cells != nil {
 		return s.scoreOfCell(r)

@@ -10,17 +10,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// signedView is a view of a class in which the answers of hosted plugins are kept, too.
+// signedView is a view of a class in which the answers of hosted plugins are kept, too,
+// during a run.
 type signedView struct {
 	*view
-	skipped []bool      // by hosted filter: it has nothing to say
-	scores  *keptScores // of scorers that normalise or have PreScore; nil: there are none
-	asked   []table.Row // by the filters, for the decision at hand
-	failed  bool        // a plugin failed, or scored out of range
+	skipped []bool      // by hosted filter: its PreFilter skipped it
+	scores  *keptScores // of hosted scorers that normalise or have PreScore; nil: none do
+	asked   []table.Row // rows that a hosted filter was asked about in this decision
+	failed  bool        // a hosted plugin failed, or scored out of range, in this decision
 }
 
-// newSignedView returns a view without rows so far for the class of the decision at hand;
-// nil: there is none.
+// newSignedView returns a signed view, with no row evaluated, for the class of the decision
+// at hand; nil if PreFilter or PreScore rejects the pod, fails, or narrows it to named
+// nodes.
 func newSignedView(d *decider) *signedView {
 	e := d.engine
 	s := &signedView{view: prepare(e.table, d.view.keys, d.pod)}
@@ -47,8 +49,9 @@ func newSignedView(d *decider) *signedView {
 	return s
 }
 
-// keepFilter replaces the hosted filter by one whose verdicts the view keeps, like those
-// of a native filter. It counts the questions.
+// keepFilter replaces the hosted filter in f by one whose verdicts the view keeps, like
+// those of a native filter. The new one counts questions, records the rows asked about, and
+// marks errors.
 func (s *signedView) keepFilter(e *Engine, f *filter) {
 	kept, ask := *f.Plugin, f.Plugin.Filter
 	kept.Costly = true // it is asked about rows alone that no filter before it rejects
@@ -61,8 +64,8 @@ func (s *signedView) keepFilter(e *Engine, f *filter) {
 	f.Plugin, f.hosted = &kept, false
 }
 
-// keepScorer adds the hosted scorer, which does not normalise, to those whose scores the
-// index keeps.
+// keepScorer adds the hosted scorer, which does not normalise, to the view's scorers, so
+// that the index keeps its scores.
 func (s *signedView) keepScorer(d *decider, hosted profile.Scorer) {
 	kept, ask := *hosted.Plugin, hosted.Hosted.ScoreRows
 	kept.Costly = true // it is asked about feasible rows alone
@@ -78,10 +81,12 @@ func (s *signedView) keepScorer(d *decider, hosted profile.Scorer) {
 	s.highest += maxScore * hosted.Weight
 }
 
+// outside reports whether a score is not within 0 to 100.
 func outside(score int64) bool { return score < 0 || score > maxScore }
 
-// decide returns the work of a decision by the view, nil if the view's answers do not
-// settle it.
+// decide decides with kept answers; hosted plugins are asked only about rows that changed
+// and the chosen one. It returns the decider that holds the choice, nil if a plugin failed,
+// no row is feasible, or a hosted filter now rejects the chosen row.
 func (s *signedView) decide(d *decider) *decider {
 	e := d.engine
 	if !s.current() || !s.forPod(d) {
@@ -103,8 +108,8 @@ func (s *signedView) decide(d *decider) *decider {
 	return by
 }
 
-// forPod sets the pod that the hosted plugins are asked about. It returns false if a
-// hosted filter is skipped for this pod but was not for the view, or the other way round.
+// forPod sets the pod that hosted plugins are asked about. It returns false if their
+// PreFilter skips other filters for this pod than it did for the view.
 func (s *signedView) forPod(d *decider) bool {
 	for k, f := range d.view.hostedFilters {
 		if f.skip != s.skipped[k] {
@@ -124,8 +129,8 @@ func (s *signedView) forPod(d *decider) bool {
 	return true
 }
 
-// confirms reports whether the hosted filters pass the chosen row. It asks them unless
-// they were asked about it for this decision.
+// confirms reports whether the hosted filters still pass the chosen row. It asks them
+// unless they were asked about it in this decision.
 func (s *signedView) confirms(d *decider) bool {
 	if slices.Contains(s.asked, d.Row) {
 		return true
@@ -138,19 +143,21 @@ func (s *signedView) confirms(d *decider) bool {
 	return true
 }
 
-// keptScores holds the scores of hosted scorers before normalisation.
+// keptScores keeps the scores of hosted scorers before normalisation, and the last
+// PreScore.
 type keptScores struct {
 	scorers  []profile.Scorer
-	byRow    [][]int64 // by scorer; notScored: not asked
+	byRow    [][]int64 // raw scores by scorer, then row; notScored: not asked
 	revision uint64    // of the table
 	preScore []*framework.Plugin
-	skipped  []bool      // by preScore
+	skipped  []bool      // by preScore: its PreScore skipped the plugin
 	feasible []table.Row // the rows that PreScore was last called with
 }
 
 // notScored is the score of a row that a scorer was not asked about.
 const notScored = -1
 
+// newKeptScores returns an empty keptScores for all hosted score plugins of the profile.
 func newKeptScores(p *profile.Profile) *keptScores {
 	x := &keptScores{}
 	for _, pl := range p.PreScore {
@@ -167,8 +174,9 @@ func newKeptScores(p *profile.Profile) *keptScores {
 	return x
 }
 
-// add adds the scores of the feasible rows to the decision; false where a plugin fails, or
-// scores out of range.
+// add adds the hosted scores of the feasible rows to the decision. Scorers are asked only
+// about rows without a kept score. It returns false if a plugin fails or scores out of
+// range.
 func (x *keptScores) add(d *decider) bool {
 	e, rows := d.engine, d.feasibleRows()
 	if !x.runPreScore(d, rows) {
@@ -186,9 +194,9 @@ func (x *keptScores) add(d *decider) bool {
 	return true
 }
 
-// runPreScore runs PreScore and drops scores that may have changed: those of rows that
-// changed, or all if PreScore was called with other rows. It returns false if PreScore
-// fails.
+// runPreScore runs the hosted plugins' PreScore with the feasible rows, and drops kept
+// scores that may have changed: those of rows that changed, or all if PreScore got other
+// rows or skips otherwise than before. It returns false if PreScore fails.
 func (x *keptScores) runPreScore(d *decider, rows []table.Row) bool {
 	t, anew := d.engine.table, x.revision == 0
 	if len(x.preScore) > 0 && !slices.Equal(rows, x.feasible) {
@@ -217,8 +225,8 @@ func (x *keptScores) runPreScore(d *decider, rows []table.Row) bool {
 	return true
 }
 
-// ask asks the k-th scorer about the rows that it was not asked about. It returns false
-// if the scorer fails or scores out of range.
+// ask asks the k-th scorer about those of the rows that have no kept score. It returns
+// false if the scorer fails.
 func (x *keptScores) ask(d *decider, k int, rows []table.Row) bool {
 	e := d.engine
 	d.buffers.asked = d.buffers.asked[:0]
@@ -242,7 +250,9 @@ func (x *keptScores) ask(d *decider, k int, rows []table.Row) bool {
 	return true
 }
 
-// addNormalised adds the scorer's weighted scores to the bonus, normalised if it does so.
+// addNormalised normalises the raw scores (by row) of a hosted scorer over the rows, if it
+// normalises, and adds them to the decision. It returns false if normalising fails or a
+// score is out of range.
 func (d *decider) addNormalised(s profile.Scorer, rows []table.Row, raw []int64) bool {
 	e := d.engine
 	out := resize(d.buffers.scores, len(rows))

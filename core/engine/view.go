@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// view holds what the engine knows of one class of pods: for each row whether it is
+// view holds the engine's knowledge of one class of pods: for each row whether it is
 // feasible, else the first filter that rejects it with its verdict, and the scores.
 type view struct {
 	table *table.Table
@@ -22,7 +22,7 @@ type view struct {
 	keys  *classes.Keys
 	pod   *object.Pod // the one that it was made for
 	preFiltered
-	failed *decision.Status // PreScore failed
+	failed *decision.Status // PreScore failed; nil: it did not
 	// preFilterResults holds the results of PreFilter plugins, in their order, up to one
 	// that ended it. It is set only if the profile has hosted plugins.
 	preFilterResults []framework.PreFilterResult
@@ -31,49 +31,52 @@ type view struct {
 	scorers     []scorer // all of them, in the profile's order
 	cells       []*cells // of the filters and scorers that answer by cells
 	cellFilters []*filter
-	cellsKept   bool // each of cells has a column
+	cellsKept   bool // each of cells has a column in the index
 	// hostedFilters are asked afresh in each decision.
 	hostedFilters []*filter
-	fallible      bool // one of the filters can fail
-	columns       int  // values of a row in the index
-	known         int  // of these the first that partitions know
-	highest       int64
+	fallible      bool  // a filter can return an error
+	columns       int   // number of values of a row in the index
+	known         int   // number of the first columns whose values partitions hold
+	highest       int64 // the most that the scorers without normalising can add up to
 
 	// closing filters are the first ones. They have partitions, and close the rows that
 	// they reject: no other filter is asked about these.
 	closing    int
-	rowFilters []*filter // the others that answer by rows
-	pass       *headroom.Pass
+	rowFilters []*filter      // the others that answer by rows
+	pass       *headroom.Pass // what CPU, memory and the like decide, in one loop; nil: none
 	index      *ranking.Index
 
-	revision       uint64 // of the table; 0: no row was evaluated
+	revision       uint64 // of the table at the last refresh; 0: no row was evaluated
 	columnRevision uint64 // of the table
-	epochs         uint64
+	epochs         uint64 // version of what the class's PreFilter and PreScore read
 
-	visits  int    // decisions on the class in a row, each soon after the one before
-	used    uint64 // when, in decisions; for dropping the oldest
-	excess  int    // what its bytes count for, in rows
-	onTrial bool
+	visits  int    // decisions on the class, each soon after the one before
+	used    uint64 // number of the last decision with it
+	excess  int    // its bytes beyond fixedBytes, counted as rows
+	onTrial bool   // the class came by once; the next such view may replace it
 
 	// onFeasible and onRejected hold how nominated pods change the verdict on feasible
 	// and on rejected rows.
 	onFeasible, onRejected nominatedCauses
-	kept                   map[string]*any // what plugins left, by name
+	kept                   map[string]*any // what PostFilter plugins keep, by plugin name
 }
 
-// column says which value of a row in the index is meant, if it is kept there.
+// column is the position of a value in each row of the index; kept is false if there is
+// none.
 type column struct {
 	kept bool
 	at   int
 }
 
-// current reports whether what prepare made still holds.
+// current reports whether the results of PreFilter and PreScore in the view still hold.
+// Rows may be out of date all the same.
 func (v *view) current() bool {
 	return v.columnRevision == v.table.ColumnRevision() && v.epochs == v.keys.Epoch(v.table)
 }
 
-// build finds the partitions of the view's plugins, and lists the plugins that are asked
-// about rows. The view evaluates rows into the index, whatever was in it.
+// build gets the partitions of plugins that read node objects alone from the store, and
+// lists the plugins that are to be asked about rows. The view uses index, whose content is
+// dropped.
 func (v *view) build(store *answers.Store, index *ranking.Index) {
 	v.index, v.revision = index, 0
 	for v.closing < len(v.filters) && answers.Keeps(v.filters[v.closing].Plugin) && v.narrowed == nil {
@@ -96,7 +99,8 @@ func (v *view) build(store *answers.Store, index *ranking.Index) {
 	v.joinPass()
 }
 
-// watchPass adds the watchers of the plugins that are in the pass.
+// watchPass makes the pass report the calls of its plugins to the profile's Watch, which
+// measures plugins.
 func (v *view) watchPass() {
 	watch := v.keys.Profile.Watch
 	if watch == nil {
@@ -114,11 +118,13 @@ func (v *view) watchPass() {
 	}
 }
 
+// shape returns the layout of a row in the index: its columns and the highest score.
 func (v *view) shape() ranking.Shape {
 	return ranking.Shape{Values: v.columns, Known: v.known, Highest: v.highest}
 }
 
-// joinPass finds the plugins that the pass evaluates in one loop.
+// joinPass makes a pass, one loop over rows, from the filters and scorers that only compare
+// sums such as CPU and memory. There is none if too few plugins can join.
 func (v *view) joinPass() {
 	p := &headroom.Pass{}
 	for _, f := range v.rowFilters {
@@ -141,9 +147,8 @@ func (v *view) joinPass() {
 	}
 }
 
-// refresh brings the view up to the table's revision. Few changed rows are
-// evaluated again; where there are many, or at first sight, all are, over the
-// cores.
+// refresh brings the view up to date with the table. It evaluates the rows that changed
+// again, or all rows, over the cores, if these are many or none was evaluated so far.
 func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
@@ -164,12 +169,13 @@ func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	v.revision = v.table.Revision()
 }
 
-// grouped reports whether the groups of the index decide: every plugin that answers by
-// cells has a column.
+// grouped reports whether groups of the index include cells: every plugin that answers by
+// cells has a column, or there is none.
 func (v *view) grouped() bool { return v.cellsKept || len(v.cells) == 0 }
 
-// replay evaluates the rows that changed since the view's revision. It gives up
-// (false) when they are so many that a full pass is cheaper.
+// replay evaluates again the rows that changed since the view's revision. It returns false
+// if they are so many that evaluating all is cheaper, or the index cannot hold them;
+// evaluate all then.
 func (v *view) replay(found *scratch) bool {
 	t := v.table
 	limit := 1 + t.Rows()/8
@@ -190,17 +196,22 @@ func (v *view) replay(found *scratch) bool {
 	return evaluateRows(found.open, v.columns, found, v.evaluate, v.update)
 }
 
+// update replaces the rows' answers in the index by those in found. It returns false if the
+// index must begin anew.
 func (v *view) update(rows []table.Row, found *scratch) bool {
 	return v.index.Update(rows, &found.Answers)
 }
 
+// add adds the scores in found to the rows' states in the index, and closes rows that a
+// filter rejected. It returns true.
 func (v *view) add(rows []table.Row, found *scratch) bool {
 	v.index.Add(rows, &found.Answers)
 	return true
 }
 
-// evaluate evaluates rows that are open: the pass, then the other plugins. All plugins are
-// asked about rows that the pass leaves out.
+// evaluate asks all plugins about open rows, those that no closing filter rejects, and
+// writes the answers to found. The pass goes first; where it finds a row to fit its plugins
+// are not asked again.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
 	clear(found.Filter[:len(rows)])
 	clear(found.Score[:len(rows)])
@@ -220,14 +231,14 @@ func (v *view) evaluate(rows []table.Row, found *scratch) {
 	v.ask(order[fit:], at[fit:], found, all)
 }
 
-// pluginSet selects plugins: those in the pass, the early filters, the scorers with
-// partitions. All others are always in it.
+// pluginSet selects plugins for ask: those in the pass, the early filters, the scorers with
+// partitions. Plugins of no such kind are always asked.
 type pluginSet struct{ pass, early, said bool }
 
-// ask asks filters in their order about the rows that none before rejects, and the
-// scorers about the rows that are left. Their scores are added to those in found. at holds
-// the index of each row in found's list; nil: the rows are that list. Otherwise both lists
-// are overwritten.
+// ask asks filters in their order about the rows that none before rejects, and scorers
+// about the rows that are left. It writes causes and values to found and adds scores to
+// those there. at holds the index of each row in found's list; nil: the rows are that list.
+// If at is not nil both slices are overwritten.
 func (v *view) ask(left []table.Row, at []int32, found *scratch, which pluginSet) {
 	for _, f := range v.rowFilters {
 		switch {
@@ -257,8 +268,8 @@ func (v *view) ask(left []table.Row, at []int32, found *scratch, which pluginSet
 	}
 }
 
-// closingCause returns the first closing filter that rejects the row. Its Filter is
-// Feasible if none does, and noNode if there is no node.
+// closingCause returns the first closing filter that rejects the row, by its kept verdicts.
+// Its Filter is ranking.Feasible if none does, and noNode if the row has no node.
 func (v *view) closingCause(r table.Row) ranking.Cause {
 	if v.table.Node(r) == nil {
 		return ranking.Cause{Filter: noNode}
@@ -272,11 +283,12 @@ func (v *view) closingCause(r table.Row) ranking.Cause {
 	return ranking.Cause{Filter: ranking.Feasible}
 }
 
-// noNode stands for a filter where there is no node.
+// noNode is the Filter of a Cause for a row without a node.
 const noNode = ranking.Closed
 
-// cause returns the first filter that rejects the row, of those that answer by rows. Its
-// Filter is Feasible if none does, and noNode if there is no node.
+// cause returns the first filter that rejects the row, of those that answer by rows; cell
+// filters, hosted filters and nominated pods are left out. Its Filter is ranking.Feasible
+// if none does, and noNode if the row has no node.
 func (v *view) cause(r table.Row) ranking.Cause {
 	if c := v.index.Cause(r); c.Filter != ranking.Closed {
 		return c
@@ -284,8 +296,8 @@ func (v *view) cause(r table.Row) ranking.Cause {
 	return v.closingCause(r)
 }
 
-// eachClosed calls visit with the rows that closing filters reject, by cause. The set is
-// valid until visit returns. live is the rows with nodes.
+// eachClosed calls visit for each cause by which closing filters reject rows, with the set
+// of those rows. The set is valid until visit returns. live is the set of rows with nodes.
 func (v *view) eachClosed(live table.RowSet, visit func(c ranking.Cause, rows table.RowSet)) {
 	left := slices.Clone(live)
 	for k := range v.filters[:v.closing] {
