@@ -7,7 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Check compares the groups with the states of the rows, and names the first difference.
+// Check compares each group's counts and lists with the states of the rows. It returns an
+// error for the first difference, nil if there is none. It is for tests and audits.
 func (x *Index) Check() error {
 	for id := range x.groups {
 		if err := x.checkGroup(int32(id)); err != nil {
@@ -17,6 +18,8 @@ func (x *Index) Check() error {
 	return nil
 }
 
+// checkGroup recounts the rows of one group and returns an error for the first count or
+// list that differs.
 func (x *Index) checkGroup(id int32) error {
 	g := &x.groups[id]
 	byScore, rows := make([]int32, x.shape.Highest+1), 0

@@ -6,9 +6,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Group is the feasible rows whose values agree.
+// Group is the set of feasible rows whose values are equal.
 type Group struct {
-	// Rows is how many they are; it may be 0.
+	// Rows is the number of rows in the group; it may be 0.
 	Rows int
 	// Fits and Bonus are set by the caller of Pick: whether the rows may be chosen, and
 	// what is added to the score of each.
@@ -16,26 +16,28 @@ type Group struct {
 	Bonus int64
 
 	key     values
-	top     int32   // the highest score that some row has; -1: there are no rows
-	ties    int32   // how many rows have it
-	byScore []int32 // how many rows have the score, once all are counted
+	top     int32   // the highest score of a row; -1: there are no rows
+	ties    int32   // number of rows with that score
+	byScore []int32 // number of rows by score; set when progress is counted
 
 	// lists holds, by score from lowest on, at least the rows that have the score,
 	// and some that had it before; listed counts them all.
 	lists     [][]table.Row
-	listed    int
-	lowest    int32
-	unwritten bool // the lists were started, and the rows are not in them yet
+	listed    int   // entries in all lists
+	lowest    int32 // the score of lists[0]; unlisted: there are no lists
+	unwritten bool  // lists were allocated but not filled yet
 }
 
-// maxValues is how many values a row may have in an index with groups.
+// maxValues is how many values a row may have in an index with groups; with more values the
+// index has none.
 const maxValues = 8
 
-// values are the values of a row.
+// values are the values of a row, by column; those beyond Shape.Values are 0.
 type values [maxValues]int64
 
-// maxGroups bounds the groups of an index, which take up to 40 bytes a row. With
-// more groups a scan is as fast.
+// maxGroups returns the most groups that an index of that many rows may have; each takes
+// memory for its counts, up to 40 bytes a row. With more groups a scan of all rows is as
+// fast.
 func maxGroups(rows int) int { return 16 + rows/32 }
 
 // none stands for no group; unlisted is above any score.
@@ -44,16 +46,16 @@ const (
 	unlisted = maxScore
 )
 
-// Groups returns the groups, where the index is Grouped. They stay in place until the
-// next Update.
+// Groups returns the index's own groups, for the caller to set Fits and Bonus; empty if the
+// index is not Grouped. They stay in place until the next Update.
 func (x *Index) Groups() []Group { return x.groups }
 
-// Value returns the k-th value of the group's rows.
+// Value returns the k-th value (raw score or cell) that all rows of the group have.
 func (g *Group) Value(k int) int64 { return g.key[k] }
 
-// Group finds or makes the group of the rows with these values. It returns the state of
-// a row of it with score 0. If there are too many groups, it gives up groups and returns
-// false.
+// Group returns the state of a row with these values and score 0, and makes their group if
+// there is none. If there are too many groups, the index goes on without groups and false
+// is returned.
 func (x *Index) Group(key []int64) (State, bool) {
 	if id := x.groupWith(func(k int) int64 { return key[k] }); x.Grouped && id != none {
 		return stateOf(id, 0), true
@@ -62,8 +64,8 @@ func (x *Index) Group(key []int64) (State, bool) {
 	return 0, false
 }
 
-// groupWith finds or makes the group with the values; none where there are too many
-// groups.
+// groupWith returns the index of the group with the values, a new group if there is none.
+// It returns none if there are too many groups.
 func (x *Index) groupWith(value func(k int) int64) int32 {
 	width := x.shape.Values
 	has := func(id int32) bool {
@@ -94,6 +96,8 @@ func (x *Index) groupWith(value func(k int) int64) int32 {
 	return id
 }
 
+// addGroup appends an empty group with the values and returns its index. It reuses memory
+// of a group from before Begin.
 func (x *Index) addGroup(key values) int32 {
 	n := len(x.groups)
 	if n == cap(x.groups) {
@@ -108,8 +112,9 @@ func (x *Index) addGroup(key values) int32 {
 	return int32(n)
 }
 
-// groupOf finds or makes the group of the row that stands at i in what was found out;
-// none where there are too many groups.
+// groupOf returns the index of the group for the i-th row of found, which had state was; a
+// new group if there is none, and none if there are too many. It tries the row's old group
+// and the last one found first.
 func (x *Index) groupOf(was State, found *Answers, i int) int32 {
 	if was.feasible() && int(was>>scoreBits) < len(x.groups) && x.groups[was>>scoreBits].has(found, i) {
 		return int32(was >> scoreBits)
@@ -120,7 +125,7 @@ func (x *Index) groupOf(was State, found *Answers, i int) int32 {
 	return x.groupWith(func(k int) int64 { return found.Values[k][i] })
 }
 
-// has reports whether the i-th row has the group's values.
+// has reports whether the i-th row of found has the group's values.
 func (g *Group) has(found *Answers, i int) bool {
 	for k, column := range found.Values {
 		if column[i] != g.key[k] {
@@ -130,7 +135,7 @@ func (g *Group) has(found *Answers, i int) bool {
 	return true
 }
 
-// hashOfGroup returns the hash of the group's values.
+// hashOfGroup returns the hash of the values of the group with that index.
 func (x *Index) hashOfGroup(id int32) uint64 {
 	hash := uint64(0)
 	for _, value := range x.groups[id].key[:x.shape.Values] {
@@ -152,8 +157,8 @@ func (g *Group) remove(score int32) {
 	}
 }
 
-// findTop finds the highest score that some row has, and how many have it. It searches
-// downward from the given score.
+// findTop sets top to the highest score that some row has, and ties to the number of rows
+// with it. It searches downward from the given score.
 func (g *Group) findTop(score int32) {
 	for g.top, g.ties = score, 0; g.top >= 0; g.top-- {
 		if g.ties = g.byScore[g.top]; g.ties > 0 {
@@ -162,6 +167,8 @@ func (g *Group) findTop(score int32) {
 	}
 }
 
+// addRow adds the row with its score to the group's counts, top score and lists. id is the
+// group's index.
 func (x *Index) addRow(id, score int32, r table.Row) {
 	g := &x.groups[id]
 	g.Rows++
@@ -177,8 +184,9 @@ func (x *Index) addRow(id, score int32, r table.Row) {
 	}
 }
 
-// eachBest calls f with the rows of all groups whose highest total is best,
-// perhaps with some more than once.
+// eachBest calls f with the rows whose total (score plus bonus of the group) is best, some
+// perhaps more than once, in no order. best is the highest total. It makes lists of the
+// best rows if they are missing.
 func (x *Index) eachBest(best int64, f func(table.Row)) {
 	if x.progress == ranked {
 		x.walkBest(best, f)
@@ -206,15 +214,15 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 	}
 }
 
-// trimList removes from the i-th list the rows whose state is no longer at.
+// trimList removes from the i-th list, in place, the rows whose state is no longer at.
 func (g *Group) trimList(i int32, at State, states []State) {
 	list := g.lists[i]
 	g.lists[i] = slices.DeleteFunc(list, func(r table.Row) bool { return states[r] != at })
 	g.listed -= len(list) - len(g.lists[i])
 }
 
-// walkBest calls f with each row whose total is best, in one walk over all rows. It
-// serves an index that is not counted yet, which keeps no lists.
+// walkBest calls f with each row whose total is best, in one walk over all rows. It is used
+// while progress is ranked, when the index keeps no lists.
 func (x *Index) walkBest(best int64, f func(table.Row)) {
 	for r, s := range x.states {
 		if s.feasible() {
@@ -225,12 +233,13 @@ func (x *Index) walkBest(best int64, f func(table.Row)) {
 	}
 }
 
+// hasBest reports whether the group fits and its best rows have the total best.
 func (g *Group) hasBest(best int64) bool {
 	return g.Fits && g.Rows > 0 && g.Bonus+int64(g.top) == best
 }
 
-// startLists makes empty lists for the group's best rows, about a sixteenth of its rows,
-// so that one walk over all rows serves for a while.
+// startLists allocates lists for the group's highest scores, of about a sixteenth of its
+// rows, so that one walk over all rows serves several searches. writeLists fills them.
 func (g *Group) startLists() {
 	g.lowest, g.unwritten = g.top, true
 	for n := int(g.byScore[g.top]); n < g.Rows/16 && g.lowest > 0; n += int(g.byScore[g.lowest]) {
@@ -239,7 +248,7 @@ func (g *Group) startLists() {
 	g.lists, g.listed = make([][]table.Row, g.top-g.lowest+1), 0
 }
 
-// writeLists fills the lists that were started, in one walk over all rows.
+// writeLists fills the lists that startLists allocated, in one walk over all rows.
 func (x *Index) writeLists() {
 	for r, s := range x.states {
 		if !s.feasible() {
@@ -257,9 +266,9 @@ func (x *Index) writeLists() {
 	}
 }
 
-// addToList adds a row to the group's list for the score. It trims the list when many of
-// its rows left. It drops all lists of the group when they are too long; the next search
-// for the best rows makes new ones.
+// addToList adds a row to the group's list for the score. It removes rows that left from
+// the list when they are many. It drops all lists of the group when they are too long; the
+// next search for the best rows makes new ones.
 func (x *Index) addToList(id, score int32, r table.Row) {
 	g := &x.groups[id]
 	if g.listed > 64+2*g.Rows {

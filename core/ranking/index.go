@@ -11,10 +11,10 @@ import (
 // each score.
 const maxScore = 1 << scoreBits
 
-// Shape describes what an index holds.
+// Shape describes the rows of an index.
 type Shape struct {
-	// Values is how many values a row has. The first Known of them the caller knows: they
-	// are not kept by row where there are no groups.
+	// Values is the number of values of a row. The caller can find the first Known of them
+	// itself, so they are not kept by row where there are no groups.
 	Values, Known int
 	// Highest is the highest score that a row can have.
 	Highest int64
@@ -35,36 +35,37 @@ type Index struct {
 	Grouped bool
 
 	shape    Shape
-	progress progress
+	progress progress // which counts are up to date
 	groups   []Group
-	byKey    places // the groups by their values
-	last     int32  // the group found last
-	// of an index without groups, by row:
+	byKey    places // index of a group by its values
+	last     int32  // index of the group found last
+	// Of an index without groups: score by row, and values by column, then row, the Known
+	// columns left out.
 	scores []int64
-	values [][]int64 // from the first on that is not known
+	values [][]int64
 }
 
-// Answers holds the answers about a list of rows, by index in the list.
+// Answers holds what the plugins answered about a list of rows, by index in the list.
 type Answers struct {
-	// Filter is the first filter that rejects the row, from 1, or Feasible. Verdict is
-	// the filter's.
+	// Filter is the number of the first filter that rejects the row, from 1, or Feasible.
+	// Verdict is that filter's verdict.
 	Filter  []int16
 	Verdict []uint64
-	// Score of a feasible row; a negative one is out of range.
+	// Score is the final, weighted score of a feasible row; a negative one is out of range.
 	Score []int64
-	// Values of feasible rows, a list for each value.
+	// Values are those of feasible rows, by column, then index in the list.
 	Values [][]int64
 }
 
-// Begin forgets all rows, and makes rows of them, all closed. Each row that is to be open
-// must be updated once, or have a state written, before Count.
+// Begin drops all rows and sets their number, all closed. Each row that is to be open must
+// be updated once, or its state written through States, before Count.
 func (x *Index) Begin(s Shape, rows int) {
 	x.begin(s, rows)
 	closeAll(x.states)
 }
 
-// BeginFew forgets all rows, and closes a few. Only these may be read. The index has no
-// groups.
+// BeginFew is used instead of Begin if only few of the rows matter: it closes these, and
+// only they may be updated or read. The index has no groups then.
 func (x *Index) BeginFew(s Shape, rows int, few []table.Row) {
 	x.begin(s, rows)
 	for _, r := range few {
@@ -74,6 +75,8 @@ func (x *Index) BeginFew(s Shape, rows int, few []table.Row) {
 	x.extendColumns()
 }
 
+// begin resets the index for rows of the shape, with groups if the shape allows. It leaves
+// the states undefined.
 func (x *Index) begin(s Shape, rows int) {
 	x.shape, x.progress = s, written
 	x.states = extend(x.states, rows)
@@ -87,8 +90,8 @@ func (x *Index) begin(s Shape, rows int) {
 	}
 }
 
-// ungroup gives up groups until the next Begin. It keeps the feasibility, scores and
-// values of rows.
+// ungroup removes the groups until the next Begin. It keeps which rows are feasible, and
+// their scores and values.
 func (x *Index) ungroup() {
 	was := x.Grouped
 	x.Grouped = false
@@ -111,6 +114,7 @@ func (x *Index) ungroup() {
 	x.progress = changed
 }
 
+// extendColumns extends scores and values to the number of rows.
 func (x *Index) extendColumns() {
 	x.scores = extend(x.scores, len(x.states))
 	for k := range x.values {
@@ -118,7 +122,8 @@ func (x *Index) extendColumns() {
 	}
 }
 
-// extend returns the slice with n elements: those that it has, then zeros.
+// extend returns the slice with length n: its elements, then zeros. Elements between len(s)
+// and its capacity are overwritten.
 func extend[S ~[]T, T any](s S, n int) S {
 	if n <= len(s) {
 		return s[:n]
@@ -136,11 +141,11 @@ func (x *Index) Resize(n int) {
 	}
 }
 
-// States returns the states by row, for rows to be written between Begin and Count. Each
-// must be what Group returned plus a score.
+// States returns the index's own states by row, for the caller to write between Begin and
+// Count. Each must be what Group returned plus the row's score.
 func (x *Index) States() []State { return x.states }
 
-// Close closes a row.
+// Close marks a row as rejected for a reason that the caller keeps, and updates the counts.
 func (x *Index) Close(r table.Row) {
 	was := x.states[r]
 	if !x.Grouped && was.feasible() && x.scores[r] < 0 {
@@ -149,14 +154,16 @@ func (x *Index) Close(r table.Row) {
 	x.move([]table.Row{r}, []State{was}, []State{closed})
 }
 
-// Open makes a closed row ready for an Update; it does nothing to another.
+// Open marks a closed row as open, so that Update can record an answer. It changes no other
+// row.
 func (x *Index) Open(r table.Row) {
 	if x.states[r] == closed {
 		x.states[r] = open
 	}
 }
 
-// AppendOpenOf appends those of the rows that are not closed.
+// AppendOpenOf appends to open those of rows that are not closed, in their order. The two
+// may not share memory.
 func (x *Index) AppendOpenOf(rows, open []table.Row) []table.Row {
 	var states [block]State
 	for len(rows) > 0 {
@@ -174,10 +181,10 @@ func (x *Index) AppendOpenOf(rows, open []table.Row) []table.Row {
 	return open
 }
 
-// Update records the answers about the rows. Call Count before reading the index. It
-// returns false if there are too many causes or groups, of which some may be of the past,
-// or a score is out of range; the caller then begins again. Where that is so before the
-// first Count, the index goes on without groups.
+// Update replaces the answers about the rows. Call Count before reading the index. It
+// returns false if there are too many causes or groups, some of which may be stale, or a
+// score is out of range; the caller then calls Begin and updates all rows. Before the first
+// Count the index goes on without groups instead.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
 	var before, after [block]State
 	for from := 0; from < len(rows); {
@@ -204,7 +211,8 @@ func (x *Index) Update(rows []table.Row, found *Answers) bool {
 	return len(x.causes.list) <= 64+len(x.states)
 }
 
-// move changes the states of rows from were to are, and the counts with them.
+// move changes the states of rows from were to are. It updates the counts too while all are
+// kept (counted); otherwise Count will.
 func (x *Index) move(rows []table.Row, were, are []State) {
 	const group = ^(State(1)<<scoreBits - 1) // the bits of a state that do not hold the score
 	for i, r := range rows {
@@ -249,7 +257,8 @@ func (x *Index) rescore(r table.Row, was, now State) {
 }
 
 // Add records the answers about rows that are feasible so far, between Begin and Count.
-// Their scores are added to those that the rows have, and the rows keep their values.
+// Their scores are added to those that the rows have; a rejection replaces the state. The
+// rows keep their values.
 func (x *Index) Add(rows []table.Row, found *Answers) {
 	filters, scores, signs := found.Filter[:len(rows)], found.Score[:len(rows)], int64(0)
 	for _, score := range scores {
@@ -273,8 +282,9 @@ func (x *Index) Add(rows []table.Row, found *Answers) {
 // block is how many rows Update handles at a time.
 const block = 64
 
-// statesFor computes the new states of rows, whose answers begin at index from of found.
-// It returns false if a row cannot be in a group.
+// statesFor computes the new states of rows into are. Their answers begin at index from of
+// found, and were are their present states. It returns false if a row cannot be in a group:
+// there are too many, or its score is negative.
 func (x *Index) statesFor(found *Answers, from int, were, are []State) bool {
 	filters, scores := found.Filter[from:][:len(are)], found.Score[from:][:len(are)]
 	for i, was := range were {
@@ -294,8 +304,8 @@ func (x *Index) statesFor(found *Answers, from int, were, are []State) bool {
 	return true
 }
 
-// keepRow stores the score and values of a row of an index without groups, and counts the
-// score if it is out of range. The row stands at i in what was found out.
+// keepRow stores the score and values of a row in an index without groups, from the i-th
+// answer of found, and updates OutOfRange. was and now are its states before and after.
 func (x *Index) keepRow(r table.Row, was, now State, found *Answers, i int) {
 	if was.feasible() && x.scores[r] < 0 {
 		x.OutOfRange--
@@ -311,7 +321,7 @@ func (x *Index) keepRow(r table.Row, was, now State, found *Answers, i int) {
 	}
 }
 
-// leave takes a row out of the counts.
+// leave removes a row with that state from the counts.
 func (x *Index) leave(was State) {
 	switch {
 	case was.rejected():
@@ -323,7 +333,7 @@ func (x *Index) leave(was State) {
 	}
 }
 
-// join adds a row to the counts.
+// join adds a row with that state to the counts.
 func (x *Index) join(r table.Row, now State) {
 	switch {
 	case now.rejected():
@@ -338,8 +348,8 @@ func (x *Index) join(r table.Row, now State) {
 // IsFeasible reports whether no filter rejects the row.
 func (x *Index) IsFeasible(r table.Row) bool { return x.states[r].feasible() }
 
-// FeasibleRows returns the feasible rows, in order, each with the index of its group
-// among the Groups; 0 if the index is not Grouped.
+// FeasibleRows returns the feasible rows, ascending, each with the index of its group in
+// Groups; 0 if the index is not Grouped.
 func (x *Index) FeasibleRows() iter.Seq2[table.Row, int] {
 	return func(yield func(table.Row, int) bool) {
 		for r, s := range x.states {
@@ -350,8 +360,8 @@ func (x *Index) FeasibleRows() iter.Seq2[table.Row, int] {
 	}
 }
 
-// AppendFeasible appends the feasible rows, in order. It does not branch on the state of
-// a row, which is unpredictable.
+// AppendFeasible appends the feasible rows, ascending. It does not branch on the state of a
+// row, which is unpredictable.
 func (x *Index) AppendFeasible(rows []table.Row) []table.Row {
 	n := len(rows)
 	rows = slices.Grow(rows, len(x.states))[:n+len(x.states)]
@@ -362,7 +372,7 @@ func (x *Index) AppendFeasible(rows []table.Row) []table.Row {
 	return rows[:n]
 }
 
-// Score returns the score of a feasible row.
+// Score returns the row's own score, without the group's bonus. The row must be feasible.
 func (x *Index) Score(r table.Row) int64 {
 	if !x.Grouped {
 		return x.scores[r]
@@ -370,8 +380,8 @@ func (x *Index) Score(r table.Row) int64 {
 	return int64(x.states[r].score())
 }
 
-// Value returns the k-th value of a feasible row. Without groups it must not be a known
-// one.
+// Value returns the value of a feasible row in column k. Without groups k must be at least
+// Shape.Known.
 func (x *Index) Value(r table.Row, k int) int64 {
 	if !x.Grouped {
 		return x.values[k-x.shape.Known][r]
@@ -379,8 +389,8 @@ func (x *Index) Value(r table.Row, k int) int64 {
 	return x.groups[x.states[r]>>scoreBits].key[k]
 }
 
-// Cause returns why the row is rejected. Its Filter is Feasible or Closed where no Update
-// named a filter.
+// Cause returns why the row is rejected. Its Filter is Feasible for a feasible row, and
+// Closed for one that is closed or was not updated.
 func (x *Index) Cause(r table.Row) Cause {
 	switch s := x.states[r]; {
 	case s.feasible():
@@ -391,7 +401,7 @@ func (x *Index) Cause(r table.Row) Cause {
 	return Cause{Filter: Closed}
 }
 
-// AppendOpen appends the rows that are not closed, in order. It does not branch on the
+// AppendOpen appends the rows that are not closed, ascending. It does not branch on the
 // state of a row.
 func (x *Index) AppendOpen(rows []table.Row) []table.Row {
 	n := len(rows)
@@ -405,8 +415,8 @@ func (x *Index) AppendOpen(rows []table.Row) []table.Row {
 	return rows[:n]
 }
 
-// Rejections calls visit for each cause that rejects rows, with their number and the
-// first of them. It stops once it has found one row a cause.
+// Rejections calls visit for each cause that rejects rows, with their number and the lowest
+// of them. Closed rows have no cause.
 func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
 	seen, left := make([]bool, len(x.causes.list)), 0
 	for _, n := range x.causes.rows {
@@ -428,9 +438,8 @@ func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
 	}
 }
 
-// AddRejected adds to the set the rows that are rejected for a wanted cause. It calls
-// wanted once a cause, with some row that has it, and does not branch on the state of a
-// row.
+// AddRejected adds to the set the rows whose cause is wanted. It calls wanted once for each
+// cause, with some row that has it. Closed rows have no cause.
 func (x *Index) AddRejected(set table.RowSet, wanted func(Cause, table.Row) bool) {
 	const asked, yes = 2, 1
 	known := make([]uint8, 3+len(x.causes.list)) // by the state's negative
@@ -447,7 +456,8 @@ func (x *Index) AddRejected(set table.RowSet, wanted func(Cause, table.Row) bool
 	}
 }
 
-// Causes returns the causes for which rows are rejected, each with the number of rows.
+// Causes returns the causes for which rows are rejected, each with the number of rows, in
+// no particular order of meaning.
 func (x *Index) Causes() iter.Seq2[Cause, int] {
 	return func(yield func(Cause, int) bool) {
 		for id, n := range x.causes.rows {

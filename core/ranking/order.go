@@ -7,24 +7,24 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Rated is a row with the total of its scores.
+// Rated is a row with the total of its scores; Order.Of fills in score plus bonus.
 type Rated struct {
 	Row   table.Row
 	Total int64
 }
 
-// Order is a buffer for rows sorted by their totals. The zero value is ready to use.
+// Order sorts rows by their totals and keeps the memory. The zero value is ready to use.
 type Order struct {
 	rows   []Rated
-	counts []int32
-	below  []int64 // by group: how much its bonus is below the highest total; -1: it does not fit
+	counts []int32 // scratch of fillByCount
+	below  []int64 // by group: highest total less the group's bonus; -1: it does not fit
 }
 
-// mostTotals bounds the totals that are counted one by one.
+// mostTotals is the largest span of totals for which a counting sort is used.
 const mostTotals = 1 << 14
 
-// Of returns the rows of groups that fit, those with the highest totals first. The list
-// is valid until the next call.
+// Of returns the rows in groups that fit, in descending order of their totals. The list is
+// valid until the next call.
 func (o *Order) Of(x *Index) []Rated {
 	high, _ := x.best()
 	o.below = o.below[:0]
@@ -46,7 +46,8 @@ func (o *Order) Of(x *Index) []Rated {
 	return o.rows
 }
 
-// fillByCount fills the list by a counting sort; totals is the number of different totals.
+// fillByCount fills rows by a counting sort. high is the highest total, totals the span of
+// totals down from it.
 func (o *Order) fillByCount(x *Index, high int64, totals int) {
 	o.counts = slices.Grow(o.counts[:0], totals)[:totals]
 	clear(o.counts)
@@ -68,7 +69,8 @@ func (o *Order) fillByCount(x *Index, high int64, totals int) {
 	}
 }
 
-// fillBySort fills the list where there may be too many totals to count.
+// fillBySort fills rows by comparison, where the totals span too much for a counting sort.
+// high is the highest total.
 func (o *Order) fillBySort(x *Index, high int64) {
 	o.rows = o.rows[:0]
 	for r, s := range x.states {
@@ -79,7 +81,7 @@ func (o *Order) fillBySort(x *Index, high int64) {
 	slices.SortFunc(o.rows, func(a, b Rated) int { return cmp.Compare(b.Total, a.Total) })
 }
 
-// Fits reports whether the row is feasible and its group fits, if there are groups.
+// Fits reports whether the row is feasible and, with groups, its group's Fits is set.
 func (x *Index) Fits(r table.Row) bool {
 	s := x.states[r]
 	return s.feasible() && (!x.Grouped || x.groups[s>>scoreBits].Fits)

@@ -7,16 +7,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Pick finds the highest total of rows in groups that fit. It returns one of the rows
-// that have it, the total, and the number of these rows. Each has the same chance; the
-// seed decides. Some group must fit and have rows.
+// Pick returns a row with the highest total among the groups that fit, the total, and the
+// number of rows that have it. Each of these has the same chance, decided by the seed.
+// Count must have been called, and some group must fit and have rows.
 func (x *Index) Pick(seed uint64) (row table.Row, total int64, ties int) {
 	total, ties = x.best()
 	return draw.Row(seed, ties, x.tied(total)), total, ties
 }
 
-// Sample draws n of the rows that Pick chooses from, or all if there are fewer, in a
-// random order.
+// Sample returns n of the rows that Pick chooses from, or all if there are fewer, drawn by
+// the seed and in random order, with their total and number. rows is nil if no group fits.
 func (x *Index) Sample(seed uint64, n int) (rows []table.Row, total int64, ties int) {
 	total, ties = x.best()
 	if ties == 0 {
@@ -25,6 +25,7 @@ func (x *Index) Sample(seed uint64, n int) (rows []table.Row, total int64, ties 
 	return draw.Sample(seed, ties, n, x.tied(total)), total, ties
 }
 
+// tied returns the rows whose total is best, in the form that package draw chooses from.
 func (x *Index) tied(best int64) draw.Rows {
 	return draw.Rows{
 		Candidates: len(x.states),
@@ -35,7 +36,7 @@ func (x *Index) tied(best int64) draw.Rows {
 }
 
 // best returns the highest total of rows in groups that fit, and the number of rows that
-// have it.
+// have it; 0 if no group fits.
 func (x *Index) best() (total int64, ties int) {
 	total = math.MinInt64
 	for id := range x.groups {
@@ -53,6 +54,8 @@ func (x *Index) best() (total int64, ties int) {
 	return total, ties
 }
 
+// hasTotal reports whether the row is feasible, its group fits, and its score plus bonus is
+// total.
 func (x *Index) hasTotal(r table.Row, total int64) bool {
 	s := x.states[r]
 	if !s.feasible() {
@@ -62,18 +65,23 @@ func (x *Index) hasTotal(r table.Row, total int64) bool {
 	return g.Fits && g.Bonus+int64(s.score()) == total
 }
 
-// progress says which counts agree with the states.
+// progress says which counts of an index are up to date.
 type progress uint8
 
 const (
-	written progress = iota // none: all rows were updated for the first time
-	ranked                  // of each group its rows, and those with its highest score
-	changed                 // none: rows were updated since
-	counted                 // all, and Update keeps them so
+	// none: rows were only updated for the first time since Begin
+	written progress = iota
+	// by group, its rows and those with its highest score
+	ranked
+	// none: rows were updated after the first Count
+	changed
+	// all, and Update keeps them up to date
+	counted
 )
 
-// Count brings the counts up to date. The first time after Begin it counts the best rows
-// of each group alone, which is faster: most classes are never seen again.
+// Count brings the counts up to date; call it after updates and before reading. The first
+// time after Begin it counts only the best rows of each group, which is faster: most
+// classes are never seen again.
 func (x *Index) Count() {
 	if x.progress == ranked || x.progress == counted {
 		return
@@ -97,7 +105,8 @@ func (x *Index) Count() {
 	}
 }
 
-// countUngrouped counts the rows of an index without groups.
+// countUngrouped counts feasible, out-of-range and rejected rows of an index without
+// groups.
 func (x *Index) countUngrouped() {
 	for r, s := range x.states {
 		switch {
@@ -112,13 +121,14 @@ func (x *Index) countUngrouped() {
 	}
 }
 
+// countCause adds one row to the count of the state's cause, if a filter rejected it.
 func (x *Index) countCause(s State) {
 	if s.rejected() {
 		x.causes.rows[s.cause()]++
 	}
 }
 
-// countByScore counts the rows of each group by score.
+// countByScore counts the rows of each group by score, and the rejected rows by cause.
 func (x *Index) countByScore() {
 	for id := range x.groups {
 		g := &x.groups[id]
@@ -140,8 +150,8 @@ func (x *Index) countByScore() {
 	}
 }
 
-// countBest counts the rows of each group, and those with its highest score. Rows
-// of one group that follow each other are counted before they are added up.
+// countBest counts the rows of each group, those with its highest score, and the rejected
+// rows by cause. Neighbouring rows of one group are counted together.
 func (x *Index) countBest() {
 	for id := range x.groups {
 		x.groups[id].Rows, x.groups[id].top, x.groups[id].ties = 0, -1, 0
@@ -158,8 +168,8 @@ func (x *Index) countBest() {
 	}
 }
 
-// countRun counts the states at the head of the list that belong to the group, and
-// returns their number. The group's states are [first, first+many).
+// countRun adds to the group's counts the leading states that belong to it, and returns
+// their number. The states of the group are those from first to first+many-1.
 func (g *Group) countRun(states []State, first, many State) int {
 	best, ties, n := first+State(g.top), g.ties, 0
 	for _, s := range states {

@@ -1,11 +1,11 @@
 package ranking
 
-// State is what the index keeps of one row, in one number, so that a change reads and
-// writes few bytes. A negative state is a cause. Any other holds the row's group and, in
-// the bits below, its score: adding to the state adds to the score.
+// State is what the index keeps of one row. A state from 0 on is feasible: it holds the
+// row's group and, in the low scoreBits, its score, so that adding to the state adds to the
+// score. A negative state is closed, open, or a cause of rejection.
 type State int32
 
-// scoreBits of a state hold the score.
+// scoreBits is the number of low bits of a state that hold the score.
 const scoreBits = 12
 
 // A closed row is rejected for a reason that the caller knows, or has no node. An open
@@ -15,59 +15,66 @@ const (
 	open   State = -2
 )
 
+// rejected returns the state of a row that is rejected for the cause with that number.
 func rejected(cause int32) State { return -3 - State(cause) }
 
-// closeAll makes all rows closed, many at a time.
+// closeAll sets all states to closed.
 func closeAll(states []State) {
 	for n := copy(states, []State{closed}); n < len(states); n *= 2 {
 		copy(states[n:], states[:n])
 	}
 }
 
+// cause returns the number of the cause of a rejected row.
 func (s State) cause() int32 { return int32(-3 - s) }
 
+// feasible reports whether the state is that of a feasible row.
 func (s State) feasible() bool { return s >= 0 }
 
-// rejected reports whether a filter rejected the row, so that the state is a cause. A closed
-// row is not.
+// rejected reports whether a filter rejected the row, so that the state has a cause. A
+// closed or open row is not rejected.
 func (s State) rejected() bool { return s < open }
 
+// stateOf returns the state of a feasible row in the group with that index and score.
 func stateOf(group, score int32) State {
 	return State(group)<<scoreBits | State(score)
 }
 
+// score returns the score of a feasible row.
 func (s State) score() int32 { return int32(s) & (1<<scoreBits - 1) }
 
-// Cause is the reason for which a row is rejected: the first filter that rejects it, and
-// its verdict. Filters are numbered from 1.
+// Cause is the reason for which a row is rejected: the number of the first filter that
+// rejects it, from 1, and that filter's verdict. Filter may also be Feasible or Closed.
 type Cause struct {
 	Filter  int16
 	Verdict uint64
 }
 
-// Rejects reports whether a filter rejects the row.
+// Rejects reports whether a filter rejects the row; false for Feasible, Closed and the zero
+// Cause.
 func (c Cause) Rejects() bool { return c.Filter > Feasible }
 
-// What stands for a filter where no Update named one: the row is feasible, or closed.
+// Values of Cause.Filter where no filter rejects: the row is feasible, or closed.
 const (
 	Feasible int16 = 0
 	Closed   int16 = -1
 )
 
-// causes numbers the causes, and counts the rows of each.
+// causes numbers the causes of an index, and counts the rows of each.
 type causes struct {
 	ids  map[Cause]int32
-	list []Cause
-	rows []int
+	list []Cause // by number
+	rows []int   // number of rows, by number of the cause
 	// recent holds numbers of recent causes, by hash. Most rows are rejected for one of a
 	// few causes.
 	recent [recentCauses]int32
 	last   int32 // the number found last; neighbours often have the same cause
 }
 
+// recentCauses is the size of a small cache in front of the map of causes.
 const recentCauses = 64
 
-// id finds or makes the number of a cause.
+// id returns the number of a cause, a new one if it has none.
 func (c *causes) id(k Cause) int32 {
 	if int(c.last) < len(c.list) && c.list[c.last] == k {
 		return c.last
@@ -76,6 +83,8 @@ func (c *causes) id(k Cause) int32 {
 	return c.last
 }
 
+// find returns the number of a cause from the cache or the map, a new number if it has
+// none.
 func (c *causes) find(k Cause) int32 {
 	recent := &c.recent[mix(uint64(k.Filter), k.Verdict^k.Verdict>>57)%recentCauses]
 	if int(*recent) < len(c.list) && c.list[*recent] == k {
@@ -93,17 +102,18 @@ func (c *causes) find(k Cause) int32 {
 	return id
 }
 
+// reset removes all causes and keeps the memory.
 func (c *causes) reset() {
 	clear(c.ids)
 	c.list, c.rows = c.list[:0], c.rows[:0]
 }
 
-// places maps tuples of values to their numbers in a list of the caller, by hash, with
-// open addressing. It is asked about every row of a new view, where a Go map takes three
-// times as long.
+// places maps tuples of values to their indexes in a list that the caller keeps: a hash
+// table with open addressing. It is used for every row of a new view, where a Go map takes
+// three times as long.
 type places struct {
-	slots []int32 // numbers plus 1; 0: empty. Their count is a power of two
-	used  int
+	slots []int32 // indexes plus 1; 0: empty. The length is a power of two
+	used  int     // slots that are not empty
 }
 
 // reset removes all entries and keeps the memory.
@@ -114,7 +124,7 @@ func (p *places) reset() {
 	}
 }
 
-// mix adds a value to a hash.
+// mix returns the hash of a sequence whose hash was hash, with one more value.
 func mix(hash, value uint64) uint64 {
 	const odd = 0x9E3779B97F4A7C15 // spreads neighbours
 	hash = (hash ^ value) * odd
@@ -124,7 +134,7 @@ func mix(hash, value uint64) uint64 {
 // start returns the slot at which the search for a hash begins.
 func (p *places) start(hash uint64) uint64 { return hash & uint64(len(p.slots)-1) }
 
-// find returns the number with the hash for which same holds; false where there is none.
+// find returns the index with that hash for which same is true; false if there is none.
 func (p *places) find(hash uint64, same func(n int32) bool) (n int32, known bool) {
 	if len(p.slots) == 0 {
 		return 0, false
@@ -139,7 +149,8 @@ func (p *places) find(hash uint64, same func(n int32) bool) (n int32, known bool
 	}
 }
 
-// add adds a number that find did not find. hashOf returns the hash of a number.
+// add adds index n, which find did not find, under its hash. hashOf returns the hash of any
+// index and is used to grow.
 func (p *places) add(n int32, hash uint64, hashOf func(n int32) uint64) {
 	if p.used++; 2*p.used > len(p.slots) {
 		p.grow(hashOf)
@@ -147,6 +158,7 @@ func (p *places) add(n int32, hash uint64, hashOf func(n int32) uint64) {
 	p.put(n, hash)
 }
 
+// put writes index n to the next empty slot for the hash.
 func (p *places) put(n int32, hash uint64) {
 	at := p.start(hash)
 	for p.slots[at] != 0 {
@@ -155,6 +167,7 @@ func (p *places) put(n int32, hash uint64) {
 	p.slots[at] = n + 1
 }
 
+// grow doubles the slots and puts all indexes in again.
 func (p *places) grow(hashOf func(n int32) uint64) {
 	old := p.slots
 	p.slots = make([]int32, max(64, 2*len(old)))
