@@ -10,32 +10,35 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Form says how a score follows from CPU and memory.
+// Form is the rule by which a plugin's score follows from CPU and memory.
 type Form uint8
 
 const (
-	Other          Form = iota // in a way that a pass does not know
-	LeastAllocated             // what is left with the pod, CPU and memory of equal weight
-	Balanced                   // how even the use of CPU and memory is with the pod
+	// a rule that a pass cannot compute
+	Other Form = iota
+	// percent free with the pod, CPU and memory of equal weight
+	LeastAllocated
+	// how even the use of CPU and memory is with the pod
+	Balanced
 )
 
-// Score is the score of a plugin as data: its form, and what the pod takes.
+// Score describes a plugin's score as data: its rule, and what the pod requests.
 type Score struct {
 	Form    Form
 	Amounts Amounts
 }
 
-// Pass evaluates CPU and memory for one class of pods, filter and both scores in one loop
-// over rows (AddMask, AddRows). It serves profiles whose three plugins ask for no more than
-// that. Each plugin joins with its rule as data; the loop can run once the pass is Complete.
+// Pass evaluates the filter and both scores on CPU and memory for one class of pods, in one
+// loop over rows (AddMask, AddRows). It serves profiles whose three plugins look at nothing
+// else. Each plugin joins with its rule as data; the loop may run once Complete.
 type Pass struct {
 	fit, least, even        Amounts
 	leastWeight, evenWeight int64
-	joined                  int
+	joined                  int // bits of the parts that joined
 	watchers                []Watcher
 }
 
-// What there is to join.
+// Bits of Pass.joined: the filter and the two scores.
 const (
 	fits = 1 << iota
 	leastAllocated
@@ -43,8 +46,8 @@ const (
 	all = 1<<iota - 1
 )
 
-// JoinFilter adds a filter that compares the sums, if they are those of one pod, of CPU and
-// of memory. It returns false otherwise, and for a second filter.
+// JoinFilter makes the pass evaluate a filter that compares these sums: exactly the number
+// of pods, CPU and memory. It returns false for any other list, and for a second filter.
 func (p *Pass) JoinFilter(list []sums.Sum) bool {
 	if len(list) != 3 || list[0].Name != v1.ResourcePods || list[1].Name != v1.ResourceCPU || list[2].Name != v1.ResourceMemory || !p.join(fits) {
 		return false
@@ -53,7 +56,8 @@ func (p *Pass) JoinFilter(list []sums.Sum) bool {
 	return true
 }
 
-// JoinScore adds a score with its weight. It returns false if the form is Other, or another plugin's.
+// JoinScore makes the pass compute the score, times weight. It returns false if the form is
+// Other or a score of the form joined before.
 func (p *Pass) JoinScore(s Score, weight int64) bool {
 	switch {
 	case s.Form == LeastAllocated && p.join(leastAllocated):
@@ -66,28 +70,30 @@ func (p *Pass) JoinScore(s Score, weight int64) bool {
 	return true
 }
 
-// join returns false if another plugin does that part.
+// join records that a plugin does that part; false if one did already.
 func (p *Pass) join(part int) bool {
 	joins := p.joined&part == 0
 	p.joined |= part
 	return joins
 }
 
-// Complete reports whether all have joined, and count the pod's requests alike.
+// Complete reports whether the filter and both scores joined, all with the same amounts for
+// the pod. Only then may the pass run.
 func (p *Pass) Complete() bool { return p.joined == all && p.fit == p.least && p.least == p.even }
 
-// Watch adds a watcher of a plugin that joins.
+// Watch adds a watcher for one of the joined plugins. It is called in every run.
 func (p *Pass) Watch(w Watcher) { p.watchers = append(p.watchers, w) }
 
-// Watcher watches one plugin. Both functions may be called concurrently.
+// Watcher measures one plugin of a pass. Both functions may be called concurrently.
 type Watcher struct {
-	// Apart reports whether the plugin is to be asked by itself now, to be timed.
+	// Apart reports whether the plugin is to be called by itself this time, so that it can
+	// be timed. The pass then evaluates no row.
 	Apart func() bool
 	// Seen is called with the number of rows that the loop evaluated for the plugin.
 	Seen func(rows int)
 }
 
-// apart reports whether one of the plugins is to be asked by itself now.
+// apart asks the watchers whether a plugin is to be called by itself now.
 func (p *Pass) apart() bool {
 	for _, w := range p.watchers {
 		if w.Apart() {
@@ -97,10 +103,10 @@ func (p *Pass) apart() bool {
 	return false
 }
 
-// AddMask evaluates the rows of the mask, whose first bit stands for the row base. It
-// writes first plus the row's weighted scores to the row's state. It appends to left the
-// rows that may not fit the pod: the plugins are to be asked about them. These are all
-// rows, if a plugin is to be asked by itself.
+// AddMask evaluates the rows of the mask, whose bit 0 stands for row base. For rows that
+// fit it sets the state to first plus the weighted scores. It appends to left the rows that
+// may not fit: the plugins are to be asked about them. These are all rows if a plugin is to
+// be called by itself.
 func AddMask[S ~int32](p *Pass, t *table.Table, base table.Row, mask table.RowSet, first S, states []S, left []table.Row) []table.Row {
 	apart, rows, before := p.apart(), 0, len(left)
 	for w, word := range mask {
@@ -126,10 +132,10 @@ func AddMask[S ~int32](p *Pass, t *table.Table, base table.Row, mask table.RowSe
 	return left
 }
 
-// AddRows evaluates a few rows of any mask. It adds the weighted scores of each row to
-// its sum, and writes to order the rows that fit the pod, then those that may not: the
-// plugins are to be asked about these. at holds the index of each in rows. It returns how
-// many fit. No two lists may share memory.
+// AddRows evaluates the rows. It adds the weighted scores of rows that fit to sums, by
+// index in rows. It writes to order the rows that fit, then those that may not, about which
+// the plugins are to be asked, and to at the index of each in rows. It returns how many
+// fit. No two slices may share memory.
 func AddRows(p *Pass, t *table.Table, rows []table.Row, sums []int64, order []table.Row, at []int32) (fit int) {
 	column, rest := t.Percents(), len(rows)
 	apart := p.apart()
@@ -161,25 +167,26 @@ func AddRows(p *Pass, t *table.Table, rows []table.Row, sums []int64, order []ta
 	return fit
 }
 
-// scoreNear returns the score of a row whose distance is next to a whole number, by exact
-// arithmetic.
+// scoreNear returns the weighted score of one row by exact arithmetic, for rows where
+// rounding might matter.
 func (p *Pass) scoreNear(t *table.Table, r table.Row) int64 {
 	cpu, memory := p.least.LeastAllocated(&t.Headroom()[r])
 	return p.leastWeight*((cpu+memory)>>1) + p.evenWeight*p.even.Balanced(t, r)
 }
 
-// addWord evaluates the rows of a word. It returns the rows that may not fit, and
-// those whose distance is next to a whole number. It calls nothing, which keeps the loop's
-// values in registers.
+// addWord evaluates the rows of one 64-bit word of a mask: bit i stands for column[i] and
+// states[i], which it sets to first plus the weighted score. It returns the rows that may
+// not fit in out, and those for which rounding may matter in near; their states are not
+// set. It calls nothing, which keeps the loop's values in registers.
 //
-// What is left with the pod is cut off to a unit: with 1,250 of 4,000 millicores left,
-// and a pod of 250, it is 25.0125 percent, half a millicore of which is no more than 25.
-// Floats make that wrong by less than 6e-14 percent. As it is 0.5/MostInverted percent
-// away from any integer, which is 1.1e-13 or more, the percents are right. A row on which
-// no unit is left, be it full or not, is left out.
+// What is left with the pod is cut off to a unit: with 1,250 of 4,000 millicores left, and
+// a pod of 250, it is 25.0125 percent, half a millicore of which is no more than 25. Floats
+// make that wrong by less than 6e-14 percent. As it is 0.5/MostInverted percent away from
+// any integer, which is 1.1e-13 or more, the percents are right. A row on which no unit is
+// left, be it full or not, is left out.
 //
-// In the same units the difference between CPU and memory is twice their distance, which
-// is what counts for Balanced, in units of 2^-32. It is wrong by three units at most.
+// In the same units the difference between CPU and memory is twice their distance, which is
+// what counts for Balanced, in units of 2^-32. It is wrong by three units at most.
 func addWord[S ~int32 | ~int64](p *Pass, column []table.Percents, word uint64, first S, states []S) (out, near uint64) {
 	cpu, memory := p.fit.CPU*(100*table.PercentUnits), p.fit.Memory*(100*table.PercentUnits)
 	leastWeight, evenWeight := p.leastWeight, p.evenWeight
