@@ -15,7 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Answer says how a request compares with what a node has.
+// Answer is the result of comparing a request with what a node has.
 type Answer uint8
 
 const (
@@ -24,7 +24,8 @@ const (
 	Never        // the node has less, whatever pods use
 )
 
-// Compare is the rule. request is positive, used is not negative.
+// Compare applies the rule to one node: has is its allocatable amount, used what its pods
+// request. request is positive, used is not negative.
 func Compare(request, has, used int64) Answer {
 	switch {
 	case request > has:
@@ -40,22 +41,25 @@ type Sum struct {
 	// Name is the resource; v1.ResourcePods stands for the number of pods.
 	Name    v1.ResourceName
 	Request int64 // positive
-	// Delegated: nodes that have none of it do not count, a device class does.
+	// Delegated is set if a device class stands for the resource: nodes that have none of
+	// it themselves pass.
 	Delegated bool
 
 	column table.Resource
 	known  bool // the column existed when the sum was made
 }
 
-// New returns the sum for a request.
+// New returns the sum for a positive request of the resource. delegated is set if a device
+// class provides it on nodes without it.
 func New(t *table.Table, name v1.ResourceName, request int64, delegated bool) Sum {
 	s := Sum{Name: name, Request: request, Delegated: delegated}
 	s.column, s.known = t.Column(name)
 	return s
 }
 
-// columns returns what nodes have and what their pods use, by row; false if no node has
-// any and no pod uses any. The columns may be younger than the sum.
+// columns returns the table's columns of what each node has and what its pods use, by row.
+// It returns false if no node has any and no pod uses any. A column that was added after
+// the sum was made is found, too.
 func (s *Sum) columns(t *table.Table) (has, used []int64, known bool) {
 	if s.Name == v1.ResourcePods {
 		return t.AllowedPods(), t.PodCount(), true
@@ -69,7 +73,7 @@ func (s *Sum) columns(t *table.Table) (has, used []int64, known bool) {
 	return t.Allocatable(id), t.Used(id), true
 }
 
-// On compares the request with what the row has.
+// On returns how the request compares with what the row has and its pods use now.
 func (s *Sum) On(t *table.Table, row table.Row) Answer {
 	has, used := int64(0), int64(0)
 	if allHave, allUse, known := s.columns(t); known {
@@ -81,7 +85,8 @@ func (s *Sum) On(t *table.Table, row table.Row) Answer {
 	return Compare(s.Request, has, used)
 }
 
-// EachUnfit calls visit with the index of each row on which the request does not fit.
+// EachUnfit calls visit with the index in rows of each row on which the request does not
+// fit, and how.
 func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a Answer)) {
 	has, used, known := s.columns(t)
 	if !known {
@@ -100,8 +105,8 @@ func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a An
 }
 
 // Exchanged returns what On would return if the pods of a priority lower than below left
-// the row and the pods of came came. known is false if a sum is saturated, or if the table
-// has no columns of the resource.
+// the row and the pods in came were added. known is false if a sum is saturated, or if the
+// table has no columns of the resource.
 func (s *Sum) Exchanged(t *table.Table, row table.Row, below int32, came []*object.Pod) (a Answer, known bool) {
 	has, used, known := s.with(t, row, came)
 	switch {
@@ -117,8 +122,8 @@ func (s *Sum) Exchanged(t *table.Table, row table.Row, below int32, came []*obje
 }
 
 // Most returns the largest request that would fit if the pods of a priority lower than
-// below left the row and the pods of came came. It is at least 0, as a request of 0 is not
-// compared, and math.MaxInt64 if it is unknown.
+// below left the row and the pods in came were added. It is at least 0, as a request of 0
+// is not compared, and math.MaxInt64 if it is unknown.
 func (s *Sum) Most(t *table.Table, row table.Row, below int32, came []*object.Pod) int64 {
 	has, used, known := s.with(t, row, came)
 	if !known {
@@ -127,8 +132,8 @@ func (s *Sum) Most(t *table.Table, row table.Row, below int32, came []*object.Po
 	return max(0, resource.Add(has-used, s.usedByLower(t, row, below)))
 }
 
-// with returns what the row has, and what its pods and those of came use. known is false
-// if a sum is saturated, or if the table has no columns of the resource.
+// with returns what the row has, and what its pods and those in came use together. known is
+// false if that is saturated, or if the table has no columns of the resource.
 func (s *Sum) with(t *table.Table, row table.Row, came []*object.Pod) (has, used int64, known bool) {
 	allHave, allUse, known := s.columns(t)
 	if !known {
@@ -153,9 +158,9 @@ func Free(t *table.Table, name v1.ResourceName, row table.Row) (has, free int64)
 	return allHave[row], resource.Sub(allHave[row], allUse[row])
 }
 
-// Lacking returns how much more the row would have to have free for the request; 0 or less
-// if enough is there. It is math.MinInt64 where the node has none: what device classes give
-// there is neither used nor freed by pods.
+// Lacking returns by how much the request exceeds what is free on the row; 0 or less if it
+// fits. It is math.MinInt64 where the node has none: what device classes provide there is
+// neither used nor freed by pods.
 func (s *Sum) Lacking(t *table.Table, row table.Row) int64 {
 	has, free := Free(t, s.Name, row)
 	if has <= 0 && s.Name != v1.ResourcePods {
@@ -164,7 +169,8 @@ func (s *Sum) Lacking(t *table.Table, row table.Row) int64 {
 	return resource.Sub(s.Request, free)
 }
 
-// UsedBy returns how much the pod uses where it is placed, and frees by leaving.
+// UsedBy returns how much of the sum's resource the pod uses on its node, and frees when it
+// leaves; 1 for the number of pods.
 func (s *Sum) UsedBy(p *object.Pod) int64 {
 	if s.Name == v1.ResourcePods {
 		return 1

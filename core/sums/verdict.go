@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// A verdict on a row is a set of bits: one for each sum that does not fit, in their order,
-// and two about them. It is 0 if all fit.
+// A verdict on a row is a set of bits: bit k if the k-th sum does not fit, and two more. It
+// is 0 if all fit.
 const (
 	// noOwnBit: the sum has no bit of its own, because there are more sums than bits. Its
 	// code is mixed into those of the others instead, and EachShort looks at the row again.
@@ -20,7 +20,8 @@ const (
 	lastOwnBit = 61
 )
 
-// Verdicts writes the verdict on each of the rows to out.
+// Verdicts writes to out, for each of the rows, which sums of the list do not fit there; 0
+// if all do.
 func Verdicts[V ~uint64](list []Sum, t *table.Table, rows []table.Row, out []V) {
 	clear(out)
 	for k := range list {
@@ -28,8 +29,9 @@ func Verdicts[V ~uint64](list []Sum, t *table.Table, rows []table.Row, out []V) 
 	}
 }
 
-// VerdictExchanged returns the verdict on the row if its pods of a priority lower than below
-// left and the pods of came came. It is unknown where a sum is, or has no bit.
+// VerdictExchanged returns the verdict on the row if its pods of a priority lower than
+// below left and the pods in came were added. known is false if a sum is unknown then, or
+// has no bit of its own.
 func VerdictExchanged(list []Sum, t *table.Table, row table.Row, below int32, came []*object.Pod) (v uint64, known bool) {
 	for k := range list {
 		a, known := list[k].Exchanged(t, row, below, came)
@@ -43,7 +45,7 @@ func VerdictExchanged(list []Sum, t *table.Table, row table.Row, below int32, ca
 	return v, true
 }
 
-// reject adds to the verdict that the k-th sum does not fit.
+// reject returns the verdict v with the mark that the k-th sum does not fit.
 func reject(v uint64, list []Sum, k int, a Answer) uint64 {
 	if k <= lastOwnBit {
 		v |= 1 << k
@@ -56,14 +58,15 @@ func reject(v uint64, list []Sum, k int, a Answer) uint64 {
 	return v
 }
 
-// hashBits returns bits, of those of sums, that differ between two resources with near
-// certainty.
+// hashBits returns bits for a resource, within those of sums, that differ between two
+// resources with near certainty. Bit 0 is never set.
 func hashBits(name v1.ResourceName) uint64 {
 	return draw.Hash(string(name)) & (1<<(lastOwnBit+1) - 1<<1)
 }
 
-// EachShort calls visit with each sum that does not fit, given the verdict on the row. It
-// reports whether one of the requests is more than the whole node has.
+// EachShort calls visit with each sum that does not fit, according to the verdict v on the
+// row. It reports whether a request (other than for the number of pods) is more than the
+// whole node has.
 func EachShort(list []Sum, t *table.Table, row table.Row, v uint64, visit func(*Sum)) (beyond bool) {
 	for k := range list {
 		short := k <= lastOwnBit && v&(1<<k) != 0
