@@ -2,19 +2,20 @@ package domain
 
 import "github.com/berth-scheduler/berth/core/table"
 
-// Column is a number by domain of one topology. What is counted where there is no node,
-// or where the node lacks the label, is in no domain.
+// Column counts something, mostly pods, in each domain of one topology, for instance by
+// zone. What is counted on a row without a node, or whose node lacks the label, is in no
+// domain.
 type Column struct {
 	*Topology
-	Sums []int64
+	Sums []int64 // counts by Domain
 
 	added int64  // the sum of all that was added
-	moves uint64 // the topology's, when all was counted
+	moves uint64 // Topology.Moves when all was counted
 }
 
 // Follow brings the column's topology up to date with the table and extends the column to
-// all domains. It reports whether a node moved to another domain since the column was
-// counted.
+// all domains. It reports whether a node moved to another domain since Clear, so that all
+// must be counted anew.
 func (c *Column) Follow(t *table.Table, rooms *Rooms) (moved bool) {
 	c.Topology.Follow(t)
 	if n := c.Len(); len(c.Sums) < n {
@@ -23,19 +24,19 @@ func (c *Column) Follow(t *table.Table, rooms *Rooms) (moved bool) {
 	return c.moves != c.Moves
 }
 
-// Clear sets all counts to 0.
+// Clear sets all counts to 0, before counting anew.
 func (c *Column) Clear() {
 	clear(c.Sums)
 	c.added, c.moves = 0, c.Moves
 }
 
-// Add counts n more on the row.
+// Add adds n, which may be negative, to the count of the row's domain.
 func (c *Column) Add(r table.Row, n int64) {
 	c.Sums[c.of[r]] += n
 	c.added += n
 }
 
-// AddRows counts n more on each of the rows.
+// AddRows adds n to the count of each row's domain.
 func (c *Column) AddRows(rows []table.Row, n int64) {
 	of, sums := c.of, c.Sums
 	for _, r := range rows {
@@ -44,7 +45,7 @@ func (c *Column) AddRows(rows []table.Row, n int64) {
 	c.added += n * int64(len(rows))
 }
 
-// AddCounts counts n more for each pod on the rows.
+// AddCounts adds n times the number of pods to the count of each row's domain.
 func (c *Column) AddCounts(rows []table.RowCount, n int64) {
 	of, sums, all := c.of, c.Sums, int64(0)
 	for _, pods := range rows {
@@ -55,24 +56,25 @@ func (c *Column) AddCounts(rows []table.RowCount, n int64) {
 	c.added += all
 }
 
-// Total returns what is counted in all domains together.
+// Total returns the sum of the counts of all domains; rows in no domain are left out.
 func (c *Column) Total() int64 { return c.added - c.Sums[None] - c.Sums[Missing] }
 
-// Copy returns a column with the same counts.
+// Copy returns an independent column with the same counts, in memory from rooms if it has
+// some.
 func (c *Column) Copy(rooms *Rooms) *Column {
 	other := *c
 	other.Sums = append(rooms.extend(nil, len(c.Sums))[:0], c.Sums...)
 	return &other
 }
 
-// Rooms holds buffers of columns that are no longer used. The zero value is ready to use.
+// Rooms is a free list of the count slices of columns. The zero value is ready to use.
 type Rooms struct{ list [][]int64 }
 
-// roomsKept bounds the buffers that are kept.
+// roomsKept is the most slices that the free list keeps.
 const roomsKept = 256
 
-// extend returns s with n elements: those of s, then zeros. It may use a kept
-// buffer.
+// extend returns s with length n: its elements, then zeros. It may use a slice of the free
+// list, and s must not be used afterwards.
 func (l *Rooms) extend(s []int64, n int) []int64 {
 	if cap(s) >= n {
 		had := len(s)
@@ -91,7 +93,7 @@ func (l *Rooms) extend(s []int64, n int) []int64 {
 	return append(s, make([]int64, n-len(s))...)
 }
 
-// Give takes the column's buffer for later use. The column is empty then.
+// Give puts the column's memory into the free list. The column is empty afterwards.
 func (l *Rooms) Give(c *Column) {
 	if cap(c.Sums) > 0 && len(l.list) < roomsKept {
 		l.list = append(l.list, c.Sums[:0])

@@ -2,20 +2,21 @@ package domain
 
 import "github.com/berth-scheduler/berth/core/table"
 
-// Follower keeps counts of pods up to date with the table. It counts the pods that came or
-// left since the last time, or all pods anew. The zero value has counted nothing.
+// Follower keeps counts of pods up to date with a table. It passes on the pods that were
+// placed or left since the last time, or has all pods counted anew. The zero value has
+// counted nothing.
 type Follower struct {
-	// ExactTries: pods that are tried count otherwise than those that are there. What was
-	// counted of all pods during a try is not used after it.
+	// ExactTries is set if pods on trial count otherwise than those that are there. Then a
+	// count of all pods that was made during a trial is not used after it.
 	ExactTries bool
 
-	revision, placements uint64 // up to which all is counted
+	revision, placements uint64 // revisions of the table up to which all is counted
 	counted              bool
-	tentative            bool // all was counted during a try
-	work                 int  // that it takes to count all, in rows
+	tentative            bool // all was counted during a trial
+	work                 int  // the cost of counting all, in rows
 }
 
-// Current reports whether all is counted as the table stands.
+// Current reports whether the counts are up to date with the table.
 func (f *Follower) Current(t *table.Table) bool {
 	if f.tentative && !t.Trying() {
 		f.counted = false
@@ -23,9 +24,10 @@ func (f *Follower) Current(t *table.Table) bool {
 	return f.counted && f.revision == t.Revision()
 }
 
-// Follow calls placed for each pod that came (n is 1) or left (-1) since the last time. It
-// calls all instead if anew is set, if the table does not remember so much, or if that is
-// less work. all returns how many sets of labels, and of rows, it counted.
+// Follow brings the counts up to date. It calls placed for each pod that was placed (n is
+// 1) or left (-1) since the last time. It calls all, to count all pods, instead if anew is
+// set, if the table's journal does not reach back so far, or if that is less work. all
+// returns how many label sets and how many rows it counted, as a measure of its cost.
 func (f *Follower) Follow(t *table.Table, anew bool, placed func(p table.Placement, n int64), all func() (sets, rows int)) {
 	anew = anew || !f.counted
 	f.counted = false // until all is: after a panic in between all is counted anew
@@ -37,12 +39,16 @@ func (f *Follower) Follow(t *table.Table, anew bool, placed func(p table.Placeme
 	f.tentative = f.ExactTries && t.Trying() && (f.tentative || anew)
 }
 
-// AddRows records that rows were counted that will have to be counted again with all.
+// AddRows adds n rows to the cost of counting all, which were counted in addition.
 func (f *Follower) AddRows(n int) { f.work += n }
 
-// rowsPerPlacement is about how many rows are counted, of many, while one placement is.
+// rowsPerPlacement is about how many rows can be counted in bulk in the time of one
+// placement.
 const rowsPerPlacement = 32
 
+// replay calls placed for each pod that was placed or left since the last time. It returns
+// false, perhaps after some calls, if the table does not remember so many, or counting all
+// is cheaper.
 func (f *Follower) replay(t *table.Table, placed func(table.Placement, int64)) bool {
 	pending := t.PlacementCount() - f.placements
 	if int(pending) > 64+f.work/rowsPerPlacement && !(f.ExactTries && t.Trying()) {

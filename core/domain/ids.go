@@ -9,6 +9,7 @@ type Ids[T any] struct {
 	free   []int32
 }
 
+// idEntry is a name with the number of its holders and its T.
 type idEntry[T any] struct {
 	name    string
 	holders int
@@ -38,6 +39,7 @@ func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 // HoldID adds n holders to a name that has holders already, by its id.
 func (s *Ids[T]) HoldID(id int32, n int) { s.list[id].holders += n }
 
+// add gives the name an id, a free one if there is one, without a holder.
 func (s *Ids[T]) add(name string) (id int32) {
 	if n := len(s.free); n > 0 {
 		id, s.free = s.free[n-1], s.free[:n-1]
@@ -67,7 +69,7 @@ func (s *Ids[T]) Release(id int32) (of T, last bool) {
 	return of, true
 }
 
-// At returns what is kept for the id. The pointer is valid until the next Hold.
+// At returns a pointer to the T of the id. It is valid until the next Hold.
 func (s *Ids[T]) At(id int32) *T { return &s.list[id].of }
 
 // Name returns the name of the id.

@@ -12,45 +12,49 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Layout holds the location of each row by some topologies. Nodes that are in the same
-// domains share a location. All classes that count by the same topologies share one
-// layout. It belongs to the owner of the table.
+// Layout gives each row a location: a number that is equal for nodes in the same domains of
+// all its topologies. All classes that count by the same topologies share one layout. It
+// belongs to the owner of the table.
 type Layout struct {
 	Topologies []*Topology
-	// UniquePerNode is the topology in which most nodes are domains of their own, -1:
-	// there is none. Such nodes share locations, in which that domain is Own.
+	// UniquePerNode is the index of the topology in which most nodes are domains of their
+	// own, as by hostname; -1: there is none. Such nodes share locations, in which that
+	// domain is Own.
 	UniquePerNode int
 	// Moves changes whenever the location of a row does.
 	Moves uint64
 
 	ids      Ids[struct{}]
-	domains  []Domain // by location and topology
+	domains  []Domain // by location, then topology
 	rows     []int32  // the location of each row
 	own      []Domain // by row, the domain that is Own in its location; None where there is none
-	revision uint64   // up to which the changes of nodes are followed
+	revision uint64   // of the table, up to which changed nodes are followed
 	buf      []byte   // scratch of move
 	found    []Domain // scratch of move
 }
 
-// Locations returns the locations of all rows, NoNode where there is no node. They are
-// valid until Follow. Read only.
+// Locations returns the location of each row, NoNode where there is no node. It is valid
+// until Follow. Read only.
 func (l *Layout) Locations() []int32 { return l.rows }
 
-// Owns returns the domains of rows whose nodes are domains of their own, None of others.
-// They are valid until Follow. Read only.
+// Owns returns, by row, the domain of UniquePerNode that only this node is in; None for
+// rows without one. It is valid until Follow. Read only.
 func (l *Layout) Owns() []Domain { return l.own }
 
-// Domains returns the location's, by topology. They are valid until Follow. Read only.
+// Domains returns the domains of a location, by topology. They are valid until Follow. Read
+// only.
 func (l *Layout) Domains(location int32) []Domain {
 	n := len(l.Topologies)
 	return l.domains[int(location)*n : (int(location)+1)*n]
 }
 
-// Held returns the number of locations that have rows, Len more than the number of any.
+// Held returns the number of locations that have rows.
 func (l *Layout) Held() int { return l.ids.Held() }
-func (l *Layout) Len() int  { return l.ids.Len() }
 
-// Follow brings the layout and its topologies up to the table.
+// Len returns a number greater than every location.
+func (l *Layout) Len() int { return l.ids.Len() }
+
+// Follow brings the layout and its topologies up to date with the table.
 func (l *Layout) Follow(t *table.Table) {
 	for _, p := range l.Topologies {
 		p.Follow(t)
@@ -68,7 +72,8 @@ func (l *Layout) Follow(t *table.Table) {
 	l.revision = t.Revision()
 }
 
-// move updates the row's location after its node changed.
+// move finds the row's location again after its node changed, and counts a move if it is
+// another.
 func (l *Layout) move(t *table.Table, r table.Row) {
 	was, is, own := l.rows[r], int32(NoNode), l.own[r]
 	l.own[r] = None
@@ -92,7 +97,8 @@ func (l *Layout) move(t *table.Table, r table.Row) {
 	}
 }
 
-// join returns the location with the domains that were found, for one more row.
+// join returns the location with the domains in found, and counts one more row on it. It
+// makes the location if there is none.
 func (l *Layout) join() int32 {
 	id, known := l.ids.HoldBytes(l.buf)
 	if known {
@@ -105,26 +111,26 @@ func (l *Layout) join() int32 {
 	return id
 }
 
-// What Layouts keeps at most, besides what one class asks for.
+// What Layouts keeps at most before it starts anew; one class may add to it.
 const (
 	topologiesKept = 128
 	layoutsKept    = 64
 )
 
-// Layouts finds topologies and layouts by their keys, for one table at a time. The zero
-// value is ready to use.
+// Layouts makes topologies and layouts once for each key, so that classes share them. It
+// serves one table at a time. The zero value is ready to use.
 type Layouts struct {
 	table      *table.Table
 	generation uint64
 	topologies map[Key]*Topology
 	layouts    map[string]*Layout
-	revision   uint64 // UniquePerNodeRevision
-	name       []byte
+	revision   uint64 // UniqueRevision of node labels; layouts are dropped when it changes
+	name       []byte // scratch for the key of a layout
 }
 
-// Prepare must be called before a class asks for topologies and layouts. All that is
-// returned until the next call is of one generation: topologies of one generation have
-// one key each.
+// Prepare drops what is of the past or too much; call it before a class asks for topologies
+// and layouts. The generation changes when topologies were dropped: only those of one
+// generation are shared.
 func (s *Layouts) Prepare(t *table.Table) (generation uint64) {
 	if s.table != t || len(s.topologies) > topologiesKept {
 		*s = Layouts{table: t, generation: s.generation + 1, topologies: map[Key]*Topology{}, name: s.name}
@@ -135,7 +141,8 @@ func (s *Layouts) Prepare(t *table.Table) (generation uint64) {
 	return s.generation
 }
 
-// Topology returns the one with the key.
+// Topology returns the topology with the key, a new one if there is none. A new one knows
+// no row until Follow.
 func (s *Layouts) Topology(key Key) *Topology {
 	p := s.topologies[key]
 	if p == nil {
@@ -145,8 +152,9 @@ func (s *Layouts) Topology(key Key) *Topology {
 	return p
 }
 
-// Layout returns the one by the keys, which it sorts. With own, nodes are domains of
-// their own in one of the topologies, for as long as UniquePerNodeRevision stands.
+// Layout returns the layout by the keys, a new one if there is none. It sorts keys in
+// place. With own, one topology may have nodes that are domains of their own
+// (UniquePerNode).
 func (s *Layouts) Layout(keys []Key, own bool) *Layout {
 	slices.SortFunc(keys, compareKeys)
 	keys = slices.Compact(keys)
@@ -168,6 +176,7 @@ func (s *Layouts) Layout(keys []Key, own bool) *Layout {
 	return l
 }
 
+// newLayout returns a new layout over the sorted keys. It knows no row until Follow.
 func (s *Layouts) newLayout(keys []Key, own bool) *Layout {
 	l := &Layout{UniquePerNode: -1}
 	for _, k := range keys {
@@ -179,6 +188,7 @@ func (s *Layouts) newLayout(keys []Key, own bool) *Layout {
 	return l
 }
 
+// compareKeys compares by label; of equal labels the key with PerNode comes last.
 func compareKeys(a, b Key) int {
 	switch c := strings.Compare(a.Label, b.Label); {
 	case c != 0:
@@ -191,8 +201,9 @@ func compareKeys(a, b Key) int {
 	return -1
 }
 
-// uniquePerNode picks the key of which most nodes have a value of their own: each node
-// by itself, else by hostname, else any; -1: there is none.
+// uniquePerNode returns the index of the key in which most nodes are domains of their own:
+// one with PerNode, else hostname, else any whose values are mostly unique; -1: there is
+// none.
 func uniquePerNode(t *table.Table, keys []Key) int {
 	if i := slices.IndexFunc(keys, func(k Key) bool { return k.PerNode }); i >= 0 {
 		return i

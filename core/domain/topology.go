@@ -6,7 +6,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Domain says where a node is by one key: the domain with a number, or one of the values
+// Domain is the number of a topology domain (a value of a node label), or one of the values
 // below.
 type Domain int32
 
@@ -53,21 +53,24 @@ type Topology struct {
 	// Moves changes whenever the domain of a row does.
 	Moves uint64
 
-	of       []Domain // by row
-	ids      Ids[struct{}]
-	revision uint64 // up to which the changes of nodes are followed
+	of       []Domain      // by row
+	ids      Ids[struct{}] // numbers of label values that nodes have
+	revision uint64        // of the table, up to which changed nodes are followed
 }
 
+// newTopology returns a topology that knows no row until Follow.
 func newTopology(key Key) *Topology {
 	p := &Topology{Key: key}
 	p.ids.Hold("") // Unnamed, whether it has nodes or not
 	return p
 }
 
-// Of returns the domain of each row. It is valid until Follow. Read only.
+// Of returns the domain of each row, up to date as of Follow and valid until the next. Read
+// only.
 func (p *Topology) Of() []Domain { return p.of }
 
-// Len returns a number greater than that of any domain.
+// Len returns a number greater than every domain, which is the length of a column of
+// counts.
 func (p *Topology) Len() int {
 	if p.PerNode {
 		return int(firstDomain) + len(p.of)
@@ -75,13 +78,14 @@ func (p *Topology) Len() int {
 	return int(firstDomain) + p.ids.Len()
 }
 
-// Held returns the number of domains that have nodes, and one for Unnamed if it has none.
+// Held returns the number of domains that have nodes; Unnamed always counts.
 func (p *Topology) Held() int { return p.ids.Held() }
 
-// Name returns the value that the domain stands for.
+// Name returns the label value that the domain stands for. It must not be called with
+// PerNode, None, Missing or Own.
 func (p *Topology) Name(d Domain) string { return p.ids.Name(int32(d - firstDomain)) }
 
-// Follow brings the domains up to the table.
+// Follow brings the domains of rows up to date with the table.
 func (p *Topology) Follow(t *table.Table) {
 	if n := t.Rows() - len(p.of); n > 0 {
 		p.of = append(p.of, make([]Domain, n)...)
@@ -96,7 +100,8 @@ func (p *Topology) Follow(t *table.Table) {
 	p.revision = t.Revision()
 }
 
-// move updates the row's domain after its node changed.
+// move finds the row's domain again after its node changed, and counts a move if it is
+// another. n is nil if the node is gone.
 func (p *Topology) move(r table.Row, n *object.Node) {
 	was, is := p.of[r], p.domainOf(r, n)
 	if was >= firstDomain && !p.PerNode {
@@ -108,7 +113,8 @@ func (p *Topology) move(r table.Row, n *object.Node) {
 	}
 }
 
-// domainOf returns the domain of a node on the row, for one more holder.
+// domainOf returns the domain of node n on row r, and counts one more node in it. n may be
+// nil.
 func (p *Topology) domainOf(r table.Row, n *object.Node) Domain {
 	if n == nil {
 		return None
