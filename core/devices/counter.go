@@ -12,33 +12,33 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// compiled is how many selector expressions are kept compiled.
+// compiled is how many CEL selector expressions a Counter keeps compiled.
 const compiled = 64
 
-// Counter counts devices by class, for plugins that score by how much of a
-// resource is taken. It does not change, and may be used concurrently.
+// Counter counts the devices that a device class selects on a node, for plugins that score
+// an extended resource which devices stand for. It may be used concurrently.
 type Counter struct {
-	// Shares: claims can hold parts of a device.
+	// Shares is set if claims can hold parts of a device (DRAConsumableCapacity).
 	Shares    bool
 	features  structured.Features
 	selectors *cel.Cache
 }
 
-// NewCounter returns a counter under the allocator's gates.
+// NewCounter returns a counter under the device allocator's feature gates. lists is set if
+// attributes of devices may be lists.
 func NewCounter(f structured.Features, lists bool) *Counter {
 	return &Counter{Shares: f.ConsumableCapacity, features: f, selectors: NewSelectors(f, lists)}
 }
 
-// NewSelectors returns a cache of compiled selectors; lists: attributes may be
-// lists.
+// NewSelectors returns an empty cache of compiled CEL device selectors. lists is set if
+// attributes of devices may be lists.
 func NewSelectors(f structured.Features, lists bool) *cel.Cache {
 	return cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: lists})
 }
 
-// Count returns how many devices of the offer the class selects that the node can
-// use, and how many of them are taken, wholly or in part. Slices that are
-// outdated count, too, and where a selector fails nothing counts (v1.36,
-// calculateDRAResourceTotals).
+// Count returns how many devices of the offer the class selects and the node can use, and
+// how many of them are allocated, wholly or in part. As v1.36's calculateDRAResourceTotals
+// it counts slices of outdated generations, too, and returns 0 if any selector fails.
 func (c *Counter) Count(n *object.Node, class *resourcev1.DeviceClass, o *Offer) (all, taken int64) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	for _, s := range o.Slices {
@@ -68,8 +68,8 @@ func (c *Counter) Count(n *object.Node, class *resourcev1.DeviceClass, o *Offer)
 	return all, taken
 }
 
-// reaches reports whether the node may use devices of the slice. A slice that selects
-// nodes for each device reaches every node.
+// reaches reports whether the node may use devices of the slice. A slice that selects nodes
+// for each device reaches every node. A selector that is not valid is an error.
 func (c *Counter) reaches(n *v1.Node, s *resourcev1.ResourceSlice) (bool, error) {
 	name := s.Spec.NodeName
 	switch {
@@ -83,6 +83,8 @@ func (c *Counter) reaches(n *v1.Node, s *resourcev1.ResourceSlice) (bool, error)
 	return name == nil || *name == "", nil
 }
 
+// usable reports whether the node may use the device, by the device's own node selection if
+// the slice has that.
 func (c *Counter) usable(n *v1.Node, s *resourcev1.ResourceSlice, d *resourcev1.Device) (bool, error) {
 	switch {
 	case !isTrue(s.Spec.PerDeviceNodeSelection), isTrue(d.AllNodes), d.NodeName != nil && *d.NodeName == n.Name:
@@ -93,8 +95,10 @@ func (c *Counter) usable(n *v1.Node, s *resourcev1.ResourceSlice, d *resourcev1.
 	return false, nil
 }
 
+// isTrue reports whether b is set and true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
+// selects reports whether all CEL selectors of the device class accept the device.
 func (c *Counter) selects(class *resourcev1.DeviceClass, driver string, d *resourcev1.Device) (bool, error) {
 	for i := range class.Spec.Selectors {
 		s := class.Spec.Selectors[i].CEL
@@ -113,8 +117,8 @@ func (c *Counter) selects(class *resourcev1.DeviceClass, driver string, d *resou
 	return true, nil
 }
 
-// unbounded is the context of an evaluation that nothing ends: the library
-// itself bounds what an expression may cost.
+// unbounded is a context without deadline or cancellation for CEL: the library itself
+// bounds what an expression may cost.
 type unbounded struct{}
 
 func (unbounded) Deadline() (time.Time, bool) { return time.Time{}, false }

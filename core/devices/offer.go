@@ -9,12 +9,14 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Offer holds resource slices, and which of their devices are taken.
+// Offer holds the ResourceSlices that a node can see, and which of their devices are
+// allocated.
 type Offer struct {
 	Slices []*resourcev1.ResourceSlice
 	Taken  structured.AllocatedState
 }
 
+// newOffer returns an offer without slices and devices.
 func newOffer() *Offer {
 	return &Offer{Taken: structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
@@ -23,9 +25,9 @@ func newOffer() *Offer {
 	}}
 }
 
-// Shared returns what several nodes can see. What is taken of devices that a single
-// node can use is left to that node. With shares, claims can hold parts of a
-// device (consumable capacity).
+// Shared returns the slices that several nodes can see, and what is taken of their devices.
+// What is taken of pools that a single node uses is added by WithNode. shares is set if
+// claims can hold parts of a device (consumable capacity).
 func Shared(t *table.Table, shares bool) *Offer {
 	o := newOffer()
 	for _, p := range devicepools.Of(t).Shared() {
@@ -37,7 +39,8 @@ func Shared(t *table.Table, shares bool) *Offer {
 	return o
 }
 
-// WithNode returns the shared offer with what concerns the node alone.
+// WithNode returns a new offer: o, as returned by Shared, plus the slices and allocated
+// devices of the named node alone. It returns o itself if the node has none.
 func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 	own := devicepools.Of(t).On(node)
 	if len(own) == 0 {
@@ -59,6 +62,7 @@ func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 	return all
 }
 
+// takeAll adds the allocated devices of the pool to Taken.
 func (o *Offer) takeAll(p *devicepools.Pool, shares bool) {
 	for _, r := range p.Taken {
 		AddAllocated(&o.Taken, r, shares)

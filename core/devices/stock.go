@@ -10,8 +10,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Stock is the devices that stand for an extended resource on the nodes that do
-// not offer it themselves. It is good while the revision of devicepools stands.
+// Stock counts the devices that stand for one extended resource, on nodes that do not offer
+// the resource themselves (DRAExtendedResource). It is valid while the revision of
+// devicepools stays the same.
 type Stock struct {
 	counter *Counter
 	name    v1.ResourceName
@@ -19,8 +20,9 @@ type Stock struct {
 	shared  *Offer
 }
 
-// SignRevision implements framework.SignPlugin's field for a plugin whose signature of a
-// pod depends on the devices that stand for requested resources.
+// SignRevision returns a revision that changes whenever devices may stand for other
+// resources: what the signature of a pod with extended resources depends on. It is always
+// known. It implements framework.Plugin's SignRevision.
 func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	if d := &p.Demand; len(d.Requests.Scalars)+len(d.Usage.Scalars)+len(d.Scoring.Scalars) == 0 {
 		return 0, true
@@ -28,12 +30,13 @@ func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return devicepools.Of(t).Revision() + t.Objects().Revision(object.DeviceClasses), true
 }
 
-// Has reports whether a device class stands for the resource. A nil counter has none.
+// Has reports whether a device class stands for the extended resource. A nil counter has
+// none.
 func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
 	return c != nil && devicepools.Of(t).ClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
-// Stock returns the stock of the resource, nil where no device class stands for it.
+// Stock returns the stock of the extended resource, nil if no device class stands for it.
 func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
 	if !c.Has(t, name) {
 		return nil
@@ -41,8 +44,8 @@ func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
 	return &Stock{counter: c, name: name, class: devicepools.Of(t).ClassFor(name).API, shared: Shared(t, c.Shares)}
 }
 
-// Columns returns how much of the resource each of the rows offers, and how much of
-// it is taken, in the rows' order: devices only where the node offers none.
+// Columns returns, in the order of rows, how much of the resource each row offers, and how
+// much of it is taken. Devices are counted only where the node itself offers none.
 func (s *Stock) Columns(t *table.Table, rows []table.Row) (allocatable, used []int64) {
 	allocatable, used = make([]int64, len(rows)), make([]int64, len(rows))
 	id, known := t.Column(s.name)
@@ -56,8 +59,8 @@ func (s *Stock) Columns(t *table.Table, rows []table.Row) (allocatable, used []i
 	return allocatable, used
 }
 
-// Numbered returns the index of each row, from 0. The columns of Stock.Columns are
-// ordered by it.
+// Numbered returns the indexes 0, 1, ... of the rows as table.Row, to read the columns of
+// Stock.Columns with functions that index columns by row.
 func Numbered(rows []table.Row) []table.Row {
 	numbers := make([]table.Row, len(rows))
 	for i := range numbers {
