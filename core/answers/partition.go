@@ -7,33 +7,35 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Partition is the rows by what one plugin says of pods that it cannot tell apart: a set
-// for each verdict but Fits, or raw score but 0. Of rows without a node it says nothing.
+// Partition holds the answers of one plugin about all rows, for pods that the plugin cannot
+// tell apart: a set of rows for each verdict but Fits, or for each raw score but 0. Rows in
+// no set have the answer 0.
 type Partition struct {
 	Sets   []Set
 	Column []uint64 // by row, where there are too many answers for Sets; else nil
 
-	rows     int
+	rows     int    // rows that Sets and Column are sized for
 	revision uint64 // of the table, up to which changed nodes were asked about; 0: none was
-	used     uint64
+	used     uint64 // use number of the store at the last use
 }
 
-// Set is the rows with an answer.
+// Set is the rows with one answer of the plugin.
 type Set struct {
 	Answer uint64
 	Rows   table.RowSet
 }
 
-// mostSets bounds the sets of a partition. A column takes as much as 64 sets, and is as
-// fast to read as a few.
+// mostSets is the most sets of a partition; with more answers it uses a column. A column
+// takes as much memory as 64 sets, and is as fast to read as a few.
 const mostSets = 8
 
-// bytes returns what the partition takes.
+// bytes returns about how much memory the partition takes.
 func (p *Partition) bytes() int {
 	return fixedBytes + 8*len(p.Column) + len(p.Sets)*(p.rows+63)/64*8
 }
 
-// At returns the answer about a row.
+// At returns the plugin's verdict or raw score for the row, as bits; 0 for a row without a
+// node.
 func (p *Partition) At(r table.Row) uint64 {
 	if p.Column != nil {
 		return p.Column[r]
@@ -46,7 +48,7 @@ func (p *Partition) At(r table.Row) uint64 {
 	return 0
 }
 
-// Write writes the answers about the rows to out, which is as long.
+// Write writes the answers (raw scores) about the rows to out, which has the same length.
 func (p *Partition) Write(rows []table.Row, out []int64) {
 	if p.Column != nil {
 		for i, r := range rows {
@@ -63,10 +65,12 @@ func (p *Partition) Write(rows []table.Row, out []int64) {
 	}
 }
 
-// IsZero reports whether the answer is 0 about all rows.
+// IsZero reports whether the answer is 0 for every row, as far as is known without a look
+// at rows.
 func (p *Partition) IsZero() bool { return p.Column == nil && len(p.Sets) == 0 }
 
-// Reject removes from left the rows with an answer but 0.
+// Reject removes from left, in place, the rows with an answer other than 0, which a filter
+// rejects.
 func (p *Partition) Reject(left table.RowSet) {
 	for i := range p.Sets {
 		for w, word := range p.Sets[i].Rows {
@@ -85,8 +89,9 @@ func (p *Partition) Reject(left table.RowSet) {
 	}
 }
 
-// Split calls visit with the rows of each answer, and these rows. The set that visit gets
-// is valid until it returns; it may be rows itself, or scratch.
+// Split calls visit once for each answer that some of rows have, with the set of those
+// rows. The set is valid until visit returns; it may be rows itself, or scratch, which must
+// be as long as rows.
 func (p *Partition) Split(rows, scratch table.RowSet, visit func(answer uint64, part table.RowSet)) {
 	if p.Column != nil {
 		p.splitColumn(rows, visit)
@@ -113,6 +118,8 @@ func (p *Partition) Split(rows, scratch table.RowSet, visit func(answer uint64, 
 	}
 }
 
+// splitColumn does the work of Split for a partition with a column, in the order in which
+// answers occur.
 func (p *Partition) splitColumn(rows table.RowSet, visit func(answer uint64, part table.RowSet)) {
 	parts := map[uint64]table.RowSet{}
 	var found []uint64
@@ -129,8 +136,8 @@ func (p *Partition) splitColumn(rows table.RowSet, visit func(answer uint64, par
 	}
 }
 
-// Count removes from left the rows with an answer but 0, and calls visit with those of
-// each such answer. The set that visit gets is valid until it returns.
+// Count calls visit for each answer other than 0 with the set of those of left that have
+// it, and removes these from left. The set is valid until visit returns.
 func (p *Partition) Count(left table.RowSet, visit func(answer uint64, rows table.RowSet)) {
 	p.Split(left, make(table.RowSet, len(left)), func(answer uint64, part table.RowSet) {
 		if answer != 0 {
@@ -140,7 +147,7 @@ func (p *Partition) Count(left table.RowSet, visit func(answer uint64, rows tabl
 	p.Reject(left)
 }
 
-// resize extends the partition to n rows, with the answer 0.
+// resize extends the partition to n rows; new ones have the answer 0.
 func (p *Partition) resize(n int) {
 	if n <= p.rows {
 		return
@@ -156,7 +163,7 @@ func (p *Partition) resize(n int) {
 	}
 }
 
-// set records the answer about a row.
+// set replaces the answer about a row.
 func (p *Partition) set(r table.Row, answer uint64) {
 	if p.Column == nil && answer != 0 {
 		p.setFor(answer)
@@ -170,8 +177,8 @@ func (p *Partition) set(r table.Row, answer uint64) {
 	}
 }
 
-// setFor finds or makes the set for an answer. It returns nil, and changes to a column,
-// if there are too many.
+// setFor returns the set for an answer, a new or an emptied one if there is none. If there
+// are too many sets it changes the partition to a column and returns nil.
 func (p *Partition) setFor(answer uint64) *Set {
 	i := slices.IndexFunc(p.Sets, func(s Set) bool { return s.Answer == answer })
 	if i < 0 && len(p.Sets) == mostSets { // no row may have one of the others any more
@@ -197,8 +204,8 @@ func (p *Partition) setFor(answer uint64) *Set {
 	return &p.Sets[i]
 }
 
-// record records the answers about consecutive rows, of which first is a multiple of 64,
-// none of which has one so far. It hardly branches on the answers.
+// record stores the answers about consecutive rows from first on, a multiple of 64. None of
+// the rows may have an answer so far. It hardly branches on the answers.
 func record[T ~int64 | ~uint64](p *Partition, first table.Row, said []T) {
 	for from := 0; from < len(said); from += 64 {
 		word, r := said[from:min(from+64, len(said))], first+table.Row(from)
@@ -224,7 +231,7 @@ func record[T ~int64 | ~uint64](p *Partition, first table.Row, said []T) {
 	}
 }
 
-// rowsWithout returns a bit for each of at most 64 answers, set where it is another one.
+// rowsWithout returns a bit for each of at most 64 answers, set if it is not answer.
 func rowsWithout[T ~int64 | ~uint64](word []T, answer T) (set uint64) {
 	for i, is := range word {
 		bit := uint64(0)

@@ -7,15 +7,15 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Store keeps partitions by plugin and signature, for all classes. Its bytes are bounded.
-// The zero value is ready to use.
+// Store keeps partitions by plugin and signature of pods, shared by all classes. Its memory
+// is bounded: those used longest ago are dropped. The zero value is ready to use.
 type Store struct {
 	byKey map[key]*Partition
-	bytes int // of all partitions
-	uses  uint64
+	bytes int    // about the memory of all partitions
+	uses  uint64 // counter, for the age of partitions
 
-	live   table.RowSet // the rows with nodes
-	liveAt uint64       // the revision of live
+	live   table.RowSet // the rows with nodes, as of the revision liveAt
+	liveAt uint64
 
 	// scratch
 	key      []byte
@@ -24,15 +24,15 @@ type Store struct {
 	scores   []int64
 }
 
-// key is a plugin, one of its two kinds of answers, and its signature of pods.
+// key identifies a partition: a plugin, scores or verdicts, and its signature of pods.
 type key struct {
 	plugin    *framework.Plugin
 	scores    bool
 	signature string
 }
 
-// What the partitions of a store may take: bytes, and those for each row. A partition
-// counts for fixedBytes beside its sets or column.
+// Bounds of the memory of a store: mostBytes, plus mostBytesPerRow for each row of the
+// table. A partition counts fixedBytes in addition to its sets or column.
 const (
 	mostBytes       = 1 << 20
 	mostBytesPerRow = 256
@@ -42,23 +42,25 @@ const (
 // chunk is how many rows a plugin is asked about at a time, a multiple of 64.
 const chunk = 512
 
-// Keeps reports whether a store can keep what the plugin says: it reads node objects
-// alone, does not fail, and asking about all rows does not cost much.
+// Keeps reports whether the plugin's answers can be kept in a store: it reads node objects
+// alone, does not fail, and is cheap to ask about all rows.
 func Keeps(pl *framework.Plugin) bool {
 	return pl.Locality == framework.NodeOnly && !pl.Costly && pl.ErrorsFrom == 0
 }
 
-// Filter finds or makes the partition by the plugin's verdicts. It asks about changed nodes.
+// Filter returns the partition of the plugin's verdicts for the pod in in, brought up to
+// date with the table. A new one is made, and all rows are asked about, if there is none.
 func (s *Store) Filter(pl *framework.Plugin, in *framework.Input) *Partition {
 	return s.find(pl, in, false)
 }
 
-// Score finds or makes the partition by the plugin's raw scores. It asks about changed
-// nodes.
+// Score returns the partition of the plugin's raw scores for the pod in in, brought up to
+// date with the table. A new one is made, and all rows are asked about, if there is none.
 func (s *Store) Score(pl *framework.Plugin, in *framework.Input) *Partition {
 	return s.find(pl, in, true)
 }
 
+// find returns the up-to-date partition of the plugin's scores or else verdicts.
 func (s *Store) find(pl *framework.Plugin, in *framework.Input, scores bool) *Partition {
 	s.sign(pl, in)
 	p := s.byKey[key{pl, scores, string(s.key)}]
@@ -76,8 +78,8 @@ func (s *Store) find(pl *framework.Plugin, in *framework.Input, scores bool) *Pa
 	return p
 }
 
-// sign writes the key of the plugin's answers for the pod: equal for as long as they hold
-// on nodes that do not change.
+// sign writes the signature of the plugin's answers for the pod to s.key. It is equal for
+// as long as the answers hold on nodes that do not change.
 func (s *Store) sign(pl *framework.Plugin, in *framework.Input) {
 	t, valid := in.Table, in.Table.ColumnRevision() // this and the epochs only grow
 	if pl.Epoch != nil {
@@ -89,7 +91,8 @@ func (s *Store) sign(pl *framework.Plugin, in *framework.Input) {
 	}
 }
 
-// add adds a partition, and drops those used longest ago if all take too much.
+// add adds a partition, and drops those used longest ago if all exceed the bounds. rows is
+// the number of rows of the table.
 func (s *Store) add(k key, p *Partition, rows int) {
 	if s.byKey == nil {
 		s.byKey = map[key]*Partition{}
@@ -104,7 +107,8 @@ func (s *Store) add(k key, p *Partition, rows int) {
 	}
 }
 
-// recount counts the bytes of the partitions that are kept. Views may hold others.
+// recount sets bytes to the memory of the partitions that the store keeps. Views may hold
+// dropped ones.
 func (s *Store) recount() {
 	s.bytes = 0
 	for k, p := range s.byKey { // any order: a sum
@@ -112,16 +116,20 @@ func (s *Store) recount() {
 	}
 }
 
-// FollowFilter asks a filter about the nodes that changed since its partition was used.
+// FollowFilter brings a partition of verdicts that a view holds up to date: the filter is
+// asked about the nodes that changed.
 func (s *Store) FollowFilter(p *Partition, pl *framework.Plugin, in *framework.Input) {
 	s.follow(p, pl, in, false)
 }
 
-// FollowScore asks a scorer about the nodes that changed since its partition was used.
+// FollowScore brings a partition of raw scores that a view holds up to date: the scorer is
+// asked about the nodes that changed.
 func (s *Store) FollowScore(p *Partition, pl *framework.Plugin, in *framework.Input) {
 	s.follow(p, pl, in, true)
 }
 
+// follow asks the plugin about the nodes that changed since the partition's revision, or
+// about all rows if it has none.
 func (s *Store) follow(p *Partition, pl *framework.Plugin, in *framework.Input, scores bool) {
 	t := in.Table
 	if p.revision != 0 && t.NodeRevision() <= p.revision && p.rows == t.Rows() {
@@ -150,6 +158,7 @@ func (s *Store) follow(p *Partition, pl *framework.Plugin, in *framework.Input, 
 	s.bytes += p.bytes() - before
 }
 
+// askAll asks the plugin about all rows and records the answers in a new partition.
 func (s *Store) askAll(p *Partition, pl *framework.Plugin, in *framework.Input, scores bool) {
 	all := in.Table.All()
 	for from := 0; from < len(all); from += chunk {
@@ -163,7 +172,7 @@ func (s *Store) askAll(p *Partition, pl *framework.Plugin, in *framework.Input, 
 	}
 }
 
-// ask writes the plugin's answers to s.scores or s.verdicts.
+// ask writes the plugin's answers about the rows to s.scores or else s.verdicts.
 func (s *Store) ask(pl *framework.Plugin, in *framework.Input, scores bool, rows []table.Row) {
 	if scores {
 		s.scores = resize(s.scores, len(rows))
@@ -174,6 +183,8 @@ func (s *Store) ask(pl *framework.Plugin, in *framework.Input, scores bool, rows
 	pl.Filter(in, rows, s.verdicts)
 }
 
+// resize returns a slice of length n with undefined content, in the memory of list if that
+// is large enough.
 func resize[T any](list []T, n int) []T {
 	if n > cap(list) {
 		return make([]T, n)
@@ -181,8 +192,8 @@ func resize[T any](list []T, n int) []T {
 	return list[:n]
 }
 
-// Live returns the rows with nodes. The set is the store's own, and valid until the table
-// changes.
+// Live returns the set of rows with nodes, brought up to date. It belongs to the store,
+// must not be written, and is valid until the table changes.
 func (s *Store) Live(t *table.Table) table.RowSet {
 	if words := (t.Rows() + 63) / 64; words > len(s.live) {
 		s.live = append(s.live, make(table.RowSet, words-len(s.live))...)
@@ -195,5 +206,5 @@ func (s *Store) Live(t *table.Table) table.RowSet {
 	return s.live
 }
 
-// Len returns how many partitions are kept, and the bytes that they count for.
+// Len returns the number of kept partitions and about the bytes that they take.
 func (s *Store) Len() (partitions, bytes int) { return len(s.byKey), s.bytes }
