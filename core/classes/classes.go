@@ -9,43 +9,45 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Class is an equivalence class: the pods of a profile that none of its plugins can tell
-// apart.
+// Class is an equivalence class: the pods that none of a profile's plugins can tell apart.
 type Class[V any] struct {
 	Signature string
 	Hash      uint64 // of the signature
-	Kept      *V     // what is kept for the class; nil: nothing is
+	Kept      *V     // what the user of the class keeps for it; nil: nothing
 }
 
-// mostBytes bounds the signatures of classes for which nothing is kept.
+// mostBytes bounds the signatures in a Set. When they take more, classes with nil Kept are
+// forgotten.
 const mostBytes = 4 << 20
 
-// Set holds the classes that came by of late.
+// Set finds the class of a pod. It remembers classes that were asked for recently, or that
+// have something Kept.
 type Set[V any] struct {
 	table       *table.Table
 	keys        map[*profile.Profile]*Keys
 	bySignature map[string]*Class[V]
-	bytes       int // of their signatures
-	buffer      []byte
+	bytes       int    // about the length of all signatures
+	buffer      []byte // scratch of Of
 }
 
-// New returns a new Set of the pods of a table.
+// New returns an empty Set for pods that are decided on over the table.
 func New[V any](t *table.Table) Set[V] {
 	return Set[V]{table: t, keys: map[*profile.Profile]*Keys{}, bySignature: map[string]*Class[V]{}}
 }
 
-// Pod remembers the class of one pod under one profile. The zero value remembers nothing.
+// Pod caches the class of one pod under one profile. The zero value holds none.
 type Pod[V any] struct {
 	keys     *Keys
 	class    *Class[V]
-	signedAt uint64
+	signedAt uint64 // revision of what the signature depends on, when the class was found
 }
 
-// Keys returns the keys of the profile, nil before the class was asked for.
+// Keys returns the keys of the profile, nil before Set.Of was called with p.
 func (p *Pod[V]) Keys() *Keys { return p.keys }
 
-// Of returns the class of the pod. It finds the class anew if known does not have it, or
-// if an object that the signature depends on has changed since.
+// Of returns the class of the pod under the profile. The class is that in known if it still
+// holds; otherwise it is found anew, because an object that the signature depends on has
+// changed, and stored in known.
 func (s *Set[V]) Of(p *profile.Profile, pod *object.Pod, known *Pod[V]) *Class[V] {
 	if known.keys == nil {
 		known.keys = s.Keys(p)
@@ -70,7 +72,7 @@ func (s *Set[V]) Keys(p *profile.Profile) *Keys {
 	return k
 }
 
-// With finds or makes the class with the signature.
+// With returns the class with the signature, a new one if there is none.
 func (s *Set[V]) With(signature []byte) *Class[V] {
 	if c := s.bySignature[string(signature)]; c != nil {
 		return c
@@ -85,11 +87,11 @@ func (s *Set[V]) With(signature []byte) *Class[V] {
 	return c
 }
 
-// Forget forgets all classes. What callers keep of them stays valid.
+// Forget removes all classes. Those that callers hold stay valid, but are no longer found.
 func (s *Set[V]) Forget() {
 	clear(s.bySignature)
 	s.bytes = 0
 }
 
-// ForgetProfiles forgets all profiles, none of which may be used again.
+// ForgetProfiles removes the keys of all profiles, which may not be used again.
 func (s *Set[V]) ForgetProfiles() { clear(s.keys) }

@@ -10,18 +10,18 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Keys holds what of a profile decides the class of a pod, and until when answers for the
-// class stay valid.
+// Keys holds those plugins of a profile that decide the class of a pod, and those that end
+// the validity of answers.
 type Keys struct {
 	Profile *profile.Profile
 
 	signers []*framework.Plugin // that read something of the pod
-	// revisions are the signers' SignRevision.
+	// revisions are the SignRevision functions of the signers that have one.
 	revisions []func(*table.Table, *object.Pod) (uint64, bool)
-	epochs    []func(*table.Table) uint64
+	epochs    []func(*table.Table) uint64 // the plugins' Epoch functions
 }
 
-// KeysOf returns the keys of the profile.
+// KeysOf returns new keys for the profile's PreFilter, Filter and Score plugins.
 func KeysOf(p *profile.Profile) *Keys {
 	k := &Keys{Profile: p}
 	plugins := slices.Concat(p.PreFilter, p.Filter)
@@ -45,8 +45,8 @@ func KeysOf(p *profile.Profile) *Keys {
 	return k
 }
 
-// Epoch returns a number that changes whenever answers of the profile's plugins may change
-// on rows that did not: the sum of their epochs, as each only grows.
+// Epoch returns a number that changes whenever the plugins' answers may change on rows that
+// did not: the sum of the plugins' epochs, which only grow.
 func (k *Keys) Epoch(t *table.Table) uint64 {
 	var sum uint64
 	for _, epoch := range k.epochs {
@@ -55,8 +55,9 @@ func (k *Keys) Epoch(t *table.Table) uint64 {
 	return sum
 }
 
-// signedAt returns the sum of the revisions of what the pod's signature depends on
-// besides the pod. It returns false if a plugin does not know its revision.
+// signedAt returns a number that changes whenever the pod's signature may, other than by
+// the pod itself: the sum of the plugins' SignRevisions. It returns false if a plugin does
+// not know its revision.
 func (k *Keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool) {
 	for _, signRevision := range k.revisions {
 		revision, known := signRevision(t, pod)
@@ -68,8 +69,8 @@ func (k *Keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool
 	return sum, true
 }
 
-// AppendSignature appends what the profile's plugins can read of the pod: equal for pods
-// of one class.
+// AppendSignature appends the signature of the pod to b: the profile's name and what its
+// plugins can read of the pod. Pods of one class, and only they, have equal signatures.
 func (k *Keys) AppendSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
 	b = append(append(b, k.Profile.Name...), 0)
 	for _, pl := range k.signers {
