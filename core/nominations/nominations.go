@@ -12,19 +12,22 @@ import (
 
 // Nominator returns which pods are nominated to which nodes.
 type Nominator interface {
-	// NominatedTo lists the pods nominated to the node. The list does not change later.
+	// NominatedTo returns the pods nominated to the node. The slice is not changed later;
+	// callers may not write it.
 	NominatedTo(node string) []*object.Pod
-	// NominatedNodes lists the nodes that pods are nominated to.
+	// NominatedNodes returns the names of the nodes that pods are nominated to, in no
+	// order.
 	NominatedNodes() []string
 	// NominatedNode returns the node that the pod is nominated to, "" for none.
 	NominatedNode(uid types.UID) string
-	// Renominated lists the nodes whose nominations changed after the revision,
-	// and the revision now; false when that is not known any more.
+	// Renominated returns the nodes whose nominations changed after the revision since, and
+	// the present revision; false if changes so old are not known any more.
 	Renominated(since uint64) (nodes []string, now uint64, known bool)
 }
 
-// changed returns the nodes whose nominations may have changed after the revision. If that
-// is unknown, it returns all nodes that have any.
+// changed returns the nodes whose nominations may have changed after the revision since,
+// and the present revision. If the changes are not known, known is false and nodes are all
+// that have nominations.
 func changed(n Nominator, since uint64) (nodes []string, now uint64, known bool) {
 	if nodes, now, known = n.Renominated(since); !known {
 		nodes = n.NominatedNodes()
@@ -32,25 +35,25 @@ func changed(n Nominator, since uint64) (nodes []string, now uint64, known bool)
 	return nodes, now, known
 }
 
-// Rows lists the rows of a table that pods are nominated to. It is kept between decisions:
-// with many nominations, most count against few pods. The zero value is ready to use.
+// Rows lists, by row, the pods that are nominated to nodes, and is kept up to date from
+// decision to decision. The zero value is ready to use.
 type Rows struct {
 	list     []Node
-	at       []int32 // by row, where it is in the list, plus one; 0: it is not
+	at       []int32 // by row: index in list plus one; 0: nothing is nominated
 	revision uint64  // of the nominations
 	nodes    uint64  // the table's NodeRevision
-	known    bool    // the list is current at revision
+	known    bool    // list is complete as of revision
 }
 
 // Node is a row with the pods that are nominated to it.
 type Node struct {
 	Row             table.Row
 	Pods            []*object.Pod
-	highest, lowest int32 // of their priorities
+	highest, lowest int32 // highest and lowest of the pods' priorities
 }
 
-// Follow brings the list up to date. It returns all rows that pods are nominated to, in
-// any order. They are valid until the next Follow.
+// Follow brings the rows up to date with the nominations and the table's nodes. It returns
+// all rows that pods are nominated to, in any order. They are valid until the next Follow.
 func (x *Rows) Follow(t *table.Table, n Nominator) []Node {
 	nodes, now, known := changed(n, x.revision)
 	if known = known && x.known && x.nodes == t.NodeRevision(); !known {
@@ -90,7 +93,8 @@ func (x *Rows) set(r table.Row, pods []*object.Pod) {
 	x.list[at] = n
 }
 
-// On returns what is nominated to the row, nil if nothing is.
+// On returns the row's nominated pods, nil if there are none. It is valid until the next
+// Follow.
 func (x *Rows) On(r table.Row) *Node {
 	if int(r) < len(x.at) && x.at[r] > 0 {
 		return &x.list[x.at[r]-1]
@@ -98,11 +102,13 @@ func (x *Rows) On(r table.Row) *Node {
 	return nil
 }
 
-// Concerns reports whether some of the pods may count against a pod of the priority.
+// Concerns reports whether one of the nominated pods has at least that priority, so that it
+// may count against a pod of the priority.
 func (n *Node) Concerns(priority int32) bool { return n.highest >= priority }
 
-// Against lists those of the pods that count against the pod. own is the row that the pod
-// itself is nominated to, -1 if none. Where all of them count, no pod is looked at.
+// Against returns those of the nominated pods that count against pod: all but itself of at
+// least its priority. own is the row that pod itself is nominated to, -1 if none. The slice
+// may be n.Pods.
 func (n *Node) Against(pod *object.Pod, own table.Row) []*object.Pod {
 	switch {
 	case !n.Concerns(pod.Priority):

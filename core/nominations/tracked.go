@@ -7,11 +7,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Tracked is up to where the pod affinity terms and volumes of nominated pods are
-// registered with the table. The zero value is ready to use.
+// Tracked records up to which revision the pod affinity terms and volumes of nominated pods
+// are registered with the table. The zero value is ready to use.
 type Tracked struct {
 	revision uint64 // of the nominations
-	swept    uint64 // how often terms and volumes were swept
+	swept    uint64 // how often the table had dropped unused terms and volumes
 }
 
 // Follow registers the pod affinity terms and volumes of nominated pods with the table.
