@@ -10,8 +10,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Check compares every column with a rebuild from the nodes and pods, and
-// names the first difference.
+// Check compares all columns, terms, indexes and followers with those of a table made anew
+// from the same nodes, pods and objects. It returns an error that names the first
+// difference. It is for tests and audits: it takes long.
 func (t *Table) Check() error {
 	fresh := t.fresh()
 	for r := range t.nodes {
@@ -45,7 +46,8 @@ func (t *Table) Check() error {
 	return t.followers.check(fresh)
 }
 
-// fresh returns a table made from the nodes, pods and objects, with the same rows.
+// fresh returns a new table made from this one's nodes, pods and objects, with the same
+// rows.
 func (t *Table) fresh() *Table {
 	fresh := New()
 	fresh.now = t.now
@@ -68,7 +70,8 @@ func (t *Table) fresh() *Table {
 	return fresh
 }
 
-// compare compares the terms with those of a table with the same rows and pods.
+// compare returns an error for the first difference between the terms and those of a fresh
+// table with the same rows and pods.
 func (l *Terms) compare(fresh *Terms) error {
 	for _, term := range fresh.list {
 		if l.byKey[term.Key] == nil {
@@ -100,8 +103,8 @@ func (l *Terms) compare(fresh *Terms) error {
 	return nil
 }
 
-// check returns an error if a placed pod is not listed with those of its
-// namespace and labels.
+// check returns an error if a placed pod is not listed with those of its namespace and
+// labels, or the lists have other pods.
 func (l *podsByLabels) check(placed map[types.UID]*Placed) error {
 	if l.byNamespace == nil {
 		return nil

@@ -2,19 +2,20 @@ package table
 
 import "fmt"
 
-// Mark is a point to which the table can be taken back.
+// Mark is returned by Checkpoint and passed to Undo.
 type Mark struct{ depth, entries int }
 
-// tries is what undoes the placements and removals of open checkpoints.
+// tries holds the open checkpoints, and what is to be undone at their ends.
 type tries struct {
-	open int         // checkpoints
-	undo []undoEntry // oldest first
-	idle []Row       // emptied under a checkpoint; an undo may need them
+	open int         // number of open checkpoints
+	undo []undoEntry // placements and removals since the outermost, oldest first
+	idle []Row       // rows emptied under a checkpoint, to be freed after the outermost
 }
 
+// undoEntry is a placement or removal of a pod under a checkpoint.
 type undoEntry struct {
 	placed *Placed
-	put    bool // true: it was placed; false: it was removed
+	put    bool // true: the pod was placed; false: it was removed
 }
 
 // Checkpoint starts a try: placements and removals from here on can be taken
@@ -57,12 +58,14 @@ func (t *Table) Undo(m Mark) {
 	}
 }
 
+// record adds the entry to those that Undo reverts, if a checkpoint is open.
 func (t *Table) record(e undoEntry) {
 	if t.tries.open > 0 {
 		t.tries.undo = append(t.tries.undo, e)
 	}
 }
 
+// noCheckpoint panics if a checkpoint is open: op, which it names, cannot be undone.
 func (t *Table) noCheckpoint(op string) {
 	if t.tries.open > 0 {
 		panic("table: " + op + " under a checkpoint")

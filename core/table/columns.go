@@ -11,10 +11,11 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// Resource is the dense id of a resource's columns.
+// Resource is the id of a resource's columns: a small number that is used again after the
+// columns were freed.
 type Resource int
 
-// Resources that every table has; others are given ids as they appear.
+// Resources that every table has; others get ids when a node or pod first names them.
 const (
 	CPU Resource = iota
 	Memory
@@ -22,20 +23,21 @@ const (
 	firstScalar
 )
 
-// columns are what nodes offer and placed pods take, by resource and row, and what follows
-// from that at each change.
+// columns holds, by row, what nodes offer and what their pods request, by resource, and
+// values derived from that at each change.
 type columns struct {
-	allocatable [][]int64 // by Resource, then row
-	used        [][]int64
-	nonZero     [2][]int64 // CPU, memory
-	podCount    []int64
-	allowedPods []int64
+	allocatable [][]int64  // by Resource, then row
+	used        [][]int64  // by Resource, then row: sum of Demand.Usage
+	nonZero     [2][]int64 // CPU and memory, by row: sum of Demand.NonZero
+	podCount    []int64    // pods placed, by row
+	allowedPods []int64    // node's limit of pods, by row
 	headroom    []Headroom
 	evenness    []int8
 	percents    []Percents
 	scalars     scalars
 }
 
+// newColumns returns columns without rows.
 func newColumns() columns {
 	return columns{
 		allocatable: make([][]int64, firstScalar), used: make([][]int64, firstScalar),
@@ -43,45 +45,51 @@ func newColumns() columns {
 	}
 }
 
-// scalars are the resources that have columns by their names. One that no node
-// offers and no placed pod takes any more loses them some time later.
+// scalars finds the columns of resources by name, those other than CPU, memory and
+// ephemeral storage. If there are many, sweep frees those that no node offers and no placed
+// pod requests.
 type scalars struct {
 	ids      map[v1.ResourceName]Resource
-	free     []Resource
-	limit    int // of ids, before they are swept
-	revision uint64
+	free     []Resource // ids to be used again
+	limit    int        // number of ids at which the next sweep is due
+	revision uint64     // changes whenever a resource gets an id
 }
 
-// columnsKept is how many named resources have columns before those are looked
-// for that do not need them any more.
+// columnsKept is the number of named resources from which on unused columns are freed.
 const columnsKept = 64
 
-// Column returns the id of a resource's columns; false if it has none: no node
-// offers it and no placed pod takes any.
+// Column returns the id of a resource's columns; false if no node offers it and no placed
+// pod requests it.
 func (t *Table) Column(name v1.ResourceName) (Resource, bool) { return t.columns.find(name) }
 
-// ColumnRevision changes whenever a resource is given columns: what was looked
-// up with Column before may have become known since, or be another's now.
+// ColumnRevision returns a number that changes whenever a resource gets columns. Look ids
+// up again with Column then: one that was unknown may be known, and an id may be another
+// resource's.
 func (t *Table) ColumnRevision() uint64 { return t.columns.scalars.revision }
 
-// Allocatable returns the column of what nodes offer. Read only.
+// Allocatable returns how much of the resource each node offers, by row; 0 where there is
+// no node. Read only.
 func (t *Table) Allocatable(id Resource) []int64 { return t.columns.allocatable[id] }
 
-// Used returns the column of what placed pods take (their Demand.Usage). Read only.
+// Used returns how much of the resource the pods on each row request (the sum of
+// Demand.Usage). Read only.
 func (t *Table) Used(id Resource) []int64 { return t.columns.used[id] }
 
-// NonZero returns the columns of CPU and memory taken, with a default for
-// each container that names none (Demand.NonZero). Read only.
+// NonZero returns the CPU (in millicores) and memory (in bytes) that pods request, by row,
+// with kube-scheduler's default for each container that requests none (Demand.NonZero).
+// Read only.
 func (t *Table) NonZero() (milliCPU, memory []int64) {
 	return t.columns.nonZero[0], t.columns.nonZero[1]
 }
 
-// PodCount returns the column of the number of pods placed. Read only.
+// PodCount returns the number of pods on each row. Read only.
 func (t *Table) PodCount() []int64 { return t.columns.podCount }
 
-// AllowedPods returns the column of how many pods each node takes. Read only.
+// AllowedPods returns the largest number of pods that each node takes, by row; 0 where
+// there is no node. Read only.
 func (t *Table) AllowedPods() []int64 { return t.columns.allowedPods }
 
+// find returns the id of a resource's columns, false if it has none.
 func (c *columns) find(name v1.ResourceName) (Resource, bool) {
 	switch name {
 	case v1.ResourceCPU:
@@ -95,7 +103,7 @@ func (c *columns) find(name v1.ResourceName) (Resource, bool) {
 	return id, ok
 }
 
-// column returns the id of a resource, giving it columns if it has none.
+// column returns the id of a resource's columns, which it adds, all 0, if there are none.
 func (c *columns) column(name v1.ResourceName) Resource {
 	if id, ok := c.find(name); ok {
 		return id
@@ -113,7 +121,8 @@ func (c *columns) column(name v1.ResourceName) Resource {
 	return id
 }
 
-// sweep frees the columns of resources that hold nothing, if there are many.
+// sweep frees the columns of named resources that are 0 on every row, if there are many
+// columns.
 func (c *columns) sweep() {
 	s := &c.scalars
 	if len(s.ids) < s.limit {
@@ -131,7 +140,7 @@ func (c *columns) sweep() {
 	s.limit = max(columnsKept, 2*len(s.ids))
 }
 
-// grow adds a row.
+// grow adds a row without node and pods.
 func (c *columns) grow() {
 	c.podCount = append(c.podCount, 0)
 	c.allowedPods = append(c.allowedPods, 0)
@@ -148,7 +157,7 @@ func (c *columns) grow() {
 	c.setHeadroom(Row(len(c.podCount) - 1))
 }
 
-// clear sets what pods take to 0.
+// clear sets the sums over pods to 0 on all rows. What nodes offer stays.
 func (c *columns) clear() {
 	for id := range c.used {
 		clear(c.used[id])
@@ -159,7 +168,7 @@ func (c *columns) clear() {
 	clear(c.podCount)
 }
 
-// offer sets what the row's node offers, nil for none.
+// offer sets what the row's node offers; nil means no node.
 func (c *columns) offer(r Row, n *object.Node) {
 	for id := range c.allocatable {
 		c.allocatable[id][r] = 0
@@ -178,9 +187,9 @@ func (c *columns) offer(r Row, n *object.Node) {
 	c.setHeadroom(r)
 }
 
-// charge adds the pod's demand to its row (sign 1) or takes it off (-1). Where a sum would
-// saturate all are counted anew from the row's pods, so that what was added can be taken off
-// again exactly.
+// charge adds the pod's demand to its row (sign 1) or subtracts it (-1). pods are those on
+// the row afterwards. If a sum is saturated, all sums of the row are computed anew from
+// pods, so that they stay exact when pods leave.
 func (c *columns) charge(pl *Placed, sign int64, pods []*Placed) {
 	r := pl.Row
 	c.podCount[r] += sign
@@ -196,7 +205,8 @@ func (c *columns) charge(pl *Placed, sign int64, pods []*Placed) {
 	c.setHeadroom(r)
 }
 
-// add adds sign times the demand and reports whether all sums are exact.
+// add adds sign (1 or -1) times the demand to the row's sums. It returns false if one of
+// them is saturated, and so not exact.
 func (c *columns) add(r Row, d *resource.Demand, sign int64) bool {
 	exact := bump(&c.used[CPU][r], sign, d.Usage.MilliCPU)
 	exact = bump(&c.used[Memory][r], sign, d.Usage.Memory) && exact
@@ -209,7 +219,8 @@ func (c *columns) add(r Row, d *resource.Demand, sign int64) bool {
 	return exact
 }
 
-// bump adds sign*amount and reports whether the result is exact.
+// bump adds sign (1 or -1) times amount to sum. It returns false if the sum is saturated,
+// and so not exact.
 func bump(sum *int64, sign, amount int64) bool {
 	if *sum == math.MaxInt64 || *sum == math.MinInt64 {
 		return false
@@ -222,7 +233,8 @@ func bump(sum *int64, sign, amount int64) bool {
 	return *sum != math.MaxInt64 && *sum != math.MinInt64
 }
 
-// compare compares the row with the same row of other columns.
+// compare returns an error if the row differs from the same row of other columns, resource
+// ids aside.
 func (c *columns) compare(r Row, o *columns) error {
 	for name, id := range c.ids() { // any order: an error is an error
 		var used, offered int64
@@ -250,6 +262,7 @@ func (c *columns) compare(r Row, o *columns) error {
 	return nil
 }
 
+// ids returns the ids of all resources that have columns.
 func (c *columns) ids() map[v1.ResourceName]Resource {
 	ids := map[v1.ResourceName]Resource{"cpu": CPU, "memory": Memory, "ephemeral-storage": EphemeralStorage}
 	for name, id := range c.scalars.ids { // any order: fills a map

@@ -7,16 +7,17 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// Excess is a resource of which the pods of a node request more than the node offers.
-// CPU is in thousandths of a core, pods are counted.
+// Excess is a resource of which the pods on a node request more than the node's
+// allocatable. CPU is in millicores, memory in bytes; pods are counted.
 type Excess struct {
 	Resource               v1.ResourceName
 	Requested, Allocatable int64
 }
 
-// Excess returns the first resource of the row of which pods that the API shows bound there
-// request too much; p asks that only of what this pod requests, nil of everything.
-// Assumed pods do not count, nor does a resource that the node does not state.
+// Excess returns the first resource of which pods that the API shows bound to the row
+// request more than the node offers; false if there is none. A nil p looks at every
+// resource, otherwise only at those that p requests, and at the number of pods. Assumed
+// pods do not count, nor does a resource that the node does not state.
 func (t *Table) Excess(r Row, p *object.Pod) (Excess, bool) {
 	n := t.nodes[r]
 	if n == nil {
@@ -44,6 +45,8 @@ func (t *Table) Excess(r Row, p *object.Pod) (Excess, bool) {
 	return Excess{}, false
 }
 
+// excessOf returns the excess of one resource, of which the node offers that much; false if
+// there is none or p, if not nil, requests none of it.
 func (t *Table) excessOf(r Row, p *object.Pod, offer resource.Scalar) (Excess, bool) {
 	id, ok := t.Column(offer.Name)
 	if !ok || offer.Value <= 0 || t.columns.used[id][r] <= offer.Value || p != nil && p.Demand.Usage.Of(offer.Name) == 0 {
@@ -58,7 +61,7 @@ func (t *Table) excessOf(r Row, p *object.Pod, offer resource.Scalar) (Excess, b
 	return e, e.Requested > e.Allocatable
 }
 
-// bound returns how many pods the API shows bound to the row.
+// bound returns how many pods the API shows bound to the row; assumed pods do not count.
 func (t *Table) bound(r Row) (n int64) {
 	for _, pl := range t.pods[r] {
 		if pl.Pod.NodeName != "" {

@@ -6,35 +6,36 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Follower keeps an index of what a few readers ask of a table, so that the table need not.
-// It is told of each change of the table, after it. A nil function ignores the change.
+// Follower keeps an index (T) that only a few readers of a table need. It is called after
+// each change of the table. A nil function ignores the change; Check may not be nil.
 //
-// Undo takes pods off their rows, or puts them back, like any other change. Rebuild drops
-// the follower, makes a new one, and tells it of all that there is.
+// Undo removes pods from their rows, or puts them back, like any other change. Rebuild
+// drops the follower, makes a new one, and calls it for all rows, nodes, objects and pods.
 type Follower[T any] struct {
-	// Index is what it keeps.
+	// Index is what the follower keeps; Index.Of returns it.
 	Index T
-	// Came is told of a pod that the row counts, Left of one that it counts no more.
+	// Came is called with a pod that was placed on its row, Left with one that was removed
+	// from it.
 	Came, Left func(*Placed)
-	// NodeChanged is told of a node that came, changed or went: nil is for none. Rows are
-	// used again. It is also told of each row that is new, with nil for both.
+	// NodeChanged is called for a node that was added, changed or removed: nil stands for
+	// none. Rows are used again. It is also called for each new row, with nil for both.
 	NodeChanged func(r Row, was, is *object.Node)
-	// ObjectChanged is told of an object that came, changed or went, as readers see it: nil
-	// is for none.
+	// ObjectChanged is called for an object that was added, changed or removed, assumptions
+	// included: nil stands for none.
 	ObjectChanged func(was, is object.Object)
-	// Check compares the index with that of a table made from the same nodes, pods and
-	// objects, with the same rows.
+	// Check returns an error if the index differs from that of a table made anew from the
+	// same nodes, pods and objects, with the same rows.
 	Check func(fresh T) error
 }
 
-// Index finds the index of one kind that a follower keeps of a table.
+// Index identifies one kind of follower; Of returns its index of a table.
 type Index[T any] struct{ at int }
 
-// follows make the followers of a table. Packages add theirs when they are initialized, and
-// never later.
+// follows makes the followers of a new table. Packages add theirs, with Follow, when they
+// are initialized, and never later.
 var follows []func(*Table) follower
 
-// follower is a Follower of any index.
+// follower is a Follower with an index of any type.
 type follower struct {
 	index         any
 	came, left    func(*Placed)
@@ -43,7 +44,8 @@ type follower struct {
 	check         func(fresh any) error
 }
 
-// Follow makes each table have a follower. Call it to initialize a package variable.
+// Follow makes every table that is created later have a follower: follow is called with
+// each. Call it only to initialize a package variable.
 func Follow[T any](follow func(*Table) Follower[T]) Index[T] {
 	follows = append(follows, func(t *Table) follower {
 		f := follow(t)
@@ -52,17 +54,18 @@ func Follow[T any](follow func(*Table) Follower[T]) Index[T] {
 	return Index[T]{len(follows) - 1}
 }
 
-// Of returns the table's index.
+// Of returns the index that the follower keeps of the table.
 func (i Index[T]) Of(t *Table) T { return t.followers.list[i.at].index.(T) }
 
-// followers are those of one table.
+// followers are the followers of one table, in the order of Follow.
 type followers struct {
 	list []follower
-	// epoch is the first revision of an index.
+	// epoch is the number from which revisions of indexes count; Rebuild raises it.
 	epoch uint64
 }
 
-// follow makes the followers, in place of those that there were.
+// follow makes new followers, in place of the present ones. They are not told what the
+// table holds.
 func (t *Table) follow() {
 	t.followers.list = t.followers.list[:0]
 	for _, follow := range follows {
@@ -70,7 +73,8 @@ func (t *Table) follow() {
 	}
 }
 
-// followAnew makes new followers and tells them of all rows, nodes and objects.
+// followAnew makes new followers and calls them for all rows, nodes and objects, but not
+// for pods.
 func (t *Table) followAnew() {
 	t.followers.epoch += 1 << 32
 	t.follow()
@@ -91,6 +95,7 @@ func (t *Table) followAnew() {
 // those after a Rebuild are above those before.
 func (t *Table) Epoch() uint64 { return t.followers.epoch }
 
+// came calls the followers for a pod that was placed.
 func (l *followers) came(pl *Placed) {
 	for i := range l.list {
 		if f := l.list[i].came; f != nil {
@@ -99,6 +104,7 @@ func (l *followers) came(pl *Placed) {
 	}
 }
 
+// left calls the followers for a pod that was removed from its row.
 func (l *followers) left(pl *Placed) {
 	for i := range l.list {
 		if f := l.list[i].left; f != nil {
@@ -107,6 +113,8 @@ func (l *followers) left(pl *Placed) {
 	}
 }
 
+// nodeChanged calls the followers for a node that was added, changed or removed; nil stands
+// for none.
 func (l *followers) nodeChanged(r Row, was, is *object.Node) {
 	for i := range l.list {
 		if f := l.list[i].nodeChanged; f != nil {
@@ -115,6 +123,8 @@ func (l *followers) nodeChanged(r Row, was, is *object.Node) {
 	}
 }
 
+// objectChanged calls the followers for an object that was added, changed or removed; nil
+// stands for none.
 func (l *followers) objectChanged(was, is object.Object) {
 	for i := range l.list {
 		if f := l.list[i].objectChanged; f != nil {
@@ -123,7 +133,8 @@ func (l *followers) objectChanged(was, is object.Object) {
 	}
 }
 
-// check compares each follower with that of a fresh table.
+// check compares each follower's index with that of a fresh table and returns the first
+// difference.
 func (l *followers) check(fresh *Table) error {
 	for i := range l.list {
 		if err := l.list[i].check(fresh.followers.list[i].index); err != nil {
@@ -133,13 +144,15 @@ func (l *followers) check(fresh *Table) error {
 	return nil
 }
 
-// RowOf returns the row that stands for the node name, with or without a node.
+// RowOf returns the row for the node name, even while only pods of an unknown node are on
+// it; false if there is no row.
 func (t *Table) RowOf(name string) (Row, bool) {
 	r, ok := t.rows.of[name]
 	return r, ok
 }
 
-// Reach returns the column, made longer if it does not reach the row.
+// Reach returns the column, extended with zero values if it is too short to have an element
+// for the row.
 func Reach[T any](column []T, r Row) []T {
 	if n := int(r) + 1 - len(column); n > 0 {
 		column = append(column, make([]T, n)...)

@@ -5,15 +5,15 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// CountGroups makes the table count which pods of groups are placed. Call it before the
-// first pod.
+// CountGroups turns on the counting of placed pods by pod group. Call it before the first
+// pod is placed.
 func (t *Table) CountGroups() { t.groups = group.New() }
 
-// Groups returns the pod groups with their pods; nil where groups do not count. The machine
-// says which pods are known.
+// Groups returns the pod groups with their pods; nil without CountGroups. The table records
+// which pods are placed, its owner which pods exist.
 func (t *Table) Groups() *group.Groups { return t.groups }
 
-// placedInGroup records in the pod's group that the pod is placed.
+// placedInGroup records in the pod's group, if it has one, that the pod is placed.
 func (t *Table) placedInGroup(p *object.Pod) {
 	if p.PodGroup() != "" {
 		t.groups.Placed(p)

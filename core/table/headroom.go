@@ -2,12 +2,12 @@ package table
 
 import "math"
 
-// Headroom is what a row has left of CPU and memory, for those who ask that of
-// thousands of rows a decision: one cache line a row, and nothing to be divided. All
-// of it follows from the columns.
+// Headroom is what is free of CPU and memory on a row, in the form in which thousands of
+// rows are read for a decision: one cache line a row, and no division. It is derived from
+// the columns.
 type Headroom struct{ CPU, Memory Room }
 
-// Room is one resource of a Headroom. All amounts are exact: none is more than
+// Room is one resource of a Headroom. All amounts are exact: none that matters is more than
 // MostInverted.
 type Room struct {
 	// Free is Allocatable less Used. It is negative where these do not decide whether a
@@ -23,18 +23,19 @@ type Room struct {
 	Inverse float64
 }
 
-// MostInverted is the most of a resource that has an Inverse.
+// MostInverted is the largest allocatable amount for which a Room has an Inverse.
 const MostInverted = 1 << 42
 
-// Headroom returns the column of what rows have left of CPU and memory. Read only.
+// Headroom returns what is free of CPU and memory, by row. Read only.
 func (t *Table) Headroom() []Headroom { return t.columns.headroom }
 
-// Evenness returns the column of how even the parts of CPU and memory are that are in
-// use: 100 where they are the same, 50 where all of one and nothing of the other is
-// in use, computed as v1.36 computes it (NodeResourcesBalancedAllocation). Read only.
+// Evenness returns, by row, how equal the used fractions of CPU and memory are: 100 where
+// they are the same, 50 where all of one and nothing of the other is used, computed as
+// NodeResourcesBalancedAllocation of v1.36 does. Read only.
 func (t *Table) Evenness() []int8 { return t.columns.evenness }
 
-// setHeadroom follows a change of the row's columns.
+// setHeadroom computes the row's headroom, evenness and percents anew; call it after a
+// change of its other columns.
 func (c *columns) setHeadroom(r Row) {
 	full := c.podCount[r] >= c.allowedPods[r]
 	c.headroom[r] = Headroom{

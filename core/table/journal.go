@@ -2,24 +2,27 @@ package table
 
 import "github.com/berth-scheduler/berth/core/object"
 
-// changeList keeps the rows in the order of their last change, newest first.
-// A change moves its row to the head, so a reader that stands at revision R
-// walks from the head until it meets a row at or below R: each dirty row
-// once, however often it changed, and nothing is ever trimmed.
+// changeList holds the rows in the order of their last change, newest first. A change moves
+// its row to the head. So a reader that has seen revision R walks from the head until it
+// meets a row at or below R: it meets each changed row once, and nothing needs to be
+// trimmed.
 type changeList struct {
-	newer, older []Row    // neighbours, -1 at the ends
-	at           []uint64 // the row's revision, 0: never changed
-	head         Row
+	newer, older []Row    // newer and older neighbour by row, -1 at the ends
+	at           []uint64 // revision of the row's last change, 0: never changed
+	head         Row      // row that changed last, -1: none
 }
 
+// newChangeList returns a list without rows.
 func newChangeList() changeList { return changeList{head: -1} }
 
+// grow adds a row that never changed.
 func (l *changeList) grow() {
 	l.newer = append(l.newer, -1)
 	l.older = append(l.older, -1)
 	l.at = append(l.at, 0)
 }
 
+// touch records that the row changed at the revision, which is higher than all before.
 func (l *changeList) touch(r Row, revision uint64) {
 	if l.at[r] != 0 && l.head != r {
 		n, o := l.newer[r], l.older[r]
@@ -39,6 +42,8 @@ func (l *changeList) touch(r Row, revision uint64) {
 	l.head = r
 }
 
+// since calls visit with each row that changed after the revision, newest first, until
+// visit returns false.
 func (l *changeList) since(revision uint64, visit func(Row) bool) {
 	for r := l.head; r >= 0 && l.at[r] > revision; r = l.older[r] {
 		if !visit(r) {
@@ -47,7 +52,7 @@ func (l *changeList) since(revision uint64, visit func(Row) bool) {
 	}
 }
 
-// journal is the rows by their last change.
+// journal records when each row changed last.
 type journal struct {
 	revision uint64     // of the last change
 	rows     changeList // by their last change of any kind
@@ -55,12 +60,15 @@ type journal struct {
 	lasting  []uint64   // by row, the revision of the last change that was no try
 }
 
+// grow adds a row that never changed.
 func (j *journal) grow() {
 	j.rows.grow()
 	j.nodes.grow()
 	j.lasting = append(j.lasting, 0)
 }
 
+// touch gives the row the next revision. try means that the change was made under a
+// checkpoint.
 func (j *journal) touch(r Row, try bool) {
 	j.revision++
 	j.rows.touch(r, j.revision)
@@ -69,16 +77,18 @@ func (j *journal) touch(r Row, try bool) {
 	}
 }
 
-// touchNode records that the row's last change is one of its node object.
+// touchNode records that the row's last change, for which touch was called, was one of its
+// node object.
 func (j *journal) touchNode(r Row) { j.nodes.touch(r, j.revision) }
 
-// Touch marks the row as changed, as a follower's answer about it did.
+// Touch marks the row as changed. Followers call it when their answer about the row did.
 func (t *Table) Touch(r Row) { t.journal.touch(r, t.Trying()) }
 
-// Revision returns the number of the last change. It only ever grows.
+// Revision returns the number of the last change of any row. It only grows.
 func (t *Table) Revision() uint64 { return t.journal.revision }
 
-// NodeRevision returns the number of the last change of a node object.
+// NodeRevision returns the revision of the last change of a node object; 0 if there was
+// none.
 func (t *Table) NodeRevision() uint64 {
 	if l := &t.journal.nodes; l.head >= 0 {
 		return l.at[l.head]
@@ -86,11 +96,11 @@ func (t *Table) NodeRevision() uint64 {
 	return 0
 }
 
-// NodeChangedAt returns the number of the last change of the row's node object.
+// NodeChangedAt returns the revision of the last change of the row's node object.
 func (t *Table) NodeChangedAt(r Row) uint64 { return t.journal.nodes.at[r] }
 
-// AppendChanged appends to the list the rows that changed after the revision,
-// newest first, until it has most of them.
+// AppendChanged appends the rows that changed after the revision, newest first, until rows
+// has most elements.
 func (t *Table) AppendChanged(rows []Row, after uint64, most int) []Row {
 	l := &t.journal.rows
 	for r := l.head; r >= 0 && len(rows) < most && l.at[r] > after; r = l.older[r] {
@@ -99,29 +109,30 @@ func (t *Table) AppendChanged(rows []Row, after uint64, most int) []Row {
 	return rows
 }
 
-// NodesChanged calls visit with each row whose node object came, changed or
-// went after the revision, newest first, until visit returns false; placements
-// do not count.
+// NodesChanged calls visit with each row whose node object was added, changed or removed
+// after the revision, newest first, until visit returns false. Changes of pods do not
+// count.
 func (t *Table) NodesChanged(after uint64, visit func(Row) bool) {
 	t.journal.nodes.since(after, visit)
 }
 
-// Lasting returns the revision of the row's last change that was no try: whatever
-// was tried since is undone, except for what an open checkpoint will undo.
+// Lasting returns the revision of the row's last change outside of any checkpoint: all
+// later changes are undone, or an open checkpoint will undo them.
 func (t *Table) Lasting(r Row) uint64 { return t.journal.lasting[r] }
 
-// Shown is the rows on which API objects of pods were replaced, though no row changed. Only
-// readers of API objects see a change.
+// Shown records the rows on which API objects of pods were replaced by ones that are equal
+// for scheduling, so that no row changed. Only readers of API objects see a difference.
 type Shown struct {
-	rows    changeList // by when a pod there was last shown
-	count   uint64     // how often that was
-	updates uint64     // how often it was a pod that was bound already
+	rows    changeList // by the count at the last replacement there
+	count   uint64     // number of replacements
+	updates uint64     // those of pods that were bound already
 }
 
-// Shown returns where API objects of the table's pods were replaced.
+// Shown returns the record of replaced API objects of the table's pods.
 func (t *Table) Shown() *Shown { return &t.shown }
 
-// replace replaces a placed pod by another state of it that is the same for other pods.
+// replace replaces a placed pod by a newer state that is equal for scheduling, and counts
+// it if the API object is another.
 func (s *Shown) replace(pl *Placed, p *object.Pod) {
 	if p.API != pl.Pod.API {
 		s.count++
@@ -133,8 +144,8 @@ func (s *Shown) replace(pl *Placed, p *object.Pod) {
 	pl.Pod = p
 }
 
-// Append appends to the list the rows on which objects were replaced after the first that
-// many times.
+// Append appends the rows on which API objects were replaced after the first after
+// replacements, newest first.
 func (s *Shown) Append(rows []Row, after uint64) []Row {
 	s.rows.since(after, func(r Row) bool {
 		rows = append(rows, r)
@@ -143,9 +154,9 @@ func (s *Shown) Append(rows []Row, after uint64) []Row {
 	return rows
 }
 
-// Count returns how often an object was replaced.
+// Count returns how often the API object of a placed pod was replaced.
 func (s *Shown) Count() uint64 { return s.count }
 
-// Updates returns how often that was an object of a pod that was bound before: it shows no
-// binding, but something that Berth does not read.
+// Updates returns how many of the replaced objects were of pods that were bound before.
+// Such a replacement shows no binding, but something that Berth does not read.
 func (s *Shown) Updates() uint64 { return s.updates }

@@ -7,33 +7,35 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Layout holds the row of each node, and the states of objects that the watch has not
-// shown. A restored table needs it, since draws depend on rows.
+// Layout is what a table cannot be restored without, besides its nodes, pods and objects:
+// the row of each node, since draws depend on rows, and the states of objects that the
+// watch has not shown.
 type Layout struct {
-	Rows []string // by row, "" for a free one
-	Free []Row    // in the order in which they are used, the last first
+	Rows []string // node name by row, "" for a free one
+	Free []Row    // free rows; the last is used first
 	// Replied holds objects as replies to writes showed them, which the watch may not
 	// have shown yet.
 	Replied []object.Object
+	// Assumed holds the objects that are assumed to be in another state than the API shows.
 	Assumed []Assumed
 }
 
-// Assumed is an object as it is assumed to be.
+// Assumed is the state in which an object is assumed to be.
 type Assumed struct {
 	Object  object.Object `json:"-"`
-	Written bool          `json:",omitempty"` // the next state that the API shows holds it
-	Made    bool          `json:",omitempty"` // the scheduler makes the object, which has no UID yet
+	Written bool          `json:",omitempty"` // it was written; the next state that the API shows includes it
+	Made    bool          `json:",omitempty"` // the scheduler is creating the object, which has no UID yet
 }
 
-// Layout returns the table's layout.
+// Layout returns the table's layout, for a snapshot.
 func (t *Table) Layout() Layout {
 	l := Layout{Rows: slices.Clone(t.rows.names), Free: slices.Clone(t.rows.free)}
 	l.Replied, l.Assumed = t.objects.unconfirmed()
 	return l
 }
 
-// unconfirmed returns the states that the watch has not shown, sorted: those of replies,
-// and those that are assumed.
+// unconfirmed returns the states that the watch has not shown, sorted by kind, namespace
+// and name: those from replies to writes, and the assumed ones.
 func (s *Objects) unconfirmed() (replied []object.Object, assumed []Assumed) {
 	for kind := range s.kinds {
 		for _, k := range s.kinds[kind].byName { // any order: sorted below
@@ -50,12 +52,13 @@ func (s *Objects) unconfirmed() (replied []object.Object, assumed []Assumed) {
 	return replied, assumed
 }
 
+// compareObjects compares by kind, then namespace, then name.
 func compareObjects(a, b object.Object) int {
 	x, y := a.Head(), b.Head()
 	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 }
 
-// LayOut makes an empty table use the rows of the layout.
+// LayOut gives an empty table the rows of the layout. It does not restore objects.
 func (t *Table) LayOut(l *Layout) {
 	for _, name := range l.Rows {
 		if name != "" {
@@ -67,7 +70,8 @@ func (t *Table) LayOut(l *Layout) {
 	t.rows.free = slices.Clone(l.Free)
 }
 
-// Reassume restores an assumption of the layout.
+// Reassume restores an assumption of a layout. It does nothing if the object is gone,
+// unless the scheduler was creating it.
 func (s *Objects) Reassume(a *Assumed) {
 	m := a.Object.Head()
 	if a.Made {

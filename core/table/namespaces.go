@@ -6,18 +6,18 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Namespaces are the namespaces that have labels. A selector treats a namespace
-// without labels like one that does not exist.
+// Namespaces holds the labels of namespaces. A namespace without labels is treated like one
+// that does not exist, as selectors do.
 type Namespaces struct {
 	labels   map[string]map[string]string
 	revision uint64
 }
 
-// Namespaces returns the namespaces of the table's pods.
+// Namespaces returns the namespaces that the table knows.
 func (t *Table) Namespaces() *Namespaces { return &t.namespaces }
 
-// Set adds the namespace or replaces the one of its name; one that is
-// gone has no labels. It returns those that it had.
+// Set sets the namespace's labels and returns those that it had. Pass one without labels
+// when it was deleted.
 func (s *Namespaces) Set(n *object.Namespace) (before map[string]string) {
 	before = s.labels[n.Name]
 	if maps.Equal(before, n.Labels) {
@@ -32,11 +32,11 @@ func (s *Namespaces) Set(n *object.Namespace) (before map[string]string) {
 	return before
 }
 
-// Labels returns the labels of the namespace; nil where it has none or is
-// not known. Read only.
+// Labels returns the labels of the namespace; nil if it has none or is not known. Read
+// only.
 func (s *Namespaces) Labels(name string) map[string]string { return s.labels[name] }
 
-// Revision changes whenever the labels of a namespace do.
+// Revision returns a number that changes whenever the labels of a namespace do.
 func (s *Namespaces) Revision() uint64 { return s.revision }
 
 // List returns the namespaces that have labels, in no order.

@@ -10,8 +10,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Objects are the API objects that only some plugins read, by kind, each with what is
-// assumed of it. It belongs to a table, whose followers are told of what changes.
+// Objects holds the API objects that only some plugins read (claims, volumes, slices, ...),
+// by kind. Each may have an assumed state, which readers see until the API shows what the
+// scheduler wrote. It belongs to a table, whose followers are told of changes.
 type Objects struct {
 	table *Table
 	kinds [object.Kinds]kindOfObjects
@@ -20,30 +21,33 @@ type Objects struct {
 // Objects returns the table's API objects.
 func (t *Table) Objects() *Objects { return &t.objects }
 
+// kindOfObjects holds the objects of one kind.
 type kindOfObjects struct {
 	byName   map[objectName]*objectState
-	revision uint64
-	sorted   []object.Object // by namespace, then name, as assumed; nil: to be made
-	// byIndex lists those that are object.Indexed by their keys.
+	revision uint64          // changes with every object
+	sorted   []object.Object // result of List; nil: to be made
+	// byIndex lists objects that are object.Indexed by their IndexKey.
 	byIndex map[string]map[objectName]*objectState
 }
 
+// objectName identifies an object of a kind.
 type objectName struct{ namespace, name string }
 
-// objectState is an object as the API shows it, and as it is assumed to be once our
-// writes are done.
+// objectState is an object as the API shows it, and as it is assumed to be until writes of
+// the scheduler are shown.
 type objectState struct {
 	shown, assumed object.Object // nil for none; never both nil
-	// assumedWritten: what is assumed was written; the next state that the API shows
-	// holds it.
+	// assumedWritten is set if the assumed state was written; the next state that the API
+	// shows includes it.
 	assumedWritten bool
-	// replied is the version in the reply to a write, "" for none. The watch may still
-	// show older ones.
+	// replied is the resource version in the reply to a write, "" for none. The watch may
+	// still show older ones.
 	replied string
-	// made: what is assumed is an object that we make. It has no UID yet.
+	// made is set if the scheduler is creating the object. It has no UID yet.
 	made bool
 }
 
+// now returns the state that readers see: the assumed one, else the one shown.
 func (k *objectState) now() object.Object {
 	if k.assumed != nil {
 		return k.assumed
@@ -51,7 +55,8 @@ func (k *objectState) now() object.Object {
 	return k.shown
 }
 
-// either returns the object as shown, or as we make it where it is not shown yet.
+// either returns the state that the API shows, else the assumed one of an object that is
+// being created.
 func (k *objectState) either() object.Object {
 	if k.shown != nil {
 		return k.shown
@@ -59,7 +64,8 @@ func (k *objectState) either() object.Object {
 	return k.assumed
 }
 
-// ends reports whether the assumption ends because of the state that the API shows.
+// ends reports whether the assumption ends when the API shows this state: it includes what
+// is assumed, is of another object with the name, or is the first after the write.
 func (k *objectState) ends(shown object.Object) bool {
 	if k.assumed == nil {
 		return false
@@ -71,14 +77,16 @@ func (k *objectState) ends(shown object.Object) bool {
 	return a.UID != now.UID && !k.made || k.assumedWritten && a.Version != now.Version
 }
 
-// confirmed is an object that can report whether a state shown by the API includes what
-// is assumed of it.
+// confirmed is implemented by objects that can compare themselves, as assumed, with a shown
+// state.
 type confirmed interface {
+	// ConfirmedBy reports whether the shown state includes what is assumed.
 	ConfirmedBy(shown object.Object) bool
 }
 
-// Set adds the object or replaces its state with the one that the API shows. It
-// returns the state shown before, nil for none.
+// Set adds the object or replaces the state that the API shows of it, and ends an
+// assumption that this confirms or contradicts. It returns the state shown before, nil for
+// none.
 func (s *Objects) Set(o object.Object) (before object.Object) {
 	s.table.noCheckpoint("Objects.Set")
 	m := o.Head()
@@ -103,29 +111,30 @@ func (s *Objects) Set(o object.Object) (before object.Object) {
 	return before
 }
 
-// Overtakes reports whether the object, from the reply to a write, is later than the
-// state that the watch has shown.
+// Overtakes reports whether o, from the reply to a write, is a later version of the object
+// than the watch has shown. It is false if the object is not known.
 func (s *Objects) Overtakes(o object.Object) bool {
 	k := s.known(o.Head())
 	return k != nil && later(o.Head().Version, k.shown.Head().Version)
 }
 
-// Overtaken reports whether the object, from the watch, is older than the reply to a
-// write that the table has.
+// Overtaken reports whether o, from the watch, is no later than the reply to a write that
+// the table has, so that it is to be ignored.
 func (s *Objects) Overtaken(o object.Object) bool {
 	k := s.known(o.Head())
 	return k != nil && k.replied != "" && !later(o.Head().Version, k.replied)
 }
 
-// Replied records that the state shown of the object comes from the reply to a write.
+// Replied records that the state o, which was Set, came from the reply to a write. Older
+// states from the watch are Overtaken then.
 func (s *Objects) Replied(o object.Object) {
 	if k := s.known(o.Head()); k != nil {
 		k.replied = o.Head().Version
 	}
 }
 
-// ForgetReplies removes the versions of all replies. Every state that the watch shows
-// then counts again.
+// ForgetReplies forgets which states came from replies. Every state that the watch shows
+// then counts again, as after a new list.
 func (s *Objects) ForgetReplies() {
 	for i := range s.kinds {
 		for _, k := range s.kinds[i].byName { // any order: each by itself
@@ -134,7 +143,8 @@ func (s *Objects) ForgetReplies() {
 	}
 }
 
-// known finds the object with this UID, nil where it is not there.
+// known returns the state of the object with the name and UID of m; nil if the API does not
+// show it.
 func (s *Objects) known(m *object.Meta) *objectState {
 	if k := s.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {
 		return k
@@ -142,14 +152,15 @@ func (s *Objects) known(m *object.Meta) *objectState {
 	return nil
 }
 
-// later compares resource versions of one object. Those that are no numbers
+// later reports whether resource version a is later than b. Versions that are not numbers
 // have no order.
 func later(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
 }
 
-// Remove removes the object and returns the state shown last, nil for none.
+// Remove removes the object with its assumption, and returns the state shown last, nil for
+// none.
 func (s *Objects) Remove(kind object.Kind, namespace, name string) (before object.Object) {
 	s.table.noCheckpoint("Objects.Remove")
 	list := &s.kinds[kind]
@@ -164,9 +175,9 @@ func (s *Objects) Remove(kind object.Kind, namespace, name string) (before objec
 	return k.shown
 }
 
-// Assume makes readers see the object as given until Restore, or until the API shows what
-// was written (Written). o has the Version that it was made from. It does nothing if the
-// object does not exist.
+// Assume makes readers see the state o of the object until Restore, or until the API shows
+// what was written (see Written). o has the resource version that it was made from. It does
+// nothing if the object, by UID, does not exist.
 func (s *Objects) Assume(o object.Object) {
 	m := o.Head()
 	kind := &s.kinds[m.Kind]
@@ -196,7 +207,8 @@ func (s *Objects) AssumeMade(o object.Object) {
 	s.changed(kind, nil, o)
 }
 
-// Restore ends what was assumed of the object of this kind and name.
+// Restore drops the assumed state of the object; readers see what the API shows. An object
+// that was only being created is removed.
 func (s *Objects) Restore(m *object.Meta) {
 	kind := &s.kinds[m.Kind]
 	at := objectName{m.Namespace, m.Name}
@@ -212,8 +224,8 @@ func (s *Objects) Restore(m *object.Meta) {
 	s.changed(kind, was, k.shown)
 }
 
-// Written records that what was assumed of the object was written to the API. The
-// assumption ends with the next state shown, or at once if that was shown already.
+// Written records that the assumed state was written to the API. The assumption ends with
+// the next state that the API shows, or now if one was shown since Assume.
 func (s *Objects) Written(m *object.Meta) {
 	kind := &s.kinds[m.Kind]
 	k := kind.byName[objectName{m.Namespace, m.Name}]
@@ -226,8 +238,7 @@ func (s *Objects) Written(m *object.Meta) {
 	}
 }
 
-// Named returns the object of this kind and name as it is assumed to be, nil
-// where there is none.
+// Named returns the object as readers see it, assumed state included; nil if there is none.
 func (s *Objects) Named(kind object.Kind, namespace, name string) object.Object {
 	if k := s.kinds[kind].byName[objectName{namespace, name}]; k != nil {
 		return k.now()
@@ -235,8 +246,8 @@ func (s *Objects) Named(kind object.Kind, namespace, name string) object.Object 
 	return nil
 }
 
-// Shown returns the object of this kind and name as the API shows it, without what
-// is assumed; nil if the API shows none.
+// Shown returns the object as the API shows it, without what is assumed; nil if the API
+// shows none.
 func (s *Objects) Shown(kind object.Kind, namespace, name string) object.Object {
 	if k := s.kinds[kind].byName[objectName{namespace, name}]; k != nil {
 		return k.shown
@@ -244,8 +255,8 @@ func (s *Objects) Shown(kind object.Kind, namespace, name string) object.Object 
 	return nil
 }
 
-// List lists the objects of a kind by namespace, then name, as they are
-// assumed to be. The list is valid until the next change. Read only.
+// List returns the objects of a kind as readers see them, sorted by namespace, then name.
+// It is valid until the next change. Read only.
 func (s *Objects) List(kind object.Kind) []object.Object {
 	list := &s.kinds[kind]
 	if list.sorted == nil && len(list.byName) > 0 {
@@ -260,8 +271,8 @@ func (s *Objects) List(kind object.Kind) []object.Object {
 	return list.sorted
 }
 
-// ByIndex yields the objects of a kind that are listed under the key, in no order, as
-// they are assumed to be. An assumption changes no key.
+// ByIndex returns the objects of a kind whose IndexKey is key, as readers see them, in no
+// order.
 func (s *Objects) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] {
 	return func(yield func(object.Object) bool) {
 		for _, k := range s.kinds[kind].byIndex[key] { // any order: promised none
@@ -272,8 +283,8 @@ func (s *Objects) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] 
 	}
 }
 
-// Revision returns a number that changes whenever an object of one of the kinds
-// does. A plugin whose answers depend on them includes it in its Sign.
+// Revision returns a number that changes whenever an object of one of the kinds does,
+// assumptions included. A plugin whose answers depend on them appends it in its Sign.
 func (s *Objects) Revision(kinds ...object.Kind) uint64 {
 	var sum uint64
 	for _, kind := range kinds {
@@ -282,6 +293,7 @@ func (s *Objects) Revision(kinds ...object.Kind) uint64 {
 	return sum
 }
 
+// addToIndex lists the object by its IndexKey, if its kind has one.
 func (k *kindOfObjects) addToIndex(at objectName, o *objectState) {
 	indexed, ok := o.either().(object.Indexed)
 	if !ok {
@@ -297,6 +309,8 @@ func (k *kindOfObjects) addToIndex(at objectName, o *objectState) {
 	k.byIndex[key][at] = o
 }
 
+// removeFromIndex removes the object from the list for o's IndexKey, if its kind has one. o
+// may be nil.
 func (k *kindOfObjects) removeFromIndex(at objectName, o object.Object) {
 	if indexed, ok := o.(object.Indexed); ok {
 		key := indexed.IndexKey()
@@ -306,16 +320,16 @@ func (k *kindOfObjects) removeFromIndex(at objectName, o object.Object) {
 	}
 }
 
-// changed tells followers of an object of the kind that changed, as readers see it; nil for
-// none.
+// changed counts a change of an object of the kind and calls the followers. was and is are
+// the states that readers see; nil stands for none.
 func (s *Objects) changed(kind *kindOfObjects, was, is object.Object) {
 	kind.revision++
 	kind.sorted = nil
 	s.table.followers.objectChanged(was, is)
 }
 
-// Lookup returns the object of this kind and name, nil where there is none; T
-// is the kind's type.
+// Lookup returns the object as readers see it, assumed state included; nil if there is
+// none. T must be the type of the kind's objects.
 func Lookup[T object.Object](t *Table, kind object.Kind, namespace, name string) (found T) {
 	found, _ = t.objects.Named(kind, namespace, name).(T)
 	return found

@@ -2,38 +2,38 @@ package table
 
 import "math"
 
-// Percents is what a row has left of CPU and memory in percent of what its node offers,
-// for a first pass of a class over all rows. It follows from the row's Headroom and
-// Evenness.
+// Percents is what is free of CPU and memory on a row in percent of the node's allocatable,
+// scaled to integers, for headroom's loop over all rows. It is derived from the row's
+// Headroom and Evenness.
 type Percents struct {
 	CPU, Memory Percent
-	// Apart, added to the difference between what is left of CPU and of memory, makes
-	// the difference between the parts that are in use. In units.
+	// Apart is added to the difference between the free percents of CPU and of memory
+	// (FreeNonZero) to get the difference between the used fractions. In PercentUnits.
 	Apart int64
-	// Uneven is 250 less the Evenness, in units of 2^-32.
+	// Uneven is 250 minus the Evenness, in units of 2^-32.
 	Uneven int64
 }
 
 // Percent is one resource of a Percents.
 type Percent struct {
-	// Left is what is left of FreeNonZero and half a unit of the resource, in units.
-	// It is negative in rows out of the ordinary: where one of the Headroom's Free is,
-	// or is less than FreeNonZero.
+	// Left is FreeNonZero plus half a unit of the resource, in percent of allocatable times
+	// PercentUnits. It is negative on rows that the loop must leave out: Headroom.Free is
+	// negative, or less than FreeNonZero.
 	Left float64
-	// Inverse is the Headroom's.
+	// Inverse is the Room's.
 	Inverse float64
 }
 
-// PercentUnits are the units of a percent.
+// One percent is PercentUnits units.
 const (
 	PercentBits  = 31
 	PercentUnits = 1 << PercentBits
 )
 
-// Percents returns the column of what rows have left in percent. Read only.
+// Percents returns the free percents of CPU and memory, by row. Read only.
 func (t *Table) Percents() []Percents { return t.columns.percents }
 
-// setPercents follows a change of the row's headroom.
+// setPercents computes the row's percents anew from its headroom and evenness.
 func (c *columns) setPercents(r Row) {
 	h, p := &c.headroom[r], &c.percents[r]
 	if h.CPU.Free < h.CPU.FreeNonZero || h.Memory.Free < h.Memory.FreeNonZero || h.CPU.Inverse == 0 || h.Memory.Inverse == 0 {
@@ -46,6 +46,7 @@ func (c *columns) setPercents(r Row) {
 	p.Uneven = (250 - int64(c.evenness[r])) << 32
 }
 
+// percentOf returns the Percent of a resource with an Inverse.
 func percentOf(r Room) Percent {
 	return Percent{Left: (r.FreeNonZero*100 + 0.5) * r.Inverse * PercentUnits, Inverse: r.Inverse}
 }

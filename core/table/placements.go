@@ -2,34 +2,34 @@ package table
 
 import "github.com/berth-scheduler/berth/core/object"
 
-// Placement is one entry of the journal of placements: a pod came to a row,
-// or left it.
+// Placement is an entry of the journal of placements: a pod was placed on a row, or removed
+// from it.
 type Placement struct {
 	Pod  *object.Pod
 	Row  Row
-	Came bool
-	// Terms are the pod's terms of pod affinity. Read only.
+	Came bool // true: placed; false: removed
+	// Terms are the pod's affinity terms, of all four kinds. Read only.
 	Terms []*Term
-	// Try: it was done under a checkpoint, or is the undoing of such a thing.
+	// Try is set if it was done under a checkpoint, or by Undo.
 	Try bool
 }
 
-// placementsKept bounds the journal of placements, bytesKept what their pods
-// hold in labels and terms, in bytes. A reader that is further behind counts
-// all pods anew.
+// placementsKept bounds the entries of the journal of placements, bytesKept the memory of
+// their pods' labels and terms. A reader that is further behind has to count all pods anew.
 const (
 	placementsKept = 1 << 14
 	bytesKept      = 1 << 26
 )
 
-// placements is a ring of the last changes of pods, numbered from 1.
+// placements is a ring of the last entries of the journal, numbered from 1.
 type placements struct {
 	ring  []Placement
-	total uint64
-	first uint64 // entries up to this number are gone
-	bytes int    // of the pods in the ring
+	total uint64 // number of the last entry
+	first uint64 // entries up to this number are dropped
+	bytes int    // bytesHeld of the pods in the ring
 }
 
+// add appends an entry and drops old ones beyond the bounds.
 func (l *placements) add(p Placement) {
 	if len(l.ring) < placementsKept {
 		l.ring = append(l.ring, p)
@@ -46,7 +46,7 @@ func (l *placements) add(p Placement) {
 	}
 }
 
-// drop forgets the oldest entry.
+// drop removes the oldest entry.
 func (l *placements) drop() {
 	at := &l.ring[l.first%placementsKept]
 	l.bytes -= bytesHeld(at.Pod)
@@ -54,8 +54,8 @@ func (l *placements) drop() {
 	l.first++
 }
 
-// bytesHeld returns about how many bytes the pod holds in labels and terms. A label has
-// fewer than 400.
+// bytesHeld returns about how many bytes the pod's labels, affinity and tolerations take. A
+// label has fewer than 400.
 func bytesHeld(p *object.Pod) int {
 	n := 400 * len(p.Labels)
 	if p.RequiredNodes != nil {
@@ -67,13 +67,12 @@ func bytesHeld(p *object.Pod) int {
 	return n + len(p.Tolerations.Key)
 }
 
-// PlacementCount returns the number of pods that came or left so far, undone tries
-// and their undoing included.
+// PlacementCount returns the number of placements and removals of pods so far, those under
+// checkpoints and by Undo included.
 func (t *Table) PlacementCount() uint64 { return t.placements.total }
 
-// PlacementsAfter calls visit with each coming and leaving after the first n,
-// oldest first. It returns false, and calls nothing, when the journal does not
-// reach back that far.
+// PlacementsAfter calls visit with each placement and removal after the first n, oldest
+// first. It returns false, and calls nothing, if the journal does not reach back that far.
 func (t *Table) PlacementsAfter(n uint64, visit func(Placement)) bool {
 	l := &t.placements
 	if n < l.first {

@@ -8,39 +8,40 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// PodsWithLabels holds the placed pods of one namespace with equal labels: a selector
-// matches all of them or none. It belongs to the table.
+// PodsWithLabels holds the placed pods of one namespace that have equal labels, so that a
+// selector matches all of them or none. It belongs to the table.
 type PodsWithLabels struct {
 	Namespace string
 	Labels    map[string]string
-	// Number is unique among all PodsWithLabels that exist at one time.
+	// Number is unique among all PodsWithLabels of the table.
 	Number  uint32
 	key     string
 	pods    []*Placed
 	rows    []Row // of the pods, in their order
-	leaving []Row // of those that are on their way out
+	leaving []Row // rows of the terminating pods, by pod
 }
 
-// Pods lists the pods, in no particular order. Read only.
+// Pods returns the pods, in no particular order. Valid until the next change. Read only.
 func (c *PodsWithLabels) Pods() []*Placed { return c.pods }
 
-// Rows lists the row of each of the pods. Read only.
+// Rows returns the row of each pod, in the order of Pods. Read only.
 func (c *PodsWithLabels) Rows() []Row { return c.rows }
 
-// Terminating lists the row of each of the pods that is on its way out, in no particular
-// order. Read only.
+// Terminating returns the row of each pod that is being deleted, in no particular order; a
+// row may occur several times. Read only.
 func (c *PodsWithLabels) Terminating() []Row { return c.leaving }
 
-// podsByLabels are kept from the first time that somebody asks for them.
+// podsByLabels lists placed pods by namespace and labels. It is kept only from the first
+// call of PodsByLabels or PodNamespaces on.
 type podsByLabels struct {
-	byNamespace map[string]map[string]*PodsWithLabels // nil: nobody has asked
-	made        uint32                                // how many there have been
-	keyBuf      []byte
-	keys        []string
+	byNamespace map[string]map[string]*PodsWithLabels // then by keyOf; nil: nobody has asked
+	made        uint32                                // number of PodsWithLabels made so far
+	keyBuf      []byte                                // scratch of keyOf
+	keys        []string                              // scratch of keyOf
 }
 
-// PodsByLabels calls visit with the pods of the namespace, those with the same
-// labels together. The order is not defined.
+// PodsByLabels calls visit for each set of labels that placed pods of the namespace have,
+// with those pods, in no order.
 func (t *Table) PodsByLabels(namespace string, visit func(*PodsWithLabels)) {
 	t.podsByLabels.gather(t.pods)
 	for _, c := range t.podsByLabels.byNamespace[namespace] { // any order: said so
@@ -48,8 +49,7 @@ func (t *Table) PodsByLabels(namespace string, visit func(*PodsWithLabels)) {
 	}
 }
 
-// PodNamespaces calls visit with each namespace that has placed pods. The order is not
-// defined.
+// PodNamespaces calls visit with each namespace that has placed pods, in no order.
 func (t *Table) PodNamespaces(visit func(namespace string)) {
 	t.podsByLabels.gather(t.pods)
 	for name := range t.podsByLabels.byNamespace { // any order: said so
@@ -57,7 +57,7 @@ func (t *Table) PodNamespaces(visit func(namespace string)) {
 	}
 }
 
-// gather lists the pods, which come by row, if nobody has asked for them before.
+// gather lists all placed pods, given by row, if they are not listed so far.
 func (l *podsByLabels) gather(pods [][]*Placed) {
 	if l.byNamespace != nil {
 		return
@@ -70,7 +70,8 @@ func (l *podsByLabels) gather(pods [][]*Placed) {
 	}
 }
 
-// join adds the pod to those with its labels. A pod that comes back has its key already.
+// join adds a placed pod to those with its labels, if pods are listed. A pod that is put
+// back has its key already.
 func (l *podsByLabels) join(pl *Placed) {
 	if l.byNamespace == nil {
 		return
@@ -99,6 +100,7 @@ func (l *podsByLabels) join(pl *Placed) {
 	}
 }
 
+// keyOf returns a key that is equal for pods with equal labels.
 func (l *podsByLabels) keyOf(p *object.Pod) string {
 	l.keys = slices.AppendSeq(l.keys[:0], maps.Keys(p.Labels))
 	slices.Sort(l.keys)
@@ -109,6 +111,7 @@ func (l *podsByLabels) keyOf(p *object.Pod) string {
 	return string(l.keyBuf)
 }
 
+// leave removes a pod from those with its labels, if pods are listed.
 func (l *podsByLabels) leave(pl *Placed) {
 	if l.byNamespace == nil {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Rebuild counts everything anew that is counted from nodes and placed pods, as
-// after a panic in the middle of a change. Open tries are taken back. Whoever
-// follows the table has to look at all of it again.
+// Rebuild computes all that is derived from nodes and placed pods anew, as after a panic in
+// the middle of a change. Open checkpoints are undone. All rows count as changed, and the
+// journal of placements is empty.
 func (t *Table) Rebuild() {
 	t.forgetTries()
 	t.clearCounts()
@@ -41,7 +41,8 @@ func (t *Table) Rebuild() {
 	}
 }
 
-// forgetTries reverts open trials, as far as the table of placed pods goes.
+// forgetTries undoes open checkpoints in the map of placed pods alone; the rest is computed
+// anew afterwards.
 func (t *Table) forgetTries() {
 	for _, e := range slices.Backward(t.tries.undo) {
 		if e.put {
@@ -53,7 +54,7 @@ func (t *Table) forgetTries() {
 	t.tries = tries{}
 }
 
-// clearCounts sets all counts to 0.
+// clearCounts sets all sums over pods, and the number of nodes, to 0.
 func (t *Table) clearCounts() {
 	t.columns.clear()
 	t.live = 0

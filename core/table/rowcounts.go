@@ -2,23 +2,23 @@ package table
 
 import "slices"
 
-// RowCount is a number on a row.
+// RowCount is a number of pods on a row.
 type RowCount struct {
 	Row Row
 	N   int32
 }
 
-// podsByRow is a number of pods by row, in no order. It is quick to go through and to
-// change.
+// podsByRow holds a number of pods by row, for the rows where it is not 0, in no order.
 type podsByRow struct {
 	list []RowCount
-	at   map[Row]int32 // the row's place in the list; nil while there are few
+	at   map[Row]int32 // index in list by row; nil while the list is short
 }
 
-// fewRows is how many rows are found without a map. Most terms are on no more.
+// fewRows is the length up to which the list is searched without a map. Most terms are on
+// no more rows.
 const fewRows = 8
 
-// find returns the row's place in the list.
+// find returns the row's index in the list; false if it is not there.
 func (l *podsByRow) find(r Row) (at int32, found bool) {
 	if l.at != nil {
 		at, found = l.at[r]
@@ -28,6 +28,8 @@ func (l *podsByRow) find(r Row) (at int32, found bool) {
 	return int32(i), i >= 0
 }
 
+// add adds n, which may be negative, to the row's number. It removes the row if that is 0
+// then.
 func (l *podsByRow) add(r Row, n int32) {
 	at, found := l.find(r)
 	if !found {
@@ -46,6 +48,7 @@ func (l *podsByRow) add(r Row, n int32) {
 	}
 }
 
+// append adds a row that is not in the list.
 func (l *podsByRow) append(c RowCount) {
 	l.list = append(l.list, c)
 	switch {
@@ -59,6 +62,7 @@ func (l *podsByRow) append(c RowCount) {
 	}
 }
 
+// of returns the row's number, 0 if it is not in the list.
 func (l *podsByRow) of(r Row) int32 {
 	if at, found := l.find(r); found {
 		return l.list[at].N
@@ -66,6 +70,7 @@ func (l *podsByRow) of(r Row) int32 {
 	return 0
 }
 
+// clear removes all rows and keeps the memory.
 func (l *podsByRow) clear() {
 	l.list = l.list[:0]
 	clear(l.at)

@@ -2,7 +2,7 @@ package table
 
 import "math/bits"
 
-// RowSet is a set of rows, 64 to a word. Rows beyond its end are not in it.
+// RowSet is a set of rows as bits, 64 to a word. Rows beyond its length are not in it.
 type RowSet []uint64
 
 // Has reports whether the row is in the set.
@@ -11,7 +11,7 @@ func (s RowSet) Has(r Row) bool {
 	return word < len(s) && s[word]>>(r&63)&1 != 0
 }
 
-// Set adds the row, or removes it. The set must reach that far.
+// Set adds the row if in is true, else removes it. The set must be long enough.
 func (s RowSet) Set(r Row, in bool) {
 	if bit := uint64(1) << (r & 63); in {
 		s[r>>6] |= bit
@@ -20,7 +20,7 @@ func (s RowSet) Set(r Row, in bool) {
 	}
 }
 
-// Append appends the rows of the set to the list, in order.
+// Append appends the rows of the set to rows, ascending.
 func (s RowSet) Append(rows []Row) []Row {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {

@@ -6,26 +6,29 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// SelectorOwners are the Services and controllers whose pods belong together.
+// SelectorOwners holds the Services and controllers (ReplicaSets, StatefulSets, ...) by
+// whose selectors pods are spread when they state no constraint.
 type SelectorOwners struct {
 	byName map[selectorOwnerName]*object.SelectorOwner
-	// services holds each Service under one label that its pods must have, so
-	// that those of a pod are found by its labels.
+	// services lists each Service under one label of its selector, so that those of a pod
+	// are found by its labels.
 	services map[namespacedLabel][]*object.SelectorOwner
 	revision uint64
 }
 
-// SelectorOwners returns the owners of selectors of the table's pods.
+// SelectorOwners returns the Services and controllers that the table knows.
 func (t *Table) SelectorOwners() *SelectorOwners { return &t.selectorOwners }
 
+// selectorOwnerName identifies a Service or controller.
 type selectorOwnerName struct {
 	kind            object.SelectorOwnerKind
 	namespace, name string
 }
 
+// namespacedLabel is a label in a namespace.
 type namespacedLabel struct{ namespace, key, value string }
 
-// Set adds the owner or replaces the one of its kind and name, which it
+// Set adds the Service or controller, or replaces the one of its kind and name, which it
 // returns; nil: there was none.
 func (s *SelectorOwners) Set(f *object.SelectorOwner) (old *object.SelectorOwner) {
 	old = s.Remove(f.Kind, f.Namespace, f.Name)
@@ -37,10 +40,10 @@ func (s *SelectorOwners) Set(f *object.SelectorOwner) (old *object.SelectorOwner
 	return old
 }
 
-// Revision changes whenever an owner of a selector does.
+// Revision returns a number that changes whenever a Service or controller does.
 func (s *SelectorOwners) Revision() uint64 { return s.revision }
 
-// Remove removes the owner and returns it; nil if there was none.
+// Remove removes the Service or controller and returns it; nil if there was none.
 func (s *SelectorOwners) Remove(kind object.SelectorOwnerKind, namespace, name string) *object.SelectorOwner {
 	known := selectorOwnerName{kind, namespace, name}
 	f := s.byName[known]
@@ -74,7 +77,7 @@ func serviceLabel(f *object.SelectorOwner) (at namespacedLabel, ok bool) {
 	return at, ok
 }
 
-// List returns all known owners of selectors, in no order.
+// List returns all known Services and controllers, in no order.
 func (s *SelectorOwners) List() []*object.SelectorOwner {
 	all := make([]*object.SelectorOwner, 0, len(s.byName))
 	for _, owner := range s.byName { // any order: so it says
@@ -83,7 +86,8 @@ func (s *SelectorOwners) List() []*object.SelectorOwner {
 	return all
 }
 
-// ControllerOf returns the controller of the pod, nil where it is not known.
+// ControllerOf returns the pod's controller (its owner reference), nil if the pod has none
+// or it is not known.
 func (s *SelectorOwners) ControllerOf(p *object.Pod) *object.SelectorOwner {
 	c := p.Controller
 	if c.Kind == object.NoSelectorOwner {
@@ -108,6 +112,7 @@ func (s *SelectorOwners) ServicesOf(p *object.Pod) []*object.SelectorOwner {
 	return found
 }
 
+// hasLabels reports whether the pod has all labels of set.
 func hasLabels(p *object.Pod, set map[string]string) bool {
 	for k, v := range set { // any order: all must hold
 		if got, ok := p.Labels[k]; !ok || got != v {

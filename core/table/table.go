@@ -9,34 +9,38 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Row is the dense id of a node. Rows of nodes that went are used again.
+// Row is the number of a node in the table, the index of all columns. Rows of removed nodes
+// are used again.
 type Row int32
 
-// Placed is a pod that takes room on a row: bound there, or assumed.
+// Placed is a pod that counts on a row: bound to the node, assumed there, or placed under a
+// checkpoint. It belongs to the table.
 type Placed struct {
 	Pod *object.Pod
 	Row Row
-	at  int // its place in the row's list
+	at  int // index in the row's list of pods
 
-	terms       []*Term // its terms of pod affinity
-	withLabels  *PodsWithLabels
-	labelsIndex int32 // its index in withLabels
+	terms       []*Term         // its affinity terms; nil until counted
+	withLabels  *PodsWithLabels // nil before the first call of PodsByLabels
+	labelsIndex int32           // its index in withLabels
 }
 
-// Terms returns the pod's terms of pod affinity. Read only.
+// Terms returns the pod's affinity terms: required and preferred, affinity and
+// anti-affinity. Read only.
 func (pl *Placed) Terms() []*Term { return pl.terms }
 
 // WithLabels returns the placed pods with the same namespace and labels; nil before the
 // first call of PodsByLabels.
 func (pl *Placed) WithLabels() *PodsWithLabels { return pl.withLabels }
 
-// Table holds nodes and placed pods. The zero value is not usable; see New.
+// Table holds nodes, the pods on them, and what is derived from them by row. The zero value
+// is not usable; see New.
 type Table struct {
 	rows  rowNames
 	nodes []*object.Node // nil: a free row, or a row of pods whose node is unknown
 	live  int            // nodes
 	pods  [][]*Placed
-	// summaries are of the pods, in the same order.
+	// summaries are those of the pods, in the same order.
 	summaries [][]Summary
 	placed    map[types.UID]*Placed
 	columns   columns
@@ -56,12 +60,12 @@ type Table struct {
 	followers  followers
 }
 
-// rowNames are the rows by the names of nodes that they stand for.
+// rowNames maps node names to rows and back.
 type rowNames struct {
-	of    map[string]Row
-	names []string // by row, "" for a free one
-	all   []Row
-	free  []Row // in the order in which they are used, the last first
+	of    map[string]Row // row by node name
+	names []string       // by row, "" for a free one
+	all   []Row          // all rows, ascending
+	free  []Row          // free rows; the last is used first
 }
 
 // New returns an empty table.
@@ -80,46 +84,48 @@ func New() *Table {
 	return t
 }
 
-// SetNow sets the time. The machine does so at each step.
+// SetNow sets the time that Now returns. The table's owner does so at each step.
 func (t *Table) SetNow(now time.Time) { t.now = now }
 
-// Now returns the time, for the few answers that depend on it.
+// Now returns the time of the present step, for the few answers that depend on it.
 func (t *Table) Now() time.Time { return t.now }
 
-// Rows returns the number of rows, live or not: every column has this length.
+// Rows returns the number of rows, those without a node included: every column has this
+// length.
 func (t *Table) Rows() int { return len(t.nodes) }
 
-// Live returns the number of nodes.
+// Live returns the number of rows that have a node.
 func (t *Table) Live() int { return t.live }
 
-// All lists every row, live or not, in order. Read only.
+// All returns every row, those without a node included, ascending. Read only.
 func (t *Table) All() []Row { return t.rows.all }
 
 // Node returns the node at the row, nil where there is none.
 func (t *Table) Node(r Row) *object.Node { return t.nodes[r] }
 
-// Name returns the node name that the row stands for, also while only pods
-// of an unknown node are there.
+// Name returns the node name of the row, even while only pods of an unknown node are there;
+// "" for a free row.
 func (t *Table) Name(r Row) string { return t.rows.names[r] }
 
-// Find returns the row of a live node.
+// Find returns the row of the named node; false if there is no such node, even if pods are
+// on a row of that name.
 func (t *Table) Find(name string) (Row, bool) {
 	r, ok := t.rows.of[name]
 	return r, ok && t.nodes[r] != nil
 }
 
-// Pods returns the pods on the row, in no particular order. The slice is the
-// table's own and valid until the next change.
+// Pods returns the pods on the row, in no particular order. The slice is the table's own
+// and valid until the next change.
 func (t *Table) Pods(r Row) []*Placed { return t.pods[r] }
 
-// Pod returns where the pod with this UID is placed, nil if nowhere.
+// Pod returns the placed pod with this UID, nil if it is not placed.
 func (t *Table) Pod(uid types.UID) *Placed { return t.placed[uid] }
 
 // Placements returns the number of placed pods.
 func (t *Table) Placements() int { return len(t.placed) }
 
 // SetNode adds the node or replaces the one of the same name, and returns its row. Pods
-// that were placed before the node came are on the row already. A state that is the same
+// that were placed before the node was known are on the row already. A state that is equal
 // for scheduling (Node.Alike) changes no row.
 func (t *Table) SetNode(n *object.Node) Row {
 	t.noCheckpoint("SetNode")
@@ -142,8 +148,8 @@ func (t *Table) SetNode(n *object.Node) Row {
 	return r
 }
 
-// RemoveNode removes the node. Its pods stay counted on the row until they go, and are on
-// the node again if one of that name returns.
+// RemoveNode removes the node. Its pods stay counted on the row until they are removed, and
+// are on the node again if one of that name is added.
 func (t *Table) RemoveNode(name string) {
 	t.noCheckpoint("RemoveNode")
 	r, ok := t.Find(name)
@@ -161,8 +167,8 @@ func (t *Table) RemoveNode(name string) {
 	t.release(r)
 }
 
-// AddPod counts the pod on the named node, whether that node is known or not.
-// A pod of the same UID that is placed already is moved or replaced.
+// AddPod places the pod on the named node, whether that is known or not. A pod of the same
+// UID is moved or replaced.
 func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	if old := t.placed[p.UID]; old != nil {
 		if t.tries.open == 0 && t.rows.names[old.Row] == node && old.Pod.Alike(p) {
@@ -175,7 +181,8 @@ func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	return t.Place(p, t.row(node))
 }
 
-// Place places a pod that is placed nowhere on the row, which must have a node.
+// Place places a pod, which must not be placed anywhere, on the row, which must have a
+// node.
 func (t *Table) Place(p *object.Pod, r Row) *Placed {
 	pl := &Placed{Pod: p, Row: r}
 	t.put(pl)
@@ -183,7 +190,7 @@ func (t *Table) Place(p *object.Pod, r Row) *Placed {
 	return pl
 }
 
-// RemovePod stops counting the pod. It returns false if it was not placed.
+// RemovePod removes the pod from its row. It returns false if it was not placed.
 func (t *Table) RemovePod(uid types.UID) bool {
 	pl := t.placed[uid]
 	if pl == nil {
@@ -195,6 +202,7 @@ func (t *Table) RemovePod(uid types.UID) bool {
 	return true
 }
 
+// put counts the pod on its row: all columns, indexes and followers.
 func (t *Table) put(pl *Placed) {
 	r := pl.Row
 	if t.pods[r] == nil {
@@ -214,7 +222,8 @@ func (t *Table) put(pl *Placed) {
 	t.followers.came(pl)
 }
 
-// take removes the pod from its row, and tells the followers.
+// take removes the pod from its row, and from all columns, indexes and followers. The row
+// is not freed.
 func (t *Table) take(pl *Placed) {
 	r, list := pl.Row, t.pods[pl.Row]
 	last := list[len(list)-1]
@@ -236,7 +245,7 @@ func (t *Table) take(pl *Placed) {
 	t.followers.left(pl)
 }
 
-// sweep removes columns and terms that nobody uses, if there are many. It must not do so
+// sweep removes columns and terms that nothing uses, if there are many. It does nothing
 // under a checkpoint, as an undo may need them.
 func (t *Table) sweep() {
 	if t.tries.open == 0 {
@@ -245,7 +254,7 @@ func (t *Table) sweep() {
 	}
 }
 
-// row returns the row for the node name, making one where there is none.
+// row returns the row for the node name, a free or new one if there is none.
 func (t *Table) row(name string) Row {
 	if r, ok := t.rows.of[name]; ok {
 		return r
@@ -262,6 +271,7 @@ func (t *Table) row(name string) Row {
 	return r
 }
 
+// grow adds a row without node, pods and name.
 func (t *Table) grow() {
 	t.rows.all = append(t.rows.all, Row(len(t.rows.all)))
 	t.rows.names = append(t.rows.names, "")

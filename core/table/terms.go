@@ -9,15 +9,15 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Term is a term of pod affinity of placed pods. All pods with equal terms share one. It
-// belongs to the table.
+// Term is a term of pod affinity or anti-affinity of placed or nominated pods. All pods
+// with equal terms share one. It belongs to the table.
 type Term struct {
 	match.PodTerm
-	// ID is of no other term, ever.
+	// ID is unique; it is never used again.
 	ID   uint64
-	rows podsByRow
-	live int // pods that have the term, on nodes that have its topology key
-	// expected is how many nominated pods have it, if it is required anti-affinity.
+	rows podsByRow // number of pods with the term, by row
+	live int       // number of those on nodes that have its topology key
+	// expected is the number of nominated pods that have it as required anti-affinity.
 	expected int
 }
 
@@ -33,43 +33,43 @@ func (m *Term) Expected() bool { return m.expected > 0 }
 // anti-affinity.
 func (m *Term) used() bool { return len(m.rows.list) > 0 || m.Expected() }
 
-// Rows lists the rows that have pods with the term, and how many, in no particular order.
+// Rows returns the rows that have pods with the term, and how many, in no particular order.
 // It is valid until the next change. Read only.
 func (m *Term) Rows() []RowCount { return m.rows.list }
 
-// Terms are the terms of pod affinity that the table has heard of. One that no placed pod
-// has any more is forgotten some time later.
+// Terms holds the affinity terms of placed and nominated pods. Terms that none has any more
+// are removed when they are many.
 type Terms struct {
 	byKey map[string]*Term
-	list  []*Term // by ID
-	last  uint64
-	idle  int // of the list, terms that are not used
-	swept uint64
-	// revision changes whenever a term comes, goes, or is Live or Expected or no more.
+	list  []*Term // all, ascending by ID
+	last  uint64  // the last ID given
+	idle  int     // number of terms in list that are not used
+	swept uint64  // number of sweeps
+	// revision changes whenever a term is added or removed, or Live or Expected changes.
 	revision uint64
-	expected map[string][]*Term // of nominated pods, by node
-	// labels are the keys that selectors look at; other labels of a pod do not
-	// decide which terms are about it.
+	expected map[string][]*Term // required anti-affinity of nominated pods, by node
+	// labels are the label keys that selectors of terms look at; other labels of a pod do
+	// not decide which terms select it.
 	labels     map[string]bool
-	about      map[string]*About
-	keyBuf     []byte
-	keys       []string
+	about      map[string]*About // by appendKey
+	keyBuf     []byte            // scratch of appendKey
+	keys       []string          // scratch of appendKey
 	namespaces *Namespaces
-	// recent is the last pod's affinity whose terms are ofRecent; nil: none.
+	// recent is the affinity for which of last returned ofRecent; nil: none.
 	recent   *match.PodAffinity
 	ofRecent []*Term
 }
 
-// About is the terms that are about pods of one namespace and some labels. It belongs to
-// the table. Terms join it at the end, and none ever leaves it: when terms are forgotten, or
-// the labels of a namespace change, the table makes another.
+// About lists the terms that select pods of one namespace with certain labels. It belongs
+// to the table. Terms are only ever appended: when terms are removed, or the labels of a
+// namespace change, the table makes another About.
 type About struct {
-	terms    []*Term // by ID
-	upTo     uint64  // the last ID that was looked at
-	revision uint64  // of the namespaces
+	terms    []*Term // ascending by ID
+	upTo     uint64  // ID of the last term that was compared
+	revision uint64  // of the namespaces' labels
 }
 
-// Terms returns the terms, by ID; of nil there are none. Read only.
+// Terms returns the terms, ascending by ID; of a nil About there are none. Read only.
 func (a *About) Terms() []*Term {
 	if a == nil {
 		return nil
@@ -77,21 +77,22 @@ func (a *About) Terms() []*Term {
 	return a.terms
 }
 
-// Bounds of what is kept although nobody may need it any more.
+// Bounds of what is kept although nothing may need it any more: unused terms, and Abouts.
 const (
 	termsKept  = 1 << 10
 	aboutsKept = 1 << 14
 )
 
-// Terms returns the terms of pod affinity of the table's pods.
+// Terms returns the affinity terms of the table's placed and nominated pods.
 func (t *Table) Terms() *Terms { return &t.terms }
 
+// newTerms returns an empty store; n has the labels for namespace selectors.
 func newTerms(n *Namespaces) Terms {
 	return Terms{byKey: map[string]*Term{}, expected: map[string][]*Term{}, labels: map[string]bool{}, about: map[string]*About{}, namespaces: n}
 }
 
-// Track records the terms of a pod that is not placed yet, but may be placed for a trial
-// while another pod is decided on.
+// Track adds the terms of a pod that is not placed but may be tried on a row while another
+// pod is decided on, so that other pods' signatures include them already.
 func (l *Terms) Track(p *object.Pod) {
 	if p.Affinity == nil {
 		return
@@ -101,8 +102,8 @@ func (l *Terms) Track(p *object.Pod) {
 	}
 }
 
-// TrackNominated records the pods that are nominated to the node, in place of those that were
-// before. Their required anti-affinity is Expected.
+// TrackNominated replaces the pods that are recorded as nominated to the node. Their
+// required anti-affinity is Expected.
 func (l *Terms) TrackNominated(node string, pods []*object.Pod) {
 	var now []*Term
 	for _, p := range pods {
@@ -128,12 +129,12 @@ func (l *Terms) TrackNominated(node string, pods []*object.Pod) {
 	}
 }
 
-// TrackedNominations returns the nodes for which TrackNominated last recorded required
-// anti-affinity, in no particular order.
+// TrackedNominations returns the nodes to which pods with required anti-affinity are
+// recorded as nominated, in no particular order.
 func (l *Terms) TrackedNominations() iter.Seq[string] { return maps.Keys(l.expected) }
 
-// addExpected adds pods, which may be negative, to the nominated pods that have m as required
-// anti-affinity.
+// addExpected adds pods, which may be negative, to the number of nominated pods that have m
+// as required anti-affinity.
 func (l *Terms) addExpected(m *Term, pods int) {
 	was, used := m.Expected(), m.used()
 	if m.expected += pods; m.Expected() != was {
@@ -142,8 +143,8 @@ func (l *Terms) addExpected(m *Term, pods int) {
 	l.countIdle(m, used)
 }
 
-// Swept returns the number of sweeps. A sweep removes the terms that no placed pod has,
-// those of Track included.
+// Swept returns the number of sweeps. A sweep removes all terms that no placed pod has and
+// that are not Expected, so what Track added has to be added again.
 func (l *Terms) Swept() uint64 { return l.swept }
 
 // add returns the table's Term for in. A new one is unused until its users are counted.
@@ -167,11 +168,12 @@ func (l *Terms) add(in *match.PodTerm) *Term {
 	return term
 }
 
-// Revision changes whenever a term comes, goes, or is Live or Expected or no more: for the
-// same namespaces, TermsAbout then returns the same terms.
+// Revision returns a number that changes whenever a term is added or removed, or Live or
+// Expected changes. While it and the namespaces' labels stay, About returns the same terms.
 func (l *Terms) Revision() uint64 { return l.revision }
 
-// About returns the terms that are about the pod; nil: there are no terms at all.
+// About returns the terms whose namespaces and selector match the pod; nil if there are no
+// terms at all.
 func (l *Terms) About(p *object.Pod) *About {
 	if len(l.list) == 0 {
 		return nil
@@ -198,8 +200,8 @@ func (l *Terms) About(p *object.Pod) *About {
 	return a
 }
 
-// appendKey writes the pod's namespace, and its labels as far as selectors look
-// at them, to keyBuf.
+// appendKey sets keyBuf to a key that is equal for pods which the same terms select: the
+// namespace, and the labels that selectors look at.
 func (l *Terms) appendKey(p *object.Pod) {
 	l.keys = l.keys[:0]
 	for key := range p.Labels { // any order: sorted below
@@ -214,8 +216,8 @@ func (l *Terms) appendKey(p *object.Pod) {
 	}
 }
 
-// count counts the terms of a pod that came to a node (sign 1) or left it (-1); nil if the
-// node is unknown.
+// count counts the terms of a pod that was placed on node n (sign 1) or removed from it
+// (-1). n is nil if the node is unknown.
 func (l *Terms) count(pl *Placed, n *object.Node, sign int) {
 	if pl.Pod.Affinity == nil {
 		return
@@ -231,8 +233,8 @@ func (l *Terms) count(pl *Placed, n *object.Node, sign int) {
 	}
 }
 
-// of returns the terms of a pod. Pods with equal terms, one after the other, share the
-// list, as do the assumed and the bound state of a pod. Read only.
+// of returns the table's terms for an affinity. Consecutive pods with equal terms share the
+// slice. Read only.
 func (l *Terms) of(a *match.PodAffinity) []*Term {
 	if l.recent == nil || l.recent.Key != a.Key {
 		list := make([]*Term, len(a.Terms))
@@ -244,15 +246,16 @@ func (l *Terms) of(a *match.PodAffinity) []*Term {
 	return l.ofRecent
 }
 
-// addPods adds to the number of pods on the row that have the term; pods may be negative.
+// addPods adds pods, which may be negative, to the number of pods on the row that have the
+// term.
 func (l *Terms) addPods(m *Term, r Row, pods int32) {
 	used := m.used()
 	m.rows.add(r, pods)
 	l.countIdle(m, used)
 }
 
-// countIdle updates the number of unused terms after a change of the term's users.
-// wasUsed is whether the term was used before.
+// countIdle updates the number of unused terms after the users of m changed. wasUsed is
+// m.used() before.
 func (l *Terms) countIdle(m *Term, wasUsed bool) {
 	switch used := m.used(); {
 	case used && !wasUsed:
@@ -262,6 +265,8 @@ func (l *Terms) countIdle(m *Term, wasUsed bool) {
 	}
 }
 
+// addLive adds pods, which may be negative, to the number of pods that have the term on
+// nodes with its topology key.
 func (l *Terms) addLive(m *Term, pods int) {
 	was := m.Live()
 	if m.live += pods; m.Live() != was {
@@ -269,7 +274,8 @@ func (l *Terms) addLive(m *Term, pods int) {
 	}
 }
 
-// relabel counts the terms of a node's pods anew, as the node changed; nil for none.
+// relabel counts anew which of the pods' terms are on a node with the topology key, as the
+// node changed from old to now; nil stands for no node.
 func (l *Terms) relabel(pods []*Placed, old, now *object.Node) {
 	for _, pl := range pods {
 		for _, term := range pl.terms {
@@ -283,6 +289,7 @@ func (l *Terms) relabel(pods []*Placed, old, now *object.Node) {
 	}
 }
 
+// hasLabel reports whether the node has the label key; false if n is nil.
 func hasLabel(n *object.Node, key string) bool {
 	if n == nil {
 		return false
@@ -291,7 +298,7 @@ func hasLabel(n *object.Node, key string) bool {
 	return ok
 }
 
-// sweep forgets terms that are not used, if there are many.
+// sweep removes the terms that are not used, if they are many. Every About is dropped then.
 func (l *Terms) sweep() {
 	if l.idle <= max(termsKept, len(l.list)/2) {
 		return
