@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// window is the grain of backoff: it ends by whole seconds, and in each the
-// pods are in QueueSort's order (v1.36, feature SchedulerPopFromBackoffQ).
+// window is the length of the time windows to which backoffs are rounded: within a window
+// pods leave backoff in QueueSort's order (v1.36, feature SchedulerPopFromBackoffQ).
 const window = time.Second
 
-// backoff returns the wait after the count-th failure: initial, doubled with each
-// further failure, at most max.
+// backoff returns the wait after the count-th failure: initial, doubled with each further
+// failure, at most max; 0 if count is 0.
 func backoff(initial, max time.Duration, count int) time.Duration {
 	if count <= 0 {
 		return 0
@@ -23,14 +23,15 @@ func backoff(initial, max time.Duration, count int) time.Duration {
 	return initial << shift
 }
 
-// backoffs says when the backoff of a pod ends.
+// backoffs computes when the backoff of a pod ends.
 type backoffs struct {
 	opts  *Options
-	epoch time.Time // from which the windows are counted
+	epoch time.Time // start of the first window
 }
 
-// backoffEnd returns the window in which the pod's backoff ends: errors in a row count
-// when the last attempt was one, else all rejections.
+// backoffEnd returns the start of the window in which the pod's backoff ends, counted from
+// its Timestamp; zero for no backoff. Errors in a row count when the last attempt ended in
+// one, else all rejections.
 func (b *backoffs) backoffEnd(e *Entry) time.Time {
 	count := e.rejections
 	if e.errors > 0 {
@@ -42,7 +43,8 @@ func (b *backoffs) backoffEnd(e *Entry) time.Time {
 	return b.window(e.Timestamp.Add(backoff(b.opts.InitialBackoff, b.opts.MaxBackoff, count)))
 }
 
-// grain returns how long a window is.
+// grain returns the length of a window; 0 if pods wait their backoff out, as windows are
+// not used then.
 func (b *backoffs) grain() time.Duration {
 	if b.opts.WaitOutBackoff {
 		return 0
@@ -50,9 +52,9 @@ func (b *backoffs) grain() time.Duration {
 	return window
 }
 
-// window returns the start of the window that the time is in. It is counted from
-// the first whole second that the queue has seen, because Truncate would drop
-// the monotonic reading, and a clock that is set back would prolong backoffs.
+// window returns the start of the window that t is in. Windows are counted from the first
+// whole second that the queue has seen, because Truncate would drop the monotonic reading,
+// and a clock that is set back would prolong backoffs.
 func (b *backoffs) window(t time.Time) time.Time {
 	if b.opts.WaitOutBackoff {
 		return t
@@ -63,19 +65,19 @@ func (b *backoffs) window(t time.Time) time.Time {
 	return b.epoch.Add(t.Sub(b.epoch).Truncate(window))
 }
 
-// backingOff reports whether the pod's backoff is not over. It ends with the time window
-// that it falls into.
+// backingOff reports whether the pod's backoff is not over yet. It is over at the end of
+// its window.
 func (b *backoffs) backingOff(e *Entry, now time.Time) bool {
 	return !e.backoffEnd.IsZero() && now.Before(e.backoffEnd.Add(b.grain()))
 }
 
-// Backoffs holds the backoff of a pod's first rejection, and the longest.
+// Backoffs configures the wait after a pod's first rejection, and the longest wait.
 type Backoffs struct{ Initial, Max time.Duration }
 
-// Reconfigure applies changed profiles and backoffs. The pods of attempts that were
-// broken off, and all others that wait, become active as if they had just come, in the
-// new order, unless PreEnqueue gates them. Pods in flight continue; one that comes back
-// is tried again.
+// Reconfigure applies changed profiles and backoffs. All waiting pods, and those in
+// brokenOff whose attempts were aborted, become active as if they had just been added, in
+// the new order, unless PreEnqueue gates them. Other pods in flight continue; those that
+// come back are tried again.
 func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 	q.opts.InitialBackoff, q.opts.MaxBackoff = max(b.Initial, 0), max(b.Max, 0)
 	entries := slices.SortedFunc(q.Entries(), func(a, b *Entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
@@ -98,14 +100,14 @@ func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 	}
 }
 
-// SortAnew sorts all waiting pods again, after QueueSort changed.
+// SortAnew sorts all waiting pods again. Call it after the order of Options.Less changed.
 func (q *Queue) SortAnew() {
 	for i := range q.heaps {
 		q.heaps[i].sortAnew()
 	}
 }
 
-// sortAnew sorts the entries again, after the order changed.
+// sortAnew sorts the entries again after the order of less changed.
 func (h *heap) sortAnew() {
 	entries := slices.Collect(h.all())
 	*h = heap{less: h.less}

@@ -8,10 +8,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Check returns the first broken invariant that it finds, nil when all hold:
-// each pod is in exactly one place, the heaps are in order, the pods in flight
-// are counted, the plugins have just the pods that wait, and nominations are of
-// pods that the queue has. It costs time in proportion to the pods.
+// Check returns an error for the first broken invariant, nil if all hold: each pod is in
+// exactly one place, the heaps are in order, pods in flight are counted, plugins list
+// exactly the pods that wait for them, and nominations are of pods that the queue has. Its
+// cost is proportional to the number of pods. It is for tests and audits.
 func (q *Queue) Check() error {
 	for _, check := range []func() error{q.checkPlaces, q.checkHeaps, q.checkPlugins, q.checkNominations} {
 		if err := check(); err != nil {
@@ -21,8 +21,8 @@ func (q *Queue) Check() error {
 	return nil
 }
 
-// checkPlaces returns an error if a pod is not in the heap or set of its place, or came
-// there by an illegal move.
+// checkPlaces returns an error if a pod is not in the heap or set of its place, or a move
+// was illegal.
 func (q *Queue) checkPlaces() error {
 	for at := range q.heaps {
 		for e := range q.heaps[at].all() {
@@ -127,8 +127,8 @@ func (q *Queue) checkPlugins() error {
 	return nil
 }
 
-// checkPeers returns an error if the pod is not listed with its peers, or waits for other
-// plugins than they do.
+// checkPeers returns an error if the pod is not listed with its peers (equal pods that wait
+// for the same plugins), or waits for other plugins than they do.
 func (q *Queue) checkPeers(e *Entry) error {
 	a := e.peers
 	switch {
@@ -149,8 +149,8 @@ func (q *Queue) checkPeers(e *Entry) error {
 	return nil
 }
 
-// waits reports whether the slot holds pods that the plugin rejected in the same way as
-// r.
+// waits reports whether the slot lists pods that the plugin of r rejected, with Pending if
+// r has that.
 func (s *slot) waits(r rejector) bool {
 	return s.plugin == r.plugin && s.at < len(s.plugin.members) && s.plugin.members[s.at].pending == r.pending
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// Labels of what moves pods and is no event in the cluster, as v1.36's metric
-// queue_incoming_pods_total has them.
+// Labels of what moves pods other than events in the cluster, as in v1.36's metric
+// queue_incoming_pods_total.
 const (
 	eventAttemptFailure       = "ScheduleAttemptFailure"
 	eventBackoffComplete      = "BackoffComplete"
@@ -27,6 +27,8 @@ const (
 	eventSkipBackoff = "SkipBackoff"
 )
 
+// resourceLabels are v1.36's names of event resources, except for those that are kinds of
+// API objects.
 var resourceLabels = [...]string{
 	framework.AssignedPod:    "AssignedPod",
 	framework.UnscheduledPod: "UnschedulablePod",
@@ -37,6 +39,7 @@ var resourceLabels = [...]string{
 	framework.WildCard:       "*",
 }
 
+// resourceLabel returns v1.36's name of the resource of an event.
 func resourceLabel(r framework.EventResource) string {
 	if kind, ok := r.Kind(); ok {
 		return kind.EventResource()
@@ -44,6 +47,7 @@ func resourceLabel(r framework.EventResource) string {
 	return resourceLabels[r]
 }
 
+// actionLabels are v1.36's names of single actions.
 var actionLabels = map[framework.ActionType]string{
 	framework.Add:                                "Add",
 	framework.Delete:                             "Delete",
@@ -64,8 +68,8 @@ var actionLabels = map[framework.ActionType]string{
 	framework.UpdateOther:                        "Update",
 }
 
-// Label returns v1.36's name of the event: AssignedPodDelete, NodeAdd. Of several actions
-// the first counts.
+// Label returns v1.36's name of an event: AssignedPodDelete, NodeAdd. Of several actions
+// the lowest bit counts.
 func Label(r framework.EventResource, a framework.ActionType) string {
 	if a == framework.All {
 		return resourceLabel(r) + "All"
@@ -77,7 +81,7 @@ func Label(r framework.EventResource, a framework.ActionType) string {
 	return resourceLabel(r) + strconv.Itoa(bits.TrailingZeros32(uint32(first)))
 }
 
-// single yields the actions one by one.
+// single returns each bit of actions as an action of its own.
 func single(actions framework.ActionType) iter.Seq[framework.ActionType] {
 	return func(yield func(framework.ActionType) bool) {
 		for ; actions != 0; actions &= actions - 1 {
@@ -89,10 +93,10 @@ func single(actions framework.ActionType) iter.Seq[framework.ActionType] {
 }
 
 // Changes returns how the newer state of a pod differs from the older one, as the actions
-// of an event on it. UpdateOther stands alone, for "nothing of these". 0 means that only
-// the scheduler wrote: such a change helps no pod, and a pod that its own condition
-// called would be tried, and get a condition, without end. Like v1.36, it treats a
-// request that is gone as one scaled down.
+// of an event on it. UpdateOther stands alone, for a difference that is none of the others.
+// 0 means that only the scheduler wrote (the condition or nomination): such a change helps
+// no pod, and a pod moved by its own condition would be tried, and get a condition, without
+// end. As v1.36 it treats a request that was removed as one scaled down.
 func Changes(old, new *object.Pod) framework.ActionType {
 	var changes framework.ActionType
 	if !maps.Equal(old.Labels, new.Labels) {
@@ -119,6 +123,7 @@ func Changes(old, new *object.Pod) framework.ActionType {
 	return changes
 }
 
+// scaledDown reports whether new is less than old in any resource.
 func scaledDown(old, new resource.Vector) bool {
 	if new.MilliCPU < old.MilliCPU || new.Memory < old.Memory || new.EphemeralStorage < old.EphemeralStorage {
 		return true
@@ -131,21 +136,20 @@ func scaledDown(old, new resource.Vector) bool {
 	return false
 }
 
-// inFlightEventsKept is how many of the last events are kept whole.
+// inFlightEventsKept is how many of the last events are kept for pods in flight.
 const inFlightEventsKept = 256
 
-// inFlightEvents are the events that arrived while a pod was in flight, numbered.
-// The last 256 are kept whole. Of those before, it knows for each resource and
-// action the number of the last one: a pod popped before that is called when
-// one of its rejectors registered such events, its hint not asked. So no event is
-// missed, and the memory is bounded whatever happens and however long a pod is in
-// flight.
+// inFlightEvents holds the events that arrived while some pod was in flight, numbered. The
+// last 256 are kept. Of older ones only the number of the last one for each resource and
+// action is kept: a pod popped before that moves when one of its rejectors registered such
+// events, without asking the hint. So no event is missed, and the memory is bounded.
 type inFlightEvents struct {
-	number uint64                               // of the last event
-	last   [inFlightEventsKept]*framework.Event // event n is at n % inFlightEventsKept
-	old    [framework.NumEventResources][32]uint64
+	number uint64                                  // number of the last event
+	last   [inFlightEventsKept]*framework.Event    // event n is at n % inFlightEventsKept
+	old    [framework.NumEventResources][32]uint64 // number of the last dropped event, by resource and action bit
 }
 
+// add appends an event and drops the oldest one beyond 256.
 func (l *inFlightEvents) add(e *framework.Event) {
 	l.number++
 	at := &l.last[l.number%inFlightEventsKept]
@@ -157,12 +161,12 @@ func (l *inFlightEvents) add(e *framework.Event) {
 	*at = e
 }
 
-// clear drops the events: nothing is in flight. Numbers go on.
+// clear drops the events, when no pod is in flight any more. Numbers continue.
 func (l *inFlightEvents) clear() { clear(l.last[:]) }
 
-// EventsInFlight returns how many events are kept for pods in flight, by label;
-// such a pod counts as one, PodPopped. Of events long past only the last of each
-// kind is known, and not counted.
+// EventsInFlight returns how many events are kept for pods in flight, by label, for the
+// metric inflight_events. Each pod in flight counts as one more, PodPopped. Dropped events
+// do not count.
 func (q *Queue) EventsInFlight() map[string]int {
 	events := map[string]int{eventPopped: q.inFlight.len()}
 	for _, e := range q.events.last {
@@ -173,8 +177,8 @@ func (q *Queue) EventsInFlight() map[string]int {
 	return events
 }
 
-// strategySincePop asks the plugins that rejected the pod about the events since its Pop,
-// and returns the strongest answer.
+// strategySincePop returns where a pod that comes back from its attempt goes because of the
+// events since its Pop: the strongest answer of the hints of the plugins that rejected it.
 func (q *Queue) strategySincePop(e *Entry) strategy {
 	how, _ := q.hints.strategyAfterUpdate(e, e.changed, e.changes)
 	if e.activated {
@@ -190,7 +194,8 @@ func (q *Queue) strategySincePop(e *Entry) strategy {
 	return how
 }
 
-// strategyForDropped answers for the events since the pod's Pop that are not kept.
+// strategyForDropped returns the strategy for the events since the pod's Pop that are
+// dropped: the pod moves if one of its rejectors registered one.
 func (l *inFlightEvents) strategyForDropped(e *Entry) strategy {
 	how := skip
 	for _, r := range e.rejectors {
@@ -207,8 +212,8 @@ func (l *inFlightEvents) strategyForDropped(e *Entry) strategy {
 	return how
 }
 
-// dropped reports whether an event that matches w was dropped from the list after the
-// given number. An event on any resource matches all.
+// dropped reports whether an event for which w is registered, with a number above after,
+// was dropped. An event on any resource matches all.
 func (l *inFlightEvents) dropped(w *framework.ClusterEventWithHint, after uint64) bool {
 	for r := range l.old {
 		resource := framework.EventResource(r)

@@ -3,17 +3,17 @@ package queue
 import "github.com/berth-scheduler/berth/core/framework"
 
 // Foresight answers one question about unschedulable pods: could this event help pods of
-// this class? It knows more than a queueing hint, which sees one plugin's side of it. It
-// may not call what changes the queue, and not panic.
+// this class to be scheduled? It considers all plugins, where a queueing hint sees one
+// plugin's side. Its methods may not call the queue, and not panic.
 type Foresight interface {
-	// Class returns the class of a pod. It may change only with the pod and its
-	// nomination. The key is appended to the slice.
+	// Class returns the class of an unschedulable pod. It may change only when the pod or
+	// its nomination does. The class's Key is appended to key.
 	Class(key []byte, e *Entry) Class
-	// About returns the question about an event.
+	// About returns the question about an event. It is asked before the queue moves pods.
 	About(event *framework.Event) Question
 }
 
-// Class is what is known of a rejected pod for the questions about events.
+// Class is what is known of a rejected pod in order to tell whether events could help it.
 type Class struct {
 	// Key is equal for pods of one class: if the same plugins rejected them, neither hints
 	// nor Question.CouldHelp can tell them apart. It is empty for a pod without peers.
@@ -25,28 +25,37 @@ type Class struct {
 	Size    Size
 }
 
-// Size is what a rejected pod needs at least of a node. It shows of most pods that an
-// event about a node cannot help them, without a question about each: with 10,000 pods of
-// 10,000 workloads waiting, such questions took 30 ms an event, and sizes take 0.13.
+// Size is the least that a rejected pod needs of a node. It excludes most events about a
+// node without a question for each pod: with 10,000 pods of 10,000 workloads waiting, such
+// questions took 30 ms an event, and sizes take 0.13.
 type Size struct {
-	Priority         int32
+	Priority int32
+	// MilliCPU is in millicores, Memory in bytes.
 	MilliCPU, Memory int64
 }
 
 // Question is whether one event could help pods.
 type Question interface {
-	// TooLarge reports whether the event is about a node that is too small for the size.
+	// TooLarge reports whether the event is about a node on which no pod of that size can
+	// fit, preemption included.
 	TooLarge(Size) bool
-	// CouldHelp reports whether the event could help a pod, which a queueing hint wants to
-	// move because of it.
+	// CouldHelp reports whether the pod might be schedulable after the event. It is asked
+	// only if a queueing hint wants to move the pod because of the event.
 	CouldHelp(*Entry) bool
 }
 
 // hintsAlone is the Foresight of a queue without one: each pod is a class of its own, and
-// what hints say counts.
+// every event that a hint accepts could help.
 type hintsAlone struct{}
 
+// Class returns a class without peers and size.
 func (hintsAlone) Class(key []byte, _ *Entry) Class { return Class{Key: key} }
-func (hintsAlone) About(*framework.Event) Question  { return hintsAlone{} }
-func (hintsAlone) TooLarge(Size) bool               { return false }
-func (hintsAlone) CouldHelp(*Entry) bool            { return true }
+
+// About returns a question that excludes nothing.
+func (hintsAlone) About(*framework.Event) Question { return hintsAlone{} }
+
+// TooLarge returns false.
+func (hintsAlone) TooLarge(Size) bool { return false }
+
+// CouldHelp returns true.
+func (hintsAlone) CouldHelp(*Entry) bool { return true }

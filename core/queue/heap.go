@@ -5,20 +5,21 @@ import (
 	"iter"
 )
 
-// heap is a priority queue. Most pods arrive in the order in which they leave, so there
-// is a run beside the binary heap: a sorted list, to which an entry is appended if it
-// comes after the last one. Entries know their index.
+// heap is a priority queue. Most pods arrive in the order in which they leave, so there is
+// a sorted list, the run, beside the binary heap: an entry that comes after the last of the
+// run is appended to it. Entries know their index.
 type heap struct {
 	less    func(a, b *Entry) bool
 	entries []*Entry // the binary heap
-	run     []*Entry // from front on; nil: it was taken out of the middle
-	front   int
-	holes   int
+	run     []*Entry // sorted from front on; nil: removed from the middle
+	front   int      // index of the first entry in run
+	holes   int      // nil entries in run after front
 }
 
+// len returns the number of entries.
 func (h *heap) len() int { return len(h.entries) + len(h.run) - h.front - h.holes }
 
-// head returns the least entry, nil when there is none.
+// head returns the least entry without removing it, nil if there is none.
 func (h *heap) head() *Entry {
 	switch {
 	case h.front == len(h.run) && len(h.entries) == 0:
@@ -31,6 +32,7 @@ func (h *heap) head() *Entry {
 	return h.entries[0]
 }
 
+// push adds an entry that is in no heap.
 func (h *heap) push(e *Entry) {
 	if n := len(h.run); n == h.front || !h.less(e, h.run[n-1]) {
 		h.run = append(h.run, e)
@@ -40,6 +42,7 @@ func (h *heap) push(e *Entry) {
 	stdheap.Push((*ordered)(h), e)
 }
 
+// remove removes an entry of this heap.
 func (h *heap) remove(e *Entry) {
 	if e.index >= 0 {
 		stdheap.Remove((*ordered)(h), e.index)
@@ -51,13 +54,14 @@ func (h *heap) remove(e *Entry) {
 	h.trim()
 }
 
-// fix restores the order after the entry changed.
+// fix restores the order after the entry's sort key changed.
 func (h *heap) fix(e *Entry) {
 	h.remove(e)
 	h.push(e)
 }
 
-// trim keeps entries at both ends of the run, and its room within bounds.
+// trim removes holes from both ends of the run, and all of them if they are many, so that
+// the memory is bounded.
 func (h *heap) trim() {
 	for h.front < len(h.run) && h.run[h.front] == nil {
 		h.front++
@@ -81,7 +85,7 @@ func (h *heap) trim() {
 	h.run, h.front, h.holes = kept, 0, 0
 }
 
-// all iterates over the entries, in no order.
+// all returns the entries, in no order.
 func (h *heap) all() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, list := range [][]*Entry{h.entries, h.run[h.front:]} {
@@ -94,7 +98,7 @@ func (h *heap) all() iter.Seq[*Entry] {
 	}
 }
 
-// has reports whether the entry is at its index.
+// has reports whether the heap holds the entry at the entry's index.
 func (h *heap) has(e *Entry) bool {
 	list, at := h.entries, e.index
 	if at < nowhere {
@@ -103,29 +107,36 @@ func (h *heap) has(e *Entry) bool {
 	return at >= 0 && at < len(list) && list[at] == e
 }
 
-// An entry's index is its place in the binary heap; negative ones stand for
-// places in the run.
+// Entry.index is the index in the binary heap if it is at least 0, nowhere for an entry in
+// no heap, and a runIndex for one in the run.
 const nowhere = -1
 
+// runIndex converts an index in the run to an Entry.index, and back.
 func runIndex(index int) int { return -2 - index }
 
-// ordered is a heap as container/heap sees it.
+// ordered implements container/heap's Interface for the binary heap of a heap.
 type ordered heap
 
-func (h *ordered) Len() int           { return len(h.entries) }
+// Len returns the number of entries in the binary heap.
+func (h *ordered) Len() int { return len(h.entries) }
+
+// Less compares two entries of the binary heap.
 func (h *ordered) Less(i, j int) bool { return h.less(h.entries[i], h.entries[j]) }
 
+// Swap swaps two entries and their indexes.
 func (h *ordered) Swap(i, j int) {
 	h.entries[i], h.entries[j] = h.entries[j], h.entries[i]
 	h.entries[i].index, h.entries[j].index = i, j
 }
 
+// Push appends an *Entry.
 func (h *ordered) Push(x any) {
 	e := x.(*Entry)
 	e.index = len(h.entries)
 	h.entries = append(h.entries, e)
 }
 
+// Pop removes and returns the last *Entry.
 func (h *ordered) Pop() any {
 	last := len(h.entries) - 1
 	e := h.entries[last]

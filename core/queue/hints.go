@@ -18,20 +18,19 @@ const (
 	immediately                  // it may help, and the pod does not wait for its backoff
 )
 
-// plugin is a plugin of a profile, with the events that may help the pods that
-// it rejected, and the unschedulable or gated ones of these in no particular but
-// a deterministic order.
+// plugin is a plugin of a profile, with the events that may help pods that it rejected, and
+// the unschedulable and gated pods among these.
 type plugin struct {
 	profile, name string
 	events        []framework.ClusterEventWithHint
-	members       []member
-	named         named
+	members       []member // in deterministic, but no particular order
+	named         named    // members by the objects that they name
 }
 
-// member is pods that wait for a plugin.
+// member is a set of equal pods that wait for a plugin.
 type member struct {
 	*peers
-	pending bool
+	pending bool // the plugin answered Pending
 	sized   bool // size is known
 	size    Size
 }
@@ -42,15 +41,16 @@ type rejector struct {
 	pending bool // it answered Pending
 }
 
-// pluginIndex finds the pods that a plugin rejected. Plugins are added at first
-// use and stay; there are as many as have rejected a pod, at most.
+// pluginIndex finds the plugins for which pods wait. A plugin is added when it first
+// rejects a pod, and stays.
 type pluginIndex struct {
 	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
-	plugins          []*plugin         // by profile, then name
-	byKey            map[string]*peers // by key
+	plugins          []*plugin         // sorted by profile, then name
+	byKey            map[string]*peers // peers by their key
 }
 
-// find returns the plugin, nil when the profile does not have it.
+// find returns the plugin of the profile (a pod's SchedulerName), nil if the profile does
+// not have it. It adds the plugin at first use.
 func (x *pluginIndex) find(profile, name string) *plugin {
 	at, ok := slices.BinarySearchFunc(x.plugins, name, func(p *plugin, name string) int {
 		return cmp.Or(cmp.Compare(p.profile, profile), cmp.Compare(p.name, name))
@@ -67,8 +67,8 @@ func (x *pluginIndex) find(profile, name string) *plugin {
 	return p
 }
 
-// resolve sets the pod's rejectors to the plugins of these names; unknown ones are listed
-// apart.
+// resolve sets the pod's rejectors to the plugins with these names, sorted, each once.
+// Names that the profile does not have go to unknown.
 func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 	e.rejectors, e.unknown = nil, nil
 	names := slices.Concat(rejectedBy, pendingBy)
@@ -141,14 +141,15 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	return len(moved)
 }
 
-// calledPod is a pod that an event calls.
+// calledPod is a pod that is to move because of an event.
 type calledPod struct {
 	*Entry
 	how strategy
 }
 
-// call appends the peers, which the event may help, to the pods to move. It leaves them
-// out if the event could not help them, as Options.Foresight knows.
+// call appends the pods of a, which a hint wants to move, to to and returns that. It
+// appends none if the event could not help them (Options.Foresight), and tells listeners
+// so. It resets a.strategy.
 func (q *Queue) call(to []calledPod, a *peers, question Question, event string, preCheck func(*object.Pod) bool) []calledPod {
 	how, first := a.strategy, a.first(preCheck)
 	a.strategy = skip
@@ -168,8 +169,8 @@ func (q *Queue) call(to []calledPod, a *peers, question Question, event string, 
 	return to
 }
 
-// calledByUnknown returns the pods gated by a plugin that their profile does not have, if
-// the event is one of anything.
+// calledByUnknown returns, for an event on any resource, the pods gated by a plugin that
+// their profile does not have; nil for another event.
 func (q *Queue) calledByUnknown(e *framework.Event, preCheck func(*object.Pod) bool) (called []calledPod) {
 	if e.Resource != framework.WildCard {
 		return nil
@@ -182,19 +183,20 @@ func (q *Queue) calledByUnknown(e *framework.Event, preCheck func(*object.Pod) b
 	return called
 }
 
-// registered reports whether the plugin registered for such events.
+// registered reports whether the plugin registered for events like e. An event on any
+// resource counts for all.
 func (p *plugin) registered(e *framework.Event) bool {
 	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) })
 }
 
-// hints calls queueing hints, and counts those that panic.
+// hints calls queueing hints, and counts those that panicked.
 type hints struct {
 	opts   *Options
-	panics map[string]int // by plugin
+	panics map[string]int // by plugin, since the start
 }
 
-// strategyFor returns the strongest answer to the event of the plugins that rejected the
-// pod.
+// strategyFor returns the strongest answer of the hints of the plugins that rejected the
+// pod to the event.
 func (h *hints) strategyFor(e *Entry, event *framework.Event) strategy {
 	how := skip
 	for _, r := range e.rejectors {
@@ -203,8 +205,9 @@ func (h *hints) strategyFor(e *Entry, event *framework.Event) strategy {
 	return how
 }
 
-// strategyAfterUpdate returns the strongest answer, of the plugins that rejected the pod,
-// to changes of the pod itself, and the change that caused it.
+// strategyAfterUpdate returns the strongest answer of the hints of the plugins that
+// rejected the pod to an update of the pod itself, and the change that caused the answer.
+// old is the pod before.
 func (h *hints) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework.ActionType) (how strategy, action framework.ActionType) {
 	event := framework.Event{Resource: framework.UnscheduledPod, OldPod: old, NewPod: e.Pod}
 	for event.ActionType = range single(changes) {
@@ -215,7 +218,9 @@ func (h *hints) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework
 	return how, action
 }
 
-// strategyOf returns the plugin's answer to the event, or sofar if that is stronger.
+// strategyOf returns the answer of the plugin's hints to the event, or sofar if that is at
+// least as strong; hints are not called if they cannot change the result. pending means
+// that the plugin answered Pending for the pod, which then moves at once.
 func (h *hints) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.Pod, e *framework.Event) strategy {
 	answer := afterBackoff
 	if pending {
@@ -235,8 +240,8 @@ func (h *hints) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.
 	return sofar
 }
 
-// run calls the queueing hint. If it panics, the event moves the pod, as no pod may
-// wait forever because of a panic.
+// run calls the queueing hint and returns whether the event may help the pod. If the hint
+// panics it returns true, as no pod may wait forever because of a panic.
 func (h *hints) run(plugin string, w *framework.ClusterEventWithHint, p *object.Pod, e *framework.Event) (call bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -248,24 +253,25 @@ func (h *hints) run(plugin string, w *framework.ClusterEventWithHint, p *object.
 	return w.QueueingHintFn(p, e)
 }
 
-// peers are unschedulable pods that wait for the same plugins, and that neither a
-// queueing hint nor Question.CouldHelp can tell apart (Class.Key). Both are called once for all of them: of 10,000 replicas that fit nowhere, an event costs one
-// question.
+// peers are waiting pods that wait for the same plugins, and that neither a queueing hint
+// nor Question.CouldHelp can tell apart (Class.Key). Both are called once for all of them:
+// of 10,000 replicas that fit nowhere, an event costs one question.
 type peers struct {
 	key      string // "" for a single pod without peers
 	entries  []*Entry
-	slots    []slot
-	strategy strategy // during a move of all pods: the strongest answer so far
+	slots    []slot   // place in the list of each plugin that they wait for
+	strategy strategy // during MoveAllToActiveOrBackoff: the strongest answer so far
 }
 
 // slot is the place of the peers in the list of one plugin.
 type slot struct {
 	plugin *plugin
-	at     int
-	names  []objectName // by which the plugin finds the pods
+	at     int          // index in plugin.members
+	names  []objectName // objects by which plugin.named finds them
 }
 
-// first returns the first of the pods that preCheck does not exclude, nil if it excludes all.
+// first returns the first pod for which preCheck, unless nil, is true; nil if there is
+// none.
 func (a *peers) first(preCheck func(*object.Pod) bool) *Entry {
 	for _, e := range a.entries {
 		if preCheck == nil || preCheck(e.Pod) {
@@ -275,8 +281,8 @@ func (a *peers) first(preCheck func(*object.Pod) bool) *Entry {
 	return nil
 }
 
-// add adds the pod to the lists of the plugins that rejected it, or to its peers that are
-// listed already.
+// add lists the pod under the plugins that rejected it: with its peers of class c if there
+// are some, else as new peers.
 func (x *pluginIndex) add(e *Entry, c Class, rejectors ...rejector) {
 	a := x.byKey[string(c.Key)]
 	if a == nil {
@@ -295,8 +301,8 @@ func (x *pluginIndex) add(e *Entry, c Class, rejectors ...rejector) {
 	a.entries = append(a.entries, e)
 }
 
-// classOf returns the class of an unschedulable pod. Its key, which names the plugins that
-// rejected the pod, is valid until the next call.
+// classOf returns the class of an unschedulable pod, with the names of the plugins that
+// rejected it added to its Key. The Key is valid until the next call.
 func (q *Queue) classOf(e *Entry) Class {
 	c := q.opts.Foresight.Class(q.keyBuf[:0], e)
 	if len(c.Key) > 0 {
@@ -312,7 +318,7 @@ func (q *Queue) classOf(e *Entry) Class {
 }
 
 // remove removes the pod from its peers, and the peers from the plugins' lists if it was
-// the last.
+// the last. It does nothing for a pod that is not listed.
 func (x *pluginIndex) remove(e *Entry) {
 	a := e.peers
 	if a == nil {
@@ -330,7 +336,7 @@ func (x *pluginIndex) remove(e *Entry) {
 	}
 }
 
-// remove removes the peers from the plugin's list, at the slot.
+// remove removes the peers, which are at slot s, from the plugin's members.
 func (p *plugin) remove(a *peers, s slot) {
 	p.named.remove(a, s.names)
 	last := len(p.members) - 1
@@ -345,17 +351,18 @@ func (p *plugin) remove(a *peers, s slot) {
 	}
 }
 
-// objectName names an object of a resource.
+// objectName identifies an API object that a pod names, such as a claim.
 type objectName struct {
 	resource        framework.EventResource
 	namespace, name string
 }
 
-// named finds those of a plugin's members who name an object, where its events say so
-// (framework.ClusterEventWithHint.Names): of 10,000 pods that wait for a claim each, an
-// event about a claim looks at one.
+// named finds the members of a plugin that name an object, for events that say how
+// (framework.ClusterEventWithHint.Names): of 10,000 pods that each wait for a claim of
+// their own, an event about a claim concerns one.
 type named map[objectName]map[*peers]struct{}
 
+// add lists the peers under the objects.
 func (n named) add(a *peers, names []objectName) {
 	for _, name := range names {
 		if n[name] == nil {
@@ -365,6 +372,7 @@ func (n named) add(a *peers, names []objectName) {
 	}
 }
 
+// remove removes the peers from the objects.
 func (n named) remove(a *peers, names []objectName) {
 	for _, name := range names {
 		if delete(n[name], a); len(n[name]) == 0 {
@@ -373,7 +381,7 @@ func (n named) remove(a *peers, names []objectName) {
 	}
 }
 
-// namesOf returns the objects that the pod names, as the plugin's events have it.
+// namesOf returns the objects that the pod names, according to the plugin's events.
 func (p *plugin) namesOf(pod *object.Pod) (names []objectName) {
 	for i := range p.events {
 		if w := &p.events[i]; w.Names != nil {
@@ -385,7 +393,8 @@ func (p *plugin) namesOf(pod *object.Pod) (names []objectName) {
 	return names
 }
 
-// concerned returns the members that the event may be about, in the order of the list.
+// concerned returns the members that the event may concern, in the order of members: those
+// that name its object, or all if a registered event does not name objects.
 func (p *plugin) concerned(e *framework.Event) []member {
 	about, ok := objectOf(e)
 	if !ok || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) && w.Names == nil }) {
@@ -403,7 +412,8 @@ func (p *plugin) concerned(e *framework.Event) []member {
 	return members
 }
 
-// objectOf names the object that the event is about, where it is one of a Kind.
+// objectOf returns the API object that the event is about; false if it is about something
+// else, such as a node or pod.
 func objectOf(e *framework.Event) (objectName, bool) {
 	o := cmp.Or(e.NewObject, e.OldObject)
 	if o == nil {

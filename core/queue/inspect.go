@@ -13,13 +13,13 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Counts is the number of pods by place.
+// Counts is the number of pods in each place of the queue.
 type Counts struct {
 	Active, Backoff, ErrorBackoff, Unschedulable, Gated, InFlight int
 }
 
-// Counts returns how many pods are where. The metric pending_pods has Backoff
-// and ErrorBackoff as one.
+// Counts returns the number of pods in each place. The metric pending_pods adds Backoff and
+// ErrorBackoff up.
 func (q *Queue) Counts() Counts {
 	return Counts{
 		Active:        q.heaps[Active].len(),
@@ -31,20 +31,23 @@ func (q *Queue) Counts() Counts {
 	}
 }
 
-// Arrival labels pods that came to a queue because of an event, both named as
-// in the metric queue_incoming_pods_total of v1.36.
+// Arrival is the label of a count of pods that arrived in a queue because of an event, both
+// named as in v1.36's metric queue_incoming_pods_total.
 type Arrival struct{ Queue, Event string }
 
-// Arrivals returns how many pods came where why, since the start.
+// Arrivals returns how many pods have arrived in each queue for each event since the start.
+// The caller owns the map.
 func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
 
-// Panics returns how often hints panicked, by plugin, since the start.
+// Panics returns how often queueing hints have panicked since the start, by plugin. The
+// caller owns the map.
 func (q *Queue) Panics() map[string]int { return maps.Clone(q.hints.panics) }
 
-// InFlight iterates over the entries of pods in flight, in no order.
+// InFlight returns the entries of pods in flight, in no order.
 func (q *Queue) InFlight() iter.Seq[*Entry] { return slices.Values(q.inFlight) }
 
-// Entries iterates over all entries, in no order.
+// Entries returns the entries of all pods that the queue holds, those in flight included,
+// in no order.
 func (q *Queue) Entries() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for i := range q.heaps {
@@ -66,14 +69,14 @@ func (q *Queue) Entries() iter.Seq[*Entry] {
 type State struct {
 	Pod   *object.Pod
 	Place Place
-	// Since is when it came to its place or was last looked at there.
+	// Since is when the pod was put into its place, or was last put there again.
 	Since time.Time
-	// Queued is when it came to the queue or last came back to it from an
-	// attempt; FirstActive when it was active for the first time, zero before.
+	// Queued is when the pod was added to the queue or last came back to it from an
+	// attempt; FirstActive is when it was active for the first time, zero before.
 	Queued, FirstActive time.Time
 	Attempts            int
-	// Rejections counts the attempts that ended in a rejection, Errors those
-	// that failed otherwise since the last of them.
+	// Rejections counts the attempts that ended in a rejection, Errors those that ended in
+	// an error since the last rejection.
 	Rejections, Errors int
 	// RejectedBy and PendingBy name the plugins that the pod waits for, sorted.
 	RejectedBy, PendingBy []string
@@ -100,9 +103,8 @@ func (e *Entry) State() State {
 	return s
 }
 
-// StayEnd returns when a pod that waits for a time has waited long enough: its backoff
-// is over, or it was unschedulable or gated for so long that it is looked at again.
-// It is zero for a pod elsewhere.
+// StayEnd returns when Flush will move the pod: its backoff is over, or it was
+// unschedulable or gated for the longest time. It is zero for a pod elsewhere.
 func (q *Queue) StayEnd(e *Entry) time.Time {
 	switch e.Place() {
 	case Backoff, ErrorBackoff:
@@ -113,7 +115,8 @@ func (q *Queue) StayEnd(e *Entry) time.Time {
 	return time.Time{}
 }
 
-// Position returns the pod's position in its place, from 1; 0 where there is no order.
+// Position returns how many pods leave the pod's place before it, plus one; 0 for a pod in
+// flight or not in the queue. Its cost is that of all pods in the place.
 func (q *Queue) Position(e *Entry) int {
 	switch e.Place() {
 	case Nowhere, InFlight:
@@ -129,7 +132,7 @@ func (q *Queue) Position(e *Entry) int {
 	return position
 }
 
-// Dump returns the state of all pods: by place, then namespace, name and UID.
+// Dump returns the state of all pods, sorted by place, then namespace, name and UID.
 func (q *Queue) Dump() []State {
 	var states []State
 	for e := range q.Entries() {

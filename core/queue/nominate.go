@@ -7,27 +7,29 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// nominations are the pods nominated to each node, and which nodes' nominations changed.
+// nominations holds the pods nominated to each node, and the nodes whose nominations
+// changed. It implements core/nominations.Nominator.
 type nominations struct {
 	nominated map[string][]*object.Pod // by node, sorted by rank
 	nodes     []string                 // the keys of nominated, sorted
-	// renominated lists the nodes whose nominations changed, in order.
+	// renominated lists the nodes whose nominations changed, oldest first, dropped being
+	// the number of older ones that are forgotten.
 	renominated struct {
 		nodes   []string
-		dropped uint64 // that many are not remembered
+		dropped uint64 // number of older changes, forgotten
 	}
 }
 
-// NominatedTo returns the pods nominated to the node: higher priority first,
-// then by UID. The slice is never changed again, neither
-// by the queue nor may it be by the caller.
+// NominatedTo returns the pods nominated to the node: higher priority first, then by UID.
+// Neither the queue nor the caller may change the slice.
 func (n *nominations) NominatedTo(node string) []*object.Pod { return n.nominated[node] }
 
-// NominatedNodes returns the nodes that pods are nominated to, sorted. The
-// slice is the queue's own and good until a nomination changes.
+// NominatedNodes returns the nodes that pods are nominated to, sorted. The slice is the
+// queue's own and valid until a nomination changes.
 func (n *nominations) NominatedNodes() []string { return n.nodes }
 
-// renominationsKept bounds what Renominated remembers.
+// renominationsKept is the least number of changes that Renominated remembers; it remembers
+// at most twice as many.
 const renominationsKept = 1 << 12
 
 // Renominated returns the nodes whose nominations changed after the revision, some of
@@ -41,10 +43,10 @@ func (n *nominations) Renominated(since uint64) (nodes []string, now uint64, kno
 	return n.renominated.nodes[since-n.renominated.dropped:], now, true
 }
 
-// updateNomination follows a change of the pod. The API's word counts where it has
-// one now or had one before; else a nomination that the API has not heard of
-// yet stays (v1.36's UpdateNominatedPod). A pod in flight keeps what it has:
-// once assumed, it must not count twice.
+// updateNomination follows an update of the pod from old. The pod's
+// status.nominatedNodeName counts if it is set now or was before; else a nomination that
+// was not written to the API yet stays (v1.36's UpdateNominatedPod). A pod in flight keeps
+// its nomination: once assumed, it must not count twice.
 func (q *Queue) updateNomination(e *Entry, old *object.Pod) {
 	node := e.nominated
 	if e.place != InFlight && (old.NominatedNode != "" || e.Pod.NominatedNode != "") {
@@ -53,8 +55,8 @@ func (q *Queue) updateNomination(e *Entry, old *object.Pod) {
 	q.Nominate(e, node)
 }
 
-// Nominate nominates the pod to the node, in place of any earlier nomination. Node ""
-// ends the nomination. The pod may have other peers then.
+// Nominate nominates the pod to the node, in place of any earlier nomination. Node "" ends
+// the nomination.
 func (q *Queue) Nominate(e *Entry, node string) {
 	from := e.nominated
 	if from != "" {
@@ -71,6 +73,7 @@ func (q *Queue) Nominate(e *Entry, node string) {
 	}
 }
 
+// setNominated replaces the list of pods nominated to the node, and records the change.
 func (n *nominations) setNominated(node string, pods []*object.Pod) {
 	l := &n.renominated
 	if len(l.nodes) == 2*renominationsKept {
@@ -90,6 +93,7 @@ func (n *nominations) setNominated(node string, pods []*object.Pod) {
 	n.nominated[node] = pods
 }
 
+// byRank compares by descending priority, then by UID.
 func byRank(a, b *object.Pod) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),

@@ -10,35 +10,35 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Entry is one pod and what the queue knows of it, from Add to Delete or Done.
-// The caller that adds a pod keeps its entry and hands it back to the queue. The queue
-// does not look pods up. A nil Entry is a pod that the queue does not have.
+// Entry is one pod with what the queue knows of it, from Add until Delete. The caller that
+// adds a pod keeps its entry and passes it to the queue, which does not look pods up. A nil
+// Entry is a pod that the queue does not have.
 type Entry struct {
 	framework.QueuedPodInfo
-	// Owner is for who adds the pod, to have its own record of it at the Pop. The
-	// queue does not look at it.
+	// Owner is the caller's own record of the pod, to be found at the Pop. The queue does
+	// not read it.
 	Owner any
 	place Place
-	index int // in the heap or set of its place, nowhere in none
-	// since is when the pod came to its place, or was last looked at there.
+	index int // in the heap or set of its place; nowhere if in none
+	// since is when the pod was put into its place, or put there again.
 	since time.Time
 
 	rejections int // attempts that ended in a rejection
 	errors     int // attempts that ended in an error since the last rejection
-	// backoffEnd is the window in which the backoff ends, zero for no backoff.
+	// backoffEnd is the start of the window in which the backoff ends, zero for no backoff.
 	backoffEnd time.Time
-	flushed    bool
+	flushed    bool // see Flushed
 
-	rejectors        []rejector // of the last attempt, by plugin
-	unknown          []string   // rejectors that the profile does not have, sorted
-	preEnqueueStatus *decision.Status
-	// peers are the pods with which this one is listed under plugins, at index peerIndex;
-	// nil if it is not listed.
+	rejectors        []rejector       // plugins that rejected it in the last attempt, sorted
+	unknown          []string         // rejectors that the profile does not have, sorted
+	preEnqueueStatus *decision.Status // why it is gated; nil: it is not
+	// peers are the equal pods with which this one is listed under plugins, at index
+	// peerIndex; nil if it is not listed.
 	peers     *peers
 	peerIndex int
 
-	// In flight: the number of the last event at the Pop, the pod as it was
-	// then if it changed since and in what, and whether it was activated.
+	// Of a pod in flight: the number of the last event at its Pop, the pod as it was then
+	// if it was updated since, with the changes, and whether Activate was called.
 	popped    uint64
 	changed   *object.Pod
 	changes   framework.ActionType
@@ -47,7 +47,7 @@ type Entry struct {
 	nominated string // node, "" for none
 }
 
-// Place returns where in the queue the pod is.
+// Place returns where in the queue the pod is; Nowhere if e is nil.
 func (e *Entry) Place() Place {
 	if e == nil {
 		return Nowhere
@@ -55,7 +55,7 @@ func (e *Entry) Place() Place {
 	return e.place
 }
 
-// NominatedNode returns the node that the pod is nominated to, "" for none.
+// NominatedNode returns the node that the pod is nominated to, "" for none or if e is nil.
 func (e *Entry) NominatedNode() string {
 	if e == nil {
 		return ""
@@ -63,11 +63,12 @@ func (e *Entry) NominatedNode() string {
 	return e.nominated
 }
 
-// Attempts counts the pod's attempts; the one in flight is included.
+// Attempts returns the number of the pod's scheduling attempts; the one in flight is
+// included.
 func (e *Entry) Attempts() int { return e.Tries }
 
-// RejectedBy iterates over the plugins that rejected the pod in its last attempt; the
-// bool is true for those that answered Pending.
+// RejectedBy returns the plugins that rejected the pod in its last attempt; the bool is
+// true for those that answered Pending.
 func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		for _, r := range e.rejectors {
@@ -83,12 +84,12 @@ func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
 	}
 }
 
-// Flushed reports whether the pod left unschedulable because its time there was over,
-// without an event, since its last attempt.
+// Flushed reports whether the pod left unschedulable only because its time there was over,
+// not for an event, and was not rejected since.
 func (e *Entry) Flushed() bool { return e.flushed }
 
-// recordChange records a change of the pod in flight. All changes become one: from the
-// pod that was popped to the newest.
+// recordChange records an update of the pod in flight, from old. Several updates become
+// one: from the pod that was popped to the newest.
 func (e *Entry) recordChange(old *object.Pod, changes framework.ActionType) {
 	if e.changed == nil {
 		e.changed = old
@@ -120,12 +121,12 @@ const (
 	places = int(InFlight) + 1
 )
 
-// String returns the place's name in words of the API.
+// String returns the place's name, as users read it.
 func (p Place) String() string {
 	return [places]string{"nowhere", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight"}[p]
 }
 
-// metric returns the place's name in queue_incoming_pods_total.
+// metric returns the queue of the place in queue_incoming_pods_total: v1.36 has fewer.
 func (p Place) metric() string {
 	switch p {
 	case ErrorBackoff:
@@ -136,8 +137,8 @@ func (p Place) metric() string {
 	return p.String()
 }
 
-// Moves are the legal moves of a pod from place to place, each with what causes
-// it. A move without a cause is illegal; Check reports it.
+// Moves are the legal moves of a pod from place (first index) to place, each with what
+// causes it. A move without a cause is illegal; Check reports it.
 var Moves = [places][places]string{
 	Nowhere: {
 		Active: "Add",
@@ -184,8 +185,9 @@ var Moves = [places][places]string{
 	},
 }
 
-// move moves the pod to another place because of an event. Nothing else changes a place,
-// except that a pod of a snapshot begins at the place that it had (restored).
+// move moves the pod to another place because of an event, and tells the listeners. Nothing
+// else changes a place, except that Restore puts pods of a snapshot into theirs. An illegal
+// move is recorded for Check.
 func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
 	from := e.place
 	if Moves[from][to] == "" && q.illegal == nil {
@@ -197,7 +199,7 @@ func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
 	q.listeners.tellMoved(e, from, event)
 }
 
-// leave removes the pod from the structures of its place.
+// leave removes the pod from the heap or set of its place and from the plugins' lists.
 func (q *Queue) leave(e *Entry) {
 	switch from := e.place; from {
 	case Nowhere:
@@ -212,7 +214,7 @@ func (q *Queue) leave(e *Entry) {
 	}
 }
 
-// enter adds the pod to the structures of its place.
+// enter adds the pod to the heap or set of its place and to the plugins' lists.
 func (q *Queue) enter(now time.Time, e *Entry) {
 	switch e.place {
 	case Nowhere:
@@ -229,7 +231,8 @@ func (q *Queue) enter(now time.Time, e *Entry) {
 	q.heaps[e.place].push(e)
 }
 
-// index lists a waiting pod under the plugins that rejected or gated it.
+// index lists an unschedulable or gated pod under the plugins that rejected or gated it. It
+// does nothing for other pods.
 func (q *Queue) index(e *Entry) {
 	switch e.place {
 	case Unschedulable:
@@ -241,23 +244,26 @@ func (q *Queue) index(e *Entry) {
 	}
 }
 
-// reindex lists the pod again after it or its nomination changed: it may have other
-// peers, and name other objects.
+// reindex lists the pod again after it or its nomination changed: it may have other peers,
+// and name other objects.
 func (q *Queue) reindex(e *Entry) {
 	q.plugins.remove(e)
 	q.index(e)
 }
 
-// set holds entries in no order; each knows its index.
+// set holds entries in no order; each knows its index in it.
 type set []*Entry
 
+// len returns the number of entries.
 func (s set) len() int { return len(s) }
 
+// add adds an entry that is in no heap or set.
 func (s *set) add(e *Entry) {
 	e.index = len(*s)
 	*s = append(*s, e)
 }
 
+// remove removes an entry of this set.
 func (s *set) remove(e *Entry) {
 	last := len(*s) - 1
 	moved := (*s)[last]

@@ -20,13 +20,12 @@ type Options struct {
 	// InitialBackoff is the wait after the first failure. It doubles with each
 	// further one, up to MaxBackoff. MaxBackoff 0 means no backoff at all.
 	InitialBackoff, MaxBackoff time.Duration
-	// MaxUnschedulable is how long a pod stays unschedulable, or gated without
-	// being looked at again, when no event calls it. Less than a second counts
-	// as a second.
+	// MaxUnschedulable is how long a pod stays unschedulable, or gated without another
+	// PreEnqueue, when no event moves it. Less than a second counts as a second.
 	MaxUnschedulable time.Duration
 
-	// Less is the QueueSort plugin's order, ties allowed. nil: first come,
-	// first served.
+	// Less is the QueueSort plugin's order, ties allowed. nil: pods leave in the order in
+	// which they were added.
 	Less func(a, b *framework.QueuedPodInfo) bool
 	// PreEnqueue runs the PreEnqueue plugins of the pod's profile in order and
 	// returns the first status that is not a success, nil when there is none.
@@ -37,12 +36,12 @@ type Options struct {
 	// nothing else to try, as v1.36 does without the gate SchedulerPopFromBackoffQ.
 	// Backoff ends to the nanosecond then.
 	WaitOutBackoff bool
-	// HoldInBackoff reports whether a pod that an event moves has to wait until its
-	// backoff is over, even if there is nothing else to try. nil: none has.
+	// HoldInBackoff reports whether a pod that an event moves must wait until its backoff
+	// is over, even if nothing else is to be tried. nil: no pod must.
 	HoldInBackoff func(p *object.Pod) bool
 	// RetryAfterBackoff reports whether a rejected pod is tried again after its backoff
-	// without any event. It is for pods that no event calls (v1.36 has none yet about a
-	// whole pod group). nil: every pod waits for an event.
+	// without any event. It is for pods for which no event is known to help (v1.36 has none
+	// yet about a whole pod group). nil: every pod waits for an event.
 	RetryAfterBackoff func(p *object.Pod) bool
 	// EventsToRegister returns the events that may help pods which the plugin of
 	// the profile rejected, the profile being a pod's SchedulerName. The answer
@@ -57,23 +56,23 @@ type Options struct {
 	HintPanicked func(plugin string, value any)
 }
 
-// Queue is the scheduling queue. Its owner is core/machine; it is not safe for
-// concurrent use.
+// Queue is the scheduling queue: it holds all pods that wait or are being tried. Its owner
+// is core/machine; it is not safe for concurrent use.
 type Queue struct {
 	opts     Options
-	heaps    [places]heap // the one of InFlight and Nowhere stay empty
+	heaps    [places]heap // by place; those of InFlight and Nowhere stay empty
 	inFlight set
-	events   inFlightEvents
+	events   inFlightEvents // kept while a pod is in flight
 	plugins  pluginIndex
 	hints    hints
 	backoffs backoffs
-	sequence uint64
+	sequence uint64 // number of the last arrival
 	nominations
 	listeners listeners
 
-	arrivals map[Arrival]int
-	keyBuf   []byte // scratch of classOf
-	illegal  error  // the first move that Moves does not have
+	arrivals map[Arrival]int // counts for the metric
+	keyBuf   []byte          // scratch of classOf
+	illegal  error           // the first move that was not in Moves
 }
 
 // New returns an empty queue.
@@ -119,7 +118,7 @@ func New(o Options) *Queue {
 	return q
 }
 
-// less returns the queue's total order: QueueSort, then the order of arrival.
+// less is the queue's total order: QueueSort, then the order of arrival.
 func (q *Queue) less(a, b *Entry) bool {
 	if q.opts.Less(&a.QueuedPodInfo, &b.QueuedPodInfo) {
 		return true
@@ -127,6 +126,7 @@ func (q *Queue) less(a, b *Entry) bool {
 	return a.Sequence < b.Sequence && !q.opts.Less(&b.QueuedPodInfo, &a.QueuedPodInfo)
 }
 
+// before reports whether a is before b, and returns tie if they are equal.
 func before(a, b time.Time, tie bool) bool {
 	if a.Equal(b) {
 		return tie
@@ -135,7 +135,7 @@ func before(a, b time.Time, tie bool) bool {
 }
 
 // Add adds a pod that waits to be scheduled and that the queue does not hold. The pod is
-// then active or gated.
+// then active, with its nomination, or gated. The caller keeps the entry.
 func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	e := &Entry{index: nowhere}
 	e.Pod = p
@@ -146,10 +146,10 @@ func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	return e
 }
 
-// Update replaces the pod by a newer state of it. An active pod or one in backoff stays
-// there. An unschedulable one moves if the change may help it; a gated one runs
-// PreEnqueue again; for one in flight the change is recorded. What only the scheduler
-// wrote moves no pod.
+// Update replaces the pod by a newer state. An active pod or one in backoff stays in its
+// place. An unschedulable pod moves if the change may help it; a gated pod runs PreEnqueue
+// again; for a pod in flight the change is recorded. What only the scheduler wrote moves no
+// pod.
 func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 	old := e.Pod
 	e.Pod = p
@@ -172,8 +172,8 @@ func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 	}
 }
 
-// Delete forgets the pod wherever it is, its nomination too. The entry may not
-// be used again.
+// Delete removes the pod, wherever it is, and its nomination. The entry may not be used
+// again.
 func (q *Queue) Delete(e *Entry) {
 	q.Nominate(e, "")
 	q.move(time.Time{}, e, Nowhere, eventDelete)
@@ -182,7 +182,7 @@ func (q *Queue) Delete(e *Entry) {
 // Ready reports whether Pop would return a pod.
 func (q *Queue) Ready() bool { return q.head() != nil }
 
-// First returns the pod that Pop would hand out, nil when there is none.
+// First returns the pod that Pop would return, without popping it; nil if there is none.
 func (q *Queue) First() *object.Pod {
 	if e := q.head(); e != nil {
 		return e.Pod
@@ -190,6 +190,7 @@ func (q *Queue) First() *object.Pod {
 	return nil
 }
 
+// head returns the entry that Pop would return, nil if there is none.
 func (q *Queue) head() *Entry {
 	if e := q.heaps[Active].head(); e != nil || q.opts.WaitOutBackoff {
 		return e
@@ -197,9 +198,10 @@ func (q *Queue) head() *Entry {
 	return q.heaps[Backoff].head()
 }
 
-// Pop hands out the next pod, which is in flight until Requeue or Delete: the
-// first of the active ones or, when there is none, the one whose backoff ends
-// first, except for those in error backoff, and for all with WaitOutBackoff. It returns nil when there is none.
+// Pop returns the next pod, which is in flight until Requeue or Delete, and counts an
+// attempt. The next pod is the first active one; if there is none, the one in backoff (not
+// error backoff) whose backoff ends first, unless WaitOutBackoff is set. It returns nil if
+// there is none.
 func (q *Queue) Pop(now time.Time) *Entry {
 	e := q.head()
 	if e == nil {
@@ -212,9 +214,8 @@ func (q *Queue) Pop(now time.Time) *Entry {
 	return e
 }
 
-// PopThat hands out the pod of the entry, wherever it waits, as if it had been activated
-// and its turn had come. It returns false where a PreEnqueue plugin rejects the pod, or the
-// pod does not wait.
+// PopThat pops this pod, wherever it waits, as if it had been activated and its turn had
+// come. It returns false if a PreEnqueue plugin rejects the pod, or the pod does not wait.
 func (q *Queue) PopThat(now time.Time, e *Entry) bool {
 	if e.Place() != InFlight {
 		q.Activate(now, e)
@@ -226,6 +227,8 @@ func (q *Queue) PopThat(now time.Time, e *Entry) bool {
 	return true
 }
 
+// handOut moves an active pod, or one in backoff, to in flight and counts the attempt. It
+// forgets what rejected the pod before.
 func (q *Queue) handOut(now time.Time, e *Entry) {
 	e.Tries++
 	e.changed, e.changes, e.activated = nil, 0, false
@@ -234,11 +237,12 @@ func (q *Queue) handOut(now time.Time, e *Entry) {
 	e.rejectors, e.unknown = nil, nil
 }
 
-// Requeue returns a pod in flight that could not be placed, with the plugins that
-// rejected it, in any order. An event that moves a pod for one of pendingBy ends its
-// backoff at once. Without any plugin, the attempt failed for another reason. The pod
-// becomes unschedulable if nothing since its Pop may help it; otherwise it goes to
-// backoff, active or gated. A pod that is not in flight stays as it is.
+// Requeue puts back a pod in flight that could not be placed. rejectedBy and pendingBy are
+// the plugins that rejected it, in any order; for those in pendingBy (status Pending) an
+// event that helps moves the pod at once, without backoff. Without any plugin the attempt
+// ended in an error. The pod becomes unschedulable if no event since its Pop may help it;
+// otherwise it goes to backoff, active or gated. A pod that is not in flight stays as it
+// is.
 func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string) {
 	if e.place != InFlight {
 		return
@@ -254,8 +258,8 @@ func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string)
 	}
 }
 
-// recordRejection records the plugins that rejected the pod. It returns where the pod
-// goes because of events since its Pop; skip if nowhere.
+// recordRejection records the plugins that rejected the pod, and counts a rejection or,
+// without known plugins, an error. It returns where the pod goes; skip means unschedulable.
 func (q *Queue) recordRejection(e *Entry, rejectedBy, pendingBy []string) strategy {
 	q.plugins.resolve(e, rejectedBy, pendingBy)
 	if len(e.unknown) > 0 || len(e.rejectors) == 0 {
@@ -270,9 +274,9 @@ func (q *Queue) recordRejection(e *Entry, rejectedBy, pendingBy []string) strate
 	return q.strategySincePop(e)
 }
 
-// Activate makes the pods active now, whatever their backoff, unless PreEnqueue gates
-// them. A pod in flight is tried again after its backoff when it comes back, instead of
-// becoming unschedulable.
+// Activate makes the pods active now, whatever their backoff, unless PreEnqueue gates them.
+// A pod in flight goes to backoff when it comes back, instead of becoming unschedulable.
+// Active pods stay.
 func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 	for _, e := range entries {
 		switch e.place {
@@ -286,8 +290,9 @@ func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 	}
 }
 
-// RetryAfterError moves an unschedulable pod to the error backoff, because something that
-// it relied on failed; the wait grows with its rejections. A pod elsewhere stays.
+// RetryAfterError moves an unschedulable pod to error backoff because something that it
+// waited for failed, such as a preemption; the wait grows with its rejections. It does
+// nothing for a pod elsewhere.
 func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 	if e.place != Unschedulable {
 		return
@@ -297,17 +302,18 @@ func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 	q.moveToActiveOrBackoff(now, e, afterBackoff, eventAttemptFailure)
 }
 
-// SkipBackoff allows the pod to be tried before its backoff is over, when there is
-// nothing else to try. It has no effect on a pod that backs off after an error, or is
-// elsewhere.
+// SkipBackoff moves a pod that HoldInBackoff held in error backoff to backoff, so that it
+// may be tried before its backoff is over if nothing is active. It does nothing for a pod
+// that failed with an error, or is elsewhere.
 func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
 	if e.place == ErrorBackoff && e.errors == 0 {
 		q.move(now, e, Backoff, eventSkipBackoff)
 	}
 }
 
-// Flush ends backoffs that are over, and stays in unschedulable that took too long. Pods
-// that have been gated for as long run PreEnqueue again.
+// Flush moves the pods whose backoff is over to active, and those that were unschedulable
+// for MaxUnschedulable to active or backoff. Pods that were gated for as long run
+// PreEnqueue again.
 func (q *Queue) Flush(now time.Time) {
 	for _, place := range []Place{Backoff, ErrorBackoff} {
 		for e := q.heaps[place].head(); e != nil && !q.backoffs.backingOff(e, now); e = q.heaps[place].head() {
@@ -322,8 +328,8 @@ func (q *Queue) Flush(now time.Time) {
 	}
 }
 
-// NextTimer returns the earliest time at which Flush has something to do,
-// which may have passed; false when there is none.
+// NextTimer returns the earliest time at which Flush has something to do, which may have
+// passed; false if no pod waits for a time.
 func (q *Queue) NextTimer() (time.Time, bool) {
 	var next time.Time
 	for _, place := range []Place{Backoff, ErrorBackoff, Unschedulable, Gated} {
@@ -342,17 +348,18 @@ func (q *Queue) NextTimer() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// stayEnd returns when the pod has been left alone for too long.
+// stayEnd returns when Flush moves an unschedulable or gated pod.
 func (q *Queue) stayEnd(e *Entry) time.Time { return e.since.Add(q.opts.MaxUnschedulable) }
 
-// stamp puts the pod at the place in the order of one that arrives now.
+// stamp sets the pod's Timestamp to now, and its Sequence to the next number of arrival.
 func (q *Queue) stamp(now time.Time, e *Entry) {
 	q.sequence++
 	e.Timestamp, e.Sequence = now, q.sequence
 }
 
-// moveToActiveOrBackoff moves the pod to active, or to a backoff if it is to wait for
-// that first.
+// moveToActiveOrBackoff runs PreEnqueue and moves the pod to active, or to a backoff if
+// that is not over and how is not immediately. It goes to error backoff after an error or
+// if it is to be held.
 func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, event string) {
 	to := Active
 	switch {
@@ -365,8 +372,8 @@ func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, eve
 	q.enqueue(now, e, to, event)
 }
 
-// endBackoff makes the pod active. As in v1.36, it runs PreEnqueue again if the pod
-// waited all its backoff out.
+// endBackoff makes a pod in backoff active. As in v1.36 it runs PreEnqueue again if
+// WaitOutBackoff is set.
 func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 	if q.opts.WaitOutBackoff {
 		q.enqueue(now, e, Active, event)
@@ -375,8 +382,8 @@ func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 	}
 }
 
-// enqueue runs PreEnqueue and moves the pod to the place, or to gated if a plugin gates
-// it. It returns the place.
+// enqueue runs PreEnqueue and moves the pod to the place to, or to gated if a plugin
+// rejects it. It returns the place.
 func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) Place {
 	if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
 		to = Gated
@@ -385,7 +392,8 @@ func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) Place {
 	return to
 }
 
-// put moves the pod to a place and counts its arrival there.
+// put moves the pod to a place and counts the arrival for the metric if the place is
+// another.
 func (q *Queue) put(now time.Time, e *Entry, to Place, event string) {
 	if from := e.place; from != to {
 		q.arrivals[Arrival{to.metric(), event}]++

@@ -14,24 +14,25 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Snapshot is all that a queue knows, except for pods that are as the API showed them last.
+// Snapshot is the state of a queue, to be restored later, except for the pod objects that
+// the API shows.
 type Snapshot struct {
 	Sequence uint64
-	Epoch    Age
+	Epoch    Age     // start of the first backoff window
 	Entries  []Saved // by Sequence
 	Events   SavedEvents
 }
 
 // SavedEvents holds the events that arrived while a pod was in flight: the number of the
-// last one, the events kept, the oldest first, and the last numbers of the others by
-// resource and action.
+// last one, the dropped ones by resource and action, and the events kept, oldest first.
 type SavedEvents struct {
 	Number uint64             `json:",omitempty"`
 	Old    []SavedNumber      `json:",omitempty"`
 	Last   []*framework.Event `json:"-"`
 }
 
-// SavedNumber is the number of the last event on the resource with the action, by its bit.
+// SavedNumber is the number of the last dropped event on the resource with the action of
+// that bit.
 type SavedNumber struct {
 	Resource framework.EventResource
 	Bit      int
@@ -58,8 +59,7 @@ type Saved struct {
 	Gate       *Gate      `json:",omitempty"`
 	Nominated  string     `json:",omitempty"`
 
-	// The rest is set of a pod in flight alone.
-	Popped    uint64               `json:",omitempty"` // number of the last event at its Pop
+	Popped    uint64               `json:",omitempty"` // of a pod in flight: number of the last event at its Pop
 	Changes   framework.ActionType `json:",omitempty"` // updates of the pod since
 	Activated bool                 `json:",omitempty"` // since
 	Pod       *object.Pod          `json:"-"`          // as it is in the queue
@@ -72,19 +72,21 @@ type Rejector struct {
 	Pending bool `json:",omitempty"`
 }
 
-// Gate is why a pod is gated.
+// Gate is the PreEnqueue status of a gated pod.
 type Gate struct {
 	Code    decision.Code
 	Plugin  string
 	Reasons []string
 }
 
-// Age is how long before the snapshot something was, negative if it is to come, in
-// nanoseconds; never if it was not.
+// Age is how many nanoseconds before the snapshot something was, negative if it is to come;
+// never stands for a time that is not set.
 type Age int64
 
+// never is the Age of the zero time.
 const never Age = math.MinInt64
 
+// ageOf returns the age of t at the time now.
 func ageOf(t, now time.Time) Age {
 	if t.IsZero() {
 		return never
@@ -92,7 +94,7 @@ func ageOf(t, now time.Time) Age {
 	return Age(now.Sub(t))
 }
 
-// Time returns the time when it is now that long after it.
+// Time returns the time that lies so long before now; zero for never.
 func (a Age) Time(now time.Time) time.Time {
 	if a == never {
 		return time.Time{}
@@ -100,7 +102,7 @@ func (a Age) Time(now time.Time) time.Time {
 	return now.Add(-time.Duration(a))
 }
 
-// Snapshot returns what the queue knows.
+// Snapshot returns the queue's state at the time now, with entries sorted by Sequence.
 func (q *Queue) Snapshot(now time.Time) Snapshot {
 	n := q.inFlight.len()
 	for i := range q.heaps {
@@ -117,6 +119,7 @@ func (q *Queue) Snapshot(now time.Time) Snapshot {
 	return s
 }
 
+// saved returns the events for a snapshot.
 func (l *inFlightEvents) saved() SavedEvents {
 	s := SavedEvents{Number: l.number}
 	for n := l.number - min(l.number, inFlightEventsKept) + 1; n <= l.number; n++ {
@@ -134,6 +137,7 @@ func (l *inFlightEvents) saved() SavedEvents {
 	return s
 }
 
+// restore sets an empty inFlightEvents to the events of a valid snapshot.
 func (l *inFlightEvents) restore(s *SavedEvents) {
 	l.number = s.Number
 	for i, e := range s.Last {
@@ -145,7 +149,7 @@ func (l *inFlightEvents) restore(s *SavedEvents) {
 	}
 }
 
-// Valid reports whether a queue can be restored from the snapshot.
+// Valid returns an error if no queue can be restored from the snapshot.
 func (s *Snapshot) Valid() error {
 	l := &s.Events
 	if n := uint64(len(l.Last)); n > min(l.Number, inFlightEventsKept) {
@@ -164,6 +168,7 @@ func (s *Snapshot) Valid() error {
 	return nil
 }
 
+// saved returns the entry for a snapshot at the time now.
 func (e *Entry) saved(now time.Time) Saved {
 	s := Saved{
 		UID: e.Pod.UID, Place: e.place, Since: ageOf(e.since, now), Queued: ageOf(e.Timestamp, now), FirstActive: ageOf(e.FirstActive, now),
@@ -182,8 +187,9 @@ func (e *Entry) saved(now time.Time) Saved {
 	return s
 }
 
-// Restore fills an empty queue from the snapshot, with pods in flight and those that find
-// returns. It returns their entries.
+// Restore fills an empty queue from a valid snapshot and returns the entries. Pods in
+// flight are in the snapshot; for others find returns the pod, and those for which it
+// returns nil are left out.
 func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object.Pod) []*Entry {
 	q.backoffs.epoch = s.Epoch.Time(now)
 	var entries []*Entry
@@ -205,7 +211,7 @@ func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object
 	return entries
 }
 
-// restored brings the pod to the place where it was.
+// restored returns a new entry for the saved pod, in the place that it had.
 func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 	e := &Entry{index: nowhere, place: s.Place, since: s.Since.Time(now), rejections: s.Rejections, errors: s.Errors,
 		backoffEnd: s.BackoffEnd.Time(now), flushed: s.Flushed, unknown: s.Unknown}
