@@ -17,43 +17,44 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Pool is one pool of a driver's devices: what its slices offer and what
-// claims hold of it, assumed allocations included.
+// Pool is one ResourceSlice pool of a driver: the slices and what claims hold of its
+// devices, assumed allocations included.
 type Pool struct {
 	Driver, Name string
-	// Slices of all generations, by name. Read only.
+	// Slices are those of all generations, sorted by name. Read only.
 	Slices []*resourcev1.ResourceSlice
-	// Taken is what claims hold, in no particular order; a device that two
-	// claims hold stands there twice. Access for administrators takes nothing.
+	// Taken are the allocation results of claims, in no particular order; a device that two
+	// claims hold is there twice. Allocations with AdminAccess are left out.
 	Taken []*resourcev1.DeviceRequestAllocationResult
 
-	// Node is the only one that can use the devices, "" where that is open;
-	// Local: it is the only one to see the pool at all.
+	// Node is the only node that can use the devices, "" if there may be several. Local is
+	// set if no other node sees the pool at all.
 	Node  string
 	Local bool
 }
 
+// poolName identifies a pool.
 type poolName struct{ driver, name string }
 
-// Index follows slices, claims and classes, so that nobody has to walk all of
-// them to know what a node offers. A change of what concerns one node dirties
-// the node's row; any other moves the revision.
+// Index keeps the device pools of a table by node. A change that concerns one node alone
+// touches the node's row in the table; any other changes the revision.
 type Index struct {
 	table    *table.Table
 	pools    map[poolName]*Pool
-	onNode   map[string]map[*Pool]struct{} // those with a Node
-	shared   []*Pool                       // those that are not Local, sorted; nil: to be made
+	onNode   map[string]map[*Pool]struct{} // pools with a Node, by that
+	shared   []*Pool                       // pools that are not Local, sorted; nil: to be made
 	revision uint64
 	rows     []uint64 // by row, the table's revision when its node or devices changed last
-	// classes are the device classes that name an extended resource, by the resource,
-	// newest first.
+	// classes are the DeviceClasses with an extendedResourceName, by that, newest first.
 	classes map[v1.ResourceName][]*object.DeviceClass
-	// tainted are the slices that rules taint, by name, with these taints.
+	// tainted are the slices whose devices DeviceTaintRules taint, by name, with these
+	// taints added.
 	tainted map[string]*object.ResourceSlice
-	// retainted are the slices whose taints the last change of a rule changed.
+	// retainted are the slices whose taints the last change of a DeviceTaintRule changed.
 	retainted []RetaintedSlice
 }
 
+// index makes each table have such an Index.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	d := &Index{
 		table: t, pools: map[poolName]*Pool{}, onNode: map[string]map[*Pool]struct{}{}, revision: t.Epoch(),
@@ -65,21 +66,22 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// Revision changes whenever something about devices does that may concern more than one
-// node.
+// Revision returns a number that changes whenever something about devices changes that may
+// concern more than one node.
 func (d *Index) Revision() uint64 { return d.revision }
 
-// RowRevision changes whenever the row's node does, or something about devices that
-// concerns this node alone.
+// RowRevision returns a number that changes whenever the row's node does, or something
+// about devices that concerns this node alone.
 func (d *Index) RowRevision(r table.Row) uint64 { return d.rows[r] }
 
-// On lists the pools whose devices only the named node can use, sorted.
+// On returns the pools whose devices only the named node can use, sorted by driver and
+// name. The caller owns the slice.
 func (d *Index) On(node string) []*Pool {
 	return sortedPools(maps.Keys(d.onNode[node]))
 }
 
-// Shared lists the pools that several nodes can see, sorted. The list is
-// valid until the next change.
+// Shared returns the pools that several nodes can see, sorted by driver and name. The slice
+// is valid until the next change.
 func (d *Index) Shared() []*Pool {
 	if d.shared == nil {
 		d.shared = append([]*Pool{}, sortedPools(func(yield func(*Pool) bool) {
@@ -93,13 +95,15 @@ func (d *Index) Shared() []*Pool {
 	return d.shared
 }
 
+// sortedPools returns the pools sorted by driver and name.
 func sortedPools(pools func(func(*Pool) bool)) []*Pool {
 	return slices.SortedFunc(pools, func(a, b *Pool) int {
 		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// follow updates the index for an object that changed.
+// follow updates the index for an object that was added, changed or removed; nil stands for
+// none.
 func (d *Index) follow(was, is object.Object) {
 	some := is
 	if some == nil {
@@ -118,15 +122,15 @@ func (d *Index) follow(was, is object.Object) {
 	}
 }
 
-// followNode records that the row's node changed.
+// followNode records in rows that the row's node changed.
 func (d *Index) followNode(r table.Row, _, _ *object.Node) {
 	d.rows = table.Reach(d.rows, r)
 	d.rows[r] = d.table.Revision()
 }
 
-// ClassFor returns the device class that stands for the resource, nil for none: the
-// newest of those that name it, of two as old the one whose name comes first;
-// or the one that the resource names.
+// ClassFor returns the DeviceClass that stands for the extended resource, nil for none: the
+// newest with that extendedResourceName (of equal age the first by name), else the class
+// that the resource names itself (deviceclass.resource.kubernetes.io/...).
 func (d *Index) ClassFor(resource v1.ResourceName) *object.DeviceClass {
 	if list := d.classes[resource]; len(list) > 0 {
 		return list[0]
@@ -137,6 +141,7 @@ func (d *Index) ClassFor(resource v1.ResourceName) *object.DeviceClass {
 	return nil
 }
 
+// followClass updates classes for a DeviceClass that changed.
 func (d *Index) followClass(was, is object.Object) {
 	if old, _ := was.(*object.DeviceClass); old != nil && old.API.Spec.ExtendedResourceName != nil {
 		name := v1.ResourceName(*old.API.Spec.ExtendedResourceName)
@@ -155,6 +160,8 @@ func (d *Index) followClass(was, is object.Object) {
 	}
 }
 
+// followSlice updates the pools for a ResourceSlice that changed, its taints by rules
+// included.
 func (d *Index) followSlice(was, is object.Object) {
 	old, now := d.taint(was, is)
 	if old != nil && now != nil && equality.Semantic.DeepEqual(&old.API.Spec, &now.API.Spec) {
@@ -174,14 +181,14 @@ func (d *Index) followSlice(was, is object.Object) {
 	}
 }
 
-// replace replaces a slice by one that says the same of devices.
+// replace replaces a slice by a state of it with an equal spec. It touches no node.
 func (d *Index) replace(old, now *resourcev1.ResourceSlice) {
 	p := d.pools[poolName{old.Spec.Driver, old.Spec.Pool.Name}]
 	p.Slices[slices.Index(p.Slices, old)] = now
 }
 
-// changePool changes the slice's pool and touches the nodes that see the pool before or
-// after.
+// changePool calls change with the slice's pool, and touches the nodes that see the pool
+// before or after. It removes a pool that is empty then.
 func (d *Index) changePool(s *resourcev1.ResourceSlice, change func(*Pool)) {
 	p := d.pool(s.Spec.Driver, s.Spec.Pool.Name)
 	before := *p
@@ -195,6 +202,7 @@ func (d *Index) changePool(s *resourcev1.ResourceSlice, change func(*Pool)) {
 	d.dropIfEmpty(p)
 }
 
+// pool returns the pool of the driver, a new one if there is none.
 func (d *Index) pool(driver, name string) *Pool {
 	at := poolName{driver, name}
 	p := d.pools[at]
@@ -212,7 +220,8 @@ func (d *Index) dropIfEmpty(p *Pool) {
 	}
 }
 
-// touchNodes marks the nodes that see the pool as changed.
+// touchNodes marks the nodes that see the pool as changed: the node of a Local pool, else
+// all, by the revision.
 func (d *Index) touchNodes(p *Pool) {
 	switch {
 	case p.Local:
@@ -222,6 +231,7 @@ func (d *Index) touchNodes(p *Pool) {
 	}
 }
 
+// touchNode marks the named node's row as changed, if there is such a row.
 func (d *Index) touchNode(name string) {
 	if r, ok := d.table.RowOf(name); ok {
 		d.table.Touch(r)
@@ -240,6 +250,7 @@ func (d *Index) add(p *Pool) {
 	d.onNode[p.Node][p] = struct{}{}
 }
 
+// drop removes the pool from those of the node, "" included.
 func (d *Index) drop(node string, p *Pool) {
 	delete(d.onNode[node], p)
 	if len(d.onNode[node]) == 0 {
@@ -298,6 +309,8 @@ func consumesCounters(list []*resourcev1.ResourceSlice) bool {
 	return true
 }
 
+// hasCounters reports whether the counter set exists and has all counters that the device
+// consumes.
 func hasCounters(sets map[string]map[string]resourcev1.Counter, consumed *resourcev1.DeviceCounterConsumption) bool {
 	set, there := sets[consumed.CounterSet]
 	for name := range consumed.Counters { // any order: one that is missing is enough
@@ -308,6 +321,7 @@ func hasCounters(sets map[string]map[string]resourcev1.Counter, consumed *resour
 	return there
 }
 
+// followClaim updates what is taken of pools for a ResourceClaim that changed.
 func (d *Index) followClaim(was, is object.Object) {
 	before, now := taken(was), taken(is)
 	if equality.Semantic.DeepEqual(before, now) {
@@ -336,7 +350,8 @@ func (d *Index) followClaim(was, is object.Object) {
 	}
 }
 
-// taken lists what the claim holds of devices.
+// taken returns the allocation results of a ResourceClaim, those with AdminAccess left out;
+// nil for none. o may be nil.
 func taken(o object.Object) []*resourcev1.DeviceRequestAllocationResult {
 	c, _ := o.(*object.ResourceClaim)
 	if c == nil || c.Allocation() == nil {
@@ -352,7 +367,7 @@ func taken(o object.Object) []*resourcev1.DeviceRequestAllocationResult {
 	return list
 }
 
-// check compares the pools and classes with those of a fresh table.
+// check returns an error for the first difference from the index of a fresh table.
 func (d *Index) check(fresh *Index) error {
 	if len(d.pools) != len(fresh.pools) || len(d.onNode) != len(fresh.onNode) || len(d.rows) != d.table.Rows() {
 		return fmt.Errorf("%d pools on %d nodes and %d rows, rebuilt %d on %d and %d", len(d.pools), len(d.onNode), len(d.rows), len(fresh.pools), len(fresh.onNode), d.table.Rows())
@@ -375,7 +390,7 @@ func (d *Index) check(fresh *Index) error {
 	return nil
 }
 
-// String returns the pool with its slices, their taints, and what is taken.
+// String formats the pool with its slices, their taints, and what is taken, for errors.
 func (p *Pool) String() string {
 	text := fmt.Sprintf("%s/%s node %q local %v:", p.Driver, p.Name, p.Node, p.Local)
 	for _, s := range p.Slices {

@@ -8,7 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// RetaintedSlice is a slice whose devices other rules taint than before.
+// RetaintedSlice is a ResourceSlice before and after a change of the DeviceTaintRules that
+// taint its devices.
 type RetaintedSlice struct{ Old, New *object.ResourceSlice }
 
 // Retainted returns the slices, by name, whose taints the last change of a DeviceTaintRule
@@ -19,7 +20,8 @@ func (d *Index) Retainted() []RetaintedSlice {
 	return list
 }
 
-// Tainted returns the slice with the taints that rules give its devices.
+// Tainted returns s with the taints that DeviceTaintRules add to its devices; s itself if
+// there are none. Read only.
 func (d *Index) Tainted(s *object.ResourceSlice) *object.ResourceSlice {
 	if tainted := d.tainted[s.Name]; tainted != nil {
 		return tainted
@@ -27,7 +29,8 @@ func (d *Index) Tainted(s *object.ResourceSlice) *object.ResourceSlice {
 	return s
 }
 
-// taint returns a slice that changed as pools have it and as they are to have it.
+// taint returns a slice that changed with the taints of rules, as it was and as it is now,
+// and keeps the latter. nil stands for none.
 func (d *Index) taint(was, is object.Object) (old, now *object.ResourceSlice) {
 	if s, ok := was.(*object.ResourceSlice); ok {
 		old = d.Tainted(s)
@@ -41,7 +44,8 @@ func (d *Index) taint(was, is object.Object) (old, now *object.ResourceSlice) {
 	return old, now
 }
 
-// followTaintRule taints anew the slices that the rule selects or selected.
+// followTaintRule adds the taints of rules anew to the slices that a changed rule selects
+// or selected, and lists those whose taints differ for Retainted.
 func (d *Index) followTaintRule(was, is object.Object) {
 	d.retainted = nil
 	old, _ := was.(*object.DeviceTaintRule)
@@ -59,6 +63,7 @@ func (d *Index) followTaintRule(was, is object.Object) {
 	}
 }
 
+// sameTaints reports whether the devices of two states of a slice have the same taints.
 func sameTaints(a, b *resourcev1.ResourceSlice) bool {
 	return slices.EqualFunc(a.Spec.Devices, b.Spec.Devices, func(a, b resourcev1.Device) bool {
 		return slices.EqualFunc(a.Taints, b.Taints, func(a, b resourcev1.DeviceTaint) bool {
@@ -67,7 +72,8 @@ func sameTaints(a, b *resourcev1.ResourceSlice) bool {
 	})
 }
 
-// withRules returns the slice with the taints of all rules, in the order of their names.
+// withRules returns a copy of the slice with the taints of all rules added, in the order of
+// their names; s itself if no rule selects it.
 func (d *Index) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 	tainted := s
 	for _, o := range d.table.Objects().List(object.DeviceTaintRules) {
@@ -89,6 +95,8 @@ func (d *Index) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 	return tainted
 }
 
+// selectsSlice reports whether the rule, which may be nil, selects devices by a driver and
+// pool that the slice is of.
 func selectsSlice(rule *object.DeviceTaintRule, s *object.ResourceSlice) bool {
 	return rule != nil && (rule.Driver == nil || *rule.Driver == s.API.Spec.Driver) && (rule.Pool == nil || *rule.Pool == s.API.Spec.Pool.Name)
 }

@@ -12,18 +12,21 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index lists the volumes by what decides who may get them.
+// Index lists the PersistentVolumes that claims may be bound to: by storage class those
+// without a claimRef, by claim those with one.
 type Index struct {
 	table   *table.Table
-	free    map[string]*Volumes // by storage class
-	keptFor map[claimName]map[string]*object.PersistentVolume
-	// revision is the number of the last change of a free one.
+	free    map[string]*Volumes                               // volumes without a claimRef, by storage class
+	keptFor map[claimName]map[string]*object.PersistentVolume // volumes with a claimRef, by claim, then name
+	// revision is the number of changes of volumes without a claimRef.
 	revision uint64
-	columns  map[string]*Column // by label
+	columns  map[string]*Column // numbers of label values, by label key
 }
 
+// claimName identifies a PersistentVolumeClaim.
 type claimName struct{ namespace, name string }
 
+// index makes each table have such an Index.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{
 		table: t, free: map[string]*Volumes{}, keptFor: map[claimName]map[string]*object.PersistentVolume{},
@@ -35,33 +38,35 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// Volumes are the volumes of a storage class that are kept for no claim, by the
-// labels that pin them to nodes.
+// Volumes are the volumes of one storage class that have no claimRef, by the node label
+// that their node affinity requires (their pin).
 type Volumes struct {
 	byName   map[string]*object.PersistentVolume
 	revision uint64
-	unpinned volumeList
-	pinned   map[Pin]*volumeList
-	many     map[Pin]*volumeList // those with more than Few
-	keys     []string            // of the pins, sorted
-	keyUses  map[string]int
-	numbered map[string]*numberedPins // by label
+	unpinned volumeList               // not restricted by one label
+	pinned   map[Pin]*volumeList      // by each value of the label
+	many     map[Pin]*volumeList      // those of pinned with more than Few
+	keys     []string                 // label keys of the pins, sorted
+	keyUses  map[string]int           // number of volumes by label key
+	numbered map[string]*numberedPins // lists by number of the value, by label key
 }
 
-// Pin is a label of the nodes that a volume is pinned to.
+// Pin is a label of nodes, key and value, that volumes require of their node.
 type Pin struct{ Key, Value string }
 
-// Few is the most that Pinned returns of one pin in passing.
+// Few is the largest number of volumes for which Pinned returns the list. Longer ones come
+// from ManyPinned.
 const Few = 8
 
-// Keys returns the labels that pin volumes, sorted.
+// Keys returns the label keys by which volumes are pinned, sorted. Read only.
 func (f *Volumes) Keys() []string { return f.keys }
 
-// Unpinned returns the volumes that no label pins, the smallest first.
+// Unpinned returns the volumes that are not pinned by a label, the smallest first. It sorts
+// when first called after a change.
 func (f *Volumes) Unpinned() []*object.PersistentVolume { return f.unpinned.bySize() }
 
-// Pinned returns the volumes that the label pins, the smallest first, where they are few.
-// It may be called concurrently.
+// Pinned returns the volumes that are pinned to the label, the smallest first; nil if they
+// are more than Few. It may be called concurrently.
 func (f *Volumes) Pinned(at Pin) []*object.PersistentVolume {
 	if list := f.pinned[at]; list != nil && len(list.volumes) <= Few {
 		return list.volumes
@@ -69,8 +74,8 @@ func (f *Volumes) Pinned(at Pin) []*object.PersistentVolume {
 	return nil
 }
 
-// ManyPinned yields the pins with more volumes than that, and these, the smallest
-// first. The pins come in no order.
+// ManyPinned returns, in no order, the labels to which more than Few volumes are pinned,
+// with those volumes, the smallest first. It sorts and must not be called concurrently.
 func (f *Volumes) ManyPinned() iter.Seq2[Pin, []*object.PersistentVolume] {
 	return func(yield func(Pin, []*object.PersistentVolume) bool) {
 		for at, list := range f.many { // any order: the callers treat each by itself
@@ -81,13 +86,14 @@ func (f *Volumes) ManyPinned() iter.Seq2[Pin, []*object.PersistentVolume] {
 	}
 }
 
-// volumeList lists volumes, the smallest first. A list of many is sorted when it is
-// first asked for, and stays so.
+// volumeList lists volumes. Up to Few are always sorted, the smallest first; more are
+// sorted when first asked for, and stay so.
 type volumeList struct {
 	volumes []*object.PersistentVolume
-	sorted  bool
+	sorted  bool // a long list is sorted
 }
 
+// bySize sorts the list if need be and returns the volumes, the smallest first.
 func (l *volumeList) bySize() []*object.PersistentVolume {
 	if !l.sorted {
 		slices.SortFunc(l.volumes, (*object.PersistentVolume).CompareSize)
@@ -96,6 +102,7 @@ func (l *volumeList) bySize() []*object.PersistentVolume {
 	return l.volumes
 }
 
+// add adds a volume that is not in the list.
 func (l *volumeList) add(v *object.PersistentVolume) {
 	if !l.sorted && len(l.volumes) >= Few {
 		l.volumes = append(l.volumes, v)
@@ -105,6 +112,7 @@ func (l *volumeList) add(v *object.PersistentVolume) {
 	l.volumes = slices.Insert(l.volumes, at, v)
 }
 
+// remove removes a volume that is in the list.
 func (l *volumeList) remove(v *object.PersistentVolume) {
 	at := slices.Index(l.volumes, v)
 	if l.volumes = slices.Delete(l.volumes, at, at+1); len(l.volumes) <= Few {
@@ -113,7 +121,7 @@ func (l *volumeList) remove(v *object.PersistentVolume) {
 	}
 }
 
-// set lists the volume, or takes it off.
+// set adds the volume to the lists, or removes it if listed is false.
 func (f *Volumes) set(v *object.PersistentVolume, listed bool) {
 	if listed {
 		f.byName[v.Name] = v
@@ -133,6 +141,7 @@ func (f *Volumes) set(v *object.PersistentVolume, listed bool) {
 	}
 }
 
+// setPinned adds the volume to the list of the label, or removes it if listed is false.
 func (f *Volumes) setPinned(at Pin, v *object.PersistentVolume, listed bool) {
 	list := f.pinned[at]
 	if list == nil {
@@ -154,7 +163,8 @@ func (f *Volumes) setPinned(at Pin, v *object.PersistentVolume, listed bool) {
 	}
 }
 
-// countKey counts a volume more that the label pins, or one less.
+// countKey adds one to the number of volumes pinned by the label key, or subtracts one if
+// more is false.
 func (f *Volumes) countKey(key string, more bool) {
 	at, known := slices.BinarySearch(f.keys, key)
 	if more {
@@ -167,8 +177,8 @@ func (f *Volumes) countKey(key string, more bool) {
 	}
 }
 
-// InClass returns the volumes of the storage class that are kept for no claim. They are
-// valid while the Revision of the class stands.
+// InClass returns the volumes of the storage class that have no claimRef, never nil. They
+// are valid while the Revision of the class stays the same.
 func (x *Index) InClass(class string) *Volumes {
 	if f := x.free[class]; f != nil {
 		return f
@@ -176,8 +186,8 @@ func (x *Index) InClass(class string) *Volumes {
 	return &Volumes{}
 }
 
-// Revision changes whenever a free volume of the storage class comes, changes or goes. It
-// is 0 while there is none.
+// Revision returns a number that changes whenever a volume of the storage class without a
+// claimRef is added, changed or removed. It is 0 while there is none.
 func (x *Index) Revision(class string) uint64 {
 	if f := x.free[class]; f != nil {
 		return f.revision
@@ -185,12 +195,13 @@ func (x *Index) Revision(class string) uint64 {
 	return 0
 }
 
-// KeptFor yields the volumes that are kept for a claim of this name, in no order.
+// KeptFor returns the volumes whose claimRef has this name, in no order.
 func (x *Index) KeptFor(namespace, name string) iter.Seq[*object.PersistentVolume] {
 	return maps.Values(x.keptFor[claimName{namespace, name}])
 }
 
-// follow updates the index for an object that changed; nil for none.
+// follow updates the index for an object that was added, changed or removed; nil stands for
+// none. Only PersistentVolumes matter.
 func (x *Index) follow(was, is object.Object) {
 	if old, _ := was.(*object.PersistentVolume); old != nil {
 		x.set(old, false)
@@ -200,7 +211,7 @@ func (x *Index) follow(was, is object.Object) {
 	}
 }
 
-// set adds the volume to those that claims may get, or removes it if listed is false.
+// set adds the volume to the index, or removes it if listed is false.
 func (x *Index) set(v *object.PersistentVolume, listed bool) {
 	if v.Claim != nil {
 		x.keep(v, listed)
@@ -223,7 +234,8 @@ func (x *Index) set(v *object.PersistentVolume, listed bool) {
 	f.revision = x.revision
 }
 
-// keep adds the volume to those that are kept for its claim, or removes it.
+// keep adds a volume with a claimRef to those of its claim, or removes it if listed is
+// false.
 func (x *Index) keep(v *object.PersistentVolume, listed bool) {
 	at := claimName{v.Claim.Namespace, v.Claim.Name}
 	switch list := x.keptFor[at]; {
@@ -238,7 +250,7 @@ func (x *Index) keep(v *object.PersistentVolume, listed bool) {
 	}
 }
 
-// check compares the volumes with those of a fresh table.
+// check returns an error for the first difference from the index of a fresh table.
 func (x *Index) check(fresh *Index) error {
 	if !maps.EqualFunc(x.keptFor, fresh.keptFor, maps.Equal) {
 		return fmt.Errorf("volumes kept for %d claims, rebuilt for %d", len(x.keptFor), len(fresh.keptFor))
@@ -254,7 +266,7 @@ func (x *Index) check(fresh *Index) error {
 	return x.checkColumns()
 }
 
-// check compares the volumes and what pins them with those of a fresh table.
+// check returns an error if volumes or pins differ from those of a fresh table.
 func (f *Volumes) check(fresh *Volumes) error {
 	if !maps.Equal(f.byName, fresh.byName) || !slices.Equal(f.Unpinned(), fresh.Unpinned()) || !slices.Equal(f.keys, fresh.keys) || len(f.many) != len(fresh.many) || len(f.pinned) != len(fresh.pinned) {
 		return fmt.Errorf("%d, %d unpinned, pins %v by %v, rebuilt %d, %d, %v by %v", len(f.byName), len(f.unpinned.volumes), len(f.pinned), f.keys,

@@ -7,20 +7,22 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// pinsNumbered bounds the labels whose values have numbers.
+// pinsNumbered is the most label keys that have a Column at one time.
 const pinsNumbered = 16
 
-// Column numbers the values that nodes have, and free volumes are pinned to, of one
-// label. A number that nobody has any more is given again.
+// Column numbers the values of one label that nodes have or free volumes are pinned to, and
+// keeps the number of each row's value. Numbers begin at 1. A number without holders is
+// used again.
 type Column struct {
-	ids     map[string]int32 // from 1
-	holders []int32          // nodes and pins, by number
-	free    []int32
-	ofRow   []int32 // 0: the node lacks the label
-	pins    int     // pins of volumes
+	ids     map[string]int32 // number by value
+	holders []int32          // nodes and volumes with the value, by number
+	free    []int32          // numbers to be used again
+	ofRow   []int32          // number by row; 0: the node lacks the label
+	pins    int              // how many of the holders are volumes
 }
 
-// Of returns the number of the row's value, 0 where the node lacks the label.
+// Of returns the number of the row's label value, 0 if there is no node or it lacks the
+// label.
 func (c *Column) Of(r table.Row) int32 {
 	if int(r) >= len(c.ofRow) {
 		return 0
@@ -31,6 +33,7 @@ func (c *Column) Of(r table.Row) int32 {
 // Number returns the number of the value, 0 if neither a node nor a free volume has it.
 func (c *Column) Number(value string) int32 { return c.ids[value] }
 
+// hold adds a holder to the value and returns its number, a new one if it has none.
 func (c *Column) hold(value string) int32 {
 	id, known := c.ids[value]
 	if !known {
@@ -46,6 +49,7 @@ func (c *Column) hold(value string) int32 {
 	return id
 }
 
+// release removes a holder of the value.
 func (c *Column) release(value string) {
 	id := c.ids[value]
 	if c.holders[id]--; c.holders[id] == 0 {
@@ -55,7 +59,7 @@ func (c *Column) release(value string) {
 }
 
 // set changes the value of the row's node from was to is. had and has report whether the
-// node had, and has, a value.
+// node had, and has, the label.
 func (c *Column) set(r table.Row, was, is string, had, has bool) {
 	for int(r) >= len(c.ofRow) {
 		c.ofRow = append(c.ofRow, 0)
@@ -70,10 +74,12 @@ func (c *Column) set(r table.Row, was, is string, had, has bool) {
 	c.ofRow[r] = id
 }
 
-// Column returns the column of a label that pins free volumes, nil where there is none.
+// Column returns the column of a label key by which free volumes are pinned, nil if it has
+// none.
 func (x *Index) Column(key string) *Column { return x.columns[key] }
 
-// columnOf finds or makes the column of the label; nil where there are too many.
+// columnOf returns the column of the label key, a new one if there is none; nil if there
+// are too many.
 func (x *Index) columnOf(key string) *Column {
 	c := x.columns[key]
 	if c != nil || len(x.columns) >= pinsNumbered {
@@ -88,8 +94,8 @@ func (x *Index) columnOf(key string) *Column {
 	return c
 }
 
-// setLabels updates the columns for the row's node, which changed from old to now; nil for
-// none.
+// setLabels updates the columns for the row's node, which changed from old to now; nil
+// stands for no node.
 func (x *Index) setLabels(r table.Row, old, now *object.Node) {
 	for key, c := range x.columns { // any order: each by itself
 		was, had := label(old, key)
@@ -98,12 +104,14 @@ func (x *Index) setLabels(r table.Row, old, now *object.Node) {
 	}
 }
 
-// numberedPins are the volumes of a class that a label pins, by the number of its value.
+// numberedPins lists the volumes of a storage class that are pinned by one label key, by
+// the number of its value.
 type numberedPins struct {
 	column *Column
-	lists  []*volumeList
+	lists  []*volumeList // by number; nil: no volume
 }
 
+// put sets the list of the value with the number; nil means that it has no volumes.
 func (n *numberedPins) put(id int32, list *volumeList) {
 	for int(id) >= len(n.lists) {
 		n.lists = append(n.lists, nil)
@@ -111,9 +119,9 @@ func (n *numberedPins) put(id int32, list *volumeList) {
 	n.lists[id] = list
 }
 
-// numberPins lists the volumes of the pins of a volume that came or went by number. A
-// class does so with a label from the first volume on that it pins, if the label
-// has a column then.
+// numberPins updates numbered and the columns after a volume was added to f, or removed if
+// listed is false. A label key is numbered from the first volume of the class that it pins,
+// if there is a column for it then.
 func (x *Index) numberPins(f *Volumes, v *object.PersistentVolume, listed bool) {
 	if v.Pin == nil {
 		return
@@ -147,14 +155,14 @@ func (x *Index) numberPins(f *Volumes, v *object.PersistentVolume, listed bool) 
 	}
 }
 
-// Pins are the volumes of a class that one label pins. They are valid while
-// the Revision of the class stands, and may be read concurrently.
+// Pins are the volumes of a storage class that are pinned by one label key. They are valid
+// while the Revision of the class stays the same, and may be read concurrently.
 type Pins struct {
 	Key     string
-	numbers *numberedPins // nil: they have none
+	numbers *numberedPins // nil: the values have no numbers
 }
 
-// Pins lists the labels that pin volumes, sorted.
+// Pins returns one Pins for each label key by which volumes are pinned, sorted by key.
 func (f *Volumes) Pins() []Pins {
 	list := make([]Pins, 0, len(f.keys))
 	for _, key := range f.keys {
@@ -163,8 +171,8 @@ func (f *Volumes) Pins() []Pins {
 	return list
 }
 
-// At returns the number of the value of the row's node, 0 where no volume of the class is
-// pinned to that; numbered is false where the values have no numbers.
+// At returns the number of the label value of the row's node, 0 if no volume of the class
+// is pinned to that value. numbered is false if values have no numbers; use Pinned then.
 func (p *Pins) At(r table.Row) (id int32, numbered bool) {
 	if p.numbers == nil || r < 0 {
 		return 0, false
@@ -175,7 +183,7 @@ func (p *Pins) At(r table.Row) (id int32, numbered bool) {
 	return id, true
 }
 
-// Number returns the number of the value, 0 where it has none.
+// Number returns the number of the label value, 0 if it has none.
 func (p *Pins) Number(value string) int32 {
 	if p.numbers == nil {
 		return 0
@@ -183,8 +191,8 @@ func (p *Pins) Number(value string) int32 {
 	return p.numbers.column.Number(value)
 }
 
-// Few returns the volumes that are pinned to the value with the number, the smallest first,
-// where they are few, as Pinned has them.
+// Few returns the volumes that are pinned to the value with the number, the smallest first;
+// nil if they are more than the constant Few.
 func (p *Pins) Few(id int32) []*object.PersistentVolume {
 	if list := p.numbers.lists[id]; list != nil && len(list.volumes) <= Few {
 		return list.volumes
@@ -192,7 +200,8 @@ func (p *Pins) Few(id int32) []*object.PersistentVolume {
 	return nil
 }
 
-// checkColumns compares the numbers with the nodes and the free volumes.
+// checkColumns returns an error if numbers and lists do not agree with the nodes and free
+// volumes.
 func (x *Index) checkColumns() error {
 	for key, c := range x.columns { // any order: an error is an error
 		holders, pins := map[string]int32{}, 0
@@ -239,6 +248,7 @@ func (x *Index) checkColumns() error {
 	return nil
 }
 
+// label returns the node's value of the label and whether it has the label. n may be nil.
 func label(n *object.Node, key string) (string, bool) {
 	if n == nil {
 		return "", false

@@ -13,9 +13,9 @@ import (
 type Image struct {
 	// Bytes is the size that the first node to report the image gave.
 	Bytes int64
-	nodes int
-	// The rows stand in a sorted list while they are few, else in a set, of which
-	// every row of the table takes a bit.
+	nodes int // number of nodes that have it
+	// The rows are in a sorted list while they are few, else in a set with a bit for every
+	// row of the table.
 	few  []table.Row
 	many table.RowSet
 }
@@ -32,7 +32,8 @@ func (i *Image) On(r table.Row) bool {
 	return on
 }
 
-// add records that the node at the row has the image; all is the number of rows.
+// add records that the node at the row has the image; all is the number of rows of the
+// table.
 func (i *Image) add(r table.Row, all int) {
 	if i.On(r) {
 		return
@@ -67,13 +68,14 @@ func (i *Image) remove(r table.Row) {
 	i.few = slices.Delete(i.few, at, at+1)
 }
 
-// Index has the images by name.
+// Index keeps the images by name. An image with several names is there under each.
 type Index struct {
 	table    *table.Table
 	byName   map[string]*Image
 	revision uint64
 }
 
+// index makes each table have such an Index.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{table: t, byName: map[string]*Image{}, revision: t.Epoch()}
 	return table.Follower[*Index]{Index: x, NodeChanged: x.follow, Check: x.check}
@@ -82,13 +84,16 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// Image returns the image of the name, nil if no node has it.
+// Image returns the image with the name, nil if no node has it. It is the index's own. Read
+// only.
 func (x *Index) Image(name string) *Image { return x.byName[name] }
 
-// Revision changes whenever an image appears on or leaves a node, or the number of nodes
-// changes.
+// Revision returns a number that changes whenever an image is added to or removed from a
+// node, or the number of nodes changes.
 func (x *Index) Revision() uint64 { return x.revision }
 
+// follow updates the index for the row's node, which changed from was to is; nil stands for
+// no node.
 func (x *Index) follow(r table.Row, was, is *object.Node) {
 	if (was == nil) != (is == nil) {
 		x.revision++
@@ -119,6 +124,7 @@ func (x *Index) follow(r table.Row, was, is *object.Node) {
 	}
 }
 
+// remove records that the node at the row no longer has the image of that name.
 func (x *Index) remove(name string, r table.Row) {
 	entry := x.byName[name]
 	if entry == nil {
@@ -129,8 +135,8 @@ func (x *Index) remove(name string, r table.Row) {
 	}
 }
 
-// check leaves sizes out: an image keeps the size that its first reporter gave, which depends
-// on history.
+// check returns an error if the images differ from those of a fresh table. Sizes are left
+// out: an image keeps the size that its first reporter gave, which depends on history.
 func (x *Index) check(fresh *Index) error {
 	if len(x.byName) != len(fresh.byName) {
 		return fmt.Errorf("%d images, rebuilt %d", len(x.byName), len(fresh.byName))
@@ -149,6 +155,8 @@ func (x *Index) check(fresh *Index) error {
 	return nil
 }
 
+// sameImages reports whether two nodes, which may be nil, report the same images in the
+// same order.
 func sameImages(a, b *object.Node) bool {
 	var x, y []object.Image
 	if a != nil {

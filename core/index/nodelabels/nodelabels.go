@@ -10,18 +10,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index counts the nodes that have a label, by its key. Pods may name thousands of keys
-// that no node has: these cost one look here, and nothing for each node.
+// Index counts the nodes that have a label, by key. Pods may name thousands of keys that no
+// node has: these cost one lookup here, and nothing for each node.
 type Index struct {
 	table        *table.Table
-	nodes        map[string]int // by key
+	nodes        map[string]int // number of nodes by label key
 	keysRevision uint64
-	// values are, by key, the labels of which, as a rule, each node has a value of its own,
-	// as of kubernetes.io/hostname.
+	// values are the counts by value, by label key, of labels that UniquePerNode was asked
+	// about.
 	values         map[string]*labelValues
 	uniqueRevision uint64
 }
 
+// index makes each table have such an Index.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{table: t, nodes: map[string]int{}, values: map[string]*labelValues{}, keysRevision: t.Epoch(), uniqueRevision: t.Epoch()}
 	return table.Follower[*Index]{Index: x, NodeChanged: x.follow, Check: x.check}
@@ -33,9 +34,10 @@ func Of(t *table.Table) *Index { return index.Of(t) }
 // HasKey reports whether a node has a label with the key.
 func (x *Index) HasKey(key string) bool { return x.nodes[key] > 0 }
 
-// KeysRevision changes when a node is the first to have a label.
+// KeysRevision returns a number that changes when a node is the first to have a label key.
 func (x *Index) KeysRevision() uint64 { return x.keysRevision }
 
+// follow updates the index for a node that changed from was to is; nil stands for no node.
 func (x *Index) follow(_ table.Row, was, is *object.Node) {
 	if was != nil && is != nil && maps.Equal(was.Labels, is.Labels) {
 		return
@@ -45,6 +47,8 @@ func (x *Index) follow(_ table.Row, was, is *object.Node) {
 	x.setValues(was, is)
 }
 
+// count adds sign (1 or -1) to the number of nodes for each label key of the node, which
+// may be nil.
 func (x *Index) count(n *object.Node, sign int) {
 	if n == nil {
 		return
@@ -59,6 +63,7 @@ func (x *Index) count(n *object.Node, sign int) {
 	}
 }
 
+// check returns an error if the counts differ from those of a fresh table.
 func (x *Index) check(fresh *Index) error {
 	if !maps.Equal(fresh.nodes, x.nodes) {
 		return fmt.Errorf("nodes by the keys of their labels: %v, rebuilt %v", x.nodes, fresh.nodes)

@@ -8,20 +8,20 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// keysCounted bounds the labels of which the values are counted.
+// keysCounted is the most label keys whose values are counted at one time.
 const keysCounted = 16
 
-// labelValues counts the nodes that have a label, by its value.
+// labelValues counts the nodes that have one label key, by value.
 type labelValues struct {
-	nodes  map[string]int
-	total  int
-	relied bool // UniquePerNode returned true for the label
+	nodes  map[string]int // by value
+	total  int            // nodes that have the label
+	relied bool           // UniquePerNode returned true for the label
 }
 
 // UniquePerNode reports whether more than half of the nodes that have the label have a
-// value that no other node has. The hostname always counts as such a label. The index
-// counts a label's values from the first question about it. It counts only a few labels
-// at one time, and returns false for any other.
+// value that no other node has. kubernetes.io/hostname always counts as such a label. The
+// index counts a label's values from the first call for it. It counts only keysCounted
+// labels at one time, and returns false for any other.
 func (x *Index) UniquePerNode(key string) bool {
 	v := x.counted(key)
 	if v == nil || key != v1.LabelHostname && 2*len(v.nodes) <= v.total {
@@ -31,6 +31,8 @@ func (x *Index) UniquePerNode(key string) bool {
 	return true
 }
 
+// counted returns the counts of the label's values, which are made if need be; nil if too
+// many labels are counted.
 func (x *Index) counted(key string) *labelValues {
 	if v := x.values[key]; v != nil {
 		return v
@@ -51,8 +53,8 @@ func (x *Index) counted(key string) *labelValues {
 	return v
 }
 
-// NodesWithUnique returns the number of nodes that have the label with this value; 0 for
-// a label that UniquePerNode was not true of.
+// NodesWithUnique returns the number of nodes that have the label with this value; 0 for a
+// label for which UniquePerNode has not returned true.
 func (x *Index) NodesWithUnique(key, value string) int {
 	if v := x.values[key]; v != nil && v.relied {
 		return v.nodes[value]
@@ -60,11 +62,12 @@ func (x *Index) NodesWithUnique(key, value string) int {
 	return 0
 }
 
-// UniqueRevision returns a number that changes whenever a node starts or ends to
-// share its value of a label with another, for labels that UniquePerNode was true of.
+// UniqueRevision returns a number that changes whenever a node begins or ceases to share
+// its value of a label with another, for labels for which UniquePerNode has returned true.
 func (x *Index) UniqueRevision() uint64 { return x.uniqueRevision }
 
-// setValues counts the values of a node that changed from old to now; nil for none.
+// setValues updates the counts for a node that changed from old to now; nil stands for no
+// node.
 func (x *Index) setValues(old, now *object.Node) {
 	for key, v := range x.values { // any order: each on its own, and a sum
 		was, had := label(old, key)
@@ -80,8 +83,8 @@ func (x *Index) setValues(old, now *object.Node) {
 	}
 }
 
-// add adds n nodes, 1 or -1, to the value. It reports whether a node began or ended to
-// share the value.
+// add adds n, 1 or -1, to the number of nodes with the value. It reports whether a node
+// began or ceased to share the value with another.
 func (v *labelValues) add(value string, n int) bool {
 	before := v.nodes[value]
 	v.nodes[value] = before + n
@@ -92,6 +95,7 @@ func (v *labelValues) add(value string, n int) bool {
 	return (before > 1) != (before+n > 1)
 }
 
+// label returns the node's value of the label and whether it has the label. n may be nil.
 func label(n *object.Node, key string) (string, bool) {
 	if n == nil {
 		return "", false

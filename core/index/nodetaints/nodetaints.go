@@ -12,29 +12,32 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Set is a set of taints of nodes, by number.
+// Set is a set of node taints as bits: bit i stands for taint number i, the highest for
+// Others.
 type Set uint64
 
 const (
-	mostTaints = 63 // that have numbers at one time
+	// most taints that have numbers at one time
+	mostTaints = 63
 	// Others is in the set of a node that has taints without a number, or one taint twice.
 	Others Set = 1 << mostTaints
 )
 
-// Index numbers the taints that nodes have. A number that no node has any more is given
-// again once there is no other left: taints that come and go keep theirs.
+// Index numbers the taints that nodes have. A taint that no node has any more keeps its
+// number until another taint needs one and none is left.
 type Index struct {
 	table    *table.Table
-	sets     []Set // by row
-	numbers  map[string]int
-	taints   []v1.Taint // by number
-	keys     []string   // by number
-	nodes    []int32    // by number: how many nodes have the taint
-	others   int        // nodes with Others
+	sets     []Set          // by row
+	numbers  map[string]int // number by key
+	taints   []v1.Taint     // by number
+	keys     []string       // appendTaint's, by number
+	nodes    []int32        // number of nodes that have the taint, by number
+	others   int            // number of nodes with Others
 	revision uint64
-	keyBuf   []byte
+	keyBuf   []byte // scratch of number
 }
 
+// index makes each table have such an Index.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	l := &Index{table: t, numbers: map[string]int{}, revision: t.Epoch()}
 	return table.Follower[*Index]{Index: l, NodeChanged: l.set, Check: l.check}
@@ -43,20 +46,21 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// Sets returns the column of the taints that nodes have. Read only.
+// Sets returns the taints of each row's node, by row. Read only.
 func (l *Index) Sets() []Set { return l.sets }
 
-// Numbered returns the taints that have numbers, by number. It may be that no node has one.
+// Numbered returns the taints by number. A taint may be left that no node has any more.
 // Read only.
 func (l *Index) Numbered() []v1.Taint { return l.taints }
 
-// Revision grows whenever a number begins to stand for another taint, or AnyOthers changes.
+// Revision returns a number that grows whenever a number begins to stand for another taint,
+// or AnyOthers changes.
 func (l *Index) Revision() uint64 { return l.revision }
 
-// AnyOthers reports whether a node has Others.
+// AnyOthers reports whether some node has Others: taints that Sets does not tell apart.
 func (l *Index) AnyOthers() bool { return l.others > 0 }
 
-// set replaces the taints of the row's node; nil for no node.
+// set records the taints of the row's node n; nil stands for no node.
 func (l *Index) set(r table.Row, _, n *object.Node) {
 	l.sets = table.Reach(l.sets, r)
 	was, is := l.sets[r], Set(0)
@@ -90,7 +94,8 @@ func (l *Index) set(r table.Row, _, n *object.Node) {
 	}
 }
 
-// number returns the set of the taint alone, or Others where no number is left.
+// number returns the set with the taint alone, to which it gives a number if need be;
+// Others if no number is left.
 func (l *Index) number(taint *v1.Taint) Set {
 	l.keyBuf = appendTaint(l.keyBuf[:0], taint)
 	if i, known := l.numbers[string(l.keyBuf)]; known {
@@ -109,6 +114,8 @@ func (l *Index) number(taint *v1.Taint) Set {
 	return Others
 }
 
+// give gives number i to the taint, whose key is in keyBuf, and returns the set with it
+// alone.
 func (l *Index) give(i int, taint *v1.Taint) Set {
 	l.taints[i], l.keys[i] = *taint, string(l.keyBuf)
 	l.numbers[l.keys[i]] = i
@@ -116,6 +123,7 @@ func (l *Index) give(i int, taint *v1.Taint) Set {
 	return 1 << i
 }
 
+// appendTaint appends a key that is equal for taints with equal key, value and effect.
 func appendTaint(key []byte, taint *v1.Taint) []byte {
 	key = match.AppendField(key, taint.Key)
 	key = match.AppendField(key, taint.Value)
@@ -123,7 +131,8 @@ func appendTaint(key []byte, taint *v1.Taint) []byte {
 	return key
 }
 
-// check compares the numbers with the nodes: which there are depends on the past.
+// check returns an error if sets and counts do not agree with the nodes. The numbers
+// themselves depend on history and are not compared.
 func (l *Index) check(*Index) error {
 	nodes, others := make([]int32, len(l.nodes)), 0
 	for r, is := range l.sets {

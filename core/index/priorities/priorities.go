@@ -10,10 +10,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index has the lowest priority by row.
+// Index keeps the lowest pod priority on each row.
 type Index struct {
 	table *table.Table
 	rows  []lowest
+	// ofAll is the result of LowestOfAll at a revision of the table.
 	ofAll struct {
 		priority int32
 		revision uint64 // of the table, when it was found
@@ -21,6 +22,7 @@ type Index struct {
 	}
 }
 
+// index makes each table have such an Index.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{table: t}
 	return table.Follower[*Index]{Index: x, Came: x.came, Left: x.left, NodeChanged: x.grow, Check: x.check}
@@ -29,26 +31,31 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
+// grow adds a row without pods when the table gets one.
 func (x *Index) grow(r table.Row, _, _ *object.Node) {
 	if int(r) == len(x.rows) {
 		x.rows = append(x.rows, noLowest)
 	}
 }
 
+// came updates the row for a pod that was placed there.
 func (x *Index) came(pl *table.Placed) { x.rows[pl.Row].add(pl.Pod) }
 
+// left updates the row for a pod that was removed from it. It looks at all pods of the row
+// if the pod had the lowest priority.
 func (x *Index) left(pl *table.Placed) {
 	if pl.Pod.Priority == x.rows[pl.Row].priority {
 		x.rows[pl.Row] = lowestOf(x.table.Pods(pl.Row))
 	}
 }
 
-// Lowest returns the lowest priority of a pod on the row, math.MaxInt32 where there
-// is none.
+// Lowest returns the lowest priority of the pods on the row, math.MaxInt32 if there are
+// none.
 func (x *Index) Lowest(r table.Row) int32 { return x.rows[r].priority }
 
-// LatestOfLowest returns the latest start of a pod of that priority on the row. One that was not
-// started counts as starting now, for which zero stands.
+// LatestOfLowest returns the latest start time of the pods on the row that have its lowest
+// priority. Pods that have not started count as started now: if that is the latest, the
+// result is zero.
 func (x *Index) LatestOfLowest(r table.Row, now time.Time) time.Time {
 	if l := &x.rows[r]; !l.unstarted || l.latest.After(now) {
 		return l.latest
@@ -56,8 +63,8 @@ func (x *Index) LatestOfLowest(r table.Row, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// LowestOfAll returns the lowest priority of a pod on any row, math.MaxInt32 where
-// there is none. It looks at the rows once for each state of the table.
+// LowestOfAll returns the lowest priority of the pods on all rows, math.MaxInt32 if there
+// are none. It looks at the rows once for each revision of the table.
 func (x *Index) LowestOfAll() int32 {
 	if l := &x.ofAll; l.revision != x.table.Revision() || !l.known {
 		l.priority, l.revision, l.known = math.MaxInt32, x.table.Revision(), true
@@ -68,15 +75,17 @@ func (x *Index) LowestOfAll() int32 {
 	return x.ofAll.priority
 }
 
-// lowest is about the pods of the lowest priority on a row.
+// lowest describes the pods of the lowest priority on a row.
 type lowest struct {
 	priority  int32     // math.MaxInt32 where there are no pods
-	unstarted bool      // some of them were not started
-	latest    time.Time // the latest start of the others
+	unstarted bool      // one of them has not started
+	latest    time.Time // the latest start time of the others
 }
 
+// noLowest stands for a row without pods.
 var noLowest = lowest{priority: math.MaxInt32}
 
+// lowestOf returns the lowest of the pods.
 func lowestOf(pods []*table.Placed) lowest {
 	l := noLowest
 	for _, pl := range pods {
@@ -85,6 +94,7 @@ func lowestOf(pods []*table.Placed) lowest {
 	return l
 }
 
+// add updates l for one more pod on the row.
 func (l *lowest) add(p *object.Pod) {
 	if p.Priority > l.priority {
 		return
@@ -99,6 +109,7 @@ func (l *lowest) add(p *object.Pod) {
 	}
 }
 
+// check returns an error if the lowest priorities are not those of the table's pods.
 func (x *Index) check(*Index) error {
 	for _, r := range x.table.All() {
 		if is, now := x.rows[r], lowestOf(x.table.Pods(r)); is.priority != now.priority || is.unstarted != now.unstarted || !is.latest.Equal(now.latest) {

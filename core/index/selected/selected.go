@@ -10,13 +10,15 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index follows the table by its revisions, when somebody asks.
+// Index answers which rows' nodes a node selector matches. It keeps results for single
+// requirements and brings them up to date with the table when it is asked.
 type Index struct {
 	table        *table.Table
 	requirements requirements
 	columns      valueColumns
 }
 
+// index makes each table have such an Index.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{table: t}
 	x.requirements.byKey, x.columns.byKey = map[string]*metRequirement{}, map[string]*valueColumn{}
@@ -26,25 +28,25 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// Selection is the rows whose nodes a selector admits, at one revision of the table. It
-// does not change. Of a node that changed since, it says nothing.
+// Selection is the set of rows whose nodes a selector matches, as of one revision of the
+// table. It does not change, and knows nothing of nodes that changed since.
 //
-// A selector is a combination of requirements, such as "zone In [a b]", and the index
-// keeps which rows meet a requirement. Pods whose selectors differ share most of
-// these. So a selector that comes by for the first time costs a few operations on sets,
-// and no look at labels.
+// A selector is a combination of requirements, such as "zone In [a b]", and the index keeps
+// the rows that meet each requirement. Pods whose selectors differ share most of these. So
+// a new selector takes a few operations on sets, and no look at labels.
 type Selection struct {
 	rows     table.RowSet
 	revision uint64
 }
 
-// Admits reports whether the selector admits the row's node. known is false if the node
-// came or changed since the selection was made.
+// Admits reports whether the selector matches the row's node. known is false if the node
+// was added or changed since the selection was made.
 func (s *Selection) Admits(t *table.Table, r table.Row) (admits, known bool) {
 	return s.rows.Has(r), t.NodeChangedAt(r) <= s.revision
 }
 
-// Select finds the rows whose nodes the selector admits. The owner calls it.
+// Select returns the rows whose nodes the selector matches now. Only the table's owner may
+// call it.
 func (x *Index) Select(s *match.NodeSelector) Selection {
 	all, others, demands := s.Clauses()
 	rows := x.rowsMeetingAll(all)
@@ -58,13 +60,15 @@ func (x *Index) Select(s *match.NodeSelector) Selection {
 	return Selection{rows, x.table.Revision()}
 }
 
-// WeightedSelection is the rows whose nodes a term of preferred node affinity counts for.
+// WeightedSelection is the set of rows whose nodes a term of preferred node affinity
+// matches, with its weight.
 type WeightedSelection struct {
 	Selection
 	Weight int64
 }
 
-// SelectPreferred finds the rows whose nodes the terms count for. The owner calls it.
+// SelectPreferred returns, for each term of preferred node affinity, the rows whose nodes
+// it matches now. Only the table's owner may call it.
 func (x *Index) SelectPreferred(p *match.PreferredNodes) (terms []WeightedSelection) {
 	weights, lists := p.Clauses()
 	for i, list := range lists {
@@ -73,8 +77,8 @@ func (x *Index) SelectPreferred(p *match.PreferredNodes) (terms []WeightedSelect
 	return terms
 }
 
-// rowsMeetingAll returns the rows whose nodes meet all of the requirements. Of labels that
-// no node has there may be thousands: the rows are looked up for no such label.
+// rowsMeetingAll returns a new set of the rows whose nodes meet all of the requirements.
+// Requirements on labels that no node has, of which there may be thousands, are not kept.
 func (x *Index) rowsMeetingAll(list []match.Requirement) table.RowSet {
 	rows := x.everyRow()
 	for i := range list {
@@ -90,6 +94,7 @@ func (x *Index) rowsMeetingAll(list []match.Requirement) table.RowSet {
 	return rows
 }
 
+// everyRow returns a new set of all rows, those without a node included.
 func (x *Index) everyRow() table.RowSet {
 	rows := make(table.RowSet, (x.table.Rows()+63)/64)
 	for i := range rows {
@@ -98,25 +103,26 @@ func (x *Index) everyRow() table.RowSet {
 	return rows
 }
 
-// requirements keeps which rows meet the requirements of selectors that came by.
+// requirements keeps the rows that meet requirements of selectors, by AppendKey.
 type requirements struct {
 	byKey map[string]*metRequirement
-	uses  uint64
-	key   []byte
+	uses  uint64 // counter, for the age of entries
+	key   []byte // scratch of rowsMeeting
 }
 
+// metRequirement is a requirement with the rows whose nodes meet it.
 type metRequirement struct {
 	of       match.Requirement
 	rows     table.RowSet
-	revision uint64
-	used     uint64
+	revision uint64 // of the table, up to which rows is right
+	used     uint64 // value of uses at the last use
 }
 
-// mostRequirements bounds the requirements that are kept: an eighth of a byte a row each.
+// mostRequirements is the most requirements that are kept; each takes one bit a row.
 const mostRequirements = 512
 
-// rowsMeeting returns the set of rows whose nodes meet the requirement. It is the index's
-// own, and valid until the next call.
+// rowsMeeting returns the set of rows whose nodes meet the requirement now. It may be the
+// index's own, and is valid until the next call.
 func (x *Index) rowsMeeting(r *match.Requirement) table.RowSet {
 	q := &x.requirements
 	if names, among, of := r.Names(); of { // others hardly have it
@@ -136,7 +142,8 @@ func (x *Index) rowsMeeting(r *match.Requirement) table.RowSet {
 	return x.rowsMeetingNow(r, m)
 }
 
-// rowsNamed returns the rows with these names, or else all others.
+// rowsNamed returns a new set of the rows of the named nodes, or, if among is false, of all
+// other rows.
 func (x *Index) rowsNamed(names []string, among bool) table.RowSet {
 	rows := make(table.RowSet, (x.table.Rows()+63)/64)
 	if !among {
@@ -150,7 +157,8 @@ func (x *Index) rowsNamed(names []string, among bool) table.RowSet {
 	return rows
 }
 
-// rowsMeetingNow brings the set up to date.
+// rowsMeetingNow brings the rows of m, which is kept for requirement r, up to date and
+// returns them.
 func (x *Index) rowsMeetingNow(r *match.Requirement, m *metRequirement) table.RowSet {
 	if n := (x.table.Rows() + 63) / 64; len(m.rows) < n {
 		m.rows = append(m.rows, make(table.RowSet, n-len(m.rows))...)
@@ -169,7 +177,7 @@ func (x *Index) rowsMeetingNow(r *match.Requirement, m *metRequirement) table.Ro
 	return m.rows
 }
 
-// check compares the sets with the nodes that did not change since.
+// check returns an error if a kept set is wrong about a node that did not change since.
 func (x *Index) check(*Index) error {
 	for key, m := range x.requirements.byKey { // any order: an error is an error
 		for _, r := range x.table.All() {

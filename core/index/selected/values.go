@@ -5,31 +5,32 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// valueColumns keeps the values that nodes have of labels that selectors ask about, as
-// numbers by row. A requirement that comes by for the first time is compared with each
-// value, and not with each node.
+// valueColumns keeps, for labels that requirements ask about, the value of each row's node
+// as a number. A new requirement is compared with each value once, and not with each node.
 type valueColumns struct {
 	byKey map[string]*valueColumn
-	uses  uint64
+	uses  uint64 // counter, for the age of columns
 }
 
+// valueColumn holds the values of one label by row.
 type valueColumn struct {
-	ofRow    []int32 // noNode, noLabel, or the number of a value
-	numbers  map[string]int32
-	values   []string // by number; the first two stand for none
-	revision uint64
-	used     uint64
+	ofRow    []int32          // noNode, noLabel, or the number of a value
+	numbers  map[string]int32 // number by value
+	values   []string         // by number; the first two stand for none
+	revision uint64           // of the table, up to which ofRow is right
+	used     uint64           // value of uses at the last use
 }
 
+// Numbers in valueColumn.ofRow that stand for no value.
 const (
 	noNode int32 = iota
 	noLabel
 )
 
-// mostLabels bounds the labels whose values are kept: four bytes a row each.
+// mostLabels is the most labels whose values are kept; each takes four bytes a row.
 const mostLabels = 64
 
-// valueColumn returns the label's, up to date.
+// valueColumn returns the column of the label, up to date with the table.
 func (x *Index) valueColumn(key string) *valueColumn {
 	l := &x.columns
 	c := l.byKey[key]
@@ -57,6 +58,7 @@ func (x *Index) valueColumn(key string) *valueColumn {
 	return c
 }
 
+// set records the label value of node n on row r; nil stands for no node.
 func (c *valueColumn) set(n *object.Node, r table.Row, key string) {
 	if n == nil {
 		c.ofRow[r] = noNode
@@ -75,7 +77,8 @@ func (c *valueColumn) set(n *object.Node, r table.Row, key string) {
 	c.ofRow[r] = number
 }
 
-// rowsThat adds the rows to the set whose value is accepted.
+// rowsThat adds to rows those whose node's value is accepted. accepts is called once for
+// each value, and once with exists false for nodes without the label.
 func (c *valueColumn) rowsThat(accepts func(value string, exists bool) bool, rows table.RowSet) {
 	accepted := make([]uint64, len(c.values)) // 1 or 0
 	for number := noLabel; int(number) < len(c.values); number++ {

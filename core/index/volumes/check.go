@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// check compares the counts with those of a fresh table.
+// check returns an error for the first difference from the index of a fresh table.
 func (x *Index) check(fresh *Index) error {
 	if !x.pods.equal(fresh.pods) || !x.attachments.equal(fresh.attachments) {
 		return fmt.Errorf("pods have the volumes %v and %v are attached, rebuilt %v and %v", x.pods, x.attachments, fresh.pods, fresh.attachments)
@@ -33,7 +33,8 @@ func (x *Index) check(fresh *Index) error {
 	return x.checkTracked()
 }
 
-// checkRow compares what drivers attach to the row, in whatever order.
+// checkRow returns an error if the volumes attached to the row's node differ from those of
+// a fresh table.
 func (x *Index) checkRow(r table.Row, fresh *Index) error {
 	for _, pl := range x.table.Pods(r) {
 		if is := x.OfPod(pl.Pod); !slices.Equal(is, x.ofPod[pl]) {

@@ -7,21 +7,22 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// diskName is what all disks have in common that conflict; those that are only read
-// stand for themselves.
+// diskName identifies the in-tree disks (GCE, EBS, RBD, iSCSI) that are one and the same;
+// disks that are only read are counted apart.
 type diskName struct {
 	kind     object.DiskKind
 	name     string
 	readOnly bool
 }
 
-// DiskRows are the rows with pods that have a disk of one name that may conflict with
-// another. They are valid until the table changes.
+// DiskRows are the rows on which pods use one in-tree disk. They are valid until the table
+// changes.
 type DiskRows struct{ pods rowCounts }
 
-// RowsWithDisk returns the rows with pods that have a disk of the disk's kind and name, and
-// those of them where these are only read, if they matter to the disk: it
-// conflicts with nothing on any other row. sure: it conflicts with any of them.
+// RowsWithDisk returns the rows on which the disk d may conflict with disks of pods there:
+// those on which pods write to it, and those on which pods only read it, empty if that does
+// not conflict with d. sure is false if a disk there has to be compared with d to know
+// (RBD, by its monitors).
 func (x *Index) RowsWithDisk(d *object.Disk) (written, read DiskRows, sure bool) {
 	written.pods = x.disks[diskName{d.Kind, d.Name, false}]
 	if !d.ReadOnly || d.Kind == object.AWSElasticBlockStore {
@@ -30,7 +31,8 @@ func (x *Index) RowsWithDisk(d *object.Disk) (written, read DiskRows, sure bool)
 	return written, read, d.Kind != object.RBD
 }
 
-// In calls visit with the place of each of the rows that is one of them.
+// In calls visit with the index of each of rows that is in d. It is fastest if rows are
+// ascending.
 func (d DiskRows) In(rows []table.Row, visit func(i int)) {
 	if len(d.pods) == 0 {
 		return
@@ -49,7 +51,8 @@ func (d DiskRows) In(rows []table.Row, visit func(i int)) {
 	}
 }
 
-// countDisks counts the disks of a placed pod (sign 1) or takes them off (-1).
+// countDisks adds the in-tree disks of a placed pod to the counts (sign 1) or subtracts
+// them (-1).
 func (x *Index) countDisks(pl *table.Placed, sign int32) {
 	for i := range pl.Pod.Volumes {
 		if d := pl.Pod.Volumes[i].Disk; d != nil {

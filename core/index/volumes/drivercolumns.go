@@ -7,15 +7,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// DriverColumns are, by row, how many volumes a CSI driver attaches, and how many it
-// can: MaxInt32 where nothing bounds that.
+// DriverColumns holds, by row, how many volumes of one CSI driver are attached to the node,
+// and the driver's limit there: math.MaxInt32 if there is none.
 type DriverColumns struct{ Attached, Limits []int32 }
 
-// driversCounted bounds the drivers that have columns.
+// driversCounted is the most drivers that have columns; all are dropped when there would be
+// more.
 const driversCounted = 16
 
-// CountDriver makes the driver's columns, if it has none. Readers see no change of the
-// table, but it must not be called concurrently.
+// CountDriver makes the columns of the CSI driver, if it has none, by a look at all rows.
+// Readers see no change of the table, but it must not be called concurrently.
 func (x *Index) CountDriver(driver string) {
 	if _, known := x.columns[driver]; known {
 		return
@@ -30,11 +31,12 @@ func (x *Index) CountDriver(driver string) {
 	x.columns[driver] = c
 }
 
-// DriverColumns returns the driver's columns, nil where it has none. They are valid until
+// DriverColumns returns the driver's columns, nil before CountDriver. They are valid until
 // the table changes. Read only.
 func (x *Index) DriverColumns(driver string) *DriverColumns { return x.columns[driver] }
 
-// limitOf returns the least limit that the CSINode has for the driver.
+// limitOf returns the lowest limit that the CSINode, which may be nil, states for the
+// driver; math.MaxInt32 for none.
 func limitOf(c *object.CSINode, driver string) int32 {
 	least := int32(math.MaxInt32)
 	for i := 0; c != nil && i < len(c.Drivers); i++ {
@@ -45,8 +47,8 @@ func limitOf(c *object.CSINode, driver string) int32 {
 	return least
 }
 
-// setCSINode sets the CSINode of the row's node, nil for none, and the limits of its
-// drivers.
+// setCSINode sets the CSINode of the row's node, nil for none, and its limits in the
+// columns.
 func (x *Index) setCSINode(r table.Row, c *object.CSINode) {
 	x.csiNodes[r] = c
 	for driver, of := range x.columns { // any order: each by itself

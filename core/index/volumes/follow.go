@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// followNode sets the volumes of a node that came or went: its CSINode and its
-// attachments. A row that is new gets its columns.
+// followNode updates the CSINode and attachments of the row for a node that was added or
+// removed; nil stands for no node. A new row gets its columns.
 func (x *Index) followNode(r table.Row, was, is *object.Node) {
 	for len(x.attached) <= int(r) {
 		x.attached, x.csiNodes, x.attachedTo = append(x.attached, nil), append(x.csiNodes, nil), append(x.attachedTo, nil)
@@ -27,8 +27,7 @@ func (x *Index) followNode(r table.Row, was, is *object.Node) {
 	}
 }
 
-// follow updates the counts for an object that changed from was to is; nil
-// for none.
+// follow updates the counts for an object that changed from was to is; nil stands for none.
 func (x *Index) follow(was, is object.Object) {
 	either := is
 	if either == nil {
@@ -72,7 +71,8 @@ func (x *Index) follow(was, is object.Object) {
 	}
 }
 
-// sameVolumes reports whether two states of an object are the same for the volume counts.
+// sameVolumes reports whether two states of an object are equal in all that the volume
+// counts depend on.
 func sameVolumes(was, is object.Object) bool {
 	switch o := is.(type) {
 	case *object.PersistentVolume:
@@ -91,6 +91,8 @@ func sameVolumes(was, is object.Object) bool {
 	return false
 }
 
+// followClaim updates the counts for a PersistentVolumeClaim that changed from was to is;
+// nil stands for none.
 func (x *Index) followClaim(was, is object.Object) {
 	for _, o := range []object.Object{was, is} {
 		c, ok := o.(*object.PersistentVolumeClaim)
@@ -108,8 +110,8 @@ func (x *Index) followClaim(was, is object.Object) {
 	x.resolve(claimName{is.Head().Namespace, is.Head().Name})
 }
 
-// nameClaim adds the claim to those that name its volume, or removes it if listed is
-// false.
+// nameClaim adds the claim to those of the PersistentVolume that it names, or removes it if
+// listed is false. A claim without a volume changes nothing.
 func (x *Index) nameClaim(c *object.PersistentVolumeClaim, listed bool) {
 	if c.VolumeName == "" {
 		return
@@ -127,7 +129,7 @@ func (x *Index) nameClaim(c *object.PersistentVolumeClaim, listed bool) {
 	}
 }
 
-// resolve updates the volume of the claim, for tracked and placed pods that use it.
+// resolve looks up the volume of the claim again, for tracked and placed pods that use it.
 func (x *Index) resolve(at claimName) {
 	x.resolveTracked(at)
 	for _, c := range x.claims[at] {
@@ -142,7 +144,8 @@ func (x *Index) resolve(at claimName) {
 	}
 }
 
-// resolveRow updates the volumes of the pods on the row whose claims may have changed.
+// resolveRow looks up the volumes of the pods on the row again. It marks the row as changed
+// if they differ.
 func (x *Index) resolveRow(r table.Row) {
 	changed := false
 	for _, pl := range x.table.Pods(r) {
@@ -159,7 +162,8 @@ func (x *Index) resolveRow(r table.Row) {
 	}
 }
 
-// countAttachment counts the node that a VolumeAttachment of a PersistentVolume names.
+// countAttachment adds sign to the number of VolumeAttachments of a PersistentVolume to the
+// node. o may be nil or another object.
 func (x *Index) countAttachment(o object.Object, sign int) {
 	a, ok := o.(*object.VolumeAttachment)
 	if !ok || a.Volume == "" {
@@ -186,7 +190,7 @@ func (x *Index) reattachNode(name string) {
 	}
 }
 
-// reattach counts the volumes of the VolumeAttachments of the row's node anew.
+// reattach counts the volumes of the VolumeAttachments of the row's node again.
 func (x *Index) reattach(r table.Row) {
 	x.detachAll(r)
 	x.attachedTo[r] = x.appendAttached(x.attachedTo[r][:0], x.table.Name(r))
@@ -195,6 +199,7 @@ func (x *Index) reattach(r table.Row) {
 	}
 }
 
+// detachAll subtracts the volumes of VolumeAttachments from the row's counts.
 func (x *Index) detachAll(r table.Row) {
 	for _, s := range x.attachedTo[r] {
 		x.count(x.attachments, x.pods, s, r, -1)
@@ -202,7 +207,7 @@ func (x *Index) detachAll(r table.Row) {
 	x.attachedTo[r] = nil
 }
 
-// appendAttached lists what VolumeAttachments attach to the node.
+// appendAttached appends the volumes that VolumeAttachments attach to the named node.
 func (x *Index) appendAttached(list []object.VolumeSource, node string) []object.VolumeSource {
 	for o := range x.table.Objects().ByIndex(object.VolumeAttachments, node) {
 		a := o.(*object.VolumeAttachment)

@@ -7,10 +7,12 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// users counts who has a thing, by thing and row. Things that nobody has are left out.
+// users counts, by thing (volume, claim, disk) and row, the pods or attachments that use
+// it. Things without users are left out.
 type users[K comparable] map[K]rowCounts
 
-// add adds to the thing's users on the row and returns how many they were.
+// add adds n, which may be negative, to the number of users of the thing on the row. It
+// returns the number before.
 func (u users[K]) add(of K, r table.Row, n int32) (before int32) {
 	before, list := u[of].add(r, n)
 	if len(list) > 0 {
@@ -21,7 +23,7 @@ func (u users[K]) add(of K, r table.Row, n int32) (before int32) {
 	return before
 }
 
-// equal reports whether others count the same.
+// equal reports whether both hold the same counts.
 func (u users[K]) equal(o users[K]) bool {
 	if len(u) != len(o) {
 		return false
@@ -34,13 +36,15 @@ func (u users[K]) equal(o users[K]) bool {
 	return true
 }
 
-// rowCounts is a number by row, sorted by row. Rows that have none are left out.
+// rowCounts is a number by row, sorted by row. Rows with 0 are left out.
 type rowCounts []table.RowCount
 
+// find returns the index of the row, or where it would be, and whether it is there.
 func (l rowCounts) find(r table.Row) (at int, found bool) {
 	return slices.BinarySearchFunc(l, r, func(c table.RowCount, r table.Row) int { return cmp.Compare(c.Row, r) })
 }
 
+// of returns the row's number, 0 if it is not there.
 func (l rowCounts) of(r table.Row) int32 {
 	if at, found := l.find(r); found {
 		return l[at].N
@@ -48,7 +52,8 @@ func (l rowCounts) of(r table.Row) int32 {
 	return 0
 }
 
-// add adds to the row's number and returns what it was.
+// add adds n, which may be negative, to the row's number. It returns the number before, and
+// the list.
 func (l rowCounts) add(r table.Row, n int32) (before int32, now rowCounts) {
 	at, found := l.find(r)
 	if !found {

@@ -7,28 +7,31 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// tracked holds the volumes of pods that were passed to Track.
+// tracked holds the volumes of pods that were passed to Track: pods that are not placed,
+// but may be tried on a node.
 type tracked struct {
-	claims  map[claimName]object.VolumeSource // what is behind them
-	inline  map[object.VolumeSource]bool
-	volumes map[object.VolumeSource]int // how many of the claims and of inline are of each
-	swept   uint64
+	claims  map[claimName]object.VolumeSource // volume behind each claim; zero: unknown
+	inline  map[object.VolumeSource]bool      // volumes of pods without a claim
+	volumes map[object.VolumeSource]int       // number of entries of claims and inline by volume
+	swept   uint64                            // how often all were dropped
 }
 
-// trackedKept bounds the claims and volumes of Track.
+// trackedKept is the most claims and inline volumes that are tracked.
 const trackedKept = 1 << 14
 
-// TrackedCount returns how many volumes the tracked pods may bring to a node.
+// TrackedCount returns the number of tracked claims and inline volumes.
 func (x *Index) TrackedCount() int { return len(x.tracked.claims) + len(x.tracked.inline) }
 
-// IsTracked reports whether a tracked pod may bring the volume to a node.
+// IsTracked reports whether a tracked pod uses the volume.
 func (x *Index) IsTracked(v object.VolumeSource) bool { return x.tracked.volumes[v] > 0 }
 
-// Swept changes whenever tracked volumes are forgotten: pods are to be tracked again then.
+// Swept returns a number that changes whenever all tracked volumes were dropped, so that
+// pods are to be tracked again.
 func (x *Index) Swept() uint64 { return x.tracked.swept }
 
-// Track records the volumes that a pod, which is not placed yet, may bring to a node. If
-// there are too many, it forgets those of other pods.
+// Track records the volumes of a pod that is not placed but may be tried on a node, so that
+// the signatures of other pods include them. If there are too many, it drops those of other
+// pods.
 func (x *Index) Track(p *object.Pod) {
 	if len(p.Volumes) == 0 {
 		return
@@ -55,6 +58,8 @@ func (x *Index) Track(p *object.Pod) {
 	}
 }
 
+// add adds n, which may be negative, to the number of entries with the volume. A zero
+// volume is ignored.
 func (v *tracked) add(s object.VolumeSource, n int) {
 	if s == (object.VolumeSource{}) {
 		return
@@ -64,7 +69,7 @@ func (v *tracked) add(s object.VolumeSource, n int) {
 	}
 }
 
-// resolveTracked updates the volume of the claim, if it is tracked.
+// resolveTracked looks up the volume behind the claim again, if the claim is tracked.
 func (x *Index) resolveTracked(at claimName) {
 	v := &x.tracked
 	was, known := v.claims[at]
@@ -77,6 +82,7 @@ func (x *Index) resolveTracked(at claimName) {
 	v.claims[at] = is
 }
 
+// volumeOfTracked returns the volume behind the claim, zero if it is unknown.
 func (x *Index) volumeOfTracked(at claimName) object.VolumeSource {
 	if c := table.Lookup[*object.PersistentVolumeClaim](x.table, object.PersistentVolumeClaims, at.namespace, at.name); c != nil {
 		return x.volumeOf(c)
@@ -84,7 +90,8 @@ func (x *Index) volumeOfTracked(at claimName) object.VolumeSource {
 	return object.VolumeSource{}
 }
 
-// checkTracked compares what is behind tracked claims with a fresh look.
+// checkTracked returns an error if a tracked claim is recorded with another volume than is
+// behind it now.
 func (x *Index) checkTracked() error {
 	for at, is := range x.tracked.claims { // any order: an error is an error
 		if want := x.volumeOfTracked(at); is != want || want != (object.VolumeSource{}) && !x.IsTracked(want) {

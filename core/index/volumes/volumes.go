@@ -10,23 +10,25 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index follows pods, claims, PersistentVolumes, VolumeAttachments and CSINodes, so that
-// nobody has to look behind the claims of all pods on a node to know what is attached
-// there. A change of what concerns one node dirties the node's row.
+// Index counts, by row, the volumes that pods and VolumeAttachments attach through CSI
+// drivers, the claims that pods use, and their in-tree disks. A change that concerns one
+// node touches the node's row in the table.
 type Index struct {
 	table *table.Table
-	// ofPod are the volumes that CSI drivers attach for placed pods, where there are any.
+	// ofPod are the volumes that CSI drivers attach for placed pods; pods without any are
+	// left out.
 	ofPod map[*table.Placed][]object.VolumeSource
-	// pods counts placed pods by volume, attachments VolumeAttachments.
+	// pods counts, by volume and row, the placed pods that use it, attachments the
+	// VolumeAttachments.
 	pods, attachments users[object.VolumeSource]
-	claims            users[claimName] // volumes of placed pods that are no ephemeral ones
-	disks             users[diskName]
-	attached          [][]driverVolumes       // by row
+	claims            users[claimName]        // pods' volumes by claim and row, ephemeral ones left out
+	disks             users[diskName]         // pods' in-tree disks by row
+	attached          [][]driverVolumes       // by row: number of volumes for each driver
 	csiNodes          []*object.CSINode       // by row, nil without a node
-	attachedTo        [][]object.VolumeSource // by row, what VolumeAttachments attach
+	attachedTo        [][]object.VolumeSource // by row: volumes of VolumeAttachments
 
-	// claimants are the claims that name a PersistentVolume, and attachedNodes the
-	// nodes that VolumeAttachments of it name.
+	// claimants are the claims that name a PersistentVolume, and attachedNodes the number
+	// of its VolumeAttachments by node, both by the volume's name.
 	claimants     map[string]map[claimName]struct{}
 	attachedNodes map[string]map[string]int
 
@@ -34,8 +36,10 @@ type Index struct {
 	columns map[string]*DriverColumns // by driver
 }
 
+// claimName identifies a PersistentVolumeClaim.
 type claimName struct{ namespace, name string }
 
+// index makes each table have such an Index.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{
 		table: t, ofPod: map[*table.Placed][]object.VolumeSource{},
@@ -49,15 +53,16 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// driverVolumes is how many volumes a driver attaches, each counted once.
+// driverVolumes is the number of volumes that a driver attaches to one node, each counted
+// once.
 type driverVolumes struct {
 	driver  string
 	volumes int
 }
 
-// OfPod lists the volumes that CSI drivers attach for the pod, each once. An
-// in-tree volume that a driver may serve is the driver's. What cannot be found out
-// of a volume leaves it out, as in v1.36.
+// OfPod returns the volumes that CSI drivers attach for the pod, each once. An in-tree
+// volume that is migrated to a driver counts as the driver's. As in v1.36 a volume that
+// cannot be determined is left out.
 func (x *Index) OfPod(p *object.Pod) (list []object.VolumeSource) {
 	for i := range p.Volumes {
 		v := &p.Volumes[i]
@@ -76,7 +81,8 @@ func (x *Index) OfPod(p *object.Pod) (list []object.VolumeSource) {
 	return list
 }
 
-// volumeOf returns the volume that the claim has, or will be given.
+// volumeOf returns the volume that the claim is bound to, or the one that is to be
+// provisioned for it; zero if neither is known.
 func (x *Index) volumeOf(c *object.PersistentVolumeClaim) object.VolumeSource {
 	v := table.Lookup[*object.PersistentVolume](x.table, object.PersistentVolumes, "", c.VolumeName)
 	switch {
@@ -88,8 +94,9 @@ func (x *Index) volumeOf(c *object.PersistentVolumeClaim) object.VolumeSource {
 	return v.Source
 }
 
-// volumeToProvision returns the volume that the claim's class will give it. Its handle,
-// which no driver has chosen yet, is like no other.
+// volumeToProvision returns the volume that the claim's storage class will provision, zero
+// if there is no class. Its handle, which the driver has not chosen yet, differs from all
+// others.
 func (x *Index) volumeToProvision(c *object.PersistentVolumeClaim) object.VolumeSource {
 	class := table.Lookup[*object.StorageClass](x.table, object.StorageClasses, "", c.Class)
 	if c.Class == "" || class == nil {
@@ -98,7 +105,7 @@ func (x *Index) volumeToProvision(c *object.PersistentVolumeClaim) object.Volume
 	return object.VolumeSource{Driver: cmp.Or(class.MigratedTo, class.Provisioner), Handle: "\x00" + c.Key()}
 }
 
-// CSINode returns what is known of the CSI drivers on the row's node, nil for nothing.
+// CSINode returns the CSINode of the row's node, nil for none.
 func (x *Index) CSINode(r table.Row) *object.CSINode { return x.csiNodes[r] }
 
 // Attached returns how many volumes the driver attaches to the row's node: those
@@ -112,10 +119,10 @@ func (x *Index) Attached(r table.Row, driver string) int {
 	return 0
 }
 
-// PodsHave reports whether a pod on the row has the volume.
+// PodsHave reports whether a pod on the row uses the volume.
 func (x *Index) PodsHave(r table.Row, v object.VolumeSource) bool { return x.pods[v].of(r) > 0 }
 
-// RowsWith calls visit with each row on which pods have the volume, until it
+// RowsWith calls visit with each row on which pods use the volume, ascending, until visit
 // returns false.
 func (x *Index) RowsWith(v object.VolumeSource, visit func(table.Row) bool) {
 	for _, c := range x.pods[v] {
@@ -125,8 +132,8 @@ func (x *Index) RowsWith(v object.VolumeSource, visit func(table.Row) bool) {
 	}
 }
 
-// ClaimUsers returns how many volumes of pods on nodes use the claim. Ephemeral volumes
-// have their claims for themselves.
+// ClaimUsers returns how many volumes of pods on existing nodes use the claim. Ephemeral
+// volumes do not count, since their claims cannot be shared.
 func (x *Index) ClaimUsers(namespace, name string) (n int) {
 	for _, c := range x.claims[claimName{namespace, name}] {
 		if x.table.Node(c.Row) != nil {
@@ -136,7 +143,7 @@ func (x *Index) ClaimUsers(namespace, name string) (n int) {
 	return n
 }
 
-// came counts the volumes of a pod that came to its row.
+// came adds the volumes of a pod that was placed to the counts.
 func (x *Index) came(pl *table.Placed) {
 	if len(pl.Pod.Volumes) == 0 {
 		return
@@ -146,7 +153,7 @@ func (x *Index) came(pl *table.Placed) {
 	x.attach(pl, x.OfPod(pl.Pod))
 }
 
-// left takes off the volumes of a pod that left its row.
+// left subtracts the volumes of a pod that was removed from its row.
 func (x *Index) left(pl *table.Placed) {
 	if len(pl.Pod.Volumes) == 0 {
 		return
@@ -156,7 +163,8 @@ func (x *Index) left(pl *table.Placed) {
 	x.attach(pl, nil)
 }
 
-// countClaims counts the claims of a placed pod (sign 1) or takes them off (-1).
+// countClaims adds the claims of a placed pod to the counts (sign 1) or subtracts them
+// (-1).
 func (x *Index) countClaims(pl *table.Placed, sign int32) {
 	for i := range pl.Pod.Volumes {
 		if v := &pl.Pod.Volumes[i]; v.Claimed && !v.Ephemeral {
@@ -165,7 +173,8 @@ func (x *Index) countClaims(pl *table.Placed, sign int32) {
 	}
 }
 
-// attach counts the volumes that drivers attach for a placed pod, in place of those before.
+// attach replaces the volumes that drivers attach for a placed pod, and updates the counts.
+// nil means none.
 func (x *Index) attach(pl *table.Placed, list []object.VolumeSource) {
 	for _, s := range x.ofPod[pl] {
 		x.count(x.pods, x.attachments, s, pl.Row, -1)
@@ -180,14 +189,16 @@ func (x *Index) attach(pl *table.Placed, list []object.VolumeSource) {
 	}
 }
 
-// count adds sign to the volume's users in one of the maps. The volume stays attached if
-// the other map has users of it.
+// count adds sign to the users of volume s on the row in one of pods and attachments, and
+// to the driver's count if no user was or is left. other is the other of the two: the
+// volume stays attached while that has users of it.
 func (x *Index) count(in, other users[object.VolumeSource], s object.VolumeSource, r table.Row, sign int32) {
 	if before := in.add(s, r, sign); (before == 0 || before+sign == 0) && other[s].of(r) == 0 {
 		x.countDriver(r, s.Driver, int(sign))
 	}
 }
 
+// countDriver adds n to the number of volumes that the driver attaches to the row's node.
 func (x *Index) countDriver(r table.Row, driver string, n int) {
 	list := x.attached[r]
 	i := slices.IndexFunc(list, func(d driverVolumes) bool { return d.driver == driver })
