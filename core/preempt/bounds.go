@@ -9,18 +9,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// criteriaBounds computes, for one row, the best criteria that a plan can have, from the
-// shortfall and what each pod frees. Filters may require more victims, never fewer.
+// criteriaBounds computes, for one row, the best criteria that a plan there can have, from
+// the pod's shortfall of each resource and what each pod would free. Filters may require
+// more victims, never fewer.
 type criteriaBounds struct {
-	shortfall []int64
-	frees     []int64
-	pods      []*object.Pod // of lower priority
-	top       []int64
-	left      []int64
+	shortfall []int64       // by resource: what the pod lacks on the row
+	frees     []int64       // scratch: what one pod frees, by resource
+	pods      []*object.Pod // the pods of lower priority on the row
+	top       []int64       // scratch of least
+	left      []int64       // shortfall once some pods are gone
 }
 
 // of returns the best criteria that a plan on the row can have. It returns false if the pod
-// does not fit even without all pods of lower priority.
+// does not fit there even without all pods of lower priority.
 func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, budgets []*object.Budget) (found criteria, ok bool) {
 	b.shortfall = c.Filters.Shortfall(row, b.shortfall[:0])
 	b.pods = appendLowerPods(b.pods[:0], c, row)
@@ -30,8 +31,8 @@ func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, budgets 
 	return b.best(c, budgets)
 }
 
-// keep counts a pod nominated to the row as present, unless its priority is lower or it
-// is the pod itself.
+// keep adds to the shortfall what a pod nominated to the row uses, unless its priority is
+// lower or it is the pod itself.
 func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
 		return
@@ -78,8 +79,9 @@ func (b *criteriaBounds) best(c *framework.PostFilterCall, budgets []*object.Bud
 	return found, true
 }
 
-// fewest returns how many of the pods go at least, and how many of the level. The first of
-// these by importance is at best the given one of the level.
+// fewest returns lower bounds: how many of pods must go, and how many of level, which are
+// those of the highest priority that must. first is the index in level of the most
+// important victim of that priority, at best.
 func (b *criteriaBounds) fewest(c *framework.PostFilterCall, pods, level []*object.Pod, left []int64) (victims, atLevel, first int) {
 	atLevel, _ = b.least(c, level, left)
 	atLevel = max(1, atLevel)
@@ -96,8 +98,8 @@ func (b *criteriaBounds) fewest(c *framework.PostFilterCall, pods, level []*obje
 	return victims, atLevel, len(level) - atLevel
 }
 
-// lastAlone returns the index of the last of the pods whose eviction alone is enough, -1
-// if there is none.
+// lastAlone returns the index of the last of the pods whose eviction alone covers the
+// shortfall, -1 if there is none.
 func (b *criteriaBounds) lastAlone(c *framework.PostFilterCall, pods []*object.Pod) int {
 	for i, p := range slices.Backward(pods) {
 		b.frees = c.Filters.Frees(p, b.frees[:0])
@@ -112,9 +114,9 @@ func (b *criteriaBounds) lastAlone(c *framework.PostFilterCall, pods []*object.P
 	return -1
 }
 
-// level finds the lowest priority such that it is enough when all pods up to
-// it go: those pods that have it, and the shortfall without those below. nil:
-// it is not enough when all go.
+// level finds the lowest priority such that evicting all pods up to it covers the
+// shortfall. It returns the pods of that priority, and the shortfall without the pods below
+// it; nil if evicting all does not. pods are sorted by descending priority.
 func (b *criteriaBounds) level(c *framework.PostFilterCall, pods []*object.Pod) (level []*object.Pod, left []int64) {
 	left = append(b.left[:0], b.shortfall...)
 	b.left = left
@@ -135,7 +137,7 @@ func (b *criteriaBounds) level(c *framework.PostFilterCall, pods []*object.Pod) 
 	return nil, nil
 }
 
-// shortfallWithout returns the shortfall once the pods are gone.
+// shortfallWithout returns lack less what the pods free, in scratch memory.
 func (b *criteriaBounds) shortfallWithout(c *framework.PostFilterCall, lack []int64, pods []*object.Pod) []int64 {
 	left := append(b.left[:0], lack...)
 	b.left = left
@@ -145,6 +147,7 @@ func (b *criteriaBounds) shortfallWithout(c *framework.PostFilterCall, lack []in
 	return left
 }
 
+// subtractFrees subtracts from left, by resource, what the pod frees.
 func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64, p *object.Pod) {
 	b.frees = c.Filters.Frees(p, b.frees[:0])
 	for d := range left {
@@ -152,9 +155,9 @@ func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64
 	}
 }
 
-// least returns a lower bound for the number of pods that have to go to give back lack: the
-// most that any one resource needs, by itself. It returns false if even all pods are not
-// enough.
+// least returns a lower bound for the number of the pods that have to go to free lack: the
+// most that any one resource requires, by itself. It returns false if even all pods do not
+// free enough.
 func (b *criteriaBounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []int64) (least int, enough bool) {
 	for d, short := range lack {
 		if short <= 0 {

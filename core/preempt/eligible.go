@@ -6,14 +6,15 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
+// v1.36's reasons for which a pod may not preempt others.
 const (
 	reasonNever       = "not eligible due to preemptionPolicy=Never."
 	reasonTerminating = "not eligible due to a terminating pod on the nominated node."
 )
 
-// NotEligible returns why the pod may not preempt others now, in v1.36's words, ""
-// if it may. A pod that has preempted waits until its victims are gone, unless
-// the node can no longer take it whoever goes.
+// NotEligible returns why the pod may not preempt others now, in v1.36's words; "" if it
+// may. A pod that has preempted waits until its victims are gone, unless the node cannot
+// take it any more whatever pods leave.
 func NotEligible(c *framework.PostFilterCall) string {
 	if c.Pod.NeverPreempts {
 		return reasonNever
@@ -24,8 +25,9 @@ func NotEligible(c *framework.PostFilterCall) string {
 	return ""
 }
 
-// VictimsLeaving returns the pods on their way out that the pod has preempted, on a
-// node that can take it once they are gone.
+// VictimsLeaving returns the pods of lower priority that are terminating, or about to be
+// evicted, on the node that the pod preempted them from. It returns nil if that node cannot
+// take the pod any more whatever pods leave.
 func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	row, ok := c.Table.Find(c.Nominations.PreemptedNodeName)
 	if !ok || c.Filters.Code(row) == decision.UnschedulableAndUnresolvable {
@@ -39,7 +41,8 @@ func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	return victims
 }
 
-// nominationsToClear returns the pods nominated to the node that the plan takes it from.
+// nominationsToClear returns the pods of lower priority that are nominated to the node:
+// they lose it if the pod takes it.
 func nominationsToClear(c *framework.PostFilterCall, node string) []*object.Pod {
 	var pods []*object.Pod
 	for _, p := range c.Nominations.PodsForNode(node) {

@@ -18,31 +18,31 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Plan is a node with the pods to evict from it.
+// Plan is a node with the pods to evict from it, so that the pod fits there.
 type Plan struct {
 	Node string
-	// Victims are the most important first. There are some in each plan that is carried
-	// out.
+	// Victims are sorted, the most important first. A plan that is carried out has some.
 	Victims []*object.Pod
-	// NumPDBViolations is how many victims a disruption budget protects.
+	// NumPDBViolations is the number of victims whose eviction violates a
+	// PodDisruptionBudget.
 	NumPDBViolations int
-	// NominationsToClear are the pods nominated to the node that lose it, having lower
-	// priority than the one that takes it.
+	// NominationsToClear are the pods of lower priority whose nomination to the node ends.
 	NominationsToClear []*object.Pod
 
 	uid types.UID // of the node
 }
 
-// criteria is what plans are compared by, in this order (v1.36,
-// pickOneNodeForPreemption).
+// criteria is what plans are compared by, in the order of the fields (v1.36,
+// pickOneNodeForPreemption). Less is better, except for since.
 type criteria struct {
 	numPDBViolations int
 	highest          int32     // the highest priority of a victim
 	weight           int64     // the sum of the victims' priorities, each moved up to 0 or more
-	victims          int       // how many
+	victims          int       // number of victims
 	since            time.Time // the earliest start of a victim of the highest priority; zero: not started
 }
 
+// criteria returns the plan's criteria.
 func (p *Plan) criteria() criteria {
 	c := criteria{numPDBViolations: p.NumPDBViolations, victims: len(p.Victims)}
 	for _, v := range p.Victims {
@@ -54,11 +54,13 @@ func (p *Plan) criteria() criteria {
 	return c
 }
 
+// weight returns the priority plus 2^31, which is not negative, so that sums grow with each
+// victim.
 func weight(priority int32) int64 { return int64(priority) + 1<<31 }
 
-// compare is negative if c is better: fewer violations, a lower highest priority, a lower
-// sum of priorities, fewer victims, a later start of the most important ones. A pod that
-// has not started counts as starting now.
+// compare returns a negative number if c is better than o, 0 if they are equal: fewer
+// violations, a lower highest priority, a lower sum of priorities, fewer victims, a later
+// start of the most important victims. A pod that has not started counts as starting now.
 func (c *criteria) compare(o *criteria, now time.Time) int {
 	switch {
 	case c.numPDBViolations != o.numPDBViolations:
@@ -73,14 +75,14 @@ func (c *criteria) compare(o *criteria, now time.Time) int {
 	return begun(o.since, now).Compare(begun(c.since, now))
 }
 
-// choice is a plan on its way to be the best.
+// choice is the best plan so far, with its criteria; a nil Plan means none.
 type choice struct {
 	*Plan
 	criteria
 }
 
-// beatenBy reports whether a plan with these criteria on the node is better than the
-// choice. Between equals the lower node UID wins, where v1.36 leaves it to chance.
+// beatenBy reports whether a plan with criteria c on the node is better than the choice.
+// Between equals the lower node UID wins, where v1.36 leaves it to chance.
 func (best *choice) beatenBy(c *criteria, uid types.UID, node string, now time.Time) bool {
 	if best.Plan == nil {
 		return true
@@ -89,13 +91,13 @@ func (best *choice) beatenBy(c *criteria, uid types.UID, node string, now time.T
 	return order < 0 || order == 0 && byUID(uid, best.uid, node, best.Node) < 0
 }
 
-// byUID orders equals: by UID, as names may be replaced in a record, which then has
-// the same decisions; by name where there are no UIDs.
+// byUID compares nodes by UID, or by name if there are no UIDs. UIDs come first because a
+// record may have names replaced and must still give the same decisions.
 func byUID(a, b types.UID, nameOfA, nameOfB string) int {
 	return cmp.Or(cmp.Compare(a, b), cmp.Compare(nameOfA, nameOfB))
 }
 
-// nodeUID returns the UID of the row's node.
+// nodeUID returns the UID of the row's node, "" if there is no node.
 func nodeUID(t *table.Table, row table.Row) types.UID {
 	if n := t.Node(row); n != nil {
 		return n.UID
@@ -103,28 +105,33 @@ func nodeUID(t *table.Table, row table.Row) types.UID {
 	return ""
 }
 
+// take makes p the choice if it is better.
 func (best *choice) take(p *Plan, now time.Time) {
 	if c := p.criteria(); best.beatenBy(&c, p.uid, p.Node, now) {
 		best.Plan, best.criteria = p, c
 	}
 }
 
-// Limits holds how many candidates are enough: a percentage of the nodes where preemption
-// may help, but at least an absolute number.
+// Limits is the number of candidates after which a search may stop: a percentage of the
+// nodes where preemption may help, but at least an absolute number (as
+// minCandidateNodesPercentage and minCandidateNodesAbsolute of DefaultPreemption).
 type Limits struct{ Percentage, Absolute int }
 
+// of returns how many candidates are enough among that many nodes.
 func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100, l.Absolute)) }
 
-// Finder finds plans. It keeps the buffers of a search for the next. The zero value is
-// ready to use, by one caller at a time.
-type Finder struct{ once ranks }
+// Finder finds plans and keeps the memory of a search for the next. The zero value is ready
+// to use, by one caller at a time.
+type Finder struct {
+	once ranks // for pods whose class keeps none
+}
 
-// spareRows bounds the rows that a finder keeps buffers for between two pods: about 110
+// spareRows is the most rows for which once keeps its memory between two pods: about 110
 // bytes a row.
 const spareRows = 1 << 16
 
-// ranksOf returns the ranks that are kept for the pod's class. Where none are kept they
-// are made for this search alone.
+// ranksOf returns the ranks that are kept with the pod's class, new ones if there are none.
+// If nothing is kept for the class, it returns empty ranks for this search alone.
 func (f *Finder) ranksOf(c *framework.PostFilterCall) *ranks {
 	if c.Cache != nil {
 		if k, known := (*c.Cache).(*ranks); known && k.priority == c.Pod.Priority {
@@ -141,8 +148,8 @@ func (f *Finder) ranksOf(c *framework.PostFilterCall) *ranks {
 	return &f.once
 }
 
-// whyNoVictims returns why there is no plan where no node is a candidate, or no pod on any
-// node has a lower priority.
+// whyNoVictims returns the tallies for a pod that no node can take by preemption because no
+// node is a candidate, or no pod on any node has a lower priority.
 func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
 	var refused tallies
 	nodes := c.Filters.Unschedulable()
@@ -171,8 +178,8 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 	return f.ranksOf(c).find(c, limits)
 }
 
-// verifyNoVictims searches every node, and panics if the result differs from
-// whyNoVictims'.
+// verifyNoVictims searches every node, and panics if the result differs from said, which
+// whyNoVictims returned.
 func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
 	best, found, err := (&ranks{priority: c.Pod.Priority}).find(c, limits)
 	if best != nil || err != nil || !reflect.DeepEqual(found, said) {
@@ -180,6 +187,8 @@ func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision
 	}
 }
 
+// findAmong returns the best plan by a trial on each candidate row, without ranks. It is
+// used for pods that are narrowed to a few nodes.
 func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
 	var best choice
 	refused, err := search(c, Limits{Percentage: 100}, func(p *Plan) { best.take(p, c.Now) })
@@ -189,8 +198,9 @@ func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
 	return best.Plan, refused, err
 }
 
-// Candidates returns plans for nodes, from a random one on, until there are enough and
-// one of them violates no budget. Without any it returns the reasons, over all nodes.
+// Candidates returns a plan each for candidate nodes, from a random one on, until there are
+// enough and one of them violates no budget. If there are none it returns the reasons, over
+// all nodes. It is used if extenders take part in preemption.
 func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
 	var found []framework.Candidate
 	refused, err := search(c, limits, func(p *Plan) {
@@ -199,9 +209,8 @@ func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candida
 	return found, refused, err
 }
 
-// Left returns the candidates on whose node the pod still fits when all pods of lower
-// priority go. While extenders looked at them others may have been nominated there,
-// or placed.
+// Left returns those candidates on whose node the pod still fits without all pods of lower
+// priority. While extenders were asked, other pods may have been nominated or placed there.
 func Left(c *framework.PostFilterCall, candidates []framework.Candidate) []framework.Candidate {
 	return slices.DeleteFunc(slices.Clone(candidates), func(o framework.Candidate) bool {
 		row, known := c.Table.Find(o.Node)
@@ -209,7 +218,7 @@ func Left(c *framework.PostFilterCall, candidates []framework.Candidate) []frame
 	})
 }
 
-// Best returns the best of some candidates, nil when there is none.
+// Best returns the best of the candidates as a plan, nil if there are none.
 func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 	var best choice
 	for _, o := range candidates {
@@ -226,8 +235,9 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 	return best.Plan
 }
 
-// search calls take with every plan that it finds, until they are enough. The
-// tallies say why there is none.
+// search makes a plan for one candidate row after the other, from a random one on, and
+// calls take with each, until they are enough. Without a plan it returns the reasons over
+// all nodes, or the errors.
 func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]decision.Tally, error) {
 	rows := appendCandidateRows(nil, c)
 	var refused tallies
@@ -266,13 +276,15 @@ func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]dec
 	return refused, nil
 }
 
-// notHelpful is v1.36's reason on a node that no victim's going would open.
+// notHelpful is v1.36's reason for a node that is no candidate: no pod's leaving would
+// help.
 var notHelpful = decision.Blocker{
 	Code:    decision.UnschedulableAndUnresolvable,
 	Reasons: []string{"Preemption is not helpful for scheduling"},
 }
 
-// appendCandidateRows appends the rows where removing pods may help.
+// appendCandidateRows appends the rows that the filters rejected as Unschedulable: removing
+// pods may help there.
 func appendCandidateRows(rows []table.Row, c *framework.PostFilterCall) []table.Row {
 	among := c.Filters.Rows
 	switch {
@@ -290,13 +302,17 @@ func appendCandidateRows(rows []table.Row, c *framework.PostFilterCall) []table.
 	return rows
 }
 
+// isCandidate reports whether the row has a node that the filters rejected as
+// Unschedulable.
 func isCandidate(c *framework.PostFilterCall, row table.Row) bool {
 	return c.Table.Node(row) != nil && c.Filters.Code(row) == decision.Unschedulable
 }
 
-// tallies counts nodes by what blocks them.
+// tallies counts nodes by blocker.
 type tallies []decision.Tally
 
+// add adds the number of nodes to the count of the blocker. Blockers with equal plugin and
+// reasons count as one.
 func (t *tallies) add(b *decision.Blocker, nodes int) {
 	if nodes == 0 {
 		return

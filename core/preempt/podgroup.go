@@ -22,14 +22,15 @@ import (
 type unit struct {
 	pods     []*object.Pod
 	rows     []table.Row // of the pods
-	priority int32
-	// grouped: its pods are of a group. Where the group is not preempted as a whole each of
-	// them is a unit.
+	priority int32       // of the pod, or of the group if it is preempted as a whole
+	// grouped is set if its pods belong to a pod group. If the group is not preempted as a
+	// whole each of them is a unit.
 	grouped bool
 	since   time.Time // when the first of its pods started
-	gone    bool      // its pods are taken off their nodes
+	gone    bool      // its pods are off their nodes
 }
 
+// takeFrom removes the unit's pods from the table.
 func (u *unit) takeFrom(t *table.Table) {
 	u.gone = true
 	for _, p := range u.pods {
@@ -37,6 +38,7 @@ func (u *unit) takeFrom(t *table.Table) {
 	}
 }
 
+// putBack places the unit's pods on their rows again.
 func (u *unit) putBack(t *table.Table) {
 	u.gone = false
 	for i, p := range u.pods {
@@ -45,24 +47,25 @@ func (u *unit) putBack(t *table.Table) {
 }
 
 // groupLimits bounds a search, in decisions: tries of the group times its pods. A search
-// that may take more than oneByOne puts many units back at a time, and halves a set in
-// which some unit cannot stay. The victims are the same, unless a pod can stay only
-// because another one stays. After most the search is given up.
+// that may need more than oneByOne puts many units back at a time, and halves a set in
+// which some unit cannot stay. The victims are the same, unless a pod can stay only because
+// another one stays. After more than most decisions the search is abandoned.
 type groupLimits struct{ oneByOne, most int }
 
-// groupSearch is one search for the victims of a pod group; decisions counts its cost.
+// groupSearch is one search for the victims of a pod group.
 type groupSearch struct {
 	*framework.PodGroupPostFilterCall
 	groupLimits
-	decisions int
+	decisions int // cost so far
 }
 
-// ForGroup returns the pods to evict so that the group fits, or the reason for none. It
-// leaves the table as it was.
+// ForGroup returns the pods to evict so that the pod group fits, or a status with the
+// reason why there are none. It tries on the table and leaves it as it was.
 func ForGroup(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
 	return forGroup(c, groupLimits{oneByOne: 20_000, most: 150_000}) // a second, 20 where each pod takes long
 }
 
+// forGroup does the work of ForGroup within the limits.
 func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework.PodGroupPostFilterResult {
 	if slices.ContainsFunc(c.Pods, func(p *object.Pod) bool { return p.NeverPreempts }) {
 		return noGroupVictims(decision.Unschedulable, reasonNever)
@@ -105,18 +108,20 @@ func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework
 	return result
 }
 
-// noGroupVictims returns why no pod is to go.
+// noGroupVictims returns a result without victims, with that code and reason.
 func noGroupVictims(code decision.Code, why string) framework.PodGroupPostFilterResult {
 	return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: code, Reasons: []string{why}}}
 }
 
+// try tries to place the group on the table as it is now, and counts the cost. nil means
+// that it fits.
 func (s *groupSearch) try() *decision.Status {
 	s.decisions += len(s.Pods)
 	return s.Try()
 }
 
-// reprieve puts units back, atOnce at a time, and keeps those that fit together with the
-// group. It stops when the search is given up.
+// reprieve puts the units back, atOnce at a time, and removes those again with which the
+// group does not fit. It stops after most decisions.
 func (s *groupSearch) reprieve(units []*unit, atOnce int) {
 	for some := range slices.Chunk(units, max(1, atOnce)) {
 		if s.decisions > s.most {
@@ -137,8 +142,8 @@ func (s *groupSearch) reprieve(units []*unit, atOnce int) {
 	}
 }
 
-// lowerUnits lists the units of lower priority than the group, in the order of their
-// first pods. It leaves out the group's own pods.
+// lowerUnits returns the units of lower priority than the group, in the order of their
+// first pods' rows. Pods of the group itself, and of nodes that are gone, are left out.
 func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
 	var units []*unit
 	wholes := map[types.UID]*unit{} // by group
@@ -171,6 +176,7 @@ func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
 	return units
 }
 
+// add adds a pod on row r to the unit. A pod that has not started counts as started now.
 func (u *unit) add(p *object.Pod, r table.Row, now time.Time) {
 	if since := started(p, now); len(u.pods) == 0 || since.Before(u.since) {
 		u.since = since
@@ -178,9 +184,9 @@ func (u *unit) add(p *object.Pod, r table.Row, now time.Time) {
 	u.pods, u.rows = append(u.pods, p), append(u.rows, r)
 }
 
-// moreImportantUnit orders by priority, groups before pods, of groups those with more pods
-// first, then by how long they have run; the UID of the first pod makes the order total,
-// where v1.36's is left open.
+// moreImportantUnit compares units, the more important first: higher priority, groups
+// before pods, groups with more pods, then those that started earlier. The UID of the first
+// pod makes the order total, where v1.36's is left open.
 func moreImportantUnit(a, b *unit) int {
 	return cmp.Or(
 		cmp.Compare(b.priority, a.priority),
@@ -191,6 +197,7 @@ func moreImportantUnit(a, b *unit) int {
 	)
 }
 
+// compareBool compares false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

@@ -16,30 +16,31 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// ranks holds a rank for each row: criteria that no plan there can beat. The rows that may
-// have a plan are in a heap, the most promising first. A row is at first as good as one
-// victim of the lowest priority there; what its pods use, and budgets, are looked at when
-// its turn comes. Ranks are kept between the pods of a class: only rows that changed, or
+// ranks holds a rank for each row: criteria that no plan there can beat. Rows that may have
+// a plan are in a heap, the most promising first. At first a row ranks like one victim of
+// the lowest priority there; its pods' resources and budgets are looked at only when it is
+// first in the heap. Ranks are kept between the pods of a class: only rows that changed, or
 // whose nominations did, are ranked again.
 type ranks struct {
-	priority    int32
-	budgets     []*object.Budget
-	revision    uint64 // of the table; 0: nothing is ranked
-	nominations uint64 // their revision
-	now         time.Time
-	rows        []rank
-	heap        []table.Row
-	// volatile are rows whose rank depends on the time, or on the pod at hand.
+	priority    int32            // of the pods of the class
+	budgets     []*object.Budget // as of the last refresh
+	revision    uint64           // of the table; 0: nothing is ranked
+	nominations uint64           // their revision
+	now         time.Time        // time of the last refresh
+	rows        []rank           // by row
+	heap        []table.Row      // rows that may have a plan; container/heap orders it
+	// volatile are rows whose rank depends on the time, or on the pod at hand, and so is
+	// computed for each pod.
 	volatile []table.Row
-	// unranked are the rows that were no candidates and may be candidates by now.
+	// unranked are rows that were no candidates at the last refresh, and may be now.
 	unranked []table.Row
 
-	// candidates are those for the pod at hand, once listed.
+	// candidates are the candidate rows of the pod at hand, if listed.
 	candidates []table.Row
 	listed     bool
 
-	changed []table.Row
-	tries   []dryRun
+	changed []table.Row // scratch of refresh
+	tries   []dryRun    // trials for the pod at hand
 	bounds  criteriaBounds
 }
 
@@ -47,30 +48,40 @@ type ranks struct {
 type rank struct {
 	criteria
 	node    string
-	uid     types.UID // of the node
-	outlook outlook
-	at      int32             // place in the heap, from 1; 0: it is not there
-	refusal *decision.Blocker // why there is no plan; nil: there is one, or that is not known
+	uid     types.UID         // of the node
+	outlook outlook           // how much is known
+	at      int32             // index in the heap plus 1; 0: not in it
+	refusal *decision.Blocker // why there is no plan; nil: there is one, or it is not known
 }
 
+// outlook is how much is known of a row. Each step costs more to find out.
 type outlook int8
 
 const (
-	unknown   outlook = iota // it is not ranked
-	nobody                   // there is no pod of lower priority
-	hopeless                 // they could all go, and it would not be enough
-	promising                // some are, and no more is known
-	asked                    // filters do not refuse the row without them
-	open                     // its criteria are worked out
+	// not ranked: it was no candidate
+	unknown outlook = iota
+	// no pod there has a lower priority
+	nobody
+	// without all pods of lower priority the pod lacks resources still
+	hopeless
+	// there are pods of lower priority; no more is known
+	promising
+	// filters accept the pod without them
+	asked
+	// its criteria are computed from what its pods free
+	open
 )
 
+// mayHavePlan reports whether a plan on the row is not excluded.
 func (r *rank) mayHavePlan() bool { return r.outlook >= promising && r.refusal == nil }
 
-// Len, Less, Swap, Push and Pop are for package heap.
+// Len returns the number of rows in the heap. It, Less, Swap, Push and Pop are for
+// container/heap.
 func (k *ranks) Len() int { return len(k.heap) }
 
-// Less orders equals by UID, which decides what is tried where a few plans are enough. Those
-// that are only promising come first.
+// Less orders rows by their criteria, the best first. Of equal ones those that are only
+// promising come first, then the node UID decides, since it decides which nodes are tried
+// if a few plans are enough.
 func (k *ranks) Less(i, j int) bool {
 	a, b := k.heap[i], k.heap[j]
 	x, y := &k.rows[a], &k.rows[b]
@@ -85,16 +96,19 @@ func (k *ranks) Less(i, j int) bool {
 	return byUID(x.uid, y.uid, x.node, y.node) < 0
 }
 
+// Swap swaps two rows of the heap.
 func (k *ranks) Swap(i, j int) {
 	k.heap[i], k.heap[j] = k.heap[j], k.heap[i]
 	k.rows[k.heap[i]].at, k.rows[k.heap[j]].at = int32(i+1), int32(j+1) // #nosec G115 -- of rows
 }
 
+// Push appends a table.Row to the heap.
 func (k *ranks) Push(row any) {
 	k.heap = append(k.heap, row.(table.Row))
 	k.rows[row.(table.Row)].at = int32(len(k.heap)) // #nosec G115 -- of rows
 }
 
+// Pop removes the last row of the heap and returns it.
 func (k *ranks) Pop() any {
 	last := len(k.heap) - 1
 	row := k.heap[last]
@@ -102,21 +116,21 @@ func (k *ranks) Pop() any {
 	return row
 }
 
-// takeOut takes the row off the heap.
+// takeOut removes the row from the heap, if it is there.
 func (k *ranks) takeOut(row table.Row) {
 	if at := k.rows[row].at; at > 0 {
 		heap.Remove(k, int(at-1))
 	}
 }
 
-// putIn puts a row that may have a plan on the heap.
+// putIn puts the row into the heap if it may have a plan and is not there.
 func (k *ranks) putIn(row table.Row) {
 	if r := &k.rows[row]; r.at == 0 && r.mayHavePlan() {
 		heap.Push(k, row)
 	}
 }
 
-// order makes a heap of the rows that may have a plan.
+// order removes the rows that cannot have a plan from the heap and restores its order.
 func (k *ranks) order() {
 	may := k.heap[:0]
 	for _, row := range k.heap {
@@ -131,7 +145,8 @@ func (k *ranks) order() {
 	heap.Init(k)
 }
 
-// refresh brings the ranks up to the table and the pod at hand.
+// refresh brings the ranks up to date with the table, the nominations, the budgets and the
+// pod at hand.
 func (k *ranks) refresh(c *framework.PostFilterCall) {
 	t := c.Table
 	since := k.revision
@@ -180,6 +195,7 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 	}
 }
 
+// rankAll ranks all candidate rows and the row that the pod is nominated to anew.
 func (k *ranks) rankAll(c *framework.PostFilterCall) {
 	k.heap, k.volatile, k.unranked = k.heap[:0], k.volatile[:0], k.unranked[:0]
 	k.now, k.budgets = c.Now, c.Disruption.Budgets
@@ -200,7 +216,8 @@ func (k *ranks) rankAll(c *framework.PostFilterCall) {
 	k.order()
 }
 
-// candidateRows lists the rows where removing pods may help the pod at hand.
+// candidateRows returns the rows where removing pods may help the pod at hand. They are
+// listed once for a pod.
 func (k *ranks) candidateRows(c *framework.PostFilterCall) []table.Row {
 	if !k.listed {
 		k.candidates, k.listed = appendCandidateRows(k.candidates[:0], c), true
@@ -208,7 +225,8 @@ func (k *ranks) candidateRows(c *framework.PostFilterCall) []table.Row {
 	return k.candidates
 }
 
-// rank ranks a row that is not on the heap by the lowest priority there.
+// rank ranks a row that is not in the heap by the lowest priority there: promising, or
+// nobody.
 func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) {
 	r, lowest := &k.rows[row], priorities.Of(c.Table).Lowest(row)
 	if lowest >= c.Pod.Priority {
@@ -222,13 +240,15 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) {
 	*r = rank{outlook: promising, criteria: criteria{highest: lowest, weight: weight(lowest), victims: 1, since: since}}
 }
 
-// endOfTime is later than any time that a pod can have started.
+// endOfTime is later than any start time of a pod.
 var endOfTime = time.Unix(math.MaxInt64-secondsBefore1970, 999_999_999)
 
-// secondsBefore1970 are those from the year 1 on, from which time.Time counts.
+// secondsBefore1970 is the number of seconds from the year 1, from which time.Time counts,
+// to 1970.
 const secondsBefore1970 = 62_135_596_800
 
-// ask asks the filters about a promising row without its pods of lower priority.
+// ask asks the filters about a promising row without its pods of lower priority. It sets
+// outlook to asked, or refusal if they reject it.
 func (k *ranks) ask(c *framework.PostFilterCall, row table.Row) {
 	r := &k.rows[row]
 	if r.refusal, _ = withoutLower(c, row); r.refusal != nil {
@@ -238,7 +258,8 @@ func (k *ranks) ask(c *framework.PostFilterCall, row table.Row) {
 	r.outlook = asked
 }
 
-// workOut ranks a row that was asked about by sums over its pods of lower priority.
+// workOut computes the criteria of a row that was asked about from what its pods free: the
+// outlook is open then, or hopeless.
 func (k *ranks) workOut(c *framework.PostFilterCall, row table.Row) {
 	r, b := &k.rows[row], &k.bounds
 	found, ok := b.of(c, row, c.Disruption.Budgets)
@@ -253,8 +274,8 @@ func (k *ranks) workOut(c *framework.PostFilterCall, row table.Row) {
 	}
 }
 
-// rowsOfChangedBudgets lists the rows with pods that a budget counts which changed since, or
-// did before.
+// rowsOfChangedBudgets returns the rows with pods that are covered by a budget which
+// changed since the last refresh, some rows more than once.
 func (k *ranks) rowsOfChangedBudgets(c *framework.PostFilterCall) (rows []table.Row) {
 	for _, b := range changes(k.budgets, c.Disruption.Budgets) {
 		c.Table.PodsByLabels(b.Namespace, func(same *table.PodsWithLabels) {
@@ -269,7 +290,8 @@ func (k *ranks) rowsOfChangedBudgets(c *framework.PostFilterCall) (rows []table.
 	return rows
 }
 
-// changes returns the budgets that are in one list alone, in the order of both.
+// changes returns the budgets that are in only one of the lists, which are sorted by name.
+// Budgets are compared by pointer: one that changed is another.
 func changes(was, is []*object.Budget) (changed []*object.Budget) {
 	for len(was) > 0 && len(is) > 0 {
 		switch order := byName(was[0], is[0]); {
@@ -284,6 +306,7 @@ func changes(was, is []*object.Budget) (changed []*object.Budget) {
 	return append(append(changed, was...), is...)
 }
 
+// byName compares budgets by namespace, then name.
 func byName(a, b *object.Budget) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// mostAlone is how many rows may be refused one by one. Where the best of so many have no
-// plan it is likely that none has: then all are asked about in a row, and what is left
-// makes a new heap.
+// mostAlone is how many rows may be refused one by one. If the best of so many have no plan
+// it is likely that none has: then the filters are asked about all rows in the heap at
+// once.
 const mostAlone = 16
 
 // dryRun is the result of a dry run on a row: a plan, or the reason for none.
@@ -23,7 +23,8 @@ type dryRun struct {
 	refusal *decision.Blocker // why there is no plan
 }
 
-// find returns the best plan, or else the reasons why there is none, over all nodes.
+// find returns the best plan for the pod, or else the reasons why there is none, over all
+// nodes.
 func (k *ranks) find(c *framework.PostFilterCall, limits Limits) (best *Plan, refused []decision.Tally, err error) {
 	k.refresh(c)
 	best = k.best(c, limits)
@@ -43,9 +44,9 @@ func (k *ranks) find(c *framework.PostFilterCall, limits Limits) (best *Plan, re
 	return best, refused, err
 }
 
-// best tries the rows, the most promising first, until no other can be better.
-// Where what comes out is not known the next time, enough plans are enough.
-// nil: there is none.
+// best makes plans for rows, the most promising first, until no other row can have a better
+// one, and returns the best; nil if there is none. If filters look beyond the node, so that
+// nothing is kept, it also stops when there are enough plans.
 func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	var best choice
 	found, clean, enough, refused := 0, 0, limits.of(c.Table.Live()), 0
@@ -79,8 +80,8 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	return best.Plan
 }
 
-// advance learns more of the first row on the heap, and moves it to where it belongs. It
-// returns 1 if filters refuse it whoever leaves, else 0.
+// advance computes more of the first row in the heap, and moves or removes it. It returns 1
+// if the filters reject it even without its pods of lower priority, else 0.
 func (k *ranks) advance(c *framework.PostFilterCall, row table.Row) (refused int) {
 	r := &k.rows[row]
 	if r.outlook == promising {
@@ -98,7 +99,8 @@ func (k *ranks) advance(c *framework.PostFilterCall, row table.Row) (refused int
 	return 0
 }
 
-// askAll asks the filters about all candidates on the heap.
+// askAll asks the filters about all promising candidates in the heap, and removes those
+// that they reject.
 func (k *ranks) askAll(c *framework.PostFilterCall) {
 	for _, row := range k.heap {
 		if k.rows[row].outlook == promising && isCandidate(c, row) {
@@ -108,9 +110,9 @@ func (k *ranks) askAll(c *framework.PostFilterCall) {
 	k.order()
 }
 
-// keepTries puts the rows that were tried back on the heap. It keeps what the tries have
-// shown if it will be the same the next time: filters look at the node alone, and none has
-// failed, as failures name what the pod at hand has.
+// keepTries puts the rows that were tried back into the heap. The results of trials are
+// kept as ranks if they hold for the next pod: filters look at the node alone, and none
+// failed, as failures name the pod at hand.
 func (k *ranks) keepTries(c *framework.PostFilterCall) {
 	for _, t := range k.tries {
 		r := &k.rows[t.row]
@@ -128,7 +130,8 @@ func (k *ranks) keepTries(c *framework.PostFilterCall) {
 	}
 }
 
-// refused returns why there is no plan, over all nodes.
+// refused returns the reasons why there is no plan, over all nodes, or an error if a filter
+// failed. It tries rows that were not tried.
 func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	tried := map[table.Row]dryRun{}
 	for _, t := range k.tries {
@@ -174,6 +177,8 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	return refused, nil
 }
 
+// noVictim returns v1.36's error for a node on which the pod fits though the filters
+// rejected it before.
 func noVictim(node string) error {
 	return fmt.Errorf("expected at least one victim pod on node %q", node)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
-// verify tries every node afresh, and panics where one is better than the best
-// in spite of its rank, or has a plan where none was found.
+// verify tries every candidate row afresh, and panics if one has a better plan than best,
+// or has a plan although best is nil.
 func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 	var all choice
 	plans := 0
@@ -32,8 +32,8 @@ func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 	}
 }
 
-// verifyRefused tries every node afresh, and panics where the tallies are others, or some node
-// fails and no error says so.
+// verifyRefused tries every candidate row afresh, and panics if the reasons differ from
+// said, or a filter fails and err is nil.
 func verifyRefused(c *framework.PostFilterCall, said []decision.Tally, err error) {
 	var tried tallies
 	fails := false
@@ -53,7 +53,7 @@ func verifyRefused(c *framework.PostFilterCall, said []decision.Tally, err error
 	}
 }
 
-// inOrder returns what the tallies say, in an order of its own.
+// inOrder returns the tallies as sorted lines, to be compared.
 func inOrder(tallies []decision.Tally) (lines []string) {
 	for _, t := range tallies {
 		lines = append(lines, fmt.Sprint(t.Plugin, t.Reasons, t.Nodes))

@@ -14,13 +14,13 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// noVictims is v1.36's reason on a node where nobody has lower priority.
+// noVictims is v1.36's reason for a node where no pod has a lower priority.
 var noVictims = decision.Blocker{
 	Code:    decision.UnschedulableAndUnresolvable,
 	Reasons: []string{"No preemption victims found for incoming pod"},
 }
 
-// planFor returns a plan for one node, or the reason why the pod does not fit there
+// planFor returns a plan for the row, or the blocker if the pod does not fit there even
 // without all pods of lower priority. It leaves the table as it was.
 func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
 	if priorities.Of(c.Table).Lowest(row) >= c.Pod.Priority {
@@ -33,7 +33,7 @@ func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Block
 }
 
 // withoutLower returns the blocker of the row without its pods of lower priority, nil if
-// the pod fits. It returns false if only a trial can tell.
+// the pod fits. It places nothing, and returns false if only a trial can tell.
 func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Blocker, known bool) {
 	if c.Filters.RunWithoutLower == nil {
 		return nil, false
@@ -46,8 +46,8 @@ func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Block
 	return b, known
 }
 
-// fitsWithout tries the pod on the row without the pods. It returns the blocker, nil if
-// the pod fits, and leaves the table as it was.
+// fitsWithout tries the pod on the row without the given pods, on the table, which it
+// undoes. It returns the blocker, nil if the pod fits.
 func fitsWithout(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) *decision.Blocker {
 	mark := c.Table.Checkpoint()
 	defer c.Table.Undo(mark)
@@ -79,10 +79,13 @@ func tryRow(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (*Pl
 	return &Plan{Node: c.Table.Name(row), Victims: victims, NumPDBViolations: violations, uid: nodeUID(c.Table, row)}, nil
 }
 
+// lowerPods returns the pods on the row that have a lower priority than the pod at hand.
 func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
 	return appendLowerPods(nil, c, row)
 }
 
+// appendLowerPods appends the pods on the row that have a lower priority than the pod at
+// hand.
 func appendLowerPods(pods []*object.Pod, c *framework.PostFilterCall, row table.Row) []*object.Pod {
 	for pl := range c.Table.Lower(row, c.Pod.Priority) {
 		pods = append(pods, pl.Pod)
@@ -90,8 +93,8 @@ func appendLowerPods(pods []*object.Pod, c *framework.PostFilterCall, row table.
 	return pods
 }
 
-// reprieve puts the pods back one after the other, and returns those that do not fit
-// together with the pod.
+// reprieve puts the pods back on the row one after the other, as long as the pod at hand
+// still fits. It returns those that must stay away, the victims, in the same order.
 func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []*object.Pod {
 	var victims []*object.Pod
 	for _, p := range pods {
@@ -127,7 +130,8 @@ func splitByPDBViolation(pods []*object.Pod, budgets []*object.Budget) (guarded,
 	return guarded, others
 }
 
-// budgetsOf returns the budgets of the namespace; budgets are sorted by it.
+// budgetsOf returns the budgets of the namespace, a part of budgets, which are sorted by
+// namespace.
 func budgetsOf(namespace string, budgets []*object.Budget) []*object.Budget {
 	compare := func(b *object.Budget, ns string) int { return cmp.Compare(b.Namespace, ns) }
 	from, found := slices.BinarySearchFunc(budgets, namespace, compare)
@@ -141,8 +145,9 @@ func budgetsOf(namespace string, budgets []*object.Budget) []*object.Budget {
 	return budgets[from:to]
 }
 
-// byImportance returns a comparison by priority, then by how long the pod has run; the
-// UID makes the order total, where v1.36's is left open.
+// byImportance returns a comparison that sorts the most important pods first: by descending
+// priority, then those that started earlier. The UID makes the order total, where v1.36's
+// is left open.
 func byImportance(now time.Time) func(a, b *object.Pod) int {
 	return func(a, b *object.Pod) int {
 		return cmp.Or(
@@ -153,10 +158,10 @@ func byImportance(now time.Time) func(a, b *object.Pod) int {
 	}
 }
 
-// started returns when the pod was started; one that was not yet counts as
-// starting now.
+// started returns the pod's start time; now if it has not started.
 func started(p *object.Pod, now time.Time) time.Time { return begun(p.Started, now) }
 
+// begun returns start, or now if start is zero.
 func begun(start, now time.Time) time.Time {
 	if start.IsZero() {
 		return now
