@@ -16,19 +16,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Foresight is a queue.Foresight that asks the plugins which rejected a pod what they say
-// now. All fields are set.
+// Foresight implements queue.Foresight: it asks the plugins that rejected a pod for their
+// verdict as of now. All fields must be set.
 type Foresight struct {
 	Table    *table.Table
 	Profiles map[string]*profile.Profile
-	// Extended reports whether extenders have a say about the pod.
+	// Extended reports whether extenders filter nodes for the pod.
 	Extended func(*object.Pod) bool
-	// FoundNoVictims reports whether the pod's last attempt found nobody to preempt
-	// (NoVictims).
+	// FoundNoVictims reports whether preemption in the pod's last attempt found no victims
+	// (see NoVictims).
 	FoundNoVictims func(*object.Pod) bool
-	// NominatedTo returns the pods nominated to the node, the most important first.
+	// NominatedTo returns the pods nominated to the node, sorted by descending priority.
 	NominatedTo func(node string) []*object.Pod
-	// Panicked is called with a panic of a plugin, on the stack of the panic.
+	// Panicked is called with a contained panic of a plugin, on the stack of the panic.
 	Panicked func(*recovered.Panic)
 }
 
@@ -53,17 +53,17 @@ func (f *Foresight) Class(key []byte, e *queue.Entry) queue.Class {
 	return c
 }
 
-// question is whether one event could help a pod.
+// question answers whether one event could help pods.
 type question struct {
 	*Foresight
 	event    *framework.Event
 	row      table.Row // of the node that the event is about
-	about    bool      // it is about one node
-	measured bool      // TooLarge may say so
-	// nominated are the pods nominated to the row that are placed nowhere, the most
-	// important first.
+	about    bool      // the event is about one node
+	measured bool      // TooLarge may exclude pods
+	// nominated are the pods nominated to the row that are not placed, sorted by descending
+	// priority.
 	nominated []*object.Pod
-	rooms     []queue.Size // on the row by priority, as far as asked for
+	rooms     []queue.Size // by priority: the largest requests that fit on the row without lower pods
 }
 
 // About returns the question whether the event could help a pod.
@@ -155,8 +155,9 @@ func (q *question) CouldHelp(e *queue.Entry) (could bool) {
 	})
 }
 
-// mayHaveHelped reports whether the plugin may pass the row now but not before the event.
-// rejects is true if it rejects the pod now, unless others leave.
+// mayHaveHelped reports whether the plugin may accept the row now though it did not before
+// the event. rejects is true if it rejects the pod now as long as pods of lower priority
+// stay.
 func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nominated []*object.Pod, event *framework.Event, rejects bool) bool {
 	left := event.OldPod
 	switch {
@@ -175,8 +176,9 @@ func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nom
 	return !known || before != framework.Fits
 }
 
-// rowOf returns the row of the one node that the event is about, or about whose CSI drivers it is.
-// Where a nomination ended it is the node that room was kept on.
+// rowOf returns the row of the one node that the event is about: of a node, an assigned
+// pod, a CSINode or a VolumeAttachment. If a nomination ended it is the node nominated. It
+// returns false for an event about no single node.
 func (f *Foresight) rowOf(e *framework.Event) (table.Row, bool) {
 	switch {
 	case e.Resource == framework.Node && e.NewNode != nil:
@@ -195,22 +197,23 @@ func (f *Foresight) rowOf(e *framework.Event) (table.Row, bool) {
 	return 0, false
 }
 
-// preempts reports whether the pod may preempt others under the profile.
+// preempts reports whether a PostFilter plugin of the profile may preempt other pods for
+// the pod.
 func (f *Foresight) preempts(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Remedy(f.Table, p) == framework.Preemption })
 }
 
-// othersMakeRoom reports whether a PostFilter plugin that does not preempt may do something
-// for the pod.
+// othersMakeRoom reports whether a PostFilter plugin of the profile may do something else
+// than preempt for the pod.
 func (f *Foresight) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
 		return pl.Remedy(f.Table, p) == framework.OtherRemedy
 	})
 }
 
-// NoVictims reports whether preemption found no victims that help, on any node, because
-// of plugins whose queueing hints are called. Then every event that may change their
-// answer reaches the pod.
+// NoVictims reports whether a preemption that found no victims on any node did so only
+// because of plugins in rejectedBy. found are its reasons over all nodes. Every event that
+// may change the answer of these plugins then reaches the pod by their queueing hints.
 func NoVictims(rejectedBy []string, found []decision.Tally) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(t decision.Tally) bool {
 		return t.Plugin != "" && !slices.Contains(rejectedBy, t.Plugin) // "": nobody could go, or it would not help
@@ -219,7 +222,7 @@ func NoVictims(rejectedBy []string, found []decision.Tally) bool {
 
 // answersByNode reports whether the verdict of the plugin's filter on a node depends only
 // on that node, its pods, and objects whose changes are events. Assumed changes of claims
-// are no events.
+// are not events, so a pod that shares a claim with the event's pod excludes that.
 func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *framework.Event) bool {
 	if pl.Filter == nil || pl.CellFilter != nil || pl.Epoch != nil || pl.Permit != nil || pl.Reserve != nil {
 		return false
@@ -230,7 +233,8 @@ func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *f
 	return !signsObjects(pl, t, p) || !sharesClaims(p, event.OldPod)
 }
 
-// sharesClaims reports whether volumes of both pods use one claim.
+// sharesClaims reports whether both pods, other may be nil, have volumes of one
+// PersistentVolumeClaim.
 func sharesClaims(p, other *object.Pod) bool {
 	return other != nil && other.Namespace == p.Namespace && slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed && other.UsesPVC(v.Claim, true) })
 }
@@ -251,8 +255,8 @@ func mayHelp(pl *framework.Plugin, p *object.Pod, event *framework.Event) bool {
 	})
 }
 
-// signsObjects reports whether the plugin's signature of the pod includes other objects,
-// such as its claims.
+// signsObjects reports whether the plugin's answers for the pod depend on other API
+// objects, such as its claims.
 func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl.SignRevision == nil {
 		return false
@@ -261,8 +265,8 @@ func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	return revision != 0 || !known
 }
 
-// rejectsAsAWhole reports whether the plugin's PreFilter rejects the pod because of other
-// objects, whatever the nodes and their pods.
+// rejectsAsAWhole reports whether the plugin's PreFilter rejects the pod now because of
+// other API objects, whatever the nodes and their pods.
 func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl == nil || !slices.Contains(of.PreFilter, pl) || !signsObjects(pl, t, p) {
 		return false
@@ -271,8 +275,8 @@ func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, 
 	return s != nil && s.Code == decision.UnschedulableAndUnresolvable
 }
 
-// atLeast returns the first of the pods, those of the priority and above. The pods are
-// sorted, the most important first.
+// atLeast returns those of the pods that have at least the priority. all is sorted by
+// descending priority, and the result is a part of it.
 func atLeast(all []*object.Pod, priority int32) []*object.Pod {
 	n, _ := slices.BinarySearchFunc(all, priority, func(o *object.Pod, priority int32) int {
 		if o.Priority >= priority {
@@ -283,8 +287,8 @@ func atLeast(all []*object.Pod, priority int32) []*object.Pod {
 	return all[:n]
 }
 
-// nominatedNowhere lists the pods nominated to the row that are placed nowhere. A hosted
-// plugin may nominate one that is.
+// nominatedNowhere returns the pods nominated to the row's node that are placed on no node.
+// (A hosted plugin may nominate one that is placed.)
 func (f *Foresight) nominatedNowhere(row table.Row) []*object.Pod {
 	all := f.NominatedTo(f.Table.Name(row))
 	placed := func(p *object.Pod) bool { return f.Table.Pod(p.UID) != nil }
@@ -318,8 +322,8 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 }
 
 // rejectsExchanged reports whether the plugin would reject the pod on the row if the pods
-// of a priority lower than below left it and others came. It returns false if that is
-// unknown.
+// of a priority lower than below left it and the pods in came were added. It returns false
+// if that is not known.
 func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, below int32, came []*object.Pod) bool {
 	if pl.Locality == framework.NodeOnly {
 		return false
@@ -328,7 +332,8 @@ func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, 
 	return known && isRejection(pl, v)
 }
 
-// isRejection reports whether the verdict is a rejection, not an error.
+// isRejection reports whether the verdict is a rejection of the node, not an error and not
+// Fits.
 func isRejection(pl *framework.Plugin, v framework.Verdict) bool {
 	return v != framework.Fits && (pl.ErrorsFrom == 0 || v < pl.ErrorsFrom)
 }

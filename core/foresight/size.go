@@ -13,10 +13,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// size returns the plugin that compares requests, if it rejected the pod, and what the pod
-// requests. It returns "" unless the plugin keeps the pod off each node that is too small,
-// even without all pods of lower priority. What it reads besides the pod does not change
-// while the pod waits.
+// size returns the name of a plugin that rejected the pod and compares requests
+// (NodeResourcesFit), with what the pod requests. It returns "" unless all plugins that
+// rejected the pod keep it off each node that is too small for that, even without all pods
+// of lower priority, for as long as the pod waits.
 func (f *Foresight) size(of *profile.Profile, e *queue.Entry) (plugin string, size queue.Size) {
 	p := e.Pod
 	switch {
@@ -50,8 +50,8 @@ func comparesRequests(pl *framework.Plugin, t *table.Table, p *object.Pod) bool 
 	return list != nil && compares(v1.ResourceCPU, r.MilliCPU) && compares(v1.ResourceMemory, r.Memory)
 }
 
-// measures reports whether sizes say anything about the event: it is about a node, and about
-// no pod that frees volumes or claims, which other plugins may not have seen.
+// measures reports whether a size can exclude pods from the event: it is about a node, and
+// not about a pod that frees volumes or claims, which other plugins may not have seen.
 func (q *question) measures() bool {
 	if q.event.Resource != framework.AssignedPod && q.event.Resource != framework.Node || !q.about || q.Table.Node(q.row) == nil {
 		return false
@@ -60,8 +60,9 @@ func (q *question) measures() bool {
 	return left == nil || len(left.Claims) == 0 && !left.HasPVCs(true)
 }
 
-// TooLarge reports whether a pod of the size requests more than the node has beside the pods
-// of its priority and above, those nominated to it included.
+// TooLarge reports whether a pod of that size and priority requests more CPU or memory than
+// the event's node has, less what its pods of at least that priority use, those nominated
+// to it included. It returns false if the event is about no node.
 func (q *question) TooLarge(s queue.Size) bool {
 	if !q.measured {
 		return false
@@ -76,8 +77,9 @@ func (q *question) TooLarge(s queue.Size) bool {
 	return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
 }
 
-// roomFor returns what there is for a pod of the priority on the row, if all others below it
-// went.
+// roomFor returns the largest CPU and memory requests with which a pod of the priority
+// would fit on the row if all pods of lower priority left. nominated pods of at least the
+// priority count as placed.
 func roomFor(t *table.Table, row table.Row, priority int32, nominated []*object.Pod) queue.Size {
 	above := atLeast(nominated, priority)
 	most := func(name v1.ResourceName) int64 {
