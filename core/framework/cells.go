@@ -29,30 +29,32 @@ type CellFilter struct {
 	// Cells writes the cell of rows[i] to out[i]. It is a kernel: it may be
 	// called concurrently on disjoint rows, and only reads.
 	Cells func(in *Input, rows []table.Row, out []int64)
-	// Filter is the answer for every row of the cell.
+	// Filter returns the verdict on every row of the cell.
 	Filter func(in *Input, cell int64) Verdict
-	// Rows, when set, writes to out[i] the verdict on the cell of rows[i]. It is faster
-	// than by cells for a class that comes by once. The result for a row without a node
-	// is ignored. The owner of the machine calls it.
+	// Rows, when set, writes the verdict on rows[i] to out[i], like Cells and then Filter.
+	// It is used where it is faster: for classes of pods that were seen only once. The
+	// result for a row without a node is ignored. Only the owner of the machine calls it.
 	Rows func(in *Input, rows []table.Row, out []Verdict)
-	// Exchanged, when set, returns the verdict on the row for the case that the pods on
-	// it with a priority lower than below leave, and then the pods of came, which are
-	// placed nowhere, come. known is false if only a trial placement can tell. The owner
-	// of the machine calls it, after Sync, under no checkpoint.
+	// Exchanged, when set, returns the verdict on the row if the pods on it with a priority
+	// lower than below left, and the pods in came, which are placed nowhere, were added.
+	// known is false if only a trial placement can tell. Only the owner of the machine
+	// calls it, after Sync, not under a checkpoint.
 	Exchanged func(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool)
 }
 
-// CellScore is a Score by cells, for a plugin that leaves Score nil.
+// CellScore is a Score by cells, for a plugin whose Locality is Domains and that leaves
+// Score nil. Sync and Cells are as in CellFilter.
 type CellScore struct {
 	Sync  func(in *Input)
 	Cells func(in *Input, rows []table.Row, out []int64)
-	// FeasibleNodes, when set, is called before Score with the number of feasible nodes
-	// of each cell, in any order. Cells without any are left out.
+	// FeasibleNodes, when set, is called before Score with the number of feasible nodes of
+	// each cell, in any order. Cells without feasible nodes are left out.
 	FeasibleNodes func(in *Input, feasible []CellCount)
-	// Score is the raw score of every row of the cell. NoScore keeps the rows
-	// out of the extremes; they are normalised to 0.
+	// Score returns the raw score of every row of the cell. NoScore leaves the rows out of
+	// the extremes; they are normalised to 0.
 	Score func(in *Input, cell int64) int64
-	// Rows, when set, is to Score what CellFilter's is to Filter.
+	// Rows, when set, writes the raw score of rows[i] to out[i], like Cells and then Score,
+	// as CellFilter.Rows does for verdicts.
 	Rows func(in *Input, rows []table.Row, out []int64)
 }
 
@@ -74,7 +76,8 @@ func (c *CellScore) AskRows(in *Input, rows []table.Row, out []int64) {
 	byCells(in, rows, out, c.Cells, c.Score)
 }
 
-// TellFeasible calls FeasibleNodes, if it is set, with the number of rows in each cell.
+// TellFeasible calls FeasibleNodes, if it is set, with the number of the given rows in each
+// cell. rows are all feasible rows.
 func (c *CellScore) TellFeasible(in *Input, rows []table.Row) {
 	if c.FeasibleNodes == nil {
 		return
@@ -84,14 +87,14 @@ func (c *CellScore) TellFeasible(in *Input, rows []table.Row) {
 	c.FeasibleNodes(in, countCells(cells))
 }
 
-// cellsAtHand is how many cells are remembered while rows are looked at. Rows are in few
-// cells as a rule.
+// cellsAtHand is the size of the cache of cells that byCells and countCells use. Rows are
+// in few cells as a rule.
 const cellsAtHand = 256
 
-// placeOf returns the place of a cell among those at hand.
+// placeOf returns the index of a cell in that cache.
 func placeOf(cell int64) uint64 { return uint64(cell) * 0x9e3779b97f4a7c15 >> 56 } // 2^64 by the golden ratio
 
-// countCells counts equal cells.
+// countCells returns how often each cell occurs in the list, sorted by cell.
 func countCells(cells []int64) (counts []CellCount) {
 	var atHand [cellsAtHand]CellCount
 	for _, cell := range cells {
@@ -115,7 +118,8 @@ func countCells(cells []int64) (counts []CellCount) {
 	return merged
 }
 
-// byCells answers for each row as for its cell.
+// byCells writes to out[i] the result of of for the cell of rows[i]. It calls of once for
+// most cells. Rows without a node are left out.
 func byCells[T any](in *Input, rows []table.Row, out []T, cells func(*Input, []table.Row, []int64), of func(*Input, int64) T) {
 	type answer struct {
 		cell  int64
@@ -150,5 +154,5 @@ type CellCount struct {
 	Nodes int
 }
 
-// NoScore is the raw score of a row that is left out of scoring.
+// NoScore is the raw score of a row that is left out of the extremes and gets 0.
 const NoScore = -1 << 63

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// NodeSchedulingPropertiesChange returns the set of aspects in which the node changed; 0: none that
-// matters to scheduling (v1.36, nodeSchedulingPropertiesChange).
+// NodeSchedulingPropertiesChange returns the update actions by which the node changed; 0 if
+// nothing that matters to scheduling did (as v1.36's nodeSchedulingPropertiesChange).
 func NodeSchedulingPropertiesChange(old, now *object.Node) ActionType {
 	var a ActionType
 	if old.AllowedPods != now.AllowedPods || !old.Allocatable.Equal(now.Allocatable) {
@@ -34,8 +34,8 @@ func NodeSchedulingPropertiesChange(old, now *object.Node) ActionType {
 	return a
 }
 
-// sameTaint compares what schedulers read of a taint; when it was added is
-// not part of it.
+// sameTaint reports whether two taints are equal in key, value and effect; when they were
+// added does not matter.
 func sameTaint(a, b v1.Taint) bool {
 	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
 }

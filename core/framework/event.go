@@ -7,38 +7,38 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// EventResource is the kind of object that an event is about.
+// EventResource is the kind of object that an event is about: one of the constants, or an
+// object.Kind (ResourceOf).
 type EventResource uint8
 
 const (
 	// AssignedPod is a pod that has a node (or is assumed on one).
 	AssignedPod EventResource = iota
-	// UnscheduledPod is a pod that waits to be scheduled: the rejected pod itself
-	// or another.
+	// UnscheduledPod is a pod without a node: the rejected pod itself or another one.
 	UnscheduledPod
 	Node
 	Namespace
-	// SelectorOwner is a Service or a controller.
+	// SelectorOwner is a Service or a controller such as a ReplicaSet.
 	SelectorOwner
 	// HostedObject is an object that only hosted plugins know (Event.HostedResource).
 	HostedObject
-	// WildCard stands for all of them (the periodic flush).
+	// WildCard stands for all of them; an event on it moves every pod.
 	WildCard
 	// The kinds of package object follow, in its order.
 	firstKind
 )
 
-// NumEventResources is how many event resources there are.
+// NumEventResources is one more than the highest event resource.
 const NumEventResources = int(firstKind) + int(object.Kinds)
 
 // ResourceOf returns the event resource of objects of a kind.
 func ResourceOf(k object.Kind) EventResource { return firstKind + EventResource(k) }
 
-// Kind returns the kind of the objects; false for pods, nodes and the other
-// resources that package object has no Kind for.
+// Kind returns the kind of the objects; false for pods, nodes and the other resources that
+// have a constant here.
 func (r EventResource) Kind() (object.Kind, bool) { return object.Kind(r - firstKind), r >= firstKind }
 
-// ActionType is a set of things that happened to an object.
+// ActionType is a set of changes of an object, as bits.
 type ActionType uint32
 
 const (
@@ -57,11 +57,10 @@ const (
 	UpdatePodGeneratedResourceClaim // the claims generated for it, in its status
 	UpdateNamespaceLabel
 	UpdateSelector
-	// UpdatePodTerminating: the pod is on its way out, metadata.deletionTimestamp
-	// is set.
+	// UpdatePodTerminating means that metadata.deletionTimestamp was set.
 	UpdatePodTerminating
-	// UpdateOther is any update that is none of the above. Objects of a Kind
-	// know no other.
+	// UpdateOther is any update that is none of the above. For objects of a Kind it is the
+	// only update.
 	UpdateOther
 
 	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeDeclaredFeature
@@ -82,23 +81,23 @@ type Event struct {
 	OldObject, NewObject               object.Object // of a Kind
 	HostedResource                     string        // of HostedObject
 	OldHostedObject, NewHostedObject   any
-	// Table is the cluster as it stands when a hint is asked about a node; hints
-	// about anything else do without.
+	// Table is the state of the cluster, for hints about an event on a node; nil for other
+	// events.
 	Table *table.Table
 }
 
-// ClusterEventWithHint names events that may help a pod that the plugin rejected: those
-// about the resource that have one of the action types. The hint, when set, looks closer;
-// true is upstream's Queue, false QueueSkip. A hint may return true for an event that
-// does not help, never false for one that does. It may read of the rejected pod only what
-// object.Pod.AppendTemplate appends, and whether the event is about that pod: it is
-// called once for all pods that agree in that.
+// ClusterEventWithHint describes events that may help a pod that the plugin rejected: those
+// about Resource with one of the action types. QueueingHintFn, when set, looks closer; true
+// is upstream's Queue, false QueueSkip. It may return true for an event that does not help,
+// never false for one that does. It may read of the rejected pod only what
+// object.Pod.AppendTemplate appends, and whether the event is about that pod: it is called
+// once for all pods that agree in that.
 type ClusterEventWithHint struct {
 	Resource       EventResource
 	ActionType     ActionType
 	QueueingHintFn func(rejected *object.Pod, e *Event) bool
-	// Names, when set, lists the objects of the resource, a Kind, that the pod names in
-	// its namespace: an event about another one does not help it, whatever the hint says.
+	// Names, when set, returns the names of the objects of Resource, a Kind, in the pod's
+	// namespace that the pod refers to. Only an event about one of these helps the pod.
 	Names func(rejected *object.Pod) []string
 }
 
@@ -108,10 +107,11 @@ func (w *ClusterEventWithHint) Matches(e *Event) bool {
 	return (w.Resource == e.Resource || w.Resource == WildCard) && w.ActionType&e.ActionType != 0
 }
 
-// QueuedPodInfo is a pod in the queue, as QueueSort plugins see it.
+// QueuedPodInfo is a pod in the queue, as QueueSort plugins see it (upstream's
+// QueuedPodInfo).
 type QueuedPodInfo struct {
 	Pod *object.Pod
-	// Timestamp is when the pod last entered the queue.
+	// Timestamp is when the pod was added to the queue or last came back from an attempt.
 	Timestamp time.Time
 	// FirstActive is when the pod became active for the first time; zero before.
 	FirstActive time.Time

@@ -8,10 +8,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Exchanged returns the filter's verdict on the row for the case that the pods on it with
-// a priority lower than below leave, and then the pods of came, which are placed nowhere,
-// come. known is false if only a trial placement can tell. The owner of the machine calls
-// it.
+// Exchanged returns the filter's verdict on the row if the pods on it with a priority lower
+// than below left, and the pods in came, which are placed nowhere, were added. The table is
+// not changed. known is false if only a trial placement can tell. Only the owner of the
+// machine calls it.
 func (p *Plugin) Exchanged(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool) {
 	switch {
 	case p.CellFilter != nil && p.CellFilter.Exchanged != nil:
@@ -27,7 +27,8 @@ func (p *Plugin) Exchanged(in *Input, row table.Row, below int32, came []*object
 	return Fits, false
 }
 
-// conflict returns whether a pod that stays on the row or comes conflicts with the pod.
+// conflict returns Conflict if the pod conflicts with one on the row of at least priority
+// below, or with one in came; else Fits.
 func (in *Input) conflict(row table.Row, below int32, came []*object.Pod) Verdict {
 	if slices.ContainsFunc(came, in.Conflicts) {
 		return Conflict
@@ -40,7 +41,8 @@ func (in *Input) conflict(row table.Row, below int32, came []*object.Pod) Verdic
 	return Fits
 }
 
-// VerdictOn returns the filter's verdict on one row of the table as it stands.
+// VerdictOn calls Filter for one row of the table as it is now. The plugin must have
+// Filter.
 func (p *Plugin) VerdictOn(in *Input, row table.Row) Verdict {
 	var out [1]Verdict
 	p.Filter(in, in.Table.All()[row:row+1], out[:])

@@ -8,16 +8,18 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// HostedPlugin holds what a plugin has that is written against another contract and that
-// a Host runs. Its Locality is Anything: it may read what it likes. So it is asked in each
-// decision, on one node after the other. It leaves PreScore, Score and NormalizeScore nil.
+// HostedPlugin holds what a plugin has that is written against upstream's framework (or
+// another contract) and that a Host runs. Its Locality is Anything: it may read what it
+// likes, so it is asked anew in each decision. It leaves PreScore, Score and NormalizeScore
+// of Plugin nil.
 type HostedPlugin struct {
 	// Host runs the plugin. The hosted plugins of a profile have one Host.
 	Host Host
-	// PreScoreRows runs PreScore with the feasible rows.
+	// PreScoreRows, when set, runs PreScore with the feasible rows.
 	PreScoreRows func(t *table.Table, p *object.Pod, feasible []table.Row) PreScoreResult
-	// ScoreRows stands in for Score and NormalizeScore: it writes the final score
-	// of each feasible row, 0..100. A status is a failure.
+	// ScoreRows, when set, does the work of Score and NormalizeScore: it writes the final
+	// score of feasible[i], 0 to 100, to out[i]. A status other than nil or Success is a
+	// failure.
 	ScoreRows func(in *Input, feasible []table.Row, out []int64) *decision.Status
 	// RawScoreRows and NormalizeRows are the two halves of ScoreRows. RawScoreRows scores
 	// any rows. NormalizeRows normalises the scores of all feasible rows; nil if the
@@ -27,18 +29,19 @@ type HostedPlugin struct {
 	// Bounded is set if the score that ScoreRows gives a row does not depend on the other
 	// rows. It may then be called for some of the feasible rows.
 	Bounded bool
-	// Blocking names the points at which the plugin may block. The Host runs it there,
-	// outside of the machine.
+	// Blocking names the extension points at which the plugin may block. The Host runs it
+	// there, outside of the machine's loop.
 	Blocking Blocking
 }
 
-// PreScoresRows reports whether the plugin is hosted and runs PreScore with rows.
+// PreScoresRows reports whether the plugin is hosted and implements PreScore.
 func (p *Plugin) PreScoresRows() bool { return p.Hosted != nil && p.Hosted.PreScoreRows != nil }
 
-// ScoresRows reports whether the plugin is hosted and scores.
+// ScoresRows reports whether the plugin is hosted and implements Score.
 func (p *Plugin) ScoresRows() bool { return p.Hosted != nil && p.Hosted.ScoreRows != nil }
 
-// Blocking returns the points at which the plugin may block.
+// Blocking returns the extension points at which the plugin may block; none for a plugin
+// that is not hosted.
 func (p *Plugin) Blocking() Blocking {
 	if p.Hosted == nil {
 		return Blocking{}
@@ -49,24 +52,25 @@ func (p *Plugin) Blocking() Blocking {
 // Blocking is a set of extension points at which plugins may block.
 type Blocking struct{ PreBind, Bind, PostBind bool }
 
-// Host runs plugins that are written against another contract. The owner of the
-// machine calls it.
+// Host runs the hosted plugins of a profile. Only the owner of the machine calls it.
 type Host interface {
-	// Begin is called before the first plugin is asked in an attempt.
+	// Begin is called at the start of each scheduling attempt of a pod, before any plugin
+	// is asked.
 	Begin(t *table.Table, p *object.Pod)
-	// Show is called when the cycle of a pod group has placed a pod for a try, or has taken
-	// it away again: plugins see the nodes so.
+	// Show is called when the scheduling of a pod group has placed a pod for a trial, or
+	// has removed it again, so that plugins see the nodes in that state.
 	Show(t *table.Table)
-	// Sign returns the hosted plugins' signature of the pod. They answer the same for two
-	// pods with one signature, as long as such pods are placed and nothing else changes.
-	// signed is false if one of them does not sign the pod. Begin has been called.
+	// Sign returns the hosted plugins' common signature of the pod, after Begin. They
+	// answer the same for two pods with one signature, as long as only such pods are placed
+	// and nothing else changes. signed is false if one of the plugins does not sign the
+	// pod.
 	Sign(p *object.Pod) (signature string, signed bool)
-	// Attempt returns what the host knows of the pod's attempt, for points at which
-	// plugins may block.
+	// Attempt returns the host's own record of the pod's attempt (its cycle state), for the
+	// extension points at which plugins may block.
 	Attempt(uid types.UID) any
-	// ActivatePods is called when no plugin has rejected the pod and it is assumed, and
-	// when it is bound.
+	// ActivatePods is called when the pod was assumed and no plugin rejected it, and again
+	// when it is bound, for plugins that ask for pods to be activated then.
 	ActivatePods(p *object.Pod)
-	// End is called when the attempt is over.
+	// End is called when the pod's attempt is over, bound or not.
 	End(uid types.UID)
 }

@@ -14,12 +14,13 @@ type Placement struct {
 	Name string
 	// Rows are its nodes, ascending.
 	Rows []table.Row
-	// Shown is the placement as a hosted plugin generated it, nil for another.
+	// Shown is the placement in the form in which a hosted plugin generated it; nil for
+	// other placements.
 	Shown any
 }
 
-// PlacementCall is the input of plugins about placements: the group whose cycle is under
-// way, and its pods that are to be placed.
+// PlacementCall is the input of plugins about placements: the pod group that is being
+// scheduled, and those of its pods that are to be placed.
 type PlacementCall struct {
 	Table *table.Table
 	Group types.NamespacedName
@@ -41,17 +42,17 @@ type PodGroupAssignments struct {
 // PodGroupPlugin holds the extension points for pod groups, each nil if the plugin does not
 // implement it.
 type PodGroupPlugin struct {
-	// PostFilter runs for a group that does not fit (PodGroupPostFilterPlugin). Victims are
-	// found for the group as a whole.
+	// PostFilter runs for a pod group that does not fit, and names pods to evict for the
+	// group as a whole (PodGroupPostFilterPlugin).
 	PostFilter func(c *PodGroupPostFilterCall) PodGroupPostFilterResult
-	// GeneratePlacements returns sets of nodes, out of the parent's nodes; all pods of
-	// the group are placed within one of the sets (PlacementGeneratePlugin). It may
-	// reject the group, or fail.
+	// GeneratePlacements returns sets of the parent's nodes; all pods of the group are to
+	// be placed within one of the sets (PlacementGeneratePlugin). A status rejects the
+	// group, or is a failure.
 	GeneratePlacements func(c *PlacementCall, parent Placement) ([]Placement, *decision.Status)
 	// ScorePlacement rates a placement in which the group fits (PlacementScorePlugin).
 	// Scores are 0 to 100 once they are normalised. A status is a failure.
 	ScorePlacement func(c *PlacementCall, a *PodGroupAssignments) (int64, *decision.Status)
-	// NormalizePlacementScore changes the scores of all placements, which are in the order
-	// of the assignments; nil: they stay as they are.
+	// NormalizePlacementScore, when set, changes the scores of all placements in place;
+	// scores[i] is that of all[i]. A status is a failure.
 	NormalizePlacementScore func(c *PlacementCall, all []*PodGroupAssignments, scores []int64) *decision.Status
 }

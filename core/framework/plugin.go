@@ -55,40 +55,46 @@ type Plugin struct {
 	ScorePlugin
 
 	ReservePlugin
-	// Permit may let the pod go, which is the zero result, hold it, or reject it
-	// (PermitPlugin).
+	// Permit may approve the pod on the node, which is the zero result, hold it (Code
+	// Wait), or reject it (PermitPlugin).
 	Permit func(t *table.Table, p *object.Pod, node string) PermitResult
 	PreBindPlugin
-	// Bind claims the binding of the pod (true: it is bound through the API's
-	// binding subresource) or leaves it to the next plugin (BindPlugin).
+	// Bind returns true if the pod is to be bound through the API's binding subresource, or
+	// false to leave binding to the next plugin (BindPlugin).
 	Bind func(p *object.Pod, node string) bool
 	// PostBind is called after the pod was bound (PostBindPlugin).
 	PostBind func(p *object.Pod, node string)
 
 	// PodGroup holds the extension points for pod groups, nil for none.
 	PodGroup *PodGroupPlugin
-	// Hosted is set for a plugin that is written against another contract.
+	// Hosted is set for a plugin that is written against upstream's framework and run by a
+	// Host.
 	Hosted *HostedPlugin
 }
 
-// Reads lists kinds of objects, and says what happens while they cannot be listed.
+// Reads lists the kinds of objects that a plugin looks up, and what holds while these
+// cannot be listed.
 type Reads struct {
 	Kinds []object.Kind
-	// Optional: the plugin decides as if there were no such objects, which places no pod
-	// wrongly. Else only pods that PreFilter skips are placed.
+	// Optional means that the plugin then decides as if there were no such objects, which
+	// places no pod wrongly. Otherwise only pods that PreFilter skips are placed.
 	Optional bool
 }
 
-// Remedy is what PostFilter may do for a pod.
+// Remedy is what a PostFilter plugin may do for a pod that fits no node.
 type Remedy uint8
 
 const (
-	NoRemedy    Remedy = iota // return the reason for none
-	Preemption                // name victims of lower priority
-	OtherRemedy               // anything else
+	// nothing, but return the reason
+	NoRemedy Remedy = iota
+	// name victims of lower priority
+	Preemption
+	// anything else
+	OtherRemedy
 )
 
-// Remedy returns what the plugin's PostFilter may do for the pod now.
+// Remedy returns what the plugin's PostFilter may do for the pod now; OtherRemedy if the
+// plugin does not say.
 func (p *Plugin) Remedy(t *table.Table, pod *object.Pod) Remedy {
 	if p.PostFilterMay == nil {
 		return OtherRemedy
@@ -96,54 +102,54 @@ func (p *Plugin) Remedy(t *table.Table, pod *object.Pod) Remedy {
 	return p.PostFilterMay(t, pod)
 }
 
-// SignPlugin says for which other pods the plugin's answers for a pod hold, and
-// how long. It mirrors upstream's SignPlugin, and is wider: Sign may read other
-// objects than the pod. It cannot refuse to sign. The signature of a pod covers
-// all plugins of the profile. Answers are kept for any number of pods, for as
-// long as Locality and Epoch say that they hold.
+// SignPlugin declares for which other pods the plugin's answers for a pod hold, and how
+// long. It is like upstream's SignPlugin, with differences: Sign may read other objects
+// than the pod, and cannot refuse to sign. The signature of a pod covers all plugins of the
+// profile. Answers are kept for any number of pods, for as long as Locality and Epoch
+// allow.
 type SignPlugin struct {
 	// Sign appends to the key all that PreFilter, Filter, PreScore and Score read of the
 	// pod, and of other objects on its behalf (the Services that select it, say): equal
 	// bytes for pods that they cannot tell apart. nil means that they read nothing of the
 	// pod.
 	Sign func(key []byte, t *table.Table, p *object.Pod) []byte
-	// SignRevision is set where Sign reads other objects than the pod: the number grows
-	// whenever Sign may say something else of the pod. Where that is not known of the pod,
-	// Sign is called at every attempt. These objects change with events, which
-	// EventsToRegister lists where they may help, but for the pod's own claims.
+	// SignRevision is set if Sign reads other objects than the pod. It returns a number
+	// that grows whenever Sign may append something else for the pod. If known is false,
+	// Sign is called at every attempt. Changes of these objects are events, which
+	// EventsToRegister lists where they may help, except for the pod's own claims.
 	SignRevision func(t *table.Table, p *object.Pod) (revision uint64, known bool)
-	// Locality of Filter and Score.
+	// Locality is that of Filter and Score.
 	Locality Locality
-	// Epoch, when set, changes whenever answers may have changed on rows that
-	// did not change themselves. Kept answers of another epoch are dropped.
+	// Epoch, when set, returns a number that changes whenever answers may have changed on
+	// rows that did not change themselves. Answers kept from another epoch are dropped.
 	Epoch func(t *table.Table) uint64
 }
 
-// Locality says what a plugin's answer for one row depends on. It decides
-// which changes make a kept answer stale.
+// Locality is what a plugin's answer for one row depends on. It decides which changes make
+// a kept answer stale.
 type Locality uint8
 
 const (
-	// NodeOnly: the node object of the row. Answers are kept for all classes, unless the
-	// plugin is Costly or can fail.
+	// NodeOnly: the node object of the row alone. Answers are shared by all classes of
+	// pods, unless the plugin is Costly or can fail.
 	NodeOnly Locality = iota
 	// NodeAndPods: the node and the pods placed on it.
 	NodeAndPods
 	// Domains: the pods of whole topology domains. Such plugins answer by
 	// cells (CellFilter, CellScore).
 	Domains
-	// Anything: things that the table may not hold. Nothing is kept of the
-	// answers: the plugin is asked afresh in each decision.
+	// Anything: data that the table may not hold. No answer is kept: the plugin is asked
+	// anew in each decision.
 	Anything
 )
 
 // PreFilterResult is what PreFilter returns.
 type PreFilterResult struct {
-	// State is handed to Filter. It may be a Releaser.
+	// State is passed to Filter in Input.State. It may be a Releaser.
 	State any
-	// Rules, when set, say as data what Filter does.
+	// Rules, when set, state Filter's rule as data.
 	Rules
-	// Skip: the plugin's Filter has nothing to say about this pod.
+	// Skip means that Filter is not called for this pod: it rejects no node.
 	Skip bool
 	// NodeNames, when not nil, names the only nodes that can be feasible.
 	NodeNames []string
@@ -152,10 +158,10 @@ type PreFilterResult struct {
 	Status *decision.Status
 }
 
-// Rules are the rule of a filter as data, at most one of them. The engine follows it without
-// Filter where that is faster, as in a search for victims.
+// Rules state the rule of a filter as data; at most one field is set. The engine applies it
+// without calling Filter where that is faster, as in a search for victims.
 type Rules struct {
-	// Sums are all that Filter compares: it writes what sums.Verdicts writes.
+	// Sums are all that Filter compares: its verdicts are those of sums.Verdicts.
 	Sums []sums.Sum
 	// Conflicts reports whether the pod cannot be on a node with the other. Filter writes
 	// Conflict if there is one that it cannot be with, else Fits.
@@ -164,27 +170,28 @@ type Rules struct {
 
 // PreScoreResult is what PreScore returns.
 type PreScoreResult struct {
-	// State is handed to Score. It may be a Releaser.
+	// State is passed to Score in Input.State. It may be a Releaser.
 	State any
-	// Headroom, when set, is what Score computes. The engine then computes it without
-	// Score where that is faster. NormalizeScore is nil.
+	// Headroom, when set, states as data what Score computes. The engine then computes it
+	// without calling Score where that is faster. NormalizeScore must be nil.
 	Headroom headroom.Score
-	// Skip: the plugin's Score has nothing to say about this pod.
+	// Skip means that Score is not called for this pod: it gives no node a score.
 	Skip bool
 	// Status, when not nil, reports a failure.
 	Status *decision.Status
 }
 
-// Releaser is a State that takes its buffers back for reuse. Release is called when nobody
-// looks at the State any more. It is not called for every State, and for none of a plugin
-// whose Locality is NodeOnly.
+// Releaser is a State whose memory can be reused. Release is called when nothing reads the
+// State any more. It is not called for every State, and never for a plugin whose Locality
+// is NodeOnly.
+// Release returns the State's memory to its plugin.
 type Releaser interface{ Release() }
 
-// Input is what a kernel reads. Kernels may not change any of it.
+// Input is what Filter and Score read. They may not change any of it.
 type Input struct {
 	Table *table.Table
-	// Pod is the pod at hand, or another with the same signature: a kernel may
-	// read nothing of the pod that Sign leaves out.
+	// Pod is the pod at hand, or another with the same signature: Filter and Score may read
+	// nothing of the pod that Sign leaves out.
 	Pod *object.Pod
 	// State is what the plugin's own PreFilter (for Filter) or PreScore (for
 	// Score) prepared.
@@ -193,23 +200,22 @@ type Input struct {
 	Rules
 }
 
-// Verdict is a Filter's answer for one row: 0 lets the pod through; any other
-// value is the plugin's own code for why not, which Explain turns into words.
-// Rows with equal verdicts have equal explanations.
+// Verdict is a filter's answer for one row: Fits accepts the node; any other value is the
+// plugin's own code for the reason, which Explain turns into words. Rows with equal
+// verdicts have equal explanations.
 type Verdict uint64
 
-// Fits is the verdict of a filter that does not object.
+// Fits is the verdict of a filter that accepts the node.
 const Fits Verdict = 0
 
-// Conflict is the verdict of a filter whose rule is Conflicts.
+// Conflict is the verdict of a filter with Rules.Conflicts that rejects the node.
 const Conflict Verdict = 1
 
-// Nobody has a priority below this.
+// Nobody is a priority bound below which no pod is: as below it means that no pod leaves.
 const Nobody int32 = math.MinInt32
 
-// FilterPlugin rejects nodes, as upstream's FilterPlugin does: many rows a
-// call, and without words until somebody asks for them. A plugin sets Filter or
-// CellFilter, and Explain.
+// FilterPlugin rejects nodes, as upstream's FilterPlugin does, but many rows a call, and in
+// words only when Explain is called. A plugin sets Filter or CellFilter, and Explain.
 type FilterPlugin struct {
 	// Filter writes the verdict of rows[i] to out[i], which is as long.
 	// Rows may come in any order, and some may be without a node; what is
@@ -217,18 +223,17 @@ type FilterPlugin struct {
 	Filter func(in *Input, rows []table.Row, out []Verdict)
 	// CellFilter stands in for Filter where Locality is Domains.
 	CellFilter *CellFilter
-	// ErrorsFrom, when not 0, is the lowest verdict that says nothing about the
-	// node: deciding failed there, and with it the attempt, unless an earlier
-	// filter rejects the node.
+	// ErrorsFrom, when not 0, is the lowest verdict that is an error and not a rejection.
+	// It fails the attempt, unless an earlier filter rejects the node.
 	ErrorsFrom Verdict
-	// Explain says what a verdict other than Fits means that Filter wrote for the
-	// row; the framework adds the plugin's name. The code is Unschedulable or
+	// Explain returns the code and reasons of a verdict other than Fits that Filter wrote
+	// for the row; the framework adds the plugin's name. The code is Unschedulable or
 	// UnschedulableAndUnresolvable, and Error for a verdict from ErrorsFrom on.
 	Explain func(in *Input, row table.Row, v Verdict) decision.Blocker
-	// Costly: a verdict takes long to find out, and so does a score. Then neither is
-	// asked for ahead of the pod's turn, nor where an earlier filter rejects the row.
-	// Filter and Score may keep what they find out: they are called for different
-	// rows at a time, and never for two classes at once.
+	// Costly is set if a verdict, or a score, takes long to compute. The plugin is then
+	// asked only about rows that no earlier filter rejects. Filter and Score may keep what
+	// they compute: they are called concurrently for different rows, and never for two
+	// classes at once.
 	Costly bool
 	// Alone, when set, reports whether Filter keeps what it learns about other rows, and
 	// so must not be called concurrently for one class.
@@ -247,95 +252,99 @@ type ScorePlugin struct {
 	NormalizeScore func(raw, min, max int64) int64
 }
 
-// ReservePlugin keeps a plugin's own state of pods that are assumed on a node,
-// as upstream's ReservePlugin does.
+// ReservePlugin keeps a plugin's own state of pods that are assumed on a node, as
+// upstream's ReservePlugin does.
 type ReservePlugin struct {
-	// Reserve is called with the chosen node before the pod is assumed for good; a status
-	// rejects the node.
+	// Reserve is called with the chosen node before the pod is assumed; a status rejects
+	// the node.
 	Reserve func(t *table.Table, p *object.Pod, node string) *decision.Status
 	// Unreserve undoes Reserve. It is called in reverse order of the plugins,
 	// also for plugins whose Reserve was not reached.
 	Unreserve func(t *table.Table, p *object.Pod, node string)
-	// RevertWrites returns the writes that undo, before Unreserve, what was written to
-	// the API for a pod that is not bound after all. It is not called for pods that are
+	// RevertWrites returns the writes that undo what was written to the API for a pod that
+	// is not bound after all. It is called before Unreserve, and not for pods that are
 	// deleted.
 	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
-	// Keeper is set for a plugin that keeps more of the pod than is assumed in the table.
+	// Keeper is set for a plugin that keeps more state of the pod than is assumed in the
+	// table.
 	Keeper Keeper
 }
 
-// Keeper hands over what a plugin keeps of pods from Reserve to the end of their binding.
+// Keeper saves and restores what a plugin keeps of pods between Reserve and the end of
+// their binding, for snapshots.
 type Keeper interface {
-	// Kept returns what is kept of the pod, nil for nothing.
+	// Kept returns what the plugin keeps of the pod, nil for nothing.
 	Kept(p *object.Pod) *Kept
-	// Keep restores it in another plugin with an equal table.
+	// Keep restores what is kept of the pod in another instance of the plugin, with an
+	// equal table.
 	Keep(t *table.Table, p *object.Pod, k *Kept)
 }
 
-// Kept is what a plugin keeps of a pod from Reserve to the end of its binding.
+// Kept is what a plugin keeps of a pod between Reserve and the end of its binding.
 type Kept struct {
 	Objects []KeptObject `json:",omitempty"`
-	Name    string       `json:",omitempty"` // of an object that is made
+	Name    string       `json:",omitempty"` // of an object that the scheduler creates
 	Done    bool         `json:",omitempty"` // the plugin's write for the pod was sent, or is not needed
 }
 
-// KeptObject is an object as it is to be, or as it was.
+// KeptObject is an object in a state that a plugin keeps; what Changed and Driver mean is
+// up to the plugin.
 type KeptObject struct {
 	Object  object.Object `json:"-"`
 	Changed bool          `json:",omitempty"`
 	Driver  string        `json:",omitempty"`
 }
 
-// Notice is an API event of type Normal about a pod.
+// Notice is an API event of type Normal about a pod, to be recorded.
 type Notice struct {
 	Reason, Action, Note string
-	// WaitedDevices lists the devices of the pod's claims that the pod may have to wait
-	// for.
+	// WaitedDevices are the devices allocated to the pod for which it may have to wait.
 	WaitedDevices []WaitedDevice
 }
 
-// WaitedDevice is a device of a pod that waits for its devices.
+// WaitedDevice is an allocated device of a pod that waits for its devices to be ready.
 type WaitedDevice struct {
 	Driver      string
-	Conditional bool // it has binding conditions
+	Conditional bool // it has binding conditions that are to become true
 }
 
-// Why a wait for devices failed.
+// Errors of an attempt that waited for devices in vain.
 var (
 	ErrDeviceBindingFailed  = errors.New("device binding failed")
 	ErrDeviceBindingTimeout = errors.New("device binding timeout")
 )
 
-// PermitResult is a Permit plugin's answer.
+// PermitResult is what Permit returns.
 type PermitResult struct {
-	// Status is nil to let the pod go; Code Wait holds it; others reject it.
+	// Status is nil to approve the pod; Code Wait holds it; other codes reject it.
 	Status *decision.Status
 	// Timeout bounds a Wait, itself bounded by 15 minutes; after it the pod
 	// is rejected.
 	Timeout time.Duration
-	// Allow and Reject end the wait of other pods for this plugin.
+	// Allow and Reject are pods, waiting for this plugin, that are to be approved or
+	// rejected now.
 	Allow, Reject []types.UID
 }
 
-// PreBindPlugin prepares the binding in the API, as upstream's PreBindPlugin
-// does. It does not write itself and does not block: it returns what is to be
-// written, and is asked later whether the writes have had their effect.
+// PreBindPlugin prepares the binding in the API, as upstream's PreBindPlugin does. It
+// neither writes itself nor blocks: it returns the writes, and is asked later whether they
+// have had their effect.
 type PreBindPlugin struct {
 	// PreBind returns what must be written before the pod may be bound.
 	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
-	// WaitNotice, called when all writes are done, returns the event that says what the
-	// pod may have to wait for now; nil for none.
+	// WaitNotice, when set, is called when all writes are done. It returns the event that
+	// names what the pod may have to wait for now; nil for none.
 	WaitNotice func(t *table.Table, p *object.Pod, node string) *Notice
-	// WritesDone is called when all writes are carried out, and again whenever an object
-	// or the pod's node changes, until it returns nil, which lets the pod go, or a status
-	// that rejects it; Code Wait means not yet. A nil function waits for nothing.
+	// WritesDone is called when all writes are done, and again whenever an object or the
+	// pod's node changes, until it returns nil, which lets the binding go on, or a status
+	// that rejects the pod; Code Wait means not yet. A nil function waits for nothing.
 	WritesDone func(t *table.Table, p *object.Pod, node string) *decision.Status
-	// WritesTimeout bounds how long the plugin is asked.
+	// WritesTimeout bounds how long WritesDone may answer Wait.
 	WritesTimeout Timeout
 }
 
-// Timeout is how long something may take, and the error of an attempt for which it takes
-// longer.
+// Timeout is the longest time that something may take, and the error of the attempt if it
+// takes longer.
 type Timeout struct {
 	After time.Duration
 	Err   error

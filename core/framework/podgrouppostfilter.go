@@ -15,14 +15,15 @@ type PodGroupPostFilterCall struct {
 	Table *table.Table
 	Group *object.PodGroup
 	Pods  []*object.Pod // those of the group that are to be placed
-	// Try tries to place the group on the table as it is then, and leaves nothing behind.
-	// It returns nil where the group fits. PostFilter plugins are not asked.
+	// Try tries to place the group on the table as it is now, without PostFilter plugins,
+	// and leaves the table unchanged. It returns nil if the group fits.
 	Try func() *decision.Status
-	// Budgets are all disruption budgets, sorted by namespace, then name.
+	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget
 }
 
-// PodGroupPostFilterResult names the pods that have to go, or says why none are to go.
+// PodGroupPostFilterResult names the pods to evict for the group, or the reason why there
+// are none in Status.
 type PodGroupPostFilterResult struct {
 	Victims []*object.Pod // the most important first
 	Status  *decision.Status

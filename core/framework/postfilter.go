@@ -10,13 +10,13 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// PostFilterCall is what a PostFilter plugin is given for a pod that fits no
-// node.
+// PostFilterCall is the input of a PostFilter plugin, for a pod that fits no node.
 type PostFilterCall struct {
 	Now   time.Time
 	Table *table.Table
 	Pod   *object.Pod
-	// Number is the call's own; 0: nobody waits for a result that comes later.
+	// Number identifies the call for a result that comes later (PostFilterResult.Pending);
+	// 0: such a result is not accepted.
 	Number uint64
 
 	Filters     FilterResults
@@ -26,70 +26,70 @@ type PostFilterCall struct {
 	// HasExtenders is set if extenders take part in preemption. A plugin then returns its
 	// Candidates instead of a choice.
 	HasExtenders bool
-	// Cache is storage for the plugin, for its next call about a pod with the same
-	// signature. It is emptied whenever the filters' verdicts may have changed on rows
+	// Cache is a variable that the plugin may use until its next call about a pod with the
+	// same signature. It is emptied whenever the filters' verdicts may have changed on rows
 	// that did not. nil means that nothing is kept for the pod's class.
 	Cache *any
-	// Draw returns a seeded, uniform number in [0, n).
+	// Draw returns a number in [0, n), the same for the same seed, pod and attempt.
 	Draw func(n int) int
-	// Check asks the plugin to compare each result of a short cut with the long way.
+	// Check is set if the plugin is to compare each result of a short cut with a full
+	// computation, and to panic if they differ.
 	Check bool
 }
 
-// FilterResults answers what the filters return for the pod now, and would return after
-// changes. It mirrors upstream's NodeToStatusReader and the Handle's
+// FilterResults returns the filters' verdicts for the pod, as of the decision, now, or
+// after changes. It is like upstream's NodeToStatusReader and the Handle's
 // RunFilterPluginsWithNominatedPods.
 type FilterResults struct {
 	// PreFilter is set when a PreFilter plugin rejected the pod as a whole.
 	PreFilter *decision.Status
-	// Code returns how the filters rejected the node at a row: Unschedulable
-	// where removing pods may help, UnschedulableAndUnresolvable where nothing
-	// will.
+	// Code returns how the filters rejected the row's node in the decision: Unschedulable
+	// if removing pods may help, UnschedulableAndUnresolvable if it cannot.
 	Code func(table.Row) decision.Code
-	// AppendUnschedulable, when set, appends the rows with that Code, in order.
+	// AppendUnschedulable, when set, appends the rows with Code Unschedulable, ascending.
 	AppendUnschedulable func(rows []table.Row) []table.Row
-	// Unschedulable is the number of nodes with that Code.
+	// Unschedulable returns the number of nodes with Code Unschedulable.
 	Unschedulable func() int
-	// Rows are the only ones with a Code other than
-	// UnschedulableAndUnresolvable, where the pod is limited to a few nodes;
-	// nil: any may have.
+	// Rows, when not nil, are the only rows that the pod is limited to; others are
+	// UnschedulableAndUnresolvable.
 	Rows []table.Row
-	// Run runs the profile's filters for the pod on one row of the table as it
-	// stands (under a checkpoint, say), pods nominated there with at least its
-	// priority counted as placed. nil: the pod fits.
+	// Run runs the profile's filters for the pod on one row of the table as it is now, also
+	// under a checkpoint, with pods nominated there of at least its priority counted as
+	// placed. nil means that the pod fits.
 	Run func(table.Row) *decision.Blocker
-	// RunWithoutLower returns the row's blocker for the case that the pods of lower
-	// priority leave it; nil if the pod would fit. known is false if only a trial
-	// placement can tell, or a filter fails.
+	// RunWithoutLower, when set, returns the row's blocker if the pods of lower priority
+	// left it; nil if the pod would fit. known is false if only a trial placement can tell,
+	// or a filter fails.
 	RunWithoutLower func(r table.Row) (b *decision.Blocker, known bool)
-	// Local: the answer of Run depends on nothing but the row and the pods
-	// nominated to it.
+	// Local is set if the result of Run depends only on the row and the pods nominated to
+	// it.
 	Local bool
-	// Shortfall appends what the pod lacks on the row as it stands, as far as additive
-	// filters know. Frees appends as many amounts: what a pod there frees by leaving. If
-	// the pods that leave do not free all of the shortfall, the pod does not fit.
+	// Shortfall appends by how much the pod exceeds what is free on the row, for each
+	// resource that filters compare. Frees appends, in the same order, what the pod p would
+	// free by leaving. Unless the pods that leave free all of the shortfall, the pod does
+	// not fit.
 	Shortfall func(r table.Row, shortfall []int64) []int64
 	Frees     func(p *object.Pod, frees []int64) []int64
 }
 
-// Nominations returns which pods are nominated to which nodes. It mirrors upstream's
-// PodNominator.
+// Nominations returns which pods are nominated to which nodes (like upstream's
+// PodNominator).
 type Nominations struct {
 	// NodeName is the node that the pod is nominated to, "" for none.
 	NodeName string
-	// PreemptedNodeName is the node that victims are leaving because this pod
-	// preempted them, or else NodeName.
+	// PreemptedNodeName is the node from which this pod preempted victims that are still
+	// leaving, else NodeName.
 	PreemptedNodeName string
-	// PodsForNode lists the pods nominated to a node, in no particular order.
+	// PodsForNode returns the pods nominated to the node, in no particular order.
 	PodsForNode func(node string) []*object.Pod
-	// ChangedSince lists the nodes whose nominations changed after the
-	// revision, and the revision now; false when that is not known any more.
+	// ChangedSince returns the nodes whose nominations changed after the revision, and the
+	// present revision; false if changes so old are not known any more.
 	ChangedSince func(revision uint64) (nodes []string, now uint64, known bool)
 }
 
-// Disruption holds what limits the eviction of pods.
+// Disruption holds what limits, and what is already in, the eviction of pods.
 type Disruption struct {
-	// Budgets are all disruption budgets, sorted by namespace, then name.
+	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget
 	// Evicting reports whether the pod is a victim of an earlier preemption whose
 	// eviction was requested and has not failed.
@@ -100,43 +100,44 @@ type Disruption struct {
 type Candidate struct {
 	Node    string
 	Victims []*object.Pod
-	// NumPDBViolations is how many victims a disruption budget protects.
+	// NumPDBViolations is the number of victims whose eviction violates a
+	// PodDisruptionBudget.
 	NumPDBViolations int
 }
 
-// PostFilterResult is what the plugin answers. The zero value: nothing done,
-// nothing to say.
+// PostFilterResult is what PostFilter returns. The zero value means that nothing was done,
+// without a message.
 type PostFilterResult struct {
 	// Message is appended to the pod's condition when nothing was found.
 	Message string
-	// Preemption: the plugin tried to find pods to preempt.
+	// Preemption is set if the plugin searched for pods to preempt.
 	Preemption bool
-	// Writes are carried out before the pod is tried again. Where one fails, PostFilter
-	// failed. A plugin that was Pending writes for itself.
+	// Writes are carried out before the pod is tried again. If one fails, PostFilter
+	// failed. A plugin whose result was Pending writes for itself.
 	Writes []Write
 	// NotHelpful counts, over all nodes, the reasons why the pod would not fit even
 	// without any pod of lower priority; nil if that is unknown.
 	NotHelpful []decision.Tally
-	// Resolved ends the run of PostFilter plugins.
+	// Resolved ends the run of PostFilter plugins: the plugin made the pod schedulable.
 	Resolved bool
-	// Failed ends it, too: Message says why, and alone is appended. The pod's
-	// nomination stays.
+	// Failed ends the run, too: Message is the reason, and the only message appended. The
+	// pod's nomination stays.
 	Failed bool
 	// NominatedNodeName is the node that the pod is nominated to; Victims are
 	// to be evicted from it.
 	NominatedNodeName string
 	Victims           []types.UID
-	// ClearNominations lists pods whose nomination to the node ends.
+	// ClearNominations are the pods whose nomination to the node ends.
 	ClearNominations []types.UID
-	// Candidates, when not empty, go to the extenders. Choose is then called
-	// with what they leave of them, or why they could not be asked, and with a
-	// call of that time.
+	// Candidates, when not empty, are passed to the extenders. Choose is then called with
+	// those that they leave, or with an error if they could not be asked, and with a call
+	// made at that time.
 	Candidates []Candidate
 	Choose     func(c *PostFilterCall, left []Candidate, err error) PostFilterResult
 	// KeepNomination leaves the pod's present nomination as it is; otherwise
 	// it becomes NominatedNodeName, which may be "".
 	KeepNomination bool
-	// Pending is set if the plugin continues outside of the loop. The result then comes
-	// later, with the call's number, and the other fields are empty.
+	// Pending is set if the plugin continues outside of the loop. The result comes later,
+	// with the call's Number, and the other fields are empty now.
 	Pending bool
 }

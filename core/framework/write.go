@@ -6,28 +6,28 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Write is a change of an API object other than the binding, carried out by
-// the edge before the pod is bound. One of an object that has changed since
-// Object.Version is refused. Objects that we make have no UID and no Version
-// yet, and are known by name.
+// Write is a change of an API object other than the binding, carried out by the edge before
+// the pod is bound. It is refused if the object has changed since Object.Version. Objects
+// that the scheduler creates have no UID and Version yet, and are identified by name.
 type Write struct {
 	Object      object.Meta
 	Subresource string // such as status, "" for none
-	// Strategic: the patch is a strategic merge patch that holds for any state
-	// of the object with this UID. It must do no harm to send it again.
+	// Strategic is set if Patch is a strategic merge patch that is right for any state of
+	// the object with this UID. It must do no harm to send it again.
 	Strategic bool
 	// Patch is the change, as a JSON merge patch; it marshals to an object.
 	// The edge adds metadata.uid and, except for strategic ones,
 	// metadata.resourceVersion.
 	Patch map[string]any
-	// Create is the whole object, to be made instead of patched; nil for none.
-	// Nobody else makes one of its name: where one is, a reply was lost.
+	// Create is the whole object, if it is to be created instead of patched; nil otherwise.
+	// Only the scheduler creates objects of its name: if one exists, an earlier reply was
+	// lost.
 	Create object.API
-	// Delete: the object is to go, in whatever state it is. One that is gone
-	// will do.
+	// Delete is set if the object is to be deleted, in whatever state it is. An object that
+	// is gone is a success.
 	Delete bool
-	// Result are the objects as they are expected to be once the write has had
-	// its effect, whoever else has to do his part. Simulations set them.
+	// Result are the objects as they are expected to be once the write has had its effect,
+	// including what controllers do then. Simulations apply them.
 	Result []object.Object
 }
 
