@@ -13,11 +13,11 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
-// Factory makes a plugin from its arguments: whatever Config.Args holds under
-// the plugin's name, nil if nothing.
+// Factory returns a new plugin for its arguments: the Value that Config.Args holds for the
+// plugin, nil if it holds none.
 type Factory func(args any) (*framework.Plugin, error)
 
-// Registry holds the plugins that a configuration may name.
+// Registry holds, by name, the factories of the plugins that a configuration may enable.
 type Registry map[string]Factory
 
 // Config is what a profile is built from: one profile of the configuration
@@ -27,24 +27,25 @@ type Config struct {
 	Name string
 	// MultiPoint enables plugins at every point that they implement.
 	MultiPoint Set
-	// Points says more about one point.
+	// Points enables and disables plugins at single extension points.
 	Points [Points]Set
-	// Args are the arguments of plugins, each plugin once.
+	// Args are the plugin arguments; each plugin may occur once.
 	Args []Args
-	// Own are plugins that are made for this profile alone, besides the registry's.
+	// Own holds factories for this profile alone, in addition to the registry's.
 	Own Registry
 }
 
-// Set enables and disables plugins.
+// Set enables and disables plugins, as a PluginSet of the configuration file.
 type Set struct {
 	Enabled []Enabled
-	// Disabled keeps plugins that MultiPoint enables away from a point, by
-	// name or all of them ("*"). MultiPoint's own Disabled has done its work
-	// when defaults were merged in.
+	// Disabled names plugins that MultiPoint enables and that are not to run at this point;
+	// "*" means all. MultiPoint's own Disabled is not read: it was applied when defaults
+	// were merged in.
 	Disabled []string
 }
 
-// Enabled is one enabled plugin. Weight counts at Score; 0 means 1.
+// Enabled is one enabled plugin. Weight matters only at Score and PlacementScore; 0 means
+// 1.
 type Enabled struct {
 	Plugin string
 	Weight int64
@@ -56,9 +57,9 @@ type Args struct {
 	Value  any
 }
 
-// BuildAll builds every profile of a configuration, in its order. As there is
-// one queue, all must sort it by the same plugin with the same arguments. The
-// error holds all that is wrong, one profile after the other.
+// BuildAll builds every profile of a configuration, in its order. As there is one queue,
+// all must have the same QueueSort plugin with the same arguments. The error lists all
+// problems, in the order of the profiles.
 func BuildAll(configs []Config, registry Registry) ([]*Profile, error) {
 	if len(configs) == 0 {
 		return nil, errors.New("at least one profile is required")
@@ -92,6 +93,8 @@ func BuildAll(configs []Config, registry Registry) ([]*Profile, error) {
 	return profiles, nil
 }
 
+// sameQueueSort returns an error for each profile whose QueueSort plugin or its arguments
+// differ from the first profile's.
 func sameQueueSort(configs []Config, profiles []*Profile) []error {
 	var errs []error
 	first := profiles[0].QueueSort.Name
@@ -157,6 +160,8 @@ func Build(c *Config, registry Registry) (*Profile, error) {
 	return newProfile(c.Name, lists, scorers, placementScorers), nil
 }
 
+// newProfile returns the profile with the plugins of each extension point, in order, and
+// the weighted ones of Score and PlacementScore.
 func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placementScorers []Scorer) *Profile {
 	p := &Profile{
 		Name:       name,
@@ -192,9 +197,10 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 	return p
 }
 
-// withFilters returns the plugins whose PreFilter runs: those enabled at PreFilter, and those
-// enabled at Filter that have a PreFilter, since the filter needs the state that it makes. In
-// v1.36 most such filters fail every attempt. A hosted plugin runs only where it is enabled.
+// withFilters returns the plugins whose PreFilter runs: those enabled at PreFilter, and
+// then those enabled at Filter that have a PreFilter, since the filter needs the state that
+// it makes. In v1.36 most such filters fail every attempt. A hosted plugin runs only where
+// it is enabled.
 func withFilters(preFilters, filters []*framework.Plugin) []*framework.Plugin {
 	all := slices.Clip(preFilters)
 	for _, pl := range filters {
@@ -205,7 +211,8 @@ func withFilters(preFilters, filters []*framework.Plugin) []*framework.Plugin {
 	return all
 }
 
-// makePlugins makes each enabled plugin once, in order of name.
+// makePlugins makes each plugin that some point enables once. It returns them by name, and
+// an error for each that cannot be made.
 func (c *Config) makePlugins(registry Registry) (map[string]*framework.Plugin, []error) {
 	var errs []error
 	seen := map[string]bool{}
@@ -249,8 +256,8 @@ func (c *Config) makePlugins(registry Registry) (map[string]*framework.Plugin, [
 	return plugins, errs
 }
 
-// checkPlugin returns an error if the plugin's fields do not fit together as the rest of
-// the scheduler relies on.
+// checkPlugin returns an error if the fields of the plugin that the registry has under the
+// name contradict each other or are incomplete.
 func checkPlugin(name string, p *framework.Plugin) error {
 	switch {
 	case p == nil:
@@ -267,16 +274,19 @@ func checkPlugin(name string, p *framework.Plugin) error {
 	return nil
 }
 
-// PointError is an error of a plugin that a point enables by itself.
+// PointError is an error about a plugin that the configuration enables at one extension
+// point.
 type PointError struct {
 	Point  Point
 	Plugin string
 	err    error
 }
 
+// Error returns kube-scheduler's message.
 func (e *PointError) Error() string { return e.err.Error() }
 
-// checkPoint returns the errors of the plugins that a point enables by itself.
+// checkPoint returns an error for each plugin that is enabled at the extension point but
+// does not implement it, or is enabled there twice.
 func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []error {
 	var errs []error
 	seen := map[string]bool{}
@@ -296,7 +306,7 @@ func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []er
 	return errs
 }
 
-// duplicates lists the names that a list holds more than once, each once.
+// duplicates returns the names that occur more than once in the list, each once.
 func duplicates(names []string) []string {
 	var again []string
 	count := map[string]int{}
@@ -308,8 +318,8 @@ func duplicates(names []string) []string {
 	return again
 }
 
-// fromMultiPoint lists what MultiPoint brings to a point, in its order: the
-// plugins that implement the point and are not disabled there.
+// fromMultiPoint returns the plugins that MultiPoint enables at an extension point, in its
+// order: those that implement the point and are not disabled there.
 func (c *Config) fromMultiPoint(pt Point, plugins map[string]*framework.Plugin) []string {
 	disabled := c.Points[pt].Disabled
 	if slices.Contains(disabled, "*") {
@@ -324,9 +334,9 @@ func (c *Config) fromMultiPoint(pt Point, plugins map[string]*framework.Plugin) 
 	return names
 }
 
-// order lists the plugins of a point in v1.36's order: first those that both
-// the point and MultiPoint enable, in the point's order, then the rest of
-// MultiPoint's, then the rest of the point's.
+// order returns the plugins of an extension point in v1.36's order: first those that both
+// the point and MultiPoint enable, in the point's order, then the rest of MultiPoint's,
+// then the rest of the point's.
 func (c *Config) order(pt Point, plugins map[string]*framework.Plugin) []string {
 	multi := c.fromMultiPoint(pt, plugins)
 	var own, both, rest []string
@@ -342,12 +352,12 @@ func (c *Config) order(pt Point, plugins map[string]*framework.Plugin) []string 
 	return slices.Concat(both, multi, rest)
 }
 
-// maxScore is the best score of a plugin on a node, before the weight.
+// maxScore is the highest score of a plugin for a node, before the weight.
 const maxScore = 100
 
-// weigh returns the plugins of the point, Score or PlacementScore, with their weights:
-// the one that the point configures, else MultiPoint's; 0 counts as 1. It fails if a
-// weight is negative or a total could overflow.
+// weigh returns the plugins of the point, Score or PlacementScore, with their weights: the
+// weight that the point configures, else MultiPoint's; 0 counts as 1. It returns an error
+// if a weight is negative or a total could overflow.
 func (c *Config) weigh(pt Point, plugins []*framework.Plugin) ([]Scorer, error) {
 	weights := map[string]int64{}
 	for _, e := range slices.Concat(c.Points[pt].Enabled, c.MultiPoint.Enabled) {

@@ -2,8 +2,7 @@ package profile
 
 import "github.com/berth-scheduler/berth/core/framework"
 
-// Point is an extension point, numbered in the order in which a pod meets
-// them.
+// Point is an extension point, numbered in about the order in which a pod meets them.
 type Point uint8
 
 const (
@@ -22,10 +21,11 @@ const (
 	PlacementGenerate
 	PlacementScore
 
-	// Points is how many there are.
+	// Points is the number of extension points.
 	Points
 )
 
+// pointNames are Kubernetes' names of the points.
 var pointNames = [Points]string{"PreEnqueue", "QueueSort", "PreFilter", "Filter", "PostFilter", "PreScore", "Score",
 	"Reserve", "Permit", "PreBind", "Bind", "PostBind", "PlacementGenerate", "PlacementScore"}
 

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Profile is the compiled configuration of one scheduler name. It is
-// immutable; plugins appear in the order in which they run.
+// Profile is the compiled configuration of one scheduler name. It does not change; the
+// plugins of each extension point are in the order in which they run.
 type Profile struct {
 	// Name is the schedulerName that pods carry.
 	Name string
@@ -29,15 +29,15 @@ type Profile struct {
 
 	// PodGroupPostFilter is the plugin that finds victims for a pod group, nil for none.
 	PodGroupPostFilter *framework.Plugin
-	// PlacementGenerate is nil where nothing generates placements.
+	// PlacementGenerate generates the placements for pod groups; nil: no plugin does.
 	PlacementGenerate *framework.Plugin
 	PlacementScore    []Scorer
 
 	// Host runs the hosted plugins; nil: there are none.
 	Host framework.Host
 
-	// Watch, when set, returns a watcher of the plugin at the point, Filter or Score, for
-	// where the engine computes in its stead.
+	// Watch, when set, returns a watcher that measures the plugin at the point (Filter or
+	// Score) when the engine computes its answers without calling it.
 	Watch func(pl *framework.Plugin, at Point) headroom.Watcher
 
 	// Plugins holds every plugin above, once, by name.
@@ -50,15 +50,16 @@ type Scorer struct {
 	Weight int64
 }
 
-// PointPlugins are the plugins of an extension point, in the order in which they
-// run.
+// PointPlugins are the names of the plugins of an extension point, in the order in which
+// they run.
 type PointPlugins struct {
 	Point   string
 	Plugins []string
 }
 
-// Enabled lists the plugins that run at each extension point. PreFilter also lists those that
-// the configuration enables at Filter alone.
+// Enabled returns the plugins that run at each extension point, in the order of the points,
+// those without plugins included. PreFilter also has those that the configuration enables
+// at Filter alone.
 func (p *Profile) Enabled() []PointPlugins {
 	pluginsOf := func(scorers []Scorer) []*framework.Plugin {
 		list := make([]*framework.Plugin, len(scorers))
@@ -90,7 +91,8 @@ func (p *Profile) Enabled() []PointPlugins {
 	return list
 }
 
-// Reads lists the kinds of objects that plugins of the profiles look up.
+// Reads returns the kinds of objects that plugins of the profiles look up, sorted, each
+// once: those that must be watched.
 func Reads(profiles []*Profile) []object.Kind {
 	var kinds []object.Kind
 	for _, p := range profiles {
