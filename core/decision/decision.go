@@ -49,13 +49,13 @@ func (c Code) String() string {
 	return "Unknown"
 }
 
-// Rejects reports whether the code is a verdict on the pod, as opposed to
-// success or a failure outside.
+// Rejects reports whether the code rejects the pod: it is neither success, wait or skip nor
+// an error.
 func (c Code) Rejects() bool {
 	return c == Unschedulable || c == UnschedulableAndUnresolvable || c == Pending
 }
 
-// Status is a plugin's answer. A nil *Status is success.
+// Status is what a plugin returns at an extension point. A nil *Status is success.
 type Status struct {
 	Code    Code
 	Plugin  string // set by the framework
@@ -64,12 +64,12 @@ type Status struct {
 	Err     error  // with Code Error: the cause
 }
 
-// Failed returns the status of what failed: Code Error, and the cause.
+// Failed returns a Status with Code Error, and the formatted error as its cause.
 func Failed(format string, args ...any) *Status {
 	return &Status{Code: Error, Err: fmt.Errorf(format, args...)}
 }
 
-// String prints the status on one line.
+// String formats the status on one line, for logs.
 func (s *Status) String() string {
 	if s == nil {
 		return "Success"
@@ -77,35 +77,37 @@ func (s *Status) String() string {
 	return fmt.Sprintf("%s by %q: %v %v", s.Code, s.Plugin, s.Reasons, s.Err)
 }
 
-// Blocker is why a plugin rejects a node.
+// Blocker is the reason for which a plugin rejects a node.
 type Blocker struct {
 	Plugin  string
-	Code    Code // Unschedulable or UnschedulableAndUnresolvable, or Error where the plugin failed
+	Code    Code // Unschedulable or UnschedulableAndUnresolvable; Error if the plugin failed
 	Reasons []string
-	// Insufficient names the resources of which the node has too little for the
-	// pod, where that is the reason; pods where it runs as many as it may.
+	// Insufficient names the resources of which the node has too little free for the pod,
+	// if that is the reason; "pods" if it runs as many as it may.
 	Insufficient []v1.ResourceName
 }
 
-// Failure returns how the plugin's Filter failed, in v1.36's words.
+// Failure returns the error of a plugin whose Filter failed, in v1.36's words, from Plugin
+// and Reasons.
 func (b *Blocker) Failure() error {
 	return fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))
 }
 
-// Tally is a blocker and the number of nodes on which it came first.
+// Tally is the number of nodes that were rejected first by this blocker.
 type Tally struct {
 	Blocker
 	Nodes int
 }
 
-// Score is one plugin's part of a node's total.
+// Score is one plugin's part of a node's total score.
 type Score struct {
 	Plugin string
 	Score  int64 // 0..100, normalised, before the weight
 	Weight int64
 }
 
-// Node is the full answer for one node.
+// Node is the full answer for one node: all its blockers if it is infeasible, else its
+// scores.
 type Node struct {
 	Name     string
 	Feasible bool
@@ -114,7 +116,7 @@ type Node struct {
 	Blockers []Blocker // every filter that rejects it, in the profile's order
 }
 
-// Result says how an attempt ended.
+// Result is how a scheduling attempt ended.
 type Result string
 
 const (
@@ -126,34 +128,35 @@ const (
 	ResultError         Result = "Error"
 )
 
-// Decision is the record of one attempt for one pod.
+// Decision is the record of one scheduling attempt of one pod.
 type Decision struct {
 	UID     types.UID
 	Pod     types.NamespacedName
 	Profile string
-	Attempt int
-	// Flushed: nothing called the pod for this attempt; it had waited too long.
+	Attempt int // number of the attempt, from 1
+	// Flushed is set if the pod was tried only because it had waited for the longest time,
+	// not for an event.
 	Flushed bool
 	Result  Result
 
-	Node          string // Scheduled, Waiting: where
+	Node          string // the chosen node, with Result Scheduled or Waiting
 	Score         int64  // the winner's total
-	Ties          int    // how many feasible nodes share that total
+	Ties          int    // number of feasible nodes with that total
 	NodesTotal    int
 	NodesFeasible int
 
-	// Tallies counts the nodes by first blocker, sorted by plugin order, then
-	// by reasons.
+	// Tallies counts the rejected nodes by first blocker, in the profile's plugin order,
+	// then by reasons.
 	Tallies []Tally
 	// PreEnqueueStatus is the status of the PreEnqueue plugin that gates the pod (Gated).
 	PreEnqueueStatus *Status
 	// PreFilter is set when a PreFilter plugin rejected the pod as a whole.
 	PreFilter *Status
-	// GroupStatus is why the pod's group is not placed, set where the pod fits by itself, or
-	// would once its victims are gone.
+	// GroupStatus is why the pod's group could not be placed; set only if the pod fits by
+	// itself, or would once its victims are gone.
 	GroupStatus *Status
-	// GroupNode is the node that the pod fits, or would once its victims are gone, where
-	// GroupStatus is set.
+	// GroupNode is the node that the pod fits by itself, or would once its victims are
+	// gone, if GroupStatus is set.
 	GroupNode string
 	// PostFilter holds the messages of the PostFilter plugins, in order.
 	PostFilter []string
@@ -161,8 +164,8 @@ type Decision struct {
 	NominatedNode string
 	Victims       []types.NamespacedName // sorted by namespace, then name
 
-	// RejectedBy names the plugins that rejected the pod, sorted. A change
-	// that one of them waits for may bring the pod back.
+	// RejectedBy names the plugins that rejected the pod, sorted. Events for which one of
+	// them registered may move the pod.
 	RejectedBy []string
 	// PendingBy names the plugins that answered Pending, sorted.
 	PendingBy []string
@@ -172,9 +175,10 @@ type Decision struct {
 	Err                       error
 	FailedPoint, FailedPlugin string
 
-	// Writing: PostFilter plugins asked for writes that may make room.
+	// Writing is set if PostFilter plugins returned writes that may make the pod
+	// schedulable.
 	Writing bool
-	// PreemptionTried: a PostFilter plugin tried to find pods to preempt.
+	// PreemptionTried is set if a PostFilter plugin searched for pods to preempt.
 	PreemptionTried bool
 
 	// Nodes is filled on demand: each node once, sorted by name.
