@@ -53,8 +53,8 @@ func Reason(d *decision.Decision) string {
 	return ""
 }
 
-// Condition returns the PodScheduled condition that the decision asks for, nil
-// where the scheduler writes none.
+// Condition returns the PodScheduled condition to write for the decision, nil if the
+// scheduler writes none.
 func Condition(d *decision.Decision) *object.Condition {
 	reason := Reason(d)
 	if reason == "" {
@@ -63,7 +63,8 @@ func Condition(d *decision.Decision) *object.Condition {
 	return &object.Condition{Status: v1.ConditionFalse, Reason: reason, Message: Message(d)}
 }
 
-// Note cuts a message to the length of an event's note, as kube-scheduler does.
+// Note returns the message cut to the longest note of an event, with " ..." at the end if
+// it was cut, as kube-scheduler does.
 func Note(message string) string {
 	if len(message) <= noteLimit {
 		return message
@@ -81,17 +82,19 @@ func Assigned(p *object.Pod, node string) string {
 // tried because it is being deleted.
 func Deleting(p *object.Pod) string { return "skip schedule deleting pod: " + p.Key() }
 
-// Preempted returns the note of the Preempted event on a victim of a pod, or of a pod group.
+// Preempted returns the note of the Preempted event on a victim. preemptor is the UID of a
+// pod, or of a pod group if byGroup is true.
 func Preempted(byGroup bool, preemptor types.UID, node string) string {
 	return fmt.Sprintf("Preempted by %s %s on node %s", preemptorType(byGroup), preemptor, node)
 }
 
-// Disrupted returns the message of a victim's DisruptionTarget condition.
+// Disrupted returns the message of a victim's DisruptionTarget condition. byGroup is set if
+// a pod group preempted it.
 func Disrupted(byGroup bool, scheduler string) string {
 	return scheduler + ": preempting to accommodate a higher priority " + preemptorType(byGroup)
 }
 
-// preemptorType returns v1.36's word for a preemptor.
+// preemptorType returns v1.36's word for a pod or a pod group that preempts.
 func preemptorType(group bool) string {
 	if group {
 		return "podgroup"
@@ -99,9 +102,9 @@ func preemptorType(group bool) string {
 	return "pod"
 }
 
-// fit returns why no node took the pod: the message of PreFilter, or else the number of
-// nodes by reason; then the messages of the PostFilter plugins, unless they nominated a
-// node.
+// fit returns the message for a pod that no node took: "0/N nodes are available:" with
+// PreFilter's message, or else the number of nodes by reason; then the messages of the
+// PostFilter plugins, unless they nominated a node.
 func fit(d *decision.Decision) string {
 	nodes := d.NodesTotal
 	if nodes == 0 {
@@ -144,7 +147,8 @@ func histogram(tallies []decision.Tally) string {
 	return strings.Join(parts, ", ")
 }
 
-// Status returns a status in words: its cause, if any, and its reasons.
+// Status returns the text of a status: its error, if any, and its reasons, separated by
+// commas; "" for nil.
 func Status(s *decision.Status) string {
 	if s == nil {
 		return ""
