@@ -12,20 +12,20 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Rows describes the rows that Row and Sample draw from.
+// Rows describes the rows among which Row and Sample draw: those with the best total.
 type Rows struct {
-	Candidates int                     // how many rows were looked at
-	Candidate  func(i int) table.Row   // the i-th of them
+	Candidates int                     // number of rows to guess from
+	Candidate  func(i int) table.Row   // returns the i-th of them
 	Tied       func(table.Row) bool    // reports whether the row has the best total
 	Each       func(f func(table.Row)) // calls f with every row that has the best total, perhaps more than once
 }
 
-// sparse bounds the guesses: if fewer than one in sparse candidates has the best total,
-// those that have it are listed instead.
+// sparse limits guessing: if fewer than one candidate in sparse has the best total, all
+// that have it are listed instead.
 const sparse = 64
 
-// Row returns one of the tied rows, each with the same chance. Earlier choices do not
-// matter.
+// Row returns one of the rows with the best total, each with the same chance, decided by
+// the seed. ties is their number. Earlier choices do not matter.
 func Row(seed uint64, ties int, from Rows) table.Row {
 	random := source(seed)
 	if n := from.Candidates; ties*sparse >= n {
@@ -72,8 +72,8 @@ func Sample(seed uint64, ties, n int, from Rows) (rows []table.Row) {
 	return rows[:min(n, len(rows))]
 }
 
-// Number returns a number in [0, n), each with the same chance; the seed decides.
-// It is 0 if there is nothing to choose.
+// Number returns a number in [0, n), each with the same chance, decided by the seed. It is
+// 0 if n is at most 1.
 func Number(seed uint64, n int) int {
 	if n <= 1 {
 		return 0
@@ -82,23 +82,25 @@ func Number(seed uint64, n int) int {
 	return int(random.next() % uint64(n))
 }
 
-// Seed returns the seed of a draw for a pod, by the scheduler's seed. It differs
-// between attempts; 0 is any of them.
+// Seed returns the seed of a draw for one pod, derived from the scheduler's seed. It
+// differs between attempts; pass attempt 0 for a draw that is the same in all of them.
 func Seed(seed uint64, uid types.UID, attempt int) uint64 {
 	return seed ^ Hash(string(uid)) ^ mix(uint64(attempt))
 }
 
-// source is a stream of uniform numbers (splitmix64).
+// source is a stream of uniform pseudo-random numbers (splitmix64).
 type source uint64
 
+// golden is 2^64 divided by the golden ratio.
 const golden = 0x9e3779b97f4a7c15
 
+// next returns the next number of the stream.
 func (s *source) next() uint64 {
 	*s += golden
 	return mix(uint64(*s))
 }
 
-// mix spreads every bit of x over the result; no two results are the same.
+// mix returns a permutation of 64-bit numbers in which every bit of x affects all bits.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -107,7 +109,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Hash returns FNV-1a of the string, mixed: the same on every machine and in every run.
+// Hash returns a 64-bit hash of the string (FNV-1a, mixed) that is the same on every
+// machine and in every run.
 func Hash(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
