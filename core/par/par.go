@@ -13,10 +13,10 @@ type Range struct{ From, To int }
 // Len returns the number of rows in the range.
 func (r Range) Len() int { return r.To - r.From }
 
-// Rows calls f on disjoint ranges that cover [0, n), on at most workers
-// goroutines, none of which gets fewer than grain rows (except for the last
-// remainder). It returns when all are done. A panic in f is raised again in
-// the caller: as a *recovered.Panic, if there is more than one worker.
+// Rows calls f with disjoint ranges that cover [0, n), in parallel on at most workers
+// goroutines, each range at least about grain rows long. It returns when all calls are
+// done. A panic in f is raised again in the caller: as a *recovered.Panic if there is more
+// than one worker.
 func Rows(n, workers, grain int, f func(Range)) {
 	workers = min(workers, n/max(grain, 1))
 	if workers <= 1 {
@@ -28,10 +28,10 @@ func Rows(n, workers, grain int, f func(Range)) {
 	each(workers, workers, func(w int) { f(Range{n * w / workers, n * (w + 1) / workers}) })
 }
 
-// Each calls f for each i of [0, n), on at most workers goroutines, and returns when all
-// are done. A goroutine takes the next i when it is done with one, so that a core that is
-// slow to wake, or busy, delays nobody. The result for i must depend on i alone. A panic
-// is raised as Rows does.
+// Each calls f for each i in [0, n), in parallel on at most workers goroutines, and returns
+// when all calls are done. A goroutine takes the next i when it is done with one, so that a
+// slow core delays nothing. f must not depend on which other calls are done. A panic in f
+// is raised again in the caller, as Rows does.
 func Each(n, workers int, f func(i int)) {
 	if workers = min(workers, n); workers <= 1 {
 		for i := range n {
@@ -42,6 +42,7 @@ func Each(n, workers int, f func(i int)) {
 	each(n, workers, f)
 }
 
+// each does the work of Rows and Each on several goroutines.
 func each(n, workers int, f func(i int)) {
 	var wg sync.WaitGroup
 	var taken atomic.Int64
