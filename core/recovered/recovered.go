@@ -10,26 +10,28 @@ import (
 	"strings"
 )
 
-// Panic is a panic that was contained.
+// Panic is a panic that was recovered, as an error to report.
 type Panic struct {
-	// What panicked, such as `running Filter plugin "NodeName"`; "" where nobody knows.
+	// What is what panicked, such as `running Filter plugin "NodeName"`; "" if unknown.
 	What string
 	// Value is the text of the panic's value. It is made where the panic is recovered,
 	// as a plugin may change the value later.
 	Value string
 	// Site is the file and line that raised the panic.
 	Site string
-	// Stack is the stack of the goroutine that panicked. It is set where that goroutine
-	// may be gone when the panic is reported.
+	// Stack is the stack of the goroutine that panicked. It is set if that goroutine may be
+	// gone when the panic is reported.
 	Stack string
 }
 
+// Error returns one line: what panicked, the value and the site.
 func (p *Panic) Error() string {
 	return strings.TrimPrefix(fmt.Sprintf("%s panicked: %s (%s)", p.What, p.Value, p.Site), " ")
 }
 
-// From describes what a deferred function has just recovered. A *Panic is one
-// that was raised again on another goroutine: it keeps its site and its stack.
+// From returns the description of a panic; a deferred function calls it with the value that
+// recover returned. A *Panic value, which was raised again on another goroutine, keeps its
+// site and stack.
 func From(what string, value any) *Panic {
 	if p, again := value.(*Panic); again {
 		return &Panic{What: what, Value: p.Value, Site: p.Site, Stack: p.Stack}
@@ -37,7 +39,7 @@ func From(what string, value any) *Panic {
 	return &Panic{What: what, Value: fmt.Sprint(value), Site: site()}
 }
 
-// WithStack adds the stack of the goroutine, if no other stack is known.
+// WithStack sets Stack to the present goroutine's stack, unless it is set, and returns p.
 func (p *Panic) WithStack() *Panic {
 	if p.Stack == "" {
 		p.Stack = string(debug.Stack())
@@ -45,7 +47,8 @@ func (p *Panic) WithStack() *Panic {
 	return p
 }
 
-// site returns the file and line that raised the panic which is being handled.
+// site returns the file and line that raised the panic which is being recovered. Call it in
+// the deferred function.
 func site() string {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
