@@ -7,12 +7,12 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// MaxPoint is the best score that a point of a shape may have.
+// MaxPoint is the highest score of a point of a shape.
 const MaxPoint = 10
 
-// Tabulate evaluates the line through the points for each percentage; it is
-// level before the first and after the last. A point's score of 10 is 100. There
-// has to be a point.
+// Tabulate returns the score, 0 to 100, for each utilization from 0 to 100 percent:
+// straight lines between the points, level before the first and after the last. A point's
+// score of 10 counts as 100. There must be a point.
 func Tabulate(points []configv1.UtilizationShapePoint) (f [101]int64) {
 	for p := range f {
 		f[p] = at(points, int64(p))
@@ -20,6 +20,7 @@ func Tabulate(points []configv1.UtilizationShapePoint) (f [101]int64) {
 	return f
 }
 
+// at returns the score for utilization p, in percent.
 func at(points []configv1.UtilizationShapePoint, p int64) int64 {
 	const scale = 100 / MaxPoint
 	for i, point := range points {
@@ -36,7 +37,8 @@ func at(points []configv1.UtilizationShapePoint, p int64) int64 {
 	return int64(points[len(points)-1].Score) * scale
 }
 
-// Validate returns what is wrong with points that stand at the path.
+// Validate returns the errors of a shape with these points, reported at path, in
+// kube-scheduler's words.
 func Validate(path *field.Path, points []configv1.UtilizationShapePoint) field.ErrorList {
 	if len(points) == 0 {
 		return field.ErrorList{field.Required(path, "at least one point must be specified")}
