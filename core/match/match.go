@@ -14,20 +14,21 @@ type Subject struct {
 	Labels labels.Set
 }
 
-// NodeSelector says which nodes a pod may use: a label set (spec.nodeSelector),
-// and terms of which one must match (required node affinity). A nil
-// *NodeSelector admits every node.
+// NodeSelector is what a pod requires of its node: a label set (spec.nodeSelector), and
+// terms of which one must match (required node affinity). A nil *NodeSelector matches every
+// node.
 type NodeSelector struct {
-	// Key is equal for selectors that admit the same nodes by construction.
+	// Key is equal for selectors with equal content, which match the same nodes.
 	Key string
 
 	labels  []label
-	demands bool // terms are given: without a valid one nothing matches
+	demands bool // there are terms: without a valid one no node matches
 	terms   []term
-	names   []string
-	pinned  bool
+	names   []string // see Names
+	pinned  bool     // Names returns true
 }
 
+// label is a label that a node must have.
 type label struct{ key, value string }
 
 // NewNodeSelector compiles spec.nodeSelector and required node affinity. It
@@ -51,8 +52,8 @@ func NewNodeSelector(set map[string]string, required *v1.NodeSelector) *NodeSele
 	return s
 }
 
-// Demands returns the label requirements of each valid term: a node that meets those of
-// one term, and its fields, matches.
+// Demands returns the label requirements of each term that parses; a node matches if it
+// meets those of one term and its field requirements. The caller owns the slices.
 func (s *NodeSelector) Demands() (terms [][]v1.NodeSelectorRequirement) {
 	if s == nil {
 		return nil
@@ -70,6 +71,7 @@ func (s *NodeSelector) Demands() (terms [][]v1.NodeSelectorRequirement) {
 	return terms
 }
 
+// sortedLabels returns the labels of the set, sorted by key.
 func sortedLabels(set map[string]string) []label {
 	if len(set) == 0 {
 		return nil
@@ -87,7 +89,8 @@ func sortedLabels(set map[string]string) []label {
 	return list
 }
 
-// Matches reports whether the selector admits the node.
+// Matches reports whether the node meets the label set and one of the terms, if there are
+// terms.
 func (s *NodeSelector) Matches(n Subject) bool {
 	if s == nil {
 		return true
@@ -108,9 +111,9 @@ func (s *NodeSelector) Matches(n Subject) bool {
 	return false
 }
 
-// Names returns the only nodes that can match, sorted, if every term names
-// nodes by metadata.name (ok). An empty list means that the names in each term
-// contradict each other.
+// Names returns the only nodes that can match, sorted, if every term names nodes by
+// metadata.name; ok is false otherwise. An empty list with ok means that the names in each
+// term contradict each other.
 func (s *NodeSelector) Names() (names []string, ok bool) {
 	if s == nil {
 		return nil, false
@@ -118,9 +121,9 @@ func (s *NodeSelector) Names() (names []string, ok bool) {
 	return s.names, s.pinned
 }
 
-// pins returns the union over the terms of the nodes that each term names, which
-// are those that all its requirements on metadata.name name (v1.36,
-// NodeAffinity's PreFilter: terms that do not parse count, too).
+// pins returns the nodes that the terms name by metadata.name, sorted; ok is false if a
+// term names none. A term names the nodes that all its requirements on metadata.name have
+// in common. As in NodeAffinity's PreFilter of v1.36, terms that do not parse count, too.
 func pins(terms []v1.NodeSelectorTerm) (names []string, ok bool) {
 	for i := range terms {
 		named, ok := termPins(&terms[i])
@@ -133,6 +136,8 @@ func pins(terms []v1.NodeSelectorTerm) (names []string, ok bool) {
 	return slices.Compact(names), len(terms) > 0
 }
 
+// termPins returns the nodes that one term names by metadata.name; false if it has no such
+// requirement.
 func termPins(t *v1.NodeSelectorTerm) (names []string, ok bool) {
 	for _, f := range t.MatchFields {
 		switch {
@@ -146,25 +151,25 @@ func termPins(t *v1.NodeSelectorTerm) (names []string, ok bool) {
 	return names, ok
 }
 
-// PreferredNodes are the weighted terms of preferred node affinity. A nil
-// *PreferredNodes prefers nothing.
+// PreferredNodes are the weighted terms of preferred node affinity. A nil *PreferredNodes
+// gives every node the score 0.
 type PreferredNodes struct {
-	// Key is equal for values that give every node the same score by
-	// construction.
+	// Key is equal for values with equal content, which give every node the same score.
 	Key string
-	// Invalid says why terms do not parse. It is nil when all terms parse.
-	// kube-scheduler fails the scoring of a pod with such terms.
+	// Invalid is the error of terms that do not parse, nil if all parse. kube-scheduler
+	// fails the scoring of a pod with such terms.
 	Invalid error
 	terms   []weighted
 }
 
+// weighted is a term with its weight.
 type weighted struct {
 	term
 	weight int64
 }
 
-// NewPreferredNodes compiles preferred scheduling terms. It returns nil when
-// there are none. Terms without weight or content are left out.
+// NewPreferredNodes compiles the terms of preferred node affinity. It returns nil if there
+// are none. Terms with weight 0 or without requirements are left out.
 func NewPreferredNodes(terms []v1.PreferredSchedulingTerm) *PreferredNodes {
 	var p *PreferredNodes
 	var key []byte
@@ -194,7 +199,7 @@ func NewPreferredNodes(terms []v1.PreferredSchedulingTerm) *PreferredNodes {
 	return p
 }
 
-// Score returns the sum of the weights of the terms that hold on the node.
+// Score returns the sum of the weights of the terms that match the node.
 func (p *PreferredNodes) Score(n Subject) int64 {
 	if p == nil {
 		return 0
@@ -208,8 +213,8 @@ func (p *PreferredNodes) Score(n Subject) int64 {
 	return sum
 }
 
-// OneOf returns the label that a node has to have one of the values of to match, where that
-// is all that is asked of it.
+// OneOf returns the label key and values if the selector requires nothing else than that
+// the node has that label with one of the values; else false.
 func (s *NodeSelector) OneOf() (key string, values []string, ok bool) {
 	if s == nil || len(s.labels) > 0 || len(s.terms) != 1 {
 		return "", nil, false

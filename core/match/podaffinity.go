@@ -23,22 +23,23 @@ const (
 	PreferredPods
 )
 
-// PodTerm is a term of pod affinity or anti-affinity: it is about the pods
-// that the selector matches in some namespaces, and where they are by the
-// value that nodes have for the topology key. Immutable.
+// PodTerm is a term of pod affinity or anti-affinity: it selects pods in some namespaces by
+// their labels, and topology domains by the value that nodes have for the topology key.
+// Immutable.
 type PodTerm struct {
-	// Key is equal for terms that mean the same by construction.
+	// Key is equal for terms with equal content.
 	Key         string
 	Kind        TermKind
-	Weight      int64 // PreferredPods only
+	Weight      int64 // of PreferredPods; negative for preferred anti-affinity
 	TopologyKey string
 	Selector    Selector
-	// Namespaces by name, sorted and each once, and by their labels: nil selects none.
+	// Namespaces are named ones, sorted and each once. NamespaceSelector selects more by
+	// their labels; nil selects none.
 	Namespaces        []string
 	NamespaceSelector labels.Selector
 }
 
-// Names reports whether the term names the namespace.
+// Names reports whether the namespace is in Namespaces.
 func (t *PodTerm) Names(namespace string) bool {
 	_, named := slices.BinarySearch(t.Namespaces, namespace)
 	return named
@@ -51,14 +52,14 @@ func (t *PodTerm) SelectsNamespace(namespace string, namespaceLabels map[string]
 		t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
 }
 
-// Matches reports whether the term selects a pod with podLabels in the namespace, which
-// has namespaceLabels.
+// Matches reports whether the term selects a pod with podLabels in the namespace, which has
+// namespaceLabels.
 func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[string]string) bool {
 	return t.SelectsNamespace(namespace, namespaceLabels) && t.Selector.Matches(labels.Set(podLabels))
 }
 
-// MayMatch reports whether the term selects a pod with these labels in the namespace for
-// some labels of the namespace, which are unknown.
+// MayMatch reports whether the term can select a pod with these labels in the namespace,
+// whose own labels are not known.
 func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
 	return (t.NamespaceSelector != nil || t.Names(namespace)) && t.Selector.Matches(labels.Set(podLabels))
 }
@@ -66,24 +67,25 @@ func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
 // PodAffinity is spec.affinity.podAffinity and podAntiAffinity of a pod. A nil
 // *PodAffinity is a pod that has neither.
 type PodAffinity struct {
-	// Key is equal for values that ask for the same.
+	// Key is equal for values with equal terms.
 	Key string
-	// Terms are all terms, by kind: Affinity, AntiAffinity, Preferred. A list
-	// that holds a term which does not parse is left out.
+	// Terms are all terms, in the order Affinity (required), AntiAffinity (required),
+	// Preferred (both); these three are parts of it. If a term does not parse, its whole
+	// list is left out.
 	Terms                             []PodTerm
 	Affinity, AntiAffinity, Preferred []PodTerm
 	// Prefers is set if the pod has preferred terms, valid or not.
 	Prefers bool
-	// SelectsNamespaces: the pod's own terms select namespaces by labels.
+	// SelectsNamespaces is set if one of the terms has a NamespaceSelector.
 	SelectsNamespaces bool
-	// Invalid says which terms do not parse, and why; kube-scheduler then
-	// rejects the pod.
+	// Invalid is the error of the terms that do not parse, nil for none; kube-scheduler
+	// rejects a pod with such terms.
 	Invalid error
 }
 
-// NewPodAffinity compiles the terms of a pod in that namespace. It returns nil
-// when there are none. The API server has already merged matchLabelKeys and
-// mismatchLabelKeys into the selectors.
+// NewPodAffinity compiles the pod affinity and anti-affinity terms of a pod in that
+// namespace. It returns nil if there are none. The API server has already merged
+// matchLabelKeys and mismatchLabelKeys into the selectors.
 func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 	if a == nil {
 		return nil
@@ -129,7 +131,7 @@ func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 	return p
 }
 
-// podTerms compiles lists of terms.
+// podTerms compiles the lists of terms of one pod.
 type podTerms struct {
 	own              []string // the pod's namespace
 	terms            []PodTerm
@@ -137,17 +139,21 @@ type podTerms struct {
 	key, selectorKey []byte // scratch
 }
 
+// required compiles a list of required terms. field names the list in errors.
 func (c *podTerms) required(field string, kind TermKind, list []v1.PodAffinityTerm) {
 	c.add(field, len(list), func(i int) (PodTerm, error) { return c.compile(kind, 0, &list[i]) })
 }
 
+// preferred compiles a list of preferred terms, whose weights are multiplied by sign (-1
+// for anti-affinity). field names the list in errors.
 func (c *podTerms) preferred(field string, sign int64, list []v1.WeightedPodAffinityTerm) {
 	c.add(field, len(list), func(i int) (PodTerm, error) {
 		return c.compile(PreferredPods, sign*int64(list[i].Weight), &list[i].PodAffinityTerm)
 	})
 }
 
-// add adds n terms, or none where one does not parse.
+// add appends the results of term for 0 to n-1. If one is an error it appends none, and
+// records the error with field.
 func (c *podTerms) add(field string, n int, term func(i int) (PodTerm, error)) {
 	before := len(c.terms)
 	for i := range n {
@@ -161,8 +167,8 @@ func (c *podTerms) add(field string, n int, term func(i int) (PodTerm, error)) {
 	}
 }
 
-// compile compiles a term. Without namespaces and a selector of them the pod's own is
-// meant; a selector that is empty selects all.
+// compile compiles one term. As in the API, a term without namespaces and namespaceSelector
+// means the pod's own namespace, and an empty selector selects all.
 func (c *podTerms) compile(kind TermKind, weight int64, in *v1.PodAffinityTerm) (PodTerm, error) {
 	selector, err := metav1.LabelSelectorAsSelector(in.LabelSelector)
 	if err != nil {
@@ -183,8 +189,8 @@ func (c *podTerms) compile(kind TermKind, weight int64, in *v1.PodAffinityTerm) 
 	return t, nil
 }
 
-// setKeys sets the term's key, and the selector's and the topology key to parts of it: a
-// pod may have thousands of terms.
+// setKeys sets the keys of the term and its selector, and its topology key, as parts of one
+// string, since a pod may have thousands of terms.
 func (c *podTerms) setKeys(t *PodTerm, topology string) {
 	c.selectorKey = appendSelector(c.selectorKey[:0], t.Selector.Selector)
 	key := appendNumber(append(c.key[:0], 'k'), int64(t.Kind))

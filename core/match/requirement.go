@@ -2,16 +2,16 @@ package match
 
 import v1 "k8s.io/api/core/v1"
 
-// Requirement is what a part of a selector requires of a node: of a label, or of its
-// name.
+// Requirement is one requirement of a node selector: on a label, or on a field
+// (metadata.name).
 type Requirement struct {
 	requirement
-	field bool
+	field bool // it is on a field
 }
 
-// Clauses returns the requirements of the selector. It admits the nodes that meet all of
-// the first list and, if demands is set, all of one of the other lists. A nil selector
-// has none.
+// Clauses returns the requirements of the selector. It matches the nodes that meet all of
+// the first list and, if demands is set, all of at least one of the other lists. A nil
+// selector has none.
 func (s *NodeSelector) Clauses() (all []Requirement, others [][]Requirement, demands bool) {
 	if s == nil {
 		return nil, nil, false
@@ -27,8 +27,8 @@ func (s *NodeSelector) Clauses() (all []Requirement, others [][]Requirement, dem
 	return all, others, s.demands
 }
 
-// Clauses returns for each term its weight, and the requirements that a node has to meet
-// for it to count.
+// Clauses returns the weight of each term that parses, and the requirements that a node
+// must meet for the term to match.
 func (p *PreferredNodes) Clauses() (weights []int64, terms [][]Requirement) {
 	if p == nil {
 		return nil, nil
@@ -41,6 +41,7 @@ func (p *PreferredNodes) Clauses() (weights []int64, terms [][]Requirement) {
 	return weights, terms
 }
 
+// requirements returns the requirements of the term on labels, then on fields.
 func (t *term) requirements() []Requirement {
 	list := make([]Requirement, 0, len(t.labels)+len(t.fields))
 	for _, r := range t.labels {
@@ -61,11 +62,11 @@ func (r *Requirement) Names() (names []string, among, of bool) {
 	return r.values, among, of
 }
 
-// Label returns the label that the requirement is about; false where it is about something else.
+// Label returns the label key of the requirement; of is false if it is on a field.
 func (r *Requirement) Label() (key string, of bool) { return r.key, !r.field }
 
-// Accepts reports whether a node meets the requirement whose label has the value, or,
-// with exists false, that lacks the label.
+// Accepts reports whether the requirement is met by a node whose label has the value or, if
+// exists is false, by one that lacks the label.
 func (r *Requirement) Accepts(value string, exists bool) bool { return r.holds(value, exists) }
 
 // MetBy reports whether the node meets the requirement.
@@ -77,8 +78,7 @@ func (r *Requirement) MetBy(n Subject) bool {
 	return r.holds(value, ok)
 }
 
-// AppendKey appends what is equal for requirements that the same nodes meet by
-// construction.
+// AppendKey appends a key that is equal for equal requirements.
 func (r *Requirement) AppendKey(b []byte) []byte {
 	kind := byte('l')
 	if r.field {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selector is a label selector over pods.
+// Selector is a selector of pods by labels, with a Key.
 type Selector struct {
-	// Key is equal for selectors that match the same pods by construction.
+	// Key is equal for selectors with equal requirements, which match the same pods.
 	Key string
 	labels.Selector
 }
@@ -20,6 +20,7 @@ func NewSelector(s labels.Selector) Selector {
 	return Selector{Key: string(appendSelector(nil, s)), Selector: s}
 }
 
+// appendSelector appends the Key of the selector.
 func appendSelector(b []byte, s labels.Selector) []byte {
 	requirements, ok := s.Requirements()
 	if !ok {
@@ -44,28 +45,29 @@ func appendSelector(b []byte, s labels.Selector) []byte {
 type SpreadConstraint struct {
 	TopologyKey string
 	MaxSkew     int32
-	MinDomains  int32 // 1 where the pod does not say
-	// HonorAffinity and HonorTaints leave out nodes that the pod's node
-	// selector and required affinity, or its tolerations, do not admit.
+	// MinDomains is 1 if the pod states none.
+	MinDomains int32
+	// HonorAffinity leaves out nodes that do not match the pod's node selector and required
+	// node affinity (nodeAffinityPolicy), HonorTaints nodes with taints that it does not
+	// tolerate (nodeTaintsPolicy).
 	HonorAffinity, HonorTaints bool
 	Selector                   Selector
-	// Self: the selector matches the pod that has the constraint.
+	// Self is set if the selector matches the pod that has the constraint.
 	Self bool
 }
 
 // Spread is the topology spread constraints of a pod. A nil *Spread is a pod
 // that has none.
 type Spread struct {
-	// Key is equal for lists that ask for the same.
+	// Key is equal for lists with equal constraints.
 	Key string
 	// Hard are the constraints with DoNotSchedule, Soft those with
 	// ScheduleAnyway, in the pod's order.
 	Hard, Soft []SpreadConstraint
-	// HardInvalid and SoftInvalid are the errors of selectors that do not parse;
-	// kube-scheduler then fails the attempt.
+	// HardInvalid and SoftInvalid are the errors of selectors that do not parse, nil for
+	// none; kube-scheduler fails the attempt of a pod with such constraints.
 	HardInvalid, SoftInvalid error
-	// Keyless is the list without matchLabelKeys. It is nil if no constraint
-	// has any.
+	// Keyless is the same list without matchLabelKeys, nil if no constraint has any.
 	Keyless *Spread
 }
 
@@ -86,6 +88,7 @@ func NewSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) 
 	return s
 }
 
+// newSpread compiles the constraints without setting Keyless.
 func newSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) *Spread {
 	s := &Spread{}
 	s.Hard, s.HardInvalid = compileSpread(list, podLabels, v1.DoNotSchedule)
@@ -106,6 +109,7 @@ func newSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) 
 	return s
 }
 
+// compileSpread compiles the constraints with that whenUnsatisfiable.
 func compileSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string, action v1.UnsatisfiableConstraintAction) ([]SpreadConstraint, error) {
 	var compiled []SpreadConstraint
 	for i := range list {
@@ -131,8 +135,8 @@ func compileSpread(list []v1.TopologySpreadConstraint, podLabels map[string]stri
 	return compiled, nil
 }
 
-// withLabels narrows the selector to pods that agree in the labels that the
-// keys name, as far as the pod has them. What matches nothing stays so.
+// withLabels adds to the selector that pods must have the same values as podLabels for the
+// keys that podLabels has. A selector that matches nothing stays so.
 func withLabels(s labels.Selector, keys []string, podLabels map[string]string) labels.Selector {
 	same := labels.Set{}
 	for _, k := range keys {
@@ -147,11 +151,12 @@ func withLabels(s labels.Selector, keys []string, podLabels map[string]string) l
 	return labels.SelectorFromSet(same).Add(requirements...)
 }
 
-// Select sets the selector of a constraint of a pod with these labels.
+// Select sets the constraint's selector, and Self for a pod with these labels.
 func (c *SpreadConstraint) Select(s Selector, podLabels map[string]string) {
 	c.Selector, c.Self = s, s.Matches(labels.Set(podLabels))
 }
 
+// appendKey appends the constraint's part of Spread.Key.
 func (c *SpreadConstraint) appendKey(b []byte) []byte {
 	b = AppendField(b, c.TopologyKey)
 	b = appendNumber(b, int64(c.MaxSkew))

@@ -10,28 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// nameField is the one field that node selectors know.
+// nameField is the only field that node selectors support.
 const nameField = metav1.ObjectNameField
 
-// term holds when all of its requirements hold, and nowhere if it is not
-// valid.
+// term is a compiled node selector term. It matches if all of its requirements are met; one
+// that is not valid, as it does not parse, matches no node.
 type term struct {
 	valid  bool
 	labels []requirement
 	fields []requirement
 }
 
-// requirement compares one label or field with values. For the operators Gt
-// and Lt the value is bound.
+// requirement compares one label or field with values.
 type requirement struct {
 	key    string
 	op     v1.NodeSelectorOperator
 	values []string
-	sorted []string // the values, where they are many
-	bound  int64
+	sorted []string // the values, if there are more than manyValues; else nil
+	bound  int64    // the value for the operators Gt and Lt
 }
 
-// manyValues is how many values are searched in order.
+// manyValues is the most values that are searched without sorting.
 const manyValues = 16
 
 // has reports whether the value is one of the requirement's.
@@ -43,10 +42,12 @@ func (r *requirement) has(value string) bool {
 	return found
 }
 
+// empty reports whether the term has no requirements.
 func empty(t *v1.NodeSelectorTerm) bool {
 	return len(t.MatchExpressions) == 0 && len(t.MatchFields) == 0
 }
 
+// compile compiles a node selector term. It is not valid if a requirement does not parse.
 func compile(in *v1.NodeSelectorTerm) term {
 	t := term{valid: true}
 	for i := range in.MatchExpressions {
@@ -62,6 +63,7 @@ func compile(in *v1.NodeSelectorTerm) term {
 	return t
 }
 
+// operators are the label selector operators of the node selector's.
 var operators = map[v1.NodeSelectorOperator]selection.Operator{
 	v1.NodeSelectorOpIn:           selection.In,
 	v1.NodeSelectorOpNotIn:        selection.NotIn,
@@ -71,8 +73,8 @@ var operators = map[v1.NodeSelectorOperator]selection.Operator{
 	v1.NodeSelectorOpLt:           selection.LessThan,
 }
 
-// compileLabel accepts what labels.NewRequirement does: known operators, well
-// formed keys and values, as many values as the operator takes.
+// compileLabel compiles a requirement on a label. It returns false if labels.NewRequirement
+// rejects it, or Gt or Lt has no integer.
 func compileLabel(e *v1.NodeSelectorRequirement) (requirement, bool) {
 	op, ok := operators[e.Operator]
 	if !ok {
@@ -91,12 +93,14 @@ func compileLabel(e *v1.NodeSelectorRequirement) (requirement, bool) {
 	return r, ok
 }
 
-// compileField accepts In and NotIn with one value.
+// compileField compiles a requirement on a field. It returns false unless that is In or
+// NotIn with one value.
 func compileField(e *v1.NodeSelectorRequirement) (requirement, bool) {
 	known := e.Operator == v1.NodeSelectorOpIn || e.Operator == v1.NodeSelectorOpNotIn
 	return requirement{key: e.Key, op: e.Operator, values: e.Values}, known && len(e.Values) == 1
 }
 
+// holds reports whether the term matches the node.
 func (t *term) holds(n Subject) bool {
 	if !t.valid {
 		return false
@@ -115,7 +119,7 @@ func (t *term) holds(n Subject) bool {
 	return true
 }
 
-// holdsOfField reports whether the node's fields meet the requirement. A node without a
+// holdsOfField reports whether the node's field meets the requirement. A node without a
 // name, of which nothing is known, always does.
 func (r *requirement) holdsOfField(n Subject) bool {
 	value := ""
@@ -125,6 +129,8 @@ func (r *requirement) holdsOfField(n Subject) bool {
 	return n.Name == "" || r.holds(value, true)
 }
 
+// holds reports whether a value meets the requirement; exists is false if the label is
+// missing.
 func (r *requirement) holds(value string, exists bool) bool {
 	switch r.op {
 	case v1.NodeSelectorOpIn:
@@ -146,8 +152,8 @@ func (r *requirement) holds(value string, exists bool) bool {
 	return number < r.bound
 }
 
-// integer parses a decimal integer like strconv.ParseInt, but allocates no error: most
-// values are no numbers.
+// integer parses a decimal integer as strconv.ParseInt does, but allocates no error, since
+// most values are not numbers.
 func integer(s string) (int64, bool) {
 	digits := s
 	if s != "" && (s[0] == '-' || s[0] == '+') {

@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
-// Tolerations are a pod's spec.tolerations.
+// Tolerations are a pod's spec.tolerations. The zero value tolerates nothing.
 type Tolerations struct {
-	// Key is equal for lists that tolerate the same taints by construction.
+	// Key is equal for equal lists.
 	Key string
 	// List is sorted by key and effect if it is longer than manyTolerations.
 	List []v1.Toleration
 }
 
-// manyTolerations is how many tolerations are asked one after the other.
+// manyTolerations is the most tolerations that are searched without sorting.
 const manyTolerations = 16
 
-// NewTolerations compiles the list.
+// NewTolerations compiles the list, which it does not change.
 func NewTolerations(list []v1.Toleration) Tolerations {
 	if len(list) == 0 {
 		return Tolerations{}
@@ -40,6 +40,7 @@ func NewTolerations(list []v1.Toleration) Tolerations {
 	return Tolerations{Key: string(b), List: list}
 }
 
+// compareToleration compares a toleration's key, then effect, with the given ones.
 func compareToleration(t *v1.Toleration, key string, effect v1.TaintEffect) int {
 	return cmp.Or(cmp.Compare(t.Key, key), cmp.Compare(t.Effect, effect))
 }
@@ -64,8 +65,8 @@ func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
 	return false
 }
 
-// tolerate reports whether one of the tolerations with that key and effect tolerates the
-// taint.
+// tolerate reports whether a toleration with exactly that key and effect tolerates the
+// taint. The list must be sorted.
 func (t Tolerations) tolerate(key string, effect v1.TaintEffect, taint *v1.Taint, comparisons bool) bool {
 	at, _ := slices.BinarySearchFunc(t.List, key, func(t v1.Toleration, key string) int { return compareToleration(&t, key, effect) })
 	for ; at < len(t.List); at++ {
@@ -80,8 +81,8 @@ func (t Tolerations) tolerate(key string, effect v1.TaintEffect, taint *v1.Taint
 	return false
 }
 
-// Admits reports whether the tolerations tolerate all taints that keep pods away (effects
-// NoSchedule and NoExecute).
+// Admits reports whether the tolerations tolerate all taints with effect NoSchedule or
+// NoExecute. comparisons is as in Tolerates.
 func (t Tolerations) Admits(taints []v1.Taint, comparisons bool) bool {
 	for i := range taints {
 		hard := taints[i].Effect == v1.TaintEffectNoSchedule || taints[i].Effect == v1.TaintEffectNoExecute
@@ -92,7 +93,7 @@ func (t Tolerations) Admits(taints []v1.Taint, comparisons bool) bool {
 	return true
 }
 
-// tolerates reports whether the toleration tolerates the taint. An empty effect or key of
+// tolerates reports whether one toleration tolerates the taint. An empty effect or key of
 // the toleration stands for any.
 func tolerates(t *v1.Toleration, taint *v1.Taint, comparisons bool) bool {
 	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
@@ -109,8 +110,8 @@ func tolerates(t *v1.Toleration, taint *v1.Taint, comparisons bool) bool {
 	return false
 }
 
-// compare sets the taint's value against the toleration's. Values that are no
-// decimal integers (as the API defines them) compare with nothing.
+// compare reports whether the taint's value is less (Lt) or greater (Gt) than the
+// toleration's. It is false if one of them is not a decimal integer as the API defines it.
 func compare(t *v1.Toleration, taint *v1.Taint) bool {
 	bound, ok := decimal(t.Value)
 	value, ok2 := decimal(taint.Value)
@@ -123,6 +124,7 @@ func compare(t *v1.Toleration, taint *v1.Taint) bool {
 	return value > bound
 }
 
+// decimal parses a decimal integer as the API defines it.
 func decimal(s string) (int64, bool) {
 	if len(content.IsDecimalInteger(s)) > 0 {
 		return 0, false
