@@ -8,8 +8,8 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// Slots of amounts. The filled ones are CPU and memory with a default for
-// each container that names none.
+// Indexes of amounts.slot. The filled ones are CPU and memory with kube-scheduler's default
+// for each container that requests none.
 const (
 	cpu = iota
 	memory
@@ -21,13 +21,14 @@ const (
 	slots           = firstScalar + fastPathScalars
 )
 
-// amounts is what a container, or several together, request: one int64 per
-// resource, so that sums and maxima are loops over an array. None is negative.
+// amounts is what a container, or several together, request: one int64 for each resource,
+// so that sums and maxima are loops over an array. None is negative.
 type amounts struct {
 	slot  [slots]int64
-	named [2]bool // CPU and memory: something names it, be it with 0
+	named [2]bool // CPU and memory: a list names it, be it with 0
 }
 
+// add adds b, saturating.
 func (a *amounts) add(b *amounts) {
 	for i, n := range &b.slot {
 		if a.slot[i] += n; a.slot[i] < 0 {
@@ -37,6 +38,7 @@ func (a *amounts) add(b *amounts) {
 	a.name(b)
 }
 
+// max takes the larger of a and b, resource by resource.
 func (a *amounts) max(b *amounts) {
 	for i, n := range &b.slot {
 		a.slot[i] = max(a.slot[i], n)
@@ -44,12 +46,14 @@ func (a *amounts) max(b *amounts) {
 	a.name(b)
 }
 
+// name marks as named what b names.
 func (a *amounts) name(b *amounts) {
 	a.named[cpu] = a.named[cpu] || b.named[cpu]
 	a.named[memory] = a.named[memory] || b.named[memory]
 }
 
-// fill sets the filled slots.
+// fill sets the filled slots: to what is requested, or to the defaults given for CPU and
+// memory that are not named.
 func (a *amounts) fill(milliCPU, bytes int64) {
 	if a.named[cpu] {
 		milliCPU = a.slot[cpu]
@@ -60,22 +64,22 @@ func (a *amounts) fill(milliCPU, bytes int64) {
 	a.slot[filledCPU], a.slot[filledMemory] = milliCPU, bytes
 }
 
-// count is the work on one pod.
+// count computes the demand of one pod in int64s, the fast way.
 type count struct {
 	pod     *v1.Pod
 	scalars [fastPathScalars]v1.ResourceName // names of the slots from firstScalar
-	known   int
-	limits  bool // limits are counted, not requests
-	// inexact: a quantity was negative or no whole number of its unit, or
-	// there were more than maxScalars resources.
+	known   int                              // number of scalars
+	limits  bool                             // limits are counted instead of requests
+	// inexact is set if a quantity was negative or not a whole number of its unit, or there
+	// were more than fastPathScalars named resources. The result is then wrong.
 	inexact bool
 }
 
-// containers returns the formula of KEP-753: containers run together with the
-// sidecars (restartable init containers); the other init containers run one
-// after another, each beside the sidecars before it. The pod needs whichever
-// is more. With status, containers under an in-place resize count with what
-// the kubelet has given them.
+// containers returns what the pod's containers need together (KEP-753): containers run
+// together with the sidecars (restartable init containers); the other init containers run
+// one after another, each beside the sidecars before it; the larger counts, resource by
+// resource. With status, containers under an in-place resize count with what the kubelet
+// has granted.
 func (c *count) containers(status bool) amounts {
 	var running, sidecars, peak amounts
 	for i := range c.pod.Spec.Containers {
@@ -99,6 +103,8 @@ func (c *count) containers(status bool) amounts {
 	return running
 }
 
+// container returns what one container requests, filled with defaults; with status what
+// counts during an in-place resize.
 func (c *count) container(spec *v1.Container, status bool) amounts {
 	var a amounts
 	if cs := c.status(spec.Name, status); cs != nil && cs.Resources != nil {
@@ -110,6 +116,7 @@ func (c *count) container(spec *v1.Container, status bool) amounts {
 	return a
 }
 
+// listOf returns the limits or the requests, whichever are counted.
 func (c *count) listOf(r *v1.ResourceRequirements) v1.ResourceList {
 	if c.limits {
 		return r.Limits
@@ -117,9 +124,9 @@ func (c *count) listOf(r *v1.ResourceRequirements) v1.ResourceList {
 	return r.Requests
 }
 
-// effective returns what counts while a resize may be under way: the largest of
-// what is requested, in force and promised. A resize that the node can never
-// grant is not waited for.
+// effective returns what counts while a resize may be under way: the largest of what is
+// requested, in force and allocated. A request that the node can never grant (Infeasible)
+// does not count.
 func (c *count) effective(requested, inForce, promised v1.ResourceList) amounts {
 	a, b := c.read(inForce), c.read(promised)
 	a.max(&b)
@@ -130,7 +137,8 @@ func (c *count) effective(requested, inForce, promised v1.ResourceList) amounts 
 	return a
 }
 
-// override replaces the resources that the pod requests as a whole.
+// override replaces, in requests and usage, the resources for which the pod states requests
+// as a whole (spec.resources).
 func (c *count) override(requests, usage *amounts) {
 	requested := c.pod.Spec.Resources.Requests
 	own := c.read(requested)
@@ -149,6 +157,7 @@ func (c *count) override(requests, usage *amounts) {
 	}
 }
 
+// set sets a slot, and for CPU and memory the filled slot, too.
 func (a *amounts) set(slot int, n int64) {
 	a.slot[slot] = n
 	switch slot {
@@ -159,6 +168,7 @@ func (a *amounts) set(slot int, n int64) {
 	}
 }
 
+// read returns the amounts of a list. It sets inexact if one is not exact.
 func (c *count) read(list v1.ResourceList) amounts {
 	var a amounts
 	for name, q := range list { // any order: each name has a slot of its own; vectors are sorted at the end
@@ -184,7 +194,8 @@ func scaleOf(name v1.ResourceName) resource.Scale {
 	return 0
 }
 
-// slot returns the index of the resource's slot, false if it does not count.
+// slot returns the index of the resource's slot, a new one for a new named resource; false
+// if the resource does not count or there are too many.
 func (c *count) slot(name v1.ResourceName) (int, bool) {
 	switch name {
 	case v1.ResourceCPU:
@@ -211,6 +222,7 @@ func (c *count) slot(name v1.ResourceName) (int, bool) {
 	return firstScalar + c.known - 1, true
 }
 
+// vector returns the amounts, without the filled slots, as a Vector.
 func (c *count) vector(a *amounts) Vector {
 	v := Vector{MilliCPU: a.slot[cpu], Memory: a.slot[memory], EphemeralStorage: a.slot[ephemeralStorage]}
 	for i, name := range c.scalars[:c.known] {
@@ -222,8 +234,7 @@ func (c *count) vector(a *amounts) Vector {
 	return v
 }
 
-// hasStatusResources reports whether the kubelet reports any container's
-// resources.
+// hasStatusResources reports whether the pod's status has resources of a container.
 func hasStatusResources(pod *v1.Pod) bool {
 	for _, list := range [2][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range list {
@@ -235,7 +246,8 @@ func hasStatusResources(pod *v1.Pod) bool {
 	return false
 }
 
-// status returns the container's status if it is wanted and there is one.
+// status returns the status of the container with that name; nil if wanted is false or
+// there is none.
 func (c *count) status(name string, wanted bool) *v1.ContainerStatus {
 	if !wanted {
 		return nil

@@ -5,29 +5,29 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// Scoring counts these amounts for a container that requests none
-// (kube-scheduler v1.36, pkg/scheduler/util/pod_resources.go).
+// What counts, for scores, for a container that requests no CPU or memory (kube-scheduler
+// v1.36, pkg/scheduler/util/pod_resources.go).
 const (
 	DefaultMilliCPU = 100               // 0.1 core
 	DefaultMemory   = 200 * 1024 * 1024 // 200 MiB
 )
 
-// Demand is everything that a scheduler counts for a pod, computed once. No
-// amount is negative.
+// Demand is all amounts that a scheduler computes for a pod, computed once. None is
+// negative.
 type Demand struct {
 	// Requests is what must fit on the node (NodeResourcesFit's filter): the
 	// larger of the init sequence and the running containers, plus overhead;
 	// pod-level resources override.
 	Requests Vector
-	// Usage is what the pod takes from its node once placed. It differs from
-	// Requests while an in-place resize is under way, and where devices take of the
-	// node's resources for the pod.
+	// Usage is what the pod uses up of its node once placed. It differs from Requests while
+	// an in-place resize is under way, and if devices take some of the node's resources for
+	// the pod.
 	Usage Vector
-	// NonZero is Usage with a default for each container that names no CPU or
-	// memory. Only these two are set.
+	// NonZero is Usage with a default for each container that requests no CPU or memory.
+	// Only these two are set.
 	NonZero Vector
-	// Scoring is what NodeResourcesFit's score counts for the pod: defaults
-	// filled in, pod-level resources left out (as v1.36 does).
+	// Scoring is what NodeResourcesFit's score counts for the pod: with defaults, and
+	// without pod-level resources (as v1.36 does).
 	Scoring Vector
 }
 
@@ -43,7 +43,7 @@ func OfPod(pod *v1.Pod) Demand {
 	return d
 }
 
-// demand returns the pod's demand. It is valid unless c.inexact is set.
+// demand returns the pod's demand. It is right only if c.inexact is not set afterwards.
 func (c *count) demand() Demand {
 	spec := c.containers(false)
 	requests, usage, scoring := spec, spec, spec
@@ -86,8 +86,9 @@ func (c *count) demand() Demand {
 	return d
 }
 
-// exactly computes the demand in Quantities, without loss, and rounds at the
-// end as kube-scheduler does. It is many times slower.
+// exactly computes the demand in Quantities, without loss, and rounds at the end as
+// kube-scheduler does. It is many times slower, for pods whose amounts the fast way cannot
+// represent.
 func exactly(pod *v1.Pod) Demand {
 	placed := helper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,
 		UseDRANodeAllocatableResourceClaimStatus: true}
@@ -114,8 +115,8 @@ func exactly(pod *v1.Pod) Demand {
 	}
 }
 
-// podRequests works on a copy where component-helpers would add the overhead
-// to the pod's own quantities in place.
+// podRequests returns component-helpers' PodRequests of the pod without changing the pod,
+// whose quantities PodRequests may add the overhead to.
 func podRequests(pod *v1.Pod, opts helper.PodResourcesOptions) v1.ResourceList {
 	if helper.IsPodLevelRequestsSet(pod) {
 		pod = pod.DeepCopy()
@@ -123,8 +124,8 @@ func podRequests(pod *v1.Pod, opts helper.PodResourcesOptions) v1.ResourceList {
 	return helper.PodRequests(pod, opts)
 }
 
-// saturate returns a copy of the pod without quantities beyond int64: some
-// have exponents with which exact arithmetic would never end.
+// saturate returns a copy of the pod in which quantities beyond int64 are replaced by the
+// largest one: some have exponents with which exact arithmetic would never end.
 func saturate(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	lists := []v1.ResourceList{pod.Spec.Overhead, pod.Status.AllocatedResources}
@@ -159,8 +160,7 @@ func saturate(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// fromPod converts a pod's list of resources. It deletes negative amounts from the list
-// first.
+// fromPod converts a pod's list of resources, from which it deletes negative amounts.
 func fromPod(list v1.ResourceList) Vector {
 	for name, q := range list { // any order: deletes
 		if q.Sign() < 0 {

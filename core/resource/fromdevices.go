@@ -7,25 +7,28 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// WithDevices returns the demand of the pod when these devices, and no others, take of
-// its node's resources.
+// WithDevices returns the pod's demand if its devices take exactly these amounts of its
+// node's resources (status.nodeAllocatableResourceClaimStatuses), whatever the pod's status
+// says.
 func WithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Demand {
 	return OfPod(withDevices(pod, taken))
 }
 
+// withDevices returns a copy of the pod whose status has these entries.
 func withDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) *v1.Pod {
 	with := *pod
 	with.Status.NodeAllocatableResourceClaimStatuses = taken
 	return &with
 }
 
-// RequestsWithDevices returns what the pod requests together with what these devices take.
+// RequestsWithDevices returns what the pod requests plus what these devices take of the
+// node's resources.
 func RequestsWithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Vector {
 	return fromPod(podRequests(saturate(withDevices(pod, taken)), helper.PodResourcesOptions{UseDRANodeAllocatableResourceClaimStatus: true}))
 }
 
-// Uncovered returns the first resource, by name, of which the pod as a whole requests
-// less than its containers and these devices need together; "" for none.
+// Uncovered returns the first resource, by name, of which the pod's pod-level requests are
+// less than what its containers and these devices need together; "" if there is none.
 func Uncovered(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) v1.ResourceName {
 	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests == nil {
 		return ""

@@ -5,9 +5,9 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// Limits returns the most that the pod may use. They are summed up as requests are,
-// with the overhead where there is a limit. The result is nil when the pod has
-// no limit. No decision depends on it.
+// Limits returns the sum of the pod's limits, computed as requests are, with the overhead
+// for resources that have a limit. It is nil if the pod has no limit. No decision depends
+// on it.
 func Limits(pod *v1.Pod) *Vector {
 	if !limited(pod) {
 		return nil
@@ -36,6 +36,7 @@ func Limits(pod *v1.Pod) *Vector {
 	return &v
 }
 
+// limited reports whether the pod or one of its containers has a limit.
 func limited(pod *v1.Pod) bool {
 	if r := pod.Spec.Resources; r != nil && len(r.Limits) > 0 {
 		return true

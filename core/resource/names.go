@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// IsScalar reports whether a scheduler counts the resource by its name: an
-// extended resource, huge pages, attachable volumes, or one of Kubernetes'
-// own with a prefix. CPU, memory and ephemeral storage are counted apart, and
-// every other name is ignored, as in kube-scheduler.
+// IsScalar reports whether the scheduler counts the resource by its name (upstream's
+// ScalarResources): extended resources, huge pages, attachable volumes, and names with
+// kubernetes.io/. CPU, memory and ephemeral storage are counted apart, and every other name
+// is ignored, as in kube-scheduler.
 func IsScalar(name v1.ResourceName) bool {
 	s := string(name)
 	return strings.HasPrefix(s, v1.ResourceHugePagesPrefix) ||
@@ -20,8 +20,8 @@ func IsScalar(name v1.ResourceName) bool {
 		IsExtended(name)
 }
 
-// IsExtended reports whether the name is an extended resource: outside kubernetes.io,
-// with a prefix, and valid as a quota's name too.
+// IsExtended reports whether the name is that of an extended resource: it has a prefix
+// outside of kubernetes.io, and is valid as a quota's name, too.
 func IsExtended(name v1.ResourceName) bool {
 	s := string(name)
 	if !strings.Contains(s, "/") || strings.Contains(s, v1.ResourceDefaultNamespacePrefix) ||
@@ -31,8 +31,8 @@ func IsExtended(name v1.ResourceName) bool {
 	return len(validation.IsQualifiedName(v1.DefaultResourceRequestsPrefix+s)) == 0
 }
 
-// ByDevices reports whether a device class can stand for the resource: by the name in its
-// spec, or by its own name after a prefix.
+// ByDevices reports whether a DeviceClass may stand for the resource: it is an extended
+// resource, or names a class itself (deviceclass.resource.kubernetes.io/...).
 func ByDevices(name v1.ResourceName) bool {
 	return IsExtended(name) || strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix)
 }

@@ -6,21 +6,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Milli returns the quantity in thousandths, rounded away from zero, saturated
-// at the ends of int64.
+// Milli returns the quantity in thousandths, rounded away from zero and saturated at the
+// ends of int64.
 func Milli(q resource.Quantity) int64 {
 	n, _ := units(&q, resource.Milli)
 	return n
 }
 
-// Whole returns the quantity in whole units, rounded away from zero, saturated
-// at the ends of int64.
+// Whole returns the quantity in whole units, rounded away from zero and saturated at the
+// ends of int64.
 func Whole(q resource.Quantity) int64 {
 	n, _ := units(&q, 0)
 	return n
 }
 
-// fidelity says how exactly an int64 represents a quantity.
+// fidelity is how well an int64 represents a quantity.
 type fidelity uint8
 
 const (
@@ -29,8 +29,8 @@ const (
 	saturated
 )
 
-// units returns the quantity in units of ten to the power of scale, rounded
-// away from zero.
+// units returns the quantity in units of ten to the power of scale, rounded away from zero
+// and saturated.
 func units(q *resource.Quantity, scale resource.Scale) (int64, fidelity) {
 	if q.IsZero() { // its exponent may be beyond all reason, too
 		return 0, exact
@@ -59,6 +59,7 @@ func units(q *resource.Quantity, scale resource.Scale) (int64, fidelity) {
 	return n, exact
 }
 
+// at returns the quantity of n units of ten to the power of scale.
 func at(n int64, scale resource.Scale) (q resource.Quantity) {
 	q.SetScaled(n, scale)
 	return q

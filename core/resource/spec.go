@@ -7,9 +7,8 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// SpecsOrDefault returns the resources that a profile scores by: cpu and memory if it
-// names none, and a weight of 1 where it says none. It completes the list in
-// place.
+// SpecsOrDefault returns the resources by which a profile scores: cpu and memory if the
+// list is empty, and weight 1 for those without. It changes the list in place.
 func SpecsOrDefault(list []configv1.ResourceSpec) []configv1.ResourceSpec {
 	if len(list) == 0 {
 		list = []configv1.ResourceSpec{{Name: string(v1.ResourceCPU)}, {Name: string(v1.ResourceMemory)}}

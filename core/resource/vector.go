@@ -25,7 +25,7 @@ type Scalar struct {
 	Value int64
 }
 
-// Of returns the amount of the named resource, 0 where there is none.
+// Of returns the amount of the named resource, 0 if the vector has none.
 func (v Vector) Of(name v1.ResourceName) int64 {
 	switch name {
 	case v1.ResourceCPU:
@@ -41,14 +41,14 @@ func (v Vector) Of(name v1.ResourceName) int64 {
 	return 0
 }
 
+// find returns the index of the named resource in Scalars, false if it is not there.
 func (v Vector) find(name v1.ResourceName) (int, bool) {
 	return slices.BinarySearchFunc(v.Scalars, name, func(s Scalar, n v1.ResourceName) int {
 		return strings.Compare(string(s.Name), string(n))
 	})
 }
 
-// AppendKey appends v's canonical form to dst: equal vectors, and no others,
-// have equal keys.
+// AppendKey appends a text that is equal for equal vectors, and only for these.
 func (v Vector) AppendKey(dst []byte) []byte {
 	for _, n := range [...]int64{v.MilliCPU, v.Memory, v.EphemeralStorage} {
 		dst = append(strconv.AppendInt(dst, n, 10), ' ')
@@ -60,10 +60,10 @@ func (v Vector) AppendKey(dst []byte) []byte {
 	return dst
 }
 
-// FromList converts a ResourceList (a node's allocatable, say). Amounts round
-// up to the resource's unit and saturate at the ends of int64. Names that are
-// no resource to a scheduler are left out; "pods" is one of them: it counts
-// pods and is no part of what a pod requests.
+// FromList converts a ResourceList, such as a node's allocatable. Amounts are rounded up to
+// the resource's unit and saturate at the ends of int64. Names that the scheduler does not
+// count as resources are left out; "pods" is one of them, as it is no part of what a pod
+// requests.
 func FromList(list v1.ResourceList) Vector {
 	var v Vector
 	for name, q := range list { // any order: sorted at the end
@@ -84,6 +84,7 @@ func FromList(list v1.ResourceList) Vector {
 	return v
 }
 
+// sortScalars sorts by name, in place.
 func sortScalars(s []Scalar) {
 	slices.SortFunc(s, func(a, b Scalar) int { return strings.Compare(string(a.Name), string(b.Name)) })
 }
