@@ -21,22 +21,23 @@ type ResourceClaim struct {
 	API *resourcev1.ResourceClaim
 	// Ask is equal for claims with the same spec.
 	Ask string
-	// Nodes is where the allocated devices can be used, nil for anywhere, and
-	// NodesError why its selector does not parse.
+	// Nodes selects the nodes where the allocated devices can be used, nil for all;
+	// NodesError is set if that selector does not parse.
 	Nodes      *match.NodeSelector
 	NodesError error
 }
 
-// Allocation returns what the claim got, nil for nothing yet.
+// Allocation returns the claim's allocation, nil if it has none yet. Read only.
 func (c *ResourceClaim) Allocation() *resourcev1.AllocationResult { return c.API.Status.Allocation }
 
-// ReservedFor reports whether the claim is reserved for the consumer with this UID.
+// ReservedFor reports whether the pod or other consumer with this UID is in
+// status.reservedFor.
 func (c *ResourceClaim) ReservedFor(uid types.UID) bool {
 	return slices.ContainsFunc(c.API.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == uid })
 }
 
-// IndexKey returns the UID of the pod whose requests for extended resources the claim
-// stands for, "" for a claim of any other sort.
+// IndexKey returns the UID of the pod for whose extended resources the scheduler created
+// the claim, "" for all other claims.
 func (c *ResourceClaim) IndexKey() string {
 	if c.API.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
 		return ""
@@ -47,55 +48,57 @@ func (c *ResourceClaim) IndexKey() string {
 	return ""
 }
 
-// ConfirmedBy reports whether the state that the API shows has an allocation, which is
-// what is assumed of a claim.
+// ConfirmedBy reports whether the state that the API shows has an allocation: all that the
+// scheduler assumes of a claim.
 func (c *ResourceClaim) ConfirmedBy(shown Object) bool {
 	s, ok := shown.(*ResourceClaim)
 	return ok && s.Allocation() != nil
 }
 
-// ResourceSlice is a part of the devices that a driver offers in a pool.
+// ResourceSlice is a part of a pool of devices that a driver publishes.
 type ResourceSlice struct {
 	Meta
 	API *resourcev1.ResourceSlice
 }
 
-// DeviceClass is a selection of devices that claims ask for by name.
+// DeviceClass is a named selection of devices for which claims ask.
 type DeviceClass struct {
 	Meta
 	API *resourcev1.DeviceClass
 }
 
-// DeviceTaintRule taints devices of any driver that its selector picks.
+// DeviceTaintRule adds a taint to the devices that its selector selects.
 type DeviceTaintRule struct {
 	Meta
-	// Driver, Pool and Device pick devices; nil picks all.
+	// Driver, Pool and Device select devices by name; nil selects all.
 	Driver, Pool, Device *string
 	Taint                resourcev1.DeviceTaint
 }
 
 // PodClaim is an entry of a pod's spec.resourceClaims.
 type PodClaim struct {
-	// Claim is the name of the ResourceClaim. An entry that needs none is left
-	// out of the pod's list.
+	// Claim is the name of the ResourceClaim. Entries that need no claim are left out of
+	// Pod.Claims.
 	Claim string
-	// Owned: it was made for the pod from a template, and has to be the pod's.
+	// Owned is set if the claim was created for the pod from a template, and so must be
+	// owned by the pod.
 	Owned bool
-	// Error is why there is no name; "" when there is one.
+	// Error is why the name is not known; "" if it is.
 	Error string
 }
 
-// ExtendedRequest is the request of one container for a resource that a device class may
-// stand for.
+// ExtendedRequest is one container's request for an extended resource for which a
+// DeviceClass may stand.
 type ExtendedRequest struct {
 	Resource v1.ResourceName
-	// Count may be 0: the resource is named, and nothing of it requested.
+	// Count may be 0: the container names the resource and requests none.
 	Count     int64
 	Container string
-	// At is the index of the container, with init containers first.
+	// At is the container's index, counting init containers first.
 	At int
-	// Request is what a request for devices in its place is called.
+	// Request is the name of the device request that stands for it in a ResourceClaim.
 	Request string
-	// Passing: an init container that is done before the next one starts.
+	// Passing is set for an init container that ends before the next container starts (it
+	// is not a sidecar).
 	Passing bool
 }

@@ -1,7 +1,7 @@
 package object
 
-// Namespace is what the scheduler knows of one namespace: the labels by which
-// terms of pod affinity may select it. Immutable.
+// Namespace is a namespace with its labels, by which terms of pod affinity may select it.
+// Immutable.
 type Namespace struct {
 	Name   string
 	Labels map[string]string

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// Node is what the scheduler knows of one node. Immutable.
+// Node is what the scheduler reads of one node. Immutable.
 type Node struct {
 	UID           types.UID
 	Name          string
@@ -22,14 +22,14 @@ type Node struct {
 	Conditions    []NodeCondition // sorted by type; only compared
 
 	Allocatable resource.Vector
-	AllowedPods int64
+	AllowedPods int64 // status.allocatable.pods
 
 	Images []Image
 	// Features are status.declaredFeatures, as the API has them: sorted.
 	Features []string
 
-	// API is the object that the node was decoded from. It is nil unless an extender is
-	// to get it.
+	// API is the object from which the node was decoded. It is nil unless an extender or
+	// hosted plugin needs it.
 	API *v1.Node
 	// Recorded is as a Pod's.
 	Recorded string
@@ -57,19 +57,20 @@ func (n *Node) Alike(o *Node) bool {
 		n.API == o.API
 }
 
-// sameTaint leaves out when the taint was added.
+// sameTaint reports whether two taints are equal but for the time when they were added.
 func sameTaint(a, b v1.Taint) bool {
 	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
 }
 
+// sameImage reports whether two images have the same size and names.
 func sameImage(a, b Image) bool { return a.Bytes == b.Bytes && slices.Equal(a.Names, b.Names) }
 
-// Subject returns the node as selectors see it.
+// Subject returns the node's name and labels, which node selectors read.
 func (n *Node) Subject() match.Subject { return match.Subject{Name: n.Name, Labels: n.Labels} }
 
-// Declares reports whether the node declares all of the features, which are sorted. Like
-// v1.36 it walks both lists once: in a list that is out of order, a feature that comes
-// too late counts as not declared.
+// Declares reports whether the node declares all of the features, which are sorted. As
+// v1.36 it walks both lists once: in a list that is out of order, a feature that comes too
+// late counts as not declared.
 func (n *Node) Declares(features []string) bool {
 	at := 0
 	for _, f := range features {

@@ -27,14 +27,14 @@ const (
 	DeviceClasses
 	DeviceTaintRules
 	PodGroups
-	// Kinds is how many there are.
+	// Kinds is the number of kinds.
 	Kinds
 
-	// Pods is for writes of a pod's status alone.
+	// Pods is used only in writes of a pod's status; no Object has this kind.
 	Pods = Kinds
 )
 
-// kinds describes each kind as the API does.
+// kinds are the API's names of each kind.
 var kinds = [Kinds + 1]struct {
 	name, group, version, resource string
 	namespaced                     bool
@@ -54,16 +54,16 @@ var kinds = [Kinds + 1]struct {
 	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 
-// String returns the kind as manifests write it: PersistentVolumeClaim.
+// String returns the kind as in manifests: PersistentVolumeClaim.
 func (k Kind) String() string { return kinds[k].name }
 
-// GroupVersion returns the API group, "" for the core group, and the version that is
-// read.
+// GroupVersion returns the API group, "" for the core group, and the version that Berth
+// reads.
 func (k Kind) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: kinds[k].group, Version: kinds[k].version}
 }
 
-// EventResource returns the kind as kube-scheduler calls it in events for plugins:
+// EventResource returns kube-scheduler's name of the kind in events for plugins:
 // storage.k8s.io/CSINode.
 func (k Kind) EventResource() string {
 	if kinds[k].group == "" {
@@ -72,13 +72,13 @@ func (k Kind) EventResource() string {
 	return kinds[k].group + "/" + kinds[k].name
 }
 
-// Resource returns the kind as paths of the API write it: persistentvolumeclaims.
+// Resource returns the kind as in paths of the API: persistentvolumeclaims.
 func (k Kind) Resource() string { return kinds[k].resource }
 
 // Namespaced reports whether objects of the kind belong to namespaces.
 func (k Kind) Namespaced() bool { return kinds[k].namespaced }
 
-// KindOf finds the kind that manifests write so.
+// KindOf returns the kind with that name in manifests; false if there is none.
 func KindOf(name string) (Kind, bool) {
 	for k := range Kinds {
 		if kinds[k].name == name {
@@ -88,7 +88,7 @@ func KindOf(name string) (Kind, bool) {
 	return 0, false
 }
 
-// KindNames lists the kinds as manifests write them.
+// KindNames returns the names of all kinds as in manifests, in their order.
 func KindNames() []string {
 	names := make([]string, Kinds)
 	for k := range Kinds {
@@ -97,7 +97,8 @@ func KindNames() []string {
 	return names
 }
 
-// Object is a value of one of the kinds. Immutable.
+// Object is an object of one of the kinds: a struct that embeds Meta. Immutable.
+// Head returns the object's metadata, never nil. Read only.
 type Object interface{ Head() *Meta }
 
 // API is an object in the form of the API: a type of k8s.io/api, with its kind set.
@@ -106,13 +107,15 @@ type API interface {
 	runtime.Object
 }
 
-// Indexed is an Object that the table also lists under a key (Table.ByIndex).
+// Indexed is an Object that the table also lists under a key, such as the node's name
+// (table.Objects.ByIndex).
 type Indexed interface {
 	Object
+	// IndexKey returns the key. An assumed state of an object has the key of the shown one.
 	IndexKey() string
 }
 
-// Meta holds what all objects have. A kind's type embeds it.
+// Meta is the metadata that all kinds have. The struct of each kind embeds it.
 type Meta struct {
 	Kind      Kind
 	Namespace string // "" for kinds that have none
@@ -126,7 +129,7 @@ type Meta struct {
 // Head returns the object's metadata.
 func (m *Meta) Head() *Meta { return m }
 
-// Key returns namespace/name, or the name alone.
+// Key returns namespace/name, or the name for an object without a namespace.
 func (m *Meta) Key() string {
 	if m.Namespace == "" {
 		return m.Name

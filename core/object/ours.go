@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// OnlySchedulerWrote reports whether two states of a pod differ in nothing but what the
-// scheduler writes into a pod's status. It returns false where an API object is not kept.
+// OnlySchedulerWrote reports whether two states of a pod differ only in what the scheduler
+// writes to a pod's status. It returns false if the API objects are not kept.
 func OnlySchedulerWrote(old, now *Pod) bool {
 	if old.API == nil || now.API == nil || old.UID != now.UID || old.NodeName != now.NodeName {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// Pod is what the scheduler knows of one pod. Immutable.
+// Pod is what the scheduler reads of one pod. Immutable.
 type Pod struct {
 	UID       types.UID
 	Namespace string
@@ -30,8 +30,8 @@ type Pod struct {
 	// Disrupted is true when the pod carries DisruptionTarget=True with
 	// reason PreemptionByScheduler.
 	Disrupted bool
-	// SchedulingGroup is spec.schedulingGroup, nil for a pod of no group. It counts
-	// with the gate GenericWorkload alone (machine.Options.PodGroups).
+	// SchedulingGroup is spec.schedulingGroup, nil for a pod of no group. It is only set
+	// with the gate GenericWorkload.
 	SchedulingGroup *SchedulingGroup
 
 	Created    time.Time
@@ -40,55 +40,56 @@ type Pod struct {
 
 	Gates  []string // spec.schedulingGates, in the pod's order
 	Demand resource.Demand
-	// FromDevices is what devices take of the node's resources for the pod
-	// (status.nodeAllocatableResourceClaimStatuses), which is in Demand.Usage.
+	// FromDevices is status.nodeAllocatableResourceClaimStatuses: what devices take of the
+	// node's resources for the pod. Demand.Usage includes it.
 	FromDevices []v1.NodeAllocatableResourceClaimStatus
-	// Claiming is, of a pending pod with claims, what of the API object the demand
-	// follows from: devices add to it once they are chosen. nil otherwise.
+	// Claiming is set for a pending pod with claims: the part of the API object from which
+	// the demand is computed again once its devices are chosen. nil otherwise.
 	Claiming *v1.Pod
-	Limits   *resource.Vector // nil: none; no decision depends on them
+	Limits   *resource.Vector // nil: none. No decision depends on it
 
 	RequiredNodes  *match.NodeSelector
 	PreferredNodes *match.PreferredNodes
 	Tolerations    match.Tolerations
-	// Spread is nil for a pod without topology spread constraints, and for
-	// one that is bound: nobody asks for them any more.
+	// Spread is nil for a pod without topology spread constraints, and for one that is
+	// bound, whose constraints nothing reads any more.
 	Spread *match.Spread
-	// Affinity is nil for a pod without pod affinity and anti-affinity. That
-	// of a placed pod counts, too: others may be kept away from it.
+	// Affinity is nil for a pod without pod affinity and anti-affinity. That of a placed
+	// pod counts, too: its anti-affinity may keep other pods away.
 	Affinity   *match.PodAffinity
 	Controller Controller
 	HostPorts  []HostPort
-	// Images are the normalised references of init containers, containers
-	// and image volumes, with repetitions.
+	// Images are the normalised image references of init containers, containers and image
+	// volumes, with repetitions.
 	Images  []string
 	Volumes []Volume
 
-	// Claims are spec.resourceClaims with the names found in the status.
+	// Claims are the entries of spec.resourceClaims with the claim names found in the
+	// status.
 	Claims []PodClaim
-	// Extended are the containers' requests for resources that device classes
-	// may stand for, by container, then resource.
+	// Extended are the containers' requests for extended resources for which DeviceClasses
+	// may stand, by container, then resource.
 	Extended []ExtendedRequest
-	// Features are what the spec calls for that not every node has, sorted
+	// Features are the node features that the spec requires and not every node has, sorted
 	// (k8s.io/component-helpers/nodedeclaredfeatures); nil for most pods.
 	Features []string
 
 	// Scheduled is the pod's PodScheduled condition as the API shows it.
 	Scheduled Condition
 
-	// API is the object that the pod was decoded from. It is nil unless an extender is to
-	// get it.
+	// API is the object from which the pod was decoded. It is nil unless an extender or
+	// hosted plugin needs it.
 	API *v1.Pod
-	// Recorded is the API object as a record of the scheduler's inputs holds it
-	// (edge/recording); "" unless one is kept. A copy that is made in the
-	// scheduler keeps that of the API's.
+	// Recorded is the API object in the form in which a record of the scheduler's inputs
+	// holds it (edge/recording); "" unless a record is kept. Copies made in the scheduler
+	// keep it.
 	Recorded string
 }
 
-// SchedulingGroup names the group of pods that a pod is scheduled with.
+// SchedulingGroup names the PodGroup with which a pod is scheduled.
 type SchedulingGroup struct{ PodGroupName string }
 
-// InPodGroup returns the scheduling group of pods of the PodGroup; nil for "".
+// InPodGroup returns the SchedulingGroup that names the PodGroup; nil for "".
 func InPodGroup(name string) *SchedulingGroup {
 	if name == "" {
 		return nil
@@ -104,38 +105,38 @@ func (p *Pod) PodGroup() string {
 	return p.SchedulingGroup.PodGroupName
 }
 
-// Condition is the part of a pod condition that a status patch would change.
+// Condition is the part of a pod condition that the scheduler writes.
 type Condition struct {
 	Status  v1.ConditionStatus
 	Reason  string
 	Message string
 }
 
-// HostPort is a port of the node that a pod takes. IP "" means all addresses
-// and is written 0.0.0.0; Protocol is never empty.
+// HostPort is a port of the node that a container of the pod uses. An empty hostIP is
+// written as IP 0.0.0.0, which means all addresses; Protocol is never empty.
 type HostPort struct {
 	IP       string
 	Protocol v1.Protocol
 	Port     int32
 }
 
-// Key returns namespace/name, by which the API addresses the pod. A new pod may have the
-// key of a deleted one; the UID differs.
+// Key returns namespace/name. A new pod may have the key of a deleted one; the UID differs.
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
 
-// NamespacedName returns the pod's name as a key.
+// NamespacedName returns the pod's namespace and name.
 func (p *Pod) NamespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
-// GroupKey returns the name of the pod's group as a key, which lives in the pod's namespace.
+// GroupKey returns the namespace and name of the pod's PodGroup, which is in the pod's
+// namespace.
 func (p *Pod) GroupKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.PodGroup()}
 }
 
-// Alike reports whether two states of a placed pod are the same for other pods: its
-// resources, ports and volumes, its labels and terms, and what preemption reads of it.
-// They are when the API shows a binding that was assumed.
+// Alike reports whether two states of a placed pod are equal in all that decisions about
+// other pods read: its resources, ports and volumes, labels and affinity terms, and what
+// preemption reads. They usually are when the API shows a binding that was assumed.
 func (p *Pod) Alike(q *Pod) bool {
 	return p.UID == q.UID && p.Namespace == q.Namespace && p.Name == q.Name &&
 		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal && p.Started.Equal(q.Started) &&
@@ -144,8 +145,8 @@ func (p *Pod) Alike(q *Pod) bool {
 		p.VolumesKey() == q.VolumesKey()
 }
 
-// sameClaims reports whether the same claims take node resources through devices. The
-// amounts are part of the demand.
+// sameClaims reports whether the entries name the same ResourceClaims. Their amounts are
+// not compared.
 func sameClaims(a, b []v1.NodeAllocatableResourceClaimStatus) bool {
 	return slices.EqualFunc(a, b, func(a, b v1.NodeAllocatableResourceClaimStatus) bool {
 		return a.ResourceClaimName == b.ResourceClaimName
@@ -153,7 +154,7 @@ func sameClaims(a, b []v1.NodeAllocatableResourceClaimStatus) bool {
 }
 
 // With returns a copy of the pod whose devices take exactly these amounts of its node's
-// resources.
+// resources. Claiming must be set.
 func (p *Pod) With(fromDevices []v1.NodeAllocatableResourceClaimStatus) *Pod {
 	now := *p
 	now.FromDevices = fromDevices
@@ -161,6 +162,7 @@ func (p *Pod) With(fromDevices []v1.NodeAllocatableResourceClaimStatus) *Pod {
 	return &now
 }
 
+// termsKey returns the Key of the pod's affinity, "" without one.
 func (p *Pod) termsKey() string {
 	if p.Affinity == nil {
 		return ""

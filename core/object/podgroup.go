@@ -2,31 +2,29 @@ package object
 
 import v1 "k8s.io/api/core/v1"
 
-// PodGroup is what the scheduler knows of one PodGroup: how many of its pods must be
-// placed together.
+// PodGroup is what the scheduler reads of one PodGroup.
 type PodGroup struct {
 	Meta
 	Generation int64 // metadata.generation
-	// Gang: the group has a gang policy. Without one its pods are placed in one cycle, as
-	// many as fit.
+	// Gang is set if the group has a gang policy. Without one as many of its pods are
+	// placed, in one cycle, as fit.
 	Gang bool
-	// MinCount is how many pods of a gang must be placed for any to be bound.
+	// MinCount is how many pods of a gang must fit for any to be bound.
 	MinCount int
-	// Constrained: the group has scheduling constraints. TopologyKey is the key of the node
-	// label whose value all of its pods are to share, "" for none.
+	// Constrained is set if the group has scheduling constraints. TopologyKey is the node
+	// label of which all its pods' nodes must have one value, "" for none.
 	Constrained bool
 	TopologyKey string
 	// Priority is spec.priority, 0 without one. The pods of the group have their own.
 	Priority int32
-	// PreemptedWhole: where one of its pods is preempted all of them are
+	// PreemptedWhole is set if all pods of the group are preempted when one is
 	// (spec.disruptionMode PodGroup).
 	PreemptedWhole bool
 	// Scheduled is the group's PodGroupScheduled condition as the API shows it.
 	Scheduled GroupCondition
 }
 
-// GroupCondition is the part of a condition of a group that a status patch would
-// change.
+// GroupCondition is the part of a PodGroup condition that the scheduler writes.
 type GroupCondition struct {
 	Status             v1.ConditionStatus
 	Reason             string

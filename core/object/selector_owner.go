@@ -13,40 +13,38 @@ const (
 	StatefulSet
 )
 
-// SelectorOwner is an object with a selector of pods that belong together: a
-// Service or a controller.
-// Immutable.
+// SelectorOwner is a Service or a controller, whose selector tells which pods belong
+// together. Immutable.
 type SelectorOwner struct {
 	Kind      SelectorOwnerKind
 	Namespace string
 	Name      string
-	// Labels is the selector of a Service or ReplicationController; without
-	// any, it has no pods.
+	// Labels is the selector of a Service or ReplicationController; an empty one selects no
+	// pods.
 	Labels map[string]string
-	// Requirements is the selector of a ReplicaSet or StatefulSet; nil where
-	// there is none or it does not parse.
+	// Requirements is the selector of a ReplicaSet or StatefulSet; nil if there is none or
+	// it does not parse.
 	Requirements labels.Requirements
-	// Key is equal for owners of one kind that select the same pods by
-	// construction.
+	// Key is equal for owners of one kind with equal selectors.
 	Key string
 	// Recorded is as a Pod's.
 	Recorded string
 }
 
-// Controller names the controller that owns a pod. Kind is NoSelectorOwner if none does,
-// or one of a kind that the scheduler does not know.
+// Controller is the controller that owns a pod. Kind is NoSelectorOwner if there is none,
+// or one of a kind that the scheduler does not read.
 type Controller struct {
 	Kind SelectorOwnerKind
-	// Replacement is what comes in the pod's place when it is deleted.
+	// Replacement tells where the controller recreates the pod after it was deleted.
 	Replacement Replacement
 	Name        string
 }
 
-// Replacement is where the pod goes that a controller makes in place of a deleted one.
+// Replacement is where a pod's controller creates another one in its place.
 type Replacement uint8
 
 const (
-	NoReplacement Replacement = iota // the pod has no controller
-	AnyNode                          // its controller makes a pod, which may go elsewhere
-	SameNode                         // its DaemonSet or kubelet makes it for the same node
+	NoReplacement Replacement = iota // nowhere: the pod has no controller
+	AnyNode                          // as a new pod that may be scheduled to any node
+	SameNode                         // on the same node: a pod of a DaemonSet, or a static pod
 )

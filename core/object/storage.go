@@ -11,72 +11,74 @@ import (
 	"github.com/berth-scheduler/berth/core/match"
 )
 
-// PersistentVolumeClaim is what the scheduler knows of one claim.
+// PersistentVolumeClaim is what the scheduler reads of one claim.
 type PersistentVolumeClaim struct {
 	Meta
 	Class      string // its storage class, "" for none
 	VolumeName string // spec.volumeName
-	// BindCompleted: the volume controller has seen to the binding, so that a
-	// claim with a VolumeName is bound for good.
+	// BindCompleted is set if the volume controller completed the binding (annotation
+	// pv.kubernetes.io/bind-completed).
 	BindCompleted bool
-	Lost          bool // status.phase: its volume is gone
+	Lost          bool // status.phase is Lost: its volume is gone
 	Terminating   bool
 	Sized         bool  // it requests storage
-	Bytes         int64 // as much
+	Bytes         int64 // the storage requested
 	Modes         []v1.PersistentVolumeAccessMode
 	VolumeMode    v1.PersistentVolumeMode // never empty
 	Attributes    string                  // spec.volumeAttributesClassName
-	// Selector of volumes, nil for any; SelectorError why it does not parse.
+	// Selector selects volumes by labels, nil selects all; SelectorError is set if it does
+	// not parse.
 	Selector      labels.Selector
 	SelectorError error
-	// Owner is the UID of the controlling owner: of a generic ephemeral
-	// volume's claim, its pod.
+	// Owner is the UID of the controlling owner: the pod, for the claim of a generic
+	// ephemeral volume.
 	Owner types.UID
-	// SelectedNode is where the scheduler wants a volume to be made, "" while
-	// it has not decided.
+	// SelectedNode is the node for which a volume is to be provisioned (annotation
+	// volume.kubernetes.io/selected-node), "" for none.
 	SelectedNode string
 }
 
-// Bound reports whether the claim is bound to its volume for good.
+// Bound reports whether the claim names a volume and the binding is completed.
 func (c *PersistentVolumeClaim) Bound() bool { return c.VolumeName != "" && c.BindCompleted }
 
-// PersistentVolume is what the scheduler knows of one volume.
+// PersistentVolume is what the scheduler reads of one volume.
 type PersistentVolume struct {
 	Meta
 	Labels      map[string]string
 	Class       string
-	Available   bool // status.phase
+	Available   bool // status.phase is Available
 	Terminating bool
 	Bytes       int64
 	Modes       []v1.PersistentVolumeAccessMode
 	VolumeMode  v1.PersistentVolumeMode // never empty
 	Attributes  string
-	Claim       *ClaimReference // nil: free
-	// ByController: whoever bound it was no user.
+	Claim       *ClaimReference // spec.claimRef; nil: free
+	// ByController is set if the volume was bound by a controller, not by a user
+	// (annotation pv.kubernetes.io/bound-by-controller).
 	ByController bool
 	Nodes        *match.NodeSelector // required node affinity
-	// Pin is a label that Nodes demands with one of some values, by which
-	// volumes that may suit a node are found fast; nil where there is none.
+	// Pin is a label that Nodes requires with one of some values, by which volumes for a
+	// node are found fast; nil if there is none.
 	Pin    *LabelPin
 	Source VolumeSource
-	// Migrated is, for an in-tree volume that a CSI driver may serve, the
-	// volume as that driver's; nil for all others.
+	// Migrated is an in-tree volume as the CSI driver that replaces its plugin sees it; nil
+	// for other volumes.
 	Migrated *MigratedVolume
 }
 
-// CompareSize orders volumes by size, then by UID, then by name.
+// CompareSize compares volumes by size, the smallest first, then by UID, then by name.
 func (v *PersistentVolume) CompareSize(o *PersistentVolume) int {
 	return cmp.Or(cmp.Compare(v.Bytes, o.Bytes), cmp.Compare(v.UID, o.UID), cmp.Compare(v.Name, o.Name))
 }
 
-// LabelPin is a label and the values that it may have.
+// LabelPin is a node label and the values of it that are accepted.
 type LabelPin struct {
 	Key    string
 	Values []string
 }
 
-// ClaimReference is the claim that a volume is kept for; UID "" is any of that
-// name.
+// ClaimReference names the claim for which a volume is reserved; UID "" means any claim of
+// that name.
 type ClaimReference struct {
 	Namespace, Name string
 	UID             types.UID
@@ -88,32 +90,35 @@ func (v *PersistentVolume) Keeps(c *PersistentVolumeClaim) bool {
 	return r != nil && r.Namespace == c.Namespace && r.Name == c.Name && (r.UID == "" || r.UID == c.UID)
 }
 
-// VolumeSource is a CSI driver and its name for a volume; both are "" for a
-// volume of another kind.
+// VolumeSource identifies a CSI volume by its driver and the driver's handle for it; both
+// are "" for other volumes.
 type VolumeSource struct{ Driver, Handle string }
 
-// Attachable reports whether a CSI driver has to attach the volume.
+// Attachable reports whether it is a CSI volume, which counts against the driver's limit on
+// a node.
 func (s VolumeSource) Attachable() bool { return s.Driver != "" && s.Handle != "" }
 
-// MigratedVolume is an in-tree volume as the CSI driver knows it that took the
-// place of its plugin.
+// MigratedVolume is an in-tree volume translated for the CSI driver that replaces its
+// plugin.
 type MigratedVolume struct {
 	Plugin string // the in-tree plugin, such as kubernetes.io/aws-ebs
 	Source VolumeSource
-	Nodes  *match.NodeSelector
-	Error  error // why it has no translation
+	Nodes  *match.NodeSelector // node affinity after translation
+	Error  error               // why it cannot be translated
 }
 
-// StorageClass is what the scheduler knows of one storage class.
+// StorageClass is what the scheduler reads of one storage class.
 type StorageClass struct {
 	Meta
 	Provisioner string
-	// MigratedTo is the CSI driver that took the place of an in-tree
-	// provisioner, "" where none did.
+	// MigratedTo is the CSI driver that replaces an in-tree provisioner, "" for other
+	// classes.
 	MigratedTo string
-	// HasBindingMode: volumeBindingMode is set; WaitForFirstConsumer: to that mode.
+	// HasBindingMode is set if volumeBindingMode is, WaitForFirstConsumer if it has that
+	// value.
 	HasBindingMode, WaitForFirstConsumer bool
-	// Topologies are where volumes can be made; none is everywhere.
+	// Topologies are spec.allowedTopologies: where volumes can be provisioned; empty means
+	// everywhere.
 	Topologies []v1.TopologySelectorTerm
 }
 
@@ -121,25 +126,26 @@ type StorageClass struct {
 type CSINode struct {
 	Meta
 	Drivers []CSINodeDriver
-	// Migrated is the annotation that lists the in-tree plugins which CSI
-	// drivers stand in for on the node.
+	// Migrated is the annotation that lists the in-tree plugins which CSI drivers replace
+	// on the node.
 	Migrated string
 }
 
-// ForNode returns the CSINode of another node with the same drivers.
+// ForNode returns a CSINode for another node with the same drivers, without UID.
 func (c *CSINode) ForNode(name string) *CSINode {
 	other := *c
 	other.Name, other.UID = name, ""
 	return &other
 }
 
-// Has reports whether the driver is on the node.
+// Has reports whether the CSI driver is installed on the node.
 func (c *CSINode) Has(driver string) bool {
 	return slices.ContainsFunc(c.Drivers, func(d CSINodeDriver) bool { return d.Name == driver })
 }
 
-// TopologyKeys returns the labels that say which nodes reach a volume that the
-// driver makes on this one; none if the driver is not on the node.
+// TopologyKeys returns the driver's topology keys on the node: labels that tell which nodes
+// can reach a volume that is provisioned for this one; nil if the driver is not on the
+// node.
 func (c *CSINode) TopologyKeys(driver string) []string {
 	if i := slices.IndexFunc(c.Drivers, func(d CSINodeDriver) bool { return d.Name == driver }); i >= 0 {
 		return c.Drivers[i].TopologyKeys
@@ -147,8 +153,8 @@ func (c *CSINode) TopologyKeys(driver string) []string {
 	return nil
 }
 
-// CSINodeDriver is a CSI driver on a node, and how many volumes it attaches;
-// Limited false is any number.
+// CSINodeDriver is a CSI driver on a node, and the most volumes that it can attach there;
+// without Limited there is no limit.
 type CSINodeDriver struct {
 	Name         string
 	Limited      bool
@@ -156,30 +162,32 @@ type CSINodeDriver struct {
 	TopologyKeys []string
 }
 
-// CSIDriver is what the scheduler knows of one CSI driver.
+// CSIDriver is what the scheduler reads of one CSI driver.
 type CSIDriver struct {
 	Meta
-	StorageCapacity bool // it publishes what room there is
-	// PreventIfMissing: pods with its volumes stay off nodes without it.
+	StorageCapacity bool // it publishes CSIStorageCapacities, which are to be checked
+	// PreventIfMissing is set if pods with its volumes must not be scheduled to nodes
+	// without the driver.
 	PreventIfMissing bool
 }
 
-// CSIStorageCapacity is the capacity for volumes of a storage class on some nodes.
+// CSIStorageCapacity is how much can be provisioned of a storage class on some nodes.
 type CSIStorageCapacity struct {
 	Meta
 	Class string
-	// Bytes is the largest volume that fits; Known false: none is promised.
+	// Bytes is the size of the largest volume that can be provisioned (maximumVolumeSize,
+	// else capacity); without Known none can.
 	Bytes int64
 	Known bool
-	// Free is the available capacity in bytes, 0 if it is unknown.
+	// Free is the available capacity in bytes, 0 if it is not known.
 	Free  int64
 	Nodes labels.Selector // nil: no node
 }
 
-// IndexKey returns where the capacity is listed: under its class.
+// IndexKey returns the storage class.
 func (c *CSIStorageCapacity) IndexKey() string { return c.Class }
 
-// VolumeAttachment is a volume that is attached to a node, or will be.
+// VolumeAttachment is a volume that is attached to a node, or is to be.
 type VolumeAttachment struct {
 	Meta
 	Attacher string // the CSI driver
@@ -187,5 +195,5 @@ type VolumeAttachment struct {
 	Volume   string // the PersistentVolume's name, "" for an inline volume
 }
 
-// IndexKey returns where the attachment is listed: under its node.
+// IndexKey returns the node's name.
 func (a *VolumeAttachment) IndexKey() string { return a.Node }

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// AppendTemplate appends what decides where a pending pod may run and whom it may
-// preempt. Replicas of one workload usually agree in it. Names, status and what only
-// scores depend on are left out.
+// AppendTemplate appends all fields that decide on which nodes a pending pod may run and
+// which pods it may preempt. Replicas of one workload usually have equal templates. Names,
+// status and what only scores depend on are left out.
 func (p *Pod) AppendTemplate(key []byte) []byte {
 	for _, s := range [...]string{p.SchedulerName, p.Namespace, p.PodGroup(), p.Tolerations.Key, p.Controller.Name, p.VolumesKey()} {
 		key = appendString(key, s)
@@ -47,6 +47,7 @@ func (p *Pod) AppendTemplate(key []byte) []byte {
 	return key
 }
 
+// appendLabels appends the labels, sorted by key.
 func appendLabels(key []byte, labels map[string]string) []byte {
 	var room [16]string
 	names := slices.AppendSeq(room[:0], maps.Keys(labels)) // any order: sorted below
@@ -58,6 +59,7 @@ func appendLabels(key []byte, labels map[string]string) []byte {
 	return key
 }
 
+// appendVector appends the amounts.
 func appendVector(key []byte, v *resource.Vector) []byte {
 	for _, n := range [...]int64{v.MilliCPU, v.Memory, v.EphemeralStorage, int64(len(v.Scalars))} {
 		key = binary.AppendVarint(key, n)
@@ -68,10 +70,12 @@ func appendVector(key []byte, v *resource.Vector) []byte {
 	return key
 }
 
+// appendString appends s with its length in front.
 func appendString(key []byte, s string) []byte {
 	return append(binary.AppendUvarint(key, uint64(len(s))), s...)
 }
 
+// bit returns 1 for true, 0 for false.
 func bit(b bool) byte {
 	if b {
 		return 1

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Volume is a volume of a pod that the scheduler has to know of; exactly one
-// of its parts is set.
+// Volume is a volume of a pod that decisions depend on.
 type Volume struct {
-	// Claim is the name of the claim that it uses, where Claimed. Of a generic
-	// Ephemeral volume the claim is made for, and owned by, the pod.
+	// Claim is the name of the PersistentVolumeClaim that it uses, if Claimed. The claim of
+	// a generic Ephemeral volume is created for the pod, and owned by it.
 	Claim              string
 	Claimed, Ephemeral bool
 	Disk               *Disk
-	// Migrated is an in-tree volume that a CSI driver may serve. A Disk may be
-	// one as well.
+	// Migrated is set for an in-tree volume without a claim that a CSI driver serves. Disk
+	// may be set as well.
 	Migrated *MigratedVolume
 	// Driver is the driver of an inline CSI volume.
 	Driver string
 }
 
-// DiskKind is a kind of volume that not every pod on a node may share.
+// DiskKind is a kind of in-tree volume that pods on one node may not always share
+// (VolumeRestrictions).
 type DiskKind uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	RBD
 )
 
-// Disk is a volume that a pod names itself, without claim.
+// Disk is an in-tree volume that the pod's spec names directly, without a claim.
 type Disk struct {
 	Kind     DiskKind
 	Name     string // PD name, volume ID, IQN, or RBD image
@@ -40,8 +40,8 @@ type Disk struct {
 	ReadOnly bool
 }
 
-// Conflicts reports whether two pods with these disks may not share a node. Readers may
-// share a disk, except for EBS.
+// Conflicts reports whether two pods with these disks may not be on one node. Pods that
+// only read may share a disk, except for EBS.
 func (d *Disk) Conflicts(o *Disk) bool {
 	switch {
 	case d.Kind != o.Kind || d.Name != o.Name:
@@ -64,8 +64,8 @@ func (p *Pod) UsesPVC(name string, ephemeral bool) bool {
 	})
 }
 
-// PVCs returns the names of the claims that volumes of the pod use in its namespace;
-// ephemeral volumes count where asked for.
+// PVCs returns the names of the PersistentVolumeClaims that volumes of the pod use. The
+// claims of ephemeral volumes are included only if ephemeral is set.
 func (p *Pod) PVCs(ephemeral bool) (names []string) {
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && (ephemeral || !v.Ephemeral) {
