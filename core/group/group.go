@@ -12,40 +12,42 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Groups holds the pod groups that have pods, by name. The table owns them; the machine
-// adds the known pods. A nil *Groups is empty and ignores changes.
+// Groups holds the pod groups that have pods, by name. The table owns it and records
+// placements; the machine adds and removes pods. A nil *Groups is empty and ignores
+// changes.
 type Groups struct {
 	byName map[types.NamespacedName]*Group
 }
 
-// New returns no groups.
+// New returns an empty Groups.
 func New() *Groups { return &Groups{byName: map[types.NamespacedName]*Group{}} }
 
-// Group is one pod group: the pods that name it. Whether the PodGroup exists, and what it
-// demands, is not its business.
+// Group is the set of known pods that name one PodGroup, with the state of each. It does
+// not know whether the PodGroup exists and what it requires.
 type Group struct {
-	members []member
-	at      map[types.UID]int
-	counts  [states]int
+	members []member          // in an order that is the same for the same history
+	at      map[types.UID]int // index in members by UID
+	counts  [states]int       // number of members by state
 }
 
+// member is a pod of a group.
 type member struct {
 	uid   types.UID
 	state state
 }
 
-// state is where a pod of a group is.
+// state is how far a pod of a group is scheduled.
 type state uint8
 
 const (
-	unscheduled state = iota // neither assumed nor assigned
-	assumed                  // placed by us, and the API does not show it bound yet
-	assigned                 // bound
+	unscheduled state = iota // on no node
+	assumed                  // placed by this scheduler; the API does not show it bound yet
+	assigned                 // bound, as the API shows
 	states      = int(assigned) + 1
 )
 
-// Join adds a pod to its group, as unscheduled. It does nothing if the pod names no
-// group, or is a member already.
+// Join adds a pod, as unscheduled, to the group that it names. It does nothing if the pod
+// names no group, or is a member already. Call it when the API first shows the pod.
 func (gs *Groups) Join(p *object.Pod) {
 	if gs == nil || p.PodGroup() == "" {
 		return
@@ -84,7 +86,8 @@ func (gs *Groups) Leave(p *object.Pod) {
 	}
 }
 
-// Placed records that the pod is on a node: bound, or assumed.
+// Placed records that the pod is on a node: assigned if it has a NodeName, else assumed. A
+// pod that did not Join is ignored.
 func (gs *Groups) Placed(p *object.Pod) {
 	if p.NodeName != "" {
 		gs.set(p, assigned)
@@ -93,9 +96,10 @@ func (gs *Groups) Placed(p *object.Pod) {
 	}
 }
 
-// Taken records that the pod is on no node any more.
+// Taken records that the pod is on no node any more. A pod that did not Join is ignored.
 func (gs *Groups) Taken(p *object.Pod) { gs.set(p, unscheduled) }
 
+// set sets the state of the pod in its group, if it is a member.
 func (gs *Groups) set(p *object.Pod, s state) {
 	g := gs.Of(p)
 	if g == nil {
@@ -109,7 +113,7 @@ func (gs *Groups) set(p *object.Pod, s state) {
 	}
 }
 
-// Of returns the group of the pod, nil where it has none that is known.
+// Of returns the group that the pod names, nil if it names none or the group has no pods.
 func (gs *Groups) Of(p *object.Pod) *Group {
 	if gs == nil || p.PodGroup() == "" {
 		return nil
@@ -117,7 +121,7 @@ func (gs *Groups) Of(p *object.Pod) *Group {
 	return gs.byName[p.GroupKey()]
 }
 
-// Named returns the group of this name, nil where it has no pods.
+// Named returns the group with this name, nil if it has no pods.
 func (gs *Groups) Named(name types.NamespacedName) *Group {
 	if gs == nil {
 		return nil
@@ -125,7 +129,7 @@ func (gs *Groups) Named(name types.NamespacedName) *Group {
 	return gs.byName[name]
 }
 
-// Names lists the groups, sorted.
+// Names returns the names of the groups that have pods, sorted.
 func (gs *Groups) Names() []types.NamespacedName {
 	if gs == nil {
 		return nil
@@ -135,7 +139,8 @@ func (gs *Groups) Names() []types.NamespacedName {
 	})
 }
 
-// Members lists the pods of all groups, those of a group in its order.
+// Members returns the UIDs of the pods of all groups, sorted by group, those of one group
+// in its order, for a snapshot.
 func (gs *Groups) Members() (uids []types.UID) {
 	for _, name := range gs.Names() {
 		for _, m := range gs.byName[name].members {
@@ -145,7 +150,7 @@ func (gs *Groups) Members() (uids []types.UID) {
 	return uids
 }
 
-// Arrange sorts the pods of each group by their order in uids.
+// Arrange restores the order of the pods in each group from uids, a result of Members.
 func (gs *Groups) Arrange(uids []types.UID) {
 	if len(uids) == 0 {
 		return
@@ -163,7 +168,7 @@ func (gs *Groups) Arrange(uids []types.UID) {
 	}
 }
 
-// Len returns the number of pods of the group that are known. A nil group has none.
+// Len returns the number of pods of the group. A nil group has none.
 func (g *Group) Len() int {
 	if g == nil {
 		return 0
@@ -171,7 +176,7 @@ func (g *Group) Len() int {
 	return len(g.members)
 }
 
-// Scheduled returns the number of its pods that are assumed or assigned.
+// Scheduled returns the number of pods that are assumed or assigned. A nil group has none.
 func (g *Group) Scheduled() int {
 	if g == nil {
 		return 0
@@ -179,19 +184,19 @@ func (g *Group) Scheduled() int {
 	return g.counts[assumed] + g.counts[assigned]
 }
 
-// All yields the pods of the group, in the same order for the same history.
+// All returns the pods of the group, in an order that is the same for the same history.
 func (g *Group) All() iter.Seq[types.UID] { return g.those(states) }
 
-// Unscheduled yields the pods that are neither assumed nor assigned.
+// Unscheduled returns the pods that are on no node.
 func (g *Group) Unscheduled() iter.Seq[types.UID] { return g.those(int(unscheduled)) }
 
-// Assumed yields the pods that are assumed.
+// Assumed returns the pods that are assumed on a node.
 func (g *Group) Assumed() iter.Seq[types.UID] { return g.those(int(assumed)) }
 
-// Assigned yields the pods that are bound.
+// Assigned returns the pods that are bound.
 func (g *Group) Assigned() iter.Seq[types.UID] { return g.those(int(assigned)) }
 
-// Placed yields the pods that are assumed or bound.
+// Placed returns the pods that are assumed or bound.
 func (g *Group) Placed() iter.Seq[types.UID] {
 	return func(yield func(types.UID) bool) {
 		for uid := range g.All() {
@@ -202,7 +207,7 @@ func (g *Group) Placed() iter.Seq[types.UID] {
 	}
 }
 
-// those yields the pods in the state, or all.
+// those returns the pods in state s, or all pods if s is states. A nil group has none.
 func (g *Group) those(s int) iter.Seq[types.UID] {
 	return func(yield func(types.UID) bool) {
 		if g == nil {
@@ -216,8 +221,9 @@ func (g *Group) those(s int) iter.Seq[types.UID] {
 	}
 }
 
-// Check compares the groups with the placed pods and the pods that are known: each known
-// pod of a group is in it, in the state in which it is placed, and no other.
+// Check returns an error unless each known pod that names a group is in it, in the state in
+// which placed has it (nil: unscheduled), and there are no others. It is for tests and
+// audits.
 func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*object.Pod]) error {
 	if gs == nil {
 		return nil
