@@ -85,12 +85,9 @@ type Reads struct {
 type Remedy uint8
 
 const (
-	// nothing, but return the reason
-	NoRemedy Remedy = iota
-	// name victims of lower priority
-	Preemption
-	// anything else
-	OtherRemedy
+	NoRemedy    Remedy = iota // nothing, but return the reason
+	Preemption                // name victims of lower priority
+	OtherRemedy               // anything else
 )
 
 // Remedy returns what the plugin's PostFilter may do for the pod now; OtherRemedy if the

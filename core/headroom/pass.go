@@ -14,12 +14,9 @@ import (
 type Form uint8
 
 const (
-	// a rule that a pass cannot compute
-	Other Form = iota
-	// percent free with the pod, CPU and memory of equal weight
-	LeastAllocated
-	// how even the use of CPU and memory is with the pod
-	Balanced
+	Other          Form = iota // a rule that a pass cannot compute
+	LeastAllocated             // percent free with the pod, CPU and memory of equal weight
+	Balanced                   // how even the use of CPU and memory is with the pod
 )
 
 // Score describes a plugin's score as data: its rule, and what the pod requests.

@@ -58,18 +58,12 @@ type rank struct {
 type outlook int8
 
 const (
-	// not ranked: it was no candidate
-	unknown outlook = iota
-	// no pod there has a lower priority
-	nobody
-	// without all pods of lower priority the pod lacks resources still
-	hopeless
-	// there are pods of lower priority; no more is known
-	promising
-	// filters accept the pod without them
-	asked
-	// its criteria are computed from what its pods free
-	open
+	unknown   outlook = iota // not ranked: it was no candidate
+	nobody                   // no pod there has a lower priority
+	hopeless                 // without all pods of lower priority the pod still lacks resources
+	promising                // there are pods of lower priority; no more is known
+	asked                    // filters accept the pod without them
+	open                     // its criteria are computed from what its pods free
 )
 
 // mayHavePlan reports whether a plan on the row is not excluded.

@@ -69,14 +69,10 @@ func (x *Index) hasTotal(r table.Row, total int64) bool {
 type progress uint8
 
 const (
-	// none: rows were only updated for the first time since Begin
-	written progress = iota
-	// by group, its rows and those with its highest score
-	ranked
-	// none: rows were updated after the first Count
-	changed
-	// all, and Update keeps them up to date
-	counted
+	written progress = iota // none: rows were only updated for the first time since Begin
+	ranked                  // by group, its rows and those with its highest score
+	changed                 // none: rows were updated after the first Count
+	counted                 // all, and Update keeps them up to date
 )
 
 // Count brings the counts up to date; call it after updates and before reading. The first

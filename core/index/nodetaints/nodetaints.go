@@ -17,8 +17,7 @@ import (
 type Set uint64
 
 const (
-	// most taints that have numbers at one time
-	mostTaints = 63
+	mostTaints = 63 // most taints that have numbers at one time
 	// Others is in the set of a node that has taints without a number, or one taint twice.
 	Others Set = 1 << mostTaints
 )
