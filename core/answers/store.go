@@ -39,7 +39,7 @@ const (
 	fixedBytes      = 256
 )
 
-// chunk is how many rows a plugin is asked about at a time, a multiple of 64.
+// chunk is how many rows a plugin is asked about in one call, a multiple of 64.
 const chunk = 512
 
 // Keeps reports whether the plugin's answers can be kept in a store: it reads node objects

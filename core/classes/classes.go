@@ -62,7 +62,7 @@ func (s *Set[V]) Of(p *profile.Profile, pod *object.Pod, known *Pod[V]) *Class[V
 	return known.class
 }
 
-// Keys returns the keys of the profile. It makes them once and keeps them.
+// Keys returns the profile's Keys, made at the first call and kept until ForgetProfiles.
 func (s *Set[V]) Keys(p *profile.Profile) *Keys {
 	k := s.keys[p]
 	if k == nil {

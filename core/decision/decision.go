@@ -14,7 +14,7 @@ type Code uint8
 const (
 	// Success: go on.
 	Success Code = iota
-	// Error: something failed that says nothing about the pod's fit.
+	// Error: something failed that says nothing about whether the pod fits.
 	Error
 	// Unschedulable: not now; preemption may help.
 	Unschedulable
@@ -24,7 +24,8 @@ const (
 	Wait
 	// Skip: the plugin has nothing to say about this pod.
 	Skip
-	// Pending: rejected until an external event (PreEnqueue, Reserve, PreBind).
+	// Pending: the pod is rejected until an event, without backoff then (PreEnqueue,
+	// Reserve, PreBind).
 	Pending
 )
 
@@ -119,6 +120,8 @@ type Node struct {
 // Result is how a scheduling attempt ended.
 type Result string
 
+// How an attempt may end. Preempting means that victims were found and the pod waits for
+// them, Waiting that a Permit plugin holds the pod.
 const (
 	ResultScheduled     Result = "Scheduled"
 	ResultUnschedulable Result = "Unschedulable"

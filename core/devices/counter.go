@@ -121,7 +121,14 @@ func (c *Counter) selects(class *resourcev1.DeviceClass, driver string, d *resou
 // bounds what an expression may cost.
 type unbounded struct{}
 
+// Deadline returns no deadline.
 func (unbounded) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (unbounded) Done() <-chan struct{}       { return nil }
-func (unbounded) Err() error                  { return nil }
-func (unbounded) Value(any) any               { return nil }
+
+// Done returns nil: the context is never cancelled.
+func (unbounded) Done() <-chan struct{} { return nil }
+
+// Err returns nil.
+func (unbounded) Err() error { return nil }
+
+// Value returns nil.
+func (unbounded) Value(any) any { return nil }

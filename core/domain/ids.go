@@ -1,8 +1,8 @@
 package domain
 
-// Ids numbers names from 0 while somebody holds them, and keeps a T for each. The id of a
-// name without holders is used again, so that there are never more ids than names were
-// held at one time. The zero value is ready to use; it has one owner.
+// Ids gives names small numbers (ids) from 0 while they have holders, and keeps a T for
+// each. The id of a name without holders is used again, so that there are never more ids
+// than names were held at one time. The zero value is ready to use; it has one owner.
 type Ids[T any] struct {
 	byName map[string]int32
 	list   []idEntry[T]

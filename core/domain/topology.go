@@ -14,7 +14,7 @@ const (
 	None    Domain = 0  // there is no node
 	Missing Domain = 1  // the node lacks the label
 	Unnamed Domain = 2  // the domain of the empty value
-	Own     Domain = -1 // in locations: the node is a domain of its own, counted with its row
+	Own     Domain = -1 // only in locations: the domain of UniquePerNode that this node alone is in
 
 	firstDomain = Unnamed
 )
@@ -29,9 +29,9 @@ type Key struct {
 	PerNode bool
 }
 
-// LabelOf returns the label, or "" if no node has it. Pods may name thousands of labels
-// that no node has. All of these share one topology, which no node is in, until Epoch
-// changes.
+// LabelOf returns the label to use as a Key: the label itself, or "" if no node has it.
+// Pods may name thousands of labels that no node has. All of these share one topology,
+// without domains, until Epoch changes.
 func LabelOf(t *table.Table, label string) string {
 	if nodelabels.Of(t).HasKey(label) {
 		return label
@@ -39,8 +39,8 @@ func LabelOf(t *table.Table, label string) string {
 	return ""
 }
 
-// Epoch changes whenever layouts with nodes that are domains of their own, or what LabelOf
-// returned, may be of the past.
+// Epoch returns a number that changes whenever LabelOf may return something else for a
+// label, or a Layout with nodes that are domains of their own may be out of date.
 func Epoch(t *table.Table) uint64 {
 	return nodelabels.Of(t).UniqueRevision() + nodelabels.Of(t).KeysRevision()
 }

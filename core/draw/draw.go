@@ -44,7 +44,8 @@ func Row(seed uint64, ties int, from Rows) table.Row {
 	return row
 }
 
-// Sample returns n of the tied rows in a random order, or all if there are fewer.
+// Sample returns n of the ties rows with the best total, or all if there are fewer, each
+// once and in a random order decided by the seed.
 func Sample(seed uint64, ties, n int, from Rows) (rows []table.Row) {
 	random := source(seed)
 	n = min(n, ties)

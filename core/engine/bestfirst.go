@@ -18,8 +18,9 @@ import (
 // once: one call for all is cheaper than that many calls for one row.
 const mostAsked = 32
 
-// bestFirst chooses the row while asking hosted plugins about as few rows as possible. It
-// reports false, and chooses nothing, if hosted plugins have to be asked about all rows.
+// bestFirst chooses the row while asking hosted plugins about as few rows as possible, and
+// sets the Choice, or Rejected if a plugin fails. It returns false, with nothing chosen, if
+// the decision needs the answers about all rows.
 func (d *decider) bestFirst() bool {
 	v := d.view
 	if v.keys.Profile.Host == nil {

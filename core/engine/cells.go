@@ -124,8 +124,9 @@ func (x *feasibility) cellVerdict(k int, r table.Row) framework.Verdict {
 	return x.view.cellFilters[k].verdictAt(r)
 }
 
-// causeAt returns the first filter that rejects the row, with its verdict. Nominated
-// pods, cell filters and hosted filters are included.
+// causeAt returns the first filter that rejects the row, with its verdict; its Filter is
+// ranking.Feasible if none does. Nominated pods, cell filters and hosted filters count; the
+// latter two are asked if their verdicts are not known.
 func (x *feasibility) causeAt(r table.Row) ranking.Cause {
 	if c := x.nominated.causeAt(r); c.Rejects() {
 		return c

@@ -6,15 +6,15 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// Request is a pod to be placed, with its profile. It remembers the pod's class.
+// Request is a pod to be placed, with its profile. It caches the pod's class.
 //
-// Make one with For when the pod arrives, keep it in the pod's record, and pass it to
-// each call about the pod. Make a new one when the pod's object or the profile changes.
-// The engine finds the class at the first call (or at Classify) and finds it anew when an
-// object that the signature depends on has changed (a Service, a claim, a namespace, a
-// term of pod affinity). A Request belongs to one engine.
+// Make one with For when the pod is added, keep it with the pod, and pass it to each call
+// about the pod. Make a new one when the pod's object or the profile changes. The engine
+// finds the class at the first call (or at Classify) and finds it anew when an object that
+// the signature depends on has changed (a Service, a claim, a namespace, a term of pod
+// affinity). A Request belongs to one engine.
 //
-// A Request holds the signature and nothing of size: the engine may drop what it keeps of
+// A Request holds the signature and nothing larger: the engine may drop what it keeps of
 // the class at any time.
 type Request struct {
 	Profile *profile.Profile
@@ -41,6 +41,6 @@ func (e *Engine) Classify(r *Request) {
 // signature depends on has changed.
 func (e *Engine) classOf(r *Request) *class { return e.classes.Of(r.Profile, r.Pod, &r.known) }
 
-// Signature returns the signature of the request's class: what the native plugins read of
-// the pod, as bytes.
+// Signature returns the signature of the request's class as bytes: all that the profile's
+// native plugins read of the pod. Pods with equal signatures are of one class.
 func (e *Engine) Signature(r *Request) string { return e.classOf(r).Signature }

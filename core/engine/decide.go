@@ -26,12 +26,12 @@ func (e *Engine) DecideWithin(placement []table.Row, r *Request, nominated Nomin
 	return e.decide(r, nominated, nil, placement)
 }
 
-// decider is the work of one decision: it chooses the best of the rows that are feasible.
+// decider makes one decision: it finds the feasible rows and chooses the best of them.
 type decider struct {
 	feasibility
 	Choice
-	hosted   hostedScores
-	extremes []extremes // of the raw scores over the feasible rows, by scorer; nil: not scored
+	hosted   hostedScores // answers of hosted scorers
+	extremes []extremes   // of the raw scores over the feasible rows, by scorer; nil: not scored
 }
 
 // decide runs one decision from the pod's class to the choice; doc.go traces it. rv is what
@@ -130,10 +130,10 @@ func (d *decider) choose() {
 // the pod's UID, not on earlier choices.
 func (d *decider) drawSeed() uint64 { return draw.Seed(d.engine.seed, d.pod.UID, 0) }
 
-// scoreGroups sets the bonus of each group: the weighted scores that all its rows get
-// from scorers that are normalised or answer by cells. If passes is not nil,
-// normalisation considers only rows that pass, and a group of which none does fits no
-// more.
+// scoreGroups sets the bonus of each group: the weighted scores, equal for all its rows,
+// from scorers that are normalised or answer by cells. If passes is not nil, scores are
+// normalised over the rows for which it is true, and Fits of groups without such rows may
+// be cleared.
 func (d *decider) scoreGroups(passes func(table.Row) bool) {
 	v, groups := d.view, d.view.index.Groups()
 	d.weighGroups()

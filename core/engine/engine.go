@@ -63,7 +63,7 @@ func (e *Engine) Reconfigure(workers int) {
 	e.workers = max(1, workers)
 }
 
-// Reset forgets every view. Decisions stay the same; the next ones are slower.
+// Reset drops every view and class. Decisions stay the same; the next ones are slower.
 func (e *Engine) Reset() {
 	e.cache.reset()
 	e.classes.Forget()

@@ -54,7 +54,8 @@ func (d *decider) preFilterHosted(r *Request) {
 }
 
 // mergePreFilter runs the PreFilter of hosted plugins and merges the results with the
-// view's native ones, in the profile's order, up to a plugin that ends PreFilter.
+// view's native ones into pre, in the profile's order, up to a plugin that ends PreFilter.
+// It sets the states of the view's hosted filters.
 func (d *decider) mergePreFilter(r *Request) {
 	hosted := map[*framework.Plugin]framework.PreFilterResult{}
 	d.pre = preFiltered{}

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Nominator returns which pods are nominated to which nodes.
+// Nominator tells which pods are nominated to which nodes; see nominations.Nominator.
 type Nominator = nominations.Nominator
 
 // nominatedRows holds, for one decision, the rows on which the nominated pods change the
@@ -50,8 +50,8 @@ func (n *nominatedRows) causeAt(r table.Row) ranking.Cause {
 	return ranking.Cause{}
 }
 
-// changed returns the set of rows whose cause nominated pods change. rows is the number
-// of rows of the table.
+// changed returns the set of rows whose first cause the nominated pods change; nil if there
+// are none. rows is the number of rows of the table.
 func (n *nominatedRows) changed(rows int) table.RowSet {
 	if len(n.blocked)+len(n.others) == 0 {
 		return nil

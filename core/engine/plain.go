@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// decidePlainly chooses a node without any view: it asks every plugin about every node,
-// one by one. NewPlain's engines decide this way, for tests.
+// decidePlainly makes the decision without any view: it asks every plugin about every node,
+// one by one. It sets the Choice. Engines of NewPlain decide this way, for tests.
 func (d *decider) decidePlainly(r *Request, nominated Nominator) {
 	if d.preFilterHosted(r); d.Rejected != nil {
 		return

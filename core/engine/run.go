@@ -22,7 +22,7 @@ import (
 // that node's place in the order. So a kept answer alone never lets a node pass, and a
 // pod is never rejected by kept answers.
 
-// runLasts bounds the age of kept answers, as in kube-scheduler: plugins may read what Berth
+// runLasts is how long a run may last, as in kube-scheduler: plugins may read what Berth
 // does not see change.
 const runLasts = 500 * time.Millisecond
 
@@ -65,8 +65,8 @@ func (l *runs) next() {
 	l.questions = 0
 }
 
-// Told records a change that no table shows, which hosted plugins may see. Answers kept
-// from the last decision are then not used again.
+// Told records a change that no table shows but that hosted plugins may see. It ends the
+// present run: kept answers of hosted plugins are not used again.
 func (e *Engine) Told() { e.runs.told++ }
 
 // surroundings returns the present revisions of the nodes and objects that hosted plugins
@@ -81,9 +81,9 @@ func (e *Engine) surroundings(k *classes.Keys) surroundings {
 	return w
 }
 
-// runOf returns the run that the decision belongs to: that of the last decision, or a new
-// one. It returns nil if the pod has no signature or hosted plugins are not asked about
-// nodes.
+// runOf returns the run that the decision continues, or a new run. It returns nil if the
+// pod has no signature, hosted plugins are not asked about nodes, or nominations, extenders
+// or a narrowing make the decision depend on more.
 func (d *decider) runOf(r *Request) *run {
 	host, v, e := r.Profile.Host, d.view, d.engine
 	if host == nil || len(v.hostedFilters) == 0 && !d.hasHostedScores() {

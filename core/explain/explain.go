@@ -73,7 +73,7 @@ func Note(message string) string {
 	return message[:noteLimit-len(rest)] + rest
 }
 
-// Assigned returns the note of the Scheduled event.
+// Assigned returns the note of the Scheduled event of a pod that was bound to the node.
 func Assigned(p *object.Pod, node string) string {
 	return fmt.Sprintf("Successfully assigned %s to %s", p.Key(), node)
 }

@@ -32,8 +32,10 @@ type Foresight struct {
 	Panicked func(*recovered.Panic)
 }
 
-// Class returns the class of an unschedulable pod. A pod with extenders, hosted plugins, a
-// nomination or claims of devices, or whose own claims a plugin may give up, has no key.
+// Class implements queue.Foresight. The key is that of the pod's template. It is empty, so
+// that the pod has no peers, for a pod with extenders, hosted plugins, a nomination or
+// claims of devices, or if a plugin that rejected it has a PostFilter, which may depend on
+// more.
 func (f *Foresight) Class(key []byte, e *queue.Entry) queue.Class {
 	p, of := e.Pod, f.Profiles[e.Pod.SchedulerName]
 	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
@@ -66,7 +68,7 @@ type question struct {
 	rooms     []queue.Size // by priority: the largest requests that fit on the row without lower pods
 }
 
-// About returns the question whether the event could help a pod.
+// About implements queue.Foresight.
 func (f *Foresight) About(event *framework.Event) queue.Question {
 	q := &question{Foresight: f, event: event}
 	if q.row, q.about = f.rowOf(event); q.about {
@@ -298,8 +300,9 @@ func (f *Foresight) nominatedNowhere(row table.Row) []*object.Pod {
 	return all
 }
 
-// rejectsOn reports whether the plugin's filter rejects the pod on the row, as it is or
-// with the nominated pods placed. It also returns the input of the filter.
+// rejectsOn runs the plugin's PreFilter and reports whether its filter rejects the pod on
+// the row, as the row is or with the nominated pods placed. It also returns the filter's
+// input.
 func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Row, nominated []*object.Pod) (*framework.Input, bool) {
 	in := &framework.Input{Table: t, Pod: p}
 	if pl.PreFilter != nil {

@@ -151,7 +151,7 @@ func byCells[T any](in *Input, rows []table.Row, out []T, cells func(*Input, []t
 // CellCount is a number of nodes in a cell.
 type CellCount struct {
 	Cell  int64
-	Nodes int
+	Nodes int // number of nodes in the cell
 }
 
 // NoScore is the raw score of a row that is left out of the extremes and gets 0.

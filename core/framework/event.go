@@ -31,7 +31,7 @@ const (
 // NumEventResources is one more than the highest event resource.
 const NumEventResources = int(firstKind) + int(object.Kinds)
 
-// ResourceOf returns the event resource of objects of a kind.
+// ResourceOf returns the event resource for objects of the kind.
 func ResourceOf(k object.Kind) EventResource { return firstKind + EventResource(k) }
 
 // Kind returns the kind of the objects; false for pods, nodes and the other resources that

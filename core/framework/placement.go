@@ -27,13 +27,14 @@ type PlacementCall struct {
 	Pods  []*object.Pod
 }
 
-// Assignment is the node that was found for a pod of the group in a placement.
+// Assignment is the node that was found for a pod of the group, within a placement.
 type Assignment struct {
 	Pod *object.Pod
 	Row table.Row
 }
 
-// PodGroupAssignments are the nodes that were found for the pods of the group in a placement.
+// PodGroupAssignments is a placement with the node that was found in it for each pod of the
+// group.
 type PodGroupAssignments struct {
 	Placement
 	ProposedAssignments []Assignment

@@ -240,12 +240,14 @@ type FilterPlugin struct {
 // ScorePlugin ranks nodes, as upstream's ScorePlugin and its ScoreExtensions
 // do. A plugin sets Score or CellScore.
 type ScorePlugin struct {
-	// Score writes the raw score of rows[i] to out[i].
+	// Score writes the raw score of rows[i] to out[i]. It is called with feasible rows,
+	// perhaps in several parts and concurrently.
 	Score func(in *Input, rows []table.Row, out []int64)
 	// CellScore stands in for Score where Locality is Domains.
 	CellScore *CellScore
-	// NormalizeScore maps a raw score to 0..100, given the extremes of the raw
-	// scores over the feasible nodes. nil: raw scores are final.
+	// NormalizeScore, when set, returns the score, 0 to 100, for a raw score; min and max
+	// are the extremes of the raw scores over the feasible nodes. nil: raw scores are
+	// final.
 	NormalizeScore func(raw, min, max int64) int64
 }
 

@@ -31,5 +31,5 @@ type Write struct {
 	Result []object.Object
 }
 
-// Describe names the object, for errors and logs.
+// Describe returns the object's kind and key, for errors and logs.
 func (w *Write) Describe() string { return fmt.Sprintf("%s %s", w.Object.Kind, w.Object.Key()) }

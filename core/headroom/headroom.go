@@ -59,8 +59,8 @@ func (a Amounts) Balanced(t *table.Table, r table.Row) int64 {
 	return Rating(evennessOf(d), int64(t.Evenness()[r]))
 }
 
-// A distance is held in units of 2^-32, for one comparison to tell whether it is next to
-// an integer.
+// A distance (see Amounts.distance) is held in units of 2^-32, so that one comparison tells
+// whether it is within margin units of an integer.
 const (
 	unitBits = 32
 	unit     = 1 << unitBits

@@ -15,7 +15,7 @@ type Selector struct {
 	labels.Selector
 }
 
-// NewSelector returns the selector with its key.
+// NewSelector returns the selector with its Key.
 func NewSelector(s labels.Selector) Selector {
 	return Selector{Key: string(appendSelector(nil, s)), Selector: s}
 }
@@ -71,8 +71,8 @@ type Spread struct {
 	Keyless *Spread
 }
 
-// NewSpread compiles the constraints of a pod with these labels. It returns nil
-// when there are none.
+// NewSpread compiles the topology spread constraints of a pod, whose labels matchLabelKeys
+// and Self depend on. It returns nil if there are none.
 func NewSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) *Spread {
 	if len(list) == 0 {
 		return nil

@@ -33,7 +33,7 @@ type requirement struct {
 // manyValues is the most values that are searched without sorting.
 const manyValues = 16
 
-// has reports whether the value is one of the requirement's.
+// has reports whether value is one of the requirement's values.
 func (r *requirement) has(value string) bool {
 	if r.sorted == nil {
 		return slices.Contains(r.values, value)

@@ -2,16 +2,16 @@ package object
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// Budget is what the scheduler knows of one PodDisruptionBudget. Immutable.
+// Budget is what the scheduler reads of one PodDisruptionBudget. Immutable.
 type Budget struct {
 	Namespace string
 	Name      string
-	// Selector of spec.selector, nil where that does not parse.
+	// Selector is spec.selector, nil if it does not parse.
 	Selector labels.Selector
-	// Allowed is status.disruptionsAllowed: how many more pods may go.
+	// Allowed is status.disruptionsAllowed: how many more pods may be evicted.
 	Allowed int32
-	// Disrupted are the names of status.disruptedPods: pods that are on their
-	// way out and counted already.
+	// Disrupted are the names in status.disruptedPods: pods whose eviction is counted
+	// already.
 	Disrupted map[string]bool
 	// Recorded is as a Pod's.
 	Recorded string

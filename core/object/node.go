@@ -44,11 +44,11 @@ type NodeCondition struct {
 // Image is a container image that the node has.
 type Image struct {
 	Names []string // as the node reports them
-	Bytes int64
+	Bytes int64    // size
 }
 
-// Alike reports whether the two states of a node are the same for scheduling. They may
-// differ in heartbeats, annotations and conditions.
+// Alike reports whether the two states of a node are equal for scheduling. They may differ
+// in heartbeats, annotations and conditions.
 func (n *Node) Alike(o *Node) bool {
 	return n.UID == o.UID && n.Name == o.Name && n.Unschedulable == o.Unschedulable &&
 		n.Allocatable.Equal(o.Allocatable) && n.AllowedPods == o.AllowedPods &&

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Kind is a kind of API object that only some plugins read: volumes, devices and
-// what belongs to them, pod groups. Pods, nodes, namespaces, budgets and owners of
-// selectors have types and events of their own.
+// Kind is a kind of API object that only some plugins read: volumes, devices and what
+// belongs to them, pod groups. Pods, nodes, namespaces, budgets, Services and controllers
+// have types and events of their own.
 type Kind uint8
 
 // The kinds, by the names that the API has for them. A record numbers them in
@@ -101,7 +101,7 @@ func KindNames() []string {
 // Head returns the object's metadata, never nil. Read only.
 type Object interface{ Head() *Meta }
 
-// API is an object in the form of the API: a type of k8s.io/api, with its kind set.
+// API is an object in its API form: a type of k8s.io/api, with its kind set.
 type API interface {
 	metav1.Object
 	runtime.Object

@@ -5,6 +5,7 @@ import "k8s.io/apimachinery/pkg/labels"
 // SelectorOwnerKind is the kind of a SelectorOwner.
 type SelectorOwnerKind uint8
 
+// Kinds of selector owners, and none.
 const (
 	NoSelectorOwner SelectorOwnerKind = iota
 	Service

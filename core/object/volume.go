@@ -24,6 +24,7 @@ type Volume struct {
 // (VolumeRestrictions).
 type DiskKind uint8
 
+// The kinds of in-tree disks with rules about sharing.
 const (
 	GCEPersistentDisk DiskKind = iota
 	AWSElasticBlockStore

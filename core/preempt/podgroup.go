@@ -209,8 +209,8 @@ func compareBool(a, b bool) int {
 }
 
 // splitUnits separates the units whose eviction would violate a budget (guarded) from the
-// others. A pod counts against the budgets that cover it up to the first that it violates
-// (v1.36, filterVictimsWithPDBViolation).
+// others, both in the given order. A pod counts against the budgets that cover it up to the
+// first that it violates (v1.36, filterVictimsWithPDBViolation).
 func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*unit) {
 	spent := map[*object.Budget]int32{}
 	overdraws := func(p *object.Pod) bool {

@@ -177,8 +177,9 @@ func (q *Queue) EventsInFlight() map[string]int {
 	return events
 }
 
-// strategySincePop returns where a pod that comes back from its attempt goes because of the
-// events since its Pop: the strongest answer of the hints of the plugins that rejected it.
+// strategySincePop returns where a pod that comes back from its attempt goes because of
+// what happened since its Pop: events, updates of the pod, and Activate. It is the
+// strongest answer of the hints of the plugins that rejected it.
 func (q *Queue) strategySincePop(e *Entry) strategy {
 	how, _ := q.hints.strategyAfterUpdate(e, e.changed, e.changes)
 	if e.activated {

@@ -35,10 +35,10 @@ type member struct {
 	size    Size
 }
 
-// rejector is a plugin that rejected a pod.
+// rejector is a plugin that rejected a pod in its last attempt.
 type rejector struct {
 	plugin  *plugin
-	pending bool // it answered Pending
+	pending bool // with code Pending
 }
 
 // pluginIndex finds the plugins for which pods wait. A plugin is added when it first

@@ -85,7 +85,7 @@ type State struct {
 	NominatedNode    string
 }
 
-// State returns what the queue knows of the pod.
+// State returns a copy of what the queue knows of the pod.
 func (e *Entry) State() State {
 	s := State{
 		Pod: e.Pod, Place: e.place, Since: e.since, Queued: e.Timestamp, FirstActive: e.FirstActive,
@@ -145,7 +145,7 @@ func (q *Queue) Dump() []State {
 	return states
 }
 
-// String prints the state on one line.
+// String formats the state on one line.
 func (s State) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s (%s) since %s: attempts %d, rejections %d, errors %d",
@@ -165,7 +165,7 @@ func (s State) String() string {
 	return b.String()
 }
 
-// String prints the whole queue, one pod a line, as Dump orders it.
+// String formats the state of all pods, one a line, in the order of Dump.
 func (q *Queue) String() string {
 	var b strings.Builder
 	for _, s := range q.Dump() {

@@ -75,7 +75,8 @@ type Queue struct {
 	illegal  error           // the first move that was not in Moves
 }
 
-// New returns an empty queue.
+// New returns an empty queue. Options that are not set get defaults that do nothing;
+// negative times count as 0.
 func New(o Options) *Queue {
 	o.InitialBackoff = max(o.InitialBackoff, 0)
 	o.MaxBackoff = max(o.MaxBackoff, 0)

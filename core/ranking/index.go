@@ -7,8 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// maxScore bounds the scores of an index with groups: a group has a count for
-// each score.
+// maxScore is the number of different scores in an index with groups, from 0: a group has a
+// count for each. With higher scores the index has no groups.
 const maxScore = 1 << scoreBits
 
 // Shape describes the rows of an index.

@@ -23,6 +23,8 @@ func Whole(q resource.Quantity) int64 {
 // fidelity is how well an int64 represents a quantity.
 type fidelity uint8
 
+// An int64 is the quantity, was rounded away from zero, or is the largest or smallest
+// because the quantity is beyond int64.
 const (
 	exact fidelity = iota
 	rounded

@@ -146,9 +146,9 @@ func (s *Sum) with(t *table.Table, row table.Row, came []*object.Pod) (has, used
 	return has, used, used != math.MaxInt64 && used != math.MinInt64
 }
 
-// Free returns how much of the resource the row has, and how much of that its pods leave,
-// which is negative on an overcommitted node. Both are 0 if no node has any and no pod uses
-// any. v1.ResourcePods stands for the number of pods.
+// Free returns how much of the resource the row's node has, and how much of that its pods
+// leave free, which is negative on an overcommitted node. Both are 0 if no node has any and
+// no pod uses any. v1.ResourcePods stands for the number of pods.
 func Free(t *table.Table, name v1.ResourceName, row table.Row) (has, free int64) {
 	s := New(t, name, 0, false)
 	allHave, allUse, known := s.columns(t)

@@ -11,10 +11,11 @@ import (
 // A verdict on a row is a set of bits: bit k if the k-th sum does not fit, and two more. It
 // is 0 if all fit.
 const (
-	// noOwnBit: the sum has no bit of its own, because there are more sums than bits. Its
-	// code is mixed into those of the others instead, and EachShort looks at the row again.
+	// noOwnBit is set if one that does not fit has no bit of its own, because there are
+	// more sums than bits. Its hash is mixed into the bits of the others instead, and
+	// EachShort compares the row again.
 	noOwnBit = 1 << 62
-	// never: one of the requests is more than the whole node has.
+	// never is set if one of the requests is more than the whole node has.
 	never = 1 << 63
 	// lastOwnBit is the last sum that has a bit.
 	lastOwnBit = 61

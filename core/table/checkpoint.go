@@ -18,8 +18,9 @@ type undoEntry struct {
 	put    bool // true: the pod was placed; false: it was removed
 }
 
-// Checkpoint starts a try: placements and removals from here on can be taken
-// back with Undo. Checkpoints nest. While one is open nodes may not change.
+// Checkpoint starts a trial: placements and removals of pods from here on are reverted by
+// Undo. Checkpoints nest. While one is open nodes may not change, and objects may not be
+// set or removed.
 func (t *Table) Checkpoint() Mark {
 	t.tries.open++
 	return Mark{t.tries.open, len(t.tries.undo)}
@@ -72,7 +73,8 @@ func (t *Table) noCheckpoint(op string) {
 	}
 }
 
-// Rollback reverts all open checkpoints, which a trial that was broken off left behind.
+// Rollback reverts all open checkpoints, which a trial that was aborted by a panic left
+// behind.
 func (t *Table) Rollback() {
 	if t.tries.open > 0 {
 		t.tries.open = 1

@@ -92,7 +92,7 @@ func (t *Table) followAnew() {
 }
 
 // Epoch returns the number from which a follower counts the revisions of its index, so that
-// those after a Rebuild are above those before.
+// those after a Rebuild are higher than those before.
 func (t *Table) Epoch() uint64 { return t.followers.epoch }
 
 // came calls the followers for a pod that was placed.

@@ -63,8 +63,8 @@ func (s *SelectorOwners) Remove(kind object.SelectorOwnerKind, namespace, name s
 	return f
 }
 
-// serviceLabel returns the label under which the Service is found; false for other
-// owners, and for a Service without a selector, which has no pods.
+// serviceLabel returns the label under which the Service is listed, one of its selector;
+// false for other kinds, and for a Service without a selector, which has no pods.
 func serviceLabel(f *object.SelectorOwner) (at namespacedLabel, ok bool) {
 	if f.Kind != object.Service {
 		return at, false

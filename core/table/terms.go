@@ -147,7 +147,8 @@ func (l *Terms) addExpected(m *Term, pods int) {
 // that are not Expected, so what Track added has to be added again.
 func (l *Terms) Swept() uint64 { return l.swept }
 
-// add returns the table's Term for in. A new one is unused until its users are counted.
+// add returns the table's Term equal to in, a new one, unused until its users are counted,
+// if there is none.
 func (l *Terms) add(in *match.PodTerm) *Term {
 	if known := l.byKey[in.Key]; known != nil {
 		return known

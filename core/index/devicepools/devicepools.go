@@ -160,8 +160,8 @@ func (d *Index) followClass(was, is object.Object) {
 	}
 }
 
-// followSlice updates the pools for a ResourceSlice that changed, its taints by rules
-// included.
+// followSlice updates the pools for a ResourceSlice that changed from was to is, its taints
+// by rules included, and touches the nodes that see them. nil stands for none.
 func (d *Index) followSlice(was, is object.Object) {
 	old, now := d.taint(was, is)
 	if old != nil && now != nil && equality.Semantic.DeepEqual(&old.API.Spec, &now.API.Spec) {
@@ -399,7 +399,7 @@ func (p *Pool) String() string {
 	return fmt.Sprintf("%s taken %v", text, p.taken())
 }
 
-// equal reports whether two pools offer the same, with the same taints, and the same is taken.
+// equal reports whether two pools have the same reach, slices, taints and taken devices.
 func (p *Pool) equal(o *Pool) bool {
 	return p.Node == o.Node && p.Local == o.Local && slices.Equal(p.taken(), o.taken()) &&
 		slices.EqualFunc(p.Slices, o.Slices, func(a, b *resourcev1.ResourceSlice) bool {

@@ -85,7 +85,8 @@ type lowest struct {
 // noLowest stands for a row without pods.
 var noLowest = lowest{priority: math.MaxInt32}
 
-// lowestOf returns the lowest of the pods.
+// lowestOf returns the lowest priority of the pods, with the start times of those that have
+// it.
 func lowestOf(pods []*table.Placed) lowest {
 	l := noLowest
 	for _, pl := range pods {
