@@ -202,8 +202,8 @@ func (v *view) update(rows []table.Row, found *scratch) bool {
 	return v.index.Update(rows, &found.Answers)
 }
 
-// add adds the scores in found to the rows' states in the index, and closes rows that a
-// filter rejected. It returns true.
+// add adds the scores in found to the rows' states in the index, and records the causes of
+// rows that a filter rejected. It returns true.
 func (v *view) add(rows []table.Row, found *scratch) bool {
 	v.index.Add(rows, &found.Answers)
 	return true

@@ -240,8 +240,9 @@ type FilterPlugin struct {
 // ScorePlugin ranks nodes, as upstream's ScorePlugin and its ScoreExtensions
 // do. A plugin sets Score or CellScore.
 type ScorePlugin struct {
-	// Score writes the raw score of rows[i] to out[i]. It is called with feasible rows,
-	// perhaps in several parts and concurrently.
+	// Score writes the raw score of rows[i] to out[i]. Rows may come in any order, and some
+	// may be infeasible or without a node; what is written for those is ignored. It may be
+	// called concurrently on disjoint rows.
 	Score func(in *Input, rows []table.Row, out []int64)
 	// CellScore stands in for Score where Locality is Domains.
 	CellScore *CellScore
@@ -286,8 +287,9 @@ type Kept struct {
 	Done    bool         `json:",omitempty"` // the plugin's write for the pod was sent, or is not needed
 }
 
-// KeptObject is an object in a state that a plugin keeps; what Changed and Driver mean is
-// up to the plugin.
+// KeptObject is an object in the state in which a plugin keeps it, of VolumeBinding that to
+// which it is to be bound. Changed is set if the state has to be written; Driver is the CSI
+// driver that is to provision a volume, "" for other objects.
 type KeptObject struct {
 	Object  object.Object `json:"-"`
 	Changed bool          `json:",omitempty"`

@@ -76,7 +76,7 @@ type Queue struct {
 }
 
 // New returns an empty queue. Options that are not set get defaults that do nothing;
-// negative times count as 0.
+// negative backoffs count as 0.
 func New(o Options) *Queue {
 	o.InitialBackoff = max(o.InitialBackoff, 0)
 	o.MaxBackoff = max(o.MaxBackoff, 0)
@@ -292,8 +292,8 @@ func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 }
 
 // RetryAfterError moves an unschedulable pod to error backoff because something that it
-// waited for failed, such as a preemption; the wait grows with its rejections. It does
-// nothing for a pod elsewhere.
+// waited for failed, such as the eviction of a victim; the wait grows with its rejections.
+// It does nothing for a pod elsewhere.
 func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 	if e.place != Unschedulable {
 		return
@@ -304,8 +304,8 @@ func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 }
 
 // SkipBackoff moves a pod that HoldInBackoff held in error backoff to backoff, so that it
-// may be tried before its backoff is over if nothing is active. It does nothing for a pod
-// that failed with an error, or is elsewhere.
+// is tried before its backoff is over if nothing is active: a preemptor whose victims are
+// gone. It does nothing for a pod that failed with an error, or is elsewhere.
 func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
 	if e.place == ErrorBackoff && e.errors == 0 {
 		q.move(now, e, Backoff, eventSkipBackoff)
