@@ -112,8 +112,9 @@ func (b *beginning) askEarly() {
 	}
 }
 
-// splits reports whether partitions alone determine the group of each row: no scorer that
-// is asked about rows has a column, and no cells are kept.
+// splits reports whether partitions alone determine the group of each row: no cells are
+// kept, no scorer that is asked about rows has a column, and no partition has so many
+// answers that it is not held as sets.
 func (v *view) splits() bool {
 	return !v.cellsKept && !slices.ContainsFunc(v.scorers, func(s scorer) bool {
 		return s.said != nil && s.said.Column != nil || s.said == nil && s.cells == nil && s.column.kept

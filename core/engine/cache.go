@@ -30,8 +30,8 @@ const (
 // what was compiled from the same fields, and the pod.
 const fixedBytes = 2048
 
-// seenClasses is how many classes without a view are remembered with their last visit. All
-// are forgotten when there are more.
+// seenClasses is how many classes without a view are remembered with their last decision.
+// All are forgotten when there are more.
 const seenClasses = 1 << 16
 
 // mostTrials is the number of views that may be on trial at a time.
@@ -42,24 +42,24 @@ const mostTrials = 6
 const cellsFrom = 3
 
 // cache holds the views of classes: those that stay within the budget, and a few on trial,
-// whose classes came by once.
+// of classes on whose pods only one decision was made of late.
 type cache struct {
 	table     *table.Table
 	budget    int               // rows that all views together may hold
 	store     answers.Store     // answers of plugins that read node objects alone, shared by all views
 	views     map[string]*view  // by signature of the class
 	promoted  int               // number of views that are not on trial
-	trial     [mostTrials]*view // ring of views of classes that came by once; nil: free
+	trial     [mostTrials]*view // ring of views of classes with one decision so far; nil: free
 	lastTrial int               // index of the newest of trial
 	fewRows   ranking.Index     // index for a pod that is narrowed to named nodes; lent to one decision
 	excess    int               // sum of view.excess over promoted views, in rows
 	clock     uint64            // decisions so far
-	seen      map[uint64]seen   // last visits of classes, by hash of the signature
+	seen      map[uint64]seen   // last decisions on classes, by hash of the signature
 	withKept  []*view           // views for which PostFilter plugins keep something, the oldest first
 }
 
-// reset drops all views and all answers of plugins. It keeps the record of when classes
-// came by.
+// reset drops all views and all answers of plugins. It keeps the record of earlier
+// decisions on classes.
 func (c *cache) reset() {
 	for _, v := range c.views { // any order: each by itself
 		v.class.Kept = nil
@@ -71,8 +71,8 @@ func (c *cache) reset() {
 }
 
 // viewOf returns the view of the pod's class, a new one if there is none, and counts the
-// visit. The view may be out of date with the table until refresh. A second visit promotes
-// a view on trial; from the third on it keeps cells.
+// decision. The view may be out of date with the table until refresh. The second decision
+// in a row promotes a view on trial; from the third on it keeps cells.
 func (c *cache) viewOf(of *class, k *classes.Keys, pod *object.Pod) *view {
 	c.clock++
 	v := c.findView(of)
@@ -129,14 +129,14 @@ func (c *cache) newView(of *class, k *classes.Keys, pod *object.Pod) *view {
 	return v
 }
 
-// seen is the last visit of a class.
+// seen is the last decision on a pod of a class.
 type seen struct {
 	at      uint64 // decision number
-	returns int    // times in a row that it came back while a view would still have been kept
+	returns int    // times in a row that the class returned while a view would still have been kept
 }
 
-// visit records a visit of a class without a view. It returns how often in a row the class
-// came by, this visit included: 1 if the last visit was too long ago.
+// visit records a decision on a class without a view. It returns the number of decisions on
+// the class in a row, this one included: 1 if the last was too long ago.
 func (c *cache) visit(of *class) int {
 	s, known := c.seen[of.Hash]
 	if !known && len(c.seen) >= seenClasses {
@@ -177,7 +177,7 @@ func (c *cache) mostRows() int {
 	return c.budget
 }
 
-// Views on trial are of classes that came by once. They push out each other alone, so
+// Views on trial are of classes with one decision so far. They push out each other alone, so
 // classes that never come back leave nothing behind. A new one has the index of the one
 // that it pushes out.
 

@@ -85,8 +85,9 @@ func (s *signedView) keepScorer(d *decider, hosted profile.Scorer) {
 func outside(score int64) bool { return score < 0 || score > maxScore }
 
 // decide decides with kept answers; hosted plugins are asked only about rows that changed
-// and the chosen one. It returns the decider that holds the choice, nil if a plugin failed,
-// no row is feasible, or a hosted filter now rejects the chosen row.
+// and the chosen one. It returns the decider that holds the choice, nil if that does not
+// settle the decision: the view is out of date, a plugin failed, no row is feasible, or a
+// hosted filter now rejects the chosen row.
 func (s *signedView) decide(d *decider) *decider {
 	e := d.engine
 	if !s.current() || !s.forPod(d) {

@@ -53,7 +53,7 @@ type view struct {
 	visits  int    // decisions on the class, each soon after the one before
 	used    uint64 // number of the last decision with it
 	excess  int    // its bytes beyond fixedBytes, counted as rows
-	onTrial bool   // the class came by once; the next such view may replace it
+	onTrial bool   // the class had one decision so far; the next such view may replace this one
 
 	// onFeasible and onRejected hold how nominated pods change the verdict on feasible
 	// and on rejected rows.

@@ -259,8 +259,9 @@ func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string)
 	}
 }
 
-// recordRejection records the plugins that rejected the pod, and counts a rejection or,
-// without known plugins, an error. It returns where the pod goes; skip means unschedulable.
+// recordRejection records the plugins that rejected the pod, and counts a rejection; an
+// error instead if there are none or one is not known. It returns where the pod goes; skip
+// means unschedulable.
 func (q *Queue) recordRejection(e *Entry, rejectedBy, pendingBy []string) strategy {
 	q.plugins.resolve(e, rejectedBy, pendingBy)
 	if len(e.unknown) > 0 || len(e.rejectors) == 0 {

@@ -2,7 +2,7 @@ package table
 
 import "slices"
 
-// RowCount is a number of pods on a row.
+// RowCount is a number on a row, mostly of pods.
 type RowCount struct {
 	Row Row
 	N   int32
