@@ -37,7 +37,7 @@ func (v *view) begin(live table.RowSet, workers int, found *scratch) {
 	b.left, b.rest = b.left[:0], b.rest[:0]
 	b.mask = append(b.mask[:0], live...)
 	for k := range v.filters[:v.closing] {
-		v.filters[k].said.Reject(b.mask)
+		v.filters[k].partition.Reject(b.mask)
 	}
 	if !v.index.Grouped {
 		b.rest = b.mask.Append(b.rest)
@@ -117,7 +117,7 @@ func (b *beginning) askEarly() {
 // answers that it is not held as sets.
 func (v *view) splits() bool {
 	return !v.cellsKept && !slices.ContainsFunc(v.scorers, func(s scorer) bool {
-		return s.said != nil && s.said.Column != nil || s.said == nil && s.cells == nil && s.column.kept
+		return s.partition != nil && s.partition.Column != nil || s.partition == nil && s.cells == nil && s.column.kept
 	})
 }
 
@@ -126,7 +126,7 @@ func (v *view) splits() bool {
 // scorers before k give all these rows. Parts that fit in no group go to rest.
 func (b *beginning) splitBy(k int, rows table.RowSet, score int64, values []int64) {
 	v := b.view
-	for k < len(v.scorers) && v.scorers[k].said == nil {
+	for k < len(v.scorers) && v.scorers[k].partition == nil {
 		k++
 	}
 	if k == len(v.scorers) {
@@ -142,7 +142,7 @@ func (b *beginning) splitBy(k int, rows table.RowSet, score int64, values []int6
 	}
 	b.parts[k] = resize(b.parts[k], len(rows))
 	s := &v.scorers[k]
-	s.said.Split(rows, b.parts[k], func(answer uint64, part table.RowSet) {
+	s.partition.Split(rows, b.parts[k], func(answer uint64, part table.RowSet) {
 		if s.column.kept {
 			b.splitBy(k+1, part, score, append(values, int64(answer)))
 			return
@@ -196,7 +196,7 @@ func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ran
 func (b *beginning) finish() {
 	v := b.view
 	filters := slices.ContainsFunc(v.rowFilters, func(f *filter) bool { return !f.inPass && !f.early() })
-	scorers := slices.ContainsFunc(v.scorers, func(s scorer) bool { return s.cells == nil && s.said == nil && !s.inPass })
+	scorers := slices.ContainsFunc(v.scorers, func(s scorer) bool { return s.cells == nil && s.partition == nil && !s.inPass })
 	if b.split && !filters && !scorers {
 		return
 	}
@@ -212,13 +212,13 @@ func (b *beginning) finish() {
 // evaluatePassed asks the plugins that the pass did not evaluate about rows that it found
 // to fit. Early filters were asked before.
 func (b *beginning) evaluatePassed(rows []table.Row, found *scratch) {
-	b.evaluateOn(rows, found, pluginSet{said: !b.split})
+	b.evaluateOn(rows, found, pluginSet{partitioned: !b.split})
 }
 
 // evaluateLeft asks all plugins about rows that the pass left out. Scorers with partitions
 // are omitted if the states have their scores already.
 func (b *beginning) evaluateLeft(rows []table.Row, found *scratch) {
-	b.evaluateOn(rows, found, pluginSet{pass: true, early: true, said: !b.split})
+	b.evaluateOn(rows, found, pluginSet{pass: true, early: true, partitioned: !b.split})
 }
 
 // evaluateOn asks the plugins of which about rows that have states in the index, and writes

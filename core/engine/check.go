@@ -52,7 +52,7 @@ func (v *view) compareFresh(t *table.Table) error {
 			return fmt.Errorf("node %q: kept score %d, fresh %d", t.Name(r), kept, now)
 		}
 		for k := range v.scorers {
-			if s := &v.scorers[k]; s.column.kept && s.cells == nil && (s.said == nil || v.index.Grouped) && v.index.Value(r, s.column.at) != s.scoreAt(r) {
+			if s := &v.scorers[k]; s.column.kept && s.cells == nil && (s.partition == nil || v.index.Grouped) && v.index.Value(r, s.column.at) != s.scoreAt(r) {
 				return fmt.Errorf("node %q: %s kept %d, fresh %d", t.Name(r), s.Name, v.index.Value(r, s.column.at), s.scoreAt(r))
 			}
 		}
@@ -77,13 +77,13 @@ func (v *view) comparePartitions(t *table.Table) error {
 			continue
 		}
 		for k := range v.filters[:v.closing] {
-			if f := &v.filters[k]; f.said.At(r) != uint64(f.verdictAt(r)) {
-				return fmt.Errorf("node %q: %s kept verdict %d, fresh %d", t.Name(r), f.Name, f.said.At(r), f.verdictAt(r))
+			if f := &v.filters[k]; f.partition.At(r) != uint64(f.verdictAt(r)) {
+				return fmt.Errorf("node %q: %s kept verdict %d, fresh %d", t.Name(r), f.Name, f.partition.At(r), f.verdictAt(r))
 			}
 		}
 		for k := range v.scorers {
-			if s := &v.scorers[k]; s.said != nil && int64(s.said.At(r)) != s.scoreAt(r) {
-				return fmt.Errorf("node %q: %s kept score %d, fresh %d", t.Name(r), s.Name, int64(s.said.At(r)), s.scoreAt(r))
+			if s := &v.scorers[k]; s.partition != nil && int64(s.partition.At(r)) != s.scoreAt(r) {
+				return fmt.Errorf("node %q: %s kept score %d, fresh %d", t.Name(r), s.Name, int64(s.partition.At(r)), s.scoreAt(r))
 			}
 		}
 	}

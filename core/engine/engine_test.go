@@ -177,10 +177,10 @@ func TestCheckFindsStaleness(t *testing.T) {
 		"closed row":     func(_ *Engine, v *view) { v.index.Close(4) },
 		"open row":       func(_ *Engine, v *view) { v.plant(0, ranking.Cause{Filter: 2, Verdict: 7}, 0) },
 		"score":          func(_ *Engine, v *view) { v.plant(4, ranking.Cause{}, v.index.Score(4)+1) },
-		"kept verdict":   func(_ *Engine, v *view) { v.filters[0].said.Sets[0].Rows[0] ^= 1 << 4 },
+		"kept verdict":   func(_ *Engine, v *view) { v.filters[0].partition.Sets[0].Rows[0] ^= 1 << 4 },
 		"kept score": func(_ *Engine, v *view) {
-			k := slices.IndexFunc(v.scorers, func(s scorer) bool { return s.said != nil && s.said.Sets != nil })
-			v.scorers[k].said.Sets[0].Rows[0] ^= 1 << 4
+			k := slices.IndexFunc(v.scorers, func(s scorer) bool { return s.partition != nil && s.partition.Sets != nil })
+			v.scorers[k].partition.Sets[0].Rows[0] ^= 1 << 4
 		},
 		"count":        func(_ *Engine, v *view) { v.index.Feasible-- },
 		"out of range": func(_ *Engine, v *view) { v.index.OutOfRange++ },

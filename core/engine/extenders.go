@@ -38,24 +38,24 @@ type extenderResults struct {
 	bonus   map[table.Row]int64 // the weighted sum of the scores
 }
 
-// DecideWithExtenders chooses the best node for a pod for which said holds the answers of
+// DecideWithExtenders chooses the best node for a pod for which results holds the answers of
 // extenders. It ignores the pod's own nomination: the caller tries that node first.
-func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, said *ExtenderResults) *Outcome {
+func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, results *ExtenderResults) *Outcome {
 	rv := &extenderResults{
-		all: said.Passed == nil, passed: map[table.Row]bool{}, refused: map[table.Row]decision.Blocker{},
+		all: results.Passed == nil, passed: map[table.Row]bool{}, refused: map[table.Row]decision.Blocker{},
 		scores: map[table.Row][]decision.Score{}, bonus: map[table.Row]int64{},
 	}
-	for _, name := range said.Passed {
+	for _, name := range results.Passed {
 		if row, ok := e.table.Find(name); ok {
 			rv.passed[row] = true
 		}
 	}
-	for name, b := range said.Refused { // any order: fills a map
+	for name, b := range results.Refused { // any order: fills a map
 		if row, ok := e.table.Find(name); ok {
 			rv.refused[row] = b
 		}
 	}
-	for name, scores := range said.Scores { // any order: fills a map
+	for name, scores := range results.Scores { // any order: fills a map
 		if row, ok := e.table.Find(name); ok {
 			rv.scores[row] = scores
 			for _, s := range scores {

@@ -10,14 +10,14 @@ import (
 // filter is a filter plugin with the state that its PreFilter returned for a class.
 type filter struct {
 	*framework.Plugin
-	in       framework.Input
-	position int16              // among the filters that PreFilter did not skip, from 1
-	hosted   bool               // it runs in an out-of-tree plugin and is asked anew in each decision
-	skip     bool               // a hosted filter whose PreFilter skipped it in this decision
-	cells    *cells             // nil: it answers by rows
-	column   column             // of its cells
-	inPass   bool               // the view's pass evaluates it
-	said     *answers.Partition // kept verdicts of a closing filter; nil: it is not closing
+	in        framework.Input
+	position  int16              // among the filters that PreFilter did not skip, from 1
+	hosted    bool               // it runs in an out-of-tree plugin and is asked anew in each decision
+	skip      bool               // a hosted filter whose PreFilter skipped it in this decision
+	cells     *cells             // nil: it answers by rows
+	column    column             // of its cells
+	inPass    bool               // the view's pass evaluates it
+	partition *answers.Partition // kept verdicts of a closing filter; nil: it is not closing
 }
 
 // early reports whether the filter may be asked about a row that an earlier filter rejects:

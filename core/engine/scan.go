@@ -93,8 +93,8 @@ func (d *decider) rawScores(s *scorer) []int64 {
 		s.CellScore.AskRows(&s.in, rows, scores)
 		return scores
 	}
-	if s.said != nil {
-		s.said.Write(rows, scores)
+	if s.partition != nil {
+		s.partition.Write(rows, scores)
 		return scores
 	}
 	for i, r := range rows {

@@ -13,13 +13,13 @@ import (
 // class.
 type scorer struct {
 	*framework.Plugin
-	in       framework.Input
-	headroom headroom.Score // its formula, if the view's pass can compute it
-	weight   int64
-	cells    *cells             // nil: it answers by rows
-	column   column             // of its raw scores if it normalises, or of its cells; not kept: neither
-	inPass   bool               // the view's pass computes it
-	said     *answers.Partition // its kept scores; nil: it is asked about rows
+	in        framework.Input
+	headroom  headroom.Score // its formula, if the view's pass can compute it
+	weight    int64
+	cells     *cells             // nil: it answers by rows
+	column    column             // of its raw scores if it normalises, or of its cells; not kept: neither
+	inPass    bool               // the view's pass computes it
+	partition *answers.Partition // its kept scores; nil: it is asked about rows
 }
 
 // ask finds the scorer's raw scores of the rows and writes them to its column in found;
@@ -31,12 +31,12 @@ func (s *scorer) ask(rows []table.Row, at []int32, found *scratch) {
 		scores = found.Values[s.column.at][:len(rows)]
 	}
 	switch {
-	case s.said == nil:
+	case s.partition == nil:
 		s.Score(&s.in, rows, scores)
-	case !s.column.kept && s.said.IsZero():
+	case !s.column.kept && s.partition.IsZero():
 		return
 	default:
-		s.said.Write(rows, scores)
+		s.partition.Write(rows, scores)
 	}
 	switch {
 	case s.column.kept && at == nil: // written in place

@@ -81,7 +81,7 @@ func (v *view) build(store *answers.Store, index *ranking.Index) {
 	v.index, v.revision = index, 0
 	for v.closing < len(v.filters) && answers.Keeps(v.filters[v.closing].Plugin) && v.narrowed == nil {
 		f := &v.filters[v.closing]
-		f.said = store.Filter(f.Plugin, &f.in)
+		f.partition = store.Filter(f.Plugin, &f.in)
 		v.closing++
 	}
 	for k := v.closing; k < len(v.filters); k++ {
@@ -91,7 +91,7 @@ func (v *view) build(store *answers.Store, index *ranking.Index) {
 	}
 	for k := range v.scorers {
 		if s := &v.scorers[k]; s.cells == nil && answers.Keeps(s.Plugin) && v.narrowed == nil {
-			if s.said = store.Score(s.Plugin, &s.in); s.column.kept {
+			if s.partition = store.Score(s.Plugin, &s.in); s.column.kept {
 				v.known++
 			}
 		}
@@ -152,11 +152,11 @@ func (v *view) joinPass() {
 func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
-		store.FollowFilter(f.said, f.Plugin, &f.in)
+		store.FollowFilter(f.partition, f.Plugin, &f.in)
 	}
 	for k := range v.scorers {
-		if s := &v.scorers[k]; s.said != nil {
-			store.FollowScore(s.said, s.Plugin, &s.in)
+		if s := &v.scorers[k]; s.partition != nil {
+			store.FollowScore(s.partition, s.Plugin, &s.in)
 		}
 	}
 	if v.cellsKept {
@@ -215,8 +215,8 @@ func (v *view) add(rows []table.Row, found *scratch) bool {
 func (v *view) evaluate(rows []table.Row, found *scratch) {
 	clear(found.Filter[:len(rows)])
 	clear(found.Score[:len(rows)])
-	others := pluginSet{early: true, said: true}
-	all := pluginSet{pass: true, early: true, said: true}
+	others := pluginSet{early: true, partitioned: true}
+	all := pluginSet{pass: true, early: true, partitioned: true}
 	if v.pass == nil {
 		v.ask(rows, nil, found, all)
 		return
@@ -233,7 +233,7 @@ func (v *view) evaluate(rows []table.Row, found *scratch) {
 
 // pluginSet selects plugins for ask: those in the pass, the early filters, the scorers with
 // partitions. Plugins of no such kind are always asked.
-type pluginSet struct{ pass, early, said bool }
+type pluginSet struct{ pass, early, partitioned bool }
 
 // ask asks filters in their order about the rows that none before rejects, and scorers
 // about the rows that are left. It writes causes and values to found and adds scores to
@@ -253,7 +253,7 @@ func (v *view) ask(left []table.Row, at []int32, found *scratch, which pluginSet
 	}
 	for k := range v.scorers {
 		switch s := &v.scorers[k]; {
-		case s.cells != nil, s.inPass && !which.pass, s.said != nil && !which.said:
+		case s.cells != nil, s.inPass && !which.pass, s.partition != nil && !which.partitioned:
 		default:
 			s.ask(left, at, found)
 		}
@@ -276,7 +276,7 @@ func (v *view) closingCause(r table.Row) ranking.Cause {
 	}
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
-		if verdict := f.said.At(r); verdict != uint64(framework.Fits) {
+		if verdict := f.partition.At(r); verdict != uint64(framework.Fits) {
 			return ranking.Cause{Filter: f.position, Verdict: verdict}
 		}
 	}
@@ -302,7 +302,7 @@ func (v *view) eachClosed(live table.RowSet, visit func(c ranking.Cause, rows ta
 	left := slices.Clone(live)
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
-		f.said.Count(left, func(verdict uint64, rows table.RowSet) {
+		f.partition.Count(left, func(verdict uint64, rows table.RowSet) {
 			visit(ranking.Cause{Filter: f.position, Verdict: verdict}, rows)
 		})
 	}
