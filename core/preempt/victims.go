@@ -93,8 +93,9 @@ func appendLowerPods(pods []*object.Pod, c *framework.PostFilterCall, row table.
 	return pods
 }
 
-// reprieve puts the pods back on the row one after the other, as long as the pod at hand
-// still fits. It returns those that must stay away, the victims, in the same order.
+// reprieve puts each of the pods back on the row, in their order, and removes it again if
+// the pod at hand does not fit then. It returns those that were removed, the victims, in
+// the same order.
 func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []*object.Pod {
 	var victims []*object.Pod
 	for _, p := range pods {

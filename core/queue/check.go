@@ -66,8 +66,8 @@ func (q *Queue) checkHeaps() error {
 	return nil
 }
 
-// checkPlugins returns an error if a waiting pod is not listed under the plugins that
-// rejected it.
+// checkPlugins returns an error if the plugins' lists do not hold exactly the pods that
+// wait for them: by plugin, class, size and named objects.
 func (q *Queue) checkPlugins() error {
 	members, slots, named := 0, 0, 0
 	for _, p := range q.plugins.plugins {

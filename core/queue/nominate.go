@@ -32,9 +32,9 @@ func (n *nominations) NominatedNodes() []string { return n.nodes }
 // at most twice as many.
 const renominationsKept = 1 << 12
 
-// Renominated returns the nodes whose nominations changed after the revision, some of
-// them more than once, and the present revision. known is false if the revision is too
-// old, or from another queue.
+// Renominated returns the nodes whose nominations changed after the revision since, oldest
+// change first and some of them more than once, and the present revision. known is false if
+// the revision is too old, or from another queue.
 func (n *nominations) Renominated(since uint64) (nodes []string, now uint64, known bool) {
 	now = n.renominated.dropped + uint64(len(n.renominated.nodes))
 	if since < n.renominated.dropped || since > now {

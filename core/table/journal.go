@@ -144,8 +144,8 @@ func (s *Shown) replace(pl *Placed, p *object.Pod) {
 	pl.Pod = p
 }
 
-// Append appends the rows on which API objects were replaced after the first after
-// replacements, newest first.
+// Append appends the rows on which API objects were replaced since Count was after, newest
+// first.
 func (s *Shown) Append(rows []Row, after uint64) []Row {
 	s.rows.since(after, func(r Row) bool {
 		rows = append(rows, r)
