@@ -89,7 +89,7 @@ func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 // Pending. Gated pods whose gate it may open run PreEnqueue again. For pods in flight the
 // event is kept; it must not be changed any more.
 //
-// One event may have several actions. One on AnyResource moves all pods. Pods that
+// One event may have several actions. One on framework.WildCard moves all pods. Pods that
 // preCheck excludes stay; nil excludes none. So do unschedulable pods that
 // Options.Foresight excludes. It returns the number of pods moved.
 func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preCheck func(*object.Pod) bool) int {
