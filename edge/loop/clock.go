@@ -2,14 +2,15 @@ package loop
 
 import "time"
 
-// maxAstray is how far the clock of the loop may be from the wall clock.
+// maxAstray is how far the loop's clock may be from the wall clock before it is set anew.
 const maxAstray = time.Second
 
-// clock gives the machine its time. Wall time and monotonic time advance equally on it,
-// so that a record of the one is a record of the other: the wall clock is read once, and
-// again only when it was set.
+// clock gives the machine its time. It reads the wall clock once, then advances with
+// monotonic time, and reads the wall clock again only if that was set. So wall and
+// monotonic time advance equally, and a recording of the one is a recording of the other.
 type clock struct{ start time.Time }
 
+// now returns the present time, with wall and monotonic reading.
 func (c *clock) now() time.Time {
 	now := time.Now()
 	t := c.start.Add(now.Sub(c.start))

@@ -9,36 +9,38 @@ import (
 // item is one entry of the inbox: an event for the machine, or a question
 // about it.
 type item struct {
-	event machine.Event
-	ask   func()
+	event machine.Event // nil if ask is set
+	ask   func()        // of Inspect, to be run between two steps
 }
 
-// keptCapacity is the longest buffer that an inbox keeps for reuse.
+// keptCapacity is the longest buffer that an inbox keeps for reuse, in items.
 const keptCapacity = 1 << 16
 
-// inbox is a first-in-first-out queue with one reader. Writers of news wait
-// while it is full; outcomes and questions always get in, because their number
-// is bounded by what was asked for, and because who reports an outcome must
-// never wait for the loop, which may wait for him.
+// inbox is a first-in-first-out queue with one reader, the loop. News from the cluster
+// (post) waits while limit of it is queued. Outcomes of effects and questions (push) never
+// wait: their number is bounded by what was asked for, and whoever reports an outcome must
+// not wait for the loop, which may wait for him.
 type inbox struct {
 	wake chan struct{} // holds a token when there may be something to read
 
 	mu     sync.Mutex
-	room   sync.Cond
+	room   sync.Cond // signalled when the inbox is emptied or closed
 	items  []item
-	spare  []item
-	news   int // how many of items came through post
-	limit  int // most of them at a time
+	spare  []item // the buffer that take returned last
+	news   int    // how many of items came through post
+	limit  int    // of news
 	closed bool
 }
 
+// newInbox returns an empty inbox for that many items of news at a time.
 func newInbox(limit int) *inbox {
 	b := &inbox{wake: make(chan struct{}, 1), limit: limit}
 	b.room.L = &b.mu
 	return b
 }
 
-// post adds news, and waits for room. It drops them once the inbox is closed.
+// post adds an event from the cluster. It waits while the inbox is full, and drops the
+// event once the inbox is closed.
 func (b *inbox) post(e machine.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,13 +52,15 @@ func (b *inbox) post(e machine.Event) {
 	}
 }
 
-// push adds an item at once. It reports false when the inbox is closed.
+// push adds an item even if the inbox is full. It returns false if the inbox is closed.
 func (b *inbox) push(it item) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.append(it)
 }
 
+// append adds an item and wakes the reader. It returns false if the inbox is closed. The
+// caller holds mu.
 func (b *inbox) append(it item) bool {
 	if b.closed {
 		return false
@@ -74,7 +78,7 @@ func (b *inbox) ring() {
 	}
 }
 
-// take empties the inbox. The slice is valid until the next take.
+// take removes and returns all items, in order. The slice is valid until the next take.
 func (b *inbox) take() []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +93,7 @@ func (b *inbox) take() []item {
 	return taken
 }
 
-// close drops what is left and wakes every waiting writer.
+// close drops all items and those still to come, and wakes every waiting writer.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

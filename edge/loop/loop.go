@@ -14,23 +14,23 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Machine is what the loop owns.
+// Machine is the scheduler's state machine, which only the loop may call.
 type Machine interface {
 	// Step handles an event and returns the effects to carry out.
 	Step(now time.Time, e machine.Event) []machine.Effect
-	// First returns the pod that a Cycle would take, nil when there is none.
+	// First returns the pod that the next ScheduleOne would take; nil if there is none.
 	First() *object.Pod
-	// NextTimer returns when a Tick is due, false when none is.
+	// NextTimer returns when a Tick is due; false if no timer is set.
 	NextTimer() (time.Time, bool)
-	// Repair puts right what a step that panicked may have left, and returns
-	// what the step had asked for and what the repair asks for.
+	// Repair is called after a step that panicked. It mends what the step may have left and
+	// returns the effects of the step so far and those of the repair.
 	Repair() []machine.Effect
 }
 
 // Executor carries effects out.
 type Executor interface {
-	// Do starts on the effect and returns at once. The outcome, where one is
-	// due, comes back through Report.
+	// Do starts to carry out the effect and returns at once. The outcome, if the machine
+	// expects one, comes back through Report.
 	Do(e machine.Effect)
 	// Full reports whether so many bindings wait to be sent that deciding on more pods
 	// would only make them wait. It may turn false without an outcome: Lead makes the
@@ -38,61 +38,62 @@ type Executor interface {
 	Full() bool
 }
 
-// Options of a Loop.
+// Options are optional hooks of a Loop, and its logger.
 type Options struct {
 	Logger klog.Logger
-	// Observe, when set, sees each step after it, on the loop's goroutine.
+	// Observe, when set, is called after each step, on the loop's goroutine.
 	Observe func(Step)
-	// Rest, when set, is called before the loop waits, on its goroutine.
+	// Rest, when set, is called on the loop's goroutine before it waits for something to do.
 	Rest func()
-	// Panicked, when set, is called for each step that panicked.
+	// Panicked, when set, is called with the event of each step that panicked.
 	Panicked func(e machine.Event)
 }
 
-// Step is one step of the machine.
+// Step describes one step of the machine, for Options.Observe.
 type Step struct {
 	Now time.Time
-	// Event is nil for a step that panicked: it is given again. Panicked is then the
-	// event.
+	// Event is what the machine handled. If the step panicked, Event is nil and Panicked is
+	// the event, which is given again later.
 	Event, Panicked machine.Event
-	Effects         []machine.Effect
+	Effects         []machine.Effect // already handed to the Executor
 	Took            time.Duration
 }
 
-// News that may wait in the inbox. At this many the watches stop reading.
+// inboxLimit is how many events from the cluster may wait. Post, and so the watches, block
+// then.
 const inboxLimit = 8192
 
-// resolution of the machine's timers.
+// resolution is the least time between two checks of the machine's timers.
 const resolution = 5 * time.Millisecond
 
-// ErrStopped is what questions to a loop that no longer runs are answered.
+// ErrStopped is what Inspect returns if the loop no longer runs.
 var ErrStopped = errors.New("the scheduling loop has stopped")
 
-// Loop feeds a machine. Post, Report, Lead and Inspect may be called from
-// any goroutine; all else is Run's own.
+// Loop owns a machine and hands it events and timers, one step after the other. Post,
+// Report, Lead, Longest and Inspect may be called from any goroutine; all else runs on
+// Run's.
 type Loop struct {
 	machine  Machine
 	executor Executor
 	options  Options
 	inbox    *inbox
 	leading  atomic.Bool
-	now      doing
+	now      doing // for the watchdog
 	clock    clock
-	longest  atomic.Int64 // step or question, in nanoseconds
+	longest  atomic.Int64 // the longest step or question so far, in nanoseconds
 
-	ticked time.Time // when timers were last looked at
-	due    time.Time // the next timer then, zero when there was none
-	stale  bool      // there was a step since
+	ticked time.Time // when tick last called NextTimer
+	due    time.Time // the timer that was next then; zero: none
+	stale  bool      // there was a step since, so due may be wrong
 
-	// After a cycle or a tick that panicked there is none for a while, as the
-	// next may well meet the same pod.
+	// cycles and ticks pause ScheduleOne and Tick after one that panicked, as the next may
+	// well meet the same pod.
 	cycles, ticks pause
 	lost          lost
-	reports       map[string]report // of panics, by where they were raised
+	reports       map[string]report // of panics, by the file and line that raised them
 }
 
-// New returns a loop that does not yet lead. Nobody else may touch the
-// machine from here on.
+// New returns a loop that does not yet lead. Only the loop may call the machine from here on.
 func New(m Machine, h Executor, o Options) *Loop {
 	return &Loop{machine: m, executor: h, options: o, inbox: newInbox(inboxLimit),
 		lost: lost{waiting: map[subject]*again{}}, reports: map[string]report{}}
@@ -105,15 +106,17 @@ func (l *Loop) Post(e machine.Event) { l.inbox.post(e) }
 // Report sends the machine the outcome of an effect. It never waits.
 func (l *Loop) Report(e machine.Event) { l.inbox.push(item{event: e}) }
 
-// Lead says whether the machine may decide on pods. News and outcomes reach
-// it in any case.
+// Lead sets whether the machine may decide on pods: whether this process has the leader
+// lease. News and outcomes reach the machine in any case. Each call makes the loop check
+// Executor.Full again.
 func (l *Loop) Lead(yes bool) {
 	l.leading.Store(yes)
 	l.inbox.ring()
 }
 
-// Inspect runs look between two steps, on the goroutine that owns the
-// machine, and waits for it.
+// Inspect runs look between two steps, on the loop's goroutine, so that it may read the
+// machine. It returns when look has returned, or with an error when ctx ends or the loop has
+// stopped; after ctx has ended, look may not run at all, or still run.
 func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	done := make(chan struct{})
 	ask := func() {
@@ -133,7 +136,8 @@ func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	}
 }
 
-// Run owns the machine until the context ends.
+// Run hands events to the machine and carries out its effects until the context ends. It
+// must be called once.
 func (l *Loop) Run(ctx context.Context) {
 	defer l.inbox.close()
 	timer := time.NewTimer(0)
@@ -163,6 +167,7 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
+// handle gives the machine the item's event, or answers its question.
 func (l *Loop) handle(it item) {
 	if it.ask == nil {
 		l.give(it.event)
@@ -175,7 +180,7 @@ func (l *Loop) handle(it item) {
 	it.ask()
 }
 
-// took keeps the longest time that a step or a question took.
+// took records how long a step or a question took, if it was the longest so far.
 func (l *Loop) took(t time.Duration) {
 	if int64(t) > l.longest.Load() {
 		l.longest.Store(int64(t))
@@ -202,8 +207,8 @@ func (l *Loop) tick(now time.Time) {
 	}
 }
 
-// next returns the pod to decide on now, nil when there is none, or the machine may
-// not.
+// next returns the pod to schedule now; nil if none is ready, this process does not lead,
+// bindings pile up, or a cycle has just panicked.
 func (l *Loop) next(now time.Time) *object.Pod {
 	if !l.leading.Load() || now.Before(l.cycles.until) || l.executor.Full() {
 		return nil
@@ -211,15 +216,14 @@ func (l *Loop) next(now time.Time) *object.Pod {
 	return l.machine.First()
 }
 
-// cycle decides on one pod.
+// cycle runs the scheduling cycle of p, which the machine's First has returned.
 func (l *Loop) cycle(p *object.Pod) {
 	l.now.cycle(p)
 	l.cycles.after(l.step(machine.ScheduleOne{}), time.Now(), lastPause)
 }
 
-// untilTimer returns how long to sleep when nothing comes in: until timers may be
-// looked at again if there was a step since, or the next one is due, and at
-// most an hour.
+// untilTimer returns how long to sleep if nothing comes in: until the next timer, retry or
+// end of a pause, at least until timers may be checked again (resolution), at most an hour.
 func (l *Loop) untilTimer() time.Duration {
 	now, sleep := time.Now(), time.Hour
 	until := func(t time.Time) { sleep = min(sleep, t.Sub(now)) }
@@ -240,8 +244,8 @@ func (l *Loop) untilTimer() time.Duration {
 	return max(sleep, l.ticked.Add(resolution).Sub(now))
 }
 
-// step takes one step and passes its effects on. It reports false when the
-// step panicked.
+// step lets the machine handle an event and passes its effects on. It returns false if the
+// machine panicked.
 func (l *Loop) step(e machine.Event) (ok bool) {
 	l.stale = true
 	l.now.begin(e)
@@ -261,8 +265,8 @@ func (l *Loop) step(e machine.Event) (ok bool) {
 	return ok
 }
 
-// stepMachine runs a step and contains a panic that the machine does not contain. The
-// machine itself contains those of plugins and makes their pod back off.
+// stepMachine lets the machine handle an event. A panic is logged and repaired, and makes
+// ok false. Panics of plugins do not come here: the machine makes their pod back off.
 func (l *Loop) stepMachine(now time.Time, e machine.Event) (effects []machine.Effect, ok bool) {
 	defer l.contain(fmt.Sprintf("%T", e), func() {
 		effects = l.repair()
@@ -273,25 +277,28 @@ func (l *Loop) stepMachine(now time.Time, e machine.Event) (effects []machine.Ef
 	return l.machine.Step(now, e), true
 }
 
-// do starts on an effect. One that panics is tried again later.
+// do hands an effect to the executor. If that panics, do returns false and the effect is
+// tried again later.
 func (l *Loop) do(e machine.Effect) (ok bool) {
 	defer l.contain(fmt.Sprintf("%T", e), func() { l.loseEffect(e) })
 	l.executor.Do(e)
 	return true
 }
 
+// observe calls Options.Observe and contains its panic.
 func (l *Loop) observe(s Step) {
 	defer l.contain("the report of a step", func() {})
 	l.options.Observe(s)
 }
 
+// rest calls Options.Rest and contains its panic.
 func (l *Loop) rest() {
 	defer l.contain("what is done at rest", func() {})
 	l.options.Rest()
 }
 
-// repair runs the machine's repair. If that panics too, the next panicking step tries
-// again.
+// repair calls the machine's Repair and returns its effects; nil if that panics too. The
+// next step that panics tries again.
 func (l *Loop) repair() (effects []machine.Effect) {
 	defer l.contain("the repair after a panic", func() {})
 	return l.machine.Repair()

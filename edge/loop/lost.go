@@ -14,21 +14,22 @@ import (
 	"github.com/berth-scheduler/berth/core/recovered"
 )
 
-// What panics is tried again after the first pause, then after twice as long.
+// What panics is tried again after firstPause, then after twice as long each time.
 const (
 	firstPause  = time.Second
-	lastPause   = 10 * time.Second // for cycles and ticks: all pods wait
-	longPause   = time.Minute      // for one object
-	reportPause = time.Minute      // between two reports of panics at one place
+	lastPause   = 10 * time.Second // at most, for cycles and ticks: all pods wait
+	longPause   = time.Minute      // at most, for an event or effect about one object
+	reportPause = time.Minute      // between two log messages about panics at one place
 )
 
-// pause is how long something rests that has panicked.
+// pause is how long something that has panicked is not tried again. The zero pause is over.
 type pause struct {
-	wait  time.Duration
+	wait  time.Duration // the length of the pause
 	until time.Time
 }
 
-// after makes the pause longer, up to the last, when it went wrong again.
+// after ends the pause if the last try succeeded, else doubles it: from firstPause to at most
+// last.
 func (p *pause) after(ok bool, now time.Time, last time.Duration) {
 	if ok {
 		*p = pause{}
@@ -38,28 +39,30 @@ func (p *pause) after(ok bool, now time.Time, last time.Duration) {
 	p.until = now.Add(p.wait)
 }
 
-// lost holds what panicked and is to be tried again: the newest event about each object,
-// and effects. While one waits, newer events of its kind replace it, so that an object
-// whose events always panic costs one step a minute.
+// lost holds the events and effects that panicked and are to be tried again, at most one
+// for each subject. While an event waits, a newer one of its kind about the same object
+// replaces it, so that an object whose events always panic costs one step a minute.
 type lost struct {
 	waiting map[subject]*again
 	rest    time.Time // nothing is tried before this
 }
 
-// subject is what an event or an effect is about.
+// subject is what an event or an effect is about: an object, by kind and name, or an effect
+// and its outcome, by type and id.
 type subject struct {
-	of   string
-	name types.NamespacedName
-	id   string
+	of   string               // such as "pod", or the Go type of an effect or a reply
+	name types.NamespacedName // of an object
+	id   string               // of an effect or reply: the pod's UID and the call, say
 }
 
+// again is an event or effect that waits for another try.
 type again struct {
-	kind  string // of the event or effect
-	try   func() (ok bool)
+	kind  string           // the Go type of the event or effect
+	try   func() (ok bool) // false: it panicked again
 	pause pause
 }
 
-// next returns when the first of them is to be tried again; false if there is none.
+// next returns when the first retry is due; false if nothing waits.
 func (l *lost) next() (due time.Time, any bool) {
 	for _, a := range l.waiting { // any order: takes the earliest
 		if !any || a.pause.until.Before(due) {
@@ -72,8 +75,8 @@ func (l *lost) next() (due time.Time, any bool) {
 	return due, any
 }
 
-// give hands the machine an event from outside. One whose step panics is given
-// again later, unless there is a newer one of the object by then.
+// give lets the machine handle an event from the inbox. If the step panics, the event is
+// given again later, unless a newer one about the same object comes first.
 func (l *Loop) give(e machine.Event) {
 	if len(l.lost.waiting) == 0 {
 		if !l.step(e) {
@@ -95,10 +98,11 @@ func (l *Loop) give(e machine.Event) {
 	}
 }
 
+// errLostRead is the outcome of a read whose reply made a step panic; see trying.
 var errLostRead = errors.New("a read of the pod was lost in a panic of the scheduler")
 
-// trying returns a function that posts the event again. A reply to a read would be
-// outdated, so the pod is read again instead.
+// trying returns a function that gives the machine the event again. In place of a ReadReply,
+// which would be outdated, it gives an error, so that the machine reads the pod again.
 func (l *Loop) trying(e machine.Event) func() bool {
 	if read, ok := e.(machine.ReadReply); ok {
 		e = machine.ReadReply{UID: read.UID, Err: errLostRead}
@@ -106,14 +110,15 @@ func (l *Loop) trying(e machine.Event) func() bool {
 	return func() bool { return l.step(e) }
 }
 
-// lose schedules the event to be posted again.
+// lose schedules an event that panicked to be given again, after a longer pause than a had.
 func (l *Loop) lose(about subject, e machine.Event, a *again) {
 	a.kind, a.try = fmt.Sprintf("%T", e), l.trying(e)
 	a.pause.after(false, time.Now(), longPause)
 	l.lost.waiting[about] = a
 }
 
-// loseEffect schedules the effect to be tried again, if somebody waits for its outcome.
+// loseEffect schedules an effect that panicked to be tried again, if the machine waits for
+// its outcome. Others, such as Events and status patches, are dropped.
 func (l *Loop) loseEffect(e machine.Effect) {
 	kind, id := fmt.Sprintf("%T", e), ""
 	switch e := e.(type) {
@@ -147,7 +152,8 @@ func (l *Loop) loseEffect(e machine.Effect) {
 	l.lost.waiting[about] = a
 }
 
-// giveAgain tries what is due. After a panic the others wait, too.
+// giveAgain tries the events and effects whose pause is over, the longest waiting first. It
+// stops at the first that panics, and nothing is tried for firstPause then.
 func (l *Loop) giveAgain(now time.Time) {
 	if len(l.lost.waiting) == 0 || now.Before(l.lost.rest) {
 		return
@@ -169,7 +175,7 @@ func (l *Loop) giveAgain(now time.Time) {
 	}
 }
 
-// subjectOf returns the object that the event is about.
+// subjectOf returns what the event is about: the object, or the effect whose outcome it is.
 func subjectOf(e machine.Event) subject {
 	named := func(of, namespace, name string) subject {
 		return subject{of: of, name: types.NamespacedName{Namespace: namespace, Name: name}}
@@ -210,10 +216,13 @@ func subjectOf(e machine.Event) subject {
 	return outcomeOf(e)
 }
 
+// ownerKind returns subject.of for a Service or a controller.
 func ownerKind(k object.SelectorOwnerKind) string { return fmt.Sprintf("selector owner %d", k) }
-func objectKind(k object.Kind) string             { return fmt.Sprintf("object %d", k) }
 
-// outcomeOf returns the effect whose outcome the event is.
+// objectKind returns subject.of for an object of an ObjectSet event.
+func objectKind(k object.Kind) string { return fmt.Sprintf("object %d", k) }
+
+// outcomeOf returns the subject of a reply: its type and the call that it answers.
 func outcomeOf(e machine.Event) subject {
 	s := subject{of: fmt.Sprintf("%T", e)}
 	switch e := e.(type) {
@@ -241,14 +250,14 @@ func outcomeOf(e machine.Event) subject {
 	return s
 }
 
-// report is about panics that were raised at one place.
+// report is when panics at one place in the code were last logged.
 type report struct {
 	last  time.Time
-	quiet int // panics since
+	quiet int // panics since then, which were not logged
 }
 
-// contain ends a panic, reports it and has put right what it left. Panics at
-// one place are reported once a minute.
+// contain must be deferred. It recovers a panic, logs it, at most once a minute for each
+// place in the code, and calls repair. what names the step. Without a panic it does nothing.
 func (l *Loop) contain(what string, repair func()) {
 	r := recover()
 	if r == nil {

@@ -14,15 +14,16 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// doing is what the loop is at, for others to look at.
+// doing is what the loop does at present, for the watchdog's goroutine to read.
 type doing struct {
 	mu    sync.Mutex
-	steps uint64 // begun so far
-	busy  bool
+	steps uint64        // begun so far
+	busy  bool          // a step or a question is under way
 	event machine.Event // nil: a question
-	pod   *object.Pod   // that the last Cycle took
+	pod   *object.Pod   // of the last ScheduleOne; nil: none since the loop last rested
 }
 
+// begin records that a step begins; a nil event stands for a question (Inspect).
 func (d *doing) begin(e machine.Event) {
 	d.mu.Lock()
 	d.steps++
@@ -30,13 +31,14 @@ func (d *doing) begin(e machine.Event) {
 	d.mu.Unlock()
 }
 
-// cycle says which pod the next step takes.
+// cycle records the pod that the next ScheduleOne takes.
 func (d *doing) cycle(p *object.Pod) {
 	d.mu.Lock()
 	d.pod = p
 	d.mu.Unlock()
 }
 
+// rest records that the loop has nothing to do.
 func (d *doing) rest() {
 	d.mu.Lock()
 	d.busy, d.event, d.pod = false, nil, nil
@@ -50,7 +52,8 @@ func (d *doing) look() (steps uint64, busy bool) {
 	return d.steps, d.busy
 }
 
-// String names the step under way: its event and what it is about.
+// String names the step under way, such as "PodSet default/web-0". It is "Inspect" for a
+// question.
 func (d *doing) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,17 +88,17 @@ func (d *doing) String() string {
 	return strings.TrimSpace(reflect.TypeOf(d.event).Name() + " " + about)
 }
 
-// lookEvery is how often the watchdog looks at the loop.
+// lookEvery is how often the watchdog checks the loop.
 const lookEvery = time.Second
 
-// Watchdog finds a loop that is stuck: it has been at the same step for so
-// long. The time is counted in looks, so that a process that was stopped, or a
-// clock that was set, is not taken for a loop that was stuck.
+// Watchdog finds a loop that is stuck: it has been at the same step for the limit. Time is
+// counted in checks, so that a process that was stopped, or a clock that was set, does not
+// look like a stuck loop.
 type Watchdog struct {
 	loop  *Loop
 	limit time.Duration
-	stuck atomic.Pointer[Stuck]
-	at    atomic.Int64 // how long the loop has been at its step, in nanoseconds
+	stuck atomic.Pointer[Stuck] // nil: the loop is not stuck
+	at    atomic.Int64          // how long the loop has been at its step, in nanoseconds
 }
 
 // Stuck is a step that takes too long.
@@ -104,11 +107,12 @@ type Stuck struct {
 	For  time.Duration
 }
 
+// Error says which step the loop is stuck in and for how long.
 func (s *Stuck) Error() string {
 	return fmt.Sprintf("the scheduling loop has been stuck for %s in the step %s", s.For, s.Step)
 }
 
-// NewWatchdog returns a watchdog for the loop, whose steps may take so long.
+// NewWatchdog returns a watchdog that calls a loop stuck after that long in one step.
 func NewWatchdog(l *Loop, limit time.Duration) *Watchdog { return &Watchdog{loop: l, limit: limit} }
 
 // Run watches until the context ends. It calls stuck once for each step that
@@ -143,13 +147,14 @@ func (w *Watchdog) Run(ctx context.Context, stuck func(*Stuck)) {
 	}
 }
 
-// Age returns how long the loop has been at its present step; 0 where that is short.
+// Age returns how long the loop has been at its present step, in whole seconds; 0 if it
+// rests or the step is new.
 func (w *Watchdog) Age() time.Duration { return time.Duration(w.at.Load()) }
 
-// Name and Check make the watchdog a health check.
+// Name returns the name of the watchdog as a health check (healthz.HealthChecker).
 func (w *Watchdog) Name() string { return "scheduling-loop" }
 
-// Check fails while the loop is stuck.
+// Check returns the stuck step as an error, nil if the loop is not stuck.
 func (w *Watchdog) Check(*http.Request) error {
 	if s := w.stuck.Load(); s != nil {
 		return s
