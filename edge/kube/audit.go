@@ -24,15 +24,19 @@ const (
 	auditTimeout = 3 * time.Minute
 )
 
-// auditor compares what the watches showed with the API server.
+// auditor holds what Audit and Mismatch need: how to read the API server's and the
+// machine's state, and the count of differences that were found.
 type auditor struct {
-	known   func(ctx context.Context, resource string) ([]machine.Known, error) // nil: the machine is not compared
+	// known lists the machine's objects of a resource ("pods" or "nodes"); nil: the
+	// machine is not compared.
+	known func(ctx context.Context, resource string) ([]machine.Known, error)
+	// read lists a page of the API server's objects, their metadata only.
 	read    func(context.Context, schema.GroupVersionResource, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
-	repairs atomic.Uint64
+	repairs atomic.Uint64 // objects that differed and were listed again
 }
 
-// Audits returns how many objects of which kinds were known otherwise than the API has
-// them, as their events were lost or history was changed.
+// Audits returns how many objects Audit has found so far that differed from the API
+// server, since their events were lost or history was changed.
 func (w *Watcher) Audits() uint64 { return w.audit.repairs.Load() }
 
 // Audit compares, kind by kind until the context ends, the caches of the watches with the
@@ -63,7 +67,8 @@ func (w *Watcher) Audit(ctx context.Context) {
 	}
 }
 
-// repair logs the differences and lists the kind again.
+// repair counts and logs the differences, one of them as an example, and restarts the
+// kind's watch with a new list.
 func (w *Watcher) repair(ctx context.Context, s *store, wrong map[types.NamespacedName]difference) {
 	w.audit.repairs.Add(uint64(len(wrong)))
 	for name, d := range wrong { // any order: one of them as an example
@@ -74,11 +79,12 @@ func (w *Watcher) repair(ctx context.Context, s *store, wrong map[types.Namespac
 	s.reopen(ctx, true)
 }
 
-// difference is an object as it is known and as it is there; none is empty.
+// difference is an object as it is known here and as it is at the API server. The zero
+// owner means that it does not exist on that side.
 type difference struct{ known, there owner }
 
-// compareTwice finds what differs both times: what was deleted after the first
-// look is not there at the second.
+// compareTwice compares the store with the API server twice and returns the objects that
+// differ in the same way both times. What changed between two reads is no difference.
 func (w *Watcher) compareTwice(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	first, err := w.compare(ctx, s)
 	if err != nil || len(first) == 0 {
@@ -88,7 +94,7 @@ func (w *Watcher) compareTwice(ctx context.Context, s *store) (map[types.Namespa
 	return inBoth(first, second), err
 }
 
-// inBoth returns what is different in the same way at both looks.
+// inBoth returns the differences that are in both maps and equal. It changes second.
 func inBoth(first, second map[types.NamespacedName]difference) map[types.NamespacedName]difference {
 	for name, d := range second { // any order: each by itself
 		if first[name] != d {
@@ -98,10 +104,12 @@ func inBoth(first, second map[types.NamespacedName]difference) map[types.Namespa
 	return second
 }
 
+// errStaysBehind: a watch did not reach the state that the audit read within auditTimeout.
 var errStaysBehind = errors.New("the watch lags behind")
 
-// compare compares what is known with what there is. What has changed since it was
-// read is left out.
+// compare reads the kind's objects from the API server, waits until the watch has reached
+// that state, and returns the objects whose UID or version differs from the store's. An
+// object that the watch has in a later version than was read is no difference.
 func (w *Watcher) compare(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	at, err := w.truth(ctx, s)
 	if err != nil {
@@ -145,7 +153,8 @@ func (s *store) waitFor(ctx context.Context, w *state) bool {
 	}
 }
 
-// truth reads all objects of the store's kind, consistently.
+// truth reads the identity and version of all objects of the store's kind from the API
+// server, in one consistent state.
 func (w *Watcher) truth(ctx context.Context, s *store) (*state, error) {
 	at := &state{objects: map[types.NamespacedName]owner{}}
 	o := metav1.ListOptions{Limit: auditPage, FieldSelector: s.selector}
@@ -166,7 +175,7 @@ func (w *Watcher) truth(ctx context.Context, s *store) (*state, error) {
 	}
 }
 
-// page reads a page of them. One without an answer is given up: an audit ends.
+// page reads one page of object metadata, with a timeout: an audit must end.
 func (w *Watcher) page(ctx context.Context, s *store, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

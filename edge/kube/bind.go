@@ -18,8 +18,9 @@ import (
 	"github.com/berth-scheduler/berth/edge/fence"
 )
 
-// bind asks the API to bind the pod and says what is known afterwards. An
-// overloaded server that turns the request away is asked again.
+// bind asks the API server to bind the pod to the node and returns what is known
+// afterwards. It repeats a request that an overloaded server rejected unread, up to
+// maxTries times.
 func (x *Executor) bind(ctx context.Context, p *object.Pod, node string) (machine.BindResult, error) {
 	binding := &v1.Binding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
@@ -38,9 +39,9 @@ func (x *Executor) bind(ctx context.Context, p *object.Pod, node string) (machin
 	}
 }
 
-// post sends a binding once. sent reports whether anything may have reached the server.
-// It is not repeated after any answer, since it could not be told which of the two took
-// effect.
+// post sends a binding once. sent reports whether a connection was obtained, so that the
+// request may have reached the server. It is never repeated after an answer, since it
+// could not be told which of the two took effect.
 func (x *Executor) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err error, sent bool) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -69,8 +70,8 @@ func classify(err error, sent bool) machine.BindResult {
 	return machine.BindUnknown
 }
 
-// conflict resolves a conflict by a read: the pod may be bound already, and by
-// an earlier request of ours.
+// conflict resolves an answer of 409 Conflict by reading the pod: an earlier request of
+// this scheduler may have bound it already. conflict is the error of the answer.
 func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, conflict error) (machine.BindResult, error) {
 	now, err := x.get(ctx, p)
 	switch {
@@ -84,7 +85,7 @@ func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, con
 	return machine.BindRefused, conflict
 }
 
-// busy counts how often an overloaded server turned a request away.
+// busy counts how often an overloaded server rejected one request (429).
 type busy int
 
 // again reports whether a request with that outcome is to be sent again, and after what
@@ -98,8 +99,8 @@ func (b *busy) again(err error) (time.Duration, bool) {
 	return delay, true
 }
 
-// turnedAway reports whether the server was too busy to look at the request, and
-// when to ask again.
+// turnedAway reports whether the server rejected the request unread because it is
+// overloaded (429), and after what delay to send it again: as the server says, 1 to 5 s.
 func turnedAway(err error) (time.Duration, bool) {
 	if !apierrors.IsTooManyRequests(err) {
 		return 0, false
@@ -108,7 +109,7 @@ func turnedAway(err error) (time.Duration, bool) {
 	return time.Duration(min(max(seconds, 1), 5)) * time.Second, true
 }
 
-// sleep waits; it reports false when the context ended first.
+// sleep waits for d. It returns false if the context ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

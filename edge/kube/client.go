@@ -36,33 +36,35 @@ import (
 // in kube-scheduler, all of them share one budget of requests (QPS and burst),
 // and events have another one of that size.
 type Clients struct {
-	Watch  rest.Interface // lists and watches
-	Policy rest.Interface // lists and watches of policy
-	Apps   rest.Interface // lists and watches of apps
+	Watch  rest.Interface // lists and watches the core group: pods, nodes, ...
+	Policy rest.Interface // lists and watches PodDisruptionBudgets
+	Apps   rest.Interface // lists and watches ReplicaSets and StatefulSets
 	// Storage lists and watches storage.k8s.io.
 	Storage rest.Interface
 	// Volumes patches claims and volumes.
 	Volumes rest.Interface
 	// Devices lists and watches resource.k8s.io, Claims writes its claims.
 	Devices, Claims rest.Interface
-	devices         deviceVersion // in which they are
+	devices         deviceVersion // the version of resource.k8s.io that both use
 	// Taints lists and watches DeviceTaintRules, which have a version of their own.
 	Taints rest.Interface
 	// Groups lists and watches PodGroups, GroupStatus patches their status.
 	Groups, GroupStatus rest.Interface
 	objects             metadata.Interface // lists the metadata of any kind
 
-	Read   rest.Interface // what settles bindings and evictions; also without the lease
-	Bind   rest.Interface // evictions
-	Status rest.Interface // pod status
+	// Read gets single pods, to learn what became of a binding or an eviction. It works
+	// without the lease too.
+	Read   rest.Interface
+	Bind   rest.Interface // marks and deletes the victims of a preemption
+	Status rest.Interface // patches the status of pods
 
-	Bindings *Poster
-	Events   *Poster        // events.k8s.io
-	Series   rest.Interface // of events.k8s.io
+	Bindings *Poster        // creates bindings
+	Events   *Poster        // creates Events of events.k8s.io
+	Series   rest.Interface // patches the series of such Events
 
-	protobuf bool // objects come in protobuf
+	protobuf bool // the API server is asked for protobuf
 
-	held func() bool
+	held func() bool // whether this process holds the leader lease
 }
 
 // NewClients connects to the API server of config, which also sets the rate of requests
@@ -151,7 +153,7 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	return clients, nil
 }
 
-// metadata reads a page of the metadata of the objects of a kind.
+// metadata reads a page of the metadata of all objects of a resource.
 func (c *Clients) metadata(ctx context.Context, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if of.GroupVersion() == resourcev1api.SchemeGroupVersion {
 		of.Version = deviceVersions[c.devices.Load()]
@@ -165,8 +167,9 @@ func (c *Clients) metadata(ctx context.Context, of schema.GroupVersionResource, 
 // waits for any more.
 const requestTimeout = 65 * time.Second
 
-// separate returns the configuration of a client with a connection of its own:
-// clients share a connection when they dial through the same function.
+// separate returns a copy of the configuration for a client with a connection of its own
+// (clients that dial through the same function share one). With fenced, requests have a
+// timeout and are not sent when held returns false.
 func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	c := rest.CopyConfig(config)
 	if c.Dial == nil {
@@ -196,13 +199,14 @@ func throttled(config *rest.Config) *rest.Config {
 	return c
 }
 
-// fencedLimiter stops a request when its turn has come, which may take seconds, and the lease is
-// no longer held.
+// fencedLimiter is the rate limiter of the clients that write. The wait may take seconds,
+// so it checks afterwards that the leader lease is still held.
 type fencedLimiter struct {
 	flowcontrol.RateLimiter
 	held func() bool
 }
 
+// Wait waits for the request's turn. It returns fence.ErrNotLeading if the lease is lost.
 func (f fencedLimiter) Wait(ctx context.Context) error {
 	if err := f.RateLimiter.Wait(ctx); err != nil {
 		return err
@@ -213,13 +217,14 @@ func (f fencedLimiter) Wait(ctx context.Context) error {
 	return nil
 }
 
-// fenceTransport is the last thing that a request passes (package fence).
+// fenceTransport checks the leader lease once more as the body of a request is sent
+// (package fence). No other transport comes after it.
 type fenceTransport struct {
 	http.RoundTripper
 	held func() bool
 }
 
-// RoundTrip sends the request. All that write have a body.
+// RoundTrip sends the request. One without a body only reads and is not checked.
 func (t fenceTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return t.RoundTripper.RoundTrip(r)
@@ -235,5 +240,6 @@ func (t fenceTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(fenced)
 }
 
-// WrappedRoundTripper returns how client-go finds the connections.
+// WrappedRoundTripper returns the transport inside. client-go calls it to find the
+// connections.
 func (t fenceTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }

@@ -14,26 +14,30 @@ import (
 // count: an event whose step panicked is posted again within a minute.
 const coreConfirm = 2 * time.Minute
 
-// coreAudit is what a store records so that the machine can be compared with it.
+// coreAudit is what a store of pods or nodes records for the comparison of the machine's
+// objects with the store's.
 type coreAudit struct {
-	keeps func(machine.Event) bool // whether the machine keeps the event's object; nil: it is not compared
-	// unkept are the objects that the machine does not have as they are.
+	// keeps reports whether the machine keeps the event's object; nil: the kind is not
+	// compared.
+	keeps func(machine.Event) bool
+	// unkept are the objects that the machine need not have as the store has them.
 	unkept map[types.NamespacedName]unkept
 
 	mu    sync.Mutex
 	again []owner // objects to post again with the next list
 }
 
-// unkept is how the machine has an object that it does not have as it is.
+// unkept is why the machine need not have an object in the version of the store.
 type unkept uint8
 
 const (
-	notThere unkept = iota + 1 // it does not: a pod of another scheduler that waits, or what cannot be decoded
-	asBefore                   // nothing was posted, as the object cannot be decoded; the machine may have an older state
+	notThere unkept = iota + 1 // the machine must not have it: a pending pod of another scheduler, say
+	asBefore                   // it cannot be decoded and was not posted; the machine may have an older version or none
 )
 
-// AuditCore makes Audit compare the machine's pods and nodes, as known lists them.
-// profiles are the names of its profiles. Call it before Run.
+// AuditCore makes Audit compare the machine's pods and nodes with the watches' too. known
+// lists the machine's objects of a resource; profiles are the scheduler names whose
+// pending pods the machine keeps. Call it before Run.
 func (w *Watcher) AuditCore(profiles []string, known func(ctx context.Context, resource string) ([]machine.Known, error)) {
 	ours := map[string]bool{}
 	for _, name := range profiles {
@@ -57,8 +61,8 @@ func (w *Watcher) AuditCore(profiles []string, known func(ctx context.Context, r
 	}
 }
 
-// recordKept records whether the machine keeps the object of an event that is posted; nil
-// for an object that cannot be decoded.
+// recordKept records whether the machine keeps the object whose event e is about to be
+// posted; a nil e means that the object cannot be decoded.
 func (s *store) recordKept(name types.NamespacedName, e machine.Event) {
 	if s.core.keeps == nil {
 		return
@@ -75,8 +79,8 @@ func (s *store) recordKept(name types.NamespacedName, e machine.Event) {
 	}
 }
 
-// compareCoreTwice returns the objects that the machine has otherwise than the cache,
-// both now and a while later.
+// compareCoreTwice returns the objects that the machine has otherwise than the store,
+// both now and coreConfirm later.
 func (w *Watcher) compareCoreTwice(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	if s.core.keeps == nil || w.audit.known == nil {
 		return nil, nil
@@ -89,7 +93,8 @@ func (w *Watcher) compareCoreTwice(ctx context.Context, s *store) (map[types.Nam
 	return inBoth(first, second), err
 }
 
-// compareCore returns the objects that the machine has otherwise than the cache.
+// compareCore returns the objects that the machine lacks, has in another version, or has
+// though they are gone. A difference's there is the store's view, not the API server's.
 func (w *Watcher) compareCore(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	list, err := w.audit.known(ctx, s.name)
 	if err != nil {
@@ -118,7 +123,8 @@ func (w *Watcher) compareCore(ctx context.Context, s *store) (map[types.Namespac
 	return differ, nil
 }
 
-// addAgain adds objects to those that the next list posts again, as set or as gone.
+// addAgain schedules the objects to be posted again with the next list, as set or as
+// deleted, though they did not change.
 func (a *coreAudit) addAgain(wrong map[types.NamespacedName]difference) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,8 +138,8 @@ func (a *coreAudit) addAgain(wrong map[types.NamespacedName]difference) {
 	}
 }
 
-// postAgain makes the list that is being posted include the objects to be posted again,
-// though they did not change.
+// postAgain makes the list that is about to be posted post the objects of addAgain, too:
+// it clears their known version. Replace calls it.
 func (s *store) postAgain() {
 	s.core.mu.Lock()
 	again := s.core.again

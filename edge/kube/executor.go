@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	bindWorkers    = 64   // bindings at a time, those aside that are slow (slowAfter)
-	bindLimit      = 1024 // bindings that wait for a worker
-	requestWorkers = 16   // reads, writes and evictions
-	statusWorkers  = 16
-	eventWorkers   = 16
-	eventLimit     = 10_000 // events that wait; more are dropped
+	bindWorkers    = 64     // bindings sent at a time; slow ones (slowAfter) do not count
+	bindLimit      = 1024   // queued bindings from which on Full returns true
+	requestWorkers = 16     // reads, writes and evictions sent at a time
+	statusWorkers  = 16     // status patches sent at a time
+	eventWorkers   = 16     // Events sent at a time
+	eventLimit     = 10_000 // queued Events; more are dropped
 
 	// slowAfter is how long a request occupies a worker. So at least 128 bindings are
 	// sent in a second, if the rate limiter allows, even if none returns; others wait at
@@ -38,10 +38,11 @@ const (
 	maxTries = 5 // of a request that an overloaded server turns away
 )
 
-// Executor carries effects out. Do never waits: each kind of work has its queue
-// and its goroutines. The queue of bindings is bounded by Full, those that were
-// sent by the number of pods, and so are status patches (the latest state of a
-// pod replaces what waits); the queue of events has a limit.
+// Executor carries out the machine's effects as API calls and reports their outcomes. Do
+// never waits: each kind of work has its queue and its goroutines. Full bounds the queue
+// of bindings, the number of pods bounds the bindings that were sent and the status
+// patches (a later patch of a pod is merged into the one that waits), and the queue of
+// events has a limit.
 type Executor struct {
 	clients *Clients
 	report  func(machine.Event)
@@ -53,21 +54,21 @@ type Executor struct {
 	groups   *patches[machine.PatchGroupStatus]
 	events   *recorder
 
-	extenders Extenders // nil: there is none
-	described []machine.Extender
-	asking    *calls
-	delegated *calls // bindings by extenders
+	extenders Extenders          // nil: there is none
+	described []machine.Extender // their configuration, by the index in CallExtender.Extender
+	asking    *calls             // filter, prioritize and preempt calls to extenders
+	delegated *calls             // bind calls to extenders
 
-	hosts   Hosts // nil: there is none
-	plugins *calls
+	hosts   Hosts  // run plugins written against kube-scheduler's framework; nil: there are none
+	plugins *calls // PreBind and Bind plugins that run
 
 	decode func(*v1.Pod) *object.Pod
 	fields podFields
-	// record, when set, is shown the objects of replies, as a Watcher's is.
+	// record, when set, is called with the objects in replies, as a Watcher's is.
 	record func(machine.Event, metav1.Object)
 
-	replied     versions
-	binding     atomic.Int64
+	replied     versions     // latest versions that replies have shown
+	binding     atomic.Int64 // bindings queued or sent and not answered
 	unanswered  atomic.Int64 // bindings and writes that were sent and are not reported on
 	patchFailed atomic.Uint64
 }
@@ -83,21 +84,22 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	return h
 }
 
-// Record sets a function that attaches, to the objects of replies, what a record holds of
-// them. Call it before the first Do.
+// Record sets a function that is called with each event made from a reply and the API
+// object that it shows, so that a recording can keep it. Call it before the first Do.
 func (x *Executor) Record(attach func(machine.Event, metav1.Object)) { x.record = attach }
 
-// PodFields has fields say what is read of each pod. It comes before the first Do.
+// PodFields sets a function that returns a pod without the fields that are not to be
+// read. Call it before the first Do.
 func (x *Executor) PodFields(fields func(*v1.Pod) *v1.Pod) { x.fields = fields }
 
-// Counters is what the executor counts.
+// Counters are the executor's metrics.
 type Counters struct {
-	Binding       int    // bindings under way
+	Binding       int    // bindings queued, or sent and not answered
 	Unanswered    int    // bindings and writes that were sent and are not reported on
-	Patches       int    // pods of which a status is still to be written
-	Nominations   int    // those of them of which a nomination is
-	EventsDropped uint64 // because the queue was full, or the API would not take them
-	PatchesFailed uint64
+	Patches       int    // pods whose status is still to be written
+	Nominations   int    // those of them whose nominatedNodeName is
+	EventsDropped uint64 // so far: the queue was full, or the API server rejected them
+	PatchesFailed uint64 // tries that failed so far
 }
 
 // Counters returns the present counts.
@@ -112,12 +114,13 @@ func (x *Executor) Counters() Counters {
 	}
 }
 
-// Full says that more bindings would only wait here, or not be sent at all
-// because the lease is no longer sure. It may turn false without an outcome:
-// when slow bindings give their places away.
+// Full reports whether more bindings would only wait here, or not be sent at all because
+// the lease is no longer sure. The loop decides on no pod then. It may turn false without
+// an outcome: when slow bindings give their workers away.
 func (x *Executor) Full() bool { return x.bindings.waiting() >= bindLimit || !x.clients.held() }
 
-// Do starts on an effect.
+// Do starts to carry out an effect and returns at once. The outcome, where there is one,
+// is reported as an event later.
 func (x *Executor) Do(e machine.Effect) {
 	switch e := e.(type) {
 	case machine.Bind:
@@ -148,9 +151,9 @@ func (x *Executor) Do(e machine.Effect) {
 	}
 }
 
-// startBind queues a binding. A status patch of the pod that has not left yet
-// is void, and one that is on its way must arrive first: the API server sets
-// the pod's condition when it binds.
+// startBind queues a binding. It voids a status patch of the pod that was not sent yet,
+// and waits for one that was sent: the API server sets the pod's condition when it binds,
+// and a late patch would overwrite that.
 func (x *Executor) startBind(e machine.Bind) {
 	x.binding.Add(1)
 	x.status.cancel(e.Pod.UID, func() {
@@ -168,6 +171,7 @@ func (x *Executor) startBind(e machine.Bind) {
 	})
 }
 
+// startRead reads the pod, after the effect's delay, and reports a ReadReply.
 func (x *Executor) startRead(e machine.ReadPod) {
 	read := func() {
 		x.requests.submit(func(ctx context.Context) {
@@ -186,8 +190,8 @@ func (x *Executor) startRead(e machine.ReadPod) {
 	time.AfterFunc(e.Delay, read)
 }
 
-// get reads the pod consistently: nil when it, or this incarnation of it, does
-// not exist, or waits and cannot be decoded.
+// get reads the pod from the API server. It returns nil if the pod is gone, another pod
+// has its name (the UID differs), or it is unbound and cannot be decoded.
 func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
 	pod := &v1.Pod{}
 	err := x.clients.Read.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
@@ -216,8 +220,9 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 	return read, nil
 }
 
-// decodePod decodes a pod, and says from what. Of one that is bound and cannot be
-// decoded it takes the room, as the watch does; one that waits is nil.
+// decodePod decodes a pod and returns the API object that it was decoded from. Of a bound
+// pod that cannot be decoded it returns only what the pod takes (roomOf), as the watch
+// does; of an unbound one it returns nil.
 func (x *Executor) decodePod(p *v1.Pod) (read *object.Pod, from *v1.Pod, err error) {
 	p = x.fields.of(p)
 	why := caught(func() { read = x.decode(p) })
@@ -233,8 +238,8 @@ func (x *Executor) decodePod(p *v1.Pod) (read *object.Pod, from *v1.Pod, err err
 	return read, from, err
 }
 
-// evict marks the victim as disrupted and deletes it. A victim that is gone
-// already was what was wanted.
+// evict sets the victim's DisruptionTarget condition and deletes the pod. A victim that
+// is gone already is a success.
 func (x *Executor) evict(ctx context.Context, e machine.Evict) error {
 	victim := e.Victim
 	if !victim.Disrupted {
@@ -254,8 +259,8 @@ func (x *Executor) evict(ctx context.Context, e machine.Evict) error {
 	return nil
 }
 
-// left says that a request failed because the victim no longer exists. After a
-// conflict that is read: it may as well be that somebody changed the pod.
+// left reports whether a request failed because the victim no longer exists. After a
+// conflict it reads the pod: somebody may just have changed it.
 func (x *Executor) left(ctx context.Context, victim *object.Pod, err error) bool {
 	if !apierrors.IsConflict(err) {
 		return gone(err)
@@ -276,7 +281,8 @@ func gone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
 
-// patch carries a Patch effect out. It reports false where another try may help.
+// patch carries out a PatchStatus effect. It returns false if another try may help. A pod
+// that is gone counts as done.
 func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
 	err := contained("PatchStatus", func() error { return x.patchPod(ctx, e) })
 	again := transient(err)
@@ -293,8 +299,8 @@ func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
 	return !again
 }
 
-// patchPod writes the status. It records the version of a nomination, since that reserves
-// resources.
+// patchPod writes the pod's status once. It records the version of a nomination, since
+// the next leader must know what that reserves.
 func (x *Executor) patchPod(ctx context.Context, e machine.PatchStatus) error {
 	body := statusOf(e, time.Now())
 	if e.Nominated == nil {
@@ -308,10 +314,9 @@ func (x *Executor) patchPod(ctx context.Context, e machine.PatchStatus) error {
 	return nil
 }
 
-// transient says that a status patch may succeed when it is tried again: the
-// server did not answer, could not do it now, had another change of the pod come
-// between, a token had expired, or the lease was not sure. A process that loses the
-// lease ends.
+// transient reports whether a status patch that failed may succeed when it is tried
+// again: the server did not answer, was overloaded or failed, another change of the pod
+// came between, a token had expired, or the lease was not sure.
 func transient(err error) bool {
 	status := apierrors.APIStatus(nil)
 	switch {
@@ -328,12 +333,12 @@ func transient(err error) bool {
 	}
 }
 
-// stopPoll is the time between two looks at whether the fate of all is known.
+// stopPoll is how often Stop calls known.
 const stopPoll = 20 * time.Millisecond
 
 // Stop starts no further binding, waits for those that were sent until ctx ends, and
-// gives up the rest. Outcomes are still reported. Lost ones are read until known reports
-// that none is left in doubt, or ctx ends.
+// cancels the rest. Outcomes are still reported. It then waits until known reports that
+// the machine has settled every binding whose reply was lost, or ctx ends.
 func (x *Executor) Stop(ctx context.Context, known func() bool) {
 	x.bindings.close(true)
 	x.asking.end()
@@ -346,7 +351,8 @@ func (x *Executor) Stop(ctx context.Context, known func() bool) {
 	x.requests.wait(ctx)
 }
 
-// Close sends what events and patches it can until ctx ends, and ends.
+// Close takes no more events and status patches, sends those that wait until ctx ends,
+// and drops the rest. Call it after Stop.
 func (x *Executor) Close(ctx context.Context) {
 	x.status.pool.close(false)
 	x.events.pool.close(false)
@@ -354,12 +360,13 @@ func (x *Executor) Close(ctx context.Context) {
 	x.events.pool.wait(ctx)
 }
 
+// patchStatus sends a strategic merge patch of the pod's status subresource.
 func (x *Executor) patchStatus(ctx context.Context, c statusClient, p *object.Pod, body []byte) rest.Result {
 	return c.Patch(types.StrategicMergePatchType).Namespace(p.Namespace).Resource("pods").Name(p.Name).
 		SubResource("status").Body(body).Do(ctx)
 }
 
-// Abandon ends all that is still under way, without waiting for it.
+// Abandon cancels everything that is queued or sent, without waiting for it.
 func (x *Executor) Abandon() {
 	x.asking.end()
 	x.delegated.end()

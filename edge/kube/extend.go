@@ -13,28 +13,31 @@ import (
 	"github.com/berth-scheduler/berth/edge/fence"
 )
 
-// Extenders are the services outside that have a say about pods. Calls end by
-// themselves after a time, and sooner when their context does.
+// Extenders are the HTTP extenders of the configuration. Their calls have timeouts, and
+// end early if their context does.
 type Extenders interface {
+	// Answer makes a filter, prioritize or preempt call.
 	Answer(context.Context, machine.CallExtender) machine.ExtenderReply
-	// Bind asks for nothing where the lease is not held.
+	// Bind lets an extender bind the pod. It sends nothing if held returns false: the
+	// leader lease is lost.
 	Bind(ctx context.Context, e machine.BindByExtender, held func() bool) (machine.BindResult, error)
-	// Pod and Nodes report which API objects an extender may need.
+	// Pod and Nodes report whether an extender needs the API object of this pod, and of
+	// nodes.
 	Pod(*v1.Pod) bool
 	Nodes() bool
 }
 
-// Extend makes the source keep the API objects that extenders may need. Call it before
-// Run.
+// Extend makes the watcher keep the API objects that extenders need. Call it before Run.
 func (w *Watcher) Extend(x Extenders) { w.extenders = x }
 
-// Extend makes the executor call the extenders; the machine knows them by their
-// descriptions. Call it before the first Do.
+// Extend makes the executor call these extenders. described are their configurations, by
+// the index that effects name. Call it before the first Do.
 func (x *Executor) Extend(e Extenders, described []machine.Extender) {
 	x.extenders, x.described = e, described
 }
 
-// startAsk asks an extender. The machine bounds how many are asked at a time.
+// startAsk makes a filter, prioritize or preempt call and reports the answer. The machine
+// bounds the calls at a time.
 func (x *Executor) startAsk(e machine.CallExtender) {
 	x.asking.start(func(ctx context.Context) {
 		var answer machine.ExtenderReply
@@ -52,8 +55,8 @@ func (x *Executor) startAsk(e machine.CallExtender) {
 	})
 }
 
-// logAnswer logs that an extender failed, in kube-scheduler's words, or what it
-// scored.
+// logAnswer logs the error of an extender's call, in kube-scheduler's words, or its
+// scores at verbosity 10.
 func (x *Executor) logAnswer(e machine.CallExtender, answer *machine.ExtenderReply) {
 	pod, extender := klog.KRef(e.Pod.Namespace, e.Pod.Name), x.described[e.Extender]
 	switch {
@@ -74,9 +77,9 @@ func (x *Executor) logAnswer(e machine.CallExtender, answer *machine.ExtenderRep
 	}
 }
 
-// startBindBy has an extender bind a pod. Like a binding of ours it waits for a
-// status patch that is on its way, and is not sent without the lease. It does
-// not count in Full: an extender that hangs is no reason to stop.
+// startBindBy lets an extender bind a pod and reports a BindReply. As startBind does, it
+// waits for a status patch that was sent, and nothing is sent without the lease. It does
+// not count in Full: an extender that hangs must not stop the scheduler.
 func (x *Executor) startBindBy(e machine.BindByExtender) {
 	x.status.cancel(e.Pod.UID, func() {
 		x.delegated.start(func(ctx context.Context) {
@@ -99,24 +102,25 @@ func (x *Executor) startBindBy(e machine.BindByExtender) {
 	})
 }
 
-// calls are goroutines that wait for somebody outside, and end together. The outcome of
-// the last one may begin another while their end is awaited, which a WaitGroup does
-// not allow.
+// calls is a group of goroutines that wait for an extender or a plugin and can be
+// cancelled and awaited together. Unlike with a WaitGroup, a call may start another while
+// somebody waits for all.
 type calls struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	mu    sync.Mutex
-	n     int
-	quiet chan struct{} // closed when none is left; nil: nobody waits
+	n     int           // calls that run
+	quiet chan struct{} // closed when n falls to 0; nil: nobody waits
 }
 
+// newCalls returns a group without calls.
 func newCalls() *calls {
 	c := &calls{}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	return c
 }
 
-// start makes a call, unless they have ended.
+// start runs f on a new goroutine, unless the group was cancelled.
 func (c *calls) start(f job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,6 +134,7 @@ func (c *calls) start(f job) {
 	}()
 }
 
+// returned records the end of a call.
 func (c *calls) returned() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +144,7 @@ func (c *calls) returned() {
 	}
 }
 
-// none is closed when no call is left.
+// none returns a channel that is closed when no call runs.
 func (c *calls) none() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,8 +159,8 @@ func (c *calls) none() <-chan struct{} {
 	return c.quiet
 }
 
-// leave waits for the calls until ctx ends, then cancels them, and does not wait for
-// those that still run.
+// leave waits until no call runs or ctx ends, then cancels the group. It does not wait
+// for calls that still run then.
 func (c *calls) leave(ctx context.Context) {
 	select {
 	case <-c.none():
@@ -166,7 +171,8 @@ func (c *calls) leave(ctx context.Context) {
 	c.end()
 }
 
-// wait is leave, and waits for them.
+// wait waits until no call runs. When ctx ends it cancels those that do, and waits for
+// them to return.
 func (c *calls) wait(ctx context.Context) {
 	c.leave(ctx)
 	<-c.none()

@@ -59,11 +59,13 @@ type protobufObject interface {
 	Unmarshal([]byte) error
 }
 
+// emptyLike returns a new, empty object of the type of kind.
 func emptyLike(kind protobufObject) protobufObject {
 	return reflect.New(reflect.TypeOf(kind).Elem()).Interface().(protobufObject)
 }
 
-// stream lists the objects, and posts each as it comes. It returns the list's version.
+// stream lists the store's objects and posts each as soon as it is read. It returns the
+// list's resource version. It gives up when the response stalls for s.stall.
 func (s *store) stream(ctx context.Context, client rest.Interface, kind protobufObject) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

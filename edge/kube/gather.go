@@ -14,17 +14,18 @@ const readPause = 5 * time.Millisecond
 // cost. What brings more still is a list, which would wait for its reader.
 const (
 	longPause = 50 * time.Millisecond
-	muchRate  = 400  // bytes in a millisecond
-	listRate  = 6400 // bytes in a millisecond
+	muchRate  = 400  // bytes in a millisecond, from which longPause applies
+	listRate  = 6400 // bytes in a millisecond, from which it does not: it is a list
 )
 
+// dialer is the type of net.Dialer's DialContext.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// gathering dials connections that are read in bursts while they are busy.
-// Replies and watch events come one by one, a thousand a second; each would wake
-// the process and half a dozen goroutines for itself, which costs more than what
-// it says. What comes now and then is read at once, and so is what a full buffer
-// left behind.
+// gathering returns a dialer of connections that are read in bursts while they are busy.
+// Replies and watch events come one by one, a thousand a second; each would wake the
+// process and half a dozen goroutines for itself, which costs more than its handling.
+// What comes now and then is read at once. With watches, a busy connection is read more
+// rarely still (longPause).
 func gathering(dial dialer, watches bool) dialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -38,12 +39,14 @@ func gathering(dial dialer, watches bool) dialer {
 // gatherer is a connection with one reader at a time, as those of HTTP are.
 type gatherer struct {
 	net.Conn
-	watches bool
-	read    int           // bytes since
+	watches bool          // longPause may apply
+	read    int           // bytes since last
 	last    time.Time     // when all that had come was read
 	pause   time.Duration // from then to the next read
 }
 
+// Read waits until the pause after the last read is over, then reads what has come. It
+// does not wait if the last read filled its buffer.
 func (g *gatherer) Read(b []byte) (int, error) {
 	if g.pause > 0 {
 		time.Sleep(time.Until(g.last.Add(g.pause)))
@@ -60,7 +63,8 @@ func (g *gatherer) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// pauseAfter returns the pause after a time in which that much was read.
+// pauseAfter returns how long to wait before the next read, if the last burst (g.read
+// bytes) took that long to come; 0 if the connection is not busy.
 func (g *gatherer) pauseAfter(took time.Duration) time.Duration {
 	rate := int64(g.read) / max(took.Milliseconds(), 1)
 	switch {

@@ -8,15 +8,17 @@ import (
 )
 
 const (
-	// writePause is how long what is written waits for more.
+	// writePause is how long written bytes wait for more before they are sent together.
 	writePause = time.Millisecond
-	// pendingLimit is how much may wait, in bytes, before who writes waits, too.
+	// pendingLimit is how many bytes may wait. Write blocks while there are more.
 	pendingLimit = 64 << 10
-	// heldUpLimit is how long it may wait where the process stood still or the server did
-	// not read: a binding is not to be sent long after it was found that the lease is held.
+	// heldUpLimit is how old waiting bytes may be when they are sent, if the process was
+	// stopped or the server did not read. Older ones are not sent: a binding must not be
+	// sent long after the lease was checked.
 	heldUpLimit = time.Second
 )
 
+// errHeldUp ends a connection whose bytes waited for longer than heldUpLimit.
 var errHeldUp = errors.New("not sent: it was held up for too long")
 
 // burstWriter is a connection that sends in bursts. HTTP/2 writes the header and the
@@ -25,21 +27,23 @@ var errHeldUp = errors.New("not sent: it was held up for too long")
 type burstWriter struct {
 	net.Conn
 	mu      sync.Mutex
-	room    sync.Cond // in pending, or err is set
-	pending []byte
+	room    sync.Cond // signalled when pending is sent or err is set
+	pending []byte    // written and not sent
 	spare   []byte    // the buffer that was sent before
 	since   time.Time // when the first of pending was written
-	sending bool      // send is at work, or will be
+	sending bool      // send runs, or a timer will start it
 	err     error     // why nothing is sent any more
 }
 
+// newBurstWriter returns c with writes in bursts.
 func newBurstWriter(c net.Conn) *burstWriter {
 	w := &burstWriter{Conn: c}
 	w.room.L = &w.mu
 	return w
 }
 
-// Write queues b, to be sent within a moment. It returns the error of an earlier write.
+// Write queues b, to be sent within about a millisecond. It blocks while pendingLimit
+// bytes wait, and returns the error of an earlier write.
 func (w *burstWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +61,7 @@ func (w *burstWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// plan has what is pending sent. The caller holds mu.
+// plan starts the timer that sends the pending bytes, unless it runs. The caller holds mu.
 func (w *burstWriter) plan() {
 	if !w.sending {
 		w.sending = true
@@ -65,7 +69,7 @@ func (w *burstWriter) plan() {
 	}
 }
 
-// send sends what is pending. It closes the connection if that fails, so that whoever
+// send sends the pending bytes. It closes the connection if that fails, so that whoever
 // waits for an answer gets an error.
 func (w *burstWriter) send() {
 	w.mu.Lock()
@@ -89,7 +93,7 @@ func (w *burstWriter) send() {
 	w.room.Broadcast()
 }
 
-// fail ends the connection. Nothing more is sent.
+// fail closes the connection. Later reads and writes return the first such err.
 func (w *burstWriter) fail(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,11 +104,11 @@ func (w *burstWriter) fail(err error) error {
 	return w.Conn.Close()
 }
 
-// Close closes the connection. What is pending is not sent.
+// Close closes the connection. Pending bytes are not sent.
 func (w *burstWriter) Close() error { return w.fail(net.ErrClosed) }
 
-// Read reads. Where the connection was closed because nothing could be sent, that is
-// the error.
+// Read reads from the connection. If it was closed because a write failed, Read returns
+// the error of that write.
 func (w *burstWriter) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// groupCondition is a condition of a group as a patch writes it.
+// groupCondition is a PodGroup's condition in the JSON of a patch.
 type groupCondition struct {
 	Type               string       `json:"type"`
 	Status             string       `json:"status"`
@@ -24,9 +24,9 @@ type groupCondition struct {
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
-// groupStatusOf renders a PatchGroupStatus effect as a strategic merge patch. The time of
-// transition changes with the condition's status only. The UID makes the API server refuse
-// the patch when the name has another owner by then.
+// groupStatusOf returns the strategic merge patch for a PatchGroupStatus effect. The
+// transition time is set only if the condition's status changes. The UID makes the API
+// server reject the patch if another PodGroup has the name by then.
 func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	c := e.Condition
 	written := groupCondition{Type: schedulingv1alpha2.PodGroupScheduled, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
@@ -44,18 +44,18 @@ func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	return body
 }
 
-// latest returns the later of two conditions: it says all.
+// latest merges two patches of one group: the later one replaces the earlier.
 func latest(_, later machine.PatchGroupStatus) machine.PatchGroupStatus { return later }
 
-// rewordsGroup reports whether the later patch writes the earlier condition with another
-// message.
+// rewordsGroup reports whether the later patch changes only the message of the condition
+// in the earlier one.
 func rewordsGroup(earlier, later machine.PatchGroupStatus) bool {
 	later.Condition.Message = earlier.Condition.Message
 	return later.Condition == earlier.Condition
 }
 
-// patchGroup carries a PatchGroupStatus effect out. It reports false where another try may
-// help.
+// patchGroup carries out a PatchGroupStatus effect. It returns false if another try may
+// help. A group that is gone counts as done.
 func (x *Executor) patchGroup(ctx context.Context, e machine.PatchGroupStatus) bool {
 	err := contained("PatchGroupStatus", func() error {
 		return x.clients.GroupStatus.Patch(types.StrategicMergePatchType).Namespace(e.Group.Namespace).Resource("podgroups").Name(e.Group.Name).

@@ -16,26 +16,26 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// history notices that resource versions went back, as they do when etcd is
-// restored from a backup. The API then shows older states, and a watch from a
-// version that is yet to come says nothing at all until it has come.
+// history detects that resource versions went back, as they do when etcd is restored
+// from a backup. The API server then shows older states, and a watch from a version of
+// the future is silent until that version is reached.
 type history struct {
-	version string // of the last list or event
-	rewound bool   // a lower version was read: the next list starts anew
-	rewinds atomic.Uint64
+	version string        // of the last list or event
+	rewound bool          // a lower version was read: compare posts the next list as a whole
+	rewinds atomic.Uint64 // lists so far that showed an older state
 	logger  klog.Logger
 }
 
-// UpdateResourceVersion records the version that the watch has reached. The reflector
-// calls it.
+// UpdateResourceVersion records the version that the watch has reached, by an event or a
+// bookmark. The reflector calls it after the event.
 func (s *store) UpdateResourceVersion(version string) {
 	s.version = version
 	s.markPosted(version)
 }
 
-// checked has a watch that is resumed begin with a consistent read. Where that
-// shows a lower version than the watch is to begin with, the objects are listed
-// anew.
+// checked wraps lw so that a watch that is resumed first makes a consistent read. If that
+// shows a lower version than the watch is to begin with, the watch fails as expired, so
+// that the reflector lists again.
 func (h *history) checked(lw *cache.ListWatch) *cache.ListWatch {
 	resume := lw.WatchFuncWithContext
 	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -61,7 +61,8 @@ func (h *history) checked(lw *cache.ListWatch) *cache.ListWatch {
 	return lw
 }
 
-// older compares resource versions; those that are no numbers have no order.
+// older reports whether resource version a is before b. It is false if either is not a
+// number.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

@@ -11,24 +11,26 @@ import (
 	"github.com/berth-scheduler/berth/edge/fence"
 )
 
-// Hosts run plugins that are written against another contract.
+// Hosts run the plugins that are written against kube-scheduler's Go framework. Package
+// compat implements it.
 type Hosts interface {
-	// Run runs plugins and waits for them, however long. The reply is nil where
-	// nobody waits for one.
+	// Run runs the plugins of one extension point for a pod and waits for them, however
+	// long. It returns nil if the machine expects no reply, as for PostBind.
 	Run(context.Context, machine.RunPlugins) machine.Event
-	// Cancel cancels the plugins that run for a pod.
+	// Cancel cancels the context of the plugins that run for the pod, with why as its
+	// cause. It returns false if none runs.
 	Cancel(uid types.UID, why error) bool
 	// Pods and Nodes are the informers that the plugins read.
 	Pods() cache.SharedIndexInformer
 	Nodes() cache.SharedIndexInformer
 }
 
-// Host makes the executor run the plugins of hosts. Call it before the first Do.
+// Host makes the executor run the plugins of these hosts. Call it before the first Do.
 func (x *Executor) Host(h Hosts) { x.hosts = h }
 
-// startPlugins runs plugins, not without the lease. Bind waits, as a binding of ours
-// does, for a status patch that is on its way; the patch that shows where the pod is
-// expected goes out beside PreBind. A plugin that hangs is left behind when the
+// startPlugins runs the plugins of an effect on a goroutine of their own, if the lease is
+// held, and reports their reply. Bind plugins wait, as startBind does, for a status patch
+// that was sent; PreBind runs beside it. A plugin that hangs is left behind when the
 // scheduler stops.
 func (x *Executor) startPlugins(e machine.RunPlugins) {
 	if e.Point == "PostBind" {
@@ -43,6 +45,8 @@ func (x *Executor) startPlugins(e machine.RunPlugins) {
 	x.status.cancel(e.Pod.UID, start)
 }
 
+// runPlugins runs the effect's plugins and reports their reply, or refuses without the
+// lease.
 func (x *Executor) runPlugins(ctx context.Context, e machine.RunPlugins) {
 	if !x.clients.held() {
 		x.report(refuse(e))
@@ -53,7 +57,8 @@ func (x *Executor) runPlugins(ctx context.Context, e machine.RunPlugins) {
 	x.report(x.hosts.Run(ctx, e))
 }
 
-// refuse returns the reply where plugins were not run.
+// refuse returns the reply to an effect whose plugins were not run because the lease is
+// lost.
 func refuse(e machine.RunPlugins) machine.Event {
 	if e.Point == "Bind" {
 		return machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: fence.ErrNotLeading}
@@ -61,8 +66,8 @@ func refuse(e machine.RunPlugins) machine.Event {
 	return machine.PreBindReply{UID: e.Pod.UID, Status: &decision.Status{Code: decision.Error, Plugin: e.Plugins[0], Err: fence.ErrNotLeading}}
 }
 
-// Host has pods and nodes come from the informers that the plugins of hosts read: so
-// these are never older than what is decided on. It comes before Run.
+// Host makes the watcher take pods and nodes from the informers that hosted plugins read,
+// so that these never show an older state than the machine decides on. Call it before Run.
 func (w *Watcher) Host(h Hosts) {
 	w.hosted = true
 	for _, s := range w.stores {
@@ -75,7 +80,8 @@ func (w *Watcher) Host(h Hosts) {
 	}
 }
 
-// inform makes an informer, which somebody else runs, fill the store.
+// inform fills the store from an informer that somebody else runs, in place of a
+// reflector of its own.
 func (s *store) inform(i cache.SharedIndexInformer) {
 	s.list = nil
 	_ = i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {

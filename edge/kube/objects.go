@@ -10,8 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// watcherOf returns the client that lists and watches objects of a kind: that of the
-// kind's group and version.
+// watcherOf returns the client that lists and watches objects of the kind, chosen by its
+// group and version; nil if there is none.
 func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
 	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Taints, c.Groups} {
 		if client.APIVersion() == kind.GroupVersion() {
@@ -21,8 +21,8 @@ func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
 	return nil
 }
 
-// writerOf returns the client that makes, patches and deletes objects of a kind; nil:
-// nobody does.
+// writerOf returns the client that creates, patches and deletes objects of the kind; nil
+// if the scheduler never writes them.
 func (c *Clients) writerOf(kind object.Kind) rest.Interface {
 	switch kind {
 	case object.PersistentVolumeClaims, object.PersistentVolumes:
@@ -35,7 +35,8 @@ func (c *Clients) writerOf(kind object.Kind) rest.Interface {
 	return nil
 }
 
-// objects watches the objects of a kind.
+// objects returns a store that watches the objects of a kind, such as PersistentVolumes,
+// and posts ObjectSet and ObjectGone.
 func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)) *store {
 	m := newStore(kind.Resource(), post, w.guarded(entries(objectSet), nil), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
@@ -49,6 +50,7 @@ func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)
 	return m
 }
 
+// objectSet returns the ObjectSet event for an API object; nil if its type is unknown.
 func objectSet(o metav1.ObjectMetaAccessor) machine.Event {
 	if read := decode.Object(o); read != nil {
 		return machine.ObjectSet{Object: read}

@@ -13,19 +13,19 @@ import (
 // is due. kube-scheduler tries four times within half a second.
 const (
 	statusTries   = 24
-	statusBackoff = 100 * time.Millisecond
-	statusWait    = 30 * time.Second // the longest
+	statusBackoff = 100 * time.Millisecond // before the second try
+	statusWait    = 30 * time.Second       // at most, before any try
 )
 
 // statusPause is the time between two patches of one object that differ in words alone.
 // The words of some plugins and extenders vary from one attempt to the next.
 const statusPause = time.Second
 
-// patches holds at most one patch an object: a later one is merged into the one
-// that waits. Patches of one object are sent one after the other.
+// patches is a queue with at most one waiting patch for each object: a later one is
+// merged into it. Patches of one object are sent one after the other. P is the effect.
 type patches[P any] struct {
 	pool  *pool
-	merge func(earlier, later P) P
+	merge func(earlier, later P) P      // returns one patch with the effect of both
 	send  func(context.Context, P) bool // false: to be tried again
 	// rewords reports whether the later patch changes nothing but words of the earlier one.
 	rewords func(earlier, later P) bool
@@ -34,21 +34,22 @@ type patches[P any] struct {
 	open map[types.UID]*openPatch[P]
 }
 
-// openPatch is what waits, and what is under way, for one object.
+// openPatch is the state of one object in patches: what waits and what was sent.
 type openPatch[P any] struct {
-	patch   *P     // to be sent
-	queued  bool   // a job or a timer will look at this
-	sending *P     // is on its way
+	patch   *P     // to be sent; nil: none waits
+	queued  bool   // a job of the pool or a timer will send it
+	sending *P     // sent and not answered; nil: none is
 	tries   int    // of this patch, or of one that was merged into it
-	sent    *P     // what was sent less than statusPause ago
-	then    func() // to be called when what is being sent has arrived
+	sent    *P     // what was sent less than statusPause ago; nil: nothing
+	then    func() // to be called when sending is answered; nil: nobody waits
 }
 
+// newPatches returns an empty queue whose patches are sent by jobs of the pool.
 func newPatches[P any](p *pool, merge func(earlier, later P) P, rewords func(earlier, later P) bool, send func(context.Context, P) bool) *patches[P] {
 	return &patches[P]{pool: p, merge: merge, rewords: rewords, send: send, open: map[types.UID]*openPatch[P]{}}
 }
 
-// add queues a patch, or merges it into the one that waits.
+// add queues a patch of the object, or merges it into the one that waits.
 func (q *patches[P]) add(uid types.UID, patch P) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,10 +65,11 @@ func (q *patches[P]) add(uid types.UID, patch P) {
 	q.enqueue(uid, s)
 }
 
-// pending returns the number of objects of which a status is still to be written.
+// pending returns the number of objects with a patch that waits or is not answered.
 func (q *patches[P]) pending() int { return q.count(func(*P) bool { return true }) }
 
-// count returns the number of objects with a patch of that kind that is still to be written.
+// count returns the number of objects with a patch that waits or is not answered and for
+// which is reports true.
 func (q *patches[P]) count(is func(*P) bool) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,7 +81,9 @@ func (q *patches[P]) count(is func(*P) bool) (n int) {
 	return n
 }
 
-// enqueue queues the object's patch, unless it rewords what was sent just before.
+// enqueue submits a job that sends the object's waiting patch. It submits none while the
+// object has one, or another patch is being sent, or the waiting patch only rewords what
+// was sent within statusPause. The caller holds mu.
 func (q *patches[P]) enqueue(uid types.UID, s *openPatch[P]) {
 	if s.sent != nil && s.patch != nil && q.rewords(*s.sent, *s.patch) {
 		return // rested enqueues it
@@ -92,8 +96,8 @@ func (q *patches[P]) enqueue(uid types.UID, s *openPatch[P]) {
 	}
 }
 
-// cancel voids the object's patch that waits and calls then once none is on its
-// way, at once in most cases.
+// cancel drops the object's waiting patch and calls then once none is being sent: at once
+// in most cases, else when the answer has come. A binding is sent by then.
 func (q *patches[P]) cancel(uid types.UID, then func()) {
 	q.mu.Lock()
 	s := q.open[uid]
@@ -109,7 +113,8 @@ func (q *patches[P]) cancel(uid types.UID, then func()) {
 	then()
 }
 
-// next sends the object's patch, if there still is one.
+// next sends the object's waiting patch, if it was not cancelled, and queues what came
+// meanwhile. It is the job that enqueue submits.
 func (q *patches[P]) next(ctx context.Context, uid types.UID) {
 	q.mu.Lock()
 	s := q.open[uid]
@@ -137,7 +142,8 @@ func (q *patches[P]) next(ctx context.Context, uid types.UID) {
 	}
 }
 
-// rest keeps what was sent for statusPause.
+// rest records what was sent, for statusPause. Until then patches that only reword it
+// wait. The caller holds mu.
 func (q *patches[P]) rest(uid types.UID, s *openPatch[P], sent P) {
 	if s.sent != nil {
 		sent = q.merge(*s.sent, sent)
@@ -153,7 +159,8 @@ func (q *patches[P]) rest(uid types.UID, s *openPatch[P], sent P) {
 	})
 }
 
-// goOn queues what waits for the object, and forgets an object for which nothing is kept.
+// goOn enqueues the object's waiting patch, or removes the object's entry if nothing is
+// left to do or to remember. The caller holds mu.
 func (q *patches[P]) goOn(uid types.UID, s *openPatch[P]) {
 	switch {
 	case s.patch != nil:
@@ -163,8 +170,8 @@ func (q *patches[P]) goOn(uid types.UID, s *openPatch[P]) {
 	}
 }
 
-// again puts back a patch that failed, under what came meanwhile, and queues it
-// after a while.
+// again puts back a patch that failed, merged with a later one that came meanwhile, and
+// enqueues it after a delay that grows with each try. The caller holds mu.
 func (q *patches[P]) again(ctx context.Context, uid types.UID, s *openPatch[P], failed P) {
 	if s.patch != nil {
 		failed = q.merge(failed, *s.patch)

@@ -9,36 +9,37 @@ import (
 	"github.com/berth-scheduler/berth/core/recovered"
 )
 
-// job is a piece of work; it ends soon when its context does.
+// job is a piece of work. It must return soon after its context ends.
 type job func(ctx context.Context)
 
-// pool is a queue of jobs and workers that take them in order, a place for each.
-// A worker whose request takes long gives its place to another, so that slow
-// requests do not hold up those behind them. How long the queue gets is up to
-// who submits.
+// pool runs queued jobs in order, at most places of them at a time. A job whose request
+// takes longer than slowAfter stops counting, so that slow requests do not hold up those
+// behind them.
 type pool struct {
-	ctx       context.Context // says to requests which pool they belong to
+	ctx       context.Context // of all jobs; holds the pool for placesTransport
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup
-	places    int
+	places    int           // jobs at a time
 	limit     int           // longest queue, 0: no limit
-	slowAfter time.Duration // how long a request keeps a place, 0: to its end
+	slowAfter time.Duration // how long a request keeps its place, 0: to its end
 
 	mu     sync.Mutex
 	queue  []job
-	taken  int // places; more than there are when some that were given away come back
-	closed bool
+	taken  int  // places in use; more than places after slow requests have returned
+	closed bool // submit takes no more
 }
 
+// poolKey is the context key of the pool that a request's job belongs to.
 type poolKey struct{}
 
+// newPool returns a pool that works until it is closed. See the fields for the parameters.
 func newPool(places, limit int, slowAfter time.Duration) *pool {
 	p := &pool{places: places, limit: limit, slowAfter: slowAfter}
 	p.ctx, p.cancel = context.WithCancel(context.WithValue(context.Background(), poolKey{}, p))
 	return p
 }
 
-// submit queues a job. It reports false when the queue is full or closed.
+// submit queues a job. It returns false if the queue is full or closed.
 func (p *pool) submit(j job) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +51,7 @@ func (p *pool) submit(j job) bool {
 	return true
 }
 
-// start starts a worker if there is a place and work for it.
+// start starts a worker if a place is free and a job waits. The caller holds mu.
 func (p *pool) start() {
 	if p.taken < p.places && len(p.queue) > 0 {
 		p.taken++
@@ -58,6 +59,7 @@ func (p *pool) start() {
 	}
 }
 
+// run is a worker: it runs jobs until next returns none.
 func (p *pool) run() {
 	for {
 		j := p.next()
@@ -68,8 +70,8 @@ func (p *pool) run() {
 	}
 }
 
-// next takes a job. With none left, or no place for this worker, it is nil and
-// the worker ends.
+// next removes the first job from the queue. It returns nil, and frees the worker's place,
+// if none is left or more places are taken than there are.
 func (p *pool) next() job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +85,9 @@ func (p *pool) next() job {
 	return j
 }
 
-// giveUpPlace frees the caller's place for another worker once the request is slow. back
-// takes it again.
+// giveUpPlace starts a timer that frees the caller's place for another worker when a
+// request takes longer than slowAfter. Call back when the request has ended: it stops the
+// timer or takes a place again.
 func (p *pool) giveUpPlace() (back func()) {
 	if p.slowAfter == 0 {
 		return func() {}
@@ -110,11 +113,12 @@ func (p *pool) giveUpPlace() (back func()) {
 	}
 }
 
-// placesTransport gives away the place of the worker who sends a request
-// while the server takes its time. What the request waited for the rate limiter
-// does not count: those behind it would only wait there, too.
+// placesTransport frees the place of a job in its pool while the server takes long to
+// answer the job's request. The wait for the rate limiter, which comes before, does not
+// count: other jobs would only wait there, too.
 type placesTransport struct{ http.RoundTripper }
 
+// RoundTrip sends the request.
 func (t placesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p, ok := r.Context().Value(poolKey{}).(*pool); ok {
 		defer p.giveUpPlace()()
@@ -122,11 +126,12 @@ func (t placesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// WrappedRoundTripper returns how client-go finds the connections.
+// WrappedRoundTripper returns the transport inside. client-go calls it to find the
+// connections.
 func (t placesTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// contained runs f, a part of what an effect asks for. A panic of it is an error that
-// says nothing of what became of the request.
+// contained runs f, which carries out an effect or a part of it. what names the effect. A
+// panic of f is returned as an error, which leaves open what became of the request.
 func contained(what string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -136,22 +141,22 @@ func contained(what string, f func() error) (err error) {
 	return f()
 }
 
-// waiting returns how many jobs no worker has taken.
+// waiting returns the length of the queue: jobs that no worker has begun.
 func (p *pool) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.queue)
 }
 
-// nearlyFull reports whether the queue is nearly full, or closed.
+// nearlyFull reports whether the queue is at nine tenths of its limit, or closed.
 func (p *pool) nearlyFull() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.closed || p.limit > 0 && len(p.queue) >= p.limit-p.limit/10
 }
 
-// close takes no more jobs; with drop, those that nobody has started on are
-// forgotten.
+// close makes submit reject jobs. With drop, the queue is emptied too; jobs that run are
+// not disturbed.
 func (p *pool) close(drop bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

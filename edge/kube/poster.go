@@ -25,10 +25,10 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Poster creates objects of one group and version, of whose answers only the
-// errors matter: bindings and events, the two requests that each pod takes. It
-// sends over client-go's transport and counts in its metrics, and leaves out
-// what its request builder does for any request, a fifth of what one takes.
+// Poster creates objects of one API group and version and reads nothing of the answers
+// but errors. It is for bindings and Events, the two requests that each pod takes. It uses
+// client-go's transport and metrics, and leaves out what its request builder does for any
+// request, a fifth of the cost of one.
 type Poster struct {
 	transport http.RoundTripper
 	base      *url.URL // of the group and version, ends in a slash
@@ -38,7 +38,8 @@ type Poster struct {
 	header    http.Header // what all requests have in common
 }
 
-// newPoster returns a poster of a group and version.
+// newPoster returns a Poster for a group and version; apiPath is "/api" or "/apis". It
+// changes config.
 func newPoster(config *rest.Config, apiPath string, group schema.GroupVersion) (*Poster, error) {
 	config.APIPath, config.GroupVersion = apiPath, &group
 	transport, err := rest.TransportFor(config)
@@ -67,9 +68,9 @@ func newPoster(config *rest.Config, apiPath string, group schema.GroupVersion) (
 	return p, nil
 }
 
-// post creates the object, which says its kind and version, at path. It waits
-// for its turn until ctx ends, then sends once; the timeout begins there. An
-// answer that is no success is an APIStatus.
+// post creates the object, whose kind and version must be set, at path below the group
+// and version. It waits for the rate limiter until ctx ends, then sends once; the timeout
+// begins there. An answer that is not a success is returned as an APIStatus.
 func (p *Poster) post(ctx context.Context, path string, object runtime.Object) error {
 	start := time.Now()
 	if err := p.limiter.Wait(ctx); err != nil {
@@ -109,7 +110,8 @@ func (p *Poster) post(ctx context.Context, path string, object runtime.Object) e
 	return refusal(response, path)
 }
 
-// observe counts a request as client-go does.
+// observe counts a request in client-go's metrics. r is nil if there was no answer; size
+// is that of the request's body, in bytes.
 func (p *Poster) observe(ctx context.Context, r *http.Response, start time.Time, size int) {
 	code := "<error>"
 	if r != nil {
@@ -121,10 +123,11 @@ func (p *Poster) observe(ctx context.Context, r *http.Response, start time.Time,
 	metrics.RequestResult.Increment(ctx, code, http.MethodPost, p.base.Host)
 }
 
-// The longest refusal that is read, in bytes; no Status is as long.
+// refusalLimit is how much of an error answer is read, in bytes. No Status is as long.
 const refusalLimit = 64 << 10
 
-// refusal returns the error in the server's answer.
+// refusal returns the error of an answer that is not a success, as an APIStatus. path is
+// that of the request.
 func refusal(r *http.Response, path string) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, refusalLimit))
 	if err != nil {
@@ -140,5 +143,5 @@ func refusal(r *http.Response, path string) error {
 		strings.ToValidUTF8(string(body), ""), after, true)
 }
 
-// Close ends connections that nobody uses.
+// Close closes idle connections.
 func (p *Poster) Close() { utilnet.CloseIdleConnectionsFor(p.transport) }

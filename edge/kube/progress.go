@@ -37,7 +37,7 @@ const (
 	markRetry, markRetryLimit = 100 * time.Millisecond, 2 * time.Second
 )
 
-// Mark is a state of the cluster.
+// Mark is a state of the cluster, to be waited for with Reach.
 type Mark struct{ kinds map[*store]state }
 
 // state is a state of one kind of objects.
@@ -48,15 +48,15 @@ type state struct {
 	whole   bool
 }
 
-// progress is how far a store has come, and how far it is to come.
+// progress is how far a store has come, and the state that somebody waits for.
 type progress struct {
-	list cache.ListWithContextFunc // consistent, if no version is given
+	list cache.ListWithContextFunc // nil: an informer of somebody else fills the store
 
-	moving  sync.Mutex // guards what follows, and writes to seen
-	shown   string     // all up to this version has been posted
-	heard   time.Time  // when that was last known
-	told    string     // the version of the last change that has been posted, or is being
-	moved   chan struct{}
+	moving  sync.Mutex      // guards what follows, and writes to seen
+	shown   string          // all up to this version has been posted
+	heard   time.Time       // when shown was last set
+	told    string          // the version of the last change that has been posted, or is being
+	moved   chan struct{}   // closed when shown is set; nil: nobody waits for that
 	wanted  *state          // nil: nobody waits
 	waiting time.Time       // since when somebody does
 	relist  bool            // the next watch and list are to start from nothing
@@ -82,7 +82,7 @@ func (s *store) forget(name types.NamespacedName) {
 	delete(s.core.unkept, name)
 }
 
-// markPosting records that a change of the version is being posted.
+// markPosting records that a change of this resource version is about to be posted.
 func (s *store) markPosting(version string) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -91,7 +91,7 @@ func (s *store) markPosting(version string) {
 	}
 }
 
-// markListPosted records that a list of the version was posted.
+// markListPosted records that a whole list of this resource version was posted.
 func (s *store) markListPosted(version string) {
 	s.moving.Lock()
 	s.told = version
@@ -244,9 +244,9 @@ func (s *store) waited() time.Duration {
 	return time.Since(s.waiting)
 }
 
-// mark reads the state of the store's objects. A read that has no answer for as long as
-// silent says is tried again. It is an error if the context ends, or if they cannot be
-// read for as long as failing says and can be done without.
+// mark reads the state of the store's objects from the API server. It retries a read that
+// fails or has no answer within silent. It returns an error if the context ends, or if the
+// kind is optional and could not be read for as long as failing.
 func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at state, err error) {
 	start := time.Now()
 	s.noteMark(start, nil)
@@ -275,14 +275,14 @@ func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at sta
 	}
 }
 
+// noteMark records that mark has run since then (zero: it ended), and its last error.
 func (s *store) noteMark(since time.Time, unread error) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	s.marking, s.unread = since, unread
 }
 
-// forgo posts the store's kind, which cannot be read, as unlisted until it has been
-// listed again.
+// forgo posts the store's kind as unlisted, for the reason err, until it is listed again.
 func (s *store) forgo(ctx context.Context, err error) {
 	s.mu.Lock()
 	if s.listed() {
@@ -292,7 +292,7 @@ func (s *store) forgo(ctx context.Context, err error) {
 	s.reopen(ctx, true)
 }
 
-// read reads a page consistently. It waits no longer than silent for the answer.
+// read reads the first page of the store's objects. It waits no longer than silent.
 func (s *store) read(ctx context.Context, silent time.Duration) (state, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
 	defer cancel()
@@ -358,9 +358,9 @@ func (s *store) stopFailing(ctx context.Context, failing time.Duration, stop con
 	}
 }
 
-// reach waits until the store has reached the state. A watch that has nothing to show is
-// silent for a minute: it is restarted, so that a bookmark comes soon, and then the
-// objects are listed again, with more and more time for that.
+// reach waits until the store has posted the state. It returns false if the context ends
+// first. A quiet watch shows its version once a minute only, so it is restarted, which
+// brings a bookmark soon; then the objects are listed again, with more and more time.
 func (s *store) reach(ctx context.Context, w *state) bool {
 	if s.reached(w) {
 		return true
@@ -389,13 +389,14 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 	return true
 }
 
+// want records the state that reach waits for; nil: none any more.
 func (s *store) want(w *state) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	s.wanted, s.waiting, s.behind = w, time.Now(), false
 }
 
-// staysBehind sets whether the objects are to be listed again for whoever waits.
+// staysBehind sets whether the objects are to be listed again for reach.
 func (s *store) staysBehind(relist bool) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -431,7 +432,7 @@ func (s *store) await(ctx context.Context, w *state, d time.Duration) bool {
 	return true
 }
 
-// news is closed when the store comes further.
+// news returns a channel that is closed when the store posts a later version.
 func (s *store) news() <-chan struct{} {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -441,10 +442,11 @@ func (s *store) news() <-chan struct{} {
 	return s.moved
 }
 
+// errRelist makes the reflector list again instead of resuming its watch.
 var errRelist = apierrors.NewResourceExpired("the watch lags behind")
 
-// bookmarkSoon has a watch that somebody waits for send a bookmark soon, and lists
-// begin anew where the watch lags behind. It keeps the watch that is open.
+// bookmarkSoon wraps lw: while reach waits, a watch sends a bookmark soon, and a watch that
+// lags behind is replaced by a list. It records the watch that is open.
 func (s *store) bookmarkSoon(lw *cache.ListWatch) *cache.ListWatch {
 	open := lw.WatchFuncWithContext
 	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	// protobufMagic begins each message of the API in protobuf.
 	protobufMagic = "k8s\x00"
 	// maxObject is the largest object that is read, in bytes. etcd accepts 1.5 MiB by
 	// default.
@@ -31,8 +32,8 @@ var (
 	errNotWhole   = errors.New("the list has a continue token")
 )
 
-// readList reads a list in protobuf object by object. It returns the list's version.
-// The bytes of an object are valid until the next one is read.
+// readList reads a list in protobuf and calls object with the bytes of each item, which
+// are valid during the call. It returns the list's resource version.
 func readList(body io.Reader, object func([]byte) error) (version string, err error) {
 	r := bufio.NewReader(body)
 	magic := make([]byte, len(protobufMagic))
@@ -53,7 +54,7 @@ func readList(body io.Reader, object func([]byte) error) (version string, err er
 	}
 }
 
-// readObjects reads the list itself, which has that many bytes.
+// readObjects reads the list message itself, size bytes long, for readList.
 func readObjects(body io.Reader, size int64, object func([]byte) error) (version string, err error) {
 	counted := &io.LimitedReader{R: body, N: size}
 	r := bufio.NewReaderSize(counted, 1<<16)
@@ -92,8 +93,8 @@ func readObjects(body io.Reader, size int64, object func([]byte) error) (version
 	}
 }
 
-// readField reads up to the next field that has a length: its number and its length.
-// io.EOF is an end where a field may end.
+// readField skips to the next length-delimited field and returns its number and its length
+// in bytes, which are still to be read. It returns io.EOF at the end of the message.
 func readField(r *bufio.Reader) (number uint64, length int64, err error) {
 	for {
 		key, err := binary.ReadUvarint(r)
@@ -123,7 +124,8 @@ func readField(r *bufio.Reader) (number uint64, length int64, err error) {
 	}
 }
 
-// noEOF has an end in the middle of a message be an error of its own.
+// noEOF returns io.ErrUnexpectedEOF for io.EOF, and other errors unchanged: the message
+// was cut off.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -25,30 +25,33 @@ import (
 	"github.com/berth-scheduler/berth/edge/fence"
 )
 
-// recorder publishes events in the background, repeats as series. What does not
-// fit into its queue is dropped and counted.
+// recorder publishes Events in the background. Repeats of an Event become its series. An
+// Event that does not fit into the queue is dropped and counted.
 type recorder struct {
 	pool    *pool
 	sink    eventSink
-	busy    func() bool // bindings are under way
+	busy    func() bool // whether bindings are under way, which come first
 	cache   *eventCache
 	dropped atomic.Uint64 // by the queue or the API
-	host    string
-	waiting chan struct{} // holds a token while one waits for bindings: the others wait for him
-	again   atomic.Int64  // events that wait for another try
+	host    string        // this machine's name, in the Events' reportingInstance
+	waiting chan struct{} // of capacity 1: holds a token while a worker waits for bindings
+	again   atomic.Int64  // Events that wait for another try
 }
 
-// eventSink is the API as the recorder sees it.
+// eventSink is where a recorder sends Events: the API server, or a test's.
 type eventSink interface {
+	// create creates the Event. One that exists already is no error.
 	create(context.Context, *eventsv1.Event) error
-	// patch writes the event's series.
+	// patch writes the Event's series, its count of repeats.
 	patch(context.Context, *eventsv1.Event) error
 }
 
-// neverRepeated is the reason of an event that no pod has twice. They are left
-// out of the cache, where they would push the others out.
+// neverRepeated is the reason of an Event that a pod has only once (Scheduled). These are
+// not cached, since they would push the others out of the cache.
 const neverRepeated = machine.ReasonScheduled
 
+// newRecorder returns a recorder whose requests are jobs of the pool. It starts a goroutine
+// that runs until the pool's context ends.
 func newRecorder(p *pool, sink eventSink, busy func() bool) *recorder {
 	host, err := os.Hostname()
 	if err != nil {
@@ -59,6 +62,7 @@ func newRecorder(p *pool, sink eventSink, busy func() bool) *recorder {
 	return r
 }
 
+// add publishes an event, or counts it as a repeat of one that was published.
 func (r *recorder) add(e machine.PublishEvent) {
 	now := time.Now()
 	if e.Reason == neverRepeated {
@@ -95,18 +99,17 @@ func (r *recorder) add(e machine.PublishEvent) {
 	}
 }
 
-// A request that nobody answers is sent so often, with so much time in between; so
-// many wait for another try at the most. client-go's recorder sends twelve times, and
-// keeps a goroutine for each.
+// Retries of requests without an answer. client-go's recorder sends twelve times, and keeps
+// a goroutine for each.
 const (
-	eventTries = 3
-	eventAgain = 10 * time.Second
-	againLimit = 1000
+	eventTries = 3                // how often a request is sent at most
+	eventAgain = 10 * time.Second // between two tries
+	againLimit = 1000             // requests that wait for another try at most
 )
 
-// submit queues a request. One that the API server refuses is lost: events only
-// inform. One that it does not answer is sent again a while later: the name says what
-// came twice.
+// submit queues a request, to be sent up to tries times. since is when the event happened.
+// A request that the API server rejects is dropped; one without an answer is sent again
+// later, where the Event's name prevents a duplicate. It returns false if the queue is full.
 func (r *recorder) submit(since time.Time, tries int, request func(context.Context) error) bool {
 	queued := r.pool.submit(func(ctx context.Context) {
 		r.yield(ctx, since)
@@ -121,7 +124,7 @@ func (r *recorder) submit(since time.Time, tries int, request func(context.Conte
 	return queued
 }
 
-// later submits the request again after a while. It reports false where too many wait.
+// later submits the request again after eventAgain. It returns false if too many wait.
 func (r *recorder) later(tries int, request func(context.Context) error) bool {
 	if r.again.Add(1) > againLimit {
 		r.again.Add(-1)
@@ -134,14 +137,15 @@ func (r *recorder) later(tries int, request func(context.Context) error) bool {
 	return true
 }
 
-// unanswered reports whether a request that was sent, or was to be, got no answer.
+// unanswered reports whether err means that no answer came, rather than that the API
+// server rejected the request or the lease is lost.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return !errors.As(err, &status) && !errors.Is(err, fence.ErrNotLeading)
 }
 
-// record writes an event, or the series that it has become. An Event that has
-// gone meanwhile, or that never came, is created with its series.
+// record creates the Event, or patches its series if it is a repeat. An Event that no
+// longer exists, or was never created, is created with its series.
 func (r *recorder) record(ctx context.Context, e *eventsv1.Event) error {
 	if e.Series != nil {
 		if err := r.sink.patch(ctx, e); !apierrors.IsNotFound(err) {
@@ -151,6 +155,7 @@ func (r *recorder) record(ctx context.Context, e *eventsv1.Event) error {
 	return r.sink.create(ctx, e)
 }
 
+// finishSeries calls finish every finishTime until the context ends.
 func (r *recorder) finishSeries(ctx context.Context) {
 	ticker := time.NewTicker(finishTime)
 	defer ticker.Stop()
@@ -164,8 +169,8 @@ func (r *recorder) finishSeries(ctx context.Context) {
 	}
 }
 
-// finish writes the last counts of the series that are over. An Event that has
-// gone meanwhile stays away.
+// finish removes the events without repeats in the last period from the cache and writes
+// the last counts of their series. An Event that no longer exists is not created again.
 func (r *recorder) finish() {
 	now := time.Now()
 	for _, s := range r.cache.turn() {
@@ -179,15 +184,15 @@ func (r *recorder) finish() {
 	}
 }
 
-// What an event waits for bindings that are under way, at the most, and how
-// often it looks.
+// How long an Event waits for bindings that are under way.
 const (
-	eventHold  = 2 * time.Second
-	eventPause = 50 * time.Millisecond
+	eventHold  = 2 * time.Second       // at most, since it happened
+	eventPause = 50 * time.Millisecond // between two checks
 )
 
-// yield waits while bindings are pending, since the API server can do one or the other.
-// It does not wait long, nor if many events wait already.
+// yield waits while bindings are under way, since both compete for the API server: at
+// most until eventHold after since, and not if the queue is nearly full. One worker checks
+// at a time, the others wait for it.
 func (r *recorder) yield(ctx context.Context, since time.Time) {
 	r.waiting <- struct{}{}
 	defer func() { <-r.waiting }()
@@ -203,8 +208,8 @@ func (r *recorder) yield(ctx context.Context, since time.Time) {
 // maxInstance is the longest reportingInstance that the API takes, in bytes.
 const maxInstance = 128
 
-// eventOf renders a PublishEvent effect. It is reported by the profile that acts:
-// the preemptor's when there is one.
+// eventOf returns the API's Event for the effect, with its series s. It is reported by the
+// profile that acts: the preemptor's if there is one (e.Related), else the pod's.
 func eventOf(e machine.PublishEvent, host string, s eventSeries) *eventsv1.Event {
 	actor := e.Pod
 	kind := v1.EventTypeNormal
@@ -236,8 +241,8 @@ func eventOf(e machine.PublishEvent, host string, s eventSeries) *eventsv1.Event
 	return event
 }
 
-// eventName returns the pod's name and the time, as users know it, or random where
-// that is too long for a name.
+// eventName returns the pod's name with the time in hex, as client-go names Events, or a
+// random name if that would be too long.
 func eventName(pod string, now time.Time) string {
 	name := pod + "." + strconv.FormatInt(now.UnixNano(), 16)
 	if len(name) > validation.DNS1123SubdomainMaxLength {
@@ -246,34 +251,38 @@ func eventName(pod string, now time.Time) string {
 	return name
 }
 
+// reference returns an Event's reference to the pod.
 func reference(p *object.Pod) v1.ObjectReference {
 	return v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.Version}
 }
 
-// eventWriter writes events to the API server.
+// eventWriter is the eventSink that writes to the API server.
 type eventWriter struct {
 	clients *Clients
 	logger  klog.Logger
 }
 
+// create creates the Event. One that exists already is no error.
 func (a eventWriter) create(ctx context.Context, e *eventsv1.Event) error {
 	err := a.clients.Events.post(ctx, "namespaces/"+e.Namespace+"/events", e)
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	return a.told(e, err)
+	return a.logged(e, err)
 }
 
+// patch writes the Event's series.
 func (a eventWriter) patch(ctx context.Context, e *eventsv1.Event) error {
 	body, err := json.Marshal(map[string]any{"series": e.Series})
 	if err != nil {
 		return err
 	}
-	return a.told(e, a.clients.Series.Patch(types.MergePatchType).Namespace(e.Namespace).Resource("events").Name(e.Name).
+	return a.logged(e, a.clients.Series.Patch(types.MergePatchType).Namespace(e.Namespace).Resource("events").Name(e.Name).
 		Body(body).Do(ctx).Error())
 }
 
-func (a eventWriter) told(e *eventsv1.Event, err error) error {
+// logged logs err, unless it is nil or means that the Event does not exist, and returns it.
+func (a eventWriter) logged(e *eventsv1.Event, err error) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		a.logger.V(2).Info("Cannot publish an event", "event", klog.KObj(e), "reason", e.Reason, "err", err)
 	}

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// relay passes the events of a watch on, changed. After Stop nothing comes: the
-// error that the end of its own connection may be to the watch is not passed on.
+// relay is a watch that passes on the events of another watch, each through change. After
+// Stop it passes on nothing, not even the error by which the other watch ends then.
 type relay struct {
 	watch.Interface
 	change  func(watch.Event) watch.Event
@@ -16,22 +16,24 @@ type relay struct {
 	stop    sync.Once
 }
 
-// newRelay passes the first events on before those of the watch.
+// newRelay returns a relay of the watch. It sends the first events, unchanged, before
+// those of the watch.
 func newRelay(of watch.Interface, change func(watch.Event) watch.Event, first ...watch.Event) *relay {
 	r := &relay{Interface: of, change: change, events: make(chan watch.Event), stopped: make(chan struct{})}
 	go r.pass(first)
 	return r
 }
 
-// ResultChan returns where the events come.
+// ResultChan returns the channel of the relayed events.
 func (r *relay) ResultChan() <-chan watch.Event { return r.events }
 
-// Stop ends the watch.
+// Stop ends both watches.
 func (r *relay) Stop() {
 	r.stop.Do(func() { close(r.stopped) })
 	r.Interface.Stop()
 }
 
+// pass sends the first events and then those of the watch, until that ends or Stop.
 func (r *relay) pass(first []watch.Event) {
 	defer close(r.events)
 	for _, e := range first {
@@ -46,7 +48,7 @@ func (r *relay) pass(first []watch.Event) {
 	}
 }
 
-// send reports false after Stop.
+// send sends an event. It returns false after Stop.
 func (r *relay) send(e watch.Event) bool {
 	select {
 	case <-r.stopped:
@@ -61,4 +63,5 @@ func (r *relay) send(e watch.Event) bool {
 	}
 }
 
+// unchanged is the change of a relay that passes events on as they are.
 func unchanged(e watch.Event) watch.Event { return e }

@@ -11,8 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// selectorOwners watches the Services and controllers by which pods belong together.
-// Of each, only its selector is kept.
+// selectorOwners returns stores that watch Services, ReplicationControllers, ReplicaSets
+// and StatefulSets, whose selectors the default constraints of PodTopologySpread use. Only
+// the selector of each object is kept.
 func (w *Watcher) selectorOwners(c *Clients, post func(machine.Event)) []*store {
 	var stores []*store
 	for _, f := range []struct {
@@ -35,6 +36,8 @@ func (w *Watcher) selectorOwners(c *Clients, post func(machine.Event)) []*store 
 	return stores
 }
 
+// selectorOwnerSet returns the SelectorOwnerSet event for a Service or a controller; nil for
+// another type.
 func selectorOwnerSet(o metav1.ObjectMetaAccessor) machine.Event {
 	if f := decode.SelectorOwner(o); f != nil {
 		return machine.SelectorOwnerSet{Owner: f}

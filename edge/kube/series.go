@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// As client-go's recorder of events (tools/events) has them.
+// The periods of client-go's recorder of Events (tools/events), and the cache's bound.
 const (
 	finishTime  = 6 * time.Minute  // without a repeat a series is over
 	refreshTime = 30 * time.Minute // after this time the count of repeats is written again
@@ -20,9 +20,9 @@ const (
 	cacheLimit = 50_000 // events of one finishTime; where there are more, series are over earlier
 )
 
-// eventKey is what an event and its repeats have in common. It is client-go's key,
-// without the parts that follow from these, and the note: what is wrong with a pod now
-// must not hide behind what was wrong before.
+// eventKey identifies an event: repeats have an equal key. It is client-go's key, without
+// the parts that follow from these, and with the note: a new reason why a pod does not
+// fit must not count as a repeat of the old one.
 type eventKey struct {
 	pod, related            types.UID
 	version, relatedVersion string
@@ -30,8 +30,10 @@ type eventKey struct {
 	note                    uint64 // its hash
 }
 
+// noteSeed is the seed of eventKey.note.
 var noteSeed = maphash.MakeSeed()
 
+// keyOf returns the key by which e and its repeats are counted.
 func keyOf(e machine.PublishEvent) eventKey {
 	k := eventKey{pod: e.Pod.UID, version: e.Pod.Version, reason: e.Reason, note: maphash.String(noteSeed, e.Note)}
 	if e.Related != nil {
@@ -40,16 +42,16 @@ func keyOf(e machine.PublishEvent) eventKey {
 	return k
 }
 
-// eventSeries is an Event and how often it was repeated.
+// eventSeries is a published Event and how often it occurred.
 type eventSeries struct {
 	namespace, name string
 	first, last     time.Time // occurrences
 	count           int32
-	written         int32 // the count that the API knows of
-	refreshed       time.Time
+	written         int32     // the count that was last sent to the API server
+	refreshed       time.Time // when that was sent; zero: it may not have arrived
 }
 
-// api returns the series as an Event shows it: nil where nothing was repeated.
+// api returns the Event's series field; nil if the Event occurred once only.
 func (s *eventSeries) api() *eventsv1.EventSeries {
 	if s.count < 2 {
 		return nil
@@ -57,14 +59,15 @@ func (s *eventSeries) api() *eventsv1.EventSeries {
 	return &eventsv1.EventSeries{Count: s.count, LastObservedTime: metav1.MicroTime{Time: s.last}}
 }
 
-// eventCache counts repeats of the events of the last minutes. Client-go's own
-// recorder keeps every event that is published, whole and without bound, which
-// at a thousand bindings a second is a gigabyte. It is for any goroutine.
+// eventCache counts the repeats of the events of the last minutes, for any goroutine.
+// client-go's recorder keeps every whole Event without bound, which at a thousand bindings
+// a second is a gigabyte.
 type eventCache struct {
 	mu            sync.Mutex
-	recent, older map[eventKey]*eventSeries // older: not repeated since the last turn
+	recent, older map[eventKey]*eventSeries // older: did not occur since the last turn
 }
 
+// newEventCache returns an empty cache.
 func newEventCache() *eventCache {
 	return &eventCache{recent: map[eventKey]*eventSeries{}, older: map[eventKey]*eventSeries{}}
 }
@@ -91,7 +94,8 @@ func (c *eventCache) add(k eventKey, e machine.PublishEvent, now time.Time) (eve
 	return *s, tell
 }
 
-// lost records that the last write of the series may not have reached the API.
+// lost records that the last write of the event may not have reached the API server, so
+// that the next occurrence is written.
 func (c *eventCache) lost(k eventKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +106,7 @@ func (c *eventCache) lost(k eventKey) {
 	}
 }
 
-// repeated reports whether there were more than count occurrences.
+// repeated reports whether the event has occurred more than count times.
 func (c *eventCache) repeated(k eventKey, count int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,14 +114,15 @@ func (c *eventCache) repeated(k eventKey, count int32) bool {
 	return s != nil && s.count > count
 }
 
+// full reports whether the cache has cacheLimit recent events, so that a turn is due.
 func (c *eventCache) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.recent) >= cacheLimit
 }
 
-// turn removes the events that were not repeated since the last turn. It returns the
-// series removed whose count the API does not know.
+// turn ends a period: it removes the events that did not occur since the last turn, and
+// returns those series of them whose last count was not sent to the API server.
 func (c *eventCache) turn() []eventSeries {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,6 +136,7 @@ func (c *eventCache) turn() []eventSeries {
 	return finished
 }
 
+// newSeries returns the series of an event that has not been counted yet (count 0).
 func newSeries(e machine.PublishEvent, now time.Time) *eventSeries {
 	return &eventSeries{namespace: e.Pod.Namespace, name: eventName(e.Pod.Name, now), first: now}
 }

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// versions are resource versions, by resource, without its group.
+// versions holds the latest resource version for each resource, such as "pods".
 type versions struct {
 	mu     sync.Mutex
 	latest map[string]string
 }
 
-// record stores the version if it is later than the one stored.
+// record stores the version if it is later than the stored one.
 func (v *versions) record(resource, version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -25,16 +25,17 @@ func (v *versions) record(resource, version string) {
 	}
 }
 
-// Replied returns the latest versions of objects that replies have shown, by
-// resource: of what was written, and of pods that were read.
+// Replied returns, by resource, the latest resource version that a reply of the API server
+// has shown: to a write, or to a read of a pod.
 func (x *Executor) Replied() map[string]string {
 	x.replied.mu.Lock()
 	defer x.replied.mu.Unlock()
 	return maps.Clone(x.replied.latest)
 }
 
-// Shown returns, by resource, the version of the last change of each kind that a Mark
-// includes. A watcher that has reached these knows what this watcher knows.
+// Shown returns, by resource, the version of the last change that was posted, for the
+// kinds in a Mark. Another process compares its own watches with these (HasShown) before
+// it takes over.
 func (w *Watcher) Shown() map[string]string {
 	shown := map[string]string{}
 	for _, s := range w.stores {
@@ -48,8 +49,8 @@ func (w *Watcher) Shown() map[string]string {
 	return shown
 }
 
-// HasShown reports whether the watches have reached what another watcher's had shown. It
-// is false if that watcher did not watch what this one does.
+// HasShown reports whether the watches have reached the versions that another process's
+// Shown returned. It is false if that process did not watch all kinds that this one does.
 func (w *Watcher) HasShown(other map[string]string) bool {
 	for _, s := range w.stores {
 		if !s.inMarks() {

@@ -15,12 +15,12 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// statusClient is the part of a client that patches.
+// statusClient is the method of rest.Interface that patchStatus needs.
 type statusClient interface {
 	Patch(types.PatchType) *rest.Request
 }
 
-// condition is a pod condition as a patch writes it. Fields left out stay as they are in
+// condition is a pod condition in the JSON of a patch. Fields left out keep their value in
 // the API, which identifies conditions by type.
 type condition struct {
 	Type               v1.PodConditionType `json:"type"`
@@ -31,8 +31,8 @@ type condition struct {
 	LastTransitionTime *metav1.Time        `json:"lastTransitionTime,omitempty"`
 }
 
-// podPatch renders a strategic merge patch of a pod's status. The UID makes the
-// API server refuse it when the name has another owner by then.
+// podPatch returns a strategic merge patch that sets these fields of the pod's status. The
+// UID makes the API server reject it if another pod has the name by then.
 func podPatch(p *object.Pod, status map[string]any) []byte {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.UID}, "status": status})
 	if err != nil {
@@ -41,8 +41,8 @@ func podPatch(p *object.Pod, status map[string]any) []byte {
 	return body
 }
 
-// statusOf renders a Patch effect. The time of transition changes with the
-// condition's status only.
+// statusOf returns the strategic merge patch for a PatchStatus effect. The transition time
+// is set only if the condition's status changes.
 func statusOf(e machine.PatchStatus, now time.Time) []byte {
 	status := map[string]any{}
 	if c := e.Condition; c != nil {
@@ -62,7 +62,7 @@ func statusOf(e machine.PatchStatus, now time.Time) []byte {
 	return podPatch(e.Pod, status)
 }
 
-// disruption renders the condition of a victim.
+// disruption returns the patch that sets a preemption victim's DisruptionTarget condition.
 func disruption(victim *object.Pod, message string, now time.Time) []byte {
 	return podPatch(victim, map[string]any{"conditions": []condition{{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
@@ -70,18 +70,19 @@ func disruption(victim *object.Pod, message string, now time.Time) []byte {
 	}}})
 }
 
-// statusQueue holds at most one patch a pod: a later one is merged into the one
-// that waits. Patches of one pod are sent one after the other.
+// statusQueue is the queue of pod status patches, at most one waiting for each pod.
 type statusQueue struct{ *patches[machine.PatchStatus] }
 
+// newStatusQueue returns an empty queue whose patches are sent by jobs of the pool.
 func newStatusQueue(p *pool, send func(context.Context, machine.PatchStatus) bool) *statusQueue {
 	return &statusQueue{newPatches(p, merged, rewords, send)}
 }
 
-// add queues a patch, or merges it into the one that waits.
+// add queues a pod's patch, or merges it into the one that waits.
 func (q *statusQueue) add(e machine.PatchStatus) { q.patches.add(e.Pod.UID, e) }
 
-// merged returns the patch that does what both do, the later one last.
+// merged returns the patch that has the effect of both: the later condition and
+// nomination where it sets them, else the earlier.
 func merged(earlier, later machine.PatchStatus) machine.PatchStatus {
 	if later.Condition == nil {
 		later.Condition = earlier.Condition
@@ -92,13 +93,15 @@ func merged(earlier, later machine.PatchStatus) machine.PatchStatus {
 	return later
 }
 
-// rewords reports whether the later patch writes the earlier condition with another message.
+// rewords reports whether the later patch changes only the message of the condition in the
+// earlier one.
 func rewords(earlier, later machine.PatchStatus) bool {
 	was, is := earlier.Condition, later.Condition
 	return later.Nominated == nil && was != nil && is != nil && was.Status == is.Status && was.Reason == is.Reason
 }
 
-// nominations returns the number of pods of which a nomination is still to be written.
+// nominations returns the number of pods whose nominatedNodeName is still to be written.
 func (q *statusQueue) nominations() int { return q.count(nominates) }
 
+// nominates reports whether the patch sets or clears the nominatedNodeName.
 func nominates(p *machine.PatchStatus) bool { return p.Nominated != nil }

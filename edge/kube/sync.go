@@ -16,17 +16,18 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// How long the objects that only some plugins read are waited for, after all
-// others are there: where listing them fails, and where there is no answer.
+// How long WaitForSync waits for the kinds that only some plugins read, after all others
+// are listed.
 const (
-	failingTimeout = 5 * time.Second
-	silentTimeout  = time.Minute
-	syncPause      = 20 * time.Millisecond // between two looks at them
+	failingTimeout = 5 * time.Second       // if listing them fails
+	silentTimeout  = time.Minute           // if the API server does not answer
+	syncPause      = 20 * time.Millisecond // between two checks
 )
 
+// errNoAnswer: a list or a read had no answer within its time.
 var errNoAnswer = errors.New("the API server has not answered")
 
-// Missing is a kind of objects that was never listed.
+// Missing is a kind of objects that was not listed, and why.
 type Missing struct {
 	Resource string // resourceclaims.resource.k8s.io
 	Err      error  // why not; nil: the API server has not answered yet
@@ -34,7 +35,8 @@ type Missing struct {
 	Required bool
 }
 
-// String is for everybody to see: it names no user.
+// String returns a text like "pods: forbidden". It is shown to anybody, so it has only the
+// status of the error, which may name a user.
 func (m Missing) String() string {
 	status := apierrors.APIStatus(nil)
 	switch {
@@ -48,7 +50,7 @@ func (m Missing) String() string {
 	return m.Resource + ": cannot be listed"
 }
 
-// Missing lists the kinds that were never listed.
+// Missing returns the kinds that were never listed as a whole, in no useful order.
 func (w *Watcher) Missing() []Missing {
 	var missing []Missing
 	for _, m := range w.stores {
@@ -59,14 +61,14 @@ func (w *Watcher) Missing() []Missing {
 	return missing
 }
 
-// Watch is how it stands with the watch of a kind.
+// Watch is the state of the watch of one kind; Err is why its last list failed.
 type Watch struct {
 	Missing
 	Synced bool      // all that its first list held was posted
 	Heard  time.Time // when it showed a version last; zero: never
 }
 
-// Watches returns how it stands with the watches, by resource.
+// Watches returns the state of each watch, sorted by resource.
 func (w *Watcher) Watches() []Watch {
 	var watches []Watch
 	for _, s := range w.stores {
@@ -79,10 +81,10 @@ func (w *Watcher) Watches() []Watch {
 	return watches
 }
 
-// WaitForSync waits until all that the first lists held has been posted. Of
-// kinds that only some plugins read it waits no longer than a while: what cannot
-// be listed then is posted as unlisted, and goes on being tried. It reports
-// false when the context ended first.
+// WaitForSync waits until the first lists of all kinds were posted. For the kinds that only
+// some plugins read it waits no longer than failingTimeout or silentTimeout: it then posts
+// them as unlisted, and their lists are still retried. It returns false if the context
+// ends first.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
 	for _, m := range w.stores {
 		if m.kind != nil {
@@ -113,7 +115,7 @@ func (w *Watcher) WaitForSync(ctx context.Context) bool {
 	return true
 }
 
-// resource returns the name of the store's resource, with its group.
+// resource returns the resource with its group, such as resourceclaims.resource.k8s.io.
 func (s *store) resource() string {
 	if s.api.Group == "" {
 		return s.name
@@ -131,7 +133,7 @@ func (s *store) listed() bool {
 	}
 }
 
-// failure returns why the last list failed, nil when it did not.
+// failure returns why the last list failed; nil if it did not.
 func (s *store) failure() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -139,7 +141,7 @@ func (s *store) failure() error {
 	return nil
 }
 
-// recordFailures wraps lw so that the store records why its objects cannot be listed.
+// recordFailures wraps lw so that the store keeps the error of the last list.
 func (s *store) recordFailures(lw *cache.ListWatch) *cache.ListWatch {
 	list := lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -155,7 +157,7 @@ func (s *store) recordFailures(lw *cache.ListWatch) *cache.ListWatch {
 	return lw
 }
 
-// giveUp posts that the store's objects cannot be listed.
+// giveUp posts the store's kind as unlisted, unless it was listed meanwhile.
 func (s *store) giveUp(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +166,7 @@ func (s *store) giveUp(err error) {
 	}
 }
 
-// unlist posts, once, that the store's objects cannot be listed. The caller holds mu.
+// unlist posts KindUnlisted, once until a list succeeds. The caller holds mu.
 func (s *store) unlist(err error) {
 	if s.unlisted {
 		return
@@ -174,7 +176,8 @@ func (s *store) unlist(err error) {
 	s.post(machine.KindUnlisted{Kind: *s.kind, Err: err})
 }
 
-// complete records that a whole list was posted.
+// complete records that a whole list was posted. It posts KindListed if the kind was
+// unlisted.
 func (s *store) complete() {
 	s.failed.Store(nil)
 	s.mu.Lock()

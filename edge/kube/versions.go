@@ -26,15 +26,17 @@ var deviceVersions = [...]string{"v1", "v1beta2", "v1beta1"}
 // deviceVersion is the index of the version that the API server serves.
 type deviceVersion struct{ atomic.Int32 }
 
-// of has a request go to the version that is served.
+// of returns the request directed to the version of resource.k8s.io that is served.
 func (v *deviceVersion) of(r *rest.Request) *rest.Request { return in(v.Load(), r) }
 
+// in returns the request directed to resource.k8s.io in deviceVersions[version].
 func in(version int32, r *rest.Request) *rest.Request {
 	return r.AbsPath("/apis", resourcev1.GroupName, deviceVersions[version])
 }
 
-// listWatch lists and watches a resource of the group in the version that is
-// served, as objects of v1.
+// listWatch returns a ListWatch of a resource of resource.k8s.io, in the version that is
+// served, whose objects are converted to v1. A list that is not found tries the other
+// versions and records the one that is served.
 func (v *deviceVersion) listWatch(client rest.Interface, resource string) *cache.ListWatch {
 	list := func(ctx context.Context, version int32, o metav1.ListOptions) (runtime.Object, error) {
 		return in(version, client.Get()).Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Get()
@@ -68,7 +70,8 @@ func (v *deviceVersion) listWatch(client rest.Interface, resource string) *cache
 	}
 }
 
-// eventToV1 converts the object of a watch's event to v1.
+// eventToV1 converts the object of a watch event to v1. An object that cannot be converted
+// becomes an error event.
 func eventToV1(e watch.Event) watch.Event {
 	object, err := toV1(e.Object)
 	if e.Object = object; err != nil {
@@ -80,13 +83,14 @@ func eventToV1(e watch.Event) watch.Event {
 // deviceConversions convert between the versions of resource.k8s.io.
 var deviceConversions = runtime.NewScheme()
 
+// init registers the conversions of the beta versions.
 func init() {
 	utilruntime.Must(v1beta1.AddToScheme(deviceConversions))
 	utilruntime.Must(v1beta2.AddToScheme(deviceConversions))
 }
 
-// body sets the object to create as the request's body, in a version that the API server
-// accepts.
+// body sets o, an object of v1 to be created, as the request's body, converted to the
+// version that is served.
 func (v *deviceVersion) body(r *rest.Request, o runtime.Object) (*rest.Request, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)
 	if err != nil || kinds[0].Group != resourcev1.GroupName || v.Load() == 0 {
@@ -105,7 +109,7 @@ func (v *deviceVersion) body(r *rest.Request, o runtime.Object) (*rest.Request, 
 	return r.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(text), err
 }
 
-// into fills an object of v1 from a reply.
+// into fills o, an object of v1, from a reply in the version that is served.
 func (v *deviceVersion) into(o runtime.Object, r rest.Result) error {
 	if v.Load() == 0 {
 		return r.Into(o)
@@ -117,8 +121,8 @@ func (v *deviceVersion) into(o runtime.Object, r rest.Result) error {
 	return deviceConversions.Convert(older, o, nil)
 }
 
-// toV1 converts an object or a list of resource.k8s.io to v1. Others, a Status
-// say, stay as they are.
+// toV1 converts an object or a list of resource.k8s.io to v1. It returns other objects,
+// such as a Status, unchanged.
 func toV1(object runtime.Object) (runtime.Object, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil || kinds[0].Group != resourcev1.GroupName || kinds[0].Version == resourcev1.SchemeGroupVersion.Version {

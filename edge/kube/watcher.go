@@ -25,30 +25,29 @@ import (
 // unfinished selects the pods that a scheduler cares for.
 const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 
-// Watcher lists and watches what decisions depend on. It keeps no objects, only
-// who is there: the machine holds the rest.
+// Watcher lists and watches the objects that decisions depend on, and posts them to the
+// machine as events. It keeps no objects, only their names, UIDs and versions.
 type Watcher struct {
 	client rest.Interface
 	logger klog.Logger
 	stores []*store
-	bad    atomic.Uint64
+	bad    atomic.Uint64 // objects that could not be decoded
 	audit  auditor
 	// failing and silent are how long to wait for kinds that only some plugins
 	// read.
 	failing, silent time.Duration
 	// extenders decide which API objects are kept; nil: none.
 	extenders Extenders
-	// record, when set, is shown each event and the object that it was decoded from.
+	// record, when set, is called with each event and the object it was decoded from.
 	record func(machine.Event, metav1.Object)
 	// fields returns the pod without the fields that are not to be read.
 	fields podFields
-	// hosted: plugins of another contract are lent the API objects.
+	// hosted: plugins written against kube-scheduler's framework need the API objects.
 	hosted bool
 }
 
-// NewWatcher returns a source that posts what it sees. post may block: the
-// watches then stop reading. Of the objects that only some plugins read it
-// watches the given kinds.
+// NewWatcher returns a watcher that posts events by post, which may block: the watches then
+// stop reading. kinds are the kinds to watch of those that only some plugins read.
 func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Watcher {
 	s := &Watcher{client: c.Watch, audit: auditor{read: c.metadata}, logger: logger, failing: failingTimeout, silent: silentTimeout}
 	nodes := newStore("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
@@ -76,8 +75,7 @@ func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logge
 	return s
 }
 
-// Run watches until the context ends. What cannot be reached is tried again,
-// less and less often.
+// Run watches all kinds until the context ends. It retries what fails, less and less often.
 func (w *Watcher) Run(ctx context.Context) {
 	done := make(chan struct{})
 	for _, m := range w.stores {
@@ -125,8 +123,8 @@ func (e *entry) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: e.uid, ResourceVersion: e.version}
 }
 
-// entries returns a function that converts objects of one type to entries, by the event
-// of each; nil for other objects.
+// entries returns a function that converts objects of type T to entries. It returns nil
+// for an object of another type, or if event returns nil.
 func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any) *entry {
 	return func(obj any) *entry {
 		o, ok := obj.(T)
@@ -142,7 +140,7 @@ func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any)
 }
 
 // podSet returns the PodSet event for the pod. It keeps the API object if hosted plugins or
-// an extender may need it.
+// an extender need it.
 func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	if w.hosted { // decoded from a copy, as a plugin may change what it is lent
 		pod := decode.Pod(w.fields.of(p.DeepCopy()))
@@ -152,7 +150,7 @@ func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	return machine.PodSet{Pod: w.shown(decode.Pod(w.fields.of(p)), p)}
 }
 
-// shown returns the pod, with its API object if an extender may need it.
+// shown returns pod, with the API object p attached if an extender needs it.
 func (w *Watcher) shown(pod *object.Pod, p *v1.Pod) *object.Pod {
 	if w.extenders != nil && w.extenders.Pod(p) {
 		pod.API = p
@@ -160,6 +158,8 @@ func (w *Watcher) shown(pod *object.Pod, p *v1.Pod) *object.Pod {
 	return pod
 }
 
+// nodeSet returns the NodeSet event for the node, with its API object if hosted plugins or
+// an extender need it.
 func (w *Watcher) nodeSet(n *v1.Node) machine.Event {
 	if w.hosted {
 		node := decode.Node(n.DeepCopy())
@@ -173,17 +173,19 @@ func (w *Watcher) nodeSet(n *v1.Node) machine.Event {
 	return machine.NodeSet{Node: node}
 }
 
+// namespaceSet returns the event for a namespace.
 func namespaceSet(n *v1.Namespace) machine.Event {
 	return machine.NamespaceSet{Namespace: decode.Namespace(n)}
 }
 
+// budgetSet returns the event for a PodDisruptionBudget.
 func budgetSet(b *policyv1.PodDisruptionBudget) machine.Event {
 	return machine.BudgetSet{Budget: decode.Budget(b)}
 }
 
-// guarded decodes, and counts and reports what cannot be, so that one object
-// never stops another. instead is then asked what to post; without it, or
-// when it answers nil, what was known of the object stays in force.
+// guarded wraps decode so that an object that makes it panic is counted and logged, and
+// stops no other. The entry then has the event that instead returns; if instead is nil or
+// returns nil, nothing is posted and the machine keeps what it knew of the object.
 func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why error) machine.Event) func(any) *entry {
 	return func(obj any) (e *entry) {
 		if e, ok := obj.(*entry); ok {
@@ -209,16 +211,18 @@ func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why err
 	}
 }
 
-// Record sets a function that attaches, to the objects of events, what a record holds of
-// them. Call it before Run.
+// Record sets a function that is called with each event and the API object it was decoded
+// from, so that a recording can keep it. Call it before Run.
 func (w *Watcher) Record(attach func(machine.Event, metav1.Object)) { w.record = attach }
 
-// PodFields has fields say what is read of each pod. It comes before Run.
+// PodFields sets a function that returns a pod without the fields that are not to be read.
+// Call it before Run.
 func (w *Watcher) PodFields(fields func(*v1.Pod) *v1.Pod) { w.fields = fields }
 
 // podFields returns a pod without the fields that are not to be read; nil: all are.
 type podFields func(*v1.Pod) *v1.Pod
 
+// of returns the pod without the fields that are not to be read.
 func (f podFields) of(p *v1.Pod) *v1.Pod {
 	if f == nil {
 		return p
@@ -226,7 +230,7 @@ func (f podFields) of(p *v1.Pod) *v1.Pod {
 	return f(p)
 }
 
-// caught runs f and returns the panic that ended it.
+// caught runs f and returns its panic as an error; nil if there was none.
 func caught(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -237,14 +241,14 @@ func caught(f func()) (err error) {
 	return nil
 }
 
-// insteadOfNode: a node that nobody can make sense of takes no pods. Those on
-// it stay where they are.
+// insteadOfNode returns the event for a node that cannot be decoded: it is removed, so that
+// it gets no pods. The pods on it stay.
 func insteadOfNode(obj any, _ error) machine.Event {
 	return machine.NodeGone{Name: obj.(*v1.Node).Name}
 }
 
-// insteadOfPod: a pod that runs takes its room, whatever else it says; one
-// that waits is not placed as what it was before.
+// insteadOfPod returns the event for a pod that cannot be decoded. If it is bound, its
+// resources are still counted on its node; if it is pending, it is not scheduled.
 func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 	p := obj.(*v1.Pod)
 	if p.Spec.NodeName == "" {
@@ -260,7 +264,7 @@ func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 	return e
 }
 
-// roomOf returns the pod with no more than what it takes, and where.
+// roomOf returns a copy of the pod with little more than its requests and its node.
 func roomOf(p *v1.Pod) *v1.Pod {
 	return &v1.Pod{ObjectMeta: p.ObjectMeta, Status: v1.PodStatus{Phase: p.Status.Phase}, Spec: v1.PodSpec{
 		NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, Priority: p.Spec.Priority,
@@ -268,21 +272,20 @@ func roomOf(p *v1.Pod) *v1.Pod {
 	}}
 }
 
-// owner is who has a name: an object of the same name with another UID is
-// another object.
+// owner is the identity of an API object: its name, UID and resource version. An object of
+// the same name with another UID is another object.
 type owner struct {
 	types.NamespacedName
 	uid     types.UID
 	version string
 }
 
-// named is who an API object is.
+// named returns the identity of an API object.
 func named(o metav1.Object) owner {
 	return owner{types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetUID(), o.GetResourceVersion()}
 }
 
-// ownerOf is who an API object is, or the entry that was made of one; false: it is
-// neither.
+// ownerOf returns the identity of an API object or an entry; false if obj is neither.
 func ownerOf(obj any) (owner, bool) {
 	switch o := obj.(type) {
 	case *entry:
@@ -293,41 +296,44 @@ func ownerOf(obj any) (owner, bool) {
 	return owner{}, false
 }
 
-// store turns what a reflector sees into events. It is the reflector's store, which calls
-// it from its goroutine only. Everything recorded in it has been posted.
+// store turns what a reflector sees of one kind into events. It implements cache.Store for
+// the reflector, which calls it from one goroutine. All that it records was posted.
 type store struct {
-	name      string
-	post      func(machine.Event)
-	entry     func(obj any) *entry
-	gone      func(owner) machine.Event
+	name      string                    // of the resource, such as "pods"
+	post      func(machine.Event)       // to the loop; may block
+	entry     func(obj any) *entry      // decodes an object; nil for an unexpected type
+	gone      func(owner) machine.Event // returns the event of a deletion
 	reflector *cache.Reflector
-	run       func(context.Context) // the reflector, or what stands in for it
-	seen      map[types.NamespacedName]owner
-	protobuf  bool          // what there are many of comes in protobuf: see listedAtFirst
-	tried     bool          // whether the first list has been read without the reflector
-	streamed  string        // the version of that list, which was posted as a whole, until Replace is called for it
-	stall     time.Duration // how long that list may stand still before the reflector lists
+	run       func(context.Context)          // the reflector, or what stands in for it
+	seen      map[types.NamespacedName]owner // the objects that were posted as set
+	protobuf  bool                           // the first list is read in protobuf: see listedAtFirst
+	tried     bool                           // whether the first list has been read without the reflector
+	streamed  string                         // the version of that list, until Replace is called for it
+	stall     time.Duration                  // how long that list may bring nothing before it is given up
 	core      coreAudit
 	synced    chan struct{} // closed when a whole list has been posted
 
 	api      schema.GroupVersion
-	selector string // of fields
+	selector string // field selector of lists and watches
 
-	kind   *object.Kind // nil: nothing is decided without its objects
+	kind   *object.Kind // set if only some plugins read the kind; nil: no pod is scheduled without it
 	logger klog.Logger
 	failed atomic.Pointer[error] // why the last list failed
 
 	mu       sync.Mutex
-	unlisted bool // and this has been posted
+	unlisted bool // KindUnlisted was posted, and KindListed not since
 	history
 	progress
 }
 
+// newStore returns an empty store for a resource. It needs reflect or inform to be filled.
 func newStore(name string, post func(machine.Event), entry func(any) *entry, gone func(owner) machine.Event) *store {
 	return &store{name: name, post: post, entry: entry, gone: gone,
 		seen: map[types.NamespacedName]owner{}, synced: make(chan struct{}), stall: silentTimeout}
 }
 
+// reflect fills the store with a reflector of the resource in all namespaces. kind is an
+// empty object of its type, selector a field selector.
 func (s *store) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
 	s.selector = selector
 	lw := cache.NewFilteredListWatchFromClient(client, s.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
@@ -364,7 +370,7 @@ func (s *store) Transformer() cache.TransformFunc {
 // Add posts a new object.
 func (s *store) Add(obj any) error { return s.Update(obj) }
 
-// Update posts an object, new or changed. It posts nothing if the object is known in this
+// Update posts an object, new or changed. It posts nothing if the object was posted in this
 // very version.
 func (s *store) Update(obj any) error {
 	e := s.entry(obj)
@@ -390,7 +396,7 @@ func (s *store) Update(obj any) error {
 	return nil
 }
 
-// Delete posts that an object is deleted, or no longer selected.
+// Delete posts that an object was deleted, or is no longer selected.
 func (s *store) Delete(obj any) error {
 	o, ok := ownerOf(obj)
 	if !ok {
@@ -401,6 +407,7 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
+// remove posts the deletion of an object, if it was posted before.
 func (s *store) remove(name types.NamespacedName) {
 	if before, known := s.seen[name]; known {
 		s.post(s.gone(before))
@@ -430,7 +437,7 @@ func (s *store) Replace(list []any, version string) error {
 	return nil
 }
 
-// removeOthers removes what the list does not hold.
+// removeOthers posts the deletion of every known object that is not in the list.
 func (s *store) removeOthers(list []any) {
 	listed := make(map[types.NamespacedName]bool, len(list))
 	for _, obj := range list {

@@ -21,24 +21,26 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// pendingWrites is a Write effect on its way: its writes are carried out in order, up
-// to the first that fails. Between two tries it occupies no worker.
+// pendingWrites is a Write effect under way. Its writes are sent in order, up to the first
+// that fails. Between two tries it occupies no worker.
 type pendingWrites struct {
 	machine.Write
-	done  machine.WriteReply
-	begun bool // something was sent
-	// Of the write at hand: how often the server was too busy for it, whether a
-	// read is next because its last reply was lost, and what is known then.
-	busy     busy
-	readNext bool
-	lost     machine.LostReply
+	done  machine.WriteReply // the reply so far; Done is the index of the present write
+	begun bool               // it counts in unanswered
+
+	// State of the present write.
+	busy     busy              // how often the server was too busy for it
+	readNext bool              // its last reply was lost: read the object next
+	lost     machine.LostReply // tries and reads after a lost reply
 }
 
-// startWrite carries writes out.
+// startWrite queues a Write effect. Its WriteReply is reported at the end.
 func (x *Executor) startWrite(e machine.Write) {
 	x.continueWrite(&pendingWrites{Write: e, done: machine.WriteReply{UID: e.Pod.UID, Call: e.Call}}, 0)
 }
 
+// continueWrite queues a job, after a delay, that sends the remaining writes. It reports the
+// reply when they are done or one has failed.
 func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
 	next := func() {
 		x.requests.submit(func(ctx context.Context) {
@@ -63,7 +65,8 @@ func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
 	time.AfterFunc(delay, next)
 }
 
-// tryWrite is writeNext. After a panic it is not known what became of the write.
+// tryWrite takes one step (writeNext). After a panic the result of the write is unknown, so
+// that the object is read next.
 func (x *Executor) tryWrite(ctx context.Context, w *pendingWrites) (delay time.Duration) {
 	err := contained("Write", func() error {
 		delay = x.writeNext(ctx, w)
@@ -82,8 +85,8 @@ func (x *Executor) tryWrite(ctx context.Context, w *pendingWrites) (delay time.D
 	return w.lost.Delay()
 }
 
-// writeNext takes one more step with the write at hand. It returns how long to
-// wait before the next one, 0 for not at all.
+// writeNext sends the present write, or reads its object if the last reply was lost. It
+// returns how long to wait before the next step; 0 means to go on at once.
 func (x *Executor) writeNext(ctx context.Context, w *pendingWrites) time.Duration {
 	at := &w.Writes[w.done.Done]
 	if w.readNext {
@@ -108,8 +111,8 @@ func (x *Executor) writeNext(ctx context.Context, w *pendingWrites) time.Duratio
 	return 0
 }
 
-// readBack reads whether a write whose reply was lost happened. A read that
-// fails is repeated: what is being written stays taken meanwhile.
+// readBack reads the object of a write whose reply was lost, and decides whether the write
+// took effect, failed, or must be sent again. A read that fails is repeated.
 func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework.Write) time.Duration {
 	now, err := x.readObject(ctx, at)
 	missing := apierrors.IsNotFound(err)
@@ -139,7 +142,8 @@ func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework
 	return 0
 }
 
-// happened reports whether the present object shows the write.
+// happened reports whether the object, as read after a lost reply, shows that the write took
+// effect.
 func happened(now metav1.Object, w *framework.Write) bool {
 	switch {
 	case w.Create != nil: // nobody else makes one of its name
@@ -150,11 +154,11 @@ func happened(now metav1.Object, w *framework.Write) bool {
 	return holds(now, w)
 }
 
-// repeatable reports whether the write may be sent again whatever became of the object.
+// repeatable reports whether the write may be sent again even if the object has changed.
 func repeatable(w *framework.Write) bool { return w.Strategic || w.Create != nil || w.Delete }
 
-// advance goes on to the next write. It leaves an object that cannot be decoded to the
-// watch.
+// advance records that the present write is done and goes on to the next. shown is the object
+// in its reply, if any; one that cannot be decoded is left to the watch.
 func (x *Executor) advance(w *pendingWrites, shown metav1.Object) {
 	if shown != nil {
 		x.replied.record(w.Writes[w.done.Done].Object.Kind.Resource(), shown.GetResourceVersion())
@@ -171,8 +175,8 @@ func (x *Executor) advance(w *pendingWrites, shown metav1.Object) {
 	w.busy, w.readNext, w.lost = 0, false, machine.LostReply{}
 }
 
-// send makes, patches or deletes an object, and returns what it is then. A patch
-// is refused when the object has changed since the decision.
+// send creates, patches or deletes an object once and returns the object in the reply, nil
+// for a deletion. A merge patch fails if the object has changed since the decision.
 func (x *Executor) send(ctx context.Context, w *framework.Write) (metav1.Object, error) {
 	r, err := x.request(w)
 	if err != nil {
@@ -188,7 +192,7 @@ func (x *Executor) send(ctx context.Context, w *framework.Write) (metav1.Object,
 	return x.shown(w, r.Do(ctx))
 }
 
-// shown returns the object that a reply shows.
+// shown returns the object of the write's kind in a reply.
 func (x *Executor) shown(w *framework.Write, r rest.Result) (metav1.Object, error) {
 	now := decode.Empty(w.Object.Kind)
 	if w.Object.Kind == object.ResourceClaims {
@@ -197,6 +201,7 @@ func (x *Executor) shown(w *framework.Write, r rest.Result) (metav1.Object, erro
 	return now, r.Into(now.(runtime.Object))
 }
 
+// request returns the HTTP request of the write.
 func (x *Executor) request(w *framework.Write) (*rest.Request, error) {
 	client := x.clients.writerOf(w.Object.Kind)
 	if client == nil {
@@ -231,7 +236,7 @@ func (x *Executor) request(w *framework.Write) (*rest.Request, error) {
 	return r, nil
 }
 
-// readObject reads consistently what the write is of.
+// readObject reads the object that the write is about from the API server.
 func (x *Executor) readObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
 	r := x.clients.writerOf(w.Object.Kind).Get()
 	if w.Object.Kind == object.ResourceClaims {
@@ -241,7 +246,8 @@ func (x *Executor) readObject(ctx context.Context, w *framework.Write) (metav1.O
 		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").Do(ctx))
 }
 
-// patchBody adds to the patch of which object, in which state, it is.
+// patchBody returns the JSON of the write's patch with the object's UID, and for a merge
+// patch its resource version: the API server rejects it if these differ.
 func patchBody(w *framework.Write) ([]byte, error) {
 	patch := maps.Clone(w.Patch)
 	meta, _ := patch["metadata"].(map[string]any)
@@ -258,7 +264,7 @@ func patchBody(w *framework.Write) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// holds reports whether the object has everything that the write sets.
+// holds reports whether the object has every value that the write's patch sets.
 func holds(now metav1.Object, w *framework.Write) bool {
 	has, err := plain(now)
 	if err != nil {
@@ -277,8 +283,8 @@ func plain(v any) (out any, err error) {
 	return out, err
 }
 
-// covers reports whether a value includes all that a patch sets: null is absent, and each
-// element of a list is in the other, or absent if the patch deletes it.
+// covers reports whether has, a value of JSON, has all that the patch says sets: null is
+// absent, and each element of a list is in the other list, or not if the patch deletes it.
 func covers(has, says any) bool {
 	switch says := says.(type) {
 	case nil:
@@ -312,16 +318,19 @@ func covers(has, says any) bool {
 	return has == says
 }
 
-// takenFromList begins the field of a strategic patch that takes values out of a
-// list.
+// takenFromList begins the name of a field of a strategic patch whose values are deleted
+// from the list of the rest of the name.
 const takenFromList = "$deleteFromPrimitiveList/"
 
+// lacks reports whether the list has none of the values, all scalars.
 func lacks(list, values any) bool {
 	has, _ := list.([]any)
 	gone, _ := values.([]any)
 	return !slices.ContainsFunc(gone, func(v any) bool { return slices.Contains(has, v) })
 }
 
+// coversElement reports whether the list has an element that covers this one, or none if the
+// element is marked with "$patch": "delete".
 func coversElement(list []any, element any) bool {
 	fields, _ := element.(map[string]any)
 	gone := fields["$patch"] == "delete"
