@@ -12,29 +12,32 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// PodsToActivateKey is under what a plugin finds PodsToActivate in the CycleState.
+// PodsToActivateKey is the key of PodsToActivate in the CycleState, as in kube-scheduler.
 const PodsToActivateKey fwk.StateKey = "kubernetes.io/pods-to-activate"
 
-// PodsToActivate are pods that a plugin wants to be tried next, by whatever name. They
-// are activated when no plugin has rejected the pod at hand, and when it is bound.
+// PodsToActivate is a map to which a plugin adds pods that should be tried next. Its keys
+// do not matter. The pods are activated when the cycle's pod is assumed on a node, and
+// again when it is bound.
 type PodsToActivate struct {
 	sync.Mutex
 	Map map[string]*v1.Pod
 }
 
-// Clone returns the same: there is one of an attempt.
+// Clone returns p itself: all clones of a CycleState share it.
 func (p *PodsToActivate) Clone() fwk.StateData { return p }
 
-// locker is the lock of PodsToActivate.
+// locker is what the PodsToActivate of another package must implement, too.
 type locker interface {
 	sync.Locker
 	TryLock() bool
 }
 
+// newPodsToActivate returns an empty PodsToActivate. It is the default of
+// Options.PodsToActivate.
 func newPodsToActivate() fwk.StateData { return &PodsToActivate{Map: map[string]*v1.Pod{}} }
 
-// CheckPodsToActivate returns why what a function makes cannot stand for PodsToActivate: it has
-// to be a pointer to a struct with the same exported fields and methods.
+// CheckPodsToActivate returns an error if the value that make returns cannot be used as
+// PodsToActivate: it must be a pointer to a struct with the same exported fields and methods.
 func CheckPodsToActivate(make func() fwk.StateData) error {
 	made := make()
 	if _, locks := made.(locker); !locks {
@@ -49,7 +52,8 @@ func CheckPodsToActivate(make func() fwk.StateData) error {
 	return nil
 }
 
-// mapOf returns the field Map of PodsToActivate, nil where there is none.
+// mapOf returns a pointer to the field Map of a PodsToActivate of any package; nil if it has
+// none of the right type.
 func mapOf(toActivate fwk.StateData) *map[string]*v1.Pod {
 	if own, ok := toActivate.(*PodsToActivate); ok {
 		return &own.Map
@@ -62,7 +66,8 @@ func mapOf(toActivate fwk.StateData) *map[string]*v1.Pod {
 	return m
 }
 
-// takePods returns the pods to activate, removes them from toActivate, and unlocks it.
+// takePods returns the pods to activate, removes them from toActivate, and unlocks it. The
+// caller has locked it.
 func takePods(toActivate fwk.StateData) (pods []*v1.Pod) {
 	defer toActivate.(locker).Unlock()
 	m := mapOf(toActivate)
@@ -75,8 +80,8 @@ func takePods(toActivate fwk.StateData) (pods []*v1.Pod) {
 	return pods
 }
 
-// ActivatePods activates the pods that plugins want to be tried next. The loop does not
-// wait for a plugin that holds their lock.
+// ActivatePods activates the pods that plugins have put into PodsToActivate during the cycle
+// of p. If a plugin holds the lock, that happens on another goroutine: the loop never waits.
 func (h *Host) ActivatePods(p *object.Pod) {
 	c := h.cycles[p.UID]
 	if c == nil {
@@ -93,6 +98,7 @@ func (h *Host) ActivatePods(p *object.Pod) {
 	}()
 }
 
+// activate sends the machine a request to move these pods to the active queue.
 func (h *Hosts) activate(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return

@@ -10,13 +10,13 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// Args decodes the arguments of hosted plugins.
+// Args decodes the pluginConfig arguments of hosted plugins.
 type Args struct {
 	scheme  *runtime.Scheme
 	decoder runtime.Decoder
 }
 
-// NewArgs returns a decoder that knows the types that plugins added to a scheme.
+// NewArgs returns a decoder that knows the types that the functions add to its scheme.
 func NewArgs(add []func(*runtime.Scheme) error) (Args, error) {
 	scheme := runtime.NewScheme()
 	for _, f := range add {
@@ -46,6 +46,7 @@ func lentVersions(scheme *runtime.Scheme) []schema.GroupVersion {
 	return list
 }
 
+// hasTypes reports whether any type is registered for the group and version.
 func hasTypes(scheme *runtime.Scheme, gv schema.GroupVersion) bool {
 	return len(scheme.KnownTypes(gv)) > 0
 }
@@ -83,7 +84,8 @@ func (a Args) Decode(plugin string, raw any) (runtime.Object, error) {
 	return object, nil
 }
 
-// kindOf returns the kind that the arguments name, if they do.
+// kindOf returns the kind that the arguments name by apiVersion and kind; the zero kind if
+// they name none.
 func kindOf(body json.RawMessage) (schema.GroupVersionKind, error) {
 	var named struct{ APIVersion, Kind string }
 	if len(body) == 0 || body[0] != '{' {

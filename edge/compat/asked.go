@@ -2,8 +2,9 @@ package compat
 
 import fwk "k8s.io/kube-scheduler/framework"
 
-// asked holds the nodes of one call of a plugin, and its answers. While the plugin may
-// still run, nobody else touches them.
+// asked holds the arguments and results of one call of a Filter or Score plugin for several
+// nodes; the slices have one element for each node. While the plugin may still run, only it
+// may use them.
 type asked struct {
 	nodes    []*nodeInfo
 	states   []fwk.CycleState
@@ -11,13 +12,13 @@ type asked struct {
 	scores   []int64
 }
 
-// askedBuffer keeps the memory of one call for the next.
+// askedBuffer keeps the memory of the last call for the next one.
 type askedBuffer struct{ free *asked }
 
-// leastNodes is the least number of nodes for which memory is allocated.
+// leastNodes is the least number of nodes for which an asked is allocated.
 const leastNodes = 64
 
-// take returns cleared slices for n nodes.
+// take returns an asked with cleared slices of length n.
 func (r *askedBuffer) take(n int) *asked {
 	x := r.free
 	if r.free = nil; x == nil || cap(x.nodes) < n {
@@ -28,7 +29,8 @@ func (r *askedBuffer) take(n int) *asked {
 	return x
 }
 
-// release takes back what take returned, after a call that has returned.
+// release takes x back for reuse. The caller must not release the asked of a call that has
+// not returned.
 func (r *askedBuffer) release(x *asked) {
 	clear(x.nodes)
 	clear(x.states)

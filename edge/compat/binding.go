@@ -18,25 +18,27 @@ import (
 )
 
 const (
-	postBindWorkers = 16
+	postBindWorkers = 16     // goroutines that call PostBind
 	postBindLimit   = 10_000 // PostBind calls that wait; more are dropped
 )
 
-// running are the pods whose PreBind plugins run.
+// running holds the pods whose PreBind plugins run, by UID, for any goroutine.
 type running struct {
 	mu   sync.Mutex
 	pods map[types.UID]*preBinding
 }
 
+// preBinding is one pod's PreBind under way. running.mu guards it.
 type preBinding struct {
 	cancel context.CancelCauseFunc
-	bound  bool // MarkPrebound: too late to cancel
+	bound  bool // MarkPrebound was called: too late to cancel
 	// canceled is set once it was canceled.
 	canceled bool
 }
 
-// Run runs plugins that may block, and waits for them. reply is nil where nobody
-// waits.
+// Run runs the PreBind or Bind plugins of the effect, waits for them however long, and
+// returns their reply. For PostBind it queues the call and returns nil. It is called on a
+// goroutine of the executor.
 func (h *Hosts) Run(ctx context.Context, e machine.RunPlugins) (reply machine.Event) {
 	host, c := h.profiles[e.Profile], (*cycle)(nil)
 	if attempt, ok := e.Attempt.(*cycle); ok {
@@ -55,8 +57,9 @@ func (h *Hosts) Run(ctx context.Context, e machine.RunPlugins) (reply machine.Ev
 	return nil
 }
 
-// Cancel cancels the PreBind plugins of the pod, also those that have not begun yet. It
-// returns false if none runs, or the pod is bound already. Only the loop may call it.
+// Cancel cancels the context of the pod's PreBind plugins, with why as its cause. If they
+// have not begun yet, they will not run. It returns false if none runs or it is too late.
+// Only the loop may call it.
 func (h *Hosts) Cancel(uid types.UID, why error) bool {
 	h.binding.mu.Lock()
 	defer h.binding.mu.Unlock()
@@ -71,7 +74,8 @@ func (h *Hosts) Cancel(uid types.UID, why error) bool {
 	return false
 }
 
-// end cancels what runs, unless it is too late. The caller holds the lock.
+// end cancels the context of the plugins, unless MarkPrebound was called. It returns false
+// then. The caller holds running.mu.
 func (b *preBinding) end(why error) bool {
 	if b.bound {
 		return false
@@ -81,8 +85,8 @@ func (b *preBinding) end(why error) bool {
 	return true
 }
 
-// cancel cancels the PreBind plugins that run for the pod. It returns false if none runs,
-// or the pod is bound already. Any goroutine may call it.
+// cancel cancels the context of the pod's PreBind plugins. It returns false if none runs, or
+// MarkPrebound was called. Any goroutine may call it.
 func (l *running) cancel(uid types.UID, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,13 +94,14 @@ func (l *running) cancel(uid types.UID, why error) bool {
 	return b != nil && b.end(why)
 }
 
-// PreBinding returns how many pods have PreBind plugins running.
+// PreBinding returns the number of pods whose PreBind plugins run, for metrics.
 func (h *Hosts) PreBinding() int {
 	h.binding.mu.Lock()
 	defer h.binding.mu.Unlock()
 	return len(h.binding.pods)
 }
 
+// add records that the pod's PreBind plugins run; cancel cancels their context.
 func (l *running) add(uid types.UID, cancel context.CancelCauseFunc) *preBinding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,22 +110,24 @@ func (l *running) add(uid types.UID, cancel context.CancelCauseFunc) *preBinding
 	return b
 }
 
-// unwanted returns why nobody waits for the plugins that are to run for the attempt; nil:
-// somebody does.
+// unwanted returns why the attempt's PreBind was cancelled before it began; nil if it was
+// not.
 func (l *running) unwanted(c *cycle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return c.unwanted
 }
 
+// remove records that the pod's PreBind plugins have returned.
 func (l *running) remove(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pods, uid)
 }
 
-// preBind runs the PreBind plugins: those that may in parallel with their neighbours,
-// as v1.36 does.
+// preBind runs the effect's PreBind plugins in order, and neighbours that allow it in
+// parallel, as v1.36 does. It returns the first status that is not a success; nil if there is
+// none.
 func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Status {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errors.New("the PreBind plugins have returned"))
@@ -155,8 +162,8 @@ func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Sta
 	return nil
 }
 
-// watchRoom logs when the plugins take long: the pod's resources stay reserved until they
-// return.
+// watchRoom starts a timer that logs when the PreBind plugins take longer than
+// Options.Timeout: the pod's resources stay reserved until they return. stop ends it.
 func (h *Host) watchRoom(e machine.RunPlugins) (stop func()) {
 	timer := time.AfterFunc(h.options.Timeout, func() {
 		h.options.Logger.Info("PreBind plugins have not returned; the pod's resources stay reserved on the node until they do",
@@ -165,8 +172,8 @@ func (h *Host) watchRoom(e machine.RunPlugins) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// preFlight asks the plugins whether they have something to do, and groups those
-// that do.
+// preFlight calls PreBindPreFlight of the plugins and returns those that have something to do,
+// in groups: the plugins of a group may run in parallel. It returns a status if one fails.
 func (c *cycle) preFlight(ctx context.Context, pod *v1.Pod, e machine.RunPlugins) (groups [][]*hostedPlugin, _ *decision.Status) {
 	skipped, parallel := sets.New[string](), sets.New[string]()
 	together := false // with the last group
@@ -205,6 +212,8 @@ func (c *cycle) preFlight(ctx context.Context, pod *v1.Pod, e machine.RunPlugins
 	return groups, nil
 }
 
+// preBindBy calls one plugin's PreBind. It returns nil for a success. If its context was
+// cancelled, the error is the reason for that.
 func (c *cycle) preBindBy(ctx context.Context, p *hostedPlugin, pod *v1.Pod, node string) *decision.Status {
 	var status *fwk.Status
 	err := apart(func() { status = p.preBind.PreBind(ctx, c.state, pod, node) })
@@ -225,7 +234,8 @@ func (c *cycle) preBindBy(ctx context.Context, p *hostedPlugin, pod *v1.Pod, nod
 	return &decision.Status{Code: decision.Error, Plugin: p.name, Err: err}
 }
 
-// bind has a plugin bind the pod.
+// bind calls the Bind plugin and returns its result as a reply; a plugin that skips the pod
+// makes the machine ask the next one.
 func (c *cycle) bind(ctx context.Context, e machine.RunPlugins) machine.BindReply {
 	var status *fwk.Status
 	p, pod := c.host.byName[e.Plugins[0]], c.assumed(e.Node)
@@ -244,7 +254,8 @@ func (c *cycle) bind(ctx context.Context, e machine.RunPlugins) machine.BindRepl
 	return reply
 }
 
-// startPostBind has PostBind run in its turn.
+// startPostBind queues a call of the PostBind plugin. It drops the call if postBindLimit
+// calls wait.
 func (c *cycle) startPostBind(ctx context.Context, e machine.RunPlugins) {
 	p, pod := c.host.byName[e.Plugins[0]], c.assumed(e.Node)
 	ctx = context.WithoutCancel(ctx)
@@ -260,7 +271,7 @@ func (c *cycle) startPostBind(ctx context.Context, e machine.RunPlugins) {
 	}
 }
 
-// runPostBinds starts the goroutines that PostBind plugins run on.
+// runPostBinds starts the goroutines that call PostBind plugins, until the context ends.
 func (h *Hosts) runPostBinds(ctx context.Context) {
 	for range postBindWorkers {
 		go func() {

@@ -17,21 +17,23 @@ import (
 // Calls of plugins from the loop. The plugin runs on another goroutine while the
 // loop waits and answers the plugin's questions.
 
-// mostHangs is how many calls of a plugin may hang before none is made any more.
+// mostHangs is how many calls of a plugin may be overdue before the plugin is not called any
+// more and its pods fail.
 const mostHangs = 16
 
-// stepBudget is how many times what an attempt may take all calls in one step of the loop
-// may: in the cycle of a pod group, or for all pods that an event may help.
+// stepBudget bounds the time of all plugin calls in one step of the loop, as a multiple of
+// Options.Timeout: in the cycle of a pod group, or for all pods that an event may help.
 const stepBudget = 2
 
-// step is the time that calls may still take in the loop's present step.
+// step is the time budget for plugin calls in the loop's present step.
 type step struct {
-	number    uint64
-	left      time.Duration
-	asksLater bool // about gated pods
+	number    uint64        // of the machine's step
+	left      time.Duration // for calls
+	asksLater bool          // a timer will call PreEnqueue again for pods that got no time
 }
 
-// inStep returns a pointer to the time left for calls in the step under way.
+// inStep returns a pointer to the time that is left for plugin calls in the loop's present
+// step. Callers may change it. Only the loop may call it.
 func (h *Hosts) inStep() *time.Duration {
 	if h.machine == nil {
 		h.step.left = stepBudget * h.options.Timeout
@@ -41,10 +43,10 @@ func (h *Hosts) inStep() *time.Duration {
 	return &h.step.left
 }
 
-// call runs f, the plugin's code at the point, on a worker, within what is left of the
-// attempt's budget and of the step's. The caller may read what f writes only if call
-// returns no error. While a call for a pod has not returned, no other call for it is
-// made.
+// call runs f, which calls the plugin at the extension point, on a worker and waits for it,
+// for at most *left and what the step has left. It subtracts the time from *left. It returns
+// an error if f panics, is overdue, or was not called because another call for the pod still
+// is; the caller may read what f writes only if there is no error.
 func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f func()) error {
 	if err := h.refuse(*left, pod, point, plugin); err != nil {
 		return err
@@ -72,8 +74,9 @@ func (h *Hosts) refuse(left time.Duration, pod types.UID, point, plugin string) 
 	return nil
 }
 
-// wait waits for the worker's call, no longer than the step has left, and answers the
-// plugins' questions meanwhile. It is for the loop.
+// wait waits until the worker's call returns, at most for limit and what the step has left,
+// and answers questions of plugins meanwhile. returned is false if the call is overdue; err
+// is its panic. Only the loop may call it.
 func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) {
 	start, left := time.Now(), h.inStep()
 	defer func() { *left -= time.Since(start) }()
@@ -92,8 +95,8 @@ func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) 
 	}
 }
 
-// timerOf returns a timer that fires after the limit. It reuses that of the last call if
-// it is free.
+// timerOf returns a timer that fires after the limit. It reuses the last call's timer if
+// putTimer has returned it.
 func (h *Hosts) timerOf(limit time.Duration) *time.Timer {
 	timer := h.timer
 	if h.timer = nil; timer == nil {
@@ -103,14 +106,15 @@ func (h *Hosts) timerOf(limit time.Duration) *time.Timer {
 	return timer
 }
 
+// putTimer stops the timer and keeps it for the next call.
 func (h *Hosts) putTimer(timer *time.Timer) {
 	timer.Stop()
 	h.timer = timer
 }
 
-// overdue records that the worker's call has not returned in time, and returns the error
-// for it. When the call returns, the worker is freed and gated pods are asked about
-// again.
+// overdue records that the worker's call has not returned in time, and returns an error that
+// says so. When the call returns at last, the worker is freed, and PreEnqueue is called again
+// for gated pods, which the hanging call may have blocked.
 func (h *Hosts) overdue(w *worker, pod types.UID, point, plugin string) error {
 	h.hangs.add(pod, plugin, point)
 	go func() {
@@ -129,22 +133,24 @@ func (h *Hosts) callOnce(pod types.UID, point, plugin string, f func()) error {
 	return h.call(&left, pod, point, plugin, f)
 }
 
-// worker is a goroutine that runs plugins' code, one call at a time.
+// worker is a goroutine that runs plugin calls, one at a time. A call goes into jobs; its
+// panic, or nil, comes back on done.
 type worker struct {
 	jobs chan func()
 	done chan error
 }
 
-// workers holds the idle workers.
+// workers holds the idle workers, for any goroutine.
 type workers struct {
 	mu    sync.Mutex
 	idle  []*worker
-	ended bool // none is kept any more
+	ended bool // end was called: put keeps none any more
 }
 
-// mostIdle is how many goroutines are kept for the next call.
+// mostIdle is how many idle workers are kept.
 const mostIdle = 4
 
+// take returns an idle worker, or starts one.
 func (l *workers) take() *worker {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +175,8 @@ func (l *workers) take() *worker {
 	return w
 }
 
-// put takes back a worker whose last call ended so.
+// put takes back a worker whose last call returned err. A worker whose plugin ended the
+// goroutine is gone.
 func (l *workers) put(w *worker, err error) {
 	if err == errExited {
 		return
@@ -183,7 +190,7 @@ func (l *workers) put(w *worker, err error) {
 	l.idle = append(l.idle, w)
 }
 
-// end ends those that have nothing to do, now and later.
+// end ends the idle workers, and makes put end those that come back.
 func (l *workers) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +214,8 @@ func contain(f func()) (err error) {
 	return nil
 }
 
-// apart is contain on a goroutine of its own: f may end it.
+// apart runs f on a new goroutine and waits for it. It returns an error if f panics or ends
+// its goroutine.
 func apart(f func()) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -218,19 +226,21 @@ func apart(f func()) error {
 	return <-ended
 }
 
-// hang is a call that has not returned.
+// hang is a call that is overdue: it has not returned within its time.
 type hang struct {
 	plugin, point string
 	since         time.Time
 }
 
-// hangs are the calls that have not returned.
+// hangs holds the overdue calls, for any goroutine.
 type hangs struct {
 	mu      sync.Mutex
-	pods    map[types.UID]hang
-	plugins map[string]int
+	pods    map[types.UID]hang // at most one call for each pod
+	plugins map[string]int     // number of overdue calls
 }
 
+// refuse returns an error if a call for the pod is overdue, or mostHangs calls of the plugin
+// are. "" stands for a call for no pod.
 func (l *hangs) refuse(pod types.UID, plugin string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,6 +253,7 @@ func (l *hangs) refuse(pod types.UID, plugin string) error {
 	return nil
 }
 
+// add records that a call of the plugin is overdue.
 func (l *hangs) add(pod types.UID, plugin, point string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,6 +263,7 @@ func (l *hangs) add(pod types.UID, plugin, point string) {
 	}
 }
 
+// remove records that an overdue call has returned.
 func (l *hangs) remove(pod types.UID, plugin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,7 +271,7 @@ func (l *hangs) remove(pod types.UID, plugin string) {
 	delete(l.pods, pod)
 }
 
-// count returns how many calls have not returned.
+// count returns the number of overdue calls.
 func (l *hangs) count() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,15 +281,16 @@ func (l *hangs) count() (n int) {
 	return n
 }
 
-// question is something that a plugin wants to know of what the loop owns.
+// question is a function that a plugin needs run on the loop, since it reads the machine. Of
+// the loop and the plugin's own goroutine, whoever sets taken first decides whether it runs.
 type question struct {
-	taken  atomic.Bool
+	taken  atomic.Bool // it runs or has run, or the plugin does not wait any more
 	ask    func()
-	failed error
-	done   chan struct{}
+	failed error         // the panic of ask
+	done   chan struct{} // closed when ask has returned
 }
 
-// answer runs the question, if nobody else does.
+// answer runs the question, unless it was taken. The loop calls it.
 func (q *question) answer() {
 	if q.taken.CompareAndSwap(false, true) {
 		defer close(q.done)
@@ -285,11 +298,12 @@ func (q *question) answer() {
 	}
 }
 
+// errNoAnswer is the error of a question that the loop did not take in time.
 var errNoAnswer = errors.New("the scheduling loop does not answer")
 
-// ask runs f on the loop: between two steps, or while the loop waits for a plugin.
-// It may be called from any goroutine but the loop's. What f writes may be read only
-// where there is no error.
+// ask runs f on the loop's goroutine, between two steps or while the loop waits for a plugin,
+// and waits for it, for at most Options.Timeout until f begins. Any goroutine but the loop's
+// may call it. What f writes may be read only if there is no error.
 func (h *Hosts) ask(f func()) error {
 	if h.loop == nil {
 		return errNoAnswer

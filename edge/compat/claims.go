@@ -15,22 +15,25 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// claims shows ResourceClaims to plugins, with what plugins assume of them. What Berth
-// itself has allocated, and the API does not show, is about to be written.
+// claims is the ResourceClaimTracker that plugins get: the informer's ResourceClaims, with
+// what plugins have assumed of them (assumptions). Allocations by Berth's own plugin that
+// the API does not show yet count as pending.
 type claims struct{ *Hosts }
 
-// assumptions holds what plugins reported about claims.
+// assumptions holds what plugins reported about claims, for any goroutine.
 type assumptions struct {
 	mu      sync.Mutex
-	pending map[types.UID]*pendingClaim
-	written map[string]*resourcev1.ResourceClaim // by namespace/name
+	pending map[types.UID]*pendingClaim          // allocations about to be written, by the claim's UID
+	written map[string]*resourcev1.ResourceClaim // claims after a write that the informer may not show, by namespace/name
 }
 
+// pendingClaim is a claim with the allocation that is about to be written.
 type pendingClaim struct {
 	claim *resourcev1.ResourceClaim
-	users int
+	users int // how often it was signalled and not removed
 }
 
+// List returns all claims, each as a plugin has written it if that is later.
 func (c claims) List() ([]*resourcev1.ResourceClaim, error) {
 	list, err := c.factory.Resource().V1().ResourceClaims().Lister().List(labels.Everything())
 	if err != nil {
@@ -43,6 +46,7 @@ func (c claims) List() ([]*resourcev1.ResourceClaim, error) {
 	return out, nil
 }
 
+// Get returns the claim, as a plugin has written it if that is later.
 func (c claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
 	claim, err := c.factory.Resource().V1().ResourceClaims().Lister().ResourceClaims(namespace).Get(name)
 	if err != nil {
@@ -51,8 +55,8 @@ func (c claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
 	return c.assumed(claim), nil
 }
 
-// assumed returns the claim as a plugin has written it, where the API does not show that
-// yet.
+// assumed returns the claim as a plugin has written it, if the informer's is older; else the
+// informer's, and forgets the other.
 func (c claims) assumed(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	l := &c.assumptions
 	l.mu.Lock()
@@ -69,10 +73,11 @@ func (c claims) assumed(claim *resourcev1.ResourceClaim) *resourcev1.ResourceCla
 	return written
 }
 
-// older compares two resource versions.
+// older reports whether resource version a, a number, is lower than b.
 func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
 
-// ListAllAllocatedDevices lists the devices that claims hold, or are about to.
+// ListAllAllocatedDevices returns the devices of all allocated claims, pending allocations
+// included.
 func (c claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
 	state, err := c.GatherAllocatedState()
 	if err != nil {
@@ -81,7 +86,8 @@ func (c claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error)
 	return state.AllocatedDevices, nil
 }
 
-// GatherAllocatedState returns what claims hold, or are about to.
+// GatherAllocatedState returns the devices, shares and capacity that all claims have
+// allocated, pending allocations included. Admin access takes nothing.
 func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	list, err := c.List()
 	if err != nil {
@@ -111,8 +117,8 @@ func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	return state, nil
 }
 
-// own returns the claims that have devices as Berth knows them: also claims that it is about
-// to write, or to make.
+// own returns the claims that are allocated according to the machine, including claims that
+// are about to be written or created. It asks the loop.
 func (c claims) own() (list []*object.ResourceClaim, err error) {
 	if c.machine == nil {
 		return nil, nil
@@ -121,12 +127,14 @@ func (c claims) own() (list []*object.ResourceClaim, err error) {
 	return list, err
 }
 
+// noteAll adds all devices of the allocation to the state.
 func noteAll(state *structured.AllocatedState, a *resourcev1.AllocationResult) {
 	for i := range a.Devices.Results {
 		note(state, &a.Devices.Results[i])
 	}
 }
 
+// note adds one allocated device to the state, unless it is for admin access.
 func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult) {
 	if r.AdminAccess != nil && *r.AdminAccess {
 		return
@@ -134,7 +142,8 @@ func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocatio
 	devices.AddAllocated(state, r, true)
 }
 
-// SignalClaimPendingAllocation records an allocation that is about to be written.
+// SignalClaimPendingAllocation records that a plugin is about to write the claim's
+// allocation. Several pods may do so for one claim; the first one's counts.
 func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.ResourceClaim) error {
 	if claim == nil || claim.Status.Allocation == nil {
 		return fmt.Errorf("claim %s has no allocation", uid)
@@ -149,7 +158,8 @@ func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.Re
 	return nil
 }
 
-// GetPendingAllocation returns what is about to be written, nil for nothing.
+// GetPendingAllocation returns the allocation that a plugin or Berth is about to write; nil
+// if there is none.
 func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult {
 	if pending := c.pendingOfPlugins(uid); pending != nil {
 		return pending
@@ -166,12 +176,13 @@ func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult
 	return nil
 }
 
-// shown reports whether the API shows that the claim is allocated.
+// shown reports whether the informer shows the claim as allocated.
 func (c claims) shown(claim *object.ResourceClaim) bool {
 	now, err := c.Get(claim.Namespace, claim.Name)
 	return err == nil && now.UID == claim.UID && now.Status.Allocation != nil
 }
 
+// pendingOfPlugins returns the allocation that a plugin signalled; nil if there is none.
 func (c claims) pendingOfPlugins(uid types.UID) *resourcev1.AllocationResult {
 	l := &c.assumptions
 	l.mu.Lock()
@@ -182,8 +193,8 @@ func (c claims) pendingOfPlugins(uid types.UID) *resourcev1.AllocationResult {
 	return nil
 }
 
-// MaybeRemoveClaimPendingAllocation removes a pending allocation for one of those who
-// signalled it, or for all. It reports whether the allocation is not pending any more.
+// MaybeRemoveClaimPendingAllocation removes one signal of a pending allocation, or all. It
+// reports whether this ended the pending allocation.
 func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, all bool) bool {
 	l := &c.assumptions
 	l.mu.Lock()
@@ -199,7 +210,8 @@ func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, all bool) bool 
 	return true
 }
 
-// AssumeClaimAfterAPICall records a claim as written.
+// AssumeClaimAfterAPICall records the claim as a plugin has written it, until the informer
+// shows that version.
 func (c claims) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) error {
 	l := &c.assumptions
 	l.mu.Lock()
@@ -208,7 +220,7 @@ func (c claims) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) error {
 	return nil
 }
 
-// AssumedClaimRestore takes that back.
+// AssumedClaimRestore forgets what AssumeClaimAfterAPICall recorded.
 func (c claims) AssumedClaimRestore(namespace, name string) {
 	l := &c.assumptions
 	l.mu.Lock()

@@ -16,57 +16,61 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Host runs the hosted plugins of one profile. The loop owns it, except for the
+// Host runs the hosted plugins of one profile. Only the loop may use it, except for the
 // recorder.
 type Host struct {
 	*Hosts
-	name     string
-	plugins  []*hostedPlugin
-	byName   map[string]*hostedPlugin
-	enabled  [points][]*hostedPlugin
-	places   [points]map[string]int // of plugins in the profile's order
-	weights  map[string]int64       // of scores
-	cycles   map[types.UID]*cycle
+	name     string                   // of the profile
+	plugins  []*hostedPlugin          // all that were made
+	byName   map[string]*hostedPlugin // the same
+	enabled  [points][]*hostedPlugin  // at each point, in the profile's order
+	places   [points]map[string]int   // position of each plugin, native ones too, from 1
+	weights  map[string]int64         // of Score plugins, native ones too
+	cycles   map[types.UID]*cycle     // the attempts under way, by pod
 	recorder events.EventRecorderLogger
 
-	signers     []*hostedPlugin // that filter or score
-	signerNames string
-	signs       bool // they all do
+	signers     []*hostedPlugin // plugins that filter or score and implement SignPlugin
+	signerNames string          // comma-separated
+	signs       bool            // every hosted plugin that filters or scores is a signer
 	// lastSignature is the signature of the last pod that was signed, lastAnswers the
-	// answers of its cycle.
+	// answers of its cycle; see shareAnswers.
 	lastSignature string
 	lastAnswers   *answers
 }
 
-// cycle is an attempt for a pod, as hosted plugins know it.
+// cycle is one attempt to schedule a pod, from the scheduling cycle to the end of its
+// binding: its CycleState and what its plugins answered.
 type cycle struct {
 	host       *Host
 	pod        *v1.Pod
 	object     *object.Pod
-	ctx        context.Context
+	ctx        context.Context // of plugin calls; ends with the scheduling cycle
 	cancel     context.CancelCauseFunc
 	state      *cycleState
-	toActivate fwk.StateData // in the state
-	snapshot   *snapshot
-	left       time.Duration // for calls
+	toActivate fwk.StateData // the state's PodsToActivate
+	snapshot   *snapshot     // of when the attempt began
+	left       time.Duration // for plugin calls
 
 	*answers
-	tried      *trial
+	tried      *trial                    // the last node that was tried with other pods; nil: none
 	postFilter *framework.PostFilterCall // while PostFilter plugins run
 	unwanted   error                     // why nobody waits for PreBind, if it had not begun then; guarded by Hosts.binding
 }
 
-// answers are what filters answered.
+// answers maps the statuses that Filter plugins returned to numbers, the core's verdicts:
+// equal statuses have one number.
 type answers struct {
-	statuses        []*decision.Status // a verdict is a place here
-	numbers         map[string]framework.Verdict
-	rejection       *fwk.Status // the last one that got a number
-	rejectionNumber framework.Verdict
+	statuses        []*decision.Status           // verdict v is the status at v-1, or v-firstError-1
+	numbers         map[string]framework.Verdict // by the text of the status
+	rejection       *fwk.Status                  // the last one that verdict numbered
+	rejectionNumber framework.Verdict            // its number
 }
 
+// errCycleEnded is the cause of a context that ended with its scheduling cycle.
 var errCycleEnded = errors.New("the scheduling cycle has ended")
 
-// Begin begins an attempt.
+// Begin begins an attempt for the pod: a new CycleState and the snapshot of now. The engine
+// calls it before PreFilter.
 func (h *Host) Begin(t *table.Table, p *object.Pod) {
 	c := h.newCycle(p)
 	c.snapshot = h.snapshots.refresh(t)
@@ -79,9 +83,10 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 	}
 }
 
-// Show has plugins see the nodes as they stand.
+// Show updates the snapshot that plugins see to the table as it is now.
 func (h *Host) Show(t *table.Table) { h.snapshots.refresh(t) }
 
+// newCycle returns an attempt without a snapshot that is not in h.cycles.
 func (h *Host) newCycle(p *object.Pod) *cycle {
 	c := &cycle{host: h, pod: APIPod(p), object: p, left: h.options.Timeout, answers: &answers{}, toActivate: h.options.PodsToActivate()}
 	c.state = newCycleState(c.toActivate)
@@ -89,8 +94,8 @@ func (h *Host) newCycle(p *object.Pod) *cycle {
 	return c
 }
 
-// cycleOf returns the attempt for the pod. A pod without an attempt gets a new, empty
-// one.
+// cycleOf returns the pod's attempt. A pod without one, which is only tried, gets a new
+// one with the last snapshot that is not kept.
 func (h *Host) cycleOf(p *object.Pod) *cycle {
 	if c := h.cycles[p.UID]; c != nil {
 		return c.inGroup()
@@ -100,7 +105,7 @@ func (h *Host) cycleOf(p *object.Pod) *cycle {
 	return c.inGroup()
 }
 
-// Attempt returns the pod's cycle.
+// Attempt returns the pod's attempt, for RunPlugins.Attempt; nil if there is none.
 func (h *Host) Attempt(uid types.UID) any {
 	if c := h.cycles[uid]; c != nil {
 		return c.inGroup()
@@ -108,7 +113,8 @@ func (h *Host) Attempt(uid types.UID) any {
 	return nil
 }
 
-// End ends the attempt. What plugins still run for it goes on.
+// End ends the pod's scheduling cycle: the context of its plugins is cancelled. Calls that
+// have not returned go on.
 func (h *Host) End(uid types.UID) {
 	if c := h.cycles[uid]; c != nil {
 		c.cancel(errCycleEnded)
@@ -116,8 +122,8 @@ func (h *Host) End(uid types.UID) {
 	}
 }
 
-// call calls a plugin within what is left of the attempt's time, which it reduces. After an
-// error it cancels the cycle's context.
+// call makes a plugin call (f) within what is left of the attempt's time, and subtracts
+// from it. If the plugin panics or is overdue it cancels the attempt's context.
 func (c *cycle) call(point, plugin string, f func()) error {
 	err := c.host.call(&c.left, c.object.UID, point, plugin, f)
 	if err != nil {
@@ -126,9 +132,10 @@ func (c *cycle) call(point, plugin string, f func()) error {
 	return err
 }
 
-// assumed returns the pod as it looks on the node.
+// assumed returns the pod with the node in its spec.nodeName.
 func (c *cycle) assumed(node string) *v1.Pod { return onNode(c.pod, node) }
 
+// onNode returns p, or a copy of it if it must be changed, with this spec.nodeName.
 func onNode(p *v1.Pod, node string) *v1.Pod {
 	if p.Spec.NodeName == node {
 		return p
@@ -138,8 +145,8 @@ func onNode(p *v1.Pod, node string) *v1.Pod {
 	return &assumed
 }
 
-// APIPod returns the API object of a pod. One that was decoded without it gets what is
-// known.
+// APIPod returns the pod's API object. For a pod that was decoded without keeping it,
+// APIPod returns a new object with the few fields that are known.
 func APIPod(p *object.Pod) *v1.Pod {
 	if p.API != nil {
 		return p.API

@@ -7,11 +7,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// cycleState holds the data that plugins store for one attempt.
+// cycleState is the fwk.CycleState of one attempt, for any goroutine.
 type cycleState struct {
-	data                                        sync.Map
+	data sync.Map // fwk.StateKey to fwk.StateData
+	// Names of plugins: skipped at Filter, Score and PreBind; that run PreBind in parallel.
 	skipFilter, skipScore, skipPre, parallelPre sets.Set[string]
-	group                                       fwk.PodGroupCycleState
+	group                                       fwk.PodGroupCycleState // nil: no cycle of a pod group
 }
 
 // newCycleState returns a state that holds only the PodsToActivate.
@@ -21,6 +22,7 @@ func newCycleState(toActivate fwk.StateData) *cycleState {
 	return s
 }
 
+// Read returns the data of the key, or fwk.ErrNotFound.
 func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
 	if v, ok := s.data.Load(key); ok {
 		data, _ := v.(fwk.StateData) // nil, where a plugin wrote that
@@ -29,8 +31,11 @@ func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
 	return nil, fwk.ErrNotFound
 }
 
+// Write stores the data of the key.
 func (s *cycleState) Write(key fwk.StateKey, v fwk.StateData) { s.data.Store(key, v) }
-func (s *cycleState) Delete(key fwk.StateKey)                 { s.data.Delete(key) }
+
+// Delete removes the data of the key.
+func (s *cycleState) Delete(key fwk.StateKey) { s.data.Delete(key) }
 
 // Clone copies the state, each plugin's part by its own Clone.
 func (s *cycleState) Clone() fwk.CycleState {
@@ -49,16 +54,41 @@ func (s *cycleState) Clone() fwk.CycleState {
 	return c
 }
 
-func (s *cycleState) ShouldRecordPluginMetrics() bool                     { return false }
-func (s *cycleState) GetSkipFilterPlugins() sets.Set[string]              { return s.skipFilter }
-func (s *cycleState) SetSkipFilterPlugins(p sets.Set[string])             { s.skipFilter = p }
-func (s *cycleState) GetSkipScorePlugins() sets.Set[string]               { return s.skipScore }
-func (s *cycleState) SetSkipScorePlugins(p sets.Set[string])              { s.skipScore = p }
-func (s *cycleState) GetSkipPreBindPlugins() sets.Set[string]             { return s.skipPre }
-func (s *cycleState) SetSkipPreBindPlugins(p sets.Set[string])            { s.skipPre = p }
-func (s *cycleState) GetParallelPreBindPlugins() sets.Set[string]         { return s.parallelPre }
-func (s *cycleState) SetParallelPreBindPlugins(p sets.Set[string])        { s.parallelPre = p }
-func (s *cycleState) ShouldSkipAllPostFilterPlugins() bool                { return false }
-func (s *cycleState) IsPodGroupSchedulingCycle() bool                     { return s.group != nil }
-func (s *cycleState) GetPodGroupSchedulingCycle() fwk.PodGroupCycleState  { return s.group }
+// ShouldRecordPluginMetrics returns false.
+func (s *cycleState) ShouldRecordPluginMetrics() bool { return false }
+
+// GetSkipFilterPlugins returns the plugins whose PreFilter returned Skip.
+func (s *cycleState) GetSkipFilterPlugins() sets.Set[string] { return s.skipFilter }
+
+// SetSkipFilterPlugins sets the plugins whose PreFilter returned Skip.
+func (s *cycleState) SetSkipFilterPlugins(p sets.Set[string]) { s.skipFilter = p }
+
+// GetSkipScorePlugins returns the plugins whose PreScore returned Skip.
+func (s *cycleState) GetSkipScorePlugins() sets.Set[string] { return s.skipScore }
+
+// SetSkipScorePlugins sets the plugins whose PreScore returned Skip.
+func (s *cycleState) SetSkipScorePlugins(p sets.Set[string]) { s.skipScore = p }
+
+// GetSkipPreBindPlugins returns the plugins whose PreBindPreFlight returned Skip.
+func (s *cycleState) GetSkipPreBindPlugins() sets.Set[string] { return s.skipPre }
+
+// SetSkipPreBindPlugins sets the plugins whose PreBindPreFlight returned Skip.
+func (s *cycleState) SetSkipPreBindPlugins(p sets.Set[string]) { s.skipPre = p }
+
+// GetParallelPreBindPlugins returns the plugins that allow PreBind in parallel.
+func (s *cycleState) GetParallelPreBindPlugins() sets.Set[string] { return s.parallelPre }
+
+// SetParallelPreBindPlugins sets the plugins that allow PreBind in parallel.
+func (s *cycleState) SetParallelPreBindPlugins(p sets.Set[string]) { s.parallelPre = p }
+
+// ShouldSkipAllPostFilterPlugins returns false.
+func (s *cycleState) ShouldSkipAllPostFilterPlugins() bool { return false }
+
+// IsPodGroupSchedulingCycle reports whether the pod is tried in the cycle of its group.
+func (s *cycleState) IsPodGroupSchedulingCycle() bool { return s.group != nil }
+
+// GetPodGroupSchedulingCycle returns the state of the group's cycle; nil outside of one.
+func (s *cycleState) GetPodGroupSchedulingCycle() fwk.PodGroupCycleState { return s.group }
+
+// SetPodGroupSchedulingCycle sets the state of the group's cycle.
 func (s *cycleState) SetPodGroupSchedulingCycle(g fwk.PodGroupCycleState) { s.group = g }

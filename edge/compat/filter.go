@@ -14,10 +14,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// firstError is the first verdict that is a failure.
+// firstError is where the verdicts of errors begin. Lower ones are rejections.
 const firstError framework.Verdict = 1 << 62
 
-// adaptFilter sets PreFilter, Filter and PostFilter.
+// adaptFilter sets the native plugin's PreFilter, Filter, Explain and PostFilter to
+// functions that call the hosted plugin, as far as it implements them.
 func (h *Host) adaptFilter(native *framework.Plugin, p *hostedPlugin) {
 	if p.preFilter != nil {
 		native.PreFilter = func(t *table.Table, pod *object.Pod) framework.PreFilterResult {
@@ -40,6 +41,8 @@ func (h *Host) adaptFilter(native *framework.Plugin, p *hostedPlugin) {
 	}
 }
 
+// preFilter calls the plugin's PreFilter for the attempt's pod, with all nodes of the
+// snapshot.
 func (c *cycle) preFilter(p *hostedPlugin) framework.PreFilterResult {
 	var result *fwk.PreFilterResult
 	var status *fwk.Status
@@ -64,8 +67,8 @@ func (c *cycle) preFilter(p *hostedPlugin) framework.PreFilterResult {
 	return out
 }
 
-// preFilterStatus returns the status as v1.36 takes it: what is neither a success nor a
-// rejection that may be resolved, or may not, is a failure.
+// preFilterStatus converts the status of PreFilter as v1.36 does: success is nil,
+// Unschedulable and UnschedulableAndUnresolvable stay, all others are errors.
 func preFilterStatus(s *fwk.Status) *decision.Status {
 	out := statusOf(s)
 	if out == nil || out.Code == decision.Unschedulable || out.Code == decision.UnschedulableAndUnresolvable {
@@ -74,7 +77,8 @@ func preFilterStatus(s *fwk.Status) *decision.Status {
 	return &decision.Status{Code: decision.Error, Reasons: out.Reasons, Err: s.AsError()}
 }
 
-// filter asks the plugin about the nodes of rows.
+// filter calls the plugin's Filter for the nodes of the rows, in one call of the loop, and
+// writes a verdict for each to out. If the call fails, all get the verdict of that error.
 func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []framework.Verdict) {
 	x := c.host.asked.take(len(rows))
 	for i, r := range rows {
@@ -102,6 +106,7 @@ func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []
 	c.host.asked.release(x)
 }
 
+// failAll sets all verdicts to that of the error.
 func (c *cycle) failAll(err error, out []framework.Verdict) {
 	v := c.number("error "+err.Error(), firstError, failure(err))
 	for i := range out {
@@ -109,7 +114,8 @@ func (c *cycle) failAll(err error, out []framework.Verdict) {
 	}
 }
 
-// verdict returns the number of a status; equal statuses have equal numbers.
+// verdict returns the verdict for a status of Filter: Fits for a success, else a number that
+// equal statuses of the attempt share.
 func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
 	switch {
 	case s.IsSuccess():
@@ -127,6 +133,8 @@ func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
 	return c.number("error "+err.Error(), firstError, failure(err))
 }
 
+// number returns the verdict of a status by its key. A new key gets the next number after
+// from, 0 for rejections or firstError.
 func (c *cycle) number(key string, from framework.Verdict, s *decision.Status) framework.Verdict {
 	v, known := c.numbers[key]
 	if !known {
@@ -140,7 +148,7 @@ func (c *cycle) number(key string, from framework.Verdict, s *decision.Status) f
 	return v
 }
 
-// explain returns what the verdict stands for.
+// explain returns the status that a verdict of filter stands for.
 func (c *cycle) explain(v framework.Verdict) decision.Blocker {
 	if v >= firstError {
 		v -= firstError

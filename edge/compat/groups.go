@@ -26,29 +26,69 @@ import (
 
 // The informers of each group of the API, made through the factory.
 
+// all stands for all namespaces, as the informers' constructors take it.
 const all = metav1.NamespaceAll
 
+// Admissionregistration returns the informers of that API group. f makes them.
 func (f *factory) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(f, all, nil)
 }
+
+// Internal returns the informers of that API group. f makes them.
 func (f *factory) Internal() apiserverinternal.Interface { return apiserverinternal.New(f, all, nil) }
-func (f *factory) Apps() apps.Interface                  { return apps.New(f, all, nil) }
-func (f *factory) Autoscaling() autoscaling.Interface    { return autoscaling.New(f, all, nil) }
-func (f *factory) Batch() batch.Interface                { return batch.New(f, all, nil) }
-func (f *factory) Certificates() certificates.Interface  { return certificates.New(f, all, nil) }
-func (f *factory) Coordination() coordination.Interface  { return coordination.New(f, all, nil) }
-func (f *factory) Core() core.Interface                  { return core.New(f, all, nil) }
-func (f *factory) Discovery() discovery.Interface        { return discovery.New(f, all, nil) }
-func (f *factory) Events() events.Interface              { return events.New(f, all, nil) }
-func (f *factory) Extensions() extensions.Interface      { return extensions.New(f, all, nil) }
-func (f *factory) Flowcontrol() flowcontrol.Interface    { return flowcontrol.New(f, all, nil) }
-func (f *factory) Networking() networking.Interface      { return networking.New(f, all, nil) }
-func (f *factory) Node() node.Interface                  { return node.New(f, all, nil) }
-func (f *factory) Policy() policy.Interface              { return policy.New(f, all, nil) }
-func (f *factory) Rbac() rbac.Interface                  { return rbac.New(f, all, nil) }
-func (f *factory) Resource() resource.Interface          { return resource.New(f, all, nil) }
-func (f *factory) Scheduling() scheduling.Interface      { return scheduling.New(f, all, nil) }
-func (f *factory) Storage() storage.Interface            { return storage.New(f, all, nil) }
+
+// Apps returns the informers of that API group. f makes them.
+func (f *factory) Apps() apps.Interface { return apps.New(f, all, nil) }
+
+// Autoscaling returns the informers of that API group. f makes them.
+func (f *factory) Autoscaling() autoscaling.Interface { return autoscaling.New(f, all, nil) }
+
+// Batch returns the informers of that API group. f makes them.
+func (f *factory) Batch() batch.Interface { return batch.New(f, all, nil) }
+
+// Certificates returns the informers of that API group. f makes them.
+func (f *factory) Certificates() certificates.Interface { return certificates.New(f, all, nil) }
+
+// Coordination returns the informers of that API group. f makes them.
+func (f *factory) Coordination() coordination.Interface { return coordination.New(f, all, nil) }
+
+// Core returns the informers of that API group. f makes them.
+func (f *factory) Core() core.Interface { return core.New(f, all, nil) }
+
+// Discovery returns the informers of that API group. f makes them.
+func (f *factory) Discovery() discovery.Interface { return discovery.New(f, all, nil) }
+
+// Events returns the informers of that API group. f makes them.
+func (f *factory) Events() events.Interface { return events.New(f, all, nil) }
+
+// Extensions returns the informers of that API group. f makes them.
+func (f *factory) Extensions() extensions.Interface { return extensions.New(f, all, nil) }
+
+// Flowcontrol returns the informers of that API group. f makes them.
+func (f *factory) Flowcontrol() flowcontrol.Interface { return flowcontrol.New(f, all, nil) }
+
+// Networking returns the informers of that API group. f makes them.
+func (f *factory) Networking() networking.Interface { return networking.New(f, all, nil) }
+
+// Node returns the informers of that API group. f makes them.
+func (f *factory) Node() node.Interface { return node.New(f, all, nil) }
+
+// Policy returns the informers of that API group. f makes them.
+func (f *factory) Policy() policy.Interface { return policy.New(f, all, nil) }
+
+// Rbac returns the informers of that API group. f makes them.
+func (f *factory) Rbac() rbac.Interface { return rbac.New(f, all, nil) }
+
+// Resource returns the informers of that API group. f makes them.
+func (f *factory) Resource() resource.Interface { return resource.New(f, all, nil) }
+
+// Scheduling returns the informers of that API group. f makes them.
+func (f *factory) Scheduling() scheduling.Interface { return scheduling.New(f, all, nil) }
+
+// Storage returns the informers of that API group. f makes them.
+func (f *factory) Storage() storage.Interface { return storage.New(f, all, nil) }
+
+// Storagemigration returns the informers of that API group. f makes them.
 func (f *factory) Storagemigration() storagemigration.Interface {
 	return storagemigration.New(f, all, nil)
 }

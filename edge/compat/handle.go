@@ -14,21 +14,21 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// handle is what a plugin gets of the scheduler. Its methods may be called from any
-// goroutine. They are here, in waiting.go (pods that Permit holds, or in PreBind),
-// nominator.go, runners.go (other plugins) and managers.go.
+// handle is the fwk.Handle that a hosted plugin gets. Its methods may be called from any
+// goroutine. Besides this file they are in waiting.go (pods that Permit holds, or in
+// PreBind), nominator.go, runners.go (other plugins) and managers.go.
 type handle struct{ *Host }
 
 var _ fwk.Handle = (*handle)(nil)
 
-// SnapshotSharedLister returns the cluster as the present cycle sees it, or else the last
-// one did.
+// SnapshotSharedLister returns the snapshot of the present cycle, or of the last one.
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{h.Hosts} }
 
-// ClientSet is not bound to the lease: what a plugin writes is up to the plugin.
+// ClientSet returns a client that also works without the leader lease: what a plugin writes
+// is up to the plugin.
 func (h *handle) ClientSet() kubernetes.Interface { return h.options.Client }
 
-// KubeConfig returns a copy.
+// KubeConfig returns a copy of the client configuration; nil in tests without one.
 func (h *handle) KubeConfig() *rest.Config {
 	if h.options.Config == nil {
 		return nil
@@ -36,10 +36,12 @@ func (h *handle) KubeConfig() *rest.Config {
 	return rest.CopyConfig(h.options.Config)
 }
 
+// EventRecorder returns the recorder of the profile's plugins.
 func (h *handle) EventRecorder() events.EventRecorderLogger { return h.recorder }
 
-// SharedInformerFactory returns informers that have the pods and nodes that Berth decides
-// on. What plugins request before the first cycle is complete at the first cycle.
+// SharedInformerFactory returns a factory whose pods and nodes are those that Berth decides
+// on. The informers that plugins request when they are made are synced before the first
+// cycle. It is nil in tests without an API.
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 	if h.factory == nil {
 		return nil
@@ -47,19 +49,27 @@ func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 	return h.factory
 }
 
-func (h *handle) ProfileName() string                  { return h.name }
-func (h *handle) Extenders() []fwk.Extender            { return slices.Clone(h.options.Extenders) }
-func (h *handle) Parallelizer() fwk.Parallelizer       { return parallelizer{h.Host} }
+// ProfileName returns the schedulerName of the plugin's profile.
+func (h *handle) ProfileName() string { return h.name }
+
+// Extenders returns the configured extenders.
+func (h *handle) Extenders() []fwk.Extender { return slices.Clone(h.options.Extenders) }
+
+// Parallelizer returns a parallelizer that uses up to Options.Parallelism goroutines.
+func (h *handle) Parallelizer() fwk.Parallelizer { return parallelizer{h.Host} }
+
+// PodGroupManager returns the present state of pod groups; see podGroups.
 func (h *handle) PodGroupManager() fwk.PodGroupManager { return podGroups{h.Hosts, false} }
 
-// APIDispatcher and APICacher are nil, as in kube-scheduler where the feature gate
-// SchedulerAsyncAPICalls is off.
+// APIDispatcher returns nil, as in kube-scheduler without the feature gate
+// SchedulerAsyncAPICalls.
 func (h *handle) APIDispatcher() fwk.APIDispatcher { return nil }
 
-// APICacher is nil.
+// APICacher returns nil, as APIDispatcher does.
 func (h *handle) APICacher() fwk.APICacher { return nil }
 
-// Activate makes the pods active as soon as possible.
+// Activate moves the pods to the active queue, as soon as the loop gets to it. The keys do not
+// matter.
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	var list []*v1.Pod
 	for _, p := range pods { // any order: each is activated
@@ -70,10 +80,12 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	h.activate(list)
 }
 
-// parallelizer runs pieces of work on several goroutines. A panic of one ends the
-// others, and is the caller's.
+// parallelizer is the fwk.Parallelizer of plugins. A panic in one piece of work ends the
+// others and is raised on the caller's goroutine.
 type parallelizer struct{ host *Host }
 
+// Until calls work for 0 to pieces-1 and waits. Pieces that have not begun when ctx ends are
+// left out.
 func (p parallelizer) Until(ctx context.Context, pieces int, work workqueue.DoWorkPieceFunc, _ string) {
 	p.host.inParallel(pieces, func(i int) {
 		if ctx.Err() == nil {

@@ -24,90 +24,92 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// PluginFactory makes a plugin; it is the type of kube-scheduler's registry.
+// PluginFactory makes a plugin from its arguments. It is the type of kube-scheduler's
+// registry.
 type PluginFactory = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error)
 
-// Options of Hosts.
+// Options configure Hosts.
 type Options struct {
 	Logger klog.Logger
-	// Config is how to reach the API server; nil: there is none, in tests.
+	// Config configures clients of the API server; nil in tests without one.
 	Config *rest.Config
 	Client kubernetes.Interface
-	// Informers makes the informers; nil: they ask Client.
+	// Informers makes the informers; nil: New makes a factory that uses Client.
 	Informers informers.SharedInformerFactory
 	// Dynamic reads custom resources.
 	Dynamic dynamic.Interface
 	// Timeout bounds the time that all calls of plugins take in one attempt.
 	Timeout time.Duration
-	// PostFilterWait is how long the loop waits for PostFilter; then that goes on beside
-	// the loop. 0: 100 ms.
+	// PostFilterWait is how long the loop waits for a PostFilter plugin. After that the loop
+	// goes on, and the plugin's answer comes later. 0: 100 ms.
 	PostFilterWait time.Duration
-	// Parallelism is how many nodes a plugin may be asked about at once.
+	// Parallelism is how many goroutines call one plugin for nodes at once.
 	Parallelism int
 	Extenders   []fwk.Extender
 	// PodsToActivate makes the value that plugins find under PodsToActivateKey, of a type
 	// that CheckPodsToActivate accepts; nil: a PodsToActivate.
 	PodsToActivate func() fwk.StateData
-	// DeviceTaintRules and ConsumableCapacity are feature gates (DRA...) of what
-	// plugins are shown of devices.
+	// DeviceTaintRules and ConsumableCapacity are the feature gates DRADeviceTaintRules and
+	// DRAConsumableCapacity: whether the SharedDRAManager of plugins heeds them.
 	DeviceTaintRules, ConsumableCapacity bool
-	// PodGroups lets plugins register for events of PodGroups: the feature gate
-	// GenericWorkload.
+	// PodGroups is the feature gate GenericWorkload: plugins may register for events of
+	// PodGroups.
 	PodGroups bool
-	// GroupPlacements has plugins asked about placements of pod groups: the feature gate
-	// TopologyAwareWorkloadScheduling.
+	// GroupPlacements is the feature gate TopologyAwareWorkloadScheduling: the plugins'
+	// PlacementGenerate and PlacementScore points are called.
 	GroupPlacements bool
 }
 
-// Loop is who owns the machine.
+// Loop is the part of the scheduling loop (package loop) that Hosts need.
 type Loop interface {
-	// Inspect runs look on the goroutine that owns the machine.
+	// Inspect runs look between two steps, on the goroutine that owns the machine, and
+	// waits for it.
 	Inspect(ctx context.Context, look func()) error
-	// Report sends the machine an event, and never waits. Post waits while there are
-	// many.
+	// Report sends the machine an event and never waits. Post waits while too many
+	// events are queued.
 	Report(e machine.Event)
 	Post(e machine.Event)
 }
 
-// Hosts are the hosts of all profiles, and what these share.
+// Hosts hold the hosted plugins of all profiles (one Host each) and what these share.
 type Hosts struct {
 	options  Options
-	factory  *factory    // of informers
-	fed      *fedFactory // where there is no API server; nil: there is one
-	profiles map[string]*Host
+	factory  *factory         // of informers; nil in tests without a client
+	fed      *fedFactory      // the same in a simulation; nil: there is an API server
+	profiles map[string]*Host // by schedulerName
 
-	machine     *machine.Machine // for questions, and what answers them
-	loop        Loop
-	questions   chan *question
-	logging     context.Context // carries the logger
-	asked       askedBuffer     // scratch of filters and scores
+	machine     *machine.Machine // only the loop may read it: see ask; nil before Connect
+	loop        Loop             // nil before Connect
+	questions   chan *question   // for the loop while it waits for a plugin
+	logging     context.Context  // carries the logger
+	asked       askedBuffer      // scratch of Filter and Score calls
 	snapshots   snapshots
-	lastGroup   lastGroup // of the loop
-	step        step      // of the loop
+	lastGroup   lastGroup // only for the loop
+	step        step      // only for the loop
 	workers     workers
-	timer       *time.Timer // of the loop, for the next call; nil: to be made
+	timer       *time.Timer // for the loop's next call; nil: in use or not made yet
 	hangs       hangs
-	postFilters atomic.Int32 // that run beside the loop
-	binding     running
-	postBinds   chan func()
-	broadcaster events.EventBroadcaster // of plugins' events; nil: there is no API server
+	postFilters atomic.Int32            // PostFilter calls that run beside the loop
+	binding     running                 // PreBind calls
+	postBinds   chan func()             // calls of PostBind that wait
+	broadcaster events.EventBroadcaster // of the plugins' Events; nil: there is no API server
 	assumptions assumptions
 	// slices are the ResourceSlices with what DeviceTaintRules add; nil: none do, or
 	// slicesFailed.
 	slices       *tracker.Tracker
 	slicesFailed error
-	slicesOnce   sync.Once       // starts following them, or records that nobody does
-	watched      map[string]bool // resources of which plugins want events
+	slicesOnce   sync.Once       // sets slices, or is done by Start so that it stays nil
+	watched      map[string]bool // resources besides pods and nodes whose events plugins registered for
 }
 
-// defaultTimeout is how long plugins may take unless somebody says otherwise.
+// defaultTimeout is Options.Timeout if that is not set.
 const defaultTimeout = 10 * time.Second
 
-// defaultPostFilterWait: a PostFilter plugin that returns soon is waited for, so that
-// no other pod comes between the filters and its answer.
+// defaultPostFilterWait is Options.PostFilterWait if that is not set. The loop waits for a
+// plugin that returns soon, so that no other pod comes between the filters and its answer.
 const defaultPostFilterWait = 100 * time.Millisecond
 
-// New returns the hosts of no profile.
+// New returns Hosts without profiles; Registry adds them.
 func New(o Options) *Hosts {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
@@ -134,18 +136,18 @@ func New(o Options) *Hosts {
 	return h
 }
 
-// Connect says which machine the plugins decide for, before its first step.
+// Connect sets the machine whose plugins these are and the loop that owns it. Call it after
+// the plugins were made and before the first step.
 func (h *Hosts) Connect(m *machine.Machine, l Loop) { h.machine, h.loop = m, l }
 
-// report sends the machine an event. An event from a factory, before there is a machine,
-// is dropped.
+// report sends the machine an event without waiting. Before Connect it drops the event.
 func (h *Hosts) report(e machine.Event) {
 	if h.loop != nil {
 		h.loop.Report(e)
 	}
 }
 
-// Any reports whether a profile has hosted plugins.
+// Any reports whether any profile has a hosted plugin.
 func (h *Hosts) Any() bool {
 	for _, p := range h.profiles { // any order: a yes or no
 		if len(p.plugins) > 0 {
@@ -155,7 +157,8 @@ func (h *Hosts) Any() bool {
 	return false
 }
 
-// Registry returns the factories by which a profile makes hosted plugins.
+// Registry adds a host for the profile and returns its plugin factories as core's: each
+// decodes the arguments, makes the plugin and adapts it to core's framework.
 func (h *Hosts) Registry(profileName string, factories map[string]PluginFactory, args Args) profile.Registry {
 	host := &Host{Hosts: h, name: profileName, cycles: map[types.UID]*cycle{}, byName: map[string]*hostedPlugin{}}
 	host.recorder = newRecorder(h, profileName)
@@ -173,7 +176,7 @@ func (h *Hosts) Registry(profileName string, factories map[string]PluginFactory,
 	return registry
 }
 
-// add makes a plugin for the profile.
+// add makes a plugin of the profile and returns it as one of core's framework.
 func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native *framework.Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -198,8 +201,8 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 	return native, nil
 }
 
-// Overdue returns how many calls took too long and have not returned since.
+// Overdue returns how many plugin calls took too long and have not returned yet.
 func (h *Hosts) Overdue() int { return h.hangs.count() }
 
-// Timeout returns how long all calls of plugins may take in one attempt.
+// Timeout returns how long all plugin calls of one attempt may take.
 func (h *Hosts) Timeout() time.Duration { return h.options.Timeout }

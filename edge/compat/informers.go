@@ -23,17 +23,18 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// factory is a SharedInformerFactory that keeps the handlers that were added, so that the
-// first cycle can wait until each has got all objects.
+// factory is a SharedInformerFactory that records the event handlers that are added to its
+// informers, so that the scheduler can wait until each has seen all objects.
 type factory struct {
 	informers.SharedInformerFactory
 	mu       sync.Mutex
 	handlers []cache.ResourceEventHandlerRegistration
 }
 
-// unfinished selects the pods that a scheduler cares for.
+// unfinished is the field selector of the pods informer: pods that have not ended.
 const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 
+// newFactory wraps inner. The informer of pods selects unfinished ones.
 func newFactory(inner informers.SharedInformerFactory) *factory {
 	f := &factory{SharedInformerFactory: inner}
 	f.InformerFor(&v1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
@@ -43,13 +44,15 @@ func newFactory(inner informers.SharedInformerFactory) *factory {
 	return f
 }
 
-// InformerFor finds or makes the informer of a type.
+// InformerFor returns the informer of the object's type, made by make at the first call, so
+// that its handlers are recorded.
 func (f *factory) InformerFor(obj runtime.Object, make internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return &informer{make(client, resync), f}
 	})
 }
 
+// note records a handler's registration. It returns its arguments.
 func (f *factory) note(r cache.ResourceEventHandlerRegistration, err error) (cache.ResourceEventHandlerRegistration, error) {
 	if err == nil {
 		f.mu.Lock()
@@ -59,8 +62,8 @@ func (f *factory) note(r cache.ResourceEventHandlerRegistration, err error) (cac
 	return r, err
 }
 
-// waitForHandlers waits until each handler has got all objects. It returns false if the
-// context ends first.
+// waitForHandlers waits until each recorded handler has seen the objects of its informer's
+// first list. It returns false if the context ends first.
 func (f *factory) waitForHandlers(ctx context.Context) bool {
 	f.mu.Lock()
 	handlers := slices.Clone(f.handlers)
@@ -73,39 +76,44 @@ func (f *factory) waitForHandlers(ctx context.Context) bool {
 	return true
 }
 
-// informer registers its handlers with the factory.
+// informer is a SharedIndexInformer that records its handlers in the factory.
 type informer struct {
 	cache.SharedIndexInformer
 	factory *factory
 }
 
-// AddEventHandler adds a handler.
+// AddEventHandler adds a handler and records it.
 func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return i.factory.note(i.SharedIndexInformer.AddEventHandler(h))
 }
 
-// AddEventHandlerWithResyncPeriod adds a handler.
+// AddEventHandlerWithResyncPeriod adds a handler and records it.
 func (i *informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, d time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.factory.note(i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(h, d))
 }
 
-// AddEventHandlerWithOptions adds a handler.
+// AddEventHandlerWithOptions adds a handler and records it.
 func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return i.factory.note(i.SharedIndexInformer.AddEventHandlerWithOptions(h, o))
 }
 
-// builtin returns a resource that plugins name without a version; false for others.
+// builtin returns the group and version of a resource that plugins name without these, such
+// as fwk.PersistentVolume; false for others.
 func builtin(r fwk.EventResource) (schema.GroupVersionResource, bool) {
 	kind, ok := kinds[r]
 	return kind.GroupVersion().WithResource(kind.Resource()), ok
 }
 
-// Pods and Nodes are the informers that Berth's own picture comes from, too: so it is
-// never newer than theirs.
-func (h *Hosts) Pods() cache.SharedIndexInformer  { return h.factory.Core().V1().Pods().Informer() }
+// Pods and Nodes return the informers that plugins read. Berth takes its pods and nodes from
+// them too, so that it never decides on a newer state than plugins see.
+func (h *Hosts) Pods() cache.SharedIndexInformer { return h.factory.Core().V1().Pods().Informer() }
+
+// Nodes returns the informer of nodes; see Pods.
 func (h *Hosts) Nodes() cache.SharedIndexInformer { return h.factory.Core().V1().Nodes().Informer() }
 
-// Start starts what plugins asked for, until the context ends.
+// Start starts the informers that plugins requested, those of the resources whose events
+// they registered for, and the goroutines of PostBind, until the context ends. Call it after
+// all plugins were made.
 func (h *Hosts) Start(ctx context.Context) error {
 	h.runPostBinds(ctx)
 	context.AfterFunc(ctx, h.workers.end)
@@ -148,7 +156,8 @@ func (h *Hosts) Start(ctx context.Context) error {
 	return nil
 }
 
-// machineHandler returns a handler that sends changes of a resource's objects to the machine.
+// machineHandler returns an event handler that posts each change of the resource's objects
+// to the machine, as HostedObjectChanged.
 func (h *Hosts) machineHandler(resource string) cache.ResourceEventHandler {
 	post := func(a framework.ActionType, old, now any) {
 		h.loop.Post(machine.HostedObjectChanged{Resource: resource, ActionType: a, Old: old, New: now})

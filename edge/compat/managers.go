@@ -16,8 +16,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// newRecorder records events of a profile's plugins. It starts to send them when the
-// hosts start.
+// newRecorder returns a recorder of Events by the profile's plugins. Start starts to send
+// them. Without an API server it drops them.
 func newRecorder(h *Hosts, profileName string) events.EventRecorderLogger {
 	if h.options.Client == nil || h.fed != nil {
 		return &events.FakeRecorder{} // it drops them
@@ -28,37 +28,41 @@ func newRecorder(h *Hosts, profileName string) events.EventRecorderLogger {
 	return h.broadcaster.NewRecorder(scheme.Scheme, profileName).WithLogger(h.options.Logger)
 }
 
-// SharedCSIManager lists CSINodes.
+// SharedCSIManager returns a lister of CSINodes.
 func (h *handle) SharedCSIManager() fwk.CSIManager { return csiManager{h.Hosts} }
 
+// csiManager is a fwk.CSIManager and its lister. It reads the informers.
 type csiManager struct{ *Hosts }
 
+// CSINodes returns m.
 func (m csiManager) CSINodes() fwk.CSINodeLister { return m }
 
-// List lists all CSINodes.
+// List returns all CSINodes.
 func (m csiManager) List() ([]*storagev1.CSINode, error) {
 	return m.factory.Storage().V1().CSINodes().Lister().List(labels.Everything())
 }
 
-// Get finds the CSINode of a node.
+// Get returns the CSINode of the node.
 func (m csiManager) Get(name string) (*storagev1.CSINode, error) {
 	return m.factory.Storage().V1().CSINodes().Lister().Get(name)
 }
 
-// SharedDRAManager shows claims and devices. A plugin asks for it when it is made.
+// SharedDRAManager returns the ResourceClaims, ResourceSlices and DeviceClasses as plugins see
+// them. A plugin must call it in its factory to see the taints of DeviceTaintRules.
 func (h *handle) SharedDRAManager() fwk.SharedDRAManager {
 	h.followSlices()
 	return draManager{h.Hosts}
 }
 
-// followSlices starts to follow device taint rules, where their feature gate is on and
-// the informers are not started yet.
+// followSlices starts the tracker of DeviceTaintRules, once, if their feature gate is on and
+// Start was not called yet.
 func (h *Hosts) followSlices() {
 	if h.factory != nil && h.options.DeviceTaintRules {
 		h.slicesOnce.Do(h.startSlices)
 	}
 }
 
+// startSlices sets slices, or slicesFailed.
 func (h *Hosts) startSlices() {
 	resources := h.factory.Resource()
 	h.slices, h.slicesFailed = tracker.StartTracker(klog.NewContext(context.Background(), h.options.Logger), tracker.Options{
@@ -67,18 +71,29 @@ func (h *Hosts) startSlices() {
 	})
 }
 
+// draManager is a fwk.SharedDRAManager.
 type draManager struct{ *Hosts }
 
-func (m draManager) ResourceClaims() fwk.ResourceClaimTracker     { return claims(m) }
-func (m draManager) ResourceSlices() fwk.ResourceSliceLister      { return slicesOf(m) }
-func (m draManager) DeviceClasses() fwk.DeviceClassLister         { return classes(m) }
-func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return classes(m) }
-func (m draManager) PodGroups() fwk.PodGroupLister                { return noPodGroups{} }
+// ResourceClaims returns the claims, with allocations that are assumed.
+func (m draManager) ResourceClaims() fwk.ResourceClaimTracker { return claims(m) }
 
+// ResourceSlices returns the lister of slices.
+func (m draManager) ResourceSlices() fwk.ResourceSliceLister { return slicesOf(m) }
+
+// DeviceClasses returns the lister of classes.
+func (m draManager) DeviceClasses() fwk.DeviceClassLister { return classes(m) }
+
+// DeviceClassResolver returns what finds the class of an extended resource.
+func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return classes(m) }
+
+// PodGroups returns a lister that always fails.
+func (m draManager) PodGroups() fwk.PodGroupLister { return noPodGroups{} }
+
+// slicesOf is a fwk.ResourceSliceLister.
 type slicesOf struct{ *Hosts }
 
-// ListWithDeviceTaintRules lists the slices, with the taints that rules give their
-// devices.
+// ListWithDeviceTaintRules returns all slices, with the taints of DeviceTaintRules added if
+// the feature gate is on.
 func (s slicesOf) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
 	switch {
 	case s.slicesFailed != nil:
@@ -89,18 +104,21 @@ func (s slicesOf) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error
 	return s.factory.Resource().V1().ResourceSlices().Lister().List(labels.Everything())
 }
 
+// classes is a fwk.DeviceClassLister and a fwk.DeviceClassResolver. It reads the informer.
 type classes struct{ *Hosts }
 
+// List returns all classes.
 func (c classes) List() ([]*resourcev1.DeviceClass, error) {
 	return c.factory.Resource().V1().DeviceClasses().Lister().List(labels.Everything())
 }
 
+// Get returns the class of that name.
 func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 	return c.factory.Resource().V1().DeviceClasses().Lister().Get(name)
 }
 
-// GetDeviceClass returns the class that stands for an extended resource, nil for none. Of
-// several the youngest counts, as in v1.36.
+// GetDeviceClass returns the class for an extended resource, named by it or implied by its
+// name; nil if there is none. Of several it is the youngest, as in v1.36.
 func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 	list, _ := c.List()
 	var found *resourcev1.DeviceClass
@@ -118,10 +136,11 @@ func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 	return found
 }
 
-// noPodGroups is what plugins of claims see of pod groups without the gate
-// DRAWorkloadResourceClaims, which Berth refuses.
+// noPodGroups is a fwk.PodGroupLister that always fails, as in v1.36 without the feature gate
+// DRAWorkloadResourceClaims, which Berth does not accept.
 type noPodGroups struct{}
 
+// Get returns the error of v1.36.
 func (noPodGroups) Get(string, string) (*schedulingv1alpha2.PodGroup, error) {
 	return nil, apierrors.NewBadRequest("listing podgroups is disabled")
 }

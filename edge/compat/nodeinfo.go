@@ -17,44 +17,67 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// nodeInfo is a node and the pods on it. One of a snapshot is not changed; a plugin
-// that changes it all the same changes its own view until the end of the cycle.
+// nodeInfo is the fwk.NodeInfo of a node and its pods. Those of a snapshot are shared and must
+// not be changed; if a plugin changes one all the same, it is made anew at the next cycle.
 type nodeInfo struct {
 	node         *v1.Node
 	pods         []fwk.PodInfo
-	affinity     []fwk.PodInfo
-	antiAffinity []fwk.PodInfo
+	affinity     []fwk.PodInfo // of pods, those with pod affinity or anti-affinity
+	antiAffinity []fwk.PodInfo // of pods, those with required anti-affinity
 	requested    *amounts
-	nonZero      *amounts
+	nonZero      *amounts // CPU and memory with the defaults for pods that request none
 	allocatable  *amounts
-	images       map[string]*fwk.ImageStateSummary
+	images       map[string]*fwk.ImageStateSummary // by image name
 	features     ndf.FeatureSet
 	generation   int64
-	changed      func() // informs the snapshot of a change; nil for a plugin's own copy
+	changed      func() // called before a change, so that the snapshot makes it anew; nil: a plugin's own copy
 
-	object        *object.Node // what a snapshot made it of
-	imageRevision uint64       // of the table, by which the images are
+	object        *object.Node // core's node of which a snapshot made it
+	imageRevision uint64       // of the index of images, when images was made
 
-	once  sync.Once // for what follows
+	once  sync.Once // for ports and pvcs
 	ports fwk.HostPortInfo
-	pvcs  map[string]int
+	pvcs  map[string]int // pods that use the claim, by namespace/name
 }
 
-func (n *nodeInfo) Node() *v1.Node                                    { return n.node }
-func (n *nodeInfo) GetPods() []fwk.PodInfo                            { return n.pods }
-func (n *nodeInfo) GetPodsWithAffinity() []fwk.PodInfo                { return n.affinity }
-func (n *nodeInfo) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo    { return n.antiAffinity }
-func (n *nodeInfo) GetRequested() fwk.Resource                        { return n.requested }
-func (n *nodeInfo) GetNonZeroRequested() fwk.Resource                 { return n.nonZero }
-func (n *nodeInfo) GetAllocatable() fwk.Resource                      { return n.allocatable }
-func (n *nodeInfo) GetImageStates() map[string]*fwk.ImageStateSummary { return n.images }
-func (n *nodeInfo) GetGeneration() int64                              { return n.generation }
-func (n *nodeInfo) GetNodeDeclaredFeatures() ndf.FeatureSet           { return n.features }
-func (n *nodeInfo) GetUsedPorts() fwk.HostPortInfo                    { n.count(); return n.ports }
-func (n *nodeInfo) GetPVCRefCounts() map[string]int                   { n.count(); return n.pvcs }
+// Node returns the node.
+func (n *nodeInfo) Node() *v1.Node { return n.node }
 
-// GetNodeAllocatableDRAClaimState is, by claim, which pods have devices of it that
-// take of the node's resources.
+// GetPods returns the pods on the node. The slice is shared.
+func (n *nodeInfo) GetPods() []fwk.PodInfo { return n.pods }
+
+// GetPodsWithAffinity returns the pods with pod affinity or anti-affinity.
+func (n *nodeInfo) GetPodsWithAffinity() []fwk.PodInfo { return n.affinity }
+
+// GetPodsWithRequiredAntiAffinity returns the pods with required anti-affinity.
+func (n *nodeInfo) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo { return n.antiAffinity }
+
+// GetRequested returns the sum of the pods' requests.
+func (n *nodeInfo) GetRequested() fwk.Resource { return n.requested }
+
+// GetNonZeroRequested returns it with the defaults for CPU and memory.
+func (n *nodeInfo) GetNonZeroRequested() fwk.Resource { return n.nonZero }
+
+// GetAllocatable returns the node's allocatable resources.
+func (n *nodeInfo) GetAllocatable() fwk.Resource { return n.allocatable }
+
+// GetImageStates returns the node's images by name.
+func (n *nodeInfo) GetImageStates() map[string]*fwk.ImageStateSummary { return n.images }
+
+// GetGeneration returns a number that grows with each change.
+func (n *nodeInfo) GetGeneration() int64 { return n.generation }
+
+// GetNodeDeclaredFeatures returns the features in the node's status.
+func (n *nodeInfo) GetNodeDeclaredFeatures() ndf.FeatureSet { return n.features }
+
+// GetUsedPorts returns the host ports in use.
+func (n *nodeInfo) GetUsedPorts() fwk.HostPortInfo { n.count(); return n.ports }
+
+// GetPVCRefCounts returns the number of pods that use a claim, by namespace/name.
+func (n *nodeInfo) GetPVCRefCounts() map[string]int { n.count(); return n.pvcs }
+
+// GetNodeAllocatableDRAClaimState returns, by claim, the pods that use devices of the claim
+// which consume allocatable resources of the node.
 func (n *nodeInfo) GetNodeAllocatableDRAClaimState() map[types.NamespacedName]*fwk.NodeAllocatableDRAClaimState {
 	states := map[types.NamespacedName]*fwk.NodeAllocatableDRAClaimState{}
 	for _, p := range n.pods {
@@ -70,7 +93,7 @@ func (n *nodeInfo) GetNodeAllocatableDRAClaimState() map[types.NamespacedName]*f
 	return states
 }
 
-// String is for logs.
+// String returns the text of kube-scheduler's NodeInfo, for logs.
 func (n *nodeInfo) String() string {
 	names := make([]string, len(n.pods))
 	for i, p := range n.pods {
@@ -80,7 +103,7 @@ func (n *nodeInfo) String() string {
 		names, n.requested, n.nonZero, n.GetUsedPorts(), n.allocatable)
 }
 
-// count finds the ports and claims in use.
+// count computes ports and pvcs, at its first call.
 func (n *nodeInfo) count() {
 	n.once.Do(func() {
 		n.ports, n.pvcs = fwk.HostPortInfo{}, map[string]int{}
@@ -90,7 +113,7 @@ func (n *nodeInfo) count() {
 	})
 }
 
-// use adds the pod's ports and claims, or takes them away.
+// use adds the pod to ports and pvcs, or removes it from them.
 func (n *nodeInfo) use(p *v1.Pod, add bool) {
 	for c := range runningContainers(p) {
 		for i := range c.Ports {
@@ -117,7 +140,8 @@ func (n *nodeInfo) use(p *v1.Pod, add bool) {
 	}
 }
 
-// runningContainers yields those that run as long as the pod does.
+// runningContainers yields the pod's containers, after its restartable init containers
+// (sidecars).
 func runningContainers(p *v1.Pod) func(func(*v1.Container) bool) {
 	return func(yield func(*v1.Container) bool) {
 		for i := range p.Spec.InitContainers {
@@ -137,6 +161,7 @@ func runningContainers(p *v1.Pod) func(func(*v1.Container) bool) {
 // Snapshot returns a copy that the plugin may change.
 func (n *nodeInfo) Snapshot() fwk.NodeInfo { return n.copy() }
 
+// copy returns a copy that a plugin may change without effect on the snapshot.
 func (n *nodeInfo) copy() *nodeInfo {
 	return &nodeInfo{
 		node: n.node, pods: slices.Clone(n.pods), affinity: slices.Clone(n.affinity), antiAffinity: slices.Clone(n.antiAffinity),
@@ -145,7 +170,8 @@ func (n *nodeInfo) copy() *nodeInfo {
 	}
 }
 
-// edit comes before a change.
+// edit must be called before a change. It informs the snapshot, computes what is counted
+// lazily, and raises the generation.
 func (n *nodeInfo) edit() {
 	if n.changed != nil {
 		n.changed()
@@ -154,13 +180,14 @@ func (n *nodeInfo) edit() {
 	n.generation++
 }
 
-// AddPodInfo places the pod on the node.
+// AddPodInfo adds the pod to the node.
 func (n *nodeInfo) AddPodInfo(p fwk.PodInfo) {
 	n.edit()
 	n.add(p)
 	n.use(p.GetPod(), true)
 }
 
+// add adds the pod to the lists and requests, not to ports and pvcs.
 func (n *nodeInfo) add(p fwk.PodInfo) {
 	n.pods = append(n.pods, p)
 	if hasAffinity(p.GetPod()) {
@@ -172,6 +199,7 @@ func (n *nodeInfo) add(p fwk.PodInfo) {
 	n.charge(p, 1)
 }
 
+// charge adds sign (1 or -1) times the pod's requests to the node's.
 func (n *nodeInfo) charge(p fwk.PodInfo, sign int64) {
 	r := p.CalculateResource()
 	if r.Resource != nil {
@@ -181,7 +209,7 @@ func (n *nodeInfo) charge(p fwk.PodInfo, sign int64) {
 	n.nonZero.memory += sign * r.Non0Mem
 }
 
-// RemovePod takes the pod off the node.
+// RemovePod removes the pod, found by its UID, from the node.
 func (n *nodeInfo) RemovePod(_ klog.Logger, pod *v1.Pod) error {
 	same := func(p fwk.PodInfo) bool { return p.GetPod().UID == pod.UID }
 	at := slices.IndexFunc(n.pods, same)
@@ -196,6 +224,7 @@ func (n *nodeInfo) RemovePod(_ klog.Logger, pod *v1.Pod) error {
 	return nil
 }
 
+// name returns the node's name; "" without a node.
 func (n *nodeInfo) name() string {
 	if n.node == nil {
 		return ""
@@ -203,13 +232,14 @@ func (n *nodeInfo) name() string {
 	return n.node.Name
 }
 
-// SetNode replaces the node.
+// SetNode replaces the node and its allocatable resources.
 func (n *nodeInfo) SetNode(node *v1.Node) {
 	n.edit()
 	n.node = node
 	n.allocatable = allocatableOf(node)
 }
 
+// allocatableOf returns the node's allocatable resources; zero for nil.
 func allocatableOf(node *v1.Node) *amounts {
 	if node == nil {
 		return &amounts{}

@@ -16,13 +16,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ErrOffline is what a plugin gets of a client where there is no API server.
+// ErrOffline is the error of all API requests of plugins in a simulation.
 var ErrOffline = errors.New("there is no API server in a simulation")
 
-// NewOffline returns hosts of plugins for a cluster that is simulated. Informers of pods
-// and nodes know what Feed says; those of other kinds stay empty. Each request to the API
-// server fails. PostFilter is always waited for, so that what plugins do goes by the order
-// of the calls and not by their time.
+// NewOffline returns Hosts for a simulated cluster. Informers of pods and nodes have what Feed
+// reports; those of other kinds stay empty. API requests fail. The loop always waits for
+// PostFilter, so that results depend on the order of calls only, not on their duration.
 func NewOffline(o Options) (*Hosts, error) {
 	api := &rest.Config{Host: "http://offline.invalid", Transport: offline{}}
 	client, err := kubernetes.NewForConfig(api)
@@ -36,16 +35,18 @@ func NewOffline(o Options) (*Hosts, error) {
 	return h, nil
 }
 
-// offline answers no request.
+// offline is an HTTP transport that fails each request.
 type offline struct{}
 
+// RoundTrip returns ErrOffline.
 func (offline) RoundTrip(*http.Request) (*http.Response, error) { return nil, ErrOffline }
 
-// Close ends the goroutines that have nothing to do.
+// Close ends the idle workers.
 func (h *Hosts) Close() { h.workers.end() }
 
-// Feed updates informers and their handlers for a pod or a node that changed from old to
-// now; nil for none. Only the loop may call it, before it sends the event to the machine.
+// Feed updates the informer and calls its handlers for a pod or a node that changed from old
+// to now; nil: it did not exist or is gone. Only the loop may call it, before it sends the
+// event to the machine.
 func (h *Hosts) Feed(old, now runtime.Object) error {
 	i, some := h.fed.pods, now
 	if now == nil {
@@ -65,6 +66,7 @@ func (h *Hosts) Feed(old, now runtime.Object) error {
 	})
 }
 
+// tell calls the handler's OnAdd, OnDelete or OnUpdate; a nil object does not exist.
 func tell(h cache.ResourceEventHandler, old, now runtime.Object) {
 	switch {
 	case old == nil:
@@ -76,12 +78,13 @@ func tell(h cache.ResourceEventHandler, old, now runtime.Object) {
 	}
 }
 
-// fedFactory is a SharedInformerFactory that starts nothing.
+// fedFactory is the SharedInformerFactory of a simulation. It starts nothing.
 type fedFactory struct {
 	informers.SharedInformerFactory
 	pods, nodes *fedInformer
 }
 
+// newFedFactory returns a factory whose informers of pods and nodes are fedInformers.
 func newFedFactory(client kubernetes.Interface) *fedFactory {
 	inner := informers.NewSharedInformerFactory(client, 0)
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
@@ -94,21 +97,21 @@ func newFedFactory(client kubernetes.Interface) *fedFactory {
 	return f
 }
 
-// Start starts nothing.
+// Start does nothing.
 func (f *fedFactory) Start(<-chan struct{}) {}
 
-// StartWithContext starts nothing.
+// StartWithContext does nothing.
 func (f *fedFactory) StartWithContext(context.Context) {}
 
-// fedInformer is an informer that is filled by Feed. Plugins may use it from any
-// goroutine.
+// fedInformer is an informer that is filled by Feed, not by a watch. Plugins may use it from
+// any goroutine.
 type fedInformer struct {
 	cache.SharedIndexInformer
 	mu       sync.Mutex
 	handlers []cache.ResourceEventHandler
 }
 
-// set records the object and returns the handlers to call.
+// set stores now, or deletes old if now is nil. It returns the handlers to call.
 func (i *fedInformer) set(old, now runtime.Object) ([]cache.ResourceEventHandler, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,13 +121,13 @@ func (i *fedInformer) set(old, now runtime.Object) ([]cache.ResourceEventHandler
 	return i.handlers, i.GetIndexer().Add(now)
 }
 
-// HasSynced is true.
+// HasSynced returns true.
 func (i *fedInformer) HasSynced() bool { return true }
 
-// HasSyncedChecker is done.
+// HasSyncedChecker returns a checker that is done.
 func (i *fedInformer) HasSyncedChecker() cache.DoneChecker { return synced{} }
 
-// AddEventHandler adds the handler and calls it for all objects.
+// AddEventHandler adds the handler and calls its OnAdd for all objects, before it returns.
 func (i *fedInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	i.mu.Lock()
 	i.handlers = append(i.handlers, h)
@@ -136,27 +139,32 @@ func (i *fedInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.Resou
 	return synced{}, nil
 }
 
-// AddEventHandlerWithResyncPeriod adds the handler and calls it for all objects. There is
-// no resync.
+// AddEventHandlerWithResyncPeriod is AddEventHandler; there is no resync.
 func (i *fedInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(h)
 }
 
-// AddEventHandlerWithOptions is AddEventHandler.
+// AddEventHandlerWithOptions is AddEventHandler; options are ignored.
 func (i *fedInformer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(h)
 }
 
-// synced is a registration whose handler has got all objects.
+// synced is the registration of a handler that has seen all objects.
 type synced struct{}
 
-func (synced) HasSynced() bool                     { return true }
-func (synced) HasSyncedChecker() cache.DoneChecker { return synced{} }
-func (synced) Name() string                        { return "fed" }
+// HasSynced returns true.
+func (synced) HasSynced() bool { return true }
 
-// Done is closed.
+// HasSyncedChecker returns a checker that is done.
+func (synced) HasSyncedChecker() cache.DoneChecker { return synced{} }
+
+// Name returns a name for logs.
+func (synced) Name() string { return "fed" }
+
+// Done returns a closed channel.
 func (synced) Done() <-chan struct{} { return closed }
 
+// closed is a closed channel.
 var closed = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)

@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// leastShare is how many nodes are worth a goroutine.
+// leastShare is the least number of nodes for which each starts another goroutine.
 const leastShare = 64
 
 // comparableNode is a NodeInfo that may be compared with nil.
@@ -16,8 +16,8 @@ type comparableNode interface {
 	fwk.NodeInfo
 }
 
-// each runs f for the nodes but nil ones, several at a time where they are many. A panic
-// ends all, on the goroutine of the caller.
+// each calls f with the index and value of each node that is not nil, on several goroutines
+// if there are many nodes. A panic of f stops all and is raised on the caller's goroutine.
 func each[N comparableNode](h *Hosts, nodes []N, f func(int, N)) {
 	var none N
 	h.share(len(nodes), leastShare, func(from, to int) {
@@ -30,8 +30,8 @@ func each[N comparableNode](h *Hosts, nodes []N, f func(int, N)) {
 	})
 }
 
-// inParallel runs f for 0..n-1, each of which is worth a goroutine. A panic ends all, on
-// the goroutine of the caller.
+// inParallel calls f for 0 to n-1, on up to Options.Parallelism goroutines. A panic of f stops
+// all and is raised on the caller's goroutine.
 func (h *Hosts) inParallel(n int, f func(int)) { h.share(n, 1, func(i, _ int) { f(i) }) }
 
 // readAhead reads what most plugins read of a node, of all nodes before a plugin is asked
@@ -52,8 +52,8 @@ func readAhead[N comparableNode](nodes []N) (read byte) {
 	return read
 }
 
-// share calls f for pieces of [0, n), each of size least except for the last, which may
-// be smaller. Several goroutines share the pieces if there are enough.
+// share calls f for all of [0, n) in pieces of length least, of which the last may be shorter.
+// Up to Options.Parallelism goroutines share the pieces. A panic of f is raised here.
 func (h *Hosts) share(n, least int, f func(from, to int)) {
 	workers := min(h.options.Parallelism, n/least)
 	if workers < 2 {

@@ -14,7 +14,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// adaptPlacement sets the extension points for pod groups.
+// adaptPlacement sets the native plugin's points for pod groups to functions that call the
+// hosted plugin, as far as it implements them.
 func (h *Host) adaptPlacement(native *framework.Plugin, p *hostedPlugin) {
 	if p.generate == nil && p.placementScore == nil {
 		return
@@ -38,11 +39,16 @@ func (h *Host) adaptPlacement(native *framework.Plugin, p *hostedPlugin) {
 	}
 }
 
-// podGroupInfo is the group whose cycle is under way.
+// podGroupInfo is the fwk.PodGroupInfo of the group whose cycle is under way.
 type podGroupInfo struct{ *framework.PlacementCall }
 
-func (g podGroupInfo) GetName() string      { return g.Group.Name }
+// GetName returns the PodGroup's name.
+func (g podGroupInfo) GetName() string { return g.Group.Name }
+
+// GetNamespace returns the PodGroup's namespace.
 func (g podGroupInfo) GetNamespace() string { return g.Group.Namespace }
+
+// GetUnscheduledPods returns the pods of the group that the cycle tries.
 func (g podGroupInfo) GetUnscheduledPods() []*v1.Pod {
 	pods := make([]*v1.Pod, len(g.Pods))
 	for i, p := range g.Pods {
@@ -51,16 +57,20 @@ func (g podGroupInfo) GetUnscheduledPods() []*v1.Pod {
 	return pods
 }
 
-// proposed is the node that was found for a pod.
+// proposed is the fwk.ProposedAssignment of a pod to the node that was found for it.
 type proposed struct {
 	pod  *v1.Pod
 	node string
 }
 
-func (a proposed) GetPod() *v1.Pod     { return a.pod }
+// GetPod returns the pod.
+func (a proposed) GetPod() *v1.Pod { return a.pod }
+
+// GetNodeName returns the node's name.
 func (a proposed) GetNodeName() string { return a.node }
 
-// callForGroup calls a plugin for the group.
+// callForGroup calls a plugin at a point for the group of c: f gets the context, the group's
+// state and its description. Each call has Options.Timeout.
 func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.PlacementCall, f func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo)) error {
 	ctx, cancel := context.WithCancelCause(h.logging)
 	defer cancel(errCycleEnded)
@@ -68,6 +78,9 @@ func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.Placemen
 	return h.callOnce(c.Pods[0].UID, point, p.name, func() { f(ctx, state, podGroupInfo{c}) })
 }
 
+// generatePlacements calls the plugin's GeneratePlacements. parent is the set of nodes to
+// divide. It returns a status if the plugin rejects the group, fails, or returns a node that
+// does not exist.
 func (h *Host) generatePlacements(p *hostedPlugin, c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
 	all := &fwk.Placement{Name: parent.Name, Nodes: h.nodesOf(c.Table, parent.Rows)}
 	var result *fwk.GeneratePlacementsResult
@@ -97,7 +110,7 @@ func (h *Host) generatePlacements(p *hostedPlugin, c *framework.PlacementCall, p
 	return list, nil
 }
 
-// nodesOf returns the nodes of the rows.
+// nodesOf returns the NodeInfos of the rows, as the table is now.
 func (h *Host) nodesOf(t *table.Table, rows []table.Row) []fwk.NodeInfo {
 	snapshot := h.snapshots.refresh(t)
 	nodes := make([]fwk.NodeInfo, len(rows))
@@ -107,7 +120,8 @@ func (h *Host) nodesOf(t *table.Table, rows []table.Row) []fwk.NodeInfo {
 	return nodes
 }
 
-// rowsOf returns the rows of the placement's nodes, which have to be nodes of the cluster.
+// rowsOf returns the rows of the placement's nodes, sorted and without duplicates. It returns
+// an error for a node that is not in the table.
 func rowsOf(t *table.Table, p *fwk.Placement) ([]table.Row, error) {
 	if p == nil {
 		return nil, errors.New("a placement is nil")
@@ -127,8 +141,8 @@ func rowsOf(t *table.Table, p *fwk.Placement) ([]table.Row, error) {
 	return slices.Compact(rows), nil
 }
 
-// assignments returns the placement as plugins see it: the same for all of them, and with the
-// placement that a plugin generated.
+// assignments converts a placement, with the nodes found for the group's pods, to what plugins
+// get. All plugins of the cycle get the same object, with the Placement that a plugin made.
 func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssignments) *fwk.PodGroupAssignments {
 	h.groupState(c.Group)
 	if shown := h.lastGroup.assignments[a]; shown != nil {
@@ -145,6 +159,7 @@ func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssi
 	return shown
 }
 
+// scorePlacement calls the plugin's ScorePlacement for one placement.
 func (h *Host) scorePlacement(p *hostedPlugin, c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 	shown := h.assignments(c, a)
 	var score int64 // not a result: the plugin may write it late
@@ -161,6 +176,8 @@ func (h *Host) scorePlacement(p *hostedPlugin, c *framework.PlacementCall, a *fr
 	return score, nil
 }
 
+// normalizePlacements calls the plugin's NormalizePlacementScore and writes its results to
+// scores, which has one element for each of all.
 func (h *Host) normalizePlacements(p *hostedPlugin, x fwk.PlacementScoreExtensions, c *framework.PlacementCall, all []*framework.PodGroupAssignments, scores []int64) *decision.Status {
 	list := make([]fwk.PlacementScore, len(all)) // the plugin may keep it
 	for i, a := range all {

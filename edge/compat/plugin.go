@@ -9,8 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
-// hostedPlugin is a plugin by the extension points that it implements; those that
-// it does not are nil.
+// hostedPlugin is a hosted plugin as each interface that it implements; nil if it does not
+// implement one.
 type hostedPlugin struct {
 	name           string
 	preEnqueue     fwk.PreEnqueuePlugin
@@ -32,6 +32,7 @@ type hostedPlugin struct {
 	extends        bool // PreFilterExtensions was not nil when the plugin was made
 }
 
+// newHostedPlugin returns the plugin with the interfaces that it implements.
 func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
 	p := &hostedPlugin{name: name}
 	p.preEnqueue, _ = pl.(fwk.PreEnqueuePlugin)
@@ -63,10 +64,10 @@ func isNil(pl fwk.Plugin) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Size() > 0
 }
 
-// placementGate is the feature gate under which plugins of placements are called.
+// placementGate is the feature gate of the PlacementGenerate and PlacementScore points.
 const placementGate = "TopologyAwareWorkloadScheduling"
 
-// tellUncalled logs which interfaces of the plugin are never called.
+// tellUncalled logs the plugin's interfaces that are not called without placementGate.
 func (h *Host) tellUncalled(p *hostedPlugin) {
 	if h.options.GroupPlacements {
 		return
@@ -83,7 +84,7 @@ func (h *Host) tellUncalled(p *hostedPlugin) {
 	}
 }
 
-// adapt returns the plugin as one of core/framework.
+// adapt returns a plugin of core's framework whose functions call the hosted plugin.
 func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, error) {
 	native := &framework.Plugin{Name: p.name}
 	native.Hosted, native.Locality = &framework.HostedPlugin{Host: h}, framework.Anything
@@ -100,7 +101,8 @@ func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, e
 	return native, nil
 }
 
-// adaptQueue sets the points of the queue.
+// adaptQueue sets the native plugin's PreEnqueue and Less to functions that call the hosted
+// plugin, as far as it implements them.
 func (h *Host) adaptQueue(native *framework.Plugin, p *hostedPlugin) {
 	if p.preEnqueue != nil {
 		native.PreEnqueue = h.preEnqueue(p)

@@ -12,17 +12,18 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// podGroups gives plugins the pods of groups. As in kube-scheduler, its snapshot has
-// those that the cycle of a group tries as assumed, and not those that are assumed for
-// good after that; PodGroupManager has it the other way round.
+// podGroups is the fwk.PodGroupStateLister of plugins, and the manager that returns it. With
+// tried, pods that a group's cycle tries count as assumed, and pods that were assumed after
+// it do not: the view of a snapshot in kube-scheduler. Without, it is the other way round.
 type podGroups struct {
 	*Hosts
 	tried bool
 }
 
+// PodGroupStates returns g.
 func (g podGroups) PodGroupStates() fwk.PodGroupStateLister { return g }
 
-// Get returns the group as it stands, if it has pods.
+// Get returns the pods of the group as of now. It is an error if there are none.
 func (g podGroups) Get(namespace, name string) (fwk.PodGroupState, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	var pods []machine.GroupPod
@@ -40,14 +41,22 @@ func (g podGroups) Get(namespace, name string) (fwk.PodGroupState, error) {
 	return podGroupState(pods), nil
 }
 
-// podGroupState is the pods of a group as of when it was asked for.
+// podGroupState is the fwk.PodGroupState: a group's pods as of when Get was called.
 type podGroupState []machine.GroupPod
 
-func anyPod(machine.GroupPod) bool        { return true }
-func isScheduled(p machine.GroupPod) bool { return p.Node != "" }
-func isAssigned(p machine.GroupPod) bool  { return p.Pod.NodeName != "" }
-func isAssumed(p machine.GroupPod) bool   { return isScheduled(p) && !isAssigned(p) }
+// anyPod returns true, for AllPods.
+func anyPod(machine.GroupPod) bool { return true }
 
+// isScheduled reports whether the pod has a node, bound or only assumed.
+func isScheduled(p machine.GroupPod) bool { return p.Node != "" }
+
+// isAssigned reports whether the pod is bound: its spec has a node.
+func isAssigned(p machine.GroupPod) bool { return p.Pod.NodeName != "" }
+
+// isAssumed reports whether a node was chosen for the pod and it is not bound yet.
+func isAssumed(p machine.GroupPod) bool { return isScheduled(p) && !isAssigned(p) }
+
+// those returns the UIDs of the pods for which holds is true.
 func (s podGroupState) those(holds func(machine.GroupPod) bool) sets.Set[types.UID] {
 	uids := sets.Set[types.UID]{}
 	for _, p := range s {
@@ -58,13 +67,22 @@ func (s podGroupState) those(holds func(machine.GroupPod) bool) sets.Set[types.U
 	return uids
 }
 
-func (s podGroupState) AllPods() sets.Set[types.UID]      { return s.those(anyPod) }
-func (s podGroupState) AllPodsCount() int                 { return len(s) }
-func (s podGroupState) AssumedPods() sets.Set[types.UID]  { return s.those(isAssumed) }
-func (s podGroupState) AssignedPods() sets.Set[types.UID] { return s.those(isAssigned) }
-func (s podGroupState) ScheduledPodsCount() int           { return len(s.those(isScheduled)) }
+// AllPods returns the UIDs of all pods.
+func (s podGroupState) AllPods() sets.Set[types.UID] { return s.those(anyPod) }
 
-// UnscheduledPods are by name, as Handle.Activate takes them.
+// AllPodsCount returns the number of pods.
+func (s podGroupState) AllPodsCount() int { return len(s) }
+
+// AssumedPods returns the UIDs of the pods with a chosen node that are not bound.
+func (s podGroupState) AssumedPods() sets.Set[types.UID] { return s.those(isAssumed) }
+
+// AssignedPods returns the UIDs of the bound pods.
+func (s podGroupState) AssignedPods() sets.Set[types.UID] { return s.those(isAssigned) }
+
+// ScheduledPodsCount returns the number of pods with a node, bound or assumed.
+func (s podGroupState) ScheduledPodsCount() int { return len(s.those(isScheduled)) }
+
+// UnscheduledPods returns the pods without a node by name, as Handle.Activate takes them.
 func (s podGroupState) UnscheduledPods() map[string]*v1.Pod {
 	pods := map[string]*v1.Pod{}
 	for _, p := range s {
@@ -75,7 +93,7 @@ func (s podGroupState) UnscheduledPods() map[string]*v1.Pod {
 	return pods
 }
 
-// ScheduledPods have their node.
+// ScheduledPods returns the pods with a node, which is in their spec.nodeName.
 func (s podGroupState) ScheduledPods() []*v1.Pod {
 	var pods []*v1.Pod
 	for _, p := range s {
@@ -86,17 +104,20 @@ func (s podGroupState) ScheduledPods() []*v1.Pod {
 	return pods
 }
 
-// lastGroup is the group whose cycle was the last attempt that began.
+// lastGroup is the pod group of the present scheduling cycle, or of the last if no other
+// attempt has begun since.
 type lastGroup struct {
-	of     any         // the cycle
+	of     any         // the machine's GroupCycle; nil: none
 	state  *cycleState // data that plugins store for the group
 	name   types.NamespacedName
-	before []machine.GroupPod // when the cycle began
+	before []machine.GroupPod // the group's pods when the cycle began
 
+	// assignments are those that plugins got, by core's.
 	assignments map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments
 }
 
-// groupState returns the data that plugins store for the group whose cycle is under way.
+// groupState returns the state of the group's cycle under way, which plugins store data in.
+// It makes a new one when a cycle begins.
 func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	if of := h.machine.GroupCycle(); h.lastGroup.of != of {
 		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false),
@@ -105,8 +126,8 @@ func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	return h.lastGroup.state
 }
 
-// inGroup links the attempt's state with that of the pod group whose cycle is under way,
-// or unlinks it if there is none. It returns the attempt.
+// inGroup sets the group's state in the attempt's CycleState if the cycle of a pod group is
+// under way, else clears it. It returns c.
 func (c *cycle) inGroup() *cycle {
 	h := c.host
 	if h.machine == nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// podInfo is a pod with what plugins want to know parsed. Terms are parsed when
-// somebody asks for them.
+// podInfo is the fwk.PodInfo of a pod. Its affinity terms are parsed at the first use.
 type podInfo struct {
 	pod    *v1.Pod
-	object *object.Pod // what it was made of
+	object *object.Pod // core's pod of which it was made
 
 	resources fwk.PodResource
 	parse     sync.Once
 	affinity  terms
 }
 
+// terms are a pod's parsed affinity and anti-affinity terms.
 type terms struct {
 	required, requiredAnti   []fwk.AffinityTerm
 	preferred, preferredAnti []fwk.WeightedAffinityTerm
 }
 
-// newPodInfo returns the pod as it is on the node, "" for none.
+// newPodInfo returns the pod's PodInfo with the node in its spec; "" leaves the spec as it is.
 func newPodInfo(p *object.Pod, node string) *podInfo {
 	pod := APIPod(p)
 	if node != "" {
@@ -45,26 +45,33 @@ func newPodInfo(p *object.Pod, node string) *podInfo {
 	}}
 }
 
-func (p *podInfo) GetPod() *v1.Pod                    { return p.pod }
+// GetPod returns the API object. It is shared and must not be changed.
+func (p *podInfo) GetPod() *v1.Pod { return p.pod }
+
+// CalculateResource returns the pod's requests.
 func (p *podInfo) CalculateResource() fwk.PodResource { return p.resources }
 
+// GetRequiredAffinityTerms returns the terms; none if one cannot be parsed.
 func (p *podInfo) GetRequiredAffinityTerms() []fwk.AffinityTerm {
 	return p.terms().required
 }
 
+// GetRequiredAntiAffinityTerms returns the terms; none if one cannot be parsed.
 func (p *podInfo) GetRequiredAntiAffinityTerms() []fwk.AffinityTerm {
 	return p.terms().requiredAnti
 }
 
+// GetPreferredAffinityTerms returns the terms; none if one cannot be parsed.
 func (p *podInfo) GetPreferredAffinityTerms() []fwk.WeightedAffinityTerm {
 	return p.terms().preferred
 }
 
+// GetPreferredAntiAffinityTerms returns the terms; none if one cannot be parsed.
 func (p *podInfo) GetPreferredAntiAffinityTerms() []fwk.WeightedAffinityTerm {
 	return p.terms().preferredAnti
 }
 
-// terms parses what can be parsed: a term that cannot be is none.
+// terms returns the pod's parsed terms. A list of which one term cannot be parsed is empty.
 func (p *podInfo) terms() *terms {
 	p.parse.Do(func() {
 		a := p.pod.Spec.Affinity
@@ -83,29 +90,52 @@ func (p *podInfo) terms() *terms {
 	return &p.affinity
 }
 
+// hasAffinity reports whether the pod has pod affinity or anti-affinity.
 func hasAffinity(p *v1.Pod) bool {
 	return p.Spec.Affinity != nil && (p.Spec.Affinity.PodAffinity != nil || p.Spec.Affinity.PodAntiAffinity != nil)
 }
 
+// hasRequiredAntiAffinity reports whether the pod has required pod anti-affinity.
 func hasRequiredAntiAffinity(p *v1.Pod) bool {
 	return p.Spec.Affinity != nil && len(fwk.GetPodAntiAffinityTerms(p.Spec.Affinity)) > 0
 }
 
-// queuedPod is a pod in the queue, as QueueSort plugins see it.
+// queuedPod is the fwk.QueuedPodInfo that QueueSort plugins get. What the queue does not
+// record is zero.
 type queuedPod struct{ entry *framework.QueuedPodInfo }
 
-func (q *queuedPod) GetPodInfo() fwk.PodInfo                   { return newPodInfo(q.entry.Pod, "") }
-func (q *queuedPod) GetTimestamp() time.Time                   { return q.entry.Timestamp }
-func (q *queuedPod) GetAttempts() int                          { return q.entry.Tries }
-func (q *queuedPod) GetBackoffExpiration() time.Time           { return time.Time{} }
-func (q *queuedPod) GetUnschedulableCount() int                { return 0 }
-func (q *queuedPod) GetConsecutiveErrorsCount() int            { return 0 }
+// GetPodInfo returns the pod.
+func (q *queuedPod) GetPodInfo() fwk.PodInfo { return newPodInfo(q.entry.Pod, "") }
+
+// GetTimestamp returns when the pod was last added to the queue.
+func (q *queuedPod) GetTimestamp() time.Time { return q.entry.Timestamp }
+
+// GetAttempts returns the number of attempts, including one under way.
+func (q *queuedPod) GetAttempts() int { return q.entry.Tries }
+
+// GetBackoffExpiration returns zero: the queue's entry does not have it, nor what follows.
+func (q *queuedPod) GetBackoffExpiration() time.Time { return time.Time{} }
+
+// GetUnschedulableCount returns 0.
+func (q *queuedPod) GetUnschedulableCount() int { return 0 }
+
+// GetConsecutiveErrorsCount returns 0.
+func (q *queuedPod) GetConsecutiveErrorsCount() int { return 0 }
+
+// GetUnschedulablePlugins returns an empty set.
 func (q *queuedPod) GetUnschedulablePlugins() sets.Set[string] { return sets.New[string]() }
-func (q *queuedPod) GetPendingPlugins() sets.Set[string]       { return sets.New[string]() }
-func (q *queuedPod) GetGatingPlugin() string                   { return "" }
+
+// GetPendingPlugins returns an empty set.
+func (q *queuedPod) GetPendingPlugins() sets.Set[string] { return sets.New[string]() }
+
+// GetGatingPlugin returns "".
+func (q *queuedPod) GetGatingPlugin() string { return "" }
+
+// GetGatingPluginEvents returns nil.
 func (q *queuedPod) GetGatingPluginEvents() []fwk.ClusterEvent { return nil }
 
-// GetInitialAttemptTimestamp returns when the pod became active for the first time.
+// GetInitialAttemptTimestamp returns when the pod first entered the active queue; nil if it
+// did not yet.
 func (q *queuedPod) GetInitialAttemptTimestamp() *time.Time {
 	if q.entry.FirstActive.IsZero() {
 		return nil

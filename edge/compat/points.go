@@ -7,7 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// point is an extension point whose plugins call each other's neighbours.
+// point is an extension point at which a plugin may run the profile's other plugins through
+// its Handle.
 type point int
 
 const (
@@ -32,8 +33,8 @@ func (pt point) implements(p *hostedPlugin) bool {
 	}
 }
 
-// Built says what the profiles are that were built: a plugin may be made and yet not
-// be enabled where it could be.
+// Built records which plugins each profile has enabled at which points, with their order and
+// weights. Call it when the profiles are complete: a plugin that was made need not be enabled.
 func (h *Hosts) Built(profiles []*profile.Profile) {
 	for _, p := range profiles {
 		host := h.profiles[p.Name]
@@ -53,6 +54,7 @@ func (h *Hosts) Built(profiles []*profile.Profile) {
 	}
 }
 
+// enable appends the plugins, native and hosted, to the order of the point.
 func (h *Host) enable(pt point, plugins []*framework.Plugin) {
 	if h.places[pt] == nil {
 		h.places[pt] = map[string]int{}
@@ -65,11 +67,11 @@ func (h *Host) enable(pt point, plugins []*framework.Plugin) {
 	}
 }
 
-// at lists the plugins of a point, in their order.
+// at returns the hosted plugins that are enabled at the point, in the profile's order.
 func (h *Host) at(pt point) []*hostedPlugin { return h.enabled[pt] }
 
-// extended names the plugins that keep a state up by AddPod and RemovePod. It calls none:
-// it is for the loop.
+// extended returns the names, comma-separated, of the enabled plugins with
+// PreFilterExtensions. It calls no plugin.
 func (h *Host) extended() string {
 	var names []string
 	for _, p := range h.at(pointPreFilter) {
@@ -80,6 +82,6 @@ func (h *Host) extended() string {
 	return strings.Join(names, ",")
 }
 
-// place returns where the plugin stands in the profile's order at the point, from 1 on; 0: it
-// is not enabled there.
+// place returns the plugin's position in the profile's order at the point, from 1; 0 if it is
+// not enabled there.
 func (h *Host) place(pt point, plugin string) int { return h.places[pt][plugin] }

@@ -13,11 +13,13 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// mostPostFilters is how many PostFilter plugins may run beside the loop. It waits for
-// others.
+// mostPostFilters is how many PostFilter calls may run beside the loop. With as many, the loop
+// waits for the next one until it returns or is overdue.
 const mostPostFilters = 16
 
-// runPostFilter runs the plugin, for as long at most as all filters together may take.
+// runPostFilter calls the plugin's PostFilter, which may take Options.Timeout. The loop waits
+// for PostFilterWait; if the call has not returned then, the result is Pending, and a
+// PostFilterReply is sent when it returns.
 func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) framework.PostFilterResult {
 	c.postFilter = call
 	defer func() { c.postFilter = nil }()
@@ -60,7 +62,8 @@ func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) f
 	return framework.PostFilterResult{Pending: true}
 }
 
-// waitBeside waits for the worker's PostFilter while the loop goes on.
+// waitBeside waits for the worker's PostFilter call, off the loop. It returns an error if
+// that panics or is overdue.
 func (h *Hosts) waitBeside(w *worker, limit time.Duration, pod types.UID, plugin string) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -73,12 +76,15 @@ func (h *Hosts) waitBeside(w *worker, limit time.Duration, pod types.UID, plugin
 	}
 }
 
+// postFilterFailed cancels the attempt's context and returns the result of a plugin that
+// panicked or is overdue.
 func (c *cycle) postFilterFailed(err error) framework.PostFilterResult {
 	c.cancel(err)
 	return framework.PostFilterResult{Failed: true, Message: err.Error()}
 }
 
-// postFilterResult returns what the plugin answered.
+// postFilterResult converts what the plugin returned. A nomination to a node that is not in
+// the snapshot is a failure.
 func (c *cycle) postFilterResult(p *hostedPlugin, result *fwk.PostFilterResult, status *fwk.Status) framework.PostFilterResult {
 	if !status.IsSuccess() && !status.IsRejected() {
 		return framework.PostFilterResult{Failed: true, Message: errorOf(status).Error()}
@@ -99,16 +105,20 @@ func (c *cycle) postFilterResult(p *hostedPlugin, result *fwk.PostFilterResult, 
 	return out
 }
 
-// nodeStatuses gives plugins the filters' status of each node.
+// nodeStatuses is the fwk.NodeToStatusReader that PostFilter gets: the status by which Filter
+// rejected each node.
 type nodeStatuses struct {
 	cycle *cycle
-	codes map[string]decision.Code
-	all   *decision.Status // of a PreFilter plugin; nil: none rejected the pod
+	codes map[string]decision.Code // by node name
+	all   *decision.Status         // of the PreFilter plugin that rejected the pod; nil: none did
 	call  *framework.PostFilterCall
-	// kept are the reasons by row, once the plugin runs beside the loop.
+	// kept are the rejections by row, copied when the loop goes on without waiting for
+	// the plugin; nil: they are read from call.
 	kept map[table.Row]*decision.Blocker
 }
 
+// newNodeStatuses returns the reader for a PostFilter call. It reads the codes of all nodes
+// now, and the reasons when they are asked for.
 func newNodeStatuses(c *cycle, call *framework.PostFilterCall) *nodeStatuses {
 	s := &nodeStatuses{cycle: c, call: call, all: call.Filters.PreFilter, codes: map[string]decision.Code{}}
 	for name, r := range c.snapshot.rows { // any order: fills a map
@@ -117,7 +127,8 @@ func newNodeStatuses(c *cycle, call *framework.PostFilterCall) *nodeStatuses {
 	return s
 }
 
-// Get returns how the node was rejected.
+// Get returns the status by which the node was rejected, with its reasons. An unknown node is
+// UnschedulableAndUnresolvable.
 func (s *nodeStatuses) Get(name string) *fwk.Status {
 	if s.all != nil {
 		return hosted(s.all)
@@ -137,7 +148,7 @@ func (s *nodeStatuses) Get(name string) *fwk.Status {
 	return hosted(&decision.Status{Code: code, Plugin: why.Plugin, Reasons: why.Reasons})
 }
 
-// keep stores why the nodes were rejected, since the table is going to change.
+// keep copies the reasons of all nodes, since the loop goes on and the table will change.
 func (s *nodeStatuses) keep() {
 	s.kept = map[table.Row]*decision.Blocker{}
 	if s.all != nil {
@@ -150,7 +161,8 @@ func (s *nodeStatuses) keep() {
 	}
 }
 
-// blocker returns why the row was rejected, while the plugin runs.
+// blocker returns why the node of the row was rejected; nil if the PostFilter call is over.
+// It must run on the loop.
 func (s *nodeStatuses) blocker(r table.Row) *decision.Blocker {
 	if s.kept != nil {
 		return s.kept[r]
@@ -161,7 +173,7 @@ func (s *nodeStatuses) blocker(r table.Row) *decision.Blocker {
 	return s.call.Filters.Run(r)
 }
 
-// NodesForStatusCode lists the nodes that were rejected with the code.
+// NodesForStatusCode returns the lister's nodes that were rejected with the code.
 func (s *nodeStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
 	all, err := lister.List()
 	if err != nil {

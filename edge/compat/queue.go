@@ -18,7 +18,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// preEnqueue asks the plugin whether the pod may be tried.
+// preEnqueue returns a function that calls the plugin's PreEnqueue for a pod. A plugin that
+// fails or is overdue gates the pod.
 func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *decision.Status {
 	return func(_ *table.Table, pod *object.Pod) *decision.Status {
 		var status *fwk.Status
@@ -37,7 +38,8 @@ func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *deci
 	}
 }
 
-// askGatedLater schedules PreEnqueue for the pods for which the step has no time left.
+// askGatedLater starts a timer, once in a step, after which PreEnqueue is called again for
+// gated pods: the step has no time left for them.
 func (h *Hosts) askGatedLater() {
 	if h.step.asksLater {
 		return
@@ -46,8 +48,8 @@ func (h *Hosts) askGatedLater() {
 	time.AfterFunc(h.options.Timeout, func() { h.report(machine.AskGatedAgain{}) })
 }
 
-// kinds holds the kinds of objects of which Berth itself sends events to plugins, by
-// resource. Plugins have no name for device taint rules.
+// kinds maps the resources of plugins' events, besides pods and nodes, to the kinds that core
+// knows. Plugins have no name for DeviceTaintRules.
 var kinds = func() map[fwk.EventResource]object.Kind {
 	named := map[fwk.EventResource]object.Kind{}
 	for k := range object.Kinds {
@@ -58,7 +60,7 @@ var kinds = func() map[fwk.EventResource]object.Kind {
 	return named
 }()
 
-// actions are the parts of an action type.
+// actions maps kube-scheduler's action types to core's.
 var actions = []struct {
 	theirs fwk.ActionType
 	ours   framework.ActionType
@@ -79,7 +81,7 @@ var actions = []struct {
 	{fwk.Update, framework.UpdateOther | framework.UpdatePodTerminating},
 }
 
-// actionOf returns core's action type; Update stands for any change.
+// actionOf converts an action type, a set of bits, to core's. Update stands for any update.
 func actionOf(a fwk.ActionType) framework.ActionType {
 	var out framework.ActionType
 	for _, x := range actions {
@@ -90,8 +92,8 @@ func actionOf(a fwk.ActionType) framework.ActionType {
 	return out
 }
 
-// eventsOf returns the events that may help a pod that the plugin rejected. A plugin that
-// registers none gets all.
+// eventsOf returns the cluster events that may make a pod schedulable that the plugin has
+// rejected, from its EventsToRegister. A plugin without that gets all events.
 func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.ClusterEventWithHint, err error) {
 	if p.events == nil {
 		list = append(list, framework.ClusterEventWithHint{Resource: framework.AssignedPod, ActionType: framework.All},
@@ -118,7 +120,8 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 	return list, nil
 }
 
-// known returns what is wrong with a resource's name.
+// known returns an error if r is neither a resource that kube-scheduler knows nor of the form
+// resource.version.group.
 func known(r fwk.EventResource) error {
 	if _, ok := builtin(r); ok || r == fwk.Pod || r == fwk.Node || r == fwk.WildCard {
 		return nil
@@ -129,6 +132,8 @@ func known(r fwk.EventResource) error {
 	return nil
 }
 
+// eventOf converts an event that a plugin registered, with its hint; it may become several or
+// none. It records that the resource must be watched if core does not send its events.
 func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework.ClusterEventWithHint {
 	resource, action, hint := e.Event.Resource, actionOf(e.Event.ActionType), h.hint(p, e.QueueingHintFn)
 	on := func(r framework.EventResource) framework.ClusterEventWithHint {
@@ -160,8 +165,8 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 	return []framework.ClusterEventWithHint{other}
 }
 
-// hint returns the queueing hint as a function of core's types; nil for none. A hint that
-// fails queues the pod.
+// hint converts a QueueingHintFn to core's types; nil for nil. A hint that fails or is overdue
+// queues the pod.
 func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *framework.Event) bool {
 	if f == nil {
 		return nil
@@ -177,7 +182,7 @@ func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *fr
 	}
 }
 
-// objectsOf returns the API objects that an event is about, nil where there is none.
+// objectsOf returns the API objects before and after the event; nil if it has none.
 func objectsOf(e *framework.Event) (old, now any) {
 	if e.OldNode != nil {
 		old = APINode(e.OldNode)
@@ -197,7 +202,7 @@ func objectsOf(e *framework.Event) (old, now any) {
 	return old, now
 }
 
-// placedPod returns the pod with the node and the nomination that the event says.
+// placedPod returns the pod's API object with the node and nomination that core's pod has.
 func placedPod(p *object.Pod) *v1.Pod {
 	pod := onNode(APIPod(p), p.NodeName)
 	if pod.Status.NominatedNodeName != p.NominatedNode {
@@ -208,7 +213,8 @@ func placedPod(p *object.Pod) *v1.Pod {
 	return pod
 }
 
-// resources lists those of which plugins want events, besides pods and nodes.
+// resources returns, sorted, the resources besides pods and nodes whose events plugins
+// registered for.
 func (h *Hosts) resources() []string {
 	var list []string
 	for r := range h.watched { // any order: sorted below

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// adaptReserve sets Reserve and Permit.
+// adaptReserve sets the native plugin's Reserve, Unreserve and Permit to functions that call
+// the hosted plugin, as far as it implements them.
 func (h *Host) adaptReserve(native *framework.Plugin, p *hostedPlugin) {
 	if p.reserve != nil {
 		native.Reserve = func(_ *table.Table, pod *object.Pod, node string) *decision.Status {
@@ -28,6 +29,7 @@ func (h *Host) adaptReserve(native *framework.Plugin, p *hostedPlugin) {
 	}
 }
 
+// reserve calls the plugin's Reserve; nil is a success.
 func (c *cycle) reserve(p *hostedPlugin, node string) *decision.Status {
 	var status *fwk.Status
 	pod := c.assumed(node)
@@ -37,7 +39,8 @@ func (c *cycle) reserve(p *hostedPlugin, node string) *decision.Status {
 	return verdictOrFailure(status)
 }
 
-// verdictOrFailure: what is neither a success nor a rejection is a failure.
+// verdictOrFailure converts a status: success is nil, a rejection stays, and any other code is
+// an error.
 func verdictOrFailure(s *fwk.Status) *decision.Status {
 	if s.IsSuccess() || s.IsRejected() {
 		return statusOf(s)
@@ -45,11 +48,11 @@ func verdictOrFailure(s *fwk.Status) *decision.Status {
 	return failure(errorOf(s))
 }
 
-// leastUnreserve is how long the loop waits for Unreserve at least.
+// leastUnreserve is how long the loop waits for Unreserve even if the step has no time left.
 const leastUnreserve = 100 * time.Millisecond
 
-// unreserve has a time of its own, and a context that has not ended: it comes after
-// whatever went wrong.
+// unreserve calls the plugin's Unreserve. The call has time of its own and a context that is
+// not cancelled, since it comes after a failure. Its errors are logged.
 func (c *cycle) unreserve(p *hostedPlugin, node string) {
 	left := c.host.inStep()
 	*left = max(*left, leastUnreserve)
@@ -59,6 +62,8 @@ func (c *cycle) unreserve(p *hostedPlugin, node string) {
 	}
 }
 
+// permit calls the plugin's Permit. Wait comes with the time for which the plugin may hold the
+// pod.
 func (c *cycle) permit(p *hostedPlugin, node string) framework.PermitResult {
 	var status *fwk.Status
 	var timeout time.Duration

@@ -18,9 +18,9 @@ import (
 // What lets a plugin run the others: PostFilter plugins try what would be if pods
 // were not there.
 
-// RunFilterPlugins runs the profile's filters for the pod on the node, with the pods that
-// nodeInfo lists: native plugins on the table, hosted ones with the state. It returns the
-// status of the first, in the profile's order, that does not pass the node.
+// RunFilterPlugins runs the profile's Filter plugins for the pod on the node with the pods of
+// nodeInfo: Berth's own on the loop, hosted ones here with the state. It returns the status of
+// the first plugin, in the profile's order, that rejects the node.
 func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
 	if nodeInfo == nil || nodeInfo.Node() == nil {
 		return fwk.AsStatus(fmt.Errorf("node not found"))
@@ -43,7 +43,8 @@ func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod
 	return hosted(native)
 }
 
-// tryNative runs Berth's own filters on the loop.
+// tryNative runs Berth's own Filter plugins for the pod on the node with the pods of nodeInfo,
+// on the loop. It returns the first rejection; nil if the pod fits.
 func (h *handle) tryNative(pod *v1.Pod, nodeInfo fwk.NodeInfo) *decision.Status {
 	var pods []*object.Pod
 	for _, p := range nodeInfo.GetPods() {
@@ -58,7 +59,7 @@ func (h *handle) tryNative(pod *v1.Pod, nodeInfo fwk.NodeInfo) *decision.Status 
 	return status
 }
 
-// coreInfo returns what the core knows the pod by.
+// coreInfo returns core's pod of a PodInfo. It decodes one that a plugin has made.
 func coreInfo(p fwk.PodInfo) *object.Pod {
 	if info, ok := p.(*podInfo); ok {
 		return info.object
@@ -66,14 +67,15 @@ func coreInfo(p fwk.PodInfo) *object.Pod {
 	return corePod(p.GetPod())
 }
 
+// corePod decodes an API object to core's pod.
 func corePod(p *v1.Pod) *object.Pod {
 	pod := decode.Pod(p)
 	pod.API = p
 	return pod
 }
 
-// RunFilterPluginsWithNominatedPods is RunFilterPlugins, first with those pods on the
-// node that are nominated there and at least as important.
+// RunFilterPluginsWithNominatedPods runs RunFilterPlugins with the pods added that are
+// nominated to the node and have no lower priority, then without them. Both must pass.
 func (h *handle) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	with, withState, added := info, state, false
 	for _, p := range h.NominatedPodsForNode(info.Node().Name) {
@@ -94,21 +96,21 @@ func (h *handle) RunFilterPluginsWithNominatedPods(ctx context.Context, state fw
 	return h.RunFilterPlugins(ctx, state, pod, info)
 }
 
-// RunPreFilterExtensionAddPod calls AddPod of the hosted PreFilter plugins for a pod that
-// is placed for a trial.
+// RunPreFilterExtensionAddPod calls AddPod of the hosted PreFilter plugins for a pod that the
+// caller has added to info for a trial.
 func (h *handle) RunPreFilterExtensionAddPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod, added fwk.PodInfo, info fwk.NodeInfo) *fwk.Status {
 	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
 	return c.addPod(state, added, info)
 }
 
-// RunPreFilterExtensionRemovePod calls RemovePod of the hosted PreFilter plugins for a
-// pod that is removed for a trial.
+// RunPreFilterExtensionRemovePod calls RemovePod of the hosted PreFilter plugins for a pod that
+// the caller has removed from info for a trial.
 func (h *handle) RunPreFilterExtensionRemovePod(ctx context.Context, state fwk.CycleState, pod *v1.Pod, removed fwk.PodInfo, info fwk.NodeInfo) *fwk.Status {
 	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
 	return c.removePod(state, removed, info)
 }
 
-// RunPreScorePlugins runs the hosted PreScore plugins. Berth's own need no state.
+// RunPreScorePlugins calls PreScore of the hosted plugins. Berth's own keep no state.
 func (h *handle) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	skipped := sets.New[string]()
 	defer func() { state.SetSkipScorePlugins(skipped) }()
@@ -124,8 +126,8 @@ func (h *handle) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, p
 	return nil
 }
 
-// RunScorePlugins scores the nodes: by native plugins as the nodes are in the table now,
-// by hosted ones with the state.
+// RunScorePlugins returns the weighted scores of the nodes, in their order: by Berth's own
+// plugins for the nodes as they are now, by hosted ones for nodes and state as given.
 func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	out, names := make([]fwk.NodePluginScores, len(nodes)), make([]string, len(nodes))
 	for i, n := range nodes {

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// adaptScore sets PreScore and Score.
+// adaptScore sets the native plugin's PreScore and Score functions to ones that call the hosted
+// plugin, as far as it implements them.
 func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
 	if p.preScore != nil {
 		native.Hosted.PreScoreRows = func(_ *table.Table, pod *object.Pod, feasible []table.Row) framework.PreScoreResult {
@@ -36,7 +37,7 @@ func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
 	}
 }
 
-// infos returns the nodes of rows.
+// infos returns the snapshot's nodes of the rows.
 func (c *cycle) infos(rows []table.Row) []fwk.NodeInfo {
 	list := make([]fwk.NodeInfo, len(rows))
 	for i, r := range rows {
@@ -45,6 +46,7 @@ func (c *cycle) infos(rows []table.Row) []fwk.NodeInfo {
 	return list
 }
 
+// preScore calls the plugin's PreScore with the feasible nodes.
 func (c *cycle) preScore(p *hostedPlugin, feasible []table.Row) framework.PreScoreResult {
 	var status *fwk.Status
 	nodes := c.infos(feasible)
@@ -61,7 +63,7 @@ func (c *cycle) preScore(p *hostedPlugin, feasible []table.Row) framework.PreSco
 	return framework.PreScoreResult{}
 }
 
-// errorOf returns why a status is no success.
+// errorOf returns the error of a status that is not a success; its code if it has none.
 func errorOf(s *fwk.Status) error {
 	if err := s.AsError(); err != nil {
 		return err
@@ -69,17 +71,19 @@ func errorOf(s *fwk.Status) error {
 	return fmt.Errorf("%s", s.Code())
 }
 
-// score asks for the final scores of all feasible nodes.
+// score calls the plugin's Score and NormalizeScore for all feasible nodes and writes the
+// results to out.
 func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decision.Status {
 	return c.scoreBy(p, feasible, out, func(nodes []*nodeInfo, scores []int64) error { return scoreNodes(c, c.state, p, nodes, scores) })
 }
 
-// rawScore asks for the scores of nodes before they are normalised.
+// rawScore calls the plugin's Score, without NormalizeScore, for the nodes of rows.
 func (c *cycle) rawScore(p *hostedPlugin, rows []table.Row, out []int64) *decision.Status {
 	return c.scoreBy(p, rows, out, func(nodes []*nodeInfo, scores []int64) error { return askScores(c, c.state, p, nodes, scores) })
 }
 
-// scoreBy has f score the nodes of rows within the attempt's time.
+// scoreBy calls f on a worker, within the attempt's time, for the nodes of the rows, and copies
+// the scores to out.
 func (c *cycle) scoreBy(p *hostedPlugin, rows []table.Row, out []int64, f func([]*nodeInfo, []int64) error) *decision.Status {
 	x := c.host.asked.take(len(rows))
 	for i, r := range rows {
@@ -98,7 +102,8 @@ func (c *cycle) scoreBy(p *hostedPlugin, rows []table.Row, out []int64, f func([
 	return nil
 }
 
-// normalize runs the plugin's NormalizeScore on the scores of all feasible nodes.
+// normalize calls the plugin's NormalizeScore for all feasible nodes and replaces scores by the
+// results.
 func (c *cycle) normalize(p *hostedPlugin, x fwk.ScoreExtensions, t *table.Table, feasible []table.Row, scores []int64) *decision.Status {
 	list := make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
 	for i, r := range feasible {
@@ -117,7 +122,8 @@ func (c *cycle) normalize(p *hostedPlugin, x fwk.ScoreExtensions, t *table.Table
 	return nil
 }
 
-// askScores is Score for the nodes, in v1.36's words where it fails.
+// askScores calls the plugin's Score for each node and writes the results to scores. It runs
+// on the plugin's goroutine. Errors have the text of v1.36.
 func askScores[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	var failed atomic.Pointer[fwk.Status] // any of them
 	each(c.host.Hosts, nodes, func(i int, n N) {
@@ -133,7 +139,8 @@ func askScores[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin
 	return nil
 }
 
-// scoreNodes is Score and NormalizeScore for the nodes, in v1.36's words where one fails.
+// scoreNodes calls the plugin's Score for each node and NormalizeScore for all, and writes the
+// results to scores. It runs on the plugin's goroutine. Errors have the text of v1.36.
 func scoreNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	if err := askScores(c, state, p, nodes, scores); err != nil {
 		return err
@@ -155,6 +162,7 @@ func scoreNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugi
 	return nil
 }
 
+// normalizeList calls the plugin's NormalizeScore, which changes list.
 func normalizeList(c *cycle, state fwk.CycleState, p *hostedPlugin, x fwk.ScoreExtensions, list fwk.NodeScoreList) error {
 	if status := x.NormalizeScore(c.ctx, state, c.pod, list); !status.IsSuccess() {
 		return fmt.Errorf("running Normalize on Score plugins: plugin %q failed with: %w", p.name, errorOf(status))

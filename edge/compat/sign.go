@@ -18,7 +18,7 @@ import (
 // v1.36, all plugins of a profile that filter or score have to sign a pod; Berth asks
 // hosted ones alone, as the engine has classes of its own for the others.
 
-// findSigners finds the plugins that have to sign a pod.
+// findSigners sets signers, signerNames and signs from the enabled plugins.
 func (h *Host) findSigners() {
 	var names []string
 	h.signers, h.signs = nil, true
@@ -34,8 +34,9 @@ func (h *Host) findSigners() {
 	h.signerNames = strings.Join(names, ",")
 }
 
-// Sign returns the signature that the hosted plugins give the pod; false where one of them
-// does not sign it. One that fails does not sign: the attempt goes on without.
+// Sign returns the signature that the hosted plugins give the pod: pods with equal signatures
+// get equal answers from them. It returns false if one of them does not sign the pod or fails;
+// the attempt then goes on without a signature.
 func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
 	c := h.cycles[p.UID]
 	if !h.signs || len(h.signers) == 0 || c == nil || len(c.statuses) > 0 || h.hangs.refuse(p.UID, h.signerNames) != nil {
@@ -59,7 +60,8 @@ func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
 	return signature, signed
 }
 
-// signatureOf asks the signers. An error is one that they return; it does not sign.
+// signatureOf calls SignPod of the signers and joins their fragments as JSON. signed is false if
+// one of them refuses; err is set if one returns an error.
 func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, signed bool, err error) {
 	var all map[string]any
 	for _, p := range h.signers {
@@ -84,11 +86,11 @@ func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, 
 	return string(b), err == nil, err
 }
 
-// mostAnswers bounds the statuses that are kept from one pod to the next.
+// mostAnswers is how many statuses are kept from one cycle to the next.
 const mostAnswers = 1024
 
-// shareAnswers makes the cycle number the statuses of filters as the last cycle did, if
-// it had this signature: the engine may have kept verdicts from then.
+// shareAnswers makes the cycle number its Filter statuses as the last signed cycle did, if that
+// had the same signature: the engine may reuse verdicts from then.
 func (h *Host) shareAnswers(c *cycle, signature string) {
 	if h.lastSignature == signature && h.lastAnswers != nil && len(h.lastAnswers.statuses) < mostAnswers {
 		c.answers = h.lastAnswers
@@ -96,9 +98,8 @@ func (h *Host) shareAnswers(c *cycle, signature string) {
 	h.lastSignature, h.lastAnswers = signature, c.answers
 }
 
-// SignPod returns a signature that is equal for pods that no plugin of the profile can
-// tell apart; nil if a hosted plugin does not sign the pod. Native plugins sign every
-// pod.
+// SignPod returns a signature that is equal for pods that no plugin of the profile can tell
+// apart; nil if a hosted plugin does not sign the pod or the loop does not answer.
 func (h *handle) SignPod(ctx context.Context, pod *v1.Pod) fwk.PodSignature {
 	if !h.signs {
 		return nil

@@ -14,23 +14,24 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// snapshot is the cluster at the start of a cycle. It is immutable, and shares with
-// the one before all that did not change.
+// snapshot is the cluster at the start of a cycle. It is immutable and shares what did not
+// change with the snapshot before.
 type snapshot struct {
-	chunks []*chunk // by row
-	rows   map[string]table.Row
-	live   int
+	chunks []*chunk             // by row / chunkRows
+	rows   map[string]table.Row // by node name
+	live   int                  // number of nodes
 
 	listed sync.Once
-	list   []fwk.NodeInfo
+	list   []fwk.NodeInfo // made by nodes
 }
 
-// chunkRows is how many rows are copied where one of them changes.
+// chunkRows is the size of a chunk: so many rows are copied if one of them changes.
 const chunkRows = 128
 
-// chunk is the nodes of rows that follow each other; nil: no node.
+// chunk is the nodes of consecutive rows; nil: the row has no node.
 type chunk [chunkRows]*nodeInfo
 
+// at returns the node of the row; nil if the row had no node.
 func (s *snapshot) at(r table.Row) *nodeInfo {
 	if c := int(r) / chunkRows; c < len(s.chunks) {
 		return s.chunks[c][int(r)%chunkRows]
@@ -38,7 +39,7 @@ func (s *snapshot) at(r table.Row) *nodeInfo {
 	return nil
 }
 
-// nodes lists the nodes, by row.
+// nodes returns all nodes, in the order of their rows. The slice is shared.
 func (s *snapshot) nodes() []fwk.NodeInfo {
 	s.listed.Do(func() {
 		s.list = make([]fwk.NodeInfo, 0, s.live)
@@ -53,17 +54,20 @@ func (s *snapshot) nodes() []fwk.NodeInfo {
 	return s.list
 }
 
-// snapshots makes each snapshot from the one before. The loop makes them; any
-// goroutine reads the last.
+// snapshots makes each snapshot from the one before. Only the loop makes them; any goroutine
+// may read the last.
 type snapshots struct {
 	mu      sync.Mutex
 	current *snapshot
 
+	// current was made at these revisions of the table and of the index of images, and
+	// count of pods whose API object was replaced (table.Shown).
 	revision, images, shown uint64
 	touchMu                 sync.Mutex
-	touched                 []table.Row // of nodes that a plugin changed
+	touched                 []table.Row // rows whose nodeInfo a plugin has changed
 }
 
+// last returns the last snapshot; an empty one before the first.
 func (l *snapshots) last() *snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +77,7 @@ func (l *snapshots) last() *snapshot {
 	return l.current
 }
 
-// refresh returns the table as it stands.
+// refresh returns a snapshot of the table as it is now: the last one if nothing has changed.
 func (l *snapshots) refresh(t *table.Table) *snapshot {
 	old := l.last()
 	l.touchMu.Lock()
@@ -96,7 +100,7 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 	return s
 }
 
-// next returns the old one with the rows made anew.
+// next returns a copy of the old snapshot with the nodes of these rows made anew.
 func (l *snapshots) next(old *snapshot, t *table.Table, rows []table.Row) *snapshot {
 	s := &snapshot{chunks: slices.Clone(old.chunks), rows: old.rows, live: old.live}
 	for len(s.chunks)*chunkRows < t.Rows() {
@@ -127,7 +131,8 @@ func (l *snapshots) next(old *snapshot, t *table.Table, rows []table.Row) *snaps
 	return s
 }
 
-// nodeAt makes the row's view, with what still holds of the one before.
+// nodeAt returns the nodeInfo of the row as the table is now; nil if it has no node. It reuses
+// what still holds of was, the one before, which may be nil.
 func (l *snapshots) nodeAt(t *table.Table, r table.Row, was *nodeInfo) *nodeInfo {
 	node := t.Node(r)
 	if node == nil {
@@ -165,14 +170,14 @@ func (l *snapshots) nodeAt(t *table.Table, r table.Row, was *nodeInfo) *nodeInfo
 	return n
 }
 
-// touch records that a plugin changed the row's node.
+// touch records that a plugin changed the row's nodeInfo, so that it is made anew.
 func (l *snapshots) touch(r table.Row) {
 	l.touchMu.Lock()
 	defer l.touchMu.Unlock()
 	l.touched = append(l.touched, r)
 }
 
-// podAt returns the node's i-th pod, nil where there is none that a snapshot made.
+// podAt returns the i-th pod; nil if there is none, or a plugin has added it.
 func (n *nodeInfo) podAt(i int) *podInfo {
 	if n == nil || i >= len(n.pods) {
 		return nil
@@ -181,7 +186,7 @@ func (n *nodeInfo) podAt(i int) *podInfo {
 	return info
 }
 
-// podInfos returns the node's pods that a snapshot made.
+// podInfos returns the pods that a snapshot made, by core's pod. n may be nil.
 func (n *nodeInfo) podInfos() map[*object.Pod]*podInfo {
 	known := map[*object.Pod]*podInfo{}
 	if n == nil {
@@ -195,8 +200,8 @@ func (n *nodeInfo) podInfos() map[*object.Pod]*podInfo {
 	return known
 }
 
-// APINode returns the API object of a node. One that was decoded without it gets what is
-// known.
+// APINode returns the node's API object. For a node that was decoded without keeping it,
+// APINode returns a new object with the few fields that are known.
 func APINode(n *object.Node) *v1.Node {
 	if n.API != nil {
 		return n.API
@@ -207,6 +212,8 @@ func APINode(n *object.Node) *v1.Node {
 	return node
 }
 
+// imagesOf returns the node's images by name, with their size in bytes and the number of nodes
+// that have them.
 func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSummary {
 	images := make(map[string]*fwk.ImageStateSummary, len(node.Images))
 	for _, image := range node.Images {
@@ -221,12 +228,17 @@ func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSumma
 	return images
 }
 
-// sharedLister shows plugins the cluster as of the attempt at hand. A plugin may keep
-// it: it always shows the last snapshot.
+// sharedLister is the fwk.SharedLister of plugins. It always reads the last snapshot, so that a
+// plugin may keep it.
 type sharedLister struct{ *Hosts }
 
-func (l sharedLister) NodeInfos() fwk.NodeInfoLister           { return l }
-func (l sharedLister) StorageInfos() fwk.StorageInfoLister     { return l }
+// NodeInfos returns l.
+func (l sharedLister) NodeInfos() fwk.NodeInfoLister { return l }
+
+// StorageInfos returns l.
+func (l sharedLister) StorageInfos() fwk.StorageInfoLister { return l }
+
+// PodGroupStates returns the pod groups as a snapshot of kube-scheduler has them.
 func (l sharedLister) PodGroupStates() fwk.PodGroupStateLister { return podGroups{l.Hosts, true} }
 
 // List returns all nodes. The list is the caller's.
@@ -234,14 +246,17 @@ func (l sharedLister) List() ([]fwk.NodeInfo, error) {
 	return slices.Clone(l.snapshots.last().nodes()), nil
 }
 
+// HavePodsWithAffinityList returns the nodes with such pods.
 func (l sharedLister) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) {
 	return l.that(func(n fwk.NodeInfo) bool { return len(n.GetPodsWithAffinity()) > 0 }), nil
 }
 
+// HavePodsWithRequiredAntiAffinityList returns the nodes with such pods.
 func (l sharedLister) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return l.that(func(n fwk.NodeInfo) bool { return len(n.GetPodsWithRequiredAntiAffinity()) > 0 }), nil
 }
 
+// that returns the nodes for which holds is true.
 func (l sharedLister) that(holds func(fwk.NodeInfo) bool) []fwk.NodeInfo {
 	var list []fwk.NodeInfo
 	for _, n := range l.snapshots.last().nodes() {
@@ -261,7 +276,7 @@ func (l sharedLister) Get(name string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("nodeinfo not found for node name %q", name)
 }
 
-// IsPVCUsedByPods reports whether a placed pod uses the claim.
+// IsPVCUsedByPods reports whether a pod on a node uses the claim, by namespace/name.
 func (l sharedLister) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(l.snapshots.last().nodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 )
 
+// codes maps kube-scheduler's status codes to core's.
 var codes = map[fwk.Code]decision.Code{
 	fwk.Success: decision.Success, fwk.Error: decision.Error, fwk.Unschedulable: decision.Unschedulable,
 	fwk.UnschedulableAndUnresolvable: decision.UnschedulableAndUnresolvable, fwk.Wait: decision.Wait,
 	fwk.Skip: decision.Skip, fwk.Pending: decision.Pending,
 }
 
-// statusOf returns a plugin's status, nil for success. A code that does not exist is an
+// statusOf converts a plugin's status to core's; nil for success. An unknown code becomes an
 // error.
 func statusOf(s *fwk.Status) *decision.Status {
 	if s.IsSuccess() {
@@ -31,11 +32,12 @@ func statusOf(s *fwk.Status) *decision.Status {
 	return out
 }
 
+// failure returns an Error status.
 func failure(err error) *decision.Status {
 	return &decision.Status{Code: decision.Error, Reasons: []string{err.Error()}, Err: err}
 }
 
-// hosted returns a status of ours, as plugins see it.
+// hosted converts core's status to kube-scheduler's; nil for success.
 func hosted(s *decision.Status) *fwk.Status {
 	if s == nil || s.Code == decision.Success {
 		return nil

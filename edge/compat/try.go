@@ -12,18 +12,20 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// trial is a node with pods placed or removed for a try, and the state that goes
-// with it. Preemption tries one set of pods after the other on a node: each trial
-// goes on from the one before.
+// trial is a copy of a node on which pods were added or removed, with a copy of the CycleState
+// that PreFilterExtensions have updated. Preemption tries one set of pods after the other on a
+// node: each trial starts from the last.
 type trial struct {
 	row   table.Row
 	state fwk.CycleState
 	info  *nodeInfo
-	pods  map[types.UID]*object.Pod
-	err   error
+	pods  map[types.UID]*object.Pod // those on info
+	err   error                     // of PreFilterExtensions; the trial is not used again then
 }
 
-// at returns the node of the row as the table has it now, with the matching state.
+// at returns the row's node as the table has it now, and the matching state. If the table is
+// being tried with other pods (preemption, nominated pods), these are copies, which plugins'
+// PreFilterExtensions have updated.
 func (c *cycle) at(t *table.Table, r table.Row) (*nodeInfo, fwk.CycleState, error) {
 	if !t.Trying() {
 		return c.snapshot.at(r), c.state, nil
@@ -55,6 +57,7 @@ func (c *cycle) at(t *table.Table, r table.Row) (*nodeInfo, fwk.CycleState, erro
 	return x.info, x.state, x.err
 }
 
+// newTrial returns a trial of the row's node as it is in the snapshot.
 func (c *cycle) newTrial(r table.Row) *trial {
 	x := &trial{row: r, info: c.snapshot.at(r).copy(), state: c.state, pods: map[types.UID]*object.Pod{}}
 	for _, p := range x.info.pods {
@@ -65,7 +68,8 @@ func (c *cycle) newTrial(r table.Row) *trial {
 	return x
 }
 
-// shift takes the pods off the trial's node, then puts the others on it.
+// shift removes the pods gone from the trial's node, adds come, and calls the plugins'
+// PreFilterExtensions for each.
 func (c *cycle) shift(x *trial, gone []types.UID, come []*podInfo) error {
 	if x.state == c.state {
 		x.state = c.state.Clone()
@@ -95,17 +99,18 @@ func (c *cycle) shift(x *trial, gone []types.UID, come []*podInfo) error {
 	return nil
 }
 
-// addPod calls AddPod of the PreFilter plugins for a pod that is placed for a trial.
+// addPod calls AddPod of the hosted PreFilter plugins for a pod that was added to n.
 func (c *cycle) addPod(state fwk.CycleState, p fwk.PodInfo, n fwk.NodeInfo) *fwk.Status {
 	return c.extend(state, "AddPod", func(x fwk.PreFilterExtensions) *fwk.Status { return x.AddPod(c.ctx, state, c.pod, p, n) })
 }
 
-// removePod calls RemovePod of the PreFilter plugins for a pod that is removed for a
-// trial.
+// removePod calls RemovePod of the hosted PreFilter plugins for a pod that was removed from n.
 func (c *cycle) removePod(state fwk.CycleState, p fwk.PodInfo, n fwk.NodeInfo) *fwk.Status {
 	return c.extend(state, "RemovePod", func(x fwk.PreFilterExtensions) *fwk.Status { return x.RemovePod(c.ctx, state, c.pod, p, n) })
 }
 
+// extend calls tell for the PreFilterExtensions of each enabled plugin that was not skipped. It
+// stops at the first failure; what names the method in its error.
 func (c *cycle) extend(state fwk.CycleState, what string, tell func(fwk.PreFilterExtensions) *fwk.Status) *fwk.Status {
 	for _, pl := range c.host.at(pointPreFilter) {
 		if state.GetSkipFilterPlugins().Has(pl.name) {

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// waitingPod is a pod that Permit plugins hold, or have held, in one of its attempts.
+// waitingPod is the fwk.WaitingPod: a pod that Permit plugins held in one of its attempts.
 type waitingPod struct {
 	hosts   *Hosts
 	pod     *v1.Pod
@@ -20,9 +20,11 @@ type waitingPod struct {
 	pending []string // as of when it was asked for
 }
 
+// GetPod returns the pod with its node.
 func (w *waitingPod) GetPod() *v1.Pod { return w.pod }
 
-// GetPendingPlugins names the plugins that hold the pod now.
+// GetPendingPlugins returns the plugins that hold the pod now; those of when it was found if the
+// loop does not answer.
 func (w *waitingPod) GetPendingPlugins() []string {
 	pending := []string{}
 	err := w.hosts.ask(func() {
@@ -38,26 +40,25 @@ func (w *waitingPod) GetPendingPlugins() []string {
 	return pending
 }
 
-// Allow records that the plugin lets the pod go.
+// Allow records that the plugin no longer holds the pod. It is bound when none does.
 func (w *waitingPod) Allow(plugin string) {
 	w.answer(machine.PermitReply{Plugin: plugin, Allow: true})
 }
 
-// Reject ends the pod's attempt: it waits for what may help it. False where the wait is
-// over.
+// Reject ends the pod's attempt: the pod is unschedulable by the plugin. It returns false if the
+// pod does not wait any more.
 func (w *waitingPod) Reject(plugin, msg string) bool {
 	return w.answer(machine.PermitReply{Plugin: plugin, Message: msg})
 }
 
-// Preempt ends the pod's attempt for a pod that is more important: it is tried again after
-// a backoff. False where the wait is over.
+// Preempt ends the pod's attempt in favour of a more important pod: it is tried again after its
+// backoff. It returns false if the pod does not wait any more.
 func (w *waitingPod) Preempt(plugin, msg string) bool {
 	return w.answer(machine.PermitReply{Plugin: plugin, Preempt: true, Message: msg})
 }
 
-// answer sends the reply to the machine if it counts, and reports whether it does. If the
-// loop does not answer, a rejection does not count, and a permission is sent for the
-// machine to judge.
+// answer sends the machine a plugin's answer, if the pod still waits, and reports whether it
+// does. If the loop does not reply, an Allow is sent all the same, any other answer is not.
 func (w *waitingPod) answer(e machine.PermitReply) (counts bool) {
 	e.UID, e.Attempt = w.pod.UID, w.attempt
 	err := w.hosts.ask(func() {
@@ -71,7 +72,8 @@ func (w *waitingPod) answer(e machine.PermitReply) (counts bool) {
 	return err == nil && counts
 }
 
-// waitingPods lists the pods that Permit plugins of any profile hold.
+// waitingPods returns the pods that Permit plugins of any profile hold; nil if the loop does not
+// answer.
 func (h *Hosts) waitingPods() []*waitingPod {
 	var list []*waitingPod
 	if h.ask(func() { list = h.listWaiting() }) != nil {
@@ -80,6 +82,7 @@ func (h *Hosts) waitingPods() []*waitingPod {
 	return list
 }
 
+// listWaiting returns the pods that Permit plugins of any profile hold. It must run on the loop.
 func (h *Hosts) listWaiting() []*waitingPod {
 	var list []*waitingPod
 	for _, w := range h.machine.WaitingPods() {
@@ -88,14 +91,14 @@ func (h *Hosts) listWaiting() []*waitingPod {
 	return list
 }
 
-// IterateOverWaitingPods calls back for each pod that Permit plugins hold.
+// IterateOverWaitingPods calls callback for each pod that Permit plugins hold.
 func (h *handle) IterateOverWaitingPods(callback func(fwk.WaitingPod)) {
 	for _, w := range h.waitingPods() {
 		callback(w)
 	}
 }
 
-// GetWaitingPod finds a pod that Permit plugins hold, nil for none.
+// GetWaitingPod returns the pod if Permit plugins hold it, else nil.
 func (h *handle) GetWaitingPod(uid types.UID) fwk.WaitingPod {
 	for _, w := range h.waitingPods() {
 		if w.pod.UID == uid {
@@ -105,24 +108,25 @@ func (h *handle) GetWaitingPod(uid types.UID) fwk.WaitingPod {
 	return nil
 }
 
-// RejectWaitingPod ends the wait of the pod; false where it does not wait.
+// RejectWaitingPod rejects the pod if Permit plugins hold it, else returns false.
 func (h *handle) RejectWaitingPod(uid types.UID) bool {
 	w := h.GetWaitingPod(uid)
 	return w != nil && w.Reject("", "removed")
 }
 
-// podInPreBind is a pod whose PreBind plugins run.
+// podInPreBind is the fwk.PodInPreBind: a pod whose PreBind plugins run.
 type podInPreBind struct {
 	hosts *Hosts
 	uid   types.UID
 }
 
-// CancelPod cancels the context of the plugins; false where it is too late.
+// CancelPod cancels the context of the PreBind plugins. It returns false if they have returned,
+// or MarkPrebound was called.
 func (p podInPreBind) CancelPod(reason string) bool {
 	return p.hosts.binding.cancel(p.uid, errors.New(reason))
 }
 
-// MarkPrebound makes it too late to cancel; false where the pod was canceled.
+// MarkPrebound makes CancelPod fail from now on. It returns false if the pod was cancelled.
 func (p podInPreBind) MarkPrebound() bool {
 	l := &p.hosts.binding
 	l.mu.Lock()
@@ -135,12 +139,12 @@ func (p podInPreBind) MarkPrebound() bool {
 	return true
 }
 
-// AddPodInPreBind records a call under way for the pod, which cancel ends.
+// AddPodInPreBind records that PreBind runs for the pod; CancelPod calls cancel.
 func (h *handle) AddPodInPreBind(uid types.UID, cancel context.CancelCauseFunc) {
 	h.binding.add(uid, cancel)
 }
 
-// GetPodInPreBind finds a pod whose PreBind plugins run, nil for none.
+// GetPodInPreBind returns the pod if its PreBind plugins run, else nil.
 func (h *handle) GetPodInPreBind(uid types.UID) fwk.PodInPreBind {
 	h.binding.mu.Lock()
 	defer h.binding.mu.Unlock()
@@ -150,5 +154,5 @@ func (h *handle) GetPodInPreBind(uid types.UID) fwk.PodInPreBind {
 	return podInPreBind{h.Hosts, uid}
 }
 
-// RemovePodInPreBind records that the call for the pod is over.
+// RemovePodInPreBind records that PreBind for the pod is over.
 func (h *handle) RemovePodInPreBind(uid types.UID) { h.binding.remove(uid) }
