@@ -38,7 +38,7 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// Registry returns the in-tree plugins, under the gates.
+// Registry returns the factories of the in-tree plugins by name, under these feature gates.
 func Registry(f feature.Features) profile.Registry {
 	var counter *devices.Counter // of devices that stand for extended resources
 	if f.DRAExtendedResource {
@@ -81,7 +81,7 @@ func Registry(f feature.Features) profile.Registry {
 }
 
 // WithDefaults returns a copy of an in-tree plugin's arguments with v1.36's defaults
-// for what they leave out. Arguments that it does not know come back unchanged.
+// for fields that are not set. Arguments of other types are returned unchanged.
 func WithDefaults(args runtime.Object, f feature.Features) runtime.Object {
 	switch args := args.(type) {
 	case *configv1.DefaultPreemptionArgs:
@@ -102,9 +102,8 @@ func WithDefaults(args runtime.Object, f feature.Features) runtime.Object {
 	return args
 }
 
-// ValidateArgs returns what is wrong with an in-tree plugin's arguments that stand
-// at the path, in kube-scheduler's words. Arguments that it does not know are
-// not wrong.
+// ValidateArgs returns the errors in an in-tree plugin's arguments, in kube-scheduler's
+// words and with fields named relative to path. Arguments of other types have none.
 func ValidateArgs(path *field.Path, args any, f feature.Features) field.ErrorList {
 	switch args := args.(type) {
 	case *configv1.DefaultPreemptionArgs:
@@ -136,13 +135,14 @@ func withoutArgs(p framework.Plugin) profile.Factory {
 	}
 }
 
-// refused returns a factory that fails, for a plugin that kube-scheduler has and a
-// profile cannot have.
+// refused returns a factory that fails with this error, for a plugin whose feature gate
+// is off.
 func refused(why string) profile.Factory {
 	return func(any) (*framework.Plugin, error) { return nil, errors.New(why) }
 }
 
-// withArgs returns a factory for a plugin that takes *A; nil stands for its defaults.
+// withArgs returns a factory that passes the profile's arguments, of type *A, to make;
+// nil stands for its defaults.
 func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	return func(args any) (*framework.Plugin, error) {
 		typed, ok := args.(*A)
@@ -154,8 +154,8 @@ func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	}
 }
 
-// withArgsAndOption returns a factory for a plugin that needs arguments and b. A factory
-// gets the arguments from the configuration.
+// withArgsAndOption returns a factory that passes the profile's arguments, of type *A,
+// and b to make.
 func withArgsAndOption[A, B any](make func(*A, B) (framework.Plugin, error), b B) profile.Factory {
 	return withArgs(func(args *A) (framework.Plugin, error) { return make(args, b) })
 }

@@ -17,7 +17,7 @@ func WithDefaults(args *configv1.NodeResourcesBalancedAllocationArgs) *configv1.
 	return args
 }
 
-// ValidateArgs returns what is wrong with the arguments that stand at the path.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path.
 func ValidateArgs(path *field.Path, args *configv1.NodeResourcesBalancedAllocationArgs) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}

@@ -18,9 +18,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// New returns the plugin; nil args stand for the defaults (CPU and memory).
-// With a counter, devices count where a class stands for a resource. The error
-// names the fields that are wrong.
+// New returns the plugin; nil args stand for the defaults (CPU and memory). With a
+// counter, an extended resource that a DeviceClass provides is scored by the devices of
+// the node. The error names the wrong fields.
 func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Counter) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -35,13 +35,14 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Co
 	}, nil
 }
 
-// balance is the resources that are kept in balance. counter counts the devices
-// that classes stand for; nil: none do.
+// balance is the plugin's configuration: the resources to keep in balance, and the counter
+// of devices that provide extended resources; nil: devices do not count.
 type balance struct {
 	resources []v1.ResourceName
 	counter   *devices.Counter
 }
 
+// resourcesOf returns the names of the resources in the arguments, in order.
 func resourcesOf(args *configv1.NodeResourcesBalancedAllocationArgs) []v1.ResourceName {
 	list := make([]v1.ResourceName, len(args.Resources))
 	for i, r := range args.Resources {
@@ -58,6 +59,8 @@ func (b *balance) reads() []object.Kind {
 	return []object.Kind{object.DeviceClasses, object.ResourceSlices, object.ResourceClaims}
 }
 
+// sign appends to key what the score depends on of the pod: its requests for the resources,
+// and the revision of the devices if one of the resources is provided by devices.
 func (b *balance) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	stocked := false
 	for _, name := range b.resources {
@@ -70,16 +73,16 @@ func (b *balance) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// share is one resource and what the pod takes of it.
+// share is one resource and the pod's request for it.
 type share struct {
 	name    v1.ResourceName
 	request int64
-	stock   *devices.Stock // devices that stand for it, nil for none
+	stock   *devices.Stock // devices that provide it; nil: none do
 }
 
-// preScore skips pods that take nothing of any of the resources: all of them
-// would go to the same node. Resources other than the three basic ones count
-// only where the pod takes some.
+// preScore skips pods that request none of the resources, since all of them would go to the
+// same node. Resources other than CPU, memory and ephemeral storage count only if the pod
+// requests them.
 func (b *balance) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	var shares []share
 	skip := true
@@ -98,7 +101,7 @@ func (b *balance) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 	return out
 }
 
-// column is one resource, by row. request is what the pod adds.
+// column holds one resource of all nodes, by row, and the pod's request for it.
 type column struct {
 	allocatable, used []int64
 	request           int64
@@ -132,8 +135,8 @@ func basic(shares []share) bool {
 	return len(shares) == 2 && shares[0].name == v1.ResourceCPU && shares[1].name == v1.ResourceMemory
 }
 
-// withDevices returns the columns of the rows alone, devices counted, and the rows as
-// they are numbered there.
+// withDevices returns the columns of the shares for these rows alone, with devices counted,
+// and the numbers of the rows in them, from 0.
 func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []table.Row) {
 	var columns []column
 	for _, s := range shares {
@@ -154,18 +157,19 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 	return columns, devices.Numbered(rows)
 }
 
+// columnOf returns the table's column of the resource.
 func columnOf(t *table.Table, id table.Resource, request int64) column {
 	return column{allocatable: t.Allocatable(id), used: t.Used(id), request: request}
 }
 
-// scoreAny scores one row by the resources of the columns, whatever they are.
+// scoreAny returns the score of one row for any number of resources.
 func scoreAny(columns []column, r table.Row) int64 {
 	return headroom.Rating(evenness(columns, r, true), evenness(columns, r, false))
 }
 
-// evenness returns 100 if all fractions in use are equal, and less with a greater
-// standard deviation. Operations and their order are v1.36's, so that cutting off the
-// fraction gives the same integer.
+// evenness returns how evenly the resources are used on the row, 0 to 100: 100 if all
+// used fractions are equal, less with a greater standard deviation. The operations and
+// their order are v1.36's, so that truncation gives the same integer.
 func evenness(columns []column, row table.Row, withPod bool) int64 {
 	var total, first, second float64
 	n := 0
@@ -198,8 +202,8 @@ func evenness(columns []column, row table.Row, withPod bool) int64 {
 	return int64((1 - deviation) * 100)
 }
 
-// fraction returns the part of the resource in use, at most 1; false where the
-// node offers none.
+// fraction returns the used fraction of the resource, at most 1; false if the node has none
+// allocatable.
 func (c *column) fraction(row table.Row, withPod bool) (float64, bool) {
 	a, used := c.allocatable[row], c.used[row]
 	if a <= 0 {

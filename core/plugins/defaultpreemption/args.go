@@ -19,13 +19,13 @@ func WithDefaults(args *configv1.DefaultPreemptionArgs) *configv1.DefaultPreempt
 	return args
 }
 
-// limitsOf returns what the arguments and the defaults say.
+// limitsOf returns how many candidate nodes the arguments, with defaults, ask for.
 func limitsOf(args *configv1.DefaultPreemptionArgs) preempt.Limits {
 	args = WithDefaults(args)
 	return preempt.Limits{Percentage: int(*args.MinCandidateNodesPercentage), Absolute: int(*args.MinCandidateNodesAbsolute)}
 }
 
-// ValidateArgs returns what is wrong with the arguments that stand at the path.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path.
 func ValidateArgs(path *field.Path, args *configv1.DefaultPreemptionArgs) field.ErrorList {
 	limits := limitsOf(args)
 	percentage, absolute := path.Child("minCandidateNodesPercentage"), path.Child("minCandidateNodesAbsolute")

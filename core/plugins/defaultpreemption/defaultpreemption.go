@@ -38,6 +38,7 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 	return pl, nil
 }
 
+// remedy returns whether preemption may help the pod: not if its preemptionPolicy is Never.
 func remedy(_ *table.Table, p *object.Pod) framework.Remedy {
 	if p.NeverPreempts {
 		return framework.NoRemedy
@@ -74,8 +75,8 @@ func exceptConstrained(next func(*framework.PostFilterCall) framework.PostFilter
 	}
 }
 
-// postFilter keeps the pod's nomination while it may not preempt, and ends it
-// when nobody's going would help.
+// postFilter returns the result of a preemption for the pod. It keeps the pod's
+// nomination if the pod may not preempt now, and ends it if preemption cannot help.
 func postFilter(c *framework.PostFilterCall, finder *preempt.Finder, limits preempt.Limits) framework.PostFilterResult {
 	if why := preempt.NotEligible(c); why != "" {
 		return keep(refusal(why))
@@ -124,6 +125,7 @@ func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) f
 	return none
 }
 
+// result converts a plan: its node is nominated and its victims are evicted.
 func result(plan *preempt.Plan) framework.PostFilterResult {
 	result := framework.PostFilterResult{NominatedNodeName: plan.Node, Resolved: true, Preemption: true}
 	for _, p := range plan.Victims {
@@ -135,11 +137,12 @@ func result(plan *preempt.Plan) framework.PostFilterResult {
 	return result
 }
 
+// refusal returns a result without a node, with the reason.
 func refusal(why string) framework.PostFilterResult {
 	return framework.PostFilterResult{Message: "preemption: " + why, Preemption: true}
 }
 
-// keep leaves the pod's nomination as it is.
+// keep returns the result with the pod's nomination left as it is.
 func keep(r framework.PostFilterResult) framework.PostFilterResult {
 	r.KeepNomination = true
 	return r

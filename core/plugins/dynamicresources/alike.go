@@ -21,73 +21,75 @@ import (
 // offer: a claim that is seen for the first time costs a search for each kind of
 // node that it can tell apart.
 
-// found is the result of a search.
+// found is the result of a search for devices on a node: the verdict, and the raw score
+// if it fits.
 type found struct {
 	verdict framework.Verdict
 	score   int64
 }
 
 const (
-	// mostFound bounds the answers kept for a search, and the kinds of devices numbered
-	// for it.
+	// mostFound bounds the results kept for one search, and its kinds of devices.
 	mostFound = 1 << 10
 	// mostSearches bounds the searches that are kept.
 	mostSearches = 256
 )
 
-// search is a set of requests to be allocated on a node. Pods share it if their open
-// claims request the same, whatever the claims' names and their allocated claims.
+// search is a set of claims to be allocated on a node, with results for nodes whose devices
+// the search cannot tell apart. Pods share a search if their open claims request the same,
+// whatever the claims' names. It also holds scratch for the node at hand.
 type search struct {
-	key      []byte
-	requests [][]alternative
+	key      []byte          // all that the claims request
+	requests [][]alternative // of all claims; each request with its alternatives
 	// allocatesAll is set if a request has AllocationMode All, which includes taken
 	// devices, or a mode that this version does not know.
 	allocatesAll bool
-	unheard      bool
-	constrained  bool
-	constrains   bool // the last claim has constraints
+	unheard      bool // an allocation mode is not known to this version
+	constrained  bool // a claim has constraints between devices
+	constrains   bool // the last claim added has constraints
 	// attributes are those that constraints compare.
 	attributes []resourcev1.FullyQualifiedName
 	// ordered is set if the order of devices matters. Otherwise only so many devices of a
 	// kind matter as requests can use.
 	ordered bool
-	most    int64 // devices that the requests may take
-	// alternatives are how many the requests have together; admin: one may take what
-	// is taken.
+	most    int64 // the most devices that all requests together take
+	// alternatives is the number of alternatives of all requests together.
 	alternatives int
-	admin        bool
+	admin        bool // a request has admin access, which includes taken devices
 
-	byKey map[string]found // answers, by what the search reads of a node's devices
-	kinds map[string]int32 // numbers of devices, by what the search reads of them
-	// Of the node at hand: the kinds of the devices that may be taken, and by which
-	// requests, as bits. A device that claims share stands there as often as all
+	byKey map[string]found // results, by what the search reads of a node's devices
+	kinds map[string]int32 // numbers of kinds of devices, by what the search reads of them
+	// list holds the kinds of the node's devices that some request may take, wanted by
+	// which requests, as bits. A device that claims can share is in wanted as often as the
 	// requests may take it.
 	list   []int32
 	wanted []uint64
-	simple []uint64 // those of wanted that nothing but who takes them matters of
-	kind   []byte   // of the device at hand
-	// allFails: a selector fails on one, where it is asked about all of them beforehand.
+	simple []uint64 // as wanted, only devices without shares, counters and capacity held
+	kind   []byte   // scratch: the kind of one device, as bytes
+	// allFails is set if a selector fails with an error on a device of the node, in a
+	// request for all devices.
 	allFails bool
 	inNumbers
-	// values are the numbers of what devices have of the attributes, by content.
+	// values holds, by content, the number for the values that a device has of attributes.
 	values     []int32
-	generation uint64 // of the numbers
+	generation uint64 // of inventories, to which values belongs
 }
 
-// alternative is one way to meet a request; most have just one.
+// alternative is one way to meet a request: the request itself, or a subrequest of
+// FirstAvailable.
 type alternative struct {
 	*deviceSelection
 	count int64
-	all   bool // it wants all devices that match, and not so many
-	admin bool // it may take what is taken
+	all   bool // AllocationMode All: all devices that match, whatever count is
+	admin bool // admin access: it may have devices that are taken
 	// constrained is set if its claim has constraints between devices.
 	constrained bool
-	// matching are the devices of the node at hand that may be taken, simple those
-	// that nothing but who takes them matters of.
+	// matching is the number of the node's devices that it may take, simple how many of
+	// them are in search.simple.
 	matching, simple int64
 }
 
-// searchFor prepares the search.
+// searchFor returns the search for these claims: one that is kept, or a new one.
 func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *search {
 	all, alternatives := search{byKey: map[string]found{}, kinds: map[string]int32{}}, false
 	for _, c := range open {
@@ -146,6 +148,7 @@ func (s *search) constrain(c *resourcev1.DeviceClaim) {
 	}
 }
 
+// add adds an alternative to the last request.
 func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, count int64) {
 	last := &s.requests[len(s.requests)-1]
 	most := int64(0) // of those before
@@ -160,9 +163,9 @@ func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, 
 	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
 }
 
-// prepared returns the prepared search for the node, by the extended resources that the
-// node lacks; nil if nothing is to be allocated there. alike is false if nodes cannot
-// share answers.
+// prepared returns the search for what is to be allocated on the node; nil if nothing
+// is. It depends on the extended resources that the node lacks, for which a claim is
+// made. alike is false if results cannot be shared between nodes.
 func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, alike bool) {
 	s, lacking := in.State.(*state), uint64(0)
 	if e := s.extended; e != nil {
@@ -185,8 +188,8 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, al
 	return all, true
 }
 
-// allocateAlike returns the result of a search on the node. It reuses the result of a
-// node that the search cannot tell from this one, if nodes can share answers.
+// allocateAlike returns the result of searching the node's devices for the pod's claims. It
+// reuses the result of another node if the search cannot tell the two apart.
 func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node) (found, error) {
 	if !pl.alone(in) { // nodes are asked about at once
 		return pl.searchOn(in, n)
@@ -216,9 +219,9 @@ func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.No
 	return f, err
 }
 
-// appendInventoryKey appends what the search reads of the inventory: the alternatives
-// that are chosen, if that is simple to tell, or else the kinds of the devices that may
-// be taken.
+// appendInventoryKey appends what the result of the search depends on of the node's
+// inventory: the alternatives that are chosen, if that is simple to tell, else the
+// kinds of the devices that may be taken. Nodes with equal keys have equal results.
 func (pl *plugin) appendInventoryKey(key []byte, s *search, v *inventory) []byte {
 	failing := pl.readDevices(s, v)
 	fails := failing < len(s.requests)
@@ -251,9 +254,9 @@ func (pl *plugin) appendInventoryKey(key []byte, s *search, v *inventory) []byte
 	return key
 }
 
-// readDevices lists the devices of the node that may be taken, and counts them by
-// alternative. It returns the first request of which a selector fails on one, or how
-// many requests there are.
+// readDevices lists the node's devices that the requests may take, in s, and counts them by
+// alternative. It returns the index of the first request of which a selector fails with an
+// error, or the number of requests if none does.
 func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 	for _, r := range s.requests {
 		for j := range r {
@@ -301,12 +304,12 @@ func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 	return first
 }
 
-// spent reports whether the alternative cannot have the device because it needs all of
-// the capacity, and others have some of it.
+// spent reports whether the alternative cannot have the device because it needs all of its
+// capacity, and other claims have some.
 func (a *alternative) spent(d *device) bool { return d.partial && a.capacity == nil }
 
-// count counts a device for the alternatives that may take it. simple: nothing but who takes
-// the device matters.
+// count counts a device for the alternatives that may take it. kind begins with its
+// match for each of them; simple is set if the device belongs in s.simple.
 func (s *search) count(kind []byte, simple bool) {
 	at := 0
 	for _, r := range s.requests {
@@ -322,8 +325,8 @@ func (s *search) count(kind []byte, simple bool) {
 	}
 }
 
-// endsBefore reports whether the search ends before it reaches the request, since the
-// requests before it cannot all be met.
+// endsBefore reports whether the allocator gives up before it reaches the request with this
+// index, since the requests before it cannot all be met.
 func (s *search) endsBefore(request int) bool {
 	for _, r := range s.requests[:request] {
 		if !slices.ContainsFunc(r, func(a alternative) bool { return a.matching >= a.count }) {
@@ -333,11 +336,11 @@ func (s *search) endsBefore(request int) bool {
 	return !s.enough(s.wanted, request, true)
 }
 
-// appendChosenAlternatives writes which of its alternatives each request gets, where nothing but
-// numbers of devices decides that: one for which there are too few is left out, and
-// one for which there are enough for all requests together is taken, whatever
-// the others take; or it is the only request, or each has one alternative and can have
-// what it wants. A request without any is the end of the search.
+// appendChosenAlternatives appends which alternative each request gets, if the numbers
+// of matching devices alone decide that; plain is false if they do not. An alternative
+// with too few devices is never chosen; one is surely chosen if there are enough
+// devices whatever the other requests take. If a request gets none, the key says that
+// the search fails.
 func (s *search) appendChosenAlternatives(key []byte) (taken []byte, plain bool) {
 	plain, taken = true, append(key, 0)
 	for _, r := range s.requests {
@@ -382,7 +385,9 @@ func (s *search) enough(wanted []uint64, first int, unknown bool) bool {
 	return true
 }
 
-// holds finds one more device for the request, which others may have to swap for.
+// holds assigns one more device to the request, for which other requests may have to
+// swap theirs (an augmenting path). of holds the requests that may take each device, as
+// bits; holders the request that has it, plus 1; tried the devices that were looked at.
 func holds(of []uint64, request uint8, holders *[32]uint8, tried *uint32) bool {
 	for i, wanted := range of {
 		if wanted>>request&1 == 0 || *tried>>i&1 == 1 {
@@ -397,7 +402,9 @@ func holds(of []uint64, request uint8, holders *[32]uint8, tried *uint32) bool {
 	return false
 }
 
-// appendRest writes what else of a device a request may be held against.
+// appendRest appends to a device's kind what the allocator reads of it besides its
+// match: whether it is taken, shares held, counters, capacity, and the attributes that
+// constraints compare.
 func (s *search) appendRest(kind []byte, i *inventories, d *device) []byte {
 	taken := int64(0)
 	if d.taken {
@@ -414,8 +421,8 @@ func (s *search) appendRest(kind []byte, i *inventories, d *device) []byte {
 	return kind
 }
 
-// valuesOf numbers what devices with the content have of the attributes that constraints
-// compare.
+// valuesOf returns a number for the values that devices with this content have of the
+// attributes that constraints compare: equal for equal values.
 func (s *search) valuesOf(i *inventories, content int32) int32 {
 	if s.generation != i.generation {
 		s.generation, s.values = i.generation, nil
@@ -429,6 +436,7 @@ func (s *search) valuesOf(i *inventories, content int32) int32 {
 	return s.values[content]
 }
 
+// kindOf returns the number of a kind of devices, a new one for a new kind.
 func (s *search) kindOf(kind []byte) int32 {
 	n, known := s.kinds[string(kind)]
 	if !known {

@@ -19,9 +19,10 @@ import (
 // errSteps is the error of a search that was given up after too many steps.
 var errSteps = errors.New("too many steps")
 
-// allocate returns what the allocator gives the claims on the node; nil and no error if
-// there is not enough. It is a pure function of the table and the claims except for the
-// ShareIDs, which the library draws.
+// allocate calls Kubernetes' allocator for the open claims on the node. It returns one
+// result for each claim; nil and no error if they cannot all be allocated. The results
+// depend on the table and the claims only, except for ShareIDs, which the library
+// draws.
 func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.ResourceClaim, shared *devices.Offer) ([]resourcev1.AllocationResult, error) {
 	o := shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity)
 	limit := &limit{left: pl.steps, limited: pl.steps > 0}
@@ -41,9 +42,10 @@ func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.Re
 	return got, err
 }
 
-// classes lists the device classes of the table for the allocator.
+// classes is the allocator's lister of the table's DeviceClasses.
 type classes struct{ table *table.Table }
 
+// Get returns the class of that name.
 func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 	if class, ok := c.table.Objects().Named(object.DeviceClasses, "", name).(*object.DeviceClass); ok {
 		return class.API, nil
@@ -51,6 +53,7 @@ func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 	return nil, fmt.Errorf("deviceclass.resource.k8s.io %q not found", name)
 }
 
+// List returns all classes.
 func (c classes) List() ([]*resourcev1.DeviceClass, error) {
 	var list []*resourcev1.DeviceClass
 	for _, o := range c.table.Objects().List(object.DeviceClasses) {
@@ -59,24 +62,30 @@ func (c classes) List() ([]*resourcev1.DeviceClass, error) {
 	return list, nil
 }
 
-// limit is the context in which the allocator runs. v1.36 stops a search after some time.
-// Here the result must not depend on time, so the search stops after a number of steps,
-// at each of which the allocator calls Err.
+// limit is the context that the allocator runs in. v1.36 ends a search by time; here
+// results must not depend on time, so the search ends after a number of steps: calls of
+// Err.
 type limit struct {
-	left    int
-	limited bool
+	left    int  // steps
+	limited bool // false: any number of steps
 }
 
-// stepsOf returns how many steps stand for the time, which is generous: a step
-// takes a microsecond at least.
+// stepsOf returns the number of steps for a FilterTimeout: one for each 100 µs. That is
+// generous, as a step takes at least a microsecond.
 func stepsOf(d time.Duration) int {
 	return int(min(max(d/(100*time.Microsecond), 1), 1<<30))
 }
 
+// Deadline returns none.
 func (*limit) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (*limit) Done() <-chan struct{}       { return nil }
-func (*limit) Value(any) any               { return nil }
 
+// Done returns nil: the context is never cancelled.
+func (*limit) Done() <-chan struct{} { return nil }
+
+// Value returns nil.
+func (*limit) Value(any) any { return nil }
+
+// Err counts a step and returns errSteps once there are too many.
 func (l *limit) Err() error {
 	if !l.limited {
 		return nil

@@ -5,27 +5,27 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// answers are the results of searches for devices, by the signature of the pods'
-// claims: pods of many classes may ask for the same. PreFilter and PreScore make
-// room; Filter and Score find the answers out, and keep them. The zero value is ready
-// to use, for one table at a time.
+// answers keeps the verdicts and raw scores of nodes between decisions, by the
+// signature of the pods' claims: pods of many classes may ask for the same devices.
+// PreFilter and PreScore make room for all rows; Filter and Score fill it. The zero
+// value is ready to use, for one table at a time.
 type answers struct {
 	table *table.Table
-	by    map[string]*columns
+	by    map[string]*columns // by signature
 }
 
-// columns are the answers by row.
+// columns holds the answers for one signature, by row.
 type columns struct {
 	verdicts, scores column
-	// searches holds what is to be allocated, by the extended resources that a node
-	// lacks.
+	// searches holds the search on a node by the extended resources that the node lacks, as
+	// bits; nil: nothing is to be allocated there.
 	searches map[uint64]*search
 }
 
-// answerRows bounds the rows of all columns together.
+// answerRows bounds the rows of all columns together. With more, all answers are dropped.
 const answerRows = 1 << 19
 
-// of finds or makes the columns for the signature.
+// of returns the columns for the signature, new ones if there are none.
 func (a *answers) of(t *table.Table, signature []byte) *columns {
 	c := a.by[string(signature)]
 	if a.table == t && c != nil {
@@ -39,11 +39,10 @@ func (a *answers) of(t *table.Table, signature []byte) *columns {
 	return c
 }
 
-// column keeps a number for each row, which holds until the row's node or devices
-// change.
+// column keeps a number for each row, valid until the row's node or devices change.
 type column struct {
 	answers   []int64
-	revisions []uint64 // when they were found out
+	revisions []uint64 // of the row's devices, when the answer was kept
 }
 
 // makeRoom extends the column to all rows.
@@ -53,7 +52,7 @@ func (c *column) makeRoom(rows int) {
 	}
 }
 
-// of returns the row's answer, if it is known.
+// of returns the row's answer; false if none is kept or the row has changed.
 func (c *column) of(t *table.Table, r table.Row) (answer int64, known bool) {
 	if int(r) >= len(c.answers) || c.revisions[r] != devicepools.Of(t).RowRevision(r) {
 		return 0, false

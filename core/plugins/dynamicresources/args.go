@@ -29,8 +29,8 @@ func WithDefaults(args *configv1.DynamicResourcesArgs, f feature.Features) *conf
 	return args
 }
 
-// ValidateArgs returns what is wrong with the arguments that stand at the path. A
-// field that has no effect because its gate is off is wrong.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path.
+// A field that has no effect because its feature gate is off is an error.
 func ValidateArgs(path *field.Path, args *configv1.DynamicResourcesArgs, f feature.Features) field.ErrorList {
 	args = WithDefaults(args, f)
 	var errs field.ErrorList

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// claimsOf returns the pod's claims as the API shows them. If the pod has to wait for
-// one, reason says why; otherwise it is "".
+// claimsOf returns the pod's claims as the API shows them, in the pod's order. If one
+// is missing or cannot be used yet, reason says why; otherwise it is "".
 func claimsOf(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, reason string) {
 	for i := range p.Claims {
 		c := &p.Claims[i]
@@ -34,9 +34,9 @@ func claimsOf(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, re
 	return claims, ""
 }
 
-// claimsFor returns the pod's claims, or the reason why it has to wait for them. A claim
-// whose allocation is pending for another pod of the pod's group counts as allocated; any
-// other is as the API shows it.
+// claimsFor returns the pod's claims, or the reason why it must wait for them. A claim
+// whose allocation is being written for another pod of the pod's group counts as
+// allocated; any other is as the API shows it.
 func (pl *plugin) claimsFor(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, reason string) {
 	claims, reason = claimsOf(t, p)
 	if pl.features.GenericWorkload && p.PodGroup() != "" {
@@ -59,14 +59,14 @@ func reservedForGroup(t *table.Table, c *object.ResourceClaim, p *object.Pod) bo
 	})
 }
 
-// shown returns the claim as the API shows it, nil where there is none.
+// shown returns the claim as the API shows it; nil if it does not exist there.
 func shown(t *table.Table, namespace, name string) *object.ResourceClaim {
 	c, _ := t.Objects().Shown(object.ResourceClaims, namespace, name).(*object.ResourceClaim)
 	return c
 }
 
-// withPendingAllocation returns what the claim is assumed to get while that is being written;
-// nil where no allocation is under way.
+// withPendingAllocation returns the version of claim c with the allocation that is
+// assumed and being written; nil if there is none.
 func withPendingAllocation(t *table.Table, c *object.ResourceClaim) *object.ResourceClaim {
 	now, _ := t.Objects().Named(object.ResourceClaims, c.Namespace, c.Name).(*object.ResourceClaim)
 	if now == nil || now == c || c.Allocation() != nil || now.Allocation() == nil {
@@ -75,12 +75,13 @@ func withPendingAllocation(t *table.Table, c *object.ResourceClaim) *object.Reso
 	return now
 }
 
+// ownedBy reports whether the pod is the claim's controller owner.
 func ownedBy(c *object.ResourceClaim, p *object.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(c.API)
 	return owner != nil && owner.UID == p.UID
 }
 
-// preEnqueue keeps pods out of the queue while claims are missing.
+// preEnqueue gates the pod while one of its claims is missing or not usable.
 func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	if _, reason := claimsOf(t, p); reason != "" {
 		return unresolvable(reason)
@@ -88,6 +89,7 @@ func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	return nil
 }
 
+// unresolvable returns an UnschedulableAndUnresolvable status.
 func unresolvable(reason string) *decision.Status {
 	return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 }

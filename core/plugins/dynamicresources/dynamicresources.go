@@ -25,27 +25,27 @@ func AllocatorFeatures(f feature.Features) structured.Features {
 	}
 }
 
-// plugin is what all extension points share. Nothing changes but what is
-// made and kept.
+// plugin is the state of the plugin in one profile: its configuration, the claims that
+// it makes, and what it keeps between decisions.
 type plugin struct {
 	features  feature.Features
 	allocator structured.Features
-	steps     int // of a search on one node, 0 for any number
-	binding   time.Duration
-	selectors *cel.Cache
-	// made has, by pod, the claim that is being made for its extended resources,
-	// from Reserve until the pod is bound.
-	made map[types.UID]*pendingClaim
-	// answers are kept for all classes whose claims ask for the same.
+	steps     int           // bound of a search on one node; 0: none
+	binding   time.Duration // how long a pod waits for its devices' binding conditions
+	selectors *cel.Cache    // compiled CEL selectors
+	// made holds, by pod, the claim that is being made for its extended resources, from
+	// Reserve until the pod is bound.
+	made    map[types.UID]*pendingClaim
 	answers answers
-	// inventories, selections, searches and key are for searches that nodes share.
+	// The rest serves searches whose results nodes share.
 	inventories inventories
 	selections  deviceSelections
-	searches    map[string]*search
-	key         []byte
+	searches    map[string]*search // by search.key
+	key         []byte             // scratch
 }
 
-// New returns the plugin. Nil arguments are v1.36's defaults.
+// New returns the plugin; nil args stand for v1.36's defaults. The error names the
+// wrong fields.
 func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args, f).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -53,6 +53,7 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 	return build(args, f).declare(), nil
 }
 
+// build returns the plugin's state for valid arguments.
 func build(args *configv1.DynamicResourcesArgs, f feature.Features) *plugin {
 	pl := &plugin{
 		features:    f,
@@ -72,6 +73,7 @@ func build(args *configv1.DynamicResourcesArgs, f feature.Features) *plugin {
 	return pl
 }
 
+// declare returns the plugin as the framework takes it.
 func (pl *plugin) declare() framework.Plugin {
 	reads := []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses}
 	if pl.features.DRADeviceTaintRules {

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister are, where devices take resources of their node, more than v1.36's: pods
-// that go or shrink free these.
+// eventsToRegister returns v1.36's events. With nodeResources (devices may consume node
+// resources), also pods that are deleted or scaled down, since that frees these.
 func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 	const changed = framework.Add | framework.UpdateOther
 	list := []framework.ClusterEventWithHint{
@@ -58,8 +58,8 @@ func claimHelps(p *object.Pod, e *framework.Event) bool {
 	return old == nil || old.UID != now.UID || !equality.Semantic.DeepEqual(&old.API.Status, &now.API.Status)
 }
 
-// podChanged reports whether the pod itself got the names of all claims that it waited
-// for.
+// podChanged reports whether the event is about the pod itself, and the names of all
+// its generated claims are in its status now.
 func podChanged(p *object.Pod, e *framework.Event) bool {
 	if p.UID != e.NewPod.UID {
 		return false

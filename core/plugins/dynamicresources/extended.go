@@ -16,24 +16,25 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// extended holds the extended resources that a pod requests and for which device classes
-// may stand. A node that offers such a resource provides it. On any other the pod gets
-// devices of the class, through a claim that is made once the node is chosen.
+// extended is a pod's requests for extended resources of which at least one may be met
+// by the devices of a DeviceClass. A node that has such a resource in its allocatable
+// provides it itself. On any other node the pod gets devices of the class, by a claim
+// that is made after the node is chosen.
 type extended struct {
-	pod *object.Pod
-	// resources by name; at least one has a class.
-	resources []resourceOfClass
+	pod       *object.Pod
+	resources []resourceOfClass // at least one has a class
 	// stale is a claim that an attempt before this one left behind.
 	stale *object.ResourceClaim
 }
 
+// resourceOfClass is an extended resource and the DeviceClass whose devices provide it.
 type resourceOfClass struct {
 	name  v1.ResourceName
 	class string // "" for none
 }
 
-// extendedOf returns the pod's extended resources; nil if no class stands for any of
-// them.
+// extendedOf returns the pod's extended resources; nil if no class provides any of
+// them, or the feature gate is off.
 func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 	if !pl.features.DRAExtendedResource || !slices.ContainsFunc(p.Demand.Requests.Scalars, func(s resource.Scalar) bool {
 		return devicepools.Of(t).ClassFor(s.Name) != nil && resource.ByDevices(s.Name) // the dearest last
@@ -59,8 +60,8 @@ func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 	return e
 }
 
-// check returns a rejection of the pod for problems that no node can change. e may be
-// nil.
+// check returns a status for an error in the classes or counts, which no node can
+// change; nil if there is none. e may be nil.
 func (e *extended) check(t *table.Table) *decision.Status {
 	if e == nil {
 		return nil
@@ -85,7 +86,8 @@ func (e *extended) check(t *table.Table) *decision.Status {
 	return nil
 }
 
-// appendKey writes what of the requests decides.
+// appendKey appends to a signature what the result for the pod depends on of these
+// requests.
 func (e *extended) appendKey(key []byte) []byte {
 	if e.stale != nil {
 		return append(key, ",stale"...)
@@ -101,17 +103,17 @@ func (e *extended) appendKey(key []byte) []byte {
 	return key
 }
 
-// unlisted reports whether the pod requests a resource that the node does not offer and
-// no class stands for.
+// unlisted reports whether the pod requests a resource that is neither in the node's
+// allocatable nor provided by a class.
 func (e *extended) unlisted(n *object.Node) bool {
 	return slices.ContainsFunc(e.resources, func(r resourceOfClass) bool { return r.class == "" && n.Allocatable.Of(r.name) == 0 })
 }
 
-// inMemory is what v1.36 calls the claim until it is made; messages show it.
+// inMemory is v1.36's name for the claim before it is made, for messages.
 const inMemory = "<extended-resources>"
 
-// claimOn returns the claim for what the node does not offer itself, nil where it
-// offers all.
+// claimOn returns the claim to make for the resources that the node does not provide
+// itself; nil if it provides all.
 func (e *extended) claimOn(n *object.Node) *resourcev1.ResourceClaim {
 	var requests []resourcev1.DeviceRequest
 	for _, r := range e.resources {
@@ -137,10 +139,10 @@ func (e *extended) claimOn(n *object.Node) *resourcev1.ResourceClaim {
 	}
 }
 
-// deviceRequests returns the requests for devices in place of the resource, and
-// which containers use which. What runs for as long as the pod does gets
-// devices of its own. An init container that passes uses those of containers
-// that start after it, and what it lacks then it shares with others like it.
+// deviceRequests returns the device requests for the resource, and which containers use
+// which. Containers and sidecars get devices of their own. A plain init container uses
+// those of containers that start after it; if it needs more, it shares additional ones
+// with other init containers.
 func deviceRequests(p *object.Pod, r resourceOfClass) (requests []resourcev1.DeviceRequest, uses []v1.ContainerExtendedResourceRequest) {
 	for i := range p.Extended {
 		if c := &p.Extended[i]; c.Resource == r.name && !c.Passing && c.Count > 0 {
@@ -182,11 +184,13 @@ func deviceRequests(p *object.Pod, r resourceOfClass) (requests []resourcev1.Dev
 	return requests, uses
 }
 
+// deviceRequest returns a request of the container for count devices of the class.
 func deviceRequest(c *object.ExtendedRequest, class string, count int64) resourcev1.DeviceRequest {
 	return resourcev1.DeviceRequest{Name: c.Request, Exactly: &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}}
 }
 
+// use returns the entry of the pod's status which says that the container uses the request.
 func use(c *object.ExtendedRequest, request string) v1.ContainerExtendedResourceRequest {
 	return v1.ContainerExtendedResourceRequest{ContainerName: c.Container, ResourceName: string(c.Resource), RequestName: request}
 }

@@ -14,30 +14,32 @@ import (
 )
 
 const (
-	unavailable framework.Verdict = iota + 1 // what a claim has got cannot be used there
+	unavailable framework.Verdict = iota + 1 // the node cannot use an allocated claim
 	tooLittle                                // the claims cannot all be allocated
-	invalid                                  // and some pools are not valid
-	leftover                                 // a claim of an attempt before is in the way
-	unoffered                                // a resource has neither a class nor the node
-	refused                                  // the pod cannot have what the devices take of the node
-	lacking                                  // not before others go
-	updating                                 // all devices are asked for, and a pool is incomplete
-	unsound                                  // all devices are asked for, and a pool is not valid
-	// Above these four bits a verdict holds a hash of the reasons.
+	invalid                                  // the same, and some pools are not valid
+	leftover                                 // a claim that an earlier attempt made must be deleted first
+	unoffered                                // an extended resource is provided by neither the node nor a class
+	refused                                  // the node can never have the CPU etc. that the devices consume
+	lacking                                  // the node has too little of it left, because of other pods
+	updating                                 // a request for all devices, and a pool is incomplete
+	unsound                                  // a request for all devices, and a pool is not valid
+	// kinds masks the above; in refused and lacking, the higher bits are a hash of the
+	// reasons.
 	kinds = 1<<4 - 1
 )
 
 const (
-	broken framework.Verdict = 1<<62 + iota // the search failed
-	// unasked: the search took too long on another node, which ends the attempt
-	// already.
+	broken framework.Verdict = 1<<62 + iota // the search failed with an error
+	// unasked: a search took too long on another node, which fails the attempt, so that
+	// this node was not searched.
 	unasked
 )
 
+// notAvailable is v1.36's reason for unavailable.
 const notAvailable = "resourceclaim not available on the node"
 
-// filter asks about each node. If a search takes too long, the attempt is over, and the
-// other rows are not asked about.
+// filter writes a verdict for each row to out. If a search takes too many steps, the
+// attempt fails, and the remaining rows are not searched.
 func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	over, s := false, in.State.(*state)
 	for i, row := range rows {
@@ -64,15 +66,15 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 	}
 }
 
-// alone reports whether the search on one node may serve others, too. It may not if
-// devices that several nodes can see have rare features, or devices take of their node's
-// resources.
+// alone reports whether nodes are searched one at a time, with results that other nodes
+// may reuse. It is false if devices that several nodes can see have rare features, or
+// devices consume node resources.
 func (pl *plugin) alone(in *framework.Input) bool {
 	return !pl.features.DRANodeAllocatableResources && in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
 }
 
-// ask returns the verdict on one node and the score. It calls search, if needed, to
-// search for devices.
+// ask returns the verdict on one node, and the raw score of its open claims. It calls
+// search, if there is something to allocate.
 func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found, error)) (f found, err error) {
 	s := in.State.(*state)
 	switch {
@@ -105,8 +107,8 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found,
 	return f, nil
 }
 
-// searchOn searches the devices that the node can see for the claims to be allocated
-// there. It returns a fit if there are none.
+// searchOn runs the allocator on the node for the claims to be allocated there. It
+// returns a fit if there are none.
 func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)
@@ -134,14 +136,16 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	return found{score: s.preference(got)}, nil
 }
 
-// concernsPool reports whether the allocator failed because a request asks for all devices
-// while a pool of the node is in the state. kube-scheduler fails the attempt then. The allocator has
-// no other word for it than its text.
+// concernsPool reports whether the allocator's error is that a request for all devices
+// meets a pool in that state ("being updated" or "invalid"). The allocator has no other
+// sign for it than its text. kube-scheduler fails the whole attempt then.
 func concernsPool(err error, state string) bool {
 	text := err.Error()
 	return strings.Contains(text, ": asks for all devices, but resource pool ") && strings.HasSuffix(text, " is currently "+state)
 }
 
+// explain returns the code and reasons of a verdict. For some verdicts it searches the
+// node again.
 func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case unavailable:
@@ -172,8 +176,8 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 	return decision.Blocker{Code: code, Reasons: []string{"devices could not be searched"}}
 }
 
-// inputFor returns the input for the pod at hand: errors name its claims, not those
-// of another pod of its class.
+// inputFor returns the filter's input made for the pod itself, so that errors name its
+// claims and not those of another pod of its class.
 func (pl *plugin) inputFor(in *framework.Input) *framework.Input {
 	s, _ := pl.prepare(in.Table, in.Pod)
 	if s == nil {
@@ -190,8 +194,8 @@ func reasonOf(err error, node string) string {
 	return err.Error()
 }
 
-// unusable reports whether devices of the claim failed to become ready for the pod, or
-// take too long.
+// unusable reports whether binding conditions of the claim's devices have failed or
+// timed out, so that the allocation is of no use.
 func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	if !pl.features.DeviceBindingConditions() {
 		return false
@@ -200,7 +204,8 @@ func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	return err != nil || !ready && pl.bindingTimedOut(t, c.API)
 }
 
-// bindingTimedOut reports whether the time for the devices to become ready is over.
+// bindingTimedOut reports whether the time for the binding conditions of the claim's
+// devices is over.
 func (pl *plugin) bindingTimedOut(t *table.Table, c *resourcev1.ResourceClaim) bool {
 	a := c.Status.Allocation
 	if a == nil || a.AllocationTimestamp == nil || !conditional(a) {

@@ -9,53 +9,56 @@ import resourcev1 "k8s.io/api/resource/v1"
 // inNumbers is the scratch of a search by numbers on one node.
 type inNumbers struct {
 	devices []*device // that some request may take
-	matches []byte    // by alternative and device: whether the device matches
-	unusual bool      // one of the devices has capacity left that numbers do not express
-	// taken are the devices that the search has taken so far, and left what it has
-	// left of counters.
+	matches []byte    // deviceMatches, those of the first device first, one for each alternative
+	unusual bool      // a device is shared, so that a search by numbers is not possible
+	// taken holds, by device, whether the search has taken it, and left what remains of
+	// the pools' counters.
 	taken []bool
 	left  []poolCounters
-	steps int
-	// chosen is the alternative of each request, where all are met.
+	steps int // devices looked at
+	// chosen is the alternative of each request, from 1.
 	chosen []byte
 }
 
-// poolCounters is what is left of a pool's counters.
+// poolCounters is what is left of the counters of a pool.
 type poolCounters struct {
-	pool int16
+	pool int16 // device.pool
 	left []amount
 }
 
-// amount is so much of a counter.
+// amount is an amount of a counter (KEP-4815, partitionable devices).
 type amount struct {
-	counter int32 // its number
+	counter int32 // number of the counter's set and name
 	n       int64
 }
 
-// outcome is how a search ends.
+// outcome is how a search by numbers ends.
 type outcome byte
 
 const (
-	notFound outcome = iota + 1
-	allMet
-	selectorFails
-	tooLong // too long a search, or one that numbers cannot express
+	notFound      outcome = iota + 1 // the requests cannot all be met
+	allMet                           // all requests are met
+	selectorFails                    // a selector fails with an error
+	tooLong                          // too many steps, or numbers do not express the search
 )
 
-// mostSteps bounds a search in numbers. The rest is left to the allocator.
+// mostSteps bounds a search by numbers. Longer ones are left to the allocator.
 const mostSteps = 512
 
+// clearDevices removes all devices, before those of another node are added.
 func (n *inNumbers) clearDevices() {
 	n.devices, n.matches, n.unusual = n.devices[:0], n.matches[:0], false
 }
 
+// add adds a device; kind holds its match for each alternative. shared is set if
+// several claims may have parts of it.
 func (n *inNumbers) add(d *device, kind []byte, shared bool) {
 	n.devices, n.matches = append(n.devices, d), append(n.matches, kind...)
 	n.unusual = n.unusual || shared || d.held != 0
 }
 
-// appendOutcome writes how the search ends on the node at hand; false where numbers
-// do not say that.
+// appendOutcome appends how the search ends on the node whose devices were added; false
+// if numbers do not tell that.
 func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known bool) {
 	n := &s.inNumbers
 	if n.unusual || s.unheard || s.admin || s.mostTaken() > resourcev1.AllocationResultsMaxSize || !n.readCounters(i) {
@@ -78,7 +81,7 @@ func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known 
 	}
 }
 
-// mostTaken returns how many devices of the node at hand the requests may take.
+// mostTaken returns the most devices of the node that the requests may take.
 func (s *search) mostTaken() int64 {
 	if !s.allocatesAll {
 		return s.most
@@ -96,8 +99,8 @@ func (s *search) mostTaken() int64 {
 	return sum
 }
 
-// readCounters reads what is left of the counters that the devices draw on; false
-// where numbers do not say that.
+// readCounters sets left to what is left of the counters that the devices consume;
+// false if numbers do not tell that.
 func (n *inNumbers) readCounters(i *inventories) bool {
 	n.left = n.left[:0]
 	for _, d := range n.devices {
@@ -120,8 +123,8 @@ func (n *inNumbers) readCounters(i *inventories) bool {
 	return true
 }
 
-// meet tries to meet the requests from the q-th on. at is the index of that request's
-// first alternative among all alternatives.
+// meet tries to meet the requests from index q on. at is the index of that request's first
+// alternative among all alternatives.
 func (s *search) meet(i *inventories, q, at int) outcome {
 	if q == len(s.requests) {
 		return allMet
@@ -139,14 +142,16 @@ func (s *search) meet(i *inventories, q, at int) outcome {
 	return notFound
 }
 
-// place is where a search in numbers stands: at an alternative, and how many devices
-// that still needs, from which one on, or how many it has got of all.
+// place is a state of the search: an alternative, the next device to look at, and how
+// many devices the alternative still needs.
 type place struct {
-	q, j, at int
-	left     int64
-	from     int
+	q, j, at int   // request, alternative, and the request's first alternative among all
+	left     int64 // devices still needed; in takeAll: taken so far
+	from     int   // index of the next device
 }
 
+// take takes devices for the alternative of p, in order and with backtracking, then
+// goes on to the next request.
 func (s *search) take(i *inventories, p place) outcome {
 	if p.left == 0 {
 		return s.meet(i, p.q+1, p.at+len(s.requests[p.q]))
@@ -183,8 +188,8 @@ func (s *search) take(i *inventories, p place) outcome {
 	return notFound
 }
 
-// takeAll takes each device that matches, for a request for all. It fails if one of them
-// is taken.
+// takeAll takes every device that matches, for a request for all devices, then goes on
+// to the next request. It fails if one of them is taken or no device matches.
 func (s *search) takeAll(i *inventories, p place) outcome {
 	n := &s.inNumbers
 	for ; p.from < len(n.devices); p.from++ {
@@ -216,8 +221,8 @@ func (s *search) takeAll(i *inventories, p place) outcome {
 }
 
 // draw subtracts what the device consumes from its pool's counters (sign 1), or adds it
-// (-1). It returns false, and changes nothing, if a counter of the pool would be negative
-// then, as the allocator sees it.
+// back (-1). It returns false, and changes nothing, if a counter of the pool would
+// become negative.
 func (n *inNumbers) draw(i *inventories, d *device, sign int64) bool {
 	if d.draws == 0 {
 		return true

@@ -16,77 +16,78 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// inventory holds what one node offers of devices, and what is taken of them, as numbers.
-// Equal numbers stand for devices that are equal except for their names.
+// inventory holds the devices of one node, and what claims hold of them, as numbers.
+// Equal numbers stand for devices that differ only in their names.
 type inventory struct {
-	revision   uint64 // of the row's devices
-	generation uint64 // of the numbers
-	// known: the numbers say all that the allocator sees of the node.
+	revision   uint64 // of the row's devices, when it was read
+	generation uint64 // of inventories
+	// known is set if the numbers tell all that the allocator reads of the node.
 	known   bool
-	devices []device // the node's own, in the allocator's order
+	devices []device // in the node's own pools, in the allocator's order
 	pools   []poolEnd
-	// selectors are the selectors of shared devices that the node matches, at that
-	// version.
+	// selectors are the sharedDevices.selectors that the node matches, as bits, at that
+	// version of them.
 	selectors, version uint64
 }
 
-// poolEnd is where a pool's devices end in the list.
+// poolEnd is a pool and the index in inventory.devices at which its devices end.
 type poolEnd struct {
 	pool *devicepools.Pool
 	to   int
 }
 
-// device is one device in numbers, of which 0 is for nothing.
+// device is a device in numbers, which inventories gives out; 0 stands for nothing.
 type device struct {
-	content  int32 // what selectors and constraints see, the driver included
+	content  int32 // attributes, capacity and driver: what selectors and constraints read
 	capacity int32
 	taints   int32
-	draws    int32 // the counters that it draws on
-	counters int32 // what is left of its pool's counters, where it draws on them
-	held     int32 // what claims hold of it that share it
-	pool     int16 // the place of its pool, where it draws on counters
+	draws    int32 // the amounts of counters that it consumes; 0: none
+	counters int32 // what is left of its pool's counters, if it consumes some
+	held     int32 // the capacity that claims hold which share it
+	pool     int16 // index of its pool on the node plus 1, if it consumes counters
 	taken    bool  // a claim holds it whole
-	// elsewhere: the node sees the device, and cannot use it.
+	// elsewhere is set if the node's pool lists the device and the node cannot use it.
 	elsewhere bool
-	// measured: its capacity matters to claims that ask for none, too.
+	// measured is set if its capacity also matters to claims that request none.
 	measured bool
 	// undivided is set if claims that request no capacity get all of it that there is.
 	// partial is set if others have some of that.
 	undivided, partial bool
 }
 
-// content is what selectors read of a device.
+// content is what selectors read of a device: its driver, attributes and capacity.
 type content struct {
 	driver string
 	device *resourcev1.Device
 }
 
-// inventories holds the inventory of each row of a table. The zero value is ready to use,
-// for one table at a time.
+// inventories holds the inventory of each row of a table, and gives out the numbers in
+// them. The zero value is ready to use, for one table at a time.
 type inventories struct {
 	table      *table.Table
-	parts      bool // claims can hold parts of devices
+	parts      bool // claims can hold parts of devices (DRAConsumableCapacity)
 	rows       []inventory
-	generation uint64
-	read       int // inventories in this generation
+	generation uint64 // changes when numbering starts again
+	read       int    // inventories read in this generation
 	shared     sharedDevices
 
-	numbers map[string]int32 // of what has no other
-	// amounts holds amounts of counters by number: what is left, and what devices
-	// consume. Only whole numbers are included.
+	numbers map[string]int32 // for all but contents, capacities and taints
+	// amounts holds amounts of counters by number: what is left of a pool's, or what a
+	// device consumes. Only whole numbers are included.
 	amounts    map[int32][]amount
 	contents   space[content]
-	capacities space[*resourcev1.Device] // that have them
+	capacities space[*resourcev1.Device] // a device for each capacity
 	taints     space[[]resourcev1.DeviceTaint]
-	key        []byte
+	key        []byte // scratch
 }
 
-// space numbers things, from 1.
+// space gives numbers to things, from 1: equal ones for equal keys.
 type space[T any] struct {
-	numbers map[string]int32
-	things  []T
+	numbers map[string]int32 // by key
+	things  []T              // the first thing of each number, at number - 1
 }
 
+// number returns the number for the key, a new one for a new key.
 func (s *space[T]) number(key []byte, thing T) int32 {
 	n, known := s.numbers[string(key)]
 	if !known {
@@ -97,15 +98,17 @@ func (s *space[T]) number(key []byte, thing T) int32 {
 	return n
 }
 
-// mostNumbers bounds the things that get a number. Nodes with more share no answers.
+// mostNumbers bounds the numbers that are given out. Nodes read after that share no
+// results.
 const mostNumbers = 1 << 16
 
+// full reports whether mostNumbers numbers were given out.
 func (i *inventories) full() bool {
 	return len(i.numbers)+len(i.contents.things)+len(i.capacities.things)+len(i.taints.things) >= mostNumbers
 }
 
-// makeRoom extends the inventories to all rows. If it has been out of numbers for long,
-// it starts numbering again.
+// makeRoom extends rows to all rows of the table. If numbers have been used up for
+// long, it starts numbering again.
 func (i *inventories) makeRoom(t *table.Table) {
 	if i.table != t || i.full() && i.read > 4*len(i.rows) {
 		*i = inventories{table: t, parts: i.parts, generation: i.generation + 1, numbers: map[string]int32{}, amounts: map[int32][]amount{},
@@ -117,7 +120,8 @@ func (i *inventories) makeRoom(t *table.Table) {
 	}
 }
 
-// of returns the row's inventory, nil where it is not known.
+// of returns the row's inventory, up to date; nil if numbers do not tell all of the
+// node's devices.
 func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 	if i.table != t || int(r) >= len(i.rows) {
 		return nil
@@ -138,8 +142,8 @@ func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 	return v
 }
 
-// readPools reads the node's own pools; false where one is not as it should be, or
-// has what is rare.
+// readPools returns the devices of the node's own pools, in order. known is false if a
+// pool is incomplete, invalid or has rare features, so that numbers do not tell all.
 func (i *inventories) readPools(own []*devicepools.Pool) (list []device, ends []poolEnd, known bool) {
 	for at, p := range own {
 		if len(p.Slices) == 0 {
@@ -171,8 +175,8 @@ func (i *inventories) readPools(own []*devicepools.Pool) (list []device, ends []
 	return list, ends, !i.full() && len(own) < math.MaxInt16
 }
 
-// sound reports whether the pool is complete and has no rare features, so that its
-// devices keep their order: devices that have to be prepared go last.
+// sound reports whether the pool is complete and its devices have different names and
+// no rare features (binding conditions, which would change their order).
 func sound(p *devicepools.Pool) bool {
 	first := &p.Slices[0].Spec.Pool
 	for _, s := range p.Slices {
@@ -207,6 +211,7 @@ func namesDiffer(p *devicepools.Pool) bool {
 	return len(names) == len(devices)
 }
 
+// device returns the device of the pool in numbers.
 func (i *inventories) device(p *devicepools.Pool, d *resourcev1.Device) device {
 	policies, now := false, device{measured: d.AllowMultipleAllocations != nil, capacity: i.capacities.number(appendCapacity(i.key[:0], d), d)}
 	for _, c := range d.Capacity { // any order: one that has a policy is enough
@@ -238,7 +243,8 @@ func (i *inventories) device(p *devicepools.Pool, d *resourcev1.Device) device {
 	return now
 }
 
-// readTaken reads how much of the device claims hold.
+// readTaken sets in now whether a claim holds the device whole, and what claims hold
+// that share it.
 func (i *inventories) readTaken(now *device, p *devicepools.Pool, d *resourcev1.Device) {
 	parts := 0
 	held := map[resourcev1.QualifiedName]resource.Quantity(nil)
@@ -271,8 +277,8 @@ func (i *inventories) readTaken(now *device, p *devicepools.Pool, d *resourcev1.
 	}
 }
 
-// countersOf numbers what is left of the pool's counters beside what claims hold; 0:
-// it has none.
+// countersOf returns a number for what claims leave of the pool's counters; 0 if the
+// pool has none. of are the pool's devices.
 func (i *inventories) countersOf(p *devicepools.Pool, of []device) int32 {
 	left := map[string]map[string]resourcev1.Counter{}
 	for _, s := range p.Slices {
@@ -301,15 +307,14 @@ func (i *inventories) countersOf(p *devicepools.Pool, of []device) int32 {
 }
 
 const (
-	// mostAmounts bounds the amounts that are kept of a pool's counters, or of what a
-	// device draws.
+	// mostAmounts bounds the counters of a pool, or that a device consumes, for amounts.
 	mostAmounts = 16
-	// mostCounters bounds what amounts are kept of.
+	// mostCounters bounds the entries of amounts.
 	mostCounters = 1 << 12
 )
 
-// keepAmounts stores the amounts of the counters in sets under the number. It stores none
-// if one is no whole number or they are too many.
+// keepAmounts stores the amounts of the counters in these sets in amounts[number]. It
+// stores nothing if one is not a whole number or there are too many.
 func (i *inventories) keepAmounts(number int32, sets iter.Seq2[string, map[string]resourcev1.Counter]) {
 	if _, known := i.amounts[number]; known || len(i.amounts) >= mostCounters {
 		return
@@ -340,7 +345,8 @@ func allDevices(p *devicepools.Pool) (list []*resourcev1.Device) {
 	return list
 }
 
-// draw subtracts what a device consumes from what is left of counters.
+// draw subtracts from left what a device consumes; counters that left does not have are
+// ignored.
 func draw(left, drawn map[string]resourcev1.Counter) {
 	for name, c := range drawn { // any order: each by itself
 		if l, there := left[name]; there {
@@ -350,6 +356,8 @@ func draw(left, drawn map[string]resourcev1.Counter) {
 	}
 }
 
+// number returns the number for the key, a new one for a new key. key may be built on
+// i.key, whose memory is reused afterwards.
 func (i *inventories) number(key []byte) int32 {
 	i.key = key[:0]
 	n, known := i.numbers[string(key)]
@@ -360,6 +368,7 @@ func (i *inventories) number(key []byte) int32 {
 	return n
 }
 
+// appendTaints appends the taints to a key.
 func appendTaints(key []byte, taints []resourcev1.DeviceTaint) []byte {
 	for i := range taints {
 		t := &taints[i]
@@ -368,6 +377,7 @@ func appendTaints(key []byte, taints []resourcev1.DeviceTaint) []byte {
 	return key
 }
 
+// appendCounters appends a set of counters with its name to a key.
 func appendCounters(key []byte, set string, counters map[string]resourcev1.Counter) []byte {
 	key = strconv.AppendInt(strconv.AppendQuote(key, set), int64(len(counters)), 36)
 	for _, name := range slices.Sorted(maps.Keys(counters)) {
@@ -377,6 +387,7 @@ func appendCounters(key []byte, set string, counters map[string]resourcev1.Count
 	return key
 }
 
+// appendCapacity appends the device's capacity, and whether it can be shared, to a key.
 func appendCapacity(key []byte, d *resourcev1.Device) []byte {
 	if d.AllowMultipleAllocations != nil {
 		key = strconv.AppendBool(key, *d.AllowMultipleAllocations)
@@ -393,6 +404,7 @@ func appendCapacity(key []byte, d *resourcev1.Device) []byte {
 	return key
 }
 
+// appendQuantity appends a quantity to a key: the same bytes for equal whole numbers.
 func appendQuantity(key []byte, q *resource.Quantity) []byte {
 	if q.IsZero() { // AsInt64 counts its exponent down
 		return append(key, '0', ';')
@@ -403,6 +415,7 @@ func appendQuantity(key []byte, q *resource.Quantity) []byte {
 	return strconv.AppendQuote(key, q.String())
 }
 
+// appendAttributes appends the attributes to a key, sorted by name.
 func appendAttributes(key []byte, attributes map[resourcev1.QualifiedName]resourcev1.DeviceAttribute) []byte {
 	var room [8]resourcev1.QualifiedName
 	for _, name := range sortedNames(room[:0], attributes) {
@@ -411,7 +424,8 @@ func appendAttributes(key []byte, attributes map[resourcev1.QualifiedName]resour
 	return key
 }
 
-// sortedNames lists the names in the room, and more where it is too small.
+// sortedNames returns the map's keys, sorted, in the memory of room if that is large
+// enough.
 func sortedNames[V any](room []resourcev1.QualifiedName, by map[resourcev1.QualifiedName]V) []resourcev1.QualifiedName {
 	for name := range by { // any order: sorted
 		room = append(room, name)
@@ -420,11 +434,12 @@ func sortedNames[V any](room []resourcev1.QualifiedName, by map[resourcev1.Quali
 	return room
 }
 
-// appendText writes a text so that it ends where its length says.
+// appendText appends the text to a key after its length, so that its end is clear.
 func appendText(key []byte, text string) []byte {
 	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
 }
 
+// appendAttribute appends an attribute's value to a key.
 func appendAttribute(key []byte, a resourcev1.DeviceAttribute) []byte {
 	if a.StringValue != nil {
 		key = appendText(append(key, 's'), *a.StringValue)
@@ -442,8 +457,8 @@ func appendAttribute(key []byte, a resourcev1.DeviceAttribute) []byte {
 	return append(key, ';')
 }
 
-// appendValues writes what a device has of the attributes: under the whole name, or,
-// where that begins with the driver's, under the rest.
+// appendValues appends the device's values of the named attributes to a key. An
+// attribute domain/id is also found under id if the domain is the driver's.
 func (c *content) appendValues(key []byte, names []resourcev1.FullyQualifiedName) []byte {
 	for _, name := range names {
 		a, there := c.device.Attributes[resourcev1.QualifiedName(name)]

@@ -25,21 +25,24 @@ import (
 // resources as well. What it takes depends on the devices, so nodes share no answers,
 // and each pod has a class of its own.
 
-// rejection is why the node's resources keep the pod from the node.
+// rejection is the reasons why a pod with its devices does not fit the node's CPU,
+// memory and so on. It is an error.
 type rejection []string
 
+// Error returns the reasons, comma-separated.
 func (r rejection) Error() string { return strings.Join(r, ", ") }
 
-// verdict returns a verdict of the kind that includes a hash of the reasons, so that
-// nodes with one verdict have the same reasons.
+// verdict returns the verdict of the kind (refused or lacking) with a hash of the
+// reasons, so that nodes with one verdict have the same reasons.
 func (r rejection) verdict(kind framework.Verdict) framework.Verdict {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(r.Error())) // it never fails
 	return (framework.Verdict(h.Sum64())>>2)&^kinds | kind
 }
 
-// takesOf returns what the claims' devices take of the node's resources, by claim. some
-// is true if there are such devices.
+// takesOf returns what the devices allocated to each claim consume of the node's
+// resources, sorted by claim. some is true if there is any such device. open and got
+// correspond.
 func takesOf(p *object.Pod, slices []*resourcev1.ResourceSlice, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (list []v1.NodeAllocatableResourceClaimStatus, some bool, err error) {
 	for i, claim := range open {
 		taken := v1.ResourceList(nil)
@@ -62,13 +65,15 @@ func takesOf(p *object.Pod, slices []*resourcev1.ResourceSlice, open []*resource
 	return list, some, nil
 }
 
+// sortByClaim sorts the list by claim name.
 func sortByClaim(list []v1.NodeAllocatableResourceClaimStatus) {
 	slices.SortFunc(list, func(a, b v1.NodeAllocatableResourceClaimStatus) int {
 		return strings.Compare(a.ResourceClaimName, b.ResourceClaimName)
 	})
 }
 
-// deviceOf returns the device of the result, as its pool shows it last.
+// deviceOf returns the device that a result names, in the slice of its pool with the
+// highest generation; nil if no slice has it.
 func deviceOf(list []*resourcev1.ResourceSlice, r *resourcev1.DeviceRequestAllocationResult) (device *resourcev1.Device) {
 	newest := int64(0)
 	for _, s := range list {
@@ -82,7 +87,8 @@ func deviceOf(list []*resourcev1.ResourceSlice, r *resourcev1.DeviceRequestAlloc
 	return device
 }
 
-// addTaken adds what the device takes of the node's resources.
+// addTaken adds what the device consumes of the node's resources to taken, and returns
+// that; taken may be nil.
 func addTaken(taken v1.ResourceList, d *resourcev1.Device, r *resourcev1.DeviceRequestAllocationResult) (v1.ResourceList, error) {
 	for _, name := range slices.Sorted(maps.Keys(d.NodeAllocatableResourceMappings)) {
 		m := d.NodeAllocatableResourceMappings[name]
@@ -124,8 +130,8 @@ func product(q resource.Quantity, factor *resource.Quantity) resource.Quantity {
 	return *resource.NewDecimalQuantity(*times, q.Format)
 }
 
-// containersUsing returns the containers of the pod that use the claim, one that uses it several
-// times with repetitions.
+// containersUsing returns the names of the pod's containers that use the claim. A
+// container that uses it several times is listed as often.
 func containersUsing(p *object.Pod, claim string) []string {
 	names := []string{}
 	if p.Claiming == nil {
@@ -145,7 +151,8 @@ func containersUsing(p *object.Pod, claim string) []string {
 	return names
 }
 
-// entryOf returns the pod's claim of that name; of two, the last.
+// entryOf returns the entry of the pod's spec.resourceClaims with this name; of two,
+// the last.
 func entryOf(p *v1.Pod, name string) (entry *v1.PodResourceClaim) {
 	for i := range p.Spec.ResourceClaims {
 		if p.Spec.ResourceClaims[i].Name == name {
@@ -155,9 +162,9 @@ func entryOf(p *v1.Pod, name string) (entry *v1.PodResourceClaim) {
 	return entry
 }
 
-// checkNodeResources checks CPU, memory and the node's other resources, not devices: those that the open
-// claims get take some of these resources, and the node must have enough left for the pod and
-// its devices together.
+// checkNodeResources checks whether the node has enough CPU, memory and so on left for
+// the pod and for what the devices allocated to its open claims consume. It returns a
+// rejection as the error if not.
 func (pl *plugin) checkNodeResources(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (found, error) {
 	list, some, err := pl.takenOn(in.Table, in.Pod, n, in.State.(*state), open, got)
 	switch {
@@ -186,11 +193,13 @@ func (pl *plugin) checkNodeResources(in *framework.Input, n *object.Node, open [
 	return fits(in.Table, row, &total)
 }
 
+// takenOn calls takesOf with the slices that the node sees.
 func (pl *plugin) takenOn(t *table.Table, p *object.Pod, n *object.Node, s *state, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) ([]v1.NodeAllocatableResourceClaimStatus, bool, error) {
 	return takesOf(p, s.shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity).Slices, open, got)
 }
 
-// fits compares all that the pod takes with what is free on the row.
+// fits checks whether the row has enough resources left for total. It returns a
+// rejection as the error if not.
 func fits(t *table.Table, r table.Row, total *berthresource.Vector) (found, error) {
 	var why rejection
 	kind := lacking
@@ -221,8 +230,9 @@ func fits(t *table.Table, r table.Row, total *berthresource.Vector) (found, erro
 	return found{verdict: why.verdict(kind)}, why
 }
 
-// sharedWith returns a rejection of the node if another pod there takes node resources
-// through a claim that this pod uses, too: several pods cannot take the same.
+// sharedWith returns a rejection if another pod on the node consumes node resources
+// through a claim of this pod: several pods cannot consume the same. It returns nil if
+// not.
 func (pl *plugin) sharedWith(in *framework.Input, n *object.Node) rejection {
 	row, _ := in.Table.Find(n.Name)
 	for _, c := range in.State.(*state).claims {
@@ -245,19 +255,23 @@ func (pl *plugin) sharedWith(in *framework.Input, n *object.Node) rejection {
 	return nil
 }
 
+// takesThrough reports whether the pod consumes node resources through devices of the
+// claim.
 func takesThrough(p *object.Pod, claim string) bool {
 	return slices.ContainsFunc(p.FromDevices, func(s v1.NodeAllocatableResourceClaimStatus) bool { return s.ResourceClaimName == claim })
 }
 
-// assumeTaken adds to the placed pod, from Reserve on, what its devices take of the
-// node's resources. It replaces what an earlier attempt left in the pod's status.
+// assumeTaken updates the assumed pod in the table to consume the node resources in
+// list. It replaces what an earlier attempt left in the pod's status.
 func assumeTaken(t *table.Table, p *object.Pod, node string, list []v1.NodeAllocatableResourceClaimStatus) {
 	if p.Claiming != nil && len(list)+len(p.FromDevices) > 0 {
 		t.AddPod(p.With(list), node)
 	}
 }
 
-// writeTaken writes what the placed pod's devices take, nil for nothing, to its status.
+// writeTaken returns the write that sets nodeAllocatableResourceClaimStatuses in the
+// pod's status: to what its devices consume, or, if taken is false, to nothing. It
+// returns nil if there is nothing to write.
 func writeTaken(t *table.Table, p *object.Pod, taken bool) []framework.Write {
 	placed := t.Pod(p.UID)
 	if placed == nil || len(placed.Pod.FromDevices) == 0 {
@@ -273,8 +287,8 @@ func writeTaken(t *table.Table, p *object.Pod, taken bool) []framework.Write {
 	}}
 }
 
-// codeOf returns the code of a verdict of the kind, about the node's resources: whether
-// preemption may help.
+// codeOf returns the status code for a verdict of the kind: Unschedulable if preemption
+// may help (lacking), else UnschedulableAndUnresolvable.
 func codeOf(kind framework.Verdict) decision.Code {
 	if kind == lacking {
 		return decision.Unschedulable

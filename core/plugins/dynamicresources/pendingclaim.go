@@ -14,14 +14,15 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// pendingClaim is a claim that is being made for a pod's extended resources.
+// pendingClaim is a claim that is being made for a pod's extended resources, from
+// Reserve until the pod is bound.
 type pendingClaim struct {
 	name string
-	sent bool // its writes were asked for
+	sent bool // PreBind has returned its writes
 }
 
-// grantMade assumes the claim that is to be made, with its allocation, so that all
-// readers of the table see it.
+// grantMade names the claim to be made for the pod and adds it to the table, allocated
+// as a says, so that all readers of the table see it.
 func (pl *plugin) grantMade(t *table.Table, p *object.Pod, claim *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) {
 	claim.Name = nameFor(p, t.Now())
 	c := &object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: claim.Namespace, Name: claim.Name}, API: claim}
@@ -39,7 +40,8 @@ func (pl *plugin) madeFor(t *table.Table, p *object.Pod) *object.ResourceClaim {
 	return table.Lookup[*object.ResourceClaim](t, object.ResourceClaims, p.Namespace, m.name)
 }
 
-// Kept implements framework.Keeper: it returns the claim that is being made for the pod.
+// Kept implements framework.Keeper, for snapshots of the machine: it returns the claim
+// that is being made for the pod; nil for none.
 func (pl *plugin) Kept(p *object.Pod) *framework.Kept {
 	if m := pl.made[p.UID]; m != nil {
 		return &framework.Kept{Name: m.name, Done: m.sent}
@@ -47,13 +49,13 @@ func (pl *plugin) Kept(p *object.Pod) *framework.Kept {
 	return nil
 }
 
-// Keep implements framework.Keeper.
+// Keep implements framework.Keeper: it restores what Kept returned.
 func (pl *plugin) Keep(_ *table.Table, p *object.Pod, k *framework.Kept) {
 	pl.made[p.UID] = &pendingClaim{name: k.Name, sent: k.Done}
 }
 
-// nameFor returns a name for the pod's claim that no other attempt gives: what is
-// tried again after its reply was lost does not make a second one.
+// nameFor returns a name for the pod's claim, different for each attempt and the same
+// when a write is tried again, so that no second claim is made.
 func nameFor(p *object.Pod, attempt time.Time) string {
 	return MadeName(p.Name, fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %d", p.UID, attempt.UnixNano())))[:MadeSuffix])
 }
@@ -62,15 +64,16 @@ func nameFor(p *object.Pod, attempt time.Time) string {
 // scheduler makes for one pod's extended resources (MadeName).
 const MadeSuffix = 10
 
-// MadeName returns the name of a claim that is made for the pod.
+// MadeName returns the name of a claim that the scheduler makes for the pod's extended
+// resources: the pod's name, cut if too long, and the suffix.
 func MadeName(pod, suffix string) string {
 	const base, longest = "-extended-resources-", 63 // as generated names are (v1.36)
 	name := pod + base
 	return name[:min(len(name), longest-len(suffix))] + suffix
 }
 
-// makeClaim returns the writes that make the claim, allocate it, and show in the pod's
-// status which containers use it.
+// makeClaim returns the writes that create the claim, allocate it, and set the pod's
+// extendedResourceClaimStatus.
 func makeClaim(p *object.Pod, c *object.ResourceClaim) []framework.Write {
 	bare := *c.API
 	bare.Status = resourcev1.ResourceClaimStatus{}
@@ -84,7 +87,8 @@ func makeClaim(p *object.Pod, c *object.ResourceClaim) []framework.Write {
 	}
 }
 
-// uses returns which containers use which requests of the claim.
+// uses returns which of the pod's containers use which requests of the claim, for the
+// pod's status.
 func uses(p *object.Pod, claim *resourcev1.ResourceClaim) []v1.ContainerExtendedResourceRequest {
 	var list []v1.ContainerExtendedResourceRequest
 	for _, s := range p.Demand.Requests.Scalars {
@@ -98,8 +102,8 @@ func uses(p *object.Pod, claim *resourcev1.ResourceClaim) []v1.ContainerExtended
 	return list
 }
 
-// deleteClaim returns the writes that delete a claim made for a pod. It first removes the
-// finalizer: nobody but the pod uses the claim, and nothing but its controller guards it.
+// deleteClaim returns the writes that delete a claim made for a pod. The first removes
+// the finalizer: only the pod uses the claim, and only its controller guards it.
 func deleteClaim(c *object.Meta) []framework.Write {
 	unguard := map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{resourcev1.Finalizer}}}
 	return []framework.Write{

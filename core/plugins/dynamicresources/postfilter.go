@@ -10,9 +10,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// postFilter releases the allocation of a claim that keeps the pod off its nodes and that
-// nobody else uses: one claim, drawn at random, as v1.36 does. The pod is tried again
-// when the API shows the claim without an allocation.
+// postFilter returns the write that deallocates a claim which keeps the pod off other
+// nodes and which nobody else uses: one claim, drawn at random, as in v1.36; or the
+// writes that delete a claim that an earlier attempt left behind. The pod is tried
+// again when the API shows that.
 func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterResult {
 	result := framework.PostFilterResult{KeepNomination: true}
 	if s := c.Filters.PreFilter; s != nil && s.Code == decision.UnschedulableAndUnresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {
@@ -49,8 +50,8 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	return result
 }
 
-// remedy returns OtherRemedy if postFilter may release something of the pod: an allocated
-// claim that nobody else uses, or one that an earlier attempt left behind.
+// remedy returns OtherRemedy if postFilter may help the pod: it has an allocated claim
+// that nobody else uses, or one that an earlier attempt left behind.
 func (pl *plugin) remedy(t *table.Table, p *object.Pod) framework.Remedy {
 	if e := pl.extendedOf(t, p); e != nil && e.stale != nil {
 		return framework.OtherRemedy
@@ -68,8 +69,8 @@ func onlyFor(c *object.ResourceClaim, p *object.Pod) bool {
 	return len(users) == 0 || len(users) == 1 && users[0].UID == p.UID
 }
 
-// inTheWay reports whether the claim's allocation excludes a node that no earlier filter
-// rejects.
+// inTheWay reports whether the claim's allocation is the only reason against some node:
+// no Filter plugin before this one rejects it.
 func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceClaim) bool {
 	late := pl.unusable(c.Table, claim)
 	for row := range c.Table.Rows() {
@@ -87,7 +88,7 @@ func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceCl
 	return false
 }
 
-// release returns the write that takes from the claim what it has got.
+// release returns the write that removes the claim's allocation and reservations.
 func release(c *object.ResourceClaim) framework.Write {
 	api, r := *c.API, *c
 	api.Status.Allocation, api.Status.ReservedFor, api.Status.Devices = nil, nil, nil

@@ -14,23 +14,23 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// state holds what PreFilter found out about a pod's claims.
+// state is what PreFilter passes to Filter and Score about a pod's claims.
 type state struct {
 	claims []*object.ResourceClaim
 	// open are the claims that are not allocated yet. The allocator allocates them.
 	open []*resourcev1.ResourceClaim
-	// late: devices that the pod has did not become ready in time, or failed.
+	// late is set if binding conditions of allocated devices have failed or timed out.
 	late bool
-	// extended is what the pod requests of extended resources, nil for nothing.
+	// extended is the pod's extended resources that devices may provide; nil: none.
 	extended *extended
-	// shared is what several nodes can see of the devices.
+	// shared is the devices that several nodes can see; nil if nothing is to be allocated.
 	shared *devices.Offer
-	// known are the answers by row that are known of pods whose claims are like these.
+	// known keeps verdicts and scores by row, for all pods whose claims are like these.
 	known *columns
 }
 
-// openOn returns the claims to be allocated on the node. The last of them is made, the
-// claim for extended resources, if the node needs one; it differs between nodes.
+// openOn returns the claims to be allocated on the node. made, the last of them, is the
+// claim for extended resources that the node does not provide; nil if none is needed.
 func (s *state) openOn(n *object.Node) (open []*resourcev1.ResourceClaim, made *resourcev1.ResourceClaim) {
 	if s.extended == nil {
 		return s.open, nil
@@ -41,8 +41,9 @@ func (s *state) openOn(n *object.Node) (open []*resourcev1.ResourceClaim, made *
 	return append(slices.Clip(s.open), made), made
 }
 
-// sign returns what of the pod's claims decides: what those ask for that have
-// nothing yet, and what the others have got.
+// sign appends to key what verdicts and scores depend on of the pod's claims: what open
+// ones request, where allocated ones can be used, and what extended resources it
+// requests.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	e := pl.extendedOf(t, p)
 	if len(p.Claims) == 0 && e == nil {
@@ -81,11 +82,13 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// signRevision returns no revision for pods that may need a claim.
+// signRevision returns revision 0, so that the signature is never computed again, for
+// pods that need no claim; false for others.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, len(p.Claims) == 0 && len(p.Demand.Requests.Scalars) == 0
 }
 
+// preFilter checks the pod's claims and skips pods without any.
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	s, status := pl.prepare(t, p)
 	if status != nil {
@@ -104,8 +107,8 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	return framework.PreFilterResult{State: s, Skip: s == nil}
 }
 
-// prepare checks the pod's claims. Without claims, and requests that need one,
-// both results are nil.
+// prepare returns the state for the pod, or a status that rejects it. Both are nil for
+// a pod without claims and without extended resources that devices may provide.
 func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Status) {
 	e := pl.extendedOf(t, p)
 	if len(p.Claims) == 0 && e == nil {
@@ -141,7 +144,8 @@ func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Stat
 	return s, e.check(t)
 }
 
-// checkRequests returns a rejection of the claim for problems that no node can change.
+// checkRequests returns a status for errors in the claim's requests, which no node can
+// change; nil if there are none.
 func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decision.Status {
 	for i := range c.API.Spec.Devices.Requests {
 		r := &c.API.Spec.Devices.Requests[i]
@@ -174,8 +178,8 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 	return nil
 }
 
-// checkCount refuses what the allocator does not survive: a number below zero. It says
-// itself where there are too many.
+// checkCount returns an error status for a negative number of devices, which the
+// allocator does not survive.
 func checkCount(claim, request string, n int64) *decision.Status {
 	if n < 0 {
 		return decision.Failed("claim %s, request %s: %d is no number of devices", claim, request, n)
@@ -183,6 +187,8 @@ func checkCount(claim, request string, n int64) *decision.Status {
 	return nil
 }
 
+// checkClass returns a status if the class does not exist or has a selector of an
+// unknown type, else nil.
 func checkClass(t *table.Table, class, request string) *decision.Status {
 	if class == "" {
 		return decision.Failed("request %s: unsupported request type", request)

@@ -15,14 +15,14 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// conditional reports whether devices of the allocation have conditions that must hold
-// before the pod is bound.
+// conditional reports whether devices of the allocation have binding conditions, which
+// must hold before the pod is bound.
 func conditional(a *resourcev1.AllocationResult) bool {
 	return slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return len(r.BindingConditions) > 0 })
 }
 
-// waitNotice returns the event that says that the pod waits for the binding conditions of
-// its devices; nil if it does not.
+// waitNotice returns the Event saying that the pod waits for the binding conditions of
+// its devices; nil if it need not wait.
 func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framework.Notice {
 	if !pl.features.DeviceBindingConditions() {
 		return nil
@@ -84,9 +84,10 @@ func isReadyForBinding(c *resourcev1.ResourceClaim) (bool, error) {
 	return true, nil
 }
 
-// writesDone makes the pod wait until the API shows what was written, and then until the
-// binding conditions of all its devices hold. A claim that was made for the pod must be
-// shown in any case: only then is it known whether it has to be deleted again.
+// writesDone returns Wait until the API shows the claim that was made for the pod, if
+// any, and the binding conditions of all its devices hold; then nil. It returns an
+// error if a condition has failed or timed out. Only a claim that is shown can be
+// deleted again.
 func (pl *plugin) writesDone(t *table.Table, p *object.Pod, _ string) *decision.Status {
 	names := make([]string, 0, len(p.Claims)+1)
 	if m := pl.made[p.UID]; m != nil {

@@ -74,7 +74,8 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	return nil
 }
 
-// granted returns the claim with what it is to get, reserved for the pod.
+// granted returns claim c with the allocation a and reserved for the pod, as it is to
+// be written.
 func (pl *plugin) granted(t *table.Table, c *object.ResourceClaim, a *resourcev1.AllocationResult, p *object.Pod) *object.ResourceClaim {
 	api := *c.API
 	if !slices.Contains(api.Finalizers, resourcev1.Finalizer) {
@@ -108,11 +109,13 @@ func nameShares(a *resourcev1.AllocationResult, claim string) {
 	}
 }
 
+// consumer returns the pod as an entry of a claim's status.reservedFor.
 func consumer(p *object.Pod) resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID, APIGroup: v1.GroupName}
 }
 
-// unreserve ends the assumption that the claims are allocated for this pod.
+// unreserve removes what reserve assumed for the pod from the table. A claim that other
+// pods of its group share stays allocated.
 func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 	for i := range p.Claims {
 		c := shown(t, p.Namespace, p.Claims[i].Claim)
@@ -198,7 +201,7 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 	return writes, nil
 }
 
-// withoutConsumer returns the claim, no longer reserved for the pod.
+// withoutConsumer returns a copy of the claim that is not reserved for the pod.
 func withoutConsumer(c *object.ResourceClaim, p *object.Pod) *object.ResourceClaim {
 	api, left := *c.API, *c
 	api.Status.ReservedFor = slices.DeleteFunc(slices.Clone(api.Status.ReservedFor),
@@ -207,7 +210,7 @@ func withoutConsumer(c *object.ResourceClaim, p *object.Pod) *object.ResourceCla
 	return &left
 }
 
-// reserved returns the claim, reserved for the pod as well.
+// reserved returns a copy of the claim that is reserved for the pod, too.
 func reserved(c *object.ResourceClaim, p *object.Pod) *object.ResourceClaim {
 	api, r := *c.API, *c
 	api.Status.ReservedFor = append(slices.Clone(api.Status.ReservedFor), consumer(p))

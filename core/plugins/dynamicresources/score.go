@@ -22,13 +22,14 @@ func scored(c *resourcev1.ResourceClaim) bool {
 	return false
 }
 
-// scores reports whether the allocation of the open claims affects the score.
+// scores reports whether the score of nodes depends on what the pod's open claims get
+// there.
 func (pl *plugin) scores(s *state) bool {
 	return pl.features.DRAPrioritizedList && len(s.open) > 0 &&
 		slices.ContainsFunc(s.claims, func(c *object.ResourceClaim) bool { return scored(c.API) })
 }
 
-// preScore skips pods that get the same everywhere, or have got everything.
+// preScore skips pods whose claims get the same everywhere, or are allocated.
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	s, status := pl.prepare(t, p)
 	if status != nil || s == nil || !pl.scores(s) {
@@ -58,7 +59,8 @@ func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// scoreOn returns the node's score; 0 where it is not feasible.
+// scoreOn runs the allocator on the node and returns its raw score; 0 if it is not
+// feasible.
 func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) int64 {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)
@@ -69,7 +71,8 @@ func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) int64 {
 	return s.settled() + s.preference(got)
 }
 
-// preference returns what the open claims add to the score of a node where they get this.
+// preference returns what the open claims add to the raw score of a node on which they
+// get these allocations.
 func (s *state) preference(got []resourcev1.AllocationResult) (score int64) {
 	for i, c := range s.open {
 		score += preference(c, &got[i])
@@ -77,7 +80,7 @@ func (s *state) preference(got []resourcev1.AllocationResult) (score int64) {
 	return score
 }
 
-// settled returns what the other claims add to the score.
+// settled returns what the allocated claims add to the raw score of every node.
 func (s *state) settled() (score int64) {
 	for _, c := range s.claims {
 		if a := c.Allocation(); a != nil {
@@ -87,8 +90,8 @@ func (s *state) settled() (score int64) {
 	return score
 }
 
-// preference is, of each request with alternatives, how early in its list the
-// one stands that was taken.
+// preference returns the raw score of an allocation: for each request with
+// alternatives, 8 for the first alternative in its list, 7 for the second, and so on.
 func preference(c *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) (sum int64) {
 	taken := map[string]bool{}
 	for i := range a.Devices.Results {
@@ -108,6 +111,7 @@ func preference(c *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) (su
 	return sum
 }
 
+// normalize scales raw scores so that the highest becomes 100.
 func normalize(raw, _, highest int64) int64 {
 	if highest == 0 {
 		return 0

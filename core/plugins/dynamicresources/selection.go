@@ -11,37 +11,40 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// deviceSelection is the part of a request about single devices: the selectors of class
-// and request, and the tolerated taints.
+// deviceSelection is the part of a request about single devices: the selectors of its
+// class and its own, the tolerations and the capacity. It keeps its results by device
+// content, taints and capacity.
 type deviceSelection struct {
 	selectors   []resourcev1.DeviceSelector
 	tolerations []resourcev1.DeviceToleration
 	capacity    *resourcev1.CapacityRequirements
-	key         string // all of these
-	generation  uint64 // of the numbers
-	by          []deviceMatch
-	tolerated   []deviceMatch
-	large       []deviceMatch // by capacity
+	key         string        // the above as a string
+	generation  uint64        // of inventories, to which the results below belong
+	by          []deviceMatch // results of selectors, by device.content
+	tolerated   []deviceMatch // results of tolerations, by device.taints
+	large       []deviceMatch // results of capacity, by device.capacity
 }
 
 // deviceMatch is the result of matching a request with a device.
 type deviceMatch uint8
 
 const (
-	unknown deviceMatch = iota
-	rejected
-	matched
-	failing     // a selector fails on it
-	untolerated // it matches, but has a taint that is not tolerated
+	unknown     deviceMatch = iota // not computed yet
+	rejected                       // the request cannot have the device
+	matched                        // it can
+	failing                        // a selector fails with an error
+	untolerated                    // the device matches, but has a taint that is not tolerated
 )
 
-// deviceSelections are those that are known, by all that they say. The zero value is ready to
-// use.
+// deviceSelections keeps selections by key, so that equal ones share their results. The
+// zero value is ready to use.
 type deviceSelections map[string]*deviceSelection
 
-// mostSelections bounds them.
+// mostSelections bounds the selections kept. With more, all are dropped.
 const mostSelections = 256
 
+// of returns the selection for a request with this class, selectors, tolerations and
+// capacity.
 func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration, capacity *resourcev1.CapacityRequirements) *deviceSelection {
 	all := selectors
 	c := table.Lookup[*object.DeviceClass](t, object.DeviceClasses, "", class)
@@ -77,7 +80,8 @@ func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourc
 	return r
 }
 
-// matches returns whether the device meets the request.
+// matches returns whether the request can have the device, as far as selectors, taints
+// and capacity decide.
 func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
 	i := &pl.inventories
 	if r.generation != i.generation {
@@ -93,7 +97,7 @@ func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
 	return known(&r.tolerated, int(d.taints), func() deviceMatch { return r.tolerates(i.taints.things[d.taints-1]) })
 }
 
-// known returns the i-th of the list, found out where that has not been done.
+// known returns the i-th result in the list. It calls find to compute it the first time.
 func known(list *[]deviceMatch, i int, find func() deviceMatch) deviceMatch {
 	if n := i + 1 - len(*list); n > 0 {
 		*list = append(*list, make([]deviceMatch, n)...)
@@ -104,8 +108,8 @@ func known(list *[]deviceMatch, i int, find func() deviceMatch) deviceMatch {
 	return (*list)[i]
 }
 
-// selects mirrors the allocator: selectors are asked in their order, up to the first
-// that says no, or fails.
+// selects evaluates the selectors on a device as the allocator does: in order, up to
+// the first that rejects it or fails.
 func (r *deviceSelection) selects(pl *plugin, c *content) deviceMatch {
 	for i := range r.selectors {
 		s := r.selectors[i].CEL
@@ -131,6 +135,8 @@ func (r *deviceSelection) selects(pl *plugin, c *content) deviceMatch {
 	return matched
 }
 
+// tolerates returns matched if the request tolerates all taints with effect NoSchedule
+// or NoExecute, else untolerated.
 func (r *deviceSelection) tolerates(taints []resourcev1.DeviceTaint) deviceMatch {
 	for i := range taints {
 		t := taints[i]
@@ -148,8 +154,8 @@ func (r *deviceSelection) tolerates(taints []resourcev1.DeviceTaint) deviceMatch
 	return matched
 }
 
-// isMet matches the requested capacity with that of a device that is not shared and has
-// no policy for what a claim gets of it.
+// isMet returns whether a device that is not shared, and has no request policy, has the
+// requested capacity.
 func (r *deviceSelection) isMet(d *resourcev1.Device) deviceMatch {
 	for name, requested := range r.capacity.Requests { // any order: one is enough
 		if c, there := d.Capacity[name]; !there || requested.Cmp(c.Value) > 0 {

@@ -16,19 +16,20 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sharedDevices are the devices that several nodes can see, in numbers. Which of them a
-// node sees depends on the node selectors that the node matches.
+// sharedDevices holds the devices that several nodes can see, in numbers. Which of them
+// a node sees depends on the node selectors of slices and devices that the node
+// matches.
 type sharedDevices struct {
-	revision   uint64 // the table's DeviceRevision
-	generation uint64 // of the numbers
-	// plain: the numbers say all that the allocator sees of these devices.
+	revision   uint64 // of the index of pools, when this was read
+	generation uint64 // of inventories
+	// plain is set if the numbers tell all that the allocator reads of these devices.
 	plain     bool
-	pools     []*devicepools.Pool // in the allocator's order
-	devices   [][]device          // of each pool's slices, one after the other
-	selectors []*match.NodeSelector
+	pools     []*devicepools.Pool   // in the allocator's order
+	devices   [][]device            // by pool, in the order of its slices
+	selectors []*match.NodeSelector // all different ones
 	// version changes when the selectors do.
 	version uint64
-	seen    map[uint64][]poolOnNode // by the selectors that match, as bits
+	seen    map[uint64][]poolOnNode // results of seenBy
 }
 
 // poolOnNode is the part of a pool that a node can see.
@@ -44,9 +45,9 @@ const (
 	mostSelectors = 64
 )
 
-// readShared brings the shared devices up to date. It reports whether they are plain: in
-// complete pools, without counters. perDevice allows devices that select nodes by
-// themselves.
+// readShared brings shared up to date and returns shared.plain: the pools are complete,
+// and no device consumes counters. perDevice allows slices in which each device selects
+// its nodes.
 func (i *inventories) readShared(t *table.Table, perDevice bool) (plain bool) {
 	s := &i.shared
 	if s.revision == devicepools.Of(t).Revision() && s.generation == i.generation {
@@ -64,6 +65,8 @@ func (i *inventories) readShared(t *table.Table, perDevice bool) (plain bool) {
 	return s.plain
 }
 
+// numberShared fills shared from its pools. It returns false if there are too many
+// devices or they are not plain.
 func (i *inventories) numberShared(perDevice bool) (plain bool) {
 	s, room := &i.shared, mostShared
 	for _, p := range s.pools {
@@ -88,8 +91,8 @@ func (i *inventories) numberShared(perDevice bool) (plain bool) {
 	return true
 }
 
-// addSelectors adds the selectors of a slice; false where it is not plain where the
-// slice is.
+// addSelectors adds the node selectors of a slice and its devices; false if they are
+// not valid or too many.
 func (s *sharedDevices) addSelectors(slice *resourcev1.ResourceSlice, perDevice bool) bool {
 	spec := &slice.Spec
 	if spec.PerDeviceNodeSelection == nil {
@@ -106,8 +109,8 @@ func (s *sharedDevices) addSelectors(slice *resourcev1.ResourceSlice, perDevice 
 	return true
 }
 
-// add adds a selector where there is none like it; false where there are too many, or
-// it is not valid.
+// add adds one node selector, unless there is an equal one; false if it is not valid or
+// there are too many.
 func (s *sharedDevices) add(name *string, all *bool, by *v1.NodeSelector) bool {
 	selector, ok := reach(name, all, by)
 	if !ok || selector == nil || s.indexOf(selector) >= 0 {
@@ -117,12 +120,14 @@ func (s *sharedDevices) add(name *string, all *bool, by *v1.NodeSelector) bool {
 	return len(s.selectors) <= mostSelectors
 }
 
+// indexOf returns the index of the equal selector; -1 if there is none.
 func (s *sharedDevices) indexOf(selector *match.NodeSelector) int {
 	return slices.IndexFunc(s.selectors, func(o *match.NodeSelector) bool { return o.Key == selector.Key })
 }
 
-// reach returns the selector of the nodes that a slice or device is for, nil for all. It
-// returns false if that is not given in exactly one way, or not valid.
+// reach returns the selector of the nodes that a slice or device is for, given by node
+// name, allNodes or selector; nil selects all nodes. It returns false if not exactly
+// one is given, or the selector is not valid.
 func reach(name *string, all *bool, by *v1.NodeSelector) (selector *match.NodeSelector, ok bool) {
 	switch {
 	case name != nil && *name != "" && all == nil && by == nil:
@@ -137,7 +142,7 @@ func reach(name *string, all *bool, by *v1.NodeSelector) (selector *match.NodeSe
 	return nil, false
 }
 
-// matching returns the selectors that the node matches, as bits.
+// matching returns the selectors that the node matches, as bits by their index.
 func (s *sharedDevices) matching(n *object.Node) (selectors uint64) {
 	for k, selector := range s.selectors {
 		if selector.Matches(n.Subject()) {
@@ -147,8 +152,9 @@ func (s *sharedDevices) matching(n *object.Node) (selectors uint64) {
 	return selectors
 }
 
-// seenBy returns what nodes see that match these selectors. Of a slice in which each device
-// selects its nodes they see the other devices, too, but cannot use them.
+// seenBy returns the pools and devices that a node sees which matches these selectors
+// (bits). Of a slice in which each device selects its nodes, a node that can use one
+// device also sees the others, as elsewhere.
 func (s *sharedDevices) seenBy(selectors uint64) []poolOnNode {
 	list, known := s.seen[selectors]
 	if known {
@@ -214,6 +220,7 @@ func (i *inventories) devicesOn(v *inventory) iter.Seq[*device] {
 	}
 }
 
+// comparePools compares pools by driver, then name: the allocator's order.
 func comparePools(a, b *devicepools.Pool) int {
 	return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 }

@@ -35,16 +35,18 @@ func podAdded(p *object.Pod, e *framework.Event) bool {
 	return p.PodGroup() != "" && p.GroupKey() == e.NewPod.GroupKey()
 }
 
+// groupAdded reports whether the new PodGroup is the rejected pod's.
 func groupAdded(p *object.Pod, e *framework.Event) bool {
 	g := e.NewObject.Head()
 	return p.PodGroup() == g.Name && p.Namespace == g.Namespace
 }
 
+// groupOf returns the pod's PodGroup; nil if it does not exist.
 func groupOf(t *table.Table, p *object.Pod) *object.PodGroup {
 	return table.Lookup[*object.PodGroup](t, object.PodGroups, p.Namespace, p.PodGroup())
 }
 
-// preEnqueue keeps the pod out of the queue until its group exists and has enough pods.
+// preEnqueue gates the pod until its PodGroup exists and, for a gang, has MinCount pods.
 func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	if p.PodGroup() == "" {
 		return nil
@@ -59,6 +61,7 @@ func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	return nil
 }
 
+// rejected returns an UnschedulableAndUnresolvable status.
 func rejected(reason string) *decision.Status {
 	return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 }

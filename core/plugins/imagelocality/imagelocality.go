@@ -12,7 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Bytes of images on a node that score 0 and, for each image of the pod, 100.
+// Sizes in bytes of a pod's images on a node, after scaling: least and less score 0;
+// most, for each image of the pod, scores 100.
 const (
 	least = 23 << 20
 	most  = 1000 << 20
@@ -28,6 +29,7 @@ func New() framework.Plugin {
 	}
 }
 
+// sign appends the pod's image names to key.
 func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	for _, image := range p.Images {
 		key = match.AppendField(key, image)
@@ -59,6 +61,7 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
+// scaled returns the image's size in bytes times the part of all nodes that have it.
 func scaled(image *images.Image, nodes int) int64 {
 	spread := float64(image.Nodes()) / float64(nodes)
 	bytes := float64(image.Bytes) * spread
@@ -68,7 +71,8 @@ func scaled(image *images.Image, nodes int) int64 {
 	return int64(bytes)
 }
 
-// rate maps bytes to 0..100.
+// rate returns the score, 0 to 100, of a pod with that many images of which the node
+// has these scaled bytes.
 func rate(bytes int64, images int) int64 {
 	full := int64(most) * int64(images)
 	return 100 * (max(least, min(bytes, full)) - least) / (full - least)

@@ -15,7 +15,7 @@ func WithDefaults(args *configv1.InterPodAffinityArgs) *configv1.InterPodAffinit
 	return args
 }
 
-// ValidateArgs returns what is wrong with the arguments that stand at the path.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path.
 func ValidateArgs(path *field.Path, args *configv1.InterPodAffinityArgs) field.ErrorList {
 	if w := *WithDefaults(args).HardPodAffinityWeight; w < 0 || w > 100 {
 		return field.ErrorList{field.Invalid(path.Child("hardPodAffinityWeight"), w, "not in valid range [0, 100]")}

@@ -12,58 +12,59 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// kind is a kind of terms that are counted by domain.
+// kind says which terms or pods a column counts.
 type kind uint8
 
 const (
-	affinity             kind = iota // pods that all required affinity terms are about
-	antiAffinity                     // pods that a required anti-affinity term is about
-	existingAntiAffinity             // terms of pods there that keep the pod away
-	kinds
+	affinity             kind = iota // placed pods that all required affinity terms of the class select
+	antiAffinity                     // placed pods that a required anti-affinity term of the class selects
+	existingAntiAffinity             // placed pods with a required anti-affinity term that selects the class
+	kinds                            // the number of kinds
 )
 
-// What is counted to score takes the places of two of the kinds.
+// Counts for Score use two of the kinds for sums of weights.
 const (
-	ownScore      = affinity             // what the pod's own terms weigh
-	existingScore = existingAntiAffinity // what terms of pods there weigh
+	ownScore      = affinity             // of the class's preferred terms
+	existingScore = existingAntiAffinity // of placed pods' terms that select the class
 )
 
-// noNode is the cell of a row without a node.
+// noNode is the location of a row without a node.
 const noNode = domain.NoNode
 
-// counts holds, for a class of pods and each domain, what counts for and against it: by
-// the class's own terms, and by the terms of placed pods. It belongs to the table's
-// owner; only sync writes to it.
+// counts holds, for one class of pods and each topology domain, what Filter or Score
+// read: the pods that the class's own terms select, and the placed pods whose terms
+// select the class. Only sync changes it.
 type counts struct {
 	pl        *plugin
 	layout    *domain.Layout
 	terms     []termSet
-	naming    map[string][]int // of terms, those that name a namespace
-	selecting []int            // of terms, those that select namespaces by labels
-	by        [kinds][]place
-	own       [kinds]*domain.Column // of by, those in which nodes are domains of their own
-	existing  *existing             // nil: the terms of others say nothing
-	self      bool                  // the pod may be the first that its affinity is about
+	naming    map[string][]int      // indices of the terms that name a namespace, by the namespace
+	selecting []int                 // indices of the terms that select namespaces by labels
+	by        [kinds][]place        // the columns, by kind
+	own       [kinds]*domain.Column // the column by kind in which each node is a domain (hostname)
+	existing  *existing             // the placed pods' terms; nil: none selects the class
+	self      bool                  // the class's required affinity selects its own pods
 
-	counted domain.Follower // by the class's own terms
+	counted domain.Follower // how far the placed pods are counted for the class's own terms
 }
 
-// place is a column in one of the layout's topologies.
+// place is a column of counts, by domain, in one topology of the layout.
 type place struct {
 	*domain.Column
-	at   int   // the topology
-	gone int64 // what pods that leave a row take along, for exchanged
+	at   int   // index of the topology in the layout
+	gone int64 // scratch of exchanged: how much of the sum leaves
 }
 
-// termSet is terms of the class that must all be about a pod, for it to add
-// the shares to columns of the kind.
+// termSet is terms of the class that count together: a placed pod that all of them
+// select adds the shares to the columns of the kind.
 type termSet struct {
 	terms  []match.PodTerm
 	kind   kind
 	shares []share
 }
 
-// newCounts returns counts in the topologies of the class's own terms, and of others.
+// newCounts returns empty counts whose layout has the topologies of the class's own
+// terms and those of others (nil: none).
 func (pl *plugin) newCounts(t *table.Table, others *existing, own ...[]match.PodTerm) *counts {
 	keys := pl.keys[:0]
 	if others != nil {
@@ -80,8 +81,8 @@ func (pl *plugin) newCounts(t *table.Table, others *existing, own ...[]match.Pod
 	return &counts{pl: pl, layout: pl.layouts.Layout(keys, true), naming: map[string][]int{}}
 }
 
-// addOwnTerms adds the class's own terms to those that are counted. Terms of required
-// affinity count together, as one pod must match them all; others count each for itself.
+// addOwnTerms adds the class's own terms, counted in columns of kind k. Required
+// affinity terms form one set, as one pod must match them all; others form a set each.
 func (c *counts) addOwnTerms(t *table.Table, terms []match.PodTerm, k kind) {
 	if len(terms) > 0 && terms[0].Kind == match.RequiredAffinity {
 		q := termSet{terms: terms, kind: k}
@@ -102,7 +103,8 @@ func (c *counts) addOwnTerms(t *table.Table, terms []match.PodTerm, k kind) {
 	}
 }
 
-// addTermSet adds the set, and lists it under the namespaces that its first term looks at.
+// addTermSet adds the set, and lists it in naming and selecting by the namespaces of
+// its first term.
 func (c *counts) addTermSet(q termSet) {
 	at, first := len(c.terms), &q.terms[0]
 	c.terms = append(c.terms, q)
@@ -114,7 +116,8 @@ func (c *counts) addTermSet(q termSet) {
 	}
 }
 
-// placeOf finds or makes the column of own terms of the kind in the topology.
+// placeOf returns the index of the column of kind k in the topology with this label, a
+// new one if there is none.
 func (c *counts) placeOf(key string, k kind) int {
 	for i := range c.by[k] {
 		if c.by[k][i].Label == key {
@@ -126,12 +129,13 @@ func (c *counts) placeOf(key string, k kind) int {
 	return len(c.by[k]) - 1
 }
 
+// topology returns the index of the topology in the layout.
 func (c *counts) topology(key string) int {
 	return slices.IndexFunc(c.layout.Topologies, func(t *domain.Topology) bool { return t.Label == key })
 }
 
-// addColumn adds a column to those of the kind; at is the index of its topology in the layout.
-// The kind's own column is the one in which each node is a domain.
+// addColumn adds a column to those of the kind; at is the index of its topology in the
+// layout. The kind's own column is the one in which each node is a domain.
 func (c *counts) addColumn(col *domain.Column, at int, k kind) {
 	c.by[k] = append(c.by[k], place{Column: col, at: at})
 	if at == c.layout.UniquePerNode {
@@ -139,7 +143,7 @@ func (c *counts) addColumn(col *domain.Column, at int, k kind) {
 	}
 }
 
-// addExisting adds the terms of placed pods to those that are counted; nil adds none.
+// addExisting adds the columns of placed pods' terms as columns of kind k; nil adds none.
 func (c *counts) addExisting(e *existing, k kind) {
 	if e == nil {
 		return
@@ -151,11 +155,12 @@ func (c *counts) addExisting(e *existing, k kind) {
 	e.users++
 }
 
-// sync brings the counts up to date.
+// sync brings the counts in the plugin's state up to date. The framework calls it
+// before the cells are read.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
-// sync counts the pods that came or left. Where a node is in other domains than before, all
-// is counted anew.
+// sync counts the pods that came or left since the last call. If a node has moved to
+// other domains, it counts all pods again.
 func (c *counts) sync(t *table.Table) {
 	if c.existing != nil {
 		c.existing.sync(t)
@@ -175,7 +180,8 @@ func (c *counts) sync(t *table.Table) {
 	}, func() (sets, rows int) { return c.countAll(t) })
 }
 
-// eachShare calls visit with what the pod adds by the class's own terms.
+// eachShare calls visit with each kind and share that the placed pod p adds by the
+// class's own terms.
 func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share)) {
 	for i := range c.terms {
 		q := &c.terms[i]
@@ -188,8 +194,9 @@ func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share
 	}
 }
 
-// countAll counts by the class's own terms anew. It returns how many sets of labels and of
-// rows it counted.
+// countAll counts all placed pods again by the class's own terms. It returns how many
+// sets of pods with equal labels and how many rows it went through, as a measure of the
+// cost.
 func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
@@ -210,7 +217,8 @@ func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	return sets, rows
 }
 
-// countNamespace counts the pods of the namespace.
+// countNamespace counts the placed pods of the namespace. It returns the same measure
+// as countAll.
 func (c *counts) countNamespace(t *table.Table, namespace string) (sets, rows int) {
 	index := newTermIndex(len(c.naming[namespace]) + len(c.selecting)) // that look at the namespace
 	look := func(at int) {
@@ -241,7 +249,7 @@ func (c *counts) countNamespace(t *table.Table, namespace string) (sets, rows in
 	return sets, rows
 }
 
-// looksAt reports whether all terms select pods of the namespace.
+// looksAt reports whether the namespaces of all terms include this one.
 func (q *termSet) looksAt(t *table.Table, namespace string) bool {
 	for i := range q.terms {
 		if !q.terms[i].SelectsNamespace(namespace, t.Namespaces().Labels(namespace)) {
@@ -251,7 +259,7 @@ func (q *termSet) looksAt(t *table.Table, namespace string) bool {
 	return true
 }
 
-// selects reports whether all terms select pods with the labels.
+// selects reports whether the label selectors of all terms match the labels.
 func (q *termSet) selects(of map[string]string) bool {
 	for i := range q.terms {
 		if !q.terms[i].Selector.Matches(labels.Set(of)) {
@@ -261,7 +269,8 @@ func (q *termSet) selects(of map[string]string) bool {
 	return true
 }
 
-// totalOf returns what is counted of the kind in all domains, as often as a node is in one.
+// totalOf returns the sum of the kind's columns over all domains. A pod counts once for
+// each column.
 func (c *counts) totalOf(k kind) (sum int64) {
 	for i := range c.by[k] {
 		sum += c.by[k][i].Total()
@@ -269,7 +278,8 @@ func (c *counts) totalOf(k kind) (sum int64) {
 	return sum
 }
 
-// Release implements framework.Releaser.
+// Release implements framework.Releaser: it gives back the columns' memory when the
+// class is dropped.
 func (c *counts) Release() {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {

@@ -11,10 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister returns the events: pods come, go or change their labels; nodes do;
-// the labels of namespaces change; the pod itself changes. There are more than in v1.36
-// (its faults R1-R3): selectors of namespaces count, and so does an event after which the
-// pod may be the first that its affinity matches.
+// eventsToRegister returns the events that may help a rejected pod: pods come, go or
+// change labels, as do nodes; labels of namespaces or of the pod itself change. There
+// are more than in v1.36 (its faults R1-R3): namespace selectors count, and so does an
+// event after which the pod may be the first that its affinity matches.
 func eventsToRegister() []framework.ClusterEventWithHint {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel
 	return []framework.ClusterEventWithHint{
@@ -55,12 +55,16 @@ func podChanged(p *object.Pod, e *framework.Event) bool {
 		slices.ContainsFunc(old.Affinity.AntiAffinity, func(t match.PodTerm) bool { return mayMatch(&t, p) })
 }
 
+// hasNode reports whether the pod has or is nominated to a node; false for nil.
 func hasNode(p *object.Pod) bool { return p != nil && (p.NodeName != "" || p.NominatedNode != "") }
 
+// mayMatch reports whether the term selects the pod, or would with other namespace
+// labels; false for nil.
 func mayMatch(t *match.PodTerm, p *object.Pod) bool {
 	return p != nil && t.MayMatch(p.Namespace, p.Labels)
 }
 
+// mayMatchAll reports whether there are terms and mayMatch is true for each.
 func mayMatchAll(terms []match.PodTerm, p *object.Pod) bool {
 	for i := range terms {
 		if !mayMatch(&terms[i], p) {
@@ -70,15 +74,16 @@ func mayMatchAll(terms []match.PodTerm, p *object.Pod) bool {
 	return len(terms) > 0
 }
 
-// nodeChanged reports whether a node came, went or changed its labels, and with it the
-// domains of its pods. It is not known here by which labels others keep the pod away.
+// nodeChanged reports whether a node was added, deleted or changed its labels, and so
+// its domains. Which labels matter is not known, as other pods' terms may keep the pod
+// away.
 func nodeChanged(_ *object.Pod, e *framework.Event) bool {
 	return e.OldNode == nil || e.NewNode == nil || !maps.Equal(e.OldNode.Labels, e.NewNode.Labels)
 }
 
-// namespaceChanged reports whether a change of a namespace's labels may help the pod: it
-// is the pod's own, which terms of others may no longer select, or one that a term of the
-// pod selects now, or did before.
+// namespaceChanged reports whether a change of a namespace's labels may help the pod:
+// it is the pod's own namespace, which other pods' terms may no longer select, or a
+// required term of the pod selects it only before or only after.
 func namespaceChanged(p *object.Pod, e *framework.Event) bool {
 	old, now := labels.Set(e.OldNamespace.Labels), labels.Set(e.NewNamespace.Labels)
 	if p.Affinity != nil && p.Affinity.Invalid != nil {

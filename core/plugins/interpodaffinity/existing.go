@@ -8,16 +8,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// existing holds what some terms of placed pods add up to in each domain. All classes of
-// pods that these terms select share it. It belongs to the table's owner.
+// existing holds sums, by topology domain, over placed pods that have certain terms.
+// All classes of pods that these terms select share it.
 type existing struct {
 	pl      *plugin
-	weight  func(*table.Term) int64 // what each pod with the term adds
-	columns []*domain.Column
-	terms   []existingTerm // by ID
+	weight  func(*table.Term) int64 // what each placed pod with the term adds
+	columns []*domain.Column        // one for each topology
+	terms   []existingTerm          // sorted by ID
 
-	counted domain.Follower
-	users   int // classes that were made and not released
+	counted domain.Follower // how far the placed pods are counted
+	users   int             // counts that use it
 }
 
 // existingTerm is a term of placed pods, with the amount that each pod that has it adds.
@@ -26,14 +26,14 @@ type existingTerm struct {
 	share share
 }
 
-// share is what a pod adds to a column.
+// share is the amount that a placed pod adds to a column.
 type share struct {
-	column int
+	column int // index among the columns of the kind, or of existing
 	n      int64
 }
 
-// with returns what the listed terms come to. Where classes use what there is, it stays as it
-// is.
+// with returns sums over exactly the listed terms, sorted by ID: e itself if it has
+// these, or e changed to them, or, if classes use e, a copy that is.
 func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	if len(e.terms) == len(list) && e.has(list) {
 		return e
@@ -45,7 +45,7 @@ func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	return e
 }
 
-// has reports whether the terms are those of the list, which is of equal length.
+// has reports whether the terms of e are those of the list, which must have as many.
 func (e *existing) has(list []*table.Term) bool {
 	for i := range list {
 		if e.terms[i].Term != list[i] {
@@ -55,6 +55,7 @@ func (e *existing) has(list []*table.Term) bool {
 	return true
 }
 
+// copy returns a copy with columns of its own that nobody uses yet.
 func (e *existing) copy() *existing {
 	c := *e
 	c.users, c.terms, c.columns = 0, slices.Clone(e.terms), nil
@@ -65,8 +66,8 @@ func (e *existing) copy() *existing {
 	return &c
 }
 
-// set replaces the terms by the listed ones. It takes off those that leave, and counts
-// those that join.
+// set replaces the terms by the listed ones and updates the sums: terms that leave are
+// subtracted, new ones are counted.
 func (e *existing) set(t *table.Table, list []*table.Term) {
 	same := 0
 	for same < min(len(e.terms), len(list)) && e.terms[same].Term == list[same] {
@@ -92,7 +93,8 @@ func (e *existing) set(t *table.Table, list []*table.Term) {
 	}
 }
 
-// sync brings the counts up to date.
+// sync counts the pods that came or left since the last call, or all pods if a node has
+// changed its domain.
 func (e *existing) sync(t *table.Table) {
 	if e.counted.Current(t) {
 		return
@@ -106,7 +108,7 @@ func (e *existing) sync(t *table.Table) {
 	}, e.countAll)
 }
 
-// sharesOf calls visit with each amount that a pod with these terms adds.
+// sharesOf calls visit with each share that a placed pod with these terms adds.
 func (e *existing) sharesOf(terms []*table.Term, visit func(share)) {
 	for _, term := range terms {
 		at, counts := slices.BinarySearchFunc(e.terms, term.ID, func(m existingTerm, id uint64) int { return cmp.Compare(m.ID, id) })
@@ -116,7 +118,8 @@ func (e *existing) sharesOf(terms []*table.Term, visit func(share)) {
 	}
 }
 
-// countAll counts all anew. It returns how many rows it counted.
+// countAll counts all placed pods again. It returns 0 and the number of rows it went
+// through, as a measure of the cost.
 func (e *existing) countAll() (sets, rows int) {
 	for _, c := range e.columns {
 		c.Clear()
@@ -128,15 +131,18 @@ func (e *existing) countAll() (sets, rows int) {
 	return 0, rows
 }
 
+// count adds what the placed pods with the term add.
 func (e *existing) count(term *existingTerm) {
 	e.columns[term.share.column].AddCounts(term.Rows(), term.share.n)
 }
 
+// takeOff subtracts what the placed pods with the term add.
 func (e *existing) takeOff(term *existingTerm) {
 	e.columns[term.share.column].AddCounts(term.Rows(), -term.share.n)
 }
 
-// columnOf finds or makes the column of the topology.
+// columnOf returns the index of the column of the topology, a new empty one if there is
+// none.
 func (e *existing) columnOf(t *table.Table, key string) int {
 	i := slices.IndexFunc(e.columns, func(c *domain.Column) bool { return c.Label == key })
 	if i < 0 {
@@ -150,7 +156,7 @@ func (e *existing) columnOf(t *table.Table, key string) int {
 	return i
 }
 
-// release returns the buffers of the columns, which no class uses any more.
+// release gives back the memory of the columns, which no class may use any more.
 func (e *existing) release() {
 	for _, c := range e.columns {
 		e.pl.rooms.Give(c)

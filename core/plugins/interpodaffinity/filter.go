@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	affinityNotMet             framework.Verdict = 1 + iota // the pod's required affinity
-	antiAffinityNotMet                                      // the pod's required anti-affinity
-	existingAntiAffinityNotMet                              // that of existing pods
+	affinityNotMet             framework.Verdict = 1 + iota // by the pod's required affinity
+	antiAffinityNotMet                                      // by the pod's required anti-affinity
+	existingAntiAffinityNotMet                              // by the required anti-affinity of placed pods
 )
 
 // The reasons of the verdicts.
@@ -25,8 +25,9 @@ const (
 	ReasonExistingAntiAffinity = "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
-// filterCells writes each row's cell: its location and, below it, a bit for each
-// kind that the node itself has any of.
+// filterCells writes the cell of each row, which decides the row's verdict: the number
+// of its location (the rows in the same shared domains) and, in the low bits, a bit for
+// each kind of which the node itself has any.
 func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	locations, owns := c.layout.Locations(), c.layout.Owns()
@@ -45,8 +46,8 @@ func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// verdict returns the verdict on a cell. It checks the pod's affinity first (the pod may
-// be the first that it matches), then its anti-affinity, then that of placed pods.
+// verdict returns the verdict on the rows of a cell. It checks the pod's affinity
+// first, then its anti-affinity, then that of placed pods.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
 	if cell < 0 {
 		return framework.Fits
@@ -65,8 +66,9 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	})
 }
 
-// verdict returns the verdict on a node. has reports what its domains hold, by place;
-// total is the number of pods, anywhere, that match the pod's required affinity.
+// verdict returns the verdict on a node. has reports whether the node's domain in a
+// column has any (found), or the node lacks the topology label (missing). total is the
+// number of pods anywhere that match the pod's required affinity.
 func (c *counts) verdict(total int64, has func(*place, kind) (found, missing bool)) framework.Verdict {
 	first := c.first(total)
 	for i := range c.by[affinity] {
@@ -87,12 +89,13 @@ func (c *counts) verdict(total int64, has func(*place, kind) (found, missing boo
 	return framework.Fits
 }
 
-// first reports whether the pod is the first that its required affinity selects, and so
-// may go anywhere; total is the number of pods that match it.
+// first reports whether the pod matches its own required affinity and no other pod
+// does, so that it may go to any node with the topology labels. total is the number of
+// other pods that match it.
 func (c *counts) first(total int64) bool { return c.self && total == 0 }
 
-// rowVerdicts writes the verdict on each row to out. It first collects there, as bits,
-// the kinds of terms for which a domain of the row rejects the pod.
+// rowVerdicts writes the verdict on each row to out, without cells. It first collects
+// there, as bits, the kinds for which a domain of the row rejects the pod.
 func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	c := in.State.(*counts)
 	clear(out)
@@ -108,9 +111,9 @@ func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict)
 	}
 }
 
-// rejectedDomains returns, for each domain of one topology, the kinds of terms for which
-// it rejects its rows, as bits. The loops do not branch on counts, which are
-// unpredictable.
+// rejectedDomains returns, for each domain of the topology with index at, the kinds for
+// which it rejects the pod, as bits. first is the result of counts.first. The slice is
+// scratch. The loops do not branch on counts, which are unpredictable.
 func (c *counts) rejectedDomains(at int, first bool) []uint8 {
 	rejected := append(c.pl.rejected[:0], make([]uint8, c.layout.Topologies[at].Len())...)
 	c.pl.rejected = rejected
@@ -140,7 +143,7 @@ func (c *counts) rejectedDomains(at int, first bool) []uint8 {
 	return rejected
 }
 
-// firstOf is the verdict for a set of kinds: that of the first.
+// firstOf is the verdict for each set of kinds (bits): that of the first kind in it.
 var firstOf = [1 << kinds]framework.Verdict{
 	0, affinityNotMet, antiAffinityNotMet, affinityNotMet, existingAntiAffinityNotMet, affinityNotMet, antiAffinityNotMet, affinityNotMet,
 }
@@ -148,8 +151,9 @@ var firstOf = [1 << kinds]framework.Verdict{
 // positive returns 1 for a positive number, else 0.
 func positive(n int64) uint8 { return uint8(uint64(-n) >> 63) }
 
-// exchanged returns the verdict on the row less what the pods of a priority below that count for,
-// and with what those that came do. It is not known where one of these has a term about the pod.
+// exchanged returns the verdict on the row as if its pods of a priority lower than
+// below were gone and the pods of came were there. known is false if that cannot be
+// told, as a pod of came has a term that selects the pod.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
 	if c.layout.Locations()[row] == noNode {
@@ -175,9 +179,9 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	}), true
 }
 
-// surely returns the verdict of exchanged if numbers alone decide it: a domain that holds
-// more pods than leave still holds some. It returns false for a class with required
-// affinity.
+// surely returns the verdict of exchanged if numbers alone decide it: a domain that has
+// more pods than could leave still has some. It returns false if not, and for a class
+// with required affinity.
 func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	if len(c.by[affinity])+len(came) > 0 {
 		return 0, false
@@ -199,7 +203,7 @@ func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*obje
 	return existingAntiAffinityNotMet, most > 0
 }
 
-// mostAt returns the most that is found for the kind in a domain of the row.
+// mostAt returns the greatest sum of the kind's columns in a domain of the row.
 func (c *counts) mostAt(k kind, row table.Row) (most int64) {
 	for i := range c.by[k] {
 		p := &c.by[k][i]
@@ -210,8 +214,8 @@ func (c *counts) mostAt(k kind, row table.Row) (most int64) {
 	return most
 }
 
-// leave records in each place how much leaves with the row's pods of a priority lower
-// than below, less what the pods of came bring. It returns how much of that matches the
+// leave sets gone in each column to how much of it leaves with the row's pods of a
+// priority lower than below, less what the pods of came add. It returns that for the
 // pod's required affinity.
 func (c *counts) leave(t *table.Table, row table.Row, below int32, came []*object.Pod) (total int64) {
 	for k := range c.by {
@@ -245,28 +249,27 @@ func (c *counts) leave(t *table.Table, row table.Row, below int32, came []*objec
 	return total
 }
 
-// mostTermSets is how many sets of terms there may be for exchanged to know.
+// mostTermSets is how many term sets a class may have for exchanged to compute a verdict.
 const mostTermSets = 64
 
-// labelSetsKept bounds what is kept for termsAbout.
+// labelSetsKept is the number of entries in keptTerms.
 const labelSetsKept = 1024
 
-// keptTerms keeps what termsAbout returned for pods by their labels, of the class that was asked
-// about last alone: a search asks about many rows, and many classes may be kept.
+// keptTerms keeps results of termsAbout, by the placed pods' labels, for the class that
+// was asked about last: a preemption looks at many rows for one class.
 type keptTerms struct {
 	class  *counts
 	byPods [labelSetsKept]termsOfPods
 }
 
-// termsOfPods is the set of a class's terms that select pods with the same namespace and
-// labels, a bit a term.
+// termsOfPods is the term sets of a class that select the pods with one namespace and
+// set of labels, as bits.
 type termsOfPods struct {
 	pods  *table.PodsWithLabels
 	terms uint64
 }
 
-// termsAbout returns the set of the terms that are about the pod. It is kept for all pods with
-// the same labels, unless others come in between.
+// termsAbout returns the indices of the term sets that select the placed pod, as bits.
 func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
 	if len(c.terms) == 0 {
 		return 0
@@ -287,6 +290,7 @@ func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
 	return known.terms
 }
 
+// termsMatching computes the result of termsAbout.
 func (c *counts) termsMatching(t *table.Table, p *object.Pod) (about uint64) {
 	for i := range c.terms {
 		if allTermsMatch(t, c.terms[i].terms, p.Namespace, p.Labels) {
@@ -296,6 +300,7 @@ func (c *counts) termsMatching(t *table.Table, p *object.Pod) (about uint64) {
 	return about
 }
 
+// explain returns the code and reason of a verdict.
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case affinityNotMet:

@@ -15,19 +15,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// plugin holds the profile's configuration, and what its classes share.
+// plugin is the plugin's configuration in one profile, and what its classes of pods share.
 type plugin struct {
 	// hardWeight is what a required affinity term of a placed pod scores.
 	hardWeight int64
-	// ignore: preferences of placed pods do not count for pods that have none
-	// themselves.
+	// ignore is IgnorePreferredTermsOfExistingPods: preferred terms of placed pods do not
+	// count for pods without preferred terms.
 	ignore bool
-	// layouts, standings and rooms are what the counts of all classes share.
+	// layouts, standings and rooms are shared by the counts of all classes.
 	layouts    domain.Layouts
-	generation uint64 // of the layouts and the keys of labels that the standings are in
+	generation uint64 // of the layouts and label keys that standings belong to
 	standings  map[*table.About]*standing
-	columns    int // elements of the columns of standings, at least
-	rooms      domain.Rooms
+	columns    int          // a lower bound of the elements in all columns of standings
+	rooms      domain.Rooms // memory of columns, for reuse
 	keys       []domain.Key // scratch of newCounts
 	rejected   []uint8      // scratch of rejectedDomains
 	about      keptTerms    // for exchanged
@@ -42,6 +42,7 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 	return pl.declare(), nil
 }
 
+// newPlugin returns the plugin's state. The error names the wrong fields.
 func newPlugin(args *configv1.InterPodAffinityArgs) (*plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func newPlugin(args *configv1.InterPodAffinityArgs) (*plugin, error) {
 	return &plugin{hardWeight: int64(*args.HardPodAffinityWeight), ignore: args.IgnorePreferredTermsOfExistingPods}, nil
 }
 
-// declare returns the plugin as the framework sees it.
+// declare returns the plugin as the framework takes it.
 func (pl *plugin) declare() framework.Plugin {
 	return framework.Plugin{
 		Name:             names.InterPodAffinity,
@@ -74,9 +75,9 @@ func (pl *plugin) declare() framework.Plugin {
 	}
 }
 
-// sign returns the pod's own terms, and which terms of others are about it: of its
-// labels no more than that is read. A term that no pod has yet may be tried
-// with a nominated pod, so that any that is known counts for Filter.
+// sign appends to key what verdicts and scores depend on of the pod: its own terms, and
+// which terms of other pods select it; nothing else of its labels. Terms that no placed
+// pod has count too, as a nominated pod may be tried with one.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	pl.begin(t)
 	others := pl.standingOf(t, p)
@@ -109,19 +110,22 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 // pulled reports whether terms of placed pods affect the pod's score.
 func (pl *plugin) pulled(p *object.Pod) bool { return !pl.ignore || hasPreferredTerms(p) }
 
-// signRevision returns the revision of the terms that may select the pod, and of the
-// namespaces that they and the pod's own terms select.
+// signRevision returns a revision that changes when the signature may: that of the
+// terms of all pods, and of namespace labels.
 func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
 	return t.Terms().Revision() + t.Namespaces().Revision(), true
 }
 
+// hasPreferredTerms reports whether the pod has preferred affinity or anti-affinity.
 func hasPreferredTerms(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
 
-// termMatches reports whether a term is about pods with these labels in that namespace.
+// termMatches reports whether the term selects a pod with these labels in that namespace.
 func termMatches(t *table.Table, term *match.PodTerm, namespace string, of map[string]string) bool {
 	return term.Matches(namespace, t.Namespaces().Labels(namespace), of)
 }
 
+// allTermsMatch reports whether every term selects a pod with these labels in that
+// namespace.
 func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {
 	for i := range terms {
 		if !termMatches(t, &terms[i], namespace, labels) {
@@ -137,8 +141,9 @@ func matchesItself(t *table.Table, p *object.Pod) bool {
 	return len(p.Affinity.Affinity) > 0 && allTermsMatch(t, p.Affinity.Affinity, p.Namespace, p.Labels)
 }
 
-// preFilter skips pods that nothing is asked of, by themselves or by others that are placed
-// or nominated. v1.36 skips those, too, that only nominated pods' terms are about.
+// preFilter skips pods without required terms that no required anti-affinity term of a
+// placed or nominated pod selects, and returns the counts for others. v1.36 also skips
+// pods that only nominated pods' terms select.
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
 		reason := fmt.Sprintf("parsing pod: %v", p.Affinity.Invalid)
@@ -166,6 +171,7 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	return framework.PreFilterResult{State: c}
 }
 
+// preScore skips pods for which no term adds to a score, and returns the counts for others.
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if !pl.pulled(p) {
 		return framework.PreScoreResult{Skip: true}

@@ -6,12 +6,13 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// ownBits is how many bits of a cell hold what is on the node itself; more
-// than weights of 100 for 5e9 terms on one node do not fit.
+// ownBits is the number of bits of a cell for the sum of the node itself. It is enough
+// for 5e9 terms of weight 100 on one node.
 const ownBits = 40
 
-// scoreCells writes each row's cell: its location and, below it, the sum of the
-// weights on the node itself.
+// scoreCells writes the cell of each row, which decides the row's raw score: the number
+// of its location (the rows in the same shared domains) and, in the low bits, the sum
+// of the weights of the node itself.
 func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	locations, owns := c.layout.Locations(), c.layout.Owns()
@@ -39,7 +40,7 @@ func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// score returns the sum of the weights in the domains of the nodes of the cell.
+// score returns the raw score of a cell's rows: the sum of the weights in their domains.
 func score(in *framework.Input, cell int64) int64 {
 	if cell < 0 {
 		return 0
@@ -74,7 +75,7 @@ func rowScores(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// normalize maps the least raw score to 0 and the greatest to 100.
+// normalize scales raw scores so that the least becomes 0 and the greatest 100.
 func normalize(raw, least, most int64) int64 {
 	if most <= least {
 		return 0

@@ -11,29 +11,30 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// standing holds what the terms of placed pods mean for some pods: those of one namespace
-// whose labels agree as far as selectors read them.
+// standing is what the terms of other pods mean for pods of one namespace with certain
+// labels: all that the same terms select.
 type standing struct {
-	about    *table.About
-	revision uint64 // of the terms and the namespaces
-	// keeping are the IDs of the terms that keep the pods away, as a part of
-	// signatures, scoring those of terms that make nodes better or worse for them.
+	about    *table.About // the terms that select these pods
+	revision uint64       // of all terms and of namespace labels, when look was last called
+	// keeping are the IDs of the terms that keep the pods away, as bytes of signatures;
+	// scoring those of terms that score nodes for them.
 	keeping, scoring []byte
-	live             bool // one of keeping does so now, or once a nominated pod is placed
+	live             bool // a placed or nominated pod has one of keeping
 
-	looked                 int           // how many of the terms about the pods look has seen
-	weighty                []*table.Term // those that make nodes better or worse while they are live
-	away, pull             []*table.Term // the terms of keeping and of scoring, by ID
-	awayCounts, pullCounts *existing     // as of when a class last asked
+	looked                 int           // how many of about's terms look has seen
+	weighty                []*table.Term // terms that score nodes if a placed pod has them
+	away, pull             []*table.Term // the terms of keeping and scoring, sorted by ID
+	awayCounts, pullCounts *existing     // their sums, as of when a class last needed them
 }
 
 // Bounds of what is kept of standings.
 const (
-	standingsKept = 1 << 12
-	columnsKept   = 1 << 21 // elements of columns
+	standingsKept = 1 << 12 // standings
+	columnsKept   = 1 << 21 // elements of all their columns
 )
 
-// standingOf returns the standing of the pod, up to date; nil if no term selects it.
+// standingOf returns the standing of the pod, up to date; nil if no term of any pod
+// selects it.
 func (pl *plugin) standingOf(t *table.Table, p *object.Pod) *standing {
 	about := t.Terms().About(p)
 	if about == nil {
@@ -51,7 +52,7 @@ func (pl *plugin) standingOf(t *table.Table, p *object.Pod) *standing {
 	return s
 }
 
-// terms returns the terms that are about the pods; of nil, none.
+// terms returns the terms that select the pods; none for nil.
 func (s *standing) terms() []*table.Term {
 	if s == nil {
 		return nil
@@ -59,8 +60,8 @@ func (s *standing) terms() []*table.Term {
 	return s.about.Terms()
 }
 
-// countAway returns what the terms of keeping come to, countPull what those of scoring do; nil:
-// there are none.
+// countAway returns the sums over placed pods with a term that keeps the pods away; nil
+// if there is no such term. s may be nil.
 func (s *standing) countAway(t *table.Table) *existing {
 	if s == nil || len(s.away) == 0 {
 		return nil
@@ -69,6 +70,8 @@ func (s *standing) countAway(t *table.Table) *existing {
 	return s.awayCounts
 }
 
+// countPull returns the sums of weights over placed pods with a term that scores nodes
+// for the pods; nil if there is no such term. s may be nil.
 func (s *standing) countPull(t *table.Table) *existing {
 	if s == nil || len(s.pull) == 0 {
 		return nil
@@ -77,9 +80,9 @@ func (s *standing) countPull(t *table.Table) *existing {
 	return s.pullCounts
 }
 
-// begin must be called before standings and layouts are asked for. It drops the standings
-// if they are many or large, or refer to outdated topologies. Classes that use one keep
-// it.
+// begin must be called before standings and layouts are used. It drops the standings if
+// they are too many or too large, or refer to outdated topologies. Classes keep those
+// that they use.
 func (pl *plugin) begin(t *table.Table) {
 	generation := pl.layouts.Prepare(t) + nodelabels.Of(t).KeysRevision()
 	if pl.standings != nil && generation == pl.generation && len(pl.standings) < standingsKept && pl.columns < columnsKept {
@@ -95,8 +98,8 @@ func (pl *plugin) begin(t *table.Table) {
 	pl.standings, pl.columns, pl.generation = map[*table.About]*standing{}, 0, generation
 }
 
-// look finds the terms that count now. Terms join those about the pods at the end, and
-// there may be very many: it looks at the new ones, and which of the others are live.
+// look updates the standing's lists of terms. There may be very many, and new ones come
+// last: it reads only the new ones, and of the others whether a pod still has them.
 func (pl *plugin) look(s *standing) {
 	for _, term := range s.about.Terms()[s.looked:] {
 		if term.Kind == match.RequiredAntiAffinity {
@@ -115,7 +118,7 @@ func (pl *plugin) look(s *standing) {
 	}
 }
 
-// addKey adds the topology to the keys, which are few, while the terms may be many.
+// addKey adds the topology with this label to keys, unless it is there.
 func addKey(keys []domain.Key, label string) []domain.Key {
 	for i := range keys {
 		if keys[i].Label == label {
@@ -125,10 +128,11 @@ func addKey(keys []domain.Key, label string) []domain.Key {
 	return append(keys, domain.Key{Label: label})
 }
 
-// keepsAway returns what a pod with a term adds to what keeps others away.
+// keepsAway is the weight of an anti-affinity term: each pod that has it counts as 1.
 func keepsAway(*table.Term) int64 { return 1 }
 
-// weight returns what a term of a placed pod scores where the pod is.
+// weight returns what a term of a placed pod adds to the raw score of the nodes in the
+// pod's domain; 0 for terms that do not score.
 func (pl *plugin) weight(term *table.Term) int64 {
 	switch term.Kind {
 	case match.PreferredPods:

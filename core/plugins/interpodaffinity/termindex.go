@@ -4,24 +4,26 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// termIndex finds, of many sets of terms, those that select pods with some labels. A set
-// whose first term asks a label to have certain values is looked at for these values alone.
+// termIndex finds those of many term sets that select pods with given labels. A set
+// whose first term requires a label to have one of certain values is looked at only for
+// pods with one.
 type termIndex struct {
 	sets     []indexedSet
-	byValue  map[labelValue]int32 // the last of sets for the value
-	anyValue []*termSet
+	byValue  map[labelValue]int32 // index of the last of sets for the value
+	anyValue []*termSet           // sets that require no label value
 }
 
-// indexedSet is one of the sets for a value, and the place of the one before it; -1: none.
+// indexedSet is a term set for one label value, and the index of the set before it for
+// the same value; -1: none.
 type indexedSet struct {
 	*termSet
 	before int32
 }
 
-// labelValue is a label of a pod.
+// labelValue is a label with its value.
 type labelValue struct{ key, value string }
 
-// newTermIndex returns an empty index that is about to get n sets.
+// newTermIndex returns an empty index with room for about n sets.
 func newTermIndex(n int) *termIndex { return &termIndex{byValue: make(map[labelValue]int32, n)} }
 
 // add adds a set of terms.
@@ -56,8 +58,8 @@ func (x *termIndex) addForValue(v labelValue, q *termSet) {
 // empty reports whether no set was added.
 func (x *termIndex) empty() bool { return len(x.sets)+len(x.anyValue) == 0 }
 
-// selecting calls visit with the sets that select pods with the labels, in no particular
-// order.
+// selecting calls visit with each set all of whose label selectors match the labels, in no
+// particular order.
 func (x *termIndex) selecting(labels map[string]string, visit func(*termSet)) {
 	for _, q := range x.anyValue {
 		if q.selects(labels) {

@@ -9,7 +9,7 @@ import (
 	config "k8s.io/kube-scheduler/config/v1"
 )
 
-// ValidateArgs returns what is wrong with the arguments that stand at the path.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path.
 func ValidateArgs(path *field.Path, args *config.NodeAffinityArgs) field.ErrorList {
 	if args == nil || args.AddedAffinity == nil {
 		return nil
@@ -28,8 +28,8 @@ func ValidateArgs(path *field.Path, args *config.NodeAffinityArgs) field.ErrorLi
 	return errs
 }
 
-// fieldErrors splits an error into the errors of fields that it is made of. A part that names no
-// field becomes an error at the path.
+// fieldErrors splits an error into the errors of fields that it is made of. A part that
+// names no field becomes an error at the path.
 func fieldErrors(path *field.Path, err error) field.ErrorList {
 	if err == nil {
 		return nil

@@ -19,12 +19,12 @@ const (
 )
 
 const (
-	enforced framework.Verdict = 1 + iota
-	unmatched
+	enforced  framework.Verdict = 1 + iota // the profile's added affinity does not match the node
+	unmatched                              // the pod's node selector or affinity does not
 )
 
-// plugin holds args.addedAffinity: what the profile demands and prefers for
-// all of its pods; nil: nothing.
+// plugin is the profile's addedAffinity, which applies to all of its pods; nil fields:
+// none.
 type plugin struct {
 	required  *match.NodeSelector
 	preferred *match.PreferredNodes
@@ -56,6 +56,7 @@ func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
 	}, nil
 }
 
+// sign appends the pod's node selector and affinity to key.
 func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	if p.RequiredNodes != nil {
 		key = append(key, p.RequiredNodes.Key...)
@@ -66,15 +67,19 @@ func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	return key
 }
 
+// admits reports whether the profile's and the pod's required affinity match the node.
 func (pl plugin) admits(p *object.Pod, n *object.Node) bool {
 	return pl.required.Matches(n.Subject()) && p.RequiredNodes.Matches(n.Subject())
 }
 
-// nodeMatches reports whether the node matches now and did not before.
+// nodeMatches reports whether the new or updated node matches the pod now and did not
+// before.
 func (pl plugin) nodeMatches(p *object.Pod, e *framework.Event) bool {
 	return pl.admits(p, e.NewNode) && (e.OldNode == nil || !pl.admits(p, e.OldNode))
 }
 
+// preFilter skips pods without required affinity, and returns the nodes to look at if
+// the affinity names nodes.
 func (pl plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if pl.required == nil && p.RequiredNodes == nil {
 		return framework.PreFilterResult{Skip: true}
@@ -89,9 +94,12 @@ func (pl plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRes
 	return framework.PreFilterResult{State: &requiredNodes{selected.Of(t).Select(pl.required), selected.Of(t).Select(p.RequiredNodes)}}
 }
 
-// requiredNodes are the nodes that the profile and the pod admit.
+// requiredNodes is the nodes that the required affinity of the profile and of the pod
+// matches, as an index keeps them.
 type requiredNodes struct{ byProfile, byPod selected.Selection }
 
+// filter rejects the rows whose node the required affinity of the profile or the pod
+// does not match.
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	selected, _ := in.State.(*requiredNodes)
 	for i, r := range rows {
@@ -117,6 +125,7 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 	}
 }
 
+// explain returns the code and reason of a verdict.
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	if v == enforced {
 		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonEnforced}}
@@ -124,7 +133,8 @@ func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Bloc
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonPod}}
 }
 
-// preScore fails where preferred terms do not parse, as in kube-scheduler.
+// preScore fails if the pod's preferred terms cannot be parsed, as in kube-scheduler,
+// and skips pods without preferred terms.
 func (pl plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if p.PreferredNodes != nil && p.PreferredNodes.Invalid != nil {
 		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: p.PreferredNodes.Invalid}}
@@ -135,9 +145,11 @@ func (pl plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 	return framework.PreScoreResult{State: &preferredNodes{append(selected.Of(t).SelectPreferred(pl.preferred), selected.Of(t).SelectPreferred(p.PreferredNodes)...)}}
 }
 
-// preferredNodes are the nodes that the terms of the profile and the pod count for.
+// preferredNodes is the nodes that each preferred term of the profile and the pod
+// matches, as an index keeps them, with the term's weight.
 type preferredNodes struct{ terms []selected.WeightedSelection }
 
+// score writes the sum of the weights of the preferred terms that match each row's node.
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	selected, _ := in.State.(*preferredNodes)
 	for i, r := range rows {
@@ -149,8 +161,8 @@ func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// score returns the sum of the weights of the terms that admit the node. known is false
-// if the table has no answer for one of the terms.
+// score returns the sum of the weights of the terms that match the row's node. known is
+// false if the index has no answer for one of the terms. p may be nil.
 func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bool) {
 	if p == nil {
 		return 0, false
@@ -167,7 +179,7 @@ func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bo
 	return sum, true
 }
 
-// normalize maps the highest sum to 100; without any, all get 0.
+// normalize scales raw scores so that the highest becomes 100.
 func normalize(raw, _, most int64) int64 {
 	if most <= 0 {
 		return 0

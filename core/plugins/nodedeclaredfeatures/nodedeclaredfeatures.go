@@ -13,10 +13,11 @@ import (
 
 const reason = "node(s) didn't match Pod's required features"
 
+// missing is the verdict on a node that lacks a required feature.
 const missing framework.Verdict = 1
 
-// New returns the plugin. Without its feature gate it says nothing, also where
-// a configuration enables it.
+// New returns the plugin. Without its feature gate it rejects nothing, even if a
+// configuration enables it.
 func New(f feature.Features) framework.Plugin {
 	if !f.NodeDeclaredFeatures {
 		skip := func(*table.Table, *object.Pod) framework.PreFilterResult {
@@ -70,6 +71,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
+// explain returns the code and reason of missing.
 func explain(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 }

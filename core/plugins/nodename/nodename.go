@@ -10,6 +10,7 @@ import (
 
 const reason = "node(s) didn't match the requested node name"
 
+// otherNode is the verdict on a node that the pod does not name.
 const otherNode framework.Verdict = 1
 
 // New returns the plugin.
@@ -31,6 +32,7 @@ func New() framework.Plugin {
 	}
 }
 
+// preFilter skips pods that name no node.
 func preFilter(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{Skip: p.NodeName == ""}
 }

@@ -7,40 +7,44 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// portSet is a set of host ports that pods have, by number.
+// portSet is a set of host ports: bit i is set for the port with number i in a portIndex.
 type portSet uint64
 
 const (
-	mostPorts = 63 // that have numbers
-	// otherPorts is in the set of a row with host ports without a number.
+	mostPorts = 63 // ports that get a number
+	// otherPorts is in the set of a row whose pods have host ports without a number.
 	otherPorts portSet = 1 << mostPorts
 )
 
-// portIndex numbers the host ports of placed pods, in the order of arrival. A number is
-// never reused: once pods use more than a few different ports, the sets only say that
-// there are others.
+// portIndex follows the host ports that placed pods use on each row. Different ports
+// get numbers in the order of their arrival, which are never reused; those after the
+// first mostPorts get none.
 type portIndex struct {
 	table *table.Table
 	sets  []portSet         // by row
 	ports []object.HostPort // by number
 }
 
+// index is the portIndex of each table.
 var index = table.Follow(func(t *table.Table) table.Follower[*portIndex] {
 	x := &portIndex{table: t}
 	return table.Follower[*portIndex]{Index: x, Came: x.came, Left: x.left, NodeChanged: x.grow, Check: x.check}
 })
 
+// grow extends sets to the row. The table calls it when the row's node changes.
 func (x *portIndex) grow(r table.Row, _, _ *object.Node) { x.sets = table.Reach(x.sets, r) }
 
+// came adds the ports of a pod that was placed.
 func (x *portIndex) came(pl *table.Placed) { x.sets[pl.Row] |= x.set(pl.Pod.HostPorts) }
 
+// left computes the row's set again after a pod was removed.
 func (x *portIndex) left(pl *table.Placed) {
 	if len(pl.Pod.HostPorts) > 0 {
 		x.sets[pl.Row] = x.setOf(pl.Row)
 	}
 }
 
-// setOf returns the set of the ports of the row's pods.
+// setOf computes the set of ports of all pods on the row.
 func (x *portIndex) setOf(r table.Row) (set portSet) {
 	for _, pl := range x.table.Pods(r) {
 		set |= x.set(pl.Pod.HostPorts)
@@ -48,7 +52,7 @@ func (x *portIndex) setOf(r table.Row) (set portSet) {
 	return set
 }
 
-// set returns the set of the ports, and numbers those that are new.
+// set returns the ports as a set. New ones get numbers.
 func (x *portIndex) set(ports []object.HostPort) (set portSet) {
 	for _, hp := range ports {
 		set |= x.number(hp)
@@ -56,7 +60,8 @@ func (x *portIndex) set(ports []object.HostPort) (set portSet) {
 	return set
 }
 
-// number returns the set of the port alone, or otherPorts where no number is left.
+// number returns the set with just this port, which gets a number if it is new;
+// otherPorts if none is left.
 func (x *portIndex) number(hp object.HostPort) portSet {
 	for i, known := range x.ports {
 		if known == hp {
@@ -70,7 +75,8 @@ func (x *portIndex) number(hp object.HostPort) portSet {
 	return 1 << (len(x.ports) - 1)
 }
 
-// conflicting returns the set of numbered ports that conflict with those wanted.
+// conflicting returns the set of those numbered ports that conflict with one of the
+// wanted ports.
 func (x *portIndex) conflicting(wanted []object.HostPort) (set portSet) {
 	for i := range x.ports {
 		if conflict(wanted, x.ports[i:i+1]) {
@@ -80,6 +86,7 @@ func (x *portIndex) conflicting(wanted []object.HostPort) (set portSet) {
 	return set
 }
 
+// check returns an error if a row's set is not that of its pods.
 func (x *portIndex) check(*portIndex) error {
 	for _, r := range x.table.All() {
 		if want := x.setOf(r); x.sets[r] != want {

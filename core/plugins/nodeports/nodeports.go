@@ -13,8 +13,8 @@ import (
 
 const reason = "node(s) didn't have free ports for the requested pod ports"
 
-// anyAddress conflicts with every address. The IPv6 one is an address like
-// any other, as in v1.36.
+// anyAddress is a host IP that conflicts with every other. The IPv6 one (::) does not,
+// as in v1.36.
 const anyAddress = "0.0.0.0"
 
 // New returns the plugin.
@@ -46,6 +46,7 @@ func New() framework.Plugin {
 	}
 }
 
+// sign appends the pod's host ports to key.
 func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	for _, hp := range p.HostPorts {
 		key = fmt.Appendf(key, "%q%q%d,", hp.IP, hp.Protocol, hp.Port)
@@ -58,6 +59,7 @@ func freed(p *object.Pod, e *framework.Event) bool {
 	return conflict(p.HostPorts, e.OldPod.HostPorts)
 }
 
+// filter rejects the rows on which a pod uses one of the pod's host ports.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	x, wanted := index.Of(in.Table), ports{list: in.Pod.HostPorts}
 	conflicting := x.conflicting(wanted.list)
@@ -69,29 +71,31 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// conflict reports whether a port that is wanted is used. Ports of one pod do not conflict.
+// conflict reports whether one of the wanted host ports conflicts with one of the used.
+// Ports within one list do not conflict.
 func conflict(wanted, used []object.HostPort) bool {
 	w := ports{list: wanted}
 	return w.conflict(used)
 }
 
-// fewPorts is how many ports are compared with each of the others.
+// fewPorts is the length up to which two lists of ports are compared pairwise.
 const fewPorts = 16
 
-// ports are host ports of a pod, which may be thousands.
+// ports is the host ports of one pod, of which there may be thousands.
 type ports struct {
 	list []object.HostPort
-	// known has each of the ports, and each without its address; nil until it is needed.
+	// known holds each of the ports, and each with IP ""; nil until it is needed.
 	known map[object.HostPort]struct{}
 }
 
-// conflictWithPods reports whether a port conflicts with one of the pods.
+// conflictWithPods reports whether one of the ports conflicts with a host port of one
+// of these pods.
 func (p *ports) conflictWithPods(pods []*table.Placed) bool {
 	return slices.ContainsFunc(pods, func(pl *table.Placed) bool { return p.conflict(pl.Pod.HostPorts) })
 }
 
-// conflict reports whether one of the others is the same port of the same protocol on the
-// same address, where "any address" is the same as each.
+// conflict reports whether one of the others has the port and protocol of one of these
+// on the same address, where anyAddress is the same as each.
 func (p *ports) conflict(others []object.HostPort) bool {
 	if min(len(p.list), len(others)) > fewPorts {
 		return p.conflictKnown(others)
@@ -107,8 +111,7 @@ func (p *ports) conflict(others []object.HostPort) bool {
 	return false
 }
 
-// conflictKnown reports whether one of the others conflicts with the ports. It uses a
-// map, which pays for many ports.
+// conflictKnown does what conflict does, by a map, which is faster for many ports.
 func (p *ports) conflictKnown(others []object.HostPort) bool {
 	if p.known == nil {
 		p.known = make(map[object.HostPort]struct{}, 2*len(p.list))

@@ -23,7 +23,7 @@ func WithDefaults(args *configv1.NodeResourcesFitArgs) *configv1.NodeResourcesFi
 	return args
 }
 
-// ValidateArgs returns what is wrong with the arguments that stand at the path.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path.
 func ValidateArgs(path *field.Path, args *configv1.NodeResourcesFitArgs) field.ErrorList {
 	args = WithDefaults(args)
 	var errs field.ErrorList
@@ -40,6 +40,8 @@ func ValidateArgs(path *field.Path, args *configv1.NodeResourcesFitArgs) field.E
 	return append(errs, validateStrategy(path.Child("scoringStrategy"), args.ScoringStrategy)...)
 }
 
+// validateStrategy returns the errors in a scoring strategy, with fields named relative
+// to path.
 func validateStrategy(path *field.Path, s *configv1.ScoringStrategy) field.ErrorList {
 	var errs field.ErrorList
 	types := []configv1.ScoringStrategyType{configv1.LeastAllocated, configv1.MostAllocated, configv1.RequestedToCapacityRatio}

@@ -11,8 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/core/sums"
 )
 
-// eventsToRegister returns the events: pods that go or shrink, and nodes that come or
-// grow. v1.36 adds the taints of nodes for every plugin that waits for new nodes.
+// eventsToRegister returns the events that may help a rejected pod: pods that are
+// deleted or scaled down, and nodes that are added or grow. v1.36 adds node taints for
+// every plugin that waits for new nodes.
 func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 	list := []framework.ClusterEventWithHint{
 		{Resource: framework.AssignedPod, ActionType: framework.Delete},
@@ -32,8 +33,8 @@ func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 	return list
 }
 
-// deviceClassChanged reports whether a device class came, or names another resource than
-// before, and the pod names that one.
+// deviceClassChanged reports whether a DeviceClass now provides an extended resource
+// that it did not provide before, and the pod names it.
 func deviceClassChanged(p *object.Pod, e *framework.Event) bool {
 	now := e.NewObject.(*object.DeviceClass)
 	resource := extendedName(now)
@@ -47,6 +48,7 @@ func deviceClassChanged(p *object.Pod, e *framework.Event) bool {
 	return mentions(p, resource)
 }
 
+// extendedName returns the class's extendedResourceName; "" for none.
 func extendedName(c *object.DeviceClass) v1.ResourceName {
 	if c.API.Spec.ExtendedResourceName == nil {
 		return ""
@@ -60,16 +62,16 @@ func mentions(p *object.Pod, resource v1.ResourceName) bool {
 	return slices.ContainsFunc(p.Extended, func(r object.ExtendedRequest) bool { return r.Resource == resource })
 }
 
-// shrunk reports whether a placed pod takes less than before of a resource that the
-// rejected pod requests.
+// shrunk reports whether a placed pod requests less than before of a resource that the
+// rejected pod requests, or the rejected pod itself changed.
 func (ig ignored) shrunk(p *object.Pod, e *framework.Event) bool {
 	was, is := &e.OldPod.Demand.Usage, &e.NewPod.Demand.Usage
 	return e.NewPod.UID == p.UID || ig.any(p, func(name v1.ResourceName, _ int64) bool { return was.Of(name) > is.Of(name) })
 }
 
 // grown reports whether the node, if it were empty, would fit the pod, and is new or
-// offers more than before of a resource that the pod requests, or of pods. A resource
-// that is now left to a device class counts as more.
+// has more allocatable than before of a resource that the pod requests, or of pods. A
+// resource that the node no longer has and a DeviceClass provides counts as more.
 func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	is := &e.NewNode.Allocatable
 	delegated := func(name v1.ResourceName) bool { return is.Of(name) <= 0 && ig.delegates(e.Table, name) }
@@ -87,7 +89,8 @@ func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	return ignored{}.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) || delegated(name) })
 }
 
-// any reports whether f holds for a resource that the filter checks for the pod.
+// any reports whether f returns true for a resource that the filter checks for the pod,
+// with the pod's request.
 func (ig ignored) any(p *object.Pod, f func(name v1.ResourceName, request int64) bool) bool {
 	r := &p.Demand.Requests
 	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {

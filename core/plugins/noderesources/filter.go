@@ -11,12 +11,14 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// preFilter returns what the pod requests as a list of sums: one pod, CPU, memory,
-// ephemeral storage, then the others by name.
+// preFilter returns the pod's requests as sums for the filter to check.
 func (ig ignored) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{Rules: framework.Rules{Sums: ig.sums(t, &p.Demand.Requests)}}
 }
 
+// sums returns the requests that must be free on a node, one for each resource: a pod,
+// CPU, memory, ephemeral storage, then the others by name. Resources that are ignored
+// or not requested are left out.
 func (ig ignored) sums(t *table.Table, requests *resource.Vector) []sums.Sum {
 	var list []sums.Sum
 	add := func(name v1.ResourceName, request int64) {
@@ -36,11 +38,13 @@ func (ig ignored) sums(t *table.Table, requests *resource.Vector) []sums.Sum {
 	return list
 }
 
-// filter rejects rows on which a requested amount is not free.
+// filter rejects the rows that lack a requested resource.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	sums.Verdicts(in.Sums, in.Table, rows, out)
 }
 
+// explain returns the resources that the row lacks, as the bits of v say, with v1.36's
+// reasons.
 func explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
 	b := decision.Blocker{Code: decision.Unschedulable}
 	beyond := sums.EachShort(in.Sums, in.Table, row, uint64(v), func(s *sums.Sum) {

@@ -16,10 +16,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// New returns the plugin; nil args stand for the defaults. With a counter,
-// resources that device classes stand for are left to DynamicResources on nodes
-// that do not offer them; without, classes stand for none (DRAExtendedResource
-// is off). The error names each field that no plugin can be built from.
+// New returns the plugin; nil args stand for the defaults. With a counter
+// (DRAExtendedResource), an extended resource that a DeviceClass provides is left to
+// DynamicResources on nodes that do not have it. The error names the wrong fields.
 func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -53,14 +52,15 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 	}, nil
 }
 
-// ignored are the extended resources that the filter leaves alone.
+// ignored is the extended resources that the filter does not check.
 type ignored struct {
-	names, groups map[string]bool
-	// classes: resources that device classes stand for are left alone, too, on
-	// nodes that do not offer them.
+	names, groups map[string]bool // whole names; the parts before the slash
+	// classes is set if resources that a DeviceClass provides are not checked either, on
+	// nodes that do not have them.
 	classes bool
 }
 
+// newIgnored returns the ignored resources and groups of the arguments.
 func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 	set := func(list []string) map[string]bool {
 		m := map[string]bool{}
@@ -72,12 +72,14 @@ func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 	return ignored{names: set(args.IgnoredResources), groups: set(args.IgnoredResourceGroups)}
 }
 
-// delegates reports whether a device class stands for the resource.
+// delegates reports whether a DeviceClass provides the resource, so that
+// DynamicResources checks it on nodes that do not have it.
 func (ig ignored) delegates(t *table.Table, name v1.ResourceName) bool {
 	return ig.classes && devicepools.Of(t).ClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
-// appendKey writes which of the requested resources have a device class.
+// appendKey appends to a signature which of the pod's requested resources a DeviceClass
+// provides.
 func (ig ignored) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
 	for i, s := range p.Demand.Requests.Scalars {
 		if ig.delegates(t, s.Name) {
@@ -87,6 +89,7 @@ func (ig ignored) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
+// has reports whether the arguments ignore the resource.
 func (ig ignored) has(name v1.ResourceName) bool {
 	if len(ig.names) == 0 && len(ig.groups) == 0 || !resource.IsExtended(name) {
 		return false

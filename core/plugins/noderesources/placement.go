@@ -8,9 +8,10 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// scorePlacement rates a placement by how much of all its nodes together would be taken by
-// the pods that are there and those of the group, the fuller the better, whatever strategy
-// nodes are rated by. A resource that the group does not request counts only if it is basic.
+// scorePlacement returns the plugin's points for pod groups: a placement scores the
+// percentage of its nodes' resources that its pods and the group's would use, the
+// fuller the better, whatever strategy nodes are scored by. Resources that the group
+// does not request count only if they are basic.
 func scorePlacement(resources []configv1.ResourceSpec) *framework.PodGroupPlugin {
 	return &framework.PodGroupPlugin{ScorePlacement: func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 		var sum, weights int64

@@ -18,25 +18,28 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scorer rates each node by how much of the configured resources would be
-// taken: the weighted mean over those that the node offers.
+// scorer scores nodes by a scoring strategy: the weighted mean of the scores of the
+// configured resources that the node has.
 type scorer struct {
 	resources []weighted
-	// rate adds one resource's share to the packed sums of the rows.
+	// rate adds one resource's score and weight to the packed sums (sumOfWeights) of the
+	// rows.
 	rate func(c column, rows []table.Row, out []int64)
-	// halfUp: the mean is rounded instead of cut off.
+	// halfUp is set if the mean is rounded instead of truncated.
 	halfUp bool
-	// fast: it is the default, least of CPU and memory.
+	// fast is set for the default: LeastAllocated of CPU and memory.
 	fast bool
-	// counter counts the devices that classes stand for; nil: none do.
+	// counter counts the devices that provide extended resources; nil: none do.
 	counter *devices.Counter
 }
 
+// weighted is a resource and its weight in the score.
 type weighted struct {
 	name   v1.ResourceName
 	weight int64
 }
 
+// newScorer returns a scorer for a valid strategy.
 func newScorer(s *configv1.ScoringStrategy, counter *devices.Counter) *scorer {
 	sc := &scorer{counter: counter}
 	for _, r := range s.Resources {
@@ -54,17 +57,16 @@ func newScorer(s *configv1.ScoringStrategy, counter *devices.Counter) *scorer {
 	return sc
 }
 
-// share is one configured resource and what the pod requests of it.
+// share is one configured resource and the pod's request for it.
 type share struct {
 	weighted
 	request int64
-	// stock is the devices that stand for it on nodes that offer none; nil for
-	// none.
+	// stock is the devices that provide it on nodes that do not have it; nil: none do.
 	stock *devices.Stock
 }
 
-// preScore leaves out resources, other than the three basic ones, that the
-// pod does not request.
+// preScore returns the pod's shares, without resources that the pod does not request,
+// except for CPU, memory and ephemeral storage.
 func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	shares := make([]share, 0, len(s.resources))
 	for _, r := range s.resources {
@@ -80,7 +82,7 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 	return out
 }
 
-// reads returns the kinds of objects that filter and score look up.
+// reads returns the kinds of objects that Filter and Score read.
 func (s *scorer) reads() []object.Kind {
 	switch {
 	case s.counter == nil:
@@ -91,7 +93,8 @@ func (s *scorer) reads() []object.Kind {
 	return []object.Kind{object.DeviceClasses}
 }
 
-// appendKey writes what devices say to the score, other than those of one node.
+// appendKey appends to a signature the revision of devices, if the score for the pod
+// depends on it.
 func (s *scorer) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
 	for _, r := range s.resources {
 		if !basic(r.name) && p.Demand.Scoring.Of(r.name) > 0 && s.counter.Has(t, r.name) {
@@ -101,15 +104,17 @@ func (s *scorer) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
+// basic reports whether the resource is CPU, memory or ephemeral storage.
 func basic(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage
 }
 
-// While resources are added up, a row's output holds the sum of weights above this bit
-// and the weighted sum of scores below. Weights and scores are at most 100, which is
-// small enough for 100,000 resources.
+// sumOfWeights is the bit above which a row's output holds the sum of weights while
+// resources are added up; below it is the weighted sum of scores. Weights and scores
+// are at most 100, which is small enough for 100,000 resources.
 const sumOfWeights = 32
 
+// score writes the score of each row, 0 to 100, to out.
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	shares := in.State.([]share)
 	clear(out)
@@ -137,6 +142,7 @@ func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
+// column returns the table's column of the share's resource.
 func (s *share) column(t *table.Table, id table.Resource) column {
 	return column{allocatable: t.Allocatable(id), used: usedFor(t, id), request: s.request, weight: s.weight}
 }
@@ -154,19 +160,20 @@ func usedFor(t *table.Table, id table.Resource) []int64 {
 	return t.Used(id)
 }
 
-// column is one resource, by row.
+// column is one resource of all nodes, by row, with the pod's request and the weight in
+// the score.
 type column struct {
 	allocatable, used []int64
 	request, weight   int64
 }
 
-// taken returns how much of what the node offers is in use with the pod. Neither
-// sign is negative, so their unsigned sum cannot overflow.
+// taken returns how much of the node's allocatable is used with the pod, at most all.
+// used and the request are not negative, so that their unsigned sum cannot overflow.
 func (c *column) taken(allocatable, used int64) int64 {
 	return int64(min(uint64(used)+uint64(c.request), uint64(allocatable)))
 }
 
-// least favours nodes with much left.
+// least adds the scores of LeastAllocated: the free percentage.
 func least(c column, rows []table.Row, out []int64) {
 	for i, r := range rows {
 		if a := c.allocatable[r]; a > 0 {
@@ -176,7 +183,7 @@ func least(c column, rows []table.Row, out []int64) {
 	}
 }
 
-// most favours nodes with little left.
+// most adds the scores of MostAllocated: the used percentage.
 func most(c column, rows []table.Row, out []int64) {
 	for i, r := range rows {
 		if a := c.allocatable[r]; a > 0 {
@@ -186,7 +193,8 @@ func most(c column, rows []table.Row, out []int64) {
 	}
 }
 
-// byShape rates by the percentage taken. What rates 0 does not count at all.
+// byShape returns a function that adds the scores of RequestedToCapacityRatio: line[p]
+// for a used percentage of p. A resource that scores 0 does not count in the mean.
 func byShape(line [101]int64) func(column, []table.Row, []int64) {
 	return func(c column, rows []table.Row, out []int64) {
 		for i, r := range rows {
@@ -202,7 +210,7 @@ func byShape(line [101]int64) func(column, []table.Row, []int64) {
 	}
 }
 
-// percent returns part*100/whole, cut off, for 0 <= part <= whole, whole > 0.
+// percent returns part*100/whole, truncated. It requires 0 <= part <= whole and whole > 0.
 func percent(part, whole int64) int64 {
 	if whole < 1<<46 {
 		// Both are exact as floats, and the quotient is so far from the next

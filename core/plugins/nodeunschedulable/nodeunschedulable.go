@@ -16,6 +16,7 @@ import (
 
 const reason = "node(s) were unschedulable"
 
+// cordoned is the verdict on a node with spec.unschedulable.
 const cordoned framework.Verdict = 1
 
 // taint is the taint that the control plane puts on nodes that are marked unschedulable.
@@ -58,13 +59,14 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// nodeSchedulable reports whether the node came, or lost its mark, and is not marked.
+// nodeSchedulable reports whether the node is schedulable now and is new or was
+// unschedulable before.
 func nodeSchedulable(_ *object.Pod, e *framework.Event) bool {
 	return !e.NewNode.Unschedulable && (e.OldNode == nil || e.OldNode.Unschedulable)
 }
 
-// filter rejects nodes that are marked unschedulable. PreFilter skips it for pods that
-// are exempt.
+// filter rejects nodes with spec.unschedulable. PreFilter skips pods that tolerate the
+// taint.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	column := cordons.Of(in.Table).rows
 	for i, r := range rows {
@@ -75,19 +77,22 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// cordonedRows has, by row, what the node's spec.unschedulable says.
+// cordonedRows is spec.unschedulable of the nodes, by row.
 type cordonedRows struct{ rows []bool }
 
+// cordons is the cordonedRows of each table.
 var cordons = table.Follow(func(*table.Table) table.Follower[*cordonedRows] {
 	c := &cordonedRows{}
 	return table.Follower[*cordonedRows]{Index: c, NodeChanged: c.follow, Check: c.check}
 })
 
+// follow updates the row. The table calls it when the row's node changes.
 func (c *cordonedRows) follow(r table.Row, _, n *object.Node) {
 	c.rows = table.Reach(c.rows, r)
 	c.rows[r] = n != nil && n.Unschedulable
 }
 
+// check returns an error if fresh, built anew, differs.
 func (c *cordonedRows) check(fresh *cordonedRows) error {
 	if !slices.Equal(c.rows, fresh.rows) {
 		return fmt.Errorf("cordoned %v, rebuilt %v", c.rows, fresh.rows)

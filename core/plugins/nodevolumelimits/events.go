@@ -7,9 +7,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister are more than v1.36's, which overlooks nodes that come without a
-// CSINode, CSINodes that go, limits that are lifted, and changes after which a
-// volume of the pod is one that is attached already.
+// eventsToRegister are the events that may help a rejected pod. v1.36 misses nodes that
+// are added without a CSINode, CSINodes that are deleted, limits that are removed, and
+// changes after which a volume of the pod is one that is attached already.
 var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.Add | framework.Delete},
 	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.UpdateOther, QueueingHintFn: limitRaised},
@@ -31,18 +31,20 @@ var installedEvents = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.CSIDrivers), ActionType: framework.UpdateOther, QueueingHintFn: limitLifted},
 }
 
-// driverAdded reports whether the node has a driver that it had not.
+// driverAdded reports whether the CSINode lists a driver that it did not list before.
 func driverAdded(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
 	return slices.ContainsFunc(now.Drivers, func(d object.CSINodeDriver) bool { return !old.Has(d.Name) })
 }
 
+// limitLifted reports whether the CSIDriver no longer keeps pods off nodes without the
+// driver.
 func limitLifted(_ *object.Pod, e *framework.Event) bool {
 	return e.OldObject.(*object.CSIDriver).PreventIfMissing && !e.NewObject.(*object.CSIDriver).PreventIfMissing
 }
 
-// limitRaised reports whether a driver can attach more volumes than before, or any
-// number.
+// limitRaised reports whether a driver of the CSINode can attach more volumes than
+// before, or any number.
 func limitRaised(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
 	for _, was := range old.Drivers {
@@ -56,13 +58,17 @@ func limitRaised(_ *object.Pod, e *framework.Event) bool {
 	})
 }
 
-// volumeDetached reports whether the deleted pod had volumes on a node, or was about to.
+// volumeDetached reports whether the deleted pod had, or was nominated to, a node and
+// has volumes that are attached.
 func volumeDetached(_ *object.Pod, e *framework.Event) bool {
 	return (e.OldPod.NodeName != "" || e.OldPod.NominatedNode != "") && attaches(e.OldPod)
 }
 
+// claimNames returns the names of the pod's PVCs, those of ephemeral volumes included.
+// The queue finds the pods for an event about a PVC by them.
 func claimNames(p *object.Pod) []string { return p.PVCs(true) }
 
+// claimChanged reports whether the pod uses the PVC.
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
 	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)

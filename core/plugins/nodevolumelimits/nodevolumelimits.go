@@ -17,15 +17,16 @@ import (
 const reason = "node(s) exceed max volume count"
 
 const (
-	full framework.Verdict = 1 + iota
-	claimMissing
-	driverMissing
+	full          framework.Verdict = 1 + iota // the driver cannot attach the volumes
+	claimMissing                               // a PVC of the pod does not exist
+	driverMissing                              // the node lacks a driver that must be there
 )
 
+// usual is the kinds that the plugin reads without the feature gate VolumeLimitScaling.
 var usual = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses, object.CSINodes, object.VolumeAttachments}
 
-// New returns the plugin. With the gate VolumeLimitScaling, drivers may
-// ask that pods with their volumes stay off nodes without them.
+// New returns the plugin. With the gate VolumeLimitScaling, a CSIDriver may keep pods
+// with its volumes off nodes without the driver.
 func New(f feature.Features) framework.Plugin {
 	kinds, events, filter := usual, eventsToRegister, filter
 	if f.VolumeLimitScaling {
@@ -52,28 +53,30 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// attaches reports whether the pod has volumes that may have to be attached.
+// attaches reports whether the pod has volumes that may have to be attached: PVCs, or
+// in-tree volumes that a CSI driver serves.
 func attaches(p *object.Pod) bool {
 	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed || v.Migrated != nil })
 }
 
-// podVolumes holds the volumes that have to be attached for the pod on any node.
+// podVolumes is the volumes that must be attached for the pod on any node.
 type podVolumes struct {
-	missing string // the first claim that is not there; "" is none
+	missing string // the first PVC that does not exist; "" for none
 	volumes []object.VolumeSource
-	drivers []demand
-	// plainDrivers are the drivers of the volumes on nodes without migration of in-tree
-	// plugins.
+	drivers []demand // the volumes by driver
+	// plainDrivers are the drivers of the volumes on nodes on which no CSI driver serves
+	// in-tree volumes.
 	plainDrivers []string
 }
 
-// demand is how many volumes a driver is to attach.
+// demand is how many volumes of the pod a driver must attach.
 type demand struct {
 	driver  string
 	volumes int
-	more    int // of these, those that no pod on any node counts as having
+	more    int // of these, those that count as new on every node (countsAnywhere)
 }
 
+// preFilter skips pods without volumes to attach, and returns the volumes of others.
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !attaches(p) {
 		return framework.PreFilterResult{Skip: true}
@@ -91,6 +94,8 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{State: w}
 }
 
+// newPodVolumes returns the pod's volumes by driver, or just the name of a PVC that
+// does not exist.
 func newPodVolumes(t *table.Table, p *object.Pod) *podVolumes {
 	w := &podVolumes{}
 	for i := range p.Volumes {
@@ -117,8 +122,8 @@ func newPodVolumes(t *table.Table, p *object.Pod) *podVolumes {
 	return w
 }
 
-// plainDriver returns the driver of the claim's volume where no driver stands in for an
-// in-tree plugin, "" for none.
+// plainDriver returns the CSI driver of the claim's volume, or of its class, on nodes
+// on which no CSI driver serves in-tree volumes; "" for none.
 func plainDriver(t *table.Table, c *object.PersistentVolumeClaim) string {
 	v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
 	if c.VolumeName != "" && v != nil {
@@ -134,6 +139,8 @@ func plainDriver(t *table.Table, c *object.PersistentVolumeClaim) string {
 	return class.Provisioner
 }
 
+// filter rejects the rows on which a driver would have to attach more volumes than it
+// can, and every row if a PVC of the pod does not exist.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	w := in.State.(*podVolumes)
 	verdict := framework.Fits
@@ -148,8 +155,8 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// filterDriver rejects the rows on which the driver would have to attach more volumes
-// than it can.
+// filterDriver rejects the rows on which the driver of d would have to attach more
+// volumes than it can.
 func (w *podVolumes) filterDriver(attached *volumes.Index, d *demand, rows []table.Row, out []framework.Verdict) {
 	c := attached.DriverColumns(d.driver)
 	for i, r := range rows {
@@ -176,9 +183,9 @@ func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verd
 	}
 }
 
-// absent returns the first driver, by name, that the pod's volumes need, that wants
-// pods to stay off nodes without it, and that the node lacks; "" if there is
-// none. Without a CSINode no in-tree volume is a driver's.
+// absent returns the first driver, by name, that the pod's volumes need, that must be
+// on the node (CSIDriver's preventPodSchedulingIfMissing), and that the node lacks; ""
+// for none. Without a CSINode, in-tree volumes have no driver.
 func (w *podVolumes) absent(t *table.Table, r table.Row) (first string) {
 	c := volumes.Of(t).CSINode(r)
 	look := func(driver string) {
@@ -199,6 +206,7 @@ func (w *podVolumes) absent(t *table.Table, r table.Row) (first string) {
 	return first
 }
 
+// explain returns the code and reason of a verdict.
 func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case full:
@@ -210,14 +218,14 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blo
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}}
 }
 
-// enough reports whether a driver can attach the volumes beside those that are attached.
+// enough reports whether a driver with this limit can attach so many more volumes.
 func enough(volumes, attached int, limit int32) bool {
 	return sums.Compare(int64(volumes), int64(limit), int64(attached)) == sums.Fits
 }
 
-// exceeds reports whether the driver would have to attach more volumes to the node than
-// it can. v1.36 does not see that a volume which is attached without a pod to use it may
-// be a wanted one: it then counts twice.
+// exceeds reports whether the driver would have to attach more volumes to the row's
+// node than it can. Like v1.36 it counts a volume twice that the pod wants and that is
+// attached without a pod using it.
 func (w *podVolumes) exceeds(attached *volumes.Index, r table.Row, wanted *demand) bool {
 	c := attached.CSINode(r)
 	if c == nil {
@@ -236,7 +244,7 @@ func (w *podVolumes) exceeds(attached *volumes.Index, r table.Row, wanted *deman
 	return false
 }
 
-// lacking returns how many volumes the driver is to attach that no pod on the node has.
+// lacking returns how many of the pod's volumes of the driver no pod on the row has.
 func (w *podVolumes) lacking(attached *volumes.Index, r table.Row, driver string) (n int) {
 	for _, v := range w.volumes {
 		if v.Driver == driver && !attached.PodsHave(r, v) {
@@ -246,7 +254,7 @@ func (w *podVolumes) lacking(attached *volumes.Index, r table.Row, driver string
 	return n
 }
 
-// of returns how many volumes the driver is to attach.
+// of returns how many volumes of the pod the driver must attach.
 func (w *podVolumes) of(driver string) int {
 	if i := w.indexOf(driver); i >= 0 {
 		return w.drivers[i].volumes
@@ -254,6 +262,7 @@ func (w *podVolumes) of(driver string) int {
 	return 0
 }
 
+// indexOf returns the driver's index in drivers; -1 if the pod has no volume of it.
 func (w *podVolumes) indexOf(driver string) int {
 	return slices.IndexFunc(w.drivers, func(d demand) bool { return d.driver == driver })
 }

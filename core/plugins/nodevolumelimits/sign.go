@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sign appends what drivers attach for the pod. For a volume that counts once more on
-// every node, the driver suffices; other volumes are identified.
+// sign appends the pod's volumes to key: only the driver of a volume that counts as new
+// on every node, else also the volume's handle. plain adds the plainDrivers.
 func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 	w := newPodVolumes(t, p)
 	if w.missing != "" {
@@ -28,12 +28,13 @@ func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 	return key
 }
 
-// volumesOnMost is on how many nodes pods may have a volume that is looked for there.
+// volumesOnMost is the number of nodes with pods that use a volume, above which
+// countsAnywhere does not look at them.
 const volumesOnMost = 16
 
-// countsAnywhere reports whether the verdict on each node is the same as if no pod there
-// used the volume. That is so if no pod does, nor one that may be tried there, or if the
-// node can attach all volumes of the pod anyway.
+// countsAnywhere reports whether the verdict on every node is the same as if no pod
+// there used the volume: no pod does, or the driver can attach all volumes of the pod
+// to the nodes with one that does.
 func (w *podVolumes) countsAnywhere(attached *volumes.Index, v object.VolumeSource) bool {
 	if attached.IsTracked(v) {
 		return false
@@ -47,8 +48,8 @@ func (w *podVolumes) countsAnywhere(attached *volumes.Index, v object.VolumeSour
 	return anywhere
 }
 
-// hasRoom reports whether the driver could attach all volumes of the pod to the node,
-// besides those of pods that may be tried there.
+// hasRoom reports whether the driver could attach all volumes of the pod to the row's
+// node, besides those of pods that may be tried there.
 func (w *podVolumes) hasRoom(attached *volumes.Index, r table.Row, driver string) bool {
 	c := attached.CSINode(r)
 	if c == nil {

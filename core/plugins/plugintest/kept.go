@@ -8,27 +8,28 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Kept is what is kept of a plugin's answers, as an engine keeps it: by signature,
-// asked for anew on rows that changed. It is for plugins that answer by rows.
+// Kept keeps a plugin's answers as an engine does: by signature, and computed again for
+// rows that changed. Check compares them with fresh ones. It is for plugins without
+// cells.
 type Kept struct {
 	Plugin framework.Plugin
-	// Fresh, when set, is asked in place of Plugin for what the answers should be: it
-	// has kept nothing.
+	// Fresh, when set, gives the expected answers in place of Plugin, as it keeps nothing
+	// between pods.
 	Fresh   *framework.Plugin
 	Table   *table.Table
-	classes map[string]*class
-	// Shared is how often a pod was checked by the answers for another.
+	classes map[string]*class // by signature
+	// Shared counts the pods that were checked against answers for another pod.
 	Shared int
 }
 
-// class is what is kept of the pods with one signature.
+// class is the answers kept for the pods with one signature.
 type class struct {
 	pod      *object.Pod
 	prepared framework.PreFilterResult
 	scoring  framework.PreScoreResult
 	answer   Answer
-	revision uint64
-	names    map[table.Row]string // of the rows in the answer
+	revision uint64               // of the table, up to which the answer is refreshed
+	names    map[table.Row]string // names of the nodes in the answer
 }
 
 // Check compares the answers kept for the pod's signature with fresh ones for the pod.
@@ -64,6 +65,8 @@ func (k *Kept) Check(t Fatal, p *object.Pod) {
 	}
 }
 
+// newClass returns a class for the pod, with PreFilter and PreScore done and no answers
+// yet.
 func (k *Kept) newClass(p *object.Pod) *class {
 	c := &class{pod: p, names: map[table.Row]string{}}
 	if k.Plugin.PreFilter != nil {
@@ -84,7 +87,7 @@ func (k *Kept) newClass(p *object.Pod) *class {
 	return c
 }
 
-// refresh asks the plugin again about the rows that changed.
+// refresh calls the plugin again for the rows that changed since the last call.
 func (k *Kept) refresh(c *class) {
 	changed := k.Table.AppendChanged(nil, c.revision, k.Table.Rows())
 	for _, r := range changed {

@@ -10,14 +10,14 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Answer is all that a plugin says about one pod.
+// Answer is everything that a plugin's extension points return for one pod.
 type Answer struct {
 	// Rejected is PreFilter's or PreScore's status, as "code: reasons".
 	Rejected string
 	// Named are the nodes that PreFilter narrows to.
 	Named []string
-	// Blocked has, by node, Filter's "code: reasons", "" for a node that fits.
-	// It is nil when PreFilter skips.
+	// Blocked is Filter's "code: reasons" by node, "" for a node that fits. It is nil if
+	// PreFilter skips.
 	Blocked map[string]string
 	// Scores holds the raw score by node, nil if PreScore skips.
 	Scores map[string]int64
@@ -69,7 +69,8 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 	return a
 }
 
-// filterOf returns the plugin's Filter, or its CellFilter asked row by row.
+// filterOf returns the plugin's Filter, or a function that calls its CellFilter for
+// each row.
 func filterOf(t Fatal, p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []framework.Verdict) {
 	if p.CellFilter == nil {
 		return p.Filter
@@ -80,8 +81,8 @@ func filterOf(t Fatal, p framework.Plugin, in *framework.Input) func(*framework.
 	return byCells(t, p.CellFilter.AskRows, p.CellFilter.Cells, p.CellFilter.Filter)
 }
 
-// scoreOf returns the plugin's Score, or its CellScore asked row by row. The nodes that
-// Filter did not reject are feasible.
+// scoreOf returns the plugin's Score, or a function that calls its CellScore for each
+// row. The nodes that a does not block are feasible.
 func (a Answer) scoreOf(t Fatal, p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []int64) {
 	c := p.CellScore
 	if c == nil {
@@ -108,7 +109,8 @@ func (a Answer) scoreOf(t Fatal, p framework.Plugin, in *framework.Input) func(*
 	return byCells(t, c.AskRows, c.Cells, c.Score)
 }
 
-// byCells answers for each row as for its cell. What the plugin says by row is the same.
+// byCells returns a function that gives each row the result of its cell. It fails the
+// test if byRow returns something else.
 func byCells[T framework.Verdict | int64](t Fatal, byRow func(*framework.Input, []table.Row, []T), cells func(*framework.Input, []table.Row, []int64), of func(*framework.Input, int64) T) func(*framework.Input, []table.Row, []T) {
 	return func(in *framework.Input, rows []table.Row, out []T) {
 		at, same := make([]int64, len(rows)), dirty[T](len(rows))
@@ -125,6 +127,7 @@ func byCells[T framework.Verdict | int64](t Fatal, byRow func(*framework.Input, 
 	}
 }
 
+// text returns "code: reasons"; "" for nil.
 func text(s *decision.Status) string {
 	switch {
 	case s == nil:
@@ -135,6 +138,7 @@ func text(s *decision.Status) string {
 	return s.Code.String() + ": " + strings.Join(s.Reasons, ", ")
 }
 
+// explained returns the reasons of a verdict as text; "" for Fits.
 func explained(p *framework.Plugin, in *framework.Input, row table.Row, v framework.Verdict) string {
 	if v == framework.Fits {
 		return ""
@@ -143,8 +147,9 @@ func explained(p *framework.Plugin, in *framework.Input, row table.Row, v framew
 	return text(&decision.Status{Code: b.Code, Reasons: b.Reasons})
 }
 
-// kernel runs f over all rows at once and again over one, two and three rows
-// at a time, over memory that holds something else.
+// kernel calls f for all rows at once, and again for one to three rows at a time, with
+// out slices full of other values. It fails the test if the results differ, and returns
+// them by row.
 func kernel[T framework.Verdict | int64](t Fatal, what string, in *framework.Input, f func(*framework.Input, []table.Row, []T)) []T {
 	t.Helper()
 	n := in.Table.Rows()
@@ -163,6 +168,7 @@ func kernel[T framework.Verdict | int64](t Fatal, what string, in *framework.Inp
 	return whole
 }
 
+// dirty returns a slice that is not zero.
 func dirty[T framework.Verdict | int64](n int) []T { return slices.Repeat([]T{77}, n) }
 
 // Normalized applies the plugin's NormalizeScore to the scores of the nodes that

@@ -19,12 +19,14 @@ func New() framework.Plugin {
 	}
 }
 
-// scorePlacement counts the pods of the group that have a node, those from before included:
-// one pod more or less then makes little difference to a large group.
+// scorePlacement returns the number of the group's pods that have a node, those from
+// before included, so that one pod more or less makes little difference to a large
+// group.
 func scorePlacement(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 	return int64(c.Table.Groups().Named(c.Group).Scheduled() + len(a.ProposedAssignments)), nil
 }
 
+// normalize scales the scores so that the highest becomes 100.
 func normalize(_ *framework.PlacementCall, _ []*framework.PodGroupAssignments, scores []int64) *decision.Status {
 	most := slices.Max(scores)
 	if most == 0 {

@@ -19,7 +19,7 @@ func WithDefaults(args *configv1.PodTopologySpreadArgs) *configv1.PodTopologySpr
 	return args
 }
 
-// ValidateArgs returns what is wrong with the arguments that stand at the path.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path.
 func ValidateArgs(path *field.Path, args *configv1.PodTopologySpreadArgs) field.ErrorList {
 	args = WithDefaults(args)
 	var errs field.ErrorList
@@ -43,6 +43,8 @@ func ValidateArgs(path *field.Path, args *configv1.PodTopologySpreadArgs) field.
 	return errs
 }
 
+// validateConstraint returns the errors in a default constraint, with fields named
+// relative to path.
 func validateConstraint(path *field.Path, c v1.TopologySpreadConstraint) field.ErrorList {
 	var errs field.ErrorList
 	if c.MaxSkew <= 0 {

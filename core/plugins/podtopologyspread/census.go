@@ -8,26 +8,27 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// census holds which nodes count, and how many in each domain. Classes with the same
-// topologies and the same inclusion share it. It belongs to the table's owner.
+// census holds which nodes count for constraints, and how many in each domain. Classes
+// of pods with the same topologies and inclusion policies share it.
 type census struct {
 	layout  *domain.Layout
 	nodes   *inclusion
-	lenient bool // nodes without the labels count, too
+	lenient bool // nodes without the topology labels count, too
 
-	admitted  []policy // by row; 0 without a node
-	eligibles []*eligible
-	// version changes whenever other nodes count, or in other domains.
+	admitted  []policy    // policies that the row's node meets; 0 without a node
+	eligibles []*eligible // results of eligible
+	// version changes whenever other nodes count, or count in other domains.
 	version uint64
-	moves   uint64 // of the layout and the inclusion, up to which they are followed
+	moves   uint64 // sum of layout.Moves and nodes.moves when admitted was computed
 }
 
-// eligible is how many of the nodes that meet the policies are in each domain of a topology.
+// eligible is the number of nodes in each domain of a topology that meet the policies
+// in need.
 type eligible struct {
-	topology int
+	topology int // index in the layout
 	need     policy
-	nodes    []int32
-	domains  int // that have any
+	nodes    []int32 // by domain
+	domains  int     // domains with such nodes
 }
 
 // censusKey identifies a census.
@@ -37,12 +38,13 @@ type censusKey struct {
 	lenient bool
 }
 
-// elementsKept bounds the rows and domains of inclusions and censuses that are kept.
+// elementsKept bounds the elements of all inclusions and censuses together. With more,
+// all are dropped.
 const elementsKept = 1 << 22
 
-// begin must be called before layouts and inclusions are asked for. It drops those that
-// belong to another table or to other numbers of taints, or are too many. Classes that
-// use them keep them.
+// begin must be called before layouts, inclusions and censuses are used. It drops those
+// that belong to another table or to outdated numbers of taints, or are too many.
+// Classes keep those that they use.
 func (pl *plugin) begin(t *table.Table) {
 	generation, state := pl.layouts.Prepare(t), taintState(t)
 	if pl.inclusions == nil || pl.generation != generation || pl.taints != state || pl.elements > elementsKept {
@@ -51,7 +53,8 @@ func (pl *plugin) begin(t *table.Table) {
 	}
 }
 
-// censusOf finds or makes one for pods like this, since begin.
+// censusOf returns the census for the layout and for the inclusion policies in any, as
+// they apply to pods like p; a new one if there is none.
 func (pl *plugin) censusOf(t *table.Table, layout *domain.Layout, any policy, lenient bool, p *object.Pod) *census {
 	key := censusKey{layout, pl.inclusionOf(t, any, p), lenient}
 	s := pl.censuses[key]
@@ -63,7 +66,7 @@ func (pl *plugin) censusOf(t *table.Table, layout *domain.Layout, any policy, le
 	return s
 }
 
-// follow brings the census up to the table.
+// follow updates admitted and version for nodes that changed.
 func (s *census) follow(t *table.Table) {
 	s.layout.Follow(t)
 	s.nodes.follow(t)
@@ -91,7 +94,8 @@ func (s *census) follow(t *table.Table) {
 	s.version++
 }
 
-// eligible counts the nodes that meet the policies, in the topology's domains.
+// eligible returns the number of nodes, by domain of the topology, that meet the
+// policies in need.
 func (s *census) eligible(topology int, need policy) *eligible {
 	for _, e := range s.eligibles {
 		if e.topology == topology && e.need == need {
@@ -114,8 +118,8 @@ func (s *census) eligible(topology int, need policy) *eligible {
 	return e
 }
 
-// countsIf returns, by set of policies met, n for those that include need, and 0 for
-// others.
+// countsIf returns, indexed by the set of policies that a node meets, n if it includes
+// need, else 0.
 func countsIf[N int32 | int64](need policy, n N) (counts [policies]N) {
 	for met := range policy(policies) {
 		if need&^met == 0 {

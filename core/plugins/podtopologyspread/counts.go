@@ -13,65 +13,67 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// kind selects the nodes that count.
+// kind says for what counts are used, and so which nodes count.
 type kind uint8
 
 const (
-	hard    kind = iota // those with all labels; they alone can be feasible
-	soft                // those with all labels; others are not scored
-	lenient             // every node; labels that are missing do not score
+	hard    kind = iota // Filter: nodes with all topology labels
+	soft                // Score: nodes with all topology labels; others are not scored
+	lenient             // Score by kube-scheduler's own defaults: every node
 )
 
-// counts is the state of the constraints of a class of pods: the matching
-// pods in each domain. It belongs to the table's owner; only sync writes to
-// it, and countDomains to the weights.
+// counts holds, for the constraints of one class of pods, the number of matching pods
+// in each domain. Only sync changes it, and countDomains the weights.
 type counts struct {
 	pl          *plugin
-	pod         *object.Pod // or another with the same signature
+	pod         *object.Pod // a pod of the class
 	kind        kind
 	constraints []match.SpreadConstraint
 	columns     []column
-	of          []int   // by constraint, its column
-	own         *column // that in which nodes are domains of their own; nil: none
+	of          []int   // index of the column of each constraint
+	own         *column // the column in which each node is a domain (hostname); nil: none
 
-	any    policy // what any of the constraints needs of nodes
-	taints uint64 // the taintState that the census is of
+	any    policy // the policies that the constraints need, together
+	taints uint64 // the taintState when census was found
 	census *census
 
-	counted domain.Follower
-	version uint64 // of the census
+	counted domain.Follower // how far placed pods are counted
+	version uint64          // of the census, when they were
 
 	weights weights
 }
 
-// column is the matching pods in each domain, for the constraints with one selector that
-// ask the same of nodes.
+// column is the number of matching pods in each domain, for all constraints with the
+// same topology, selector and policies.
 type column struct {
 	domain.Column
 	match.Selector
-	topology int
+	topology int // index in the layout
 	need     policy
-	first    int // the first column with the selector
-	eligible *eligible
-	least    least
-	selects  bool // scratch of countAll
+	first    int       // index of the first column with the same selector
+	eligible *eligible // for hard constraints
+	least    least     // for hard constraints
+	selects  bool      // scratch of countAll
 }
 
+// byHost reports whether the constraint's topology key is the hostname label.
 func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
-// keyOf returns the constraint's topology: to score by hostname, each node is a domain.
+// keyOf returns the topology of a constraint. If nodes are scored by hostname, each
+// node is a domain.
 func keyOf(t *table.Table, c *match.SpreadConstraint, k kind) domain.Key {
 	return domain.Key{Label: domain.LabelOf(t, c.TopologyKey), PerNode: k != hard && byHost(*c)}
 }
 
-// columnKey identifies the constraints that share a column. Without a topology it
-// identifies a selector, and finds the first column that has it.
+// columnKey identifies a column. With only the selector set, it identifies the first
+// column with that selector.
 type columnKey struct {
 	topology domain.Key
 	need     policy
 	selector string
 }
 
+// newCounts returns counts for the pod's class, with nothing counted yet.
 func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
 	pl.begin(t)
 	c := pl.take()
@@ -107,7 +109,7 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 	return c
 }
 
-// columnOf finds or makes the column of the constraint.
+// columnOf returns the index of the constraint's column, a new one if there is none.
 func (c *counts) columnOf(of *match.SpreadConstraint, topology domain.Key, layout *domain.Layout) int {
 	need, known := needs(of, c.kind), c.pl.columns
 	c.any |= need
@@ -128,11 +130,12 @@ func (c *counts) columnOf(of *match.SpreadConstraint, topology domain.Key, layou
 	return len(c.columns) - 1
 }
 
-// sync brings the counts up to date.
+// sync brings the counts in the plugin's state up to date. The framework calls it
+// before cells are read.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
-// sync counts the pods that came or left. Where other nodes count than before, all is
-// counted anew.
+// sync counts the pods that came or left since the last call. If other nodes count than
+// before, it counts all pods again.
 func (c *counts) sync(t *table.Table) {
 	if c.counted.Current(t) {
 		return
@@ -170,9 +173,9 @@ func (c *counts) countPlacement(p table.Placement, n int64) {
 	}
 }
 
-// matches reports whether the pod counts. Terminating pods do not, and a selector that
-// selects all counts none; but v1.36 ignores both when it evaluates hard constraints for
-// a trial with more or fewer pods (try).
+// matches reports whether the selector counts pod p. Terminating pods do not count, and
+// a selector that selects all counts none; but v1.36 ignores both if it evaluates hard
+// constraints with pods added or removed for a trial (try).
 func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	if (p.Terminating || s.Empty()) && !(try && c.kind == hard) {
 		return false
@@ -180,7 +183,8 @@ func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	return s.Matches(labels.Set(p.Labels))
 }
 
-// countAll counts all pods anew. It returns how many sets of labels and of rows it counted.
+// countAll counts all placed pods again. It returns how many sets of pods with equal
+// labels and how many rows it went through, as a measure of the cost.
 func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	for i := range c.columns {
 		col := &c.columns[i]
@@ -206,7 +210,7 @@ func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	return sets, rows
 }
 
-// addRows counts n more on each of the rows whose nodes count.
+// addRows adds n for each of the rows whose node meets the column's policies.
 func (col *column) addRows(rows []table.Row, admitted []policy, n int64) {
 	of, sums, counts := col.Of(), col.Sums, countsIf(col.need, n)
 	for _, r := range rows {
@@ -214,8 +218,8 @@ func (col *column) addRows(rows []table.Row, admitted []policy, n int64) {
 	}
 }
 
-// podsAt returns the number of matching pods in the domain, for the constraint, of
-// the rows in the cell.
+// podsAt returns the number of matching pods in domain d of the constraint (by index),
+// for rows in the cell.
 func (c *counts) podsAt(constraint int, d domain.Domain, cell int64) int64 {
 	col := &c.columns[c.of[constraint]]
 	switch {
@@ -227,17 +231,22 @@ func (c *counts) podsAt(constraint int, d domain.Domain, cell int64) int64 {
 	return col.Sums[d]
 }
 
-// domainOf returns the domain of the constraint in a location.
+// domainOf returns the domain in a location that the constraint (by index) counts by.
 func (c *counts) domainOf(constraint int, location []domain.Domain) domain.Domain {
 	return location[c.columns[c.of[constraint]].topology]
 }
 
-// locationOf returns the location of a cell. The low bits of the cell hold the number of
-// matching pods on the node itself, if a constraint counts by node.
+// locationOf returns the number of the cell's location, that is the set of its domains;
+// see cells.
 func locationOf(cell int64) int32 { return int32(cell >> 32) }
-func ownOf(cell int64) int64      { return int64(int32(cell)) }
 
-// cells writes each row's cell. That of a row without a node is negative.
+// ownOf returns the number of matching pods on each node of the cell, if a constraint
+// counts by node.
+func ownOf(cell int64) int64 { return int64(int32(cell)) }
+
+// cells writes the cell of each row, which decides its verdict and score: the number of
+// its location and, in the low 32 bits, the number of matching pods on the node if a
+// constraint counts by node. A row without a node has a negative cell.
 func cells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	layout := c.census.layout
@@ -256,10 +265,10 @@ func cells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// countsKept bounds the released counts that are kept.
+// countsKept is how many released counts are kept for reuse.
 const countsKept = 64
 
-// take returns counts without content. It reuses released ones.
+// take returns empty counts, reusing released ones.
 func (pl *plugin) take() *counts {
 	n := len(pl.idle) - 1
 	if n < 0 {
@@ -270,7 +279,8 @@ func (pl *plugin) take() *counts {
 	return c
 }
 
-// Release implements framework.Releaser.
+// Release implements framework.Releaser: it gives back the memory when the class is
+// dropped.
 func (c *counts) Release() {
 	for i := range c.columns {
 		c.pl.rooms.Give(&c.columns[i].Column)

@@ -13,14 +13,15 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// defaultSelector says which pods belong together with a pod: those that the Services
-// which select it, and its controller, have in common (v1.36's
+// defaultSelector says which pods the profile's constraints count for a pod: those that
+// match the selectors of the Services which select it, and of its controller (v1.36's
 // helper.DefaultSelector).
 type defaultSelector struct {
 	services   []*object.SelectorOwner
 	controller *object.SelectorOwner
 }
 
+// defaultSelectorOf returns the pod's default selector.
 func defaultSelectorOf(t *table.Table, p *object.Pod) defaultSelector {
 	return defaultSelector{t.SelectorOwners().ServicesOf(p), t.SelectorOwners().ControllerOf(p)}
 }
@@ -30,8 +31,8 @@ func (f defaultSelector) empty() bool {
 	return len(f.services) == 0 && (f.controller == nil || len(f.controller.Labels) == 0 && len(f.controller.Requirements) == 0)
 }
 
-// appendKey writes what the selector is made of and whether it matches the
-// pod itself.
+// appendKey appends the selector to a key, and whether the controller's selector
+// matches the pod itself.
 func (f defaultSelector) appendKey(b []byte, p *object.Pod) []byte {
 	slices.SortFunc(f.services, func(a, b *object.SelectorOwner) int { return cmp.Compare(a.Key, b.Key) })
 	for i, s := range f.services {
@@ -64,9 +65,8 @@ func selects(c *object.SelectorOwner, p *object.Pod) bool {
 	return true
 }
 
-// selector matches the pods that belong together. Labels that a ReplicationController asks
-// for replace those of Services, which can differ only if it does not select
-// its own pod.
+// selector returns the selector as one. The labels of a ReplicationController replace
+// equal keys of Services; they can differ only if it does not select its own pod.
 func (f defaultSelector) selector() match.Selector {
 	set := labels.Set{}
 	for _, s := range f.services {
@@ -79,8 +79,8 @@ func (f defaultSelector) selector() match.Selector {
 	return match.NewSelector(labels.SelectorFromSet(set).Add(f.controller.Requirements...))
 }
 
-// byDefault returns the profile's constraints, hard or soft, for a pod that
-// has none. Where no owner selects the pod there are none.
+// byDefault returns the profile's hard or soft constraints for a pod without its own,
+// with the pod's default selector; nil if no Service or controller selects the pod.
 func (pl *plugin) byDefault(t *table.Table, p *object.Pod, soft bool) []match.SpreadConstraint {
 	if pl.defaults == nil {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister returns the events: pods that count come, go, begin to terminate or
-// change their labels; nodes come, go, or change in whether and where they count; the pod
-// itself changes, or the owners that decide, for the profile's constraints, which pods
-// count.
+// eventsToRegister returns the events that may help a rejected pod: pods that count are
+// added, deleted, begin to terminate or change labels; nodes are added, deleted, or
+// change whether and where they count; the pod itself changes, or the Services and
+// controllers that select it.
 func (pl *plugin) eventsToRegister() []framework.ClusterEventWithHint {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel | framework.UpdatePodTerminating
 	owners := framework.Add | framework.Delete | framework.UpdateSelector
@@ -30,9 +30,9 @@ func (pl *plugin) eventsToRegister() []framework.ClusterEventWithHint {
 	}
 }
 
-// known returns the pod's hard constraints. Where they are the profile's, or
-// do not parse, nobody can say here what they select, and every event that may
-// concern the pod queues it.
+// known returns the pod's own hard constraints. It returns false if the profile's apply
+// or they cannot be parsed: it is not known then what they select, and every event that
+// may concern the pod queues it.
 func (pl *plugin) known(p *object.Pod) ([]match.SpreadConstraint, bool) {
 	s := pl.spread(p)
 	if s == nil || s.HardInvalid != nil {
@@ -41,6 +41,7 @@ func (pl *plugin) known(p *object.Pod) ([]match.SpreadConstraint, bool) {
 	return s.Hard, true
 }
 
+// podChanged reports whether a change of a pod may help the rejected pod p.
 func (pl *plugin) podChanged(p *object.Pod, e *framework.Event) bool {
 	if e.OldPod != nil && !concerns(e.OldPod, p) || e.NewPod != nil && !concerns(e.NewPod, p) {
 		return false
@@ -67,9 +68,9 @@ func (pl *plugin) podChanged(p *object.Pod, e *framework.Event) bool {
 	})
 }
 
-// changed reports whether an update of the rejected pod changed what its constraints
-// count. The constraints given are those after the update. With matchLabelKeys the pod's
-// own labels are part of its constraints.
+// changed reports whether an update of the rejected pod, from old to now, changed what
+// its constraints count. constraints and ok are those of known, after the update. With
+// matchLabelKeys the pod's labels are part of its constraints.
 func (pl *plugin) changed(constraints []match.SpreadConstraint, ok bool, old, now *object.Pod) bool {
 	if old.Tolerations.Key != now.Tolerations.Key && (!ok || anyHonorsTaints(constraints)) {
 		return true
@@ -87,20 +88,24 @@ func concerns(changed, rejected *object.Pod) bool {
 		changed.Namespace == rejected.Namespace && (changed.NodeName != "" || changed.NominatedNode != "")
 }
 
+// selectedByAny reports whether the selector of a constraint matches the pod.
 func selectedByAny(list []match.SpreadConstraint, p *object.Pod) bool {
 	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.Selector.Matches(labels.Set(p.Labels)) })
 }
 
+// anyHonorsTaints reports whether a constraint has nodeTaintsPolicy Honor.
 func anyHonorsTaints(list []match.SpreadConstraint) bool {
 	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.HonorTaints })
 }
 
-// selectorChanged reports whether the profile's constraints depend on the changed Service
-// or controller: it selects the pod, or did.
+// selectorChanged reports whether the rejected pod's constraints are the profile's and
+// the changed Service or controller may select it, or did.
 func selectorChanged(p *object.Pod, e *framework.Event) bool {
 	return p.Spread == nil && (mayBeOf(p, e.OldSelectorOwner) || mayBeOf(p, e.NewSelectorOwner))
 }
 
+// mayBeOf reports whether f is a Service in the pod's namespace or the pod's
+// controller; false for nil.
 func mayBeOf(p *object.Pod, f *object.SelectorOwner) bool {
 	if f == nil || f.Namespace != p.Namespace {
 		return false
@@ -128,6 +133,8 @@ func (pl *plugin) nodeChanged(p *object.Pod, e *framework.Event) bool {
 		}))
 }
 
+// labelled reports whether the node has the topology labels of all constraints; false
+// for nil.
 func labelled(list []match.SpreadConstraint, n *object.Node) bool {
 	return n != nil && !slices.ContainsFunc(list, func(c match.SpreadConstraint) bool {
 		_, ok := n.Labels[c.TopologyKey]

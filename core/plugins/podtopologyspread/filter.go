@@ -18,9 +18,9 @@ const (
 	skewed                                  // the pod would make its domain too full
 )
 
-// verdict returns what the first constraint that objects says: with the pod, a
-// domain may have no more than maxSkew matching pods above the domain that has
-// least.
+// verdict returns the verdict on the rows of a cell, by the first constraint that is
+// not met: with the pod, a domain may have at most maxSkew matching pods more than the
+// domain with the fewest.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
 	c := in.State.(*counts)
 	if cell < 0 {
@@ -39,7 +39,8 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	return framework.Fits
 }
 
-// most returns how many matching pods may be in a domain before the pod comes.
+// most returns how many matching pods a domain of the constraint (by index) may have
+// without the pod.
 func (c *counts) most(constraint int) int64 {
 	of := &c.constraints[constraint]
 	most := c.columns[c.of[constraint]].leastPods(of.MinDomains) + int64(of.MaxSkew)
@@ -49,9 +50,9 @@ func (c *counts) most(constraint int) int64 {
 	return most
 }
 
-// exchanged returns the verdict on the row once the pods of a priority below that have left its domains,
-// as a try counts them. It is not known where a pod that came counts: the domain may have
-// had the fewest pods of all.
+// exchanged returns the verdict on the row as if its pods of a priority lower than
+// below were gone and the pods of came were there, as a trial counts them. known is
+// false if a pod of came counts: its domain may have had the fewest pods.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
 	if in.Table.Node(row) == nil {
@@ -78,7 +79,7 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	return framework.Fits, true
 }
 
-// matching returns how many of the pods a try would count.
+// matching returns how many of the pods the column would count in a trial.
 func (c *counts) matching(col *column, pods []*object.Pod) (n int64) {
 	for _, p := range pods {
 		if c.wouldCount(col, p) {
@@ -88,8 +89,8 @@ func (c *counts) matching(col *column, pods []*object.Pod) (n int64) {
 	return n
 }
 
-// matchingLower returns the number of pods on the row that the column counts and whose
-// priority is lower than below.
+// matchingLower returns how many pods on the row with a priority lower than below the
+// column counts.
 func (c *counts) matchingLower(t *table.Table, col *column, row table.Row, below int32) (n int64) {
 	for pl := range t.Lower(row, below) {
 		if c.wouldCount(col, pl.Pod) {
@@ -99,10 +100,12 @@ func (c *counts) matchingLower(t *table.Table, col *column, row table.Row, below
 	return n
 }
 
+// wouldCount reports whether the column counts the pod in a trial.
 func (c *counts) wouldCount(col *column, p *object.Pod) bool {
 	return p.Namespace == c.pod.Namespace && c.matches(col.Selector, p, true)
 }
 
+// explain returns the code and reason of a verdict.
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	if v == unlabelled {
 		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonLabel}}

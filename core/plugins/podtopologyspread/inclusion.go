@@ -12,20 +12,20 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// policy is a set of node inclusion policies that a node meets, or that a
-// constraint asks for.
+// policy is a set of node inclusion policies: those that a node meets, or that a
+// constraint needs.
 type policy uint8
 
 const (
-	topologyLabels policy = 1 << iota // the node has all labels that it needs to have
-	affinity                          // the pod's node selector and required affinity admit the node
+	topologyLabels policy = 1 << iota // the node has the topology labels of all constraints
+	affinity                          // the pod's node selector and required affinity match the node
 	taints                            // the pod tolerates the node's taints
 
-	policies = 1 << iota // how many sets of them there are
+	policies = 1 << iota // the number of different sets
 )
 
-// needs returns what the constraint asks of nodes. Pods on a node itself are
-// scored whatever it asks for.
+// needs returns the policies that nodes must meet to count for the constraint. Scoring
+// by hostname ignores the constraint's own policies.
 func needs(c *match.SpreadConstraint, k kind) policy {
 	p := topologyLabels
 	if k != hard && byHost(*c) {
@@ -40,24 +40,26 @@ func needs(c *match.SpreadConstraint, k kind) policy {
 	return p
 }
 
-// inclusion holds which nodes meet the inclusion policies of pods with one node selector
-// and one set of tolerated taints. Classes share it. It belongs to the table's owner.
+// inclusion holds which nodes meet the inclusion policies of pods with one node
+// selector and one set of tolerated taints. Classes of pods share it.
 type inclusion struct {
-	any         policy // that are asked for
+	any         policy // the policies to evaluate
 	required    *match.NodeSelector
 	tolerations match.Tolerations
-	comparisons bool
-	// rejected are the taints that keep the pods away, where all taints have numbers.
+	comparisons bool // plugin.comparisons
+	// rejected is the numbers of the taints that the pods do not tolerate, if numbered is
+	// set: all taints of nodes have a number.
 	rejected nodetaints.Set
 	numbered bool
 
-	met []policy // by row
+	met []policy // policies that the row's node meets
 	// moves changes whenever a node meets other policies than before.
 	moves    uint64
-	revision uint64 // up to which the changes of nodes are followed
+	revision uint64 // of the table, up to which met is computed
 }
 
-// inclusionOf finds or makes the one for the policies and the pod, since begin.
+// inclusionOf returns the inclusion for the policies and pods like p, a new one if
+// there is none. begin must have been called.
 func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclusion {
 	in := inclusion{any: any, comparisons: pl.comparisons}
 	key := append(pl.key[:0], byte(any))
@@ -84,7 +86,8 @@ func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclus
 	return known
 }
 
-// rejectedTaints returns the taints of nodes that keep pods with the tolerations away.
+// rejectedTaints returns the numbers of the NoSchedule and NoExecute taints of nodes
+// that these tolerations do not tolerate.
 func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons bool) (set nodetaints.Set) {
 	for i, taint := range nodetaints.Of(t).Numbered() {
 		hard := taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
@@ -95,7 +98,7 @@ func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons b
 	return set
 }
 
-// taintState changes whenever rejectedTaints may be others.
+// taintState returns a number that changes whenever the results of rejectedTaints may.
 func taintState(t *table.Table) uint64 {
 	state := nodetaints.Of(t).Revision() << 1
 	if nodetaints.Of(t).AnyOthers() {
@@ -104,8 +107,7 @@ func taintState(t *table.Table) uint64 {
 	return state
 }
 
-// evaluate finds the policies that each node meets. Selectors and numbered taints are known
-// by sets of rows.
+// evaluate computes met for all rows.
 func (in *inclusion) evaluate(t *table.Table) {
 	in.met, in.revision = make([]policy, t.Rows()), t.Revision()
 	if in.any&taints != 0 && !in.numbered {
@@ -150,7 +152,7 @@ func (in *inclusion) of(t *table.Table, r table.Row) (p policy) {
 	return p
 }
 
-// follow evaluates again the nodes that changed.
+// follow computes met again for the nodes that changed.
 func (in *inclusion) follow(t *table.Table) {
 	if n := t.Rows() - len(in.met); n > 0 {
 		in.met = append(in.met, make([]policy, n)...)

@@ -6,16 +6,15 @@ import (
 	"github.com/berth-scheduler/berth/core/domain"
 )
 
-// least holds the least number of matching pods in a domain that has nodes which count,
-// and how many domains have it. It is computed on demand, and kept while some domain has
-// it.
+// least is the least number of matching pods in a domain with nodes that count, and how
+// many domains have it. It is computed on demand and kept as long as a domain has it.
 type least struct {
 	pods  int64
-	ties  int
-	known bool
+	ties  int  // domains with that many
+	known bool // false: to be computed
 }
 
-// move updates the minimum for a domain that went from one number of pods to another.
+// move updates the minimum for a domain whose number of pods changed.
 func (l *least) move(from, to int64) {
 	if !l.known || from == to {
 		return
@@ -32,8 +31,8 @@ func (l *least) move(from, to int64) {
 	l.known = l.ties > 0
 }
 
-// leastPods returns the least number of matching pods in a domain. With fewer domains than
-// there should be it is 0.
+// leastPods returns the least number of matching pods in a domain; 0 if there are fewer
+// domains than the constraint's minDomains.
 func (col *column) leastPods(domains int32) int64 {
 	if col.eligible.domains < int(domains) {
 		return 0
@@ -44,6 +43,7 @@ func (col *column) leastPods(domains int32) int64 {
 	return col.least.pods
 }
 
+// findLeast computes least from all domains.
 func (col *column) findLeast() {
 	l := least{pods: math.MaxInt32, known: true} // v1.36's least of none
 	for d, n := range col.eligible.nodes[domain.Unnamed:] {

@@ -14,39 +14,39 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// plugin holds the profile's configuration, and what its classes share.
+// plugin is the plugin's configuration in one profile, and what its classes of pods share.
 type plugin struct {
-	// defaults are the constraints of pods that have none; nil: none.
+	// defaults are the constraints of pods without any; nil: none.
 	defaults *match.Spread
-	// system: the defaults are kube-scheduler's own.
+	// system is set if the defaults are kube-scheduler's own.
 	system bool
 	// comparisons is the gate TaintTolerationComparisonOperators.
 	comparisons bool
 	// matchLabelKeys is the gate MatchLabelKeysInPodTopologySpread.
 	matchLabelKeys bool
-	// The rest is what the counts of all classes share.
+	// The rest is shared by the counts of all classes.
 	layouts    domain.Layouts
-	generation uint64 // of the layouts
-	taints     uint64 // taintState
+	generation uint64 // of the layouts, when the following were dropped last
+	taints     uint64 // taintState at that time
 	inclusions map[string]*inclusion
 	censuses   map[censusKey]*census
-	elements   int // of inclusions and censuses, about
-	rooms      domain.Rooms
-	idle       []*counts
+	elements   int               // about how many elements these have together
+	rooms      domain.Rooms      // memory of columns, for reuse
+	idle       []*counts         // released, for reuse
 	keys       []domain.Key      // scratch of newCounts
 	columns    map[columnKey]int // scratch for newCounts
 	key        []byte            // scratch of inclusionOf
 	seen       []bool            // scratch of noneSeen
 }
 
-// system is what v1.36 spreads by where the configuration names no defaults.
+// system is v1.36's constraints if the configuration has no defaults.
 var system = []v1.TopologySpreadConstraint{
 	{TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 3},
 	{TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 5},
 }
 
 // New returns the plugin; nil args stand for the defaults. Without the gate
-// MatchLabelKeysInPodTopologySpread, matchLabelKeys mean nothing.
+// MatchLabelKeysInPodTopologySpread, matchLabelKeys are ignored.
 func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -79,8 +79,9 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 	}, nil
 }
 
-// sign returns the constraints, and what decides which nodes and pods they count.
-// Of a pod without constraints, that no owner of a selector selects, nothing is read.
+// sign appends to key what verdicts and scores depend on of the pod: its constraints,
+// and which nodes and pods they count. It appends nothing for a pod without constraints
+// that no Service or controller selects.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	spread := pl.spread(p)
 	switch {
@@ -105,8 +106,8 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return match.AppendField(append(key, 'n'), p.Namespace)
 }
 
-// signRevision returns the revision of the owners of selectors, if the pod has no
-// constraints of its own.
+// signRevision returns a revision that changes when the pod's signature may: that of
+// Services and controllers, if the profile's constraints apply; else 0.
 func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	if pl.spread(p) != nil || pl.defaults == nil {
 		return 0, true
@@ -114,7 +115,8 @@ func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, 
 	return t.SelectorOwners().Revision(), true
 }
 
-// spread returns the pod's constraints, without matchLabelKeys if the gate is off.
+// spread returns the pod's own constraints, without matchLabelKeys if the gate is off;
+// nil if it has none.
 func (pl *plugin) spread(p *object.Pod) *match.Spread {
 	if s := p.Spread; s != nil && s.Keyless != nil && !pl.matchLabelKeys {
 		return s.Keyless
@@ -122,6 +124,8 @@ func (pl *plugin) spread(p *object.Pod) *match.Spread {
 	return p.Spread
 }
 
+// honors reports whether any of the constraints has nodeAffinityPolicy or
+// nodeTaintsPolicy Honor.
 func honors(s *match.Spread) (affinity, taints bool) {
 	for _, list := range [][]match.SpreadConstraint{s.Hard, s.Soft} {
 		for i := range list {
@@ -131,6 +135,7 @@ func honors(s *match.Spread) (affinity, taints bool) {
 	return affinity, taints
 }
 
+// preFilter skips pods without hard constraints, and returns the counts for others.
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	var constraints []match.SpreadConstraint
 	if spread := pl.spread(p); spread == nil {
@@ -146,6 +151,7 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	return framework.PreFilterResult{State: pl.newCounts(t, p, constraints, hard)}
 }
 
+// preScore skips pods without soft constraints, and returns the counts for others.
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	var constraints []match.SpreadConstraint
 	kind := soft

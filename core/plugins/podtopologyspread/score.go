@@ -8,19 +8,20 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
-// weights holds the weight of a matching pod, by constraint: the more domains the
-// feasible nodes are in, the greater.
+// weights holds what one matching pod adds to the score, by constraint: the more
+// domains the feasible nodes are in, the more.
 type weights struct {
 	byConstraint []float64
-	sizes        []int // the numbers of domains that they stand for
+	sizes        []int // the number of domains of each constraint
 }
 
+// size makes room for that many constraints and resets the weights.
 func (w *weights) size(constraints int) {
 	w.byConstraint = append(w.byConstraint[:0], make([]float64, constraints)...)
 	w.sizes = append(w.sizes[:0], make([]int, constraints)...)
 }
 
-// set sets the weight of the constraint to that for a number of domains.
+// set sets the weight of the constraint (by index) for a number of domains.
 func (w *weights) set(constraint, domains int) {
 	if w.sizes[constraint] != domains {
 		w.sizes[constraint], w.byConstraint[constraint] = domains, math.Log(float64(domains+2))
@@ -46,13 +47,14 @@ func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	}
 }
 
-// noneSeen returns scratch that marks which of n domains were seen; none is.
+// noneSeen returns a scratch slice of n times false.
 func (pl *plugin) noneSeen(n int) []bool {
 	pl.seen = append(pl.seen[:0], make([]bool, n)...)
 	return pl.seen
 }
 
-// domainsOf returns the number of domains of the constraint that the feasible nodes are in.
+// domainsOf returns the number of domains of the constraint (by index) that the
+// feasible nodes are in.
 func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n int) {
 	seen := c.pl.noneSeen(c.columns[c.of[constraint]].Len())
 	for _, f := range feasible {
@@ -76,7 +78,8 @@ func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n in
 	return n
 }
 
-// locate returns the location of the cell, and whether its nodes are scored.
+// locate returns the domains of the cell's rows, by topology, and whether these rows
+// are scored.
 func (c *counts) locate(cell int64) (location []domain.Domain, scored bool) {
 	if cell < 0 {
 		return nil, false
@@ -85,9 +88,8 @@ func (c *counts) locate(cell int64) (location []domain.Domain, scored bool) {
 	return location, c.kind == lenient || !slices.Contains(location, domain.Missing)
 }
 
-// score returns the weighted number of matching pods in the domains that the nodes
-// of the cell are in; fewer are better. Skew that a constraint permits weighs
-// the same everywhere, so that what is above it counts for less.
+// score returns the raw score of the rows in a cell: the weighted number of matching
+// pods in their domains, of which fewer are better, plus maxSkew-1 for each constraint.
 func score(in *framework.Input, cell int64) int64 {
 	c := in.State.(*counts)
 	location, scored := c.locate(cell)
@@ -107,12 +109,14 @@ func score(in *framework.Input, cell int64) int64 {
 	return int64(math.Round(sum))
 }
 
-// permitted returns the score that the constraint adds on every node that has the label.
+// permitted returns maxSkew-1 of the constraint (by index), which its score includes on
+// every node with the label.
 func (c *counts) permitted(constraint int) float64 {
 	return float64(c.constraints[constraint].MaxSkew - 1)
 }
 
-// normalize maps the fewest matching pods to 100. If no node has any, all get 100.
+// normalize scales raw scores so that the fewest pods become 100. If the highest is 0,
+// all become 100.
 func normalize(raw, least, most int64) int64 {
 	if most <= 0 {
 		return 100

@@ -13,6 +13,8 @@ func New() framework.Plugin {
 	}
 }
 
+// less reports whether pod a comes before b: by priority, then by when they entered the
+// queue.
 func less(a, b *framework.QueuedPodInfo) bool {
 	if a.Pod.Priority != b.Pod.Priority {
 		return a.Pod.Priority > b.Pod.Priority

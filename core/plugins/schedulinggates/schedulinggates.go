@@ -23,6 +23,7 @@ func New() framework.Plugin {
 	}
 }
 
+// preEnqueue gates the pod while it has scheduling gates.
 func preEnqueue(_ *table.Table, p *object.Pod) *decision.Status {
 	if len(p.Gates) == 0 {
 		return nil

@@ -18,9 +18,11 @@ import (
 
 const reason = "node(s) had untolerated taint(s)"
 
+// untolerated is the verdict on a node with a NoSchedule or NoExecute taint that the
+// pod does not tolerate.
 const untolerated framework.Verdict = 1
 
-// plugin holds the gate TaintTolerationComparisonOperators.
+// plugin is the plugin's configuration.
 type plugin struct {
 	comparisons bool // the gate TaintTolerationComparisonOperators
 }
@@ -57,9 +59,9 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// sign appends the taints of nodes that the pod does not tolerate, by number, where all
-// taints have one, and since when. Lists of tolerations are hardly ever equal, these often
-// are.
+// sign appends to key the numbers of the taints that the pod does not tolerate, with
+// the revision of the numbers. If not all taints have a number it appends the
+// tolerations, which are equal for fewer pods.
 func (pl plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if nodetaints.Of(t).AnyOthers() {
 		return append(append(key, '='), p.Tolerations.Key...)
@@ -76,8 +78,8 @@ func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 	return !admitted && p.Tolerations.Admits(e.NewNode.Taints, pl.comparisons)
 }
 
-// untolerated returns the taints, by number, that the pod does not tolerate: those that keep
-// pods away, and those that speak against nodes.
+// untolerated returns the numbers of the taints that the pod does not tolerate: hard
+// with effect NoSchedule or NoExecute, soft with PreferNoSchedule.
 func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft nodetaints.Set) {
 	taints := nodetaints.Of(t).Numbered()
 	for i := range taints {
@@ -90,12 +92,13 @@ func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft nodetain
 	return hard, soft
 }
 
-// byNumber reports whether it is faster to evaluate the rows by the numbers of their
-// taints.
+// byNumber reports whether the rows are so many that it is faster to first compute, for
+// each numbered taint, whether the pod tolerates it.
 func byNumber(in *framework.Input, rows []table.Row) bool {
 	return len(rows) >= len(nodetaints.Of(in.Table).Numbered())
 }
 
+// filter rejects the rows with a hard taint that the pod does not tolerate.
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	hard, others := nodetaints.Set(0), ^nodetaints.Set(0)
 	if byNumber(in, rows) {
@@ -115,7 +118,8 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 	}
 }
 
-// score writes the number of soft taints that the pod does not tolerate.
+// score writes the number of PreferNoSchedule taints of each row that the pod does not
+// tolerate.
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	soft, others := nodetaints.Set(0), ^nodetaints.Set(0)
 	if byNumber(in, rows) {
@@ -131,6 +135,7 @@ func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
+// soft returns the number of PreferNoSchedule taints that the tolerations do not tolerate.
 func (pl plugin) soft(tolerations match.Tolerations, taints []v1.Taint) int64 {
 	var count int64
 	for i := range taints {
@@ -141,7 +146,7 @@ func (pl plugin) soft(tolerations match.Tolerations, taints []v1.Taint) int64 {
 	return count
 }
 
-// normalize inverts the count: no untolerated taint gives 100, the most gives 0.
+// normalize inverts raw scores: no taint becomes 100, the most taints 0.
 func normalize(raw, _, most int64) int64 {
 	if most == 0 {
 		return 100

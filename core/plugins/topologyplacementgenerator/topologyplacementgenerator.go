@@ -21,9 +21,9 @@ func New() framework.Plugin {
 	}
 }
 
-// generatePlacements returns a placement for each value of the group's topology label,
-// sorted by value. If pods of the group are placed already, it returns only theirs; for a
-// group without a key, the parent alone.
+// generatePlacements returns a placement for each value of the group's topology label
+// among the parent's nodes, sorted by value. If pods of the group are placed already,
+// it returns only that with their value; for a group without a key, the parent alone.
 func generatePlacements(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
 	g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, c.Group.Namespace, c.Group.Name)
 	if g == nil {
@@ -49,7 +49,9 @@ func generatePlacements(c *framework.PlacementCall, parent framework.Placement) 
 	return placements, nil
 }
 
-// domainOf returns the domain of the group's pods that have a node; bound: there are some.
+// domainOf returns the value of the topology label that all placed pods of the group
+// have; bound is false if none is placed. It returns an error if they have different
+// values or none.
 func domainOf(c *framework.PlacementCall, key string) (domain string, bound bool, err error) {
 	for uid := range c.Table.Groups().Named(c.Group).Placed() {
 		placed := c.Table.Pod(uid)

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/shape"
 )
 
-// maxSeconds is the longest time that a time.Duration holds.
+// maxSeconds is the longest time that a time.Duration holds, in seconds.
 const maxSeconds = math.MaxInt64 / int64(time.Second)
 
 // WithDefaults returns a copy of the arguments with v1.36's defaults for what they
@@ -27,7 +27,7 @@ func WithDefaults(args *configv1.VolumeBindingArgs, f feature.Features) *configv
 	return args
 }
 
-// ValidateArgs returns what is wrong with the arguments that stand at the path.
+// ValidateArgs returns the errors in the arguments, with fields named relative to path.
 func ValidateArgs(path *field.Path, args *configv1.VolumeBindingArgs, f feature.Features) field.ErrorList {
 	args = WithDefaults(args, f)
 	var errs field.ErrorList

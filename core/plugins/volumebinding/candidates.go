@@ -9,27 +9,28 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// candidates holds the volumes that suit a claim on some node. Volumes that few share a
-// pinning label with are found by the node's label.
+// candidates holds the free PersistentVolumes that a claim may be bound to. Most local
+// volumes have a node affinity to one value of a label (pinned); they are found by the
+// node's value.
 type candidates struct {
 	claim    *object.PersistentVolumeClaim
-	preBound []*object.PersistentVolume // for this very claim
-	all      *freevolumes.Volumes
-	// unpinned are the volumes that suit and no label pins, many those by the labels
-	// that pin many; the smallest first.
+	preBound []*object.PersistentVolume // reserved for this claim (claimRef); the smallest first
+	all      *freevolumes.Volumes       // the free volumes of the claim's class
+	// unpinned is the suitable volumes that no label pins, many the suitable ones by label
+	// values that pin many; the smallest first.
 	unpinned []*object.PersistentVolume
 	many     map[freevolumes.Pin][]*object.PersistentVolume
-	pins     []pins
+	pins     []pins // by label key
 }
 
-// pins are the volumes that one label pins.
+// pins is the volumes that values of one label key pin.
 type pins struct {
 	freevolumes.Pins
 	many map[int32][]*object.PersistentVolume // by the number of the label's value
 }
 
-// suitable finds the volumes of the claim's class that suit it.
-// Of others of the pod's claims up to that many may be given one of them before.
+// suitable returns the candidates for the claim. others is the number of the pod's
+// other claims, which may be given volumes before it.
 func suitable(t *table.Table, c *object.PersistentVolumeClaim, others int) *candidates {
 	found := &candidates{claim: c, preBound: preBound(t, c), all: freevolumes.Of(t).InClass(c.Class), many: map[freevolumes.Pin][]*object.PersistentVolume{}}
 	found.unpinned = found.firstThatSuit(found.all.Unpinned(), others)
@@ -70,6 +71,7 @@ func (f *candidates) firstThatSuit(volumes []*object.PersistentVolume, others in
 	return list
 }
 
+// suiting returns the suitable ones of the volumes, in order.
 func (f *candidates) suiting(volumes []*object.PersistentVolume) (list []*object.PersistentVolume) {
 	for _, v := range volumes {
 		if f.suit(v) {
@@ -79,12 +81,13 @@ func (f *candidates) suiting(volumes []*object.PersistentVolume) (list []*object
 	return list
 }
 
-// suit reports whether the claim may get the free volume.
+// suit reports whether the claim may be bound to the volume, on a node that reaches it.
 func (f *candidates) suit(v *object.PersistentVolume) bool {
 	return suits(v, f.claim) && v.Available && offers(v, f.claim)
 }
 
-// preBound finds those that are kept for the claim, the smallest first.
+// preBound returns the volumes reserved for the claim (by claimRef) that suit it, the
+// smallest first.
 func preBound(t *table.Table, c *object.PersistentVolumeClaim) (list []*object.PersistentVolume) {
 	for v := range freevolumes.Of(t).KeptFor(c.Namespace, c.Name) {
 		if v.Keeps(c) && v.Class == c.Class && suits(v, c) {
@@ -95,14 +98,14 @@ func preBound(t *table.Table, c *object.PersistentVolumeClaim) (list []*object.P
 	return list
 }
 
-// suits reports whether the volume is large enough, of the claim's mode and attributes
-// class, and not being deleted.
+// suits reports whether the volume is large enough, has the claim's volume mode and
+// attributes class, and is not being deleted.
 func suits(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 	return v.Bytes >= c.Bytes && v.VolumeMode == c.VolumeMode && v.Attributes == c.Attributes && !v.Terminating
 }
 
-// offers reports whether the claim's selector matches the volume, which has all access
-// modes of the claim.
+// offers reports whether the claim's selector matches the volume and the volume has all
+// access modes of the claim.
 func offers(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 	if c.Selector != nil && !c.Selector.Matches(labelSet(v.Labels)) {
 		return false
@@ -115,8 +118,8 @@ func offers(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 	return true
 }
 
-// on returns the volume for the claim on the node, nil for none: one that is pre-bound to
-// it, if any is; else the smallest that no other claim of the pod takes.
+// on returns the volume for the claim on the node; nil for none. It is one that is
+// reserved for the claim, if there is any; else the smallest that is not in taken.
 func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
 	for _, v := range f.preBound {
 		if slices.Contains(taken, v) {
@@ -134,8 +137,8 @@ func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentV
 	return best
 }
 
-// surelyOn reports whether the node certainly has a volume for the claim. It looks only
-// where that is cheap; false means unknown.
+// surelyOn reports whether the node certainly has a volume for the claim that is not in
+// taken. It checks only what is cheap to check; false means unknown.
 func (f *candidates) surelyOn(r table.Row, n *object.Node, taken []*object.PersistentVolume) bool {
 	if len(f.preBound) > 0 {
 		return false
@@ -151,7 +154,8 @@ func (f *candidates) surelyOn(r table.Row, n *object.Node, taken []*object.Persi
 	return false
 }
 
-// manyAt returns the volumes of a pin that has many, if the node has such a label.
+// manyAt returns the suitable volumes that the node's value of the label pins, if that
+// value pins many; else nil.
 func (f *candidates) manyAt(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {
 	id, numbered := p.At(r)
 	switch {
@@ -163,8 +167,8 @@ func (f *candidates) manyAt(p *pins, r table.Row, n *object.Node) []*object.Pers
 	return p.many[id]
 }
 
-// pinnedTo returns the volumes that the label pins to the node and that suit, the smallest
-// first.
+// pinnedTo returns the suitable volumes that the node's value of the label pins, the
+// smallest first.
 func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {
 	id, numbered := p.At(r)
 	if !numbered {
@@ -187,7 +191,8 @@ func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.Pe
 	return f.fewThatSuit(p.Few(id))
 }
 
-// fewThatSuit returns the suitable ones of a few volumes.
+// fewThatSuit returns the suitable ones of the volumes, in order. It does not allocate
+// if all are.
 func (f *candidates) fewThatSuit(few []*object.PersistentVolume) []*object.PersistentVolume {
 	for i, v := range few {
 		if !f.suit(v) {
@@ -197,8 +202,8 @@ func (f *candidates) fewThatSuit(few []*object.PersistentVolume) []*object.Persi
 	return few
 }
 
-// first returns the smallest of the volumes that the node reaches and is not taken, if it is
-// smaller than the best so far; else that. The volumes come by size.
+// first returns the first of the volumes, sorted by size, that the node reaches and
+// that is not in taken, if it is smaller than best or best is nil; else best.
 func first(volumes []*object.PersistentVolume, n *object.Node, taken []*object.PersistentVolume, best *object.PersistentVolume) *object.PersistentVolume {
 	for _, v := range volumes {
 		if best != nil && v.CompareSize(best) >= 0 {

@@ -7,8 +7,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister are more than v1.36's, which overlooks volumes kept for a claim of the
-// pod that go, CSINodes that go, and drivers of claimed volumes.
+// eventsToRegister are the events that may help a rejected pod. v1.36 misses deleted
+// volumes that were reserved for a claim of the pod, deleted CSINodes, and drivers of
+// claimed volumes.
 var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classChanged},
 	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
@@ -22,6 +23,8 @@ var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.CSIStorageCapacities), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: capacityGrew},
 }
 
+// classChanged reports whether the StorageClass is new, or its topologies, provisioner
+// or binding mode changed.
 func classChanged(_ *object.Pod, e *framework.Event) bool {
 	if e.OldObject == nil {
 		return true
@@ -30,8 +33,11 @@ func classChanged(_ *object.Pod, e *framework.Event) bool {
 	return !reflect.DeepEqual(old.Topologies, now.Topologies) || old.Provisioner != now.Provisioner || old.WaitForFirstConsumer != now.WaitForFirstConsumer
 }
 
+// claimNames returns the names of the pod's PVCs, those of ephemeral volumes included.
+// The queue finds the pods for an event about a PVC by them.
 func claimNames(p *object.Pod) []string { return p.PVCs(true) }
 
+// claimChanged reports whether the pod uses the PVC.
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
 	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)
@@ -44,14 +50,20 @@ func preBoundGone(p *object.Pod, e *framework.Event) bool {
 	return r != nil && r.Namespace == p.Namespace && p.UsesPVC(r.Name, true)
 }
 
+// migrationChanged reports whether the node's CSI drivers serve other in-tree plugins
+// than before.
 func migrationChanged(_ *object.Pod, e *framework.Event) bool {
 	return e.OldObject.(*object.CSINode).Migrated != e.NewObject.(*object.CSINode).Migrated
 }
 
+// capacityIgnored reports whether the capacity that the driver reports no longer limits
+// volumes.
 func capacityIgnored(_ *object.Pod, e *framework.Event) bool {
 	return e.OldObject.(*object.CSIDriver).StorageCapacity && !e.NewObject.(*object.CSIDriver).StorageCapacity
 }
 
+// capacityGrew reports whether a CSIStorageCapacity is new, larger, or for other nodes
+// or another class than before.
 func capacityGrew(_ *object.Pod, e *framework.Event) bool {
 	if e.OldObject == nil {
 		return true

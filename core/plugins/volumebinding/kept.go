@@ -6,8 +6,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Kept implements framework.Keeper. It returns the pod's plan: each volume with its claim,
-// then the claims for which volumes are to be made.
+// Kept implements framework.Keeper, for snapshots of the machine. It returns the pod's
+// plan: each volume followed by its claim, then the claims for which volumes are
+// provisioned; nil for none.
 func (b *binder) Kept(p *object.Pod) *framework.Kept {
 	plan := b.plans[p.UID]
 	if plan == nil {
@@ -23,7 +24,7 @@ func (b *binder) Kept(p *object.Pod) *framework.Kept {
 	return k
 }
 
-// Keep implements framework.Keeper. It restores a plan.
+// Keep implements framework.Keeper: it restores a plan that Kept returned.
 func (b *binder) Keep(t *table.Table, p *object.Pod, k *framework.Kept) {
 	plan := &plan{table: t, written: k.Done}
 	for left := k.Objects; len(left) > 0; left = left[1:] {

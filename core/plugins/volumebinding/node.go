@@ -14,18 +14,20 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// labelSet returns a map as labels.
 func labelSet(m map[string]string) labels.Labels { return labels.Set(m) }
 
-// on returns the verdict on the node for all claims. If the node is fine and into is not
-// nil, what has to be bound and provisioned is added to it.
+// on returns the verdict on the node for all claims of the pod. If into is not nil and
+// the node fits, the volumes to bind and to provision there are added to it.
 func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *plan) framework.Verdict {
 	var room [4]volumeReach
 	return pc.waitingOn(r, n, into, pc.boundOn(t, r, n, pc.reachOfBound(t, room[:0])))
 }
 
 // waitingOn returns the verdict on the node for all claims, given the verdict for the
-// bound ones. It matches free volumes with claims that wait, or checks that volumes can
-// be provisioned. If into is not nil, the choice is added to it.
+// bound ones. For each claim that waits for its first consumer it chooses a free
+// volume, or checks that one can be provisioned. If into is not nil, the choice is
+// added to it.
 func (pc *podClaims) waitingOn(r table.Row, n *object.Node, into *plan, verdict framework.Verdict) framework.Verdict {
 	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 || into == nil && pc.unsupported == nil && pc.provisionsAll(n) {
 		return verdict
@@ -85,8 +87,8 @@ func (pc *podClaims) provisionsAll(n *object.Node) bool {
 	return true
 }
 
-// boundOn returns the verdict on the node for the claims that are bound: whether it
-// reaches their volumes.
+// boundOn returns the verdict on the node for the bound claims. reach is the result of
+// reachOfBound.
 func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node, reach []volumeReach) framework.Verdict {
 	for i, v := range pc.bound {
 		by := &reach[i].nodes
@@ -105,19 +107,21 @@ func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node, reach 
 	return framework.Fits
 }
 
-// volumeReach holds which nodes reach a volume: as it is, and as a volume of its CSI
-// driver.
+// volumeReach is the nodes that reach a volume: by its own node affinity, and by that
+// which it has as a volume of the CSI driver that serves its in-tree plugin.
 type volumeReach struct{ nodes, migrated nodesOf }
 
-// nodesOf holds which nodes a selector matches. It is valid until the table changes.
+// nodesOf is the nodes that a selector matches, in a form that is fast to check. It is
+// valid until the table changes.
 type nodesOf struct {
 	selector *match.NodeSelector
-	// column numbers the values of the label that is all that matters, nil for none;
-	// values are those that match.
+	// column is set if the selector only requires one of a few values of a label: it
+	// numbers the label's values by row, and values holds the numbers that match.
 	column *freevolumes.Column
 	values [4]int32
 }
 
+// reachOf returns the nodes that the selector matches; nil matches all.
 func reachOf(t *table.Table, s *match.NodeSelector) nodesOf {
 	found := nodesOf{selector: s}
 	if key, values, ok := s.OneOf(); ok && len(values) <= len(found.values) {
@@ -130,6 +134,7 @@ func reachOf(t *table.Table, s *match.NodeSelector) nodesOf {
 	return found
 }
 
+// has reports whether the selector matches the row's node n.
 func (c *nodesOf) has(r table.Row, n *object.Node) bool {
 	if c.column == nil {
 		return reaches(c.selector, n)
@@ -138,7 +143,8 @@ func (c *nodesOf) has(r table.Row, n *object.Node) bool {
 	return value != 0 && slices.Contains(c.values[:], value)
 }
 
-// reachOfBound returns which nodes reach the volumes that the pod's claims have already.
+// reachOfBound returns, for each volume in pc.bound, the nodes that reach it. It
+// appends to room.
 func (pc *podClaims) reachOfBound(t *table.Table, room []volumeReach) []volumeReach {
 	for _, v := range pc.bound {
 		of := volumeReach{nodes: reachOf(t, v.Nodes)}
@@ -159,6 +165,8 @@ func accessible(t *table.Table, v *object.PersistentVolume, n *object.Node) bool
 	return reaches(v.Nodes, n)
 }
 
+// migratedOn reports whether a CSI driver serves volumes of the in-tree plugin on the
+// node; c may be nil.
 func migratedOn(c *object.CSINode, plugin string) bool {
 	if c == nil {
 		return false

@@ -15,18 +15,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// binder holds the plan of each pod between Reserve and the end of its binding.
+// binder holds the plan of each pod from Reserve to the end of its binding.
 type binder struct {
-	timeout time.Duration
-	plans   map[types.UID]*plan
+	timeout time.Duration       // bindTimeoutSeconds
+	plans   map[types.UID]*plan // by pod
 }
 
-// plan holds what has to be written, and to take effect, before a pod can be bound.
+// plan is the volumes to bind and to provision for a pod on its node. They are assumed
+// at Reserve and written at PreBind.
 type plan struct {
 	table   *table.Table
 	bound   []binding
 	made    []provision
-	written bool // the writes are done: forget no longer undoes what is assumed
+	written bool // the reply to the writes has come: forget no longer undoes what is assumed
 }
 
 // binding is a volume to be bound to a claim. changed is set if the volume is not
@@ -46,6 +47,7 @@ type provision struct {
 	room    *object.CSIStorageCapacity // capacity to use; nil if the driver reports none
 }
 
+// bind adds the binding of a volume to a claim.
 func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim) {
 	ours := *v
 	ours.ByController = v.ByController || !v.Keeps(c)
@@ -53,6 +55,7 @@ func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim)
 	p.bound = append(p.bound, binding{&ours, c, v.Claim == nil || v.Claim.UID != c.UID})
 }
 
+// provision adds the provisioning of a volume for the claim on the node.
 func (p *plan) provision(c *claim, n *object.Node) {
 	ours := *c.PersistentVolumeClaim
 	ours.SelectedNode = n.Name
@@ -60,7 +63,8 @@ func (p *plan) provision(c *claim, n *object.Node) {
 	p.made = append(p.made, provision{&ours, driver, c.SelectedNode != n.Name, c.room(n)})
 }
 
-// reserve plans for the node that was chosen and assumes the plan.
+// reserve chooses volumes for the pod on the node and assumes them, so that no other
+// pod gets them.
 func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.Status {
 	if !p.HasPVCs(true) {
 		return nil
@@ -90,8 +94,11 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 	return nil
 }
 
+// unreserve drops the pod's plan and what it assumed.
 func (b *binder) unreserve(_ *table.Table, p *object.Pod, _ string) { b.forget(p.UID) }
-func (b *binder) postBind(p *object.Pod, _ string)                  { b.forget(p.UID) }
+
+// postBind drops the pod's plan.
+func (b *binder) postBind(p *object.Pod, _ string) { b.forget(p.UID) }
 
 // forget removes the pod's plan. Assumptions that were not written end; what was written
 // stays assumed until the API shows it.
@@ -109,8 +116,8 @@ func (b *binder) forget(pod types.UID) {
 	}
 }
 
-// preBind writes, as v1.36 does, also what stands in the API already: that it
-// stands there still is worth knowing.
+// preBind returns the writes of the plan. As in v1.36 they include what the API has
+// already: a failure shows that it has changed.
 func (b *binder) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
 	plan := b.plans[p.UID]
 	if plan == nil {
@@ -126,7 +133,8 @@ func (b *binder) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.W
 	return writes, nil
 }
 
-// write keeps the volume for the claim; the volume controller does the rest.
+// write returns the write that reserves the volume for the claim (claimRef). The volume
+// controller then binds them.
 func (b *binding) write() framework.Write {
 	c := b.claim
 	patch := map[string]any{"spec": map[string]any{"claimRef": map[string]any{
@@ -142,8 +150,8 @@ func (b *binding) write() framework.Write {
 	return framework.Write{Object: b.volume.Meta, Patch: patch, Result: []object.Object{&v, completed(c, v.Name)}}
 }
 
-// write selects the node for the claim; the driver makes a volume there, and
-// the volume controller binds it.
+// write returns the write that sets the claim's selected-node annotation. The driver
+// then provisions a volume, and the volume controller binds it.
 func (m *provision) write(t *table.Table) framework.Write {
 	c := m.claim
 	v := &object.PersistentVolume{
@@ -162,9 +170,9 @@ func (m *provision) write(t *table.Table) framework.Write {
 		Result: []object.Object{v, completed(c, v.Name)}}
 }
 
-// reach returns which nodes reach a volume that the driver makes on the node:
-// those with the same values of the driver's topology keys. Labels that the
-// node lacks do not count. None is all nodes.
+// reach returns requirements for the nodes that reach a volume which the driver
+// provisions on the node: equal values of the driver's topology keys, as far as the
+// node has these labels. An empty list means all nodes.
 func reach(t *table.Table, node, driver string) (same []v1.NodeSelectorRequirement) {
 	on := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
 	row, ok := t.Find(node)
@@ -179,7 +187,8 @@ func reach(t *table.Table, node, driver string) (same []v1.NodeSelectorRequireme
 	return same
 }
 
-// completed returns the claim once the volume controller has bound it.
+// completed returns a copy of the claim as the volume controller leaves it: bound to
+// the volume. The simulation uses it.
 func completed(c *object.PersistentVolumeClaim, volume string) object.Object {
 	done := *c
 	done.VolumeName, done.BindCompleted = volume, true

@@ -14,19 +14,21 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// notSupported is the provisioner of classes that make no volumes.
+// notSupported is the provisioner of classes whose volumes are not provisioned.
 const notSupported = "kubernetes.io/no-provisioner"
 
-// podClaims holds what a pod's claims require of a node.
+// podClaims is what a pod's PVCs require of a node.
 type podClaims struct {
-	// bound are the volumes of bound claims, up to the first that is gone.
+	// bound are the volumes of bound claims, up to the first that does not exist; gone is
+	// set if there is one.
 	bound []*object.PersistentVolume
 	gone  bool
 	// toProvision and toMatch wait for their first consumer. toProvision are claims for
 	// which a node was selected before: a volume is to be provisioned there. toMatch are
 	// the others, the smallest first: an existing volume is preferred to a new one.
 	toProvision, toMatch []*claim
-	// unsupported is the first of toMatch that fails, nil for none.
+	// unsupported is the first of toMatch with a volumeAttributesClassName while that
+	// feature gate is off; nil for none.
 	unsupported *claim
 }
 
@@ -42,8 +44,8 @@ type claim struct {
 	capacities []*object.CSIStorageCapacity
 }
 
-// podClaimsOf sorts the pod's claims, and finds what can be had for those that are
-// not bound. The status rejects the pod as a whole.
+// podClaimsOf returns the pod's claims by what they require, with candidate volumes for
+// those that are not bound; or a status that rejects the pod on every node.
 func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	pc, s := sortClaims(t, p)
 	if s != nil {
@@ -59,6 +61,8 @@ func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	return pc, nil
 }
 
+// sortClaims returns the pod's claims by what they require, without candidates and
+// capacities; or a status that rejects the pod on every node.
 func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	claims, s := claimsOf(t, p)
 	if s != nil {
@@ -88,7 +92,8 @@ func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	return pc, nil
 }
 
-// claimsOf finds the pod's claims, each as often as a volume names it.
+// claimsOf returns the pod's claims in the order of its volumes, as often as a volume
+// names each; or a status that rejects the pod.
 func claimsOf(t *table.Table, p *object.Pod) ([]*object.PersistentVolumeClaim, *decision.Status) {
 	var claims []*object.PersistentVolumeClaim
 	for i := range p.Volumes {
@@ -114,12 +119,15 @@ func claimsOf(t *table.Table, p *object.Pod) ([]*object.PersistentVolumeClaim, *
 	return claims, nil
 }
 
+// unresolvable returns an UnschedulableAndUnresolvable status.
 func unresolvable(format string, args ...any) *decision.Status {
 	return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
 }
 
+// failed returns an Error status.
 func failed(err error) *decision.Status { return &decision.Status{Code: decision.Error, Err: err} }
 
+// bind adds the volume of a bound claim to bound, or sets gone if it does not exist.
 func (pc *podClaims) bind(t *table.Table, c *object.PersistentVolumeClaim) {
 	if pc.gone {
 		return
@@ -132,6 +140,8 @@ func (pc *podClaims) bind(t *table.Table, c *object.PersistentVolumeClaim) {
 	pc.bound = append(pc.bound, v)
 }
 
+// newClaim returns a claim that waits for its first consumer, without volumes and
+// capacities.
 func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.StorageClass) *claim {
 	found := &claim{PersistentVolumeClaim: c, class: class}
 	driver := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", class.Provisioner)
@@ -139,8 +149,8 @@ func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.Sto
 	return found
 }
 
-// findCapacities finds the reported capacities that are large enough for the claim's
-// volume.
+// findCapacities sets capacities to the reported ones that are large enough for the
+// claim, sorted.
 func (c *claim) findCapacities(t *table.Table) {
 	if !c.limited {
 		return
@@ -156,7 +166,7 @@ func (c *claim) findCapacities(t *table.Table) {
 }
 
 // provisions reports whether a volume can be provisioned for the claim on the node. If
-// not, lacksRoom reports whether capacity is the reason.
+// not, lacksRoom is set if the reason is that no reported capacity is large enough.
 func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
 	if c.class.Provisioner == "" || c.class.Provisioner == notSupported || !allowed(c.class.Topologies, n) {
 		return false, false
@@ -167,8 +177,7 @@ func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
 	return false, true
 }
 
-// room returns the first capacity, by name, in which the claim's volume can be
-// provisioned for the node; nil if there is none.
+// room returns the first of capacities that is for the node; nil if there is none.
 func (c *claim) room(n *object.Node) *object.CSIStorageCapacity {
 	for _, room := range c.capacities {
 		if room.Nodes.Matches(labels.Set(n.Labels)) {
@@ -178,8 +187,8 @@ func (c *claim) room(n *object.Node) *object.CSIStorageCapacity {
 	return nil
 }
 
-// allowed reports whether one of the terms matches the node. A term without expressions
-// matches no node; an empty list allows every node.
+// allowed reports whether one of the class's allowedTopologies matches the node. A term
+// without expressions matches no node; an empty list allows every node.
 func allowed(terms []v1.TopologySelectorTerm, n *object.Node) bool {
 	return len(terms) == 0 || slices.ContainsFunc(terms, func(term v1.TopologySelectorTerm) bool {
 		for _, e := range term.MatchLabelExpressions {
@@ -191,7 +200,8 @@ func allowed(terms []v1.TopologySelectorTerm, n *object.Node) bool {
 	})
 }
 
-// reaches reports whether the node selector of a volume admits the node.
+// reaches reports whether the volume's node affinity matches the node. It may name
+// labels only.
 func reaches(s *match.NodeSelector, n *object.Node) bool {
 	return s.Matches(match.Subject{Labels: n.Labels})
 }

@@ -12,17 +12,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scorer rates nodes by how much of the capacity there a pod's new volumes would take
-// (gate StorageCapacityScoring). The zero value rates none.
+// scorer scores nodes by the percentage of the storage capacity there that a pod's
+// volumes would use (gate StorageCapacityScoring). The zero value scores none.
 type scorer struct {
 	on        bool
-	byPercent [101]int64 // by percentage taken
+	byPercent [101]int64 // score by percentage used
 }
 
+// newScorer returns a scorer with the shape of the arguments.
 func newScorer(points []configv1.UtilizationShapePoint) scorer {
 	return scorer{on: true, byPercent: shape.Tabulate(points)}
 }
 
+// preScore skips pods whose claims are all bound, and all pods if scoring is off.
 func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if !s.on || !p.HasPVCs(true) {
 		return framework.PreScoreResult{Skip: true}
@@ -34,8 +36,8 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 // usage is the requested and the available capacity, in bytes, of one storage class.
 type usage struct{ requested, capacity int64 }
 
-// score writes the mean rating over the storage classes: of the existing volumes, if the
-// node has any for the pod, else of those to be provisioned.
+// score writes the mean score over the storage classes of the volumes that the pod
+// would get on each row: those to bind, if there are any, else those to provision.
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	pc := in.State.(*podClaims)
 	for i, r := range rows {
@@ -51,7 +53,8 @@ func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// usage sums up by class. Volumes to be made share their class's room.
+// usage returns requested and available capacity by storage class: of the volumes to
+// bind, if there are any, else of those to provision.
 func (p *plan) usage() map[string]usage {
 	classes := map[string]usage{}
 	for _, b := range p.bound {
@@ -69,6 +72,7 @@ func (p *plan) usage() map[string]usage {
 	return classes
 }
 
+// rate returns the mean score of the classes, rounded; 0 for none.
 func (s *scorer) rate(classes map[string]usage) int64 {
 	if len(classes) == 0 {
 		return 0
@@ -80,7 +84,7 @@ func (s *scorer) rate(classes map[string]usage) int64 {
 	return int64(math.Round(float64(sum) / float64(len(classes))))
 }
 
-// percent returns how much is taken, 0 to 100. More than there is is all of it.
+// percent returns how much of the capacity is requested, 0 to 100.
 func (u usage) percent() int64 {
 	if u.requested < 0 || u.requested >= u.capacity {
 		return 100

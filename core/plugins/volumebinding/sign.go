@@ -10,13 +10,15 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// signRevision returns no revision for pods with claims.
+// signRevision returns revision 0, so that the signature is never computed again, for
+// pods without PVCs; false for others.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !p.HasPVCs(true)
 }
 
-// sign appends what the filter reads of the pod's claims, without their names. What CSI
-// drivers report of a node changes the node's row, and is left out.
+// sign appends to key what verdicts and scores depend on of the pod's claims, without
+// their names. What CSI drivers report of a node changes the node's row, and is left
+// out.
 func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !p.HasPVCs(true) {
 		return key
@@ -46,7 +48,8 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// appendKey appends what the claim requests, and the state of capacities if they count.
+// appendKey appends what the claim requests, and the revision of reported capacities if
+// they limit it.
 func (c *claim) appendKey(key []byte, t *table.Table) []byte {
 	key = fmt.Appendf(key, "%q %d", c.Class, c.Bytes)
 	if c.limited {
@@ -55,7 +58,8 @@ func (c *claim) appendKey(key []byte, t *table.Table) []byte {
 	return key
 }
 
-// appendVolumesKey writes which volumes there are for the claim.
+// appendVolumesKey appends what decides which volumes the claim may be bound to, and
+// the revision of free volumes.
 func (c *claim) appendVolumesKey(key []byte, t *table.Table) []byte {
 	key = fmt.Appendf(key, "%q%q%q#%d", c.VolumeMode, c.Attributes, c.Modes, freevolumes.Of(t).Revision(c.Class))
 	if c.Selector != nil {
@@ -67,6 +71,7 @@ func (c *claim) appendVolumesKey(key []byte, t *table.Table) []byte {
 	return key
 }
 
+// appendNodes appends a node selector to a key; nil is all nodes.
 func appendNodes(key []byte, s *match.NodeSelector) []byte {
 	if s == nil {
 		return append(key, '-')

@@ -19,13 +19,14 @@ import (
 
 // Verdicts are sets of these.
 const (
-	affinityConflict framework.Verdict = 1 << iota
-	noVolume
-	noSpace
-	volumeGone
-	unsupported // an error, and never beside others
+	affinityConflict framework.Verdict = 1 << iota // the node does not reach a bound volume
+	noVolume                                       // no volume can be bound or provisioned
+	noSpace                                        // no volume can be provisioned, for lack of capacity
+	volumeGone                                     // a bound claim's volume does not exist
+	unsupported                                    // an error, and never beside others
 )
 
+// reasons holds v1.36's reason of each verdict.
 var reasons = []struct {
 	verdict framework.Verdict
 	text    string
@@ -36,9 +37,10 @@ var reasons = []struct {
 	{volumeGone, "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"},
 }
 
-// errTimeout says what v1.36 says, which users search for.
+// errTimeout has v1.36's text, which users search for.
 var errTimeout = errors.New("binding volumes: context deadline exceeded")
 
+// kinds is the kinds of objects that the plugin reads.
 var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses,
 	object.CSINodes, object.CSIDrivers, object.CSIStorageCapacities}
 
@@ -81,8 +83,9 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 	return pl, nil
 }
 
-// withoutAttributes makes claims that name a class of attributes fail on every node, as
-// without the gate VolumeAttributesClass. Volumes that have one then suit no claim.
+// withoutAttributes changes pl to its behaviour without the gate VolumeAttributesClass:
+// claims with a volumeAttributesClassName fail on every node, and volumes with one suit
+// no claim.
 func withoutAttributes(pl *framework.Plugin) {
 	pl.ErrorsFrom = unsupported
 	pl.PreFilter = func(t *table.Table, p *object.Pod) framework.PreFilterResult {
@@ -97,6 +100,7 @@ func withoutAttributes(pl *framework.Plugin) {
 	}
 }
 
+// preFilter skips pods without PVCs, and returns the claims of others.
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !p.HasPVCs(true) {
 		return framework.PreFilterResult{Skip: true}
@@ -105,6 +109,7 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{State: pc, Status: s}
 }
 
+// filter writes the verdict on each row for the pod's claims.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	pc, room := in.State.(*podClaims), [4]volumeReach{}
 	reach := pc.reachOfBound(in.Table, room[:0])
@@ -116,6 +121,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
+// explain returns the code and reasons of a verdict, a set.
 func explain(in *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	if v == unsupported {
 		reason := fmt.Sprintf("unsupported volumeAttributesClassName is set on claim %s when the feature-gate VolumeAttributesClass is disabled", in.State.(*podClaims).unsupported.Key())

@@ -8,9 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// writesDone looks, as the API shows them, at the volumes and claims that were
-// written: all bound, the pod can be; undone by another, it has to be decided
-// on again.
+// writesDone returns nil if the API shows all claims of the plan bound, Wait if some
+// are not yet, and an error if another writer has undone what was written.
 func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decision.Status {
 	plan := b.plans[p.UID]
 	if plan == nil {
@@ -44,7 +43,8 @@ func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decisio
 	return nil
 }
 
-// markWritten records that the writes are done.
+// markWritten records that the reply to the plan's writes has come. What they assumed
+// then lasts until the API shows it.
 func (p *plan) markWritten(t *table.Table) {
 	p.written = true
 	for i := range p.bound {
@@ -55,6 +55,8 @@ func (p *plan) markWritten(t *table.Table) {
 	}
 }
 
+// done reports whether the API shows the claim bound to the volume. It returns an error
+// if that cannot happen any more.
 func (b *binding) done(t *table.Table, n *object.Node) (bool, error) {
 	v, _ := t.Objects().Shown(object.PersistentVolumes, "", b.volume.Name).(*object.PersistentVolume)
 	if v == nil {
@@ -74,6 +76,8 @@ func (b *binding) done(t *table.Table, n *object.Node) (bool, error) {
 	return c.Bound(), nil
 }
 
+// done reports whether the API shows the claim bound to a volume that node n reaches.
+// It returns an error if that cannot happen any more.
 func (m *provision) done(t *table.Table, n *object.Node) (bool, error) {
 	c, _ := t.Objects().Shown(object.PersistentVolumeClaims, m.claim.Namespace, m.claim.Name).(*object.PersistentVolumeClaim)
 	switch {

@@ -20,8 +20,8 @@ const (
 )
 
 const (
-	diskTaken framework.Verdict = 1 + iota
-	claimTaken
+	diskTaken  framework.Verdict = 1 + iota // a pod on the node has a disk that cannot be shared
+	claimTaken                              // another pod uses a ReadWriteOncePod claim
 )
 
 // New returns the plugin.
@@ -53,14 +53,14 @@ func New() framework.Plugin {
 	}
 }
 
-// signRevision returns no revision for pods with disks or claims.
+// signRevision returns revision 0, so that the signature is never computed again, for
+// pods without disks and PVCs; false for others.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !restricted(p)
 }
 
-// sign appends the pod's disks, and the claims that only one pod may use, with the number
-// of their users, which counts on every node. If there are several users, all would have
-// to leave. Other claims matter only while they are missing.
+// sign appends to key the pod's disks, and its ReadWriteOncePod claims with the number
+// of their users anywhere. Other claims matter only while they are missing.
 func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !restricted(p) {
 		return key
@@ -79,18 +79,20 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// restricted reports whether the pod has a disk or a claim that other pods may exclude it
-// from.
+// restricted reports whether the pod has a PVC, or an in-tree disk that pods cannot
+// always share.
 func restricted(p *object.Pod) bool {
 	return p.HasPVCs(false) || slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Disk != nil })
 }
 
-// state holds the disks and claims that the pod cannot share.
+// state is the disks and claims that the pod cannot share.
 type state struct {
 	disks  []*object.Disk
-	claims []string // that only one pod may use
+	claims []string // names of ReadWriteOncePod PVCs
 }
 
+// preFilter rejects pods whose PVC does not exist, and skips those without disks whose
+// ReadWriteOncePod claims are free.
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	s, missing := stateOf(t, p)
 	if s == nil {
@@ -100,8 +102,8 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{State: s, Skip: len(s.disks) == 0 && !s.inUse(t, p.Namespace)}
 }
 
-// stateOf returns the disks and claims that the pod cannot share; nil, with its name, if
-// a claim is missing.
+// stateOf returns the disks and claims that the pod cannot share; nil and the claim's
+// name if a claim is missing.
 func stateOf(t *table.Table, p *object.Pod) (s *state, missing string) {
 	s = &state{}
 	for i := range p.Volumes {
@@ -123,12 +125,14 @@ func stateOf(t *table.Table, p *object.Pod) (s *state, missing string) {
 	return s, ""
 }
 
-// inUse reports whether a placed pod uses one of the claims, in the table as it stands:
-// victims of a trial preemption use nothing.
+// inUse reports whether a placed pod uses one of the claims. Victims of a trial
+// preemption, which are not in the table, use nothing.
 func (s *state) inUse(t *table.Table, namespace string) bool {
 	return slices.ContainsFunc(s.claims, func(c string) bool { return volumes.Of(t).ClaimUsers(namespace, c) > 0 })
 }
 
+// filter rejects the rows with a pod that has a conflicting disk, and all rows if a
+// claim is in use.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	s := in.State.(*state)
 	elsewhere := framework.Fits
@@ -150,6 +154,8 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
+// conflicts reports whether one of the pods has a disk that conflicts with one of the
+// state's.
 func (s *state) conflicts(pods []*table.Placed) bool {
 	for _, pl := range pods {
 		for i := range pl.Pod.Volumes {
@@ -177,6 +183,7 @@ func freed(p *object.Pod, e *framework.Event) bool {
 	return false
 }
 
+// claimCame reports whether the rejected pod uses the new PVC.
 func claimCame(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
 	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, false)

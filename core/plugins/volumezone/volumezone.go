@@ -16,13 +16,14 @@ import (
 
 const reason = "node(s) had no available volume zone"
 
+// elsewhere is the verdict on a node in another zone or region than a volume.
 const elsewhere framework.Verdict = 1
 
-// labels are those that say where a volume or node is.
+// labels are the labels for the zone and region of volumes and nodes.
 var labels = []string{v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone, v1.LabelTopologyRegion}
 
-// stable is the label that took the place of a beta one; others stand for
-// themselves.
+// stable is the stable label of each label: the one that replaced a beta label, else
+// itself.
 var stable = map[string]string{
 	v1.LabelFailureDomainBetaZone:   v1.LabelTopologyZone,
 	v1.LabelFailureDomainBetaRegion: v1.LabelTopologyRegion,
@@ -30,6 +31,7 @@ var stable = map[string]string{
 	v1.LabelTopologyRegion:          v1.LabelTopologyRegion,
 }
 
+// kinds is the kinds of objects that the plugin reads.
 var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses}
 
 // New returns the plugin.
@@ -68,18 +70,21 @@ func New() framework.Plugin {
 	}
 }
 
-// topologyPair is a label that nodes must have with one of the values.
+// topologyPair is a zone or region label that nodes must have with one of the values.
 type topologyPair struct {
 	label  string
 	values []string
 }
 
+// preFilter skips pods whose volumes have no zone or region labels, and returns the
+// labels of others.
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	places, status := topologyPairsOf(t, p)
 	return framework.PreFilterResult{State: places, Status: status, Skip: status == nil && len(places) == 0}
 }
 
-// topologyPairsOf returns the topology pairs of the volumes of all claims. The status rejects the pod.
+// topologyPairsOf returns the zone and region labels of the volumes of all claims of
+// the pod, or a status that rejects the pod.
 func topologyPairsOf(t *table.Table, p *object.Pod) (places []topologyPair, s *decision.Status) {
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && !v.Ephemeral {
@@ -93,8 +98,8 @@ func topologyPairsOf(t *table.Table, p *object.Pod) (places []topologyPair, s *d
 	return places, nil
 }
 
-// whereIs finds the topology pairs of a claim's volume. A claim that waits for its
-// first consumer has none yet.
+// whereIs returns the zone and region labels of a claim's volume, none for a claim that
+// waits for its first consumer; or a status that rejects the pod.
 func whereIs(t *table.Table, namespace, name string) ([]topologyPair, *decision.Status) {
 	unresolvable := func(format string, args ...any) *decision.Status {
 		return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
@@ -126,8 +131,8 @@ func whereIs(t *table.Table, namespace, name string) ([]topologyPair, *decision.
 	return nil, nil
 }
 
-// topologyPairs reads the volume's labels. A value may list several zones, with "__"
-// between them; a list with a hole in it says nothing.
+// topologyPairs returns the volume's zone and region labels. A value may list several
+// zones with "__" between them; a list with an empty zone is ignored.
 func topologyPairs(v *object.PersistentVolume) []topologyPair {
 	var found []topologyPair
 	for _, l := range labels {
@@ -146,6 +151,8 @@ func topologyPairs(v *object.PersistentVolume) []topologyPair {
 	return found
 }
 
+// filter rejects the rows in another zone or region than one of the volumes. Nodes
+// without any such label pass.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	places := in.State.([]topologyPair)
 	for i, r := range rows {
@@ -161,6 +168,8 @@ func located(n *object.Node) bool {
 	return slices.ContainsFunc(labels, func(l string) bool { _, ok := n.Labels[l]; return ok })
 }
 
+// has reports whether the node has the label with one of the values. A beta label also
+// counts under its stable name.
 func (at *topologyPair) has(n *object.Node) bool {
 	value, ok := n.Labels[at.label]
 	if !ok {
@@ -174,8 +183,11 @@ func classCame(_ *object.Pod, e *framework.Event) bool {
 	return e.NewObject.(*object.StorageClass).WaitForFirstConsumer
 }
 
+// claimNames returns the names of the pod's PVCs, without ephemeral ones. The queue
+// finds the pods for an event about a PVC by them.
 func claimNames(p *object.Pod) []string { return p.PVCs(false) }
 
+// claimChanged reports whether the pod uses the PVC.
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
 	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, false)
