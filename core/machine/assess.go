@@ -18,8 +18,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Assessor says what an attempt for a pod would find now, and does nothing about it. The
-// pod is one that the machine knows, or another version of it.
+// Assessor answers what an attempt to schedule a pod would find now, without carrying
+// anything out. The pod is one that the machine knows, or another version of it.
 type Assessor struct {
 	*step
 	options     *Options
@@ -34,14 +34,17 @@ type Assessor struct {
 	scheduling  *schedulingCycles
 }
 
-// Assess returns the record that an attempt for the pod would have now. Every node is in the
-// record. Pods on their way out for this one make it Preempting.
+// Assess returns the record that an attempt for the pod would have now, with an entry for
+// every node. If victims that the pod has preempted are still leaving, the result is
+// Preempting.
 func (q *Assessor) Assess(p *object.Pod) *decision.Decision { return q.assessWith(p, true) }
 
 // AssessBriefly evaluates the pod now, without placing it, and returns the record without
 // the list of nodes.
 func (q *Assessor) AssessBriefly(p *object.Pod) *decision.Decision { return q.assessWith(p, false) }
 
+// assessWith implements Assess and, without nodes, AssessBriefly. A plugin's panic is the
+// record's error.
 func (q *Assessor) assessWith(p *object.Pod, nodes bool) *decision.Decision {
 	d := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: 1, NodesTotal: q.table.Live(), Result: decision.ResultError}
 	if err := q.guard.run("scheduling cycle", "", func() { q.assess(p, d, nodes) }); err != nil {
@@ -50,6 +53,7 @@ func (q *Assessor) assessWith(p *object.Pod, nodes bool) *decision.Decision {
 	return d
 }
 
+// assess fills the record d for the pod.
 func (q *Assessor) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 	of := q.profiles[p.SchedulerName]
 	switch {
@@ -91,7 +95,8 @@ func (q *Assessor) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 	}
 }
 
-// gate returns what the first PreEnqueue plugin says that holds the pod.
+// gate returns the status of the first PreEnqueue plugin that gates the pod; nil if none
+// does.
 func (q *Assessor) gate(of *profile.Profile, p *object.Pod) *decision.Status {
 	for _, pl := range of.PreEnqueue {
 		if s := pl.PreEnqueue(q.table, p); s != nil && s.Code != decision.Success {
@@ -139,6 +144,7 @@ func (q *Assessor) assessPostFilter(of *profile.Profile, p *object.Pod, o *engin
 	}
 }
 
+// podsOf returns the victims that are still placed.
 func (q *Assessor) podsOf(out framework.PostFilterResult) (pods []*object.Pod) {
 	for _, uid := range out.Victims {
 		if pl := q.table.Pod(uid); pl != nil {
@@ -148,6 +154,7 @@ func (q *Assessor) podsOf(out framework.PostFilterResult) (pods []*object.Pod) {
 	return pods
 }
 
+// sortedNames returns the pods' names, sorted by namespace, then name.
 func sortedNames(pods []*object.Pod) []types.NamespacedName {
 	sorted := make([]types.NamespacedName, len(pods))
 	for i, p := range pods {
@@ -173,9 +180,9 @@ func (q *Assessor) Admits(p *object.Pod) (node string, placed bool) {
 	return q.table.Name(o.Row), true
 }
 
-// Place decides as Admits does. A pod that fits takes its node's room and what plugins
-// reserve for it until undo is called, the last pod's first. undo is nil where the pod does not
-// fit.
+// Place decides as Admits does. If the pod fits, it is added to the node in memory and
+// Reserve plugins run, until undo is called; several pods are undone in reverse order. undo
+// is nil if the pod does not fit.
 func (q *Assessor) Place(p *object.Pod) (node string, undo func()) {
 	node, placed := q.Admits(p)
 	if !placed {
@@ -214,14 +221,15 @@ func (q *Assessor) AdmitsWithout(p *object.Pod) bool {
 	return o.Row >= 0 && o.Rejected == nil
 }
 
-// Blockers returns what blocks the pod on one row; nil: it fits there.
+// Blockers returns the plugins that reject the pod on the node of the row, with their
+// reasons; nil if it fits there.
 func (q *Assessor) Blockers(p *object.Pod, row table.Row) []decision.Blocker {
 	return q.engine.Blockers(engine.For(q.profiles[p.SchedulerName], p), q.nominations, row)
 }
 
-// TryFit runs the filters of a profile, except for hosted ones, for the pod on a node
-// while the pods that are listed, and no others, are placed there. nil: the pod fits.
-// The pod may name another scheduler.
+// TryFit runs the Filter plugins of a profile, except for hosted ones, for the pod on a
+// node that holds just the listed pods. It returns nil if the pod fits. The pod's
+// schedulerName need not be the profile's.
 func (q *Assessor) TryFit(profileName string, p *object.Pod, node string, pods []*object.Pod) *decision.Status {
 	profile := q.profiles[profileName]
 	r, known := q.table.Find(node)
@@ -248,8 +256,8 @@ func (q *Assessor) TryFit(profileName string, p *object.Pod, node string, pods [
 	return q.engine.Fit(engine.For(profile, p), r)
 }
 
-// TryScores returns what the native score plugins of a profile give the nodes for the pod
-// now, normalised over these nodes.
+// TryScores returns, by node name, the scores that the native Score plugins of a
+// profile give these nodes for the pod now, normalised over these nodes.
 func (q *Assessor) TryScores(profileName string, p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	profile := q.profiles[profileName]
 	if profile == nil {
@@ -283,24 +291,23 @@ func (q *Assessor) PresentCondition(p *object.Pod) *object.Condition {
 	return explain.Condition(d)
 }
 
-// Comparison is how a node that another scheduler chose for a pod does beside the
-// best node.
+// Comparison compares the node that another scheduler chose for a pod with the node that an
+// attempt would choose.
 type Comparison struct {
-	// Node is the node that an attempt would choose now, "" where there is none.
-	// Ties is how many nodes have its score.
+	// Node is the node that an attempt would choose now; "" if none fits. Ties is the
+	// number of nodes with its score.
 	Node                      string
 	Ties                      int
 	NodesFeasible, NodesTotal int
-	// Best is the answer for Node, Other that for the other's choice. They are filled
-	// where the two nodes differ, and Best only where there is a node.
+	// Best is the evaluation of Node, Other that of the other scheduler's choice. They are
+	// set only if the two nodes differ, and Best only if Node is.
 	Best, Other decision.Node
 	// Err is why the pod cannot be decided on; nothing else is known then.
 	Err error
 }
 
-// Compare compares the best node for the pod with another, as the cluster is now. A
-// nomination of the pod itself does not count, and no extender is asked. It changes
-// nothing.
+// Compare compares the best node for the pod with another, as the cluster is now. The pod's
+// own nomination is ignored. A pod with extenders cannot be compared.
 func (q *Assessor) Compare(p *object.Pod, other string) Comparison {
 	c := Comparison{NodesTotal: q.table.Live()}
 	if err := q.guard.run("scheduling cycle", "", func() { q.compare(p, other, &c) }); err != nil {
@@ -309,6 +316,7 @@ func (q *Assessor) Compare(p *object.Pod, other string) Comparison {
 	return c
 }
 
+// compare fills c, for Compare.
 func (q *Assessor) compare(p *object.Pod, other string, c *Comparison) {
 	of := q.profiles[p.SchedulerName]
 	switch {

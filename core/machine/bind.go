@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// bind starts the binding of the pod: by the extender that binds it, or else by the first
-// Bind plugin that does not skip it.
+// bind starts to bind the pod: by the extender that binds it, else by the first Bind plugin
+// that does not skip it.
 func (b *bindingCycles) bind(c *bindingCycle) {
 	if c.binder = b.binder(c.pod); c.binder != noExtender && b.hasNode(c) {
 		b.sendBinding(c)
@@ -22,8 +22,8 @@ func (b *bindingCycles) bind(c *bindingCycle) {
 }
 
 const (
-	noExtender = -1 // the API server binds the pod
-	byPlugin   = -2 // a plugin does
+	noExtender = -1 // no extender binds the pod: a Bind effect is sent
+	byPlugin   = -2 // a hosted Bind plugin binds the pod
 )
 
 // binder returns the extender that binds the pod, or noExtender.
@@ -64,6 +64,7 @@ func (b *bindingCycles) bindByPlugin(c *bindingCycle, from int) {
 	b.fail(c.attempt, decision.Failed("no Bind plugin of profile %q binds pod %s: each of them skips it", c.profile.Name, c.pod.Key()))
 }
 
+// sendBinding emits the binding, to the API server or to the extender c.binder.
 func (b *bindingCycles) sendBinding(c *bindingCycle) {
 	b.moveTo(bindSent, c)
 	if c.binder != noExtender {
@@ -122,12 +123,13 @@ func (b *bindingCycles) bindReplied(e BindReply) {
 	}
 }
 
-// claimTimeout is how long the watch may take to show a binding that a Bind plugin
+// claimTimeout is how long the API may take to show a binding that a hosted Bind plugin has
 // reported.
 const claimTimeout = 30 * time.Second
 
-// awaitClaimed waits until the API shows the pod bound, as the plugin says that it is. When
-// that takes long the pod is read: who bound nothing has failed.
+// awaitClaimed waits until the API shows the pod bound, as a hosted Bind plugin
+// reported it. After claimTimeout the pod is read; if it is unbound then, the plugin
+// has failed.
 func (b *bindingCycles) awaitClaimed(c *bindingCycle) {
 	plugin := c.profile.Bind[c.bindPlugin].Name
 	c.deadlines = map[string]time.Time{plugin: b.now.Add(claimTimeout)}
@@ -135,13 +137,15 @@ func (b *bindingCycles) awaitClaimed(c *bindingCycle) {
 	b.moveTo(bindClaimed, c)
 }
 
+// readPod emits a read of the pod, after a delay that grows with the tries, and waits
+// for the reply.
 func (b *bindingCycles) readPod(c *bindingCycle) {
 	b.moveTo(readSent, c)
 	b.emit(ReadPod{Pod: c.pod, Delay: c.lost.Delay()})
 }
 
-// notBound handles a read that shows the pod unbound: the binding is sent again, or counts
-// as refused.
+// notBound handles a read that shows the pod unbound: it sends the binding again, or treats
+// it as refused.
 func (b *bindingCycles) notBound(c *bindingCycle) {
 	switch {
 	case c.lost.Refusal != nil:
@@ -160,7 +164,8 @@ func (b *bindingCycles) hasNode(c *bindingCycle) bool {
 	return b.table.Node(c.row) != nil && b.table.Name(c.row) == c.node
 }
 
-// podBound ends the cycle of a pod that is bound.
+// podBound ends the cycle of a pod that is bound: the pod leaves the queue, PostBind
+// plugins run, and the Scheduled event is emitted.
 func (b *bindingCycles) podBound(c *bindingCycle) {
 	b.finish(c)
 	b.attempts.dequeue(c.state)
@@ -170,8 +175,8 @@ func (b *bindingCycles) podBound(c *bindingCycle) {
 	b.reads.sendUnconfirmed(c.state)
 }
 
-// finish ends the cycle. If a reply is outstanding, the cycle stays in the pod's
-// state as ended.
+// finish ends the cycle. If a reply to it is outstanding, c is already state.ended and
+// keeps its phase. Pods that have preempted this one may skip their backoff.
 func (b *bindingCycles) finish(c *bindingCycle) {
 	if c.state.ended != c {
 		b.moveTo(ended, c)
@@ -196,6 +201,8 @@ func (b *bindingCycles) reportBound(c *bindingCycle) {
 		Note: explain.Assigned(c.pod, c.node)})
 }
 
+// bindingRefused handles a binding that was surely not made: the attempt fails, or,
+// after an ignorable extender, the Bind plugins run.
 func (b *bindingCycles) bindingRefused(c *bindingCycle, err error) {
 	if c.binder >= 0 {
 		if !b.options.Extenders[c.binder].Ignorable {
@@ -214,8 +221,8 @@ func (b *bindingCycles) bindingRefused(c *bindingCycle, err error) {
 	b.fail(c.attempt, decision.Failed("running Bind plugin %q: %w", plugin, err))
 }
 
-// phase is how far a binding cycle is. Where something was sent, the cycle waits
-// for the reply.
+// phase is how far a binding cycle is. In a phase in which something was sent, the cycle
+// waits for the reply.
 type phase uint8
 
 const (
@@ -223,7 +230,7 @@ const (
 	waitOnPermit                    // a Permit plugin holds the pod
 	preBind                         // PreBind plugins run
 	writesSent                      // PreBind plugins' writes were sent
-	waitForWrites                   // a PreBind plugin waits until its writes have their effect
+	waitForWrites                   // a PreBind plugin waits for the effect of its writes (a volume that is provisioned, say)
 	preBindCalled                   // PreBind plugins that may block run
 	bindSent                        // the binding was sent
 	bindClaimed                     // a Bind plugin says that it bound the pod, and the API has not shown that yet
@@ -232,7 +239,7 @@ const (
 	endedAwaitsWrites               // the cycle ended before the reply to its writes
 	endedAwaitsPreBind              // the cycle ended while PreBind plugins run
 	endedAwaitsBind                 // the pod is gone before the reply to its binding
-	ended
+	ended                           // nothing is left to do
 
 	phases = int(ended) + 1
 )
@@ -245,11 +252,12 @@ func (p phase) String() string {
 	}[p]
 }
 
-// waits reports whether time or an event in the cluster may end the phase.
+// waits reports whether the phase may end by time or by an event in the cluster, not
+// only by a reply.
 func (p phase) waits() bool { return p == waitOnPermit || p == waitForWrites || p == bindClaimed }
 
-// moves are the legal moves of a binding cycle from phase to phase, each with
-// what causes it. A move without a cause is illegal; Verify reports it.
+// moves holds the legal moves of a binding cycle, by the phase before and the phase after,
+// each with its cause. A move that is not listed is a bug; Verify reports it.
 var moves = [phases][phases]string{
 	reserve: {
 		waitOnPermit: "a Permit plugin answers Wait",
@@ -312,7 +320,8 @@ var moves = [phases][phases]string{
 	endedAwaitsBind:    {ended: "the reply to the binding"},
 }
 
-// moveTo moves the binding cycle from its phase to another. Nothing else changes a phase.
+// moveTo moves the binding cycle to another phase and keeps waiting up to date. Nothing
+// else changes a phase.
 func (b *bindingCycles) moveTo(to phase, c *bindingCycle) {
 	if moves[c.phase][to] == "" && b.illegal == nil {
 		b.illegal = fmt.Errorf("the binding cycle of pod %s moved from %s to %s, which is not a legal move", c.pod.Key(), c.phase, to)

@@ -15,34 +15,37 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// bindingCycle is the state of a pod from being assumed to the end of its binding.
+// bindingCycle is the state of one pod's attempt from being assumed on a node to the end of
+// its binding.
 type bindingCycle struct {
 	*attempt
 	node  string
 	row   table.Row // of the node, while the pod is assumed there
 	phase phase
-	since time.Time
-	// deadlines holds the plugins that the pod waits for, and until when: Permit
-	// plugins that hold it; PreBind plugins whose writes are to have their effect; a Bind
-	// plugin that says that it bound the pod.
+	since time.Time // when the pod was assumed
+	// deadlines holds, by plugin name, until when the pod waits for the plugin: a Permit
+	// plugin that holds it; a PreBind plugin whose writes must take effect; a Bind plugin
+	// that reported a binding that the API does not show yet.
 	deadlines map[string]time.Time
-	// answered: the event is on its way that ends the wait on Permit plugins (Answer).
+	// answered is set if Answer accepted a reply that ends the wait for Permit plugins, and
+	// the event with it is still to come.
 	answered bool
-	// writers are the plugins that asked for writes, one for each.
+	// writers are the PreBind plugins whose writes were sent, one name for each write.
 	writers []string
-	// binder is the extender that binds the pod, or noExtender.
+	// binder is the index of the extender that binds the pod, or noExtender or byPlugin.
 	binder int
-	// bindPlugin is the place of the Bind plugin that the pod is with.
+	// bindPlugin is the index of the Bind plugin that was called last.
 	bindPlugin int
-	// lost is about the binding, once its reply was lost.
+	// lost counts the reads and tries of a binding whose reply was lost.
 	lost LostReply
-	// failed is why the attempt ends, while what it wrote is reverted.
+	// failed is why the attempt fails, while its writes are reverted or its PreBind
+	// plugins are being cancelled; nil otherwise.
 	failed *decision.Status
-	// preemptors wait for that end.
+	// preemptors are pods that have preempted this one and wait for the end of the cycle.
 	preemptors []*object.Pod
 }
 
-// bindingCycles are the binding cycles of all pods. It assumes pods on nodes, takes each
+// bindingCycles runs the binding cycles of all pods: it assumes pods on nodes, moves each
 // cycle from phase to phase, and undoes the cycles that fail.
 type bindingCycles struct {
 	*step
@@ -55,14 +58,17 @@ type bindingCycles struct {
 	preemptors  *preemptors
 	reads       *reads
 
-	// waiting are those that time, or an event in the cluster, may take further.
+	// waiting are the cycles in a phase that may end by time or by an event in the cluster
+	// (phase.waits).
 	waiting underway[*bindingCycle]
-	illegal error // the first move that is not legal
+	illegal error // the first move between phases that is not legal; nil: none
 }
 
+// uid returns the pod's UID, for underway.
 func (c *bindingCycle) uid() types.UID { return c.pod.UID }
 
-const maxPermitWait = 15 * time.Minute // v1.36's bound
+// maxPermitWait bounds how long a Permit plugin may hold a pod, as in v1.36.
+const maxPermitWait = 15 * time.Minute
 
 // assume places the pod on the row's node in memory and runs Reserve and Permit plugins.
 // It returns nil if a plugin rejects the pod, which ends the attempt.
@@ -116,6 +122,8 @@ func (b *bindingCycles) reserve(by *profile.Profile, p *object.Pod, node string)
 	return nil
 }
 
+// runPermit runs the Permit plugins. It sets c.deadlines for those that hold the pod, and
+// returns the status of one that rejects it; nil if none does.
 func (b *bindingCycles) runPermit(c *bindingCycle) *decision.Status {
 	return b.askPermit(c, func(plugin string, out framework.PermitResult) {
 		b.permitOthers(plugin, out)
@@ -129,8 +137,8 @@ func (b *bindingCycles) runPermit(c *bindingCycle) *decision.Status {
 	})
 }
 
-// askPermit calls the Permit plugins for the pod until one rejects it, and answered with
-// each result. It returns the rejection, nil if there is none.
+// askPermit calls the Permit plugins for the pod until one rejects it, and calls
+// answered with each result. It returns the rejection; nil if there is none.
 func (b *bindingCycles) askPermit(c *bindingCycle, answered func(plugin string, out framework.PermitResult)) *decision.Status {
 	for _, pl := range c.profile.Permit {
 		out := pl.Permit(b.table, c.pod, c.node)
@@ -142,7 +150,8 @@ func (b *bindingCycles) askPermit(c *bindingCycle, answered func(plugin string, 
 	return nil
 }
 
-// permitOthers applies a Permit plugin's answers about other pods, which wait for it.
+// permitOthers applies what a Permit plugin, called for one pod, decided about other
+// pods that it holds: they are released or rejected.
 func (b *bindingCycles) permitOthers(plugin string, out framework.PermitResult) {
 	for _, uid := range out.Allow {
 		if c := b.waitingOnPermit(uid); c != nil && !c.answered {
@@ -158,6 +167,7 @@ func (b *bindingCycles) permitOthers(plugin string, out framework.PermitResult) 
 	}
 }
 
+// waitingOnPermit returns the pod's cycle if Permit plugins hold it, else nil.
 func (b *bindingCycles) waitingOnPermit(uid types.UID) *bindingCycle {
 	if ps := b.pods.byUID[uid]; ps != nil && ps.binding != nil && ps.binding.phase == waitOnPermit {
 		return ps.binding
@@ -165,6 +175,8 @@ func (b *bindingCycles) waitingOnPermit(uid types.UID) *bindingCycle {
 	return nil
 }
 
+// permitRejection returns the status of a held pod that the plugin rejects; "" stands
+// for the first, by name, of the plugins that hold it.
 func (b *bindingCycles) permitRejection(c *bindingCycle, plugin, reason string) *decision.Status {
 	if plugin == "" {
 		for _, plugin = range sortedKeys(c.deadlines) {
@@ -174,8 +186,8 @@ func (b *bindingCycles) permitRejection(c *bindingCycle, plugin, reason string) 
 	return &decision.Status{Code: decision.Unschedulable, Plugin: plugin, Reasons: []string{reason}}
 }
 
-// showExpectedNode shows in the API where the pod is about to be bound, when that
-// takes a while.
+// showExpectedNode emits a patch that sets the pod's nominatedNodeName to the node of its
+// cycle, since binding takes a while (v1.36's NominatedNodeNameForExpectation).
 func (b *bindingCycles) showExpectedNode(c *bindingCycle) {
 	if b.options.HideExpectedNode {
 		return
@@ -185,8 +197,8 @@ func (b *bindingCycles) showExpectedNode(c *bindingCycle) {
 	}
 }
 
-// runPreBind runs the PreBind plugins of a pod that no Permit plugin holds, and
-// sends what they write.
+// runPreBind runs the native PreBind plugins of a pod that no Permit plugin holds, and
+// emits their writes. Without writes it goes on as after them.
 func (b *bindingCycles) runPreBind(c *bindingCycle) {
 	b.moveTo(preBind, c)
 	var writes []framework.Write
@@ -215,8 +227,8 @@ func (b *bindingCycles) runPreBind(c *bindingCycle) {
 	b.runWaitNotice(c)
 }
 
-// callPreBind runs the PreBind plugins that may block. It returns false if there are
-// none.
+// callPreBind emits an effect that runs the hosted PreBind plugins, which may block. It
+// returns false if the profile has none.
 func (b *bindingCycles) callPreBind(c *bindingCycle) bool {
 	var names []string
 	for _, pl := range c.profile.PreBind {
@@ -232,8 +244,8 @@ func (b *bindingCycles) callPreBind(c *bindingCycle) bool {
 	return true
 }
 
-// eachPreBind calls f with each PreBind plugin. It returns false where the attempt has
-// failed: with a panic, or with the status that f returned.
+// eachPreBind calls f with each PreBind plugin. If f panics or returns a status, the
+// attempt fails and eachPreBind returns false.
 func (b *bindingCycles) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *decision.Status) bool {
 	var s *decision.Status
 	at, err := b.guard.each("PreBind", c.profile.PreBind, func(pl *framework.Plugin) bool {
@@ -251,8 +263,8 @@ func (b *bindingCycles) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *
 	return false
 }
 
-// runWaitNotice emits the events that say what the pod may have to wait for, once PreBind
-// has nothing left to write.
+// runWaitNotice emits the Events in which PreBind plugins tell what the pod may have to
+// wait for, and goes on to bind the pod. It is called when all writes are done.
 func (b *bindingCycles) runWaitNotice(c *bindingCycle) {
 	if b.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
 		if pl.WaitNotice == nil {
@@ -267,8 +279,8 @@ func (b *bindingCycles) runWaitNotice(c *bindingCycle) {
 	}
 }
 
-// endedReplied ends the cycle of a pod that was bound or gone before its PreBind
-// was answered, if the cycle is in that phase: what was reserved is free now.
+// endedReplied handles a reply to a cycle that ended before it, in the phase waited:
+// what was reserved is released now. It returns false if the pod has no such cycle.
 func (b *bindingCycles) endedReplied(ps *podState, waited phase) bool {
 	c := ps.ended
 	if c == nil || c.phase != waited {
@@ -281,8 +293,9 @@ func (b *bindingCycles) endedReplied(ps *podState, waited phase) bool {
 	return true
 }
 
-// writesReplied handles the replies to the cycle's writes. What was reserved stays
-// reserved until then, since the API may have given it to the pod already.
+// writesReplied handles the reply to the cycle's writes, of PreBind or of their
+// reversal. What was reserved stays reserved until then, since the API may have given
+// it to the pod already.
 func (b *bindingCycles) writesReplied(e WriteReply) {
 	ps := b.pods.byUID[e.UID]
 	if ps == nil {
@@ -316,8 +329,8 @@ func (b *bindingCycles) writesReplied(e WriteReply) {
 	}
 }
 
-// bindWhenWritten binds the pod if no PreBind plugin waits until its writes have
-// their effect.
+// bindWhenWritten goes on with the hosted PreBind plugins or the binding, if no native
+// PreBind plugin still waits for the effect of its writes (WritesDone); else it waits.
 func (b *bindingCycles) bindWhenWritten(c *bindingCycle) {
 	var waits *framework.Plugin
 	done := b.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
@@ -343,6 +356,8 @@ func (b *bindingCycles) bindWhenWritten(c *bindingCycle) {
 	}
 }
 
+// waitForWrites makes the pod wait for the effect of the plugin's writes, until the
+// plugin's WritesTimeout.
 func (b *bindingCycles) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
 	if c.deadlines == nil {
 		c.deadlines = map[string]time.Time{}
@@ -358,8 +373,8 @@ func (b *bindingCycles) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
 	}
 }
 
-// recheckWrites calls WritesDone again for pods that wait for their writes: on the node,
-// or on all for "".
+// recheckWrites calls WritesDone again for the pods that wait for the effect of their
+// writes: those on the node, or all for "".
 func (b *bindingCycles) recheckWrites(node string) {
 	for _, c := range slices.Clone(b.waiting) {
 		if c.phase == waitForWrites && (node == "" || c.node == node) {
@@ -368,7 +383,8 @@ func (b *bindingCycles) recheckWrites(node string) {
 	}
 }
 
-// failLate fails the pods that have waited long enough.
+// failLate handles the cycles one of whose deadlines is over: held and waiting pods fail, a
+// pod that a Bind plugin claims to have bound is read.
 func (b *bindingCycles) failLate() {
 	for _, c := range slices.Clone(b.waiting) {
 		for _, plugin := range sortedKeys(c.deadlines) {
@@ -391,8 +407,8 @@ func (b *bindingCycles) failLate() {
 	}
 }
 
-// forgetAssumed takes the pod off its node and unreserves. While writes or PreBind
-// plugins are under way, unreserving waits for their reply.
+// forgetAssumed removes the assumed pod from its node and runs Unreserve. While writes or
+// PreBind plugins are under way, Unreserve waits for their reply (endedReplied).
 func (b *bindingCycles) forgetAssumed(c *bindingCycle) {
 	switch c.phase {
 	case writesSent:
@@ -409,7 +425,7 @@ func (b *bindingCycles) forgetAssumed(c *bindingCycle) {
 	b.table.RemovePod(c.pod.UID)
 }
 
-// unreserve undoes Reserve in reverse order.
+// unreserve runs the Reserve plugins' Unreserve, in reverse order.
 func (b *bindingCycles) unreserve(by *profile.Profile, p *object.Pod, node string) {
 	for _, pl := range slices.Backward(by.Reserve) {
 		if pl.Unreserve != nil {
@@ -418,9 +434,9 @@ func (b *bindingCycles) unreserve(by *profile.Profile, p *object.Pod, node strin
 	}
 }
 
-// revertWrites emits the writes that undo what was written for the pod. It returns false
-// if there is nothing to revert. Otherwise the cycle ends when they are done; why is then
-// the reason.
+// revertWrites begins to undo what was written for the pod of a cycle that fails
+// because of why. It returns false if there is nothing to undo; else fail is called
+// again when the reply has come.
 func (b *bindingCycles) revertWrites(c *bindingCycle, why *decision.Status) bool {
 	switch c.phase {
 	case revertSent:
@@ -448,9 +464,11 @@ func (b *bindingCycles) revertWrites(c *bindingCycle, why *decision.Status) bool
 	return true
 }
 
-// assumptionEnded returns the event of an assumption that ended: room became free.
+// assumptionEnded returns the event that an assumed pod is not on its node any more, as
+// if it were deleted there: its resources are free.
 func assumptionEnded(c *bindingCycle) *framework.Event {
 	return &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(c.pod, c.node)}
 }
 
+// sortedKeys returns the plugins of deadlines, sorted.
 func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }

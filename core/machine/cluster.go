@@ -10,8 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// cluster follows everything in the cluster but pods: it keeps the table true, and tells
-// the queue what changed.
+// cluster handles the events about everything but pods: it updates the table and passes the
+// changes to the queue.
 type cluster struct {
 	*step
 	options     *Options
@@ -23,8 +23,9 @@ type cluster struct {
 	groups      *podGroups
 }
 
-// handle handles an event about a node, a budget, an owner of a selector, a namespace, another
-// API object, or kinds that can be listed. It ignores others.
+// handle handles an event about a node, a PodDisruptionBudget, a Service or controller,
+// a namespace, or another API object, or about kinds that cannot be listed. It ignores
+// others.
 func (c *cluster) handle(e Event) {
 	switch e := e.(type) {
 	case NodeSet:
@@ -54,19 +55,21 @@ func (c *cluster) handle(e Event) {
 	}
 }
 
-// kindUnlisted records that objects of a kind cannot be listed. Gated pods run PreEnqueue
-// again, as the lack of these objects may gate them.
+// kindUnlisted records that objects of a kind cannot be listed. It also lets all pods
+// be tried again, as plugins may have rejected or gated them for want of these objects.
 func (c *cluster) kindUnlisted(e KindUnlisted) {
 	c.unlisted[e.Kind] = e.Err
 	c.queue.MoveAllToActiveOrBackoff(c.now, anythingChanged, nil)
 }
 
-// kindListed records that all objects of the kind are known.
+// kindListed records that all objects of the kind are known now, and lets all pods be tried
+// again.
 func (c *cluster) kindListed(kind object.Kind) {
 	delete(c.unlisted, kind)
 	c.queue.MoveAllToActiveOrBackoff(c.now, anythingChanged, nil)
 }
 
+// anythingChanged is an event that may help every pod.
 var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
 
 // nodeSet adds or updates the node, moves the pods that the change may help, and checks
@@ -82,6 +85,7 @@ func (c *cluster) nodeSet(n *object.Node) {
 	c.bindings.recheckWrites(n.Name)
 }
 
+// nodeGone removes the node, passes that to the queue, and ends nominations to it.
 func (c *cluster) nodeGone(name string) {
 	row, ok := c.table.Find(name)
 	if !ok {
@@ -96,8 +100,9 @@ func (c *cluster) nodeGone(name string) {
 	}
 }
 
-// selectorOwnerChanged passes a change of a Service or controller to the queue; nil for
-// none. As in v1.36 it moves no pod.
+// selectorOwnerChanged passes a change of a Service or controller from old to now to
+// the queue; nil means that it did not or does not exist. As in v1.36 this moves no
+// pod.
 func (c *cluster) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	e := &framework.Event{Resource: framework.SelectorOwner, OldSelectorOwner: old, NewSelectorOwner: now}
 	switch {
@@ -111,8 +116,8 @@ func (c *cluster) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	c.moveAll(e)
 }
 
-// namespaceSet sets the labels of a namespace; one that is deleted has none. As in v1.36
-// no change of them moves a pod.
+// namespaceSet sets the labels of a namespace, none if it is deleted. As in v1.36 a change
+// moves no pod.
 func (c *cluster) namespaceSet(n *object.Namespace) {
 	before := c.table.Namespaces().Set(n)
 	if maps.Equal(before, n.Labels) {
@@ -124,6 +129,8 @@ func (c *cluster) namespaceSet(n *object.Namespace) {
 	})
 }
 
+// objectSet stores an object that the watch shows and passes the change to the queue. It
+// ignores a state older than that in the reply to a write, and kinds that nobody reads.
 func (c *cluster) objectSet(o object.Object) {
 	if c.table.Objects().Overtaken(o) || !c.follows(o.Head().Kind) {
 		return
@@ -143,7 +150,8 @@ func (c *cluster) objectSet(o object.Object) {
 	c.bindings.recheckWrites("")
 }
 
-// writeReplied handles the reply to writes of PreBind, or of a PostFilter plugin.
+// writeReplied handles the reply to writes of PreBind or of a PostFilter plugin, and stores
+// the objects that it shows.
 func (m *Machine) writeReplied(e WriteReply) {
 	for _, o := range e.Shown {
 		m.cluster.objectReplied(o)
@@ -155,8 +163,8 @@ func (m *Machine) writeReplied(e WriteReply) {
 	}
 }
 
-// objectReplied sets the object to the state in the reply to a write, unless the watch
-// has shown a later one.
+// objectReplied stores the state of an object in the reply to a write, unless the watch has
+// shown a later one.
 func (c *cluster) objectReplied(o object.Object) {
 	if c.table.Objects().Overtakes(o) {
 		c.objectSet(o)
@@ -164,6 +172,7 @@ func (c *cluster) objectReplied(o object.Object) {
 	}
 }
 
+// objectGone removes an object that was deleted, and passes that to the queue.
 func (c *cluster) objectGone(e ObjectGone) {
 	old := c.table.Objects().Remove(e.Kind, e.Namespace, e.Name)
 	if e.Kind == object.PodGroups {
@@ -193,8 +202,8 @@ func (c *cluster) follows(kind object.Kind) bool {
 	return true
 }
 
-// slicesRetainted passes the slices to the queue whose devices a DeviceTaintRule taints,
-// or taints no more. To plugins the slices changed; they know of no rules.
+// slicesRetainted passes, as updates, the ResourceSlices to the queue whose devices got
+// or lost the taint of a DeviceTaintRule. Plugins know of no rules.
 func (c *cluster) slicesRetainted() {
 	for _, s := range devicepools.Of(c.table).Retainted() {
 		c.moveAll(&framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})

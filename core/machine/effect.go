@@ -15,42 +15,40 @@ import (
 type Effect interface{ effect() }
 
 type (
-	// Bind the pod to the node; replied to by
-	// BindReply.
+	// Bind binds the pod to the node; replied to by BindReply.
 	Bind struct {
 		Pod  *object.Pod
 		Node string
 	}
-	// BindByExtender has an extender bind the pod to the node; replied to by
-	// BindReply.
+	// BindByExtender lets an extender bind the pod to the node; replied to by BindReply.
 	BindByExtender struct {
 		Pod      *object.Pod
 		Node     string
-		Extender int // its position
+		Extender int // index in Options.Extenders
 	}
 	// CallExtender calls an extender; replied to by ExtenderReply.
 	CallExtender struct {
 		Pod      *object.Pod
-		Extender int // its position
-		Call     uint64
+		Extender int    // index in Options.Extenders
+		Call     uint64 // to be returned in the reply
 		Verb     Verb
 		// Nodes to filter or to score.
 		Nodes []*object.Node
 		// Candidates for preemption.
 		Candidates []framework.Candidate
 	}
-	// RunPlugins has plugins run that may block, one after the other. At PreBind it
-	// is replied to by PreBindReply, at Bind, where it is one plugin, by BindReply;
-	// at PostBind nobody waits.
+	// RunPlugins runs hosted plugins of one point outside of the machine, since they may
+	// block. It is replied to by PreBindReply at PreBind and by BindReply at Bind, where
+	// Plugins is one; at PostBind there is no reply.
 	RunPlugins struct {
 		Pod           *object.Pod
 		Node, Profile string
 		Point         string
 		Plugins       []string
-		Attempt       any // of the profile's Host
+		Attempt       any // Host.Attempt of the pod
 	}
 	// CancelPlugins cancels the context of the pod's PreBind plugins, as the attempt has
-	// failed. They reply all the same.
+	// failed. Their PreBindReply comes all the same.
 	CancelPlugins struct {
 		Pod *object.Pod
 		Why error
@@ -74,11 +72,12 @@ type (
 		Condition *object.Condition // PodScheduled
 		Nominated *string           // status.nominatedNodeName
 	}
-	// Evict deletes a victim on behalf of a preemptor (condition
-	// DisruptionTarget first); replied to by EvictReply.
+	// Evict sets the DisruptionTarget condition of a victim and deletes it; replied to by
+	// EvictReply.
 	Evict struct {
 		Victim, Preemptor *object.Pod
-		// Group is the preemptor's where the victim goes for all of it, nil else.
+		// Group is the preemptor's PodGroup if the victim goes for the whole group, else
+		// nil.
 		Group *object.PodGroup
 		Node  string
 	}
@@ -89,8 +88,8 @@ type (
 		Reason  EventReason
 		Action  string // Binding, Scheduling, Preempting, or a plugin's
 		Note    string
-		// Related is the preemptor, for Preempted, and RelatedGroup its group, where the
-		// victim goes for all of it.
+		// Related is the preemptor, for Preempted; RelatedGroup is its PodGroup if the
+		// victim goes for the whole group.
 		Related      *object.Pod
 		RelatedGroup *object.PodGroup
 		// WaitedDevices are the devices that the pod waits for from now on, for metrics.
@@ -101,23 +100,23 @@ type (
 		Group     *object.PodGroup
 		Condition object.GroupCondition
 	}
-	// PodGroupDone reports how the cycle of a pod group ended. Result is that of the
-	// group: Preempting if it waits for victims to leave. The effects of its pods come
-	// before.
+	// PodGroupDone reports the end of a scheduling cycle of a pod group, after the effects
+	// of its pods. Result is the group's: Preempting if it waits for victims to leave.
 	PodGroupDone struct {
 		Group           types.NamespacedName
-		Placement       string // the name of the one chosen, "" for all nodes
+		Placement       string // name of the chosen placement; "" for all nodes
 		Profile         string
 		Result          decision.Result
-		Pods, Scheduled int           // that were tried; that are assumed now
-		Victims         []*object.Pod // that go for the group as a whole
-		Err             error         // with ResultError
+		Pods, Scheduled int           // pods that were tried; those of them that are assumed now
+		Victims         []*object.Pod // pods preempted for the group as a whole
+		Err             error         // set with ResultError
 	}
-	// AttemptDone hands out the record of an attempt. The record is the
-	// receiver's to keep.
+	// AttemptDone publishes the record of an attempt. The receiver may keep it; the machine
+	// does not change it any more.
 	AttemptDone struct{ Decision *decision.Decision }
 )
 
+// The effect methods mark these types as Effects.
 func (Bind) effect()             {}
 func (BindByExtender) effect()   {}
 func (CallExtender) effect()     {}
@@ -132,7 +131,7 @@ func (PatchGroupStatus) effect() {}
 func (PodGroupDone) effect()     {}
 func (AttemptDone) effect()      {}
 
-// EventReason says what an event is about: one of these, or a plugin's own.
+// EventReason is the reason of an Event: one of these, or a plugin's own.
 type EventReason string
 
 const (

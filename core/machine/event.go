@@ -29,9 +29,8 @@ type (
 		UID             types.UID
 		Namespace, Name string
 	}
-	// PodDecodeFailed: the pod waits for its scheduler and changed to something
-	// that nobody can make sense of. It is out of the queue until the next
-	// PodSet.
+	// PodDecodeFailed: the pod is pending and changed to something that cannot be decoded.
+	// It is not in the queue until the next PodSet.
 	PodDecodeFailed struct {
 		UID                            types.UID
 		Namespace, Name, SchedulerName string
@@ -60,16 +59,16 @@ type (
 		Kind            object.Kind
 		Namespace, Name string
 	}
-	// KindUnlisted: the objects of a kind that plugins read cannot be listed.
-	// Pods about which such a plugin has a say are not placed until KindListed.
+	// KindUnlisted: the objects of a kind that plugins read cannot be listed. Pods for
+	// which such a plugin does not skip are not scheduled until KindListed.
 	KindUnlisted struct {
 		Kind object.Kind
 		Err  error
 	}
 	// KindListed: all objects of the kind, which was unlisted, have been set.
 	KindListed struct{ Kind object.Kind }
-	// Rewound: what the API showed before may be undone, as etcd was restored
-	// from a backup. What it shows from now on counts, however old.
+	// Rewound: the API went back to an older state, as etcd was restored from a backup.
+	// What it shows from now on counts, even if older.
 	Rewound struct{}
 	// Reconfigured replaces all profiles. Each new one has the name of an old one.
 	// Workers and backoffs are as in Options.
@@ -88,63 +87,64 @@ type (
 	BindReply struct {
 		UID    types.UID
 		Result BindResult
-		Err    error // why not, for BindRefused and BindUnknown; a Rejection of a plugin
+		Err    error // set with BindRefused and BindUnknown; a *Rejection if a plugin rejected the pod
 	}
-	// PreBindReply is the outcome of a RunPlugins effect at PreBind. Status: how a
-	// plugin failed; nil: none did.
+	// PreBindReply is the outcome of a RunPlugins effect at PreBind. Status is that of the
+	// plugin that failed or rejected the pod; nil if none did.
 	PreBindReply struct {
 		UID    types.UID
 		Status *decision.Status
 	}
-	// PreBindBegins: of the PreBind plugins of a RunPlugins effect one has something to do.
+	// PreBindBegins: of the PreBind plugins that a RunPlugins effect runs, at least one has
+	// something to do.
 	PreBindBegins struct{ UID types.UID }
-	// PostFilterReply is the result of a PostFilter plugin that answered Pending to the
-	// call of the number.
+	// PostFilterReply is the result of a PostFilter plugin that returned Pending to the
+	// call with this number.
 	PostFilterReply struct {
 		UID    types.UID
 		Call   uint64
 		Result framework.PostFilterResult
 	}
-	// PermitReply is the answer of a Permit plugin for a pod that it holds. It lets the
-	// pod go, rejects it with the message, or preempts it, which ends the attempt with an
-	// error.
+	// PermitReply is the answer of a Permit plugin about a pod that it holds: it allows it,
+	// preempts it (the attempt fails with an error), or, with neither set, rejects it.
 	PermitReply struct {
 		UID types.UID
-		// Attempt is the pod's attempt that is meant, 0 for any.
+		// Attempt is the number of the pod's attempt that the answer is for; 0 for any.
 		Attempt        int
 		Plugin         string
 		Allow, Preempt bool
 		Message        string
 	}
-	// Activate makes the pods active now, unless a PreEnqueue plugin gates them.
+	// Activate moves the pods to the active queue, except for those that a PreEnqueue
+	// plugin gates.
 	Activate struct{ UIDs []types.UID }
-	// AskGatedAgain runs PreEnqueue again for the pods that are gated because the host
-	// refused to call it while another call had not returned. That call has returned.
+	// AskGatedAgain runs PreEnqueue again for the pods that are gated by an error: the host
+	// refused the call while another one was overdue, which has returned now.
 	AskGatedAgain struct{}
-	// NominationSet: a pod in the queue is nominated to a node, "" for none.
+	// NominationSet nominates a pod in the queue to a node; "" ends its nomination.
 	NominationSet struct {
 		UID  types.UID
 		Node string
 	}
-	// HostedObjectChanged: an object that only hosted plugins know came, changed or went.
-	// Old and New are theirs.
+	// HostedObjectChanged: an object of a kind that only hosted plugins read was added,
+	// changed or deleted. Old and New are API objects, for their queueing hints.
 	HostedObjectChanged struct {
 		Resource   string
 		ActionType framework.ActionType
 		Old, New   any
 	}
-	// WriteReply is the outcome of a Write effect. Err nil: all was written; else
-	// the first Done writes were, and the others surely were not.
+	// WriteReply is the outcome of a Write effect. If Err is nil all was written; else the
+	// first Done writes were, and the others surely were not.
 	WriteReply struct {
 		UID  types.UID
-		Call uint64 // that of the Write
+		Call uint64 // as in the Write
 		Done int
 		Err  error
 		// Shown are the objects as the API has shown them after the writes.
 		Shown []object.Object
 	}
-	// ReadReply is the outcome of a ReadPod effect: the pod as a consistent read
-	// of the API shows it, nil when it does not exist. Err: the read failed.
+	// ReadReply is the outcome of a ReadPod effect: the pod as the API server has it,
+	// nil if it does not exist. Err is set if the read failed.
 	ReadReply struct {
 		UID types.UID
 		Pod *object.Pod
@@ -156,12 +156,12 @@ type (
 		UID  types.UID
 		Call uint64
 		Err  error
-		// Filter: the nodes that pass, and why others do not.
+		// For Filter: the nodes that pass, and reasons by node for others.
 		Passed               []string
 		Failed, Unresolvable map[string]string
-		// Prioritize: 0..10, by node; more is allowed, but not negative.
+		// For Prioritize: scores by node, normally 0 to 10, never negative.
 		Scores map[string]int64
-		// Preempt: the candidates that it accepts, each node once.
+		// For Preempt: the candidates that it accepts, each node once.
 		Victims []NodeVictims
 	}
 	// EvictReply is the outcome of an Evict effect.
@@ -171,15 +171,15 @@ type (
 	}
 )
 
-// NodeVictims are the victims on a node that an extender accepts as a candidate. It
-// may name others than were offered.
+// NodeVictims are the victims on a node that an extender accepts as a candidate for
+// preemption. They may differ from those that were offered.
 type NodeVictims struct {
 	Node       string
 	Victims    []types.UID
-	Violations int
+	Violations int // of PodDisruptionBudgets
 }
 
-// BindResult says what is known of a binding after the API was asked.
+// BindResult is what is known of a binding after the API server was asked.
 type BindResult uint8
 
 const (
@@ -187,13 +187,14 @@ const (
 	BindDone BindResult = iota
 	// BindRefused: the API surely did not bind the pod to the node.
 	BindRefused
-	// BindUnknown: the reply was lost; it may have happened. The room stays
-	// taken until a read settles it.
+	// BindUnknown: the reply was lost, so the pod may be bound. Its resources stay reserved
+	// until a read settles it.
 	BindUnknown
-	// BindSkipped: the Bind plugin leaves the pod to the next.
+	// BindSkipped: the hosted Bind plugin leaves the pod to the next one.
 	BindSkipped
 )
 
+// The event methods mark these types as Events.
 func (NodeSet) event()             {}
 func (NodeGone) event()            {}
 func (PodSet) event()              {}

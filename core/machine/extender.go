@@ -12,28 +12,27 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Extender is an external service that takes part in decisions about the pods it manages:
-// the extenders of KubeSchedulerConfiguration. The edge talks to it.
+// Extender is the configuration of an HTTP extender (KubeSchedulerConfiguration's). The
+// edge calls it.
 type Extender struct {
 	Name string // its URL
-	// Which questions it answers.
+	// Filter, Prioritize, Preempt and Bind are set for the verbs that it implements.
 	Filter, Prioritize, Preempt, Bind bool
 	// Weight multiplies its scores.
 	Weight int64
-	// Manages names the extended resources whose pods it manages; none: it
-	// manages all pods.
+	// Manages names the extended resources whose pods it manages; empty: it manages all
+	// pods.
 	Manages []v1.ResourceName
-	// Ignorable: where it fails, the pod goes on without it.
+	// Ignorable: if a call fails, the pod goes on without this extender.
 	Ignorable bool
-	// Limit is how many pods may be with it at a time; at least 1. The others
-	// wait in line.
+	// Limit is how many calls may be open at a time; at least 1. Other pods wait.
 	Limit int
-	// Timeout is how long the edge waits for an answer. The machine waits a
-	// little longer: an answer may never come.
+	// Timeout is how long the edge waits for a reply. The machine waits a little longer, as
+	// the edge's report may never come.
 	Timeout time.Duration
 }
 
-// Verb is the kind of a question.
+// Verb is what an extender is called for before a node is chosen.
 type Verb string
 
 const (
@@ -42,8 +41,8 @@ const (
 	Preempt    Verb = "preempt"
 )
 
-// Extenders scale their scores to 10 where plugins use 100 (v1.36,
-// MaxExtenderPriority).
+// extenderScale multiplies extenders' scores, which are 0 to 10 (v1.36's
+// MaxExtenderPriority), to those of plugins, 0 to 100.
 const extenderScale = 10
 
 // Interested reports whether the extender manages the pod: a container or init container
@@ -67,17 +66,18 @@ func (x *Extender) Interested(p *v1.Pod) bool {
 	return false
 }
 
-// asks reports whether the extender is called before a node is chosen.
+// asks reports whether the extender takes part in filtering, scoring or preemption,
+// before a node is chosen.
 func (x *Extender) asks() bool { return x.Filter || x.Prioritize || x.Preempt }
 
-// refusal returns the blocker of a node that an extender refused.
+// refusal returns the entry in the record for a node that an extender refused.
 func refusal(code decision.Code, reason string) decision.Blocker {
 	return decision.Blocker{Code: code, Reasons: []string{reason}}
 }
 
-// resolveVictims finds the pods that an extender leaves as victims. They must be on
-// nodes that were offered, and of lower priority than the pod; those that were
-// offered and are gone meanwhile are left out.
+// resolveVictims returns an extender's reply to Preempt as candidates. It returns an
+// error if a node was not offered, or a victim is not on it or not of lower priority
+// than the pod. Victims that were offered and are gone now are left out.
 func (d *schedulingCycles) resolveVictims(c *extenderCycle, x *Extender, left []NodeVictims) ([]framework.Candidate, error) {
 	var kept []framework.Candidate
 	for _, l := range left {
@@ -108,8 +108,8 @@ func (d *schedulingCycles) resolveVictims(c *extenderCycle, x *Extender, left []
 	return kept, nil
 }
 
-// candidatesLeft returns the offered ones that are left, each with victims that are
-// still to be had: on their node, and of lower priority than the pod.
+// candidatesLeft returns the candidates whose node still exists, each with the victims that
+// are still there and of lower priority than the pod; without any, it is left out.
 func (d *schedulingCycles) candidatesLeft(p *object.Pod, left []framework.Candidate) []framework.Candidate {
 	var kept []framework.Candidate
 	for _, c := range left {

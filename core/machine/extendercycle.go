@@ -13,54 +13,60 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// extenderCycle is an attempt that extenders have a say in: it stops while one is
-// called and goes on with the reply, on the table as it is then. Other pods go
-// on meanwhile. An attempt that waits for a PostFilter plugin, or for what that writes,
-// is one, too; then there may be no extenders.
+// extenderCycle is an attempt that waits for replies of extenders, or for a PostFilter
+// plugin or its writes. With each reply it goes on, on the table as it is then; other
+// pods are scheduled meanwhile. One that only waits for PostFilter may have no
+// extenders.
 type extenderCycle struct {
 	*attempt
-	extenders []int // the pod's, in order
-	filtered  int   // how many of them have filtered
-	// results holds the extenders' answers so far.
+	extenders []int // the pod's extenders, as indices in Options.Extenders
+	filtered  int   // how many of them have replied to Filter or have none
+	// results holds the extenders' replies so far.
 	results engine.ExtenderResults
-	// nominated: only the node that the pod is nominated to is looked at yet.
+	// nominated is set while only the node that the pod is nominated to is considered.
 	nominated bool
-	scored    bool            // all were asked for scores
-	shown     map[string]bool // the nodes that they were asked about
-	rounds    int             // how often it had to begin anew
+	scored    bool            // all were called for scores
+	shown     map[string]bool // the nodes that extenders were called about
+	rounds    int             // how often the cycle began anew
 
-	// review is of a PostFilter plugin's candidates, nil when there are none.
+	// review is the extenders' review of preemption candidates; nil: there is none.
 	review *preemptionReview
-	// postFilter is the PostFilter plugin that is waited for, nil when none is.
+	// postFilter is the PostFilter plugin that the cycle waits for; nil: none.
 	postFilter *pendingPostFilter
 
 	// open are the calls without a reply, by number.
 	open  map[uint64]call
-	since time.Time // when the last was made
+	since time.Time // when the last call was made
 }
 
+// uid returns the pod's UID, for underway.
 func (c *extenderCycle) uid() types.UID { return c.pod.UID }
 
-// waits reports whether a reply is outstanding.
+// waits reports whether a reply of an extender or of PostFilter is outstanding. A cycle
+// that does not wait stands in line.
 func (c *extenderCycle) waits() bool { return len(c.open) > 0 || c.postFilter != nil }
 
+// call is a call of an extender without a reply.
 type call struct {
-	extender int
+	extender int // index in Options.Extenders
 	verb     Verb
-	nodes    []string
+	nodes    []string // that it is about; nil for Preempt
 }
 
 const (
-	// replyGrace is how much longer than the edge the machine waits.
+	// replyGrace is how much longer than Extender.Timeout the machine waits for a reply.
 	replyGrace = 5 * time.Second
 	// maxRounds is how often a pod begins again because no node is left that its
 	// extenders pass, but other nodes became free meanwhile.
 	maxRounds = 3
 )
 
+// errNodesTaken is why an attempt fails that began anew maxRounds times.
 var errNodesTaken = fmt.Errorf("%d times in a row the nodes that the extenders accepted did not fit any more when the replies had come", maxRounds)
 
-// startExtenderCycle starts, or lines up, the attempt of a pod with extenders.
+// startExtenderCycle starts the attempt of a pod with extenders, or adds it to the line
+// if one of them has Limit open calls. It returns the binding cycle if no call is
+// necessary, else nil.
 func (d *schedulingCycles) startExtenderCycle(a *attempt, extenders []int) *bindingCycle {
 	c := &extenderCycle{attempt: a, extenders: extenders, open: map[uint64]call{}}
 	if !d.extenders.enter(c) {
@@ -69,7 +75,8 @@ func (d *schedulingCycles) startExtenderCycle(a *attempt, extenders []int) *bind
 	return d.runExtenders(c)
 }
 
-// begin sets the cycle to its start.
+// begin resets the cycle to its start: no extender was called. If the pod is nominated,
+// only that node is considered at first.
 func (c *extenderCycle) begin() {
 	c.filtered, c.scored, c.shown = 0, false, map[string]bool{}
 	c.results = engine.ExtenderResults{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
@@ -81,7 +88,8 @@ func (c *extenderCycle) begin() {
 // widen makes the cycle consider all nodes, instead of the pod's nominated node.
 func (c *extenderCycle) widen() { c.nominated, c.filtered, c.results.Passed = false, 0, nil }
 
-// resume continues the cycle, with the pod as it is now, after an answer.
+// resume continues the cycle, with the latest version of the pod, after a reply or from the
+// line.
 func (d *schedulingCycles) resume(c *extenderCycle) {
 	p := c.state.entry.Pod
 	if p.Terminating {
@@ -102,10 +110,11 @@ func (d *schedulingCycles) resume(c *extenderCycle) {
 	}
 }
 
-// runExtenders runs the attempt until it needs an answer of an extender. As in v1.36 the
-// node that the pod is nominated to is tried alone, first. Filters are called one after
-// the other, each about the nodes that the others passed; scores are requested from all
-// at once.
+// runExtenders runs the attempt until it must wait for an extender, and returns nil
+// then or when it has failed. Once all have replied it assumes the pod and returns the
+// binding cycle. As in v1.36 the nominated node is tried alone, first. Extenders filter
+// one after the other, each the nodes that the others passed; scores are requested from
+// all at once.
 func (d *schedulingCycles) runExtenders(c *extenderCycle) *bindingCycle {
 	a := c.attempt
 	if c.shown == nil {
@@ -145,15 +154,15 @@ func (d *schedulingCycles) runExtenders(c *extenderCycle) *bindingCycle {
 	return d.assumeChosen(a, o)
 }
 
-// failExtenderCycle ends the attempt without a verdict on the pod.
+// failExtenderCycle ends the attempt with a status. It returns nil.
 func (d *schedulingCycles) failExtenderCycle(c *extenderCycle, s *decision.Status) *bindingCycle {
 	d.extenders.finish(c.state)
 	d.bindings.fail(c.attempt, s)
 	return nil
 }
 
-// newNodeFits reports whether plugins pass a node that no extender was asked about,
-// because it became free, or came, meanwhile.
+// newNodeFits reports whether the plugins pass a node that no extender was called about,
+// because it was added or became free meanwhile.
 func (d *schedulingCycles) newNodeFits(c *extenderCycle) bool {
 	if c.results.Passed == nil {
 		return false
@@ -162,7 +171,8 @@ func (d *schedulingCycles) newNodeFits(c *extenderCycle) bool {
 	return slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] })
 }
 
-// beginAnew begins from the start.
+// beginAnew starts the cycle again from the first extender, or fails it after maxRounds. It
+// returns what runExtenders does.
 func (d *schedulingCycles) beginAnew(c *extenderCycle) *bindingCycle {
 	if c.rounds++; c.rounds >= maxRounds {
 		return d.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: errNodesTaken})
@@ -171,7 +181,8 @@ func (d *schedulingCycles) beginAnew(c *extenderCycle) *bindingCycle {
 	return d.runExtenders(c)
 }
 
-// callPrioritize calls all extenders that score. It returns false if there is none.
+// callPrioritize calls all extenders that score about these nodes. It returns false if
+// there is none.
 func (d *schedulingCycles) callPrioritize(c *extenderCycle, nodes []string) bool {
 	for _, i := range c.extenders {
 		if d.options.Extenders[i].Prioritize {
@@ -184,7 +195,7 @@ func (d *schedulingCycles) callPrioritize(c *extenderCycle, nodes []string) bool
 	return len(c.open) > 0
 }
 
-// callExtenderAboutNodes calls an extender about nodes.
+// callExtenderAboutNodes emits a call of an extender, to filter or score these nodes.
 func (d *schedulingCycles) callExtenderAboutNodes(c *extenderCycle, extender int, v Verb, names []string) {
 	e := CallExtender{Pod: c.pod, Extender: extender, Verb: v, Nodes: make([]*object.Node, 0, len(names))}
 	for _, name := range names {
@@ -196,7 +207,7 @@ func (d *schedulingCycles) callExtenderAboutNodes(c *extenderCycle, extender int
 	d.extenders.send(c, e, names)
 }
 
-// extenderReplied handles a reply of an extender. It ignores one that no cycle waits for.
+// extenderReplied handles an extender's reply. It ignores one that no cycle waits for.
 func (d *schedulingCycles) extenderReplied(e ExtenderReply) {
 	ps := d.pods.byUID[e.UID]
 	if ps == nil || ps.extender == nil {
@@ -220,7 +231,8 @@ func (d *schedulingCycles) extenderReplied(e ExtenderReply) {
 	}
 }
 
-// filterReplied handles a reply to Filter: which nodes the extender passes.
+// filterReplied handles a reply to Filter and goes on with the nodes that the extender
+// passes.
 func (d *schedulingCycles) filterReplied(c *extenderCycle, x *Extender, sent call, e ExtenderReply) {
 	switch {
 	case e.Err == nil:
@@ -252,8 +264,7 @@ func (d *schedulingCycles) filterReplied(c *extenderCycle, x *Extender, sent cal
 	d.resume(c)
 }
 
-// prioritizeReplied adds an extender's scores. As in v1.36 a pod does without those
-// of an extender that fails.
+// prioritizeReplied adds an extender's scores. As in v1.36 an error counts as no scores.
 func (c *extenderCycle) prioritizeReplied(x *Extender, sent call, e ExtenderReply) {
 	if e.Err != nil {
 		return
@@ -275,8 +286,10 @@ func (d *schedulingCycles) failLateExtenders() {
 	}
 }
 
+// deadline returns when the reply to the last call of the extender is overdue.
 func (c *extenderCycle) deadline(x *Extender) time.Time { return c.since.Add(x.Timeout + replyGrace) }
 
+// numbers returns the numbers of the open calls, sorted.
 func (c *extenderCycle) numbers() []uint64 {
 	numbers := make([]uint64, 0, len(c.open))
 	for n := range c.open { // any order: sorted below
@@ -286,7 +299,8 @@ func (c *extenderCycle) numbers() []uint64 {
 	return numbers
 }
 
-// makeRoom runs the PostFilter plugins when no node is left.
+// makeRoom runs the PostFilter plugins, as no node passes plugins and extenders, and
+// requeues the pod unless the cycle must wait. It returns nil.
 func (d *schedulingCycles) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
 	d.attempts.recordRejection(c.attempt, o)
 	nomination, waits := d.runPostFilter(c.attempt, o, 0, nominating{keep: true}, c)
@@ -298,15 +312,16 @@ func (d *schedulingCycles) makeRoom(c *extenderCycle, o *engine.Outcome) *bindin
 	return nil
 }
 
-// preemptionReview is the review of a PostFilter plugin's candidates by extenders, one
-// after the other.
+// preemptionReview is a PostFilter plugin's preemption candidates, which the pod's
+// extenders review one after the other.
 type preemptionReview struct {
-	plugin     int // index into the profile's PostFilter plugins
-	reviewed   int // how many of the pod's extenders have looked
-	candidates []framework.Candidate
+	plugin     int                   // index into the profile's PostFilter plugins
+	reviewed   int                   // how many of the pod's extenders have replied or take no part
+	candidates []framework.Candidate // those still accepted
+	// choose is the plugin's choice among the accepted candidates.
 	choose     func(*framework.PostFilterCall, []framework.Candidate, error) framework.PostFilterResult
-	err        error
-	nomination nominating // by the plugins before
+	err        error      // of an extender that is not ignorable
+	nomination nominating // result of the PostFilter plugins before
 }
 
 // reviewsPreemption reports whether an extender of the pod takes part in preemption.
@@ -314,8 +329,8 @@ func (d *schedulingCycles) reviewsPreemption(c *extenderCycle) bool {
 	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return d.options.Extenders[i].Preempt })
 }
 
-// callPreempt calls the next extender that reviews candidates. It returns false if no such
-// extender is left, or no candidate.
+// callPreempt calls the next extender that reviews candidates. It returns false if none is
+// left, or no candidate is.
 func (d *schedulingCycles) callPreempt(c *extenderCycle) bool {
 	for ; c.review.reviewed < len(c.extenders) && len(c.review.candidates) > 0; c.review.reviewed++ {
 		if i := c.extenders[c.review.reviewed]; d.options.Extenders[i].Preempt {
@@ -327,7 +342,7 @@ func (d *schedulingCycles) callPreempt(c *extenderCycle) bool {
 }
 
 // preemptReplied handles a reply to Preempt: it keeps the candidates that the extender
-// accepts, and calls the next extender, or chooses.
+// accepts, and calls the next extender or lets the plugin choose.
 func (d *schedulingCycles) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply) {
 	left, err := []framework.Candidate(nil), e.Err
 	if err == nil {
@@ -346,9 +361,9 @@ func (d *schedulingCycles) preemptReplied(c *extenderCycle, x *Extender, e Exten
 	}
 }
 
-// chooseCandidate calls the plugin to choose among the candidates that are left, on the
-// table as it is now. If a node became free meanwhile, the pod begins again without
-// preempting.
+// chooseCandidate lets the PostFilter plugin choose among the accepted candidates, on
+// the table as it is now, and ends the attempt. If a node has become free meanwhile,
+// the cycle begins anew and nobody is preempted.
 func (d *schedulingCycles) chooseCandidate(c *extenderCycle) {
 	a, made := c.attempt, c.review
 	c.review = nil

@@ -9,22 +9,24 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// extenderCycles are the attempts that wait for extenders: those with calls that have no
-// reply yet, and the line of those that no extender was asked about yet.
+// extenderCycles holds the attempts that wait for extenders or PostFilter: those with calls
+// without a reply, and a line of those that have not begun because an extender has as many
+// open calls as it may.
 type extenderCycles struct {
 	*step
 	options  *Options
 	profiles profiles
 
-	cycles   underway[*extenderCycle]
-	line     []*extenderCycle // the most important first
-	busy     []int            // by extender: calls without a reply
-	freed    bool             // an extender has fewer than before
-	lastCall uint64
+	cycles   underway[*extenderCycle] // all, those in line included
+	line     []*extenderCycle         // the highest priority first
+	busy     []int                    // calls without a reply, by extender
+	freed    bool                     // a call ended in this step: admit is to be called
+	lastCall uint64                   // the highest number of a call so far
 }
 
-// of lists the extenders that may be asked about the pod, by their
-// position. Pods that no extender manages come without their API object.
+// of returns the extenders to call about the pod before a node is chosen, as indices in
+// Options.Extenders; nil: none. A pod that no extender manages comes without its API
+// object.
 func (l *extenderCycles) of(p *object.Pod) []int {
 	if p.API == nil {
 		return nil
@@ -38,7 +40,8 @@ func (l *extenderCycles) of(p *object.Pod) []int {
 	return extenders
 }
 
-// enter adds a cycle. It returns false if the cycle has to stand in line.
+// enter adds a cycle. It returns false if the cycle was put in line, since one of its
+// extenders has no slot free.
 func (l *extenderCycles) enter(c *extenderCycle) bool {
 	l.await(c)
 	if l.admits(c) {
@@ -54,23 +57,24 @@ func (l *extenderCycles) enter(c *extenderCycle) bool {
 	return false
 }
 
-// await adds a cycle that waits for a reply.
+// await adds a cycle to cycles and to its pod's state.
 func (l *extenderCycles) await(c *extenderCycle) {
 	c.state.extender = c
 	l.cycles.add(c)
 }
 
-// admits reports whether every extender of the pod can take another call.
+// admits reports whether every extender of the cycle can take another call.
 func (l *extenderCycles) admits(c *extenderCycle) bool {
 	return !slices.ContainsFunc(c.extenders, l.full)
 }
 
+// full reports whether the extender has Limit open calls.
 func (l *extenderCycles) full(extender int) bool {
 	return l.busy[extender] >= l.options.Extenders[extender].Limit
 }
 
-// admit takes the cycles out of the line whose extenders can take a call, the most
-// important first, and resumes each.
+// admit resumes the cycles in line whose extenders can take a call, the highest priority
+// first, and removes them from the line.
 func (l *extenderCycles) admit(resume func(*extenderCycle)) {
 	l.freed = false
 	for i := 0; i < len(l.line) && !l.allFull(); {
@@ -94,23 +98,23 @@ func (l *extenderCycles) allFull() bool {
 	return true
 }
 
-// callEnded frees the extender's slot of a call that was replied to, or is not waited for
-// any more.
+// callEnded frees the extender's slot of a call that was replied to or given up.
 func (l *extenderCycles) callEnded(extender int) {
 	l.busy[extender]--
 	l.freed = true
 }
 
-// upcomingCall returns what nextCall would.
+// upcomingCall returns the number that nextCall will return.
 func (l *extenderCycles) upcomingCall() uint64 { return l.lastCall + 1 }
 
-// nextCall returns a number for a call that is answered later.
+// nextCall returns a new number for a call of an extender or of PostFilter.
 func (l *extenderCycles) nextCall() uint64 {
 	l.lastCall++
 	return l.lastCall
 }
 
-// send calls an extender about the cycle's pod.
+// send emits a call of an extender about the cycle's pod and the named nodes, and
+// records it as open.
 func (l *extenderCycles) send(c *extenderCycle, e CallExtender, names []string) {
 	e.Call = l.nextCall()
 	c.open[e.Call], c.since = call{e.Extender, e.Verb, names}, l.now
@@ -118,7 +122,7 @@ func (l *extenderCycles) send(c *extenderCycle, e CallExtender, names []string) 
 	l.emit(e)
 }
 
-// reply ends the call of the number. It returns false if the cycle has no such call.
+// reply ends the open call with the number and returns it; false if the cycle has none.
 func (l *extenderCycles) reply(c *extenderCycle, number uint64) (sent call, open bool) {
 	if sent, open = c.open[number]; open {
 		delete(c.open, number)
@@ -127,8 +131,8 @@ func (l *extenderCycles) reply(c *extenderCycle, number uint64) (sent call, open
 	return sent, open
 }
 
-// overdue returns a reply with an error for each call whose reply is overdue. The edge
-// should have reported a timeout long before.
+// overdue returns a reply with an error for each call whose reply is overdue. That is a
+// safeguard: the edge should have reported a timeout long before.
 func (l *extenderCycles) overdue() (replies []ExtenderReply) {
 	for _, c := range l.cycles {
 		for _, number := range c.numbers() {
@@ -142,7 +146,7 @@ func (l *extenderCycles) overdue() (replies []ExtenderReply) {
 	return replies
 }
 
-// nextOverdue returns when the next reply is overdue; false if none is awaited.
+// nextOverdue returns when the next reply will be overdue; false if no call is open.
 func (l *extenderCycles) nextOverdue() (next time.Time, ok bool) {
 	for _, c := range l.cycles {
 		for _, call := range c.open { // any order: takes the earliest
@@ -154,8 +158,8 @@ func (l *extenderCycles) nextOverdue() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// finish ends the pod's cycle, if it has one, and takes the pod out of the line. The calls that
-// have no reply yet leave their slots at once; their replies are ignored.
+// finish removes the pod's cycle, if it has one, and frees the slots of its open calls,
+// whose replies are ignored from now on.
 func (l *extenderCycles) finish(ps *podState) {
 	c := ps.extender
 	if c == nil {
@@ -174,8 +178,8 @@ func (l *extenderCycles) finish(ps *podState) {
 	}
 }
 
-// repair ends those that wait for no reply and do not stand in line,
-// and counts the others.
+// repair, after a panic, removes the cycles that neither wait nor stand in line, and counts
+// the open calls of the others again.
 func (l *extenderCycles) repair(states []*podState) {
 	lined := map[*extenderCycle]bool{}
 	kept := l.line[:0]
@@ -205,8 +209,8 @@ func (l *extenderCycles) repair(states []*podState) {
 	l.freed = true // the next step lets those in line start that may
 }
 
-// verify checks that pods that wait for extenders wait for a reply
-// or stand in line, and are counted right.
+// verify returns an error if a cycle does not do just one of waiting for a reply and
+// standing in line, or open calls are counted wrongly.
 func (l *extenderCycles) verify() error {
 	busy := make([]int, len(l.busy))
 	for _, c := range l.cycles {

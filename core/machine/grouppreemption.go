@@ -11,12 +11,12 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// anyNode is the node named in events about victims of a pod group, which are on nodes
-// all over the cluster (v1.36, actuatePodGroupPreemption).
+// anyNode stands for the node's name in Events about victims of a pod group, which are on
+// nodes all over the cluster (v1.36, actuatePodGroupPreemption).
 const anyNode = "cluster"
 
-// preemptForGroup searches victims for a group that does not fit. If there are none, it
-// adds the reason to the group's status.
+// preemptForGroup searches victims for a pod group that does not fit. If it finds any
+// they are in c.victims; if not, the reason is added to the group's status.
 func (l *podGroups) preemptForGroup(c *groupCycle) {
 	if !l.options.GroupPreemption || c.status == nil || c.status.Code != decision.Unschedulable {
 		return
@@ -34,6 +34,8 @@ func (l *podGroups) preemptForGroup(c *groupCycle) {
 	}
 }
 
+// groupVictims calls the PodGroupPostFilter plugin and returns its victims, or a status
+// that says why there are none.
 func (l *podGroups) groupVictims(c *groupCycle) (found framework.PodGroupPostFilterResult) {
 	refused := func(why string) framework.PodGroupPostFilterResult {
 		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{why}}}
@@ -74,19 +76,21 @@ func (l *podGroups) groupVictims(c *groupCycle) (found framework.PodGroupPostFil
 	return found
 }
 
-// tryAgain tries the group on the table as it is now, and leaves nothing behind.
+// tryAgain tries to place the group on the table as it is now, for the plugin that searches
+// victims. It returns nil if the group fits. It leaves nothing assumed.
 func (l *podGroups) tryAgain(c *groupCycle) *decision.Status {
 	c.groupTry = l.newTry(c, nil)
 	l.decideGroup(c)
 	return c.status
 }
 
-// evictForGroup sends the group's victims away. Its first pod stands for the group.
+// evictForGroup evicts the group's victims, in the name of its first pod.
 func (l *podGroups) evictForGroup(c *groupCycle) {
 	first := c.members[0]
 	l.evictions.evictAll(first.state, preemptor{first.pod, l.named(c.name)}, uidsOf(c.victims), anyNode, c.profile.PodGroupPostFilter.Name)
 }
 
+// uidsOf returns the pods' UIDs, in order.
 func uidsOf(pods []*object.Pod) (uids []types.UID) {
 	for _, p := range pods {
 		uids = append(uids, p.UID)

@@ -13,8 +13,8 @@ import (
 // in them runs outside of the machine; what they say at times of their own comes as
 // an event.
 
-// preBindBegins shows in the API where the pod is about to be bound: that takes a while, as
-// a plugin has something to do.
+// preBindBegins handles a PreBindBegins event: it shows in the API where the pod is
+// about to be bound, since that takes a while.
 func (b *bindingCycles) preBindBegins(e PreBindBegins) {
 	ps := b.pods.byUID[e.UID]
 	if ps == nil || ps.binding == nil || ps.binding.phase != preBindCalled {
@@ -25,13 +25,14 @@ func (b *bindingCycles) preBindBegins(e PreBindBegins) {
 	}
 }
 
+// runPlugins emits an effect that runs hosted plugins at PreBind, Bind or PostBind.
 func (b *bindingCycles) runPlugins(c *bindingCycle, point string, plugins ...string) {
 	h := c.profile.Host
 	b.emit(RunPlugins{Pod: c.pod, Node: c.node, Profile: c.profile.Name, Point: point, Plugins: plugins, Attempt: h.Attempt(c.pod.UID)})
 }
 
-// preBindReplied handles the return of the pod's PreBind plugins. The pod keeps its place
-// until then, whatever became of its attempt.
+// preBindReplied handles the return of the pod's hosted PreBind plugins. The pod's
+// resources stay reserved until then, even if its attempt has failed.
 func (b *bindingCycles) preBindReplied(e PreBindReply) {
 	ps := b.pods.byUID[e.UID]
 	if ps == nil {
@@ -63,24 +64,26 @@ func (b *bindingCycles) preBindReplied(e PreBindReply) {
 	}
 }
 
-// Rejection is a plugin's rejection of a pod at PreBind or Bind. As in v1.36 that is too
-// late for a verdict: the pod is unschedulable for the reason, but no plugin counts as
-// its rejector, and it is tried again as after an error.
+// Rejection is the error of a pod that a plugin rejects at PreBind or Bind. As in v1.36
+// the pod is unschedulable with that reason, but no plugin counts as its rejector, so
+// that it backs off as after an error.
 type Rejection struct{ Status *decision.Status }
 
+// Error returns the reason as the pod's condition shows it.
 func (r *Rejection) Error() string { return explain.Status(r.Status) }
 
+// status returns the status with which the attempt fails.
 func (r *Rejection) status() *decision.Status {
 	return &decision.Status{Code: r.Status.Code, Err: r}
 }
 
-// Answer records the reply and reports whether it counts: the pod's attempt still waits,
-// and no earlier reply ended the wait. The caller then sends it as an event. Until the
-// event comes, only the pod's end or preemption can end the wait otherwise. Call it
-// between two steps or within one.
+// Answer accepts a hosted Permit plugin's answer about a pod that it holds. It returns
+// false if the attempt does not wait any more or an earlier answer ended the wait;
+// otherwise the caller must send the answer as an event. Call it between two steps or
+// within one.
 func (m *Machine) Answer(e PermitReply) bool { return m.bindings.answer(e) }
 
-// answer records the reply and reports whether it ends or shortens the wait.
+// answer implements Machine.Answer.
 func (b *bindingCycles) answer(e PermitReply) bool {
 	c := b.waitingOnPermit(e.UID)
 	if c == nil || c.answered || c.record.Attempt != e.Attempt {
@@ -93,7 +96,7 @@ func (b *bindingCycles) answer(e PermitReply) bool {
 	return true
 }
 
-// permitReplied handles the answer of a Permit plugin for a pod that it holds.
+// permitReplied handles the event with a Permit plugin's answer about a pod that it holds.
 func (b *bindingCycles) permitReplied(e PermitReply) {
 	c := b.waitingOnPermit(e.UID)
 	if c == nil || e.Attempt != 0 && e.Attempt != c.record.Attempt {
@@ -112,12 +115,13 @@ func (b *bindingCycles) permitReplied(e PermitReply) {
 	}
 }
 
-// permitPreemption returns v1.36's error for a pod that was preempted while Permit
+// permitPreemption returns v1.36's error status for a pod that was preempted while Permit
 // plugins held it.
 func permitPreemption(plugin, message string) *decision.Status {
 	return &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("waiting on permit for pod: %s", message)}
 }
 
+// activate moves the pods to the active queue, unless a PreEnqueue plugin gates them.
 func (m *Machine) activate(e Activate) {
 	for _, uid := range e.UIDs {
 		if ps := m.pods.byUID[uid]; ps != nil && ps.entry != nil {
@@ -126,6 +130,7 @@ func (m *Machine) activate(e Activate) {
 	}
 }
 
+// askGatedAgain activates the pods whose PreEnqueue failed with an error.
 func (m *Machine) askGatedAgain() {
 	for _, ps := range m.pods.sorted() {
 		if e := ps.entry; e.Place() == queue.Gated && e.State().PreEnqueueStatus.Code == decision.Error {
@@ -134,6 +139,7 @@ func (m *Machine) askGatedAgain() {
 	}
 }
 
+// nominate changes the nomination of a pod in the queue; it ignores other pods.
 func (m *Machine) nominate(e NominationSet) {
 	ps := m.pods.byUID[e.UID]
 	if ps == nil || ps.entry.Place() == queue.Nowhere {
@@ -144,6 +150,7 @@ func (m *Machine) nominate(e NominationSet) {
 	m.nominations.moved(ps.entry.Pod, kept, e.Node)
 }
 
+// hostedObjectChanged passes a change of an object that hosted plugins read to the queue.
 func (m *Machine) hostedObjectChanged(e HostedObjectChanged) {
 	m.engine.Told()
 	m.moveAll(&framework.Event{Resource: framework.HostedObject, ActionType: e.ActionType, HostedResource: e.Resource, OldHostedObject: e.Old, NewHostedObject: e.New})

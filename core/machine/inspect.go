@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Inspector says what the machine knows, between two steps.
+// Inspector answers questions about the machine's state. Its methods change nothing.
 type Inspector struct {
 	*step
 	options     *Options
@@ -46,13 +46,14 @@ func (v *Inspector) First() *object.Pod {
 // Queue returns the machine's queue, for inspection only.
 func (v *Inspector) Queue() *queue.Queue { return v.queue }
 
-// Listen adds a listener to the queue. It may not call the machine.
+// Listen adds a listener that is called about changes of the queue. It must not call the
+// machine.
 func (m *Machine) Listen(l *queue.Listener) { m.queue.Listen(l) }
 
 // Table returns the machine's table, for inspection only.
 func (v *Inspector) Table() *table.Table { return v.table }
 
-// Entry returns the pod in the queue, for inspection only; nil when it is not there.
+// Entry returns the pod's entry in the queue, for inspection only; nil if it has none.
 func (v *Inspector) Entry(uid types.UID) *queue.Entry {
 	return v.pods.entry(uid)
 }
@@ -60,7 +61,7 @@ func (v *Inspector) Entry(uid types.UID) *queue.Entry {
 // Nominator returns the nominations of the pods in the queue.
 func (v *Inspector) Nominator() engine.Nominator { return v.nominations }
 
-// Pods lists the pods that wait or are placed, in no order.
+// Pods returns the pods that are queued or placed, in no order.
 func (v *Inspector) Pods() []*object.Pod {
 	pods := make([]*object.Pod, 0, len(v.pods.byName))
 	for _, ps := range v.pods.byName { // any order: so it says
@@ -73,7 +74,7 @@ func (v *Inspector) Pods() []*object.Pod {
 	return pods
 }
 
-// Knows reports whether the machine knows a pod of the name that is not deleted.
+// Knows reports whether the machine knows a pod of that name that is not deleted.
 func (v *Inspector) Knows(name types.NamespacedName) bool {
 	ps := v.pods.byName[name]
 	return ps != nil && ps.goneByRead == nil
@@ -82,20 +83,21 @@ func (v *Inspector) Knows(name types.NamespacedName) bool {
 // Profiles returns the names of the profiles, sorted.
 func (v *Inspector) Profiles() []string { return slices.Sorted(maps.Keys(v.profiles)) }
 
-// Changed returns what the last step changed first.
+// Changed returns the first change in the cluster that the last step made.
 func (v *Inspector) Changed() Change { return v.changed }
 
-// Panics returns how many panics were contained to the pod at hand.
+// Panics returns how many panics of plugins were contained so far.
 func (v *Inspector) Panics() int { return v.guard.contained }
 
-// ExtenderCycles returns the number of pods that wait for an extender.
+// ExtenderCycles returns the number of pods whose attempt waits for an extender or
+// PostFilter.
 func (v *Inspector) ExtenderCycles() int { return len(v.extenders.cycles) }
 
-// Assumed returns the number of pods placed on our word alone.
+// Assumed returns the number of pods that are assumed on a node and not yet shown bound.
 func (v *Inspector) Assumed() int { return v.pods.assumedCount }
 
-// Unshown returns the number of pods for which a write has not been shown by the API yet:
-// a binding, a nomination or a deletion. A nomination that was taken back before it was
+// Unshown returns the number of pods with a write that the API has not shown yet: a
+// binding, a nomination or an eviction. A nomination that was taken back before it was
 // written is never shown.
 func (v *Inspector) Unshown() int {
 	n := 0
@@ -107,8 +109,8 @@ func (v *Inspector) Unshown() int {
 	return n
 }
 
-// Undone returns how many bindings the API had shown, or confirmed, that turned out
-// to be undone.
+// Undone returns how many bindings turned out to be undone after the API had shown or
+// confirmed them, since etcd was restored.
 func (v *Inspector) Undone() int { return v.watch.undone }
 
 // UnknownBindings returns the number of pods that may or may not be bound: the reply to
@@ -123,7 +125,7 @@ func (v *Inspector) UnknownBindings() int {
 	return n
 }
 
-// WaitingPods lists the pods that Permit plugins hold, by UID.
+// WaitingPods returns the pods that Permit plugins hold, sorted by UID.
 func (v *Inspector) WaitingPods() []WaitingPod {
 	var pods []WaitingPod
 	for _, c := range v.bindings.waiting {
@@ -134,8 +136,8 @@ func (v *Inspector) WaitingPods() []WaitingPod {
 	return pods
 }
 
-// GroupPods lists the pods of a group that are known. What the cycle of a group tries
-// counts as assumed if tried says so.
+// GroupPods returns the known pods of a pod group. tried sets whether pods that a
+// group's cycle under way has placed for a try count as placed.
 func (v *Inspector) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
 	hidden := map[types.UID]bool{}
 	if v.groups.underway != nil && !tried {
@@ -154,8 +156,8 @@ func (v *Inspector) GroupPods(name types.NamespacedName, tried bool) []GroupPod 
 	return pods
 }
 
-// GroupCycle returns the same for all of one cycle of a pod group, and nil where none is under
-// way.
+// GroupCycle identifies the pod group's cycle under way: the value is the same for all
+// of one cycle, and nil if there is none.
 func (v *Inspector) GroupCycle() any {
 	if v.groups.underway == nil {
 		return nil
@@ -166,10 +168,11 @@ func (v *Inspector) GroupCycle() any {
 // Steps returns how many steps have begun.
 func (v *Inspector) Steps() uint64 { return v.number }
 
-// NominatedTo lists the pods nominated to the node.
+// NominatedTo returns the queued pods nominated to the node.
 func (v *Inspector) NominatedTo(node string) []*object.Pod { return v.queue.NominatedTo(node) }
 
-// AllocatedClaims returns the claims that are allocated, or assumed to be. Read only.
+// AllocatedClaims returns the ResourceClaims that are allocated or assumed to be. They are
+// shared and must not be changed.
 func (v *Inspector) AllocatedClaims() []*object.ResourceClaim {
 	var list []*object.ResourceClaim
 	for _, o := range v.table.Objects().List(object.ResourceClaims) {
@@ -180,8 +183,8 @@ func (v *Inspector) AllocatedClaims() []*object.ResourceClaim {
 	return list
 }
 
-// OvercommittedNodes returns the number of nodes whose bound pods request more than they
-// offer. It looks at every node.
+// OvercommittedNodes returns the number of nodes whose pods request more than is
+// allocatable. It looks at every node.
 func (v *Inspector) OvercommittedNodes() (nodes int) {
 	for _, r := range v.table.All() {
 		if _, over := v.table.Excess(r, nil); over {
@@ -195,29 +198,30 @@ func (v *Inspector) OvercommittedNodes() (nodes int) {
 // decision, to a node that lacked resources for them.
 func (v *Inspector) Overcommits() int { return v.overcommits.pods }
 
-// HeldBack returns how many preemptions were held back, as those before them had not
-// placed their pod.
+// HeldBack returns how many preemptions were refused so far, because the pod has
+// preempted too often without being placed.
 func (v *Inspector) HeldBack() int { return v.preemptors.heldBack }
 
-// PlacesGroups reports whether the pods of a pod group are placed together.
+// PlacesGroups reports whether pods of a PodGroup are scheduled together (GenericWorkload).
 func (v *Inspector) PlacesGroups() bool { return v.options.PodGroups }
 
-// Profile returns the profile of that name, nil where there is none.
+// Profile returns the profile with that schedulerName; nil if there is none.
 func (v *Inspector) Profile(name string) *profile.Profile { return v.profiles[name] }
 
-// Budgets returns all disruption budgets, sorted by namespace, then name.
+// Budgets returns all PodDisruptionBudgets, sorted by namespace, then name. The slice
+// is never changed.
 func (v *Inspector) Budgets() []*object.Budget { return v.budgets.list }
 
-// Known is an object as the machine knows it.
+// Known is an object as the machine knows it, to be compared with the API.
 type Known struct {
 	Name    types.NamespacedName
 	UID     types.UID // "" for a node
-	Version string    // as the API showed it last; "" for a node, and for what is not where that version belongs
+	Version string    // resource version; "" for a node, and for a pod that is not where that version says
 }
 
-// KnownPods lists the pods that the machine knows, in no order. One that is shown
-// bound belongs on its node, one that waits into the queue, or on a node on our
-// word; one that is being deleted while it waits leaves the queue at its turn.
+// KnownPods returns the pods that the machine knows, in no order. A pod that the API
+// shows bound must be on its node; a pending one must be queued or assumed. If not, its
+// Version is "".
 func (v *Inspector) KnownPods() []Known {
 	pods := make([]Known, 0, len(v.pods.byName))
 	for name, ps := range v.pods.byName { // any order: so it says
@@ -230,8 +234,7 @@ func (v *Inspector) KnownPods() []Known {
 	return pods
 }
 
-// isWhereShown reports whether the pod is where the API shows it: on its node, or
-// waiting.
+// isWhereShown reports whether the pod is where the API shows it: on its node, or pending.
 func (v *Inspector) isWhereShown(ps *podState) bool {
 	pl := v.table.Pod(ps.pod.UID)
 	switch on := ps.pod.NodeName; {
@@ -244,7 +247,7 @@ func (v *Inspector) isWhereShown(ps *podState) bool {
 	}
 }
 
-// KnownNodes lists the nodes of the table.
+// KnownNodes returns the names of the nodes in the table.
 func (v *Inspector) KnownNodes() []Known {
 	nodes := make([]Known, 0, v.table.Live())
 	for _, r := range v.table.All() {
@@ -255,8 +258,9 @@ func (v *Inspector) KnownNodes() []Known {
 	return nodes
 }
 
-// WaitingPod is a pod that Permit plugins hold, in its attempt of that number, and the
-// names of these, sorted.
+// WaitingPod is a pod that Permit plugins hold. Attempt is the number of the attempt,
+// Node the node that it is assumed on, and Plugins are the names of those that hold it,
+// sorted.
 type WaitingPod struct {
 	Pod     *object.Pod
 	Attempt int
@@ -265,16 +269,16 @@ type WaitingPod struct {
 	Plugins []string
 }
 
-// GroupPod is a pod of a pod group, and the node on which it is bound or assumed, "" for
+// GroupPod is a pod of a PodGroup, and the node on which it is bound or assumed, "" for
 // none.
 type GroupPod struct {
 	Pod  *object.Pod
 	Node string
 }
 
-// Cluster returns events from which another machine gets to know the cluster as this one
-// does: assumed pods are bound in them, and nominations are the queue's. The objects are
-// shared; nobody changes them.
+// Cluster returns events that make another machine know the cluster as this one does:
+// assumed pods appear as bound, and nominations are those of the queue. The objects are
+// shared and must not be changed.
 func (v *Inspector) Cluster() []Event {
 	events := make([]Event, 0, v.table.Live()+len(v.pods.byName))
 	for _, kind := range slices.Sorted(maps.Keys(v.unlisted)) {

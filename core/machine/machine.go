@@ -12,60 +12,60 @@ import (
 	"github.com/berth-scheduler/berth/core/recovered"
 )
 
-// Options is what a machine is made of.
+// Options configure a machine.
 type Options struct {
-	// Profiles are found by schedulerName; pods that name none of them are ignored. All
-	// have the same QueueSort.
+	// Profiles are selected by the pods' schedulerName; pods that name none of them are
+	// ignored. All have the same QueueSort plugin.
 	Profiles []*profile.Profile
-	// Extenders in the order in which they are asked: those that are not
-	// Ignorable first.
+	// Extenders are in the order in which they are called: those that are not Ignorable
+	// first.
 	Extenders []Extender
 	// Seed decides between nodes of equal score.
 	Seed uint64
 	// Workers is how many cores one decision may use; at least 1.
 	Workers int
-	// ViewsOff keeps no answers from one decision to the next: slow, and the
-	// same decisions.
+	// ViewsOff makes each decision evaluate all nodes from scratch: slow, with the same
+	// results.
 	ViewsOff bool
 	// PodGroups places the pods of a pod group together, as the gate GenericWorkload
 	// does. Without it PodGroups are ignored.
 	PodGroups bool
-	// GroupPlacements tries a pod group in each of its placements, as the gate
-	// TopologyAwareWorkloadScheduling does.
+	// GroupPlacements tries a pod group in each of the placements that plugins generate, as
+	// the gate TopologyAwareWorkloadScheduling does.
 	GroupPlacements bool
-	// GroupPreemption finds victims for a pod group as a whole, as the gate
-	// WorkloadAwarePreemption says.
+	// GroupPreemption searches victims for a pod group as a whole, as the gate
+	// WorkloadAwarePreemption does.
 	GroupPreemption bool
-	// GangScheduling makes the arrival of an unscheduled pod an event for others, as that
-	// gate does.
+	// GangScheduling makes the arrival of a pending pod an event that may help other
+	// pods, as the gate of that name does.
 	GangScheduling bool
-	// HideExpectedNode keeps it from the API where a pod that waits is about to be
+	// HideExpectedNode omits the patch that shows where a pod that waits is about to be
 	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
 	HideExpectedNode bool
-	// WaitForEvictions decides on no pod while an eviction that was asked for has no
-	// answer, as v1.36 does without the gate SchedulerAsyncPreemption.
+	// WaitForEvictions starts no scheduling cycle while an Evict effect has no reply, as
+	// v1.36 does without the gate SchedulerAsyncPreemption.
 	WaitForEvictions bool
-	// WaitOutBackoff is queue.Options'.
+	// WaitOutBackoff is the option of that name of the queue.
 	WaitOutBackoff bool
-	// Explain picks the pods in whose records Decision.Nodes is filled; nil is
-	// none.
+	// Explain selects the pods whose records list all nodes (Decision.Nodes); nil: none.
 	Explain func(*object.Pod) bool
-	// StepDone, when set, is called after each step of an attempt.
+	// StepDone, when set, is called after each part of an attempt with a text for traces.
 	StepDone func(step string)
-	// Panicked, when set, is called with each contained panic of a plugin, on the stack
-	// of the panic.
+	// Panicked, when set, is called with each contained panic of a plugin, on the stack of
+	// the panic.
 	Panicked func(*recovered.Panic)
 	// Check verifies every invariant after each step and panics on a breach.
 	Check bool
 
-	// Backoffs and stays, as queue.Options has them.
+	// Times as in queue.Options.
 	InitialBackoff, MaxBackoff, MaxUnschedulable time.Duration
 }
 
 // hasGroup reports whether the pod is placed together with its group.
 func (o *Options) hasGroup(p *object.Pod) bool { return o.PodGroups && p.PodGroup() != "" }
 
-// Reads lists the kinds of objects that a machine with these options looks up.
+// Reads returns the kinds of objects that a machine with these options needs to watch,
+// besides pods, nodes and those that every scheduler reads.
 func (o *Options) Reads() []object.Kind {
 	kinds := profile.Reads(o.Profiles)
 	if o.PodGroups && !slices.Contains(kinds, object.PodGroups) {
@@ -166,8 +166,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	return m.end()
 }
 
-// tick ends everything whose time is over by now: backoffs, calls, waits; and renews a
-// condition.
+// tick handles everything whose time has come: backoffs that are over, calls that are
+// overdue, waits that time out. It also renews the oldest condition.
 func (m *Machine) tick() {
 	m.queue.Flush(m.now)
 	m.scheduling.failLateExtenders()
@@ -194,8 +194,8 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 	return next, ok
 }
 
-// less returns the QueueSort plugin's order; pods for which it panics come in the
-// order of their arrival.
+// less reports whether pod a comes before b, by the QueueSort plugin. If that panics it
+// returns false, so that the pods stay in the order of their arrival.
 func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -207,9 +207,10 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	return m.options.Profiles[0].QueueSort.Less(a, b)
 }
 
-// holdInBackoff reports whether the pod must wait its backoff out: while its victims are
-// leaving, or if it has a group. No event ends the wait of a pod of a group; if it were
-// tried whenever nothing else is active, its group would be tried all the time.
+// holdInBackoff reports whether the pod must not be tried before its backoff is over,
+// even if nothing else is active: while its victims are leaving, or if it has a group.
+// No event ends the wait of a pod of a group; else its group would be tried all the
+// time.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
 	return m.options.hasGroup(p) || m.preemptors.victimsLeaving(m.pods.byUID[p.UID]) != ""
 }

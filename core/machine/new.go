@@ -36,7 +36,7 @@ func New(o Options) *Machine {
 	return m
 }
 
-// composePods adds the queue, and the parts that keep pods and what is written of them.
+// composePods creates the queue and the parts that keep the state of pods.
 func (m *Machine) composePods() {
 	m.guard = &guard{table: m.table, engine: m.engine, options: &m.options}
 	m.pods = &pods{table: m.table, profiles: m.profiles, byUID: map[types.UID]*podState{}, byName: map[types.NamespacedName]*podState{}}
@@ -67,7 +67,7 @@ func (m *Machine) composePods() {
 	m.overcommits = &overcommits{step: m.step}
 }
 
-// composeCycles adds the parts that take pods from the queue to their nodes.
+// composeCycles creates the parts that run scheduling and binding cycles.
 func (m *Machine) composeCycles() {
 	m.attempts = &attempts{m.step, &m.options, m.profiles, m.pods, m.nominations, m.conditions}
 	m.reads = &reads{m.step}
@@ -87,7 +87,7 @@ func (m *Machine) composeCycles() {
 	}
 }
 
-// composeRest adds the parts that follow the cluster, and those that answer questions.
+// composeRest creates the parts that handle events from the API, Assessor and Inspector.
 func (m *Machine) composeRest() {
 	m.cluster = &cluster{
 		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups,
@@ -106,10 +106,10 @@ func (m *Machine) composeRest() {
 	}
 }
 
-// reconfigure replaces the profiles. It drops what was evaluated under the old ones,
-// breaks off attempts that wait for extenders, and makes all waiting pods active. Binding
-// cycles go on with their old plugins, which know what to undo. An attempt whose
-// PostFilter plugin writes ends when that is done.
+// reconfigure replaces the profiles. It drops cached evaluations, ends attempts that
+// wait for extenders, and makes all waiting pods active. Binding cycles go on with
+// their old plugins, which know what to undo. An attempt whose PostFilter plugin has
+// writes under way goes on until they are done.
 func (m *Machine) reconfigure(e Reconfigured) {
 	m.options.Profiles = e.Profiles
 	for _, p := range e.Profiles {

@@ -12,13 +12,13 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
-// mostTries bounds how many decisions one cycle of a group takes: pods times placements. They
-// are made in one step, which is to end soon.
+// mostTries bounds the decisions in one cycle of a pod group, pods times placements,
+// since a cycle is one step.
 const mostTries = 100_000
 
-// tryPlacements tries the group in each of its placements, and leaves it assumed in the
-// best of those in which it fits. If it fits in none, its pods get the result of the
-// first, or of the first in which a PostFilter plugin would act.
+// tryPlacements tries the group in each of its placements. The results of the best in
+// which it fits are left in c; if it fits in none, those of the first, or of the first
+// in which a PostFilter plugin would act.
 func (l *podGroups) tryPlacements(c *groupCycle) {
 	placements, status := l.generatePlacements(c)
 	if status != nil {
@@ -41,9 +41,9 @@ func (l *podGroups) tryPlacements(c *groupCycle) {
 	}
 }
 
-// choosePlacement tries all of the placements. It returns the best of those in which the
-// group fits, else the one to report; nil where something failed, which is the group's status
-// then.
+// choosePlacement tries all placements. It returns the best of those in which the group
+// fits, else the one to report. It returns nil if a plugin failed; c.status is the
+// error then.
 func (l *podGroups) choosePlacement(c *groupCycle, placements []framework.Placement) (chosen *framework.Placement, fits bool) {
 	var fitting []*framework.PodGroupAssignments
 	for i := range placements {
@@ -67,8 +67,8 @@ func (l *podGroups) choosePlacement(c *groupCycle, placements []framework.Placem
 	return &fitting[best].Placement, true
 }
 
-// window returns the placements that this attempt tries, as many as a cycle may. Each
-// attempt begins where the one before ended.
+// window returns the placements that this attempt tries: at most mostTries / pods of them.
+// The next attempt begins where this one ends.
 func window(placements []framework.Placement, pods, attempt int) []framework.Placement {
 	n := max(2, mostTries/pods)
 	if n >= len(placements) {
@@ -78,8 +78,7 @@ func window(placements []framework.Placement, pods, attempt int) []framework.Pla
 	return slices.Concat(placements[from:], placements[:from])[:n]
 }
 
-// tryPlacement tries the group in the placement, and reverts the trial. The result stays
-// in c.
+// tryPlacement tries the group in one placement and undoes it. The results are left in c.
 func (l *podGroups) tryPlacement(c *groupCycle, p *framework.Placement) {
 	c.groupTry = l.newTry(c, p)
 	l.tryGroup(c)
@@ -87,14 +86,14 @@ func (l *podGroups) tryPlacement(c *groupCycle, p *framework.Placement) {
 }
 
 // putOffPostFilter records that a PostFilter plugin would act in the placement being
-// tried. It does not act now, since the group may fit in another placement.
+// tried. It does not act yet, since the group may fit in another placement.
 func (c *groupCycle) putOffPostFilter() {
 	if c.postFilter == nil {
 		c.postFilter = c.placement
 	}
 }
 
-// assignments returns the nodes that were found in the placement that was tried.
+// assignments returns the placement of the try with the nodes found for its pods.
 func (t *groupTry) assignments() *framework.PodGroupAssignments {
 	a := &framework.PodGroupAssignments{Placement: *t.placement}
 	for _, mb := range t.members {
@@ -105,7 +104,8 @@ func (t *groupTry) assignments() *framework.PodGroupAssignments {
 	return a
 }
 
-// newTry returns a try of the placement, with a new attempt for each pod of the group.
+// newTry returns an empty try of the placement (nil: of all nodes), with a new attempt
+// for each pod of the group.
 func (l *podGroups) newTry(c *groupCycle, p *framework.Placement) groupTry {
 	try := groupTry{placement: p}
 	nodes := l.table.Live()
@@ -118,6 +118,7 @@ func (l *podGroups) newTry(c *groupCycle, p *framework.Placement) groupTry {
 	return try
 }
 
+// placementCall returns the description of the group that plugins get.
 func (l *podGroups) placementCall(c *groupCycle) *framework.PlacementCall {
 	call := &framework.PlacementCall{Table: l.table, Group: c.name}
 	for _, mb := range c.members {
@@ -126,8 +127,8 @@ func (l *podGroups) placementCall(c *groupCycle) *framework.PlacementCall {
 	return call
 }
 
-// generatePlacements returns the placements from the plugin that generates them. Without
-// one, all nodes are the only placement.
+// generatePlacements returns the placements of the PlacementGenerate plugin, at least
+// one if the status is nil. Without a plugin, all nodes are the only placement.
 func (l *podGroups) generatePlacements(c *groupCycle) (placements []framework.Placement, status *decision.Status) {
 	var all framework.Placement
 	for _, r := range l.table.All() {
@@ -149,8 +150,9 @@ func (l *podGroups) generatePlacements(c *groupCycle) (placements []framework.Pl
 	return placements, status
 }
 
-// bestPlacement returns the index of the placement with the highest score; a draw decides
-// between ties.
+// bestPlacement returns the index of the placement with the highest score of the
+// PlacementScore plugins; of equal ones a pseudo-random one. The status is a plugin's
+// error.
 func (l *podGroups) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssignments) (best int, status *decision.Status) {
 	if len(fitting) == 1 {
 		return 0, nil
@@ -178,7 +180,7 @@ func (l *podGroups) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAs
 }
 
 // addPlacementScores adds the plugin's normalised score of each placement, times the
-// weight, to its total.
+// weight, to totals.
 func addPlacementScores(call *framework.PlacementCall, pl *framework.Plugin, weight int64, of []*framework.PodGroupAssignments, totals []int64) *decision.Status {
 	scores := make([]int64, len(of))
 	for i, a := range of {
@@ -202,6 +204,7 @@ func addPlacementScores(call *framework.PlacementCall, pl *framework.Plugin, wei
 	return nil
 }
 
+// errorOf returns the status's error, made of its reasons if it has none.
 func errorOf(s *decision.Status) error {
 	if s.Err != nil {
 		return s.Err

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// podWatch follows what the API shows of pods, by the watch and by reads: it begins and ends
-// everything that is under way for them.
+// podWatch handles what the API shows of pods, by the watch and by reads, and starts
+// and ends what is under way for them.
 type podWatch struct {
 	*step
 	options     *Options
@@ -35,10 +35,10 @@ type podWatch struct {
 	evictions   *evictions
 	extenders   *extenderCycles
 	groups      *podGroups
-	undone      int // bindings
+	undone      int // bindings that were undone by a restore of etcd
 }
 
-// podSet handles a pod that the API shows.
+// podSet handles a pod that the API shows, of any scheduler and in any state.
 func (w *podWatch) podSet(p *object.Pod) {
 	if other := w.pods.byUID[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
 		w.endPod(other) // no API server shows one pod under two names
@@ -112,8 +112,8 @@ func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 	w.nominations.moved(p, kept, ps.entry.NominatedNode())
 }
 
-// runPreEnqueue calls the PreEnqueue plugins for the pod. It returns the first refusal,
-// for which it also emits a record the first time.
+// runPreEnqueue calls the PreEnqueue plugins for the pod and returns the first status
+// that gates it; nil if none does. It emits a Gated record the first time.
 func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 	profile := m.profiles[p.SchedulerName]
 	for _, pl := range profile.PreEnqueue {
@@ -140,8 +140,8 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 	return nil
 }
 
-// podAssigned handles a pod that the API shows bound, by whomever. This ends an
-// assumption.
+// podAssigned handles a pod that the API shows bound, by whomever: it is placed on that
+// node, and an assumption of it ends.
 func (w *podWatch) podAssigned(ps *podState, p *object.Pod) {
 	old, c, kept := w.table.Pod(p.UID), ps.binding, ps.entry.NominatedNode()
 	w.changed.Bound = ps.pod.NodeName == ""
@@ -187,9 +187,8 @@ func (w *podWatch) podAssigned(ps *podState, p *object.Pod) {
 	}
 }
 
-// assignedPodChanged sends the queue an event about the update of a placed pod. One that
-// was assumed until now may be bound with other labels, or smaller requests, than it was
-// assumed with.
+// assignedPodChanged passes the update of a placed pod to the queue. A pod that was assumed
+// until now may be bound with other labels or smaller requests.
 func (w *podWatch) assignedPodChanged(old, now *object.Pod) {
 	if old.Terminating && !now.Terminating { // etcd was restored: who waited for it to go may preempt anew
 		w.moveAll(anythingChanged)
@@ -199,6 +198,7 @@ func (w *podWatch) assignedPodChanged(old, now *object.Pod) {
 	}
 }
 
+// podGone ends everything for a deleted pod, found by UID or, without one, by name.
 func (w *podWatch) podGone(e PodGone) {
 	ps := w.pods.byUID[e.UID]
 	if e.UID == "" {
@@ -209,7 +209,8 @@ func (w *podWatch) podGone(e PodGone) {
 	}
 }
 
-// endPod ends everything under way for a pod that is deleted.
+// endPod ends everything under way for a pod that is deleted, and removes it from its
+// node and the queue.
 func (w *podWatch) endPod(ps *podState) {
 	if name := ps.pod.NamespacedName(); w.pods.byName[name] == ps {
 		delete(w.pods.byName, name)
@@ -240,16 +241,15 @@ func (w *podWatch) endPod(ps *podState) {
 	w.pods.forget(ps)
 }
 
-// takeOff removes a placed pod from its node and sends the queue an event about its
-// deletion there.
+// takeOff removes a placed pod from its node and passes that to the queue as its deletion.
 func (w *podWatch) takeOff(pl *table.Placed) {
 	gone := boundTo(pl.Pod, w.table.Name(pl.Row))
 	w.table.RemovePod(gone.UID)
 	w.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: gone})
 }
 
-// podDecodeFailed handles a pod that cannot be decoded. A waiting pod leaves the queue,
-// with a record and an event that say why. A placed pod is read.
+// podDecodeFailed handles a pod that cannot be decoded. A pending pod leaves the queue,
+// with a record and an Event that say why. A placed pod is read from the API.
 func (w *podWatch) podDecodeFailed(e PodDecodeFailed) {
 	if ps := w.pods.byUID[e.UID]; ps != nil && w.pods.placed(ps) {
 		w.reads.recheck(ps)
@@ -266,7 +266,7 @@ func (w *podWatch) podDecodeFailed(e PodDecodeFailed) {
 	w.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})
 }
 
-// boundTo returns the pod as it would look bound to the node.
+// boundTo returns p if it is on the node, else a copy with that node.
 func boundTo(p *object.Pod, node string) *object.Pod {
 	if p.NodeName == node {
 		return p
@@ -280,60 +280,58 @@ func boundTo(p *object.Pod, node string) *object.Pod {
 // of a placed one. An event looks it up once; forget removes it.
 type podState struct {
 	pod *object.Pod // as the API showed it last
-	// entry is the pod in the queue, nil when it is not there.
+	// entry is the pod's entry in the queue; nil if it is not queued. A pod in flight
+	// has one.
 	entry *queue.Entry
-	// request is what the engine is asked for the pod, with the pod's class; nil
-	// when the pod does not wait to be scheduled.
+	// request is the pod as the engine takes it; nil if the pod is not pending.
 	request *engine.Request
-	// extender is the attempt that waits for an extender, nil when none does.
+	// extender is the attempt that waits for an extender or PostFilter; nil: there is none.
 	extender *extenderCycle
 	// binding is the pod's binding cycle, nil when there is none.
 	binding *bindingCycle
-	// ended is a binding cycle that ended before the reply to what it sent.
+	// ended is a binding cycle that ended before the reply to what it sent; nil: none.
 	ended *bindingCycle
-	// assumed: the pod is placed on our word alone; the API has not shown it
-	// bound yet.
+	// assumed is set if the pod is placed on a node and the API has not shown it bound yet.
 	assumed bool
-	// unconfirmed is about its binding, nil when there is none.
+	// unconfirmed is set while a read is to decide whether the pod is bound.
 	unconfirmed *unconfirmedBinding
-	// staleRead: etcd was restored since a read of the pod was sent, so that the answer
-	// may be of before that.
+	// staleRead is set if etcd was restored after a read of the pod was sent, so that its
+	// reply may be older.
 	staleRead bool
 	// goneByRead is set if a read showed the pod to be deleted and the watch has not yet.
 	goneByRead *goneByRead
-	// toldGated: a Gated record was given for the pod.
+	// toldGated is set if a Gated record was emitted for the pod.
 	toldGated bool
-	// nominating is the nomination that the API was asked to write and does not
-	// show yet, nil when there is none.
+	// nominating is the nominatedNodeName in a patch that the API does not show yet; nil:
+	// there is none.
 	nominating *string
-	// condition is the condition that the API was asked to set and does not show yet.
+	// condition is the PodScheduled condition in a patch that the API does not show yet.
 	condition *object.Condition
 	// stated is the pod's element in conditions, nil if it has none. Its condition was
-	// true at statedAt, after statedNews events.
+	// computed at statedAt, when step.news was statedNews.
 	stated     *list.Element
 	statedAt   time.Time
 	statedNews uint64
-	// preemption is what the pod has preempted last, until these victims are
-	// gone; nil when it waits for none.
+	// preemption is the pod's last preemption; nil if no victim of it is still leaving.
 	preemption *preemption
-	// preemptions are those since it was placed last.
+	// preemptionCount counts the pod's preemptions since it was last placed.
 	preemptionCount preemptionCount
-	// noVictims: the last attempt found nobody whose going would help, because of
-	// plugins that rejected the pod as it is.
+	// noVictims is set if the last attempt found that preemption cannot help, because of
+	// plugins that rejected the pod for its own properties.
 	noVictims bool
-	// eviction is the pod's own, as a victim, nil when it is none.
+	// eviction is set while the pod is evicted as a victim.
 	eviction *eviction
 }
 
 // pods holds the state of every pod that is queued, in a binding cycle or placed, and of
-// those gone that a reply is awaited about.
+// deleted pods about which a reply is outstanding.
 type pods struct {
 	table    *table.Table
 	profiles profiles
 
 	byUID        map[types.UID]*podState
-	byName       map[types.NamespacedName]*podState // those that are not gone
-	assumedCount int
+	byName       map[types.NamespacedName]*podState // those that are not deleted
+	assumedCount int                                // states with assumed set
 }
 
 // placed reports whether the pod is on a node in the table, bound or assumed.
@@ -352,7 +350,7 @@ func (x *pods) state(p *object.Pod) *podState {
 	return ps
 }
 
-// entry returns the pod in the queue, nil when it is not there.
+// entry returns the pod's entry in the queue; nil if it has none.
 func (x *pods) entry(uid types.UID) *queue.Entry {
 	if ps := x.byUID[uid]; ps != nil {
 		return ps.entry
@@ -360,13 +358,14 @@ func (x *pods) entry(uid types.UID) *queue.Entry {
 	return nil
 }
 
-// foundNoVictims reports whether the pod's last attempt found nobody to preempt.
+// foundNoVictims reports whether the pod's last attempt found that preemption cannot help.
 func (x *pods) foundNoVictims(p *object.Pod) bool {
 	ps := x.byUID[p.UID]
 	return ps != nil && ps.noVictims
 }
 
-// forget removes the state of a deleted pod, unless a reply about it is outstanding.
+// forget removes the state of a deleted pod, unless a reply about it is outstanding. It
+// does nothing for a pod that is not deleted.
 func (x *pods) forget(ps *podState) {
 	if x.byName[ps.pod.NamespacedName()] != ps && ps.ended == nil && ps.eviction == nil {
 		delete(x.byUID, ps.pod.UID)
@@ -374,6 +373,7 @@ func (x *pods) forget(ps *podState) {
 	}
 }
 
+// setAssumed sets ps.assumed and keeps the count.
 func (x *pods) setAssumed(ps *podState, assumed bool) {
 	if ps.assumed != assumed {
 		ps.assumed = assumed
@@ -395,40 +395,42 @@ func (x *pods) sorted() []*podState {
 	return states
 }
 
-// underway is what is under way for pods, sorted by UID.
+// underway is a list of cycles, at most one for each pod, sorted by the pods' UIDs.
 type underway[T interface {
 	comparable
 	uid() types.UID
 }] []T
 
+// find returns the index of the cycle of x's pod, or where it would be, and false.
 func (l underway[T]) find(x T) (int, bool) {
 	return slices.BinarySearchFunc(l, x.uid(), func(y T, uid types.UID) int {
 		return strings.Compare(string(y.uid()), string(uid))
 	})
 }
 
+// add inserts a cycle.
 func (l *underway[T]) add(x T) {
 	at, _ := l.find(x)
 	*l = slices.Insert(*l, at, x)
 }
 
+// remove removes the cycle if it is in the list.
 func (l *underway[T]) remove(x T) {
 	if at, ok := l.find(x); ok && (*l)[at] == x {
 		*l = slices.Delete(*l, at, at+1)
 	}
 }
 
-// overcommits counts pods that the API shows bound to a node that lacks resources for
-// them. Two schedulers that decide at one moment may cause that. No filter passes such a
-// node for another pod.
+// overcommits counts the pods that the API shows bound to a node that lacks resources for
+// them, as happens when two schedulers decide at the same time.
 type overcommits struct {
 	*step
 	pods     int
-	counting bool // from the first decision on: what was there before is history
+	counting bool // set at the first decision; pods that were bound before do not count
 }
 
-// check counts and emits an Overcommitted effect if the node lacks resources for the
-// pod, which was just bound to it.
+// check counts the pod, which was just shown bound to the node, and emits an Overcommitted
+// effect if the node lacks resources for it.
 func (o *overcommits) check(node string, p *object.Pod) {
 	row, ok := o.table.Find(node)
 	if !ok || !o.counting {
@@ -440,8 +442,8 @@ func (o *overcommits) check(node string, p *object.Pod) {
 	}
 }
 
-// Overcommitted reports a pod that the API shows bound to a node that lacks resources for
-// it. Nothing can be done about it.
+// Overcommitted is an effect that reports a pod bound to a node that lacks resources
+// for it.
 type Overcommitted struct {
 	Pod  *object.Pod
 	Node string

@@ -16,28 +16,29 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// underway is one try to place the pods of a pod group together. First each is decided
-// on and assumed after those before it, so that all are seen to fit beside each other. All
-// of that is undone. If the group may be placed, each pod is then assumed for good on the
-// node that was found. A cycle begins and ends in one step.
+// groupCycle is one scheduling cycle of a pod group. First each pod is decided on and
+// assumed beside those before it; then all of that is undone. If the group may be
+// placed, each pod is then assumed for good on the node that was found. A cycle begins
+// and ends in one step.
 type groupCycle struct {
 	name    types.NamespacedName
 	profile *profile.Profile
-	// placements is how many are tried. While there are several, postFilter is the first in
-	// which a PostFilter plugin has something to do that is not done for a mere try.
+	// placements is the number of placements being tried. While there are several,
+	// postFilter is the first in which a PostFilter plugin would act, which it does not
+	// do in a trial.
 	placements int
 	postFilter *framework.Placement
-	// trial: the group is tried without pods that may have to go for it. No PostFilter plugin
-	// is asked.
+	// trial is set while the plugin that searches victims for the group tries it without
+	// them. PostFilter plugins are not called.
 	trial bool
-	// victims go for the group as a whole.
+	// victims are the pods preempted for the group as a whole.
 	victims []*object.Pod
-	// decided: nothing is tried any more.
+	// decided is set once no pod of the group is tried any more.
 	decided bool
 	groupTry
 }
 
-// podGroups runs the cycles of pod groups, and keeps their conditions.
+// podGroups runs the scheduling cycles of pod groups and writes their conditions.
 type podGroups struct {
 	*step
 	options     *Options
@@ -54,22 +55,22 @@ type podGroups struct {
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
 
-	underway *groupCycle // in this step
-	// asked holds, by the group's UID, the condition that the API was asked to show and
-	// does not yet.
+	underway *groupCycle // the cycle in this step; nil: none
+	// asked holds, by the group's UID, the condition in a patch that the API does not show
+	// yet.
 	asked map[types.UID]object.GroupCondition
 }
 
-// groupTry is a try to place the group in one placement.
+// groupTry is one try to place the pods of a group in one placement, with its results.
 type groupTry struct {
-	placement *framework.Placement // nil: none was tried
+	placement *framework.Placement // nil: all nodes
 	members   []*groupMember       // in the order in which they are tried
-	// status is why the group is not placed, nil where it is.
+	// status is why the group does not fit; nil if it fits.
 	status *decision.Status
-	// preempts: the group fits once victims of its pods are gone.
+	// preempts is set if the group fits once victims are gone.
 	preempts bool
-	// answers holds the answers of Permit plugins about other pods, in order. They take
-	// effect once no placement is tried any more.
+	// answers holds what Permit plugins decided about other pods, in order. It takes
+	// effect when the group is decided.
 	answers []permitAnswer
 }
 
@@ -84,35 +85,36 @@ func (t *groupTry) rows() []table.Row {
 	return t.placement.Rows
 }
 
+// permitAnswer is a Permit plugin's result that allows or rejects pods that it held before.
 type permitAnswer struct {
 	plugin string
 	answer framework.PermitResult
 }
 
-// groupMember is a pod of the group in its cycle.
+// groupMember is a pod of the group in its cycle, with the result of the last try.
 type groupMember struct {
 	*attempt
-	// row is where the pod was assumed, which counts where it fits or preempts.
+	// row is the node that was found for the pod; it is valid if fits or preempts is set.
 	row table.Row
-	// fits is set if the row has the resources for the pod now. preempts is set if the
-	// victims of plan have to leave first. If neither is, failed or the record holds the
-	// reason.
+	// fits is set if the pod fits on the row now; preempts if the victims of plan must
+	// leave first. If neither is set, failed or the record holds the reason.
 	fits, preempts bool
 	plan           *preemptionPlan
 	failed         *decision.Status
-	// permit is what the Permit plugins that hold the pod say, nil where none does.
+	// permit is the status of the last Permit plugin that holds the pod; nil: none does.
 	permit *decision.Status
-	// nomination is what becomes of the pod's where it does not fit.
+	// nomination is how the pod's nomination changes if it does not fit.
 	nomination nominating
-	// waits: the attempt goes on when a PostFilter plugin has answered.
+	// waits is set if the attempt waits for a PostFilter plugin.
 	waits bool
 
 	cycle  *groupCycle
-	placed bool   // the try is not undone yet
-	kept   string // the pod's nomination before the cycle
+	placed bool   // the pod is assumed for the try
+	kept   string // the pod's nomination before the cycle; "" for none
 }
 
-// preemptionPlan is what a PostFilter plugin answered that nominates a node.
+// preemptionPlan is the result of a PostFilter plugin that nominates a node and names
+// victims.
 type preemptionPlan struct {
 	plugin string
 	result framework.PostFilterResult
@@ -127,17 +129,17 @@ var (
 	groupWaitsOnPreemption = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: []string{waitsForPreemption}}
 )
 
-// triesPlacements reports whether several placements of the group are being tried. It is
-// false for nil.
+// triesPlacements reports whether several placements of the group are being tried. c may be
+// nil, which means no group.
 func (c *groupCycle) triesPlacements() bool { return c != nil && c.placements > 1 }
 
-// named returns the PodGroup of this name, nil where there is none.
+// named returns the PodGroup of this name; nil if there is none.
 func (l *podGroups) named(name types.NamespacedName) *object.PodGroup {
 	return table.Lookup[*object.PodGroup](l.table, object.PodGroups, name.Namespace, name.Name)
 }
 
-// scheduleGroup runs a scheduling cycle for all waiting pods of a group. first, one of
-// them, is in flight.
+// scheduleGroup runs the scheduling cycle of the pod group of first, which was popped
+// from the queue, for all its pending pods.
 func (l *podGroups) scheduleGroup(first *podState) {
 	c := l.gatherGroup(first)
 	if err := c.oneProfile(); err != nil {
@@ -166,7 +168,8 @@ func (l *podGroups) scheduleGroup(first *podState) {
 	l.submitGroup(c)
 }
 
-// decideGroup finds nodes for the pods of the group. All that is tried is undone.
+// decideGroup finds nodes for the pods of the group. The results are left in c; nothing
+// stays assumed.
 func (l *podGroups) decideGroup(c *groupCycle) {
 	if l.options.GroupPlacements {
 		l.tryPlacements(c) // placement.go
@@ -176,8 +179,9 @@ func (l *podGroups) decideGroup(c *groupCycle) {
 	l.undoGroup(c)
 }
 
-// gatherGroup pops all pods of the group that wait in the queue and that no PreEnqueue
-// plugin gates. They are sorted by priority, then by when they could first be scheduled.
+// gatherGroup pops the group's other pods from the queue, except for gated ones, and
+// returns the cycle. Its pods are sorted by priority, then by when they first became
+// active.
 func (l *podGroups) gatherGroup(first *podState) *groupCycle {
 	c := &groupCycle{name: first.entry.Pod.GroupKey(), profile: first.request.Profile}
 	states := []*podState{first}
@@ -196,8 +200,8 @@ func (l *podGroups) gatherGroup(first *podState) *groupCycle {
 	return c
 }
 
-// newMember begins an attempt for a pod of a group; nodes is the number of nodes
-// considered.
+// newMember starts an attempt for a pod of a group; nodes is the number of nodes in its
+// record.
 func (l *podGroups) newMember(c *groupCycle, ps *podState, nodes int) *groupMember {
 	mb := &groupMember{attempt: l.attempts.start(ps), cycle: c, kept: ps.entry.NominatedNode()}
 	mb.group = mb
@@ -205,7 +209,7 @@ func (l *podGroups) newMember(c *groupCycle, ps *podState, nodes int) *groupMemb
 	return mb
 }
 
-// oneProfile returns which pods of the group name different schedulers.
+// oneProfile returns an error if pods of the group name different schedulers.
 func (c *groupCycle) oneProfile() error {
 	want := c.members[0].pod.SchedulerName
 	for _, mb := range c.members {
@@ -216,9 +220,9 @@ func (c *groupCycle) oneProfile() error {
 	return nil
 }
 
-// tryGroup decides on the pods one after the other, each assumed before the next. The
-// group may be placed once the Permit plugins let one of its pods go. An error ends the
-// cycle.
+// tryGroup decides on the pods one after the other and assumes each before the next.
+// c.status is nil afterwards if the group fits: at least one pod fits and is not held
+// by Permit. An error of one pod ends the try.
 //
 // A nomination of a pod of the group counts for that pod alone. It is where the pod was
 // assumed in an earlier cycle, one pod after the other; so these nodes are tried again.
@@ -251,7 +255,8 @@ func (l *podGroups) tryGroup(c *groupCycle) {
 	}
 }
 
-// tryMember decides on the pod and assumes it where it fits or preempts.
+// tryMember decides on the pod, and assumes it if it fits or a preemption would make it
+// fit.
 func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	a := mb.attempt
 	if mb.failed = l.scheduling.cannotTry(a); mb.failed != nil {
@@ -289,8 +294,8 @@ func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	l.attempts.stepDone(c, "Reserving and permitting done")
 }
 
-// tryAssume assumes the pod as assume does, until undoGroup. A plugin that rejects it there
-// has that undone at once.
+// tryAssume assumes the pod until undoGroup and runs Reserve and Permit plugins. If one
+// rejects the pod, that is undone at once.
 func (l *podGroups) tryAssume(c *groupCycle, mb *groupMember) {
 	b := mb.binding
 	b.attempt, b.row, b.node = mb.attempt, mb.row, l.table.Name(mb.row)
@@ -319,7 +324,7 @@ func (l *podGroups) tryAssume(c *groupCycle, mb *groupMember) {
 	}
 }
 
-// undoGroup reverts the trial of the group, the last pod first.
+// undoGroup undoes the try of the group, the last pod first, and restores the nominations.
 func (l *podGroups) undoGroup(c *groupCycle) {
 	for _, mb := range slices.Backward(c.members) {
 		l.undoMember(mb)
@@ -327,20 +332,22 @@ func (l *podGroups) undoGroup(c *groupCycle) {
 	l.nominateMembers(c, func(mb *groupMember) string { return mb.kept })
 }
 
+// nominateMembers sets each pod's nomination in the queue to the node that node returns.
 func (l *podGroups) nominateMembers(c *groupCycle, node func(*groupMember) string) {
 	for _, mb := range c.members {
 		l.nominateMember(mb, node(mb))
 	}
 }
 
+// nominateMember sets the pod's nomination in the queue; "" ends it. It sends no event.
 func (l *podGroups) nominateMember(mb *groupMember, node string) {
 	if e := mb.state.entry; e != nil && e.NominatedNode() != node {
 		l.queue.Nominate(e, node)
 	}
 }
 
-// undoMember takes back the assumption that tryAssume made: it unreserves and removes the
-// pod from the table.
+// undoMember undoes tryAssume, if that was not done yet: it runs Unreserve and removes
+// the pod from its node.
 func (l *podGroups) undoMember(mb *groupMember) {
 	if !mb.placed {
 		return
@@ -351,16 +358,16 @@ func (l *podGroups) undoMember(mb *groupMember) {
 	l.showTry(mb)
 }
 
-// showTry shows hosted plugins what is tried: at Reserve, Permit and Unreserve the pod is on
-// its node, and once nothing is tried any more the nodes are as they were before.
+// showTry updates the snapshot of hosted plugins after a pod was placed or removed for
+// a try.
 func (l *podGroups) showTry(mb *groupMember) {
 	if h := mb.profile.Host; h != nil {
 		h.Show(l.table)
 	}
 }
 
-// rejoin rebuilds the groups from all known pods. The table then adds which of them
-// are placed.
+// rejoin, after a panic, rebuilds the table's list of pod groups and their pods.
+// Table.Rebuild then adds which pods are placed.
 func (l *podGroups) rejoin() {
 	if !l.options.PodGroups {
 		return
@@ -373,8 +380,8 @@ func (l *podGroups) rejoin() {
 	}
 }
 
-// verify checks that each pod that is known is in its group, and nothing is tried any
-// more.
+// verify returns an error if a known pod is not listed in its group, or a cycle has not
+// ended.
 func (l *podGroups) verify() error {
 	if l.underway != nil {
 		return fmt.Errorf("the cycle of pod group %s has not ended", l.underway.name)

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// submitGroup carries out what was found for the group: its pods are assumed for good, or
-// go back to the queue. The group's condition says which.
+// submitGroup carries out the result of the group's cycle: its pods are assumed for
+// good or go back to the queue, and the group's condition is written.
 func (l *podGroups) submitGroup(c *groupCycle) {
 	done := PodGroupDone{Group: c.name, Profile: c.profile.Name, Pods: len(c.members), Victims: c.victims}
 	if len(c.victims) > 0 {
@@ -45,8 +45,8 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 	l.showCondition(c, condition)
 }
 
-// submitMember ends the pod's scheduling cycle. It reports whether the pod goes on to be
-// bound.
+// submitMember ends the scheduling cycle of one pod of the group. It returns true if
+// the pod is assumed and goes on to its binding.
 func (l *podGroups) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) {
 	a := mb.attempt
 	switch rejected := c.status != nil; {
@@ -72,7 +72,8 @@ func (l *podGroups) submitMember(c *groupCycle, mb *groupMember) (scheduled bool
 	return false
 }
 
-// commitMember assumes the pod where it was found to fit, and begins its binding cycle.
+// commitMember assumes the pod on the node that was found and starts its binding cycle. It
+// returns false if a plugin rejects the pod or panics.
 func (l *podGroups) commitMember(mb *groupMember) bool {
 	var b *bindingCycle
 	if err := l.guard.run("scheduling cycle", "", func() { b = l.bindings.assume(mb.attempt, mb.row) }); err != nil {
@@ -85,7 +86,7 @@ func (l *podGroups) commitMember(mb *groupMember) bool {
 	return b != nil
 }
 
-// holdMember sends a pod back that fits, or would after a preemption, because its group
+// holdMember requeues a pod that fits, or would after a preemption, because its group
 // does not. No plugin rejected it, so it backs off as after an error.
 func (l *podGroups) holdMember(mb *groupMember, why *decision.Status, n nominating) {
 	r := mb.record
@@ -97,9 +98,9 @@ func (l *podGroups) holdMember(mb *groupMember, why *decision.Status, n nominati
 	l.attempts.requeue(mb.attempt, n)
 }
 
-// showCondition emits a patch of the group's condition, unless the API shows it
-// already or was asked to. A group that was scheduled once stays so, whatever becomes of
-// later pods.
+// showCondition emits a patch of the group's condition, unless the API shows it already
+// or was asked to. A group that was scheduled once stays so, whatever becomes of later
+// pods.
 func (l *podGroups) showCondition(c *groupCycle, condition object.GroupCondition) {
 	g, _ := l.table.Objects().Shown(object.PodGroups, c.name.Namespace, c.name.Name).(*object.PodGroup)
 	if g == nil {
@@ -117,8 +118,8 @@ func (l *podGroups) showCondition(c *groupCycle, condition object.GroupCondition
 	l.emit(PatchGroupStatus{Group: g, Condition: condition})
 }
 
-// shown handles a PodGroup that the API shows, nil if it is deleted: it forgets
-// conditions that are shown, or whose group is gone.
+// shown handles a PodGroup that changed from before to now in the API, nil if it does not
+// exist: it forgets the condition that was asked for if it is shown or the group is gone.
 func (l *podGroups) shown(before, now object.Object) {
 	g, _ := now.(*object.PodGroup)
 	if old, _ := before.(*object.PodGroup); old != nil && (g == nil || g.UID != old.UID) {

@@ -13,9 +13,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// runPostFilter runs PostFilter plugins from index from on. It returns the pod's
-// nomination. waits is true if the attempt waits for extenders, which review a plugin's
-// candidates, or for a plugin; c is then its extender cycle.
+// runPostFilter runs the PostFilter plugins from index from on. was is the nomination
+// by those before; the result is the pod's nomination after all. waits is true if the
+// attempt must wait: for extenders, which review a plugin's candidates (c is its cycle,
+// nil without extenders), or for a plugin or its writes.
 func (d *schedulingCycles) runPostFilter(a *attempt, o *engine.Outcome, from int, was nominating, c *extenderCycle) (_ nominating, waits bool) {
 	if from >= len(a.profile.PostFilter) {
 		return was, false
@@ -52,10 +53,14 @@ func (d *schedulingCycles) runPostFilter(a *attempt, o *engine.Outcome, from int
 	return was, false
 }
 
+// postFilterCall returns the argument for a PostFilter plugin of the attempt. o is the
+// outcome of the decision that found no node.
 func (d *schedulingCycles) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
 	return d.postFilterCallFor(a.pod, a.state, a.record.Attempt, o)
 }
 
+// postFilterCallFor returns the argument for a PostFilter plugin for the pod with state
+// ps, in the attempt of that number.
 func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o *engine.Outcome) *framework.PostFilterCall {
 	nominated := ps.entry.NominatedNode()
 	return &framework.PostFilterCall{
@@ -76,8 +81,9 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 	}
 }
 
-// applyPostFilter applies the result of a PostFilter plugin. done is true if no other
-// plugin is to run.
+// applyPostFilter applies the result of a PostFilter plugin: it evicts the victims, or
+// keeps them as a plan for a pod of a group, and returns the pod's nomination, which
+// was was before. done is true if no other plugin is to run.
 func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framework.PostFilterResult, was nominating) (_ nominating, done bool) {
 	if out.Preemption {
 		a.record.PreemptionTried = true
@@ -110,18 +116,19 @@ func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framew
 	return was, out.Resolved
 }
 
-// pendingPostFilter is a PostFilter plugin that runs beside the loop, or whose writes
+// pendingPostFilter is a PostFilter plugin that has not returned yet, or whose writes
 // are under way.
 type pendingPostFilter struct {
 	call       uint64
 	plugin     int        // index into the profile's PostFilter plugins
-	nomination nominating // by the plugins before
-	// result is what counts when its writes are done.
+	nomination nominating // result of the plugins before
+	// result applies when its writes are done.
 	result framework.PostFilterResult
 }
 
-// awaitPostFilter makes the attempt wait for the plugin or its writes. A pod whose claim
-// is being released may not be tried meanwhile, as it could be bound with that claim.
+// awaitPostFilter makes the attempt wait for the plugin or its writes, and emits these.
+// The pod is not tried meanwhile, since it could be bound with a claim that is being
+// released.
 func (d *schedulingCycles) awaitPostFilter(a *attempt, w pendingPostFilter) {
 	c := a.state.extender
 	if c == nil {
@@ -169,9 +176,9 @@ func (d *schedulingCycles) postFilterReplied(e PostFilterReply) {
 	}
 }
 
-// resumePostFilter carries the result out on the table as it is now, and asks the
-// plugins that come next, if the profile is the same still. Where a node became free
-// meanwhile nobody has to go.
+// resumePostFilter applies the plugin's result on the table as it is now, and runs the
+// next PostFilter plugins, unless the profile was replaced or a node has become free
+// meanwhile. It ends the attempt unless that must wait again.
 func (d *schedulingCycles) resumePostFilter(c *extenderCycle, plugin string, out framework.PostFilterResult) {
 	a, w := c.attempt, c.postFilter
 	c.postFilter = nil

@@ -13,37 +13,38 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// preemption is the last preemption of a pod: the node, and the victims that are leaving.
+// preemption is a pod's last preemption: the nominated node, and the victims that were
+// leaving.
 type preemption struct {
 	node    string
 	victims []types.UID
 }
 
-// eviction is a victim on its way out, from the Evict effect until the pod is
-// gone and the effect replied to. It is asked for once, however many pods
-// preempt the victim.
+// eviction is the eviction of a victim, from the Evict effect until the pod is gone and the
+// reply has come. There is one, however many pods preempt the victim.
 type eviction struct {
 	victim     *object.Pod
 	node       string
-	preemptors []*object.Pod    // the first is who asked for it
-	group      *object.PodGroup // for which the first asked, if for all of it
-	replied    bool
-	gone       bool
-	undone     bool // perhaps: etcd was restored from a backup while it was asked for
+	preemptors []*object.Pod    // the pods that wait for it; the first is in the effect
+	group      *object.PodGroup // the first preemptor's, if for the whole group; else nil
+	replied    bool             // EvictReply has come
+	gone       bool             // the victim is deleted
+	undone     bool             // etcd was restored from a backup before the reply, so the victim may be there again
 }
 
-// evictions are those of the victims of all preemptions, from the Evict effect until the
-// victim is gone.
+// evictions handles the evictions of all preemptions' victims, from the Evict effect
+// until the victim is gone.
 type evictions struct {
 	*step
 	options    *Options
 	pods       *pods
 	preemptors *preemptors
 	bindings   *bindingCycles
-	open       int // that have no reply
+	open       int // evictions without a reply
 }
 
-// preempt evicts the victims of a PostFilter plugin's plan.
+// preempt evicts the victims in a PostFilter plugin's result and writes them to the
+// attempt's record.
 func (v *evictions) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
 	a.record.Result, a.record.NominatedNode = decision.ResultPreempting, plan.NominatedNodeName
 	a.record.PostFilter = nil
@@ -58,8 +59,8 @@ func (v *evictions) preempt(a *attempt, plugin string, plan framework.PostFilter
 	})
 }
 
-// evictAll evicts the victims, counts the preemption, and records which of them the pod
-// waits for. The pod is the preemptor, or stands for its group.
+// evictAll evicts the victims, counts the preemption, and records in ps, the
+// preemptor's state, which victims it waits for. plugin is the PostFilter plugin.
 func (v *evictions) evictAll(ps *podState, by preemptor, victims []types.UID, node, plugin string) {
 	if slices.ContainsFunc(victims, v.preemptors.stays) {
 		ps.preemptionCount.add(v.now)
@@ -81,8 +82,8 @@ type preemptor struct {
 	group *object.PodGroup // nil: the pod
 }
 
-// evict evicts one victim. A victim whose binding has not been sent is stopped in memory
-// and tried again later, without a call of the API.
+// evict evicts one victim, unless that is under way. A victim that is only assumed is not
+// deleted: its cycle is stopped and it is tried again later.
 func (v *evictions) evict(ps *podState, victim *object.Pod, by preemptor, node, plugin string) {
 	c, e := ps.binding, ps.eviction
 	switch {
@@ -100,9 +101,9 @@ func (v *evictions) evict(ps *podState, victim *object.Pod, by preemptor, node, 
 	}
 }
 
-// stop ends a cycle that Permit or PreBind holds, in v1.36's words;
-// one that has written something when that is reverted. A pod whose binding was
-// sent cannot be stopped.
+// stop fails a binding cycle that Permit or PreBind holds, because its pod is
+// preempted; what it has written is reverted first. It returns false if the binding was
+// sent already.
 func (b *bindingCycles) stop(c *bindingCycle, preemptor *object.Pod, plugin string) bool {
 	why := &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("preempted by %s", plugin)}
 	switch c.phase {
@@ -117,6 +118,7 @@ func (b *bindingCycles) stop(c *bindingCycle, preemptor *object.Pod, plugin stri
 	return true
 }
 
+// reportPreempted emits the victim's Preempted event; more is appended to its note.
 func (v *evictions) reportPreempted(victim *object.Pod, by preemptor, node, more string) {
 	uid := by.pod.UID
 	if by.group != nil {
@@ -126,7 +128,7 @@ func (v *evictions) reportPreempted(victim *object.Pod, by preemptor, node, more
 	v.emit(PublishEvent{Pod: victim, Reason: ReasonPreempted, Action: "Preempting", Note: note, Related: by.pod, RelatedGroup: by.group})
 }
 
-// replied handles the reply to an Evict effect. If it failed, the preemptors try
+// replied handles the reply to an Evict effect. If that failed, the preemptors try
 // again after an error backoff, since an API that refuses once may go on refusing.
 func (v *evictions) replied(r EvictReply) {
 	ps := v.pods.byUID[r.Victim]
@@ -148,11 +150,12 @@ func (v *evictions) replied(r EvictReply) {
 	v.pods.forget(ps)
 }
 
-// awaited reports whether decisions wait for the replies to evictions.
+// awaited reports whether no scheduling cycle may start before the replies to evictions
+// (Options.WaitForEvictions).
 func (v *evictions) awaited() bool { return v.options.WaitForEvictions && v.open > 0 }
 
-// rewind drops what was evicted before etcd was restored: the victim may be
-// there again, and the preemptor may not. Who still needs the room preempts anew.
+// rewind handles a restore of etcd: evictions that were replied to are given up, as the
+// victim may be there again. Preemptors that still need the resources preempt anew.
 func (v *evictions) rewind() {
 	for _, ps := range v.pods.sorted() {
 		switch e := ps.eviction; {
@@ -166,15 +169,15 @@ func (v *evictions) rewind() {
 	}
 }
 
-// drop gives up the eviction of a victim that stays. Its preemptors try again
-// after a backoff.
+// drop gives up the eviction of a victim that stays. Its preemptors try again after an
+// error backoff.
 func (v *evictions) drop(victim *podState) {
 	preemptors := victim.eviction.preemptors
 	victim.eviction = nil
 	v.preemptors.retryAfterError(preemptors)
 }
 
-// gone records that a pod, which may be a victim, is deleted.
+// gone records that a pod is deleted; it may be a victim.
 func (v *evictions) gone(ps *podState) {
 	if e := ps.eviction; e != nil {
 		if e.gone = true; e.replied {
@@ -197,17 +200,18 @@ func (ps *podState) evicting() bool {
 	return ps.eviction != nil || ps.binding != nil && ps.binding.failed != nil
 }
 
-// budgets holds the disruption budgets, sorted by namespace, then name. A plan that holds
-// the list keeps it: changes make a new list.
+// budgets holds the PodDisruptionBudgets, sorted by namespace, then name. Each change
+// makes a new slice, so that others may keep an old one.
 type budgets struct{ list []*object.Budget }
 
+// find returns the budget's index, or where it would be, and false.
 func (b *budgets) find(namespace, name string) (int, bool) {
 	return slices.BinarySearchFunc(b.list, struct{}{}, func(b *object.Budget, _ struct{}) int {
 		return cmp.Or(cmp.Compare(b.Namespace, namespace), cmp.Compare(b.Name, name))
 	})
 }
 
-// set adds the budget, or replaces an earlier state of it.
+// set adds the budget, or replaces the one of its name.
 func (b *budgets) set(now *object.Budget) {
 	at, known := b.find(now.Namespace, now.Name)
 	if !known {
@@ -218,7 +222,7 @@ func (b *budgets) set(now *object.Budget) {
 	b.list[at] = now
 }
 
-// remove removes the budget if there is one.
+// remove removes the budget, if it is known.
 func (b *budgets) remove(namespace, name string) {
 	if at, known := b.find(namespace, name); known {
 		b.list = slices.Delete(slices.Clone(b.list), at, at+1)

@@ -7,16 +7,15 @@ import "time"
 // because etcd was restored from a backup. A read of the pod decides.
 type unconfirmedBinding struct {
 	lost LostReply // counts the reads that failed
-	// confirmed: the API has shown the pod bound since the read was sent.
+	// confirmed is set if the watch has shown the pod bound since the read was sent.
 	confirmed bool
 }
 
-// reads are consistent reads of pods about which replies and the watch disagree, or leave a
-// doubt.
+// reads emits reads of pods about which replies and the watch disagree, or leave a doubt.
 type reads struct{ *step }
 
-// recheck makes a placed pod be read again: at once, or when its binding cycle has
-// ended.
+// recheck makes a placed pod be read from the API, unless it already is: at once, or
+// when its binding cycle has ended.
 func (r *reads) recheck(ps *podState) {
 	if ps.unconfirmed == nil {
 		ps.unconfirmed = &unconfirmedBinding{}
@@ -26,6 +25,8 @@ func (r *reads) recheck(ps *podState) {
 	}
 }
 
+// sendUnconfirmed emits the read of a pod whose binding is unconfirmed, if the watch
+// has not confirmed it meanwhile.
 func (r *reads) sendUnconfirmed(ps *podState) {
 	switch d := ps.unconfirmed; {
 	case d == nil:
@@ -36,10 +37,10 @@ func (r *reads) sendUnconfirmed(ps *podState) {
 	}
 }
 
-// readReplied finds out about a lost binding (LostReply): bound to our node, it
-// was done; bound elsewhere or gone, the assumption ends; unbound, the same
-// binding is sent again while its node is there, until one is refused and the pod
-// still unbound after that.
+// readReplied handles the reply to a read of a pod. For a binding whose reply was lost:
+// if the pod is bound to our node, the binding was made; if it is bound elsewhere or
+// gone, the assumption ends; if it is unbound, the same binding is sent again or counts
+// as refused.
 func (w *podWatch) readReplied(e ReadReply) {
 	ps := w.pods.byUID[e.UID]
 	if ps == nil {
@@ -75,8 +76,8 @@ func (w *podWatch) readReplied(e ReadReply) {
 	}
 }
 
-// recheckReplied handles the reply to a read of an assumed pod whose binding is in doubt.
-// A pod that is unbound begins anew.
+// recheckReplied handles the reply to a read of a pod whose binding is unconfirmed. A
+// pod that is unbound is queued anew.
 func (w *podWatch) recheckReplied(ps *podState, e ReadReply) {
 	d := ps.unconfirmed
 	if d == nil || ps.binding != nil {
@@ -101,9 +102,9 @@ func (w *podWatch) recheckReplied(ps *podState, e ReadReply) {
 	}
 }
 
-// rewound marks as doubtful everything known only from replies to writes, and reads it
-// again, since etcd went back to an older state. The lists, which are read again, need
-// not contradict it. A read under way is repeated.
+// rewound handles a restore of etcd to an older state: everything known only from
+// replies to writes is read again, since the new lists need not contradict it. Reads
+// under way are repeated.
 func (w *podWatch) rewound() {
 	w.table.Objects().ForgetReplies()
 	clear(w.groups.asked)
@@ -148,12 +149,12 @@ func (w *podWatch) readAgain(ps *podState) {
 // etcd was restored from a backup. Another read decides.
 type goneByRead struct {
 	lost    LostReply // counts the reads that failed
-	reading bool
-	// shown: the API has shown the pod there since the read was sent.
+	reading bool      // a read is under way
+	// shown is set if the watch has shown the pod since the read was sent.
 	shown bool
 }
 
-// exists reports whether the read found the pod, and it is not terminal.
+// exists reports whether the read found the pod, with the same UID and not terminal.
 func (e *ReadReply) exists() bool { return e.Pod != nil && e.Pod.UID == e.UID && !e.Pod.Terminal }
 
 // endReadPod ends everything under way for a pod that a read showed to be deleted. The pod
@@ -181,6 +182,8 @@ func (r *reads) readGoneAgain(ps *podState) {
 	r.emit(ReadPod{Pod: ps.pod, Delay: g.lost.Delay()})
 }
 
+// goneReplied handles the reply to a read of a pod that a read had shown to be deleted:
+// if it exists after all, it is queued anew.
 func (w *podWatch) goneReplied(ps *podState, e ReadReply) {
 	g := ps.goneByRead
 	g.reading = false
@@ -199,25 +202,24 @@ func (w *podWatch) goneReplied(ps *podState, e ReadReply) {
 	}
 }
 
-// maxReads is how many reads in a row, each followed by another try, may show
-// that a request whose reply was lost was not carried out, before it counts as
-// refused.
+// maxReads is how many reads, each followed by another try, may show that a request
+// whose reply was lost was not carried out, before it counts as refused.
 const maxReads = 8
 
-// LostReply is what is known of a request whose reply was lost: a binding, or a
-// write of a plugin. The object is read. If the read does not show the request,
-// the same request is sent again, so that an earlier one that is still under way
-// can only do the same. The zero value is a request that was sent once.
+// LostReply is the state of a request whose reply was lost: a binding or a plugin's
+// write. The object is read; if the read does not show the request's effect, the same
+// request is sent again, so that an earlier one under way can only do the same. The
+// zero value is a request that was sent once.
 type LostReply struct {
-	// reads counts the reads that did not show the request, failed those that
-	// failed since: they show nothing.
+	// reads counts the reads that did not show the request's effect, failed those that
+	// failed since.
 	reads, failed int
-	// Refusal is why the API turned down a request that was sent again. Of the
-	// one before, whose reply was lost, that says nothing.
+	// Refusal is why the API refused the request when it was sent again. The request
+	// before, whose reply was lost, may still have been carried out.
 	Refusal error
 }
 
-// Delay returns how long to wait before the next read.
+// Delay returns how long to wait before the next read: 0, then 1 s to 10 s.
 func (l *LostReply) Delay() time.Duration {
 	n := l.reads + l.failed
 	if n == 0 {
@@ -235,9 +237,9 @@ func (l *LostReply) NotShown() {
 	l.failed = 0
 }
 
-// Reads returns how many reads did not show the request.
+// Reads returns how many reads did not show the request's effect.
 func (l *LostReply) Reads() int { return l.reads }
 
-// Exhausted reports whether so many reads did not show the request that it counts as
-// refused.
+// Exhausted reports whether maxReads reads did not show the request's effect, so that
+// it counts as refused.
 func (l *LostReply) Exhausted() bool { return l.reads >= maxReads }

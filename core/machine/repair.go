@@ -7,6 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
+// errInterrupted is why an attempt fails that was in the middle of a step that panicked.
 var errInterrupted = errors.New("the attempt was interrupted by a panic in the scheduler")
 
 // Repair restores a consistent state after a step that panicked. It returns the effects
@@ -15,8 +16,7 @@ var errInterrupted = errors.New("the attempt was interrupted by a panic in the s
 //
 // The table counts everything again, without open trials, and the queue sorts its pods
 // again. An attempt that was in the middle of a step fails, and its pod backs off. All
-// pods that the event may have helped are tried again, as the event passed again may look
-// like no change.
+// pods are tried again, as the event, passed again, may look like no change.
 func (m *Machine) Repair() []Effect {
 	m.groups.rejoin()
 	m.table.Rebuild()
@@ -41,8 +41,8 @@ func (m *Machine) Repair() []Effect {
 	return m.end()
 }
 
-// repair ends the cycle of a pod that is not in flight in the queue or
-// takes no room, and one that was in the middle of a step.
+// repair ends the pod's binding cycle if its pod is not in flight or not on the cycle's
+// node, and fails it if it was in the middle of a step.
 func (b *bindingCycles) repair(ps *podState) {
 	if ps.entry.Place() == queue.Nowhere {
 		ps.entry = nil
@@ -60,8 +60,8 @@ func (b *bindingCycles) repair(ps *podState) {
 	}
 }
 
-// repairPod makes the pod's places agree: it is in the queue, in a cycle, or on a node,
-// and its records say the same.
+// repairPod makes the pod's records agree on where it is: in the queue, in a cycle, or on a
+// node.
 func (m *Machine) repairPod(ps *podState) {
 	ps.stated = nil // all are tried again
 	pl := m.table.Pod(ps.pod.UID)

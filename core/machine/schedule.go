@@ -11,15 +11,16 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// errAwaitsReply is why a pod that came back under its UID, as etcd was restored from a
-// backup, is not scheduled yet: replies name the pod, and not the cycle.
+// errAwaitsReply is why a pod is not scheduled that came back under its UID, as etcd was
+// restored, while a reply from before is outstanding. Replies name only the pod, so they
+// could be taken for those of the new cycle.
 var errAwaitsReply = errors.New("the pod was gone, and what was sent for it before that has no answer yet")
 
-// ErrNoNodes is why a pod is not scheduled in a cluster without nodes.
+// ErrNoNodes is why no pod is scheduled in a cluster without nodes.
 var ErrNoNodes = errors.New(explain.NoNodes)
 
-// scheduleOne pops the first pod of the queue and runs its scheduling cycle and, if a
-// node was found, starts its binding cycle.
+// scheduleOne pops the first pod of the queue and runs its scheduling cycle, or that of
+// its pod group. If a node is found, it starts the binding cycle.
 func (m *Machine) scheduleOne() {
 	if m.evictions.awaited() {
 		return
@@ -50,8 +51,8 @@ func (m *Machine) scheduleOne() {
 	}
 }
 
-// schedulingCycles run from a pod's Pop to its assumption, or to the pod's return to the
-// queue: they decide, call extenders, and run PostFilter plugins.
+// schedulingCycles runs scheduling cycles, from when a pod is popped until it is assumed or
+// requeued: it decides, calls extenders, and runs PostFilter plugins.
 type schedulingCycles struct {
 	*step
 	options     *Options
@@ -69,8 +70,8 @@ type schedulingCycles struct {
 	extenders   *extenderCycles
 }
 
-// schedulePod evaluates every node and assumes the pod on the best. It returns
-// nil when the attempt is over, or waits for extenders or a PostFilter plugin.
+// schedulePod decides on the pod and assumes it on the best node. It returns nil if the
+// attempt has ended or waits for extenders or a PostFilter plugin.
 func (d *schedulingCycles) schedulePod(a *attempt) *bindingCycle {
 	if s := d.cannotTry(a); s != nil {
 		d.bindings.fail(a, s)
@@ -95,7 +96,8 @@ func (d *schedulingCycles) schedulePod(a *attempt) *bindingCycle {
 	return c
 }
 
-// cannotTry returns why no node is looked at, nil where nodes are.
+// cannotTry returns why the pod cannot be decided on at all; nil if it can: there are
+// nodes, no old reply is outstanding, and all objects that its plugins read are known.
 func (d *schedulingCycles) cannotTry(a *attempt) *decision.Status {
 	switch {
 	case d.table.Live() == 0:
@@ -106,7 +108,8 @@ func (d *schedulingCycles) cannotTry(a *attempt) *decision.Status {
 	return d.unlisted.undecidable(d.table, a.profile, a.pod)
 }
 
-// assumeChosen assumes the pod on the node that was found, unless scoring failed.
+// assumeChosen assumes the pod on the node in the outcome. It fails the attempt and
+// returns nil if a Score plugin failed.
 func (d *schedulingCycles) assumeChosen(a *attempt, o *engine.Outcome) *bindingCycle {
 	d.attempts.recordNodes(a, o)
 	if o.Rejected != nil {
@@ -117,23 +120,23 @@ func (d *schedulingCycles) assumeChosen(a *attempt, o *engine.Outcome) *bindingC
 	return d.bindings.assume(a, o.Row)
 }
 
-// attempt is one try to place one pod, from its Pop to the end of its binding
-// cycle.
+// attempt is one try to place one pod, from when it is popped from the queue to the end
+// of its binding cycle.
 type attempt struct {
 	state   *podState
-	pod     *object.Pod // as it is scheduled, whatever the API shows since
+	pod     *object.Pod // the version that is scheduled, whatever the API shows since
 	profile *profile.Profile
 	request *engine.Request
 	record  *decision.Decision
-	binding *bindingCycle // preallocated
-	// noVictims is the state's, once the attempt ends.
+	binding *bindingCycle // preallocated; in use once the pod is assumed
+	// noVictims becomes state.noVictims when the attempt ends.
 	noVictims bool
-	// group is the pod in the cycle of its pod group, nil outside of one.
+	// group is the pod as a member of its group's cycle; nil outside of one.
 	group *groupMember
 }
 
-// trying returns the cycle of the attempt's pod group while it decides. It returns nil
-// once all pods of the group are decided on, and for a pod without a group.
+// trying returns the cycle of the pod's group while the group is being decided; else
+// nil, also for a pod without a group.
 func (a *attempt) trying() *groupCycle {
 	if a.group == nil || a.group.cycle.decided {
 		return nil
@@ -141,8 +144,7 @@ func (a *attempt) trying() *groupCycle {
 	return a.group.cycle
 }
 
-// attempts are tries to place pods: how each begins, what its record says of it, and how it
-// ends without a node.
+// attempts starts attempts, fills their records, and ends those without a node.
 type attempts struct {
 	*step
 	options     *Options
@@ -152,7 +154,7 @@ type attempts struct {
 	conditions  *conditions
 }
 
-// start returns a new attempt for the pod, which is in flight.
+// start returns a new attempt for the pod, which was popped from the queue.
 func (l *attempts) start(ps *podState) *attempt {
 	p := ps.entry.Pod
 	all := &struct { // in one piece, as most attempts need all of it
@@ -172,7 +174,7 @@ func (l *attempts) start(ps *podState) *attempt {
 	return &all.attempt
 }
 
-// skip removes a pod that is being deleted from the queue, with an event.
+// skip removes a pod that is being deleted from the queue, with a FailedScheduling event.
 func (l *attempts) skip(ps *podState) {
 	p := ps.entry.Pod
 	l.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling",
@@ -182,8 +184,8 @@ func (l *attempts) skip(ps *podState) {
 	l.nominations.moved(p, kept, "")
 }
 
-// requeue ends an attempt without a node: it returns the pod to the queue, updates its
-// nomination, and emits the record, the event and the patch.
+// requeue ends an attempt without a node: it returns the pod to the queue, changes its
+// nomination as n says, and emits the record, the event and the status patch.
 func (l *attempts) requeue(a *attempt, n nominating) {
 	r, ps := a.record, a.state
 	l.emit(AttemptDone{r})
@@ -213,7 +215,7 @@ func (l *attempts) requeue(a *attempt, n nominating) {
 	}
 }
 
-// dequeue removes the pod from the queue.
+// dequeue removes the pod from the queue, if it is there.
 func (l *attempts) dequeue(ps *podState) {
 	if ps.entry != nil {
 		l.conditions.untrack(ps)
@@ -222,7 +224,8 @@ func (l *attempts) dequeue(ps *podState) {
 	}
 }
 
-// recordNodes writes to the record what was found of the nodes.
+// recordNodes sets the number of feasible nodes in the record, and the list of nodes if
+// Options.Explain selects the pod.
 func (l *attempts) recordNodes(a *attempt, o *engine.Outcome) {
 	a.record.NodesFeasible = o.Feasible
 	if l.options.Explain != nil && l.options.Explain(a.pod) {
@@ -230,16 +233,16 @@ func (l *attempts) recordNodes(a *attempt, o *engine.Outcome) {
 	}
 }
 
-// stepDone calls Options.StepDone for a step of an attempt, which is part of the cycle of
-// a pod group, or of none (nil). It leaves out the steps of trials, of which there may be
-// a hundred thousand.
+// stepDone calls Options.StepDone with the step that was just done. c is the cycle of
+// the pod's group, nil for none. Steps of trials are left out, of which there may be a
+// hundred thousand.
 func (l *attempts) stepDone(c *groupCycle, step string) {
 	if l.options.StepDone != nil && (c == nil || !c.triesPlacements() && !c.trial) {
 		l.options.StepDone(step)
 	}
 }
 
-// recordRejection writes to the record why no node was found.
+// recordRejection sets the reasons why no node was found in the record.
 func (l *attempts) recordRejection(a *attempt, o *engine.Outcome) {
 	l.recordNodes(a, o)
 	r := a.record
@@ -250,9 +253,9 @@ func (l *attempts) recordRejection(a *attempt, o *engine.Outcome) {
 	r.Result = decision.ResultUnschedulable
 }
 
-// fail ends an attempt with a status: an error, or a rejection by a plugin after
-// the pod was assumed. The binding cycle, if there is one, is undone; where
-// writes have to be reverted, when that is done.
+// fail ends an attempt with a status: an error, or a plugin's rejection after the pod was
+// assumed. A binding cycle is undone; if writes have to be reverted, fail returns, and is
+// called again when that is done.
 func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 	c := a.state.binding
 	if c != nil && b.revertWrites(c, s) {
@@ -291,8 +294,8 @@ func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 	}
 }
 
-// failAfterPanic ends an attempt that panicked: it undoes what the attempt did, and the
-// pod backs off.
+// failAfterPanic ends an attempt that panicked: it undoes what the attempt did, and the pod
+// backs off.
 func (d *schedulingCycles) failAfterPanic(a *attempt, err error) {
 	d.extenders.finish(a.state)
 	if a.state.binding == nil {
@@ -302,7 +305,8 @@ func (d *schedulingCycles) failAfterPanic(a *attempt, err error) {
 	d.bindings.fail(a, &decision.Status{Code: decision.Error, Err: err})
 }
 
-// attribute records in the status which plugin returned it, at which point.
+// attribute sets the point and plugin that the status is from, also in its error's text. It
+// changes and returns s.
 func attribute(s *decision.Status, point, plugin string) *decision.Status {
 	s.Plugin, s.Point = plugin, point
 	if s.Code == decision.Error {

@@ -14,20 +14,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// step is what all parts of a machine share: the cluster, the pods that wait, and the step
-// that is under way, with its time and its effects so far.
+// step is what all parts of a machine share: the table, the queue, and the step under way.
 type step struct {
 	table *table.Table
 	queue *queue.Queue
 
 	now     time.Time
-	number  uint64 // of the step
-	news    uint64 // steps that were no Tick
-	effects []Effect
-	changed Change
+	number  uint64   // of the step, from 1
+	news    uint64   // steps so far whose event was not a Tick
+	effects []Effect // of the step so far
+	changed Change   // the first of the step
 }
 
-// begin begins a step for the event.
+// begin starts a step at time now for the event.
 func (s *step) begin(now time.Time, e Event) {
 	s.now, s.effects, s.changed = now, nil, Change{}
 	s.number++
@@ -37,17 +36,18 @@ func (s *step) begin(now time.Time, e Event) {
 	}
 }
 
-// end returns the effects of the step. What is left by then is of a step that panicked.
+// end returns the effects of the step and clears them.
 func (s *step) end() []Effect {
 	effects := s.effects
 	s.effects = nil
 	return effects
 }
 
-// emit adds an effect of the step.
+// emit appends an effect to those of the step.
 func (s *step) emit(e Effect) { s.effects = append(s.effects, e) }
 
-// moveAll passes the event to the queue, which moves the pods that it may help.
+// moveAll passes the event to the queue, which moves the pods that it may help to the
+// active queue or to backoff. It ignores an event without an action.
 func (s *step) moveAll(e *framework.Event) {
 	if e.ActionType != 0 {
 		s.recordChange(e.Resource, e.ActionType)
@@ -55,11 +55,11 @@ func (s *step) moveAll(e *framework.Event) {
 	}
 }
 
-// Change is what an event changed in the cluster, as a resource and an action.
+// Change is what a step changed in the cluster, as a resource and an action.
 type Change struct {
 	Resource framework.EventResource
 	Action   framework.ActionType // 0: nothing
-	// Bound: it is a pod of one of our profiles, which was seen without a node before.
+	// Bound is set if the change is that a pending pod of one of the profiles is bound now.
 	Bound bool
 }
 
@@ -70,11 +70,11 @@ func (s *step) recordChange(r framework.EventResource, a framework.ActionType) {
 	}
 }
 
-// profiles holds the profiles by name, which is the schedulerName of their pods.
+// profiles holds the profiles by schedulerName.
 type profiles map[string]*profile.Profile
 
-// eventsToRegister returns the events that may help pods that a plugin of the profile
-// rejected. It returns false if the profile has no such plugin.
+// eventsToRegister returns the events that may help pods that a plugin of the profile has
+// rejected; false if the profile has no such plugin. Extenders count as a plugin.
 func (l profiles) eventsToRegister(name, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	if p := l[name]; p != nil && p.Plugins[plugin] != nil {
 		return p.Plugins[plugin].EventsToRegister, true
@@ -85,17 +85,19 @@ func (l profiles) eventsToRegister(name, plugin string) ([]framework.ClusterEven
 	return nil, false
 }
 
-// allEvents may help a pod that extenders rejected: they do not say what may.
+// allEvents are the events that may help a pod that extenders rejected: any.
 var allEvents = []framework.ClusterEventWithHint{{Resource: framework.WildCard, ActionType: framework.All}}
 
-// endAttempt ends the pod's attempt at the host of its profile.
+// endAttempt tells the host of hosted plugins, if the profile has one, that the pod's
+// attempt is over.
 func (l profiles) endAttempt(p *object.Pod) {
 	if of := l[p.SchedulerName]; of != nil && of.Host != nil {
 		of.Host.End(p.UID)
 	}
 }
 
-// guard contains panics of plugins to the pod at hand.
+// guard runs plugins and turns their panics into errors, so that only the pod at hand
+// fails.
 type guard struct {
 	table     *table.Table
 	engine    *engine.Engine
@@ -103,15 +105,15 @@ type guard struct {
 	contained int // panics
 }
 
-// report reports a contained panic to Options.Panicked.
+// report calls Options.Panicked, if it is set.
 func (g *guard) report(p *recovered.Panic) {
 	if g.options.Panicked != nil {
 		g.options.Panicked(p)
 	}
 }
 
-// run runs f for the pod and contains a panic to it: the error names where
-// it happened. State that a half-done try left behind is undone.
+// run runs f. If f panics, run undoes open trials in the table and returns an error
+// that names the point and the plugin ("" if it is not known).
 func (g *guard) run(point, plugin string, f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -122,8 +124,8 @@ func (g *guard) run(point, plugin string, f func()) (err error) {
 	return nil
 }
 
-// each runs f for each of the plugins until it returns false, and contains a panic
-// as guard does. It returns the last plugin that f was run for.
+// each runs f for each of the plugins until f returns false. It returns the last plugin
+// that f was run for and, if that panicked, an error as run does.
 func (g *guard) each(point string, plugins []*framework.Plugin, f func(*framework.Plugin) bool) (at *framework.Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -138,8 +140,8 @@ func (g *guard) each(point string, plugins []*framework.Plugin, f func(*framewor
 	return at, nil
 }
 
-// contain handles a panic of a plugin that was recovered: it undoes what a half-done
-// trial left behind, reports the panic, and returns it as an error.
+// contain handles the value of a recovered panic of a plugin: it undoes open trials in
+// the table, resets the engine, reports the panic, and returns it as an error.
 func (g *guard) contain(point, plugin string, value any) error {
 	g.contained++
 	g.table.Rollback()
@@ -149,7 +151,7 @@ func (g *guard) contain(point, plugin string, value any) error {
 	return p
 }
 
-// calling returns where a guarded call was; plugin "" is none.
+// calling returns a text like `running Filter plugin "NodeName"`; just the point for "".
 func calling(point, plugin string) string {
 	if plugin == "" {
 		return point
@@ -157,11 +159,11 @@ func calling(point, plugin string) string {
 	return fmt.Sprintf("running %s plugin %q", point, plugin)
 }
 
-// unlistedKinds holds the kinds whose objects cannot be listed, and why. A pod is not
-// decided on while a plugin that has a say about it does not see what it needs.
+// unlistedKinds holds the kinds whose objects cannot be listed, with the error. A pod
+// is not scheduled while a plugin that does not skip it reads such a kind.
 type unlistedKinds map[object.Kind]error
 
-// hides returns why the plugin does not see all that it needs, nil if it does.
+// hides returns an error if a kind that the plugin needs cannot be listed, else nil.
 func (l unlistedKinds) hides(pl *framework.Plugin) error {
 	if len(l) == 0 || pl.Reads.Optional {
 		return nil
@@ -174,8 +176,8 @@ func (l unlistedKinds) hides(pl *framework.Plugin) error {
 	return nil
 }
 
-// undecidable returns an error status if a plugin of the profile has a say about the pod
-// and does not see what it needs, else nil.
+// undecidable returns an error status if a plugin of the profile that does not skip the
+// pod reads a kind that cannot be listed, else nil.
 func (l unlistedKinds) undecidable(t *table.Table, of *profile.Profile, p *object.Pod) *decision.Status {
 	if len(l) == 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// Verify checks what must hold between any two steps, and names the first
-// breach.
+// Verify checks the invariants that hold between any two steps and returns an error for
+// the first that does not.
 func (m *Machine) Verify() error {
 	for _, check := range []func() error{m.queue.Check, m.table.Check, m.engine.Check, m.pods.verify, m.extenders.verify, m.groups.verify, m.conditions.verify} {
 		if err := check(); err != nil {
@@ -48,7 +48,8 @@ func (m *Machine) Verify() error {
 	return m.bindings.illegal
 }
 
-// verifyPod checks that the pod is in one place, and in the phases that go with it.
+// verifyPod returns an error if the pod's records disagree on where it is or how far
+// its cycle is.
 func (m *Machine) verifyPod(ps *podState) error {
 	at, pl := ps.entry.Place(), m.table.Pod(ps.pod.UID)
 	switch {
@@ -76,8 +77,8 @@ func (m *Machine) verifyPod(ps *podState) error {
 	return nil
 }
 
-// verify checks that each pod that is not gone is found by UID and by name,
-// and that one that is gone is still remembered for a reply.
+// verify returns an error if a pod that is not deleted is not found by UID and by name,
+// or a deleted one is kept without a reply outstanding.
 func (x *pods) verify() error {
 	for name, ps := range x.byName { // any order: an error is an error
 		if x.byUID[ps.pod.UID] != ps || ps.pod.NamespacedName() != name || ps.entry == nil && !x.placed(ps) && !ps.pod.Terminating && ps.goneByRead == nil {

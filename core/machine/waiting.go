@@ -14,25 +14,24 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// nominations are those of the pods in the queue, which keeps them: it also shows them to
-// the engine. What changes one also tells the queue, and the API.
+// nominations changes the nominations of queued pods. The queue holds them; the engine
+// reads them here. Changes are passed to the queue as events, and written to the API.
 type nominations struct {
 	*step
 	*queue.Queue
 	pods *pods
 }
 
-// nominating says what becomes of the pod's nomination, and which nominations of other
-// pods to its new node end, in favour of the pod.
+// nominating is how a pod's nomination changes at the end of an attempt.
 type nominating struct {
-	keep bool
-	node string
-	ends []types.UID
+	keep bool        // it does not change; node is ignored
+	node string      // the node that the pod is nominated to; "" for none
+	ends []types.UID // pods of lower priority whose nomination to the node ends
 }
 
-// moved sends the queue an event when a nomination to the node kept ends and
-// the pod is nominated to, or placed on, the node now. What was reserved on kept is free
-// for other pods of at most its priority.
+// moved passes to the queue that p is no longer nominated to the node kept, but
+// nominated to or placed on now ("" for none): the resources there are free for other
+// pods of at most its priority. It does nothing if kept is "" or equal to now.
 func (n *nominations) moved(p *object.Pod, kept, now string) {
 	if kept == "" || kept == now {
 		return
@@ -44,7 +43,7 @@ func (n *nominations) moved(p *object.Pod, kept, now string) {
 	}, func(other *object.Pod) bool { return other.Priority <= p.Priority && other.UID != p.UID })
 }
 
-// clear ends the nomination of a pod in the queue.
+// clear ends the nomination of a queued pod, in the queue and in the API.
 func (n *nominations) clear(ps *podState) {
 	p, kept := ps.entry.Pod, ps.entry.NominatedNode()
 	n.queue.Nominate(ps.entry, "")
@@ -54,8 +53,9 @@ func (n *nominations) clear(ps *podState) {
 	}
 }
 
-// toWrite returns what to write so that the API shows the pod nominated to
-// the node: nil where it does, and was not asked for anything else meanwhile.
+// toWrite returns the nominatedNodeName to write so that the API shows the pod
+// nominated to the node, and records that it is written. It returns nil if the API
+// shows it already and no other write is under way.
 func (n *nominations) toWrite(ps *podState, node string) *string {
 	if node == ps.pod.NominatedNode && (ps.nominating == nil || *ps.nominating == node) {
 		return nil
@@ -64,20 +64,21 @@ func (n *nominations) toWrite(ps *podState, node string) *string {
 	return &node
 }
 
-// NominatedNode returns the node that the pod is nominated to, "" for none.
+// NominatedNode returns the node that the pod is nominated to; "" for none.
 func (n *nominations) NominatedNode(uid types.UID) string {
 	return n.pods.entry(uid).NominatedNode()
 }
 
-// preemptors are the pods that have preempted others and wait for their victims to leave.
+// preemptors handles the pods that have preempted others and wait for their victims to
+// leave.
 type preemptors struct {
 	*step
 	pods     *pods
-	heldBack int // preemptions
+	heldBack int // preemptions refused so far by holdsBack
 }
 
-// retryAfterError moves the preemptors that wait to the error backoff, because an eviction
-// that they relied on failed.
+// retryAfterError moves the queued ones of these pods to the error backoff, because an
+// eviction that they relied on failed.
 func (w *preemptors) retryAfterError(preemptors []*object.Pod) {
 	for _, p := range preemptors {
 		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil {
@@ -86,9 +87,9 @@ func (w *preemptors) retryAfterError(preemptors []*object.Pod) {
 	}
 }
 
-// skipBackoffs lets those preemptors skip their backoff whose victims are all gone. The
-// others wait their backoff out: each victim that goes calls all preemptors, and were
-// they all tried each time, a thousand of them would be tried a million times.
+// skipBackoffs ends the backoff of those of these pods whose victims are all gone. The
+// others go on waiting: it is called for each victim, and a thousand preemptors would
+// be tried a million times.
 func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	for _, p := range preemptors {
 		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" {
@@ -97,14 +98,14 @@ func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	}
 }
 
-// evicting reports whether the pod with this UID is being preempted.
+// evicting reports whether the pod is being preempted.
 func (w *preemptors) evicting(uid types.UID) bool {
 	ps := w.pods.byUID[uid]
 	return ps != nil && ps.evicting()
 }
 
-// victimsLeaving returns the node on which victims that the pod has preempted are on
-// their way out, "" when none is.
+// victimsLeaving returns the node on which victims of the pod's last preemption are still
+// leaving; "" if none is.
 func (w *preemptors) victimsLeaving(ps *podState) string {
 	if ps.preemption == nil {
 		return ""
@@ -116,33 +117,33 @@ func (w *preemptors) victimsLeaving(ps *podState) string {
 	return ""
 }
 
-// stays reports whether a pod is placed and not being deleted or evicted.
+// stays reports whether the pod is placed and not being deleted or evicted.
 func (w *preemptors) stays(uid types.UID) bool {
 	pl := w.table.Pod(uid)
 	return pl != nil && !pl.Pod.Terminating && !w.evicting(uid)
 }
 
-// A pod may preempt so often without being placed. Somebody else takes the room
-// then each time, another scheduler say, whose pods it preempts again and again.
-// From then on it waits between two preemptions, twice as long each time. The
-// last wait is no longer than the queue lets a pod wait without an event.
+// A pod that has preempted freePreemptions times without being placed waits between two
+// preemptions from then on, twice as long each time. Somebody else takes the resources each
+// time, such as another scheduler, whose pods it preempts again and again. The longest wait
+// is as long as the queue lets a pod wait without an event.
 const (
-	freePreemptions = 10
-	firstWait       = time.Minute
-	lastWait        = 5 * time.Minute
-	preemptionsOver = 30 * time.Minute // after that time without one they no longer count
+	freePreemptions = 10               // preemptions without a wait
+	firstWait       = time.Minute      // before the next one
+	lastWait        = 5 * time.Minute  // the longest wait
+	preemptionsOver = 30 * time.Minute // without a preemption, after which the count is 0 again
 )
 
-// heldBack is the message for a pod that could preempt others but may not yet.
+// heldBack is the message for a pod that could preempt others but must wait.
 const heldBack = "preemption: held back, as 10 preemptions in a row have not placed the pod"
 
-// preemptionCount counts the preemptions in a row of a pod that has not been placed
-// since.
+// preemptionCount counts a pod's preemptions since it was last placed.
 type preemptionCount struct {
 	n    int
-	last time.Time
+	last time.Time // when the last one was
 }
 
+// add counts a preemption.
 func (p *preemptionCount) add(now time.Time) {
 	if p.over(now) {
 		p.n = 0
@@ -151,9 +152,10 @@ func (p *preemptionCount) add(now time.Time) {
 	p.last = now
 }
 
+// over reports whether the last preemption is so long ago that the count starts at 0 again.
 func (p *preemptionCount) over(now time.Time) bool { return now.Sub(p.last) > preemptionsOver }
 
-// due returns when the next may be.
+// due returns when the pod may preempt again: now, or after its wait.
 func (p *preemptionCount) due(now time.Time) time.Time {
 	if p.n < freePreemptions || p.over(now) {
 		return now
@@ -165,8 +167,8 @@ func (p *preemptionCount) due(now time.Time) time.Time {
 	return p.last.Add(min(wait, lastWait))
 }
 
-// holdsBack reports whether the pod may not preempt these victims yet, and counts the
-// refusal. A pod whose victims are all leaving already is not held back.
+// holdsBack reports whether the pod must still wait before it preempts these victims,
+// and counts that. A pod whose victims are all leaving already need not wait.
 func (w *preemptors) holdsBack(a *attempt, victims []types.UID) bool {
 	if !slices.ContainsFunc(victims, w.stays) || !a.state.preemptionCount.due(w.now).After(w.now) {
 		return false
@@ -175,9 +177,9 @@ func (w *preemptors) holdsBack(a *attempt, victims []types.UID) bool {
 	return true
 }
 
-// conditionToWrite returns what to write so that the API says c of the pod: nil where
-// it does, and was not asked to say anything else meanwhile. A watch that lags
-// still shows what was there before the last write.
+// conditionToWrite returns the condition to write so that the API shows c, and records
+// that it is written. It returns nil if the API shows it already and no other write is
+// under way: a watch that lags still shows what was there before the last write.
 func conditionToWrite(ps *podState, c *object.Condition) *object.Condition {
 	if *c == ps.entry.Pod.Scheduled && (ps.condition == nil || *ps.condition == *c) {
 		return nil
@@ -186,17 +188,16 @@ func conditionToWrite(ps *podState, c *object.Condition) *object.Condition {
 	return c
 }
 
-// How long a condition stands before it is looked at whether it is true still, and the
-// time between two such looks.
+// Times of conditions.
 const (
-	conditionAge   = time.Minute
-	conditionPause = 200 * time.Millisecond
+	conditionAge   = time.Minute            // after which a condition is computed again
+	conditionPause = 200 * time.Millisecond // between two conditions that are computed again
 )
 
-// conditions lists the PodScheduled conditions of unschedulable pods, the oldest first. A
-// condition is true at the time of the last attempt; events that do not help the pod may
-// change its reasons. So a condition that is conditionAge old is computed again without
-// an attempt, at most one in each conditionPause.
+// conditions lists the PodScheduled conditions of unschedulable pods, the oldest first.
+// A condition is true at the time of the last attempt; events that do not help the pod
+// may change its reasons. So a condition that is conditionAge old is computed again
+// without an attempt, at most one in each conditionPause.
 type conditions struct {
 	*step
 	pods *pods
@@ -205,17 +206,17 @@ type conditions struct {
 	present func(*object.Pod) *object.Condition
 
 	order list.List // of *podState
-	next  time.Time // none is looked at before
+	next  time.Time // no condition is computed again before
 }
 
-// clear forgets all conditions.
+// clear removes all conditions from the list.
 func (l *conditions) clear() {
 	l.order.Init()
 	l.next = time.Time{}
 }
 
-// track records that the pod's condition is true as of now, and lists it last to be renewed.
-// A pod that is not unschedulable is no longer listed.
+// track records that the pod's condition was computed just now, and lists it last. A
+// pod that is not unschedulable is removed from the list instead.
 func (l *conditions) track(ps *podState) {
 	l.untrack(ps)
 	if ps.entry.Place() == queue.Unschedulable {
@@ -224,7 +225,7 @@ func (l *conditions) track(ps *podState) {
 	}
 }
 
-// untrack removes the pod's condition from those to renew.
+// untrack removes the pod's condition from the list.
 func (l *conditions) untrack(ps *podState) {
 	if ps.stated != nil {
 		l.order.Remove(ps.stated)
@@ -232,8 +233,8 @@ func (l *conditions) untrack(ps *podState) {
 	}
 }
 
-// oldest returns the pod whose condition is to be renewed next, and when. It
-// returns nil if nothing has happened since the oldest was true.
+// oldest returns the pod whose condition is the next to compute again, and when. It
+// returns nil if nothing but time has passed since that was computed.
 func (l *conditions) oldest() (ps *podState, due time.Time) {
 	first := l.order.Front()
 	if first == nil {
@@ -248,9 +249,8 @@ func (l *conditions) oldest() (ps *podState, due time.Time) {
 	return ps, due
 }
 
-// renew computes the oldest condition again if it is due, and emits a patch if
-// it changed. It skips pods that are not unschedulable any more, since they are tried
-// again.
+// renew computes the oldest condition again if it is due, and emits a patch if it
+// changed. Pods that are not unschedulable any more are skipped.
 func (l *conditions) renew() {
 	for {
 		ps, due := l.oldest()
@@ -271,7 +271,7 @@ func (l *conditions) renew() {
 	}
 }
 
-// saved returns the conditions as a snapshot has them.
+// saved returns the conditions in the form of a snapshot of the machine.
 func (l *conditions) saved() map[*podState]*SavedStated {
 	saved := map[*podState]*SavedStated{}
 	for e := l.order.Front(); e != nil; e = e.Next() {
@@ -284,7 +284,7 @@ func (l *conditions) saved() map[*podState]*SavedStated {
 	return saved
 }
 
-// restore restores the conditions of the pods of a snapshot.
+// restore lists the conditions of the pods in a snapshot of the machine.
 func (l *conditions) restore(now time.Time, pods []SavedPod) {
 	saved := slices.DeleteFunc(slices.Clone(pods), func(s SavedPod) bool {
 		return s.Stated == nil || l.pods.entry(s.UID) == nil
@@ -302,8 +302,8 @@ func (l *conditions) restore(now time.Time, pods []SavedPod) {
 	}
 }
 
-// verify returns an error if a condition belongs to a pod that does not wait,
-// or the list is out of order.
+// verify returns an error if a listed condition's pod is not queued, or the list is not
+// in order.
 func (l *conditions) verify() error {
 	states := make([]*podState, 0, l.order.Len())
 	for e := l.order.Front(); e != nil; e = e.Next() {
