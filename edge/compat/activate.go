@@ -37,7 +37,8 @@ type locker interface {
 func newPodsToActivate() fwk.StateData { return &PodsToActivate{Map: map[string]*v1.Pod{}} }
 
 // CheckPodsToActivate returns an error if the value that make returns cannot be used as
-// PodsToActivate: it must be a pointer to a struct with the same exported fields and methods.
+// PodsToActivate: it must be a pointer to a struct with the same exported fields and
+// methods.
 func CheckPodsToActivate(make func() fwk.StateData) error {
 	made := make()
 	if _, locks := made.(locker); !locks {
@@ -52,8 +53,8 @@ func CheckPodsToActivate(make func() fwk.StateData) error {
 	return nil
 }
 
-// mapOf returns a pointer to the field Map of a PodsToActivate of any package; nil if it has
-// none of the right type.
+// mapOf returns a pointer to the field Map of a PodsToActivate of any package; nil if
+// it has none of the right type.
 func mapOf(toActivate fwk.StateData) *map[string]*v1.Pod {
 	if own, ok := toActivate.(*PodsToActivate); ok {
 		return &own.Map
@@ -80,8 +81,9 @@ func takePods(toActivate fwk.StateData) (pods []*v1.Pod) {
 	return pods
 }
 
-// ActivatePods activates the pods that plugins have put into PodsToActivate during the cycle
-// of p. If a plugin holds the lock, that happens on another goroutine: the loop never waits.
+// ActivatePods activates the pods that plugins have put into PodsToActivate during the
+// cycle of p. If a plugin holds the lock, that happens on another goroutine: the loop
+// never waits.
 func (h *Host) ActivatePods(p *object.Pod) {
 	c := h.cycles[p.UID]
 	if c == nil {

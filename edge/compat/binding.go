@@ -85,8 +85,8 @@ func (b *preBinding) end(why error) bool {
 	return true
 }
 
-// cancel cancels the context of the pod's PreBind plugins. It returns false if none runs, or
-// MarkPrebound was called. Any goroutine may call it.
+// cancel cancels the context of the pod's PreBind plugins. It returns false if none
+// runs, or MarkPrebound was called. Any goroutine may call it.
 func (l *running) cancel(uid types.UID, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,8 +126,8 @@ func (l *running) remove(uid types.UID) {
 }
 
 // preBind runs the effect's PreBind plugins in order, and neighbours that allow it in
-// parallel, as v1.36 does. It returns the first status that is not a success; nil if there is
-// none.
+// parallel, as v1.36 does. It returns the first status that is not a success; nil if
+// there is none.
 func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Status {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errors.New("the PreBind plugins have returned"))
@@ -172,8 +172,9 @@ func (h *Host) watchRoom(e machine.RunPlugins) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// preFlight calls PreBindPreFlight of the plugins and returns those that have something to do,
-// in groups: the plugins of a group may run in parallel. It returns a status if one fails.
+// preFlight calls PreBindPreFlight of the plugins and returns those that have something
+// to do, in groups: the plugins of a group may run in parallel. It returns a status if
+// one fails.
 func (c *cycle) preFlight(ctx context.Context, pod *v1.Pod, e machine.RunPlugins) (groups [][]*hostedPlugin, _ *decision.Status) {
 	skipped, parallel := sets.New[string](), sets.New[string]()
 	together := false // with the last group

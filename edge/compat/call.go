@@ -17,8 +17,8 @@ import (
 // Calls of plugins from the loop. The plugin runs on another goroutine while the
 // loop waits and answers the plugin's questions.
 
-// mostHangs is how many calls of a plugin may be overdue before the plugin is not called any
-// more and its pods fail.
+// mostHangs is how many calls of a plugin may be overdue before the plugin is not
+// called any more and its pods fail.
 const mostHangs = 16
 
 // stepBudget bounds the time of all plugin calls in one step of the loop, as a multiple of
@@ -43,10 +43,10 @@ func (h *Hosts) inStep() *time.Duration {
 	return &h.step.left
 }
 
-// call runs f, which calls the plugin at the extension point, on a worker and waits for it,
-// for at most *left and what the step has left. It subtracts the time from *left. It returns
-// an error if f panics, is overdue, or was not called because another call for the pod still
-// is; the caller may read what f writes only if there is no error.
+// call runs f, which calls the plugin at the extension point, on a worker and waits for
+// it, for at most *left and what the step has left. It subtracts the time from *left.
+// It returns an error if f panics, is overdue, or was not called because another call
+// for the pod still is; the caller may read what f writes only if there is no error.
 func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f func()) error {
 	if err := h.refuse(*left, pod, point, plugin); err != nil {
 		return err
@@ -112,9 +112,9 @@ func (h *Hosts) putTimer(timer *time.Timer) {
 	h.timer = timer
 }
 
-// overdue records that the worker's call has not returned in time, and returns an error that
-// says so. When the call returns at last, the worker is freed, and PreEnqueue is called again
-// for gated pods, which the hanging call may have blocked.
+// overdue records that the worker's call has not returned in time, and returns an error
+// that says so. When the call returns at last, the worker is freed, and PreEnqueue is
+// called again for gated pods, which the hanging call may have blocked.
 func (h *Hosts) overdue(w *worker, pod types.UID, point, plugin string) error {
 	h.hangs.add(pod, plugin, point)
 	go func() {
@@ -239,8 +239,8 @@ type hangs struct {
 	plugins map[string]int     // number of overdue calls
 }
 
-// refuse returns an error if a call for the pod is overdue, or mostHangs calls of the plugin
-// are. "" stands for a call for no pod.
+// refuse returns an error if a call for the pod is overdue, or mostHangs calls of the
+// plugin are. "" stands for a call for no pod.
 func (l *hangs) refuse(pod types.UID, plugin string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -281,8 +281,9 @@ func (l *hangs) count() (n int) {
 	return n
 }
 
-// question is a function that a plugin needs run on the loop, since it reads the machine. Of
-// the loop and the plugin's own goroutine, whoever sets taken first decides whether it runs.
+// question is a function that a plugin needs run on the loop, since it reads the
+// machine. Of the loop and the plugin's own goroutine, whoever sets taken first decides
+// whether it runs.
 type question struct {
 	taken  atomic.Bool // it runs or has run, or the plugin does not wait any more
 	ask    func()
@@ -301,9 +302,9 @@ func (q *question) answer() {
 // errNoAnswer is the error of a question that the loop did not take in time.
 var errNoAnswer = errors.New("the scheduling loop does not answer")
 
-// ask runs f on the loop's goroutine, between two steps or while the loop waits for a plugin,
-// and waits for it, for at most Options.Timeout until f begins. Any goroutine but the loop's
-// may call it. What f writes may be read only if there is no error.
+// ask runs f on the loop's goroutine, between two steps or while the loop waits for a
+// plugin, and waits for it, for at most Options.Timeout until f begins. Any goroutine
+// but the loop's may call it. What f writes may be read only if there is no error.
 func (h *Hosts) ask(f func()) error {
 	if h.loop == nil {
 		return errNoAnswer

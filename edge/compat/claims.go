@@ -55,8 +55,8 @@ func (c claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
 	return c.assumed(claim), nil
 }
 
-// assumed returns the claim as a plugin has written it, if the informer's is older; else the
-// informer's, and forgets the other.
+// assumed returns the claim as a plugin has written it, if the informer's is older;
+// else the informer's, and forgets the other.
 func (c claims) assumed(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	l := &c.assumptions
 	l.mu.Lock()

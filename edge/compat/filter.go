@@ -114,8 +114,8 @@ func (c *cycle) failAll(err error, out []framework.Verdict) {
 	}
 }
 
-// verdict returns the verdict for a status of Filter: Fits for a success, else a number that
-// equal statuses of the attempt share.
+// verdict returns the verdict for a status of Filter: Fits for a success, else a number
+// that equal statuses of the attempt share.
 func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
 	switch {
 	case s.IsSuccess():

@@ -68,8 +68,8 @@ func (h *handle) APIDispatcher() fwk.APIDispatcher { return nil }
 // APICacher returns nil, as APIDispatcher does.
 func (h *handle) APICacher() fwk.APICacher { return nil }
 
-// Activate moves the pods to the active queue, as soon as the loop gets to it. The keys do not
-// matter.
+// Activate moves the pods to the active queue, as soon as the loop gets to it. The keys
+// do not matter.
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	var list []*v1.Pod
 	for _, p := range pods { // any order: each is activated
@@ -84,8 +84,8 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 // others and is raised on the caller's goroutine.
 type parallelizer struct{ host *Host }
 
-// Until calls work for 0 to pieces-1 and waits. Pieces that have not begun when ctx ends are
-// left out.
+// Until calls work for 0 to pieces-1 and waits. Pieces that have not begun when ctx
+// ends are left out.
 func (p parallelizer) Until(ctx context.Context, pieces int, work workqueue.DoWorkPieceFunc, _ string) {
 	p.host.inParallel(pieces, func(i int) {
 		if ctx.Err() == nil {

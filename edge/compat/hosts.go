@@ -40,8 +40,8 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Timeout bounds the time that all calls of plugins take in one attempt.
 	Timeout time.Duration
-	// PostFilterWait is how long the loop waits for a PostFilter plugin. After that the loop
-	// goes on, and the plugin's answer comes later. 0: 100 ms.
+	// PostFilterWait is how long the loop waits for a PostFilter plugin. After that the
+	// loop goes on, and the plugin's answer comes later. 0: 100 ms.
 	PostFilterWait time.Duration
 	// Parallelism is how many goroutines call one plugin for nodes at once.
 	Parallelism int

@@ -104,16 +104,16 @@ func builtin(r fwk.EventResource) (schema.GroupVersionResource, bool) {
 	return kind.GroupVersion().WithResource(kind.Resource()), ok
 }
 
-// Pods and Nodes return the informers that plugins read. Berth takes its pods and nodes from
-// them too, so that it never decides on a newer state than plugins see.
+// Pods and Nodes return the informers that plugins read. Berth takes its pods and nodes
+// from them too, so that it never decides on a newer state than plugins see.
 func (h *Hosts) Pods() cache.SharedIndexInformer { return h.factory.Core().V1().Pods().Informer() }
 
 // Nodes returns the informer of nodes; see Pods.
 func (h *Hosts) Nodes() cache.SharedIndexInformer { return h.factory.Core().V1().Nodes().Informer() }
 
-// Start starts the informers that plugins requested, those of the resources whose events
-// they registered for, and the goroutines of PostBind, until the context ends. Call it after
-// all plugins were made.
+// Start starts the informers that plugins requested, those of the resources whose
+// events they registered for, and the goroutines of PostBind, until the context ends.
+// Call it after all plugins were made.
 func (h *Hosts) Start(ctx context.Context) error {
 	h.runPostBinds(ctx)
 	context.AfterFunc(ctx, h.workers.end)

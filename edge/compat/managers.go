@@ -47,15 +47,16 @@ func (m csiManager) Get(name string) (*storagev1.CSINode, error) {
 	return m.factory.Storage().V1().CSINodes().Lister().Get(name)
 }
 
-// SharedDRAManager returns the ResourceClaims, ResourceSlices and DeviceClasses as plugins see
-// them. A plugin must call it in its factory to see the taints of DeviceTaintRules.
+// SharedDRAManager returns the ResourceClaims, ResourceSlices and DeviceClasses as
+// plugins see them. A plugin must call it in its factory to see the taints of
+// DeviceTaintRules.
 func (h *handle) SharedDRAManager() fwk.SharedDRAManager {
 	h.followSlices()
 	return draManager{h.Hosts}
 }
 
-// followSlices starts the tracker of DeviceTaintRules, once, if their feature gate is on and
-// Start was not called yet.
+// followSlices starts the tracker of DeviceTaintRules, once, if their feature gate is
+// on and Start was not called yet.
 func (h *Hosts) followSlices() {
 	if h.factory != nil && h.options.DeviceTaintRules {
 		h.slicesOnce.Do(h.startSlices)
@@ -136,8 +137,8 @@ func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 	return found
 }
 
-// noPodGroups is a fwk.PodGroupLister that always fails, as in v1.36 without the feature gate
-// DRAWorkloadResourceClaims, which Berth does not accept.
+// noPodGroups is a fwk.PodGroupLister that always fails, as in v1.36 without the
+// feature gate DRAWorkloadResourceClaims, which Berth does not accept.
 type noPodGroups struct{}
 
 // Get returns the error of v1.36.

@@ -17,8 +17,9 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// nodeInfo is the fwk.NodeInfo of a node and its pods. Those of a snapshot are shared and must
-// not be changed; if a plugin changes one all the same, it is made anew at the next cycle.
+// nodeInfo is the fwk.NodeInfo of a node and its pods. Those of a snapshot are shared
+// and must not be changed; if a plugin changes one all the same, it is made anew at the
+// next cycle.
 type nodeInfo struct {
 	node         *v1.Node
 	pods         []fwk.PodInfo

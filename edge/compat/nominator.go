@@ -29,13 +29,14 @@ func (h *handle) UpdateNominatedPod(_ klog.Logger, old *v1.Pod, pod fwk.PodInfo)
 	}
 }
 
-// nominate asks the machine to nominate the pod to the node; "" ends the nomination. It does
-// not wait.
+// nominate asks the machine to nominate the pod to the node; "" ends the nomination. It
+// does not wait.
 func (h *handle) nominate(p *v1.Pod, node string) {
 	h.report(machine.NominationSet{UID: p.UID, Node: node})
 }
 
-// NominatedPodsForNode returns the pods nominated to the node; nil if the loop does not answer.
+// NominatedPodsForNode returns the pods nominated to the node; nil if the loop does not
+// answer.
 func (h *handle) NominatedPodsForNode(node string) []fwk.PodInfo {
 	var list []fwk.PodInfo
 	err := h.ask(func() {

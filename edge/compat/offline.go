@@ -19,9 +19,10 @@ import (
 // ErrOffline is the error of all API requests of plugins in a simulation.
 var ErrOffline = errors.New("there is no API server in a simulation")
 
-// NewOffline returns Hosts for a simulated cluster. Informers of pods and nodes have what Feed
-// reports; those of other kinds stay empty. API requests fail. The loop always waits for
-// PostFilter, so that results depend on the order of calls only, not on their duration.
+// NewOffline returns Hosts for a simulated cluster. Informers of pods and nodes have
+// what Feed reports; those of other kinds stay empty. API requests fail. The loop
+// always waits for PostFilter, so that results depend on the order of calls only, not
+// on their duration.
 func NewOffline(o Options) (*Hosts, error) {
 	api := &rest.Config{Host: "http://offline.invalid", Transport: offline{}}
 	client, err := kubernetes.NewForConfig(api)
@@ -44,9 +45,9 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) { return nil, Er
 // Close ends the idle workers.
 func (h *Hosts) Close() { h.workers.end() }
 
-// Feed updates the informer and calls its handlers for a pod or a node that changed from old
-// to now; nil: it did not exist or is gone. Only the loop may call it, before it sends the
-// event to the machine.
+// Feed updates the informer and calls its handlers for a pod or a node that changed
+// from old to now; nil: it did not exist or is gone. Only the loop may call it, before
+// it sends the event to the machine.
 func (h *Hosts) Feed(old, now runtime.Object) error {
 	i, some := h.fed.pods, now
 	if now == nil {
@@ -103,8 +104,8 @@ func (f *fedFactory) Start(<-chan struct{}) {}
 // StartWithContext does nothing.
 func (f *fedFactory) StartWithContext(context.Context) {}
 
-// fedInformer is an informer that is filled by Feed, not by a watch. Plugins may use it from
-// any goroutine.
+// fedInformer is an informer that is filled by Feed, not by a watch. Plugins may use it
+// from any goroutine.
 type fedInformer struct {
 	cache.SharedIndexInformer
 	mu       sync.Mutex

@@ -30,8 +30,8 @@ func each[N comparableNode](h *Hosts, nodes []N, f func(int, N)) {
 	})
 }
 
-// inParallel calls f for 0 to n-1, on up to Options.Parallelism goroutines. A panic of f stops
-// all and is raised on the caller's goroutine.
+// inParallel calls f for 0 to n-1, on up to Options.Parallelism goroutines. A panic of
+// f stops all and is raised on the caller's goroutine.
 func (h *Hosts) inParallel(n int, f func(int)) { h.share(n, 1, func(i, _ int) { f(i) }) }
 
 // readAhead reads what most plugins read of a node, of all nodes before a plugin is asked
@@ -52,8 +52,9 @@ func readAhead[N comparableNode](nodes []N) (read byte) {
 	return read
 }
 
-// share calls f for all of [0, n) in pieces of length least, of which the last may be shorter.
-// Up to Options.Parallelism goroutines share the pieces. A panic of f is raised here.
+// share calls f for all of [0, n) in pieces of length least, of which the last may be
+// shorter. Up to Options.Parallelism goroutines share the pieces. A panic of f is
+// raised here.
 func (h *Hosts) share(n, least int, f func(from, to int)) {
 	workers := min(h.options.Parallelism, n/least)
 	if workers < 2 {

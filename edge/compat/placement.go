@@ -69,8 +69,8 @@ func (a proposed) GetPod() *v1.Pod { return a.pod }
 // GetNodeName returns the node's name.
 func (a proposed) GetNodeName() string { return a.node }
 
-// callForGroup calls a plugin at a point for the group of c: f gets the context, the group's
-// state and its description. Each call has Options.Timeout.
+// callForGroup calls a plugin at a point for the group of c: f gets the context, the
+// group's state and its description. Each call has Options.Timeout.
 func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.PlacementCall, f func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo)) error {
 	ctx, cancel := context.WithCancelCause(h.logging)
 	defer cancel(errCycleEnded)
@@ -78,9 +78,9 @@ func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.Placemen
 	return h.callOnce(c.Pods[0].UID, point, p.name, func() { f(ctx, state, podGroupInfo{c}) })
 }
 
-// generatePlacements calls the plugin's GeneratePlacements. parent is the set of nodes to
-// divide. It returns a status if the plugin rejects the group, fails, or returns a node that
-// does not exist.
+// generatePlacements calls the plugin's GeneratePlacements. parent is the set of nodes
+// to divide. It returns a status if the plugin rejects the group, fails, or returns a
+// node that does not exist.
 func (h *Host) generatePlacements(p *hostedPlugin, c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
 	all := &fwk.Placement{Name: parent.Name, Nodes: h.nodesOf(c.Table, parent.Rows)}
 	var result *fwk.GeneratePlacementsResult
@@ -120,8 +120,8 @@ func (h *Host) nodesOf(t *table.Table, rows []table.Row) []fwk.NodeInfo {
 	return nodes
 }
 
-// rowsOf returns the rows of the placement's nodes, sorted and without duplicates. It returns
-// an error for a node that is not in the table.
+// rowsOf returns the rows of the placement's nodes, sorted and without duplicates. It
+// returns an error for a node that is not in the table.
 func rowsOf(t *table.Table, p *fwk.Placement) ([]table.Row, error) {
 	if p == nil {
 		return nil, errors.New("a placement is nil")
@@ -141,8 +141,9 @@ func rowsOf(t *table.Table, p *fwk.Placement) ([]table.Row, error) {
 	return slices.Compact(rows), nil
 }
 
-// assignments converts a placement, with the nodes found for the group's pods, to what plugins
-// get. All plugins of the cycle get the same object, with the Placement that a plugin made.
+// assignments converts a placement, with the nodes found for the group's pods, to what
+// plugins get. All plugins of the cycle get the same object, with the Placement that a
+// plugin made.
 func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssignments) *fwk.PodGroupAssignments {
 	h.groupState(c.Group)
 	if shown := h.lastGroup.assignments[a]; shown != nil {

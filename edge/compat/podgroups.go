@@ -12,9 +12,10 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// podGroups is the fwk.PodGroupStateLister of plugins, and the manager that returns it. With
-// tried, pods that a group's cycle tries count as assumed, and pods that were assumed after
-// it do not: the view of a snapshot in kube-scheduler. Without, it is the other way round.
+// podGroups is the fwk.PodGroupStateLister of plugins, and the manager that returns it.
+// With tried, pods that a group's cycle tries count as assumed, and pods that were
+// assumed after it do not: the view of a snapshot in kube-scheduler. Without, it is the
+// other way round.
 type podGroups struct {
 	*Hosts
 	tried bool

@@ -28,7 +28,8 @@ type terms struct {
 	preferred, preferredAnti []fwk.WeightedAffinityTerm
 }
 
-// newPodInfo returns the pod's PodInfo with the node in its spec; "" leaves the spec as it is.
+// newPodInfo returns the pod's PodInfo with the node in its spec; "" leaves the spec as
+// it is.
 func newPodInfo(p *object.Pod, node string) *podInfo {
 	pod := APIPod(p)
 	if node != "" {

@@ -33,8 +33,9 @@ func (pt point) implements(p *hostedPlugin) bool {
 	}
 }
 
-// Built records which plugins each profile has enabled at which points, with their order and
-// weights. Call it when the profiles are complete: a plugin that was made need not be enabled.
+// Built records which plugins each profile has enabled at which points, with their
+// order and weights. Call it when the profiles are complete: a plugin that was made
+// need not be enabled.
 func (h *Hosts) Built(profiles []*profile.Profile) {
 	for _, p := range profiles {
 		host := h.profiles[p.Name]
@@ -82,6 +83,6 @@ func (h *Host) extended() string {
 	return strings.Join(names, ",")
 }
 
-// place returns the plugin's position in the profile's order at the point, from 1; 0 if it is
-// not enabled there.
+// place returns the plugin's position in the profile's order at the point, from 1; 0 if
+// it is not enabled there.
 func (h *Host) place(pt point, plugin string) int { return h.places[pt][plugin] }

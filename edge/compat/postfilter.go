@@ -13,13 +13,13 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// mostPostFilters is how many PostFilter calls may run beside the loop. With as many, the loop
-// waits for the next one until it returns or is overdue.
+// mostPostFilters is how many PostFilter calls may run beside the loop. With as many,
+// the loop waits for the next one until it returns or is overdue.
 const mostPostFilters = 16
 
-// runPostFilter calls the plugin's PostFilter, which may take Options.Timeout. The loop waits
-// for PostFilterWait; if the call has not returned then, the result is Pending, and a
-// PostFilterReply is sent when it returns.
+// runPostFilter calls the plugin's PostFilter, which may take Options.Timeout. The loop
+// waits for PostFilterWait; if the call has not returned then, the result is Pending,
+// and a PostFilterReply is sent when it returns.
 func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) framework.PostFilterResult {
 	c.postFilter = call
 	defer func() { c.postFilter = nil }()
@@ -105,8 +105,8 @@ func (c *cycle) postFilterResult(p *hostedPlugin, result *fwk.PostFilterResult, 
 	return out
 }
 
-// nodeStatuses is the fwk.NodeToStatusReader that PostFilter gets: the status by which Filter
-// rejected each node.
+// nodeStatuses is the fwk.NodeToStatusReader that PostFilter gets: the status by which
+// Filter rejected each node.
 type nodeStatuses struct {
 	cycle *cycle
 	codes map[string]decision.Code // by node name
@@ -127,8 +127,8 @@ func newNodeStatuses(c *cycle, call *framework.PostFilterCall) *nodeStatuses {
 	return s
 }
 
-// Get returns the status by which the node was rejected, with its reasons. An unknown node is
-// UnschedulableAndUnresolvable.
+// Get returns the status by which the node was rejected, with its reasons. An unknown
+// node is UnschedulableAndUnresolvable.
 func (s *nodeStatuses) Get(name string) *fwk.Status {
 	if s.all != nil {
 		return hosted(s.all)

@@ -48,8 +48,8 @@ func (h *Hosts) askGatedLater() {
 	time.AfterFunc(h.options.Timeout, func() { h.report(machine.AskGatedAgain{}) })
 }
 
-// kinds maps the resources of plugins' events, besides pods and nodes, to the kinds that core
-// knows. Plugins have no name for DeviceTaintRules.
+// kinds maps the resources of plugins' events, besides pods and nodes, to the kinds
+// that core knows. Plugins have no name for DeviceTaintRules.
 var kinds = func() map[fwk.EventResource]object.Kind {
 	named := map[fwk.EventResource]object.Kind{}
 	for k := range object.Kinds {
@@ -120,8 +120,8 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 	return list, nil
 }
 
-// known returns an error if r is neither a resource that kube-scheduler knows nor of the form
-// resource.version.group.
+// known returns an error if r is neither a resource that kube-scheduler knows nor of
+// the form resource.version.group.
 func known(r fwk.EventResource) error {
 	if _, ok := builtin(r); ok || r == fwk.Pod || r == fwk.Node || r == fwk.WildCard {
 		return nil
@@ -132,8 +132,9 @@ func known(r fwk.EventResource) error {
 	return nil
 }
 
-// eventOf converts an event that a plugin registered, with its hint; it may become several or
-// none. It records that the resource must be watched if core does not send its events.
+// eventOf converts an event that a plugin registered, with its hint; it may become
+// several or none. It records that the resource must be watched if core does not send
+// its events.
 func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework.ClusterEventWithHint {
 	resource, action, hint := e.Event.Resource, actionOf(e.Event.ActionType), h.hint(p, e.QueueingHintFn)
 	on := func(r framework.EventResource) framework.ClusterEventWithHint {
@@ -165,8 +166,8 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 	return []framework.ClusterEventWithHint{other}
 }
 
-// hint converts a QueueingHintFn to core's types; nil for nil. A hint that fails or is overdue
-// queues the pod.
+// hint converts a QueueingHintFn to core's types; nil for nil. A hint that fails or is
+// overdue queues the pod.
 func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *framework.Event) bool {
 	if f == nil {
 		return nil

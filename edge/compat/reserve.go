@@ -13,8 +13,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// adaptReserve sets the native plugin's Reserve, Unreserve and Permit to functions that call
-// the hosted plugin, as far as it implements them.
+// adaptReserve sets the native plugin's Reserve, Unreserve and Permit to functions that
+// call the hosted plugin, as far as it implements them.
 func (h *Host) adaptReserve(native *framework.Plugin, p *hostedPlugin) {
 	if p.reserve != nil {
 		native.Reserve = func(_ *table.Table, pod *object.Pod, node string) *decision.Status {
@@ -39,8 +39,8 @@ func (c *cycle) reserve(p *hostedPlugin, node string) *decision.Status {
 	return verdictOrFailure(status)
 }
 
-// verdictOrFailure converts a status: success is nil, a rejection stays, and any other code is
-// an error.
+// verdictOrFailure converts a status: success is nil, a rejection stays, and any other
+// code is an error.
 func verdictOrFailure(s *fwk.Status) *decision.Status {
 	if s.IsSuccess() || s.IsRejected() {
 		return statusOf(s)
@@ -48,11 +48,12 @@ func verdictOrFailure(s *fwk.Status) *decision.Status {
 	return failure(errorOf(s))
 }
 
-// leastUnreserve is how long the loop waits for Unreserve even if the step has no time left.
+// leastUnreserve is how long the loop waits for Unreserve even if the step has no time
+// left.
 const leastUnreserve = 100 * time.Millisecond
 
-// unreserve calls the plugin's Unreserve. The call has time of its own and a context that is
-// not cancelled, since it comes after a failure. Its errors are logged.
+// unreserve calls the plugin's Unreserve. The call has time of its own and a context
+// that is not cancelled, since it comes after a failure. Its errors are logged.
 func (c *cycle) unreserve(p *hostedPlugin, node string) {
 	left := c.host.inStep()
 	*left = max(*left, leastUnreserve)
@@ -62,8 +63,8 @@ func (c *cycle) unreserve(p *hostedPlugin, node string) {
 	}
 }
 
-// permit calls the plugin's Permit. Wait comes with the time for which the plugin may hold the
-// pod.
+// permit calls the plugin's Permit. Wait comes with the time for which the plugin may
+// hold the pod.
 func (c *cycle) permit(p *hostedPlugin, node string) framework.PermitResult {
 	var status *fwk.Status
 	var timeout time.Duration

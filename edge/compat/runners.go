@@ -18,9 +18,10 @@ import (
 // What lets a plugin run the others: PostFilter plugins try what would be if pods
 // were not there.
 
-// RunFilterPlugins runs the profile's Filter plugins for the pod on the node with the pods of
-// nodeInfo: Berth's own on the loop, hosted ones here with the state. It returns the status of
-// the first plugin, in the profile's order, that rejects the node.
+// RunFilterPlugins runs the profile's Filter plugins for the pod on the node with the
+// pods of nodeInfo: Berth's own on the loop, hosted ones here with the state. It
+// returns the status of the first plugin, in the profile's order, that rejects the
+// node.
 func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
 	if nodeInfo == nil || nodeInfo.Node() == nil {
 		return fwk.AsStatus(fmt.Errorf("node not found"))
@@ -43,8 +44,8 @@ func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod
 	return hosted(native)
 }
 
-// tryNative runs Berth's own Filter plugins for the pod on the node with the pods of nodeInfo,
-// on the loop. It returns the first rejection; nil if the pod fits.
+// tryNative runs Berth's own Filter plugins for the pod on the node with the pods of
+// nodeInfo, on the loop. It returns the first rejection; nil if the pod fits.
 func (h *handle) tryNative(pod *v1.Pod, nodeInfo fwk.NodeInfo) *decision.Status {
 	var pods []*object.Pod
 	for _, p := range nodeInfo.GetPods() {
@@ -96,15 +97,15 @@ func (h *handle) RunFilterPluginsWithNominatedPods(ctx context.Context, state fw
 	return h.RunFilterPlugins(ctx, state, pod, info)
 }
 
-// RunPreFilterExtensionAddPod calls AddPod of the hosted PreFilter plugins for a pod that the
-// caller has added to info for a trial.
+// RunPreFilterExtensionAddPod calls AddPod of the hosted PreFilter plugins for a pod
+// that the caller has added to info for a trial.
 func (h *handle) RunPreFilterExtensionAddPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod, added fwk.PodInfo, info fwk.NodeInfo) *fwk.Status {
 	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
 	return c.addPod(state, added, info)
 }
 
-// RunPreFilterExtensionRemovePod calls RemovePod of the hosted PreFilter plugins for a pod that
-// the caller has removed from info for a trial.
+// RunPreFilterExtensionRemovePod calls RemovePod of the hosted PreFilter plugins for a
+// pod that the caller has removed from info for a trial.
 func (h *handle) RunPreFilterExtensionRemovePod(ctx context.Context, state fwk.CycleState, pod *v1.Pod, removed fwk.PodInfo, info fwk.NodeInfo) *fwk.Status {
 	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
 	return c.removePod(state, removed, info)

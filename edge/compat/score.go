@@ -13,8 +13,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// adaptScore sets the native plugin's PreScore and Score functions to ones that call the hosted
-// plugin, as far as it implements them.
+// adaptScore sets the native plugin's PreScore and Score functions to ones that call
+// the hosted plugin, as far as it implements them.
 func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
 	if p.preScore != nil {
 		native.Hosted.PreScoreRows = func(_ *table.Table, pod *object.Pod, feasible []table.Row) framework.PreScoreResult {
@@ -82,8 +82,8 @@ func (c *cycle) rawScore(p *hostedPlugin, rows []table.Row, out []int64) *decisi
 	return c.scoreBy(p, rows, out, func(nodes []*nodeInfo, scores []int64) error { return askScores(c, c.state, p, nodes, scores) })
 }
 
-// scoreBy calls f on a worker, within the attempt's time, for the nodes of the rows, and copies
-// the scores to out.
+// scoreBy calls f on a worker, within the attempt's time, for the nodes of the rows,
+// and copies the scores to out.
 func (c *cycle) scoreBy(p *hostedPlugin, rows []table.Row, out []int64, f func([]*nodeInfo, []int64) error) *decision.Status {
 	x := c.host.asked.take(len(rows))
 	for i, r := range rows {
@@ -102,8 +102,8 @@ func (c *cycle) scoreBy(p *hostedPlugin, rows []table.Row, out []int64, f func([
 	return nil
 }
 
-// normalize calls the plugin's NormalizeScore for all feasible nodes and replaces scores by the
-// results.
+// normalize calls the plugin's NormalizeScore for all feasible nodes and replaces
+// scores by the results.
 func (c *cycle) normalize(p *hostedPlugin, x fwk.ScoreExtensions, t *table.Table, feasible []table.Row, scores []int64) *decision.Status {
 	list := make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
 	for i, r := range feasible {
@@ -122,8 +122,8 @@ func (c *cycle) normalize(p *hostedPlugin, x fwk.ScoreExtensions, t *table.Table
 	return nil
 }
 
-// askScores calls the plugin's Score for each node and writes the results to scores. It runs
-// on the plugin's goroutine. Errors have the text of v1.36.
+// askScores calls the plugin's Score for each node and writes the results to scores. It
+// runs on the plugin's goroutine. Errors have the text of v1.36.
 func askScores[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	var failed atomic.Pointer[fwk.Status] // any of them
 	each(c.host.Hosts, nodes, func(i int, n N) {
@@ -139,8 +139,9 @@ func askScores[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin
 	return nil
 }
 
-// scoreNodes calls the plugin's Score for each node and NormalizeScore for all, and writes the
-// results to scores. It runs on the plugin's goroutine. Errors have the text of v1.36.
+// scoreNodes calls the plugin's Score for each node and NormalizeScore for all, and
+// writes the results to scores. It runs on the plugin's goroutine. Errors have the text
+// of v1.36.
 func scoreNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	if err := askScores(c, state, p, nodes, scores); err != nil {
 		return err

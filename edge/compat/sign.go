@@ -34,9 +34,9 @@ func (h *Host) findSigners() {
 	h.signerNames = strings.Join(names, ",")
 }
 
-// Sign returns the signature that the hosted plugins give the pod: pods with equal signatures
-// get equal answers from them. It returns false if one of them does not sign the pod or fails;
-// the attempt then goes on without a signature.
+// Sign returns the signature that the hosted plugins give the pod: pods with equal
+// signatures get equal answers from them. It returns false if one of them does not sign
+// the pod or fails; the attempt then goes on without a signature.
 func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
 	c := h.cycles[p.UID]
 	if !h.signs || len(h.signers) == 0 || c == nil || len(c.statuses) > 0 || h.hangs.refuse(p.UID, h.signerNames) != nil {
@@ -60,8 +60,8 @@ func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
 	return signature, signed
 }
 
-// signatureOf calls SignPod of the signers and joins their fragments as JSON. signed is false if
-// one of them refuses; err is set if one returns an error.
+// signatureOf calls SignPod of the signers and joins their fragments as JSON. signed is
+// false if one of them refuses; err is set if one returns an error.
 func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, signed bool, err error) {
 	var all map[string]any
 	for _, p := range h.signers {
@@ -89,8 +89,8 @@ func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, 
 // mostAnswers is how many statuses are kept from one cycle to the next.
 const mostAnswers = 1024
 
-// shareAnswers makes the cycle number its Filter statuses as the last signed cycle did, if that
-// had the same signature: the engine may reuse verdicts from then.
+// shareAnswers makes the cycle number its Filter statuses as the last signed cycle did,
+// if that had the same signature: the engine may reuse verdicts from then.
 func (h *Host) shareAnswers(c *cycle, signature string) {
 	if h.lastSignature == signature && h.lastAnswers != nil && len(h.lastAnswers.statuses) < mostAnswers {
 		c.answers = h.lastAnswers

@@ -54,8 +54,8 @@ func (s *snapshot) nodes() []fwk.NodeInfo {
 	return s.list
 }
 
-// snapshots makes each snapshot from the one before. Only the loop makes them; any goroutine
-// may read the last.
+// snapshots makes each snapshot from the one before. Only the loop makes them; any
+// goroutine may read the last.
 type snapshots struct {
 	mu      sync.Mutex
 	current *snapshot
@@ -77,7 +77,8 @@ func (l *snapshots) last() *snapshot {
 	return l.current
 }
 
-// refresh returns a snapshot of the table as it is now: the last one if nothing has changed.
+// refresh returns a snapshot of the table as it is now: the last one if nothing has
+// changed.
 func (l *snapshots) refresh(t *table.Table) *snapshot {
 	old := l.last()
 	l.touchMu.Lock()
@@ -131,8 +132,8 @@ func (l *snapshots) next(old *snapshot, t *table.Table, rows []table.Row) *snaps
 	return s
 }
 
-// nodeAt returns the nodeInfo of the row as the table is now; nil if it has no node. It reuses
-// what still holds of was, the one before, which may be nil.
+// nodeAt returns the nodeInfo of the row as the table is now; nil if it has no node. It
+// reuses what still holds of was, the one before, which may be nil.
 func (l *snapshots) nodeAt(t *table.Table, r table.Row, was *nodeInfo) *nodeInfo {
 	node := t.Node(r)
 	if node == nil {
@@ -212,8 +213,8 @@ func APINode(n *object.Node) *v1.Node {
 	return node
 }
 
-// imagesOf returns the node's images by name, with their size in bytes and the number of nodes
-// that have them.
+// imagesOf returns the node's images by name, with their size in bytes and the number
+// of nodes that have them.
 func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSummary {
 	images := make(map[string]*fwk.ImageStateSummary, len(node.Images))
 	for _, image := range node.Images {
@@ -228,8 +229,8 @@ func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSumma
 	return images
 }
 
-// sharedLister is the fwk.SharedLister of plugins. It always reads the last snapshot, so that a
-// plugin may keep it.
+// sharedLister is the fwk.SharedLister of plugins. It always reads the last snapshot,
+// so that a plugin may keep it.
 type sharedLister struct{ *Hosts }
 
 // NodeInfos returns l.

@@ -15,8 +15,8 @@ var codes = map[fwk.Code]decision.Code{
 	fwk.Skip: decision.Skip, fwk.Pending: decision.Pending,
 }
 
-// statusOf converts a plugin's status to core's; nil for success. An unknown code becomes an
-// error.
+// statusOf converts a plugin's status to core's; nil for success. An unknown code
+// becomes an error.
 func statusOf(s *fwk.Status) *decision.Status {
 	if s.IsSuccess() {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// trial is a copy of a node on which pods were added or removed, with a copy of the CycleState
-// that PreFilterExtensions have updated. Preemption tries one set of pods after the other on a
-// node: each trial starts from the last.
+// trial is a copy of a node on which pods were added or removed, with a copy of the
+// CycleState that PreFilterExtensions have updated. Preemption tries one set of pods
+// after the other on a node: each trial starts from the last.
 type trial struct {
 	row   table.Row
 	state fwk.CycleState
@@ -23,9 +23,9 @@ type trial struct {
 	err   error                     // of PreFilterExtensions; the trial is not used again then
 }
 
-// at returns the row's node as the table has it now, and the matching state. If the table is
-// being tried with other pods (preemption, nominated pods), these are copies, which plugins'
-// PreFilterExtensions have updated.
+// at returns the row's node as the table has it now, and the matching state. If the
+// table is being tried with other pods (preemption, nominated pods), these are copies,
+// which plugins' PreFilterExtensions have updated.
 func (c *cycle) at(t *table.Table, r table.Row) (*nodeInfo, fwk.CycleState, error) {
 	if !t.Trying() {
 		return c.snapshot.at(r), c.state, nil
@@ -104,13 +104,14 @@ func (c *cycle) addPod(state fwk.CycleState, p fwk.PodInfo, n fwk.NodeInfo) *fwk
 	return c.extend(state, "AddPod", func(x fwk.PreFilterExtensions) *fwk.Status { return x.AddPod(c.ctx, state, c.pod, p, n) })
 }
 
-// removePod calls RemovePod of the hosted PreFilter plugins for a pod that was removed from n.
+// removePod calls RemovePod of the hosted PreFilter plugins for a pod that was removed
+// from n.
 func (c *cycle) removePod(state fwk.CycleState, p fwk.PodInfo, n fwk.NodeInfo) *fwk.Status {
 	return c.extend(state, "RemovePod", func(x fwk.PreFilterExtensions) *fwk.Status { return x.RemovePod(c.ctx, state, c.pod, p, n) })
 }
 
-// extend calls tell for the PreFilterExtensions of each enabled plugin that was not skipped. It
-// stops at the first failure; what names the method in its error.
+// extend calls tell for the PreFilterExtensions of each enabled plugin that was not
+// skipped. It stops at the first failure; what names the method in its error.
 func (c *cycle) extend(state fwk.CycleState, what string, tell func(fwk.PreFilterExtensions) *fwk.Status) *fwk.Status {
 	for _, pl := range c.host.at(pointPreFilter) {
 		if state.GetSkipFilterPlugins().Has(pl.name) {

@@ -23,8 +23,8 @@ type waitingPod struct {
 // GetPod returns the pod with its node.
 func (w *waitingPod) GetPod() *v1.Pod { return w.pod }
 
-// GetPendingPlugins returns the plugins that hold the pod now; those of when it was found if the
-// loop does not answer.
+// GetPendingPlugins returns the plugins that hold the pod now; those of when it was
+// found if the loop does not answer.
 func (w *waitingPod) GetPendingPlugins() []string {
 	pending := []string{}
 	err := w.hosts.ask(func() {
@@ -45,20 +45,21 @@ func (w *waitingPod) Allow(plugin string) {
 	w.answer(machine.PermitReply{Plugin: plugin, Allow: true})
 }
 
-// Reject ends the pod's attempt: the pod is unschedulable by the plugin. It returns false if the
-// pod does not wait any more.
+// Reject ends the pod's attempt: the pod is unschedulable by the plugin. It returns
+// false if the pod does not wait any more.
 func (w *waitingPod) Reject(plugin, msg string) bool {
 	return w.answer(machine.PermitReply{Plugin: plugin, Message: msg})
 }
 
-// Preempt ends the pod's attempt in favour of a more important pod: it is tried again after its
-// backoff. It returns false if the pod does not wait any more.
+// Preempt ends the pod's attempt in favour of a more important pod: it is tried again
+// after its backoff. It returns false if the pod does not wait any more.
 func (w *waitingPod) Preempt(plugin, msg string) bool {
 	return w.answer(machine.PermitReply{Plugin: plugin, Preempt: true, Message: msg})
 }
 
-// answer sends the machine a plugin's answer, if the pod still waits, and reports whether it
-// does. If the loop does not reply, an Allow is sent all the same, any other answer is not.
+// answer sends the machine a plugin's answer, if the pod still waits, and reports
+// whether it does. If the loop does not reply, an Allow is sent all the same, any other
+// answer is not.
 func (w *waitingPod) answer(e machine.PermitReply) (counts bool) {
 	e.UID, e.Attempt = w.pod.UID, w.attempt
 	err := w.hosts.ask(func() {
@@ -72,8 +73,8 @@ func (w *waitingPod) answer(e machine.PermitReply) (counts bool) {
 	return err == nil && counts
 }
 
-// waitingPods returns the pods that Permit plugins of any profile hold; nil if the loop does not
-// answer.
+// waitingPods returns the pods that Permit plugins of any profile hold; nil if the loop
+// does not answer.
 func (h *Hosts) waitingPods() []*waitingPod {
 	var list []*waitingPod
 	if h.ask(func() { list = h.listWaiting() }) != nil {
@@ -82,7 +83,8 @@ func (h *Hosts) waitingPods() []*waitingPod {
 	return list
 }
 
-// listWaiting returns the pods that Permit plugins of any profile hold. It must run on the loop.
+// listWaiting returns the pods that Permit plugins of any profile hold. It must run on
+// the loop.
 func (h *Hosts) listWaiting() []*waitingPod {
 	var list []*waitingPod
 	for _, w := range h.machine.WaitingPods() {
@@ -120,8 +122,8 @@ type podInPreBind struct {
 	uid   types.UID
 }
 
-// CancelPod cancels the context of the PreBind plugins. It returns false if they have returned,
-// or MarkPrebound was called.
+// CancelPod cancels the context of the PreBind plugins. It returns false if they have
+// returned, or MarkPrebound was called.
 func (p podInPreBind) CancelPod(reason string) bool {
 	return p.hosts.binding.cancel(p.uid, errors.New(reason))
 }

@@ -107,9 +107,10 @@ const (
 	againLimit = 1000             // requests that wait for another try at most
 )
 
-// submit queues a request, to be sent up to tries times. since is when the event happened.
-// A request that the API server rejects is dropped; one without an answer is sent again
-// later, where the Event's name prevents a duplicate. It returns false if the queue is full.
+// submit queues a request, to be sent up to tries times. since is when the event
+// happened. A request that the API server rejects is dropped; one without an answer is
+// sent again later, where the Event's name prevents a duplicate. It returns false if
+// the queue is full.
 func (r *recorder) submit(since time.Time, tries int, request func(context.Context) error) bool {
 	queued := r.pool.submit(func(ctx context.Context) {
 		r.yield(ctx, since)

@@ -36,8 +36,8 @@ func (w *Watcher) selectorOwners(c *Clients, post func(machine.Event)) []*store 
 	return stores
 }
 
-// selectorOwnerSet returns the SelectorOwnerSet event for a Service or a controller; nil for
-// another type.
+// selectorOwnerSet returns the SelectorOwnerSet event for a Service or a controller;
+// nil for another type.
 func selectorOwnerSet(o metav1.ObjectMetaAccessor) machine.Event {
 	if f := decode.SelectorOwner(o); f != nil {
 		return machine.SelectorOwnerSet{Owner: f}

@@ -39,8 +39,8 @@ func (x *Executor) startWrite(e machine.Write) {
 	x.continueWrite(&pendingWrites{Write: e, done: machine.WriteReply{UID: e.Pod.UID, Call: e.Call}}, 0)
 }
 
-// continueWrite queues a job, after a delay, that sends the remaining writes. It reports the
-// reply when they are done or one has failed.
+// continueWrite queues a job, after a delay, that sends the remaining writes. It
+// reports the reply when they are done or one has failed.
 func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
 	next := func() {
 		x.requests.submit(func(ctx context.Context) {
@@ -142,8 +142,8 @@ func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework
 	return 0
 }
 
-// happened reports whether the object, as read after a lost reply, shows that the write took
-// effect.
+// happened reports whether the object, as read after a lost reply, shows that the write
+// took effect.
 func happened(now metav1.Object, w *framework.Write) bool {
 	switch {
 	case w.Create != nil: // nobody else makes one of its name
@@ -157,8 +157,8 @@ func happened(now metav1.Object, w *framework.Write) bool {
 // repeatable reports whether the write may be sent again even if the object has changed.
 func repeatable(w *framework.Write) bool { return w.Strategic || w.Create != nil || w.Delete }
 
-// advance records that the present write is done and goes on to the next. shown is the object
-// in its reply, if any; one that cannot be decoded is left to the watch.
+// advance records that the present write is done and goes on to the next. shown is the
+// object in its reply, if any; one that cannot be decoded is left to the watch.
 func (x *Executor) advance(w *pendingWrites, shown metav1.Object) {
 	if shown != nil {
 		x.replied.record(w.Writes[w.done.Done].Object.Kind.Resource(), shown.GetResourceVersion())
@@ -329,8 +329,8 @@ func lacks(list, values any) bool {
 	return !slices.ContainsFunc(gone, func(v any) bool { return slices.Contains(has, v) })
 }
 
-// coversElement reports whether the list has an element that covers this one, or none if the
-// element is marked with "$patch": "delete".
+// coversElement reports whether the list has an element that covers this one, or none
+// if the element is marked with "$patch": "delete".
 func coversElement(list []any, element any) bool {
 	fields, _ := element.(map[string]any)
 	gone := fields["$patch"] == "delete"

@@ -43,7 +43,8 @@ type Options struct {
 	Logger klog.Logger
 	// Observe, when set, is called after each step, on the loop's goroutine.
 	Observe func(Step)
-	// Rest, when set, is called on the loop's goroutine before it waits for something to do.
+	// Rest, when set, is called on the loop's goroutine before it waits for something
+	// to do.
 	Rest func()
 	// Panicked, when set, is called with the event of each step that panicked.
 	Panicked func(e machine.Event)
@@ -93,7 +94,8 @@ type Loop struct {
 	reports       map[string]report // of panics, by the file and line that raised them
 }
 
-// New returns a loop that does not yet lead. Only the loop may call the machine from here on.
+// New returns a loop that does not yet lead. Only the loop may call the machine from
+// here on.
 func New(m Machine, h Executor, o Options) *Loop {
 	return &Loop{machine: m, executor: h, options: o, inbox: newInbox(inboxLimit),
 		lost: lost{waiting: map[subject]*again{}}, reports: map[string]report{}}
@@ -115,8 +117,8 @@ func (l *Loop) Lead(yes bool) {
 }
 
 // Inspect runs look between two steps, on the loop's goroutine, so that it may read the
-// machine. It returns when look has returned, or with an error when ctx ends or the loop has
-// stopped; after ctx has ended, look may not run at all, or still run.
+// machine. It returns when look has returned, or with an error when ctx ends or the
+// loop has stopped; after ctx has ended, look may not run at all, or still run.
 func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	done := make(chan struct{})
 	ask := func() {

@@ -28,8 +28,8 @@ type pause struct {
 	until time.Time
 }
 
-// after ends the pause if the last try succeeded, else doubles it: from firstPause to at most
-// last.
+// after ends the pause if the last try succeeded, else doubles it: from firstPause to
+// at most last.
 func (p *pause) after(ok bool, now time.Time, last time.Duration) {
 	if ok {
 		*p = pause{}
@@ -101,8 +101,9 @@ func (l *Loop) give(e machine.Event) {
 // errLostRead is the outcome of a read whose reply made a step panic; see trying.
 var errLostRead = errors.New("a read of the pod was lost in a panic of the scheduler")
 
-// trying returns a function that gives the machine the event again. In place of a ReadReply,
-// which would be outdated, it gives an error, so that the machine reads the pod again.
+// trying returns a function that gives the machine the event again. In place of a
+// ReadReply, which would be outdated, it gives an error, so that the machine reads the
+// pod again.
 func (l *Loop) trying(e machine.Event) func() bool {
 	if read, ok := e.(machine.ReadReply); ok {
 		e = machine.ReadReply{UID: read.UID, Err: errLostRead}
@@ -256,8 +257,9 @@ type report struct {
 	quiet int // panics since then, which were not logged
 }
 
-// contain must be deferred. It recovers a panic, logs it, at most once a minute for each
-// place in the code, and calls repair. what names the step. Without a panic it does nothing.
+// contain must be deferred. It recovers a panic, logs it, at most once a minute for
+// each place in the code, and calls repair. what names the step. Without a panic it
+// does nothing.
 func (l *Loop) contain(what string, repair func()) {
 	r := recover()
 	if r == nil {
