@@ -470,5 +470,5 @@ func assumptionEnded(c *bindingCycle) *framework.Event {
 	return &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(c.pod, c.node)}
 }
 
-// sortedKeys returns the plugins of deadlines, sorted.
+// sortedKeys returns the map's keys, which are plugin names, sorted.
 func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }

@@ -337,8 +337,8 @@ type pods struct {
 // placed reports whether the pod is on a node in the table, bound or assumed.
 func (x *pods) placed(ps *podState) bool { return x.table.Pod(ps.pod.UID) != nil }
 
-// state returns a new state for a pod whose name is unknown, or the state that was left
-// when the pod was deleted.
+// state adds and returns the state of a pod that is not known by name: a new one, or
+// the one that was left when the pod was deleted.
 func (x *pods) state(p *object.Pod) *podState {
 	ps := x.byUID[p.UID]
 	if ps == nil {

@@ -24,8 +24,7 @@ type groupCycle struct {
 	name    types.NamespacedName
 	profile *profile.Profile
 	// placements is the number of placements being tried. While there are several,
-	// postFilter is the first in which a PostFilter plugin would act, which it does not
-	// do in a trial.
+	// PostFilter plugins do not act; postFilter is the first placement in which one would.
 	placements int
 	postFilter *framework.Placement
 	// trial is set while the plugin that searches victims for the group tries it without

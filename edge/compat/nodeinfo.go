@@ -171,8 +171,8 @@ func (n *nodeInfo) copy() *nodeInfo {
 	}
 }
 
-// edit must be called before a change. It informs the snapshot, computes what is counted
-// lazily, and raises the generation.
+// edit must be called before a change of the node. It informs the snapshot, makes sure that
+// ports and claims are counted, and raises the generation.
 func (n *nodeInfo) edit() {
 	if n.changed != nil {
 		n.changed()

@@ -98,7 +98,7 @@ type Counters struct {
 	Unanswered    int    // bindings and writes that were sent and are not reported on
 	Patches       int    // pods whose status is still to be written
 	Nominations   int    // those of them whose nominatedNodeName is
-	EventsDropped uint64 // so far: the queue was full, or the API server rejected them
+	EventsDropped uint64 // so far: the queue was full, or the API server did not accept them
 	PatchesFailed uint64 // tries that failed so far
 }
 

@@ -96,8 +96,8 @@ func (q *patches[P]) enqueue(uid types.UID, s *openPatch[P]) {
 	}
 }
 
-// cancel drops the object's waiting patch and calls then once none is being sent: at once
-// in most cases, else when the answer has come. A binding is sent by then.
+// cancel drops the object's waiting patch and calls then once none is being sent: at
+// once in most cases, else when the answer has come. then starts a binding of the pod.
 func (q *patches[P]) cancel(uid types.UID, then func()) {
 	q.mu.Lock()
 	s := q.open[uid]

@@ -32,7 +32,9 @@ type pool struct {
 // poolKey is the context key of the pool that a request's job belongs to.
 type poolKey struct{}
 
-// newPool returns a pool that works until it is closed. See the fields for the parameters.
+// newPool returns a pool that runs up to places jobs at a time and works until it is
+// closed. limit is the longest queue (0: any); slowAfter is how long a request keeps
+// its job's place (0: to its end).
 func newPool(places, limit int, slowAfter time.Duration) *pool {
 	p := &pool{places: places, limit: limit, slowAfter: slowAfter}
 	p.ctx, p.cancel = context.WithCancel(context.WithValue(context.Background(), poolKey{}, p))

@@ -292,7 +292,8 @@ func (s *store) forgo(ctx context.Context, err error) {
 	s.reopen(ctx, true)
 }
 
-// read reads the first page of the store's objects. It waits no longer than silent.
+// read reads the first page of the store's objects from the API server, as a state. It
+// waits no longer than silent.
 func (s *store) read(ctx context.Context, silent time.Duration) (state, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
 	defer cancel()
@@ -403,7 +404,8 @@ func (s *store) staysBehind(relist bool) {
 	s.behind = relist
 }
 
-// reopen restarts the watch, once it is old enough, or lists the objects again.
+// reopen ends the open watch, so that the reflector starts another or, with relist,
+// lists the objects again. It waits until the watch is youngWatch old.
 func (s *store) reopen(ctx context.Context, relist bool) {
 	s.moving.Lock()
 	w, age := s.current, time.Since(s.opened)
@@ -415,8 +417,8 @@ func (s *store) reopen(ctx context.Context, relist bool) {
 	w.Stop()
 }
 
-// await waits until the store has reached the state, at most for d. It returns false if
-// the context ends first.
+// await waits until the store has posted the state, but no longer than d. It returns
+// false only if the context ends first.
 func (s *store) await(ctx context.Context, w *state, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -20,7 +20,8 @@ const (
 	maxObject = 64 << 20
 )
 
-// Fields of the messages: what is in runtime.Unknown, and a list of any kind.
+// Field numbers of protobuf messages: of the object in a runtime.Unknown, and of the
+// metadata and the items in a list of any kind.
 const (
 	unknownRaw                = 2
 	listMetadata, listObjects = 1, 2

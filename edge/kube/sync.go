@@ -50,7 +50,7 @@ func (m Missing) String() string {
 	return m.Resource + ": cannot be listed"
 }
 
-// Missing returns the kinds that were never listed as a whole, in no useful order.
+// Missing returns the kinds that were never listed as a whole.
 func (w *Watcher) Missing() []Missing {
 	var missing []Missing
 	for _, m := range w.stores {

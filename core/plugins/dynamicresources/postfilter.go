@@ -69,8 +69,8 @@ func onlyFor(c *object.ResourceClaim, p *object.Pod) bool {
 	return len(users) == 0 || len(users) == 1 && users[0].UID == p.UID
 }
 
-// inTheWay reports whether the claim's allocation is the only reason against some node:
-// no Filter plugin before this one rejects it.
+// inTheWay reports whether some node is rejected because the claim's allocation cannot be
+// used there, and by no Filter plugin before this one.
 func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceClaim) bool {
 	late := pl.unusable(c.Table, claim)
 	for row := range c.Table.Rows() {

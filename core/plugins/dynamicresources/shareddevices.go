@@ -45,9 +45,9 @@ const (
 	mostSelectors = 64
 )
 
-// readShared brings shared up to date and returns shared.plain: the pools are complete,
-// and no device consumes counters. perDevice allows slices in which each device selects
-// its nodes.
+// readShared brings i.shared, the devices that several nodes can see, up to date with the
+// table. It returns whether numbers tell all about them (sharedDevices.plain). perDevice
+// allows slices in which each device selects its nodes.
 func (i *inventories) readShared(t *table.Table, perDevice bool) (plain bool) {
 	s := &i.shared
 	if s.revision == devicepools.Of(t).Revision() && s.generation == i.generation {
@@ -109,8 +109,8 @@ func (s *sharedDevices) addSelectors(slice *resourcev1.ResourceSlice, perDevice 
 	return true
 }
 
-// add adds one node selector, unless there is an equal one; false if it is not valid or
-// there are too many.
+// add adds the node selector of a slice or device, which is given by node name, allNodes or
+// selector, unless there is an equal one; false if it is not valid or there are too many.
 func (s *sharedDevices) add(name *string, all *bool, by *v1.NodeSelector) bool {
 	selector, ok := reach(name, all, by)
 	if !ok || selector == nil || s.indexOf(selector) >= 0 {

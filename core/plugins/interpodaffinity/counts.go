@@ -129,7 +129,7 @@ func (c *counts) placeOf(key string, k kind) int {
 	return len(c.by[k]) - 1
 }
 
-// topology returns the index of the topology in the layout.
+// topology returns the index in the layout of the topology with this label key.
 func (c *counts) topology(key string) int {
 	return slices.IndexFunc(c.layout.Topologies, func(t *domain.Topology) bool { return t.Label == key })
 }

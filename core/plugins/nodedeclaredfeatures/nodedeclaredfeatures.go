@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// reason is v1.36's text for rejected nodes.
 const reason = "node(s) didn't match Pod's required features"
 
 // missing is the verdict on a node that lacks a required feature.

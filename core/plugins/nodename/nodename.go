@@ -8,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// reason is v1.36's text for rejected nodes.
 const reason = "node(s) didn't match the requested node name"
 
 // otherNode is the verdict on a node that the pod does not name.

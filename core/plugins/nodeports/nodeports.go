@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// reason is v1.36's text for rejected nodes.
 const reason = "node(s) didn't have free ports for the requested pod ports"
 
 // anyAddress is a host IP that conflicts with every other. The IPv6 one (::) does not,

@@ -173,7 +173,8 @@ func (c *column) taken(allocatable, used int64) int64 {
 	return int64(min(uint64(used)+uint64(c.request), uint64(allocatable)))
 }
 
-// least adds the scores of LeastAllocated: the free percentage.
+// least adds to each row's packed sum what LeastAllocated gives it for the resource: the
+// free percentage, with the weight.
 func least(c column, rows []table.Row, out []int64) {
 	for i, r := range rows {
 		if a := c.allocatable[r]; a > 0 {
@@ -183,7 +184,8 @@ func least(c column, rows []table.Row, out []int64) {
 	}
 }
 
-// most adds the scores of MostAllocated: the used percentage.
+// most adds to each row's packed sum what MostAllocated gives it for the resource: the used
+// percentage, with the weight.
 func most(c column, rows []table.Row, out []int64) {
 	for i, r := range rows {
 		if a := c.allocatable[r]; a > 0 {
@@ -193,8 +195,9 @@ func most(c column, rows []table.Row, out []int64) {
 	}
 }
 
-// byShape returns a function that adds the scores of RequestedToCapacityRatio: line[p]
-// for a used percentage of p. A resource that scores 0 does not count in the mean.
+// byShape returns a function that adds to each row's packed sum what
+// RequestedToCapacityRatio gives it for a resource: line[p] for a used percentage of p,
+// with the weight. A score of 0 does not count in the mean.
 func byShape(line [101]int64) func(column, []table.Row, []int64) {
 	return func(c column, rows []table.Row, out []int64) {
 		for i, r := range rows {

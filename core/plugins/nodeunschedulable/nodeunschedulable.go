@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// reason is v1.36's text for rejected nodes.
 const reason = "node(s) were unschedulable"
 
 // cordoned is the verdict on a node with spec.unschedulable.

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// reason is v1.36's text for rejected nodes.
 const reason = "node(s) exceed max volume count"
 
 const (
@@ -168,8 +169,8 @@ func (w *podVolumes) filterDriver(attached *volumes.Index, d *demand, rows []tab
 	}
 }
 
-// filterInstalled rejects the rows that filter rejects, and those that lack a driver
-// whose limit would count.
+// filterInstalled is the filter with the gate VolumeLimitScaling: it also rejects the rows
+// that lack a driver of the pod's volumes whose CSIDriver keeps pods off such nodes.
 func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	filter(in, rows, out)
 	w := in.State.(*podVolumes)
@@ -218,7 +219,8 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blo
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}}
 }
 
-// enough reports whether a driver with this limit can attach so many more volumes.
+// enough reports whether a driver that has attached so many volumes to a node can attach
+// these as well, within the limit.
 func enough(volumes, attached int, limit int32) bool {
 	return sums.Compare(int64(volumes), int64(limit), int64(attached)) == sums.Fits
 }

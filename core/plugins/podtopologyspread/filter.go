@@ -79,7 +79,7 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	return framework.Fits, true
 }
 
-// matching returns how many of the pods the column would count in a trial.
+// matching returns how many of the pods wouldCount in the column.
 func (c *counts) matching(col *column, pods []*object.Pod) (n int64) {
 	for _, p := range pods {
 		if c.wouldCount(col, p) {
@@ -100,7 +100,9 @@ func (c *counts) matchingLower(t *table.Table, col *column, row table.Row, below
 	return n
 }
 
-// wouldCount reports whether the column counts the pod in a trial.
+// wouldCount reports whether the column counts the pod when it is placed for a trial:
+// the pod is in the class's namespace and matches the selector, even if it is
+// terminating.
 func (c *counts) wouldCount(col *column, p *object.Pod) bool {
 	return p.Namespace == c.pod.Namespace && c.matches(col.Selector, p, true)
 }

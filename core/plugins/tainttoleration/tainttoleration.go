@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// reason is v1.36's text for rejected nodes.
 const reason = "node(s) had untolerated taint(s)"
 
 // untolerated is the verdict on a node with a NoSchedule or NoExecute taint that the

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// signRevision returns revision 0, so that the signature is never computed again, for
-// pods without PVCs; false for others.
+// signRevision returns revision 0, which never changes, for pods without PVCs. known is
+// false for others, so that sign is called at every attempt.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !p.HasPVCs(true)
 }

@@ -53,8 +53,8 @@ func New() framework.Plugin {
 	}
 }
 
-// signRevision returns revision 0, so that the signature is never computed again, for
-// pods without disks and PVCs; false for others.
+// signRevision returns revision 0, which never changes, for pods without disks and PVCs.
+// known is false for others, so that sign is called at every attempt.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !restricted(p)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// reason is v1.36's text for rejected nodes.
 const reason = "node(s) had no available volume zone"
 
 // elsewhere is the verdict on a node in another zone or region than a volume.
