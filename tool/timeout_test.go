@@ -45,8 +45,8 @@ func TestTimeout(t *testing.T) {
 // Pods that preempt each other without end do not keep a command from ending, and it
 // names them.
 func TestPreemptionWithoutEnd(t *testing.T) {
-	const file, names = "testdata/cases/preempted-again.yaml", "default/p preempts without end pods that their controllers make again: default/web-h-1, default/web-h-2"
-	for _, change := range []string{"priority p=2000", "evict web-h-1", "priority p=2000, evict web-h-2"} {
+	const file, names = "testdata/cases/preempted-without-end.yaml", "default/p preempts without end pods that their controllers make again: default/web-h-1"
+	for _, change := range []string{"priority p=2000", "cordon n3", "priority p=2000, cordon n3"} {
 		status, out, notes := answered(append([]string{"what-if", "-f", file}, strings.Fields(change)...)...)
 		if status != exitUnplaced || !strings.Contains(notes, names) || !strings.Contains(out, "it goes round without end with default/p: it was placed and evicted for that pod 10 times") {
 			t.Errorf("%s: status %d: %s%s", change, status, out, notes)

@@ -30,6 +30,7 @@ func (e *Engine) checkView(v *view) error {
 		return nil // it will be made anew before it is used, or its pod is of another class now
 	}
 	v.refresh(&e.cache.store, 1, &e.scratch)
+	(&feasibility{engine: e, view: v, pod: v.pod}).setNominated(nil) // those that count are of the last decision
 	return v.compareFresh(e.table)
 }
 

@@ -70,6 +70,7 @@ func (d *decider) decide(r *Request, nominated Nominator) *decider {
 		v.refresh(&e.cache.store, e.workers, &e.scratch) // view.go
 	}
 	d.keepWithin()                                  // narrowed.go
+	d.setNominated(nominated)                       // nominated.go
 	if own, feasible := d.feasibleOwn(); feasible { // nominated.go
 		d.Row, d.Feasible = own, 1
 		return d

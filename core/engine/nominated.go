@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -167,6 +168,34 @@ func (x *feasibility) tryPlaced(r table.Row, came []*object.Pod) (c ranking.Caus
 	return c
 }
 
+// setNominated shows the nominated pods that count against the pod, on all rows, to the
+// filters that look at whole domains.
+func (x *feasibility) setNominated(nominated Nominator) {
+	for _, f := range x.view.cellFilters {
+		if f.CellFilter.SetNominated != nil {
+			f.CellFilter.SetNominated(&f.in, x.pod, x.ownRow(nominated), x.allCounted(nominated))
+		}
+	}
+}
+
+// allCounted returns the nominated pods that count against the pod, by the row that each is
+// nominated to, in any order.
+func (x *feasibility) allCounted(nominated Nominator) iter.Seq2[table.Row, *object.Pod] {
+	return func(yield func(table.Row, *object.Pod) bool) {
+		if nominated == nil {
+			return
+		}
+		nodes := x.engine.nominated.Follow(x.engine.table, nominated)
+		for i := range nodes {
+			for _, p := range x.counted(&nodes[i], nominated) {
+				if !yield(nodes[i].Row, p) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // nominatedCauses keeps, between decisions on pods of a class, the causes by which
 // nominated pods block rows, where they differ from the view's. Only rows that changed, or
 // whose nominations changed, are tried again.
@@ -280,6 +309,9 @@ func (x *feasibility) counted(n *nominations.Node, nominated Nominator) []*objec
 // ownRow returns the row of the node that the pod itself is nominated to, -1 if none. It is
 // looked up once a decision.
 func (x *feasibility) ownRow(nominated Nominator) table.Row {
+	if nominated == nil {
+		return -1
+	}
 	if !x.nominated.ownKnown {
 		x.nominated.own, x.nominated.ownKnown = -1, true
 		if r, ok := x.engine.table.Find(nominated.NominatedNode(x.pod.UID)); ok {

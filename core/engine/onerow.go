@@ -13,6 +13,7 @@ func (e *Engine) Blockers(r *Request, nominated Nominator, row table.Row) []deci
 	if d.preFilterHosted(r); d.Rejected == nil {
 		d.nominated.Nominator = nominated
 		d.keepWithin()
+		d.setNominated(nominated)
 		d.view.syncCells()
 	}
 	return (&Outcome{work: d}).blockers(row)

@@ -16,6 +16,7 @@ func (d *decider) decidePlainly(r *Request, nominated Nominator) {
 	}
 	d.nominated.Nominator = nominated
 	d.keepWithin()
+	d.setNominated(nominated)
 	d.view.askAll(d.engine.table)
 	if own, feasible := d.feasibleOwn(); feasible {
 		d.Row, d.Feasible = own, 1

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -40,6 +41,12 @@ type CellFilter struct {
 	// known is false if only a trial placement can tell. Only the owner of the machine
 	// calls it, after Sync, not under a checkpoint.
 	Exchanged func(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool)
+	// SetNominated, when set, replaces the nominated pods that count against the pod, by
+	// the row that each is nominated to. From then on verdicts include what these pods rule
+	// out in whole domains. What they rule out on their own row alone is left to the engine,
+	// which places them there for a trial. own is the row that the pod itself is nominated
+	// to, -1 if none. The owner of the machine calls it, under no checkpoint.
+	SetNominated func(in *Input, pod *object.Pod, own table.Row, nominated iter.Seq2[table.Row, *object.Pod])
 }
 
 // CellScore is a Score by cells, for a plugin whose Locality is Domains and that leaves

@@ -133,6 +133,9 @@ func (l *Terms) TrackNominated(node string, pods []*object.Pod) {
 // recorded as nominated, in no particular order.
 func (l *Terms) TrackedNominations() iter.Seq[string] { return maps.Keys(l.expected) }
 
+// AnyExpected reports whether some term is Expected.
+func (l *Terms) AnyExpected() bool { return len(l.expected) > 0 }
+
 // addExpected adds pods, which may be negative, to the number of nominated pods that have m
 // as required anti-affinity.
 func (l *Terms) addExpected(m *Term, pods int) {
@@ -224,7 +227,7 @@ func (l *Terms) count(pl *Placed, n *object.Node, sign int) {
 		return
 	}
 	if pl.terms == nil {
-		pl.terms = l.of(pl.Pod.Affinity)
+		pl.terms = l.Of(pl.Pod.Affinity)
 	}
 	for _, term := range pl.terms {
 		l.addPods(term, pl.Row, int32(sign))
@@ -234,9 +237,9 @@ func (l *Terms) count(pl *Placed, n *object.Node, sign int) {
 	}
 }
 
-// of returns the table's terms for an affinity. Consecutive pods with equal terms share the
+// Of returns the table's terms for an affinity. Consecutive pods with equal terms share the
 // slice. Read only.
-func (l *Terms) of(a *match.PodAffinity) []*Term {
+func (l *Terms) Of(a *match.PodAffinity) []*Term {
 	if l.recent == nil || l.recent.Key != a.Key {
 		list := make([]*Term, len(a.Terms))
 		for i := range a.Terms {

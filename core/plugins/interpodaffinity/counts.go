@@ -51,8 +51,14 @@ type counts struct {
 // place is a column of counts, by domain, in one topology of the layout.
 type place struct {
 	*domain.Column
-	at   int   // index of the topology in the layout
-	gone int64 // scratch of exchanged: how much of the sum leaves
+	at     int             // index of the topology in the layout
+	gone   int64           // scratch of exchanged: how much of the sum leaves
+	closed []domain.Domain // what setNominated closed for the pod at hand
+}
+
+// holds reports whether the domain holds more than n of what the column counts, or is closed.
+func (p *place) holds(d domain.Domain, n int64) bool {
+	return p.Sums[d] > n || slices.Contains(p.closed, d)
 }
 
 // termSet is terms of the class that count together: a placed pod that all of them
@@ -119,14 +125,17 @@ func (c *counts) addTermSet(q termSet) {
 // placeOf returns the index of the column of kind k in the topology with this label, a
 // new one if there is none.
 func (c *counts) placeOf(key string, k kind) int {
-	for i := range c.by[k] {
-		if c.by[k][i].Label == key {
-			return i
-		}
+	if i := c.columnOf(key, k); i >= 0 {
+		return i
 	}
 	at := c.topology(key)
 	c.addColumn(&domain.Column{Topology: c.layout.Topologies[at]}, at, k)
 	return len(c.by[k]) - 1
+}
+
+// columnOf returns the index of the kind's column in the topology, -1 if there is none.
+func (c *counts) columnOf(key string, k kind) int {
+	return slices.IndexFunc(c.by[k], func(p place) bool { return p.Label == key })
 }
 
 // topology returns the index in the layout of the topology with this label key.

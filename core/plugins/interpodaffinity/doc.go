@@ -7,5 +7,6 @@
 // with what the table knows: which pods, by their labels, the class's own terms
 // match. What the terms of placed pods come to is the same for all classes that the same
 // terms are about: they share an existing. Rows in the same domains, and alike in what
-// is on the node itself, form a cell.
+// is on the node itself, form a cell. Pods that are nominated to nodes close domains for the
+// pod at hand (nominated.go).
 package interpodaffinity

@@ -1,6 +1,7 @@
 package interpodaffinity
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -61,7 +62,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		case domain.Own:
 			return cell&(1<<k) != 0, false
 		default:
-			return p.Sums[d] > 0, false
+			return p.holds(d, 0), false
 		}
 	})
 }
@@ -136,6 +137,9 @@ func (c *counts) rejectedDomains(at int, first bool) []uint8 {
 				for d, n := range p.Sums[:len(rejected)] {
 					rejected[d] |= positive(n) << k
 				}
+				for _, d := range p.closed {
+					rejected[d] |= 1 << k
+				}
 			}
 		}
 	}
@@ -175,7 +179,7 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	total := c.totalOf(affinity) - c.leave(in.Table, row, below, came)
 	return c.verdict(total, func(p *place, _ kind) (found, missing bool) {
 		d := p.Of()[row]
-		return d != domain.Missing && p.Sums[d]-p.gone > 0, d == domain.Missing
+		return d != domain.Missing && p.holds(d, p.gone), d == domain.Missing
 	}), true
 }
 
@@ -204,10 +208,15 @@ func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*obje
 }
 
 // mostAt returns the greatest sum of the kind's columns in a domain of the row.
+// Nothing that leaves opens a closed domain.
 func (c *counts) mostAt(k kind, row table.Row) (most int64) {
 	for i := range c.by[k] {
 		p := &c.by[k][i]
-		if d := p.Of()[row]; d != domain.Missing {
+		switch d := p.Of()[row]; {
+		case d == domain.Missing:
+		case slices.Contains(p.closed, d):
+			return math.MaxInt64
+		default:
 			most = max(most, p.Sums[d])
 		}
 	}

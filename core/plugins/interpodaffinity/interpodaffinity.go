@@ -64,7 +64,7 @@ func (pl *plugin) declare() framework.Plugin {
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict, Rows: rowVerdicts, Exchanged: exchanged},
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict, Rows: rowVerdicts, Exchanged: exchanged, SetNominated: setNominated},
 			Explain:    explain,
 		},
 		PreScore: pl.preScore,

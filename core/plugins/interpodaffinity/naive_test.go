@@ -21,6 +21,9 @@ type naive struct {
 	pod    *object.Pod
 	hard   int64
 	ignore bool
+
+	nominated map[string][]*object.Pod // by node, those that count against the pod
+	nodeOfPod *object.Node             // the one that the pod itself is nominated to
 }
 
 func (n *naive) own() match.PodAffinity {
@@ -81,7 +84,39 @@ func (n *naive) filterCounts() (existing, affinity, anti map[pair]int64) {
 			}
 		}
 	})
+	for name, pods := range n.nominated { // any order: sums
+		r, _ := n.t.Find(name)
+		for _, p := range pods {
+			n.close(n.t.Node(r), p, existing, anti)
+		}
+	}
 	return existing, affinity, anti
+}
+
+// close counts a nominated pod in the domains of its node, but for one that the pod is
+// nominated to as well, with the same priority.
+func (n *naive) close(node *object.Node, p *object.Pod, existing, anti map[pair]int64) {
+	count := func(m map[pair]int64, key string) {
+		value, here := node.Labels[key]
+		if o := n.nodeOfPod; o != nil && p.Priority == n.pod.Priority {
+			if own, ok := o.Labels[key]; ok && here && own == value {
+				return
+			}
+		}
+		add(m, node, key, 1)
+	}
+	if p.Affinity != nil {
+		for _, term := range p.Affinity.AntiAffinity {
+			if n.matches(term, n.pod) {
+				count(existing, term.TopologyKey)
+			}
+		}
+	}
+	for _, term := range n.own().AntiAffinity {
+		if n.matches(term, p) {
+			count(anti, term.TopologyKey)
+		}
+	}
 }
 
 // skips tells whether the filter has nothing to say.
