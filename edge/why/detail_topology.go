@@ -21,7 +21,11 @@ func (f *facts) podAffinityText(b *Blocker, nodes []string) string {
 		switch reason {
 		case interpodaffinity.ReasonExistingAntiAffinity:
 			if p, on, key := f.keeper(nodes[0]); p != nil {
-				texts = []string{fmt.Sprintf("pod %s on %s keeps pods like this one away (its anti-affinity by %s)", p.Key(), on, key)}
+				where := " on " + on
+				if f.cluster.isNominated(p) {
+					where = ", which is nominated to " + on + ","
+				}
+				texts = []string{fmt.Sprintf("pod %s%s keeps pods like this one away (its anti-affinity by %s)", p.Key(), where, key)}
 			}
 		case interpodaffinity.ReasonAntiAffinity:
 			texts = f.antiAffinityTexts(nodes)
@@ -40,8 +44,12 @@ func (f *facts) antiAffinityTexts(nodes []string) (texts []string) {
 	domains := f.forbidden()
 	for i, term := range podTerms(f.api, true) {
 		for _, name := range nodes {
-			if p := f.podAt(domains[i], name, term.TopologyKey); p != "" {
-				texts = append(texts, fmt.Sprintf("its anti-affinity forbids %s in the same %s, and %s is there", selectorText(term.LabelSelector), term.TopologyKey, p))
+			if p := f.podAt(domains[i], name, term.TopologyKey); p != nil {
+				where := "there"
+				if f.cluster.isNominated(p) {
+					where = "nominated to " + f.cluster.Machine.Nominator().NominatedNode(p.UID)
+				}
+				texts = append(texts, fmt.Sprintf("its anti-affinity forbids %s in the same %s, and %s is %s", selectorText(term.LabelSelector), term.TopologyKey, p.Key(), where))
 				break
 			}
 		}
@@ -57,7 +65,7 @@ func (f *facts) antiAffinityKeys(node string) (keys []string) {
 		return nil
 	}
 	for i, domains := range f.forbidden() {
-		if f.podAt(domains, node, terms[i].TopologyKey) != "" {
+		if f.podAt(domains, node, terms[i].TopologyKey) != nil {
 			keys = append(keys, terms[i].TopologyKey)
 		}
 	}
@@ -66,7 +74,7 @@ func (f *facts) antiAffinityKeys(node string) (keys []string) {
 
 // forbidden is, for each term of the pod's anti-affinity, the first pod that it is about in
 // each domain that has one. They are looked for once.
-func (f *facts) forbidden() []map[string]string {
+func (f *facts) forbidden() []map[string]*object.Pod {
 	if f.anti == nil && f.pod.Affinity != nil {
 		for i, term := range podTerms(f.api, true) {
 			f.anti = append(f.anti, f.domains(term.TopologyKey, f.about(f.pod.Affinity.AntiAffinity[i:i+1])))
@@ -76,13 +84,16 @@ func (f *facts) forbidden() []map[string]string {
 }
 
 // podAt is the pod of the node's domain.
-func (f *facts) podAt(domains map[string]string, node, key string) string {
+func (f *facts) podAt(domains map[string]*object.Pod, node, key string) *object.Pod {
 	value, has := f.label(node, key)
 	if !has {
-		return ""
+		return nil
 	}
 	return domains[value]
 }
+
+// isNominated reports whether the pod counts as placed because it is nominated to a node.
+func (c *Cluster) isNominated(p *object.Pod) bool { return c.Machine.Table().Pod(p.UID) == nil }
 
 // affinityTexts are about pods that all terms are about: others do not count.
 func (f *facts) affinityTexts(nodes []string) (texts []string) {
@@ -93,7 +104,7 @@ func (f *facts) affinityTexts(nodes []string) (texts []string) {
 		unmet, labelled := false, false
 		for _, name := range nodes {
 			value, has := f.label(name, term.TopologyKey)
-			unmet = unmet || at[value] == ""
+			unmet = unmet || at[value] == nil
 			labelled = labelled || has
 		}
 		text := fmt.Sprintf("its affinity wants a pod with %s in the same %s", selectorText(term.LabelSelector), term.TopologyKey)
@@ -132,8 +143,8 @@ func (f *facts) label(node, key string) (value string, has bool) {
 }
 
 // domains is the first pod, by name, that is meant in each domain that has one.
-func (f *facts) domains(key string, meant func(*object.Pod) bool) map[string]string {
-	first := map[string]string{}
+func (f *facts) domains(key string, meant func(*object.Pod) bool) map[string]*object.Pod {
+	first := map[string]*object.Pod{}
 	t := f.cluster.Machine.Table()
 	for _, r := range t.All() {
 		n := t.Node(r)
@@ -145,8 +156,8 @@ func (f *facts) domains(key string, meant func(*object.Pod) bool) map[string]str
 			continue
 		}
 		for _, p := range f.on(n.Name) {
-			if meant(p) && (first[value] == "" || p.Key() < first[value]) {
-				first[value] = p.Key()
+			if meant(p) && (first[value] == nil || compareKeys(p, first[value]) < 0) {
+				first[value] = p
 			}
 		}
 	}
