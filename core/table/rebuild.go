@@ -58,11 +58,14 @@ func (t *Table) forgetTries() {
 func (t *Table) clearCounts() {
 	t.columns.clear()
 	t.live = 0
+	t.terms.idle = 0
 	for _, term := range t.terms.list {
 		term.rows.clear()
 		term.live = 0
+		if !term.used() { // a nominated pod may have it
+			t.terms.idle++
+		}
 	}
-	t.terms.idle = len(t.terms.list)
 	t.terms.revision++
 	t.podsByLabels.byNamespace = nil
 }

@@ -118,6 +118,18 @@ func TestTermsInUseAreNotSwept(t *testing.T) {
 	}
 }
 
+// A table that is rebuilt still knows which terms only nominated pods have: they are in use.
+func TestRebuildKeepsNominatedTerms(t *testing.T) {
+	tb := New()
+	tb.SetNode(&object.Node{Name: "a", Labels: map[string]string{"own": "a"}})
+	tb.AddPod(hermit(1), "a")
+	tb.Terms().TrackNominated("a", []*object.Pod{hermit(2)})
+	tb.Rebuild()
+	if err := tb.Check(); err != nil || tb.terms.idle != 0 {
+		t.Errorf("%d terms are said not to be used: %v", tb.terms.idle, err)
+	}
+}
+
 // Terms that come and go for ever are forgotten, and so is who they are about.
 func TestTermsAreForgotten(t *testing.T) {
 	tb := New()
