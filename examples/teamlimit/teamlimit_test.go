@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 func pod(name, team string) *object.Pod {

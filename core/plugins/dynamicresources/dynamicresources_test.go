@@ -19,8 +19,8 @@ import (
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 var all = feature.Features{DRAAdminAccess: true, DRAPrioritizedList: true, DRAPartitionableDevices: true, DRADeviceTaints: true,

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // counted shows a pool of the driver on node a: devices that draw 1 each on a counter of that

@@ -12,8 +12,8 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // zones is a table of nodes named after their zone, and a class that fails on devices

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // A pod is requeued by pods whose coming, going or change may satisfy its terms, and by

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 func pod(features ...string) *object.Pod { return &object.Pod{UID: "1", Features: features} }

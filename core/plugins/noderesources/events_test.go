@@ -8,8 +8,8 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // A pod is requeued by an event that may make room for what it requests, and by no

@@ -12,9 +12,9 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 func pod(tolerations ...v1.Toleration) *object.Pod {

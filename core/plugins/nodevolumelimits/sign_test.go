@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/index/volumes"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // world is a cluster whose volumes are few, so that pods share them: by one claim,

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // world is a cluster that changes and a plugin whose counts are kept, each

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/index/freevolumes"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // A node meets claims alike whether or not somebody wants to know how.

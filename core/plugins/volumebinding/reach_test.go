@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // A volume that is made for a claim is reachable from the nodes that have the

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // What is kept for a signature holds for every pod that has it, for as long as no
