@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -115,42 +114,11 @@ func (d *decider) addToTotals(totals []int64, raws [][]int64) (base int64) {
 			base += d.normalisedScore(k, e.low)
 			continue
 		}
-		if width := e.high - e.low; width >= 0 && width < tableRange {
-			d.addTabulated(totals, raw, k)
-			continue
-		}
 		for i, score := range raw {
 			totals[i] += d.normalisedScore(k, score)
 		}
 	}
 	return base
-}
-
-// tableRange is the widest range of raw scores for which normalised scores are looked up in
-// a slice.
-const tableRange = 1024
-
-// notAsked marks an entry of that slice that was not computed so far.
-const notAsked = math.MinInt64
-
-// addTabulated adds the k-th scorer's weighted, normalised scores to the totals. It
-// normalises each raw score once and looks the result up for other rows.
-func (d *decider) addTabulated(totals, raw []int64, k int) {
-	low := d.extremes[k].low
-	normalised := d.buffers.columns.next(int(d.extremes[k].high-low) + 1)
-	for i := range normalised {
-		normalised[i] = notAsked
-	}
-	for i, score := range raw {
-		if score == framework.NoScore {
-			continue
-		}
-		known := &normalised[score-low]
-		if *known == notAsked {
-			*known = d.normalisedScore(k, score)
-		}
-		totals[i] += *known
-	}
 }
 
 // scores returns the row's weighted total and its score from each plugin, hosted plugins
