@@ -137,36 +137,6 @@ func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentV
 	return best
 }
 
-// surelyOn reports whether the node certainly has a volume for the claim that is not in
-// taken. It checks only what is cheap to check; false means unknown.
-func (f *candidates) surelyOn(r table.Row, n *object.Node, taken []*object.PersistentVolume) bool {
-	if len(f.preBound) > 0 {
-		return false
-	}
-	if first(f.unpinned, n, taken, nil) != nil {
-		return true
-	}
-	for k := range f.pins {
-		if many := f.manyAt(&f.pins[k], r, n); len(many) > 0 && first(many, n, taken, nil) != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// manyAt returns the suitable volumes that the node's value of the label pins, if that
-// value pins many; else nil.
-func (f *candidates) manyAt(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {
-	id, numbered := p.At(r)
-	switch {
-	case !numbered:
-		return f.many[freevolumes.Pin{Key: p.Key, Value: n.Labels[p.Key]}]
-	case id == 0 || p.many == nil:
-		return nil
-	}
-	return p.many[id]
-}
-
 // pinnedTo returns the suitable volumes that the node's value of the label pins, the
 // smallest first.
 func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {

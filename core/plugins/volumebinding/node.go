@@ -43,10 +43,7 @@ func (pc *podClaims) waitingOn(r table.Row, n *object.Node, into *plan, verdict 
 	var room [8]*object.PersistentVolume
 	taken := room[:0]
 	missing := pc.toProvision
-	for i, c := range pc.toMatch {
-		if into == nil && i == len(pc.toMatch)-1 && c.volumes.surelyOn(r, n, taken) {
-			break
-		}
+	for _, c := range pc.toMatch {
 		v := c.volumes.on(r, n, taken)
 		if v == nil {
 			missing = append(missing[:len(missing):len(missing)], c)
