@@ -20,7 +20,6 @@ type Index struct {
 	keptFor map[claimName]map[string]*object.PersistentVolume // volumes with a claimRef, by claim, then name
 	// revision is the number of changes of volumes without a claimRef.
 	revision uint64
-	columns  map[string]*Column // numbers of label values, by label key
 }
 
 // claimName identifies a PersistentVolumeClaim.
@@ -30,9 +29,9 @@ type claimName struct{ namespace, name string }
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{
 		table: t, free: map[string]*Volumes{}, keptFor: map[claimName]map[string]*object.PersistentVolume{},
-		revision: t.Epoch(), columns: map[string]*Column{},
+		revision: t.Epoch(),
 	}
-	return table.Follower[*Index]{Index: x, NodeChanged: x.setLabels, ObjectChanged: x.follow, Check: x.check}
+	return table.Follower[*Index]{Index: x, ObjectChanged: x.follow, Check: x.check}
 })
 
 // Of returns the table's index.
@@ -43,12 +42,11 @@ func Of(t *table.Table) *Index { return index.Of(t) }
 type Volumes struct {
 	byName   map[string]*object.PersistentVolume
 	revision uint64
-	unpinned volumeList               // not restricted by one label
-	pinned   map[Pin]*volumeList      // by each value of the label
-	many     map[Pin]*volumeList      // those of pinned with more than Few
-	keys     []string                 // label keys of the pins, sorted
-	keyUses  map[string]int           // number of volumes by label key
-	numbered map[string]*numberedPins // lists by number of the value, by label key
+	unpinned volumeList          // not restricted by one label
+	pinned   map[Pin]*volumeList // by each value of the label
+	many     map[Pin]*volumeList // those of pinned with more than Few
+	keys     []string            // label keys of the pins, sorted
+	keyUses  map[string]int      // number of volumes by label key
 }
 
 // Pin is a label of nodes, key and value, that volumes require of their node.
@@ -221,12 +219,11 @@ func (x *Index) set(v *object.PersistentVolume, listed bool) {
 	if f == nil {
 		f = &Volumes{
 			byName: map[string]*object.PersistentVolume{}, pinned: map[Pin]*volumeList{},
-			many: map[Pin]*volumeList{}, keyUses: map[string]int{}, numbered: map[string]*numberedPins{},
+			many: map[Pin]*volumeList{}, keyUses: map[string]int{},
 		}
 		x.free[v.Class] = f
 	}
 	f.set(v, listed)
-	x.numberPins(f, v, listed)
 	if len(f.byName) == 0 {
 		delete(x.free, v.Class)
 	}
@@ -263,7 +260,7 @@ func (x *Index) check(fresh *Index) error {
 			return fmt.Errorf("free volumes of class %q: %w", class, err)
 		}
 	}
-	return x.checkColumns()
+	return nil
 }
 
 // check returns an error if volumes or pins differ from those of a fresh table.

@@ -86,7 +86,6 @@ func compareFree(t *rapid.T, got *Volumes, all map[string]*object.PersistentVolu
 	if !slices.Equal(got.Keys(), slices.Compact(keys)) || !same(got.Unpinned(), unpinned) {
 		t.Fatalf("pinned by %v and %d unpinned, want %v and %d", got.Keys(), len(got.Unpinned()), keys, len(unpinned))
 	}
-	compareNumbered(t, got, pinned)
 	many := 0
 	for at, volumes := range got.ManyPinned() {
 		if many++; !same(volumes, pinned[at]) {
@@ -102,21 +101,5 @@ func compareFree(t *rapid.T, got *Volumes, all map[string]*object.PersistentVolu
 	}
 	if many != 0 {
 		t.Fatalf("%d labels more than there are pin many volumes", many)
-	}
-}
-
-// compareNumbered holds what is found by the numbers of labels' values against what is
-// found by the values.
-func compareNumbered(t *rapid.T, got *Volumes, pinned map[Pin][]*object.PersistentVolume) {
-	for _, p := range got.Pins() {
-		for at, want := range pinned { // any order: each by itself
-			if at.Key != p.Key {
-				continue
-			}
-			id := p.Number(at.Value)
-			if few := p.Few(id); id == 0 || len(want) <= Few && !slices.Equal(few, got.Pinned(at)) || len(want) > Few && few != nil {
-				t.Fatalf("%v has number %d, by which it pins %v, want %v", at, id, few, want)
-			}
-		}
 	}
 }

@@ -20,13 +20,6 @@ type candidates struct {
 	// values that pin many; the smallest first.
 	unpinned []*object.PersistentVolume
 	many     map[freevolumes.Pin][]*object.PersistentVolume
-	pins     []pins // by label key
-}
-
-// pins is the volumes that values of one label key pin.
-type pins struct {
-	freevolumes.Pins
-	many map[int32][]*object.PersistentVolume // by the number of the label's value
 }
 
 // suitable returns the candidates for the claim. others is the number of the pod's
@@ -36,18 +29,6 @@ func suitable(t *table.Table, c *object.PersistentVolumeClaim, others int) *cand
 	found.unpinned = found.firstThatSuit(found.all.Unpinned(), others)
 	for at, volumes := range found.all.ManyPinned() { // any order: each by itself
 		found.many[at] = found.firstThatSuit(volumes, others)
-	}
-	for _, p := range found.all.Pins() {
-		numbered := pins{Pins: p}
-		for at, volumes := range found.many { // any order: each by itself
-			if id := p.Number(at.Value); at.Key == p.Key && id != 0 {
-				if numbered.many == nil {
-					numbered.many = map[int32][]*object.PersistentVolume{}
-				}
-				numbered.many[id] = volumes
-			}
-		}
-		found.pins = append(found.pins, numbered)
 	}
 	return found
 }
@@ -120,7 +101,7 @@ func offers(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 
 // on returns the volume for the claim on the node; nil for none. It is one that is
 // reserved for the claim, if there is any; else the smallest that is not in taken.
-func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
+func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
 	for _, v := range f.preBound {
 		if slices.Contains(taken, v) {
 			continue
@@ -131,34 +112,24 @@ func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentV
 		return nil
 	}
 	best := first(f.unpinned, n, taken, nil)
-	for k := range f.pins {
-		best = first(f.pinnedTo(&f.pins[k], r, n), n, taken, best)
+	for _, key := range f.all.Keys() {
+		best = first(f.pinnedTo(key, n), n, taken, best)
 	}
 	return best
 }
 
 // pinnedTo returns the suitable volumes that the node's value of the label pins, the
 // smallest first.
-func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {
-	id, numbered := p.At(r)
-	if !numbered {
-		value, has := n.Labels[p.Key]
-		if !has {
-			return nil
-		}
-		at := freevolumes.Pin{Key: p.Key, Value: value}
-		if many, known := f.many[at]; known {
-			return many
-		}
-		return f.fewThatSuit(f.all.Pinned(at))
-	}
-	if id == 0 {
+func (f *candidates) pinnedTo(key string, n *object.Node) []*object.PersistentVolume {
+	value, has := n.Labels[key]
+	if !has {
 		return nil
 	}
-	if many, known := p.many[id]; known {
+	at := freevolumes.Pin{Key: key, Value: value}
+	if many, known := f.many[at]; known {
 		return many
 	}
-	return f.fewThatSuit(p.Few(id))
+	return f.fewThatSuit(f.all.Pinned(at))
 }
 
 // fewThatSuit returns the suitable ones of the volumes, in order. It does not allocate

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/index/freevolumes"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -74,7 +75,7 @@ func TestSmallestThatSuits(t *testing.T) {
 					want = v
 				}
 			}
-			got := suitable(tb, claim, 2).on(tb.SetNode(n), n, taken)
+			got := suitable(tb, claim, 2).on(n, taken)
 			if got != want {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
@@ -96,14 +97,30 @@ func TestKeptVolumeComesFirst(t *testing.T) {
 	tb.Objects().Set(kept)
 	tb.Objects().Set(volume("free", 1, ""))
 	found := suitable(tb, claim, 2)
-	if got := found.on(-1, &object.Node{Labels: map[string]string{"zone": "a"}}, nil); got != kept {
+	if got := found.on(&object.Node{Labels: map[string]string{"zone": "a"}}, nil); got != kept {
 		t.Errorf("in its zone the claim gets %+v", got)
 	}
-	if got := found.on(-1, &object.Node{Labels: map[string]string{"zone": "b"}}, nil); got != nil {
+	if got := found.on(&object.Node{Labels: map[string]string{"zone": "b"}}, nil); got != nil {
 		t.Errorf("elsewhere the claim gets %+v, though a volume is kept for it", got)
 	}
 	kept.Claim.UID = "of another time"
-	if got := suitable(tb, claim, 2).on(-1, &object.Node{Labels: map[string]string{"zone": "a"}}, nil); got == kept {
+	if got := suitable(tb, claim, 2).on(&object.Node{Labels: map[string]string{"zone": "a"}}, nil); got == kept {
 		t.Error("a volume that was kept for an earlier claim of that name is taken")
+	}
+}
+
+// Of many volumes that one label pins, a claim gets the smallest that is large enough.
+func TestManyVolumesOfOneLabel(t *testing.T) {
+	claim := &object.PersistentVolumeClaim{Meta: object.Meta{Namespace: "ns", Name: "claim"}, Class: "class", Bytes: 3, VolumeMode: v1.PersistentVolumeFilesystem}
+	tb := table.New()
+	for i := range 2 * freevolumes.Few {
+		tb.Objects().Set(volume(fmt.Sprint("v", i), int64(i), "zone", "a"))
+	}
+	found := suitable(tb, claim, 2)
+	if got := found.on(&object.Node{Labels: map[string]string{"zone": "a"}}, nil); got == nil || got.Bytes != 3 {
+		t.Errorf("in the zone of the volumes the claim gets %+v", got)
+	}
+	if got := found.on(&object.Node{Labels: map[string]string{"zone": "b"}}, nil); got != nil {
+		t.Errorf("elsewhere the claim gets %+v", got)
 	}
 }

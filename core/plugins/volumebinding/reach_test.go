@@ -1,14 +1,9 @@
 package volumebinding
 
 import (
-	"fmt"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/scheduler/plugintest"
 )
 
 // A volume that is made for a claim is reachable from the nodes that have the
@@ -45,7 +40,7 @@ func TestMadeVolumeReach(t *testing.T) {
 			made := writes[1].Result[0].(*object.PersistentVolume)
 			got := ""
 			for _, n := range others {
-				if accessible(plugintest.Table(), made, n) {
+				if accessible(nil, made, n) {
 					got += n.Name + " "
 				}
 			}
@@ -53,55 +48,5 @@ func TestMadeVolumeReach(t *testing.T) {
 				t.Errorf("reachable from %q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-// Which nodes reach a volume is the same by the numbers of a label's values and by the
-// selector, whether or not free volumes are pinned by the label.
-func TestReachByNumbers(t *testing.T) {
-	terms := func(list ...[]v1.NodeSelectorRequirement) *match.NodeSelector {
-		s := &v1.NodeSelector{}
-		for _, demands := range list {
-			s.NodeSelectorTerms = append(s.NodeSelectorTerms, v1.NodeSelectorTerm{MatchExpressions: demands})
-		}
-		return match.NewNodeSelector(nil, s)
-	}
-	in := func(key string, values ...string) v1.NodeSelectorRequirement {
-		return v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}
-	}
-	selectors := []*match.NodeSelector{
-		nil,
-		terms([]v1.NodeSelectorRequirement{in("zone", "a")}),
-		terms([]v1.NodeSelectorRequirement{in("zone", "b", "nowhere")}),
-		terms([]v1.NodeSelectorRequirement{in("zone", "a"), in("disk", "ssd")}),
-		terms([]v1.NodeSelectorRequirement{in("zone", "a")}, []v1.NodeSelectorRequirement{in("disk", "ssd")}),
-		terms([]v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpNotIn, Values: []string{"a"}}}),
-	}
-	var nodes []*object.Node
-	for i, labels := range []map[string]string{{}, {"zone": "a"}, {"zone": "b"}, {"zone": "a", "disk": "ssd"}, {"disk": "ssd"}, {"zone": "c"}} {
-		nodes = append(nodes, &object.Node{Name: fmt.Sprint("n", i), Labels: labels})
-	}
-	tb, reached := plugintest.Table(nodes...), 0
-	for _, pinned := range []bool{false, true} {
-		if pinned {
-			tb.Objects().Set(volume("free", 1, "zone", "a"))
-		}
-		for i, s := range selectors {
-			of := reachOf(tb, s)
-			if numbered := of.column != nil; numbered != (pinned && (i == 1 || i == 2)) {
-				t.Errorf("selector %d, pinned %v: numbered %v", i, pinned, numbered)
-			}
-			for _, n := range nodes {
-				row, _ := tb.Find(n.Name)
-				if got, want := of.has(row, n), s.Matches(match.Subject{Labels: n.Labels}); got != want {
-					t.Errorf("selector %d, pinned %v, labels %v: %v, want %v", i, pinned, n.Labels, got, want)
-				} else if got {
-					reached++
-				}
-			}
-		}
-	}
-	if reached == 0 {
-		t.Error("no node reaches anything")
 	}
 }

@@ -111,12 +111,11 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 
 // filter writes the verdict on each row for the pod's claims.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	pc, room := in.State.(*podClaims), [4]volumeReach{}
-	reach := pc.reachOfBound(in.Table, room[:0])
+	pc := in.State.(*podClaims)
 	for i, r := range rows {
 		out[i] = framework.Fits
 		if n := in.Table.Node(r); n != nil {
-			out[i] = pc.waitingOn(r, n, nil, pc.boundOn(in.Table, r, n, reach))
+			out[i] = pc.on(in.Table, r, n, nil)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (b *binding) done(t *table.Table, n *object.Node) (bool, error) {
 		return false, fmt.Errorf("failed to check binding: persistentvolumeclaim %q not found", b.claim.Name)
 	case b.changed && v.Version == b.volume.Version:
 		return false, nil // what was written has not come back yet
-	case !accessible(t, v, n):
+	case !accessible(table.Lookup[*object.CSINode](t, object.CSINodes, "", n.Name), v, n):
 		return false, fmt.Errorf("pv %q node affinity doesn't match node %q: no matching NodeSelectorTerms", v.Name, n.Name)
 	case v.Claim == nil || v.Claim.UID == "":
 		return false, fmt.Errorf("ClaimRef got reset for pv %q", v.Name)
@@ -94,7 +94,7 @@ func (m *provision) done(t *table.Table, n *object.Node) (bool, error) {
 	switch {
 	case v == nil: // on its way, or the claim will lose it
 		return false, nil
-	case !accessible(t, v, n):
+	case !accessible(table.Lookup[*object.CSINode](t, object.CSINodes, "", n.Name), v, n):
 		return false, fmt.Errorf("pv %q node affinity doesn't match node %q: no matching NodeSelectorTerms", v.Name, n.Name)
 	}
 	return c.Bound(), nil
