@@ -161,7 +161,8 @@ func (q *whyOptions) ownWorkloads(ctx context.Context, namespace string, args []
 // saidAnswer is an answer that only repeats what the API says of the pod.
 type saidAnswer struct {
 	*why.Answer
-	since *metav1.Time // of the condition
+	since  *metav1.Time // of the condition
+	onNode string       // how it stands with a pod that has a node
 }
 
 // said answers with what the API says of the pod.
@@ -174,7 +175,7 @@ func said(p *v1.Pod) saidAnswer {
 	}
 	switch {
 	case p.Spec.NodeName != "":
-		a.Verdict, a.Message = why.Placed, ""
+		a.Verdict, a.Message, a.NotRunning, s.onNode = why.Placed, "", why.NotRunning(p), why.OnNode(p)
 	case len(p.Spec.SchedulingGates) > 0:
 		a.Verdict = why.Gated
 	}
@@ -185,7 +186,7 @@ func said(p *v1.Pod) saidAnswer {
 func (s saidAnswer) Text(out io.Writer, _ bool) error {
 	switch {
 	case s.Verdict == why.Placed:
-		terminal.Fprintf(out, "%s runs on %s.\n", s.Pod, s.Node)
+		terminal.Fprintf(out, "%s\n", s.onNode)
 	case s.Message == "":
 		terminal.Fprintf(out, "%s waits. Its conditions do not say that the scheduler %s has looked at it.\n", s.Pod, s.Profile)
 	default:

@@ -74,6 +74,10 @@ func TestFewRights(t *testing.T) {
 		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/9 nodes are available: 9 Insufficient cpu.", LastTransitionTime: metav1.NewTime(noon)}}
 	}
 	pods := []v1.Pod{pod("a", rejected), pod("b", rejected), pod("new", func(*v1.Pod) {}), pod("run", func(p *v1.Pod) { p.Spec.NodeName = "n1" }),
+		pod("pulls", func(p *v1.Pod) {
+			p.Spec.NodeName, p.Status.Phase = "n1", v1.PodPending
+			p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+		}),
 		pod("gated", func(p *v1.Pod) { rejected(p); p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} })}
 	kubeconfig := serverFor(t, pods, func(path string) bool { return strings.Contains(path, "/namespaces/shop/") })
 	const note = "berth: note: cannot list nodes and pods of all namespaces: answers about nodes are missing; ask with --daemon\n"
@@ -84,8 +88,9 @@ func TestFewRights(t *testing.T) {
 		"why shop/a":            {exitWaiting, "shop/a waits. Its condition says, since 2026-01-31T12:00:00Z:\n\n0/9 nodes are available: 9 Insufficient cpu.\n"},
 		"why -n shop new":       {exitWaiting, "Its conditions do not say that the scheduler default-scheduler has looked at it.\n"},
 		"why shop/run":          {0, "shop/run runs on n1.\n"},
+		"why shop/pulls":        {0, "shop/pulls is placed on n1 and has not started: container c waits (ErrImagePull)."},
 		"why shop/gated -oyaml": {exitWaiting, "verdict: Gated\n"},
-		"why --all -n shop":     {exitWaiting, "5 pods are pending, by cause"},
+		"why --all -n shop":     {exitWaiting, "6 pods are pending, by cause"},
 		"why shop/a -ojson":     {exitWaiting, `"message": "0/9 nodes are available: 9 Insufficient cpu."`},
 	} {
 		status, out, err := berth("", append(strings.Fields(call), "--kubeconfig", kubeconfig)...)

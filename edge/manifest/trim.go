@@ -17,7 +17,8 @@ type part struct {
 var podUnread = func() *part {
 	container := &part{unread: []string{"args", "command", "env", "envFrom", "imagePullPolicy", "lifecycle", "livenessProbe", "readinessProbe",
 		"securityContext", "startupProbe", "terminationMessagePath", "terminationMessagePolicy", "volumeDevices", "volumeMounts"}}
-	status := &part{unread: []string{"containerID", "image", "imageID", "lastState", "ready", "started", "state", "volumeMounts"}}
+	status := &part{unread: []string{"containerID", "image", "imageID", "lastState", "ready", "started", "volumeMounts"},
+		below: map[string]*part{"state": {unread: []string{"running", "terminated"}}}}
 	return &part{below: map[string]*part{
 		"metadata": {unread: []string{"managedFields"}},
 		"spec": {

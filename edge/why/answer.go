@@ -42,8 +42,10 @@ type Answer struct {
 	PodGroup string `json:"podGroup,omitempty"`
 	Message  string `json:"message"`
 	// Observed is what the cluster itself said last, nil where nothing is known.
-	Observed      *Observed   `json:"observed"`
-	Node          string      `json:"node"`
+	Observed *Observed `json:"observed"`
+	Node     string    `json:"node"`
+	// NotRunning is what keeps a placed pod from running, or why it failed.
+	NotRunning    string      `json:"notRunning,omitempty"`
 	NodesTotal    int         `json:"nodesTotal"`
 	NodesFeasible int         `json:"nodesFeasible"`
 	Groups        []NodeGroup `json:"groups"`

@@ -102,13 +102,20 @@ func (c *Cluster) describe(d *departure) Leaving {
 		}
 	}
 	if api := c.apiOf(d.pod); api != nil {
-		if since, due, terminating := workload.Termination(api); terminating {
-			l.known, l.Since, l.Due, l.Finalizers = true, &since, &due, api.Finalizers
-			l.Grace = int64(due.Sub(since).Seconds())
-		}
+		of := leavingOf(api)
+		l.known, l.Since, l.Due, l.Finalizers, l.Grace = of.known, of.Since, of.Due, of.Finalizers, of.Grace
 	}
 	for _, n := range c.Set.Nodes {
 		l.NodeLost = l.NodeLost || n.Name == d.node && fix.Lost(n)
+	}
+	return l
+}
+
+// leavingOf returns what a terminating pod says of its end itself, and nothing of another pod.
+func leavingOf(p *v1.Pod) (l Leaving) {
+	if since, due, terminating := workload.Termination(p); terminating {
+		l.known, l.Since, l.Due, l.Finalizers = true, &since, &due, p.Finalizers
+		l.Grace = int64(due.Sub(since).Seconds())
 	}
 	return l
 }

@@ -69,19 +69,7 @@ func (a *Answer) sentence() string {
 	}
 	switch a.Verdict {
 	case Placed:
-		text := fmt.Sprintf("%s runs on %s.", a.Pod, a.Node)
-		switch _, known := a.facts.cluster.Machine.Table().Find(a.Node); {
-		case a.facts.pod.Terminal:
-			return fmt.Sprintf("%s has ended on %s: its phase is %s.", a.Pod, a.Node, a.facts.api.Status.Phase)
-		case !known:
-			text = fmt.Sprintf("%s is bound to %s, and there is no such node.", a.Pod, a.Node)
-		case a.facts.pod.Terminating:
-			text = fmt.Sprintf("%s runs on %s and is being deleted.", a.Pod, a.Node)
-		}
-		if len(a.EvictedBy) > 0 {
-			text += fmt.Sprintf(" It is evicted for %s. %s", list(a.EvictedBy, shortNames), a.Evicted)
-		}
-		return text + a.margin()
+		return a.placedText()
 	case WouldBePlaced:
 		if a.PodGroup != "" {
 			return fmt.Sprintf("%s by itself fits now on %s.%s The pods of its group %s are placed together, which this answer does not try: \"berth simulate\" does, with the scheduler's --feature-gates.", a.Pod, a.Node, a.margin(), a.PodGroup)

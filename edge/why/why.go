@@ -90,7 +90,7 @@ func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
 	case p.NodeName != "":
 		c.placed(a, api)
 	case p.Terminal:
-		a.Message = "the pod has ended: its phase is " + string(api.Status.Phase)
+		a.Message = "the pod has ended: its phase is " + string(api.Status.Phase) + inBrackets(api.Status.Reason, api.Status.Message)
 	default:
 		c.pending(ctx, a, p)
 		c.observe(a, api)
@@ -101,7 +101,10 @@ func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
 
 // placed answers for a pod that has a node: how the nodes would do if it had none.
 func (c *Cluster) placed(a *Answer, api *v1.Pod) {
-	a.Verdict, a.Node = Placed, api.Spec.NodeName
+	a.Verdict, a.Node, a.NotRunning = Placed, api.Spec.NodeName, NotRunning(api)
+	if a.facts.pod.Terminal {
+		return
+	}
 	unbound := api.DeepCopy()
 	unbound.Spec.NodeName, unbound.DeletionTimestamp, unbound.Status.NominatedNodeName = "", nil, ""
 	t := c.Machine.Table()
