@@ -12,36 +12,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
-// taintText says in which condition the nodes are, and counts the others by the taints
-// that the pod does not tolerate.
+// taintText says in which condition the nodes are, which taints of conditions are left over,
+// and counts the others by the taints that the pod does not tolerate.
 func (f *facts) taintText(nodes []string) string {
 	mendable := false
 	var first *time.Time // of the taints that no condition sets
-	keeps := func(n *v1.Node, condition bool) (texts []string) {
-		for i := range n.Spec.Taints {
-			t := &n.Spec.Taints[i]
-			if f.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) || (workload.Condition(t.Key) != "") != condition {
-				continue
-			}
-			text := t.ToString() + f.meantToleration(t)
-			if at := t.TimeAdded; !condition && at != nil && (first == nil || at.Before(&metav1.Time{Time: *first})) {
-				first = pointer(at.UTC())
-			}
-			if condition {
-				text = conditionText(n, t.Key)
-				mendable = mendable || !workload.Leaving(t.Key)
-			}
-			if !slices.Contains(texts, text) {
-				texts = append(texts, text)
-			}
-		}
-		return texts
-	}
 	var parts []string
-	if text := f.counted(nodes, "", func(n *v1.Node) []string { return keeps(n, true) }); text != "" {
+	if text := f.counted(nodes, "", func(n *v1.Node) []string {
+		return keeping(f.pod, n, func(t *v1.Taint) string {
+			if workload.Condition(t.Key) == "" || leftover(n, t.Key) != nil {
+				return ""
+			}
+			mendable = mendable || !workload.Leaving(t.Key)
+			return conditionText(n, t.Key)
+		})
+	}); text != "" {
 		if len(nodes) == 1 {
 			text = "node " + nodes[0] + " is " + text
 		} else {
@@ -52,10 +41,63 @@ func (f *facts) taintText(nodes []string) string {
 		}
 		parts = append(parts, text)
 	}
-	if text := f.counted(nodes, "taint ", func(n *v1.Node) []string { return keeps(n, false) }); text != "" {
+	if text := f.counted(nodes, "", func(n *v1.Node) []string {
+		return keeping(f.pod, n, func(t *v1.Taint) string { return leftoverText(n, t) })
+	}); text != "" {
+		parts = append(parts, text+": the node lifecycle controller should take it off, so look whether kube-controller-manager is well")
+	}
+	if text := f.counted(nodes, "taint ", func(n *v1.Node) []string {
+		return keeping(f.pod, n, func(t *v1.Taint) string {
+			if workload.Condition(t.Key) != "" {
+				return ""
+			}
+			if at := t.TimeAdded; at != nil && (first == nil || at.Before(&metav1.Time{Time: *first})) {
+				first = pointer(at.UTC())
+			}
+			return t.ToString() + f.meantToleration(t)
+		})
+	}); text != "" {
 		parts = append(parts, text+" is not tolerated"+sinceText(first))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// keeping returns, without repetition, the texts of the node's taints that the pod does
+// not tolerate.
+func keeping(p *object.Pod, n *v1.Node, text func(*v1.Taint) string) (texts []string) {
+	for i := range n.Spec.Taints {
+		if p.Tolerations.Admits(n.Spec.Taints[i:i+1], false) {
+			continue
+		}
+		if t := text(&n.Spec.Taints[i]); t != "" && !slices.Contains(texts, t) {
+			texts = append(texts, t)
+		}
+	}
+	return texts
+}
+
+// leftover returns the condition of the node which says that it is not as the taint has it; nil
+// if there is none.
+func leftover(n *v1.Node, taint string) *v1.NodeCondition {
+	of := conditionOf(taint)
+	well := v1.ConditionFalse
+	if of == v1.NodeReady {
+		well = v1.ConditionTrue
+	}
+	at := slices.IndexFunc(n.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == of && c.Status == well })
+	if of == "" || at < 0 {
+		return nil
+	}
+	return &n.Status.Conditions[at]
+}
+
+// leftoverText says by which condition the taint is left over, "" where none says so.
+func leftoverText(n *v1.Node, t *v1.Taint) string {
+	c := leftover(n, t.Key)
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("the taint %s of node %s is left over, as its condition %s is %s%s", t.ToString(), n.Name, c.Type, c.Status, inBrackets(c.Reason, ""))
 }
 
 // mostMessage bounds what is quoted of a condition's message.
