@@ -241,8 +241,10 @@ func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 			l.observe(a, p.API)
 			l.add(a, p)
 		case run.Nominated[p.API.UID] != "":
-			l.add(&Answer{Verdict: Preempting}, p)
-			l.addLeaving(&l.list.Causes[l.at[string(Preempting)]], p, run.Nominated[p.API.UID])
+			node := run.Nominated[p.API.UID]
+			a := &Answer{Verdict: Preempting, next: p.API.Status.NominatedNodeName != node}
+			l.add(a, p)
+			l.addLeaving(&l.list.Causes[l.at[causeKey(a)]], p, node)
 		case group == "" || l.short[types.NamespacedName{Namespace: p.API.Namespace, Name: group}] == nil:
 			left[p.Kind] = append(left[p.Kind], p)
 		}

@@ -3,6 +3,7 @@ package why
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/fix"
 )
 
@@ -68,6 +69,8 @@ type Answer struct {
 	Held []Held `json:"since,omitempty"`
 	// Victims are the pods that leave for this one (Preempting).
 	Victims []string `json:"victims,omitempty"`
+	// Against are the budgets whose disruptions the eviction of the victims exceeds.
+	Against []string `json:"against,omitempty"`
 	// First are the pods that come before this one in the queue and take the room that it
 	// would get now (WouldBePlaced, Preempting).
 	First []string `json:"first,omitempty"`
@@ -76,8 +79,10 @@ type Answer struct {
 	EvictedBy []string `json:"evictedBy,omitempty"`
 	Evicted   string   `json:"evicted,omitempty"`
 
-	facts  *facts // for the text
-	outrun bool   // the pod would fit if others did not take their turn before it
+	facts    *facts           // for the text
+	exceeded []*object.Budget // those of Against
+	next     bool             // nobody was asked to leave for it yet (Preempting)
+	outrun   bool             // the pod would fit if others did not take their turn before it
 }
 
 // NodeGroup is nodes that the same blockers reject.

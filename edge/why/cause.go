@@ -23,7 +23,9 @@ func causeKey(a *Answer) string {
 		}
 	case WouldBePlaced:
 		return fmt.Sprintf("%s %t %s", a.Verdict, a.PodGroup != "", a.refused())
-	case Preempting, InProgress:
+	case Preempting:
+		return fmt.Sprintf("%s %t", a.Verdict, a.next)
+	case InProgress:
 		return string(a.Verdict)
 	}
 	return string(a.Verdict) + " " + a.Message
@@ -41,6 +43,9 @@ func (a *Answer) cause() string {
 		}
 		return unplaced
 	case Preempting:
+		if a.next {
+			return "preempting others at their next attempt"
+		}
 		return "waiting for pods that leave for them"
 	case InProgress:
 		return "on their way"

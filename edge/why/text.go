@@ -91,11 +91,7 @@ func (a *Answer) sentence() string {
 		if len(a.First) > 0 {
 			return fmt.Sprintf("%s waits for its turn: %s would leave %s for it, but %s.", a.Pod, list(a.Victims, shortNames), a.Node, takeFirst(a.First))
 		}
-		text := fmt.Sprintf("%s waits for %s to leave %s.", a.Pod, list(a.Victims, shortNames), a.Node)
-		if len(a.Leaving) > 0 {
-			text += fmt.Sprintf(" %s is %s.", a.Leaving[0].Pod, a.Leaving[0].brief())
-		}
-		return text
+		return a.preemptingText()
 	case InProgress:
 		return fmt.Sprintf("%s is on its way: what was asked for in the API has to come about first.", a.Pod)
 	case Gated:
