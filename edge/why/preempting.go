@@ -5,25 +5,16 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/object"
 )
 
-// preempting says whether the victims leave already, and which budgets their eviction exceeds.
-func (c *Cluster) preempting(a *Answer, d *decision.Decision) {
+// setNext records whether anybody was asked to leave for the pod, and which budgets the eviction
+// of the victims exceeds.
+func (a *Answer) setNext(c *Cluster, d *decision.Decision) {
 	a.next = len(a.Leaving) == 0 && a.facts.api.Status.NominatedNodeName != d.NominatedNode
-	a.exceeded = c.exceeded(d)
-	for _, b := range a.exceeded {
-		a.Against = append(a.Against, b.Namespace+"/"+b.Name)
-	}
-}
-
-// exceeded returns the budgets that allow fewer disruptions than the victims of the decision that
-// they count, by name.
-func (c *Cluster) exceeded(d *decision.Decision) (all []*object.Budget) {
 	t := c.Machine.Table()
 	row, ok := t.Find(d.NominatedNode)
 	if !ok {
-		return nil
+		return
 	}
 	for _, b := range c.Machine.Budgets() {
 		var uses int32
@@ -33,10 +24,9 @@ func (c *Cluster) exceeded(d *decision.Decision) (all []*object.Budget) {
 			}
 		}
 		if uses > b.Allowed && !c.Set.Hidden(b.Namespace) {
-			all = append(all, b)
+			a.Against, a.exceeded = append(a.Against, b.Namespace+"/"+b.Name), append(a.exceeded, b)
 		}
 	}
-	return all
 }
 
 // preemptingText says who leaves for the pod, or will be asked to.

@@ -140,7 +140,7 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 			a.Victims = append(a.Victims, v.String())
 		}
 		a.Leaving = c.victimsLeaving(a, d)
-		c.preempting(a, d)
+		a.setNext(c, d)
 	case Failed:
 		a.Groups, a.NodesFeasible = []NodeGroup{}, 0
 	}
