@@ -97,6 +97,8 @@ func (f *facts) volumeText(b *Blocker, v *object.Volume, node string) string {
 	switch {
 	case c == nil:
 		return "claim " + v.Claim + " is not there"
+	case c.Terminating:
+		return deletedClaim(v.Claim, f.cluster.Set.Written("PersistentVolumeClaim", f.pod.Namespace, v.Claim), f.users(v.Claim))
 	case b.Plugin == names.VolumeRestrictions:
 		return fmt.Sprintf("claim %s is for one pod at a time, and %s", v.Claim, f.users(v.Claim))
 	case c.VolumeName == "":
@@ -107,7 +109,7 @@ func (f *facts) volumeText(b *Blocker, v *object.Volume, node string) string {
 	return f.boundText(v.Claim, c.VolumeName)
 }
 
-// users says which pods on nodes use the claim.
+// users says which pods on nodes use the claim, "" if none does.
 func (f *facts) users(claim string) string {
 	t := f.cluster.Machine.Table()
 	var users []string
@@ -119,7 +121,10 @@ func (f *facts) users(claim string) string {
 		}
 	}
 	slices.Sort(users)
-	if len(users) == 1 {
+	switch len(users) {
+	case 0:
+		return ""
+	case 1:
 		return users[0] + " uses it"
 	}
 	return list(users, 2) + " use it"

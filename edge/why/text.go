@@ -30,7 +30,7 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	a.Rollout.text(&b, "")
 	holdersText(&b, "", a.Holders)
 	a.observedSince(&b)
-	if a.Message != "" && a.Verdict != Failed && a.Verdict != Gated && !a.facts.refused {
+	if a.Message != "" && (a.Verdict != Failed || a.facts.pod.Terminating) && a.Verdict != Gated && !a.facts.refused {
 		terminal.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
 	}
 	a.groupText(&b, wide)
@@ -97,6 +97,9 @@ func (a *Answer) sentence() string {
 	case Gated:
 		return fmt.Sprintf("%s is not tried: %s.", a.Pod, strings.Join(append([]string{strings.TrimSuffix(a.Message, ".")}, a.facts.missingTemplates()...), ". "))
 	case Failed:
+		if a.facts.pod.Terminating {
+			return deletedText(a.facts.api) + "."
+		}
 		text := fmt.Sprintf("%s is not scheduled: %s", a.Pod, strings.TrimSuffix(a.Message, "."))
 		if strings.HasSuffix(text, "?") {
 			return text
