@@ -116,6 +116,9 @@ func (f *facts) affinityTexts(nodes []string) (texts []string) {
 			texts = append(texts, text)
 		}
 	}
+	if len(texts) > 0 {
+		texts[len(texts)-1] += beside{f.cluster, f.pod}.text()
+	}
 	if len(terms) > 1 && len(texts) > 1 {
 		texts = append(texts, "one pod has to meet all of these")
 	}
