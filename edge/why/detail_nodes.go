@@ -211,7 +211,7 @@ func (f *facts) requiredText(required *v1.NodeSelector, nodes []string) string {
 	for _, t := range required.NodeSelectorTerms {
 		terms = append(terms, termText(t))
 	}
-	text := "the required node affinity wants " + strings.Join(terms, ", or ")
+	text := "the required node affinity wants " + strings.Join(terms, ", or ") + goneText(required, f.node)
 	if len(terms) != 1 {
 		return text
 	}
@@ -232,6 +232,27 @@ func (f *facts) requiredText(required *v1.NodeSelector, nodes []string) string {
 		}
 	}
 	return text
+}
+
+// goneText says which nodes that the affinity names do not exist, "" if none.
+func goneText(required *v1.NodeSelector, node func(name string) *v1.Node) string {
+	var gone []string
+	for i := range required.NodeSelectorTerms {
+		for _, e := range required.NodeSelectorTerms[i].MatchFields {
+			for _, name := range e.Values {
+				if e.Key == metav1.ObjectNameField && e.Operator == v1.NodeSelectorOpIn && node(name) == nil && !slices.Contains(gone, name) {
+					gone = append(gone, name)
+				}
+			}
+		}
+	}
+	switch len(gone) {
+	case 0:
+		return ""
+	case 1:
+		return ", and node " + gone[0] + " does not exist"
+	}
+	return ", and nodes " + list(gone, 3) + " do not exist"
 }
 
 // labelText says which values nodes have for the label that are not right.
