@@ -3,6 +3,7 @@ package why
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,7 +35,24 @@ func (c *Cluster) Meant(name, namespace string) string {
 		known[p.Namespace+"/"+p.Name] = true
 	}
 	in, plain := c.inNamespace(name, namespace)
-	return didYouMean(in, plain, known)
+	if meant := didYouMean(in, plain, known); meant != "" || plain == name {
+		return meant
+	}
+	return meantKind(c.Set.Pods, in, plain)
+}
+
+// meantKind proposes the kind of workload that a namespace without pods is spelt like; "" if it is
+// like none.
+func meantKind(pods []*v1.Pod, namespace, name string) string {
+	if slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.Namespace == namespace }) {
+		return ""
+	}
+	distance := func(kind string) int { return spelling.Distance(strings.ToLower(namespace), kind) }
+	meant := slices.MinFunc(slices.Sorted(maps.Keys(workloadKinds)), func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
+	if distance(meant) > min(2, len(namespace)/3) {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s/%s?", meant, name)
 }
 
 // inNamespace returns the namespace and the name that a name stands for first.

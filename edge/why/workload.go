@@ -43,6 +43,9 @@ func ParseWorkload(text string) (kind, name string, ok bool) {
 // its pod group; the zero value for a pod that belongs to none.
 func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 	kind, name := workload.OfPod(p)
+	if kind == "Node" { // a static pod
+		kind, name = "", ""
+	}
 	if kind == "Job" {
 		if by := ownerOf(c.indexWorkloads().objects[Workload{"job", p.Namespace, name}]); by != nil && by.Kind == "CronJob" {
 			kind, name = by.Kind, by.Name
