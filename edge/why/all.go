@@ -263,21 +263,20 @@ func groupOf(p *v1.Pod) string {
 func (l *listing) stuck(ctx context.Context, left [][]turn.Pod) (looked int) {
 	var decoded []*object.Pod
 	var outrun []bool
-	var sorts [][]turn.Pod
-	for kind, pods := range left {
-		if len(pods) == 0 {
-			continue
-		}
-		first := l.sorts[kind].decoded
+	left = slices.DeleteFunc(left, func(pods []turn.Pod) bool { return len(pods) == 0 })
+	slices.SortFunc(left, func(a, b []turn.Pod) int { return cmp.Compare(l.rank[a[0].API], l.rank[b[0].API]) })
+	for _, pods := range left {
+		s := l.sorts[pods[0].Kind]
+		first := s.decoded
 		if first.UID != pods[0].API.UID {
 			first = l.Set.DecodePod(pods[0].API)
 		}
-		decoded, outrun, sorts = append(decoded, first), append(outrun, l.sorts[kind].alone), append(sorts, pods)
+		decoded, outrun = append(decoded, first), append(outrun, s.alone)
 	}
 	brief, known := l.brief(ctx, decoded, outrun)
 	looking, cancel := until(ctx, 0.7)
 	defer cancel()
-	for _, pods := range sorts[:known] {
+	for _, pods := range left[:known] {
 		if looking.Err() != nil {
 			break
 		}
@@ -380,6 +379,7 @@ func (c *Cluster) brief(ctx context.Context, pods []*object.Pod, outrun []bool) 
 // finish says which pods the cause has and since when they wait, and, where it is to be
 // explained, what would help them.
 func (l *listing) finish(ctx context.Context, cause *Cause, explained bool) {
+	slices.SortFunc(cause.pods, func(a, b turn.Pod) int { return cmp.Compare(l.rank[a.API], l.rank[b.API]) })
 	cause.Pods, cause.Workloads, cause.Fixes = len(cause.pods), map[string]int{}, []Shared{}
 	for _, p := range cause.pods {
 		if w := l.WorkloadOf(p.API); w.Kind != "" {

@@ -54,7 +54,7 @@ func (a *Answer) cause() string {
 		case len(a.Groups) == 0:
 			return "waiting: there is no node"
 		case a.outrun:
-			return "waiting for room, which pods that are tried before them take: " + a.nearest()
+			return "waiting for room" + a.cordons() + ", which pods that are tried before them take: " + a.nearest()
 		}
 		return "waiting for " + a.awaited() + ": " + a.nearest()
 	case Misconfigured:
@@ -81,10 +81,16 @@ func (a *Answer) awaited() string {
 			text = "room"
 		}
 	}
-	if cordoned := a.keptByCordon(); len(cordoned) > 0 {
-		text += fmt.Sprintf(" (%s %s cordoned)", list(cordoned, shortNames), plural(len(cordoned), "is", "are"))
+	return text + a.cordons()
+}
+
+// cordons names in brackets the nodes that a cordon alone keeps from the pod, "" if there are none.
+func (a *Answer) cordons() string {
+	cordoned := a.keptByCordon()
+	if len(cordoned) == 0 {
+		return ""
 	}
-	return text
+	return fmt.Sprintf(" (%s %s cordoned)", list(cordoned, shortNames), plural(len(cordoned), "is", "are"))
 }
 
 // mostCordoned bounds the cordoned nodes that are looked at.
