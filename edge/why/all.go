@@ -35,6 +35,8 @@ type List struct {
 	// Pods is how many wait.
 	Pods    int       `json:"pods"`
 	Missing []Missing `json:"missing"`
+	// Idle says why a workload has no pending pod.
+	Idle []string `json:"idle,omitempty"`
 	// Preempted are the workloads whose pods made room for others lately.
 	Preempted []Preempted `json:"preempted,omitempty"`
 	Causes    []Cause     `json:"causes"`
@@ -143,8 +145,11 @@ func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
 	for _, s := range l.sorts {
 		l.list.Pods += len(s.pods)
 	}
-	if l.list.Pods > 0 {
+	switch {
+	case l.list.Pods > 0:
 		l.fill(ctx)
+	case scope.Workload != nil:
+		l.list.Idle = l.idle(*scope.Workload)
 	}
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, err

@@ -51,6 +51,9 @@ func (l *List) Text(out io.Writer, wide bool) error {
 func (l *List) headText(b *strings.Builder) {
 	if l.Pods == 0 {
 		terminal.Fprintf(b, "No pod%s is pending.\n", l.about)
+		for _, text := range l.Idle {
+			terminal.Fprintf(b, "  %s\n", text)
+		}
 	} else {
 		verb := "are"
 		if l.Pods == 1 {
