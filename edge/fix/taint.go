@@ -79,24 +79,32 @@ func (s *search) untaint(row table.Row, place int) edit {
 	return e
 }
 
-// leftBehind reports whether only some nodes of the node's pool have the taint: fewer than
-// half of them where no label names the pool. Roles are given to nodes for good.
+// leftBehind reports whether only some nodes of the node's pool have the taint. Where no label
+// names the pool, most of its other nodes have to lack it, or the node is cordoned, as after a drain,
+// and no schedulable node has it; a taint for hardware may then be meant so. Roles are given to
+// nodes for good.
 func (s *search) leftBehind(n *v1.Node, t *v1.Taint) bool {
 	if strings.HasPrefix(t.Key, "node-role.kubernetes.io/") || !s.spend(1+len(s.nodes)/20) {
 		return false
 	}
 	pool, named := workload.MadeFor(n)
 	all, tainted := 0, 0
+	drained := n.Spec.Unschedulable
 	for _, other := range s.nodes { // any order: they are counted
+		has := slices.ContainsFunc(other.Spec.Taints, func(o v1.Taint) bool { return o.MatchTaint(t) && o.Value == t.Value })
+		drained = drained && !(has && !other.Spec.Unschedulable)
 		if of, _ := workload.MadeFor(other); of != pool {
 			continue
 		}
 		all++
-		if slices.ContainsFunc(other.Spec.Taints, func(o v1.Taint) bool { return o.MatchTaint(t) && o.Value == t.Value }) {
+		if has {
 			tainted++
 		}
 	}
-	return named && tainted < all || 2*tainted < all
+	if named && tainted < all {
+		return true
+	}
+	return !ofHardware(t.Key) && (2*(all-tainted) > all-1 || drained)
 }
 
 // isControlPlane reports whether the taint keeps a node for the control plane.
