@@ -326,6 +326,9 @@ func (s *search) write(c candidate) Fix {
 		}
 		f.Changes[at[t]].Patch = render(doc, list)
 	}
+	if len(c.edits) == 1 && c.edits[0].tune != nil {
+		f.alone = &c.edits[0]
+	}
 	f.Summary = strings.Join(say, "; ")
 	if f.UndoesRollout = c.edits[0].kind == undoRollout; f.UndoesRollout {
 		f.Summary = "undo the last rollout, which " + strings.Join(say, " and ")

@@ -63,10 +63,14 @@ func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cu
 				continue
 			}
 			known[key] = true
-			s := &sharing{Group: g, search: newSearch(ctx, g.Machine, g.Set, sample), decode: g.Set.DecodePod}
-			s.enough = func() bool { return len(s.placed) == len(g.Pods) }
-			if shared := s.try(f); shared.Places > 0 {
-				found = append(found, shared)
+			shared := g.sharing(ctx, sample).try(f)
+			if shared.Places == 0 {
+				continue
+			}
+			found = append(found, shared)
+			if all, ok := g.lowerForAll(ctx, &shared); ok && !known[all.key()] {
+				known[all.key()] = true
+				found = append(found, all)
 			}
 		}
 	}
@@ -77,6 +81,36 @@ func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cu
 		return cmp.Or(cmp.Compare(a.gaveUp(), b.gaveUp()), cmp.Compare(b.Places, a.Places), cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.Changes), len(b.Changes)), cmp.Compare(operations(a.Changes), operations(b.Changes)))
 	})
 	return found[:min(mostFixes, len(found))], cut
+}
+
+func (g *Group) sharing(ctx context.Context, sample *v1.Pod) *sharing {
+	s := &sharing{Group: g, search: newSearch(ctx, g.Machine, g.Set, sample), decode: g.Set.DecodePod}
+	s.enough = func() bool { return len(s.placed) == len(g.Pods) }
+	return s
+}
+
+// lowerForAll returns the fix, which lowers a request and places some of the pods, with the largest
+// amount that places them all. ok is false where none above 0 does.
+func (g *Group) lowerForAll(ctx context.Context, of *Shared) (all Shared, ok bool) {
+	if of.alone == nil || of.alone.kind != lowerRequest || of.alone.target != (target{}) || of.Places == len(g.Pods) {
+		return all, false
+	}
+	steps := of.alone.tune.value / of.alone.tune.step
+	places := func(n int64) bool {
+		if n == 0 {
+			return false
+		}
+		s := g.sharing(ctx, of.Sample)
+		tried := s.try(s.write(candidate{[]edit{of.alone.tune.with(n * of.alone.tune.step)}, trial{node: of.Then.Node}}))
+		if tried.Places == len(g.Pods) {
+			all, ok = tried, true
+		}
+		return tried.Places == len(g.Pods)
+	}
+	if places(1) {
+		bisect(1, steps, places)
+	}
+	return all, ok
 }
 
 // gaveUp returns 1 for a last resort, which comes last however many pods it places, else 0.
