@@ -11,26 +11,21 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// devices tries claims for devices that ask for less: each change alone, or else all of
+// devices tries claims for devices, and their classes, that ask for less or for what there is: each change alone, or else all of
 // them at once.
 func (s *search) devices() {
 	var all []edit
 	for i := range s.pod.Claims {
 		c := table.Lookup[*object.ResourceClaim](s.table, object.ResourceClaims, s.pod.Namespace, s.pod.Claims[i].Claim)
 		if c != nil && c.Allocation() == nil {
+			all = append(all, meantSelectors(s.table, c)...)
 			all = append(all, s.loosenClaim(c)...)
 		}
 	}
 	if len(all) > mostEdits {
 		return
 	}
-	helped := false
-	for i := range all {
-		helped = s.consider(join(s.base, all[i:i+1])) || helped
-	}
-	if !helped && len(all) > 1 {
-		s.consider(join(s.base, all))
-	}
+	s.considerEach(all)
 }
 
 // loosenClaim asks for fewer devices, drops selectors and constraints, and tolerates taints
@@ -55,7 +50,7 @@ func (s *search) loosenClaim(c *object.ResourceClaim) (edits []edit) {
 				"have claim %s tolerate the taint %s:%s of devices", c.Name, t.Key, t.Effect)
 		}
 		for k := range r.Selectors {
-			loosen(loosenTerm, Op{Op: "remove", Path: at("%s/selectors/%d", path, k)}, "drop the selector %s from claim %s", short(expressionOf(&r.Selectors[k])), c.Name)
+			loosen(loosenTerm, Op{Op: "remove", Path: at("%s/selectors/%d", path, k)}, "drop the selector %s from claim %s", SelectorText(&r.Selectors[k]), c.Name)
 		}
 	}
 	for i := range spec.Constraints {
@@ -98,6 +93,9 @@ func (s *search) deviceTaints(r *resourcev1.ExactDeviceRequest) (taints []resour
 	}
 	return taints
 }
+
+// SelectorText returns the expression of the selector, or how it begins.
+func SelectorText(s *resourcev1.DeviceSelector) string { return short(expressionOf(s)) }
 
 func expressionOf(s *resourcev1.DeviceSelector) string {
 	if s.CEL == nil {

@@ -74,11 +74,21 @@ func newSearch(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *
 	return s
 }
 
-// run looks for candidates of every kind.
+// run looks for candidates of every kind. It makes nothing that is missing where a name that is
+// set right helps.
 func (s *search) run() {
 	s.rollback()
-	s.base = s.gates()
-	s.base = append(s.base, s.missing()...)
+	before := len(s.found)
+	gates, missing := s.gates(), s.missing(true)
+	s.runFrom(join(gates, missing))
+	if len(s.found) == before && slices.Contains(kinds(missing), correctName) {
+		s.runFrom(join(gates, s.missing(false)))
+	}
+}
+
+// runFrom looks for candidates that begin with the edits.
+func (s *search) runFrom(base []edit) {
+	s.base = base
 	if len(s.base) > mostEdits {
 		return // no fix is that small
 	}
@@ -91,6 +101,7 @@ func (s *search) run() {
 	}
 	s.chosen = choosesOne(d.Nodes)
 	s.meantPods()
+	s.considerEach(meantKeys(s.spec, s.set))
 	s.claims()
 	s.devices()
 	s.onNodes(d)
@@ -117,6 +128,17 @@ func (s *search) withoutTerms() {
 	if s.with(s.base, func(p *object.Pod) { d = s.machine.Assess(p) }) && d.Result == decision.ResultUnschedulable {
 		s.onNodes(d)
 		s.deletions(d)
+	}
+}
+
+// considerEach tries each of the edits alone, or else all of them at once.
+func (s *search) considerEach(edits []edit) {
+	helped := false
+	for i := range edits {
+		helped = s.consider(join(s.base, edits[i:i+1])) || helped
+	}
+	if !helped && len(edits) > 1 {
+		s.consider(join(s.base, edits))
 	}
 }
 

@@ -25,21 +25,24 @@ const (
 	noProvisioner   = "kubernetes.io/no-provisioner"
 	someProvisioner = "example.com/provisioner" // stands for one of the user's
 	someSize        = 1 << 30                   // of a claim that nobody has written
+
+	// LostHandle stands for the handle of a volume whose object is gone.
+	LostHandle = "as-in-the-backup"
 )
 
 // missing makes what the pod names and is not there: without it no node is looked
-// at.
-func (s *search) missing() (edits []edit) {
+// at. With correct it names what is there, where the name of that is near.
+func (s *search) missing(correct bool) (edits []edit) {
 	for i := range s.pod.Volumes {
 		if v := &s.pod.Volumes[i]; v.Claimed {
-			edits = append(edits, s.missingVolume(v)...)
+			edits = append(edits, s.missingVolume(v, correct)...)
 		}
 	}
 	for i := range s.pod.Claims {
 		if len(edits) > mostEdits {
 			break
 		}
-		edits = append(edits, s.missingDevices(&s.pod.Claims[i])...)
+		edits = append(edits, s.missingDevices(&s.pod.Claims[i], correct)...)
 	}
 	return edits
 }
@@ -48,28 +51,42 @@ func made(c *creation, format string, args ...any) edit {
 	return edit{kind: makeMissing, create: c, say: fmt.Sprintf(format, args...)}
 }
 
-// missingVolume makes the claim, its class or its volume.
-func (s *search) missingVolume(v *object.Volume) []edit {
+// missingVolume makes the claim, its class or its volume, or corrects their names.
+func (s *search) missingVolume(v *object.Volume, correct bool) []edit {
 	claim := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, v.Claim)
 	switch {
 	case claim == nil:
+		if meant := meantClaim(s.table, s.pod, s.spec, v); correct && meant != nil {
+			return meant
+		}
 		return s.newClaim(v)
-	case claim.Lost || claim.Terminating:
+	case claim.Terminating:
 		return nil
+	case claim.Lost:
+		return []edit{restored(s.table, claim), {kind: makeMissing, target: claimTarget(claim), say: "the volume controller then has claim " + claim.Name + " bound again",
+			ops: []Op{{Op: "replace", Path: "/status/phase", Value: string(v1.ClaimBound)}}}}
 	case claim.Bound():
 		if table.Lookup[*object.PersistentVolume](s.table, object.PersistentVolumes, "", claim.VolumeName) == nil {
-			return []edit{made(s.newVolume(claim, claim.VolumeName, true), "create the PersistentVolume %s, which the claim %s is bound to", claim.VolumeName, claim.Name)}
+			return []edit{restored(s.table, claim)}
 		}
 		return nil
 	}
 	class := table.Lookup[*object.StorageClass](s.table, object.StorageClasses, "", claim.Class)
 	switch {
 	case class == nil && claim.Class != "" && claim.VolumeName == "":
-		return []edit{made(s.newClass(claim.Class), "create the StorageClass %s, which the claim %s names (set your provisioner)", claim.Class, claim.Name)}
+		if meant := MeantObject(s.table, object.StorageClasses, "", claim.Class); correct && meant != "" {
+			return []edit{correctClass(claim, meant)}
+		}
+		return []edit{made(newClass(s.table, claim.Class), "create the StorageClass %s, which the claim %s names (set your provisioner)", claim.Class, claim.Name)}
 	case class == nil || !class.WaitForFirstConsumer || claim.VolumeName != "":
 		return s.bindClaim(claim)
 	}
 	return nil
+}
+
+// Provisioned reports whether something makes the volumes of the class: nobody else does.
+func Provisioned(class *object.StorageClass) bool {
+	return class != nil && class.Provisioner != "" && class.Provisioner != noProvisioner
 }
 
 // newClaim makes a claim of a class whose volumes are made where the pod goes.
@@ -77,14 +94,14 @@ func (s *search) newClaim(v *object.Volume) []edit {
 	var class string
 	for _, o := range s.table.Objects().List(object.StorageClasses) {
 		c := o.(*object.StorageClass)
-		if c.WaitForFirstConsumer && c.Provisioner != noProvisioner && c.Provisioner != "" && (class == "" || c.Name < class) {
+		if c.WaitForFirstConsumer && Provisioned(c) && (class == "" || c.Name < class) {
 			class = c.Name
 		}
 	}
 	var edits []edit
 	if class == "" {
 		class = "berth-example"
-		edits = append(edits, made(s.newClass(class), "create a StorageClass (set your provisioner)"))
+		edits = append(edits, made(newClass(s.table, class), "create a StorageClass (set your provisioner)"))
 	}
 	claim := &v1.PersistentVolumeClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
@@ -101,10 +118,10 @@ func (s *search) newClaim(v *object.Volume) []edit {
 }
 
 // newClass is a storage class whose volumes are made where the pod goes.
-func (s *search) newClass(name string) *creation {
+func newClass(t *table.Table, name string) *creation {
 	provisioner := someProvisioner
-	for _, o := range s.table.Objects().List(object.StorageClasses) {
-		if c := o.(*object.StorageClass); c.Provisioner != "" && c.Provisioner != noProvisioner && (provisioner == someProvisioner || c.Provisioner < provisioner) {
+	for _, o := range t.Objects().List(object.StorageClasses) {
+		if c := o.(*object.StorageClass); Provisioned(c) && (provisioner == someProvisioner || c.Provisioner < provisioner) {
 			provisioner = c.Provisioner
 		}
 	}
@@ -115,8 +132,23 @@ func (s *search) newClass(name string) *creation {
 	})
 }
 
+// restored is the volume that the claim is bound to, which is gone. Only a backup has its source.
+func restored(t *table.Table, c *object.PersistentVolumeClaim) edit {
+	driver := someProvisioner
+	if class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class); Provisioned(class) {
+		driver = class.Provisioner
+	}
+	source := v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: LostHandle}}
+	return made(newVolume(c, c.VolumeName, true, source), "restore the PersistentVolume %s, which the claim %s is bound to, from a backup, with the same driver and handle: without these its data is lost", c.VolumeName, c.Name)
+}
+
+// handmade is the source of a volume that nothing provisions.
+func handmade(name string) v1.PersistentVolumeSource {
+	return v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/mnt/" + name}}
+}
+
 // newVolume is a volume for the claim, bound to it or free.
-func (s *search) newVolume(c *object.PersistentVolumeClaim, name string, bound bool) *creation {
+func newVolume(c *object.PersistentVolumeClaim, name string, bound bool, source v1.PersistentVolumeSource) *creation {
 	v := &v1.PersistentVolume{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: selected(c.Selector)},
@@ -124,7 +156,7 @@ func (s *search) newVolume(c *object.PersistentVolumeClaim, name string, bound b
 			Capacity:    v1.ResourceList{v1.ResourceStorage: *resource.NewQuantity(max(c.Bytes, someSize), resource.BinarySI)},
 			AccessModes: slices.Clone(c.Modes), StorageClassName: c.Class, VolumeMode: new(c.VolumeMode),
 			PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource:        v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/mnt/" + name}},
+			PersistentVolumeSource:        source,
 		},
 		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeAvailable},
 	}
@@ -160,15 +192,16 @@ func selected(selector labels.Selector) map[string]string {
 }
 
 // bindClaim makes a volume for a claim that is to be bound before the pod is
-// scheduled, and binds the two.
+// scheduled, and binds the two. What the class's provisioner is to make is not made by hand.
 func (s *search) bindClaim(c *object.PersistentVolumeClaim) []edit {
-	if s.set.Written("PersistentVolumeClaim", c.Namespace, c.Name) == nil {
+	class := table.Lookup[*object.StorageClass](s.table, object.StorageClasses, "", c.Class)
+	if c.VolumeName == "" && Provisioned(class) || s.set.Written("PersistentVolumeClaim", c.Namespace, c.Name) == nil {
 		return nil
 	}
 	var edits []edit
 	name := cmp.Or(c.VolumeName, "pv-"+c.Namespace+"-"+c.Name)
 	if table.Lookup[*object.PersistentVolume](s.table, object.PersistentVolumes, "", name) == nil {
-		edits = append(edits, made(s.newVolume(c, name, true), "create the PersistentVolume %s for the claim %s", name, c.Name))
+		edits = append(edits, made(newVolume(c, name, true, handmade(name)), "create the PersistentVolume %s for the claim %s", name, c.Name))
 	}
 	t := target{"v1", "PersistentVolumeClaim", c.Namespace, c.Name}
 	if c.VolumeName == "" {
@@ -179,28 +212,19 @@ func (s *search) bindClaim(c *object.PersistentVolumeClaim) []edit {
 		ops: []Op{{Op: "add", Path: "/metadata/annotations/" + escape(bindCompleted), Value: "yes"}}})
 }
 
-// makeVolumes makes a volume for each claim that waits for the pod's node: by hand, the last
-// resort where its class makes volumes.
+// makeVolumes makes a volume for each claim that waits for the pod's node and whose class makes
+// none.
 func (s *search) makeVolumes() [][]edit {
 	var edits []edit
-	for i := range s.pod.Volumes {
-		v := &s.pod.Volumes[i]
-		c := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, v.Claim)
-		if !v.Claimed || c == nil || c.VolumeName != "" {
-			continue
-		}
-		if c.SelectedNode != "" { // its driver is to make one: no free volume is looked for
-			edits = append(edits, s.bindClaim(c)...)
-			continue
-		}
-		name := "pv-" + c.Namespace + "-" + c.Name
-		edits = append(edits, made(s.newVolume(c, name, false), "create the PersistentVolume %s for the claim %s", name, c.Name))
-	}
 	for _, c := range s.unbound() {
-		if class := table.Lookup[*object.StorageClass](s.table, object.StorageClasses, "", c.Class); class != nil && class.Provisioner != noProvisioner {
-			for i := range edits {
-				edits[i].stage = lastResort
-			}
+		class := table.Lookup[*object.StorageClass](s.table, object.StorageClasses, "", c.Class)
+		name := "pv-" + c.Namespace + "-" + c.Name
+		switch {
+		case Provisioned(class):
+		case c.SelectedNode != "": // its driver is to make one: no free volume is looked for
+			edits = append(edits, s.bindClaim(c)...)
+		default:
+			edits = append(edits, made(newVolume(c, name, false, handmade(name)), "create the PersistentVolume %s for the claim %s", name, c.Name))
 		}
 	}
 	return [][]edit{edits}
@@ -265,17 +289,24 @@ func reaching(v *object.PersistentVolume, n *v1.Node) (sets []map[string]*string
 	return sets
 }
 
-// missingDevices makes the claim for devices, or the class that it names.
-func (s *search) missingDevices(pc *object.PodClaim) (edits []edit) {
+// missingDevices makes the claim for devices, or the class that it names, or corrects their names.
+func (s *search) missingDevices(pc *object.PodClaim, correct bool) (edits []edit) {
 	if pc.Claim == "" || pc.Error != "" {
 		return nil
 	}
 	claim := table.Lookup[*object.ResourceClaim](s.table, object.ResourceClaims, s.pod.Namespace, pc.Claim)
 	if claim == nil {
+		if meant := meantDeviceClaim(s.table, s.pod, s.spec, pc); correct && meant != nil {
+			return meant
+		}
 		return s.newDeviceClaim(pc)
 	}
 	for _, name := range classNames(claim.API) {
 		if table.Lookup[*object.DeviceClass](s.table, object.DeviceClasses, "", name) == nil {
+			if meant := MeantObject(s.table, object.DeviceClasses, "", name); correct && meant != "" {
+				edits = append(edits, correctDeviceClass(claim, name, meant)...)
+				continue
+			}
 			edits = append(edits, made(newDeviceClass(name), "create the DeviceClass %s, which the claim %s names (set your selectors)", name, claim.Name))
 		}
 	}

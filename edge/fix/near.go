@@ -3,7 +3,6 @@ package fix
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func MeantLabel(key, value string, labels map[string]string) (meantKey, meantVal
 		return key, has, true
 	}
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		if k != key && labels[k] == value && (spelling.Near(key, k) || path.Base(key) == path.Base(k)) {
+		if k != key && labels[k] == value && similarKey(key, k) {
 			return k, value, true
 		}
 	}

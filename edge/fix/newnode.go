@@ -106,10 +106,12 @@ func amountWith(name v1.ResourceName, q *resource.Quantity, own int64) string {
 
 // Pool is nodes that differ in their names alone.
 type Pool struct {
-	Like  *v1.Node // the first by name of those with the most pods of DaemonSets and static ones
+	Like  *v1.Node // the first by name of those with the most pods of DaemonSets and static ones, and none that leaves if another stays
 	nodes []string
-	table *table.Table
-	set   *manifest.Set
+	// starting are the taints that no node of the pool has lost since it came.
+	starting []v1.Taint
+	table    *table.Table
+	set      *manifest.Set
 }
 
 // NewNode is a node that is to come, and the pods that are there before any other: those
@@ -151,12 +153,16 @@ func allPools(t *table.Table, set *manifest.Set) (all []*Pool) {
 		key := workload.PoolKey(n)
 		p := byShape[key]
 		if p == nil {
-			p = &Pool{Like: n, table: t, set: set}
+			p = &Pool{Like: n, table: t, set: set, starting: n.Spec.Taints}
 			byShape[key] = p
 			all = append(all, p)
 		}
 		p.nodes = append(p.nodes, n.Name)
-		if here := len(p.podsOn(n.Name)); here > most[p] {
+		p.starting = slices.DeleteFunc(slices.Clone(p.starting), func(t v1.Taint) bool {
+			return !workload.Starting(t.Key) || !slices.ContainsFunc(n.Spec.Taints, func(o v1.Taint) bool { return o.MatchTaint(&t) })
+		})
+		here, leaves := len(p.podsOn(n.Name)), workload.Leaves(n)
+		if likeLeaves := workload.Leaves(p.Like); leaves == likeLeaves && here > most[p] || likeLeaves && !leaves {
 			p.Like, most[p] = n, here
 		}
 	}
@@ -166,6 +172,11 @@ func allPools(t *table.Table, set *manifest.Set) (all []*Pool) {
 // NewNode returns one more node of the pool.
 func (p *Pool) NewNode(name string) *NewNode {
 	like := workload.NewNode(p.Like, name)
+	for i := range p.starting {
+		if t := &p.starting[i]; !slices.ContainsFunc(like.Spec.Taints, func(o v1.Taint) bool { return o.MatchTaint(t) }) {
+			like.Spec.Taints = append(like.Spec.Taints, *t)
+		}
+	}
 	n := &NewNode{API: &v1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: like.Labels},

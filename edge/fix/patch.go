@@ -70,11 +70,18 @@ func patchAt(v reflect.Value, path []string, op *Op) error {
 	return fmt.Errorf("%s has no member %s", v.Type(), name)
 }
 
-// fieldNamed returns the field of that name in JSON, or the zero Value.
+// fieldNamed returns the field of that name in JSON, of the struct or of one that is inline in it,
+// or the zero Value.
 func fieldNamed(v reflect.Value, name string) reflect.Value {
 	for i := range v.NumField() {
-		if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); tag == name {
+		tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if tag == name {
 			return v.Field(i)
+		}
+		if tag == "" && v.Field(i).Kind() == reflect.Struct {
+			if field := fieldNamed(v.Field(i), name); field.IsValid() {
+				return field
+			}
 		}
 	}
 	return reflect.Value{}

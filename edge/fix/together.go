@@ -110,7 +110,7 @@ func (g *Group) lowerForAll(ctx context.Context, of *Shared) (all Shared, ok boo
 	if places(1) {
 		bisect(1, steps, places)
 	}
-	return all, ok
+	return all, ok && ctx.Err() == nil
 }
 
 // gaveUp returns 1 for a last resort, which comes last however many pods it places, else 0.

@@ -113,11 +113,32 @@ func (s *search) nearVolumes(c *object.PersistentVolumeClaim) (edits []edit) {
 			break
 		}
 		v := o.(*object.PersistentVolume)
-		if fault, ok := VolumeFault(v, c); ok {
+		if fault, ok := VolumeFault(v, c); ok && (fault != otherVolumeMode || uses(s.spec, c.Name, v.VolumeMode)) {
 			edits = append(edits, fault.edit(v, c))
 		}
 	}
 	return edits
+}
+
+// uses reports whether the pod's containers use the claim as volumes of the mode are used: block
+// volumes as devices, others as directories.
+func uses(spec *v1.PodSpec, claim string, mode v1.PersistentVolumeMode) bool {
+	at := slices.IndexFunc(spec.Volumes, func(v v1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+	if at < 0 {
+		return false
+	}
+	name := spec.Volumes[at].Name
+	block, directory := false, false
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		block = block || slices.ContainsFunc(c.VolumeDevices, func(d v1.VolumeDevice) bool { return d.Name == name })
+		directory = directory || slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == name })
+	}
+	if mode == v1.PersistentVolumeBlock {
+		return block && !directory
+	}
+	return !block
 }
 
 // A Fault is the only reason for which a volume does not suit a claim.

@@ -20,7 +20,7 @@ func (s *Set) keeps(o metav1.Object) bool {
 	switch o := o.(type) {
 	case *v1.Pod:
 		return o.Spec.NodeName == ""
-	case *v1.PersistentVolumeClaim, *v1.PersistentVolume, *storagev1.StorageClass, *resourcev1.ResourceClaim:
+	case *v1.PersistentVolumeClaim, *v1.PersistentVolume, *storagev1.StorageClass, *resourcev1.ResourceClaim, *resourcev1.DeviceClass:
 		return true
 	}
 	return false

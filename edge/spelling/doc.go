@@ -3,6 +3,7 @@
 package spelling
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -30,7 +31,8 @@ func Distance(a, b string) int {
 }
 
 // Near reports whether b may be what somebody meant who wrote a, another name: they differ
-// in case, in punctuation, or in one or two letters of a long name. Names whose numbers
+// in case, in punctuation, in a letter that is doubled, in two neighbours that changed places, or
+// in one or two letters of a name with many. Names whose numbers
 // or last letters alone differ, such as those of zones, are members of a series.
 func Near(a, b string) bool {
 	a, b = plain(a), plain(b)
@@ -41,13 +43,31 @@ func Near(a, b string) bool {
 	if long-short > 2 || digits(a) != digits(b) {
 		return false
 	}
-	if short >= 3 && (a+"s" == b || b+"s" == a) {
+	if short >= 3 && (a+"s" == b || b+"s" == a || single(a) == single(b) || swapped(a, b)) {
 		return true
 	}
 	if len(a) == len(b) && a[:short-1] == b[:short-1] {
 		return false
 	}
-	return Distance(a, b) <= min(2, short/4)
+	return Distance(a, b) <= min(2, (short-len(digits(a)))/4)
+}
+
+// single is a name without repeated characters that follow each other.
+func single(name string) string {
+	return string(slices.Compact([]byte(name)))
+}
+
+// swapped reports whether the names differ in two neighbours that changed places.
+func swapped(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) - 1 {
+		if a[i] != b[i] {
+			return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		}
+	}
+	return false
 }
 
 // plain is a name in small letters without punctuation.

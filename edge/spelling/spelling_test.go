@@ -27,6 +27,8 @@ func TestNear(t *testing.T) {
 		want bool
 	}{
 		{"nvidia.com/gpus", "nvidia.com/gpu", true}, {"Linux", "linux", true}, {"diskType", "disk-type", true}, {"databse", "database", true}, {"webs", "web", true},
+		{"gpuu", "gpu", true}, {"wbe", "web", true}, {"standrad", "standard", true}, {"ab", "ba", false}, {"node-12", "node-21", false},
+		{"a100", "A100", true}, {"a100", "h100", false},
 		{"ssd", "hdd", false}, {"a", "b", false}, {"", "a", false}, {"a", "", false}, {"eu-west-1a", "eu-west-1b", false}, {"node-1", "node-2", false}, {"team-a", "team-b", false},
 		{"nvidia.com/gpu", "amd.com/gpu", false}, {"cache", "database", false},
 	} {

@@ -65,7 +65,7 @@ func (f *facts) deleteCommands(c *fix.Change) (lines []string) {
 }
 
 // createText is the object in YAML, ready for kubectl. Nodes are not made that way:
-// of them it is the shape.
+// of them it is the shape. A volume that is gone is made of a backup.
 func (f *facts) createText(c *fix.Change) []string {
 	if n, ok := c.Create.(*v1.Node); ok {
 		how := "grow the node pool of that node"
@@ -73,6 +73,9 @@ func (f *facts) createText(c *fix.Change) []string {
 			how = "no node pool has such nodes"
 		}
 		return []string{terminal.Escape(fmt.Sprintf("# %s (%s)", shape(n), how))}
+	}
+	if v, ok := c.Create.(*v1.PersistentVolume); ok && v.Spec.CSI != nil && v.Spec.CSI.VolumeHandle == fix.LostHandle {
+		return []string{terminal.Escape(fmt.Sprintf("# create PersistentVolume %s from a backup of its manifest: nothing here knows where its data is", v.Name))}
 	}
 	data, err := json.Marshal(c.Create)
 	if err != nil {

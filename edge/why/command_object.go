@@ -14,6 +14,9 @@ import (
 // server lets nobody change that of it. What controllers do of themselves is left out.
 func (f *facts) objectCommand(c *fix.Change) []string {
 	patch := slices.DeleteFunc(slices.Clone(c.Patch), func(op fix.Op) bool { return strings.HasPrefix(op.Path, "/status/") })
+	if len(patch) == 0 {
+		return nil
+	}
 	of := strings.ToLower(c.Kind) + " " + word(c.Name)
 	if c.Namespace != "" {
 		of += " -n " + word(c.Namespace)

@@ -96,7 +96,7 @@ func (f *facts) volumeText(b *Blocker, v *object.Volume, node string) string {
 	c := table.Lookup[*object.PersistentVolumeClaim](f.cluster.Machine.Table(), object.PersistentVolumeClaims, f.pod.Namespace, v.Claim)
 	switch {
 	case c == nil:
-		return "claim " + v.Claim + " is not there"
+		return "claim " + v.Claim + " is not there" + meantObject(f.cluster.Machine.Table(), object.PersistentVolumeClaims, f.pod.Namespace, v.Claim)
 	case c.Terminating:
 		return deletedClaim(v.Claim, f.cluster.Set.Written("PersistentVolumeClaim", f.pod.Namespace, v.Claim), f.users(v.Claim))
 	case b.Plugin == names.VolumeRestrictions:
@@ -136,6 +136,8 @@ func (f *facts) unboundText(c *object.PersistentVolumeClaim) string {
 	class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
 	text := fmt.Sprintf("claim %s of class %q is not bound", c.Name, c.Class)
 	switch {
+	case class == nil && c.Class != "":
+		text = fmt.Sprintf("claim %s is of class %q, which is not there", c.Name, c.Class) + meantObject(t, object.StorageClasses, "", c.Class)
 	case c.SelectedNode != "" && f.node(c.SelectedNode) == nil:
 		return fmt.Sprintf("the volume of claim %s is to be made on node %s, which is gone", c.Name, c.SelectedNode)
 	case c.SelectedNode != "":
@@ -154,6 +156,9 @@ func (f *facts) unboundText(c *object.PersistentVolumeClaim) string {
 		if fault, near := fix.VolumeFault(v, c); near {
 			return text + "; " + fault.Text(v, c)
 		}
+	}
+	if class != nil && !class.WaitForFirstConsumer && fix.Provisioned(class) {
+		text += fmt.Sprintf("; %s has not made its volume yet: see kubectl describe pvc %s -n %s", class.Provisioner, word(c.Name), word(c.Namespace))
 	}
 	return text
 }

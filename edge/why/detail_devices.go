@@ -15,6 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/fix"
 )
 
 // deviceRequest is devices of one class that the pod wants.
@@ -145,7 +146,7 @@ func (f *facts) devicesShort(r *deviceRequest, nodes []string) (text string, eno
 		text += " that its selectors take"
 	}
 	if r.selects == nil {
-		return text + ", and there is no such class", false
+		return text + ", and there is no such class" + meantObject(f.cluster.Machine.Table(), object.DeviceClasses, "", r.class), false
 	}
 	best, free, whole, largest := f.freestDevices(r.selects, nodes)
 	hints := f.deviceHints(r, nodes)
@@ -156,13 +157,36 @@ func (f *facts) devicesShort(r *deviceRequest, nodes []string) (text string, eno
 				return fmt.Sprintf("%s, and none does (the largest node has %d of the class)", text, largest) + hints, false
 			}
 		}
-		return text + ", and no node here has any" + hints, false
+		return text + ", and no node here has any" + rejecting(f.cluster.Machine.Table(), f.classWith(r.class, nil), func(c *resourcev1.DeviceClass) bool {
+			_, _, _, largest := f.freestDevices(c, nodes)
+			return largest > 0
+		}) + hints, false
 	case r.count > largest:
 		return fmt.Sprintf("%s, more than any node here has (the largest has %d)", text, largest) + hints, false
 	case len(nodes) > 1:
 		best = "the freest of them, " + best + ","
 	}
 	return fmt.Sprintf("%s; %s has %d of %d free", text, best, free, whole) + hints, free >= r.count && hints == ""
+}
+
+// rejecting names the selector of the class that takes none of the devices that nodes have; ""
+// where they have none. has reports whether they have a device of a class.
+func rejecting(t *table.Table, class *resourcev1.DeviceClass, has func(*resourcev1.DeviceClass) bool) string {
+	if class == nil || !has(&resourcev1.DeviceClass{}) {
+		return ""
+	}
+	for i := range class.Spec.Selectors {
+		s := &class.Spec.Selectors[i]
+		if s.CEL == nil || has(&resourcev1.DeviceClass{Spec: resourcev1.DeviceClassSpec{Selectors: class.Spec.Selectors[i : i+1]}}) {
+			continue
+		}
+		text := "; there are devices, and the selector of the class takes none: " + fix.SelectorText(s)
+		if _, wrong, meant, ok := fix.MeantExpression(fix.DeviceValues(t), s); ok {
+			text += fmt.Sprintf("; they have %q in place of %q: was that meant?", meant, wrong)
+		}
+		return text
+	}
+	return ""
 }
 
 // mostHinted bounds the nodes whose devices are looked at one by one.

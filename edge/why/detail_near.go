@@ -9,7 +9,9 @@ import (
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
 // offeredInstead says of a resource that none of the nodes offers what one of them lists or
@@ -52,6 +54,22 @@ func (f *facts) meantLabel(key, value string, nodes []string) string {
 		if meant, with, ok := fix.MeantLabel(key, value, n.Labels); ok {
 			return fmt.Sprintf("; %s has %s=%s: was that meant?", node, meant, with)
 		}
+	}
+	return ""
+}
+
+// meantObject names an object that is there under a name near to that of one that is not.
+func meantObject(t *table.Table, kind object.Kind, namespace, name string) string {
+	if meant := fix.MeantObject(t, kind, namespace, name); meant != "" {
+		return "; " + meant + " is: was that meant?"
+	}
+	return ""
+}
+
+// meantKey names a key of nodes' labels that is near to a topology key that no node has.
+func meantKey(key string, set *manifest.Set) string {
+	if meant := fix.MeantTopologyKey(key, set); meant != "" {
+		return "; they have " + meant + ": was that meant?"
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func (f *facts) spreadText(b *Blocker, nodes []string) string {
 	for i := range spreads {
 		at := slices.IndexFunc(nodes, func(name string) bool { return spreads[i].blocks(f.node(name)) })
 		if at >= 0 {
-			parts = append(parts, spreads[i].text(f.node(nodes[at])))
+			parts = append(parts, spreads[i].text(f.node(nodes[at]))+meantKey(spreads[i].TopologyKey, f.cluster.Set))
 		}
 	}
 	if len(parts) == 0 {

@@ -109,7 +109,7 @@ func (f *facts) affinityTexts(nodes []string) (texts []string) {
 		}
 		text := fmt.Sprintf("its affinity wants a pod with %s in the same %s", selectorText(term.LabelSelector), term.TopologyKey)
 		if !labelled {
-			text += ", and nodes have no such label"
+			text += ", and nodes have no such label" + meantKey(term.TopologyKey, f.cluster.Set)
 		}
 		text += f.meantPod(&terms[i], &f.pod.Affinity.Affinity[i])
 		if unmet || !labelled {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -35,3 +36,14 @@ func Condition(key string) string {
 // Leaving reports whether a taint with this key says that the node is on its way out:
 // there is nothing to mend.
 func Leaving(key string) bool { return strings.HasPrefix(conditions[key], "being removed") }
+
+// Starting reports whether a taint with this key is on every node that comes, until something
+// that runs in the cluster takes it off.
+func Starting(key string) bool {
+	return key == "node.cloudprovider.kubernetes.io/uninitialized" || key == "karpenter.sh/unregistered" || strings.HasSuffix(key, "/agent-not-ready")
+}
+
+// Leaves reports whether the node is on its way out.
+func Leaves(n *v1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t v1.Taint) bool { return Leaving(t.Key) })
+}
