@@ -118,6 +118,9 @@ func (o *Overview) judgeScheduler(s *api.Status) {
 	if s.Stuck != "" {
 		o.attend("%s", s.Stuck)
 	}
+	if v := s.APIServer; v != nil && !v.Supported {
+		o.attend("the API server is %s, which this scheduler does not support", v.Version)
+	}
 	for _, w := range s.Watches {
 		switch {
 		case w.Problem != "":

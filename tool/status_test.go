@@ -23,8 +23,9 @@ func statusOfDaemon() *api.Status {
 	heard, quiet := noon.Add(-time.Second), noon.Add(-time.Minute)
 	return &api.Status{Head: api.Head{APIVersion: api.Version, Kind: "Status"}, Time: noon, Identity: "mine-1_1", Started: noon.Add(-time.Hour), Leads: true, Leader: "mine-1_1",
 		Lease: "team-a/mine", Synced: true, Configuration: api.Configuration{Since: noon.Add(-time.Hour), Profiles: []string{"berth"}, QPS: 50, Reloadable: true},
-		Watches: []api.Watch{{Resource: "nodes", Synced: true, Heard: &heard}, {Resource: "podgroups", Synced: true, Heard: &quiet}},
-		Hosted:  []string{"Coscheduling"}, Queue: api.Queue{Unschedulable: 4}, Nodes: 3, Rates: records.Rates{Seconds: 60, Bound: 9, Binding: records.Times{Pods: 9, P50: 0.01, P99: 0.2}}}
+		APIServer: &api.APIServer{Version: "v1.37.2", Supported: true},
+		Watches:   []api.Watch{{Resource: "nodes", Synced: true, Heard: &heard}, {Resource: "podgroups", Synced: true, Heard: &quiet}},
+		Hosted:    []string{"Coscheduling"}, Queue: api.Queue{Unschedulable: 4}, Nodes: 3, Rates: records.Rates{Seconds: 60, Bound: 9, Binding: records.Times{Pods: 9, P50: 0.01, P99: 0.2}}}
 }
 
 // statusBeside calls berth status beside an API server and a daemon that says this; nil: it
@@ -76,7 +77,7 @@ func TestStatus(t *testing.T) {
 		"REPLICAS  team-a/mine-1 on n1: ready, leads\n          team-a/mine-2 on n1: ready\n",
 		"ASKED     mine-1_1, which leads; it runs for 1h0m0s", "CONFIG    in force since 2026-01-31T11:00:00Z: profiles berth; 0 extenders; 50 requests a second\n",
 		"PLUGINS   hosted: Coscheduling", "QUEUE     active 0, backoff 0, unschedulable 4,", "BINDING   p50 10ms, p99 200ms, ", "9 pods bound in the last 60s",
-		"WATCHES   2 of 2 synced; silent for longest: podgroups, 1m0s\n",
+		"WATCHES   2 of 2 synced; silent for longest: podgroups, 1m0s\nSERVER    API server v1.37.2\n",
 	} {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("%d, no %q in\n%s", status, want, out)
@@ -106,8 +107,9 @@ func TestStatusNeedsAttention(t *testing.T) {
 		"resourceclaims.resource.k8s.io: forbidden": func(_ *apiWithLeases, s *api.Status) {
 			s.Watches[0].Problem = "resourceclaims.resource.k8s.io: forbidden"
 		},
-		"the scheduling loop does not answer": func(_ *apiWithLeases, s *api.Status) { s.Stuck = "the scheduling loop does not answer" },
-		"nodes: not listed yet":               func(_ *apiWithLeases, s *api.Status) { s.Watches[0].Synced = false },
+		"the scheduling loop does not answer":                              func(_ *apiWithLeases, s *api.Status) { s.Stuck = "the scheduling loop does not answer" },
+		"the API server is v1.39.0, which this scheduler does not support": func(_ *apiWithLeases, s *api.Status) { s.APIServer = &api.APIServer{Version: "v1.39.0"} },
+		"nodes: not listed yet":                                            func(_ *apiWithLeases, s *api.Status) { s.Watches[0].Synced = false },
 		"the lease team-a/mine was not renewed for 2h0m0": func(a *apiWithLeases, _ *api.Status) {
 			a.leases["team-a/mine"].Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-2 * time.Hour)}
 		},

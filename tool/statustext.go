@@ -96,6 +96,9 @@ func schedulerText(w io.Writer, s *api.Status) {
 		terminal.Fprintf(w, "BINDING\t%s; %s bound in the last %.0fs\n", bindingText(&s.Rates.Binding), plural(s.Rates.Bound, "pod"), s.Rates.Seconds)
 	}
 	terminal.Fprintf(w, "WATCHES\t%s\n", watchesText(s))
+	if v := s.APIServer; v != nil {
+		terminal.Fprintf(w, "SERVER\tAPI server %s\n", v.Version)
+	}
 }
 
 func reloadText(c *api.Configuration) string {

@@ -26,6 +26,7 @@ type Status struct {
 	Configuration Configuration `json:"configuration"`
 	Hosted        []string      `json:"hosted,omitempty"` // plugins written against kube-scheduler's framework
 	Watches       []Watch       `json:"watches"`
+	APIServer     *APIServer    `json:"apiServer,omitempty"` // nil: its version is not known
 	// Shadow is how a shadow's choices compare, nil for a scheduler that binds pods.
 	Shadow *ShadowStatus `json:"shadow,omitempty"`
 
@@ -39,6 +40,13 @@ type Status struct {
 	Pods    int           `json:"pods"`
 	Assumed int           `json:"assumed"`
 	Rates   records.Rates `json:"rates"`
+}
+
+// APIServer is the version of the API server, and whether Kubernetes supports this
+// scheduler beside it.
+type APIServer struct {
+	Version   string `json:"version"`
+	Supported bool   `json:"supported"`
 }
 
 // Configuration is what is in force, and what was refused since.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -32,6 +33,7 @@ func (d *Daemon) Endpoint() server.Options {
 			healthz.NamedCheck("leader-caught-up", func(*http.Request) error { return d.behind() })),
 		Notices: []server.Notice{
 			{Name: "missing", Read: d.missingNotice},
+			{Name: "api-server", Read: d.versionNotice},
 			{Name: "configuration", Read: d.reloadNotice},
 		},
 		Config:    d.config.Load,
@@ -43,13 +45,21 @@ func (d *Daemon) Endpoint() server.Options {
 	}
 }
 
-// missing names the kinds that were never listed, and why.
+// missing names the kinds whose objects are not known, and why.
 func (d *Daemon) missing() []string { return named(d.watcher.Missing()) }
 
 // missingNotice is what /readyz says of them.
 func (d *Daemon) missingNotice() (phrase, reason string) {
 	if missing := d.missing(); len(missing) > 0 {
 		return "some kinds of objects cannot be listed", strings.Join(missing, "\n")
+	}
+	return "", ""
+}
+
+// versionNotice is what /readyz says of the API server's version.
+func (d *Daemon) versionNotice() (phrase, reason string) {
+	if v := d.watcher.ServerVersion(); !v.Supported() {
+		return "the API server is of a version that this build does not support", fmt.Sprintf("%s; supported are %s", v.Git, kube.SupportedServers())
 	}
 	return "", ""
 }

@@ -71,7 +71,10 @@ func (d *Daemon) snapshot() metrics.Snapshot {
 		PluginPanics: d.machine.Panics(), BadObjects: d.watcher.BadObjects(),
 		Rewinds: d.watcher.Rewinds(), Undone: d.machine.Undone(), HeldBack: d.machine.HeldBack(),
 		Overcommits: d.machine.Overcommits(), OvercommittedNodes: d.machine.OvercommittedNodes(), Executor: d.executor.Counters(),
-		WatchesBehind: len(d.watcher.Behind()), AuditRepairs: d.watcher.Audits(),
+		WatchesBehind: len(d.watcher.Behind()), AuditRepairs: d.watcher.Audits(), Server: d.watcher.ServerVersion(),
+	}
+	for _, m := range d.watcher.Missing() {
+		s.UnlistedKinds = append(s.UnlistedKinds, m.Resource)
 	}
 	if d.hosts != nil {
 		s.PreBinding, s.Late = d.hosts.PreBinding(), d.hosts.Overdue()

@@ -25,6 +25,9 @@ func (d *Daemon) leader() string {
 func (d *Daemon) status(ctx context.Context) api.Status {
 	s := api.Status{Identity: d.identity, Started: d.started.UTC(), Leads: d.inCharge(), Leader: d.leader(), Synced: d.isSynced(),
 		Configuration: d.configuration(), Watches: d.watches()}
+	if v := d.watcher.ServerVersion(); v.Git != "" {
+		s.APIServer = &api.APIServer{Version: v.Git, Supported: v.Supported()}
+	}
 	if d.lease != nil {
 		l := d.config.Load().LeaderElection
 		s.Lease = l.ResourceNamespace + "/" + l.ResourceName

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/version"
+	baseversion "k8s.io/component-base/version"
 
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/api"
@@ -79,6 +83,44 @@ func TestStatus(t *testing.T) {
 		}
 		if now := ask(d).Configuration; now.Refused != nil || !now.Since.After(s.Started) {
 			t.Errorf("taken over: %+v", now)
+		}
+	})
+}
+
+// Status and /readyz say which version the API server has, and whether it is
+// supported, and follow when the connections break off and another server answers.
+func TestVersionOfTheAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var git atomic.Pointer[string]
+		git.Store(new("v1.0.0"))
+		c := &cluster{Server: apiserver.New()}
+		c.Version = func() string { return *git.Load() }
+		d := daemonOf(t, c, &logstest.Sink{}, "me")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- d.Run(ctx, nil) }()
+		defer func() { stop(); <-ended }()
+		h := server.Handler(d.Endpoint())
+		get := func(path string) string {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			return w.Body.String()
+		}
+		for _, newer := range []int{0, 3, 1} {
+			version := version.MustParse(baseversion.DefaultKubeBinaryVersion).OffsetMinor(newer).String() + ".2"
+			supported := newer <= 1
+			git.Store(&version)
+			time.Sleep(15 * time.Minute) // the longest time that a watch lasts
+			var s api.Status
+			if err := json.Unmarshal([]byte(get(api.Prefix+"status")), &s); err != nil || s.APIServer == nil || *s.APIServer != (api.APIServer{Version: version, Supported: supported}) {
+				t.Errorf("%s: %v, status %+v", version, err, s.APIServer)
+			}
+			if body := get("/readyz/api-server"); strings.Contains(body, version+"; supported are ") == supported {
+				t.Errorf("%s: /readyz/api-server says %q", version, body)
+			}
+			if body := get("/readyz?verbose"); strings.Contains(body, "the API server is of a version") == supported {
+				t.Errorf("%s: /readyz says %q", version, body)
+			}
 		}
 	})
 }

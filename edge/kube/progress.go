@@ -461,6 +461,9 @@ func (s *store) bookmarkSoon(lw *cache.ListWatch) *cache.ListWatch {
 		}
 		w = newRelay(w, unchanged)
 		s.begun(w)
+		if s.watching != nil {
+			s.watching()
+		}
 		return w, nil
 	}
 	return lw

@@ -35,10 +35,12 @@ func lists(t *testing.T, code func(resource string) int) *wire {
 		case status != 200:
 			answer(w, status, nil)
 		default:
-			answer(w, 200, v1.List{TypeMeta: metav1.TypeMeta{Kind: "List", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}})
+			answer(w, 200, noObjects)
 		}
 	})
 }
+
+var noObjects = v1.List{TypeMeta: metav1.TypeMeta{Kind: "List", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
 
 func failure(code int) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reasons[code], Code: int32(code)}}

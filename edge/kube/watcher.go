@@ -31,8 +31,10 @@ type Watcher struct {
 	client rest.Interface
 	logger klog.Logger
 	stores []*store
-	bad    atomic.Uint64 // objects that could not be decoded
-	audit  auditor
+	// version is read whenever the watch of the nodes begins.
+	version *serverVersion
+	bad     atomic.Uint64 // objects that could not be decoded
+	audit   auditor
 	// failing and silent are how long to wait for kinds that only some plugins
 	// read.
 	failing, silent time.Duration
@@ -49,11 +51,11 @@ type Watcher struct {
 // NewWatcher returns a watcher that posts events by post, which may block: the watches then
 // stop reading. kinds are the kinds to watch of those that only some plugins read.
 func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Watcher {
-	s := &Watcher{client: c.Watch, audit: auditor{read: c.metadata}, logger: logger, failing: failingTimeout, silent: silentTimeout}
+	s := &Watcher{client: c.Watch, audit: auditor{read: c.metadata}, logger: logger, failing: failingTimeout, silent: silentTimeout, version: newServerVersion(c.Watch, logger)}
 	nodes := newStore("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
-	nodes.protobuf = c.protobuf
+	nodes.protobuf, nodes.watching = c.protobuf, s.version.wake
 	nodes.reflect(c.Watch, &v1.Node{}, "", logger)
 	budgets := newStore("poddisruptionbudgets", post, s.guarded(entries(budgetSet), nil), func(o owner) machine.Event {
 		return machine.BudgetGone{Namespace: o.Namespace, Name: o.Name}
@@ -77,13 +79,12 @@ func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logge
 
 // Run watches all kinds until the context ends. It retries what fails, less and less often.
 func (w *Watcher) Run(ctx context.Context) {
-	done := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() { w.version.run(ctx) })
 	for _, m := range w.stores {
-		go func() { m.run(ctx); done <- struct{}{} }()
+		all.Go(func() { m.run(ctx) })
 	}
-	for range w.stores {
-		<-done
-	}
+	all.Wait()
 }
 
 // Probe waits until the API server answers and allows nodes to be listed. It logs each
@@ -319,6 +320,8 @@ type store struct {
 	kind   *object.Kind // set if only some plugins read the kind; nil: no pod is scheduled without it
 	logger klog.Logger
 	failed atomic.Pointer[error] // why the last list failed
+	// watching is called when a watch begins; nil: nothing is.
+	watching func()
 
 	mu       sync.Mutex
 	unlisted bool // KindUnlisted was posted, and KindListed not since

@@ -68,10 +68,17 @@ type Metrics struct {
 	overcommitted   *metrics.Gauge   // nodes
 	stepSeconds     *metrics.Gauge
 	longestSeconds  *metrics.Gauge
-	behind          *metrics.Gauge // watches
+	server          serverMetrics
 	reloads         *metrics.CounterVec
 	refused         *metrics.Gauge
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
+}
+
+// serverMetrics are about the API server.
+type serverMetrics struct {
+	behind   *metrics.Gauge // watches
+	unlisted *metrics.GaugeVec
+	skew     *metrics.GaugeVec
 }
 
 // New registers, through register, the metrics of a scheduler that has the given profiles.
@@ -92,7 +99,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims, m.waitedDevices, m.deviceSeconds,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.behind, m.hosted, m.reloads, m.refused)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.server.behind, m.server.unlisted, m.server.skew, m.hosted, m.reloads, m.refused)
 	for _, result := range []string{"applied", "refused"} { // so that the first of each is an increase
 		m.reloads.WithLabelValues(result)
 	}
@@ -168,8 +175,12 @@ func (m *Metrics) own() {
 		Help: "How long the scheduling loop has been at its present step, to the second; 0 where that is short. A loop that is stuck fails /livez."})
 	m.longestSeconds = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "loop_longest_step_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "The longest step of the scheduling loop since the start, or the longest look at what it knows. No pod is scheduled meanwhile."})
-	m.behind = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "watches_behind", StabilityLevel: metrics.ALPHA,
+	m.server.behind = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "watches_behind", StabilityLevel: metrics.ALPHA,
 		Help: "Kinds of objects whose watch has not shown the writes of the former leader yet. A new leader schedules no pod until there is none; /readyz names them."})
+	m.server.unlisted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "unlisted_kinds", StabilityLevel: metrics.ALPHA,
+		Help: "1 for each kind of objects that cannot be listed, or is not served. Pods that need it are not scheduled; /readyz/missing says why."}, []string{"resource"})
+	m.server.skew = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "api_server_version_skew", StabilityLevel: metrics.ALPHA,
+		Help: "By how many minor versions the API server is newer than the one that Berth is built for. 0 and 1 are supported; a negative value is an API server that is older."}, []string{"version"})
 	m.hosted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "plugin_calls_running", StabilityLevel: metrics.ALPHA,
 		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind (prebind), whose pods stay assumed, and those that took too long (late), which nothing waits for any more."}, []string{"call"})
 	m.reloads = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "config_reloads_total", StabilityLevel: metrics.ALPHA,

@@ -179,6 +179,28 @@ berth_events_dropped_total 2
 `, "scheduler_pending_pods", "scheduler_queue_incoming_pods_total", "berth_events_dropped_total")
 }
 
+// A kind that is listed again and a version that the API server has no more leave no
+// series. Of a version that is not known there is none.
+func TestRefreshOfTheAPIServer(t *testing.T) {
+	s, registry := newStory(t)
+	const help = "# HELP berth_unlisted_kinds [ALPHA] 1 for each kind of objects that cannot be listed, or is not served. Pods that need it are not scheduled; /readyz/missing says why.\n" +
+		"# TYPE berth_unlisted_kinds gauge\n"
+	const skew = "# HELP berth_api_server_version_skew [ALPHA] By how many minor versions the API server is newer than the one that Berth is built for. 0 and 1 are supported; a negative value is an API server that is older.\n" +
+		"# TYPE berth_api_server_version_skew gauge\n"
+	names := []string{"berth_unlisted_kinds", "berth_api_server_version_skew"}
+	s.Refresh(Snapshot{})
+	expect(t, registry, "", names...)
+	s.Refresh(Snapshot{UnlistedKinds: []string{"a", "b"}, Server: kube.ServerVersion{Git: "v1.38.1", Minor: "1.38", Newer: 2}})
+	expect(t, registry, help+`berth_unlisted_kinds{resource="a"} 1
+berth_unlisted_kinds{resource="b"} 1
+`+skew+`berth_api_server_version_skew{version="1.38"} 2
+`, names...)
+	s.Refresh(Snapshot{UnlistedKinds: []string{"b"}, Server: kube.ServerVersion{Git: "v1.35.9", Minor: "1.35", Newer: -1}})
+	expect(t, registry, help+`berth_unlisted_kinds{resource="b"} 1
+`+skew+`berth_api_server_version_skew{version="1.35"} -1
+`, names...)
+}
+
 // TestPreemptions: every try counts, and each that found a node tells how many
 // have to go.
 func TestPreemptions(t *testing.T) {

@@ -26,6 +26,8 @@ type Snapshot struct {
 	OvercommittedNodes   int
 	Executor             kube.Counters
 	WatchesBehind        int
+	UnlistedKinds        []string // by resource
+	Server               kube.ServerVersion
 	AuditRepairs         uint64
 	// PreBinding and Late are calls of hosted plugins that have not returned.
 	PreBinding, Late int
@@ -57,7 +59,15 @@ func (m *Metrics) Refresh(s Snapshot) {
 	m.hosted.WithLabelValues("prebind").Set(float64(s.PreBinding))
 	m.hosted.WithLabelValues("late").Set(float64(s.Late))
 	m.overcommitted.Set(float64(s.OvercommittedNodes))
-	m.behind.Set(float64(s.WatchesBehind))
+	m.server.behind.Set(float64(s.WatchesBehind))
+	m.server.unlisted.Reset()
+	for _, resource := range s.UnlistedKinds {
+		m.server.unlisted.WithLabelValues(resource).Set(1)
+	}
+	m.server.skew.Reset()
+	if v := s.Server; v.Minor != "" {
+		m.server.skew.WithLabelValues(v.Minor).Set(float64(v.Newer))
+	}
 	m.inFlight.Reset()
 	for event, n := range s.EventsInFlight { // any order: each has its gauge
 		m.inFlight.WithLabelValues(event).Set(float64(n))

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -39,6 +40,10 @@ func By(ctx context.Context) string {
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/version" && s.Version != nil {
+		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: s.Version()}) // to memory
+		return
+	}
 	f := formatOf(r)
 	t, known := parse(r.URL.Path)
 	if !known {

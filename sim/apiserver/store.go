@@ -48,6 +48,8 @@ type Server struct {
 	// Skew, when set, says by how much a client's clock is ahead: the times of the
 	// leases that it writes are its own.
 	Skew func(by string) time.Duration
+	// Version, when set, is the version that /version names.
+	Version func() string
 	// Changed, when set, is told of each change. It must not call the server.
 	Changed func(*Change)
 

@@ -1,0 +1,148 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+	baseversion "k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// versionTimeout is how long the answer to /version may take, and versionBytes how
+	// much of it is read. versionLength is the length of a version that is believed.
+	versionTimeout = 10 * time.Second
+	versionBytes   = 64 << 10
+	versionLength  = 100
+	// versionRetry is after what time it is asked for again, at first and at last.
+	versionRetry, versionRetryLimit = time.Second, time.Minute
+)
+
+// ownVersion is the minor version of Kubernetes that this build stands on.
+var ownVersion = version.MustParse(baseversion.DefaultKubeBinaryVersion)
+
+// ServerVersion is a version of the API server. The zero value is one that is not known.
+type ServerVersion struct {
+	Git   string // v1.37.2
+	Minor string // 1.37
+	Newer int    // by how many minor versions it is newer than this build
+}
+
+// Supported reports whether this build may serve an API server of the version: one of its
+// own minor version or of the next one, as a scheduler is upgraded after its API server.
+func (v ServerVersion) Supported() bool { return v.Newer == 0 || v.Newer == 1 }
+
+// SupportedServers returns the versions of API servers that this build may serve.
+func SupportedServers() string {
+	return fmt.Sprintf("%s and %d.%d", ownVersion, ownVersion.Major(), ownVersion.Minor()+1)
+}
+
+// serverVersion reads the version of the API server whenever wake is called.
+type serverVersion struct {
+	client rest.Interface
+	logger klog.Logger
+	asked  chan struct{} // holds a value if the version is to be read
+	last   atomic.Pointer[ServerVersion]
+}
+
+func newServerVersion(client rest.Interface, logger klog.Logger) *serverVersion {
+	return &serverVersion{client: client, logger: logger, asked: make(chan struct{}, 1)}
+}
+
+// ServerVersion returns the version that the API server named last.
+func (w *Watcher) ServerVersion() ServerVersion {
+	if v := w.version.last.Load(); v != nil {
+		return *v
+	}
+	return ServerVersion{}
+}
+
+// wake causes the version to be read: the server may be another one.
+func (s *serverVersion) wake() {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+}
+
+// run reads the version as often as it is asked for, until the context ends.
+func (s *serverVersion) run(ctx context.Context) {
+	for {
+		select {
+		case <-s.asked:
+		case <-ctx.Done():
+			return
+		}
+		err := s.update(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.logger.Info("Failed to read the version of the API server", "err", err)
+		}
+		for delay := versionRetry; mayPass(err) && sleep(ctx, delay); delay = min(2*delay, versionRetryLimit) {
+			err = s.update(ctx)
+		}
+	}
+}
+
+// mayPass reports whether the server may answer another time.
+func mayPass(err error) bool {
+	return err != nil && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsNotFound(err)
+}
+
+// update reads the version, and logs it if it is another one.
+func (s *serverVersion) update(ctx context.Context) error {
+	v, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	switch before := s.last.Swap(&v); {
+	case before != nil && *before == v:
+	case v.Supported():
+		s.logger.Info("Read the version of the API server", "version", v.Git)
+	default:
+		s.logger.Error(nil, "The API server is of a version that this build does not support", "version", v.Git, "supported", SupportedServers())
+	}
+	return nil
+}
+
+func (s *serverVersion) read(ctx context.Context) (v ServerVersion, err error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	body, err := s.client.Get().AbsPath("/version").MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return v, err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, versionBytes))
+	if err != nil {
+		return v, err
+	}
+	var info apiversion.Info
+	if err := json.Unmarshal(text, &info); err != nil {
+		return v, fmt.Errorf("/version: %w", err)
+	}
+	return parseServerVersion(info.GitVersion)
+}
+
+// parseServerVersion reads a version such as v1.37.2 or v1.36.5-vendor.1.
+func parseServerVersion(git string) (v ServerVersion, err error) {
+	if len(git) > versionLength {
+		return v, fmt.Errorf("/version: gitVersion: %d characters, more than %d", len(git), versionLength)
+	}
+	parsed, err := version.ParseGeneric(git)
+	if err != nil {
+		return v, fmt.Errorf("/version: gitVersion: %w", err)
+	}
+	if parsed.Major() != ownVersion.Major() || parsed.Minor() > 1000 {
+		return v, fmt.Errorf("/version: gitVersion: %q is no version of Kubernetes %d", git, ownVersion.Major())
+	}
+	v = ServerVersion{Git: git, Minor: fmt.Sprintf("%d.%d", parsed.Major(), parsed.Minor()), Newer: int(parsed.Minor()) - int(ownVersion.Minor())}
+	return v, nil
+}
