@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -27,7 +28,7 @@ const (
 // errNoAnswer: a list or a read had no answer within its time.
 var errNoAnswer = errors.New("the API server has not answered")
 
-// Missing is a kind of objects that was not listed, and why.
+// Missing is a kind of objects that was never listed, or is no longer served.
 type Missing struct {
 	Resource string // resourceclaims.resource.k8s.io
 	Err      error  // why not; nil: the API server has not answered yet
@@ -50,12 +51,12 @@ func (m Missing) String() string {
 	return m.Resource + ": cannot be listed"
 }
 
-// Missing returns the kinds that were never listed as a whole.
+// Missing lists the kinds whose objects are not known.
 func (w *Watcher) Missing() []Missing {
 	var missing []Missing
-	for _, m := range w.stores {
-		if !m.listed() {
-			missing = append(missing, Missing{Resource: m.resource(), Err: m.failure(), Required: m.kind == nil})
+	for _, s := range w.stores {
+		if why := s.posted(); why != nil || !s.listed() {
+			missing = append(missing, Missing{Resource: s.resource(), Err: cmp.Or(s.failure(), why), Required: s.kind == nil})
 		}
 	}
 	return missing
@@ -64,7 +65,7 @@ func (w *Watcher) Missing() []Missing {
 // Watch is the state of the watch of one kind; Err is why its last list failed.
 type Watch struct {
 	Missing
-	Synced bool      // all that its first list held was posted
+	Synced bool      // all that its first list held was posted, and it is served still
 	Heard  time.Time // when it showed a version last; zero: never
 }
 
@@ -75,7 +76,7 @@ func (w *Watcher) Watches() []Watch {
 		s.moving.Lock()
 		heard := s.heard
 		s.moving.Unlock()
-		watches = append(watches, Watch{Missing{Resource: s.resource(), Err: s.failure(), Required: s.kind == nil}, s.listed(), heard})
+		watches = append(watches, Watch{Missing{Resource: s.resource(), Err: s.failure(), Required: s.kind == nil}, s.listed() && s.posted() == nil, heard})
 	}
 	slices.SortFunc(watches, func(a, b Watch) int { return strings.Compare(a.Resource, b.Resource) })
 	return watches
@@ -133,7 +134,14 @@ func (s *store) listed() bool {
 	}
 }
 
-// failure returns why the last list failed; nil if it did not.
+// posted returns the reason of the last KindUnlisted, nil if the kind was listed since.
+func (s *store) posted() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unlisted
+}
+
+// failure returns why the last list failed, nil when it did not.
 func (s *store) failure() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -141,7 +149,9 @@ func (s *store) failure() error {
 	return nil
 }
 
-// recordFailures wraps lw so that the store keeps the error of the last list.
+// recordFailures wraps lw so that the store records why its objects cannot be listed. A
+// kind that was served and is not any more, as the API server is of another version now, is
+// posted as unlisted: nobody knows what became of its objects.
 func (s *store) recordFailures(lw *cache.ListWatch) *cache.ListWatch {
 	list := lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -151,6 +161,11 @@ func (s *store) recordFailures(lw *cache.ListWatch) *cache.ListWatch {
 			s.failed.Store(nil)
 		case ctx.Err() == nil: // else the end broke the list off
 			s.failed.Store(&err)
+			if s.kind != nil && apierrors.IsNotFound(err) {
+				s.mu.Lock()
+				s.unlist(err)
+				s.mu.Unlock()
+			}
 		}
 		return l, err
 	}
@@ -168,10 +183,10 @@ func (s *store) giveUp(err error) {
 
 // unlist posts KindUnlisted, once until a list succeeds. The caller holds mu.
 func (s *store) unlist(err error) {
-	if s.unlisted {
+	if s.unlisted != nil {
 		return
 	}
-	s.unlisted = true
+	s.unlisted = err
 	s.logger.Error(err, "Failed to list a resource; pods that need it are not scheduled", "resource", s.resource())
 	s.post(machine.KindUnlisted{Kind: *s.kind, Err: err})
 }
@@ -185,8 +200,8 @@ func (s *store) complete() {
 	if !s.listed() {
 		close(s.synced)
 	}
-	if s.unlisted {
-		s.unlisted = false
+	if s.unlisted != nil {
+		s.unlisted = nil
 		s.logger.Info("Listed a resource that could not be listed before", "resource", s.resource())
 		s.post(machine.KindListed{Kind: *s.kind})
 	}

@@ -110,6 +110,54 @@ func TestKindThatCannotBeListed(t *testing.T) {
 	}
 }
 
+// A kind that was listed and is not served any more, as after an upgrade of the API server
+// that ends a version, is posted and named as one that cannot be listed, until it is served
+// again. One whose list fails in another way stays known.
+func TestKindThatIsServedNoMore(t *testing.T) {
+	var claims atomic.Int64
+	claims.Store(200)
+	failed := make(chan struct{}, 100)
+	s := lists(t, func(resource string) int {
+		if resource != "resourceclaims" {
+			return 200
+		}
+		if claims.Load() != 200 {
+			failed <- struct{}{}
+		}
+		return int(claims.Load())
+	})
+	source, events := watched(t, s, time.Hour, object.ResourceClaims)
+	if !source.WaitForSync(t.Context()) {
+		t.Fatal("not synced")
+	}
+	claims.Store(503)
+	s.CloseClientConnections()
+	<-failed
+	<-failed
+	if missing := source.Missing(); len(missing) > 0 || len(events) > 0 {
+		t.Errorf("missing %v, %d events after a failure that may pass", missing, len(events))
+	}
+	claims.Store(404)
+	if got := <-events; !strings.HasPrefix(got, "unlisted ResourceClaim: ") {
+		t.Errorf("posted %q", got)
+	}
+	if missing := source.Missing(); len(missing) != 1 || missing[0].String() != "resourceclaims.resource.k8s.io: not served" {
+		t.Errorf("missing %v", missing)
+	}
+	for _, w := range source.Watches() {
+		if w.Synced != (w.Resource != "resourceclaims.resource.k8s.io") {
+			t.Errorf("%s: synced %t", w.Resource, w.Synced)
+		}
+	}
+	claims.Store(200)
+	if got := <-events; got != "listed ResourceClaim" {
+		t.Errorf("posted %q", got)
+	}
+	if missing := source.Missing(); len(missing) > 0 {
+		t.Errorf("missing %v at last", missing)
+	}
+}
+
 // So does one about which the API server never answers.
 func TestKindThatIsNeverAnswered(t *testing.T) {
 	s := lists(t, func(resource string) int {

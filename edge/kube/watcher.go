@@ -324,7 +324,7 @@ type store struct {
 	watching func()
 
 	mu       sync.Mutex
-	unlisted bool // KindUnlisted was posted, and KindListed not since
+	unlisted error // that was posted: why the objects are not known; nil: none was
 	history
 	progress
 }
