@@ -138,3 +138,32 @@ func TestSnapshotOfGroupEviction(t *testing.T) {
 		t.Errorf("got %+v", g)
 	}
 }
+
+// While PodGroups cannot be listed, pods that name one fail with the reason, also those of
+// a group that was known before. All others are placed, and so are these once PodGroups are
+// listed again.
+func TestUnlistedPodGroups(t *testing.T) {
+	p := newGroupPreemption(t)
+	p.do(KindUnlisted{object.PodGroups, errors.New("not served")})
+	failed := func() (why string) {
+		for _, effect := range p.Step(p.now, ScheduleOne{}) {
+			if e, is := effect.(AttemptDone); is && e.Decision.Err != nil {
+				why += e.Decision.Pod.Name + ": " + e.Decision.Err.Error()
+			}
+		}
+		return why
+	}
+	p.do(grouped("member", 5))
+	if got, want := failed(), "member: the objects of the kind PodGroup cannot be listed: not served"; got != want {
+		t.Errorf("failed %q, want %q", got, want)
+	}
+	p.do(preemptible("other", 9, ""))
+	if got := failed(); got != "" || p.Assumed() != 1 {
+		t.Errorf("failed %q, %d pods are placed, want the other one", got, p.Assumed())
+	}
+	p.do(KindListed{object.PodGroups})
+	p.now = p.now.Add(time.Minute)
+	if done := p.ended(); done.Result != decision.ResultPreempting {
+		t.Errorf("the group: %+v", done)
+	}
+}

@@ -170,17 +170,26 @@ func (l unlistedKinds) hides(pl *framework.Plugin) error {
 	}
 	for _, kind := range pl.Reads.Kinds {
 		if err, is := l[kind]; is {
-			return fmt.Errorf("the objects of the kind %s cannot be listed: %w", kind, err)
+			return errUnlisted(kind, err)
 		}
 	}
 	return nil
 }
 
-// undecidable returns an error status if a plugin of the profile that does not skip the
-// pod reads a kind that cannot be listed, else nil.
+// errUnlisted returns the error of pods that need objects of the kind. why is the error of its list.
+func errUnlisted(kind object.Kind, why error) error {
+	return fmt.Errorf("the objects of the kind %s cannot be listed: %w", kind, why)
+}
+
+// undecidable returns an error status if a plugin of the profile has a say about the pod
+// and does not see what it needs, else nil. All plugins have a say about the PodGroup that
+// a pod names.
 func (l unlistedKinds) undecidable(t *table.Table, of *profile.Profile, p *object.Pod) *decision.Status {
 	if len(l) == 0 {
 		return nil
+	}
+	if err, is := l[object.PodGroups]; is && p.PodGroup() != "" {
+		return &decision.Status{Code: decision.Error, Err: errUnlisted(object.PodGroups, err)}
 	}
 	for _, pl := range of.PreFilter {
 		if err := l.hides(pl); err != nil && !pl.PreFilter(t, p).Skip {
