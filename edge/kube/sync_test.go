@@ -110,6 +110,45 @@ func TestKindThatCannotBeListed(t *testing.T) {
 	}
 }
 
+// An API that claims a known group and answers with something else, as an aggregated API
+// may, costs its own kind and no other.
+func TestKindOfAnotherShape(t *testing.T) {
+	const list = `{"kind":"ResourceClaimList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":`
+	for _, body := range []string{
+		list + `[{"metadata":{"name":"c"},"spec":"all"}]}`,
+		list + `{"c":{}}}`,
+		list + `[{"metadata":"c"}]}`,
+		`{"kind":"WidgetList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{}]}`,
+		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"p"}}]}`,
+		"<html>", "", "null",
+	} {
+		s := newWire(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+			q := r.URL.Query()
+			switch {
+			case q.Has("sendInitialEvents"):
+				answer(w, 422, nil)
+			case path.Base(r.URL.Path) == "resourceclaims":
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(body))
+			case q.Has("watch"):
+				<-r.Context().Done()
+			default:
+				answer(w, 200, noObjects)
+			}
+		})
+		source, events := watched(t, s, time.Hour, object.PersistentVolumes, object.ResourceClaims)
+		if !source.WaitForSync(t.Context()) {
+			t.Fatal("not synced")
+		}
+		if got := <-events; !strings.HasPrefix(got, "unlisted ResourceClaim: ") {
+			t.Errorf("%s: posted %q", body, got)
+		}
+		if missing := source.Missing(); len(missing) != 1 || missing[0].String() != "resourceclaims.resource.k8s.io: cannot be listed" {
+			t.Errorf("%s: missing %v", body, missing)
+		}
+	}
+}
+
 // A kind that was listed and is not served any more, as after an upgrade of the API server
 // that ends a version, is posted and named as one that cannot be listed, until it is served
 // again. One whose list fails in another way stays known.

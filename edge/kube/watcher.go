@@ -431,6 +431,7 @@ func (s *store) Replace(list []any, version string) error {
 	for i, obj := range list {
 		list[i] = nil // decoded once, the API object can go
 		if err := s.Update(obj); err != nil {
+			s.failed.Store(&err)
 			return err
 		}
 	}
