@@ -9,10 +9,13 @@ KUBERNETES := $(shell sed -n 's|.*k8s.io/component-base v0\.|v1.|p' go.mod)
 MINOR   := $(word 2,$(subst ., ,$(KUBERNETES)))
 LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)-berth+$(VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(MINOR) -X k8s.io/component-base/version.gitCommit=berth-$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=$(shell sed -n 's|.*k8s.io/kubernetes v1|v1|p' lab/go.mod) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(MINOR) -X main.version=$(VERSION)
+# The other minor version, whose API server lab/skew hosts.
+NEXT    := $(shell sed -n 's|.*k8s.io/kubernetes v1|v1|p' lab/skew/go.mod)
+SKEWFLAGS := -X k8s.io/component-base/version.gitVersion=$(NEXT) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(NEXT)))
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: help all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
+.PHONY: help all build lab up test skew check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
 
 all: build lab
 
@@ -99,6 +102,13 @@ breaks: ## break Berth on purpose, one rule at a time: the comparison has to see
 community: ## a scheduler plugin of others, Coscheduling of scheduler-plugins, unmodified in Berth on a real API server; it downloads that module
 	cd lab && $(GO) vet -tags community ./e2e
 	cd lab && $(GO) test -tags community -count=1 -v -timeout 30m -run 'TestCoscheduling$$' ./e2e
+
+# What runs beside the next minor: binding, volumes, devices, preemption, events, endpoints
+# and restarts. The other tests in lab/e2e are about Berth or about this minor alone.
+SKEWED := ^Test(UpgradeAndDowngrade|ChaosOfUpgrades|UnservedAPIs|Placement|NodesGoAndReturn|Preemption|NominatedAntiAffinity|Volumes|VolumesAreMade|DeviceClaims|ExtendedResources|Replicas|Endpoints|BadObjects|APIServerRestart|OlderAPIServer)$$
+skew: ## Berth beside an API server of the next minor, and while it is upgraded and downgraded; the first build takes about ten minutes on two cores. ONLY=^TestUnservedAPIs
+	cd lab/skew && $(GO) mod tidy -diff && GO='$(GO)' ../../tools/build.sh -ldflags '$(SKEWFLAGS)' -o ../../$(BIN)/berth-lab-skew .
+	cd lab && $(GO) test -ldflags '$(LABFLAGS)' -count=1 -v -timeout 60m ./e2e -run '$(or $(ONLY),$(SKEWED))' -skew $(CURDIR)/$(BIN)/berth-lab-skew
 
 suite: build lab ## one workload of each of the suite's test cases in mode cluster, 3,000 measured pods each at most; a Markdown table
 	$(BIN)/berth-lab bench --suite --pods 3000 --mode cluster -o markdown

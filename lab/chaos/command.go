@@ -23,6 +23,7 @@ type Options struct {
 	Only            []string // names of faults, empty: all
 	Dir             string   // of the control plane and all logs
 	Binary          string
+	Next            string // program that hosts kube-apiserver of another version; "": it never changes
 }
 
 // NewCommand is `berth-lab chaos`.
@@ -73,6 +74,7 @@ something was found.`,
 	flags.StringSliceVar(&o.Only, "only", nil, "draw only from the faults with these words in their names (default: all)")
 	flags.StringVar(&o.Dir, "dir", "", "directory of the control plane, which keeps all logs (default: a temporary one)")
 	flags.StringVar(&o.Binary, "berth", "", "path of the berth-scheduler to run (default: the program beside berth-lab)")
+	flags.StringVar(&o.Next, "next", "", "program of lab/skew: the API server also becomes one of the next version, and one of this version again")
 	return command
 }
 
@@ -80,7 +82,7 @@ func (o Options) validate() error {
 	if o.Time <= 0 || o.Nodes < 1 || o.Replicas < 1 {
 		return errors.New("--time, --nodes and --replicas must be more than 0")
 	}
-	if len(chosen(o.Only)) == 0 {
+	if len(chosen(o.Only, o.Next)) == 0 {
 		return fmt.Errorf("--only %q: no fault has such a name", o.Only)
 	}
 	return cluster.SchedulerOptions{Kind: cluster.Berth, Binary: o.Binary}.Check()

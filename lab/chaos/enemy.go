@@ -28,6 +28,7 @@ type enemy struct {
 	log      io.Writer
 	begin    time.Time
 
+	other  string         // the program that hosts the API server of the other version
 	backup string         // what a restore brings back, "" before the first backup
 	counts map[string]int // faults by kind
 }
@@ -66,6 +67,15 @@ var faults = []fault{
 	{"back etcd up, or restore it", 1, backupOrRestore},
 }
 
+// OtherVersion is the name of the fault that needs Options.Next.
+const OtherVersion = "change the version of the API server"
+
+// changeVersion restarts the API server as one of the other version, on the same data.
+func changeVersion(ctx context.Context, e *enemy) (err error) {
+	e.other, err = e.cluster.ChangeControlPlane(ctx, e.other)
+	return err
+}
+
 func binding(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/binding")
 }
@@ -96,13 +106,15 @@ func (e *enemy) run(ctx context.Context) error {
 	return nil
 }
 
-// chosen are the faults with one of the words in their names, all without words.
-func chosen(words []string) []fault {
-	if len(words) == 0 {
-		return faults
+// chosen are the faults with one of the words in their names, all without words. The
+// version of the API server changes only where there is another one.
+func chosen(words []string, next string) []fault {
+	all := slices.Clone(faults)
+	if next != "" {
+		all = append(all, fault{OtherVersion, 2, changeVersion})
 	}
-	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
-		return !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(f.name, w) })
+	return slices.DeleteFunc(all, func(f fault) bool {
+		return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(f.name, w) })
 	})
 }
 

@@ -62,7 +62,7 @@ func Run(ctx context.Context, log io.Writer, o Options) (*Result, error) {
 		}
 		replicas = append(replicas, r)
 	}
-	e := &enemy{cluster: c, replicas: replicas, random: rand.New(rand.NewPCG(o.Seed, 2)), faults: chosen(o.Only), log: log, begin: time.Now(),
+	e := &enemy{cluster: c, replicas: replicas, random: rand.New(rand.NewPCG(o.Seed, 2)), faults: chosen(o.Only, o.Next), other: o.Next, log: log, begin: time.Now(),
 		restored: func(ctx context.Context) error { return h.watch(ctx, c.Client()) }}
 	return e.play(ctx, o, w, h)
 }

@@ -39,6 +39,8 @@ type Cluster struct {
 	mu        sync.Mutex
 	processes []*Process // in the order of their start
 	names     map[string]int
+	// controlPlane hosts kube-apiserver and kube-controller-manager from their next start on.
+	controlPlane string
 }
 
 // Start starts a control plane and returns when it serves: kube-apiserver is
@@ -50,7 +52,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, dir: options.Dir, port: options.Port, failed: make(chan error, 1), names: map[string]int{}}
+	c := &Cluster{options: options, dir: options.Dir, port: options.Port, failed: make(chan error, 1), names: map[string]int{}, controlPlane: options.ControlPlane}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -132,6 +134,22 @@ func (c *Cluster) prepareDir() error {
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	c.kill(APIServer)
 	return c.startAgain(ctx, c.startAPIServer, 1)
+}
+
+// ChangeControlPlane kills kube-apiserver and kube-controller-manager, if that
+// runs, and starts those of another program on the same port and the same data, as
+// an upgrade or a downgrade does. It returns the program that hosted them before,
+// when the server is ready.
+func (c *Cluster) ChangeControlPlane(ctx context.Context, program string) (before string, err error) {
+	controllers := c.kill(ControllerManager)
+	c.kill(APIServer)
+	c.mu.Lock()
+	before, c.controlPlane = c.controlPlane, program
+	c.mu.Unlock()
+	if err := c.startAgain(ctx, c.startAPIServer, 1); err != nil || !controllers {
+		return before, err
+	}
+	return before, c.startAgain(ctx, c.startControllers, 2)
 }
 
 // Close ends all children, schedulers first and etcd last, and removes the
@@ -248,8 +266,21 @@ func (c *Cluster) Launch(name, program string, arguments ...string) (*Process, e
 
 // launchSelf starts a component that the lab's own executable hosts.
 func (c *Cluster) launchSelf(component string, environment []string, arguments ...string) (*Process, error) {
+	return c.launchHosted(c.options.Executable, component, environment, arguments...)
+}
+
+// launchControlPlane starts kube-apiserver or kube-controller-manager.
+func (c *Cluster) launchControlPlane(component string, arguments ...string) (*Process, error) {
+	c.mu.Lock()
+	program := c.controlPlane
+	c.mu.Unlock()
+	return c.launchHosted(program, component, nil, arguments...)
+}
+
+// launchHosted starts a component that a program hosts.
+func (c *Cluster) launchHosted(program, component string, environment []string, arguments ...string) (*Process, error) {
 	arguments = append([]string{ChildCommand, component}, arguments...)
-	return c.launch(c.name(component), environment, c.options.Executable, arguments...)
+	return c.launch(c.name(component), environment, program, arguments...)
 }
 
 // Ports below those that systems give to connections by themselves: one that is free

@@ -66,7 +66,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	if c.options.WithoutControllers || len(c.options.Controllers) > 0 {
 		arguments = append(arguments, "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
 	}
-	p, err := c.launchSelf(APIServer, nil, append(arguments, c.options.APIServerFlags...)...)
+	p, err := c.launchControlPlane(APIServer, append(arguments, c.options.APIServerFlags...)...)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if len(c.options.Controllers) > 0 {
 		controllers = strings.Join(c.options.Controllers, ",")
 	}
-	p, err := c.launchSelf(ControllerManager, nil,
+	p, err := c.launchControlPlane(ControllerManager,
 		"--kubeconfig="+c.Kubeconfig(ControllerManager),
 		"--secure-port=0",
 		"--leader-elect=false",

@@ -68,13 +68,15 @@ func (c *Cluster) CompactEtcd(ctx context.Context) error {
 
 func (c *Cluster) etcdData() string { return filepath.Join(c.dir, "etcd") }
 
-// kill ends the processes of a component.
-func (c *Cluster) kill(component string) {
+// kill ends the processes of a component. It reports whether there was one.
+func (c *Cluster) kill(component string) (any bool) {
 	for _, p := range c.Processes() {
 		if strings.HasPrefix(p.Name, component) {
 			p.Kill()
+			any = true
 		}
 	}
+	return any
 }
 
 // startAgain starts a component and gives it its place in the order of the

@@ -33,6 +33,9 @@ type Options struct {
 	// Executable hosts the children; it must call child.RunIfAsked. Empty: the
 	// running executable.
 	Executable string
+	// ControlPlane hosts kube-apiserver and kube-controller-manager, of another
+	// version of Kubernetes say (lab/skew). Empty: Executable does.
+	ControlPlane string
 	// Port is kube-apiserver's, on 127.0.0.1; 0 is any free one.
 	Port int
 	// WithoutKWOK leaves nodes and pods unplayed: a node has the status that it
@@ -60,7 +63,10 @@ func (o Options) complete() (Options, error) {
 		}
 		o.Executable = self
 	}
-	for _, path := range []*string{&o.Dir, &o.Executable} {
+	if o.ControlPlane == "" {
+		o.ControlPlane = o.Executable
+	}
+	for _, path := range []*string{&o.Dir, &o.Executable, &o.ControlPlane} {
 		if *path == "" {
 			continue
 		}

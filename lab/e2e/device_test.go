@@ -197,6 +197,9 @@ func (f *field) checkClaims(n int) {
 		for _, status := range pod.Status.ResourceClaimStatuses {
 			users[*status.ResourceClaimName] = map[types.UID]string{pod.UID: pod.Spec.NodeName}
 		}
+		if len(pod.Spec.ResourceClaims) == 0 {
+			continue
+		}
 		if shared := pod.Spec.ResourceClaims[0].ResourceClaimName; shared != nil {
 			if users[*shared] == nil {
 				users[*shared] = map[types.UID]string{}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ func start(t *testing.T, options cluster.Options, nodes int) *cluster.Cluster {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
+	options.ControlPlane = cmp.Or(options.ControlPlane, *skew)
 	c, err := cluster.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

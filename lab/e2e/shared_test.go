@@ -51,7 +51,7 @@ func controlPlane(t *testing.T) *cluster.Cluster {
 		t.Skip("starts a control plane")
 	}
 	shared.start.Do(func() {
-		shared.cluster, shared.err = cluster.Start(context.Background(), cluster.Options{})
+		shared.cluster, shared.err = cluster.Start(context.Background(), cluster.Options{ControlPlane: *skew})
 	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
