@@ -48,7 +48,7 @@ func (f *facts) taintText(nodes []string) string {
 	}
 	if text := f.counted(nodes, "taint ", func(n *v1.Node) []string {
 		return keeping(f.pod, n, func(t *v1.Taint) string {
-			if workload.Condition(t.Key) != "" {
+			if workload.Condition(t.Key) != "" || leftoverText(n, t) != "" {
 				return ""
 			}
 			if at := t.TimeAdded; at != nil && (first == nil || at.Before(&metav1.Time{Time: *first})) {
@@ -91,8 +91,12 @@ func leftover(n *v1.Node, taint string) *v1.NodeCondition {
 	return &n.Status.Conditions[at]
 }
 
-// leftoverText says by which condition the taint is left over, "" where none says so.
+// leftoverText says by which condition the taint is left over, or that the node is not cordoned;
+// "" where neither says so.
 func leftoverText(n *v1.Node, t *v1.Taint) string {
+	if t.Key == v1.TaintNodeUnschedulable && !n.Spec.Unschedulable {
+		return fmt.Sprintf("the taint %s of node %s is left over, as the node is not cordoned", t.ToString(), n.Name)
+	}
 	c := leftover(n, t.Key)
 	if c == nil {
 		return ""
