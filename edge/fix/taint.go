@@ -80,8 +80,8 @@ func (s *search) untaint(row table.Row, place int) edit {
 }
 
 // leftBehind reports whether only some nodes of the node's pool have the taint. Where no label
-// names the pool, most of its other nodes have to lack it, or the node is cordoned, as after a drain,
-// and no schedulable node has it; a taint for hardware may then be meant so. Roles are given to
+// names the pool, fewer than half of its nodes may have it, or the node is cordoned, as after a
+// drain, and no schedulable node has it; a taint for hardware may then be meant so. Roles are given to
 // nodes for good.
 func (s *search) leftBehind(n *v1.Node, t *v1.Taint) bool {
 	if strings.HasPrefix(t.Key, "node-role.kubernetes.io/") || !s.spend(1+len(s.nodes)/20) {
@@ -104,7 +104,7 @@ func (s *search) leftBehind(n *v1.Node, t *v1.Taint) bool {
 	if named && tainted < all {
 		return true
 	}
-	return !ofHardware(t.Key) && (2*(all-tainted) > all-1 || drained)
+	return !ofHardware(t.Key) && (2*tainted < all || drained)
 }
 
 // isControlPlane reports whether the taint keeps a node for the control plane.
