@@ -38,7 +38,10 @@ func (k *Kept) Check(t Fatal, p *object.Pod) {
 	if k.Plugin.CellFilter != nil || k.Plugin.CellScore != nil {
 		t.Fatalf("%s: Kept knows no cells", k.Plugin.Name)
 	}
-	key := string(k.Plugin.Sign(nil, k.Table, p))
+	key := ""
+	if k.Plugin.Sign != nil {
+		key = string(k.Plugin.Sign(nil, k.Table, p))
+	}
 	c := k.classes[key]
 	if c == nil {
 		c = k.newClass(p)
@@ -78,7 +81,7 @@ func (k *Kept) newClass(p *object.Pod) *class {
 	if k.Plugin.PreScore != nil {
 		c.scoring = k.Plugin.PreScore(k.Table, p)
 	}
-	if !c.prepared.Skip {
+	if k.Plugin.Filter != nil && !c.prepared.Skip {
 		c.answer.Blocked = map[string]string{}
 	}
 	if k.Plugin.Score != nil && !c.scoring.Skip {
