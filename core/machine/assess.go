@@ -306,8 +306,10 @@ type Comparison struct {
 	Err error
 }
 
-// Compare compares the best node for the pod with another, as the cluster is now. The pod's
-// own nomination is ignored. A pod with extenders cannot be compared.
+// Compare compares the node that an attempt would choose for the pod now with other, the
+// name of the node that another scheduler has chosen for it, to report where the two
+// schedulers differ. It ignores the pod's own nomination. Comparison.Err is set for a pod
+// with extenders.
 func (q *Assessor) Compare(p *object.Pod, other string) Comparison {
 	c := Comparison{NodesTotal: q.table.Live()}
 	if err := q.guard.run("scheduling cycle", "", func() { q.compare(p, other, &c) }); err != nil {
@@ -316,7 +318,8 @@ func (q *Assessor) Compare(p *object.Pod, other string) Comparison {
 	return c
 }
 
-// compare fills c, for Compare.
+// compare writes the comparison of the pod's best node with other to c. It may panic with a
+// plugin.
 func (q *Assessor) compare(p *object.Pod, other string, c *Comparison) {
 	of := q.profiles[p.SchedulerName]
 	switch {

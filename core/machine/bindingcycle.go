@@ -64,7 +64,7 @@ type bindingCycles struct {
 	illegal error // the first move between phases that is not legal; nil: none
 }
 
-// uid returns the pod's UID, for underway.
+// uid returns the pod's UID, by which lists of cycles (underway) are sorted.
 func (c *bindingCycle) uid() types.UID { return c.pod.UID }
 
 // maxPermitWait bounds how long a Permit plugin may hold a pod, as in v1.36.
@@ -407,8 +407,9 @@ func (b *bindingCycles) failLate() {
 	}
 }
 
-// forgetAssumed removes the assumed pod from its node and runs Unreserve. While writes or
-// PreBind plugins are under way, Unreserve waits for their reply (endedReplied).
+// forgetAssumed removes the assumed pod from its node, since its binding cycle failed, and
+// runs Unreserve. If writes or PreBind plugins were sent and have not answered, it leaves
+// Unreserve until they do, so that nothing is released that they still use.
 func (b *bindingCycles) forgetAssumed(c *bindingCycle) {
 	switch c.phase {
 	case writesSent:
@@ -470,5 +471,6 @@ func assumptionEnded(c *bindingCycle) *framework.Event {
 	return &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(c.pod, c.node)}
 }
 
-// sortedKeys returns the map's keys, which are plugin names, sorted.
+// sortedKeys returns the plugin names in the map sorted, so that every replay handles the
+// deadlines in one order.
 func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }

@@ -39,7 +39,7 @@ type extenderCycle struct {
 	since time.Time // when the last call was made
 }
 
-// uid returns the pod's UID, for underway.
+// uid returns the pod's UID, by which lists of cycles (underway) are sorted.
 func (c *extenderCycle) uid() types.UID { return c.pod.UID }
 
 // waits reports whether a reply of an extender or of PostFilter is outstanding. A cycle
@@ -64,8 +64,9 @@ const (
 // errNodesTaken is why an attempt fails that began anew maxRounds times.
 var errNodesTaken = fmt.Errorf("%d times in a row the nodes that the extenders accepted did not fit any more when the replies had come", maxRounds)
 
-// startExtenderCycle starts the attempt of a pod with extenders, or adds it to the line
-// if one of them has Limit open calls. It returns the binding cycle if no call is
+// startExtenderCycle starts the attempt of a pod that these extenders (by index) manage: it
+// emits the calls, whose replies continue the attempt. If one of the extenders has Limit
+// open calls, the attempt waits in line. It returns the binding cycle if no call is
 // necessary, else nil.
 func (d *schedulingCycles) startExtenderCycle(a *attempt, extenders []int) *bindingCycle {
 	c := &extenderCycle{attempt: a, extenders: extenders, open: map[uint64]call{}}
@@ -154,7 +155,8 @@ func (d *schedulingCycles) runExtenders(c *extenderCycle) *bindingCycle {
 	return d.assumeChosen(a, o)
 }
 
-// failExtenderCycle ends the attempt with a status. It returns nil.
+// failExtenderCycle ends the attempt with a status that says why no node was found. It
+// returns nil: there is no binding cycle.
 func (d *schedulingCycles) failExtenderCycle(c *extenderCycle, s *decision.Status) *bindingCycle {
 	d.extenders.finish(c.state)
 	d.bindings.fail(c.attempt, s)
@@ -181,8 +183,9 @@ func (d *schedulingCycles) beginAnew(c *extenderCycle) *bindingCycle {
 	return d.runExtenders(c)
 }
 
-// callPrioritize calls all extenders that score about these nodes. It returns false if
-// there is none.
+// callPrioritize emits calls of all extenders that score, about these nodes; the replies
+// continue the cycle. It returns false if no extender scores, so that the node can be chosen
+// at once.
 func (d *schedulingCycles) callPrioritize(c *extenderCycle, nodes []string) bool {
 	for _, i := range c.extenders {
 		if d.options.Extenders[i].Prioritize {
@@ -300,7 +303,8 @@ func (c *extenderCycle) numbers() []uint64 {
 }
 
 // makeRoom runs the PostFilter plugins, as no node passes plugins and extenders, and
-// requeues the pod unless the cycle must wait. It returns nil.
+// requeues the pod unless the cycle must wait for a reply. It returns nil: there is no
+// binding cycle.
 func (d *schedulingCycles) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
 	d.attempts.recordRejection(c.attempt, o)
 	nomination, waits := d.runPostFilter(c.attempt, o, 0, nominating{keep: true}, c)
@@ -329,8 +333,8 @@ func (d *schedulingCycles) reviewsPreemption(c *extenderCycle) bool {
 	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return d.options.Extenders[i].Preempt })
 }
 
-// callPreempt calls the next extender that reviews candidates. It returns false if none is
-// left, or no candidate is.
+// callPreempt emits a call of the next extender that reviews the preemption candidates. It
+// returns false if no extender or no candidate is left: the plugin can choose now.
 func (d *schedulingCycles) callPreempt(c *extenderCycle) bool {
 	for ; c.review.reviewed < len(c.extenders) && len(c.review.candidates) > 0; c.review.reviewed++ {
 		if i := c.extenders[c.review.reviewed]; d.options.Extenders[i].Preempt {

@@ -40,8 +40,8 @@ func (l *extenderCycles) of(p *object.Pod) []int {
 	return extenders
 }
 
-// enter adds a cycle. It returns false if the cycle was put in line, since one of its
-// extenders has no slot free.
+// enter adds a cycle that begins to call extenders. It returns false if one of them has as
+// many open calls as it may; the cycle then stands in line, behind those of equal priority.
 func (l *extenderCycles) enter(c *extenderCycle) bool {
 	l.await(c)
 	if l.admits(c) {
@@ -104,7 +104,9 @@ func (l *extenderCycles) callEnded(extender int) {
 	l.freed = true
 }
 
-// upcomingCall returns the number that nextCall will return.
+// upcomingCall returns the number of the next call of an extender or of PostFilter, without
+// using it up: a PostFilter plugin is told the number before it is known whether it will
+// answer later.
 func (l *extenderCycles) upcomingCall() uint64 { return l.lastCall + 1 }
 
 // nextCall returns a new number for a call of an extender or of PostFilter.

@@ -136,8 +136,9 @@ func (v *Inspector) WaitingPods() []WaitingPod {
 	return pods
 }
 
-// GroupPods returns the known pods of a pod group. tried sets whether pods that a
-// group's cycle under way has placed for a try count as placed.
+// GroupPods returns the known pods of a pod group. While a step tries to place a group, its
+// pods are assumed on nodes for the try; if tried is false, they are returned without a
+// node.
 func (v *Inspector) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
 	hidden := map[types.UID]bool{}
 	if v.groups.underway != nil && !tried {

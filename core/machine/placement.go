@@ -67,8 +67,9 @@ func (l *podGroups) choosePlacement(c *groupCycle, placements []framework.Placem
 	return &fitting[best].Placement, true
 }
 
-// window returns the placements that this attempt tries: at most mostTries / pods of them.
-// The next attempt begins where this one ends.
+// window returns the placements that the attempt (1 is the first) tries, at least two and
+// otherwise at most mostTries / pods of them, so that no attempt blocks the loop. The next
+// attempt begins where this one ends.
 func window(placements []framework.Placement, pods, attempt int) []framework.Placement {
 	n := max(2, mostTries/pods)
 	if n >= len(placements) {
@@ -78,7 +79,8 @@ func window(placements []framework.Placement, pods, attempt int) []framework.Pla
 	return slices.Concat(placements[from:], placements[:from])[:n]
 }
 
-// tryPlacement tries the group in one placement and undoes it. The results are left in c.
+// tryPlacement assumes the group's pods on nodes of the placement, as far as they fit, and
+// removes them again. The results are left in c, to be compared with other placements.
 func (l *podGroups) tryPlacement(c *groupCycle, p *framework.Placement) {
 	c.groupTry = l.newTry(c, p)
 	l.tryGroup(c)

@@ -18,8 +18,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// podWatch handles what the API shows of pods, by the watch and by reads, and starts
-// and ends what is under way for them.
+// podWatch handles pods that the API shows or that are gone, by the watch and by reads. It
+// puts pending pods in the queue and bound pods on their nodes. It ends the binding cycles,
+// evictions and waits for extenders of pods that no longer need them.
 type podWatch struct {
 	*step
 	options     *Options
@@ -395,20 +396,23 @@ func (x *pods) sorted() []*podState {
 	return states
 }
 
-// underway is a list of cycles, at most one for each pod, sorted by the pods' UIDs.
+// underway is a list of attempts that wait for something (binding or extender cycles), at
+// most one for each pod. It is sorted by the pods' UIDs, so that the machine goes through
+// it in the same order in every replay.
 type underway[T interface {
 	comparable
 	uid() types.UID
 }] []T
 
-// find returns the index of the cycle of x's pod, or where it would be, and false.
+// find returns the index of the cycle of x's pod and true, or false and the index at which
+// to insert x if the pod has none.
 func (l underway[T]) find(x T) (int, bool) {
 	return slices.BinarySearchFunc(l, x.uid(), func(y T, uid types.UID) int {
 		return strings.Compare(string(y.uid()), string(uid))
 	})
 }
 
-// add inserts a cycle.
+// add inserts the cycle in the order of UIDs. The list must have no cycle of its pod.
 func (l *underway[T]) add(x T) {
 	at, _ := l.find(x)
 	*l = slices.Insert(*l, at, x)

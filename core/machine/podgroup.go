@@ -90,7 +90,8 @@ type permitAnswer struct {
 	answer framework.PermitResult
 }
 
-// groupMember is a pod of the group in its cycle, with the result of the last try.
+// groupMember is a pod of a group that is being scheduled, with the result of the last try
+// to place the group.
 type groupMember struct {
 	*attempt
 	// row is the node that was found for the pod; it is valid if fits or preempts is set.
@@ -357,8 +358,8 @@ func (l *podGroups) undoMember(mb *groupMember) {
 	l.showTry(mb)
 }
 
-// showTry updates the snapshot of hosted plugins after a pod was placed or removed for
-// a try.
+// showTry updates the node snapshot that hosted plugins read, after the pod was assumed on
+// a node or removed from it to try whether its group fits.
 func (l *podGroups) showTry(mb *groupMember) {
 	if h := mb.profile.Host; h != nil {
 		h.Show(l.table)

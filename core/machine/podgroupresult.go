@@ -45,8 +45,9 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 	l.showCondition(c, condition)
 }
 
-// submitMember ends the scheduling cycle of one pod of the group. It returns true if
-// the pod is assumed and goes on to its binding.
+// submitMember ends the scheduling cycle of one pod of the group, once the group is decided:
+// the pod is assumed, fails or is requeued. It returns true if the pod is assumed and goes
+// on to its binding.
 func (l *podGroups) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) {
 	a := mb.attempt
 	switch rejected := c.status != nil; {
@@ -87,7 +88,8 @@ func (l *podGroups) commitMember(mb *groupMember) bool {
 }
 
 // holdMember requeues a pod that fits, or would after a preemption, because its group
-// does not. No plugin rejected it, so it backs off as after an error.
+// does not. No plugin rejected it, so it backs off as after an error. why, the group's
+// status, goes into the pod's record; n is how the pod's nomination changes.
 func (l *podGroups) holdMember(mb *groupMember, why *decision.Status, n nominating) {
 	r := mb.record
 	if r.Result, r.GroupStatus = decision.ResultUnschedulable, why; mb.fits || mb.preempts {

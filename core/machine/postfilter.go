@@ -13,9 +13,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// runPostFilter runs the PostFilter plugins from index from on. was is the nomination
-// by those before; the result is the pod's nomination after all. waits is true if the
-// attempt must wait: for extenders, which review a plugin's candidates (c is its cycle,
+// runPostFilter runs the profile's PostFilter plugins from index from on, until one finds
+// room for the pod or fails. was is the nomination by those before; the result is the pod's
+// nomination after all. waits is true if the attempt must wait and a reply will continue
+// it: for extenders, which review a plugin's candidates (c is the attempt's extender cycle,
 // nil without extenders), or for a plugin or its writes.
 func (d *schedulingCycles) runPostFilter(a *attempt, o *engine.Outcome, from int, was nominating, c *extenderCycle) (_ nominating, waits bool) {
 	if from >= len(a.profile.PostFilter) {

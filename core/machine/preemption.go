@@ -177,7 +177,8 @@ func (v *evictions) drop(victim *podState) {
 	v.preemptors.retryAfterError(preemptors)
 }
 
-// gone records that a pod is deleted; it may be a victim.
+// gone records that a pod is deleted. If it was a victim whose eviction has been answered,
+// the pods that wait for it may be tried again.
 func (v *evictions) gone(ps *podState) {
 	if e := ps.eviction; e != nil {
 		if e.gone = true; e.replied {
@@ -204,7 +205,8 @@ func (ps *podState) evicting() bool {
 // makes a new slice, so that others may keep an old one.
 type budgets struct{ list []*object.Budget }
 
-// find returns the budget's index, or where it would be, and false.
+// find returns the budget's index in the list and true, or the index at which to insert it
+// and false.
 func (b *budgets) find(namespace, name string) (int, bool) {
 	return slices.BinarySearchFunc(b.list, struct{}{}, func(b *object.Budget, _ struct{}) int {
 		return cmp.Or(cmp.Compare(b.Namespace, namespace), cmp.Compare(b.Name, name))

@@ -166,8 +166,8 @@ func (w *podWatch) endReadPod(ps *podState) {
 	w.pods.byUID[ps.pod.UID], w.pods.byName[ps.pod.NamespacedName()] = ps, ps
 }
 
-// shownAfterGone handles a pod that the watch shows although a read found it deleted: it
-// reads the pod again.
+// shownAfterGone handles a pod that the watch shows although a read found it deleted. It
+// sends another read, which decides whether the watch lags or the pod is there again.
 func (r *reads) shownAfterGone(ps *podState) {
 	g := ps.goneByRead
 	if g.shown = true; !g.reading {
@@ -175,7 +175,8 @@ func (r *reads) shownAfterGone(ps *podState) {
 	}
 }
 
-// readGoneAgain sends a read of a pod that a read showed to be deleted.
+// readGoneAgain sends another read of a pod that a read showed to be deleted, because the
+// watch shows it, or the read failed. It waits longer after each failure.
 func (r *reads) readGoneAgain(ps *podState) {
 	g := ps.goneByRead
 	g.reading, g.shown = true, false

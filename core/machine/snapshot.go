@@ -37,30 +37,32 @@ type SavedGroup struct {
 	Condition object.GroupCondition
 }
 
-// SavedPod is what a machine knows of a pod, beyond its place in the queue.
+// SavedPod is what a machine knows of a pod, beyond its place in the queue. A field is nil
+// if there is none.
 type SavedPod struct {
 	UID        types.UID             `json:"-"`
-	ToldGated  bool                  `json:",omitempty"`
-	Nominating *string               `json:",omitempty"`
-	Condition  *object.Condition     `json:",omitempty"`
+	ToldGated  bool                  `json:",omitempty"` // a Gated record was emitted
+	Nominating *string               `json:",omitempty"` // nominatedNodeName in a patch that is not shown yet
+	Condition  *object.Condition     `json:",omitempty"` // PodScheduled in a patch that is not shown yet
 	Preemption *SavedPreemption      `json:",omitempty"`
 	InARow     *SavedPreemptionCount `json:",omitempty"`
-	NoVictims  bool                  `json:",omitempty"`
+	NoVictims  bool                  `json:",omitempty"` // preemption cannot help the pod
 	Stated     *SavedStated          `json:",omitempty"`
-	Eviction   *SavedEviction        `json:",omitempty"`
+	Eviction   *SavedEviction        `json:",omitempty"` // of the pod as a victim
 	Underway   *SavedUnderway        `json:",omitempty"`
 }
 
-// SavedStated is the pod's place in conditions: its index, its age, whether anything has
-// happened since, and, of the first, how long no condition is renewed.
+// SavedStated is the pod's place in the list of unschedulable pods whose PodScheduled
+// condition is computed again from time to time.
 type SavedStated struct {
-	Nth    int
-	Age    queue.Age
-	Latest bool          `json:",omitempty"`
-	Pause  time.Duration `json:",omitempty"`
+	Nth    int           // index in the list
+	Age    queue.Age     // how long ago the condition was computed
+	Latest bool          `json:",omitempty"` // nothing that could change it has happened since
+	Pause  time.Duration `json:",omitempty"` // first pod only: how long no condition is computed
 }
 
-// SavedPreemption is the last preemption of the pod.
+// SavedPreemption is the last preemption for the pod: the node, and the victims that leave
+// it.
 type SavedPreemption struct {
 	Node    string
 	Victims []types.UID
@@ -82,7 +84,8 @@ type SavedEviction struct {
 	Gone       bool `json:",omitzero"`
 }
 
-// Resting reports whether a snapshot may be possible. It looks at the pods in flight.
+// Resting reports whether Snapshot may return one, so that callers need not try in vain. It
+// looks only at the pods with an attempt or a binding under way, which are few.
 func (m *Machine) Resting() bool { return m.saveable() }
 
 // Snapshot returns what the machine knows; nil while it waits for something that a snapshot
@@ -200,6 +203,8 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	return nil
 }
 
+// restorePod restores what a snapshot has of a pod beyond its entry in the queue. It
+// ignores unknown pods, except deleted ones about which a reply is outstanding.
 func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 	ps, u := m.pods.byUID[s.UID], s.Underway
 	if ps == nil && u != nil && u.Gone {

@@ -48,14 +48,16 @@ type SavedRead struct {
 	Reading bool `json:",omitempty"`
 }
 
-// SavedLostReply is a LostReply.
+// SavedLostReply is a LostReply in a snapshot: the count of reads that are to find out
+// whether a request without a reply was carried out.
 type SavedLostReply struct {
 	Reads   int     `json:",omitempty"`
 	Failed  int     `json:",omitempty"`
 	Refusal *string `json:",omitempty"`
 }
 
-// SavedAttempt is the record of an attempt that found a node, or waits for extenders.
+// SavedAttempt is the part of a snapshot about an attempt that found a node, or waits for
+// extenders. Its fields are those of the attempt's decision.Decision.
 type SavedAttempt struct {
 	Attempt       int
 	Flushed       bool            `json:",omitempty"`
@@ -140,7 +142,8 @@ func (a *attempt) saveable() bool {
 	return len(r.Tallies)+len(r.RejectedBy)+len(r.PendingBy)+len(r.PostFilter)+len(r.Victims) == 0 && r.PreFilter == nil && r.Err == nil && !r.PreemptionTried && !r.Writing
 }
 
-// saveUnderway returns what is under way for the pod, nil for nothing.
+// saveUnderway returns, for a snapshot, the pod's cycles, its assumption and the reads of
+// it without a reply; nil if there are none and the table has the pod as the API shows it.
 func (m *Machine) saveUnderway(ps *podState) *SavedUnderway {
 	// Only for a reply is a pod remembered that its name does not find (verify).
 	known := ps.goneByRead == nil && (ps.ended == nil && ps.eviction == nil || m.pods.byName[ps.pod.NamespacedName()] == ps)
@@ -244,8 +247,8 @@ func cloneNodes(names map[string]bool) map[string]bool {
 	return clone
 }
 
-// restoreUnderway restores what was under way for the pod. restoreCycles adds its entry
-// in the queue later.
+// restoreUnderway restores from a snapshot where the pod is placed, whether it is assumed,
+// and the reads of it that have no reply. Its cycles follow once the queue is restored.
 func (m *Machine) restoreUnderway(ps *podState, s *SavedUnderway) {
 	if s.Placed != nil {
 		if pl := m.table.Pod(ps.pod.UID); pl != nil {
@@ -268,7 +271,8 @@ func (m *Machine) restoreUnderway(ps *podState, s *SavedUnderway) {
 	}
 }
 
-// restoreCycles brings back the pod's cycles.
+// restoreCycles restores the pod's binding cycle and its wait for extenders from a
+// snapshot. The pod must be on its node or in the queue again.
 func (m *Machine) restoreCycles(now time.Time, ps *podState, s *SavedUnderway) {
 	if b := s.Binding; b != nil {
 		ps.binding = m.restoredBinding(now, ps, b)

@@ -163,7 +163,8 @@ func calling(point, plugin string) string {
 // is not scheduled while a plugin that does not skip it reads such a kind.
 type unlistedKinds map[object.Kind]error
 
-// hides returns an error if a kind that the plugin needs cannot be listed, else nil.
+// hides returns an error if a kind that the plugin needs cannot be listed from the API, so
+// that the plugin would decide on too little; else nil.
 func (l unlistedKinds) hides(pl *framework.Plugin) error {
 	if len(l) == 0 || pl.Reads.Optional {
 		return nil

@@ -117,7 +117,8 @@ func (w *preemptors) victimsLeaving(ps *podState) string {
 	return ""
 }
 
-// stays reports whether the pod is placed and not being deleted or evicted.
+// stays reports whether the pod is placed and not being deleted or evicted: a victim to
+// which this applies must still be evicted.
 func (w *preemptors) stays(uid types.UID) bool {
 	pl := w.table.Pod(uid)
 	return pl != nil && !pl.Pod.Terminating && !w.evicting(uid)
