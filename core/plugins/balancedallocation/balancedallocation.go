@@ -135,8 +135,9 @@ func basic(shares []share) bool {
 	return len(shares) == 2 && shares[0].name == v1.ResourceCPU && shares[1].name == v1.ResourceMemory
 }
 
-// withDevices returns the columns of the shares for these rows alone, with devices counted,
-// and the numbers of the rows in them, from 0.
+// withDevices returns, for each resource of shares, what is allocatable and used on these
+// rows alone, where devices in place of an extended resource count, and the index of each
+// row in these columns, from 0.
 func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []table.Row) {
 	var columns []column
 	for _, s := range shares {

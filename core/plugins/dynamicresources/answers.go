@@ -5,8 +5,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// answers keeps the verdicts and raw scores of nodes between decisions, by the
-// signature of the pods' claims: pods of many classes may ask for the same devices.
+// answers keeps the verdicts and raw scores of nodes between decisions, by the signature
+// of the pods' claims, so that pods that ask for the same devices need no new search, though
+// they differ otherwise.
 // PreFilter and PreScore make room for all rows; Filter and Score fill it. The zero
 // value is ready to use, for one table at a time.
 type answers struct {
@@ -25,7 +26,8 @@ type columns struct {
 // answerRows bounds the rows of all columns together. With more, all answers are dropped.
 const answerRows = 1 << 19
 
-// of returns the columns for the signature, new ones if there are none.
+// of returns the kept answers for the signature, empty ones if there are none. To bound the
+// memory it may drop all others first.
 func (a *answers) of(t *table.Table, signature []byte) *columns {
 	c := a.by[string(signature)]
 	if a.table == t && c != nil {
@@ -52,7 +54,8 @@ func (c *column) makeRoom(rows int) {
 	}
 }
 
-// of returns the row's answer; false if none is kept or the row has changed.
+// of returns the row's kept answer. known is false if none is kept, or the devices that the
+// row's node sees have changed since.
 func (c *column) of(t *table.Table, r table.Row) (answer int64, known bool) {
 	if int(r) >= len(c.answers) || c.revisions[r] != devicepools.Of(t).RowRevision(r) {
 		return 0, false

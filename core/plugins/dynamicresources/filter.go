@@ -73,8 +73,9 @@ func (pl *plugin) alone(in *framework.Input) bool {
 	return !pl.features.DRANodeAllocatableResources && in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
 }
 
-// ask returns the verdict on one node, and the raw score of its open claims. It calls
-// search, if there is something to allocate.
+// ask returns the verdict on one node, and the raw score of what the pod's claims that are
+// still to be allocated would get there. It calls search only if there is something to
+// allocate. With a rejecting verdict an error may say why.
 func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found, error)) (f found, err error) {
 	s := in.State.(*state)
 	switch {
@@ -107,8 +108,9 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found,
 	return f, nil
 }
 
-// searchOn runs the allocator on the node for the claims to be allocated there. It
-// returns a fit if there are none.
+// searchOn runs the allocator on the node for the claims to be allocated there. It returns
+// the verdict and the raw score, but not what was allocated, which Reserve computes again. A
+// node without such claims fits. With a rejecting verdict an error says why.
 func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)

@@ -6,7 +6,8 @@ import resourcev1 "k8s.io/api/resource/v1"
 // numbers, to find out which nodes share an answer: those where it ends alike. It
 // looks at requests, alternatives and devices in the allocator's order.
 
-// inNumbers is the scratch of a search by numbers on one node.
+// inNumbers is the scratch of a search for devices on one node that compares the numbers
+// which inventories gave to equal contents, instead of evaluating selectors.
 type inNumbers struct {
 	devices []*device // that some request may take
 	matches []byte    // deviceMatches, those of the first device first, one for each alternative
@@ -26,9 +27,10 @@ type poolCounters struct {
 	left []amount
 }
 
-// amount is an amount of a counter (KEP-4815, partitionable devices).
+// amount is how much of a shared counter (KEP-4815, partitionable devices) is left in a pool
+// or consumed by a device.
 type amount struct {
-	counter int32 // number of the counter's set and name
+	counter int32 // the number that the counter's set and name got
 	n       int64
 }
 

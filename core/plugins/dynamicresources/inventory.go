@@ -55,7 +55,8 @@ type device struct {
 	undivided, partial bool
 }
 
-// content is what selectors read of a device: its driver, attributes and capacity.
+// content is what selectors read of a device: its driver, attributes and capacity. Devices
+// of equal content have one number, so that each selector is evaluated once for all.
 type content struct {
 	driver string
 	device *resourcev1.Device
@@ -81,7 +82,8 @@ type inventories struct {
 	key        []byte // scratch
 }
 
-// space gives numbers to things, from 1: equal ones for equal keys.
+// space gives numbers to things, from 1, and one number to all with equal keys: numbers are
+// compared in place of the things.
 type space[T any] struct {
 	numbers map[string]int32 // by key
 	things  []T              // the first thing of each number, at number - 1
@@ -98,8 +100,8 @@ func (s *space[T]) number(key []byte, thing T) int32 {
 	return n
 }
 
-// mostNumbers bounds the numbers that are given out. Nodes read after that share no
-// results.
+// mostNumbers bounds the numbers that are given out, and so the memory. Nodes read after
+// that do not share results with others: the allocator runs on each.
 const mostNumbers = 1 << 16
 
 // full reports whether mostNumbers numbers were given out.
@@ -277,8 +279,9 @@ func (i *inventories) readTaken(now *device, p *devicepools.Pool, d *resourcev1.
 	}
 }
 
-// countersOf returns a number for what claims leave of the pool's counters; 0 if the
-// pool has none. of are the pool's devices.
+// countersOf returns a number for what allocated claims leave of the pool's shared counters,
+// the same for pools in which the same is left; 0 if the pool has none. of are the pool's
+// devices, which say what is taken.
 func (i *inventories) countersOf(p *devicepools.Pool, of []device) int32 {
 	left := map[string]map[string]resourcev1.Counter{}
 	for _, s := range p.Slices {

@@ -88,7 +88,8 @@ func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceCl
 	return false
 }
 
-// release returns the write that removes the claim's allocation and reservations.
+// release returns the write that removes the claim's allocation and reservations, so that
+// it can be allocated on another node.
 func release(c *object.ResourceClaim) framework.Write {
 	api, r := *c.API, *c
 	api.Status.Allocation, api.Status.ReservedFor, api.Status.Devices = nil, nil, nil

@@ -82,8 +82,9 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// signRevision returns revision 0, which never changes, for pods that need no claim. known
-// is false for others, so that sign is called at every attempt.
+// signRevision returns revision 0, which never changes, for pods that need no claim, so that
+// their signature is computed once. For others known is false, so that sign is called at
+// every attempt.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, len(p.Claims) == 0 && len(p.Demand.Requests.Scalars) == 0
 }

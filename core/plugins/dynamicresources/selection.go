@@ -97,7 +97,8 @@ func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
 	return known(&r.tolerated, int(d.taints), func() deviceMatch { return r.tolerates(i.taints.things[d.taints-1]) })
 }
 
-// known returns the i-th result in the list. It calls find to compute it the first time.
+// known returns the i-th result in the list, which says whether requests match a device. It
+// calls find to compute it the first time.
 func known(list *[]deviceMatch, i int, find func() deviceMatch) deviceMatch {
 	if n := i + 1 - len(*list); n > 0 {
 		*list = append(*list, make([]deviceMatch, n)...)

@@ -16,9 +16,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sharedDevices holds the devices that several nodes can see, in numbers. Which of them
-// a node sees depends on the node selectors of slices and devices that the node
-// matches.
+// sharedDevices holds the devices that several nodes can see, such as network-attached ones,
+// with numbers for their contents. Which of them a node sees depends on the node selectors
+// of slices and devices that the node matches.
 type sharedDevices struct {
 	revision   uint64 // of the index of pools, when this was read
 	generation uint64 // of inventories

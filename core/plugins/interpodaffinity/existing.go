@@ -8,8 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// existing holds sums, by topology domain, over placed pods that have certain terms.
-// All classes of pods that these terms select share it.
+// existing holds sums, by topology domain, over placed pods that have certain terms: how
+// many keep others away, or how much they add to a score. All pods that these terms select
+// share it.
 type existing struct {
 	pl      *plugin
 	weight  func(*table.Term) int64 // what each placed pod with the term adds
@@ -26,16 +27,17 @@ type existingTerm struct {
 	share share
 }
 
-// share is the amount that a placed pod adds to a column.
+// share is what one pod adds to the sums of one topology: to the sum of the domain in which
+// the pod is.
 type share struct {
-	column int // index among the columns of the kind, or of existing
+	column int // index of the topology's column, among those of a kind of terms, or of existing
 	n      int64
 }
 
 // with returns sums over exactly the listed terms, sorted by ID: e itself if it has
 // these, or e changed to them, or, if classes use e, a copy that is.
 func (e *existing) with(t *table.Table, list []*table.Term) *existing {
-	if len(e.terms) == len(list) && e.has(list) {
+	if len(e.terms) == len(list) && e.hasTerms(list) {
 		return e
 	}
 	if e.sync(t); e.users > 0 {
@@ -45,8 +47,9 @@ func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	return e
 }
 
-// has reports whether the terms of e are those of the list, which must have as many.
-func (e *existing) has(list []*table.Term) bool {
+// hasTerms reports whether the sums are over exactly the terms of the list, in its order.
+// The list must have as many.
+func (e *existing) hasTerms(list []*table.Term) bool {
 	for i := range list {
 		if e.terms[i].Term != list[i] {
 			return false
@@ -156,7 +159,8 @@ func (e *existing) columnOf(t *table.Table, key string) int {
 	return i
 }
 
-// release gives back the memory of the columns, which no class may use any more.
+// release gives back the memory of the columns for reuse. No state of a pod may refer to e
+// any more.
 func (e *existing) release() {
 	for _, c := range e.columns {
 		e.pl.rooms.Give(c)

@@ -258,21 +258,24 @@ func (c *counts) leave(t *table.Table, row table.Row, below int32, came []*objec
 	return total
 }
 
-// mostTermSets is how many term sets a class may have for exchanged to compute a verdict.
+// mostTermSets is how many term sets a pod may have for preemption to compute from counts
+// whether the pod would fit without a node's victims: a bit for each. With more, the victims
+// are removed for a trial instead.
 const mostTermSets = 64
 
 // labelSetsKept is the number of entries in keptTerms.
 const labelSetsKept = 1024
 
-// keptTerms keeps results of termsAbout, by the placed pods' labels, for the class that
-// was asked about last: a preemption looks at many rows for one class.
+// keptTerms keeps, by the placed pods' labels, which term sets of a pod select them. It is
+// for the pod that was asked about last (class), since a preemption looks at many rows for
+// one pod.
 type keptTerms struct {
 	class  *counts
 	byPods [labelSetsKept]termsOfPods
 }
 
-// termsOfPods is the term sets of a class that select the pods with one namespace and
-// set of labels, as bits.
+// termsOfPods says which term sets of the pod to be placed select the placed pods with one
+// namespace and set of labels: bit i is set for the i-th.
 type termsOfPods struct {
 	pods  *table.PodsWithLabels
 	terms uint64
@@ -299,7 +302,7 @@ func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
 	return known.terms
 }
 
-// termsMatching computes the result of termsAbout.
+// termsMatching computes which term sets select the pod p, as bits by index.
 func (c *counts) termsMatching(t *table.Table, p *object.Pod) (about uint64) {
 	for i := range c.terms {
 		if allTermsMatch(t, c.terms[i].terms, p.Namespace, p.Labels) {

@@ -11,8 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// standing is what the terms of other pods mean for pods of one namespace with certain
-// labels: all that the same terms select.
+// standing says which affinity and anti-affinity terms of other pods select pods of one
+// namespace with certain labels, and so keep them away from nodes or score nodes for them.
+// All pods that the same terms select share it.
 type standing struct {
 	about    *table.About // the terms that select these pods
 	revision uint64       // of all terms and of namespace labels, when look was last called
@@ -60,8 +61,8 @@ func (s *standing) terms() []*table.Term {
 	return s.about.Terms()
 }
 
-// countAway returns the sums over placed pods with a term that keeps the pods away; nil
-// if there is no such term. s may be nil.
+// countAway returns, by domain, the number of placed pods whose required anti-affinity keeps
+// the pods of s away; nil if no term does. It is for Filter. s may be nil: no terms.
 func (s *standing) countAway(t *table.Table) *existing {
 	if s == nil || len(s.away) == 0 {
 		return nil
@@ -70,8 +71,8 @@ func (s *standing) countAway(t *table.Table) *existing {
 	return s.awayCounts
 }
 
-// countPull returns the sums of weights over placed pods with a term that scores nodes
-// for the pods; nil if there is no such term. s may be nil.
+// countPull returns, by domain, the weights of terms of placed pods that score nodes for the
+// pods of s, summed; nil if there is no such term. It is for Score. s may be nil: no terms.
 func (s *standing) countPull(t *table.Table) *existing {
 	if s == nil || len(s.pull) == 0 {
 		return nil
@@ -128,7 +129,8 @@ func addKey(keys []domain.Key, label string) []domain.Key {
 	return append(keys, domain.Key{Label: label})
 }
 
-// keepsAway is the weight of an anti-affinity term: each pod that has it counts as 1.
+// keepsAway is the weight of a required anti-affinity term in the sums of existing: each
+// placed pod that has it counts as 1, so that a positive sum closes the domain.
 func keepsAway(*table.Term) int64 { return 1 }
 
 // weight returns what a term of a placed pod adds to the raw score of the nodes in the

@@ -20,7 +20,7 @@ type indexedSet struct {
 	before int32
 }
 
-// labelValue is a label with its value.
+// labelValue is a label with its value, by which termIndex finds the terms that require it.
 type labelValue struct{ key, value string }
 
 // newTermIndex returns an empty index with room for about n sets.

@@ -57,7 +57,8 @@ func newScorer(s *configv1.ScoringStrategy, counter *devices.Counter) *scorer {
 	return sc
 }
 
-// share is one configured resource and the pod's request for it.
+// share is one resource that the score weighs: its name and weight in the configuration,
+// and the pod's request for it.
 type share struct {
 	weighted
 	request int64
@@ -65,8 +66,10 @@ type share struct {
 	stock *devices.Stock
 }
 
-// preScore returns the pod's shares, without resources that the pod does not request,
-// except for CPU, memory and ephemeral storage.
+// preScore returns, as the state for Score, the resources to score with the pod's requests
+// (shares), without those that the pod does not request, except for CPU, memory and
+// ephemeral storage. It never skips. For LeastAllocated of CPU and memory it also returns
+// the score as data (Headroom), which the engine computes for all nodes in one pass.
 func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	shares := make([]share, 0, len(s.resources))
 	for _, r := range s.resources {
@@ -93,8 +96,8 @@ func (s *scorer) reads() []object.Kind {
 	return []object.Kind{object.DeviceClasses}
 }
 
-// appendKey appends to a signature the revision of devices, if the score for the pod
-// depends on it.
+// appendKey appends to the pod's signature the revision of the cluster's devices, if its
+// score depends on them, so that scores from before a change are not used again.
 func (s *scorer) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
 	for _, r := range s.resources {
 		if !basic(r.name) && p.Demand.Scoring.Of(r.name) > 0 && s.counter.Has(t, r.name) {

@@ -23,7 +23,8 @@ const (
 	driverMissing                              // the node lacks a driver that must be there
 )
 
-// usual is the kinds that the plugin reads without the feature gate VolumeLimitScaling.
+// usual is the kinds of objects that the plugin reads, so that they must be watched; with
+// the feature gate VolumeLimitScaling it reads more.
 var usual = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses, object.CSINodes, object.VolumeAttachments}
 
 // New returns the plugin. With the gate VolumeLimitScaling, a CSIDriver may keep pods

@@ -8,8 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// census holds which nodes count for constraints, and how many in each domain. Classes
-// of pods with the same topologies and inclusion policies share it.
+// census holds which nodes count for topology spread constraints (by their labels and the
+// inclusion policies), and how many in each domain. Pods with the same topologies and
+// policies share it.
 type census struct {
 	layout  *domain.Layout
 	nodes   *inclusion
@@ -31,7 +32,8 @@ type eligible struct {
 	domains  int     // domains with such nodes
 }
 
-// censusKey identifies a census.
+// censusKey is what the result of a census depends on: the topologies, the nodes that the
+// pods' policies admit, and whether nodes without the topology labels count.
 type censusKey struct {
 	layout  *domain.Layout
 	nodes   *inclusion

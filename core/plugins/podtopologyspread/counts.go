@@ -48,8 +48,8 @@ type counts struct {
 type column struct {
 	domain.Column
 	match.Selector
-	topology int // index in the layout
-	need     policy
+	topology int       // index in the layout
+	need     policy    // policies that a node must meet for its pods to count
 	first    int       // index of the first column with the same selector
 	eligible *eligible // for hard constraints
 	least    least     // for hard constraints
@@ -218,8 +218,8 @@ func (col *column) addRows(rows []table.Row, admitted []policy, n int64) {
 	}
 }
 
-// podsAt returns the number of matching pods in domain d of the constraint (by index), for
-// the rows of the cell.
+// podsAt returns the number of matching pods in domain d of the constraint (by index). cell
+// is that of a row in d: it holds the number if each node is a domain (domain.Own).
 func (c *counts) podsAt(constraint int, d domain.Domain, cell int64) int64 {
 	col := &c.columns[c.of[constraint]]
 	switch {
@@ -236,12 +236,12 @@ func (c *counts) domainOf(constraint int, location []domain.Domain) domain.Domai
 	return location[c.columns[c.of[constraint]].topology]
 }
 
-// locationOf returns the number of a cell's location, which is the set of the domains
-// of its rows: the high 32 bits (see cells).
+// locationOf returns the number of a cell's location, the combination of domains in which
+// all rows of the cell are: the high 32 bits of the cell.
 func locationOf(cell int64) int32 { return int32(cell >> 32) }
 
 // ownOf returns the number of matching pods on each single node of the cell: the low 32
-// bits, set if a constraint counts by node (see cells).
+// bits of the cell, 0 if no constraint counts by node.
 func ownOf(cell int64) int64 { return int64(int32(cell)) }
 
 // cells writes the cell of each row, which decides its verdict and score: the number of

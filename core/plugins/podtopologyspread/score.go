@@ -28,8 +28,10 @@ func (w *weights) set(constraint, domains int) {
 	}
 }
 
-// countDomains sets the weight of each constraint by the number of domains of the
-// feasible nodes, given by cell. By hostname each node that is scored is a domain.
+// countDomains sets the weight of each constraint by the number of domains in which the
+// feasible nodes are: more domains weigh more, as upstream. feasible has the number of these
+// nodes for each cell. By hostname each node that is scored is a domain. The framework
+// calls it before it asks for scores.
 func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	c := in.State.(*counts)
 	w, nodes := &c.weights, 0

@@ -52,7 +52,7 @@ func (f *candidates) firstThatSuit(volumes []*object.PersistentVolume, others in
 	return list
 }
 
-// suiting returns the suitable ones of the volumes, in order.
+// suiting returns those of the volumes to which the claim may be bound, in order.
 func (f *candidates) suiting(volumes []*object.PersistentVolume) (list []*object.PersistentVolume) {
 	for _, v := range volumes {
 		if f.suit(v) {
@@ -132,8 +132,8 @@ func (f *candidates) pinnedTo(key string, n *object.Node) []*object.PersistentVo
 	return f.fewThatSuit(f.all.Pinned(at))
 }
 
-// fewThatSuit returns the suitable ones of the volumes, in order. It does not allocate
-// if all are.
+// fewThatSuit returns those of the volumes to which the claim may be bound, in order. It
+// does not allocate if all are.
 func (f *candidates) fewThatSuit(few []*object.PersistentVolume) []*object.PersistentVolume {
 	for i, v := range few {
 		if !f.suit(v) {

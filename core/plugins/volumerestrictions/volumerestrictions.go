@@ -154,8 +154,8 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// conflicts reports whether one of the pods has a disk that conflicts with one of the
-// state's.
+// conflicts reports whether one of the placed pods has a disk that conflicts with a disk of
+// the pod to be placed, as two writers of one disk do.
 func (s *state) conflicts(pods []*table.Placed) bool {
 	for _, pl := range pods {
 		for i := range pl.Pod.Volumes {
