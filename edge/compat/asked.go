@@ -15,10 +15,12 @@ type asked struct {
 // askedBuffer keeps the memory of the last call for the next one.
 type askedBuffer struct{ free *asked }
 
-// leastNodes is the least number of nodes for which an asked is allocated.
+// leastNodes is the least capacity, in nodes, of an asked that is allocated, so that it can
+// be reused for calls about a few more nodes.
 const leastNodes = 64
 
-// take returns an asked with cleared slices of length n.
+// take returns the memory for a call about n nodes: cleared slices of length n. It reuses
+// that of the last call if it is large enough.
 func (r *askedBuffer) take(n int) *asked {
 	x := r.free
 	if r.free = nil; x == nil || cap(x.nodes) < n {

@@ -263,7 +263,8 @@ func (l *hangs) add(pod types.UID, plugin, point string) {
 	}
 }
 
-// remove records that an overdue call has returned.
+// remove records that an overdue call has returned, so that the plugin may be called again
+// for the pod.
 func (l *hangs) remove(pod types.UID, plugin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

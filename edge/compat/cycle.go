@@ -33,7 +33,7 @@ type Host struct {
 	signerNames string          // comma-separated
 	signs       bool            // every hosted plugin that filters or scores is a signer
 	// lastSignature is the signature of the last pod that was signed, lastAnswers the
-	// answers of its cycle; see shareAnswers.
+	// answers of its cycle, which the next cycle with this signature also uses.
 	lastSignature string
 	lastAnswers   *answers
 }
@@ -86,7 +86,8 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 // Show updates the snapshot that plugins see to the table as it is now.
 func (h *Host) Show(t *table.Table) { h.snapshots.refresh(t) }
 
-// newCycle returns an attempt without a snapshot that is not in h.cycles.
+// newCycle returns the state of a new attempt for the pod. The caller must set its snapshot
+// of the nodes, and add it to h.cycles if plugins are to find it.
 func (h *Host) newCycle(p *object.Pod) *cycle {
 	c := &cycle{host: h, pod: APIPod(p), object: p, left: h.options.Timeout, answers: &answers{}, toActivate: h.options.PodsToActivate()}
 	c.state = newCycleState(c.toActivate)
@@ -94,8 +95,8 @@ func (h *Host) newCycle(p *object.Pod) *cycle {
 	return c
 }
 
-// cycleOf returns the pod's attempt. A pod without one, which is only tried, gets a new
-// one with the last snapshot that is not kept.
+// cycleOf returns the state of the pod's attempt. A pod without one, which is only tried
+// (such as for berth why), gets a new one that is not kept, with the latest snapshot.
 func (h *Host) cycleOf(p *object.Pod) *cycle {
 	if c := h.cycles[p.UID]; c != nil {
 		return c.inGroup()

@@ -58,7 +58,7 @@ func (h *handle) Extenders() []fwk.Extender { return slices.Clone(h.options.Exte
 // Parallelizer returns a parallelizer that uses up to Options.Parallelism goroutines.
 func (h *handle) Parallelizer() fwk.Parallelizer { return parallelizer{h.Host} }
 
-// PodGroupManager returns the present state of pod groups; see podGroups.
+// PodGroupManager returns the state of pod groups, which it reads at each call of Get.
 func (h *handle) PodGroupManager() fwk.PodGroupManager { return podGroups{h.Hosts, false} }
 
 // APIDispatcher returns nil, as in kube-scheduler without the feature gate

@@ -108,7 +108,7 @@ func builtin(r fwk.EventResource) (schema.GroupVersionResource, bool) {
 // from them too, so that it never decides on a newer state than plugins see.
 func (h *Hosts) Pods() cache.SharedIndexInformer { return h.factory.Core().V1().Pods().Informer() }
 
-// Nodes returns the informer of nodes; see Pods.
+// Nodes returns the informer of nodes that plugins read. Berth takes its nodes from it too.
 func (h *Hosts) Nodes() cache.SharedIndexInformer { return h.factory.Core().V1().Nodes().Informer() }
 
 // Start starts the informers that plugins requested, those of the resources whose

@@ -140,12 +140,12 @@ func (i *fedInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.Resou
 	return synced{}, nil
 }
 
-// AddEventHandlerWithResyncPeriod is AddEventHandler; there is no resync.
+// AddEventHandlerWithResyncPeriod adds the handler; there is no resync.
 func (i *fedInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(h)
 }
 
-// AddEventHandlerWithOptions is AddEventHandler; options are ignored.
+// AddEventHandlerWithOptions adds the handler; options are ignored.
 func (i *fedInformer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(h)
 }

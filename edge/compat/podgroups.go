@@ -45,7 +45,7 @@ func (g podGroups) Get(namespace, name string) (fwk.PodGroupState, error) {
 // podGroupState is the fwk.PodGroupState: a group's pods as of when Get was called.
 type podGroupState []machine.GroupPod
 
-// anyPod returns true, for AllPods.
+// anyPod returns true: it selects all pods of a group.
 func anyPod(machine.GroupPod) bool { return true }
 
 // isScheduled reports whether the pod has a node, bound or only assumed.

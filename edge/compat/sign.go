@@ -89,8 +89,9 @@ func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, 
 // mostAnswers is how many statuses are kept from one cycle to the next.
 const mostAnswers = 1024
 
-// shareAnswers makes the cycle number its Filter statuses as the last signed cycle did,
-// if that had the same signature: the engine may reuse verdicts from then.
+// shareAnswers lets the cycle use the numbers of Filter statuses (verdicts) of the last
+// signed cycle, if that had the same signature: the engine may reuse verdicts from then,
+// and they must still stand for the same statuses.
 func (h *Host) shareAnswers(c *cycle, signature string) {
 	if h.lastSignature == signature && h.lastAnswers != nil && len(h.lastAnswers.statuses) < mostAnswers {
 		c.answers = h.lastAnswers

@@ -28,7 +28,8 @@ type snapshot struct {
 // chunkRows is the size of a chunk: so many rows are copied if one of them changes.
 const chunkRows = 128
 
-// chunk is the nodes of consecutive rows; nil: the row has no node.
+// chunk is the nodes of consecutive rows; nil: the row has no node. Snapshots share the
+// chunks in which nothing changed.
 type chunk [chunkRows]*nodeInfo
 
 // at returns the node of the row; nil if the row had no node.
@@ -101,7 +102,8 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 	return s
 }
 
-// next returns a copy of the old snapshot with the nodes of these rows made anew.
+// next returns a copy of the old snapshot in which the nodes of these rows are as the table
+// has them now. The old one does not change, since attempts under way still read it.
 func (l *snapshots) next(old *snapshot, t *table.Table, rows []table.Row) *snapshot {
 	s := &snapshot{chunks: slices.Clone(old.chunks), rows: old.rows, live: old.live}
 	for len(s.chunks)*chunkRows < t.Rows() {

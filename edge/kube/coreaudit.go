@@ -61,8 +61,9 @@ func (w *Watcher) AuditCore(profiles []string, known func(ctx context.Context, r
 	}
 }
 
-// recordKept records whether the machine keeps the object whose event e is about to be
-// posted; a nil e means that the object cannot be decoded.
+// recordKept records whether the machine will keep the object whose event e is about to be
+// posted, so that Audit does not report it as missing there. A nil e means that the object
+// cannot be decoded.
 func (s *store) recordKept(name types.NamespacedName, e machine.Event) {
 	if s.core.keeps == nil {
 		return

@@ -64,7 +64,8 @@ type Executor struct {
 
 	decode func(*v1.Pod) *object.Pod
 	fields podFields
-	// record, when set, is called with the objects in replies, as a Watcher's is.
+	// record, when set, is called with each event about an object in a reply, and with that
+	// object as the API sent it.
 	record func(machine.Event, metav1.Object)
 
 	replied     versions     // latest versions that replies have shown

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// readPause is the least time between two reads of a connection that is busy.
+// readPause is the least time between two reads of a connection that is busy, so that the
+// process is woken once for many replies.
 const readPause = 5 * time.Millisecond
 
 // A connection of watches that brings much is read every longPause. Pods come by the

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// watcherOf returns the client that lists and watches objects of the kind, chosen by its
-// group and version; nil if there is none.
+// watcherOf returns the REST client that lists and watches objects of the kind, by the
+// kind's group and version; nil if no client is for these.
 func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
 	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Taints, c.Groups} {
 		if client.APIVersion() == kind.GroupVersion() {

@@ -21,8 +21,9 @@ const (
 // The words of some plugins and extenders vary from one attempt to the next.
 const statusPause = time.Second
 
-// patches is a queue with at most one waiting patch for each object: a later one is
-// merged into it. Patches of one object are sent one after the other. P is the effect.
+// patches is a queue of status patches with at most one waiting patch for each object: a
+// later one is merged into it. Patches of one object are sent one after the other. P is the
+// type of the machine's effect that asks for the patch.
 type patches[P any] struct {
 	pool  *pool
 	merge func(earlier, later P) P      // returns one patch with the effect of both

@@ -244,13 +244,13 @@ func (s *store) waited() time.Duration {
 	return time.Since(s.waiting)
 }
 
-// mark reads the state of the store's objects from the API server. It retries a read that
-// fails or has no answer within silent. It returns an error if the context ends, or if the
-// kind is optional and could not be read for as long as failing.
+// mark reads the store's objects from the API server: a new leader waits for that state. It
+// tries until the context ends, each time up to silent. An optional kind that is not found,
+// not listed or failed as long as failing is posted as unlisted, and the error returned.
 func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at state, err error) {
 	start := time.Now()
-	s.noteMark(start, nil)
-	defer s.noteMark(time.Time{}, nil)
+	s.setMarking(start, nil)
+	defer s.setMarking(time.Time{}, nil)
 	var once sync.Once
 	say := func(err error) {
 		once.Do(func() {
@@ -268,21 +268,21 @@ func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at sta
 			return at, err
 		}
 		say(err)
-		s.noteMark(start, err)
+		s.setMarking(start, err)
 		if !sleep(ctx, delay) {
 			return at, ctx.Err()
 		}
 	}
 }
 
-// noteMark records that mark has run since then (zero: it ended), and its last error.
-func (s *store) noteMark(since time.Time, unread error) {
+// setMarking records since when mark has been running (zero: it is not), and its last error.
+func (s *store) setMarking(since time.Time, unread error) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	s.marking, s.unread = since, unread
 }
 
-// forgo posts the store's kind as unlisted, for the reason err, until it is listed again.
+// forgo posts the store's kind as unlisted because of err, and lists it again.
 func (s *store) forgo(ctx context.Context, err error) {
 	s.mu.Lock()
 	if s.listed() {
@@ -292,8 +292,8 @@ func (s *store) forgo(ctx context.Context, err error) {
 	s.reopen(ctx, true)
 }
 
-// read reads the first page of the store's objects from the API server, as a state. It
-// waits no longer than silent.
+// read lists the first page of the store's objects from the API server and returns their
+// resource versions, and the list's. It waits no longer than silent.
 func (s *store) read(ctx context.Context, silent time.Duration) (state, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
 	defer cancel()
@@ -323,9 +323,9 @@ func (s *store) read(ctx context.Context, silent time.Duration) (state, error) {
 	})
 }
 
-// reachOrForgo waits until the store has reached the state. It forgoes the kind if its
-// lists have failed for as long as failing, or all of this takes longer than silent. It
-// returns false if the context ends first.
+// reachOrForgo waits until the store has posted the state or a later one. It posts the kind
+// as unlisted instead if its lists have failed for as long as failing, or all of this takes
+// longer than silent. It returns false if the context ends first.
 func (s *store) reachOrForgo(ctx context.Context, w *state, failing, silent time.Duration) bool {
 	limited, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
 	defer cancel()
@@ -404,8 +404,8 @@ func (s *store) staysBehind(relist bool) {
 	s.behind = relist
 }
 
-// reopen ends the open watch, so that the reflector starts another or, with relist,
-// lists the objects again. It waits until the watch is youngWatch old.
+// reopen ends the open watch, so that the reflector starts another or, with relist, lists
+// the objects again. It first waits until the watch is youngWatch old.
 func (s *store) reopen(ctx context.Context, relist bool) {
 	s.moving.Lock()
 	w, age := s.current, time.Since(s.opened)

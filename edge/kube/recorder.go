@@ -115,7 +115,7 @@ func (r *recorder) submit(since time.Time, tries int, request func(context.Conte
 	queued := r.pool.submit(func(ctx context.Context) {
 		r.yield(ctx, since)
 		err := contained("PublishEvent", func() error { return request(ctx) })
-		if err != nil && (tries == 1 || !unanswered(err) || !r.later(tries-1, request)) {
+		if err != nil && (tries == 1 || !unanswered(err) || !r.retryLater(tries-1, request)) {
 			r.dropped.Add(1)
 		}
 	})
@@ -125,8 +125,9 @@ func (r *recorder) submit(since time.Time, tries int, request func(context.Conte
 	return queued
 }
 
-// later submits the request again after eventAgain. It returns false if too many wait.
-func (r *recorder) later(tries int, request func(context.Context) error) bool {
+// retryLater submits a request without an answer again after eventAgain, up to tries times.
+// It returns false, and drops the request, if too many wait.
+func (r *recorder) retryLater(tries int, request func(context.Context) error) bool {
 	if r.again.Add(1) > againLimit {
 		r.again.Add(-1)
 		return false

@@ -33,7 +33,8 @@ type eventKey struct {
 // noteSeed is the seed of eventKey.note.
 var noteSeed = maphash.MakeSeed()
 
-// keyOf returns the key by which e and its repeats are counted.
+// keyOf returns the key by which e and its repeats are counted: the UID and version of the
+// pod and of the related object, the reason and the note.
 func keyOf(e machine.PublishEvent) eventKey {
 	k := eventKey{pod: e.Pod.UID, version: e.Pod.Version, reason: e.Reason, note: maphash.String(noteSeed, e.Note)}
 	if e.Related != nil {
@@ -114,7 +115,8 @@ func (c *eventCache) repeated(k eventKey, count int32) bool {
 	return s != nil && s.count > count
 }
 
-// full reports whether the cache has cacheLimit recent events, so that a turn is due.
+// full reports whether the cache has cacheLimit recent events, so that turn must be called
+// before the period ends, to bound the memory.
 func (c *eventCache) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

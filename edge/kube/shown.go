@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// versions holds the latest resource version for each resource, such as "pods".
+// versions holds the latest resource version that replies have shown, for each resource,
+// such as "pods". A process that takes over waits until its watches have come as far.
 type versions struct {
 	mu     sync.Mutex
 	latest map[string]string

@@ -273,8 +273,9 @@ func roomOf(p *v1.Pod) *v1.Pod {
 	}}
 }
 
-// owner is the identity of an API object: its name, UID and resource version. An object of
-// the same name with another UID is another object.
+// owner is the identity of an API object: its name, UID and resource version. Watches and
+// the API server are compared by these. An object of the same name with another UID is
+// another object.
 type owner struct {
 	types.NamespacedName
 	uid     types.UID

@@ -85,8 +85,9 @@ func (x *Executor) tryWrite(ctx context.Context, w *pendingWrites) (delay time.D
 	return w.lost.Delay()
 }
 
-// writeNext sends the present write, or reads its object if the last reply was lost. It
-// returns how long to wait before the next step; 0 means to go on at once.
+// writeNext sends the first write of w that is not done, or reads its object if the last
+// reply was lost, to see whether the write was carried out. It returns how long to wait
+// before it is called again; 0 means not to wait.
 func (x *Executor) writeNext(ctx context.Context, w *pendingWrites) time.Duration {
 	at := &w.Writes[w.done.Done]
 	if w.readNext {
@@ -322,7 +323,8 @@ func covers(has, says any) bool {
 // from the list of the rest of the name.
 const takenFromList = "$deleteFromPrimitiveList/"
 
-// lacks reports whether the list has none of the values, all scalars.
+// lacks reports whether the list has none of the values, all scalars: whether a patch that
+// deletes them from the list has had its effect.
 func lacks(list, values any) bool {
 	has, _ := list.([]any)
 	gone, _ := values.([]any)

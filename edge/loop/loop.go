@@ -182,7 +182,8 @@ func (l *Loop) handle(it item) {
 	it.ask()
 }
 
-// took records how long a step or a question took, if it was the longest so far.
+// took records how long a step or a question took, if it was the longest so far. The metric
+// of the longest step shows it.
 func (l *Loop) took(t time.Duration) {
 	if int64(t) > l.longest.Load() {
 		l.longest.Store(int64(t))
@@ -293,7 +294,8 @@ func (l *Loop) observe(s Step) {
 	l.options.Observe(s)
 }
 
-// rest calls Options.Rest and contains its panic.
+// rest calls Options.Rest, since there is nothing to do for now. A panic there is logged
+// and does not end the loop.
 func (l *Loop) rest() {
 	defer l.contain("what is done at rest", func() {})
 	l.options.Rest()

@@ -98,7 +98,8 @@ func (l *Loop) give(e machine.Event) {
 	}
 }
 
-// errLostRead is the outcome of a read whose reply made a step panic; see trying.
+// errLostRead is the outcome of a read whose reply made a step panic. It makes the machine
+// read the pod again.
 var errLostRead = errors.New("a read of the pod was lost in a panic of the scheduler")
 
 // trying returns a function that gives the machine the event again. In place of a
@@ -111,7 +112,8 @@ func (l *Loop) trying(e machine.Event) func() bool {
 	return func() bool { return l.step(e) }
 }
 
-// lose schedules an event that panicked to be given again, after a longer pause than a had.
+// lose schedules an event whose step panicked to be given to the machine again, after a
+// pause that is longer than the last pause of a.
 func (l *Loop) lose(about subject, e machine.Event, a *again) {
 	a.kind, a.try = fmt.Sprintf("%T", e), l.trying(e)
 	a.pause.after(false, time.Now(), longPause)
