@@ -57,7 +57,7 @@ func (l *extenderCycles) enter(c *extenderCycle) bool {
 	return false
 }
 
-// await adds a cycle to cycles and to its pod's state.
+// await records that the attempt waits for extenders or PostFilter, in its pod's state too.
 func (l *extenderCycles) await(c *extenderCycle) {
 	c.state.extender = c
 	l.cycles.add(c)
@@ -68,7 +68,8 @@ func (l *extenderCycles) admits(c *extenderCycle) bool {
 	return !slices.ContainsFunc(c.extenders, l.full)
 }
 
-// full reports whether the extender has Limit open calls.
+// full reports whether the extender (by index) has as many calls without a reply as its
+// Limit allows.
 func (l *extenderCycles) full(extender int) bool {
 	return l.busy[extender] >= l.options.Extenders[extender].Limit
 }

@@ -45,7 +45,9 @@ type Options struct {
 	// WaitForEvictions starts no scheduling cycle while an Evict effect has no reply, as
 	// v1.36 does without the gate SchedulerAsyncPreemption.
 	WaitForEvictions bool
-	// WaitOutBackoff is the option of that name of the queue.
+	// WaitOutBackoff lets no pod be tried before its backoff is over, as v1.36 does without
+	// the gate SchedulerPopFromBackoffQ. Otherwise it may be tried sooner if no pod is
+	// active.
 	WaitOutBackoff bool
 	// Explain selects the pods whose records list all nodes (Decision.Nodes); nil: none.
 	Explain func(*object.Pod) bool

@@ -74,7 +74,7 @@ type SavedPreemptionCount struct {
 	Last        queue.Age
 }
 
-// SavedEviction is the eviction of the pod.
+// SavedEviction is the eviction of the pod as a victim, which is under way.
 type SavedEviction struct {
 	Node       string
 	Preemptors []types.UID

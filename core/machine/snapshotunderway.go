@@ -70,7 +70,7 @@ type SavedAttempt struct {
 	Pod           *object.Pod     `json:"-"` // as it is scheduled
 }
 
-// SavedBinding is a binding cycle.
+// SavedBinding is a binding cycle in a snapshot: the attempt, and how far its binding is.
 type SavedBinding struct {
 	SavedAttempt
 	Node       string
@@ -86,13 +86,13 @@ type SavedBinding struct {
 	Kept       []SavedKept    `json:",omitempty"`
 }
 
-// SavedKept is what a plugin keeps for a pod.
+// SavedKept is what a plugin keeps for a pod from Reserve to the end of its binding.
 type SavedKept struct {
 	Plugin string
 	framework.Kept
 }
 
-// SavedStatus is a decision.Status.
+// SavedStatus is why a binding cycle fails: a decision.Status in a snapshot.
 type SavedStatus struct {
 	Code    decision.Code
 	Plugin  string   `json:",omitempty"`

@@ -226,7 +226,8 @@ func (l *conditions) track(ps *podState) {
 	}
 }
 
-// untrack removes the pod's condition from the list.
+// untrack removes the pod from the list of those whose condition is computed again from
+// time to time.
 func (l *conditions) untrack(ps *podState) {
 	if ps.stated != nil {
 		l.order.Remove(ps.stated)

@@ -176,7 +176,8 @@ func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult
 	return nil
 }
 
-// shown reports whether the informer shows the claim as allocated.
+// shown reports whether plugins see the claim as allocated: by the informer, or as a plugin
+// has written it.
 func (c claims) shown(claim *object.ResourceClaim) bool {
 	now, err := c.Get(claim.Namespace, claim.Name)
 	return err == nil && now.UID == claim.UID && now.Status.Allocation != nil

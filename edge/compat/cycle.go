@@ -95,8 +95,8 @@ func (h *Host) newCycle(p *object.Pod) *cycle {
 	return c
 }
 
-// cycleOf returns the state of the pod's attempt. A pod without one, which is only tried
-// (such as for berth why), gets a new one that is not kept, with the latest snapshot.
+// cycleOf returns the state of the pod's attempt. A pod without one, which is only tried,
+// gets a new one that is not kept, with the latest snapshot.
 func (h *Host) cycleOf(p *object.Pod) *cycle {
 	if c := h.cycles[p.UID]; c != nil {
 		return c.inGroup()

@@ -65,7 +65,8 @@ func (h *handle) PodGroupManager() fwk.PodGroupManager { return podGroups{h.Host
 // SchedulerAsyncAPICalls.
 func (h *handle) APIDispatcher() fwk.APIDispatcher { return nil }
 
-// APICacher returns nil, as APIDispatcher does.
+// APICacher returns nil, as in kube-scheduler without the feature gate
+// SchedulerAsyncAPICalls.
 func (h *handle) APICacher() fwk.APICacher { return nil }
 
 // Activate moves the pods to the active queue, as soon as the loop gets to it. The keys

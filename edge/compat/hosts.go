@@ -102,7 +102,8 @@ type Hosts struct {
 	watched      map[string]bool // resources besides pods and nodes whose events plugins registered for
 }
 
-// defaultTimeout is Options.Timeout if that is not set.
+// defaultTimeout is how long all plugin calls of one attempt may take, if Options.Timeout is
+// not set.
 const defaultTimeout = 10 * time.Second
 
 // defaultPostFilterWait is Options.PostFilterWait if that is not set. The loop waits for a

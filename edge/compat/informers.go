@@ -52,7 +52,8 @@ func (f *factory) InformerFor(obj runtime.Object, make internalinterfaces.NewInf
 	})
 }
 
-// note records a handler's registration. It returns its arguments.
+// note records a handler's registration, so that scheduling does not begin before the
+// handler has seen the first list. It returns its arguments.
 func (f *factory) note(r cache.ResourceEventHandlerRegistration, err error) (cache.ResourceEventHandlerRegistration, error) {
 	if err == nil {
 		f.mu.Lock()

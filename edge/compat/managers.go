@@ -90,7 +90,7 @@ func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return class
 // PodGroups returns a lister that always fails.
 func (m draManager) PodGroups() fwk.PodGroupLister { return noPodGroups{} }
 
-// slicesOf is a fwk.ResourceSliceLister.
+// slicesOf is the fwk.ResourceSliceLister that plugins get: the informer's ResourceSlices.
 type slicesOf struct{ *Hosts }
 
 // ListWithDeviceTaintRules returns all slices, with the taints of DeviceTaintRules added if
@@ -141,7 +141,7 @@ func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 // feature gate DRAWorkloadResourceClaims, which Berth does not accept.
 type noPodGroups struct{}
 
-// Get returns the error of v1.36.
+// Get returns v1.36's error: listing PodGroups is disabled.
 func (noPodGroups) Get(string, string) (*schedulingv1alpha2.PodGroup, error) {
 	return nil, apierrors.NewBadRequest("listing podgroups is disabled")
 }

@@ -200,7 +200,8 @@ func (n *nodeInfo) add(p fwk.PodInfo) {
 	n.charge(p, 1)
 }
 
-// charge adds sign (1 or -1) times the pod's requests to the node's.
+// charge adds the pod's requests to what is requested on the node (sign 1), or subtracts
+// them (-1).
 func (n *nodeInfo) charge(p fwk.PodInfo, sign int64) {
 	r := p.CalculateResource()
 	if r.Resource != nil {

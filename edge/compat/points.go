@@ -55,7 +55,8 @@ func (h *Hosts) Built(profiles []*profile.Profile) {
 	}
 }
 
-// enable appends the plugins, native and hosted, to the order of the point.
+// enable appends the plugins to those enabled at the point, in the profile's order. Native
+// ones get a place too, so that the rejection of the first plugin in the order is reported.
 func (h *Host) enable(pt point, plugins []*framework.Plugin) {
 	if h.places[pt] == nil {
 		h.places[pt] = map[string]int{}

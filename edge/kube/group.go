@@ -44,7 +44,8 @@ func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	return body
 }
 
-// latest merges two patches of one group: the later one replaces the earlier.
+// latest returns the one of two patches of a group's status that is to be sent: the later,
+// since each patch sets all that the machine writes there.
 func latest(_, later machine.PatchGroupStatus) machine.PatchGroupStatus { return later }
 
 // rewordsGroup reports whether the later patch changes only the message of the condition

@@ -390,7 +390,7 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 	return true
 }
 
-// want records the state that reach waits for; nil: none any more.
+// want records the state that somebody waits for the store to reach; nil: nobody waits.
 func (s *store) want(w *state) {
 	s.moving.Lock()
 	defer s.moving.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // versions holds the latest resource version that replies have shown, for each resource,
-// such as "pods". A process that takes over waits until its watches have come as far.
+// such as "pods". A leader hands over only once its watches have come as far.
 type versions struct {
 	mu     sync.Mutex
 	latest map[string]string

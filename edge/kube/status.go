@@ -15,7 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// statusClient is the method of rest.Interface that patchStatus needs.
+// statusClient is the method of rest.Interface by which a pod's status is patched.
 type statusClient interface {
 	Patch(types.PatchType) *rest.Request
 }

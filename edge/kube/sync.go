@@ -172,7 +172,8 @@ func (s *store) recordFailures(lw *cache.ListWatch) *cache.ListWatch {
 	return lw
 }
 
-// giveUp posts the store's kind as unlisted, unless it was listed meanwhile.
+// giveUp posts the store's kind as unlisted because of err, so that the machine decides
+// without its objects, unless it was listed meanwhile.
 func (s *store) giveUp(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

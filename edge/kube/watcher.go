@@ -151,7 +151,8 @@ func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	return machine.PodSet{Pod: w.shown(decode.Pod(w.fields.of(p)), p)}
 }
 
-// shown returns pod, with the API object p attached if an extender needs it.
+// shown returns pod, which was decoded from p. It attaches p if an extender that gets whole
+// pods is interested in this one.
 func (w *Watcher) shown(pod *object.Pod, p *v1.Pod) *object.Pod {
 	if w.extenders != nil && w.extenders.Pod(p) {
 		pod.API = p

@@ -275,7 +275,8 @@ func holds(now metav1.Object, w *framework.Write) bool {
 	return err == nil && covers(has, says)
 }
 
-// plain returns the value converted to JSON's types.
+// plain returns the value as JSON's types (map, slice, scalars), so that an object and a
+// patch can be compared field by field.
 func plain(v any) (out any, err error) {
 	text, err := json.Marshal(v)
 	if err == nil {

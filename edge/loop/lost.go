@@ -222,7 +222,8 @@ func subjectOf(e machine.Event) subject {
 // ownerKind returns subject.of for a Service or a controller.
 func ownerKind(k object.SelectorOwnerKind) string { return fmt.Sprintf("selector owner %d", k) }
 
-// objectKind returns subject.of for an object of an ObjectSet event.
+// objectKind returns the name of an object's kind by which lost events about one object are
+// recognized (subject.of).
 func objectKind(k object.Kind) string { return fmt.Sprintf("object %d", k) }
 
 // outcomeOf returns the subject of a reply: its type and the call that it answers.

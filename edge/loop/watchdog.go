@@ -31,7 +31,8 @@ func (d *doing) begin(e machine.Event) {
 	d.mu.Unlock()
 }
 
-// cycle records the pod that the next ScheduleOne takes.
+// cycle records the pod whose scheduling cycle is about to run, so that a stuck loop can
+// name it.
 func (d *doing) cycle(p *object.Pod) {
 	d.mu.Lock()
 	d.pod = p

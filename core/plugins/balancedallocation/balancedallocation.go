@@ -73,7 +73,7 @@ func (b *balance) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// share is one resource and the pod's request for it.
+// share is one of the resources to keep in balance, and the pod's request for it.
 type share struct {
 	name    v1.ResourceName
 	request int64

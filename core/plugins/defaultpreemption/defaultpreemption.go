@@ -125,7 +125,8 @@ func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) f
 	return none
 }
 
-// result converts a plan: its node is nominated and its victims are evicted.
+// result returns the plan as the plugin's result: the plan's node is to be nominated and its
+// victims evicted.
 func result(plan *preempt.Plan) framework.PostFilterResult {
 	result := framework.PostFilterResult{NominatedNodeName: plan.Node, Resolved: true, Preemption: true}
 	for _, p := range plan.Victims {
@@ -137,7 +138,7 @@ func result(plan *preempt.Plan) framework.PostFilterResult {
 	return result
 }
 
-// refusal returns a result without a node, with the reason.
+// refusal returns the result of a preemption that finds no node, with the reason.
 func refusal(why string) framework.PostFilterResult {
 	return framework.PostFilterResult{Message: "preemption: " + why, Preemption: true}
 }

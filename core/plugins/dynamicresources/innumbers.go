@@ -34,7 +34,8 @@ type amount struct {
 	n       int64
 }
 
-// outcome is how a search by numbers ends.
+// outcome is how a search for devices ends that compares only numbers. tooLong leaves the
+// node to the allocator.
 type outcome byte
 
 const (
@@ -83,7 +84,7 @@ func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known 
 	}
 }
 
-// mostTaken returns the most devices of the node that the requests may take.
+// mostTaken returns the most devices of the node that the requests may take together.
 func (s *search) mostTaken() int64 {
 	if !s.allocatesAll {
 		return s.most
@@ -152,8 +153,8 @@ type place struct {
 	from     int   // index of the next device
 }
 
-// take takes devices for the alternative of p, in order and with backtracking, then
-// goes on to the next request.
+// take searches devices for the request and alternative of p, in order and with
+// backtracking, then goes on to the next request. The devices stay taken if all are met.
 func (s *search) take(i *inventories, p place) outcome {
 	if p.left == 0 {
 		return s.meet(i, p.q+1, p.at+len(s.requests[p.q]))

@@ -213,7 +213,7 @@ func namesDiffer(p *devicepools.Pool) bool {
 	return len(names) == len(devices)
 }
 
-// device returns the device of the pool in numbers.
+// device returns a device of the pool, with numbers for its content, capacity and taints.
 func (i *inventories) device(p *devicepools.Pool, d *resourcev1.Device) device {
 	policies, now := false, device{measured: d.AllowMultipleAllocations != nil, capacity: i.capacities.number(appendCapacity(i.key[:0], d), d)}
 	for _, c := range d.Capacity { // any order: one that has a policy is enough

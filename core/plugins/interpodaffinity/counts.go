@@ -12,7 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// kind says which terms or pods a column counts.
+// kind says which terms or pods a column counts. The class is the pod to be placed, and all
+// pods that the plugin cannot tell apart from it.
 type kind uint8
 
 const (
@@ -28,12 +29,12 @@ const (
 	existingScore = existingAntiAffinity // of placed pods' terms that select the class
 )
 
-// noNode is the location of a row without a node.
+// noNode is the location (number of a combination of domains) of a row without a node.
 const noNode = domain.NoNode
 
-// counts holds, for one class of pods and each topology domain, what Filter or Score
-// read: the pods that the class's own terms select, and the placed pods whose terms
-// select the class. Only sync changes it.
+// counts holds, for one class of pods (which the plugin cannot tell apart) and each
+// topology domain, what Filter or Score read: the pods that the class's own terms select,
+// and the placed pods whose terms select the class. Only sync changes it.
 type counts struct {
 	pl        *plugin
 	layout    *domain.Layout
@@ -52,7 +53,7 @@ type counts struct {
 type place struct {
 	*domain.Column
 	at     int             // index of the topology in the layout
-	gone   int64           // scratch of exchanged: how much of the sum leaves
+	gone   int64           // scratch: how much of the sum leaves with a node's victims
 	closed []domain.Domain // what setNominated closed for the pod at hand
 }
 
@@ -203,9 +204,9 @@ func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share
 	}
 }
 
-// countAll counts all placed pods again by the class's own terms. It returns how many
-// sets of pods with equal labels and how many rows it went through, as a measure of the
-// cost.
+// countAll counts all placed pods again by the terms of the pod to be placed. It returns how
+// many sets of pods with equal labels and how many rows it went through, as a measure of
+// the cost.
 func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {

@@ -35,7 +35,7 @@ type share struct {
 }
 
 // with returns sums over exactly the listed terms, sorted by ID: e itself if it has
-// these, or e changed to them, or, if classes use e, a copy that is.
+// these, or e changed to them, or a changed copy if the state of some pod refers to e.
 func (e *existing) with(t *table.Table, list []*table.Term) *existing {
 	if len(e.terms) == len(list) && e.hasTerms(list) {
 		return e
@@ -134,12 +134,12 @@ func (e *existing) countAll() (sets, rows int) {
 	return 0, rows
 }
 
-// count adds what the placed pods with the term add.
+// count adds the share of each placed pod with the term to the sum of its domain.
 func (e *existing) count(term *existingTerm) {
 	e.columns[term.share.column].AddCounts(term.Rows(), term.share.n)
 }
 
-// takeOff subtracts what the placed pods with the term add.
+// takeOff subtracts the share of each placed pod with the term from the sum of its domain.
 func (e *existing) takeOff(term *existingTerm) {
 	e.columns[term.share.column].AddCounts(term.Rows(), -term.share.n)
 }

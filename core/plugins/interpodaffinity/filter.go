@@ -147,7 +147,8 @@ func (c *counts) rejectedDomains(at int, first bool) []uint8 {
 	return rejected
 }
 
-// firstOf is the verdict for each set of kinds (bits): that of the first kind in it.
+// firstOf is the verdict on a node that the kinds of terms in a set (bits) reject: upstream
+// names only the first that it checks, the pod's affinity before its anti-affinity.
 var firstOf = [1 << kinds]framework.Verdict{
 	0, affinityNotMet, antiAffinityNotMet, affinityNotMet, existingAntiAffinityNotMet, affinityNotMet, antiAffinityNotMet, affinityNotMet,
 }
@@ -263,7 +264,7 @@ func (c *counts) leave(t *table.Table, row table.Row, below int32, came []*objec
 // are removed for a trial instead.
 const mostTermSets = 64
 
-// labelSetsKept is the number of entries in keptTerms.
+// labelSetsKept is for how many sets of labels of placed pods the result is kept.
 const labelSetsKept = 1024
 
 // keptTerms keeps, by the placed pods' labels, which term sets of a pod select them. It is

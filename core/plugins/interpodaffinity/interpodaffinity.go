@@ -15,7 +15,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// plugin is the plugin's configuration in one profile, and what its classes of pods share.
+// plugin is the plugin's configuration in one profile, and what all pods of the profile
+// share.
 type plugin struct {
 	// hardWeight is what a required affinity term of a placed pod scores.
 	hardWeight int64
@@ -30,7 +31,7 @@ type plugin struct {
 	rooms      domain.Rooms // memory of columns, for reuse
 	keys       []domain.Key // scratch of newCounts
 	rejected   []uint8      // scratch of rejectedDomains
-	about      keptTerms    // for exchanged
+	about      keptTerms    // for preemption: which terms of a pod select placed pods
 }
 
 // New returns the plugin; nil args stand for the defaults.

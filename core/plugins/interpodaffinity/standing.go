@@ -25,7 +25,7 @@ type standing struct {
 	looked                 int           // how many of about's terms look has seen
 	weighty                []*table.Term // terms that score nodes if a placed pod has them
 	away, pull             []*table.Term // the terms of keeping and scoring, sorted by ID
-	awayCounts, pullCounts *existing     // their sums, as of when a class last needed them
+	awayCounts, pullCounts *existing     // their sums, as of when a pod last needed them
 }
 
 // Bounds of what is kept of standings.

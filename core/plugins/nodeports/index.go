@@ -25,7 +25,7 @@ type portIndex struct {
 	ports []object.HostPort // by number
 }
 
-// index is the portIndex of each table.
+// index returns the portIndex of a table, which the table keeps up to date.
 var index = table.Follow(func(t *table.Table) table.Follower[*portIndex] {
 	x := &portIndex{table: t}
 	return table.Follower[*portIndex]{Index: x, Came: x.came, Left: x.left, NodeChanged: x.grow, Check: x.check}
@@ -34,10 +34,10 @@ var index = table.Follow(func(t *table.Table) table.Follower[*portIndex] {
 // grow extends sets to the row. The table calls it when the row's node changes.
 func (x *portIndex) grow(r table.Row, _, _ *object.Node) { x.sets = table.Reach(x.sets, r) }
 
-// came adds the ports of a pod that was placed.
+// came adds the ports of a pod to its row's set. The table calls it when it placed the pod.
 func (x *portIndex) came(pl *table.Placed) { x.sets[pl.Row] |= x.set(pl.Pod.HostPorts) }
 
-// left computes the row's set again after a pod was removed.
+// left computes the row's set of ports again. The table calls it after it removed the pod.
 func (x *portIndex) left(pl *table.Placed) {
 	if len(pl.Pod.HostPorts) > 0 {
 		x.sets[pl.Row] = x.setOf(pl.Row)

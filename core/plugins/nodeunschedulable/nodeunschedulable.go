@@ -81,7 +81,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 // cordonedRows is spec.unschedulable of the nodes, by row.
 type cordonedRows struct{ rows []bool }
 
-// cordons is the cordonedRows of each table.
+// cordons returns the cordonedRows of a table, which the table keeps up to date.
 var cordons = table.Follow(func(*table.Table) table.Follower[*cordonedRows] {
 	c := &cordonedRows{}
 	return table.Follower[*cordonedRows]{Index: c, NodeChanged: c.follow, Check: c.check}

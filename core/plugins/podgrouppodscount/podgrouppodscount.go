@@ -26,7 +26,7 @@ func scorePlacement(c *framework.PlacementCall, a *framework.PodGroupAssignments
 	return int64(c.Table.Groups().Named(c.Group).Scheduled() + len(a.ProposedAssignments)), nil
 }
 
-// normalize scales the scores so that the highest becomes 100.
+// normalize scales the scores so that the highest becomes 100. It fails if all are 0.
 func normalize(_ *framework.PlacementCall, _ []*framework.PodGroupAssignments, scores []int64) *decision.Status {
 	most := slices.Max(scores)
 	if most == 0 {

@@ -134,8 +134,8 @@ func (c *counts) columnOf(of *match.SpreadConstraint, topology domain.Key, layou
 // before cells are read.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
-// sync counts the pods that came or left since the last call. If other nodes count than
-// before, it counts all pods again.
+// sync counts the pods that came or left since the last call. If the nodes that count are
+// others than then (labels or taints have changed), it counts all pods again.
 func (c *counts) sync(t *table.Table) {
 	if c.counted.Current(t) {
 		return

@@ -79,7 +79,8 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	return framework.Fits, true
 }
 
-// matching returns how many of the pods wouldCount in the column.
+// matching returns how many of the pods the column would count if they were placed in one of
+// its domains.
 func (c *counts) matching(col *column, pods []*object.Pod) (n int64) {
 	for _, p := range pods {
 		if c.wouldCount(col, p) {
@@ -100,9 +101,8 @@ func (c *counts) matchingLower(t *table.Table, col *column, row table.Row, below
 	return n
 }
 
-// wouldCount reports whether the column counts the pod when it is placed for a trial:
-// the pod is in the class's namespace and matches the selector, even if it is
-// terminating.
+// wouldCount reports whether the column counts p if p is added to a node for a trial: p is
+// in the namespace of the pod to be placed and matches the selector, even if terminating.
 func (c *counts) wouldCount(col *column, p *object.Pod) bool {
 	return p.Namespace == c.pod.Namespace && c.matches(col.Selector, p, true)
 }

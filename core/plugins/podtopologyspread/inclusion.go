@@ -137,7 +137,7 @@ func (in *inclusion) evaluate(t *table.Table) {
 	}
 }
 
-// of returns the policies that the node on the row meets.
+// of returns the inclusion policies (affinity, taints) that the node on the row meets.
 func (in *inclusion) of(t *table.Table, r table.Row) (p policy) {
 	n := t.Node(r)
 	if n == nil {
@@ -152,7 +152,8 @@ func (in *inclusion) of(t *table.Table, r table.Row) (p policy) {
 	return p
 }
 
-// follow computes met again for the nodes that changed.
+// follow computes again which policies are met by the nodes that changed since the last
+// call.
 func (in *inclusion) follow(t *table.Table) {
 	if n := t.Rows() - len(in.met); n > 0 {
 		in.met = append(in.met, make([]policy, n)...)

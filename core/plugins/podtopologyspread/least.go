@@ -14,7 +14,8 @@ type least struct {
 	known bool // false: to be computed
 }
 
-// move updates the minimum for a domain whose number of pods changed.
+// move updates the minimum for a domain whose number of pods changed. It marks the minimum
+// as unknown if no domain has it any more.
 func (l *least) move(from, to int64) {
 	if !l.known || from == to {
 		return

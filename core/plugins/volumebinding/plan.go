@@ -47,7 +47,7 @@ type provision struct {
 	room    *object.CSIStorageCapacity // capacity to use; nil if the driver reports none
 }
 
-// bind adds the binding of a volume to a claim.
+// bind adds to the plan that the claim is bound to the volume.
 func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim) {
 	ours := *v
 	ours.ByController = v.ByController || !v.Keeps(c)
