@@ -13,12 +13,14 @@ type Budget struct {
 	// Disrupted are the names in status.disruptedPods: pods whose eviction is counted
 	// already.
 	Disrupted map[string]bool
-	// Recorded is as a Pod's.
+	// Recorded is the API object in the form in which a record of the scheduler's inputs
+	// holds it (edge/recording); "" unless a record is kept.
 	Recorded string
 }
 
-// Counts reports whether evicting the pod would use up one of the budget's disruptions.
-// It does if the budget covers the pod and the pod is not being disrupted already.
+// Counts reports whether evicting the pod would use up one of the disruptions that the
+// PodDisruptionBudget allows: the budget covers the pod, and the pod is not being
+// disrupted already.
 func (b *Budget) Counts(p *Pod) bool {
 	return b.Covers(p) && !b.Disrupted[p.Name]
 }

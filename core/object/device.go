@@ -48,8 +48,8 @@ func (c *ResourceClaim) IndexKey() string {
 	return ""
 }
 
-// ConfirmedBy reports whether the state that the API shows has an allocation: all that the
-// scheduler assumes of a claim.
+// ConfirmedBy reports whether the API shows an allocation of the claim, so that the
+// assumed one is not needed any more. The scheduler assumes nothing else of a claim.
 func (c *ResourceClaim) ConfirmedBy(shown Object) bool {
 	s, ok := shown.(*ResourceClaim)
 	return ok && s.Allocation() != nil

@@ -5,6 +5,7 @@ package object
 type Namespace struct {
 	Name   string
 	Labels map[string]string
-	// Recorded is as a Pod's.
+	// Recorded is the API object in the form in which a record of the scheduler's inputs
+	// holds it (edge/recording); "" unless a record is kept.
 	Recorded string
 }

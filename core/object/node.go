@@ -31,11 +31,13 @@ type Node struct {
 	// API is the object from which the node was decoded. It is nil unless an extender or
 	// hosted plugin needs it.
 	API *v1.Node
-	// Recorded is as a Pod's.
+	// Recorded is the API object in the form in which a record of the scheduler's inputs
+	// holds it (edge/recording); "" unless a record is kept.
 	Recorded string
 }
 
-// NodeCondition is the type and status of one node condition.
+// NodeCondition is the type and status of one node condition. Conditions decide nothing: a
+// change of one is an event (UpdateNodeCondition) that may wake pods.
 type NodeCondition struct {
 	Type   v1.NodeConditionType
 	Status v1.ConditionStatus

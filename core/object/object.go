@@ -78,7 +78,8 @@ func (k Kind) Resource() string { return kinds[k].resource }
 // Namespaced reports whether objects of the kind belong to namespaces.
 func (k Kind) Namespaced() bool { return kinds[k].namespaced }
 
-// KindOf returns the kind with that name in manifests; false if there is none.
+// KindOf returns the kind with that name in manifests, such as PersistentVolume; false if
+// the scheduler reads no such kind.
 func KindOf(name string) (Kind, bool) {
 	for k := range Kinds {
 		if kinds[k].name == name {
@@ -115,14 +116,16 @@ type Indexed interface {
 	IndexKey() string
 }
 
-// Meta is the metadata that all kinds have. The struct of each kind embeds it.
+// Meta is the metadata of an object of one of the Kinds; the struct of each kind embeds
+// it.
 type Meta struct {
 	Kind      Kind
 	Namespace string // "" for kinds that have none
 	Name      string
 	UID       types.UID
 	Version   string // metadata.resourceVersion
-	// Recorded is as a Pod's.
+	// Recorded is the API object in the form in which a record of the scheduler's inputs
+	// holds it (edge/recording); "" unless a record is kept.
 	Recorded string
 }
 

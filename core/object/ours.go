@@ -8,7 +8,8 @@ import (
 )
 
 // OnlySchedulerWrote reports whether two states of a pod differ only in what the scheduler
-// writes to a pod's status. It returns false if the API objects are not kept.
+// writes to a pod's status, so that the change wakes no pod. It returns false if the API
+// objects are not kept (Pod.API).
 func OnlySchedulerWrote(old, now *Pod) bool {
 	if old.API == nil || now.API == nil || old.UID != now.UID || old.NodeName != now.NodeName {
 		return false

@@ -105,7 +105,8 @@ func (p *Pod) PodGroup() string {
 	return p.SchedulingGroup.PodGroupName
 }
 
-// Condition is the part of a pod condition that the scheduler writes.
+// Condition is the part of a pod condition that the scheduler writes: as the API shows it,
+// or as it is to be.
 type Condition struct {
 	Status  v1.ConditionStatus
 	Reason  string
@@ -162,7 +163,8 @@ func (p *Pod) With(fromDevices []v1.NodeAllocatableResourceClaimStatus) *Pod {
 	return &now
 }
 
-// termsKey returns the Key of the pod's affinity, "" without one.
+// termsKey returns the Key of the pod's affinity terms, to compare it with that of another
+// state; "" without affinity.
 func (p *Pod) termsKey() string {
 	if p.Affinity == nil {
 		return ""

@@ -24,7 +24,8 @@ type PodGroup struct {
 	Scheduled GroupCondition
 }
 
-// GroupCondition is the part of a PodGroup condition that the scheduler writes.
+// GroupCondition is the part of a PodGroup condition that the scheduler writes: as the API
+// shows it, or as it is to be.
 type GroupCondition struct {
 	Status             v1.ConditionStatus
 	Reason             string

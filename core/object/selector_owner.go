@@ -28,7 +28,8 @@ type SelectorOwner struct {
 	Requirements labels.Requirements
 	// Key is equal for owners of one kind with equal selectors.
 	Key string
-	// Recorded is as a Pod's.
+	// Recorded is the API object in the form in which a record of the scheduler's inputs
+	// holds it (edge/recording); "" unless a record is kept.
 	Recorded string
 }
 

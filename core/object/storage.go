@@ -153,8 +153,9 @@ func (c *CSINode) TopologyKeys(driver string) []string {
 	return nil
 }
 
-// CSINodeDriver is a CSI driver on a node, and the most volumes that it can attach there;
-// without Limited there is no limit.
+// CSINodeDriver is a CSI driver on a node. If Limited is set, at most Limit of its volumes
+// can be attached there. TopologyKeys are the labels that tell which nodes can reach a
+// volume of the driver.
 type CSINodeDriver struct {
 	Name         string
 	Limited      bool
@@ -195,5 +196,6 @@ type VolumeAttachment struct {
 	Volume   string // the PersistentVolume's name, "" for an inline volume
 }
 
-// IndexKey returns the node's name.
+// IndexKey returns the name of the node that the volume is attached to, under which the
+// table lists the attachment.
 func (a *VolumeAttachment) IndexKey() string { return a.Node }

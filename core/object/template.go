@@ -59,7 +59,8 @@ func appendLabels(key []byte, labels map[string]string) []byte {
 	return key
 }
 
-// appendVector appends the amounts.
+// appendVector appends the amounts to a key, so that vectors with equal amounts, and no
+// others, have equal parts of keys.
 func appendVector(key []byte, v *resource.Vector) []byte {
 	for _, n := range [...]int64{v.MilliCPU, v.Memory, v.EphemeralStorage, int64(len(v.Scalars))} {
 		key = binary.AppendVarint(key, n)

@@ -38,7 +38,7 @@ func (a *amounts) add(b *amounts) {
 	a.name(b)
 }
 
-// max takes the larger of a and b, resource by resource.
+// max sets each amount of a to the larger of those of a and b, resource by resource.
 func (a *amounts) max(b *amounts) {
 	for i, n := range &b.slot {
 		a.slot[i] = max(a.slot[i], n)
@@ -78,8 +78,9 @@ type count struct {
 // containers returns what the pod's containers need together (KEP-753): containers run
 // together with the sidecars (restartable init containers); the other init containers run
 // one after another, each beside the sidecars before it; the larger counts, resource by
-// resource. With status, containers under an in-place resize count with what the kubelet
-// has granted.
+// resource. It adds up requests, or limits if c.limits is set. With status, a container or
+// sidecar with resources in its status counts with the largest of what is requested, in
+// force and allocated (see effective), for what a pod uses during an in-place resize.
 func (c *count) containers(status bool) amounts {
 	var running, sidecars, peak amounts
 	for i := range c.pod.Spec.Containers {
@@ -124,9 +125,9 @@ func (c *count) listOf(r *v1.ResourceRequirements) v1.ResourceList {
 	return r.Requests
 }
 
-// effective returns what counts while a resize may be under way: the largest of what is
-// requested, in force and allocated. A request that the node can never grant (Infeasible)
-// does not count.
+// effective returns what counts of a container, or of a pod with requests of its own,
+// while a resize may be under way: the largest of what is requested, in force and
+// allocated. The request is left out if the node can never grant it (Infeasible).
 func (c *count) effective(requested, inForce, promised v1.ResourceList) amounts {
 	a, b := c.read(inForce), c.read(promised)
 	a.max(&b)
@@ -157,7 +158,8 @@ func (c *count) override(requests, usage *amounts) {
 	}
 }
 
-// set sets a slot, and for CPU and memory the filled slot, too.
+// set sets the amount of one resource, by its index in slot; for CPU and memory also the
+// amount with defaults, as one that is named has none.
 func (a *amounts) set(slot int, n int64) {
 	a.slot[slot] = n
 	switch slot {
@@ -194,8 +196,9 @@ func scaleOf(name v1.ResourceName) resource.Scale {
 	return 0
 }
 
-// slot returns the index of the resource's slot, a new one for a new named resource; false
-// if the resource does not count or there are too many.
+// slot returns the index of the resource in amounts.slot, a new one for a new named
+// resource. It returns false for a resource that no scheduler counts, and, with inexact
+// set, if there are too many.
 func (c *count) slot(name v1.ResourceName) (int, bool) {
 	switch name {
 	case v1.ResourceCPU:

@@ -43,7 +43,9 @@ func OfPod(pod *v1.Pod) Demand {
 	return d
 }
 
-// demand returns the pod's demand. It is right only if c.inexact is not set afterwards.
+// demand returns the pod's demand, computed the fast way. The caller then checks
+// c.inexact: if it is set the result is wrong, and the demand is to be computed in
+// Quantities.
 func (c *count) demand() Demand {
 	spec := c.containers(false)
 	requests, usage, scoring := spec, spec, spec
@@ -160,7 +162,8 @@ func saturate(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// fromPod converts a pod's list of resources, from which it deletes negative amounts.
+// fromPod converts a pod's list of resources to a Vector, for the slow way of computing a
+// demand. Negative amounts count as 0; they are deleted from the list.
 func fromPod(list v1.ResourceList) Vector {
 	for name, q := range list { // any order: deletes
 		if q.Sign() < 0 {

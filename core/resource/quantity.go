@@ -23,12 +23,10 @@ func Whole(q resource.Quantity) int64 {
 // fidelity is how well an int64 represents a quantity.
 type fidelity uint8
 
-// An int64 is the quantity, was rounded away from zero, or is the largest or smallest
-// because the quantity is beyond int64.
 const (
-	exact fidelity = iota
-	rounded
-	saturated
+	exact     fidelity = iota // the int64 is the quantity
+	rounded                   // it was rounded away from zero
+	saturated                 // the quantity is beyond int64: it is the largest or smallest
 )
 
 // units returns the quantity in units of ten to the power of scale, rounded away from zero

@@ -47,7 +47,7 @@ func (t *Table) Check() error {
 }
 
 // fresh returns a new table made from this one's nodes, pods and objects, with the same
-// rows.
+// rows, for Check to compare this one with.
 func (t *Table) fresh() *Table {
 	fresh := New()
 	fresh.now = t.now

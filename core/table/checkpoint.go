@@ -18,9 +18,9 @@ type undoEntry struct {
 	put    bool // true: the pod was placed; false: it was removed
 }
 
-// Checkpoint starts a trial: placements and removals of pods from here on are reverted by
-// Undo. Checkpoints nest. While one is open nodes may not change, and objects may not be
-// set or removed.
+// Checkpoint starts a trial, such as placing a pod to see whether it fits: placements and
+// removals of pods from here on are reverted by Undo. Checkpoints nest. While one is open
+// nodes may not change, and objects may not be set or removed.
 func (t *Table) Checkpoint() Mark {
 	t.tries.open++
 	return Mark{t.tries.open, len(t.tries.undo)}

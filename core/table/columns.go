@@ -58,8 +58,8 @@ type scalars struct {
 // columnsKept is the number of named resources from which on unused columns are freed.
 const columnsKept = 64
 
-// Column returns the id of a resource's columns; false if no node offers it and no placed
-// pod requests it.
+// Column returns the id by which amounts of the resource are read from the table; false if
+// no node offers it and no placed pod requests it.
 func (t *Table) Column(name v1.ResourceName) (Resource, bool) { return t.columns.find(name) }
 
 // ColumnRevision returns a number that changes whenever a resource gets columns. Look ids
@@ -103,7 +103,8 @@ func (c *columns) find(name v1.ResourceName) (Resource, bool) {
 	return id, ok
 }
 
-// column returns the id of a resource's columns, which it adds, all 0, if there are none.
+// column returns the id of a resource's columns (allocatable and used, by row). It adds
+// columns of zeros if the resource has none.
 func (c *columns) column(name v1.ResourceName) Resource {
 	if id, ok := c.find(name); ok {
 		return id
@@ -168,7 +169,8 @@ func (c *columns) clear() {
 	clear(c.podCount)
 }
 
-// offer sets what the row's node offers; nil means no node.
+// offer sets the row's allocatable amounts and number of pods to those of its node; nil
+// means that there is no node, which offers nothing.
 func (c *columns) offer(r Row, n *object.Node) {
 	for id := range c.allocatable {
 		c.allocatable[id][r] = 0

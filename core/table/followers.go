@@ -35,7 +35,8 @@ type Index[T any] struct{ at int }
 // are initialized, and never later.
 var follows []func(*Table) follower
 
-// follower is a Follower with an index of any type.
+// follower is a Follower without its type parameter, so that a table can list followers
+// with indexes of different types.
 type follower struct {
 	index         any
 	came, left    func(*Placed)
@@ -91,8 +92,9 @@ func (t *Table) followAnew() {
 	}
 }
 
-// Epoch returns the number from which a follower counts the revisions of its index, so that
-// those after a Rebuild are higher than those before.
+// Epoch returns the number at which a new follower starts the revision of its index. It is
+// higher after each Rebuild than all revisions before, so that readers see that the index
+// changed.
 func (t *Table) Epoch() uint64 { return t.followers.epoch }
 
 // came calls the followers for a pod that was placed.
@@ -113,8 +115,8 @@ func (l *followers) left(pl *Placed) {
 	}
 }
 
-// nodeChanged calls the followers for a node that was added, changed or removed; nil stands
-// for none.
+// nodeChanged calls every follower for a row whose node was added (was is nil), changed,
+// or removed (is is nil).
 func (l *followers) nodeChanged(r Row, was, is *object.Node) {
 	for i := range l.list {
 		if f := l.list[i].nodeChanged; f != nil {
@@ -123,8 +125,8 @@ func (l *followers) nodeChanged(r Row, was, is *object.Node) {
 	}
 }
 
-// objectChanged calls the followers for an object that was added, changed or removed; nil
-// stands for none.
+// objectChanged calls every follower for an API object that was added (was is nil),
+// changed, or removed (is is nil).
 func (l *followers) objectChanged(was, is object.Object) {
 	for i := range l.list {
 		if f := l.list[i].objectChanged; f != nil {
@@ -144,8 +146,8 @@ func (l *followers) check(fresh *Table) error {
 	return nil
 }
 
-// RowOf returns the row for the node name, even while only pods of an unknown node are on
-// it; false if there is no row.
+// RowOf returns the row that is reserved for the node name; false if there is none. The
+// node may be unknown: then only pods bound to that name are on the row.
 func (t *Table) RowOf(name string) (Row, bool) {
 	r, ok := t.rows.of[name]
 	return r, ok

@@ -9,8 +9,8 @@ import (
 // pod is placed.
 func (t *Table) CountGroups() { t.groups = group.New() }
 
-// Groups returns the pod groups with their pods; nil without CountGroups. The table records
-// which pods are placed, its owner which pods exist.
+// Groups returns the pod groups with their pods; nil if CountGroups was not called. The
+// table records which of the pods are placed; the machine records which exist.
 func (t *Table) Groups() *group.Groups { return t.groups }
 
 // placedInGroup records in the pod's group, if it has one, that the pod is placed.

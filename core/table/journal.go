@@ -22,7 +22,8 @@ func (l *changeList) grow() {
 	l.at = append(l.at, 0)
 }
 
-// touch records that the row changed at the revision, which is higher than all before.
+// touch records that the row changed at the revision, which is higher than all before: the
+// row becomes the newest of the list.
 func (l *changeList) touch(r Row, revision uint64) {
 	if l.at[r] != 0 && l.head != r {
 		n, o := l.newer[r], l.older[r]

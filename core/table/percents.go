@@ -20,7 +20,7 @@ type Percent struct {
 	// PercentUnits. It is negative on rows that the loop must leave out: Headroom.Free is
 	// negative, or less than FreeNonZero.
 	Left float64
-	// Inverse is the Room's.
+	// Inverse is 1/allocatable, from the Room.
 	Inverse float64
 }
 
@@ -46,7 +46,9 @@ func (c *columns) setPercents(r Row) {
 	p.Uneven = (250 - int64(c.evenness[r])) << 32
 }
 
-// percentOf returns the Percent of a resource with an Inverse.
+// percentOf returns what is free of a resource as a Percent: half a unit more than
+// FreeNonZero, in percent of allocatable, times PercentUnits. The half unit makes the
+// later cut to a whole percent exact. The resource must have an Inverse.
 func percentOf(r Room) Percent {
 	return Percent{Left: (r.FreeNonZero*100 + 0.5) * r.Inverse * PercentUnits, Inverse: r.Inverse}
 }

@@ -31,7 +31,8 @@ func (c *PodsWithLabels) Rows() []Row { return c.rows }
 // row may occur several times. Read only.
 func (c *PodsWithLabels) Terminating() []Row { return c.leaving }
 
-// podsByLabels lists placed pods by namespace and labels. It is kept only from the first
+// podsByLabels lists placed pods by namespace and labels, so that plugins that count pods
+// by a selector try it once for all pods with equal labels. It is kept only from the first
 // call of PodsByLabels or PodNamespaces on.
 type podsByLabels struct {
 	byNamespace map[string]map[string]*PodsWithLabels // then by keyOf; nil: nobody has asked

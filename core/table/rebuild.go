@@ -41,8 +41,8 @@ func (t *Table) Rebuild() {
 	}
 }
 
-// forgetTries undoes open checkpoints in the map of placed pods alone; the rest is computed
-// anew afterwards.
+// forgetTries ends all open checkpoints, for Rebuild. It undoes their placements in the
+// map of placed pods alone; everything else is computed anew afterwards.
 func (t *Table) forgetTries() {
 	for _, e := range slices.Backward(t.tries.undo) {
 		if e.put {

@@ -2,7 +2,7 @@ package table
 
 import "slices"
 
-// RowCount is a number on a row, mostly of pods.
+// RowCount is a row with a number, mostly that of pods of some kind on it.
 type RowCount struct {
 	Row Row
 	N   int32
@@ -28,8 +28,8 @@ func (l *podsByRow) find(r Row) (at int32, found bool) {
 	return int32(i), i >= 0
 }
 
-// add adds n, which may be negative, to the row's number. It removes the row if that is 0
-// then.
+// add adds n, which may be negative, to the number of pods on the row. A row that has none
+// then is removed from the list.
 func (l *podsByRow) add(r Row, n int32) {
 	at, found := l.find(r)
 	if !found {

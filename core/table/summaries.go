@@ -10,7 +10,8 @@ type Summary struct {
 	MilliCPU, Memory int64 // MilliCPU and Memory (bytes) are those of Demand.Usage
 }
 
-// summaryOf returns the summary of a placed pod, whose terms were found.
+// summaryOf returns the summary of a placed pod, for preemption. The pod's affinity terms
+// must have been set.
 func summaryOf(pl *Placed) Summary {
 	p := pl.Pod
 	return Summary{p.Priority, int32(len(pl.terms)), p.Demand.Usage.MilliCPU, p.Demand.Usage.Memory}

@@ -21,8 +21,8 @@ type Term struct {
 	expected int
 }
 
-// Live reports whether a pod that has the term is on a node that has its topology key.
-// Other terms affect no node.
+// Live reports whether a placed pod that has the term is on a node that has its topology
+// key. A term that is not live admits or excludes no node, so plugins skip it.
 func (m *Term) Live() bool { return m.live > 0 }
 
 // Expected reports whether a pod that is nominated to a node has the term as required
@@ -220,8 +220,8 @@ func (l *Terms) appendKey(p *object.Pod) {
 	}
 }
 
-// count counts the terms of a pod that was placed on node n (sign 1) or removed from it
-// (-1). n is nil if the node is unknown.
+// count adds a pod that was placed on node n (sign 1) to the counts of its affinity terms,
+// or subtracts one that was removed (-1). n is nil if the node is unknown.
 func (l *Terms) count(pl *Placed, n *object.Node, sign int) {
 	if pl.Pod.Affinity == nil {
 		return
