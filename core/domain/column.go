@@ -13,9 +13,9 @@ type Column struct {
 	moves uint64 // Topology.Moves when all was counted
 }
 
-// Follow brings the column's topology up to date with the table and extends the column to
-// all domains. It reports whether a node moved to another domain since Clear, so that all
-// must be counted anew.
+// Follow brings the column's topology up to date with the table and adds counts of 0 for
+// new domains, in memory from rooms. It reports whether a node moved to another domain
+// since Clear: the counts are wrong then, and all must be counted anew.
 func (c *Column) Follow(t *table.Table, rooms *Rooms) (moved bool) {
 	c.Topology.Follow(t)
 	if n := c.Len(); len(c.Sums) < n {
@@ -24,7 +24,7 @@ func (c *Column) Follow(t *table.Table, rooms *Rooms) (moved bool) {
 	return c.moves != c.Moves
 }
 
-// Clear sets all counts to 0, before counting anew.
+// Clear sets all counts to 0, before the caller counts all pods anew.
 func (c *Column) Clear() {
 	clear(c.Sums)
 	c.added, c.moves = 0, c.Moves
@@ -45,7 +45,8 @@ func (c *Column) AddRows(rows []table.Row, n int64) {
 	c.added += n * int64(len(rows))
 }
 
-// AddCounts adds n times the number of pods to the count of each row's domain.
+// AddCounts adds, for each of the rows, n times its number of pods to the count of its
+// domain. With n = -1 it removes pods that were counted.
 func (c *Column) AddCounts(rows []table.RowCount, n int64) {
 	of, sums, all := c.of, c.Sums, int64(0)
 	for _, pods := range rows {
@@ -73,8 +74,8 @@ type Rooms struct{ list [][]int64 }
 // roomsKept is the most slices that the free list keeps.
 const roomsKept = 256
 
-// extend returns s with length n: its elements, then zeros. It may use a slice of the free
-// list, and s must not be used afterwards.
+// extend returns s with length n: its elements, then zeros. An empty s may get memory of
+// the free list. The caller may not use s afterwards.
 func (l *Rooms) extend(s []int64, n int) []int64 {
 	if cap(s) >= n {
 		had := len(s)

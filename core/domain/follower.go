@@ -25,9 +25,10 @@ func (f *Follower) Current(t *table.Table) bool {
 }
 
 // Follow brings the counts up to date. It calls placed for each pod that was placed (n is
-// 1) or left (-1) since the last time. It calls all, to count all pods, instead if anew is
-// set, if the table's journal does not reach back so far, or if that is less work. all
-// returns how many label sets and how many rows it counted, as a measure of its cost.
+// 1) or left (-1) since the last time. It calls all instead, which counts all pods afresh,
+// if anew is set, if the table's journal does not reach back so far, or if that is less
+// work. all returns how many label sets of pods and how many rows it counted, as a measure
+// of its cost.
 func (f *Follower) Follow(t *table.Table, anew bool, placed func(p table.Placement, n int64), all func() (sets, rows int)) {
 	anew = anew || !f.counted
 	f.counted = false // until all is: after a panic in between all is counted anew
@@ -39,11 +40,13 @@ func (f *Follower) Follow(t *table.Table, anew bool, placed func(p table.Placeme
 	f.tentative = f.ExactTries && t.Trying() && (f.tentative || anew)
 }
 
-// AddRows adds n rows to the cost of counting all, which were counted in addition.
+// AddRows raises the known cost of counting all pods anew by n rows, after more was
+// counted than by the last call of all. Follow replays single pods only while that is
+// cheaper.
 func (f *Follower) AddRows(n int) { f.work += n }
 
-// rowsPerPlacement is about how many rows can be counted in bulk in the time of one
-// placement.
+// rowsPerPlacement is about how many rows can be counted in bulk in the time that one
+// placed or removed pod takes by itself. Follow compares the two ways by it.
 const rowsPerPlacement = 32
 
 // replay calls placed for each pod that was placed or left since the last time. It returns

@@ -9,7 +9,8 @@ type Ids[T any] struct {
 	free   []int32
 }
 
-// idEntry is a name with the number of its holders and its T.
+// idEntry is what Ids keeps for one id: the name, the number of its holders, and the
+// caller's T.
 type idEntry[T any] struct {
 	name    string
 	holders int
@@ -26,8 +27,9 @@ func (s *Ids[T]) Hold(name string) (id int32, known bool) {
 	return id, known
 }
 
-// HoldBytes adds a holder to the name and returns its id, as Hold does, without keeping
-// or allocating a name that is known.
+// HoldBytes adds a holder to the name and returns its id. It allocates nothing for a name
+// that has holders already, and does not keep the slice. known is false for a name that
+// had none; its T is zero then.
 func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 	if id, known = s.byName[string(name)]; !known {
 		id = s.add(string(name))
@@ -75,7 +77,7 @@ func (s *Ids[T]) At(id int32) *T { return &s.list[id].of }
 // Name returns the name of the id.
 func (s *Ids[T]) Name(id int32) string { return s.list[id].name }
 
-// Held returns the number of names that have holders.
+// Held returns the number of names that have holders; free ids do not count.
 func (s *Ids[T]) Held() int { return len(s.byName) }
 
 // Len returns the number of ids in use or free; all are below it. Free ids have the zero

@@ -37,8 +37,9 @@ type Layout struct {
 // until Follow. Read only.
 func (l *Layout) Locations() []int32 { return l.rows }
 
-// Owns returns, by row, the domain of UniquePerNode that only this node is in; None for
-// rows without one. It is valid until Follow. Read only.
+// Owns returns, by row, the domain of UniquePerNode that only this node is in, such as its
+// hostname; None for rows without one. A location names that domain as Own, so that nodes
+// can share locations. It is valid until Follow. Read only.
 func (l *Layout) Owns() []Domain { return l.own }
 
 // Domains returns the domains of a location, by topology. They are valid until Follow. Read
@@ -48,7 +49,7 @@ func (l *Layout) Domains(location int32) []Domain {
 	return l.domains[int(location)*n : (int(location)+1)*n]
 }
 
-// Held returns the number of locations that have rows.
+// Held returns the number of locations that have rows, for checks of memory.
 func (l *Layout) Held() int { return l.ids.Held() }
 
 // Len returns a number greater than every location.
@@ -97,8 +98,8 @@ func (l *Layout) move(t *table.Table, r table.Row) {
 	}
 }
 
-// join returns the location with the domains in found, and counts one more row on it. It
-// makes the location if there is none.
+// join returns the number of the location with the domains in found, a new one if there is
+// none, and counts one more row on it. The key of the location must be in buf.
 func (l *Layout) join() int32 {
 	id, known := l.ids.HoldBytes(l.buf)
 	if known {
@@ -111,7 +112,8 @@ func (l *Layout) join() int32 {
 	return id
 }
 
-// What Layouts keeps at most before it starts anew; one class may add to it.
+// Most topologies and layouts that Prepare keeps: with more it drops all of them. The next
+// class may add to them.
 const (
 	topologiesKept = 128
 	layoutsKept    = 64
@@ -141,8 +143,8 @@ func (s *Layouts) Prepare(t *table.Table) (generation uint64) {
 	return s.generation
 }
 
-// Topology returns the topology with the key, a new one if there is none. A new one knows
-// no row until Follow.
+// Topology returns the topology with the key, which all classes of pods share; a new one
+// if there is none. A new one knows no row until Follow.
 func (s *Layouts) Topology(key Key) *Topology {
 	p := s.topologies[key]
 	if p == nil {
@@ -201,9 +203,9 @@ func compareKeys(a, b Key) int {
 	return -1
 }
 
-// uniquePerNode returns the index of the key in which most nodes are domains of their own:
-// one with PerNode, else hostname, else any whose values are mostly unique; -1: there is
-// none.
+// uniquePerNode returns the index of the key in which most nodes are domains of their own,
+// so that locations need not tell these apart: one with PerNode, else hostname, else any
+// whose values are mostly unique; -1: there is none.
 func uniquePerNode(t *table.Table, keys []Key) int {
 	if i := slices.IndexFunc(keys, func(k Key) bool { return k.PerNode }); i >= 0 {
 		return i

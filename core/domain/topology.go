@@ -19,7 +19,7 @@ const (
 	firstDomain = Unnamed
 )
 
-// NoNode stands for the location of a row without a node.
+// NoNode stands for the location (in a Layout) of a row without a node. It is no Domain.
 const NoNode = -1
 
 // Key identifies a topology: a label of nodes, whose values are the domains. With PerNode
@@ -45,9 +45,10 @@ func Epoch(t *table.Table) uint64 {
 	return nodelabels.Of(t).UniqueRevision() + nodelabels.Of(t).KeysRevision()
 }
 
-// Topology says in which domain of one key the node of each row is. A column of counts
-// by domain has Len elements; what is counted at None and Missing is in no domain.
-// It belongs to the table's owner.
+// Topology says, for one key such as the zone label, in which domain the node of each row
+// is, so that pods can be counted by domain. A column of counts by domain has Len
+// elements; what is counted at None and Missing is in no domain. It belongs to the table's
+// owner.
 type Topology struct {
 	Key
 	// Moves changes whenever the domain of a row does.
@@ -65,8 +66,8 @@ func newTopology(key Key) *Topology {
 	return p
 }
 
-// Of returns the domain of each row, up to date as of Follow and valid until the next. Read
-// only.
+// Of returns the domain of the node on each row, up to date as of Follow and valid until
+// the next. Read only.
 func (p *Topology) Of() []Domain { return p.of }
 
 // Len returns a number greater than every domain, which is the length of a column of
@@ -78,7 +79,8 @@ func (p *Topology) Len() int {
 	return int(firstDomain) + p.ids.Len()
 }
 
-// Held returns the number of domains that have nodes; Unnamed always counts.
+// Held returns the number of domains that have nodes, for checks of memory; Unnamed always
+// counts.
 func (p *Topology) Held() int { return p.ids.Held() }
 
 // Name returns the label value that the domain stands for. It must not be called with

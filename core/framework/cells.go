@@ -50,7 +50,8 @@ type CellFilter struct {
 }
 
 // CellScore is a Score by cells, for a plugin whose Locality is Domains and that leaves
-// Score nil. Sync and Cells are as in CellFilter.
+// Score nil. A cell is a number for nodes that all get one score, such as those in the same
+// topology domains. Sync and Cells are as in CellFilter.
 type CellScore struct {
 	Sync  func(in *Input)
 	Cells func(in *Input, rows []table.Row, out []int64)
@@ -65,7 +66,8 @@ type CellScore struct {
 	Rows func(in *Input, rows []table.Row, out []int64)
 }
 
-// AskRows writes the verdict on each row to out, by Rows if it is set, else by cells.
+// AskRows writes the verdict on rows[i] to out[i]. It asks Rows if the plugin has it, else
+// finds the cell of each row and asks Filter once for most cells.
 func (c *CellFilter) AskRows(in *Input, rows []table.Row, out []Verdict) {
 	if c.Rows != nil {
 		c.Rows(in, rows, out)
@@ -74,7 +76,8 @@ func (c *CellFilter) AskRows(in *Input, rows []table.Row, out []Verdict) {
 	byCells(in, rows, out, c.Cells, c.Filter)
 }
 
-// AskRows writes the raw score of each row to out, by Rows if it is set, else by cells.
+// AskRows writes the raw score of rows[i] to out[i]. It asks Rows if the plugin has it,
+// else finds the cell of each row and asks Score once for most cells.
 func (c *CellScore) AskRows(in *Input, rows []table.Row, out []int64) {
 	if c.Rows != nil {
 		c.Rows(in, rows, out)
@@ -98,7 +101,8 @@ func (c *CellScore) TellFeasible(in *Input, rows []table.Row) {
 // in few cells as a rule.
 const cellsAtHand = 256
 
-// placeOf returns the index of a cell in that cache.
+// placeOf returns the index of a cell in the cache of byCells and countCells, a hash of
+// the cell below cellsAtHand.
 func placeOf(cell int64) uint64 { return uint64(cell) * 0x9e3779b97f4a7c15 >> 56 } // 2^64 by the golden ratio
 
 // countCells returns how often each cell occurs in the list, sorted by cell.
@@ -155,11 +159,15 @@ func byCells[T any](in *Input, rows []table.Row, out []T, cells func(*Input, []t
 	}
 }
 
-// CellCount is a number of nodes in a cell.
+// CellCount is a cell with the number of its feasible nodes. CellScore.FeasibleNodes gets
+// one for each cell before Score is called: PodTopologySpread weighs a constraint by the
+// number of domains that have such nodes.
 type CellCount struct {
 	Cell  int64
-	Nodes int // number of nodes in the cell
+	Nodes int // number of feasible nodes in the cell
 }
 
-// NoScore is the raw score of a row that is left out of the extremes and gets 0.
+// NoScore is what CellScore.Score returns for rows that are to get 0, whatever the others
+// score: their raw score does not count for the minimum and maximum that NormalizeScore
+// gets.
 const NoScore = -1 << 63

@@ -31,11 +31,12 @@ const (
 // NumEventResources is one more than the highest event resource.
 const NumEventResources = int(firstKind) + int(object.Kinds)
 
-// ResourceOf returns the event resource for objects of the kind.
+// ResourceOf returns the event resource for objects of the kind, as plugins register for
+// it.
 func ResourceOf(k object.Kind) EventResource { return firstKind + EventResource(k) }
 
-// Kind returns the kind of the objects; false for pods, nodes and the other resources that
-// have a constant here.
+// Kind returns the kind of the objects that events on the resource are about; false for
+// pods, nodes and the other resources that have a constant here, as these are no Kinds.
 func (r EventResource) Kind() (object.Kind, bool) { return object.Kind(r - firstKind), r >= firstKind }
 
 // ActionType is a set of changes of an object, as bits.
@@ -101,8 +102,8 @@ type ClusterEventWithHint struct {
 	Names func(rejected *object.Pod) []string
 }
 
-// Matches reports whether the event has the resource and one of the action types. The
-// hint is not called.
+// Matches reports whether the event has the resource and one of the action types, so that
+// the hint is to be called. It does not call it.
 func (w *ClusterEventWithHint) Matches(e *Event) bool {
 	return (w.Resource == e.Resource || w.Resource == WildCard) && w.ActionType&e.ActionType != 0
 }

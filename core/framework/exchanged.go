@@ -8,10 +8,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Exchanged returns the filter's verdict on the row if the pods on it with a priority lower
-// than below left, and the pods in came, which are placed nowhere, were added. The table is
-// not changed. known is false if only a trial placement can tell. Only the owner of the
-// machine calls it.
+// Exchanged returns the filter's verdict on the row if the pods on it with a priority
+// lower than below left, and the pods in came, which are placed nowhere, were added. It
+// shows whether preemption on the node could help, without a trial placement: the table is
+// not changed. known is false if only a trial can tell. Only the owner of the machine
+// calls it.
 func (p *Plugin) Exchanged(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool) {
 	switch {
 	case p.CellFilter != nil && p.CellFilter.Exchanged != nil:

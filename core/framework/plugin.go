@@ -122,8 +122,9 @@ type SignPlugin struct {
 	Epoch func(t *table.Table) uint64
 }
 
-// Locality is what a plugin's answer for one row depends on. It decides which changes make
-// a kept answer stale.
+// Locality is what a plugin's answer (verdict or score) for one row depends on. It decides
+// which changes of the cluster make a kept answer stale, and so how long the engine may
+// reuse it.
 type Locality uint8
 
 const (
@@ -296,14 +297,16 @@ type KeptObject struct {
 	Driver  string        `json:",omitempty"`
 }
 
-// Notice is an API event of type Normal about a pod, to be recorded.
+// Notice is an API event of type Normal about a pod, to be published, such as that its
+// binding waits for its devices.
 type Notice struct {
 	Reason, Action, Note string
 	// WaitedDevices are the devices allocated to the pod for which it may have to wait.
 	WaitedDevices []WaitedDevice
 }
 
-// WaitedDevice is an allocated device of a pod that waits for its devices to be ready.
+// WaitedDevice is an allocated device of a pod that waits, before it is bound, for its
+// devices to be ready.
 type WaitedDevice struct {
 	Driver      string
 	Conditional bool // it has binding conditions that are to become true

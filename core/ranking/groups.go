@@ -6,7 +6,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Group is the set of feasible rows whose values are equal.
+// Group is the set of feasible rows whose values (raw scores and cells) are equal. Scores
+// that are normalised, and verdicts by cells, are the same for all of them, so Pick
+// decides by group what it need not decide by row.
 type Group struct {
 	// Rows is the number of rows in the group; it may be 0.
 	Rows int
@@ -36,8 +38,8 @@ const maxValues = 8
 type values [maxValues]int64
 
 // maxGroups returns the most groups that an index of that many rows may have; each takes
-// memory for its counts, up to 40 bytes a row. With more groups a scan of all rows is as
-// fast.
+// memory for its counts, up to 40 bytes a row. With more groups a decision by groups is no
+// faster than a scan of all rows.
 func maxGroups(rows int) int { return 16 + rows/32 }
 
 // none stands for no group; unlisted is above any score.
@@ -50,12 +52,13 @@ const (
 // index is not Grouped. They stay in place until the next Update.
 func (x *Index) Groups() []Group { return x.groups }
 
-// Value returns the k-th value (raw score or cell) that all rows of the group have.
+// Value returns the value in column k, a raw score or a cell, that all rows of the group
+// have.
 func (g *Group) Value(k int) int64 { return g.key[k] }
 
-// Group returns the state of a row with these values and score 0, and makes their group if
-// there is none. If there are too many groups, the index goes on without groups and false
-// is returned.
+// Group returns the State of a feasible row with these values and score 0, in their group,
+// which it makes if there is none. It returns false if there are too many groups; the
+// index has none from then on.
 func (x *Index) Group(key []int64) (State, bool) {
 	if id := x.groupWith(func(k int) int64 { return key[k] }); x.Grouped && id != none {
 		return stateOf(id, 0), true
@@ -64,8 +67,8 @@ func (x *Index) Group(key []int64) (State, bool) {
 	return 0, false
 }
 
-// groupWith returns the index of the group with the values, a new group if there is none.
-// It returns none if there are too many groups.
+// groupWith returns the index of the group whose k-th value is value(k) for each k, a new
+// group if there is none; none if there are too many groups.
 func (x *Index) groupWith(value func(k int) int64) int32 {
 	width := x.shape.Values
 	has := func(id int32) bool {
@@ -125,7 +128,8 @@ func (x *Index) groupOf(was State, found *Answers, i int) int32 {
 	return x.groupWith(func(k int) int64 { return found.Values[k][i] })
 }
 
-// has reports whether the i-th row of found has the group's values.
+// has reports whether the values of the i-th row of found are those of the group, so that
+// the row belongs to it.
 func (g *Group) has(found *Answers, i int) bool {
 	for k, column := range found.Values {
 		if column[i] != g.key[k] {
@@ -214,7 +218,8 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 	}
 }
 
-// trimList removes from the i-th list, in place, the rows whose state is no longer at.
+// trimList removes from the i-th list, in place, the rows whose State is no longer at:
+// they left the group, or have another score now.
 func (g *Group) trimList(i int32, at State, states []State) {
 	list := g.lists[i]
 	g.lists[i] = slices.DeleteFunc(list, func(r table.Row) bool { return states[r] != at })

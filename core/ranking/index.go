@@ -57,15 +57,17 @@ type Answers struct {
 	Values [][]int64
 }
 
-// Begin drops all rows and sets their number, all closed. Each row that is to be open must
-// be updated once, or its state written through States, before Count.
+// Begin drops all rows and sets their number, all closed, before the rows are evaluated.
+// Each row that may be feasible must then be updated once, or its State written through
+// States, before Count.
 func (x *Index) Begin(s Shape, rows int) {
 	x.begin(s, rows)
 	closeAll(x.states)
 }
 
-// BeginFew is used instead of Begin if only few of the rows matter: it closes these, and
-// only they may be updated or read. The index has no groups then.
+// BeginFew is used instead of Begin for a pod that may run on few nodes only, such as one
+// that PreFilter narrows to named nodes. It closes the rows in few, and only these may be
+// updated or read; it costs little in a large table. The index has no groups then.
 func (x *Index) BeginFew(s Shape, rows int, few []table.Row) {
 	x.begin(s, rows)
 	for _, r := range few {
@@ -75,8 +77,9 @@ func (x *Index) BeginFew(s Shape, rows int, few []table.Row) {
 	x.extendColumns()
 }
 
-// begin resets the index for rows of the shape, with groups if the shape allows. It leaves
-// the states undefined.
+// begin drops all rows, causes and groups of the index, for rows of the shape, and has
+// groups from now on if the shape allows. The caller must set the State of every row that
+// is read.
 func (x *Index) begin(s Shape, rows int) {
 	x.shape, x.progress = s, written
 	x.states = extend(x.states, rows)
@@ -162,12 +165,12 @@ func (x *Index) Open(r table.Row) {
 	}
 }
 
-// AppendOpenOf appends to open those of rows that are not closed, in their order. The two
-// may not share memory.
+// AppendOpenOf appends to open those of rows that are not closed, in their order: the rows
+// that other filters and scorers are to be asked about. The two may not share memory.
 func (x *Index) AppendOpenOf(rows, open []table.Row) []table.Row {
-	var states [block]State
+	var states [batch]State
 	for len(rows) > 0 {
-		some := rows[:min(block, len(rows))]
+		some := rows[:min(batch, len(rows))]
 		rows = rows[len(some):]
 		for i, r := range some { // all are asked of the memory before the first is needed
 			states[i] = x.states[r]
@@ -186,9 +189,9 @@ func (x *Index) AppendOpenOf(rows, open []table.Row) []table.Row {
 // score is out of range; the caller then calls Begin and updates all rows. Before the first
 // Count the index goes on without groups instead.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
-	var before, after [block]State
+	var before, after [batch]State
 	for from := 0; from < len(rows); {
-		some := rows[from:min(from+block, len(rows))]
+		some := rows[from:min(from+batch, len(rows))]
 		were, are := before[:len(some)], after[:len(some)]
 		for i, r := range some { // all are asked of the memory before the first is needed
 			were[i] = x.states[r]
@@ -235,8 +238,8 @@ func (x *Index) move(rows []table.Row, were, are []State) {
 	}
 }
 
-// rescore updates a group's counts for a row that stays in the group and changes its
-// score.
+// rescore corrects the counts of rows by score, and the highest score, of a group after
+// one of its rows got another score.
 func (x *Index) rescore(r table.Row, was, now State) {
 	g, before, after := &x.groups[now>>scoreBits], was.score(), now.score()
 	g.byScore[before]--
@@ -256,9 +259,9 @@ func (x *Index) rescore(r table.Row, was, now State) {
 	}
 }
 
-// Add records the answers about rows that are feasible so far, between Begin and Count.
-// Their scores are added to those that the rows have; a rejection replaces the state. The
-// rows keep their values.
+// Add records what more plugins answered about rows that are feasible so far, between
+// Begin and Count. The scores are added to those that the rows have. A row that is
+// rejected is feasible no more. The values of the rows, and so their groups, stay.
 func (x *Index) Add(rows []table.Row, found *Answers) {
 	filters, scores, signs := found.Filter[:len(rows)], found.Score[:len(rows)], int64(0)
 	for _, score := range scores {
@@ -279,8 +282,9 @@ func (x *Index) Add(rows []table.Row, found *Answers) {
 	}
 }
 
-// block is how many rows Update handles at a time.
-const block = 64
+// batch is how many rows are handled together: their states are fetched from memory at the
+// same time, which is faster than one by one.
+const batch = 64
 
 // statesFor computes the new states of rows into are. Their answers begin at index from of
 // found, and were are their present states. It returns false if a row cannot be in a group:
@@ -380,8 +384,8 @@ func (x *Index) Score(r table.Row) int64 {
 	return int64(x.states[r].score())
 }
 
-// Value returns the value of a feasible row in column k. Without groups k must be at least
-// Shape.Known.
+// Value returns the value, a raw score or a cell, of a feasible row in column k. Without
+// groups k must be at least Shape.Known, as the columns before are not kept.
 func (x *Index) Value(r table.Row, k int) int64 {
 	if !x.Grouped {
 		return x.values[k-x.shape.Known][r]

@@ -7,7 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Rated is a row with the total of its scores; Order.Of fills in score plus bonus.
+// Rated is a feasible row with its total, by which rows are compared: the score plus the
+// bonus of its group.
 type Rated struct {
 	Row   table.Row
 	Total int64

@@ -25,7 +25,8 @@ func (x *Index) Sample(seed uint64, n int) (rows []table.Row, total int64, ties 
 	return draw.Sample(seed, ties, n, x.tied(total)), total, ties
 }
 
-// tied returns the rows whose total is best, in the form that package draw chooses from.
+// tied returns the feasible rows whose total is best, from which package draw chooses one
+// at random.
 func (x *Index) tied(best int64) draw.Rows {
 	return draw.Rows{
 		Candidates: len(x.states),
@@ -35,8 +36,8 @@ func (x *Index) tied(best int64) draw.Rows {
 	}
 }
 
-// best returns the highest total of rows in groups that fit, and the number of rows that
-// have it; 0 if no group fits.
+// best returns the highest total (score plus bonus) of rows in groups that fit, and the
+// number of rows that have it; ties is 0 if there is no such row.
 func (x *Index) best() (total int64, ties int) {
 	total = math.MinInt64
 	for id := range x.groups {
@@ -54,8 +55,8 @@ func (x *Index) best() (total int64, ties int) {
 	return total, ties
 }
 
-// hasTotal reports whether the row is feasible, its group fits, and its score plus bonus is
-// total.
+// hasTotal reports whether the row may be chosen (it is feasible, and its group fits) and
+// its score plus the group's bonus is total.
 func (x *Index) hasTotal(r table.Row, total int64) bool {
 	s := x.states[r]
 	if !s.feasible() {

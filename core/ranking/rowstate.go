@@ -5,7 +5,8 @@ package ranking
 // score. A negative state is closed, open, or a cause of rejection.
 type State int32
 
-// scoreBits is the number of low bits of a state that hold the score.
+// scoreBits is the number of low bits of a feasible row's State that hold its score; the
+// bits above hold its group.
 const scoreBits = 12
 
 // A closed row is rejected for a reason that the caller knows, or has no node. An open
@@ -15,7 +16,8 @@ const (
 	open   State = -2
 )
 
-// rejected returns the state of a row that is rejected for the cause with that number.
+// rejected returns the State of a row that a filter rejects. cause is the number of the
+// reason in causes.
 func rejected(cause int32) State { return -3 - State(cause) }
 
 // closeAll sets all states to closed.
@@ -35,12 +37,14 @@ func (s State) feasible() bool { return s >= 0 }
 // closed or open row is not rejected.
 func (s State) rejected() bool { return s < open }
 
-// stateOf returns the state of a feasible row in the group with that index and score.
+// stateOf returns the State of a feasible row with that score, in the group with that
+// index.
 func stateOf(group, score int32) State {
 	return State(group)<<scoreBits | State(score)
 }
 
-// score returns the score of a feasible row.
+// score returns the score that a feasible row has in its State, without the bonus of its
+// group. It holds only while the index has groups.
 func (s State) score() int32 { return int32(s) & (1<<scoreBits - 1) }
 
 // Cause is the reason for which a row is rejected: the number of the first filter that
@@ -60,7 +64,8 @@ const (
 	Closed   int16 = -1
 )
 
-// causes numbers the causes of an index, and counts the rows of each.
+// causes numbers the reasons (filter and verdict) for which rows of an index are rejected,
+// so that a State can hold one, and counts the rows of each.
 type causes struct {
 	ids  map[Cause]int32
 	list []Cause // by number
@@ -74,7 +79,8 @@ type causes struct {
 // recentCauses is the size of a small cache in front of the map of causes.
 const recentCauses = 64
 
-// id returns the number of a cause, a new one if it has none.
+// id returns the number of a cause, for the State of a row that is rejected for it; a new
+// number if it has none.
 func (c *causes) id(k Cause) int32 {
 	if int(c.last) < len(c.list) && c.list[c.last] == k {
 		return c.last

@@ -9,29 +9,29 @@ import (
 // Groups that become too many while rows are updated for the first time are given up. What
 // the rows were updated to before stays, and no row has to be updated anew.
 func TestGroupsAreGivenUpInTheMiddle(t *testing.T) {
-	const rows = 3 * block
+	const rows = 3 * batch
 	x := &Index{}
 	x.Begin(Shape{Values: 1, Highest: 300}, rows)
 	found := Answers{Filter: make([]int16, rows), Verdict: make([]uint64, rows), Score: make([]int64, rows), Values: [][]int64{make([]int64, rows)}}
 	list := make([]table.Row, rows)
 	for r := range rows {
 		list[r] = table.Row(r)
-		found.Values[0][r] = int64(r % (2 * block)) // few at first, then too many
+		found.Values[0][r] = int64(r % (2 * batch)) // few at first, then too many
 		found.Score[r] = int64(r)
 		if r%5 == 0 {
 			found.Filter[r], found.Verdict[r] = 2, uint64(1+r%3)
 		}
-		if r < block {
+		if r < batch {
 			found.Values[0][r] = 0
 		}
 	}
 	part := func(from, to int) *Answers {
 		return &Answers{Filter: found.Filter[from:to], Verdict: found.Verdict[from:to], Score: found.Score[from:to], Values: [][]int64{found.Values[0][from:to]}}
 	}
-	if !x.Update(list[:block], part(0, block)) || !x.Grouped {
+	if !x.Update(list[:batch], part(0, batch)) || !x.Grouped {
 		t.Fatalf("grouped is %v; want one group", x.Grouped)
 	}
-	if !x.Update(list[block:], part(block, rows)) || x.Grouped {
+	if !x.Update(list[batch:], part(batch, rows)) || x.Grouped {
 		t.Fatalf("grouped is %v; want an update without groups", x.Grouped)
 	}
 	x.Count()
