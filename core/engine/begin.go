@@ -221,9 +221,9 @@ func (b *beginning) evaluateLeft(rows []table.Row, found *scratch) {
 	b.evaluateOn(rows, found, pluginSet{pass: true, early: true, partitioned: !b.split})
 }
 
-// evaluateOn asks the plugins of which about rows that have states in the index, and writes
-// the answers to found. Scores start from those of the states, or from 0 if they are to be
-// added to the states.
+// evaluateOn asks the plugins in which about rows that are feasible so far in the index,
+// and writes the answers to found. Scores there start from those in the index, or from 0
+// if the caller adds found to the index.
 func (b *beginning) evaluateOn(rows []table.Row, found *scratch, which pluginSet) {
 	clear(found.Filter[:len(rows)])
 	clear(found.Score[:len(rows)])

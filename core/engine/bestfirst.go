@@ -54,9 +54,9 @@ func (d *decider) bestFirst() bool {
 }
 
 // passes returns a function that reports whether a row passes all filters, hosted ones
-// included; it asks the hosted filters if their verdict is not known. It is nil if there
-// are no hosted filters. At the mostAsked-th call the hosted filters are asked about all
-// rows at once.
+// included; nil if there are no hosted filters. The function asks hosted filters about a
+// row whose verdict is not known. As that is slow row by row, its mostAsked-th call asks
+// them about all rows at once.
 func (d *decider) passes() func(table.Row) bool {
 	if len(d.view.hostedFilters) == 0 {
 		return nil

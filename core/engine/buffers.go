@@ -31,8 +31,8 @@ type buffers struct {
 	order          ranking.Order // rows by their totals
 }
 
-// clearedExtremes returns a zeroed slice of n extremes, one for each scorer. It is reused
-// by the next call.
+// clearedExtremes returns a zeroed slice of n extremes (minimum and maximum of the raw
+// scores), one for each scorer. The next call reuses it.
 func (b *buffers) clearedExtremes(n int) []extremes {
 	b.extremes = resize(b.extremes, n)
 	clear(b.extremes)

@@ -34,7 +34,8 @@ const fixedBytes = 2048
 // All are forgotten when there are more.
 const seenClasses = 1 << 16
 
-// mostTrials is the number of views that may be on trial at a time.
+// mostTrials is the number of views on trial, of classes with one decision so far, that
+// may exist at a time. The next new view replaces the oldest.
 const mostTrials = 6
 
 // cellsFrom is the number of decisions on a class, each soon after the one before, from
@@ -70,9 +71,10 @@ func (c *cache) reset() {
 	c.promoted, c.excess, c.withKept = 0, 0, nil
 }
 
-// viewOf returns the view of the pod's class, a new one if there is none, and counts the
-// decision. The view may be out of date with the table until refresh. The second decision
-// in a row promotes a view on trial; from the third on it keeps cells.
+// viewOf returns the view of the pod's class for a decision, a new one if there is none.
+// The view may be out of date with the table until refresh. A new view is on trial: it may
+// be replaced by that of another class. The second decision in a row makes it stay, and
+// from the third on it keeps the cells of rows (see cells).
 func (c *cache) viewOf(of *class, k *classes.Keys, pod *object.Pod) *view {
 	c.clock++
 	v := c.findView(of)
@@ -129,7 +131,8 @@ func (c *cache) newView(of *class, k *classes.Keys, pod *object.Pod) *view {
 	return v
 }
 
-// seen is the last decision on a pod of a class.
+// seen records the last decision on a pod of a class that has no view, to find classes
+// that come back.
 type seen struct {
 	at      uint64 // decision number
 	returns int    // times in a row that the class returned while a view would still have been kept
@@ -152,8 +155,9 @@ func (c *cache) visit(of *class) int {
 	return s.returns + 1
 }
 
-// excessBytes returns by how many bytes the signature and the pod's labels and tolerations
-// exceed fixedBytes, 0 if they do not. Each counts as one row of the budget.
+// excessBytes returns by how many bytes the class's signature and the pod's labels and
+// tolerations exceed fixedBytes, 0 if they do not. Each counts as one row of the budget,
+// so that pods with huge specs cannot fill the memory.
 func (v *view) excessBytes() int {
 	n := len(v.class.Signature) + len(v.pod.Tolerations.Key)
 	for key, value := range v.pod.Labels { // any order: a sum
@@ -168,8 +172,9 @@ func (c *cache) mostViews() int {
 	return max(1, (c.mostRows()-c.excess)/(fixedRows+c.table.Rows()))
 }
 
-// mostRows returns the budget in rows for all views that are not on trial. It is larger for
-// a large table, so that largeViews views fit.
+// mostRows returns the budget of memory, counted in rows, for all views but the few on
+// trial (of classes with one decision so far). It is larger for a large table, so that
+// largeViews views fit.
 func (c *cache) mostRows() int {
 	if n := c.table.Rows(); n > largeTable {
 		return max(c.budget, largeViews*(fixedRows+n))

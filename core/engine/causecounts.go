@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// causeCounts counts nodes by the cause (filter and verdict) of their rejection. The zero
-// value is ready to use.
+// causeCounts counts nodes by the cause (filter and verdict) of their rejection, for the
+// message of an unschedulable pod. The zero value is ready to use.
 type causeCounts struct {
 	list []causeCount
 	at   map[ranking.Cause]int // index into list by cause; nil while list is short
@@ -28,7 +28,7 @@ type causeCount struct {
 const fewCounts = 24
 
 // add adds nodes, which may be negative, to the count of the cause. r is the lowest of
-// their rows.
+// their rows, from which the cause's message is made.
 func (l *causeCounts) add(c ranking.Cause, nodes int, r table.Row) {
 	if l.last >= len(l.list) || l.list[l.last].Cause != c {
 		l.last = l.find(c, r)

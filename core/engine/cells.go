@@ -35,8 +35,9 @@ func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of fun
 	return c
 }
 
-// keepCells assigns a column of the index to each plugin that answers by cells. The rows
-// must be evaluated anew afterwards.
+// keepCells makes the index keep the cell of each row, in a column for each plugin that
+// answers by cells, so that these can be asked once for a group of rows. All rows must be
+// evaluated anew afterwards.
 func (v *view) keepCells() {
 	v.cellsKept = true
 	for k := range v.scorers {
@@ -59,8 +60,8 @@ func (v *view) syncCells() {
 	}
 }
 
-// scoreOfCell syncs a scorer by cells and returns its raw score of one row, on the table as
-// it is now. It ignores the kept cells.
+// scoreOfCell returns the raw score that a scorer by cells gives one row, on the table as
+// it is now. It first brings the scorer's state up to date; the kept cell is not used.
 func (s *scorer) scoreOfCell(r table.Row) int64 {
 	var cell [1]int64
 	s.cells.sync(&s.in)

@@ -23,8 +23,9 @@ func (e *Engine) Check() error {
 	return nil
 }
 
-// checkView refreshes one view and compares it with a fresh one. It skips a view that would
-// be made anew before its next use.
+// checkView returns an error if the view, once it is refreshed, differs from a new one. It
+// skips a view that would not be used again as it is: it is to be made anew, or its pod is
+// of another class now.
 func (e *Engine) checkView(v *view) error {
 	if !v.current() || string(v.keys.AppendSignature(nil, e.table, v.pod)) != v.class.Signature {
 		return nil // it will be made anew before it is used, or its pod is of another class now
@@ -92,7 +93,7 @@ func (v *view) comparePartitions(t *table.Table) error {
 }
 
 // fresh returns a new, evaluated view of the same class that shares nothing with v and
-// keeps cells.
+// keeps cells, for compareFresh.
 func (v *view) fresh(t *table.Table) *view {
 	f, store := prepare(t, v.keys, v.pod), answers.Store{}
 	var found scratch

@@ -163,8 +163,9 @@ func (d *decider) scoreGroups(passes func(table.Row) bool) {
 	}
 }
 
-// groupExtremes returns the extremes of the scorer's raw scores over the groups that fit.
-// If passes is not nil, only rows that pass count.
+// groupExtremes returns the minimum and maximum of the scorer's raw scores over the groups
+// that fit, by which they are normalised. If passes is not nil, only rows for which it
+// returns true count.
 func (d *decider) groupExtremes(s *scorer, passes func(table.Row) bool) extremes {
 	if passes != nil {
 		return d.extremesThat(s, passes)

@@ -34,10 +34,10 @@ func (f *filter) ask(rows []table.Row, verdicts []framework.Verdict) {
 	f.Filter(&f.in, rows, verdicts)
 }
 
-// narrow asks the filter about rows that no filter rejects so far, records its rejections
-// in found, and returns the rows that pass, with their indexes. at holds the index of each
-// row in found's list; nil: the rows are that list. If at is not nil both slices are
-// overwritten.
+// narrow asks the filter about rows that no filter rejects so far. It records verdicts
+// that reject a row in found, and returns the rows that are left, with their indexes, for
+// the next filter. at holds the index of each row in found's list; nil: the rows are that
+// list. If at is not nil both slices are overwritten.
 func (f *filter) narrow(rows []table.Row, at []int32, found *scratch) ([]table.Row, []int32) {
 	verdicts := found.verdicts[:len(rows)]
 	f.ask(rows, verdicts)

@@ -31,7 +31,8 @@ type hostedScores struct {
 	bonus  []int64        // weighted sum of all, by row; nil: no hosted plugin scores
 }
 
-// pluginScores are the scores of one hosted plugin.
+// pluginScores are the scores, normalised but not weighted, that one hosted plugin gave to
+// rows, for explanations.
 type pluginScores struct {
 	plugin string
 	weight int64
@@ -238,8 +239,8 @@ func (d *decider) askHostedScores(pl *framework.Plugin, rows []table.Row, out []
 	return true
 }
 
-// hostedBonus returns the weighted sum of the hosted scores of the row, 0 if no hosted
-// plugin scored.
+// hostedBonus returns what the hosted scorers add to the row's total: the sum of their
+// weighted scores, 0 if no hosted plugin scored.
 func (d *decider) hostedBonus(r table.Row) int64 {
 	if d.hosted.bonus == nil {
 		return 0

@@ -44,7 +44,7 @@ func (x *feasibility) inPlacement(r table.Row) bool {
 	return x.placement == nil || contains(x.placement, r)
 }
 
-// contains reports whether the ascending rows include r.
+// contains reports whether rows, which must be ascending, include r.
 func contains(rows []table.Row, r table.Row) bool {
 	_, in := slices.BinarySearch(rows, r)
 	return in

@@ -82,8 +82,9 @@ func (x *feasibility) feasibleOwn() (r table.Row, feasible bool) {
 	return r, !c.Rejects() && x.fits(r)
 }
 
-// tryNominated evaluates the feasible rows to which other pods of at least this priority
-// are nominated with those pods placed, and records the rows that are rejected then.
+// tryNominated finds the feasible rows that the pod does not fit once the other pods that
+// are nominated there, with at least its priority, are placed. It records them in
+// nominated.blocked; they are not chosen.
 func (x *feasibility) tryNominated() {
 	n := &x.nominated
 	n.tried = true
@@ -168,8 +169,9 @@ func (x *feasibility) tryPlaced(r table.Row, came []*object.Pod) (c ranking.Caus
 	return c
 }
 
-// setNominated shows the nominated pods that count against the pod, on all rows, to the
-// filters that look at whole domains.
+// setNominated passes the nominated pods that count against the pod, on all rows, to the
+// filters whose verdicts depend on whole topology domains (SetNominated), as a pod that is
+// nominated to one node may rule out others.
 func (x *feasibility) setNominated(nominated Nominator) {
 	for _, f := range x.view.cellFilters {
 		if f.CellFilter.SetNominated != nil {
@@ -207,9 +209,10 @@ type nominatedCauses struct {
 	leftOut     table.Row // row that the last pod was nominated to itself, so that causes lacks it; -1: none
 }
 
-// refreshCauses brings the kept causes up to date for the rows for which of is true, and
-// returns them for the pod at hand; nil means none. A pod's own nomination does not count
-// against it, so the map may be a copy that differs at its own row.
+// refreshCauses brings kept up to date and returns it for the pod at hand: by row, why the
+// pod does not fit with the nominated pods placed; nil means that it fits everywhere. Only
+// rows for which of is true count. A pod's own nomination does not count against it, so
+// the map may be a copy that differs at its own row.
 func (x *feasibility) refreshCauses(kept *nominatedCauses, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	v, own := x.view, x.ownRow(x.nominated.Nominator)
 	for _, r := range kept.stale(x) {
@@ -271,8 +274,8 @@ func (kept *nominatedCauses) stale(x *feasibility) (rows []table.Row) {
 	return rows
 }
 
-// withNominated places on the row the pods nominated there that count against the pod,
-// calls f, and takes them off again. It does not call f if none counts.
+// withNominated calls f while the pods nominated to the row that count against the pod are
+// placed there, and removes them again. It does not call f if no pod counts.
 func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) {
 	counted := x.countedOn(r, nominated)
 	if len(counted) == 0 {
@@ -287,8 +290,8 @@ func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) 
 	f()
 }
 
-// countedOn returns the pods nominated to the row that count against the pod: others, of at
-// least its priority. nil if nominated is nil.
+// countedOn returns the pods nominated to the row whose resources the pod must leave free:
+// others, of at least its priority. nil if nominated is nil.
 func (x *feasibility) countedOn(r table.Row, nominated Nominator) []*object.Pod {
 	if nominated == nil {
 		return nil

@@ -88,11 +88,12 @@ func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
 }
 
 // Local reports whether each filter's verdict on a node depends on that node and its pods
-// alone, and no filter can fail.
+// alone, and no filter can fail. Preemption may then keep what it found for a node.
 func (o *Outcome) Local() bool { return o.work.view.local() }
 
-// local reports whether each filter's verdict on a row depends on that row alone: there are
-// no cell filters, hosted filters, or filters that can fail.
+// local reports whether each filter's verdict on a row depends on that row alone: there
+// are no cell filters, hosted filters, or filters that can fail. Then results of trials on
+// one row can be kept when other rows change.
 func (v *view) local() bool {
 	return !v.fallible && len(v.hostedFilters) == 0 && !slices.ContainsFunc(v.filters, func(f filter) bool { return f.CellFilter != nil })
 }
@@ -120,13 +121,14 @@ func (o *Outcome) eachSum(visit func(*sums.Sum)) {
 	}
 }
 
-// keptRows bounds what PostFilter plugins keep with views, counted in rows of those views;
+// keptRows bounds the memory of what PostFilter plugins keep from one decision on a class
+// to the next (see Outcome.Kept), counted in rows of the views that they keep it with;
 // about 100 bytes a row.
 const keptRows = 1 << 19
 
-// Kept returns a variable in which the PostFilter plugin may keep something between
-// decisions on the class. It lasts as long as the class's view, at most. It returns nil if
-// the view is not kept.
+// Kept returns a variable in which the PostFilter plugin may keep something from one
+// decision on the class to the next, such as how nodes rank for preemption. It lasts as
+// long as the class's view, at most. It returns nil if the view is not kept.
 func (o *Outcome) Kept(plugin string) *any {
 	v, c := o.work.view, &o.work.engine.cache
 	if v.class == nil || v.onTrial || c.views[v.class.Signature] != v {

@@ -124,8 +124,9 @@ func (v *preFiltered) reject(plugin string, s decision.Status) bool {
 	return false
 }
 
-// narrow removes from narrowed the nodes that the plugin does not name, and records the
-// plugin. The first plugin sets the list.
+// narrow restricts the pod to the nodes that the plugin's PreFilter names: those stay in
+// narrowed that earlier plugins named too. It records the plugin, for the reason if no
+// node is left.
 func (v *preFiltered) narrow(plugin string, nodes []string) {
 	v.narrowedBy = append(v.narrowedBy, plugin)
 	if v.narrowed == nil {
@@ -171,9 +172,10 @@ func (v *view) newColumn() column {
 	return column{kept: true, at: v.columns - 1}
 }
 
-// assignColumns assigns a column to each scorer that is normalised, and lists the plugins
-// that answer by cells and the hosted filters. Scorers with partitions get the first
-// columns.
+// assignColumns assigns a column of the index, for raw scores, to each scorer that is
+// normalised, so that they can be normalised later over the feasible rows. It also lists
+// the plugins that answer by cells, and the hosted filters. Scorers with partitions get
+// the first columns.
 func (v *view) assignColumns() {
 	for k := range v.scorers { // those with partitions first: their values are known
 		if s := &v.scorers[k]; s.NormalizeScore != nil && s.CellScore == nil && answers.Keeps(s.Plugin) {

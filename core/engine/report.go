@@ -45,9 +45,9 @@ func (o *Outcome) tally() []decision.Tally {
 	return tallies
 }
 
-// recount adds the counts of rejected rows by cause from the index and the partitions,
-// without a look at each row, and corrects them where cell filters or nominated pods change
-// a row's cause.
+// recount adds the number of rejected nodes for each cause. It takes the counts of the
+// index and of partitions, without a look at each row, and corrects them where cell
+// filters or nominated pods change a row's cause.
 func (o *Outcome) recount(counts *causeCounts) {
 	x := o.work.view.index
 	x.Count()
@@ -149,8 +149,8 @@ type ofCause[T any] struct {
 	is T
 }
 
-// of returns the value for the cause. It calls findOut if there is none so far, and keeps
-// the result.
+// of returns the value for the cause; the first time it calls findOut and keeps the
+// result, so that a reason is made once for all rows with that cause.
 func (c *byCause[T]) of(k ranking.Cause, findOut func() T) T {
 	for i := range c.few {
 		if c.few[i].Cause == k {

@@ -22,8 +22,8 @@ import (
 // that node's place in the order. So a kept answer alone never lets a node pass, and a
 // pod is never rejected by kept answers.
 
-// runLasts is how long a run may last, as in kube-scheduler: plugins may read what Berth
-// does not see change.
+// runLasts is how long the answers of hosted plugins may be reused, as in kube-scheduler:
+// plugins may read what Berth does not see change.
 const runLasts = 500 * time.Millisecond
 
 // run is a series of decisions about pods of one class with one signature by the hosted
@@ -59,7 +59,8 @@ type runs struct {
 	told      uint64 // calls of Told
 }
 
-// next counts a new decision and sets its number of questions to 0. The last run is kept.
+// next begins a decision: it counts it, and sets the number of questions to hosted plugins
+// to 0. The run of the last decision is kept until record.
 func (l *runs) next() {
 	l.decisions++
 	l.questions = 0
@@ -124,8 +125,9 @@ func (x *run) goesOn(e *Engine, k *classes.Keys) bool {
 	return known && came == 1 && others == 0
 }
 
-// record keeps the run x, with the result of d's decision, for the next pod. The run ends
-// if x is nil, no node was chosen, or the pod was rejected.
+// record ends a decision: it keeps the run x with the chosen row, so that the next pod
+// with the same signature can reuse the answers of hosted plugins. If x is nil, no node
+// was chosen, or the pod was rejected, there is no run to continue.
 func (l *runs) record(x *run, d *decider) {
 	if l.last = nil; x == nil || d.Row < 0 || d.Rejected != nil {
 		return

@@ -58,9 +58,10 @@ func (d *decider) draw(tied []table.Row, isTied func(table.Row) bool) {
 	})
 }
 
-// findExtremes sets extremes for each scorer that is normalised or answers by cells, over
-// the feasible rows. It returns their raw scores by scorer, then in the order of the
-// feasible rows; nil for other scorers. It reclaims the column buffers.
+// findExtremes finds the minimum and maximum of the raw scores over the feasible rows, for
+// each scorer that is normalised or answers by cells. It returns these raw scores by
+// scorer, then in the order of the feasible rows; nil for other scorers. It reclaims the
+// column buffers.
 func (d *decider) findExtremes() (raws [][]int64) {
 	d.weighRows()
 	d.extremes = d.buffers.clearedExtremes(len(d.view.scorers))

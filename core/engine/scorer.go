@@ -66,8 +66,8 @@ func (s *scratch) setValues(c column, values []int64, at []int32) {
 	}
 }
 
-// weighted returns the score times the weight. For a score outside of 0 to 100 it returns
-// outOfRange.
+// weighted returns the score times the weight, to be added to a row's total. For a score
+// outside of 0 to 100, for which the decision fails, it returns outOfRange.
 func (s *scorer) weighted(score int64) int64 {
 	if uint64(score) > maxScore { // or below 0
 		return outOfRange

@@ -64,8 +64,8 @@ func (s *signedView) keepFilter(e *Engine, f *filter) {
 	f.Plugin, f.hosted = &kept, false
 }
 
-// keepScorer adds the hosted scorer, which does not normalise, to the view's scorers, so
-// that the index keeps its scores.
+// keepScorer adds the hosted scorer, which does not normalise, to the view's own scorers,
+// so that its scores are kept for the next pods of the run like those of native scorers.
 func (s *signedView) keepScorer(d *decider, hosted profile.Scorer) {
 	kept, ask := *hosted.Plugin, hosted.Hosted.ScoreRows
 	kept.Costly = true // it is asked about feasible rows alone
@@ -155,10 +155,12 @@ type keptScores struct {
 	feasible []table.Row // the rows that PreScore was last called with
 }
 
-// notScored is the score of a row that a scorer was not asked about.
+// notScored stands for the kept score of a row that a hosted scorer was not asked about in
+// the run.
 const notScored = -1
 
-// newKeptScores returns an empty keptScores for all hosted score plugins of the profile.
+// newKeptScores returns a keptScores without scores, for all hosted score plugins of the
+// profile. It serves one run.
 func newKeptScores(p *profile.Profile) *keptScores {
 	x := &keptScores{}
 	for _, pl := range p.PreScore {
@@ -226,8 +228,8 @@ func (x *keptScores) runPreScore(d *decider, rows []table.Row) bool {
 	return true
 }
 
-// ask asks the k-th scorer about those of the rows that have no kept score. It returns
-// false if the scorer fails.
+// ask asks the k-th hosted scorer about those of the rows that have no kept score, and
+// keeps the answers. It returns false if the scorer fails.
 func (x *keptScores) ask(d *decider, k int, rows []table.Row) bool {
 	e := d.engine
 	d.buffers.asked = d.buffers.asked[:0]

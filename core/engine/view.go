@@ -68,8 +68,8 @@ type column struct {
 	at   int
 }
 
-// current reports whether the results of PreFilter and PreScore in the view still hold.
-// Rows may be out of date all the same.
+// current reports whether what PreFilter and PreScore returned for the class still holds,
+// so that the view can be used again. Its rows may be out of date all the same.
 func (v *view) current() bool {
 	return v.columnRevision == v.table.ColumnRevision() && v.epochs == v.keys.Epoch(v.table)
 }
@@ -147,8 +147,9 @@ func (v *view) joinPass() {
 	}
 }
 
-// refresh brings the view up to date with the table. It evaluates the rows that changed
-// again, or all rows, over the cores, if these are many or none was evaluated so far.
+// refresh brings the view up to date with the table before a decision. It evaluates again
+// the rows that changed, or all rows, over that many cores (workers), if these are many or
+// none was evaluated so far. found is scratch.
 func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
@@ -209,8 +210,9 @@ func (v *view) add(rows []table.Row, found *scratch) bool {
 	return true
 }
 
-// evaluate asks all plugins about open rows, those that no closing filter rejects, and
-// writes the answers to found. The pass goes first; where it finds a row to fit its plugins
+// evaluate asks the view's plugins about open rows (those that no closing filter rejects),
+// and writes verdicts and scores to found, by index in rows. The pass, which computes what
+// CPU and memory decide in one loop, goes first; where it finds a row to fit its plugins
 // are not asked again.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
 	clear(found.Filter[:len(rows)])
@@ -268,8 +270,8 @@ func (v *view) ask(left []table.Row, at []int32, found *scratch, which pluginSet
 	}
 }
 
-// closingCause returns the first closing filter that rejects the row, by its kept verdicts.
-// Its Filter is ranking.Feasible if none does, and noNode if the row has no node.
+// closingCause returns the first closing filter that rejects the row, with its kept
+// verdict. Its Filter is ranking.Feasible if none does, and noNode if the row has no node.
 func (v *view) closingCause(r table.Row) ranking.Cause {
 	if v.table.Node(r) == nil {
 		return ranking.Cause{Filter: noNode}

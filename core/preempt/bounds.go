@@ -31,8 +31,8 @@ func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, budgets 
 	return b.best(c, budgets)
 }
 
-// keep adds to the shortfall what a pod nominated to the row uses, unless its priority is
-// lower or it is the pod itself.
+// keep adds to the shortfall what a pod nominated to the row uses, since that must stay
+// free. It skips a pod of lower priority than the pod at hand, and the pod itself.
 func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
 		return
@@ -98,8 +98,8 @@ func (b *criteriaBounds) fewest(c *framework.PostFilterCall, pods, level []*obje
 	return victims, atLevel, len(level) - atLevel
 }
 
-// lastAlone returns the index of the last of the pods whose eviction alone covers the
-// shortfall, -1 if there is none.
+// lastAlone returns the index of the last of the pods that frees enough, evicted by
+// itself, for the pod at hand to fit; -1 if none does.
 func (b *criteriaBounds) lastAlone(c *framework.PostFilterCall, pods []*object.Pod) int {
 	for i, p := range slices.Backward(pods) {
 		b.frees = c.Filters.Frees(p, b.frees[:0])
@@ -147,7 +147,8 @@ func (b *criteriaBounds) shortfallWithout(c *framework.PostFilterCall, lack []in
 	return left
 }
 
-// subtractFrees subtracts from left, by resource, what the pod frees.
+// subtractFrees subtracts from left (what the pod at hand still lacks, by resource) what
+// evicting p frees.
 func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64, p *object.Pod) {
 	b.frees = c.Filters.Frees(p, b.frees[:0])
 	for d := range left {
@@ -155,9 +156,9 @@ func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64
 	}
 }
 
-// least returns a lower bound for the number of the pods that have to go to free lack: the
-// most that any one resource requires, by itself. It returns false if even all pods do not
-// free enough.
+// least returns how many of the pods have to be evicted at least to free lack (by
+// resource): the most that any one resource requires, by itself. It returns false if
+// evicting all of them does not free enough.
 func (b *criteriaBounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []int64) (least int, enough bool) {
 	for d, short := range lack {
 		if short <= 0 {

@@ -41,8 +41,8 @@ func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	return victims
 }
 
-// nominationsToClear returns the pods of lower priority that are nominated to the node:
-// they lose it if the pod takes it.
+// nominationsToClear returns the pods of lower priority that are nominated to the node. As
+// in v1.36 they lose the nomination if the pod is nominated there, and are tried again.
 func nominationsToClear(c *framework.PostFilterCall, node string) []*object.Pod {
 	var pods []*object.Pod
 	for _, p := range c.Nominations.PodsForNode(node) {

@@ -236,8 +236,8 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 }
 
 // search makes a plan for one candidate row after the other, from a random one on, and
-// calls take with each, until they are enough. Without a plan it returns the reasons over
-// all nodes, or the errors.
+// calls take with each, until there are enough plans and one violates no budget. Without a
+// plan it returns the reasons over all nodes, or the errors.
 func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]decision.Tally, error) {
 	rows := appendCandidateRows(nil, c)
 	var refused tallies
@@ -302,17 +302,18 @@ func appendCandidateRows(rows []table.Row, c *framework.PostFilterCall) []table.
 	return rows
 }
 
-// isCandidate reports whether the row has a node that the filters rejected as
-// Unschedulable.
+// isCandidate reports whether evicting pods from the row may help: it has a node, and the
+// filters rejected that as Unschedulable.
 func isCandidate(c *framework.PostFilterCall, row table.Row) bool {
 	return c.Table.Node(row) != nil && c.Filters.Code(row) == decision.Unschedulable
 }
 
-// tallies counts nodes by blocker.
+// tallies counts nodes by the reason for which preemption on them is of no use, for the
+// message of the pod.
 type tallies []decision.Tally
 
-// add adds the number of nodes to the count of the blocker. Blockers with equal plugin and
-// reasons count as one.
+// add adds nodes to the count of the reason b. Reasons with equal plugin and texts count
+// as one.
 func (t *tallies) add(b *decision.Blocker, nodes int) {
 	if nodes == 0 {
 		return

@@ -30,7 +30,7 @@ type unit struct {
 	gone    bool      // its pods are off their nodes
 }
 
-// takeFrom removes the unit's pods from the table.
+// takeFrom removes the unit's pods from the table, to try the group without them.
 func (u *unit) takeFrom(t *table.Table) {
 	u.gone = true
 	for _, p := range u.pods {
@@ -197,7 +197,7 @@ func moreImportantUnit(a, b *unit) int {
 	)
 }
 
-// compareBool compares false before true.
+// compareBool returns -1, 0 or 1, as cmp.Compare does, with false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

@@ -90,7 +90,7 @@ func (k *ranks) Less(i, j int) bool {
 	return byUID(x.uid, y.uid, x.node, y.node) < 0
 }
 
-// Swap swaps two rows of the heap.
+// Swap swaps two rows of the heap and corrects the heap index in their ranks.
 func (k *ranks) Swap(i, j int) {
 	k.heap[i], k.heap[j] = k.heap[j], k.heap[i]
 	k.rows[k.heap[i]].at, k.rows[k.heap[j]].at = int32(i+1), int32(j+1) // #nosec G115 -- of rows
@@ -117,7 +117,8 @@ func (k *ranks) takeOut(row table.Row) {
 	}
 }
 
-// putIn puts the row into the heap if it may have a plan and is not there.
+// putIn puts the row into the heap, from which best takes rows, if it may have a plan and
+// is not there.
 func (k *ranks) putIn(row table.Row) {
 	if r := &k.rows[row]; r.at == 0 && r.mayHavePlan() {
 		heap.Push(k, row)
@@ -219,8 +220,9 @@ func (k *ranks) candidateRows(c *framework.PostFilterCall) []table.Row {
 	return k.candidates
 }
 
-// rank ranks a row that is not in the heap by the lowest priority there: promising, or
-// nobody.
+// rank makes the first, cheap estimate for a row that is not in the heap: promising, with
+// the criteria of one victim of the lowest priority there, or nobody if no pod has a lower
+// priority than the pod at hand.
 func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) {
 	r, lowest := &k.rows[row], priorities.Of(c.Table).Lowest(row)
 	if lowest >= c.Pod.Priority {
@@ -238,11 +240,11 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) {
 var endOfTime = time.Unix(math.MaxInt64-secondsBefore1970, 999_999_999)
 
 // secondsBefore1970 is the number of seconds from the year 1, from which time.Time counts,
-// to 1970.
+// to 1970: a time.Time beyond endOfTime would overflow.
 const secondsBefore1970 = 62_135_596_800
 
-// ask asks the filters about a promising row without its pods of lower priority. It sets
-// outlook to asked, or refusal if they reject it.
+// ask asks the filters whether the pod fits a promising row without all pods of lower
+// priority. If so it sets outlook to asked, else refusal to the reason.
 func (k *ranks) ask(c *framework.PostFilterCall, row table.Row) {
 	r := &k.rows[row]
 	if r.refusal, _ = withoutLower(c, row); r.refusal != nil {
@@ -252,8 +254,9 @@ func (k *ranks) ask(c *framework.PostFilterCall, row table.Row) {
 	r.outlook = asked
 }
 
-// workOut computes the criteria of a row that was asked about from what its pods free: the
-// outlook is open then, or hopeless.
+// workOut computes, for a row that the filters accept without its pods of lower priority,
+// the best criteria that a plan there can have, from what those pods free. Its outlook is
+// open then, or hopeless if they do not free enough.
 func (k *ranks) workOut(c *framework.PostFilterCall, row table.Row) {
 	r, b := &k.rows[row], &k.bounds
 	found, ok := b.of(c, row, c.Disruption.Budgets)

@@ -80,8 +80,9 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	return best.Plan
 }
 
-// advance computes more of the first row in the heap, and moves or removes it. It returns 1
-// if the filters reject it even without its pods of lower priority, else 0.
+// advance computes the next, dearer estimate for the first row in the heap, and moves the
+// row down or removes it. It returns 1 if the filters reject it even without its pods of
+// lower priority, else 0.
 func (k *ranks) advance(c *framework.PostFilterCall, row table.Row) (refused int) {
 	r := &k.rows[row]
 	if r.outlook == promising {
@@ -99,8 +100,8 @@ func (k *ranks) advance(c *framework.PostFilterCall, row table.Row) (refused int
 	return 0
 }
 
-// askAll asks the filters about all promising candidates in the heap, and removes those
-// that they reject.
+// askAll asks the filters about each promising candidate in the heap without its pods of
+// lower priority, and removes those that they reject.
 func (k *ranks) askAll(c *framework.PostFilterCall) {
 	for _, row := range k.heap {
 		if k.rows[row].outlook == promising && isCandidate(c, row) {
@@ -110,9 +111,9 @@ func (k *ranks) askAll(c *framework.PostFilterCall) {
 	k.order()
 }
 
-// keepTries puts the rows that were tried back into the heap. The results of trials are
-// kept as ranks if they hold for the next pod: filters look at the node alone, and none
-// failed, as failures name the pod at hand.
+// keepTries puts the rows that were tried for this pod back into the heap, for the next
+// pod of the class. The results of trials are kept as ranks if they hold for that pod,
+// too: filters look at the node alone, and none failed, as failures name the pod at hand.
 func (k *ranks) keepTries(c *framework.PostFilterCall) {
 	for _, t := range k.tries {
 		r := &k.rows[t.row]

@@ -32,8 +32,9 @@ func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Block
 	return tryRow(c, row, lowerPods(c, row))
 }
 
-// withoutLower returns the blocker of the row without its pods of lower priority, nil if
-// the pod fits. It places nothing, and returns false if only a trial can tell.
+// withoutLower returns why the pod does not fit the row even without all pods of lower
+// priority there, nil if it does fit. It works by sums, without a trial placement; known
+// is false if only a trial can tell.
 func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Blocker, known bool) {
 	if c.Filters.RunWithoutLower == nil {
 		return nil, false
@@ -162,7 +163,8 @@ func byImportance(now time.Time) func(a, b *object.Pod) int {
 // started returns the pod's start time; now if it has not started.
 func started(p *object.Pod, now time.Time) time.Time { return begun(p.Started, now) }
 
-// begun returns start, or now if start is zero.
+// begun returns start, or now if start is zero: a pod that has not started counts as
+// starting now where start times are compared.
 func begun(start, now time.Time) time.Time {
 	if start.IsZero() {
 		return now

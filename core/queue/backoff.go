@@ -52,9 +52,10 @@ func (b *backoffs) grain() time.Duration {
 	return window
 }
 
-// window returns the start of the window that t is in. Windows are counted from the first
-// whole second that the queue has seen, because Truncate would drop the monotonic reading,
-// and a clock that is set back would prolong backoffs.
+// window returns the start of the window that t is in, or t itself if pods wait their
+// backoff out (WaitOutBackoff). Windows are counted from the first whole second that the
+// queue has seen, because Truncate would drop the monotonic reading, and a clock that is
+// set back would prolong backoffs.
 func (b *backoffs) window(t time.Time) time.Time {
 	if b.opts.WaitOutBackoff {
 		return t
@@ -71,7 +72,8 @@ func (b *backoffs) backingOff(e *Entry, now time.Time) bool {
 	return !e.backoffEnd.IsZero() && now.Before(e.backoffEnd.Add(b.grain()))
 }
 
-// Backoffs configures the wait after a pod's first rejection, and the longest wait.
+// Backoffs configures how long a pod waits after its first rejection, and the longest
+// wait, up to which it doubles with each further one.
 type Backoffs struct{ Initial, Max time.Duration }
 
 // Reconfigure applies changed profiles and backoffs. All waiting pods, and those in

@@ -39,7 +39,7 @@ var resourceLabels = [...]string{
 	framework.WildCard:       "*",
 }
 
-// resourceLabel returns v1.36's name of the resource of an event.
+// resourceLabel returns v1.36's name of the resource of an event, the first part of Label.
 func resourceLabel(r framework.EventResource) string {
 	if kind, ok := r.Kind(); ok {
 		return kind.EventResource()
@@ -68,8 +68,9 @@ var actionLabels = map[framework.ActionType]string{
 	framework.UpdateOther:                        "Update",
 }
 
-// Label returns v1.36's name of an event: AssignedPodDelete, NodeAdd. Of several actions
-// the lowest bit counts.
+// Label returns v1.36's name of an event, such as AssignedPodDelete or NodeAdd, for
+// metrics and for what users are told of a pod's moves. Of several actions the lowest bit
+// counts.
 func Label(r framework.EventResource, a framework.ActionType) string {
 	if a == framework.All {
 		return resourceLabel(r) + "All"
@@ -136,7 +137,9 @@ func scaledDown(old, new resource.Vector) bool {
 	return false
 }
 
-// inFlightEventsKept is how many of the last events are kept for pods in flight.
+// inFlightEventsKept is how many events are kept with their objects for pods in flight, so
+// that the hints can be asked when such a pod is rejected. Older ones are kept by resource
+// and action only.
 const inFlightEventsKept = 256
 
 // inFlightEvents holds the events that arrived while some pod was in flight, numbered. The

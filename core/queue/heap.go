@@ -54,14 +54,14 @@ func (h *heap) remove(e *Entry) {
 	h.trim()
 }
 
-// fix restores the order after the entry's sort key changed.
+// fix moves the entry to its right place in the order, after its sort key changed.
 func (h *heap) fix(e *Entry) {
 	h.remove(e)
 	h.push(e)
 }
 
-// trim removes holes from both ends of the run, and all of them if they are many, so that
-// the memory is bounded.
+// trim removes the nil entries that removed entries left at both ends of the run, and all
+// of them if they are many, so that the memory is bounded.
 func (h *heap) trim() {
 	for h.front < len(h.run) && h.run[h.front] == nil {
 		h.front++
@@ -98,7 +98,8 @@ func (h *heap) all() iter.Seq[*Entry] {
 	}
 }
 
-// has reports whether the heap holds the entry at the entry's index.
+// has reports whether the entry is in this heap, at the index that the entry itself keeps.
+// It is for checks.
 func (h *heap) has(e *Entry) bool {
 	list, at := h.entries, e.index
 	if at < nowhere {

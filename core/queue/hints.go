@@ -35,7 +35,8 @@ type member struct {
 	size    Size
 }
 
-// rejector is a plugin that rejected a pod in its last attempt.
+// rejector is a plugin that rejected a pod in its last attempt: an event that its hints
+// accept moves the pod.
 type rejector struct {
 	plugin  *plugin
 	pending bool // with code Pending
@@ -67,8 +68,9 @@ func (x *pluginIndex) find(profile, name string) *plugin {
 	return p
 }
 
-// resolve sets the pod's rejectors to the plugins with these names, sorted, each once.
-// Names that the profile does not have go to unknown.
+// resolve sets the pod's rejectors to the plugins that rejected it (rejectedBy) or
+// answered Pending (pendingBy), sorted by name, each once. Names that the profile does not
+// have go to unknown; the attempt then counts as an error.
 func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 	e.rejectors, e.unknown = nil, nil
 	names := slices.Concat(rejectedBy, pendingBy)
@@ -183,8 +185,8 @@ func (q *Queue) calledByUnknown(e *framework.Event, preCheck func(*object.Pod) b
 	return called
 }
 
-// registered reports whether the plugin registered for events like e. An event on any
-// resource counts for all.
+// registered reports whether the plugin registered for events like e, so that pods that it
+// rejected may move. An event on any resource (WildCard) counts for all.
 func (p *plugin) registered(e *framework.Event) bool {
 	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) })
 }
@@ -301,8 +303,9 @@ func (x *pluginIndex) add(e *Entry, c Class, rejectors ...rejector) {
 	a.entries = append(a.entries, e)
 }
 
-// classOf returns the class of an unschedulable pod, with the names of the plugins that
-// rejected it added to its Key. The Key is valid until the next call.
+// classOf returns the class of an unschedulable pod. Pods with equal Keys are peers, for
+// which hints are asked once; so the names of the plugins that rejected the pod are part
+// of the Key. The Key is valid until the next call.
 func (q *Queue) classOf(e *Entry) Class {
 	c := q.opts.Foresight.Class(q.keyBuf[:0], e)
 	if len(c.Key) > 0 {

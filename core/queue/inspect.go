@@ -115,8 +115,9 @@ func (q *Queue) StayEnd(e *Entry) time.Time {
 	return time.Time{}
 }
 
-// Position returns how many pods leave the pod's place before it, plus one; 0 for a pod in
-// flight or not in the queue. Its cost is that of all pods in the place.
+// Position returns at which position the pod waits: one more than the number of pods that
+// leave its place before it; 0 for a pod in flight or not in the queue. It looks at all
+// pods in the place.
 func (q *Queue) Position(e *Entry) int {
 	switch e.Place() {
 	case Nowhere, InFlight:

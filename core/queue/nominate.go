@@ -20,8 +20,8 @@ type nominations struct {
 	}
 }
 
-// NominatedTo returns the pods nominated to the node: higher priority first, then by UID.
-// Neither the queue nor the caller may change the slice.
+// NominatedTo returns the pods nominated to the node: higher priority first, then by UID;
+// nil if there are none. The slice is not changed later; callers may not change it.
 func (n *nominations) NominatedTo(node string) []*object.Pod { return n.nominated[node] }
 
 // NominatedNodes returns the nodes that pods are nominated to, sorted. The slice is the

@@ -244,8 +244,9 @@ func (q *Queue) index(e *Entry) {
 	}
 }
 
-// reindex lists the pod again after it or its nomination changed: it may have other peers,
-// and name other objects.
+// reindex lists an unschedulable or gated pod again under the plugins that rejected it,
+// after the pod or its nomination changed: it may have other peers, and name other
+// objects.
 func (q *Queue) reindex(e *Entry) {
 	q.plugins.remove(e)
 	q.index(e)

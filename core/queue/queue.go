@@ -135,8 +135,10 @@ func before(a, b time.Time, tie bool) bool {
 	return a.Before(b)
 }
 
-// Add adds a pod that waits to be scheduled and that the queue does not hold. The pod is
-// then active, with its nomination, or gated. The caller keeps the entry.
+// Add adds a pod that waits to be scheduled and that the queue does not hold. The pod
+// becomes active and is nominated to its status.nominatedNodeName, or is gated if a
+// PreEnqueue plugin rejects it. The caller keeps the entry, by which the other methods
+// know the pod.
 func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	e := &Entry{index: nowhere}
 	e.Pod = p
@@ -180,7 +182,7 @@ func (q *Queue) Delete(e *Entry) {
 	q.move(time.Time{}, e, Nowhere, eventDelete)
 }
 
-// Ready reports whether Pop would return a pod.
+// Ready reports whether Pop would return a pod now.
 func (q *Queue) Ready() bool { return q.head() != nil }
 
 // First returns the pod that Pop would return, without popping it; nil if there is none.
@@ -353,7 +355,9 @@ func (q *Queue) NextTimer() (time.Time, bool) {
 // stayEnd returns when Flush moves an unschedulable or gated pod.
 func (q *Queue) stayEnd(e *Entry) time.Time { return e.since.Add(q.opts.MaxUnschedulable) }
 
-// stamp sets the pod's Timestamp to now, and its Sequence to the next number of arrival.
+// stamp records that the pod arrives now: it sets Timestamp, from which backoffs count,
+// and gives the pod the next Sequence number, which orders pods that QueueSort leaves
+// equal.
 func (q *Queue) stamp(now time.Time, e *Entry) {
 	q.sequence++
 	e.Timestamp, e.Sequence = now, q.sequence
@@ -394,8 +398,8 @@ func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) Place {
 	return to
 }
 
-// put moves the pod to a place and counts the arrival for the metric if the place is
-// another.
+// put moves the pod to a place because of the event. An arrival in another place than
+// before counts in the metric queue_incoming_pods_total.
 func (q *Queue) put(now time.Time, e *Entry, to Place, event string) {
 	if from := e.place; from != to {
 		q.arrivals[Arrival{to.metric(), event}]++

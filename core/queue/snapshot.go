@@ -23,8 +23,10 @@ type Snapshot struct {
 	Events   SavedEvents
 }
 
-// SavedEvents holds the events that arrived while a pod was in flight: the number of the
-// last one, the dropped ones by resource and action, and the events kept, oldest first.
+// SavedEvents holds what a queue keeps of the events that arrived while a pod was in
+// flight, for a restored queue to ask the hints when that pod is rejected: the number of
+// the last event, the last dropped ones by resource and action, and the events that are
+// kept, oldest first.
 type SavedEvents struct {
 	Number uint64             `json:",omitempty"`
 	Old    []SavedNumber      `json:",omitempty"`
@@ -149,7 +151,8 @@ func (l *inFlightEvents) restore(s *SavedEvents) {
 	}
 }
 
-// Valid returns an error if no queue can be restored from the snapshot.
+// Valid returns an error that names what contradicts itself in the snapshot, so that no
+// queue can be restored from it; nil if one can.
 func (s *Snapshot) Valid() error {
 	l := &s.Events
 	if n := uint64(len(l.Last)); n > min(l.Number, inFlightEventsKept) {
