@@ -65,8 +65,8 @@ func (p *Partition) Write(rows []table.Row, out []int64) {
 	}
 }
 
-// IsZero reports whether the answer is 0 for every row, as far as is known without a look
-// at rows.
+// IsZero reports whether the answer is known to be 0 for every row, so that there is
+// nothing to add. It may return false for a partition of zeros.
 func (p *Partition) IsZero() bool { return p.Column == nil && len(p.Sets) == 0 }
 
 // Reject removes from left, in place, the rows with an answer other than 0, which a filter

@@ -7,8 +7,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Store keeps partitions by plugin and signature of pods, shared by all classes. Its memory
-// is bounded: those used longest ago are dropped. The zero value is ready to use.
+// Store keeps the answers of plugins that read node objects alone, so that each is asked
+// once about a node, for all classes of pods. It has a partition for each plugin and
+// signature of pods. Its memory is bounded: partitions used longest ago are dropped. The
+// zero value is ready to use.
 type Store struct {
 	byKey map[key]*Partition
 	bytes int    // about the memory of all partitions
@@ -31,8 +33,9 @@ type key struct {
 	signature string
 }
 
-// Bounds of the memory of a store: mostBytes, plus mostBytesPerRow for each row of the
-// table. A partition counts fixedBytes in addition to its sets or column.
+// The answers that a store keeps may take mostBytes, plus mostBytesPerRow for each row of
+// the table; then it drops those used longest ago. A partition (the answers of one plugin
+// for like pods) counts fixedBytes in addition to its sets or column.
 const (
 	mostBytes       = 1 << 20
 	mostBytesPerRow = 256
@@ -128,8 +131,9 @@ func (s *Store) FollowScore(p *Partition, pl *framework.Plugin, in *framework.In
 	s.follow(p, pl, in, true)
 }
 
-// follow asks the plugin about the nodes that changed since the partition's revision, or
-// about all rows if it has none.
+// follow brings the partition up to date: it asks the plugin about the nodes that changed
+// since the partition's revision, or about all rows if it has none. scores is true for raw
+// scores, false for verdicts.
 func (s *Store) follow(p *Partition, pl *framework.Plugin, in *framework.Input, scores bool) {
 	t := in.Table
 	if p.revision != 0 && t.NodeRevision() <= p.revision && p.rows == t.Rows() {

@@ -20,8 +20,8 @@ type Class[V any] struct {
 // forgotten.
 const mostBytes = 4 << 20
 
-// Set finds the class of a pod. It remembers classes that were asked for recently, or that
-// have something Kept.
+// Set finds the class of a pod by its signature. It remembers classes that were asked for
+// recently, or for which the user keeps something (Kept).
 type Set[V any] struct {
 	table       *table.Table
 	keys        map[*profile.Profile]*Keys
@@ -35,7 +35,8 @@ func New[V any](t *table.Table) Set[V] {
 	return Set[V]{table: t, keys: map[*profile.Profile]*Keys{}, bySignature: map[string]*Class[V]{}}
 }
 
-// Pod caches the class of one pod under one profile. The zero value holds none.
+// Pod caches the class of one pod under one profile, so that a pod that is tried again
+// need not be signed again. The zero value holds none.
 type Pod[V any] struct {
 	keys     *Keys
 	class    *Class[V]

@@ -45,8 +45,9 @@ func KeysOf(p *profile.Profile) *Keys {
 	return k
 }
 
-// Epoch returns a number that changes whenever the plugins' answers may change on rows that
-// did not: the sum of the plugins' epochs, which only grow.
+// Epoch returns a number that changes whenever the plugins' answers may have changed even
+// on rows that did not, so that all kept answers are void: the sum of the plugins' epochs,
+// which only grow.
 func (k *Keys) Epoch(t *table.Table) uint64 {
 	var sum uint64
 	for _, epoch := range k.epochs {

@@ -50,8 +50,9 @@ func (c Code) String() string {
 	return "Unknown"
 }
 
-// Rejects reports whether the code rejects the pod: it is neither success, wait or skip nor
-// an error.
+// Rejects reports whether the code rejects the pod (Unschedulable,
+// UnschedulableAndUnresolvable or Pending), so that it waits for events. Success, Wait,
+// Skip and Error do not.
 func (c Code) Rejects() bool {
 	return c == Unschedulable || c == UnschedulableAndUnresolvable || c == Pending
 }
@@ -117,7 +118,7 @@ type Node struct {
 	Blockers []Blocker // every filter that rejects it, in the profile's order
 }
 
-// Result is how a scheduling attempt ended.
+// Result is how a scheduling attempt ended, for reports and metrics.
 type Result string
 
 // How an attempt may end. Preempting means that victims were found and the pod waits for

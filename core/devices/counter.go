@@ -127,8 +127,8 @@ func (unbounded) Deadline() (time.Time, bool) { return time.Time{}, false }
 // Done returns nil: the context is never cancelled.
 func (unbounded) Done() <-chan struct{} { return nil }
 
-// Err returns nil.
+// Err returns nil: the context is never cancelled.
 func (unbounded) Err() error { return nil }
 
-// Value returns nil.
+// Value returns nil: the context holds no values.
 func (unbounded) Value(any) any { return nil }

@@ -30,8 +30,8 @@ func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return devicepools.Of(t).Revision() + t.Objects().Revision(object.DeviceClasses), true
 }
 
-// Has reports whether a device class stands for the extended resource. A nil counter has
-// none.
+// Has reports whether a device class stands for the extended resource, so that pods may
+// get it as devices. A nil counter, as without DRAExtendedResource, has none.
 func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
 	return c != nil && devicepools.Of(t).ClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }

@@ -68,7 +68,8 @@ type question struct {
 	rooms     []queue.Size // by priority: the largest requests that fit on the row without lower pods
 }
 
-// About implements queue.Foresight.
+// About returns a Question by which the queue asks, for pod after pod, whether the event
+// could help. It finds the node that the event is about, once for all pods.
 func (f *Foresight) About(event *framework.Event) queue.Question {
 	q := &question{Foresight: f, event: event}
 	if q.row, q.about = f.rowOf(event); q.about {
@@ -199,8 +200,8 @@ func (f *Foresight) rowOf(e *framework.Event) (table.Row, bool) {
 	return 0, false
 }
 
-// preempts reports whether a PostFilter plugin of the profile may preempt other pods for
-// the pod.
+// preempts reports whether a PostFilter plugin of the profile may evict other pods for the
+// pod, so that an event may help by what it lets preemption do.
 func (f *Foresight) preempts(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Remedy(f.Table, p) == framework.Preemption })
 }
@@ -213,9 +214,10 @@ func (f *Foresight) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	})
 }
 
-// NoVictims reports whether a preemption that found no victims on any node did so only
-// because of plugins in rejectedBy. found are its reasons over all nodes. Every event that
-// may change the answer of these plugins then reaches the pod by their queueing hints.
+// NoVictims reports whether a preemption that found no victims on any node failed only
+// because of plugins in rejectedBy. found are its reasons over all nodes. If so preemption
+// need not be tried again on other events: each event that may change the answer of these
+// plugins reaches the pod by their queueing hints.
 func NoVictims(rejectedBy []string, found []decision.Tally) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(t decision.Tally) bool {
 		return t.Plugin != "" && !slices.Contains(rejectedBy, t.Plugin) // "": nobody could go, or it would not help
@@ -235,8 +237,8 @@ func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *f
 	return !signsObjects(pl, t, p) || !sharesClaims(p, event.OldPod)
 }
 
-// sharesClaims reports whether both pods, other may be nil, have volumes of one
-// PersistentVolumeClaim.
+// sharesClaims reports whether both pods have volumes of one PersistentVolumeClaim; false
+// if other is nil.
 func sharesClaims(p, other *object.Pod) bool {
 	return other != nil && other.Namespace == p.Namespace && slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed && other.UsesPVC(v.Claim, true) })
 }
@@ -268,7 +270,8 @@ func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 }
 
 // rejectsAsAWhole reports whether the plugin's PreFilter rejects the pod now because of
-// other API objects, whatever the nodes and their pods.
+// other API objects, such as a claim that does not exist, so that no event on nodes or
+// pods can help.
 func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl == nil || !slices.Contains(of.PreFilter, pl) || !signsObjects(pl, t, p) {
 		return false
@@ -324,9 +327,9 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 	return rejectsExchanged(pl, in, row, in.Pod.Priority, nominated)
 }
 
-// rejectsExchanged reports whether the plugin would reject the pod on the row if the pods
-// of a priority lower than below left it and the pods in came were added. It returns false
-// if that is not known.
+// rejectsExchanged reports whether the plugin is sure to reject the pod on the row even if
+// the pods there of a priority lower than below left and the pods in came were added. It
+// returns false if that is not known.
 func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, below int32, came []*object.Pod) bool {
 	if pl.Locality == framework.NodeOnly {
 		return false

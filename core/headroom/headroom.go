@@ -14,7 +14,8 @@ type Amounts struct {
 	exactCPU, exactMemory int64
 }
 
-// Of returns the amounts of a request in millicores and bytes, neither negative.
+// Of returns the Amounts of a request of cpu millicores and memory bytes, neither
+// negative.
 func Of(cpu, memory int64) Amounts {
 	return Amounts{float64(cpu), float64(memory), cpu, memory}
 }

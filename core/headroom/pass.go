@@ -10,7 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Form is the rule by which a plugin's score follows from CPU and memory.
+// Form is the rule by which a plugin's score follows from a node's free CPU and memory. It
+// tells a Pass whether and how it can compute the score.
 type Form uint8
 
 const (
@@ -35,7 +36,8 @@ type Pass struct {
 	watchers                []Watcher
 }
 
-// Bits of Pass.joined: the filter and the two scores.
+// Bits of Pass.joined: the plugins that joined the pass, so that its loop computes what they
+// would answer. They are the filter and the two scores.
 const (
 	fits = 1 << iota
 	leastAllocated
@@ -43,8 +45,9 @@ const (
 	all = 1<<iota - 1
 )
 
-// JoinFilter makes the pass evaluate a filter that compares these sums: exactly the number
-// of pods, CPU and memory. It returns false for any other list, and for a second filter.
+// JoinFilter makes the pass evaluate a filter that compares exactly the number of pods,
+// CPU and memory, as in list. It returns false, and the plugin is to be asked itself, for
+// any other list and for a second filter.
 func (p *Pass) JoinFilter(list []sums.Sum) bool {
 	if len(list) != 3 || list[0].Name != v1.ResourcePods || list[1].Name != v1.ResourceCPU || list[2].Name != v1.ResourceMemory || !p.join(fits) {
 		return false
@@ -78,7 +81,8 @@ func (p *Pass) join(part int) bool {
 // the pod. Only then may the pass run.
 func (p *Pass) Complete() bool { return p.joined == all && p.fit == p.least && p.least == p.even }
 
-// Watch adds a watcher for one of the joined plugins. It is called in every run.
+// Watch adds a watcher, which measures one of the joined plugins for metrics: the pass
+// calls it each time that it runs.
 func (p *Pass) Watch(w Watcher) { p.watchers = append(p.watchers, w) }
 
 // Watcher measures one plugin of a pass. Both functions may be called concurrently.
@@ -164,8 +168,8 @@ func AddRows(p *Pass, t *table.Table, rows []table.Row, sums []int64, order []ta
 	return fit
 }
 
-// scoreNear returns the weighted score of one row by exact arithmetic, for rows where
-// rounding might matter.
+// scoreNear returns the weighted score of one row by exact arithmetic, for rows where the
+// loop's rounding might change the score.
 func (p *Pass) scoreNear(t *table.Table, r table.Row) int64 {
 	cpu, memory := p.least.LeastAllocated(&t.Headroom()[r])
 	return p.leastWeight*((cpu+memory)>>1) + p.evenWeight*p.even.Balanced(t, r)

@@ -48,7 +48,8 @@ func appendTerm(b []byte, t *v1.NodeSelectorTerm) []byte {
 	return append(b, ';')
 }
 
-// appendRequirement appends a requirement to a key. kind is 'l' for labels, 'f' for fields.
+// appendRequirement appends one requirement of a node selector term to the selector's Key.
+// kind is 'l' for labels, 'f' for fields.
 func appendRequirement(b []byte, kind byte, e *v1.NodeSelectorRequirement) []byte {
 	b = append(b, kind)
 	b = AppendField(b, e.Key)

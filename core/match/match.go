@@ -163,7 +163,8 @@ type PreferredNodes struct {
 	terms   []weighted
 }
 
-// weighted is a term with its weight.
+// weighted is a preferred node affinity term with its weight, which a node that matches
+// adds to its score.
 type weighted struct {
 	term
 	weight int64

@@ -58,8 +58,9 @@ func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[strin
 	return t.SelectsNamespace(namespace, namespaceLabels) && t.Selector.Matches(labels.Set(podLabels))
 }
 
-// MayMatch reports whether the term can select a pod with these labels in the namespace,
-// whose own labels are not known.
+// MayMatch reports whether the term could select a pod with these labels in the namespace,
+// where the labels of the namespace are not known: a NamespaceSelector counts as if it
+// matched.
 func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
 	return (t.NamespaceSelector != nil || t.Names(namespace)) && t.Selector.Matches(labels.Set(podLabels))
 }

@@ -156,7 +156,7 @@ func (c *SpreadConstraint) Select(s Selector, podLabels map[string]string) {
 	c.Selector, c.Self = s, s.Matches(labels.Set(podLabels))
 }
 
-// appendKey appends the constraint's part of Spread.Key.
+// appendKey appends what tells the constraint from others to b, as its part of Spread.Key.
 func (c *SpreadConstraint) appendKey(b []byte) []byte {
 	b = AppendField(b, c.TopologyKey)
 	b = appendNumber(b, int64(c.MaxSkew))

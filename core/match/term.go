@@ -13,8 +13,8 @@ import (
 // nameField is the only field that node selectors support.
 const nameField = metav1.ObjectNameField
 
-// term is a compiled node selector term. It matches if all of its requirements are met; one
-// that is not valid, as it does not parse, matches no node.
+// term is a compiled node selector term. A node matches if it meets all of the
+// requirements. If the term does not parse, valid is false, and it matches no node.
 type term struct {
 	valid  bool
 	labels []requirement
@@ -30,7 +30,8 @@ type requirement struct {
 	bound  int64    // the value for the operators Gt and Lt
 }
 
-// manyValues is the most values that are searched without sorting.
+// manyValues is the most values of a requirement that are searched one by one; more are
+// sorted.
 const manyValues = 16
 
 // has reports whether value is one of the requirement's values.
@@ -63,7 +64,8 @@ func compile(in *v1.NodeSelectorTerm) term {
 	return t
 }
 
-// operators are the label selector operators of the node selector's.
+// operators maps the operators of node selectors to those of label selectors, by whose
+// rules a requirement is checked.
 var operators = map[v1.NodeSelectorOperator]selection.Operator{
 	v1.NodeSelectorOpIn:           selection.In,
 	v1.NodeSelectorOpNotIn:        selection.NotIn,

@@ -40,7 +40,8 @@ func NewTolerations(list []v1.Toleration) Tolerations {
 	return Tolerations{Key: string(b), List: list}
 }
 
-// compareToleration compares a toleration's key, then effect, with the given ones.
+// compareToleration compares a toleration's key, then its effect, with the given ones, as
+// cmp.Compare does. Long lists are sorted and searched by it.
 func compareToleration(t *v1.Toleration, key string, effect v1.TaintEffect) int {
 	return cmp.Or(cmp.Compare(t.Key, key), cmp.Compare(t.Effect, effect))
 }
@@ -124,7 +125,7 @@ func compare(t *v1.Toleration, taint *v1.Taint) bool {
 	return value > bound
 }
 
-// decimal parses a decimal integer as the API defines it.
+// decimal parses a decimal integer in the form that the API allows; false if s is none.
 func decimal(s string) (int64, bool) {
 	if len(content.IsDecimalInteger(s)) > 0 {
 		return 0, false

@@ -35,8 +35,8 @@ func changed(n Nominator, since uint64) (nodes []string, now uint64, known bool)
 	return nodes, now, known
 }
 
-// Rows lists, by row, the pods that are nominated to nodes, and is kept up to date from
-// decision to decision. The zero value is ready to use.
+// Rows lists the nominated pods by the row of their node, so that a decision need not look
+// nodes up by name. Follow brings it up to date. The zero value is ready to use.
 type Rows struct {
 	list     []Node
 	at       []int32 // by row: index in list plus one; 0: nothing is nominated
@@ -93,8 +93,8 @@ func (x *Rows) set(r table.Row, pods []*object.Pod) {
 	x.list[at] = n
 }
 
-// On returns the row's nominated pods, nil if there are none. It is valid until the next
-// Follow.
+// On returns the pods nominated to the row's node, nil if there are none. It is valid
+// until the next Follow.
 func (x *Rows) On(r table.Row) *Node {
 	if int(r) < len(x.at) && x.at[r] > 0 {
 		return &x.list[x.at[r]-1]

@@ -51,7 +51,8 @@ type Enabled struct {
 	Weight int64
 }
 
-// Args are a plugin's arguments, in the form that its factory expects.
+// Args are the arguments of one plugin (pluginConfig), in the form that its factory
+// expects.
 type Args struct {
 	Plugin string
 	Value  any
@@ -109,7 +110,7 @@ func sameQueueSort(configs []Config, profiles []*Profile) []error {
 	return errs
 }
 
-// args returns the plugin's arguments, nil if there are none.
+// args returns the arguments to make the plugin with, nil if the configuration has none.
 func (c *Config) args(plugin string) any {
 	for _, a := range c.Args {
 		if a.Plugin == plugin {

@@ -50,8 +50,8 @@ type Scorer struct {
 	Weight int64
 }
 
-// PointPlugins are the names of the plugins of an extension point, in the order in which
-// they run.
+// PointPlugins are the names of the plugins that run at one extension point, in their
+// order, for reports of the configuration.
 type PointPlugins struct {
 	Point   string
 	Plugins []string

@@ -36,7 +36,7 @@ func Compare(request, has, used int64) Answer {
 	return Fits
 }
 
-// Sum is what a pod requests of one amount.
+// Sum is what a pod requests of one resource, to be compared with what nodes have of it.
 type Sum struct {
 	// Name is the resource; v1.ResourcePods stands for the number of pods.
 	Name    v1.ResourceName
@@ -169,8 +169,8 @@ func (s *Sum) Lacking(t *table.Table, row table.Row) int64 {
 	return resource.Sub(s.Request, free)
 }
 
-// UsedBy returns how much of the sum's resource the pod uses on its node, and frees when it
-// leaves; 1 for the number of pods.
+// UsedBy returns how much of the sum's resource the pod p uses on its node, and so frees
+// when it is evicted; 1 for the number of pods.
 func (s *Sum) UsedBy(p *object.Pod) int64 {
 	if s.Name == v1.ResourcePods {
 		return 1

@@ -8,10 +8,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// A verdict on a row is a set of bits: bit k if the k-th sum does not fit, and two more. It
-// is 0 if all fit.
+// A verdict on a row is a set of bits: bit k if the k-th sum of the list does not fit there,
+// and two more. It is 0 if all fit. Explanations read from it what the node lacks.
 const (
-	// noOwnBit is set if one that does not fit has no bit of its own, because there are
+	// noOwnBit is set if a sum that does not fit has no bit of its own, because there are
 	// more sums than bits. Its hash is mixed into the bits of the others instead, and
 	// EachShort compares the row again.
 	noOwnBit = 1 << 62

@@ -54,7 +54,7 @@ type Index struct {
 	retainted []RetaintedSlice
 }
 
-// index makes each table have such an Index.
+// index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	d := &Index{
 		table: t, pools: map[poolName]*Pool{}, onNode: map[string]map[*Pool]struct{}{}, revision: t.Epoch(),
@@ -63,7 +63,7 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	return table.Follower[*Index]{Index: d, NodeChanged: d.followNode, ObjectChanged: d.follow, Check: d.check}
 })
 
-// Of returns the table's index.
+// Of returns the table's index of pools of devices.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // Revision returns a number that changes whenever something about devices changes that may
@@ -122,7 +122,8 @@ func (d *Index) follow(was, is object.Object) {
 	}
 }
 
-// followNode records in rows that the row's node changed.
+// followNode records that the row's node changed, so that what it can allocate is computed
+// again.
 func (d *Index) followNode(r table.Row, _, _ *object.Node) {
 	d.rows = table.Reach(d.rows, r)
 	d.rows[r] = d.table.Revision()
@@ -220,8 +221,9 @@ func (d *Index) dropIfEmpty(p *Pool) {
 	}
 }
 
-// touchNodes marks the nodes that see the pool as changed: the node of a Local pool, else
-// all, by the revision.
+// touchNodes records that what nodes can allocate from the pool changed: it marks the row
+// of the node that a Local pool belongs to, else it raises the revision, which counts for
+// all nodes.
 func (d *Index) touchNodes(p *Pool) {
 	switch {
 	case p.Local:
@@ -350,8 +352,9 @@ func (d *Index) followClaim(was, is object.Object) {
 	}
 }
 
-// taken returns the allocation results of a ResourceClaim, those with AdminAccess left out;
-// nil for none. o may be nil.
+// taken returns the devices that a ResourceClaim holds, as allocation results. Results
+// with AdminAccess are left out, since they take nothing. It returns nil for a claim
+// without an allocation, for nil, and for another object.
 func taken(o object.Object) []*resourcev1.DeviceRequestAllocationResult {
 	c, _ := o.(*object.ResourceClaim)
 	if c == nil || c.Allocation() == nil {

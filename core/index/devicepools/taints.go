@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// RetaintedSlice is a ResourceSlice before and after a change of the DeviceTaintRules that
-// taint its devices.
+// RetaintedSlice is a ResourceSlice whose devices got other taints by a change of a
+// DeviceTaintRule, before and after, from which an event is made.
 type RetaintedSlice struct{ Old, New *object.ResourceSlice }
 
 // Retainted returns the slices, by name, whose taints the last change of a DeviceTaintRule

@@ -25,7 +25,7 @@ type Index struct {
 // claimName identifies a PersistentVolumeClaim.
 type claimName struct{ namespace, name string }
 
-// index makes each table have such an Index.
+// index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{
 		table: t, free: map[string]*Volumes{}, keptFor: map[claimName]map[string]*object.PersistentVolume{},
@@ -34,7 +34,7 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	return table.Follower[*Index]{Index: x, ObjectChanged: x.follow, Check: x.check}
 })
 
-// Of returns the table's index.
+// Of returns the table's index of the volumes without a claim.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // Volumes are the volumes of one storage class that have no claimRef, by the node label
@@ -49,7 +49,8 @@ type Volumes struct {
 	keyUses  map[string]int      // number of volumes by label key
 }
 
-// Pin is a label of nodes, key and value, that volumes require of their node.
+// Pin is a label of nodes, key and value, that a volume requires of its node, such as the
+// hostname of a local volume: only pods on such nodes can use it.
 type Pin struct{ Key, Value string }
 
 // Few is the largest number of volumes for which Pinned returns the list. Longer ones come
@@ -263,7 +264,8 @@ func (x *Index) check(fresh *Index) error {
 	return nil
 }
 
-// check returns an error if volumes or pins differ from those of a fresh table.
+// check returns an error if the volumes or their pins differ from those of fresh, which
+// was made anew from the same table.
 func (f *Volumes) check(fresh *Volumes) error {
 	if !maps.Equal(f.byName, fresh.byName) || !slices.Equal(f.Unpinned(), fresh.Unpinned()) || !slices.Equal(f.keys, fresh.keys) || len(f.many) != len(fresh.many) || len(f.pinned) != len(fresh.pinned) {
 		return fmt.Errorf("%d, %d unpinned, pins %v by %v, rebuilt %d, %d, %v by %v", len(f.byName), len(f.unpinned.volumes), len(f.pinned), f.keys,

@@ -54,7 +54,7 @@ func (i *Image) add(r table.Row, all int) {
 	i.many.Set(r, true)
 }
 
-// remove records that the node at the row no longer has the image.
+// remove records that the node on the row no longer has the image.
 func (i *Image) remove(r table.Row) {
 	if !i.On(r) {
 		return
@@ -75,13 +75,13 @@ type Index struct {
 	revision uint64
 }
 
-// index makes each table have such an Index.
+// index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{table: t, byName: map[string]*Image{}, revision: t.Epoch()}
 	return table.Follower[*Index]{Index: x, NodeChanged: x.follow, Check: x.check}
 })
 
-// Of returns the table's index.
+// Of returns the table's index of its nodes' images.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // Image returns the image with the name, nil if no node has it. It is the index's own. Read

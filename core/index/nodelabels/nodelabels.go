@@ -22,13 +22,13 @@ type Index struct {
 	uniqueRevision uint64
 }
 
-// index makes each table have such an Index.
+// index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{table: t, nodes: map[string]int{}, values: map[string]*labelValues{}, keysRevision: t.Epoch(), uniqueRevision: t.Epoch()}
 	return table.Follower[*Index]{Index: x, NodeChanged: x.follow, Check: x.check}
 })
 
-// Of returns the table's index.
+// Of returns the table's index of its nodes' labels.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // HasKey reports whether a node has a label with the key.

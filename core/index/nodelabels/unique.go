@@ -31,8 +31,8 @@ func (x *Index) UniquePerNode(key string) bool {
 	return true
 }
 
-// counted returns the counts of the label's values, which are made if need be; nil if too
-// many labels are counted.
+// counted returns the numbers of nodes by value of the label. The first call for a label
+// counts all nodes. It returns nil if too many other labels are counted.
 func (x *Index) counted(key string) *labelValues {
 	if v := x.values[key]; v != nil {
 		return v
@@ -83,8 +83,9 @@ func (x *Index) setValues(old, now *object.Node) {
 	}
 }
 
-// add adds n, 1 or -1, to the number of nodes with the value. It reports whether a node
-// began or ceased to share the value with another.
+// add adds n, 1 or -1, to the number of nodes with the value. It reports whether the value
+// began or ceased to be shared by several nodes, so that a node is or was alone in its
+// domain.
 func (v *labelValues) add(value string, n int) bool {
 	before := v.nodes[value]
 	v.nodes[value] = before + n

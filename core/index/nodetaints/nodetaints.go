@@ -12,8 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Set is a set of node taints as bits: bit i stands for taint number i, the highest for
-// Others.
+// Set is a set of node taints as bits, so that a pod's tolerations can be compared with a
+// node's taints in one operation: bit i stands for taint number i, the highest for Others.
 type Set uint64
 
 const (
@@ -22,8 +22,9 @@ const (
 	Others Set = 1 << mostTaints
 )
 
-// Index numbers the taints that nodes have. A taint that no node has any more keeps its
-// number until another taint needs one and none is left.
+// Index gives the taints that nodes have small numbers, so that those of a node are a Set.
+// A taint that no node has any more keeps its number until another taint needs one and
+// none is left.
 type Index struct {
 	table    *table.Table
 	sets     []Set          // by row
@@ -36,13 +37,13 @@ type Index struct {
 	keyBuf   []byte // scratch of number
 }
 
-// index makes each table have such an Index.
+// index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	l := &Index{table: t, numbers: map[string]int{}, revision: t.Epoch()}
 	return table.Follower[*Index]{Index: l, NodeChanged: l.set, Check: l.check}
 })
 
-// Of returns the table's index.
+// Of returns the table's index of its nodes' taints.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // Sets returns the taints of each row's node, by row. Read only.

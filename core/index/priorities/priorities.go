@@ -22,13 +22,13 @@ type Index struct {
 	}
 }
 
-// index makes each table have such an Index.
+// index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{table: t}
 	return table.Follower[*Index]{Index: x, Came: x.came, Left: x.left, NodeChanged: x.grow, Check: x.check}
 })
 
-// Of returns the table's index.
+// Of returns the table's index of the lowest pod priority on each row.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // grow adds a row without pods when the table gets one.
@@ -64,7 +64,8 @@ func (x *Index) LatestOfLowest(r table.Row, now time.Time) time.Time {
 }
 
 // LowestOfAll returns the lowest priority of the pods on all rows, math.MaxInt32 if there
-// are none. It looks at the rows once for each revision of the table.
+// are none: a pod without a higher one cannot preempt. It looks at the rows once for each
+// revision of the table.
 func (x *Index) LowestOfAll() int32 {
 	if l := &x.ofAll; l.revision != x.table.Revision() || !l.known {
 		l.priority, l.revision, l.known = math.MaxInt32, x.table.Revision(), true
@@ -82,7 +83,8 @@ type lowest struct {
 	latest    time.Time // the latest start time of the others
 }
 
-// noLowest stands for a row without pods.
+// noLowest stands for a row without pods. Its priority is above that of any pod, so no pod
+// can be preempted there.
 var noLowest = lowest{priority: math.MaxInt32}
 
 // lowestOf returns the lowest priority of the pods, with the start times of those that have
@@ -110,7 +112,8 @@ func (l *lowest) add(p *object.Pod) {
 	}
 }
 
-// check returns an error if the lowest priorities are not those of the table's pods.
+// check returns an error if the lowest priorities kept are not those of the table's pods,
+// counted anew.
 func (x *Index) check(*Index) error {
 	for _, r := range x.table.All() {
 		if is, now := x.rows[r], lowestOf(x.table.Pods(r)); is.priority != now.priority || is.unstarted != now.unstarted || !is.latest.Equal(now.latest) {

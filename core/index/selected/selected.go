@@ -18,14 +18,14 @@ type Index struct {
 	columns      valueColumns
 }
 
-// index makes each table have such an Index.
+// index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{table: t}
 	x.requirements.byKey, x.columns.byKey = map[string]*metRequirement{}, map[string]*valueColumn{}
 	return table.Follower[*Index]{Index: x, Check: x.check}
 })
 
-// Of returns the table's index.
+// Of returns the table's index of the rows that selectors match.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // Selection is the set of rows whose nodes a selector matches, as of one revision of the
@@ -40,7 +40,8 @@ type Selection struct {
 }
 
 // Admits reports whether the selector matches the row's node. known is false if the node
-// was added or changed since the selection was made.
+// was added or changed since the selection was made: then the caller must look at its
+// labels.
 func (s *Selection) Admits(t *table.Table, r table.Row) (admits, known bool) {
 	return s.rows.Has(r), t.NodeChangedAt(r) <= s.revision
 }
@@ -142,8 +143,8 @@ func (x *Index) rowsMeeting(r *match.Requirement) table.RowSet {
 	return x.rowsMeetingNow(r, m)
 }
 
-// rowsNamed returns a new set of the rows of the named nodes, or, if among is false, of all
-// other rows.
+// rowsNamed returns the rows that meet a requirement on node names: those of the named
+// nodes, or, if among is false, all others. The set is new.
 func (x *Index) rowsNamed(names []string, among bool) table.RowSet {
 	rows := make(table.RowSet, (x.table.Rows()+63)/64)
 	if !among {

@@ -58,7 +58,8 @@ func (x *Index) valueColumn(key string) *valueColumn {
 	return c
 }
 
-// set records the label value of node n on row r; nil stands for no node.
+// set records the value that node n, on row r, has for the label key, as a number; n is
+// nil if there is no node.
 func (c *valueColumn) set(n *object.Node, r table.Row, key string) {
 	if n == nil {
 		c.ofRow[r] = noNode

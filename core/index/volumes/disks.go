@@ -7,8 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// diskName identifies the in-tree disks (GCE, EBS, RBD, iSCSI) that are one and the same;
-// disks that are only read are counted apart.
+// diskName identifies an in-tree disk (GCE, EBS, RBD, iSCSI): volumes with equal names are
+// the same disk, on which pods may conflict. Users that only read it are counted apart.
 type diskName struct {
 	kind     object.DiskKind
 	name     string
@@ -31,8 +31,8 @@ func (x *Index) RowsWithDisk(d *object.Disk) (written, read DiskRows, sure bool)
 	return written, read, d.Kind != object.RBD
 }
 
-// In calls visit with the index of each of rows that is in d. It is fastest if rows are
-// ascending.
+// In calls visit with the index in rows of each row on which pods use the disk. It is
+// fastest if rows are ascending.
 func (d DiskRows) In(rows []table.Row, visit func(i int)) {
 	if len(d.pods) == 0 {
 		return

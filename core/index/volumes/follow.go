@@ -129,7 +129,8 @@ func (x *Index) nameClaim(c *object.PersistentVolumeClaim, listed bool) {
 	}
 }
 
-// resolve looks up the volume of the claim again, for tracked and placed pods that use it.
+// resolve finds anew which volume the claim is bound to, after the claim or its volume
+// changed, and corrects the counts of tracked and placed pods that use it.
 func (x *Index) resolve(at claimName) {
 	x.resolveTracked(at)
 	for _, c := range x.claims[at] {
@@ -144,8 +145,8 @@ func (x *Index) resolve(at claimName) {
 	}
 }
 
-// resolveRow looks up the volumes of the pods on the row again. It marks the row as changed
-// if they differ.
+// resolveRow finds anew which volumes drivers attach for the pods on the row. If they
+// differ it corrects the counts and marks the row as changed.
 func (x *Index) resolveRow(r table.Row) {
 	changed := false
 	for _, pl := range x.table.Pods(r) {
@@ -181,8 +182,8 @@ func (x *Index) countAttachment(o object.Object, sign int) {
 	}
 }
 
-// reattachNode counts the volumes of the named node's VolumeAttachments again and marks its
-// row as changed. It does nothing if there is no such node.
+// reattachNode counts the volumes of the named node's VolumeAttachments again, after one
+// of them changed, and marks its row as changed. It does nothing if there is no such node.
 func (x *Index) reattachNode(name string) {
 	if r, ok := x.table.Find(name); ok {
 		x.reattach(r)

@@ -11,8 +11,9 @@ import (
 // it. Things without users are left out.
 type users[K comparable] map[K]rowCounts
 
-// add adds n, which may be negative, to the number of users of the thing on the row. It
-// returns the number before.
+// add adds n, which may be negative, to the number of users of the thing (volume, claim or
+// disk) on the row. It returns the number before, by which the caller sees the first user
+// come or the last one leave.
 func (u users[K]) add(of K, r table.Row, n int32) (before int32) {
 	before, list := u[of].add(r, n)
 	if len(list) > 0 {
@@ -52,8 +53,8 @@ func (l rowCounts) of(r table.Row) int32 {
 	return 0
 }
 
-// add adds n, which may be negative, to the row's number. It returns the number before, and
-// the list.
+// add adds n, which may be negative, to the row's number. It returns the number before,
+// and the list with the change, which replaces l.
 func (l rowCounts) add(r table.Row, n int32) (before int32, now rowCounts) {
 	at, found := l.find(r)
 	if !found {

@@ -16,7 +16,8 @@ type tracked struct {
 	swept   uint64                            // how often all were dropped
 }
 
-// trackedKept is the most claims and inline volumes that are tracked.
+// trackedKept is the most claims and inline volumes that are tracked; with more, all are
+// dropped (see Swept).
 const trackedKept = 1 << 14
 
 // TrackedCount returns the number of tracked claims and inline volumes.
@@ -58,8 +59,9 @@ func (x *Index) Track(p *object.Pod) {
 	}
 }
 
-// add adds n, which may be negative, to the number of entries with the volume. A zero
-// volume is ignored.
+// add adds n, which may be negative, to the number of tracked claims and inline volumes
+// that stand for the volume s. A zero s, the volume of a claim that is not bound, is
+// ignored.
 func (v *tracked) add(s object.VolumeSource, n int) {
 	if s == (object.VolumeSource{}) {
 		return

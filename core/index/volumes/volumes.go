@@ -39,7 +39,7 @@ type Index struct {
 // claimName identifies a PersistentVolumeClaim.
 type claimName struct{ namespace, name string }
 
-// index makes each table have such an Index.
+// index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{
 		table: t, ofPod: map[*table.Placed][]object.VolumeSource{},
@@ -50,7 +50,7 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	return table.Follower[*Index]{Index: x, Came: x.came, Left: x.left, NodeChanged: x.followNode, ObjectChanged: x.follow, Check: x.check}
 })
 
-// Of returns the table's index.
+// Of returns the table's index of the volumes that pods and attachments use.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // driverVolumes is the number of volumes that a driver attaches to one node, each counted
@@ -143,7 +143,7 @@ func (x *Index) ClaimUsers(namespace, name string) (n int) {
 	return n
 }
 
-// came adds the volumes of a pod that was placed to the counts.
+// came adds the volumes, claims and disks of a pod that was placed. The table calls it.
 func (x *Index) came(pl *table.Placed) {
 	if len(pl.Pod.Volumes) == 0 {
 		return
@@ -153,7 +153,8 @@ func (x *Index) came(pl *table.Placed) {
 	x.attach(pl, x.OfPod(pl.Pod))
 }
 
-// left subtracts the volumes of a pod that was removed from its row.
+// left subtracts the volumes, claims and disks of a pod that was removed from its row. The
+// table calls it.
 func (x *Index) left(pl *table.Placed) {
 	if len(pl.Pod.Volumes) == 0 {
 		return
@@ -189,9 +190,9 @@ func (x *Index) attach(pl *table.Placed, list []object.VolumeSource) {
 	}
 }
 
-// count adds sign to the users of volume s on the row in one of pods and attachments, and
-// to the driver's count if no user was or is left. other is the other of the two: the
-// volume stays attached while that has users of it.
+// count adds sign to the users of volume s on the row in one of x.pods and x.attachments;
+// other is the other one. A volume is attached to the node while either has users of it,
+// so the number that the driver attaches changes with the first of them and the last.
 func (x *Index) count(in, other users[object.VolumeSource], s object.VolumeSource, r table.Row, sign int32) {
 	if before := in.add(s, r, sign); (before == 0 || before+sign == 0) && other[s].of(r) == 0 {
 		x.countDriver(r, s.Driver, int(sign))
