@@ -38,7 +38,7 @@ func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 	return id, known
 }
 
-// HoldID adds n holders to a name that has holders already, by its id.
+// HoldID adds n holders to the name with that id, which must have holders already.
 func (s *Ids[T]) HoldID(id int32, n int) { s.list[id].holders += n }
 
 // add gives the name an id, a free one if there is one, without a holder.
@@ -71,7 +71,8 @@ func (s *Ids[T]) Release(id int32) (of T, last bool) {
 	return of, true
 }
 
-// At returns a pointer to the T of the id. It is valid until the next Hold.
+// At returns a pointer to the T that is kept for the id, to read or change it. It is valid
+// until the next Hold.
 func (s *Ids[T]) At(id int32) *T { return &s.list[id].of }
 
 // Name returns the name of the id.

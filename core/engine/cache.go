@@ -59,8 +59,8 @@ type cache struct {
 	withKept  []*view           // views for which PostFilter plugins keep something, the oldest first
 }
 
-// reset drops all views and all answers of plugins. It keeps the record of earlier
-// decisions on classes.
+// reset drops all views and all kept answers of plugins, so that nothing computed before
+// is used again. It keeps the record of earlier decisions on classes.
 func (c *cache) reset() {
 	for _, v := range c.views { // any order: each by itself
 		v.class.Kept = nil
@@ -166,8 +166,8 @@ func (v *view) excessBytes() int {
 	return max(0, n-fixedBytes)
 }
 
-// mostViews returns how many views the budget allows at the table's present size, those on
-// trial not counted. It is at least 1.
+// mostViews returns how many views may be kept within the budget at the table's present
+// size, those on trial not counted. It is at least 1.
 func (c *cache) mostViews() int {
 	return max(1, (c.mostRows()-c.excess)/(fixedRows+c.table.Rows()))
 }
@@ -215,8 +215,8 @@ func releaseState(in *framework.Input) {
 	}
 }
 
-// promote makes a view on trial stay. If the views then exceed the budget, it drops a
-// sixteenth of them, those used longest ago.
+// promote makes a view on trial one that stays, as its class came back. If the views then
+// exceed the budget, it drops a sixteenth of them, those used longest ago.
 func (c *cache) promote(v *view) {
 	if i := slices.Index(c.trial[:], v); i >= 0 {
 		c.trial[i] = nil

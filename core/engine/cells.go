@@ -52,8 +52,8 @@ func (v *view) keepCells() {
 	}
 }
 
-// syncCells updates the states of the plugins that answer by cells to the table as it is
-// now, trial placements included.
+// syncCells brings the states of the plugins that answer by cells up to date with the
+// table as it is now, trial placements included. It comes before these plugins are asked.
 func (v *view) syncCells() {
 	for _, c := range v.cells {
 		c.sync(c.in)

@@ -190,7 +190,7 @@ func (e extremes) excludes(raw int64) bool {
 	return raw != framework.NoScore && (raw < e.low || raw > e.high)
 }
 
-// add extends the range to include the raw score. NoScore changes nothing.
+// add makes the range of raw scores include one more. NoScore changes nothing.
 func (e *extremes) add(raw int64) {
 	if raw != framework.NoScore {
 		e.low, e.high = min(e.low, raw), max(e.high, raw)

@@ -180,8 +180,8 @@ func (x *feasibility) setNominated(nominated Nominator) {
 	}
 }
 
-// allCounted returns the nominated pods that count against the pod, by the row that each is
-// nominated to, in any order.
+// allCounted returns all nominated pods that count against the pod (others, of at least
+// its priority), with the row that each is nominated to, in any order.
 func (x *feasibility) allCounted(nominated Nominator) iter.Seq2[table.Row, *object.Pod] {
 	return func(yield func(table.Row, *object.Pod) bool) {
 		if nominated == nil {

@@ -12,8 +12,8 @@ import (
 
 // What follows is for framework.PostFilterCall.
 
-// Rows returns the only rows that the decision considered, ascending; nil means all. The
-// caller may not write it.
+// Rows returns the only rows that the decision considered, ascending, where PreFilter or a
+// placement narrows the pod to some; nil means all. The caller may not write it.
 func (o *Outcome) Rows() []table.Row { return o.work.narrowed }
 
 // Unschedulable returns the number of nodes that were rejected with Code Unschedulable, so

@@ -89,7 +89,8 @@ func (o *Outcome) countCauses(counts *causeCounts) {
 	}
 }
 
-// allByPreFilter returns one tally of all nodes, for a pod that PreFilter rejected.
+// allByPreFilter returns the reasons for a pod that PreFilter rejected: one tally that
+// counts all nodes.
 func (o *Outcome) allByPreFilter() []decision.Tally {
 	s := o.work.pre.rejected
 	return []decision.Tally{{

@@ -144,8 +144,8 @@ func (s *signedView) confirms(d *decider) bool {
 	return true
 }
 
-// keptScores keeps the scores of hosted scorers before normalisation, and the last
-// PreScore.
+// keptScores keeps, during a run, what hosted scorers answered before normalisation, and
+// with which rows their PreScore was called last.
 type keptScores struct {
 	scorers  []profile.Scorer
 	byRow    [][]int64 // raw scores by scorer, then row; notScored: not asked

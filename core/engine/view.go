@@ -61,8 +61,8 @@ type view struct {
 	kept                   map[string]*any // what PostFilter plugins keep, by plugin name
 }
 
-// column is the position of a value in each row of the index; kept is false if there is
-// none.
+// column is where the index keeps a value (a raw score or a cell) of each row: at is the
+// number of the value in a row. kept is false if the value is not kept.
 type column struct {
 	kept bool
 	at   int
@@ -118,7 +118,8 @@ func (v *view) watchPass() {
 	}
 }
 
-// shape returns the layout of a row in the index: its columns and the highest score.
+// shape returns what the index must keep for the view's rows: the number of values, and
+// the highest score.
 func (v *view) shape() ranking.Shape {
 	return ranking.Shape{Values: v.columns, Known: v.known, Highest: v.highest}
 }
@@ -170,8 +171,9 @@ func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	v.revision = v.table.Revision()
 }
 
-// grouped reports whether groups of the index include cells: every plugin that answers by
-// cells has a column, or there is none.
+// grouped reports whether rows of one group of the index are also in one cell of every
+// plugin that answers by cells (each has a column, or there is none), so that a decision
+// can be made by groups.
 func (v *view) grouped() bool { return v.cellsKept || len(v.cells) == 0 }
 
 // replay evaluates again the rows that changed since the view's revision. It returns false

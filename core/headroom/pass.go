@@ -94,7 +94,8 @@ type Watcher struct {
 	Seen func(rows int)
 }
 
-// apart asks the watchers whether a plugin is to be called by itself now.
+// apart reports whether a watcher wants a plugin to be called by itself this time, so that
+// it can be timed; the loop is left out then.
 func (p *Pass) apart() bool {
 	for _, w := range p.watchers {
 		if w.Apart() {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// Subject is the part of a node that a selector reads.
+// Subject is the part of a node that a node selector or node affinity reads.
 type Subject struct {
 	Name   string // metadata.name, for matchFields
 	Labels labels.Set

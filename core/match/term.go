@@ -102,7 +102,7 @@ func compileField(e *v1.NodeSelectorRequirement) (requirement, bool) {
 	return requirement{key: e.Key, op: e.Operator, values: e.Values}, known && len(e.Values) == 1
 }
 
-// holds reports whether the term matches the node.
+// holds reports whether the node meets all requirements of the term.
 func (t *term) holds(n Subject) bool {
 	if !t.valid {
 		return false

@@ -54,7 +54,7 @@ var kinds = [Kinds + 1]struct {
 	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 
-// String returns the kind as in manifests: PersistentVolumeClaim.
+// String returns the name of the kind in manifests, such as PersistentVolumeClaim.
 func (k Kind) String() string { return kinds[k].name }
 
 // GroupVersion returns the API group, "" for the core group, and the version that Berth

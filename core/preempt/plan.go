@@ -117,7 +117,7 @@ func (best *choice) take(p *Plan, now time.Time) {
 // minCandidateNodesPercentage and minCandidateNodesAbsolute of DefaultPreemption).
 type Limits struct{ Percentage, Absolute int }
 
-// of returns how many candidates are enough among that many nodes.
+// of returns how many candidate nodes with a plan are enough, among that many nodes.
 func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100, l.Absolute)) }
 
 // Finder finds plans and keeps the memory of a search for the next. The zero value is ready

@@ -176,7 +176,8 @@ func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
 	return units
 }
 
-// add adds a pod on row r to the unit. A pod that has not started counts as started now.
+// add adds a pod, placed on row r, to the unit. A pod that has not started counts as
+// started now.
 func (u *unit) add(p *object.Pod, r table.Row, now time.Time) {
 	if since := started(p, now); len(u.pods) == 0 || since.Before(u.since) {
 		u.since = since

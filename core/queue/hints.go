@@ -365,7 +365,8 @@ type objectName struct {
 // their own, an event about a claim concerns one.
 type named map[objectName]map[*peers]struct{}
 
-// add lists the peers under the objects.
+// add lists the peers under each of the objects that they name, so that an event about one
+// finds them.
 func (n named) add(a *peers, names []objectName) {
 	for _, name := range names {
 		if n[name] == nil {

@@ -35,8 +35,8 @@ func (q *Queue) Counts() Counts {
 // named as in v1.36's metric queue_incoming_pods_total.
 type Arrival struct{ Queue, Event string }
 
-// Arrivals returns how many pods have arrived in each queue for each event since the start.
-// The caller owns the map.
+// Arrivals returns how many pods have arrived in each queue for each event since the
+// start, for the metric queue_incoming_pods_total. The caller owns the map.
 func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
 
 // Panics returns how often queueing hints have panicked since the start, by plugin. The

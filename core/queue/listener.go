@@ -29,7 +29,8 @@ func (q *Queue) Listen(l *Listener) { q.listeners = append(q.listeners, l) }
 // listeners are all listeners of a queue.
 type listeners []*Listener
 
-// tellMoved calls the listeners' Moved.
+// tellMoved calls every listener's Moved for a pod that moved from a place because of the
+// event.
 func (all listeners) tellMoved(e *Entry, from Place, event string) {
 	for _, l := range all {
 		if l.Moved != nil {

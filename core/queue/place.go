@@ -199,7 +199,8 @@ func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
 	q.listeners.tellMoved(e, from, event)
 }
 
-// leave removes the pod from the heap or set of its place and from the plugins' lists.
+// leave removes the pod from the heap or set of its place and from the lists of the
+// plugins that it waits for. It is the first half of move.
 func (q *Queue) leave(e *Entry) {
 	switch from := e.place; from {
 	case Nowhere:
@@ -214,7 +215,8 @@ func (q *Queue) leave(e *Entry) {
 	}
 }
 
-// enter adds the pod to the heap or set of its place and to the plugins' lists.
+// enter adds the pod to the heap or set of its new place and to the lists of the plugins
+// that it waits for. It is the second half of move.
 func (q *Queue) enter(now time.Time, e *Entry) {
 	switch e.place {
 	case Nowhere:
@@ -231,8 +233,8 @@ func (q *Queue) enter(now time.Time, e *Entry) {
 	q.heaps[e.place].push(e)
 }
 
-// index lists an unschedulable or gated pod under the plugins that rejected or gated it. It
-// does nothing for other pods.
+// index lists an unschedulable or gated pod under the plugins that rejected or gated it,
+// so that events that these registered for find it. It does nothing for other pods.
 func (q *Queue) index(e *Entry) {
 	switch e.place {
 	case Unschedulable:

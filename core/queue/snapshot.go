@@ -85,7 +85,7 @@ type Gate struct {
 // never stands for a time that is not set.
 type Age int64
 
-// never is the Age of the zero time.
+// never is the Age that stands for a time that is not set (the zero time).
 const never Age = math.MinInt64
 
 // ageOf returns the age of t at the time now.
@@ -171,7 +171,8 @@ func (s *Snapshot) Valid() error {
 	return nil
 }
 
-// saved returns the entry for a snapshot at the time now.
+// saved returns the entry in the form of a snapshot made at the time now, with times as
+// ages.
 func (e *Entry) saved(now time.Time) Saved {
 	s := Saved{
 		UID: e.Pod.UID, Place: e.place, Since: ageOf(e.since, now), Queued: ageOf(e.Timestamp, now), FirstActive: ageOf(e.FirstActive, now),

@@ -253,7 +253,8 @@ func (g *Group) startLists() {
 	g.lists, g.listed = make([][]table.Row, g.top-g.lowest+1), 0
 }
 
-// writeLists fills the lists that startLists allocated, in one walk over all rows.
+// writeLists fills the lists of rows by score that startLists allocated, in one walk over
+// all rows.
 func (x *Index) writeLists() {
 	for r, s := range x.states {
 		if !s.feasible() {

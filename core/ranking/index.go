@@ -93,8 +93,8 @@ func (x *Index) begin(s Shape, rows int) {
 	}
 }
 
-// ungroup removes the groups until the next Begin. It keeps which rows are feasible, and
-// their scores and values.
+// ungroup gives up the groups until the next Begin: scores and values are kept by row
+// instead. Which rows are feasible stays.
 func (x *Index) ungroup() {
 	was := x.Grouped
 	x.Grouped = false
@@ -117,7 +117,8 @@ func (x *Index) ungroup() {
 	x.progress = changed
 }
 
-// extendColumns extends scores and values to the number of rows.
+// extendColumns gives every row a place for its score and its values, which an index
+// without groups keeps by row.
 func (x *Index) extendColumns() {
 	x.scores = extend(x.scores, len(x.states))
 	for k := range x.values {
@@ -337,7 +338,8 @@ func (x *Index) leave(was State) {
 	}
 }
 
-// join adds a row with that state to the counts.
+// join adds a row to the counts of its new state: those of its group, or of its cause of
+// rejection.
 func (x *Index) join(r table.Row, now State) {
 	switch {
 	case now.rejected():

@@ -76,7 +76,8 @@ type causes struct {
 	last   int32 // the number found last; neighbours often have the same cause
 }
 
-// recentCauses is the size of a small cache in front of the map of causes.
+// recentCauses is the size of the cache in front of the map of causes, which spares most
+// look-ups in the map.
 const recentCauses = 64
 
 // id returns the number of a cause, for the State of a row that is rejected for it; a new
@@ -108,7 +109,7 @@ func (c *causes) find(k Cause) int32 {
 	return id
 }
 
-// reset removes all causes and keeps the memory.
+// reset removes all causes, as the index begins anew, and keeps the memory.
 func (c *causes) reset() {
 	clear(c.ids)
 	c.list, c.rows = c.list[:0], c.rows[:0]

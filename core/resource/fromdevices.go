@@ -14,7 +14,8 @@ func WithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Dem
 	return OfPod(withDevices(pod, taken))
 }
 
-// withDevices returns a copy of the pod whose status has these entries.
+// withDevices returns a copy of the pod whose status says that devices take these amounts,
+// to compute its demand with them.
 func withDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) *v1.Pod {
 	with := *pod
 	with.Status.NodeAllocatableResourceClaimStatuses = taken

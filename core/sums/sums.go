@@ -15,7 +15,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Answer is the result of comparing a request with what a node has.
+// Answer says whether a request fits on a node, and if not whether it could once other
+// pods leave.
 type Answer uint8
 
 const (

@@ -45,8 +45,9 @@ func (t *Table) Excess(r Row, p *object.Pod) (Excess, bool) {
 	return Excess{}, false
 }
 
-// excessOf returns the excess of one resource, of which the node offers that much; false if
-// there is none or p, if not nil, requests none of it.
+// excessOf returns the excess of one resource, of which the node offers that much: what
+// the pods bound there request in all. It returns false if that is not more than the
+// offer, or p, if not nil, requests none of the resource.
 func (t *Table) excessOf(r Row, p *object.Pod, offer resource.Scalar) (Excess, bool) {
 	id, ok := t.Column(offer.Name)
 	if !ok || offer.Value <= 0 || t.columns.used[id][r] <= offer.Value || p != nil && p.Demand.Usage.Of(offer.Name) == 0 {
@@ -61,7 +62,8 @@ func (t *Table) excessOf(r Row, p *object.Pod, offer resource.Scalar) (Excess, b
 	return e, e.Requested > e.Allocatable
 }
 
-// bound returns how many pods the API shows bound to the row; assumed pods do not count.
+// bound returns how many pods the API shows bound to the row, for an Excess; assumed pods
+// do not count.
 func (t *Table) bound(r Row) (n int64) {
 	for _, pl := range t.pods[r] {
 		if pl.Pod.NodeName != "" {

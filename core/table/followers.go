@@ -28,7 +28,8 @@ type Follower[T any] struct {
 	Check func(fresh T) error
 }
 
-// Index identifies one kind of follower; Of returns its index of a table.
+// Index[T] identifies one kind of follower, as a package variable of the package that
+// keeps the index; its Of returns that follower's index of a table.
 type Index[T any] struct{ at int }
 
 // follows makes the followers of a new table. Packages add theirs, with Follow, when they
@@ -65,8 +66,8 @@ type followers struct {
 	epoch uint64
 }
 
-// follow makes new followers, in place of the present ones. They are not told what the
-// table holds.
+// follow makes new followers, with empty indexes, in place of the present ones. The caller
+// then calls them for what the table holds.
 func (t *Table) follow() {
 	t.followers.list = t.followers.list[:0]
 	for _, follow := range follows {
@@ -97,7 +98,7 @@ func (t *Table) followAnew() {
 // changed.
 func (t *Table) Epoch() uint64 { return t.followers.epoch }
 
-// came calls the followers for a pod that was placed.
+// came calls every follower for a pod that was placed on its row.
 func (l *followers) came(pl *Placed) {
 	for i := range l.list {
 		if f := l.list[i].came; f != nil {
@@ -106,7 +107,7 @@ func (l *followers) came(pl *Placed) {
 	}
 }
 
-// left calls the followers for a pod that was removed from its row.
+// left calls every follower for a pod that was removed from its row.
 func (l *followers) left(pl *Placed) {
 	for i := range l.list {
 		if f := l.list[i].left; f != nil {

@@ -58,7 +58,8 @@ func compareObjects(a, b object.Object) int {
 	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 }
 
-// LayOut gives an empty table the rows of the layout. It does not restore objects.
+// LayOut gives an empty table the rows of the layout, so that a restored table has each
+// node on the same row as before. It does not restore objects.
 func (t *Table) LayOut(l *Layout) {
 	for _, name := range l.Rows {
 		if name != "" {

@@ -87,7 +87,8 @@ func New() *Table {
 // SetNow sets the time that Now returns. The table's owner does so at each step.
 func (t *Table) SetNow(now time.Time) { t.now = now }
 
-// Now returns the time of the present step, for the few answers that depend on it.
+// Now returns the time of the present step of the machine, for the few answers that depend
+// on it.
 func (t *Table) Now() time.Time { return t.now }
 
 // Rows returns the number of rows, those without a node included: every column has this
@@ -271,7 +272,8 @@ func (t *Table) row(name string) Row {
 	return r
 }
 
-// grow adds a row without node, pods and name.
+// grow adds one more row to everything that is kept by row. The row has no node, pods and
+// name yet.
 func (t *Table) grow() {
 	t.rows.all = append(t.rows.all, Row(len(t.rows.all)))
 	t.rows.names = append(t.rows.names, "")

@@ -30,7 +30,7 @@ func (m *Term) Live() bool { return m.live > 0 }
 func (m *Term) Expected() bool { return m.expected > 0 }
 
 // used reports whether a placed pod has the term, or a nominated pod has it as required
-// anti-affinity.
+// anti-affinity. If not the term may be removed.
 func (m *Term) used() bool { return len(m.rows.list) > 0 || m.Expected() }
 
 // Rows returns the rows that have pods with the term, and how many, in no particular order.
@@ -302,7 +302,8 @@ func hasLabel(n *object.Node, key string) bool {
 	return ok
 }
 
-// sweep removes the terms that are not used, if they are many. Every About is dropped then.
+// sweep removes the terms that no pod has any more, if they are many. Every About is
+// dropped then, as it may list such terms.
 func (l *Terms) sweep() {
 	if l.idle <= max(termsKept, len(l.list)/2) {
 		return

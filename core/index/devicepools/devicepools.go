@@ -33,7 +33,7 @@ type Pool struct {
 	Local bool
 }
 
-// poolName identifies a pool.
+// poolName identifies a pool of devices: pool names are unique for one driver.
 type poolName struct{ driver, name string }
 
 // Index keeps the device pools of a table by node. A change that concerns one node alone

@@ -210,7 +210,7 @@ func (x *Index) follow(was, is object.Object) {
 	}
 }
 
-// set adds the volume to the index, or removes it if listed is false.
+// set adds the volume to the lists of the index, or removes it if listed is false.
 func (x *Index) set(v *object.PersistentVolume, listed bool) {
 	if v.Claim != nil {
 		x.keep(v, listed)

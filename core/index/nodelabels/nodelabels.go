@@ -31,7 +31,7 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index of its nodes' labels.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// HasKey reports whether a node has a label with the key.
+// HasKey reports whether any node has a label with the key.
 func (x *Index) HasKey(key string) bool { return x.nodes[key] > 0 }
 
 // KeysRevision returns a number that changes when a node is the first to have a label key.

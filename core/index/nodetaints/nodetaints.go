@@ -114,8 +114,8 @@ func (l *Index) number(taint *v1.Taint) Set {
 	return Others
 }
 
-// give gives number i to the taint, whose key is in keyBuf, and returns the set with it
-// alone.
+// give makes i the number of the taint, whose key is in keyBuf, and returns the Set with
+// that taint alone.
 func (l *Index) give(i int, taint *v1.Taint) Set {
 	l.taints[i], l.keys[i] = *taint, string(l.keyBuf)
 	l.numbers[l.keys[i]] = i

@@ -37,7 +37,8 @@ func (u users[K]) equal(o users[K]) bool {
 	return true
 }
 
-// rowCounts is a number by row, sorted by row. Rows with 0 are left out.
+// rowCounts holds a number for each row, mostly of the users of one volume there, sorted
+// by row. Rows with 0 are left out.
 type rowCounts []table.RowCount
 
 // find returns the index of the row, or where it would be, and whether it is there.

@@ -23,7 +23,7 @@ const trackedKept = 1 << 14
 // TrackedCount returns the number of tracked claims and inline volumes.
 func (x *Index) TrackedCount() int { return len(x.tracked.claims) + len(x.tracked.inline) }
 
-// IsTracked reports whether a tracked pod uses the volume.
+// IsTracked reports whether a pod that was passed to Track uses the volume.
 func (x *Index) IsTracked(v object.VolumeSource) bool { return x.tracked.volumes[v] > 0 }
 
 // Swept returns a number that changes whenever all tracked volumes were dropped, so that

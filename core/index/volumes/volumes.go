@@ -53,8 +53,8 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index of the volumes that pods and attachments use.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// driverVolumes is the number of volumes that a driver attaches to one node, each counted
-// once.
+// driverVolumes is the number of volumes that a CSI driver attaches to one node, each
+// counted once however many pods use it, to compare with the driver's limit.
 type driverVolumes struct {
 	driver  string
 	volumes int
