@@ -191,8 +191,9 @@ func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ran
 	}
 }
 
-// finish asks the plugins that are not in the pass about the rows that the pass found to
-// fit. It does nothing if there is no such plugin and the rows are grouped already.
+// finish asks the plugins that are not in the pass about the rows that it found to fit, and
+// groups these rows if partitions have not. It does nothing if they have, and the plugins
+// are only early filters, which were asked before, and scorers with cells or partitions.
 func (b *beginning) finish() {
 	v := b.view
 	filters := slices.ContainsFunc(v.rowFilters, func(f *filter) bool { return !f.inPass && !f.early() })
@@ -209,8 +210,9 @@ func (b *beginning) finish() {
 	b.evaluate(b.found.rows, b.evaluatePassed, b.keep())
 }
 
-// evaluatePassed asks the plugins that the pass did not evaluate about rows that it found
-// to fit. Early filters were asked before.
+// evaluatePassed asks the plugins that are not in the pass about rows that it found to fit,
+// except early filters, which were asked before. Scorers with partitions are omitted if the
+// states have their scores already.
 func (b *beginning) evaluatePassed(rows []table.Row, found *scratch) {
 	b.evaluateOn(rows, found, pluginSet{partitioned: !b.split})
 }

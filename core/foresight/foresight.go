@@ -58,14 +58,17 @@ func (f *Foresight) Class(key []byte, e *queue.Entry) queue.Class {
 // question answers whether one event could help pods.
 type question struct {
 	*Foresight
-	event    *framework.Event
-	row      table.Row // of the node that the event is about
-	about    bool      // the event is about one node
-	measured bool      // TooLarge may exclude pods
+	event      *framework.Event
+	row        table.Row // of the node that the event is about
+	about      bool      // the event is about one node
+	measurable bool      // sizes can exclude pods; otherwise TooLarge returns false
 	// nominated are the pods nominated to the row that are not placed, sorted by descending
 	// priority.
 	nominated []*object.Pod
-	rooms     []queue.Size // by priority: the largest requests that fit on the row without lower pods
+	// largest caches what TooLarge computes, an entry for each priority that it was asked
+	// about, in no order: the largest requests of a pod of that priority that fit on the row
+	// if all pods of lower priority leave.
+	largest []queue.Size
 }
 
 // About returns a Question by which the queue asks, for pod after pod, whether the event
@@ -73,7 +76,7 @@ type question struct {
 func (f *Foresight) About(event *framework.Event) queue.Question {
 	q := &question{Foresight: f, event: event}
 	if q.row, q.about = f.rowOf(event); q.about {
-		q.nominated, q.measured = f.nominatedNowhere(q.row), q.measures()
+		q.nominated, q.measurable = f.nominatedNowhere(q.row), q.measures()
 	}
 	return q
 }

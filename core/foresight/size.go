@@ -62,25 +62,26 @@ func (q *question) measures() bool {
 
 // TooLarge reports whether a pod of that size and priority requests more CPU or memory than
 // the event's node has, less what its pods of at least that priority use, those nominated
-// to it included. It returns false if the event is about no node.
+// to it included. It returns false if the event is about no node, or sizes cannot exclude
+// pods from it (measures).
 func (q *question) TooLarge(s queue.Size) bool {
-	if !q.measured {
+	if !q.measurable {
 		return false
 	}
-	for i := range q.rooms {
-		if r := &q.rooms[i]; r.Priority == s.Priority {
+	for i := range q.largest {
+		if r := &q.largest[i]; r.Priority == s.Priority {
 			return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
 		}
 	}
-	r := roomFor(q.Table, q.row, s.Priority, q.nominated)
-	q.rooms = append(q.rooms, r)
+	r := largestFor(q.Table, q.row, s.Priority, q.nominated)
+	q.largest = append(q.largest, r)
 	return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
 }
 
-// roomFor returns the largest CPU and memory requests with which a pod of the priority
+// largestFor returns the largest CPU and memory requests with which a pod of the priority
 // would fit on the row if all pods of lower priority left. nominated pods of at least the
 // priority count as placed.
-func roomFor(t *table.Table, row table.Row, priority int32, nominated []*object.Pod) queue.Size {
+func largestFor(t *table.Table, row table.Row, priority int32, nominated []*object.Pod) queue.Size {
 	above := atLeast(nominated, priority)
 	most := func(name v1.ResourceName) int64 {
 		sum := sums.New(t, name, 0, false)

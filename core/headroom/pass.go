@@ -45,9 +45,9 @@ const (
 	all = 1<<iota - 1
 )
 
-// JoinFilter makes the pass evaluate a filter that compares exactly the number of pods,
-// CPU and memory, as in list. It returns false, and the plugin is to be asked itself, for
-// any other list and for a second filter.
+// JoinFilter adds a filter to what the pass evaluates when it runs (see Complete). The
+// filter must compare exactly the number of pods, CPU and memory, as in list. JoinFilter
+// returns false for any other list and for a second filter: ask that plugin itself.
 func (p *Pass) JoinFilter(list []sums.Sum) bool {
 	if len(list) != 3 || list[0].Name != v1.ResourcePods || list[1].Name != v1.ResourceCPU || list[2].Name != v1.ResourceMemory || !p.join(fits) {
 		return false
@@ -56,8 +56,9 @@ func (p *Pass) JoinFilter(list []sums.Sum) bool {
 	return true
 }
 
-// JoinScore makes the pass compute the score, times weight. It returns false if the form is
-// Other or a score of the form joined before.
+// JoinScore adds the score, times weight, to what the pass computes when it runs (see
+// Complete). It returns false if the form is Other or a score of the form joined before:
+// ask that plugin itself.
 func (p *Pass) JoinScore(s Score, weight int64) bool {
 	switch {
 	case s.Form == LeastAllocated && p.join(leastAllocated):
@@ -70,7 +71,7 @@ func (p *Pass) JoinScore(s Score, weight int64) bool {
 	return true
 }
 
-// join records that a plugin does that part; false if one did already.
+// join records that a plugin joined for the part. It returns false if one had already.
 func (p *Pass) join(part int) bool {
 	joins := p.joined&part == 0
 	p.joined |= part
@@ -78,7 +79,7 @@ func (p *Pass) join(part int) bool {
 }
 
 // Complete reports whether the filter and both scores joined, all with the same amounts for
-// the pod. Only then may the pass run.
+// the pod. Only then may the pass run; otherwise ask each plugin itself.
 func (p *Pass) Complete() bool { return p.joined == all && p.fit == p.least && p.least == p.even }
 
 // Watch adds a watcher, which measures one of the joined plugins for metrics: the pass

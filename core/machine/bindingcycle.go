@@ -436,8 +436,9 @@ func (b *bindingCycles) unreserve(by *profile.Profile, p *object.Pod, node strin
 }
 
 // revertWrites begins to undo what was written for the pod of a cycle that fails
-// because of why. It returns false if there is nothing to undo; else fail is called
-// again when the reply has come.
+// because of why. It returns true if fail has to wait: until writes that were sent, or
+// PreBind plugins that run, have ended, or until the writes are reverted. fail is then
+// called again with why. It returns false if there is nothing to undo.
 func (b *bindingCycles) revertWrites(c *bindingCycle, why *decision.Status) bool {
 	switch c.phase {
 	case revertSent:

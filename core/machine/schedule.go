@@ -253,9 +253,10 @@ func (l *attempts) recordRejection(a *attempt, o *engine.Outcome) {
 	r.Result = decision.ResultUnschedulable
 }
 
-// fail ends an attempt with a status: an error, or a plugin's rejection after the pod was
-// assumed. A binding cycle is undone; if writes have to be reverted, fail returns, and is
-// called again when that is done.
+// fail ends an attempt with a status, an error or a plugin's rejection after the pod was
+// assumed, and returns the pod to the queue. A binding cycle is undone first. If that has to
+// wait for writes or PreBind plugins (revertWrites), fail returns early, and is called again
+// with the status when the reply has come.
 func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 	c := a.state.binding
 	if c != nil && b.revertWrites(c, s) {

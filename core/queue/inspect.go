@@ -133,7 +133,8 @@ func (q *Queue) Position(e *Entry) int {
 	return position
 }
 
-// Dump returns the state of all pods, sorted by place, then namespace, name and UID.
+// Dump returns the states of all pods in the queue, sorted by place, then namespace, name
+// and UID.
 func (q *Queue) Dump() []State {
 	var states []State
 	for e := range q.Entries() {
@@ -146,7 +147,7 @@ func (q *Queue) Dump() []State {
 	return states
 }
 
-// String formats the state on one line.
+// String formats the pod's state on one line.
 func (s State) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s (%s) since %s: attempts %d, rejections %d, errors %d",
@@ -166,7 +167,7 @@ func (s State) String() string {
 	return b.String()
 }
 
-// String formats the state of all pods, one a line, in the order of Dump.
+// String formats the states of all pods in the queue, one pod a line, in the order of Dump.
 func (q *Queue) String() string {
 	var b strings.Builder
 	for _, s := range q.Dump() {

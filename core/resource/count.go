@@ -128,8 +128,8 @@ func (c *count) listOf(r *v1.ResourceRequirements) v1.ResourceList {
 // effective returns what counts of a container, or of a pod with requests of its own,
 // while a resize may be under way: the largest of what is requested, in force and
 // allocated. The request is left out if the node can never grant it (Infeasible).
-func (c *count) effective(requested, inForce, promised v1.ResourceList) amounts {
-	a, b := c.read(inForce), c.read(promised)
+func (c *count) effective(requested, inForce, allocated v1.ResourceList) amounts {
+	a, b := c.read(inForce), c.read(allocated)
 	a.max(&b)
 	if !helper.IsPodResizeInfeasible(c.pod) {
 		b = c.read(requested)
@@ -139,7 +139,8 @@ func (c *count) effective(requested, inForce, promised v1.ResourceList) amounts 
 }
 
 // override replaces, in requests and usage, the resources for which the pod states requests
-// as a whole (spec.resources).
+// as a whole (spec.resources). requests gets these. usage gets what counts while the pod is
+// resized in place (effective), if the pod's status has resources, else the same.
 func (c *count) override(requests, usage *amounts) {
 	requested := c.pod.Spec.Resources.Requests
 	own := c.read(requested)

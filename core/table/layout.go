@@ -34,8 +34,9 @@ func (t *Table) Layout() Layout {
 	return l
 }
 
-// unconfirmed returns the states that the watch has not shown, sorted by kind, namespace
-// and name: those from replies to writes, and the assumed ones.
+// unconfirmed returns, for a Layout, the states of objects that the watch has not shown:
+// those from replies to writes, and the assumed ones. Both are sorted by kind, namespace and
+// name.
 func (s *Objects) unconfirmed() (replied []object.Object, assumed []Assumed) {
 	for kind := range s.kinds {
 		for _, k := range s.kinds[kind].byName { // any order: sorted below

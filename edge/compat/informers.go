@@ -24,7 +24,7 @@ import (
 )
 
 // factory is a SharedInformerFactory that records the event handlers that are added to its
-// informers, so that the scheduler can wait until each has seen all objects.
+// informers, so that scheduling waits until each has seen its informer's first list.
 type factory struct {
 	informers.SharedInformerFactory
 	mu       sync.Mutex
@@ -44,17 +44,17 @@ func newFactory(inner informers.SharedInformerFactory) *factory {
 	return f
 }
 
-// InformerFor returns the informer of the object's type, made by make at the first call, so
-// that its handlers are recorded.
+// InformerFor returns the informer of the object's type, made by make at the first call.
+// Scheduling waits until its handlers have seen the first list.
 func (f *factory) InformerFor(obj runtime.Object, make internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return &informer{make(client, resync), f}
 	})
 }
 
-// note records a handler's registration, so that scheduling does not begin before the
-// handler has seen the first list. It returns its arguments.
-func (f *factory) note(r cache.ResourceEventHandlerRegistration, err error) (cache.ResourceEventHandlerRegistration, error) {
+// recordHandler records a handler's registration, so that scheduling does not begin before
+// the handler has seen the first list. It returns its arguments.
+func (f *factory) recordHandler(r cache.ResourceEventHandlerRegistration, err error) (cache.ResourceEventHandlerRegistration, error) {
 	if err == nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -77,25 +77,29 @@ func (f *factory) waitForHandlers(ctx context.Context) bool {
 	return true
 }
 
-// informer is a SharedIndexInformer that records its handlers in the factory.
+// informer is a SharedIndexInformer that records its handlers in the factory:
+// waitForHandlers waits until each has seen the first list.
 type informer struct {
 	cache.SharedIndexInformer
 	factory *factory
 }
 
-// AddEventHandler adds a handler and records it.
+// AddEventHandler adds a handler. Scheduling waits until the handler has seen the
+// informer's first list.
 func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return i.factory.note(i.SharedIndexInformer.AddEventHandler(h))
+	return i.factory.recordHandler(i.SharedIndexInformer.AddEventHandler(h))
 }
 
-// AddEventHandlerWithResyncPeriod adds a handler and records it.
+// AddEventHandlerWithResyncPeriod adds a handler. Scheduling waits until the handler has
+// seen the informer's first list.
 func (i *informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, d time.Duration) (cache.ResourceEventHandlerRegistration, error) {
-	return i.factory.note(i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(h, d))
+	return i.factory.recordHandler(i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(h, d))
 }
 
-// AddEventHandlerWithOptions adds a handler and records it.
+// AddEventHandlerWithOptions adds a handler. Scheduling waits until the handler has seen
+// the informer's first list.
 func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	return i.factory.note(i.SharedIndexInformer.AddEventHandlerWithOptions(h, o))
+	return i.factory.recordHandler(i.SharedIndexInformer.AddEventHandlerWithOptions(h, o))
 }
 
 // builtin returns the group and version of a resource that plugins name without these, such

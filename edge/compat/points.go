@@ -11,6 +11,8 @@ import (
 // its Handle.
 type point int
 
+// The points whose plugins a plugin may run through its Handle; the host runs hosted plugins
+// at others, too. points is the number of these.
 const (
 	pointPreFilter point = iota
 	pointFilter

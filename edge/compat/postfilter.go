@@ -117,8 +117,9 @@ type nodeStatuses struct {
 	kept map[table.Row]*decision.Blocker
 }
 
-// newNodeStatuses returns the reader for a PostFilter call. It reads the codes of all nodes
-// now, and the reasons when they are asked for.
+// newNodeStatuses returns the reader for a PostFilter call. It copies the codes of all nodes
+// now, and reads reasons when the plugin asks for them, which the loop answers while it
+// waits for the plugin. Call keep before the loop goes on.
 func newNodeStatuses(c *cycle, call *framework.PostFilterCall) *nodeStatuses {
 	s := &nodeStatuses{cycle: c, call: call, all: call.Filters.PreFilter, codes: map[string]decision.Code{}}
 	for name, r := range c.snapshot.rows { // any order: fills a map
@@ -148,7 +149,8 @@ func (s *nodeStatuses) Get(name string) *fwk.Status {
 	return hosted(&decision.Status{Code: code, Plugin: why.Plugin, Reasons: why.Reasons})
 }
 
-// keep copies the reasons of all nodes, since the loop goes on and the table will change.
+// keep copies the reasons of all nodes. Call it on the loop before that goes on without
+// waiting for the plugin, since the table changes then.
 func (s *nodeStatuses) keep() {
 	s.kept = map[table.Row]*decision.Blocker{}
 	if s.all != nil {
@@ -161,8 +163,8 @@ func (s *nodeStatuses) keep() {
 	}
 }
 
-// blocker returns why the node of the row was rejected; nil if the PostFilter call is over.
-// It must run on the loop.
+// blocker returns why the node of the row was rejected; nil if keep has not copied that and
+// the loop no longer waits for the plugin. It must run on the loop.
 func (s *nodeStatuses) blocker(r table.Row) *decision.Blocker {
 	if s.kept != nil {
 		return s.kept[r]

@@ -29,7 +29,8 @@ type pool struct {
 	closed bool // submit takes no more
 }
 
-// poolKey is the context key of the pool that a request's job belongs to.
+// poolKey is the context key of the pool that runs a request's job. placesTransport reads
+// it, to give up the job's place in the pool while the request is slow.
 type poolKey struct{}
 
 // newPool returns a pool that runs up to places jobs at a time and works until it is

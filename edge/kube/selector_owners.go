@@ -12,8 +12,9 @@ import (
 )
 
 // selectorOwners returns stores that watch Services, ReplicationControllers, ReplicaSets
-// and StatefulSets, whose selectors the default constraints of PodTopologySpread use. Only
-// the selector of each object is kept.
+// and StatefulSets, whose selectors the default constraints of PodTopologySpread use.
+// NewWatcher always makes them, whether or not a profile has such constraints. Only the
+// selector of each object is kept.
 func (w *Watcher) selectorOwners(c *Clients, post func(machine.Event)) []*store {
 	var stores []*store
 	for _, f := range []struct {

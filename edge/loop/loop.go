@@ -247,8 +247,9 @@ func (l *Loop) untilTimer() time.Duration {
 	return max(sleep, l.ticked.Add(resolution).Sub(now))
 }
 
-// step lets the machine handle an event and passes its effects on. It returns false if the
-// machine panicked.
+// step lets the machine handle an event and passes its effects to the executor. It returns
+// false if the machine panicked; the effects are then those of the step so far and those of
+// the repair.
 func (l *Loop) step(e machine.Event) (ok bool) {
 	l.stale = true
 	l.now.begin(e)
@@ -269,7 +270,8 @@ func (l *Loop) step(e machine.Event) (ok bool) {
 }
 
 // stepMachine lets the machine handle an event. A panic is logged and repaired, and makes
-// ok false. Panics of plugins do not come here: the machine makes their pod back off.
+// ok false: effects are then those of the step so far and those of the repair, or none if
+// that panics too. Panics of plugins do not come here: the machine makes their pod back off.
 func (l *Loop) stepMachine(now time.Time, e machine.Event) (effects []machine.Effect, ok bool) {
 	defer l.contain(fmt.Sprintf("%T", e), func() {
 		effects = l.repair()

@@ -37,20 +37,21 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 // Of returns the table's index of the volumes without a claim.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
-// Volumes are the volumes of one storage class that have no claimRef, by the node label
-// that their node affinity requires (their pin).
+// Volumes are the volumes of one storage class that have no claimRef. Those whose node
+// affinity requires a label are listed by the values of it that are accepted (Pin).
 type Volumes struct {
 	byName   map[string]*object.PersistentVolume
 	revision uint64
-	unpinned volumeList          // not restricted by one label
-	pinned   map[Pin]*volumeList // by each value of the label
+	unpinned volumeList          // volumes without a pin
+	pinned   map[Pin]*volumeList // a volume is listed under each of its pins
 	many     map[Pin]*volumeList // those of pinned with more than Few
 	keys     []string            // label keys of the pins, sorted
-	keyUses  map[string]int      // number of volumes by label key
+	keyUses  map[string]int      // number of pinned volumes by label key
 }
 
-// Pin is a label of nodes, key and value, that a volume requires of its node, such as the
-// hostname of a local volume: only pods on such nodes can use it.
+// Pin is a node label, key and value, by which the volumes that accept it are listed. A
+// volume whose node affinity requires one of several values of a label, such as the
+// hostname, has a Pin for each. Only pods on nodes with one of these labels can use it.
 type Pin struct{ Key, Value string }
 
 // Few is the largest number of volumes for which Pinned returns the list. Longer ones come
@@ -60,12 +61,12 @@ const Few = 8
 // Keys returns the label keys by which volumes are pinned, sorted. Read only.
 func (f *Volumes) Keys() []string { return f.keys }
 
-// Unpinned returns the volumes that are not pinned by a label, the smallest first. It sorts
-// when first called after a change.
+// Unpinned returns the volumes without a Pin, the smallest first. It sorts when first
+// called after a change.
 func (f *Volumes) Unpinned() []*object.PersistentVolume { return f.unpinned.bySize() }
 
-// Pinned returns the volumes that are pinned to the label, the smallest first; nil if they
-// are more than Few. It may be called concurrently.
+// Pinned returns the volumes that have the Pin, the smallest first; nil if they are more
+// than Few. It may be called concurrently.
 func (f *Volumes) Pinned(at Pin) []*object.PersistentVolume {
 	if list := f.pinned[at]; list != nil && len(list.volumes) <= Few {
 		return list.volumes
@@ -73,8 +74,8 @@ func (f *Volumes) Pinned(at Pin) []*object.PersistentVolume {
 	return nil
 }
 
-// ManyPinned returns, in no order, the labels to which more than Few volumes are pinned,
-// with those volumes, the smallest first. It sorts and must not be called concurrently.
+// ManyPinned returns, in no order, the pins that more than Few volumes have, with those
+// volumes, the smallest first. It sorts and must not be called concurrently.
 func (f *Volumes) ManyPinned() iter.Seq2[Pin, []*object.PersistentVolume] {
 	return func(yield func(Pin, []*object.PersistentVolume) bool) {
 		for at, list := range f.many { // any order: the callers treat each by itself
@@ -111,7 +112,7 @@ func (l *volumeList) add(v *object.PersistentVolume) {
 	l.volumes = slices.Insert(l.volumes, at, v)
 }
 
-// remove removes a volume that is in the list.
+// remove removes a volume that is in the list; it panics for another pointer.
 func (l *volumeList) remove(v *object.PersistentVolume) {
 	at := slices.Index(l.volumes, v)
 	if l.volumes = slices.Delete(l.volumes, at, at+1); len(l.volumes) <= Few {
@@ -120,34 +121,36 @@ func (l *volumeList) remove(v *object.PersistentVolume) {
 	}
 }
 
-// set adds the volume to the lists, or removes it if listed is false.
-func (f *Volumes) set(v *object.PersistentVolume, listed bool) {
-	if listed {
+// set adds a volume of the class, of a name that is not listed, to the lists. If add is
+// false it removes the volume, which must be the pointer that was added.
+func (f *Volumes) set(v *object.PersistentVolume, add bool) {
+	if add {
 		f.byName[v.Name] = v
 	} else {
 		delete(f.byName, v.Name)
 	}
 	switch {
 	case v.Pin != nil:
-		f.countKey(v.Pin.Key, listed)
+		f.countKey(v.Pin.Key, add)
 		for _, value := range v.Pin.Values {
-			f.setPinned(Pin{v.Pin.Key, value}, v, listed)
+			f.setPinned(Pin{v.Pin.Key, value}, v, add)
 		}
-	case listed:
+	case add:
 		f.unpinned.add(v)
 	default:
 		f.unpinned.remove(v)
 	}
 }
 
-// setPinned adds the volume to the list of the label, or removes it if listed is false.
-func (f *Volumes) setPinned(at Pin, v *object.PersistentVolume, listed bool) {
+// setPinned adds the volume to the list of the pin. If add is false it removes the volume,
+// which must be the pointer that was added.
+func (f *Volumes) setPinned(at Pin, v *object.PersistentVolume, add bool) {
 	list := f.pinned[at]
 	if list == nil {
 		list = &volumeList{}
 		f.pinned[at] = list
 	}
-	if listed {
+	if add {
 		list.add(v)
 	} else {
 		list.remove(v)
@@ -162,11 +165,11 @@ func (f *Volumes) setPinned(at Pin, v *object.PersistentVolume, listed bool) {
 	}
 }
 
-// countKey adds one to the number of volumes pinned by the label key, or subtracts one if
-// more is false.
-func (f *Volumes) countKey(key string, more bool) {
+// countKey adds one to the number of volumes pinned by the label key. If add is false it
+// subtracts one.
+func (f *Volumes) countKey(key string, add bool) {
 	at, known := slices.BinarySearch(f.keys, key)
-	if more {
+	if add {
 		if f.keyUses[key]++; !known {
 			f.keys = slices.Insert(slices.Clone(f.keys), at, key)
 		}
@@ -210,10 +213,11 @@ func (x *Index) follow(was, is object.Object) {
 	}
 }
 
-// set adds the volume to the lists of the index, or removes it if listed is false.
-func (x *Index) set(v *object.PersistentVolume, listed bool) {
+// set adds a volume, of a name that is not listed, to the lists of the index. If add is
+// false it removes the volume, which must be the pointer that was added.
+func (x *Index) set(v *object.PersistentVolume, add bool) {
 	if v.Claim != nil {
-		x.keep(v, listed)
+		x.keep(v, add)
 		return
 	}
 	f := x.free[v.Class]
@@ -224,7 +228,7 @@ func (x *Index) set(v *object.PersistentVolume, listed bool) {
 		}
 		x.free[v.Class] = f
 	}
-	f.set(v, listed)
+	f.set(v, add)
 	if len(f.byName) == 0 {
 		delete(x.free, v.Class)
 	}
@@ -232,14 +236,14 @@ func (x *Index) set(v *object.PersistentVolume, listed bool) {
 	f.revision = x.revision
 }
 
-// keep adds a volume with a claimRef to those of its claim, or removes it if listed is
-// false.
-func (x *Index) keep(v *object.PersistentVolume, listed bool) {
+// keep adds a volume with a claimRef to those of its claim. If add is false it removes the
+// volume of that name.
+func (x *Index) keep(v *object.PersistentVolume, add bool) {
 	at := claimName{v.Claim.Namespace, v.Claim.Name}
 	switch list := x.keptFor[at]; {
-	case listed && list == nil:
+	case add && list == nil:
 		x.keptFor[at] = map[string]*object.PersistentVolume{v.Name: v}
-	case listed:
+	case add:
 		list[v.Name] = v
 	default:
 		if delete(list, v.Name); len(list) == 0 {

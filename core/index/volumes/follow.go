@@ -110,17 +110,17 @@ func (x *Index) followClaim(was, is object.Object) {
 	x.resolve(claimName{is.Head().Namespace, is.Head().Name})
 }
 
-// nameClaim adds the claim to those of the PersistentVolume that it names, or removes it if
-// listed is false. A claim without a volume changes nothing.
-func (x *Index) nameClaim(c *object.PersistentVolumeClaim, listed bool) {
+// nameClaim adds the claim to those of the PersistentVolume that it names. If add is false
+// it removes the claim. A claim without a volume changes nothing.
+func (x *Index) nameClaim(c *object.PersistentVolumeClaim, add bool) {
 	if c.VolumeName == "" {
 		return
 	}
 	at, list := claimName{c.Namespace, c.Name}, x.claimants[c.VolumeName]
 	switch {
-	case listed && list == nil:
+	case add && list == nil:
 		x.claimants[c.VolumeName] = map[claimName]struct{}{at: {}}
-	case listed:
+	case add:
 		list[at] = struct{}{}
 	default:
 		if delete(list, at); len(list) == 0 {

@@ -20,7 +20,8 @@ import (
 
 // New returns the plugin; nil args stand for the defaults (CPU and memory). With a
 // counter, an extended resource that a DeviceClass provides is scored by the devices of
-// the node. The error names the wrong fields.
+// the node; a nil counter means that no device provides any. The error names the wrong
+// fields.
 func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Counter) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -36,7 +37,7 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Co
 }
 
 // balance is the plugin's configuration: the resources to keep in balance, and the counter
-// of devices that provide extended resources; nil: devices do not count.
+// of devices that provide extended resources; nil: none do.
 type balance struct {
 	resources []v1.ResourceName
 	counter   *devices.Counter

@@ -316,8 +316,10 @@ const (
 	mostCounters = 1 << 12
 )
 
-// keepAmounts stores the amounts of the counters in these sets in amounts[number]. It
-// stores nothing if one is not a whole number or there are too many.
+// keepAmounts stores the amounts of the counters in these sets in amounts[number]. The
+// number stands for these counters: those left in a pool, or those that a device consumes.
+// It stores nothing if the number has amounts already, if an amount is no whole number or
+// is beyond about 2^47, or if there would be more than mostAmounts or mostCounters.
 func (i *inventories) keepAmounts(number int32, sets iter.Seq2[string, map[string]resourcev1.Counter]) {
 	if _, known := i.amounts[number]; known || len(i.amounts) >= mostCounters {
 		return

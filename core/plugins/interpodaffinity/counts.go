@@ -204,9 +204,9 @@ func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share
 	}
 }
 
-// countAll counts all placed pods again by the terms of the pod to be placed. It returns how
-// many sets of pods with equal labels and how many rows it went through, as a measure of
-// the cost.
+// countAll counts all placed pods again by the terms of the pod to be placed. It returns its
+// cost as domain.Follower.Follow measures it: how many label sets of pods and how many rows
+// it went through.
 func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
@@ -227,8 +227,8 @@ func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	return sets, rows
 }
 
-// countNamespace counts the placed pods of the namespace. It returns the same measure
-// as countAll.
+// countNamespace counts the placed pods of the namespace. It returns how many label sets of
+// pods and how many rows it went through.
 func (c *counts) countNamespace(t *table.Table, namespace string) (sets, rows int) {
 	index := newTermIndex(len(c.naming[namespace]) + len(c.selecting)) // that look at the namespace
 	look := func(at int) {

@@ -121,8 +121,9 @@ func (e *existing) sharesOf(terms []*table.Term, visit func(share)) {
 	}
 }
 
-// countAll counts all placed pods again. It returns 0 and the number of rows it went
-// through, as a measure of the cost.
+// countAll counts all placed pods with the terms again. It returns its cost as
+// domain.Follower.Follow measures it: the number of rows, and 0 label sets of pods, as it
+// looks up pods by term instead.
 func (e *existing) countAll() (sets, rows int) {
 	for _, c := range e.columns {
 		c.Clear()

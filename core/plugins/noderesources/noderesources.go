@@ -18,7 +18,8 @@ import (
 
 // New returns the plugin; nil args stand for the defaults. With a counter
 // (DRAExtendedResource), an extended resource that a DeviceClass provides is left to
-// DynamicResources on nodes that do not have it. The error names the wrong fields.
+// DynamicResources on nodes that do not have it; a nil counter means that no device
+// provides any. The error names the wrong fields.
 func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err

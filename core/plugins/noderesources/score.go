@@ -39,7 +39,8 @@ type weighted struct {
 	weight int64
 }
 
-// newScorer returns a scorer for a valid strategy.
+// newScorer returns a scorer for a valid strategy. counter counts the devices that provide
+// extended resources; nil: none do.
 func newScorer(s *configv1.ScoringStrategy, counter *devices.Counter) *scorer {
 	sc := &scorer{counter: counter}
 	for _, r := range s.Resources {

@@ -183,8 +183,8 @@ func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	return s.Matches(labels.Set(p.Labels))
 }
 
-// countAll counts all placed pods again. It returns how many sets of pods with equal
-// labels and how many rows it went through, as a measure of the cost.
+// countAll counts all placed pods again. It returns its cost as domain.Follower.Follow
+// measures it: how many label sets of pods and how many rows it went through.
 func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	for i := range c.columns {
 		col := &c.columns[i]

@@ -44,7 +44,7 @@ type provision struct {
 	claim   *object.PersistentVolumeClaim
 	driver  string
 	changed bool
-	room    *object.CSIStorageCapacity // capacity to use; nil if the driver reports none
+	room    *object.CSIStorageCapacity // reported capacity of the class for the node; nil: not known
 }
 
 // bind adds to the plan that the claim is bound to the volume.

@@ -48,14 +48,16 @@ func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 		}
 		var p plan
 		if pc.on(in.Table, r, n, &p) == framework.Fits {
-			out[i] = s.rate(p.usage())
+			out[i] = s.rate(p.usageByClass())
 		}
 	}
 }
 
-// usage returns requested and available capacity by storage class: of the volumes to
-// bind, if there are any, else of those to provision.
-func (p *plan) usage() map[string]usage {
+// usageByClass returns requested and available capacity by storage class. If the plan binds
+// volumes, both are sums over these. Else requested is the sum over the claims to provision
+// for whose volume a capacity is known; capacity is that of one CSIStorageCapacity, as they
+// share it.
+func (p *plan) usageByClass() map[string]usage {
 	classes := map[string]usage{}
 	for _, b := range p.bound {
 		u := classes[b.volume.Class]

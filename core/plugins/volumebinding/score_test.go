@@ -44,12 +44,12 @@ func TestUsage(t *testing.T) {
 	}
 	room := &object.CSIStorageCapacity{Free: 10}
 	p := plan{made: []provision{{claim: claim(1), room: room}, {claim: claim(2), room: room}, {claim: claim(4)}}}
-	if got := p.usage(); len(got) != 1 || got["c"] != (usage{3, 10}) {
+	if got := p.usageByClass(); len(got) != 1 || got["c"] != (usage{3, 10}) {
 		t.Errorf("made: %v", got)
 	}
 	p.bound = []binding{{volume: &object.PersistentVolume{Class: "c", Bytes: 8}, claim: claim(5)},
 		{volume: &object.PersistentVolume{Class: "c", Bytes: 1}, claim: claim(1)}}
-	if got := p.usage(); len(got) != 1 || got["c"] != (usage{6, 9}) {
+	if got := p.usageByClass(); len(got) != 1 || got["c"] != (usage{6, 9}) {
 		t.Errorf("bound: %v", got)
 	}
 }
