@@ -46,8 +46,8 @@ func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 	if kind == "Node" { // a static pod
 		kind, name = "", ""
 	}
-	if kind == "Job" {
-		if by := ownerOf(c.indexWorkloads().objects[Workload{"job", p.Namespace, name}]); by != nil && by.Kind == "CronJob" {
+	if above := map[string]string{"Job": "CronJob", "ReplicaSet": "Deployment"}[kind]; above != "" {
+		if by := ownerOf(c.indexWorkloads().objects[Workload{strings.ToLower(kind), p.Namespace, name}]); by != nil && by.Kind == above {
 			kind, name = by.Kind, by.Name
 		}
 	}
