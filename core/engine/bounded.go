@@ -24,8 +24,8 @@ const (
 	growth     = 8
 )
 
-// inVain is used where hosted plugins filter but do not score. Then one row that passes
-// settles the decision, and rows with lower totals need no question. A call for rows with
+// inVain bounds the calls of hosted plugins that filter but do not score. There one row that
+// passes settles the decision, and rows with lower totals need no question. A call for rows with
 // lower totals asks about as many rows as were rejected so far, divided by inVain: a call
 // for each total would take longer.
 const inVain = 16

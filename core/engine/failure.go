@@ -18,8 +18,8 @@ func (v *view) isFailure(c ranking.Cause) bool {
 	return least != 0 && framework.Verdict(c.Verdict) >= least
 }
 
-// explain returns the blocker (plugin, code, reasons) for a cause that rejects the row. The
-// pod is used for errors, which may name it; reasons are those of the class.
+// explain returns the blocker (plugin, code, reasons) for a cause that rejects the row. Errors
+// may name the pod; reasons are those of the class.
 func (v *view) explain(pod *object.Pod, c ranking.Cause, r table.Row) decision.Blocker {
 	f := &v.filters[c.Filter-1]
 	in := f.in

@@ -33,8 +33,8 @@ type CellFilter struct {
 	// Filter returns the verdict on every row of the cell.
 	Filter func(in *Input, cell int64) Verdict
 	// Rows, when set, writes the verdict on rows[i] to out[i], like Cells and then Filter.
-	// It is used where it is faster: for classes of pods that were seen only once. The
-	// result for a row without a node is ignored. Only the owner of the machine calls it.
+	// The engine calls it for classes of pods that were seen only once, where it is faster.
+	// The result for a row without a node is ignored. Only the owner of the machine calls it.
 	Rows func(in *Input, rows []table.Row, out []Verdict)
 	// Exchanged, when set, returns the verdict on the row if the pods on it with a priority
 	// lower than below left, and the pods in came, which are placed nowhere, were added.

@@ -102,8 +102,8 @@ type ClusterEventWithHint struct {
 	Names func(rejected *object.Pod) []string
 }
 
-// Matches reports whether the event has the resource and one of the action types, so that
-// the hint is to be called. It does not call it.
+// Matches reports whether the event has the resource and one of the action types. Whether it
+// helps is then the hint's to say, which Matches does not call.
 func (w *ClusterEventWithHint) Matches(e *Event) bool {
 	return (w.Resource == e.Resource || w.Resource == WildCard) && w.ActionType&e.ActionType != 0
 }

@@ -67,8 +67,8 @@ type Plugin struct {
 
 	// PodGroup holds the extension points for pod groups, nil for none.
 	PodGroup *PodGroupPlugin
-	// Hosted is set for a plugin that is written against upstream's framework and run by a
-	// Host.
+	// Hosted holds what a Host adds to a plugin that is written against upstream's
+	// framework; nil for a native plugin.
 	Hosted *HostedPlugin
 }
 
@@ -266,8 +266,8 @@ type ReservePlugin struct {
 	// is not bound after all. It is called before Unreserve, and not for pods that are
 	// deleted.
 	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
-	// Keeper is set for a plugin that keeps more state of the pod than is assumed in the
-	// table.
+	// Keeper saves for snapshots what the plugin keeps of pods beside the table; nil if that
+	// is nothing.
 	Keeper Keeper
 }
 

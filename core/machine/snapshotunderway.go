@@ -143,7 +143,7 @@ func (a *attempt) saveable() bool {
 }
 
 // saveUnderway returns, for a snapshot, the pod's cycles, its assumption and the reads of
-// it without a reply; nil if there are none and the table has the pod as the API shows it.
+// it without a reply; nil if there are none and the pod in the table is as the API shows it.
 func (m *Machine) saveUnderway(ps *podState) *SavedUnderway {
 	// Only for a reply is a pod remembered that its name does not find (verify).
 	known := ps.goneByRead == nil && (ps.ended == nil && ps.eviction == nil || m.pods.byName[ps.pod.NamespacedName()] == ps)

@@ -18,7 +18,7 @@ type Subject struct {
 // terms of which one must match (required node affinity). A nil *NodeSelector matches every
 // node.
 type NodeSelector struct {
-	// Key is equal for selectors with equal content, which match the same nodes.
+	// Key identifies the content: selectors with equal keys match the same nodes.
 	Key string
 
 	labels  []label
@@ -155,7 +155,7 @@ func termPins(t *v1.NodeSelectorTerm) (names []string, ok bool) {
 // PreferredNodes are the weighted terms of preferred node affinity. A nil *PreferredNodes
 // gives every node the score 0.
 type PreferredNodes struct {
-	// Key is equal for values with equal content, which give every node the same score.
+	// Key identifies the content: values with equal keys give every node the same score.
 	Key string
 	// Invalid is the error of terms that do not parse, nil if all parse. kube-scheduler
 	// fails the scoring of a pod with such terms.

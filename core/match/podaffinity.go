@@ -27,7 +27,7 @@ const (
 // their labels, and topology domains by the value that nodes have for the topology key.
 // Immutable.
 type PodTerm struct {
-	// Key is equal for terms with equal content.
+	// Key identifies the content of the term.
 	Key         string
 	Kind        TermKind
 	Weight      int64 // of PreferredPods; negative for preferred anti-affinity
@@ -68,7 +68,7 @@ func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
 // PodAffinity is spec.affinity.podAffinity and podAntiAffinity of a pod. A nil
 // *PodAffinity is a pod that has neither.
 type PodAffinity struct {
-	// Key is equal for values with equal terms.
+	// Key identifies the terms and their order.
 	Key string
 	// Terms are all terms, in the order Affinity (required), AntiAffinity (required),
 	// Preferred (both); these three are parts of it. If a term does not parse, its whole

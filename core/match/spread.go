@@ -10,7 +10,7 @@ import (
 
 // Selector is a selector of pods by labels, with a Key.
 type Selector struct {
-	// Key is equal for selectors with equal requirements, which match the same pods.
+	// Key identifies the requirements: selectors with equal keys match the same pods.
 	Key string
 	labels.Selector
 }
@@ -59,7 +59,7 @@ type SpreadConstraint struct {
 // Spread is the topology spread constraints of a pod. A nil *Spread is a pod
 // that has none.
 type Spread struct {
-	// Key is equal for lists with equal constraints.
+	// Key identifies the constraints.
 	Key string
 	// Hard are the constraints with DoNotSchedule, Soft those with
 	// ScheduleAnyway, in the pod's order.

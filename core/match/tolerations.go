@@ -11,7 +11,7 @@ import (
 
 // Tolerations are a pod's spec.tolerations. The zero value tolerates nothing.
 type Tolerations struct {
-	// Key is equal for equal lists.
+	// Key identifies the list.
 	Key string
 	// List is sorted by key and effect if it is longer than manyTolerations.
 	List []v1.Toleration

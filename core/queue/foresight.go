@@ -15,8 +15,8 @@ type Foresight interface {
 
 // Class is what is known of a rejected pod in order to tell whether events could help it.
 type Class struct {
-	// Key is equal for pods of one class: if the same plugins rejected them, neither hints
-	// nor Question.CouldHelp can tell them apart. It is empty for a pod without peers.
+	// Key identifies the class: of pods with equal keys that the same plugins rejected,
+	// neither hints nor Question.CouldHelp can tell one from another. It is empty for a pod without peers.
 	Key []byte
 	// SizedBy names a plugin that rejected the pod and keeps it off each node that is too
 	// small for Size; "" means that there is none. No event about such a node could help

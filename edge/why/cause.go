@@ -12,7 +12,7 @@ import (
 // unplaced is the cause of pods that would be placed.
 const unplaced = "fitting now, and not placed yet"
 
-// causeKey is equal for answers with one cause: what blocks the pods where they
+// causeKey identifies the cause of an answer: what blocks the pods where they
 // come nearest, and the labels of nodes that they ask for.
 func causeKey(a *Answer) string {
 	switch a.Verdict {

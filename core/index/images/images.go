@@ -54,7 +54,7 @@ func (i *Image) add(r table.Row, all int) {
 	i.many.Set(r, true)
 }
 
-// remove records that the node on the row no longer has the image.
+// remove takes the row out of the nodes with the image.
 func (i *Image) remove(r table.Row) {
 	if !i.On(r) {
 		return
@@ -124,7 +124,7 @@ func (x *Index) follow(r table.Row, was, is *object.Node) {
 	}
 }
 
-// remove records that the node at the row no longer has the image of that name.
+// remove takes the row out of the nodes with the image of that name.
 func (x *Index) remove(name string, r table.Row) {
 	entry := x.byName[name]
 	if entry == nil {
