@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/turn"
 )
@@ -168,7 +167,7 @@ func (l *listing) cut(when string) {
 
 // isPending reports whether the pod is there and has no node.
 func (c *Cluster) isPending(p *v1.Pod) bool {
-	return p.Spec.NodeName == "" && !decode.Ended(p) && !c.neverMade(p)
+	return isUnplaced(p) && !c.neverMade(p)
 }
 
 // gather collects the pending pods by what they ask for. All of them are counted, unless nobody

@@ -87,6 +87,11 @@ func (c *Cluster) lacking(w *workload.Workload, owned []*v1.Pod) int {
 	return len(more)
 }
 
+// isUnplaced reports whether the pod has no node and still needs one.
+func isUnplaced(p *v1.Pod) bool {
+	return p.Spec.NodeName == "" && !decode.Ended(p)
+}
+
 // neverMade reports whether the pod is one that the cluster does not have: its controller says
 // that it cannot make pods, and this one was made of a file's template.
 func (c *Cluster) neverMade(p *v1.Pod) bool {

@@ -93,10 +93,13 @@ func kindOf(o metav1.Object) string {
 
 // rollOut is what follows a change of the pod's template where its controller does not
 // replace the pod by itself: a StatefulSet waits for pods that were never ready, and a
-// bare ReplicaSet replaces none.
+// bare ReplicaSet replaces none. A pod that was never made is not replaced either.
 func (f *facts) rollOut(m *maker) []string {
 	namespace := word(f.api.Namespace)
-	replace := fmt.Sprintf("kubectl delete pod %s -n %s", word(f.api.Name), namespace)
+	var replace []string
+	if !f.cluster.neverMade(f.api) {
+		replace = []string{fmt.Sprintf("kubectl delete pod %s -n %s", word(f.api.Name), namespace)}
+	}
 	switch m.kind {
 	case "deployment":
 		if o, ok := m.object.(*appsv1.Deployment); ok && o.Spec.Paused {
@@ -104,16 +107,17 @@ func (f *facts) rollOut(m *maker) []string {
 		}
 	case "daemonset":
 		if o, ok := m.object.(*appsv1.DaemonSet); ok && o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-			return []string{replace}
+			return replace
 		}
 	case "replicaset", "replicationcontroller":
-		return []string{replace}
+		return replace
 	case "statefulset":
 		ordinal, err := strconv.Atoi(strings.TrimPrefix(f.api.Name, m.name+"-"))
 		if o, ok := m.object.(*appsv1.StatefulSet); ok && err == nil && partition(o) > ordinal {
-			return []string{fmt.Sprintf(`kubectl patch statefulset %s -n %s -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":%d}}}}'`, word(m.name), namespace, ordinal), replace}
+			lower := fmt.Sprintf(`kubectl patch statefulset %s -n %s -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":%d}}}}'`, word(m.name), namespace, ordinal)
+			return append([]string{lower}, replace...)
 		}
-		return []string{replace}
+		return replace
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 		a.Groups, a.NodesFeasible = []NodeGroup{}, 0
 	}
 	if !c.NoFixes && (a.Verdict == WouldBePlaced || a.Verdict == Preempting) {
-		a.First = fix.Outrunning(ctx, c.Machine, c.Set, a.facts.api, a.Verdict == Preempting, c.others())
+		a.First = fix.Outrunning(ctx, c.Machine, c.Set, a.facts.api, a.Verdict == Preempting, c.others(a.facts.api))
 	}
 	a.Events = c.events(a, p, d)
 	if a.Verdict == Waiting || a.Verdict == Misconfigured {
@@ -172,7 +172,7 @@ func (c *Cluster) noProfile(schedulerName string) string {
 
 // fixes looks for fixes of the pod, and writes down how each is carried out.
 func (c *Cluster) fixes(ctx context.Context, api *v1.Pod) (fixes []fix.Fix, cut string) {
-	fixes, cut = fix.Find(ctx, c.Machine, c.Set, api, c.others())
+	fixes, cut = fix.Find(ctx, c.Machine, c.Set, api, c.others(api))
 	f := &facts{api: api, cluster: c}
 	for i := range fixes {
 		fixes[i].Commands = f.commands(withOneNode(fixes[i].Extended()))
@@ -180,11 +180,13 @@ func (c *Cluster) fixes(ctx context.Context, api *v1.Pod) (fixes []fix.Fix, cut 
 	return fixes, cut
 }
 
-// others are the pods that wait, beside the one that the answer is about.
-func (c *Cluster) others() fix.Others {
+// others are the pods that wait beside the asked one. Is that one never made, it will not be made
+// alone: those that no controller makes today wait, too.
+func (c *Cluster) others(asked *v1.Pod) fix.Others {
 	others := fix.Others{Like: c.sameTemplate, Unread: c.Unread}
+	neverMade := c.neverMade(asked)
 	for _, p := range c.Set.Pods {
-		if c.isPending(p) {
+		if c.isPending(p) || neverMade && c.neverMade(p) && isUnplaced(p) {
 			others.Pods = append(others.Pods, p)
 		}
 	}
