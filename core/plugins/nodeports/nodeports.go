@@ -24,10 +24,7 @@ func New() framework.Plugin {
 		Name: names.NodePorts,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
-			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
-				return e.OldPod.NominatedNode != "" && freed(p, e)
-			}},
-			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
+			{Resource: framework.Node, ActionType: framework.Add},
 		},
 		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign},
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
