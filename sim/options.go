@@ -32,6 +32,8 @@ func optionsWith(profiles []*profile.Profile, c *config.Config, gates featuregat
 		Workers:          1,
 		PodGroups:        gates.Enabled(features.GenericWorkload),
 		GroupPlacements:  gates.Enabled(features.TopologyAwareWorkloadScheduling),
+		GroupPreemption:  gates.Enabled(features.WorkloadAwarePreemption),
+		GangScheduling:   gates.Enabled(features.GangScheduling),
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),

@@ -27,12 +27,18 @@ type Options struct {
 	// ViewsOff makes each decision evaluate all nodes from scratch: slow, with the same
 	// results.
 	ViewsOff bool
-	// PodGroups places the pods of a pod group together and searches victims for the group
-	// as a whole, as the gate GenericWorkload does. Without it PodGroups are ignored.
+	// PodGroups places the pods of a pod group together, as the gate GenericWorkload
+	// does. Without it PodGroups are ignored.
 	PodGroups bool
 	// GroupPlacements tries a pod group in each of the placements that plugins generate, as
 	// the gate TopologyAwareWorkloadScheduling does.
 	GroupPlacements bool
+	// GroupPreemption searches victims for a pod group as a whole, as the gate
+	// WorkloadAwarePreemption does.
+	GroupPreemption bool
+	// GangScheduling makes the arrival of a pending pod an event that may help other
+	// pods, as the gate of that name does.
+	GangScheduling bool
 	// HideExpectedNode omits the patch that shows where a pod that waits is about to be
 	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
 	HideExpectedNode bool

@@ -157,20 +157,6 @@ func TestVictimsStoppedInMemory(t *testing.T) {
 	}
 }
 
-// A preemptor is active as soon as its last victim is stopped in memory, though its
-// backoff is not over.
-func TestPreemptorOfStoppedVictimIsActivated(t *testing.T) {
-	s := newStory(t)
-	s.given(s.node("n", 40), s.pod("low", 40))
-	s.cycle("PreBind", writes)
-	high := s.pod("high", 40, func(p *object.Pod) { p.Priority = 1 })
-	s.given(high)
-	s.cycle("", "")
-	s.where(high, queue.Unschedulable)
-	s.answer(slices.IndexFunc(s.requests, func(r Effect) bool { _, ok := r.(Write); return ok }), fine)
-	s.where(high, queue.Active)
-}
-
 // A victim that another writer binds before its writes are answered can no
 // longer be stopped: it is evicted after all.
 func TestVictimEscapesItsStop(t *testing.T) {

@@ -269,7 +269,6 @@ func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 		r.Node, r.Nodes = "", nil
 		b.forgetAssumed(c)
 		b.finish(c)
-		b.preemptors.activate(c.preemptors)
 	}
 	r.Result, r.Err = decision.ResultError, s.Err
 	r.RejectedBy, r.PendingBy = nil, nil // a failure is no verdict, whatever was found before

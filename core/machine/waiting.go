@@ -87,17 +87,6 @@ func (w *preemptors) retryAfterError(preemptors []*object.Pod) {
 	}
 }
 
-// activate makes those of these pods active whose victims are all gone, whatever their
-// backoff. It is for a last victim that was stopped in memory, and so is not deleted (as
-// v1.37).
-func (w *preemptors) activate(preemptors []*object.Pod) {
-	for _, p := range preemptors {
-		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" {
-			w.queue.Activate(w.now, ps.entry)
-		}
-	}
-}
-
 // skipBackoffs ends the backoff of those of these pods whose victims are all gone. The
 // others go on waiting: it is called for each victim, and a thousand preemptors would
 // be tried a million times.

@@ -18,9 +18,9 @@ type PodGroup struct {
 	// Priority is spec.priority, 0 without one. The pods of the group have their own.
 	Priority int32
 	// PreemptedWhole is set if all pods of the group are preempted when one is
-	// (spec.disruptionMode all).
+	// (spec.disruptionMode PodGroup).
 	PreemptedWhole bool
-	// Scheduled is the group's PodGroupInitiallyScheduled condition as the API shows it.
+	// Scheduled is the group's PodGroupScheduled condition as the API shows it.
 	Scheduled GroupCondition
 }
 

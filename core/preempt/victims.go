@@ -110,42 +110,26 @@ func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []
 }
 
 // splitByPDBViolation separates the pods whose eviction would violate a budget (guarded)
-// from the others, keeping their order.
+// from the others, keeping their order. Every pod counts against every budget that covers
+// it, in the order given, whether it is evicted in the end or not (v1.36,
+// filterPodsWithPDBViolation).
 func splitByPDBViolation(pods []*object.Pod, budgets []*object.Budget) (guarded, others []*object.Pod) {
-	left := newBudgetsLeft(budgets)
+	spent := map[*object.Budget]int32{}
 	for _, p := range pods {
-		if left.violatedBy(p) {
+		overdrawn := false
+		for _, b := range budgetsOf(p.Namespace, budgets) {
+			if b.Counts(p) {
+				spent[b]++
+				overdrawn = overdrawn || spent[b] > b.Allowed
+			}
+		}
+		if overdrawn {
 			guarded = append(guarded, p)
 		} else {
 			others = append(others, p)
 		}
 	}
 	return guarded, others
-}
-
-// budgetsLeft counts the pods that may be evicted against the budgets.
-type budgetsLeft struct {
-	budgets []*object.Budget // sorted by namespace, then name
-	spent   map[*object.Budget]int32
-}
-
-// newBudgetsLeft returns counts of 0 for the budgets.
-func newBudgetsLeft(budgets []*object.Budget) budgetsLeft {
-	return budgetsLeft{budgets, map[*object.Budget]int32{}}
-}
-
-// violatedBy reports whether evicting the pod, too, would violate a budget. The pod counts
-// against the budgets that cover it, in their order, up to the first that it violates,
-// whether it is evicted in the end or not (v1.37, FilterVictimsWithPDBViolation).
-func (l budgetsLeft) violatedBy(p *object.Pod) bool {
-	for _, b := range budgetsOf(p.Namespace, l.budgets) {
-		if b.Counts(p) {
-			if l.spent[b]++; l.spent[b] > b.Allowed {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // budgetsOf returns the budgets of the namespace, a part of budgets, which are sorted by

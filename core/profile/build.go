@@ -185,13 +185,13 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 	if generators := lists[PlacementGenerate]; len(generators) > 0 {
 		p.PlacementGenerate = generators[0]
 	}
-	if list := lists[PodGroupPostFilter]; len(list) > 0 { // DefaultPreemption alone implements it
-		p.PodGroupPostFilter = list[0]
-	}
 	for _, list := range lists {
 		for _, plugin := range list {
 			if p.Plugins[plugin.Name] = plugin; plugin.Hosted != nil {
 				p.Host = plugin.Hosted.Host
+			}
+			if plugin.PodGroup != nil && plugin.PodGroup.PostFilter != nil { // DefaultPreemption alone has it, as in v1.36
+				p.PodGroupPostFilter = plugin
 			}
 		}
 	}

@@ -135,15 +135,17 @@ func before(a, b time.Time, tie bool) bool {
 	return a.Before(b)
 }
 
-// Add adds a pod that waits to be scheduled and that the queue does not hold. The pod is
-// nominated to its status.nominatedNodeName and becomes active, or is gated if a PreEnqueue
-// plugin rejects it. The caller keeps the entry, by which the other methods know the pod.
+// Add adds a pod that waits to be scheduled and that the queue does not hold. The pod
+// becomes active and is nominated to its status.nominatedNodeName, or is gated if a
+// PreEnqueue plugin rejects it. The caller keeps the entry, by which the other methods
+// know the pod.
 func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	e := &Entry{index: nowhere}
 	e.Pod = p
 	q.stamp(now, e)
-	q.Nominate(e, p.NominatedNode)
-	q.enqueue(now, e, Active, Label(framework.UnscheduledPod, framework.Add))
+	if q.enqueue(now, e, Active, Label(framework.UnscheduledPod, framework.Add)) == Active {
+		q.Nominate(e, p.NominatedNode)
+	}
 	return e
 }
 
@@ -162,11 +164,11 @@ func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 		e.recordChange(old, changes)
 	case Unschedulable:
 		if how, action := q.hints.strategyAfterUpdate(e, old, changes); how != skip {
-			q.moveToActiveOrBackoff(now, e, how, Label(framework.TargetPod, action))
+			q.moveToActiveOrBackoff(now, e, how, Label(framework.UnscheduledPod, action))
 		}
 	case Gated:
 		if changes != 0 {
-			q.moveToActiveOrBackoff(now, e, afterBackoff, Label(framework.TargetPod, changes))
+			q.moveToActiveOrBackoff(now, e, afterBackoff, Label(framework.UnscheduledPod, changes))
 		}
 	default:
 		q.heaps[e.place].fix(e)
@@ -387,12 +389,13 @@ func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 }
 
 // enqueue runs PreEnqueue and moves the pod to the place to, or to gated if a plugin
-// rejects it.
-func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) {
+// rejects it. It returns the place.
+func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) Place {
 	if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
 		to = Gated
 	}
 	q.put(now, e, to, event)
+	return to
 }
 
 // put moves the pod to a place because of the event. An arrival in another place than

@@ -146,12 +146,6 @@ func scoreNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugi
 	if err := askScores(c, state, p, nodes, scores); err != nil {
 		return err
 	}
-	return normalizeNodes(c, state, p, nodes, scores)
-}
-
-// normalizeNodes calls the plugin's NormalizeScore, if it has one, for the nodes' scores and
-// replaces them by the results. It runs on the plugin's goroutine.
-func normalizeNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	x := p.score.ScoreExtensions()
 	if x == nil {
 		return nil

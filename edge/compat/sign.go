@@ -22,7 +22,7 @@ import (
 func (h *Host) findSigners() {
 	var names []string
 	h.signers, h.signs = nil, true
-	for pt := range signedPoints {
+	for pt := range points { // each is one where plugins filter or score
 		for _, p := range h.at(pt) {
 			if p.sign == nil {
 				h.signs = false

@@ -125,7 +125,7 @@ type Options struct {
 	// nil where the lease goes to whoever applies first.
 	Candidacy *lease.Candidacy
 	// These are machine.Options'.
-	PodGroups, GroupPlacements, HideExpectedNode, WaitForEvictions, WaitOutBackoff bool
+	PodGroups, GangScheduling, GroupPlacements, GroupPreemption, HideExpectedNode, WaitForEvictions, WaitOutBackoff bool
 	// PodFields returns a pod without the fields that are not to be read; nil: all are.
 	PodFields func(*v1.Pod) *v1.Pod
 	// MaxUnschedulable is the longest time that a pod stays unschedulable.
@@ -185,7 +185,7 @@ func New(o Options) (*Daemon, error) {
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.MaxUnschedulable,
-		PodGroups:        o.PodGroups, GroupPlacements: o.GroupPlacements,
+		PodGroups:        o.PodGroups, GangScheduling: o.GangScheduling, GroupPlacements: o.GroupPlacements, GroupPreemption: o.GroupPreemption,
 		HideExpectedNode: o.HideExpectedNode, WaitForEvictions: o.WaitForEvictions, WaitOutBackoff: o.WaitOutBackoff,
 		Explain:  d.logs.Explain,
 		StepDone: d.logs.StepDone,

@@ -136,7 +136,7 @@ func (l *Logger) bound(p *object.Pod) {
 	l.logger.V(2).Info("Successfully bound pod to node", "pod", ref(p), "node", r.Node,
 		"evaluatedNodes", r.NodesTotal, "feasibleNodes", r.NodesFeasible)
 	if s := was.state; s != nil && l.level >= 4 {
-		l.logger.V(4).Info("Pod scheduled after flush from unschedulableEntities", "pod", ref(p),
+		l.logger.V(4).Info("Pod scheduled after flush from unschedulablePods", "pod", ref(p),
 			"unschedulablePlugins", s.RejectedBy, "pendingPlugins", s.PendingBy)
 	}
 }

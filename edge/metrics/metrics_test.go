@@ -173,19 +173,10 @@ scheduler_pending_pods{queue="unschedulable"} 4
 # HELP scheduler_queue_incoming_pods_total [STABLE] Pods that came to a queue, by the event that brought them.
 # TYPE scheduler_queue_incoming_pods_total counter
 scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 5
-# HELP scheduler_queued_entities [ALPHA] What waits and is scheduled as one, by queue: pods.
-# TYPE scheduler_queued_entities gauge
-scheduler_queued_entities{queue="active",type="pod"} 1
-scheduler_queued_entities{queue="backoff",type="pod"} 5
-scheduler_queued_entities{queue="gated",type="pod"} 5
-scheduler_queued_entities{queue="unschedulable",type="pod"} 4
-# HELP scheduler_queue_incoming_entities_total [ALPHA] What came to a queue and is scheduled as one, by the event that brought it: pods.
-# TYPE scheduler_queue_incoming_entities_total counter
-scheduler_queue_incoming_entities_total{event="NodeAdd",queue="active",type="pod"} 5
 # HELP berth_events_dropped_total [ALPHA] API events that were not published, because too many waited or the API refused.
 # TYPE berth_events_dropped_total counter
 berth_events_dropped_total 2
-`, "scheduler_pending_pods", "scheduler_queue_incoming_pods_total", "scheduler_queued_entities", "scheduler_queue_incoming_entities_total", "berth_events_dropped_total")
+`, "scheduler_pending_pods", "scheduler_queue_incoming_pods_total", "berth_events_dropped_total")
 }
 
 // A kind that is listed again and a version that the API server has no more leave no

@@ -199,7 +199,7 @@ func (m *Metrics) wrote(e machine.WriteReply) {
 	if e.Err != nil && e.Done == p.creates-1 {
 		result = "failure"
 	}
-	m.claims.WithLabelValues(result, "false", "", "Pod").Inc()
+	m.claims.WithLabelValues(result).Inc()
 	p.creates = 0
 }
 

@@ -151,8 +151,8 @@ func TestDeadChildIsNamed(t *testing.T) {
 // what kube-scheduler does are on.
 func TestBerthsRights(t *testing.T) {
 	c := start(t, cluster.Options{WithoutKWOK: true, WithoutControllers: true, APIServerFlags: []string{
-		"--feature-gates=GenericWorkload=true,CoordinatedLeaderElection=true",
-		"--runtime-config=scheduling.k8s.io/v1beta1=true,coordination.k8s.io/v1beta1=true"}}, 1)
+		"--feature-gates=GenericWorkload=true,CoordinatedLeaderElection=true,DRADeviceTaintRules=true",
+		"--runtime-config=scheduling.k8s.io/v1alpha2=true,coordination.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"}}, 1)
 	berth := clientOf(t, c, cluster.Berth)
 	if _, err := berth.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("listing nodes: %v", err)

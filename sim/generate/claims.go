@@ -84,7 +84,7 @@ func inline(b *builder) v1.VolumeSource {
 // a matter of its own. Those of running pods are bound, as a rule.
 func (b *builder) claim(w *World, namespace, name string, p *v1.Pod) *v1.PersistentVolumeClaim {
 	class := b.word("local", "local", "dynamic", "zoned", "room", "old", "local")
-	if b.mix.on("StorageCapacityScoring") && b.chance(40) {
+	if b.mix.gates["StorageCapacityScoring"] && b.chance(40) {
 		class = "room"
 	}
 	c := &v1.PersistentVolumeClaim{TypeMeta: kindOf("v1", "PersistentVolumeClaim"), ObjectMeta: b.meta(namespace, name),

@@ -286,7 +286,7 @@ func BenchmarkScoreOneRow(b *testing.B) {
 func TestDevicesAreBalanced(t *testing.T) {
 	const cards = "example.com/card"
 	args := &configv1.NodeResourcesBalancedAllocationArgs{Resources: []configv1.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: cards, Weight: 1}}}
-	pl, err := New(args, devices.NewCounter(structured.Features{}))
+	pl, err := New(args, devices.NewCounter(structured.Features{}, false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,10 @@ func New() framework.Plugin {
 		Name: names.NodePorts,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
-			{Resource: framework.Node, ActionType: framework.Add},
+			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
+				return e.OldPod.NominatedNode != "" && freed(p, e)
+			}},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
 		},
 		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign},
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {

@@ -32,9 +32,11 @@ func New(f feature.Features) framework.Plugin {
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: nodeSchedulable},
 			{
-				Resource:       framework.TargetPod,
-				ActionType:     framework.UpdatePodToleration,
-				QueueingHintFn: func(_ *object.Pod, e *framework.Event) bool { return exempt(e.NewPod) },
+				Resource:   framework.UnscheduledPod,
+				ActionType: framework.UpdatePodToleration,
+				QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
+					return e.NewPod.UID == p.UID && exempt(e.NewPod)
+				},
 			},
 		},
 		SignPlugin: framework.SignPlugin{
