@@ -180,13 +180,16 @@ func (c *Cluster) fixes(ctx context.Context, api *v1.Pod) (fixes []fix.Fix, cut 
 	return fixes, cut
 }
 
-// others are the pods that wait beside the asked one. Is that one never made, it will not be made
-// alone: those that no controller makes today wait, too.
+// others are the pods that wait beside the asked one. If that one was never made,
+// pods that no controller makes today wait, too: they come once it can come.
 func (c *Cluster) others(asked *v1.Pod) fix.Others {
 	others := fix.Others{Like: c.sameTemplate, Unread: c.Unread}
-	neverMade := c.neverMade(asked)
+	waits := c.isPending
+	if c.neverMade(asked) {
+		waits = isUnplaced
+	}
 	for _, p := range c.Set.Pods {
-		if c.isPending(p) || neverMade && c.neverMade(p) && isUnplaced(p) {
+		if waits(p) {
 			others.Pods = append(others.Pods, p)
 		}
 	}
