@@ -102,8 +102,8 @@ type ClusterEventWithHint struct {
 	Names func(rejected *object.Pod) []string
 }
 
-// Matches reports whether the event has the resource and one of the action types. Whether it
-// helps is then the hint's to say, which Matches does not call.
+// Matches reports whether the event has the resource and one of the action types. It does not
+// ask QueueingHintFn.
 func (w *ClusterEventWithHint) Matches(e *Event) bool {
 	return (w.Resource == e.Resource || w.Resource == WildCard) && w.ActionType&e.ActionType != 0
 }
