@@ -211,7 +211,7 @@ func (h *hints) strategyFor(e *Entry, event *framework.Event) strategy {
 // rejected the pod to an update of the pod itself, and the change that caused the answer.
 // old is the pod before.
 func (h *hints) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework.ActionType) (how strategy, action framework.ActionType) {
-	event := framework.Event{Resource: framework.UnscheduledPod, OldPod: old, NewPod: e.Pod}
+	event := framework.Event{Resource: framework.TargetPod, OldPod: old, NewPod: e.Pod}
 	for event.ActionType = range single(changes) {
 		if answer := h.strategyFor(e, &event); answer > how {
 			how, action = answer, event.ActionType

@@ -32,7 +32,7 @@ func (q *Queue) Counts() Counts {
 }
 
 // Arrival is the label of a count of pods that arrived in a queue because of an event, both
-// named as in v1.36's metric queue_incoming_pods_total.
+// named as in kube-scheduler's metric queue_incoming_pods_total.
 type Arrival struct{ Queue, Event string }
 
 // Arrivals returns how many pods have arrived in each queue for each event since the

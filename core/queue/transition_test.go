@@ -65,9 +65,9 @@ func open(then func(*bench)) func(*bench) {
 // it.
 func TestReadyPods(t *testing.T) {
 	check(t, []transition{
-		{"a pod comes", func(*bench) {}, active, Active, "active", "UnschedulablePodAdd"},
+		{"a pod comes", func(*bench) {}, active, Active, "active", "UnscheduledPodAdd"},
 		{"it comes again", active, active, Active, "", ""},
-		{"a gated pod comes", func(*bench) {}, atGate, Gated, "unschedulable", "UnschedulablePodAdd"},
+		{"a gated pod comes", func(*bench) {}, atGate, Gated, "unschedulable", "UnscheduledPodAdd"},
 		{"an active pod changes", active, update(0, tolerant), Active, "", ""},
 		{"an active pod is activated", active, activate, Active, "", ""},
 		{"an active pod is requeued", active, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Active, "", ""},
@@ -112,15 +112,15 @@ func TestUnschedulablePods(t *testing.T) {
 		{"of at most its priority", requeued(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), 0) }, Active, "", ""},
 		{"of less than its priority", requeued(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), -1) }, Unschedulable, "", ""},
 
-		{"an unschedulable pod's change helps", requeued(by("Taints")), update(2*s, tolerant), Active, "active", "UnschedulablePodUpdatePodToleration"},
-		{"it helps while backing off", requeued(by("Taints")), update(0, tolerant), Backoff, "backoff", "UnschedulablePodUpdatePodToleration"},
+		{"an unschedulable pod's change helps", requeued(by("Taints")), update(2*s, tolerant), Active, "active", "TargetPodUpdatePodToleration"},
+		{"it helps while backing off", requeued(by("Taints")), update(0, tolerant), Backoff, "backoff", "TargetPodUpdatePodToleration"},
 		{"it does not help", requeued(by("Room")), update(2*s, tolerant), Unschedulable, "", ""},
 		{"one change helps, another a pending plugin", requeued(outcome{rejectedBy: []string{"Any"}, pendingBy: []string{"Taints"}}), update(0, app("x"), tolerant),
-			Active, "active", "UnschedulablePodUpdatePodToleration"},
+			Active, "active", "TargetPodUpdatePodToleration"},
 		{"another pod's change does not", func(b *bench) { requeued(by("Labels"))(b); b.Add(start, pod("q")) }, func(b *bench) { b.Update(at(2*s), pod("q", app("a"))) }, Unschedulable, "", ""},
 		{"only the scheduler wrote, and its plugin asks for all events", requeuedAs(by("Curious"), stated("full")), update(0, stated("too full")), Unschedulable, "", ""},
-		{"an annotation came with it", requeuedAs(by("Curious"), stated("full")), update(0, stated("too full", annotated)), Backoff, "backoff", "UnschedulablePodUpdate"},
-		{"its change helps and gates it", requeued(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "UnschedulablePodUpdatePodToleration"},
+		{"an annotation came with it", requeuedAs(by("Curious"), stated("full")), update(0, stated("too full", annotated)), Backoff, "backoff", "TargetPodUpdate"},
+		{"its change helps and gates it", requeued(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "TargetPodUpdatePodToleration"},
 		{"activated", requeued(by("Room")), activate, Active, "active", "ForceActivate"},
 		{"left alone for less than five minutes", requeued(by("Deaf")), flush(5*time.Minute - 1), Unschedulable, "", ""},
 		{"left alone for five minutes", requeued(by("Deaf")), flush(5 * time.Minute), Active, "active", "UnschedulableTimeout"},
@@ -135,7 +135,7 @@ func TestPodsInBackoffAndGatedPods(t *testing.T) {
 		{"one in error backoff is activated", requeued(outcome{}), activate, Active, "active", "ForceActivate"},
 		{"nothing calls a pod in error backoff", requeued(outcome{}), move(0, every), ErrorBackoff, "", ""},
 
-		{"the gates are gone", atGate, update(0), Active, "active", "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
+		{"the gates are gone", atGate, update(0), Active, "active", "TargetPodUpdatePodSchedulingGatesEliminated"},
 		{"another change of a gated pod", atGate, update(0, gated, tolerant), Gated, "", ""},
 		{"an event opens the door", atDoor, open(move(0, on(framework.UpdateNodeAllocatable))), Active, "active", "NodeUpdateNodeAllocatable"},
 		{"an event does not open it", atDoor, move(0, on(framework.UpdateNodeAllocatable)), Gated, "", ""},
