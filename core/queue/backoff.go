@@ -95,9 +95,9 @@ func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 			continue
 		}
 		if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
-			q.put(now, e, Gated, eventReconfigured)
+			q.put(now, e, Gated, eventReconfigured, "")
 		} else if e.place != Active {
-			q.put(now, e, Active, eventReconfigured)
+			q.put(now, e, Active, eventReconfigured, "")
 		}
 	}
 }

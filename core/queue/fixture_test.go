@@ -211,9 +211,14 @@ func (b *bench) reject(now time.Time, name string, o outcome) {
 	b.Requeue(now, uid(name), o)
 }
 
+// arrived is how many pods came to the queue by the event, hinted or not.
+func arrived(a map[Arrival]int, queue, event string) int {
+	return a[Arrival{queue, event, false}] + a[Arrival{queue, event, true}]
+}
+
 func (b *bench) wantArrival(queue, event string) {
 	b.Helper()
-	if b.Arrivals()[Arrival{queue, event}] == 0 {
+	if arrived(b.Arrivals(), queue, event) == 0 {
 		b.Errorf("nothing came to %s by %s: %v", queue, event, b.Arrivals())
 	}
 }

@@ -18,6 +18,12 @@ const (
 	immediately                  // it may help, and the pod does not wait for its backoff
 )
 
+// queue returns the queue that the strategy names, as queue_incoming_pods_total calls it: a
+// pod whose backoff is over goes to active although afterBackoff names backoff.
+func (s strategy) queue() string {
+	return [...]string{skip: "unschedulable", afterBackoff: "backoff", immediately: "active"}[s]
+}
+
 // plugin is a plugin of a profile, with the events that may help pods that it rejected, and
 // the unschedulable and gated pods among these.
 type plugin struct {

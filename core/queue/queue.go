@@ -143,7 +143,7 @@ func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	e.Pod = p
 	q.stamp(now, e)
 	q.Nominate(e, p.NominatedNode)
-	q.enqueue(now, e, Active, Label(framework.UnscheduledPod, framework.Add))
+	q.enqueue(now, e, Active, Label(framework.UnscheduledPod, framework.Add), "")
 	return e
 }
 
@@ -209,7 +209,7 @@ func (q *Queue) Pop(now time.Time) *Entry {
 		return nil
 	}
 	if e.place == Backoff {
-		q.arrivals[Arrival{"active", eventPopFromBackoff}]++
+		q.arrivals[Arrival{Queue: "active", Event: eventPopFromBackoff}]++
 	}
 	q.handOut(now, e)
 	return e
@@ -253,7 +253,7 @@ func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string)
 	e.flushed = false
 	e.backoffEnd = q.backoffs.backoffEnd(e)
 	if how == skip {
-		q.put(now, e, Unschedulable, eventAttemptFailure)
+		q.put(now, e, Unschedulable, eventAttemptFailure, skip.queue())
 	} else {
 		q.moveToActiveOrBackoff(now, e, how, eventAttemptFailure)
 	}
@@ -283,7 +283,7 @@ func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 	for _, e := range entries {
 		switch e.place {
 		case Unschedulable, Gated:
-			q.enqueue(now, e, Active, eventActivate)
+			q.enqueue(now, e, Active, eventActivate, "")
 		case Backoff, ErrorBackoff:
 			q.endBackoff(now, e, eventActivate)
 		case InFlight:
@@ -373,33 +373,34 @@ func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, eve
 	default:
 		to = Backoff
 	}
-	q.enqueue(now, e, to, event)
+	q.enqueue(now, e, to, event, how.queue())
 }
 
 // endBackoff makes a pod in backoff active. As in kube-scheduler it runs PreEnqueue again if
 // WaitOutBackoff is set.
 func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 	if q.opts.WaitOutBackoff {
-		q.enqueue(now, e, Active, event)
+		q.enqueue(now, e, Active, event, "")
 	} else {
-		q.put(now, e, Active, event)
+		q.put(now, e, Active, event, "")
 	}
 }
 
 // enqueue runs PreEnqueue and moves the pod to the place to, or to gated if a plugin
-// rejects it.
-func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) {
+// rejects it. hinted is put's.
+func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event, hinted string) {
 	if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
 		to = Gated
 	}
-	q.put(now, e, to, event)
+	q.put(now, e, to, event, hinted)
 }
 
-// put moves the pod to a place because of the event. An arrival in another place than
-// before counts in the metric queue_incoming_pods_total.
-func (q *Queue) put(now time.Time, e *Entry, to Place, event string) {
-	if from := e.place; from != to {
-		q.arrivals[Arrival{to.metric(), event}]++
+// put moves the pod to a place because of the event, and counts an arrival if it is
+// another place than before. hinted is the queue that the strategy names; "" if hints were
+// not asked.
+func (q *Queue) put(now time.Time, e *Entry, to Place, event, hinted string) {
+	if from, queue := e.place, to.metric(); from != to {
+		q.arrivals[Arrival{queue, event, queue == hinted}]++
 	}
 	q.move(now, e, to, event)
 }

@@ -159,12 +159,47 @@ func check(t *testing.T, table []transition) {
 			c.when(b)
 			b.want("p", c.want)
 			if c.event != "" {
-				if a := (Arrival{c.queue, c.event}); b.Arrivals()[a] != old[a]+1 {
-					t.Errorf("no arrival by %v: %v", a, b.Arrivals())
+				if now := b.Arrivals(); arrived(now, c.queue, c.event) != arrived(old, c.queue, c.event)+1 {
+					t.Errorf("no arrival in %s by %s: %v", c.queue, c.event, now)
 				}
 			}
 			if from == c.want && !maps.Equal(old, b.Arrivals()) {
 				t.Errorf("a pod that stays is counted: %v, then %v", old, b.Arrivals())
+			}
+		})
+	}
+}
+
+// kube-scheduler counts a pod in queue_incoming_entities_total unless it comes to the queue
+// that the strategy names: not each failed attempt, and not each pod that an event calls.
+func TestHintedArrivals(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		given, when func(*bench)
+		want        Arrival
+	}{
+		{"a pod comes", func(*bench) {}, active, Arrival{"active", "UnscheduledPodAdd", false}},
+		{"a gated pod comes", func(*bench) {}, atGate, Arrival{"unschedulable", "UnscheduledPodAdd", false}},
+		{"rejected", inFlight, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Arrival{"unschedulable", "ScheduleAttemptFailure", true}},
+		{"rejected after something helped", func(*bench) {}, backoffed, Arrival{"backoff", "ScheduleAttemptFailure", true}},
+		{"failed", inFlight, func(b *bench) { b.Requeue(start, uid("p"), outcome{}) }, Arrival{"backoff", "ScheduleAttemptFailure", true}},
+		{"failed and gated", inFlight, func(b *bench) { b.Update(start, pod("p", gated)); b.Requeue(start, uid("p"), outcome{}) }, Arrival{"unschedulable", "ScheduleAttemptFailure", false}},
+		{"called while backing off", requeued(by("Room")), move(0, on(framework.Add)), Arrival{"backoff", "NodeAdd", true}},
+		{"called after backoff", requeued(by("Room")), move(2*s, on(framework.Add)), Arrival{"active", "NodeAdd", false}},
+		{"called by a pending plugin", requeued(pendingBy("Room")), move(0, on(framework.Add)), Arrival{"active", "NodeAdd", true}},
+		{"called and gated", requeued(by("Taints")), update(2*s, tolerant, gated), Arrival{"unschedulable", "TargetPodUpdatePodToleration", false}},
+		{"activated", requeued(by("Room")), activate, Arrival{"active", "ForceActivate", false}},
+		{"left alone for five minutes", requeued(by("Deaf")), flush(5 * time.Minute), Arrival{"active", "UnschedulableTimeout", false}},
+		{"its backoff ends", requeued(outcome{}), flush(time.Minute), Arrival{"active", "BackoffComplete", false}},
+		{"popped from backoff", backoffed, func(b *bench) { b.pop(start, "p") }, Arrival{"active", "PopFromBackoffQ", false}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			c.given(b)
+			old := b.Arrivals()[c.want]
+			c.when(b)
+			if got := b.Arrivals(); got[c.want] != old+1 {
+				t.Errorf("got %v, want one of %v", got, c.want)
 			}
 		})
 	}

@@ -152,7 +152,8 @@ scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-schedule
 	}
 }
 
-// A refresh shows the queues, counters and totals of the snapshot.
+// A refresh shows the queues, counters and totals of the snapshot. Arrivals in the queue
+// that hints named are no entities.
 func TestRefresh(t *testing.T) {
 	s, registry := newStory(t)
 	snapshot := Snapshot{
@@ -161,7 +162,7 @@ func TestRefresh(t *testing.T) {
 		Nodes:    7, Pods: 8, Assumed: 9, Executor: kube.Counters{EventsDropped: 2},
 	}
 	s.Refresh(snapshot)
-	snapshot.Arrivals = map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd"}: 5}
+	snapshot.Arrivals = map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd"}: 5, {Queue: "active", Event: "NodeAdd", Hinted: true}: 4}
 	s.Refresh(snapshot)
 	expect(t, registry, `
 # HELP scheduler_pending_pods [STABLE] Pods that wait, by queue.
@@ -172,7 +173,7 @@ scheduler_pending_pods{queue="gated"} 5
 scheduler_pending_pods{queue="unschedulable"} 4
 # HELP scheduler_queue_incoming_pods_total [STABLE] Pods that came to a queue, by the event that brought them.
 # TYPE scheduler_queue_incoming_pods_total counter
-scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 5
+scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 9
 # HELP scheduler_queued_entities [ALPHA] What waits and is scheduled as one, by queue: pods.
 # TYPE scheduler_queued_entities gauge
 scheduler_queued_entities{queue="active",type="pod"} 1

@@ -79,7 +79,9 @@ func (m *Metrics) Refresh(s Snapshot) {
 	m.evaluations()
 	for a, n := range s.Arrivals {
 		advance(m.queued.incomingPods.WithLabelValues(a.Queue, a.Event), m.last.arrivals[a], n)
-		advance(m.queued.incomingEntities.WithLabelValues(a.Queue, a.Event, pods), m.last.arrivals[a], n)
+		if !a.Hinted {
+			advance(m.queued.incomingEntities.WithLabelValues(a.Queue, a.Event, pods), m.last.arrivals[a], n)
+		}
 	}
 	advance(m.panics.WithLabelValues("plugin"), m.last.pluginPanics, s.PluginPanics)
 	advance(m.panics.WithLabelValues("hint"), m.last.hintPanics, s.HintPanics)
