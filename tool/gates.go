@@ -39,11 +39,10 @@ func uncounted(objects []object.Object, gates featuregate.FeatureGate) (notices 
 func needsGates(o object.Object) (what string, gates []string) {
 	switch o := o.(type) {
 	case *object.PodGroup:
-		what := "PodGroup " + o.Key()
-		if o.Gang {
-			what += fmt.Sprintf(" (minCount %d)", o.MinCount)
+		if !o.Gang {
+			return "PodGroup " + o.Key(), []string{"GenericWorkload"}
 		}
-		return what, []string{"GenericWorkload"}
+		return fmt.Sprintf("PodGroup %s (minCount %d)", o.Key(), o.MinCount), []string{"GenericWorkload", "GangScheduling"}
 	case *object.DeviceTaintRule:
 		return "DeviceTaintRule " + o.Name, []string{"DRADeviceTaintRules"}
 	}

@@ -72,9 +72,7 @@ type DeviceTaintRule struct {
 	Meta
 	// Driver, Pool and Device select devices by name; nil selects all.
 	Driver, Pool, Device *string
-	// SelectsNone is set if the rule has no selector: it taints no device.
-	SelectsNone bool
-	Taint       resourcev1.DeviceTaint
+	Taint                resourcev1.DeviceTaint
 }
 
 // PodClaim is an entry of a pod's spec.resourceClaims.

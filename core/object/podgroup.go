@@ -11,15 +11,16 @@ type PodGroup struct {
 	Gang bool
 	// MinCount is how many pods of a gang must fit for any to be bound.
 	MinCount int
-	// TopologyKey is the node label of which all its pods' nodes must have one value, ""
-	// for none.
+	// Constrained is set if the group has scheduling constraints. TopologyKey is the node
+	// label of which all its pods' nodes must have one value, "" for none.
+	Constrained bool
 	TopologyKey string
 	// Priority is spec.priority, 0 without one. The pods of the group have their own.
 	Priority int32
 	// PreemptedWhole is set if all pods of the group are preempted when one is
-	// (spec.disruptionMode all).
+	// (spec.disruptionMode PodGroup).
 	PreemptedWhole bool
-	// Scheduled is the group's PodGroupInitiallyScheduled condition as the API shows it.
+	// Scheduled is the group's PodGroupScheduled condition as the API shows it.
 	Scheduled GroupCondition
 }
 

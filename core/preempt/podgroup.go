@@ -210,11 +210,22 @@ func compareBool(a, b bool) int {
 }
 
 // splitUnits separates the units whose eviction would violate a budget (guarded) from the
-// others, both in the given order.
+// others, both in the given order. A pod counts against the budgets that cover it up to the
+// first that it violates (v1.36, filterVictimsWithPDBViolation).
 func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*unit) {
-	used := newBudgetUse(budgets)
+	spent := map[*object.Budget]int32{}
+	overdraws := func(p *object.Pod) bool {
+		for _, b := range budgetsOf(p.Namespace, budgets) {
+			if b.Counts(p) {
+				if spent[b]++; spent[b] > b.Allowed {
+					return true
+				}
+			}
+		}
+		return false
+	}
 	for _, u := range units {
-		if slices.ContainsFunc(u.pods, used.charge) {
+		if slices.ContainsFunc(u.pods, overdraws) {
 			guarded = append(guarded, u)
 		} else {
 			others = append(others, u)

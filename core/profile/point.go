@@ -20,7 +20,6 @@ const (
 	PostBind
 	PlacementGenerate
 	PlacementScore
-	PodGroupPostFilter
 
 	// Points is the number of extension points.
 	Points
@@ -28,7 +27,7 @@ const (
 
 // pointNames are Kubernetes' names of the points.
 var pointNames = [Points]string{"PreEnqueue", "QueueSort", "PreFilter", "Filter", "PostFilter", "PreScore", "Score",
-	"Reserve", "Permit", "PreBind", "Bind", "PostBind", "PlacementGenerate", "PlacementScore", "PodGroupPostFilter"}
+	"Reserve", "Permit", "PreBind", "Bind", "PostBind", "PlacementGenerate", "PlacementScore"}
 
 // String returns Kubernetes' name of the point.
 func (pt Point) String() string { return pointNames[pt] }
@@ -67,8 +66,6 @@ func (pt Point) implementedBy(p *framework.Plugin) bool {
 		return p.PodGroup != nil && p.PodGroup.GeneratePlacements != nil
 	case PlacementScore:
 		return p.PodGroup != nil && p.PodGroup.ScorePlacement != nil
-	case PodGroupPostFilter:
-		return p.PodGroup != nil && p.PodGroup.PostFilter != nil
 	}
 	return false
 }

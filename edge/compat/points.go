@@ -12,16 +12,13 @@ import (
 type point int
 
 // The points whose plugins a plugin may run through its Handle; the host runs hosted plugins
-// at others, too. points is the number of these, and signedPoints of those, the first, where
-// plugins filter or score.
+// at others, too. points is the number of these.
 const (
 	pointPreFilter point = iota
 	pointFilter
 	pointPreScore
 	pointScore
-	pointReserve
 	points
-	signedPoints = pointReserve
 )
 
 // implements reports whether the plugin implements the extension point.
@@ -33,10 +30,8 @@ func (pt point) implements(p *hostedPlugin) bool {
 		return p.filter != nil
 	case pointPreScore:
 		return p.preScore != nil
-	case pointScore:
-		return p.score != nil
 	default:
-		return p.reserve != nil
+		return p.score != nil
 	}
 }
 
@@ -58,7 +53,6 @@ func (h *Hosts) Built(profiles []*profile.Profile) {
 			host.weights[s.Name] = s.Weight
 			host.enable(pointScore, []*framework.Plugin{s.Plugin})
 		}
-		host.enable(pointReserve, p.Reserve)
 		host.findSigners()
 	}
 }

@@ -24,8 +24,6 @@ type operation struct {
 	CountParam string `json:"countParam"`
 	Namespace  string `json:"namespace"`
 
-	TemplateParams map[string]any `json:"templateParams"`
-
 	NodeTemplatePath        string `json:"nodeTemplatePath"`
 	NodeAllocatableStrategy *struct {
 		NodeAllocatable    map[v1.ResourceName]string                `json:"nodeAllocatable"`
@@ -54,8 +52,6 @@ type operation struct {
 	DurationParam                     string          `json:"durationParam"`
 	NamespacePrefix                   string          `json:"namespacePrefix"`
 	CreatePodsOp                      *operation      `json:"createPodsOp"`
-	SignatureBatchSize                int             `json:"signatureBatchSize"`
-	SignatureBatchSizeParam           string          `json:"signatureBatchSizeParam"`
 
 	Mode                 string   `json:"mode"`
 	Number               int      `json:"number"`
@@ -101,7 +97,7 @@ func (c *testCase) createNodes(i int, op *operation, p parameters) ([]Step, erro
 	}
 	s := &CreateNodes{Count: count, Step: i, Template: builtinNode}
 	if op.NodeTemplatePath != "" {
-		if s.Template, err = c.form(op.NodeTemplatePath, op.TemplateParams); err != nil {
+		if s.Template, err = c.form(op.NodeTemplatePath); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +140,7 @@ func (c *testCase) createNamespaces(_ int, op *operation, p parameters) ([]Step,
 	if op.NamespaceTemplatePath == "" {
 		return []Step{s}, nil
 	}
-	f, err := c.form(op.NamespaceTemplatePath, op.TemplateParams)
+	f, err := c.form(op.NamespaceTemplatePath)
 	if err != nil {
 		return nil, err
 	}
@@ -167,14 +163,9 @@ func (c *testCase) createPods(i int, op *operation, p parameters) ([]Step, error
 		return nil, err
 	}
 	if path := cmp.Or(op.PodTemplatePath, c.DefaultPodTemplatePath); path != "" {
-		if s.Template, err = c.form(path, op.TemplateParams); err != nil {
+		if s.Template, err = c.form(path); err != nil {
 			return nil, err
 		}
-		batch, err := p.number(op.SignatureBatchSize, op.SignatureBatchSizeParam)
-		if err != nil {
-			return nil, err
-		}
-		s.SignatureBatch = max(batch, 1)
 	}
 	sample := &v1.Pod{}
 	if err := s.Template.decode(0, count, sample); err != nil {
@@ -184,10 +175,10 @@ func (c *testCase) createPods(i int, op *operation, p parameters) ([]Step, error
 	if op.PersistentVolumeClaimTemplatePath == "" {
 		return []Step{s}, nil
 	}
-	if s.Claim, err = c.form(op.PersistentVolumeClaimTemplatePath, op.TemplateParams); err != nil {
+	if s.Claim, err = c.form(op.PersistentVolumeClaimTemplatePath); err != nil {
 		return nil, err
 	}
-	s.Volume, err = c.form(op.PersistentVolumeTemplatePath, op.TemplateParams)
+	s.Volume, err = c.form(op.PersistentVolumeTemplatePath)
 	return []Step{s}, err
 }
 
@@ -262,7 +253,7 @@ func (c *testCase) churn(i int, op *operation, _ parameters) ([]Step, error) {
 		return nil, fmt.Errorf("number %d: must be at least 1 in mode recreate", s.Number)
 	}
 	for _, path := range op.TemplatePaths {
-		object, err := c.objects(path, op.TemplateParams, s.Namespace, 1)
+		object, err := c.objects(path, s.Namespace, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +274,7 @@ func (c *testCase) createAny(_ int, op *operation, p parameters) ([]Step, error)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.objects(op.TemplatePath, op.TemplateParams, op.Namespace, count)
+	s, err := c.objects(op.TemplatePath, op.Namespace, count)
 	return []Step{s}, err
 }
 
@@ -295,7 +286,7 @@ func (c *testCase) updateAny(_ int, op *operation, p parameters) ([]Step, error)
 	if op.UpdatePerSecond < 0 {
 		return nil, fmt.Errorf("updatePerSecond: %d is less than 0", op.UpdatePerSecond)
 	}
-	s, err := c.objects(op.TemplatePath, op.TemplateParams, op.Namespace, count)
+	s, err := c.objects(op.TemplatePath, op.Namespace, count)
 	if err != nil {
 		return nil, err
 	}
@@ -303,8 +294,8 @@ func (c *testCase) updateAny(_ int, op *operation, p parameters) ([]Step, error)
 }
 
 // objects reads a template of a kind that can be created.
-func (c *testCase) objects(path string, params map[string]any, namespace string, count int) (*CreateObjects, error) {
-	f, err := c.form(path, params)
+func (c *testCase) objects(path, namespace string, count int) (*CreateObjects, error) {
+	f, err := c.form(path)
 	if err != nil {
 		return nil, err
 	}

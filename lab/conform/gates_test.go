@@ -15,37 +15,33 @@ import (
 // Gates that depend on one another are flipped together.
 var flips = []struct{ gates, mix string }{
 	{"DRAConsumableCapacity=false", "devices"},
-	{"DRADerivedAttributes=true", "devices"},
 	{"DRADeviceBindingConditions=false", "devices"},
-	{"DRADeviceCompatibilityGroups=true", "devices"},
-	{"DRADeviceTaintRules=false", "devices"},
-	{"DRADeviceTaints=false,DRADeviceTaintRules=false", "devices"},
-	{"DRAExtendedResource=false", "devices"}, // as v1.36
-	{"DRAFractionalCapacityRange=true", "devices"},
+	{"DRADeviceTaintRules=true", "devices"},
+	{"DRADeviceTaints=false", "devices"},
+	{"DRAExtendedResource=false", "devices"},
 	{"DRAListTypeAttributes=true", "devices"},
 	{"DRANodeAllocatableResources=true", "devices"},
-	{"DRAOptionalNodeOperations=true", "devices"},
 	{"DRAPartitionableDevices=false", "devices"},
-	{"DRAPrioritizedList=false", "devices"}, // as v1.36
-	{"DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,DRAResourceClaimGranularStatusAuthorization=false", "devices"}, // as v1.36
+	{"DRAPrioritizedList=false", "devices"},
+	{"DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,DRAResourceClaimGranularStatusAuthorization=false", "devices"},
 	{"DRASchedulerFilterTimeout=false", "devices"},
-	{"GenericWorkload=true", "all"}, // pods of no group
+	{"GenericWorkload=true,GangScheduling=true", "all"}, // pods of no group; TestGroups has groups
 	{"GenericWorkload=true,TopologyAwareWorkloadScheduling=true", "all"},
-	{"GenericWorkload=true", "preemption"},
+	{"GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true", "preemption"},
 	{"InPlacePodLevelResourcesVerticalScaling=false", "resources"},
 	{"InPlacePodVerticalScaling=false", "resources"}, // as v1.34
 	{"MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false", "spread"},
 	{"NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false,InPlacePodVerticalScalingInitContainers=false," +
-		"RestartAllContainersOnContainerExits=false,ExtendWebSocketsToKubelet=false", "features"}, // as v1.36
+		"RestartAllContainersOnContainerExits=false,ExtendWebSocketsToKubelet=false", "features"},
 	{"NominatedNodeNameForExpectation=false", "preemption"},
 	{"OpportunisticBatching=false", "all"},
-	{"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,PodLevelResourcesFixDefaulting=false,PodLevelResourcesFixKubeletQOSClass=false", "resources"},
+	{"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false", "resources"},
 	{"SchedulerAsyncAPICalls=true", "all"},
 	{"SchedulerPopFromBackoffQ=false", "all"},
-	{"StorageCapacityScoring=false", "volume-gates"},
+	{"StorageCapacityScoring=true", "volumes"},
 	{"TaintTolerationComparisonOperators=true", "taints"},
 	{"VolumeAttributesClass=false", "volumes"}, // as v1.35
-	{"VolumeLimitScaling=false", "volume-gates"},
+	{"VolumeLimitScaling=true", "volumes"},
 }
 
 // Berth decides as kube-scheduler does under each gate that its plugins read, with the

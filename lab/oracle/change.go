@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -36,7 +35,7 @@ func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error)
 	}
 	defer func() {
 		for _, w := range waiting {
-			s.SchedulingQueue.Delete(s.logger, w.Pod)
+			s.SchedulingQueue.Delete(w.Pod)
 		}
 		s.recountDevices()
 	}()
@@ -79,14 +78,14 @@ func (s *Scheduler) enqueueRejected(w Rejected) error {
 			return fmt.Errorf("pod %s/%s: is held back from the queue", w.Pod.Namespace, w.Pod.Name)
 		}
 		time.Sleep(time.Millisecond)
-		q.Delete(s.logger, w.Pod)
+		q.Delete(w.Pod)
 	}
-	info, err := s.pop()
+	info, err := q.Pop(s.logger)
 	if err != nil {
 		return err
 	}
 	info.UnschedulablePlugins = sets.New(w.Plugins...)
-	return q.AddUnschedulablePodIfNotPresent(s.logger, info, q.SchedulingCycle())
+	return q.AddUnschedulableIfNotPresent(s.logger, info, q.SchedulingCycle())
 }
 
 func (s *Scheduler) changeNode(c generate.Change) error {
@@ -135,11 +134,11 @@ func (s *Scheduler) changePod(c generate.Change) error {
 		if err := s.Cache.UpdatePod(s.logger, old, changed); err != nil {
 			return fmt.Errorf("pod %s/%s: update: %w", old.Namespace, old.Name, err)
 		}
-		for _, e := range framework.PodSchedulingPropertiesChange(changed, old, false) {
+		for _, e := range framework.PodSchedulingPropertiesChange(changed, old) {
 			s.move(e, old, changed)
 		}
 	case c.Verb == generate.Update:
-		if info, waits := s.SchedulingQueue.GetPod(c.Pod.Name, c.Pod.Namespace, nil); waits {
+		if info, waits := s.SchedulingQueue.GetPod(c.Pod.Name, c.Pod.Namespace); waits {
 			s.SchedulingQueue.Update(s.ctx, info.Pod, c.Pod)
 		}
 	case c.Verb == generate.Delete && placed:
@@ -149,12 +148,7 @@ func (s *Scheduler) changePod(c generate.Change) error {
 		}
 		s.move(framework.EventAssignedPodDelete, old, nil)
 	case c.Verb == generate.Delete:
-		s.SchedulingQueue.Delete(s.logger, c.Pod)
-		if gone := c.Pod; gone.Status.NominatedNodeName != "" { // pods of at most its priority left it that room
-			s.SchedulingQueue.MoveAllToActiveOrBackoffQueue(s.logger, framework.EventAssignedPodDelete, gone, nil, func(p *v1.Pod) bool {
-				return corev1helpers.PodPriority(p) <= corev1helpers.PodPriority(gone)
-			})
-		}
+		s.SchedulingQueue.Delete(c.Pod)
 		return s.listed.Delete(c.Pod)
 	}
 	return nil

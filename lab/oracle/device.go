@@ -26,7 +26,11 @@ func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, er
 	if k == nil || k.Group != resourcev1.GroupName {
 		return false, nil
 	}
-	informer := s.factory.InformerFor(k.New().(runtime.Object), nil).(*Fed) // as feed made it
+	generic, err := s.factory.ForResource(k.WithResource(k.Resource))
+	if err != nil {
+		return true, err
+	}
+	informer := generic.Informer().(*Fed)
 	s.version++
 	o = o.(runtime.Object).DeepCopyObject().(metav1.Object)
 	o.SetResourceVersion(strconv.Itoa(s.version))

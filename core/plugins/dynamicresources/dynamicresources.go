@@ -22,8 +22,6 @@ func AllocatorFeatures(f feature.Features) structured.Features {
 	return structured.Features{
 		AdminAccess: f.DRAAdminAccess, PrioritizedList: f.DRAPrioritizedList, PartitionableDevices: f.DRAPartitionableDevices,
 		DeviceTaints: f.DRADeviceTaints, DeviceBindingAndStatus: f.DeviceBindingConditions(), ConsumableCapacity: f.DRAConsumableCapacity,
-		FractionalCapacityRange: f.DRAFractionalCapacityRange, ListTypeAttributes: f.DRAListTypeAttributes, DerivedAttributes: f.DRADerivedAttributes,
-		CompatibilityGroups: f.DRADeviceCompatibilityGroups, OptionalNodeOperations: f.DRAOptionalNodeOperations,
 	}
 }
 
@@ -46,7 +44,7 @@ type plugin struct {
 	key         []byte             // scratch
 }
 
-// New returns the plugin; nil args stand for kube-scheduler's defaults. The error names the
+// New returns the plugin; nil args stand for v1.36's defaults. The error names the
 // wrong fields.
 func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args, f).ToAggregate(); err != nil {
@@ -61,7 +59,7 @@ func build(args *configv1.DynamicResourcesArgs, f feature.Features) *plugin {
 		features:    f,
 		allocator:   AllocatorFeatures(f),
 		binding:     bindingTimeout,
-		selectors:   devices.NewSelectors(AllocatorFeatures(f)),
+		selectors:   devices.NewSelectors(AllocatorFeatures(f), f.DRAListTypeAttributes),
 		made:        map[types.UID]*pendingClaim{},
 		inventories: inventories{parts: f.DRAConsumableCapacity},
 	}
@@ -98,7 +96,7 @@ func (pl *plugin) declare() framework.Plugin {
 			PreBind:    pl.preBind,
 			WaitNotice: pl.waitNotice,
 			WritesDone: pl.writesDone,
-			// The error is as in kube-scheduler.
+			// The error is as in v1.36.
 			WritesTimeout: framework.Timeout{After: pl.binding, Err: fmt.Errorf("%w: context deadline exceeded", framework.ErrDeviceBindingTimeout)},
 		},
 		PostBind: func(p *object.Pod, _ string) { delete(pl.made, p.UID) },

@@ -80,11 +80,10 @@ func (i *inventories) numberShared(perDevice bool) (plain bool) {
 			}
 			for j := range slice.Spec.Devices {
 				d := &slice.Spec.Devices[j]
-				now := i.device(p, d)
-				if d.ConsumesCounters != nil || now.absurd {
+				if d.ConsumesCounters != nil {
 					return false
 				}
-				list = append(list, now)
+				list = append(list, i.device(p, d))
 			}
 		}
 		s.devices = append(s.devices, list)

@@ -1,10 +1,9 @@
 package names
 
-// The in-tree plugins of v1.37.
+// The in-tree plugins of v1.36.
 const (
 	DefaultBinder                   = "DefaultBinder"
 	DefaultPreemption               = "DefaultPreemption"
-	DeferredPodScheduling           = "DeferredPodScheduling"
 	DynamicResources                = "DynamicResources"
 	GangScheduling                  = "GangScheduling"
 	ImageLocality                   = "ImageLocality"

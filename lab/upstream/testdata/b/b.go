@@ -1,4 +1,0 @@
-// Package b has a constant that another package names.
-package b
-
-const Name = "of b"
