@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,18 +107,37 @@ func (s *search) meantTopology(e v1.TopologySelectorLabelRequirement) (key, valu
 	return key, value, on
 }
 
-// nearVolumes change the one thing because of which a volume does not suit the claim.
+// nearVolumes returns edits that change the one thing because of which a volume does not suit
+// the claim. Of the volumes that are too small one edit is made: a claim that requests what the
+// smallest has can take each of them, and the request is tuned to the largest that helps.
 func (s *search) nearVolumes(c *object.PersistentVolumeClaim) (edits []edit) {
+	var small []*object.PersistentVolume
 	for _, o := range s.table.Objects().List(object.PersistentVolumes) {
-		if len(edits) == mostMeant || !s.spend(1) {
+		if len(edits)+len(small) == mostMeant || !s.spend(1) {
 			break
 		}
 		v := o.(*object.PersistentVolume)
-		if fault, ok := VolumeFault(v, c); ok && (fault != otherVolumeMode || uses(s.spec, c.Name, v.VolumeMode)) {
+		switch fault, ok := VolumeFault(v, c); {
+		case !ok || fault == otherVolumeMode && !uses(s.spec, c.Name, v.VolumeMode):
+		case fault == tooSmall:
+			small = append(small, v)
+		default:
 			edits = append(edits, fault.edit(v, c))
 		}
 	}
-	return edits
+	if len(small) == 0 {
+		return edits
+	}
+	slices.SortStableFunc(small, func(a, b *object.PersistentVolume) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	return append(edits, smallerClaim(c, small, 0))
+}
+
+// smallerClaim returns an edit that makes the claim as small as the i-th of the volumes, which
+// are sorted by size.
+func smallerClaim(c *object.PersistentVolumeClaim, small []*object.PersistentVolume, i int64) edit {
+	e := tooSmall.edit(small[i], c)
+	e.tune = &tune{value: i, best: int64(len(small)) - 1, step: 1, with: func(i int64) edit { return smallerClaim(c, small, i) }}
+	return e
 }
 
 // uses reports whether the pod's containers use the claim as volumes of the mode are used: block
