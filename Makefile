@@ -9,13 +9,13 @@ KUBERNETES := $(shell sed -n 's|.*k8s.io/component-base v0\.|v1.|p' go.mod)
 MINOR   := $(word 2,$(subst ., ,$(KUBERNETES)))
 LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)-berth+$(VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(MINOR) -X k8s.io/component-base/version.gitCommit=berth-$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=$(shell sed -n 's|.*k8s.io/kubernetes v1|v1|p' lab/go.mod) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(MINOR) -X main.version=$(VERSION)
-# The other minor version, whose API server lab/skew hosts.
-NEXT    := $(shell sed -n 's|.*k8s.io/kubernetes v1|v1|p' lab/skew/go.mod)
-SKEWFLAGS := -X k8s.io/component-base/version.gitVersion=$(NEXT) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(NEXT)))
+# The other minor version that Berth serves, whose API server lab/skew hosts.
+OTHER   := $(shell sed -n 's|.*k8s.io/kubernetes v1|v1|p' lab/skew/go.mod)
+SKEWFLAGS := -X k8s.io/component-base/version.gitVersion=$(OTHER) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(OTHER)))
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: help all build lab up test skew check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
+.PHONY: help all build lab up test upstream skew check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
 
 all: build lab
 
@@ -37,6 +37,9 @@ test: ## everything but long runs; BERTH_CHECK=1 checks every invariant after ev
 	BERTH_CHECK=1 $(GO) test -timeout 30m ./...
 	@echo "testing the lab; the first build compiles a Kubernetes control plane, about twelve minutes on two cores"
 	cd lab && BERTH_CHECK=1 $(GO) test -count=1 -timeout 30m ./... # not from the cache: it does not see the binaries that the tests build
+
+upstream: ## the lists of what Berth states after kube-scheduler, anew from its source; TO=v1.38.0 prints what changes from this version to that one
+	cd lab && $(GO) run ./cmd/upstream $(if $(TO),-version $(TO) -against $(KUBERNETES),-write ..)
 
 check: ## formatting, vet, all modules tidy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -99,14 +102,14 @@ suites-quick: ## a few of them, in less than three minutes
 breaks: ## break Berth on purpose, one rule at a time: the comparison has to see it; ONLY=PodTopologySpread
 	cd lab && $(GO) run ./cmd/breaks --only '$(ONLY)'
 
-community: ## a scheduler plugin of others, Coscheduling of scheduler-plugins, unmodified in Berth on a real API server; it downloads that module
+community: ## a scheduler plugin of others, Coscheduling of scheduler-plugins, with the Less that v1.37 asks for, in Berth on a real API server; it downloads that module
 	cd lab && $(GO) vet -tags community ./e2e
 	cd lab && $(GO) test -tags community -count=1 -v -timeout 30m -run 'TestCoscheduling$$' ./e2e
 
-# What runs beside the next minor: binding, volumes, devices, preemption, events, endpoints
+# What runs beside the other minor: binding, volumes, devices, preemption, events, endpoints
 # and restarts. The other tests in lab/e2e are about Berth or about this minor alone.
 SKEWED := ^Test(UpgradeAndDowngrade|ChaosOfUpgrades|UnservedAPIs|Placement|NodesGoAndReturn|Preemption|NominatedAntiAffinity|Volumes|VolumesAreMade|DeviceClaims|ExtendedResources|Replicas|Endpoints|BadObjects|APIServerRestart|OlderAPIServer)$$
-skew: ## Berth beside an API server of the next minor, and while it is upgraded and downgraded; the first build takes about ten minutes on two cores. ONLY=^TestUnservedAPIs
+skew: ## Berth beside an API server of the other minor that it serves, and while it is upgraded and downgraded; the first build takes about ten minutes on two cores. ONLY=^TestUnservedAPIs
 	cd lab/skew && $(GO) mod tidy -diff && GO='$(GO)' ../../tools/build.sh -ldflags '$(SKEWFLAGS)' -o ../../$(BIN)/berth-lab-skew .
 	cd lab && $(GO) test -ldflags '$(LABFLAGS)' -count=1 -v -timeout 60m ./e2e -run '$(or $(ONLY),$(SKEWED))' -skew $(CURDIR)/$(BIN)/berth-lab-skew
 

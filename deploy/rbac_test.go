@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -85,5 +86,38 @@ func TestForwardIsARoleOfItsOwn(t *testing.T) {
 	}
 	if !slices.Equal(forwards, []string{"Role berth-scheduler-forwarder"}) {
 		t.Errorf("%q forward ports", forwards)
+	}
+}
+
+// The roles that every cluster has for kube-scheduler, to which the manifests bind Berth,
+// let it read every kind that it reads, and write what it writes.
+func TestRolesOfKubeScheduler(t *testing.T) {
+	rights := map[string]string{} // verbs, by group/resource
+	for line := range strings.Lines(string(read(t, "../testdata/upstream/rights.txt"))) {
+		role, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "with gates, "), ": ")
+		what, verbs, _ := strings.Cut(rest, ": ")
+		if role == "system:kube-scheduler" || role == "system:volume-scheduler" {
+			rights[what] += verbs + ", "
+		}
+	}
+	need := map[string]string{
+		"/bindings": "create", "/pods/binding": "create", "/pods/status": "patch", "/pods": "delete", "events.k8s.io/events": "create",
+		"/persistentvolumeclaims": "update", "/persistentvolumes": "update", "coordination.k8s.io/leases kube-scheduler": "get, update", "coordination.k8s.io/leases": "create",
+		"resource.k8s.io/resourceclaims": "create, delete", "resource.k8s.io/resourceclaims/status": "update, patch", "resource.k8s.io/resourceclaims/binding": "update, patch",
+		"scheduling.k8s.io/podgroups/status": "patch",
+		"authentication.k8s.io/tokenreviews": "create", "authorization.k8s.io/subjectaccessreviews": "create",
+	}
+	for _, k := range decode.Kinds {
+		if k.Resource == "priorityclasses" { // the tool's alone
+			continue
+		}
+		need[k.Group+"/"+k.Resource] = strings.TrimPrefix(need[k.Group+"/"+k.Resource]+", list, watch", ", ")
+	}
+	for what, verbs := range need {
+		for verb := range strings.SplitSeq(verbs, ", ") {
+			if !strings.Contains(rights[what], verb+", ") {
+				t.Errorf("kube-scheduler may not %s %s: it may %q", verb, what, rights[what])
+			}
+		}
 	}
 }

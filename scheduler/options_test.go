@@ -160,8 +160,11 @@ func TestBadCommandLines(t *testing.T) {
 		{"bad port", []string{"--secure-port=70000"}, "70000"},
 		{"unknown gate", []string{"--feature-gates=Nonsense=true"}, "Nonsense"},
 		{"gate that Berth lacks", []string{"--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true"}, "feature gate DRAWorkloadResourceClaims=true is not supported: no claim is reserved"},
-		{"version too old", []string{"--emulated-version=1.32"}, "emulation version 1.32 is not between [1.33, 1.36.0]"},
-		{"gate that Berth lacks in an earlier version", []string{"--emulated-version=1.33", "--feature-gates=SchedulerQueueingHints=false"}, "feature gate SchedulerQueueingHints=false is not supported"},
+		{"pod groups", []string{"--feature-gates=GenericWorkload=true"}, "feature gate GenericWorkload=true is not supported: pod groups of Kubernetes 1.37 are not implemented yet"},
+		{"version too old", []string{"--emulated-version=1.33"}, "emulation version 1.33 is not between [1.34, 1.37.0]"},
+		{"components that are too old", []string{"--min-compatibility-version=1.33"}, "minCompatibilityVersion version 1.33 is not between [1.34, 1.37]"},
+		{"components newer than what is emulated", []string{"--emulated-version=1.35", "--min-compatibility-version=1.36"}, "minCompatibilityVersion version 1.36 is not between [1.34, 1.35]"},
+		{"gate that a later version brought", []string{"--emulated-version=1.35", "--feature-gates=DRANodeAllocatableResources=true"}, "feature is PreAlpha at emulated version 1.35"},
 		{"an argument", []string{"extra"}, "extra"},
 		{"unknown version form", []string{"--version=loud"}, "loud"},
 		{"no API server", []string{"--secure-port=0"}, "give --kubeconfig"},
@@ -251,9 +254,10 @@ func TestVersionToReport(t *testing.T) {
 
 // --version prints the version of Kubernetes, and --help the flags.
 func TestVersionAndHelp(t *testing.T) {
+	minor := strings.TrimPrefix(baseversion.DefaultKubeBinaryVersion, "1.") // a test is linked without the versions of its modules
 	for arg, want := range map[string]string{
-		"--version":     "Kubernetes v1.36", // a test is linked without the versions of its modules
-		"--version=raw": `version.Info{Major:"1", Minor:"36", `,
+		"--version":     "Kubernetes v1." + minor,
+		"--version=raw": `version.Info{Major:"1", Minor:"` + minor + `", `,
 		"--help":        "Leader election flags:",
 	} {
 		var out bytes.Buffer

@@ -18,7 +18,7 @@ func BenchmarkGroupPreemption(b *testing.B) {
 	for _, size := range []int{8, 100} {
 		b.Run(fmt.Sprintf("%d-pods", size), func(b *testing.B) {
 			gates := features.New()
-			if err := gates.Set("GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"); err != nil {
+			if err := gates.Set("GenericWorkload=true"); err != nil {
 				b.Fatal(err)
 			}
 			o, err := OptionsUnder(config.With(gates).Default(), gates)

@@ -212,7 +212,7 @@ func withStatus(api *v1.Pod, p *object.Pod) *v1.Pod {
 	return &now
 }
 
-// PatchGroup gives the pod group the condition PodGroupScheduled, unless it is gone.
+// PatchGroup gives the pod group the condition PodGroupInitiallyScheduled, unless it is gone.
 func (c *Cluster) PatchGroup(g *object.PodGroup, condition object.GroupCondition) {
 	now, _ := c.Object(object.PodGroups, g.Namespace, g.Name).(*object.PodGroup)
 	if now == nil || now.UID != g.UID {

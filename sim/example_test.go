@@ -31,7 +31,7 @@ func ExampleRun() {
 	fmt.Println("second:", result.Unplaced["default/second"])
 	// Output:
 	// first: a
-	// second: 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.
+	// second: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.
 }
 
 func exampleNode(name, cpu string) *object.Node {

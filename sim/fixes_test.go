@@ -43,9 +43,9 @@ func TestFixesOfHiddenReasons(t *testing.T) {
 	}{
 		{"its affinity is not met, and running pods keep it away", "interpod-preemption", 7026, "default/p-000", "drop the required pod affinity"},
 		{"pods in all its domains keep it away", "interpod-preemption", 20061, "default/p-000", "add a node like node-00 in another zone"},
-		{"a driver is to make its volume, and makes none", "volumes", 7049, "default/p-001", "bind the claim c-06"},
-		{"its volumes are in a zone and a region", "volumes", 9039, "default/p-004", "in zone a of region b"},
-		{"its own request and that of a container exceed every node", "resources", 9100, "team-a/p-002", "of container \"c0\" from 100k to"},
+		{"a driver is to make its volume, and makes none", "volumes", 7001, "default/p-000", "bind the claim c-06"},
+		{"its volumes are in a zone and a region", "volumes", 9000, "default/p-039", "in zone c of region a"},
+		{"its own request and that of a container exceed every node", "resources", 9100, "team-a/p-013", "of container \"c0\" from 100k to"},
 	} {
 		_, files := generated(t, test.mix, test.seed)
 		c, err := files.Load()

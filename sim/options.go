@@ -14,7 +14,7 @@ import (
 )
 
 // Options returns a machine's options for a scheduler's configuration under
-// v1.36's default feature gates, with the plugins that come with Berth.
+// kube-scheduler's default feature gates, with the plugins that come with Berth.
 func Options(c *config.Config) (machine.Options, error) { return OptionsUnder(c, features.New()) }
 
 // OptionsUnder is Options under other feature gates.
@@ -32,8 +32,6 @@ func optionsWith(profiles []*profile.Profile, c *config.Config, gates featuregat
 		Workers:          1,
 		PodGroups:        gates.Enabled(features.GenericWorkload),
 		GroupPlacements:  gates.Enabled(features.TopologyAwareWorkloadScheduling),
-		GroupPreemption:  gates.Enabled(features.WorkloadAwarePreemption),
-		GangScheduling:   gates.Enabled(features.GangScheduling),
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),

@@ -34,7 +34,7 @@ type gangs struct {
 
 func newGangs(t *testing.T, seed uint64) *gangs {
 	gates := features.New()
-	if err := gates.Set(fmt.Sprintf("GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=%t", seed%2 == 1)); err != nil {
+	if err := gates.Set("GenericWorkload=true"); err != nil {
 		t.Fatal(err)
 	}
 	o, err := OptionsUnder(config.With(gates).Default(), gates)

@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	baseversion "k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
+	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -97,7 +99,7 @@ func newCommand(argv0 string, b Build) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "berth",
 		Short:         "Show what a scheduler would do with a cluster, and why",
-		Version:       b.Version,
+		Version:       described(b.Version),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -109,8 +111,13 @@ func newCommand(argv0 string, b Build) *cobra.Command {
 	cmd.Example = fmt.Sprintf(rootExamples, name)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(newSimulate(name, b.Plugins), newWhy(name, b.Plugins), newWhatIf(name, b.Plugins), newFit(name, b.Plugins), newEvents(name), newTop(name), newStatus(name), newConfig(name, b.Plugins),
-		newRecord(name, b), newReplay(name, b.Plugins), newCompare(name, b.Plugins), newVersion(name, b.Version))
+		newRecord(name, b), newReplay(name, b.Plugins), newCompare(name, b.Plugins), newVersion(name, described(b.Version)))
 	return cmd
+}
+
+// described returns the build's version with the versions of Kubernetes that it is for.
+func described(build string) string {
+	return fmt.Sprintf("%s (Kubernetes %s; API servers of %s)", build, baseversion.DefaultKubeBinaryVersion, kube.SupportedServers())
 }
 
 // newVersion prints what --version does.

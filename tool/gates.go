@@ -39,10 +39,11 @@ func uncounted(objects []object.Object, gates featuregate.FeatureGate) (notices 
 func needsGates(o object.Object) (what string, gates []string) {
 	switch o := o.(type) {
 	case *object.PodGroup:
-		if !o.Gang {
-			return "PodGroup " + o.Key(), []string{"GenericWorkload"}
+		what := "PodGroup " + o.Key()
+		if o.Gang {
+			what += fmt.Sprintf(" (minCount %d)", o.MinCount)
 		}
-		return fmt.Sprintf("PodGroup %s (minCount %d)", o.Key(), o.MinCount), []string{"GenericWorkload", "GangScheduling"}
+		return what, []string{"GenericWorkload"}
 	case *object.DeviceTaintRule:
 		return "DeviceTaintRule " + o.Name, []string{"DRADeviceTaintRules"}
 	}

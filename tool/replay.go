@@ -36,7 +36,8 @@ const replayLong = `Replay a record of a scheduler's inputs, made by "berth-sche
 
 Without --config and --seed the command takes the scheduler's own steps and
 compares each decision, and each other effect, with what was recorded. They are
-the same unless this berth decides otherwise than the one that recorded.
+the same unless this berth decides otherwise than the one that recorded, as it
+may if that followed another minor version of Kubernetes.
 
 With --config or --seed, and for a record of "berth record", the nodes, the pods
 and all other objects come and go as in the record, at their times, and a virtual
@@ -94,14 +95,14 @@ func (r *replaying) run(dir string, cmd *cobra.Command) error {
 	if r.config != "" || r.seeded || log.Header().Source == recording.Watch {
 		err = r.changed(log, out, cmd.ErrOrStderr())
 	} else {
-		err = r.exact(log, out)
+		err = r.exact(log, out, cmd.ErrOrStderr())
 	}
 	notes(cmd.ErrOrStderr(), log.Notes)
 	return errors.Join(out.Flush(), err)
 }
 
 // exact replays the scheduler's own steps.
-func (r *replaying) exact(log *recording.Reader, out io.Writer) error {
+func (r *replaying) exact(log *recording.Reader, out, stderr io.Writer) error {
 	decisions := []replay.Attempt{}
 	var decided func(replay.Attempt)
 	if r.output == "json" {
@@ -118,10 +119,20 @@ func (r *replaying) exact(log *recording.Reader, out io.Writer) error {
 			x.Write(out)
 		}
 	}
-	if err == nil && x.Different > 0 {
-		return exitStatus(1)
+	if err != nil || x.Different == 0 {
+		return err
 	}
-	return err
+	h := log.Header()
+	notes(stderr, otherRules(&h))
+	return exitStatus(1)
+}
+
+// otherRules returns a note if the recorded decisions followed another Kubernetes.
+func otherRules(h *recording.Header) []string {
+	if o := h.Origin(); o != "" && h.Source == recording.Scheduler {
+		return []string{o + ": it may decide otherwise where the rules changed"}
+	}
+	return nil
 }
 
 // changed replays what came from outside, under another configuration or seed.
@@ -162,8 +173,8 @@ type playing struct {
 	notes     []string // about what is not as recorded or configured
 }
 
-// served returns the names of the schedulers whose pods are decided on: of the record's own profiles
-// and of those that are tried.
+// served returns the names of the schedulers whose pods are decided on: of the record's own
+// profiles and of those that are tried.
 func (p *playing) served() []string {
 	names := slices.Clone(p.recorded)
 	for _, profile := range p.options.Profiles {
@@ -177,9 +188,9 @@ func (p *playing) served() []string {
 func playWith(h *recording.Header, flag, file string, own *sim.Plugins, others []string) (*playing, error) {
 	gates := features.New()
 	if err := gates.SetFromMap(h.FeatureGates); err != nil {
-		return nil, fmt.Errorf("the record's feature gates: %w", err)
+		return nil, h.Refusal(fmt.Errorf("%s: the record's feature gates: %w", h.Path, err))
 	}
-	p, of := &playing{}, recordsConfiguration
+	p, of := &playing{notes: otherRules(h)}, recordsConfiguration
 	c, err := config.With(gates).Decode([]byte(h.Config), of)
 	switch {
 	case err == nil:
@@ -187,7 +198,7 @@ func playWith(h *recording.Header, flag, file string, own *sim.Plugins, others [
 			p.recorded = append(p.recorded, *c.Profiles[i].SchedulerName)
 		}
 	case file == "":
-		return nil, err
+		return nil, h.Refusal(fmt.Errorf("%s: %w", h.Path, err))
 	default:
 		p.notes = append(p.notes, fmt.Sprintf("the names of the recorded profiles are not known, so only pods of the profiles that are tried are decided on: %s", err))
 	}

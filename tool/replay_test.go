@@ -3,13 +3,16 @@ package tool
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
@@ -149,5 +152,72 @@ func TestReplayBadRecords(t *testing.T) {
 		if status, _, errs := called(bad...); status != 2 || errs == "" {
 			t.Errorf("%v: exit status %d, %q", bad, status, errs)
 		}
+	}
+}
+
+// older is a directory with the record as a berth on Kubernetes 1.36 wrote it, with this value
+// in its header.
+func older(t *testing.T, dir, field, value string) string {
+	t.Helper()
+	const segment, magic, frame = "0000000001.berthrecord", 8, 12
+	b, err := os.ReadFile(filepath.Join(dir, segment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := magic + frame + int(binary.LittleEndian.Uint32(b[magic:]))
+	var h map[string]any
+	if err := json.Unmarshal(b[magic+frame:end], &h); err != nil {
+		t.Fatal(err)
+	}
+	h["version"], h["berth"], h[field] = 3, "v0.9", json.RawMessage(value)
+	delete(h, "kubernetes")
+	header, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+	out := binary.LittleEndian.AppendUint32(bytes.Clone(b[:magic]), uint32(len(header)))
+	out = binary.LittleEndian.AppendUint32(out, sum(header))
+	out = binary.LittleEndian.AppendUint32(out, sum(out[magic:]))
+	out = append(append(out, header...), b[end:]...)
+	to := t.TempDir()
+	if err := os.WriteFile(filepath.Join(to, segment), out, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// A record of a berth that follows another Kubernetes is replayed. Where decisions may differ a
+// note says so, once; gates that ended are refused with what to do.
+func TestReplayOfAnOlderMinor(t *testing.T) {
+	dir := recorded(t)
+	same := older(t, dir, "segment", `1`)
+	if status, out, errs := called("replay", same); status != 0 || !strings.Contains(out, "All 200 decisions") || errs != "" {
+		t.Errorf("exit status %d: %s%s", status, out, errs)
+	}
+	const note = "berth: note: the record (version 3 of the format) is of berth v0.9, which follows Kubernetes 1.36; this berth follows "
+	different := older(t, dir, "seed", `"6"`)
+	if status, out, errs := called("replay", different); status != 1 || !strings.Contains(out, "first difference") || !strings.HasPrefix(errs, note) {
+		t.Errorf("exit status %d: %s%s", status, out, errs)
+	}
+	one := configured(t, v1.DefaultSchedulerName)
+	for _, call := range [][]string{{"replay", same, "--seed", "9"}, {"compare", "recorded", one, "--record", same}} {
+		if status, _, errs := called(call...); status != 0 || !strings.HasPrefix(errs, note) || !strings.HasSuffix(errs, ": it may decide otherwise where the rules changed\n") || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit status %d: %s", call[0], status, errs)
+		}
+	}
+	// v1.36 had this gate, and v1.37 has not.
+	ended := older(t, dir, "featureGates", `{"GangScheduling": true}`)
+	for _, call := range [][]string{{"replay", ended}, {"replay", ended, "--seed", "9"}, {"compare", "recorded", one, "--record", ended}} {
+		status, _, errs := called(call...)
+		for _, want := range []string{filepath.Join(ended, "0000000001.berthrecord") + ": ", "GangScheduling", "version 3 of the format", "berth v0.9", ": use the berth that wrote it"} {
+			if status != exitInvalid || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+				t.Errorf("%s: exit status %d, no %q: %s", call[0], status, want, errs)
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "0000000001.berthrecord"))
+	if err != nil || !bytes.Contains(text, []byte(`"kubernetes":"1.`)) {
+		t.Errorf("the header does not name Kubernetes: %v", err)
 	}
 }

@@ -89,7 +89,7 @@ type Blocker struct {
 	Insufficient []v1.ResourceName
 }
 
-// Failure returns the error of a plugin whose Filter failed, in v1.36's words, from Plugin
+// Failure returns the error of a plugin whose Filter failed, in kube-scheduler's words, from Plugin
 // and Reasons.
 func (b *Blocker) Failure() error {
 	return fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))

@@ -24,20 +24,19 @@ type Counter struct {
 	selectors *cel.Cache
 }
 
-// NewCounter returns a counter under the device allocator's feature gates. lists is set if
-// attributes of devices may be lists.
-func NewCounter(f structured.Features, lists bool) *Counter {
-	return &Counter{Shares: f.ConsumableCapacity, features: f, selectors: NewSelectors(f, lists)}
+// NewCounter returns a counter under the device allocator's feature gates.
+func NewCounter(f structured.Features) *Counter {
+	return &Counter{Shares: f.ConsumableCapacity, features: f, selectors: NewSelectors(f)}
 }
 
-// NewSelectors returns an empty cache of compiled CEL device selectors. lists is set if
-// attributes of devices may be lists.
-func NewSelectors(f structured.Features, lists bool) *cel.Cache {
-	return cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: lists})
+// NewSelectors returns an empty cache of compiled CEL device selectors under the device
+// allocator's feature gates.
+func NewSelectors(f structured.Features) *cel.Cache {
+	return cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: f.ListTypeAttributes})
 }
 
 // Count returns how many devices of the offer the class selects and the node can use, and
-// how many of them are allocated, wholly or in part. As v1.36's calculateDRAResourceTotals
+// how many of them are allocated, wholly or in part. As kube-scheduler's calculateDRAResourceTotals
 // it counts slices of outdated generations, too, and returns 0 if any selector fails.
 func (c *Counter) Count(n *object.Node, class *resourcev1.DeviceClass, o *Offer) (all, taken int64) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}

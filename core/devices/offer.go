@@ -70,9 +70,7 @@ func (o *Offer) takeAll(p *devicepools.Pool, shares bool) {
 }
 
 // AddAllocated adds one allocated device to the state. Callers leave out results with AdminAccess.
-// With shares (DRAConsumableCapacity), a result with a ShareID takes only its share. A share
-// without capacity is added, too, unlike in kube-scheduler: otherwise its device would draw on its
-// counters a second time.
+// With shares (DRAConsumableCapacity), a result with a ShareID takes only its share.
 func AddAllocated(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult, shares bool) {
 	id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
 	if !shares || r.ShareID == nil {

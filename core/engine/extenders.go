@@ -9,7 +9,7 @@ import (
 )
 
 // Extender is the plugin name under which all extenders together reject a pod or a node
-// (v1.36, framework.ExtenderName).
+// (kube-scheduler's framework.ExtenderName).
 const Extender = "Extender"
 
 // ExtenderResults holds what extenders answered, by node name. Nodes that no longer exist
@@ -69,9 +69,9 @@ func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, results *E
 // passes reports whether the extenders let the row pass.
 func (r *extenderResults) passes(row table.Row) bool { return r.all || r.passed[row] }
 
-// blocker returns the reason for which a row that does not pass is rejected. As in v1.36, a
-// node that an extender leaves out without a reason is UnschedulableAndUnresolvable, with
-// no message.
+// blocker returns the reason for which a row that does not pass is rejected. As in
+// kube-scheduler, a node that an extender leaves out without a reason is
+// UnschedulableAndUnresolvable, with no message.
 func (r *extenderResults) blocker(row table.Row) decision.Blocker {
 	b, told := r.refused[row]
 	if !told {

@@ -43,7 +43,7 @@ func (v *view) hasFailure() bool {
 }
 
 // failure returns an Error status if a filter failed on a node that no filter before it
-// rejects; nil if none did. As in v1.36 the decision fails then, whatever the other nodes.
+// rejects; nil if none did. As in kube-scheduler the decision fails then, whatever the other nodes.
 // The class's view is dropped if a kept verdict failed.
 func (x *feasibility) failure() *decision.Status {
 	kept := x.view.fallible && x.view.hasFailure()

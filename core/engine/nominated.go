@@ -98,8 +98,8 @@ func (x *feasibility) tryNominated() {
 }
 
 // tryNominatedOthers evaluates the infeasible rows with the nominated pods placed, once a
-// decision, and records causes that differ: v1.36 reports the cause with the nominated pods
-// placed. Only explanations need it.
+// decision, and records causes that differ: kube-scheduler reports the cause with the
+// nominated pods placed. Only explanations need it.
 func (x *feasibility) tryNominatedOthers() {
 	n := &x.nominated
 	if n.Nominator == nil || n.complete {

@@ -13,8 +13,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Which plugins count as rejecting a pod, and with which status and reason, is as in v1.36's
-// RunPreFilterPlugins, in whatever way PreFilter ends. So it is if each plugin is hosted.
+// Which plugins count as rejecting a pod, and with which status and reason, is as in
+// kube-scheduler's RunPreFilterPlugins, in whatever way PreFilter ends. So it is if each
+// plugin is hosted.
 func TestRejectingPluginsOfPreFilter(t *testing.T) {
 	success := framework.PreFilterResult{}
 	skip := framework.PreFilterResult{Skip: true, NodeNames: []string{}}

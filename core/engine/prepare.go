@@ -39,7 +39,7 @@ func prepare(t *table.Table, k *classes.Keys, pod *object.Pod) *view {
 }
 
 // runPreFilter runs the native PreFilter plugins and lists the filters that they do not
-// skip, hosted ones included. As v1.36's RunPreFilterPlugins it ends at an
+// skip, hosted ones included. As kube-scheduler's RunPreFilterPlugins it ends at an
 // UnschedulableAndUnresolvable or an Error, and continues after an Unschedulable.
 func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	var room [usualPlugins]framework.PreFilterResult
@@ -203,7 +203,7 @@ func (v *view) assignColumns() {
 	}
 }
 
-// noNodesLeft returns v1.36's reason for a pod for which the PreFilter plugins name no
+// noNodesLeft returns kube-scheduler's reason for a pod for which the PreFilter plugins name no
 // common node.
 func noNodesLeft(plugins []string) string {
 	if len(plugins) == 1 {

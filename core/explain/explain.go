@@ -94,7 +94,7 @@ func Disrupted(byGroup bool, scheduler string) string {
 	return scheduler + ": preempting to accommodate a higher priority " + preemptorType(byGroup)
 }
 
-// preemptorType returns v1.36's word for a pod or a pod group that preempts.
+// preemptorType returns kube-scheduler's word for a pod or a pod group that preempts.
 func preemptorType(group bool) string {
 	if group {
 		return "podgroup"
@@ -104,7 +104,7 @@ func preemptorType(group bool) string {
 
 // fit returns the message for a pod that no node took: "0/N nodes are available:" with
 // PreFilter's message, or else the number of nodes by reason; then the messages of the
-// PostFilter plugins, unless they nominated a node.
+// PostFilter plugins.
 func fit(d *decision.Decision) string {
 	nodes := d.NodesTotal
 	if nodes == 0 {
@@ -124,7 +124,7 @@ func fit(d *decision.Decision) string {
 	if said != "" {
 		fmt.Fprintf(&b, " %s.", said)
 	}
-	if post := strings.Join(d.PostFilter, ", "); post != "" && d.Result != decision.ResultPreempting {
+	if post := strings.Join(d.PostFilter, ", "); post != "" {
 		b.WriteString(" " + post)
 	}
 	return b.String()

@@ -46,13 +46,13 @@ func TestMessage(t *testing.T) {
 		},
 		"PostFilter parts follow": {
 			decision.Decision{Result: decision.ResultUnschedulable, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "Insufficient cpu")},
-				PostFilter: []string{"no new claims to deallocate", noRoom}},
-			"0/5 nodes are available: 5 Insufficient cpu. no new claims to deallocate, " + noRoom,
-		},
-		"a preempting pod has no PostFilter part": {
-			decision.Decision{Result: decision.ResultPreempting, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "Insufficient cpu")},
 				PostFilter: []string{noRoom}},
-			"0/5 nodes are available: 5 Insufficient cpu.",
+			"0/5 nodes are available: 5 Insufficient cpu. " + noRoom,
+		},
+		"so does what a preemption found": {
+			decision.Decision{Result: decision.ResultPreempting, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "Insufficient cpu")},
+				PostFilter: []string{"preemption: found"}},
+			"0/5 nodes are available: 5 Insufficient cpu. preemption: found",
 		},
 		"rejected by Reserve or Permit on its node": {
 			decision.Decision{Result: decision.ResultUnschedulable, NodesTotal: 5, NodesFeasible: 2, Tallies: []decision.Tally{tally(1, "lost the race")}},

@@ -10,7 +10,7 @@ import (
 )
 
 // NodeSchedulingPropertiesChange returns the update actions by which the node changed; 0 if
-// nothing that matters to scheduling did (as v1.36's nodeSchedulingPropertiesChange).
+// nothing that matters to scheduling did (as kube-scheduler's nodeSchedulingPropertiesChange).
 func NodeSchedulingPropertiesChange(old, now *object.Node) ActionType {
 	var a ActionType
 	if old.AllowedPods != now.AllowedPods || !old.Allocatable.Equal(now.Allocatable) {

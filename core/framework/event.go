@@ -14,8 +14,10 @@ type EventResource uint8
 const (
 	// AssignedPod is a pod that has a node (or is assumed on one).
 	AssignedPod EventResource = iota
-	// UnscheduledPod is a pod without a node: the rejected pod itself or another one.
+	// UnscheduledPod is a pod without a node other than the rejected one.
 	UnscheduledPod
+	// TargetPod is the rejected pod itself; only updates are about it.
+	TargetPod
 	Node
 	Namespace
 	// SelectorOwner is a Service or a controller such as a ReplicaSet.
@@ -53,6 +55,7 @@ const (
 	UpdateNodeDeclaredFeature // status.declaredFeatures
 	UpdatePodLabel
 	UpdatePodScaleDown
+	UpdatePodScaleUp
 	UpdatePodSchedulingGatesEliminated
 	UpdatePodToleration
 	UpdatePodGeneratedResourceClaim // the claims generated for it, in its status
@@ -65,7 +68,7 @@ const (
 	UpdateOther
 
 	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeDeclaredFeature
-	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodSchedulingGatesEliminated | UpdatePodToleration | UpdatePodGeneratedResourceClaim | UpdatePodTerminating | UpdateOther
+	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodScaleUp | UpdatePodSchedulingGatesEliminated | UpdatePodToleration | UpdatePodGeneratedResourceClaim | UpdatePodTerminating | UpdateOther
 	All        = ActionType(1<<32 - 1)
 )
 
@@ -91,8 +94,8 @@ type Event struct {
 // about Resource with one of the action types. QueueingHintFn, when set, looks closer; true
 // is upstream's Queue, false QueueSkip. It may return true for an event that does not help,
 // never false for one that does. It may read of the rejected pod only what
-// object.Pod.AppendTemplate appends, and whether the event is about that pod: it is called
-// once for all pods that agree in that.
+// object.Pod.AppendTemplate appends: it is called once for all pods that agree in that,
+// except for an event about TargetPod.
 type ClusterEventWithHint struct {
 	Resource       EventResource
 	ActionType     ActionType

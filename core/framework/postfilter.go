@@ -108,7 +108,8 @@ type Candidate struct {
 // PostFilterResult is what PostFilter returns. The zero value means that nothing was done,
 // without a message.
 type PostFilterResult struct {
-	// Message is appended to the pod's condition when nothing was found.
+	// Message is appended to the pod's condition. If the plugin found a node, it stands
+	// there alone.
 	Message string
 	// Preemption is set if the plugin searched for pods to preempt.
 	Preemption bool
@@ -140,4 +141,12 @@ type PostFilterResult struct {
 	// Pending is set if the plugin continues outside of the loop. The result comes later,
 	// with the call's Number, and the other fields are empty now.
 	Pending bool
+}
+
+// Messages returns Message as a list, nil if it is "".
+func (r *PostFilterResult) Messages() []string {
+	if r.Message == "" {
+		return nil
+	}
+	return []string{r.Message}
 }

@@ -50,7 +50,7 @@ func Percent(part, inverse float64) int64 {
 // use, and a pod of 500 millicores and 1 GiB, the fractions with the pod are 0.375 and
 // 0.25. Fifty times their distance is 6.25 off an evenness of 100: it is 93.75, and 93 is
 // what counts. Rounding makes the distance wrong by some 1e-13. That matters only where
-// fifty times the distance is next to an integer. There the evenness is computed as v1.36
+// fifty times the distance is next to an integer. There the evenness is computed as kube-scheduler
 // does.
 func (a Amounts) Balanced(t *table.Table, r table.Row) int64 {
 	d := a.distance(&t.Headroom()[r])
@@ -89,7 +89,7 @@ func nearWhole(distance int64) bool { return uint32(distance+margin) < 2*margin 
 // next to an integer.
 func evennessOf(distance int64) int64 { return 99 - distance>>unitBits }
 
-// evenness returns the evenness of the row with the pod, by exactly v1.36's sequence of
+// evenness returns the evenness of the row with the pod, by exactly kube-scheduler's sequence of
 // float operations.
 func (a Amounts) evenness(t *table.Table, r table.Row) int64 {
 	part := func(id table.Resource, amount int64) float64 {

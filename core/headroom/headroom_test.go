@@ -56,7 +56,7 @@ func TestPercent(t *testing.T) {
 	})
 }
 
-// A pass gives a row what the plugins give it, in exact arithmetic and with v1.36's
+// A pass gives a row what the plugins give it, in exact arithmetic and with kube-scheduler's
 // divisions, or leaves it out: always where the pod does not fit, and where it does only
 // if more than MostInverted is offered, or next to nothing is left, or pods that request
 // nothing are counted.

@@ -128,7 +128,7 @@ func (q *Assessor) assessPostFilter(of *profile.Profile, p *object.Pod, o *engin
 			d.PostFilter = []string{out.Message}
 			return
 		case out.NominatedNodeName != "":
-			d.Result, d.NominatedNode, d.PostFilter = decision.ResultPreempting, out.NominatedNodeName, nil
+			d.Result, d.NominatedNode, d.PostFilter = decision.ResultPreempting, out.NominatedNodeName, out.Messages()
 			d.Victims = sortedNames(q.podsOf(out))
 			return
 		}

@@ -67,7 +67,7 @@ type bindingCycles struct {
 // uid returns the pod's UID, by which lists of cycles (underway) are sorted.
 func (c *bindingCycle) uid() types.UID { return c.pod.UID }
 
-// maxPermitWait bounds how long a Permit plugin may hold a pod, as in v1.36.
+// maxPermitWait bounds how long a Permit plugin may hold a pod, as in kube-scheduler.
 const maxPermitWait = 15 * time.Minute
 
 // assume places the pod on the row's node in memory and runs Reserve and Permit plugins.
@@ -187,7 +187,7 @@ func (b *bindingCycles) permitRejection(c *bindingCycle, plugin, reason string) 
 }
 
 // showExpectedNode emits a patch that sets the pod's nominatedNodeName to the node of its
-// cycle, since binding takes a while (v1.36's NominatedNodeNameForExpectation).
+// cycle, since binding takes a while (kube-scheduler's NominatedNodeNameForExpectation).
 func (b *bindingCycles) showExpectedNode(c *bindingCycle) {
 	if b.options.HideExpectedNode {
 		return

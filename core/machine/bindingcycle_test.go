@@ -201,7 +201,7 @@ func TestWritesDone(t *testing.T) {
 }
 
 // A node that is cordoned while Permit or PreBind holds a pod gets the pod all the same,
-// as with v1.36.
+// as with kube-scheduler.
 func TestNodeIsCordoned(t *testing.T) {
 	for name, stage := range map[string]struct{ held, released func(*story) }{
 		"waiting": {func(s *story) { s.cycle("Permit", waits) }, func(s *story) {

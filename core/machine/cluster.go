@@ -101,7 +101,7 @@ func (c *cluster) nodeGone(name string) {
 }
 
 // selectorOwnerChanged passes a change of a Service or controller from old to now to
-// the queue; nil means that it did not or does not exist. As in v1.36 this moves no
+// the queue; nil means that it did not or does not exist. As in kube-scheduler this moves no
 // pod.
 func (c *cluster) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	e := &framework.Event{Resource: framework.SelectorOwner, OldSelectorOwner: old, NewSelectorOwner: now}
@@ -116,7 +116,7 @@ func (c *cluster) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	c.moveAll(e)
 }
 
-// namespaceSet sets the labels of a namespace, none if it is deleted. As in v1.36 a change
+// namespaceSet sets the labels of a namespace, none if it is deleted. As in kube-scheduler a change
 // moves no pod.
 func (c *cluster) namespaceSet(n *object.Namespace) {
 	before := c.table.Namespaces().Set(n)

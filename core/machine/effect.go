@@ -95,7 +95,7 @@ type (
 		// WaitedDevices are the devices that the pod waits for from now on, for metrics.
 		WaitedDevices []framework.WaitedDevice
 	}
-	// PatchGroupStatus writes the condition PodGroupScheduled of the PodGroup.
+	// PatchGroupStatus writes the condition PodGroupInitiallyScheduled of the PodGroup.
 	PatchGroupStatus struct {
 		Group     *object.PodGroup
 		Condition object.GroupCondition

@@ -41,7 +41,7 @@ const (
 	Preempt    Verb = "preempt"
 )
 
-// extenderScale multiplies extenders' scores, which are 0 to 10 (v1.36's
+// extenderScale multiplies extenders' scores, which are 0 to 10 (kube-scheduler's
 // MaxExtenderPriority), to those of plugins, 0 to 100.
 const extenderScale = 10
 

@@ -113,7 +113,7 @@ func (d *schedulingCycles) resume(c *extenderCycle) {
 
 // runExtenders runs the attempt until it must wait for an extender, and returns nil
 // then or when it has failed. Once all have replied it assumes the pod and returns the
-// binding cycle. As in v1.36 the nominated node is tried alone, first. Extenders filter
+// binding cycle. As in kube-scheduler the nominated node is tried alone, first. Extenders filter
 // one after the other, each the nodes that the others passed; scores are requested from
 // all at once.
 func (d *schedulingCycles) runExtenders(c *extenderCycle) *bindingCycle {
@@ -259,7 +259,7 @@ func (d *schedulingCycles) filterReplied(c *extenderCycle, x *Extender, sent cal
 	case x.Ignorable:
 		c.filtered++
 	case c.nominated:
-		c.widen() // as v1.36: the nominated node is given up, not the pod
+		c.widen() // as in kube-scheduler: the nominated node is given up, not the pod
 	default:
 		d.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: e.Err})
 		return
@@ -267,7 +267,7 @@ func (d *schedulingCycles) filterReplied(c *extenderCycle, x *Extender, sent cal
 	d.resume(c)
 }
 
-// prioritizeReplied adds an extender's scores. As in v1.36 an error counts as no scores.
+// prioritizeReplied adds an extender's scores. As in kube-scheduler an error counts as no scores.
 func (c *extenderCycle) prioritizeReplied(x *Extender, sent call, e ExtenderReply) {
 	if e.Err != nil {
 		return

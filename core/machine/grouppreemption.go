@@ -18,7 +18,7 @@ const anyNode = "cluster"
 // preemptForGroup searches victims for a pod group that does not fit. If it finds any
 // they are in c.victims; if not, the reason is added to the group's status.
 func (l *podGroups) preemptForGroup(c *groupCycle) {
-	if !l.options.GroupPreemption || c.status == nil || c.status.Code != decision.Unschedulable {
+	if c.status == nil || c.status.Code != decision.Unschedulable {
 		return
 	}
 	found := l.groupVictims(c)

@@ -41,7 +41,7 @@ func newGroupPreemption(t *testing.T, edits ...func(*framework.Plugin)) *evictio
 			edit(alone)
 		}
 	})
-	p.options.PodGroups, p.options.GroupPreemption = true, true
+	p.options.PodGroups = true
 	p.groups.rejoin()
 	of := p.profiles["s"]
 	of.PodGroupPostFilter = of.QueueSort

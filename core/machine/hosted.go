@@ -64,7 +64,7 @@ func (b *bindingCycles) preBindReplied(e PreBindReply) {
 	}
 }
 
-// Rejection is the error of a pod that a plugin rejects at PreBind or Bind. As in v1.36
+// Rejection is the error of a pod that a plugin rejects at PreBind or Bind. As in kube-scheduler
 // the pod is unschedulable with that reason, but no plugin counts as its rejector, so
 // that it backs off as after an error.
 type Rejection struct{ Status *decision.Status }
@@ -115,7 +115,7 @@ func (b *bindingCycles) permitReplied(e PermitReply) {
 	}
 }
 
-// permitPreemption returns v1.36's error status for a pod that was preempted while Permit
+// permitPreemption returns kube-scheduler's error status for a pod that was preempted while Permit
 // plugins held it.
 func permitPreemption(plugin, message string) *decision.Status {
 	return &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("waiting on permit for pod: %s", message)}

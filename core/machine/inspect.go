@@ -166,6 +166,19 @@ func (v *Inspector) GroupCycle() any {
 	return v.groups.underway
 }
 
+// GroupTry identifies the try, by the cycle of a pod group under way, to place the group,
+// and names its placement; "" stands for all nodes. It is nil if there is no cycle.
+func (v *Inspector) GroupTry() (try any, placement string) {
+	c := v.groups.underway
+	switch {
+	case c == nil:
+		return nil, ""
+	case c.placement == nil:
+		return c.members[0], ""
+	}
+	return c.members[0], c.placement.Name
+}
+
 // Steps returns how many steps have begun.
 func (v *Inspector) Steps() uint64 { return v.number }
 

@@ -27,27 +27,21 @@ type Options struct {
 	// ViewsOff makes each decision evaluate all nodes from scratch: slow, with the same
 	// results.
 	ViewsOff bool
-	// PodGroups places the pods of a pod group together, as the gate GenericWorkload
-	// does. Without it PodGroups are ignored.
+	// PodGroups places the pods of a pod group together and searches victims for the group
+	// as a whole, as the gate GenericWorkload does. Without it PodGroups are ignored.
 	PodGroups bool
 	// GroupPlacements tries a pod group in each of the placements that plugins generate, as
 	// the gate TopologyAwareWorkloadScheduling does.
 	GroupPlacements bool
-	// GroupPreemption searches victims for a pod group as a whole, as the gate
-	// WorkloadAwarePreemption does.
-	GroupPreemption bool
-	// GangScheduling makes the arrival of a pending pod an event that may help other
-	// pods, as the gate of that name does.
-	GangScheduling bool
 	// HideExpectedNode omits the patch that shows where a pod that waits is about to be
-	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
+	// bound, as kube-scheduler does without the gate NominatedNodeNameForExpectation.
 	HideExpectedNode bool
 	// WaitForEvictions starts no scheduling cycle while an Evict effect has no reply, as
-	// v1.36 does without the gate SchedulerAsyncPreemption.
+	// kube-scheduler does without the gate SchedulerAsyncPreemption.
 	WaitForEvictions bool
-	// WaitOutBackoff lets no pod be tried before its backoff is over, as v1.36 does without
-	// the gate SchedulerPopFromBackoffQ. Otherwise it may be tried sooner if no pod is
-	// active.
+	// WaitOutBackoff lets no pod be tried before its backoff is over, as kube-scheduler
+	// does without the gate SchedulerPopFromBackoffQ. Otherwise it may be tried sooner if
+	// no pod is active.
 	WaitOutBackoff bool
 	// Explain selects the pods whose records list all nodes (Decision.Nodes); nil: none.
 	Explain func(*object.Pod) bool

@@ -79,6 +79,22 @@ func TestPlacementPreemptsOnce(t *testing.T) {
 	}
 }
 
+// While the victims of a group's pods leave, the group's condition says so.
+func TestConditionOfAGroupWhoseVictimsLeave(t *testing.T) {
+	p := newPlacements(t)
+	p.do(ObjectSet{Object: &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g", UID: "g-uid"}}},
+		preemptible("on-n", 0, "n"), grouped("a", 1))
+	said := ""
+	for _, effect := range p.Step(p.now, ScheduleOne{}) {
+		if e, is := effect.(PatchGroupStatus); is {
+			said = e.Condition.Message
+		}
+	}
+	if !strings.HasPrefix(said, "pod group is unschedulable, pod group is waiting for preemption to complete") {
+		t.Errorf("got %q", said)
+	}
+}
+
 // A plugin of placements that fails or panics is an error of the group's attempt; what was
 // tried is undone.
 func TestPlacementsFail(t *testing.T) {

@@ -190,7 +190,7 @@ func sortPlugin(mo *moody) *framework.Plugin {
 func gatePlugin() *framework.Plugin {
 	return &framework.Plugin{
 		Name:             "Gates",
-		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.TargetPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
 		PreEnqueue: func(_ *table.Table, p *object.Pod) *decision.Status {
 			if len(p.Gates) == 0 {
 				return nil
@@ -304,7 +304,7 @@ func chooseFirst(_ *framework.PostFilterCall, left []framework.Candidate, err er
 func zonePlugin() *framework.Plugin {
 	return &framework.Plugin{
 		Name:             "Zone",
-		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel}, {Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel}},
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel}, {Resource: framework.TargetPod, ActionType: framework.UpdatePodLabel}},
 		SignPlugin: framework.SignPlugin{
 			Sign: func(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.Labels["zone"]...) },
 		},

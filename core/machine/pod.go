@@ -102,7 +102,7 @@ func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 		w.recordChange(framework.UnscheduledPod, framework.Add)
 		ps.entry = w.queue.Add(w.now, p)
 		ps.entry.Owner = ps
-		if w.options.GangScheduling {
+		if w.options.PodGroups {
 			w.moveAll(&framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Add, NewPod: p})
 		}
 		return
@@ -194,7 +194,7 @@ func (w *podWatch) assignedPodChanged(old, now *object.Pod) {
 	if old.Terminating && !now.Terminating { // etcd was restored: who waited for it to go may preempt anew
 		w.moveAll(anythingChanged)
 	}
-	if a := queue.Changes(old, now); old.NodeName != "" || a != framework.UpdateOther {
+	if a := queue.Changes(old, now); old.NodeName != "" || a&^(framework.UpdatePodScaleUp|framework.UpdateOther) != 0 {
 		w.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: boundTo(old, now.NodeName), NewPod: now})
 	}
 }

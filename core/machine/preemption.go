@@ -47,7 +47,7 @@ type evictions struct {
 // attempt's record.
 func (v *evictions) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
 	a.record.Result, a.record.NominatedNode = decision.ResultPreempting, plan.NominatedNodeName
-	a.record.PostFilter = nil
+	a.record.PostFilter = plan.Messages()
 	for _, uid := range plan.Victims {
 		if pl := v.table.Pod(uid); pl != nil {
 			a.record.Victims = append(a.record.Victims, pl.Pod.NamespacedName())

@@ -99,7 +99,7 @@ func (w *world) leaving(v *object.Pod, node string) bool {
 
 // A victim that Permit or PreBind holds is stopped in memory and tried again
 // later; the API hears of an eviction only when the binding was under way
-// (v1.36: waiting pods, pods in PreBind).
+// (in kube-scheduler: waiting pods, pods in PreBind).
 func TestVictimsStoppedInMemory(t *testing.T) {
 	const note = "Preempted by pod high-3 on node n (in kube-scheduler memory)."
 	tests := map[string]struct {
@@ -155,6 +155,20 @@ func TestVictimsStoppedInMemory(t *testing.T) {
 			s.checkRest()
 		})
 	}
+}
+
+// A preemptor is active as soon as its last victim is stopped in memory, though its
+// backoff is not over.
+func TestPreemptorOfStoppedVictimIsActivated(t *testing.T) {
+	s := newStory(t)
+	s.given(s.node("n", 40), s.pod("low", 40))
+	s.cycle("PreBind", writes)
+	high := s.pod("high", 40, func(p *object.Pod) { p.Priority = 1 })
+	s.given(high)
+	s.cycle("", "")
+	s.where(high, queue.Unschedulable)
+	s.answer(slices.IndexFunc(s.requests, func(r Effect) bool { _, ok := r.(Write); return ok }), fine)
+	s.where(high, queue.Active)
 }
 
 // A victim that another writer binds before its writes are answered can no

@@ -269,11 +269,12 @@ func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 		r.Node, r.Nodes = "", nil
 		b.forgetAssumed(c)
 		b.finish(c)
+		b.preemptors.activateReady(c.preemptors)
 	}
 	r.Result, r.Err = decision.ResultError, s.Err
 	r.RejectedBy, r.PendingBy = nil, nil // a failure is no verdict, whatever was found before
 	if s.Code.Rejects() && s.Err == nil {
-		// As v1.36: the one node that it was to go to, and why not.
+		// As in kube-scheduler: the one node that it was to go to, and why not.
 		r.Result, r.NodesTotal, r.NodesFeasible = decision.ResultUnschedulable, 1, 0
 		r.Tallies = []decision.Tally{{Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}, Nodes: 1}}
 		if s.Code == decision.Pending {

@@ -87,6 +87,17 @@ func (w *preemptors) retryAfterError(preemptors []*object.Pod) {
 	}
 }
 
+// activateReady makes each of the pods active whose victims are all gone, without waiting for
+// its backoff. It is called when a victim's binding stops in memory: such a victim is never
+// deleted, so no event would wake its preemptor.
+func (w *preemptors) activateReady(preemptors []*object.Pod) {
+	for _, p := range preemptors {
+		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" {
+			w.queue.Activate(w.now, ps.entry)
+		}
+	}
+}
+
 // skipBackoffs ends the backoff of those of these pods whose victims are all gone. The
 // others go on waiting: it is called for each victim, and a thousand preemptors would
 // be tried a million times.

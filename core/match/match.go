@@ -123,7 +123,7 @@ func (s *NodeSelector) Names() (names []string, ok bool) {
 
 // pins returns the nodes that the terms name by metadata.name, sorted; ok is false if there
 // are no terms or one names no nodes. A term names the nodes that all its requirements on
-// metadata.name have in common. As in NodeAffinity's PreFilter of v1.36, terms that do not
+// metadata.name have in common. As in kube-scheduler's PreFilter of NodeAffinity, terms that do not
 // parse count, too.
 func pins(terms []v1.NodeSelectorTerm) (names []string, ok bool) {
 	for i := range terms {

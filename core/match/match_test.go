@@ -146,7 +146,7 @@ func TestNamesHoldAllThatMatch(t *testing.T) {
 }
 
 // A selector by metadata.name narrows the search to the named nodes, as in
-// v1.36.
+// kube-scheduler.
 func TestNames(t *testing.T) {
 	in := func(names ...string) v1.NodeSelectorRequirement {
 		return v1.NodeSelectorRequirement{Key: nameField, Operator: v1.NodeSelectorOpIn, Values: names}

@@ -45,17 +45,33 @@ func (t *PodTerm) Names(namespace string) bool {
 	return named
 }
 
-// SelectsNamespace reports whether the term selects pods of the namespace, by its name or
-// by its labels.
+// SelectsNamespace reports whether the term selects placed pods of the namespace, by its
+// name or by its labels. kube-scheduler looks these namespaces up by their labels, so one
+// that it does not know is selected only if the selector selects all. Each that exists has
+// a label.
 func (t *PodTerm) SelectsNamespace(namespace string, namespaceLabels map[string]string) bool {
-	return t.Names(namespace) ||
-		t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
+	return t.Names(namespace) || t.SelectsNamespaceLabels(namespaceLabels)
 }
 
-// Matches reports whether the term selects a pod with podLabels in the namespace, which has
-// namespaceLabels.
-func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[string]string) bool {
+// SelectsNamespaceLabels reports whether the term's namespaceSelector selects, for placed
+// pods, a namespace with these labels. Without labels the namespace is not known, and only a
+// selector that selects all selects it.
+func (t *PodTerm) SelectsNamespaceLabels(namespaceLabels map[string]string) bool {
+	s := t.NamespaceSelector
+	return s != nil && (len(namespaceLabels) > 0 || s.Empty()) && s.Matches(labels.Set(namespaceLabels))
+}
+
+// MatchesPlaced reports whether the term of a pod to be placed selects a placed pod with
+// podLabels in the namespace, which has namespaceLabels.
+func (t *PodTerm) MatchesPlaced(namespace string, namespaceLabels, podLabels map[string]string) bool {
 	return t.SelectsNamespace(namespace, namespaceLabels) && t.Selector.Matches(labels.Set(podLabels))
+}
+
+// MatchesPending reports whether the term of a placed pod selects a pod to be placed, with
+// podLabels, in the namespace. namespaceLabels are the namespace's; none if it is not known.
+func (t *PodTerm) MatchesPending(namespace string, namespaceLabels, podLabels map[string]string) bool {
+	in := t.Names(namespace) || t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
+	return in && t.Selector.Matches(labels.Set(podLabels))
 }
 
 // MayMatch reports whether the term could select a pod with these labels in the namespace,

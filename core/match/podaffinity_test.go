@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
 
@@ -43,12 +44,16 @@ func TestWhoATermIsAbout(t *testing.T) {
 		{"{labelSelector: {}, namespaceSelector: {}}", true, true, true},
 		{"{labelSelector: {}, namespaceSelector: {matchLabels: {team: a}}}", false, false, true},
 		{"{labelSelector: {}, namespaceSelector: {matchLabels: {team: a}}, namespaces: [home]}", true, false, true},
+		{"{labelSelector: {}, namespaceSelector: {matchExpressions: [{key: x, operator: DoesNotExist}]}}", false, false, true},
 	} {
 		term := podAffinity(t, "home", requires+c.term+"]}").Affinity[0]
 		pod := map[string]string{"app": "x"}
-		got := []bool{term.Matches("home", nil, pod), term.Matches("there", nil, pod), term.Matches("there", map[string]string{"team": "a"}, pod)}
+		got := []bool{term.MatchesPlaced("home", nil, pod), term.MatchesPlaced("there", nil, pod), term.MatchesPlaced("there", map[string]string{"team": "a"}, pod)}
 		if want := []bool{c.home, c.there, c.labels}; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 			t.Errorf("%s: %v, want %v", c.term, got, want)
+		}
+		if s := term.NamespaceSelector; s != nil && term.MatchesPending("there", nil, pod) != s.Matches(labels.Set(nil)) {
+			t.Errorf("%s: the selector is not asked about a namespace that is not known", c.term)
 		}
 		if c.labels && !term.MayMatch("there", pod) {
 			t.Errorf("%s: may not match", c.term)

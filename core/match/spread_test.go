@@ -17,7 +17,7 @@ func constraint(change func(*v1.TopologySpreadConstraint)) v1.TopologySpreadCons
 
 func same(*v1.TopologySpreadConstraint) {}
 
-// Fields that a constraint does not set have v1.36's defaults.
+// Fields that a constraint does not set have kube-scheduler's defaults.
 func TestSpreadDefaults(t *testing.T) {
 	s := NewSpread([]v1.TopologySpreadConstraint{constraint(same)}, map[string]string{"app": "web"})
 	c := s.Hard[0]

@@ -47,7 +47,7 @@ func compareToleration(t *v1.Toleration, key string, effect v1.TaintEffect) int 
 }
 
 // Tolerates reports whether one of the tolerations tolerates the taint. comparisons is
-// v1.36's gate TaintTolerationComparisonOperators: without it the operators Lt and Gt
+// kube-scheduler's gate TaintTolerationComparisonOperators: without it the operators Lt and Gt
 // tolerate nothing.
 func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
 	if len(t.List) <= manyTolerations {

@@ -26,7 +26,7 @@ func (b *Budget) Counts(p *Pod) bool {
 }
 
 // Covers reports whether the budget selects the pod. A budget with an empty selector, or
-// with none, covers no pod, and no budget covers a pod without labels (v1.36's
+// with none, covers no pod, and no budget covers a pod without labels (kube-scheduler's
 // preemption; the disruption controller reads an empty selector as all pods).
 func (b *Budget) Covers(p *Pod) bool {
 	return b.Namespace == p.Namespace &&

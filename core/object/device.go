@@ -72,7 +72,9 @@ type DeviceTaintRule struct {
 	Meta
 	// Driver, Pool and Device select devices by name; nil selects all.
 	Driver, Pool, Device *string
-	Taint                resourcev1.DeviceTaint
+	// SelectsNone is set if the rule has no selector: it taints no device.
+	SelectsNone bool
+	Taint       resourcev1.DeviceTaint
 }
 
 // PodClaim is an entry of a pod's spec.resourceClaims.

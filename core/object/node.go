@@ -71,7 +71,7 @@ func sameImage(a, b Image) bool { return a.Bytes == b.Bytes && slices.Equal(a.Na
 func (n *Node) Subject() match.Subject { return match.Subject{Name: n.Name, Labels: n.Labels} }
 
 // Declares reports whether the node declares all of the features, which are sorted. As
-// v1.36 it walks both lists once: in a list that is out of order, a feature that comes too
+// kube-scheduler it walks both lists once: in a list that is out of order, a feature that comes too
 // late counts as not declared.
 func (n *Node) Declares(features []string) bool {
 	at := 0

@@ -49,8 +49,8 @@ var kinds = [Kinds + 1]struct {
 	ResourceClaims:         {"ResourceClaim", "resource.k8s.io", "v1", "resourceclaims", true},
 	ResourceSlices:         {"ResourceSlice", "resource.k8s.io", "v1", "resourceslices", false},
 	DeviceClasses:          {"DeviceClass", "resource.k8s.io", "v1", "deviceclasses", false},
-	DeviceTaintRules:       {"DeviceTaintRule", "resource.k8s.io", "v1beta2", "devicetaintrules", false},
-	PodGroups:              {"PodGroup", "scheduling.k8s.io", "v1alpha2", "podgroups", true},
+	DeviceTaintRules:       {"DeviceTaintRule", "resource.k8s.io", "v1", "devicetaintrules", false},
+	PodGroups:              {"PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups", true},
 	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 

@@ -43,8 +43,9 @@ type Pod struct {
 	// FromDevices is status.nodeAllocatableResourceClaimStatuses: what devices take of the
 	// node's resources for the pod. Demand.Usage includes it.
 	FromDevices []v1.NodeAllocatableResourceClaimStatus
-	// Claiming is set for a pending pod with claims: the part of the API object from which
-	// the demand is computed again once its devices are chosen. nil otherwise.
+	// Claiming is set for a pending pod with claims, or with requests for devices (Extended): the
+	// part of the API object from which the demand is computed again once its devices are
+	// chosen. nil otherwise.
 	Claiming *v1.Pod
 	Limits   *resource.Vector // nil: none. No decision depends on it
 

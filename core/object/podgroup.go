@@ -11,16 +11,15 @@ type PodGroup struct {
 	Gang bool
 	// MinCount is how many pods of a gang must fit for any to be bound.
 	MinCount int
-	// Constrained is set if the group has scheduling constraints. TopologyKey is the node
-	// label of which all its pods' nodes must have one value, "" for none.
-	Constrained bool
+	// TopologyKey is the node label of which all its pods' nodes must have one value, ""
+	// for none.
 	TopologyKey string
 	// Priority is spec.priority, 0 without one. The pods of the group have their own.
 	Priority int32
 	// PreemptedWhole is set if all pods of the group are preempted when one is
-	// (spec.disruptionMode PodGroup).
+	// (spec.disruptionMode all).
 	PreemptedWhole bool
-	// Scheduled is the group's PodGroupScheduled condition as the API shows it.
+	// Scheduled is the group's PodGroupInitiallyScheduled condition as the API shows it.
 	Scheduled GroupCondition
 }
 

@@ -40,3 +40,22 @@ func TestHintsAreForWhatIsNamed(t *testing.T) {
 		t.Errorf("%d events are about objects that pods name, want 4", tried)
 	}
 }
+
+// A change of a node's taints requeues pods that these plugins rejected, and no others.
+func TestTaintsRequeue(t *testing.T) {
+	want := []string{names.NodeUnschedulable, names.PodTopologySpread, names.TaintToleration}
+	var got []string
+	for name, build := range Registry(feature.Features{NodeDeclaredFeatures: true, VolumeLimitScaling: true}) {
+		pl, err := build(nil)
+		if err != nil {
+			continue // it needs a feature gate
+		}
+		e := &framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint}
+		if slices.ContainsFunc(pl.EventsToRegister, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) }) {
+			got = append(got, name)
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/balancedallocation"
 	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
 	"github.com/berth-scheduler/berth/core/plugins/defaultpreemption"
+	"github.com/berth-scheduler/berth/core/plugins/deferredpodscheduling"
 	"github.com/berth-scheduler/berth/core/plugins/dynamicresources"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/gangscheduling"
@@ -42,7 +43,7 @@ import (
 func Registry(f feature.Features) profile.Registry {
 	var counter *devices.Counter // of devices that stand for extended resources
 	if f.DRAExtendedResource {
-		counter = devices.NewCounter(dynamicresources.AllocatorFeatures(f), f.DRAListTypeAttributes)
+		counter = devices.NewCounter(dynamicresources.AllocatorFeatures(f))
 	}
 	registry := profile.Registry{
 		names.PrioritySort:         withoutArgs(prioritysort.New()),
@@ -64,6 +65,7 @@ func Registry(f feature.Features) profile.Registry {
 		names.DynamicResources:     withArgsAndOption(dynamicresources.New, f),
 		names.PodTopologySpread:    withArgsAndOption(podtopologyspread.New, f),
 
+		names.DeferredPodScheduling:           withoutArgs(deferredpodscheduling.New()),
 		names.NodeResourcesFit:                withArgsAndOption(noderesources.New, counter),
 		names.NodeResourcesBalancedAllocation: withArgsAndOption(balancedallocation.New, counter),
 	}
@@ -80,7 +82,7 @@ func Registry(f feature.Features) profile.Registry {
 	return registry
 }
 
-// WithDefaults returns a copy of an in-tree plugin's arguments with v1.36's defaults
+// WithDefaults returns a copy of an in-tree plugin's arguments with kube-scheduler's defaults
 // for fields that are not set. Arguments of other types are returned unchanged.
 func WithDefaults(args runtime.Object, f feature.Features) runtime.Object {
 	switch args := args.(type) {

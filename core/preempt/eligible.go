@@ -6,13 +6,13 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// v1.36's reasons for which a pod may not preempt others.
+// kube-scheduler's reasons for which a pod may not preempt others.
 const (
 	reasonNever       = "not eligible due to preemptionPolicy=Never."
 	reasonTerminating = "not eligible due to a terminating pod on the nominated node."
 )
 
-// NotEligible returns why the pod may not preempt others now, in v1.36's words; "" if it
+// NotEligible returns why the pod may not preempt others now, in kube-scheduler's words; "" if it
 // may. A pod that has preempted waits until its victims are gone, unless the node cannot
 // take it any more whatever pods leave.
 func NotEligible(c *framework.PostFilterCall) string {
@@ -42,7 +42,7 @@ func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 }
 
 // nominationsToClear returns the pods of lower priority that are nominated to the node. As
-// in v1.36 they lose the nomination if the pod is nominated there, and are tried again.
+// in kube-scheduler they lose the nomination if the pod is nominated there, and are tried again.
 func nominationsToClear(c *framework.PostFilterCall, node string) []*object.Pod {
 	var pods []*object.Pod
 	for _, p := range c.Nominations.PodsForNode(node) {

@@ -52,9 +52,14 @@ func (w *world) node(name string, cpu int64, pods ...*object.Pod) *world {
 	return w
 }
 
-func (w *world) budget(namespace, app string, allowed int32, disrupted ...string) *world {
+// budget adds a budget for the pods of the apps, which commas separate.
+func (w *world) budget(namespace, apps string, allowed int32, disrupted ...string) *world {
+	selector, err := labels.Parse("app in (" + apps + ")")
+	if err != nil {
+		panic(err)
+	}
 	b := &object.Budget{Namespace: namespace, Name: fmt.Sprint(len(w.budgets)), Allowed: allowed,
-		Selector: labels.SelectorFromSet(labels.Set{"app": app}), Disrupted: map[string]bool{}}
+		Selector: selector, Disrupted: map[string]bool{}}
 	for _, name := range disrupted {
 		b.Disrupted[name] = true
 	}

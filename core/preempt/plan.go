@@ -32,7 +32,7 @@ type Plan struct {
 	uid types.UID // of the node
 }
 
-// criteria is what plans are compared by, in the order of the fields (v1.36,
+// criteria is what plans are compared by, in the order of the fields (kube-scheduler,
 // pickOneNodeForPreemption). Less is better, except for since.
 type criteria struct {
 	numPDBViolations int
@@ -82,7 +82,7 @@ type choice struct {
 }
 
 // beatenBy reports whether a plan with criteria c on the node is better than the choice.
-// Between equals the lower node UID wins, where v1.36 leaves it to chance.
+// Between equals the lower node UID wins, where kube-scheduler leaves it to chance.
 func (best *choice) beatenBy(c *criteria, uid types.UID, node string, now time.Time) bool {
 	if best.Plan == nil {
 		return true
@@ -276,7 +276,7 @@ func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]dec
 	return refused, nil
 }
 
-// notHelpful is v1.36's reason for a node that is no candidate: no pod's leaving would
+// notHelpful is kube-scheduler's reason for a node that is no candidate: no pod's leaving would
 // help.
 var notHelpful = decision.Blocker{
 	Code:    decision.UnschedulableAndUnresolvable,

@@ -75,6 +75,7 @@ func TestBudgets(t *testing.T) {
 		{"enough for all", full().budget("default", "x", 2), "n: b c, 0 violations"},
 		{"violated where it must be", full().budget("default", "x", 0).budget("default", "y", 0), "n: b c, 2 violations"},
 		{"every budget that covers a pod counts", full().budget("default", "x", 2).budget("default", "x", 1), "n: a c, 0 violations"},
+		{"a pod that violates one is not counted against the next", full().budget("default", "x", 0).budget("default", "x,y", 1), "n: b c, 1 violations"},
 		{"of another namespace", full().budget("other", "y", 0), "n: b c, 0 violations"},
 		{"pods on their way out are counted already", full().budget("default", "y", 0, "c"), "n: b c, 0 violations"},
 		{"a negative allowance", full().budget("default", "y", -1), "n: a b, 0 violations"},
@@ -411,7 +412,7 @@ func TestIneligible(t *testing.T) {
 }
 
 // A filter that fails where everybody of lower priority is gone fails the preemption, in
-// v1.36's words, unless another node has a plan. A failure is not kept for the next pod
+// kube-scheduler's words, unless another node has a plan. A failure is not kept for the next pod
 // of the class: it may name what only this one has.
 func TestFailingFilter(t *testing.T) {
 	build := func() *world {

@@ -210,22 +210,11 @@ func compareBool(a, b bool) int {
 }
 
 // splitUnits separates the units whose eviction would violate a budget (guarded) from the
-// others, both in the given order. A pod counts against the budgets that cover it up to the
-// first that it violates (v1.36, filterVictimsWithPDBViolation).
+// others, both in the given order.
 func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*unit) {
-	spent := map[*object.Budget]int32{}
-	overdraws := func(p *object.Pod) bool {
-		for _, b := range budgetsOf(p.Namespace, budgets) {
-			if b.Counts(p) {
-				if spent[b]++; spent[b] > b.Allowed {
-					return true
-				}
-			}
-		}
-		return false
-	}
+	used := newBudgetUse(budgets)
 	for _, u := range units {
-		if slices.ContainsFunc(u.pods, overdraws) {
+		if slices.ContainsFunc(u.pods, used.charge) {
 			guarded = append(guarded, u)
 		} else {
 			others = append(others, u)

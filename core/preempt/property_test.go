@@ -211,7 +211,7 @@ func (b brutePlan) String() string {
 	return (&Plan{Node: b.node, Victims: b.victims, NumPDBViolations: b.violations}).text()
 }
 
-// compare is the order of v1.36's five criteria, written once more.
+// compare is the order of kube-scheduler's five criteria, written once more.
 func (b brutePlan) compare(o brutePlan) int {
 	rank := func(p brutePlan) []int64 {
 		highest, sum, since := p.victims[0].Priority, int64(0), now
@@ -229,7 +229,7 @@ func (b brutePlan) compare(o brutePlan) int {
 }
 
 // allPlans has the plan of each node that has one: of all sets of lower pods
-// that may stay beside the pod, the one that keeps the first in v1.36's order
+// that may stay beside the pod, the one that keeps the first in kube-scheduler's order
 // of pardon, then the second, and so on.
 func (w *world) allPlans() []brutePlan {
 	var plans []brutePlan

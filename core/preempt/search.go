@@ -178,7 +178,7 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	return refused, nil
 }
 
-// noVictim returns v1.36's error for a node on which the pod fits though the filters
+// noVictim returns kube-scheduler's error for a node on which the pod fits though the filters
 // rejected it before.
 func noVictim(node string) error {
 	return fmt.Errorf("expected at least one victim pod on node %q", node)

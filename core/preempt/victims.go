@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// noVictims is v1.36's reason for a node where no pod has a lower priority.
+// noVictims is kube-scheduler's reason for a node where no pod has a lower priority.
 var noVictims = decision.Blocker{
 	Code:    decision.UnschedulableAndUnresolvable,
 	Reasons: []string{"No preemption victims found for incoming pod"},
@@ -110,26 +110,42 @@ func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []
 }
 
 // splitByPDBViolation separates the pods whose eviction would violate a budget (guarded)
-// from the others, keeping their order. Every pod counts against every budget that covers
-// it, in the order given, whether it is evicted in the end or not (v1.36,
-// filterPodsWithPDBViolation).
+// from the others, keeping their order.
 func splitByPDBViolation(pods []*object.Pod, budgets []*object.Budget) (guarded, others []*object.Pod) {
-	spent := map[*object.Budget]int32{}
+	used := newBudgetUse(budgets)
 	for _, p := range pods {
-		overdrawn := false
-		for _, b := range budgetsOf(p.Namespace, budgets) {
-			if b.Counts(p) {
-				spent[b]++
-				overdrawn = overdrawn || spent[b] > b.Allowed
-			}
-		}
-		if overdrawn {
+		if used.charge(p) {
 			guarded = append(guarded, p)
 		} else {
 			others = append(others, p)
 		}
 	}
 	return guarded, others
+}
+
+// budgetUse counts, for each budget, the pods that were charged to it.
+type budgetUse struct {
+	budgets []*object.Budget // sorted by namespace, then name
+	charged map[*object.Budget]int32
+}
+
+// newBudgetUse returns a budgetUse in which no pod is charged.
+func newBudgetUse(budgets []*object.Budget) budgetUse {
+	return budgetUse{budgets, map[*object.Budget]int32{}}
+}
+
+// charge charges the pod to the budgets that cover it, in their order, up to the first that
+// it violates, and returns whether it violates one. A pod stays charged if it is not evicted
+// in the end (kube-scheduler's FilterVictimsWithPDBViolation).
+func (u budgetUse) charge(p *object.Pod) bool {
+	for _, b := range budgetsOf(p.Namespace, u.budgets) {
+		if b.Counts(p) {
+			if u.charged[b]++; u.charged[b] > b.Allowed {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // budgetsOf returns the budgets of the namespace, a part of budgets, which are sorted by
@@ -148,7 +164,7 @@ func budgetsOf(namespace string, budgets []*object.Budget) []*object.Budget {
 }
 
 // byImportance returns a comparison that sorts the most important pods first: by descending
-// priority, then those that started earlier. The UID makes the order total, where v1.36's
+// priority, then those that started earlier. The UID makes the order total, where kube-scheduler's
 // is left open.
 func byImportance(now time.Time) func(a, b *object.Pod) int {
 	return func(a, b *object.Pod) int {

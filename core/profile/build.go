@@ -185,13 +185,13 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 	if generators := lists[PlacementGenerate]; len(generators) > 0 {
 		p.PlacementGenerate = generators[0]
 	}
+	if list := lists[PodGroupPostFilter]; len(list) > 0 { // DefaultPreemption alone implements it
+		p.PodGroupPostFilter = list[0]
+	}
 	for _, list := range lists {
 		for _, plugin := range list {
 			if p.Plugins[plugin.Name] = plugin; plugin.Hosted != nil {
 				p.Host = plugin.Hosted.Host
-			}
-			if plugin.PodGroup != nil && plugin.PodGroup.PostFilter != nil { // DefaultPreemption alone has it, as in v1.36
-				p.PodGroupPostFilter = plugin
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 
 // withFilters returns the plugins whose PreFilter runs: those enabled at PreFilter, and
 // then those enabled at Filter that have a PreFilter, since the filter needs the state that
-// it makes. In v1.36 most such filters fail every attempt. A hosted plugin runs only where
+// it makes. In kube-scheduler most such filters fail every attempt. A hosted plugin runs only where
 // it is enabled.
 func withFilters(preFilters, filters []*framework.Plugin) []*framework.Plugin {
 	all := slices.Clip(preFilters)
@@ -335,7 +335,7 @@ func (c *Config) fromMultiPoint(pt Point, plugins map[string]*framework.Plugin) 
 	return names
 }
 
-// order returns the plugins of an extension point in v1.36's order: first those that both
+// order returns the plugins of an extension point in kube-scheduler's order: first those that both
 // the point and MultiPoint enable, in the point's order, then the rest of MultiPoint's,
 // then the rest of the point's.
 func (c *Config) order(pt Point, plugins map[string]*framework.Plugin) []string {

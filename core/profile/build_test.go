@@ -345,7 +345,8 @@ func TestBuildAll(t *testing.T) {
 	}
 }
 
-// What v1.36's rules mean for any configuration of one point, stated without the way to get there.
+// What kube-scheduler's rules mean for any configuration of one point, stated without the
+// way to get there.
 func TestOrderProperties(t *testing.T) {
 	registry := registryOf()
 	subset := func(t *rapid.T, label string, of ...string) []string {

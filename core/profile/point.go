@@ -20,6 +20,7 @@ const (
 	PostBind
 	PlacementGenerate
 	PlacementScore
+	PodGroupPostFilter
 
 	// Points is the number of extension points.
 	Points
@@ -27,7 +28,7 @@ const (
 
 // pointNames are Kubernetes' names of the points.
 var pointNames = [Points]string{"PreEnqueue", "QueueSort", "PreFilter", "Filter", "PostFilter", "PreScore", "Score",
-	"Reserve", "Permit", "PreBind", "Bind", "PostBind", "PlacementGenerate", "PlacementScore"}
+	"Reserve", "Permit", "PreBind", "Bind", "PostBind", "PlacementGenerate", "PlacementScore", "PodGroupPostFilter"}
 
 // String returns Kubernetes' name of the point.
 func (pt Point) String() string { return pointNames[pt] }
@@ -66,6 +67,8 @@ func (pt Point) implementedBy(p *framework.Plugin) bool {
 		return p.PodGroup != nil && p.PodGroup.GeneratePlacements != nil
 	case PlacementScore:
 		return p.PodGroup != nil && p.PodGroup.ScorePlacement != nil
+	case PodGroupPostFilter:
+		return p.PodGroup != nil && p.PodGroup.PostFilter != nil
 	}
 	return false
 }

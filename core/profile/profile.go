@@ -68,9 +68,11 @@ func (p *Profile) Enabled() []PointPlugins {
 		}
 		return list
 	}
-	var generators []*framework.Plugin
-	if p.PlacementGenerate != nil {
-		generators = append(generators, p.PlacementGenerate)
+	alone := func(pl *framework.Plugin) []*framework.Plugin {
+		if pl == nil {
+			return nil
+		}
+		return []*framework.Plugin{pl}
 	}
 	var list []PointPlugins
 	for _, at := range []struct {
@@ -80,7 +82,8 @@ func (p *Profile) Enabled() []PointPlugins {
 		{"PreEnqueue", p.PreEnqueue}, {"QueueSort", []*framework.Plugin{p.QueueSort}}, {"PreFilter", p.PreFilter},
 		{"Filter", p.Filter}, {"PostFilter", p.PostFilter}, {"PreScore", p.PreScore}, {"Score", pluginsOf(p.Score)},
 		{"Reserve", p.Reserve}, {"Permit", p.Permit}, {"PreBind", p.PreBind}, {"Bind", p.Bind}, {"PostBind", p.PostBind},
-		{"PlacementGenerate", generators}, {"PlacementScore", pluginsOf(p.PlacementScore)},
+		{"PlacementGenerate", alone(p.PlacementGenerate)}, {"PlacementScore", pluginsOf(p.PlacementScore)},
+		{"PodGroupPostFilter", alone(p.PodGroupPostFilter)},
 	} {
 		names := make([]string, len(at.plugins))
 		for i, pl := range at.plugins {

@@ -7,7 +7,7 @@ import (
 )
 
 // window is the length of the time windows to which backoffs are rounded: within a window
-// pods leave backoff in QueueSort's order (v1.36, feature SchedulerPopFromBackoffQ).
+// pods leave backoff in QueueSort's order (kube-scheduler, feature SchedulerPopFromBackoffQ).
 const window = time.Second
 
 // backoff returns the wait after the count-th failure: initial, doubled with each further
@@ -95,9 +95,9 @@ func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 			continue
 		}
 		if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
-			q.put(now, e, Gated, eventReconfigured)
+			q.put(now, e, Gated, eventReconfigured, "")
 		} else if e.place != Active {
-			q.put(now, e, Active, eventReconfigured)
+			q.put(now, e, Active, eventReconfigured, "")
 		}
 	}
 }

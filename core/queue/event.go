@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// Labels of what moves pods other than events in the cluster, as in v1.36's metric
+// Labels of what moves pods other than events in the cluster, as in v1.37's metric
 // queue_incoming_pods_total.
 const (
 	eventAttemptFailure       = "ScheduleAttemptFailure"
@@ -20,18 +20,19 @@ const (
 	eventPopFromBackoff       = "PopFromBackoffQ"
 	eventActivate             = "ForceActivate"
 	eventUnschedulableTimeout = "UnschedulableTimeout"
-	eventReconfigured         = "Reconfigured" // not in v1.36, which cannot
+	eventReconfigured         = "Reconfigured" // not in v1.37, which cannot
 	eventPopped               = "PodPopped"    // in inflight_events
 	// What moves pods, and is not in the metric.
 	eventDelete      = "Delete"
 	eventSkipBackoff = "SkipBackoff"
 )
 
-// resourceLabels are v1.36's names of event resources, except for those that are kinds of
+// resourceLabels are v1.37's names of event resources, except for those that are kinds of
 // API objects.
 var resourceLabels = [...]string{
 	framework.AssignedPod:    "AssignedPod",
-	framework.UnscheduledPod: "UnschedulablePod",
+	framework.UnscheduledPod: "UnscheduledPod",
+	framework.TargetPod:      "TargetPod",
 	framework.Node:           "Node",
 	framework.Namespace:      "Namespace",
 	framework.SelectorOwner:  "SelectorOwner",
@@ -39,7 +40,7 @@ var resourceLabels = [...]string{
 	framework.WildCard:       "*",
 }
 
-// resourceLabel returns v1.36's name of the resource of an event, the first part of Label.
+// resourceLabel returns v1.37's name of the resource of an event, the first part of Label.
 func resourceLabel(r framework.EventResource) string {
 	if kind, ok := r.Kind(); ok {
 		return kind.EventResource()
@@ -47,7 +48,7 @@ func resourceLabel(r framework.EventResource) string {
 	return resourceLabels[r]
 }
 
-// actionLabels are v1.36's names of single actions.
+// actionLabels are v1.37's names of single actions.
 var actionLabels = map[framework.ActionType]string{
 	framework.Add:                                "Add",
 	framework.Delete:                             "Delete",
@@ -59,6 +60,7 @@ var actionLabels = map[framework.ActionType]string{
 	framework.UpdateNodeDeclaredFeature:          "UpdateNodeDeclaredFeature",
 	framework.UpdatePodLabel:                     "UpdatePodLabel",
 	framework.UpdatePodScaleDown:                 "UpdatePodScaleDown",
+	framework.UpdatePodScaleUp:                   "UpdatePodScaleUp",
 	framework.UpdatePodSchedulingGatesEliminated: "UpdatePodSchedulingGatesEliminated",
 	framework.UpdatePodToleration:                "UpdatePodToleration",
 	framework.UpdatePodGeneratedResourceClaim:    "UpdatePodGeneratedResourceClaim",
@@ -68,7 +70,7 @@ var actionLabels = map[framework.ActionType]string{
 	framework.UpdateOther:                        "Update",
 }
 
-// Label returns v1.36's name of an event, such as AssignedPodDelete or NodeAdd, for
+// Label returns v1.37's name of an event, such as AssignedPodDelete or NodeAdd, for
 // metrics and for what users are told of a pod's moves. Of several actions the lowest bit
 // counts.
 func Label(r framework.EventResource, a framework.ActionType) string {
@@ -97,14 +99,17 @@ func single(actions framework.ActionType) iter.Seq[framework.ActionType] {
 // of an event on it. UpdateOther stands alone, for a difference that is none of the others.
 // 0 means that only the scheduler wrote (the condition or nomination): such a change helps
 // no pod, and a pod moved by its own condition would be tried, and get a condition, without
-// end. As v1.36 it treats a request that was removed as one scaled down.
+// end. As in v1.37 a request that was removed counts as scaled down, a new one as scaled up.
 func Changes(old, new *object.Pod) framework.ActionType {
 	var changes framework.ActionType
 	if !maps.Equal(old.Labels, new.Labels) {
 		changes |= framework.UpdatePodLabel
 	}
-	if scaledDown(old.Demand.Usage, new.Demand.Usage) || scaledDown(old.Demand.Requests, new.Demand.Requests) {
+	if less(&new.Demand.Usage, &old.Demand.Usage) || less(&new.Demand.Requests, &old.Demand.Requests) {
 		changes |= framework.UpdatePodScaleDown
+	}
+	if less(&old.Demand.Usage, &new.Demand.Usage) || less(&old.Demand.Requests, &new.Demand.Requests) {
+		changes |= framework.UpdatePodScaleUp
 	}
 	if len(old.Gates) > 0 && len(new.Gates) == 0 {
 		changes |= framework.UpdatePodSchedulingGatesEliminated
@@ -124,17 +129,10 @@ func Changes(old, new *object.Pod) framework.ActionType {
 	return changes
 }
 
-// scaledDown reports whether new is less than old in any resource.
-func scaledDown(old, new resource.Vector) bool {
-	if new.MilliCPU < old.MilliCPU || new.Memory < old.Memory || new.EphemeralStorage < old.EphemeralStorage {
-		return true
-	}
-	for _, s := range old.Scalars {
-		if new.Of(s.Name) < s.Value {
-			return true
-		}
-	}
-	return false
+// less reports whether a is less than b in any resource.
+func less(a, b *resource.Vector) bool {
+	return a.MilliCPU < b.MilliCPU || a.Memory < b.Memory || a.EphemeralStorage < b.EphemeralStorage ||
+		slices.ContainsFunc(b.Scalars, func(s resource.Scalar) bool { return a.Of(s.Name) < s.Value })
 }
 
 // inFlightEventsKept is how many events are kept with their objects for pods in flight, so

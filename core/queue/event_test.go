@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// The labels of kube-scheduler v1.36.
+// The labels of kube-scheduler.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct {
 		r    framework.EventResource
@@ -22,11 +22,13 @@ func TestLabels(t *testing.T) {
 		{framework.AssignedPod, framework.Add, "AssignedPodAdd"},
 		{framework.AssignedPod, framework.Delete, "AssignedPodDelete"},
 		{framework.AssignedPod, framework.UpdatePodScaleDown, "AssignedPodUpdatePodScaleDown"},
-		{framework.UnscheduledPod, framework.Add, "UnschedulablePodAdd"},
-		{framework.UnscheduledPod, framework.UpdateOther, "UnschedulablePodUpdate"},
-		{framework.UnscheduledPod, framework.UpdatePodLabel, "UnschedulablePodUpdatePodLabel"},
-		{framework.UnscheduledPod, framework.UpdatePodSchedulingGatesEliminated, "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
-		{framework.UnscheduledPod, framework.UpdatePodToleration, "UnschedulablePodUpdatePodToleration"},
+		{framework.UnscheduledPod, framework.Add, "UnscheduledPodAdd"},
+		{framework.UnscheduledPod, framework.UpdateOther, "UnscheduledPodUpdate"},
+		{framework.TargetPod, framework.UpdateOther, "TargetPodUpdate"},
+		{framework.TargetPod, framework.UpdatePodLabel, "TargetPodUpdatePodLabel"},
+		{framework.TargetPod, framework.UpdatePodScaleUp, "TargetPodUpdatePodScaleUp"},
+		{framework.TargetPod, framework.UpdatePodSchedulingGatesEliminated, "TargetPodUpdatePodSchedulingGatesEliminated"},
+		{framework.TargetPod, framework.UpdatePodToleration, "TargetPodUpdatePodToleration"},
 		{framework.Node, framework.Add, "NodeAdd"},
 		{framework.Node, framework.Delete, "NodeDelete"},
 		{framework.Node, framework.UpdateNodeAllocatable, "NodeUpdateNodeAllocatable"},
@@ -117,7 +119,10 @@ func TestChanges(t *testing.T) {
 		{"less storage", pod("p", demand(resource.Vector{EphemeralStorage: 2})), pod("p", demand(resource.Vector{})), framework.UpdatePodScaleDown},
 		{"fewer GPUs", pod("p", demand(gpu(2))), pod("p", demand(gpu(1))), framework.UpdatePodScaleDown},
 		{"no GPU any more", pod("p", demand(gpu(1))), pod("p", demand(resource.Vector{MilliCPU: 100})), framework.UpdatePodScaleDown},
-		{"more", pod("p", demand(gpu(1))), pod("p", demand(gpu(2))), framework.UpdateOther},
+		{"more GPUs", pod("p", demand(gpu(1))), pod("p", demand(gpu(2))), framework.UpdatePodScaleUp},
+		{"a first GPU", pod("p", demand(resource.Vector{MilliCPU: 100})), pod("p", demand(gpu(1))), framework.UpdatePodScaleUp},
+		{"more memory, less CPU", pod("p", demand(resource.Vector{MilliCPU: 2, Memory: 1})), pod("p", demand(resource.Vector{MilliCPU: 1, Memory: 2})),
+			framework.UpdatePodScaleDown | framework.UpdatePodScaleUp},
 		{"several", pod("p", gated), pod("p", app("a"), tolerant), framework.UpdatePodLabel | framework.UpdatePodSchedulingGatesEliminated | framework.UpdatePodToleration},
 	} {
 		if got := Changes(c.old, c.new); got != c.want {

@@ -26,10 +26,10 @@ var rules = map[string][]framework.ClusterEventWithHint{
 	},
 	"Taints": {
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
-		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration},
+		{Resource: framework.TargetPod, ActionType: framework.UpdatePodToleration},
 	},
-	"Labels": {{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
-		return p.UID == e.NewPod.UID && e.OldPod.Labels["app"] != "a" && e.NewPod.Labels["app"] == "a"
+	"Labels": {{Resource: framework.TargetPod, ActionType: framework.UpdatePodLabel, QueueingHintFn: func(_ *object.Pod, e *framework.Event) bool {
+		return e.OldPod.Labels["app"] != "a" && e.NewPod.Labels["app"] == "a"
 	}}},
 	"Claims": {{Resource: framework.Node, ActionType: framework.UpdateNodeAnnotation}},
 	"Broken": {{Resource: framework.Node, ActionType: framework.UpdateNodeCondition, QueueingHintFn: func(*object.Pod, *framework.Event) bool {
@@ -45,7 +45,7 @@ var rules = map[string][]framework.ClusterEventWithHint{
 	"Any":     {{Resource: framework.WildCard, ActionType: framework.UpdateNodeLabel | framework.UpdatePodLabel}},
 	"Deaf":    nil,                                                         // no event helps
 	"Curious": {{Resource: framework.WildCard, ActionType: framework.All}}, // any event may
-	"Gates":   {{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
+	"Gates":   {{Resource: framework.TargetPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
 	"Door":    {{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable}},
 }
 
@@ -211,9 +211,14 @@ func (b *bench) reject(now time.Time, name string, o outcome) {
 	b.Requeue(now, uid(name), o)
 }
 
+// arrived is how many pods came to the queue by the event, hinted or not.
+func arrived(a map[Arrival]int, queue, event string) int {
+	return a[Arrival{queue, event, false}] + a[Arrival{queue, event, true}]
+}
+
 func (b *bench) wantArrival(queue, event string) {
 	b.Helper()
-	if b.Arrivals()[Arrival{queue, event}] == 0 {
+	if arrived(b.Arrivals(), queue, event) == 0 {
 		b.Errorf("nothing came to %s by %s: %v", queue, event, b.Arrivals())
 	}
 }

@@ -18,6 +18,12 @@ const (
 	immediately                  // it may help, and the pod does not wait for its backoff
 )
 
+// queue returns the queue that the strategy names, as queue_incoming_pods_total calls it: a
+// pod whose backoff is over goes to active although afterBackoff names backoff.
+func (s strategy) queue() string {
+	return [...]string{skip: "unschedulable", afterBackoff: "backoff", immediately: "active"}[s]
+}
+
 // plugin is a plugin of a profile, with the events that may help pods that it rejected, and
 // the unschedulable and gated pods among these.
 type plugin struct {
@@ -211,7 +217,7 @@ func (h *hints) strategyFor(e *Entry, event *framework.Event) strategy {
 // rejected the pod to an update of the pod itself, and the change that caused the answer.
 // old is the pod before.
 func (h *hints) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework.ActionType) (how strategy, action framework.ActionType) {
-	event := framework.Event{Resource: framework.UnscheduledPod, OldPod: old, NewPod: e.Pod}
+	event := framework.Event{Resource: framework.TargetPod, OldPod: old, NewPod: e.Pod}
 	for event.ActionType = range single(changes) {
 		if answer := h.strategyFor(e, &event); answer > how {
 			how, action = answer, event.ActionType

@@ -32,11 +32,17 @@ func (q *Queue) Counts() Counts {
 }
 
 // Arrival is the label of a count of pods that arrived in a queue because of an event, both
-// named as in v1.36's metric queue_incoming_pods_total.
-type Arrival struct{ Queue, Event string }
+// named as in kube-scheduler's metric queue_incoming_pods_total.
+type Arrival struct {
+	Queue, Event string
+	// Hinted is set if the queueing hints, or that there was none, named this queue.
+	// kube-scheduler does not count these pods in queue_incoming_entities_total.
+	Hinted bool
+}
 
 // Arrivals returns how many pods have arrived in each queue for each event since the
-// start, for the metric queue_incoming_pods_total. The caller owns the map.
+// start, for the metrics queue_incoming_pods_total and queue_incoming_entities_total. The
+// caller owns the map.
 func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
 
 // Panics returns how often queueing hints have panicked since the start, by plugin. The

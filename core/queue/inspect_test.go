@@ -289,7 +289,7 @@ func TestMovesAreTold(t *testing.T) {
 	b.pop(at(3*time.Second), "p")
 	b.Delete(uid("p"))
 	want := []string{
-		"p: nowhere > active by UnschedulablePodAdd",
+		"p: nowhere > active by UnscheduledPodAdd",
 		"p: active > in flight by PodPopped",
 		"p: in flight > unschedulable by ScheduleAttemptFailure",
 		"p: unschedulable > backoff by NodeAdd",

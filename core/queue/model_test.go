@@ -41,12 +41,9 @@ type modelPod struct {
 
 func (m *model) add(now time.Time, p *object.Pod) {
 	m.sequence++
-	mp := &modelPod{pod: p, sequence: m.sequence, queued: now}
+	mp := &modelPod{pod: p, sequence: m.sequence, queued: now, node: p.NominatedNode}
 	m.pods[p.UID] = mp
 	m.enqueue(now, mp, Active)
-	if mp.place == Active {
-		mp.node = p.NominatedNode
-	}
 }
 
 func (m *model) update(now time.Time, p *object.Pod) {
@@ -60,7 +57,7 @@ func (m *model) update(now time.Time, p *object.Pod) {
 	if mp.place != InFlight && (old.NominatedNode != "" || p.NominatedNode != "") {
 		mp.node = p.NominatedNode
 	}
-	change := framework.Event{Resource: framework.UnscheduledPod, ActionType: Changes(old, p), OldPod: old, NewPod: p}
+	change := framework.Event{Resource: framework.TargetPod, ActionType: Changes(old, p), OldPod: old, NewPod: p}
 	switch mp.place {
 	case InFlight:
 		mp.changes |= change.ActionType
@@ -226,7 +223,7 @@ func (m *model) requeue(now time.Time, mp *modelPod, o outcome) strategy {
 		for _, e := range mp.events {
 			how = max(how, mp.asks(e))
 		}
-		how = max(how, mp.asks(&framework.Event{Resource: framework.UnscheduledPod, ActionType: mp.changes, OldPod: mp.popped, NewPod: mp.pod}))
+		how = max(how, mp.asks(&framework.Event{Resource: framework.TargetPod, ActionType: mp.changes, OldPod: mp.popped, NewPod: mp.pod}))
 		if mp.activated {
 			how = max(how, afterBackoff)
 		}

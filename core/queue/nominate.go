@@ -45,7 +45,7 @@ func (n *nominations) Renominated(since uint64) (nodes []string, now uint64, kno
 
 // updateNomination follows an update of the pod from old. The pod's
 // status.nominatedNodeName counts if it is set now or was before; else a nomination that
-// was not written to the API yet stays (v1.36's UpdateNominatedPod). A pod in flight keeps
+// was not written to the API yet stays (kube-scheduler's UpdateNominatedPod). A pod in flight keeps
 // its nomination: once assumed, it must not count twice.
 func (q *Queue) updateNomination(e *Entry, old *object.Pod) {
 	node := e.nominated

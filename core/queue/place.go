@@ -126,7 +126,7 @@ func (p Place) String() string {
 	return [places]string{"nowhere", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight"}[p]
 }
 
-// metric returns the queue of the place in queue_incoming_pods_total: v1.36 has fewer.
+// metric returns the queue of the place in queue_incoming_pods_total: kube-scheduler has fewer.
 func (p Place) metric() string {
 	switch p {
 	case ErrorBackoff:

@@ -33,15 +33,15 @@ type Options struct {
 	// no such plugins.
 	PreEnqueue func(p *object.Pod) *decision.Status
 	// WaitOutBackoff leaves pods in backoff until it is over, even when there is
-	// nothing else to try, as v1.36 does without the gate SchedulerPopFromBackoffQ.
+	// nothing else to try, as kube-scheduler does without the gate SchedulerPopFromBackoffQ.
 	// Backoff ends to the nanosecond then.
 	WaitOutBackoff bool
 	// HoldInBackoff reports whether a pod that an event moves must wait until its backoff
 	// is over, even if nothing else is to be tried. nil: no pod must.
 	HoldInBackoff func(p *object.Pod) bool
 	// RetryAfterBackoff reports whether a rejected pod is tried again after its backoff
-	// without any event. It is for pods for which no event is known to help (v1.36 has none
-	// yet about a whole pod group). nil: every pod waits for an event.
+	// without any event. It is for pods for which no event is known to help (kube-scheduler
+	// has none yet about a whole pod group). nil: every pod waits for an event.
 	RetryAfterBackoff func(p *object.Pod) bool
 	// EventsToRegister returns the events that may help pods which the plugin of
 	// the profile rejected, the profile being a pod's SchedulerName. The answer
@@ -135,17 +135,15 @@ func before(a, b time.Time, tie bool) bool {
 	return a.Before(b)
 }
 
-// Add adds a pod that waits to be scheduled and that the queue does not hold. The pod
-// becomes active and is nominated to its status.nominatedNodeName, or is gated if a
-// PreEnqueue plugin rejects it. The caller keeps the entry, by which the other methods
-// know the pod.
+// Add adds a pod that waits to be scheduled and that the queue does not hold. The pod is
+// nominated to its status.nominatedNodeName and becomes active, or is gated if a PreEnqueue
+// plugin rejects it. The caller keeps the entry, by which the other methods know the pod.
 func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 	e := &Entry{index: nowhere}
 	e.Pod = p
 	q.stamp(now, e)
-	if q.enqueue(now, e, Active, Label(framework.UnscheduledPod, framework.Add)) == Active {
-		q.Nominate(e, p.NominatedNode)
-	}
+	q.Nominate(e, p.NominatedNode)
+	q.enqueue(now, e, Active, Label(framework.UnscheduledPod, framework.Add), "")
 	return e
 }
 
@@ -164,11 +162,11 @@ func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 		e.recordChange(old, changes)
 	case Unschedulable:
 		if how, action := q.hints.strategyAfterUpdate(e, old, changes); how != skip {
-			q.moveToActiveOrBackoff(now, e, how, Label(framework.UnscheduledPod, action))
+			q.moveToActiveOrBackoff(now, e, how, Label(framework.TargetPod, action))
 		}
 	case Gated:
 		if changes != 0 {
-			q.moveToActiveOrBackoff(now, e, afterBackoff, Label(framework.UnscheduledPod, changes))
+			q.moveToActiveOrBackoff(now, e, afterBackoff, Label(framework.TargetPod, changes))
 		}
 	default:
 		q.heaps[e.place].fix(e)
@@ -211,7 +209,7 @@ func (q *Queue) Pop(now time.Time) *Entry {
 		return nil
 	}
 	if e.place == Backoff {
-		q.arrivals[Arrival{"active", eventPopFromBackoff}]++
+		q.arrivals[Arrival{Queue: "active", Event: eventPopFromBackoff}]++
 	}
 	q.handOut(now, e)
 	return e
@@ -255,7 +253,7 @@ func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string)
 	e.flushed = false
 	e.backoffEnd = q.backoffs.backoffEnd(e)
 	if how == skip {
-		q.put(now, e, Unschedulable, eventAttemptFailure)
+		q.put(now, e, Unschedulable, eventAttemptFailure, skip.queue())
 	} else {
 		q.moveToActiveOrBackoff(now, e, how, eventAttemptFailure)
 	}
@@ -285,7 +283,7 @@ func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 	for _, e := range entries {
 		switch e.place {
 		case Unschedulable, Gated:
-			q.enqueue(now, e, Active, eventActivate)
+			q.enqueue(now, e, Active, eventActivate, "")
 		case Backoff, ErrorBackoff:
 			q.endBackoff(now, e, eventActivate)
 		case InFlight:
@@ -375,34 +373,34 @@ func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, eve
 	default:
 		to = Backoff
 	}
-	q.enqueue(now, e, to, event)
+	q.enqueue(now, e, to, event, how.queue())
 }
 
-// endBackoff makes a pod in backoff active. As in v1.36 it runs PreEnqueue again if
+// endBackoff makes a pod in backoff active. As in kube-scheduler it runs PreEnqueue again if
 // WaitOutBackoff is set.
 func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 	if q.opts.WaitOutBackoff {
-		q.enqueue(now, e, Active, event)
+		q.enqueue(now, e, Active, event, "")
 	} else {
-		q.put(now, e, Active, event)
+		q.put(now, e, Active, event, "")
 	}
 }
 
 // enqueue runs PreEnqueue and moves the pod to the place to, or to gated if a plugin
-// rejects it. It returns the place.
-func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) Place {
+// rejects it. hinted is put's.
+func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event, hinted string) {
 	if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
 		to = Gated
 	}
-	q.put(now, e, to, event)
-	return to
+	q.put(now, e, to, event, hinted)
 }
 
-// put moves the pod to a place because of the event. An arrival in another place than
-// before counts in the metric queue_incoming_pods_total.
-func (q *Queue) put(now time.Time, e *Entry, to Place, event string) {
-	if from := e.place; from != to {
-		q.arrivals[Arrival{to.metric(), event}]++
+// put moves the pod to a place because of the event, and counts an arrival if it is
+// another place than before. hinted is the queue that the strategy names; "" if hints were
+// not asked.
+func (q *Queue) put(now time.Time, e *Entry, to Place, event, hinted string) {
+	if from, queue := e.place, to.metric(); from != to {
+		q.arrivals[Arrival{queue, event, queue == hinted}]++
 	}
 	q.move(now, e, to, event)
 }

@@ -201,12 +201,12 @@ func TestNominations(t *testing.T) {
 			t.Errorf("nominated to %s: %v, want %v", node, got, want)
 		}
 	}
-	wantTo("n1", "high", "api", "low")
+	wantTo("n1", "high", "api", "gated", "low")
 	before := b.NominatedTo("n1")
 	b.Nominate(uid("low"), "n2")
-	wantTo("n1", "high", "api")
+	wantTo("n1", "high", "api", "gated")
 	wantTo("n2", "low")
-	if got := names(before); !slices.Equal(got, []string{"high", "api", "low"}) {
+	if got := names(before); !slices.Equal(got, []string{"high", "api", "gated", "low"}) {
 		t.Errorf("the list handed out has changed: %v", got)
 	}
 	if !slices.Equal(b.NominatedNodes(), []string{"n1", "n2"}) {
@@ -214,11 +214,13 @@ func TestNominations(t *testing.T) {
 	}
 	newer := pod("high", priority(9), tolerant)
 	b.Update(start, newer) // the API has not heard of the nomination
-	wantTo("n1", "high", "api")
+	wantTo("n1", "high", "api", "gated")
 	if b.NominatedTo("n1")[0] != newer {
 		t.Error("the nominated pod is an old one")
 	}
 	b.Update(start, pod("api")) // the API withdrew it
+	wantTo("n1", "high", "gated")
+	b.Update(start, pod("gated", gated))
 	wantTo("n1", "high")
 	b.Update(start, pod("low", nominated("n3")))
 	wantTo("n3", "low")

@@ -65,9 +65,9 @@ func open(then func(*bench)) func(*bench) {
 // it.
 func TestReadyPods(t *testing.T) {
 	check(t, []transition{
-		{"a pod comes", func(*bench) {}, active, Active, "active", "UnschedulablePodAdd"},
+		{"a pod comes", func(*bench) {}, active, Active, "active", "UnscheduledPodAdd"},
 		{"it comes again", active, active, Active, "", ""},
-		{"a gated pod comes", func(*bench) {}, atGate, Gated, "unschedulable", "UnschedulablePodAdd"},
+		{"a gated pod comes", func(*bench) {}, atGate, Gated, "unschedulable", "UnscheduledPodAdd"},
 		{"an active pod changes", active, update(0, tolerant), Active, "", ""},
 		{"an active pod is activated", active, activate, Active, "", ""},
 		{"an active pod is requeued", active, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Active, "", ""},
@@ -112,15 +112,15 @@ func TestUnschedulablePods(t *testing.T) {
 		{"of at most its priority", requeued(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), 0) }, Active, "", ""},
 		{"of less than its priority", requeued(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), -1) }, Unschedulable, "", ""},
 
-		{"an unschedulable pod's change helps", requeued(by("Taints")), update(2*s, tolerant), Active, "active", "UnschedulablePodUpdatePodToleration"},
-		{"it helps while backing off", requeued(by("Taints")), update(0, tolerant), Backoff, "backoff", "UnschedulablePodUpdatePodToleration"},
+		{"an unschedulable pod's change helps", requeued(by("Taints")), update(2*s, tolerant), Active, "active", "TargetPodUpdatePodToleration"},
+		{"it helps while backing off", requeued(by("Taints")), update(0, tolerant), Backoff, "backoff", "TargetPodUpdatePodToleration"},
 		{"it does not help", requeued(by("Room")), update(2*s, tolerant), Unschedulable, "", ""},
 		{"one change helps, another a pending plugin", requeued(outcome{rejectedBy: []string{"Any"}, pendingBy: []string{"Taints"}}), update(0, app("x"), tolerant),
-			Active, "active", "UnschedulablePodUpdatePodToleration"},
+			Active, "active", "TargetPodUpdatePodToleration"},
 		{"another pod's change does not", func(b *bench) { requeued(by("Labels"))(b); b.Add(start, pod("q")) }, func(b *bench) { b.Update(at(2*s), pod("q", app("a"))) }, Unschedulable, "", ""},
 		{"only the scheduler wrote, and its plugin asks for all events", requeuedAs(by("Curious"), stated("full")), update(0, stated("too full")), Unschedulable, "", ""},
-		{"an annotation came with it", requeuedAs(by("Curious"), stated("full")), update(0, stated("too full", annotated)), Backoff, "backoff", "UnschedulablePodUpdate"},
-		{"its change helps and gates it", requeued(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "UnschedulablePodUpdatePodToleration"},
+		{"an annotation came with it", requeuedAs(by("Curious"), stated("full")), update(0, stated("too full", annotated)), Backoff, "backoff", "TargetPodUpdate"},
+		{"its change helps and gates it", requeued(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "TargetPodUpdatePodToleration"},
 		{"activated", requeued(by("Room")), activate, Active, "active", "ForceActivate"},
 		{"left alone for less than five minutes", requeued(by("Deaf")), flush(5*time.Minute - 1), Unschedulable, "", ""},
 		{"left alone for five minutes", requeued(by("Deaf")), flush(5 * time.Minute), Active, "active", "UnschedulableTimeout"},
@@ -135,7 +135,7 @@ func TestPodsInBackoffAndGatedPods(t *testing.T) {
 		{"one in error backoff is activated", requeued(outcome{}), activate, Active, "active", "ForceActivate"},
 		{"nothing calls a pod in error backoff", requeued(outcome{}), move(0, every), ErrorBackoff, "", ""},
 
-		{"the gates are gone", atGate, update(0), Active, "active", "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
+		{"the gates are gone", atGate, update(0), Active, "active", "TargetPodUpdatePodSchedulingGatesEliminated"},
 		{"another change of a gated pod", atGate, update(0, gated, tolerant), Gated, "", ""},
 		{"an event opens the door", atDoor, open(move(0, on(framework.UpdateNodeAllocatable))), Active, "active", "NodeUpdateNodeAllocatable"},
 		{"an event does not open it", atDoor, move(0, on(framework.UpdateNodeAllocatable)), Gated, "", ""},
@@ -159,12 +159,47 @@ func check(t *testing.T, table []transition) {
 			c.when(b)
 			b.want("p", c.want)
 			if c.event != "" {
-				if a := (Arrival{c.queue, c.event}); b.Arrivals()[a] != old[a]+1 {
-					t.Errorf("no arrival by %v: %v", a, b.Arrivals())
+				if now := b.Arrivals(); arrived(now, c.queue, c.event) != arrived(old, c.queue, c.event)+1 {
+					t.Errorf("no arrival in %s by %s: %v", c.queue, c.event, now)
 				}
 			}
 			if from == c.want && !maps.Equal(old, b.Arrivals()) {
 				t.Errorf("a pod that stays is counted: %v, then %v", old, b.Arrivals())
+			}
+		})
+	}
+}
+
+// kube-scheduler counts a pod in queue_incoming_entities_total unless it comes to the queue
+// that the strategy names: not each failed attempt, and not each pod that an event calls.
+func TestHintedArrivals(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		given, when func(*bench)
+		want        Arrival
+	}{
+		{"a pod comes", func(*bench) {}, active, Arrival{"active", "UnscheduledPodAdd", false}},
+		{"a gated pod comes", func(*bench) {}, atGate, Arrival{"unschedulable", "UnscheduledPodAdd", false}},
+		{"rejected", inFlight, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Arrival{"unschedulable", "ScheduleAttemptFailure", true}},
+		{"rejected after something helped", func(*bench) {}, backoffed, Arrival{"backoff", "ScheduleAttemptFailure", true}},
+		{"failed", inFlight, func(b *bench) { b.Requeue(start, uid("p"), outcome{}) }, Arrival{"backoff", "ScheduleAttemptFailure", true}},
+		{"failed and gated", inFlight, func(b *bench) { b.Update(start, pod("p", gated)); b.Requeue(start, uid("p"), outcome{}) }, Arrival{"unschedulable", "ScheduleAttemptFailure", false}},
+		{"called while backing off", requeued(by("Room")), move(0, on(framework.Add)), Arrival{"backoff", "NodeAdd", true}},
+		{"called after backoff", requeued(by("Room")), move(2*s, on(framework.Add)), Arrival{"active", "NodeAdd", false}},
+		{"called by a pending plugin", requeued(pendingBy("Room")), move(0, on(framework.Add)), Arrival{"active", "NodeAdd", true}},
+		{"called and gated", requeued(by("Taints")), update(2*s, tolerant, gated), Arrival{"unschedulable", "TargetPodUpdatePodToleration", false}},
+		{"activated", requeued(by("Room")), activate, Arrival{"active", "ForceActivate", false}},
+		{"left alone for five minutes", requeued(by("Deaf")), flush(5 * time.Minute), Arrival{"active", "UnschedulableTimeout", false}},
+		{"its backoff ends", requeued(outcome{}), flush(time.Minute), Arrival{"active", "BackoffComplete", false}},
+		{"popped from backoff", backoffed, func(b *bench) { b.pop(start, "p") }, Arrival{"active", "PopFromBackoffQ", false}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			c.given(b)
+			old := b.Arrivals()[c.want]
+			c.when(b)
+			if got := b.Arrivals(); got[c.want] != old+1 {
+				t.Errorf("got %v, want one of %v", got, c.want)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helper "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
 )
 
 // Indexes of amounts.slot. The filled ones are CPU and memory with kube-scheduler's default
@@ -70,33 +71,41 @@ type count struct {
 	scalars [fastPathScalars]v1.ResourceName // names of the slots from firstScalar
 	known   int                              // number of scalars
 	limits  bool                             // limits are counted instead of requests
+	// infeasible is set if the node can never grant the resize that the pod waits for.
+	infeasible bool
 	// inexact is set if a quantity was negative or not a whole number of its unit, or there
 	// were more than fastPathScalars named resources. The result is then wrong.
 	inexact bool
 }
 
-// containers returns what the pod's containers need together (KEP-753): containers run
-// together with the sidecars (restartable init containers); the other init containers run
-// one after another, each beside the sidecars before it; the larger counts, resource by
-// resource. It adds up requests, or limits if c.limits is set. With status, a container or
-// sidecar with resources in its status counts with the largest of what is requested, in
-// force and allocated (see effective), for what a pod uses during an in-place resize.
-func (c *count) containers(status bool) amounts {
+// source names the list of a container, or of the pod as a whole, that is counted.
+type source uint8
+
+const (
+	specified source = iota
+	allocated        // by the node: status.allocatedResources, else what is specified
+	actuated         // in force: status.resources, else what is allocated
+)
+
+// containers returns what the pod's containers request together, or their limits if c.limits
+// is set (KEP-753). Of each resource that is the larger of two amounts: what containers and
+// sidecars (restartable init containers) take together, and the most that an init container
+// takes with the sidecars before it. from says where a container's amounts are read.
+func (c *count) containers(from source) amounts {
 	var running, sidecars, peak amounts
 	for i := range c.pod.Spec.Containers {
-		a := c.container(&c.pod.Spec.Containers[i], status)
+		a := c.container(&c.pod.Spec.Containers[i], from)
 		running.add(&a)
 	}
 	for i := range c.pod.Spec.InitContainers {
 		init := &c.pod.Spec.InitContainers[i]
+		a := c.container(init, from)
 		if p := init.RestartPolicy; p != nil && *p == v1.ContainerRestartPolicyAlways {
-			a := c.container(init, status)
 			running.add(&a)
 			sidecars.add(&a)
 			peak.max(&sidecars)
 			continue
 		}
-		a := c.container(init, false)
 		a.add(&sidecars)
 		peak.max(&a)
 	}
@@ -104,57 +113,136 @@ func (c *count) containers(status bool) amounts {
 	return running
 }
 
-// container returns what one container requests, filled with defaults; with status what
-// counts during an in-place resize.
-func (c *count) container(spec *v1.Container, status bool) amounts {
-	var a amounts
-	if cs := c.status(spec.Name, status); cs != nil && cs.Resources != nil {
-		a = c.effective(spec.Resources.Requests, cs.Resources.Requests, cs.AllocatedResources)
-	} else {
-		a = c.read(c.listOf(&spec.Resources))
-	}
+// container returns what one container requests, filled with defaults.
+func (c *count) container(spec *v1.Container, from source) amounts {
+	a := c.read(c.listOf(spec, from))
 	a.fill(DefaultMilliCPU, DefaultMemory)
 	return a
 }
 
-// listOf returns the limits or the requests, whichever are counted.
-func (c *count) listOf(r *v1.ResourceRequirements) v1.ResourceList {
-	if c.limits {
-		return r.Limits
+// listOf returns the container's list to count. Where its status lacks the list, what is
+// specified counts, or nothing if the node can never grant that (Infeasible). Limits are
+// counted as specified alone.
+func (c *count) listOf(spec *v1.Container, from source) v1.ResourceList {
+	if from != specified {
+		cs := c.status(spec.Name)
+		switch {
+		case cs != nil && from == actuated && cs.Resources != nil && cs.Resources.Requests != nil:
+			return cs.Resources.Requests
+		case cs != nil && cs.AllocatedResources != nil:
+			return cs.AllocatedResources
+		case c.infeasible:
+			return nil
+		}
 	}
-	return r.Requests
+	if c.limits {
+		return spec.Resources.Limits
+	}
+	return spec.Resources.Requests
 }
 
-// effective returns what counts of a container, or of a pod with requests of its own,
-// while a resize may be under way: the largest of what is requested, in force and
-// allocated. The request is left out if the node can never grant it (Infeasible).
-func (c *count) effective(requested, inForce, allocated v1.ResourceList) amounts {
-	a, b := c.read(inForce), c.read(allocated)
-	a.max(&b)
-	if !helper.IsPodResizeInfeasible(c.pod) {
-		b = c.read(requested)
-		a.max(&b)
+// used returns what the pod's containers and devices use up of its node, given what the
+// containers request: the largest of what is specified, allocated and actuated, as an
+// in-place resize may be under way. What is specified is left out if the node can never
+// grant it. The lists in the pod's status, if it has both, stand for its containers and
+// devices.
+func (c *count) used(requested amounts) amounts {
+	taken := c.fromDevices()
+	requested.add(&taken)
+	if !c.resizes() {
+		return requested
 	}
-	return a
+	var granted, inForce amounts
+	if s := &c.pod.Status; s.AllocatedResources != nil && s.Resources != nil && s.Resources.Requests != nil {
+		granted, inForce = c.read(s.AllocatedResources), c.read(s.Resources.Requests)
+		granted.fill(0, 0)
+		inForce.fill(0, 0)
+	} else {
+		granted, inForce = c.containers(allocated), c.containers(actuated)
+		granted.add(&taken)
+	}
+	granted.max(&inForce)
+	if !c.infeasible {
+		granted.max(&requested)
+	}
+	return granted
+}
+
+// resizes reports whether what is allocated or actuated may differ from what is specified.
+func (c *count) resizes() bool {
+	if s := &c.pod.Status; c.infeasible || s.AllocatedResources != nil && s.Resources != nil {
+		return true
+	}
+	for _, list := range [2][]v1.ContainerStatus{c.pod.Status.ContainerStatuses, c.pod.Status.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Resources != nil || list[i].AllocatedResources != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fromDevices returns what devices take of the node's resources for the pod, by its status.
+func (c *count) fromDevices() amounts {
+	var sum amounts
+	for i := range c.pod.Status.NodeAllocatableResourceClaimStatuses {
+		s := &c.pod.Status.NodeAllocatableResourceClaimStatuses[i]
+		for j := range s.Mapping {
+			if q := s.Mapping[j].Quantity; q != nil {
+				c.addQuantity(&sum, s.Mapping[j].Name, *q, 1)
+			}
+		}
+		for j := range s.Overhead {
+			o := &s.Overhead[j]
+			c.addQuantity(&sum, o.Name, ptr.Deref(o.PerPod, resource.Quantity{}), 1)
+			c.addQuantity(&sum, o.Name, ptr.Deref(o.PerContainer, resource.Quantity{}), len(s.Containers))
+		}
+	}
+	return sum
+}
+
+// addQuantity adds the quantity to sum n times. No default takes its place if it is 0.
+func (c *count) addQuantity(sum *amounts, name v1.ResourceName, q resource.Quantity, n int) {
+	a := c.read(v1.ResourceList{name: q})
+	a.fill(0, 0)
+	for range n {
+		sum.add(&a)
+	}
 }
 
 // override replaces, in requests and usage, the resources for which the pod states requests
-// as a whole (spec.resources). requests gets these. usage gets what counts while the pod is
-// resized in place (effective), if the pod's status has resources, else the same.
+// as a whole (spec.resources). requests gets these. usage gets the largest of these and what
+// the pod's status says, if that has resources; only the latter if the node can never grant
+// what is specified.
 func (c *count) override(requests, usage *amounts) {
-	requested := c.pod.Spec.Resources.Requests
-	own := c.read(requested)
-	now := own
-	if s := c.pod.Status.Resources; s != nil {
-		now = c.effective(requested, s.Requests, c.pod.Status.AllocatedResources)
+	own := c.pod.Spec.Resources.Requests
+	c.setPodLevel(requests, own)
+	if s := c.pod.Status.Resources; s == nil {
+		c.setPodLevel(usage, own)
+	} else if c.infeasible {
+		c.setPodLevel(usage, s.Requests, c.pod.Status.AllocatedResources)
+	} else {
+		c.setPodLevel(usage, own, s.Requests, c.pod.Status.AllocatedResources)
 	}
-	for name := range requested { // any order: each name has a slot of its own
-		if !helper.IsSupportedPodLevelResource(name) {
-			continue
-		}
-		if i, ok := c.slot(name); ok {
-			requests.set(i, own.slot[i])
-			usage.set(i, now.slot[i])
+}
+
+// setPodLevel sets, for each resource that a pod may state as a whole and a list names, the
+// amount to the largest in the lists.
+func (c *count) setPodLevel(a *amounts, lists ...v1.ResourceList) {
+	var largest amounts
+	for _, list := range lists {
+		b := c.read(list)
+		largest.max(&b)
+	}
+	for _, list := range lists {
+		for name := range list { // any order: each name has a slot of its own
+			if !helper.IsSupportedPodLevelResource(name) {
+				continue
+			}
+			if i, ok := c.slot(name); ok {
+				a.set(i, largest.slot[i])
+			}
 		}
 	}
 }
@@ -238,25 +326,9 @@ func (c *count) vector(a *amounts) Vector {
 	return v
 }
 
-// hasStatusResources reports whether the pod's status has resources of a container.
-func hasStatusResources(pod *v1.Pod) bool {
-	for _, list := range [2][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-		for i := range list {
-			if list[i].Resources != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// status returns the status of the container with that name; nil if wanted is false or
-// there is none.
-func (c *count) status(name string, wanted bool) *v1.ContainerStatus {
-	if !wanted {
-		return nil
-	}
-	for _, list := range [2][]v1.ContainerStatus{c.pod.Status.InitContainerStatuses, c.pod.Status.ContainerStatuses} {
+// status returns the status of the container with that name, nil if there is none.
+func (c *count) status(name string) *v1.ContainerStatus {
+	for _, list := range [2][]v1.ContainerStatus{c.pod.Status.ContainerStatuses, c.pod.Status.InitContainerStatuses} {
 		for i := range list {
 			if list[i].Name == name {
 				return &list[i]

@@ -2,11 +2,12 @@ package resource
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	helper "k8s.io/component-helpers/resource"
 )
 
 // What counts, for scores, for a container that requests no CPU or memory (kube-scheduler
-// v1.36, pkg/scheduler/util/pod_resources.go).
+// v1.37, pkg/scheduler/util/pod_resources.go).
 const (
 	DefaultMilliCPU = 100               // 0.1 core
 	DefaultMemory   = 200 * 1024 * 1024 // 200 MiB
@@ -27,15 +28,15 @@ type Demand struct {
 	// Only these two are set.
 	NonZero Vector
 	// Scoring is what NodeResourcesFit's score counts for the pod: with defaults, and
-	// without pod-level resources (as v1.36 does).
+	// without pod-level resources (as v1.37 does).
 	Scoring Vector
 }
 
-// OfPod computes the pod's demand under v1.36's default feature gates. It
+// OfPod computes the pod's demand under v1.37's default feature gates. It
 // agrees with component-helpers on every pod that the API accepts. Sums
 // saturate, and a total below zero is zero.
 func OfPod(pod *v1.Pod) Demand {
-	c := count{pod: pod}
+	c := count{pod: pod, infeasible: helper.IsPodResizeInfeasible(pod)}
 	d := c.demand()
 	if c.inexact {
 		return exactly(saturate(pod))
@@ -47,16 +48,8 @@ func OfPod(pod *v1.Pod) Demand {
 // c.inexact: if it is set the result is wrong, and the demand is to be computed in
 // Quantities.
 func (c *count) demand() Demand {
-	spec := c.containers(false)
-	requests, usage, scoring := spec, spec, spec
-	if hasStatusResources(c.pod) {
-		usage = c.containers(true)
-	}
-	for i := range c.pod.Status.NodeAllocatableResourceClaimStatuses {
-		taken := c.read(c.pod.Status.NodeAllocatableResourceClaimStatuses[i].Resources)
-		taken.fill(0, 0)
-		usage.add(&taken)
-	}
+	requests := c.containers(specified)
+	scoring, usage := requests, c.used(requests)
 	podLevel := helper.IsPodLevelRequestsSet(c.pod)
 	if podLevel {
 		c.override(&requests, &usage)
@@ -149,17 +142,33 @@ func saturate(pod *v1.Pod) *v1.Pod {
 			lists = append(lists, list[i].AllocatedResources)
 		}
 	}
-	for i := range pod.Status.NodeAllocatableResourceClaimStatuses {
-		lists = append(lists, pod.Status.NodeAllocatableResourceClaimStatuses[i].Resources)
-	}
 	for _, list := range lists {
 		for name, q := range list { // any order: each value by itself
-			if n, f := units(&q, scaleOf(name)); f == saturated {
-				list[name] = at(n, scaleOf(name))
-			}
+			bound(name, &q)
+			list[name] = q
+		}
+	}
+	for i := range pod.Status.NodeAllocatableResourceClaimStatuses {
+		s := &pod.Status.NodeAllocatableResourceClaimStatuses[i]
+		for j := range s.Mapping {
+			bound(s.Mapping[j].Name, s.Mapping[j].Quantity)
+		}
+		for j := range s.Overhead {
+			bound(s.Overhead[j].Name, s.Overhead[j].PerPod)
+			bound(s.Overhead[j].Name, s.Overhead[j].PerContainer)
 		}
 	}
 	return pod
+}
+
+// bound replaces a quantity beyond int64 by the largest one. It does nothing for nil.
+func bound(name v1.ResourceName, q *resource.Quantity) {
+	if q == nil {
+		return
+	}
+	if n, f := units(q, scaleOf(name)); f == saturated {
+		*q = at(n, scaleOf(name))
+	}
 }
 
 // fromPod converts a pod's list of resources to a Vector, for the slow way of computing a

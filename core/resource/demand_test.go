@@ -115,6 +115,30 @@ func (w world) containers(t *rapid.T, at string, most int) ([]v1.Container, []v1
 	return list, statuses
 }
 
+// quantity is none in some cases.
+func (w world) quantity(t *rapid.T, at string) *resource.Quantity {
+	if rapid.IntRange(0, 3).Draw(t, at+" absent") == 0 {
+		return nil
+	}
+	q := resource.MustParse(rapid.SampledFrom(w.quantities).Draw(t, at))
+	return &q
+}
+
+func (w world) mapping(t *rapid.T) (list []v1.NodeAllocatableMappedResources) {
+	for range rapid.IntRange(0, 2).Draw(t, "mappings") {
+		list = append(list, v1.NodeAllocatableMappedResources{Name: rapid.SampledFrom(names).Draw(t, "mapped"), Quantity: w.quantity(t, "mapped")})
+	}
+	return list
+}
+
+func (w world) overhead(t *rapid.T) (list []v1.NodeAllocatableOverheadResources) {
+	for range rapid.IntRange(0, 2).Draw(t, "overheads") {
+		list = append(list, v1.NodeAllocatableOverheadResources{Name: rapid.SampledFrom(names).Draw(t, "overhead of"),
+			PerPod: w.quantity(t, "per pod"), PerContainer: w.quantity(t, "per container")})
+	}
+	return list
+}
+
 func (w world) pod(t *rapid.T) *v1.Pod {
 	pod := &v1.Pod{}
 	pod.Spec.Containers, pod.Status.ContainerStatuses = w.containers(t, "container", 3)
@@ -125,7 +149,8 @@ func (w world) pod(t *rapid.T) *v1.Pod {
 	pod.Status.AllocatedResources = w.list(t, "pod promised")
 	for i := range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "claims of devices") {
 		pod.Status.NodeAllocatableResourceClaimStatuses = append(pod.Status.NodeAllocatableResourceClaimStatuses,
-			v1.NodeAllocatableResourceClaimStatus{ResourceClaimName: fmt.Sprint(i), Resources: w.list(t, "devices")})
+			v1.NodeAllocatableResourceClaimStatus{ResourceClaimName: fmt.Sprint(i), Containers: make([]string, rapid.IntRange(0, 2).Draw(t, "containers")),
+				Mapping: w.mapping(t), Overhead: w.overhead(t)})
 	}
 	if reason := rapid.SampledFrom([]string{"", v1.PodReasonInfeasible, v1.PodReasonDeferred}).Draw(t, "resize"); reason != "" {
 		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Reason: reason}}

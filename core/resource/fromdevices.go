@@ -1,7 +1,9 @@
 package resource
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	helper "k8s.io/component-helpers/resource"
@@ -28,24 +30,56 @@ func RequestsWithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimSta
 	return fromPod(podRequests(saturate(withDevices(pod, taken)), helper.PodResourcesOptions{UseDRANodeAllocatableResourceClaimStatus: true}))
 }
 
-// Uncovered returns the first resource, by name, of which the pod's pod-level requests are
-// less than what its containers and these devices need together; "" if there is none.
-func Uncovered(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) v1.ResourceName {
-	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests == nil {
+// Uncovered returns why the requests or limits that the pod states as a whole do not cover what
+// its containers and these devices need; "" if they do. The first resource by name counts.
+func Uncovered(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) (reason string) {
+	if pod.Spec.Resources == nil || len(taken) == 0 {
 		return ""
 	}
 	pod = saturate(withDevices(pod, taken))
-	opts := helper.PodResourcesOptions{UseDRANodeAllocatableResourceClaimStatus: true}
-	requested := podRequests(pod, opts)
-	opts.SkipPodLevelResources = true
-	var short []v1.ResourceName
-	for name, needed := range podRequests(pod, opts) { // any order: sorted below
-		if q, there := requested[name]; there && needed.Cmp(q) > 0 {
-			short = append(short, name)
+	opts := helper.PodResourcesOptions{SkipPodLevelResources: true, UseDRANodeAllocatableResourceClaimStatus: true}
+	if own := pod.Spec.Resources.Requests; own != nil {
+		if name := exceeding(helper.AggregateContainerRequests(pod, opts), own, helper.IsSupportedPodLevelResource); name != "" {
+			return fmt.Sprintf("pod level request for %s is insufficient to cover the aggregated container and node-allocatable DRA requests", name)
 		}
 	}
-	if len(short) == 0 {
+	own := pod.Spec.Resources.Limits
+	if own == nil {
 		return ""
 	}
-	return slices.Min(short)
+	if name := exceeding(helper.AggregateContainerLimits(pod, opts), own, isHugePages); name != "" {
+		return fmt.Sprintf("pod level limit for %s is insufficient to cover the aggregated container and node-allocatable DRA limits", name)
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		devices, limits := helper.GetContainerDRAAllocations(pod, c.Name), c.Resources.Limits.DeepCopy()
+		for name, q := range limits { // any order: each value by itself
+			q.Add(devices[name])
+			limits[name] = q
+		}
+		if name := exceeding(limits, own, func(name v1.ResourceName) bool { return !isHugePages(name) }); name != "" {
+			return fmt.Sprintf("pod level limit for %s is insufficient to cover the limit and DRA overhead for container %s", name, c.Name)
+		}
+	}
+	return ""
+}
+
+// exceeding returns the first resource, by name, of which more is needed than stated; "" if there
+// is none. Resources that are not stated, or that counts excludes, do not count.
+func exceeding(needed, stated v1.ResourceList, counts func(v1.ResourceName) bool) v1.ResourceName {
+	var names []v1.ResourceName
+	for name, q := range needed { // any order: the first by name is taken
+		if own, there := stated[name]; there && counts(name) && q.Cmp(own) > 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
+}
+
+// isHugePages reports whether the resource is huge pages of some size.
+func isHugePages(name v1.ResourceName) bool {
+	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }

@@ -13,7 +13,7 @@ func Limits(pod *v1.Pod) *Vector {
 		return nil
 	}
 	c := count{pod: pod, limits: true}
-	sum := c.containers(false)
+	sum := c.containers(specified)
 	if r := pod.Spec.Resources; r != nil {
 		own := c.read(r.Limits)
 		for name := range r.Limits { // any order: each name has a slot of its own

@@ -67,7 +67,7 @@ func TestFromList(t *testing.T) {
 	}
 }
 
-// Names of resources are scalar or extended as in v1.36.
+// Names of resources are scalar or extended as in v1.37.
 func TestNames(t *testing.T) {
 	for name, want := range map[v1.ResourceName]struct{ scalar, extended bool }{
 		"nvidia.com/gpu":                {true, true},

@@ -31,7 +31,7 @@ func (t *Table) Headroom() []Headroom { return t.columns.headroom }
 
 // Evenness returns, by row, how equal the used fractions of CPU and memory are: 100 where
 // they are the same, 50 where all of one and nothing of the other is used, computed as
-// NodeResourcesBalancedAllocation of v1.36 does. Read only.
+// NodeResourcesBalancedAllocation of kube-scheduler does. Read only.
 func (t *Table) Evenness() []int8 { return t.columns.evenness }
 
 // setHeadroom computes the row's headroom, evenness and percents anew; call it after a

@@ -196,7 +196,7 @@ func (l *Terms) About(p *object.Pod) *About {
 	}
 	from, _ := slices.BinarySearchFunc(l.list, a.upTo+1, func(m *Term, id uint64) int { return int(int64(m.ID - id)) })
 	for _, term := range l.list[from:] {
-		if term.Matches(p.Namespace, l.namespaces.labels[p.Namespace], p.Labels) {
+		if term.MatchesPending(p.Namespace, l.namespaces.labels[p.Namespace], p.Labels) {
 			a.terms = append(a.terms, term)
 		}
 	}

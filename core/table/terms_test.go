@@ -53,7 +53,7 @@ func (w *world) compareTerms(t *rapid.T) {
 		}
 		for i := range placed.pod.Affinity.Terms {
 			term := &placed.pod.Affinity.Terms[i]
-			if term.Matches(p.Namespace, w.Namespaces().Labels(p.Namespace), p.Labels) {
+			if term.MatchesPending(p.Namespace, w.Namespaces().Labels(p.Namespace), p.Labels) {
 				want[term.Key] = true
 			}
 		}

@@ -55,7 +55,7 @@ func TestGuard(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusForbidden)
 	})
-	h := Guard(served, whole, may, about)
+	h := Guard(served, whole, authorizer.AuthorizerFunc(may.Authorize), about)
 	for _, c := range []struct {
 		user, method, path string
 		code               int

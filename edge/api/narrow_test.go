@@ -38,7 +38,7 @@ func (l lists) Authorize(_ context.Context, a authorizer.Attributes) (authorizer
 }
 
 func readerOf(may lists, narrow bool) *access.Reader {
-	return access.New(&user.DefaultInfo{Name: "ann"}, may, narrow)
+	return access.New(&user.DefaultInfo{Name: "ann"}, authorizer.AuthorizerFunc(may.Authorize), narrow)
 }
 
 // pressed is a cluster in which shop/vip preempts a pod of another namespace, for which

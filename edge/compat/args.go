@@ -53,7 +53,7 @@ func hasTypes(scheme *runtime.Scheme, gv schema.GroupVersion) bool {
 
 // Decode returns the arguments as the factory gets them: the type that the scheme's
 // defaults and conversions produce or, without a registered type, *runtime.Unknown as in
-// v1.36; nil if there are none. The type is the kind NameArgs of
+// kube-scheduler; nil if there are none. The type is the kind NameArgs of
 // kubescheduler.config.k8s.io/v1, or the one that the arguments name.
 func (a Args) Decode(plugin string, raw any) (runtime.Object, error) {
 	body, _ := raw.(json.RawMessage)

@@ -126,7 +126,7 @@ func (l *running) remove(uid types.UID) {
 }
 
 // preBind runs the effect's PreBind plugins in order, and neighbours that allow it in
-// parallel, as v1.36 does. It returns the first status that is not a success; nil if
+// parallel, as kube-scheduler does. It returns the first status that is not a success; nil if
 // there is none.
 func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Status {
 	ctx, cancel := context.WithCancelCause(ctx)

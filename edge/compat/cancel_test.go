@@ -82,8 +82,9 @@ func (x idle) PreBindPreFlight(context.Context, fwk.CycleState, *v1.Pod, string)
 
 func (idle) PreBind(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status { return nil }
 
-// As in v1.36 the node that a pod is about to be bound to is shown in the API where a PreBind
-// plugin has something to do. A request for each pod otherwise would halve what is bound.
+// As in kube-scheduler the node that a pod is about to be bound to is shown in the API
+// where a PreBind plugin has something to do. A request for each pod otherwise would halve
+// what is bound.
 func TestPreBindBegins(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status *fwk.Status

@@ -143,15 +143,21 @@ func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocatio
 }
 
 // SignalClaimPendingAllocation records that a plugin is about to write the claim's
-// allocation. Several pods may do so for one claim; the first one's counts.
+// allocation. Several pods may do so for one claim; the first one's counts. It does nothing
+// if the claim has been allocated by then.
 func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.ResourceClaim) error {
 	if claim == nil || claim.Status.Allocation == nil {
 		return fmt.Errorf("claim %s has no allocation", uid)
 	}
+	now, err := c.Get(claim.Namespace, claim.Name)
+	allocated := err == nil && now.UID == uid && now.Status.Allocation != nil
 	l := &c.assumptions
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pending[uid] == nil {
+		if allocated {
+			return nil
+		}
 		l.pending[uid] = &pendingClaim{claim: claim}
 	}
 	l.pending[uid].users++

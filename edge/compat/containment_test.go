@@ -166,7 +166,7 @@ func TestFilterEndsOneOfManyGoroutines(t *testing.T) {
 // rude rejects pods, and its queueing hint and its order of pods panic.
 type rude struct{ hinting }
 
-func (*rude) Less(_, _ fwk.QueuedPodInfo) bool { panic("boom") }
+func (*rude) Less(_, _ fwk.QueuedEntityInfo) bool { panic("boom") }
 
 func (r *rude) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{{

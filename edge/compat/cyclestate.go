@@ -7,12 +7,14 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// cycleState is the fwk.CycleState of one attempt, for any goroutine.
+// cycleState is the fwk.CycleState of one attempt, for any goroutine. That of a pod group's
+// cycle, and of its try in one placement, are cycleStates too.
 type cycleState struct {
 	data sync.Map // fwk.StateKey to fwk.StateData
 	// Names of plugins: skipped at Filter, Score and PreBind; that run PreBind in parallel.
 	skipFilter, skipScore, skipPre, parallelPre sets.Set[string]
-	group                                       fwk.PodGroupCycleState // nil: no cycle of a pod group
+	group                                       fwk.PodGroupCycleState  // nil: no cycle of a pod group
+	placement                                   fwk.PlacementCycleState // of the group's try; nil: no cycle of a pod group
 }
 
 // newCycleState returns a state that holds only the PodsToActivate.
@@ -42,7 +44,7 @@ func (s *cycleState) Clone() fwk.CycleState {
 	if s == nil {
 		return nil
 	}
-	c := &cycleState{skipFilter: s.skipFilter, skipScore: s.skipScore, skipPre: s.skipPre, parallelPre: s.parallelPre, group: s.group}
+	c := &cycleState{skipFilter: s.skipFilter, skipScore: s.skipScore, skipPre: s.skipPre, parallelPre: s.parallelPre, group: s.group, placement: s.placement}
 	s.data.Range(func(k, v any) bool {
 		if v == nil {
 			c.data.Store(k, v)
@@ -90,5 +92,9 @@ func (s *cycleState) IsPodGroupSchedulingCycle() bool { return s.group != nil }
 // GetPodGroupSchedulingCycle returns the state of the group's cycle; nil outside of one.
 func (s *cycleState) GetPodGroupSchedulingCycle() fwk.PodGroupCycleState { return s.group }
 
-// SetPodGroupSchedulingCycle sets the state of the group's cycle.
-func (s *cycleState) SetPodGroupSchedulingCycle(g fwk.PodGroupCycleState) { s.group = g }
+// GetPlacementCycleState returns the state of the placement that the group's cycle tries;
+// nil outside of one.
+func (s *cycleState) GetPlacementCycleState() fwk.PlacementCycleState { return s.placement }
+
+// GetParentPlacementCycleState returns nil: there are no composite pod groups.
+func (s *cycleState) GetParentPlacementCycleState() fwk.PlacementCycleState { return nil }

@@ -67,7 +67,7 @@ func (c *cycle) preFilter(p *hostedPlugin) framework.PreFilterResult {
 	return out
 }
 
-// preFilterStatus converts the status of PreFilter as v1.36 does: success is nil,
+// preFilterStatus converts the status of PreFilter as kube-scheduler does: success is nil,
 // Unschedulable and UnschedulableAndUnresolvable stay, all others are errors.
 func preFilterStatus(s *fwk.Status) *decision.Status {
 	out := statusOf(s)

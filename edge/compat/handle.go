@@ -24,6 +24,11 @@ var _ fwk.Handle = (*handle)(nil)
 // SnapshotSharedLister returns the snapshot of the present cycle, or of the last one.
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{h.Hosts} }
 
+// MutableSnapshotSharedLister returns the same, with methods that refuse to change it.
+func (h *handle) MutableSnapshotSharedLister() fwk.MutableSnapshotSharedLister {
+	return sharedLister{h.Hosts}
+}
+
 // ClientSet returns a client that also works without the leader lease: what a plugin writes
 // is up to the plugin.
 func (h *handle) ClientSet() kubernetes.Interface { return h.options.Client }

@@ -5,9 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -68,7 +66,7 @@ func (h *Hosts) startSlices() {
 	resources := h.factory.Resource()
 	h.slices, h.slicesFailed = tracker.StartTracker(klog.NewContext(context.Background(), h.options.Logger), tracker.Options{
 		EnableDeviceTaintRules: true, EnableConsumableCapacity: h.options.ConsumableCapacity, KubeClient: h.options.Client,
-		SliceInformer: resources.V1().ResourceSlices(), TaintInformer: resources.V1beta2().DeviceTaintRules(), ClassInformer: resources.V1().DeviceClasses(),
+		SliceInformer: resources.V1().ResourceSlices(), TaintInformer: resources.V1().DeviceTaintRules(),
 	})
 }
 
@@ -86,9 +84,6 @@ func (m draManager) DeviceClasses() fwk.DeviceClassLister { return classes(m) }
 
 // DeviceClassResolver returns what finds the class of an extended resource.
 func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return classes(m) }
-
-// PodGroups returns a lister that always fails.
-func (m draManager) PodGroups() fwk.PodGroupLister { return noPodGroups{} }
 
 // slicesOf is the fwk.ResourceSliceLister that plugins get: the informer's ResourceSlices.
 type slicesOf struct{ *Hosts }
@@ -119,7 +114,7 @@ func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 }
 
 // GetDeviceClass returns the class for an extended resource, named by it or implied by its
-// name; nil if there is none. Of several it is the youngest, as in v1.36.
+// name; nil if there is none. Of several it is the youngest, as in kube-scheduler.
 func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 	list, _ := c.List()
 	var found *resourcev1.DeviceClass
@@ -135,13 +130,4 @@ func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 		}
 	}
 	return found
-}
-
-// noPodGroups is a fwk.PodGroupLister that always fails, as in v1.36 without the
-// feature gate DRAWorkloadResourceClaims, which Berth does not accept.
-type noPodGroups struct{}
-
-// Get returns v1.36's error: listing PodGroups is disabled.
-func (noPodGroups) Get(string, string) (*schedulingv1alpha2.PodGroup, error) {
-	return nil, apierrors.NewBadRequest("listing podgroups is disabled")
 }

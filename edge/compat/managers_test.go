@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	k8sresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -41,9 +40,9 @@ func TestDeviceTaintRules(t *testing.T) {
 		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{
 			Driver: "d", Pool: resourcev1.ResourcePool{Name: "p"}, Devices: []resourcev1.Device{{Name: "one"}, {Name: "two"}}}}
 		device := "two"
-		rule := &resourcev1beta2.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: resourcev1beta2.DeviceTaintRuleSpec{
-			DeviceSelector: &resourcev1beta2.DeviceTaintSelector{Device: &device},
-			Taint:          resourcev1beta2.DeviceTaint{Key: "broken", Effect: resourcev1beta2.DeviceTaintEffectNoSchedule}}}
+		rule := &resourcev1.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: resourcev1.DeviceTaintRuleSpec{
+			DeviceSelector: &resourcev1.DeviceTaintSelector{Device: &device},
+			Taint:          resourcev1.DeviceTaint{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule}}}
 		h := New(Options{Logger: klog.Background(), Client: fake.NewClientset(slice), Dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), DeviceTaintRules: on})
 		told := make(noted, 10)
 		h.Connect(nil, told)
@@ -58,7 +57,7 @@ func TestDeviceTaintRules(t *testing.T) {
 		}
 		<-told // the slice is there
 		if on {
-			if _, err := h.options.Client.ResourceV1beta2().DeviceTaintRules().Create(t.Context(), rule, metav1.CreateOptions{}); err != nil {
+			if _, err := h.options.Client.ResourceV1().DeviceTaintRules().Create(t.Context(), rule, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			e := (<-told).(machine.HostedObjectChanged)

@@ -31,6 +31,7 @@ var elsewhere = map[string]string{
 	"SharedDRAManager": "TestAllocationsOfBerth and TestDeviceTaintRules",
 	"AddNominatedPod":  "TestNominator", "UpdateNominatedPod": "TestNominator", "DeleteNominatedPodIfExists": "TestNominator",
 	"NominatedPodsForNode": "TestNominator", "PodGroupManager": "TestPodGroups",
+	"RunReservePluginsReserve": "TestRunReservePlugins", "RunReservePluginsUnreserve": "TestRunReservePlugins",
 }
 
 // methods is, by method of Handle, whether it does what it says, in the first Filter call
@@ -41,6 +42,13 @@ var methods = map[string]func(h fwk.Handle, state fwk.CycleState, p *v1.Pod, n f
 		one, err2 := h.SnapshotSharedLister().NodeInfos().Get("a")
 		_, none := h.SnapshotSharedLister().NodeInfos().Get("no-such-node")
 		return err == nil && len(list) == 1 && err2 == nil && one == n && none != nil && !h.SnapshotSharedLister().StorageInfos().IsPVCUsedByPods("default/c")
+	},
+	"MutableSnapshotSharedLister": func(h fwk.Handle, _ fwk.CycleState, p *v1.Pod, n fwk.NodeInfo) bool {
+		l := h.MutableSnapshotSharedLister()
+		one, err := l.NodeInfos().Get("a")
+		changed := l.StartMutations() == nil || l.EndMutations() == nil ||
+			l.AddPod(n.GetPods()[0], "a") == nil || l.RemovePod(klog.Background(), n.GetPods()[0].GetPod(), "a") == nil
+		return err == nil && one == n && !changed
 	},
 	"AddPodInPreBind": func(h fwk.Handle, _ fwk.CycleState, _ *v1.Pod, _ fwk.NodeInfo) bool {
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -185,12 +193,23 @@ type placing struct{ named }
 func (placing) GeneratePlacements(context.Context, fwk.PodGroupCycleState, fwk.PodGroupInfo, *fwk.Placement) (*fwk.GeneratePlacementsResult, *fwk.Status) {
 	return nil, nil
 }
-func (placing) ScorePlacement(context.Context, fwk.PodGroupCycleState, fwk.PodGroupInfo, *fwk.PodGroupAssignments) (int64, *fwk.Status) {
+func (placing) ScorePlacement(context.Context, fwk.PlacementCycleState, fwk.PodGroupInfo, *fwk.PodGroupAssignments) (int64, *fwk.Status) {
 	return 0, nil
 }
 func (placing) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return nil }
+func (placing) PodGroupPostFilter(context.Context, fwk.PodGroupCycleState, fwk.PodGroupInfo, fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
+	return nil, nil
+}
 
-// A line says which interfaces of a plugin are never called, and for want of which gate.
+func (placing) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add},
+		PreQueueingHintFn: func(klog.Logger, any, any) (fwk.PreQueueingHintResult, error) {
+			return fwk.PreQueueingHintResult{}, nil
+		}}}, nil
+}
+
+// A line says which interfaces of a plugin are never called, and for want of which gate if
+// for one.
 func TestUncalledInterfacesAreNamed(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	hosts := compat.New(compat.Options{Logger: logger})
@@ -207,7 +226,7 @@ func TestUncalledInterfacesAreNamed(t *testing.T) {
 		}
 	}
 	lines := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-	for _, want := range []string{"PlacementGeneratePlugin", "PlacementScorePlugin", `gate="TopologyAwareWorkloadScheduling"`, `plugin="P"`} {
+	for _, want := range []string{"PlacementGeneratePlugin", "PlacementScorePlugin", "PodGroupPostFilterPlugin", "PreQueueingHintFn", `gate="SchedulerPreQueueingHints"`, `gate="TopologyAwareWorkloadScheduling"`, `plugin="P"`} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %s in %s", want, lines)
 		}

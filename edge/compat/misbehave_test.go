@@ -248,9 +248,9 @@ func (m *misbehaving) misbehave(c call) *fwk.Status {
 }
 
 // Less panics or orders pods at random. What else a QueueSort may do is not contained.
-func (m *misbehaving) Less(a, b fwk.QueuedPodInfo) bool {
+func (m *misbehaving) Less(a, b fwk.QueuedEntityInfo) bool {
 	if !m.sorts || !m.ill.Load() {
-		return a.GetPodInfo().GetPod().Name < b.GetPodInfo().GetPod().Name
+		return queued(a).Name < queued(b).Name
 	}
 	if m.below(m.often) == 0 {
 		panic("boom at Less")

@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -53,6 +51,10 @@ func (n *nodeInfo) GetPodsWithAffinity() []fwk.PodInfo { return n.affinity }
 // GetPodsWithRequiredAntiAffinity returns the pods with required anti-affinity.
 func (n *nodeInfo) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo { return n.antiAffinity }
 
+// GetPodsWithRequiredNonHostScopedAntiAffinity returns nil, as in kube-scheduler without the
+// feature gate InterPodAffinityHostnameFastPath.
+func (n *nodeInfo) GetPodsWithRequiredNonHostScopedAntiAffinity() []fwk.PodInfo { return nil }
+
 // GetRequested returns the sum of the pods' requests.
 func (n *nodeInfo) GetRequested() fwk.Resource { return n.requested }
 
@@ -76,23 +78,6 @@ func (n *nodeInfo) GetUsedPorts() fwk.HostPortInfo { n.count(); return n.ports }
 
 // GetPVCRefCounts returns the number of pods that use a claim, by namespace/name.
 func (n *nodeInfo) GetPVCRefCounts() map[string]int { n.count(); return n.pvcs }
-
-// GetNodeAllocatableDRAClaimState returns, by claim, the pods that use devices of the claim
-// which consume allocatable resources of the node.
-func (n *nodeInfo) GetNodeAllocatableDRAClaimState() map[types.NamespacedName]*fwk.NodeAllocatableDRAClaimState {
-	states := map[types.NamespacedName]*fwk.NodeAllocatableDRAClaimState{}
-	for _, p := range n.pods {
-		pod := p.GetPod()
-		for i := range pod.Status.NodeAllocatableResourceClaimStatuses {
-			claim := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Status.NodeAllocatableResourceClaimStatuses[i].ResourceClaimName}
-			if states[claim] == nil {
-				states[claim] = &fwk.NodeAllocatableDRAClaimState{ConsumerPods: sets.New[types.UID]()}
-			}
-			states[claim].ConsumerPods.Insert(pod.UID)
-		}
-	}
-	return states
-}
 
 // String returns the text of kube-scheduler's NodeInfo, for logs.
 func (n *nodeInfo) String() string {

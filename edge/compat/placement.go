@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -20,6 +22,7 @@ func (h *Host) adaptPlacement(native *framework.Plugin, p *hostedPlugin) {
 	if p.generate == nil && p.placementScore == nil {
 		return
 	}
+	_ = h.podGroupObjects() // GetPodGroup wants them
 	native.PodGroup = &framework.PodGroupPlugin{}
 	if p.generate != nil {
 		native.PodGroup.GeneratePlacements = func(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
@@ -40,7 +43,10 @@ func (h *Host) adaptPlacement(native *framework.Plugin, p *hostedPlugin) {
 }
 
 // podGroupInfo is the fwk.PodGroupInfo of the group whose cycle is under way.
-type podGroupInfo struct{ *framework.PlacementCall }
+type podGroupInfo struct {
+	*framework.PlacementCall
+	object *schedulingv1beta1.PodGroup
+}
 
 // GetName returns the PodGroup's name.
 func (g podGroupInfo) GetName() string { return g.Group.Name }
@@ -57,25 +63,50 @@ func (g podGroupInfo) GetUnscheduledPods() []*v1.Pod {
 	return pods
 }
 
+// GetType returns PodGroupKeyType.
+func (g podGroupInfo) GetType() fwk.EntityKeyType { return fwk.PodGroupKeyType }
+
+// GetKey returns the group's key as text.
+func (g podGroupInfo) GetKey() string {
+	return fwk.PodGroupKey(g.Group.Namespace, g.Group.Name).String()
+}
+
+// GetPodGroup returns the PodGroup; nil if it is not known (podGroupObjects).
+func (g podGroupInfo) GetPodGroup() *schedulingv1beta1.PodGroup { return g.object }
+
+// GetCompositePodGroup returns nil: there are none.
+func (g podGroupInfo) GetCompositePodGroup() *schedulingv1alpha3.CompositePodGroup { return nil }
+
+// GetChildren returns nil: only composite pod groups have children.
+func (g podGroupInfo) GetChildren() []fwk.PodGroupInfo { return nil }
+
 // proposed is the fwk.ProposedAssignment of a pod to the node that was found for it.
 type proposed struct {
-	pod  *v1.Pod
-	node string
+	pod   *podInfo
+	node  string
+	state fwk.CycleState
 }
 
 // GetPod returns the pod.
-func (a proposed) GetPod() *v1.Pod { return a.pod }
+func (a proposed) GetPod() *v1.Pod { return a.pod.pod }
+
+// GetPodInfo returns the pod.
+func (a proposed) GetPodInfo() fwk.PodInfo { return a.pod }
 
 // GetNodeName returns the node's name.
 func (a proposed) GetNodeName() string { return a.node }
+
+// GetCycleState returns the state of the pod's attempt in the placement.
+func (a proposed) GetCycleState() fwk.CycleState { return a.state }
 
 // callForGroup calls a plugin at a point for the group of c: f gets the context, the
 // group's state and its description. Each call has Options.Timeout.
 func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.PlacementCall, f func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo)) error {
 	ctx, cancel := context.WithCancelCause(h.logging)
 	defer cancel(errCycleEnded)
-	state := h.groupState(c.Group)
-	return h.callOnce(c.Pods[0].UID, point, p.name, func() { f(ctx, state, podGroupInfo{c}) })
+	state, group := h.groupState(c.Group), podGroupInfo{PlacementCall: c}
+	group.object, _ = h.podGroupObjects().Get(c.Group.Namespace, c.Group.Name)
+	return h.callOnce(c.Pods[0].UID, point, p.name, func() { f(ctx, state, group) })
 }
 
 // generatePlacements calls the plugin's GeneratePlacements. parent is the set of nodes
@@ -153,8 +184,9 @@ func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssi
 	if shown.Placement, _ = a.Shown.(*fwk.Placement); shown.Placement == nil {
 		shown.Placement = &fwk.Placement{Name: a.Name, Nodes: h.nodesOf(c.Table, a.Rows)}
 	}
+	try := h.lastGroup.tries[a.Name]
 	for _, x := range a.ProposedAssignments {
-		shown.ProposedAssignments = append(shown.ProposedAssignments, proposed{APIPod(x.Pod), c.Table.Name(x.Row)})
+		shown.ProposedAssignments = append(shown.ProposedAssignments, proposed{newPodInfo(x.Pod, ""), c.Table.Name(x.Row), try.pods[x.Pod.UID]})
 	}
 	h.lastGroup.assignments[a] = shown
 	return shown
@@ -162,10 +194,10 @@ func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssi
 
 // scorePlacement calls the plugin's ScorePlacement for one placement.
 func (h *Host) scorePlacement(p *hostedPlugin, c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
-	shown := h.assignments(c, a)
+	shown, state := h.assignments(c, a), h.lastGroup.tries[a.Name].state
 	var score int64 // not a result: the plugin may write it late
 	var status *fwk.Status
-	err := h.callForGroup("ScorePlacement", p, c, func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo) {
+	err := h.callForGroup("ScorePlacement", p, c, func(ctx context.Context, _ fwk.PodGroupCycleState, g fwk.PodGroupInfo) {
 		score, status = p.placementScore.ScorePlacement(ctx, state, g, shown)
 	})
 	switch {

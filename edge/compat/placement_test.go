@@ -58,11 +58,11 @@ func (x *halves) GeneratePlacements(_ context.Context, state fwk.PodGroupCycleSt
 	return &fwk.GeneratePlacementsResult{Placements: list}, nil
 }
 
-func (x *halves) ScorePlacement(_ context.Context, state fwk.PodGroupCycleState, _ fwk.PodGroupInfo, a *fwk.PodGroupAssignments) (int64, *fwk.Status) {
+func (x *halves) ScorePlacement(_ context.Context, state fwk.PlacementCycleState, _ fwk.PodGroupInfo, a *fwk.PodGroupAssignments) (int64, *fwk.Status) {
 	if s, off := x.off("ScorePlacement"); off {
 		return 0, s
 	}
-	saw, _ := state.Read("halves")
+	saw, _ := state.GetPodGroupSchedulingCycle().Read("halves")
 	var nodes []string
 	for _, p := range a.ProposedAssignments {
 		nodes = append(nodes, p.GetPod().Name+" "+p.GetNodeName()[:1])
@@ -164,6 +164,11 @@ type seen struct {
 
 func (s *seen) Clone() fwk.StateData { return s }
 
+// tried are the pods that are tried in a placement.
+type tried []string
+
+func (t *tried) Clone() fwk.StateData { return t }
+
 // noter notes in the CycleState which nodes Filter is asked about, and looks for the node
 // there at Reserve. It prefers the first placement.
 type noter struct {
@@ -171,12 +176,32 @@ type noter struct {
 	t *testing.T
 }
 
-func (x *noter) ScorePlacement(_ context.Context, _ fwk.PodGroupCycleState, _ fwk.PodGroupInfo, a *fwk.PodGroupAssignments) (int64, *fwk.Status) {
+func (x *noter) ScorePlacement(_ context.Context, state fwk.PlacementCycleState, g fwk.PodGroupInfo, a *fwk.PodGroupAssignments) (int64, *fwk.Status) {
+	if g.GetType() != fwk.PodGroupKeyType || g.GetKey() != "podgroup/default/g" || g.GetPodGroup() == nil || g.GetPodGroup().Name != "g" || g.GetChildren() != nil {
+		x.t.Errorf("the group is %s %s %v %v", g.GetType(), g.GetKey(), g.GetPodGroup(), g.GetChildren())
+	}
+	if of, err := state.Read("tried"); err != nil || fmt.Sprint(of) != "&[g-0 g-1]" {
+		x.t.Errorf("in %s: tried %v, %v", a.Name, of, err)
+	}
+	for _, p := range a.ProposedAssignments {
+		of, err := p.GetCycleState().Read("seen")
+		if err != nil || !of.(*seen).nodes[p.GetNodeName()] || p.GetCycleState().GetPlacementCycleState() != state || p.GetPodInfo().GetPod() != p.GetPod() {
+			x.t.Errorf("in %s, the state of %s, to be on %s, is of %v, %v", a.Name, p.GetPod().Name, p.GetNodeName(), of, err)
+		}
+	}
 	return int64('z' - a.Name[0]), nil
 }
 func (x *noter) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return nil }
-func (x *noter) PreFilter(_ context.Context, s fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (x *noter) PreFilter(_ context.Context, s fwk.CycleState, p *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	s.Write("seen", &seen{nodes: map[string]bool{}})
+	of, err := s.GetPlacementCycleState().Read("tried")
+	if err != nil {
+		of = &tried{}
+		s.GetPlacementCycleState().Write("tried", of)
+	}
+	if *of.(*tried) = append(*of.(*tried), p.Name); len(*of.(*tried)) > 2 {
+		x.t.Errorf("the state is of an earlier try: %v", of)
+	}
 	return nil, nil
 }
 func (x *noter) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
@@ -214,7 +239,7 @@ type late struct {
 	told, answered chan struct{}
 }
 
-func (x *late) ScorePlacement(context.Context, fwk.PodGroupCycleState, fwk.PodGroupInfo, *fwk.PodGroupAssignments) (int64, *fwk.Status) {
+func (x *late) ScorePlacement(context.Context, fwk.PlacementCycleState, fwk.PodGroupInfo, *fwk.PodGroupAssignments) (int64, *fwk.Status) {
 	<-x.told
 	defer close(x.answered)
 	return 7, nil

@@ -12,24 +12,25 @@ import (
 // hostedPlugin is a hosted plugin as each interface that it implements; nil if it does not
 // implement one.
 type hostedPlugin struct {
-	name           string
-	preEnqueue     fwk.PreEnqueuePlugin
-	queueSort      fwk.QueueSortPlugin
-	preFilter      fwk.PreFilterPlugin
-	filter         fwk.FilterPlugin
-	postFilter     fwk.PostFilterPlugin
-	preScore       fwk.PreScorePlugin
-	score          fwk.ScorePlugin
-	reserve        fwk.ReservePlugin
-	permit         fwk.PermitPlugin
-	preBind        fwk.PreBindPlugin
-	bind           fwk.BindPlugin
-	postBind       fwk.PostBindPlugin
-	generate       fwk.PlacementGeneratePlugin
-	placementScore fwk.PlacementScorePlugin
-	events         fwk.EnqueueExtensions
-	sign           fwk.SignPlugin
-	extends        bool // PreFilterExtensions was not nil when the plugin was made
+	name            string
+	preEnqueue      fwk.PreEnqueuePlugin
+	queueSort       fwk.QueueSortPlugin
+	preFilter       fwk.PreFilterPlugin
+	filter          fwk.FilterPlugin
+	postFilter      fwk.PostFilterPlugin
+	preScore        fwk.PreScorePlugin
+	score           fwk.ScorePlugin
+	reserve         fwk.ReservePlugin
+	permit          fwk.PermitPlugin
+	preBind         fwk.PreBindPlugin
+	bind            fwk.BindPlugin
+	postBind        fwk.PostBindPlugin
+	generate        fwk.PlacementGeneratePlugin
+	placementScore  fwk.PlacementScorePlugin
+	groupPostFilter fwk.PodGroupPostFilterPlugin
+	events          fwk.EnqueueExtensions
+	sign            fwk.SignPlugin
+	extends         bool // PreFilterExtensions was not nil when the plugin was made
 }
 
 // newHostedPlugin returns the plugin with the interfaces that it implements.
@@ -49,6 +50,7 @@ func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
 	p.postBind, _ = pl.(fwk.PostBindPlugin)
 	p.generate, _ = pl.(fwk.PlacementGeneratePlugin)
 	p.placementScore, _ = pl.(fwk.PlacementScorePlugin)
+	p.groupPostFilter, _ = pl.(fwk.PodGroupPostFilterPlugin)
 	p.events, _ = pl.(fwk.EnqueueExtensions)
 	p.sign, _ = pl.(fwk.SignPlugin)
 	p.extends = p.preFilter != nil && p.preFilter.PreFilterExtensions() != nil
@@ -67,21 +69,26 @@ func isNil(pl fwk.Plugin) bool {
 // placementGate is the feature gate of the PlacementGenerate and PlacementScore points.
 const placementGate = "TopologyAwareWorkloadScheduling"
 
-// tellUncalled logs the plugin's interfaces that are not called without placementGate.
+// tellUncalled logs the plugin's interfaces that are not called: those of placementGate
+// without it, and PodGroupPostFilterPlugin.
 func (h *Host) tellUncalled(p *hostedPlugin) {
+	if p.groupPostFilter != nil {
+		h.tell(p, "PodGroupPostFilterPlugin")
+	}
 	if h.options.GroupPlacements {
 		return
 	}
-	tell := func(what string) {
-		h.options.Logger.Info("Plugin implements an interface that is not called without its feature gate",
-			"plugin", p.name, "profile", h.name, "interface", what, "gate", placementGate)
-	}
 	if p.generate != nil {
-		tell("PlacementGeneratePlugin")
+		h.tell(p, "PlacementGeneratePlugin", "gate", placementGate)
 	}
 	if p.placementScore != nil {
-		tell("PlacementScorePlugin")
+		h.tell(p, "PlacementScorePlugin", "gate", placementGate)
 	}
+}
+
+// tell logs that a plugin's interface or function is not called.
+func (h *Host) tell(p *hostedPlugin, what string, more ...any) {
+	h.options.Logger.Info("Plugin implements what is not called", append([]any{"plugin", p.name, "profile", h.name, "what", what}, more...)...)
 }
 
 // adapt returns a plugin of core's framework whose functions call the hosted plugin.

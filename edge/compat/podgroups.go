@@ -1,15 +1,21 @@
 package compat
 
 import (
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // podGroups is the fwk.PodGroupStateLister of plugins, and the manager that returns it.
@@ -21,14 +27,37 @@ type podGroups struct {
 	tried bool
 }
 
+// The errors of plugins that ask for groups which a feature gate would have to bring.
+var (
+	errNoPodGroups  = errors.New("generic workload feature gate is disabled")
+	errNoComposites = errors.New("composite pod group feature gate is disabled")
+)
+
 // PodGroupStates returns g.
 func (g podGroups) PodGroupStates() fwk.PodGroupStateLister { return g }
 
-// Get returns the pods of the group as of now. It is an error if there are none.
+// PodGroups returns the lister of PodGroup objects.
+func (g podGroups) PodGroups() fwk.PodGroupLister { return g.podGroupObjects() }
+
+// CompositePodGroupStates returns a lister that always fails.
+func (g podGroups) CompositePodGroupStates() fwk.CompositePodGroupStateLister {
+	return noCompositeStates{}
+}
+
+// CompositePodGroups returns a lister that always fails.
+func (g podGroups) CompositePodGroups() fwk.CompositePodGroupLister { return noComposites{} }
+
+// Get returns the pods of the group as of now. It is an error if neither the PodGroup nor a
+// pod of it exists.
 func (g podGroups) Get(namespace, name string) (fwk.PodGroupState, error) {
+	if !g.options.PodGroups && !g.tried {
+		return nil, errNoPodGroups
+	}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	var pods []machine.GroupPod
+	var known bool
 	err := g.ask(func() {
+		known = table.Lookup[*object.PodGroup](g.machine.Table(), object.PodGroups, namespace, name) != nil
 		if pods = g.machine.GroupPods(key, g.tried); g.tried && g.lastGroup.of != nil && g.lastGroup.name == key && g.machine.GroupCycle() == nil {
 			pods = g.lastGroup.before
 		}
@@ -36,10 +65,127 @@ func (g podGroups) Get(namespace, name string) (fwk.PodGroupState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pod group %s: %w", key, err)
 	}
-	if len(pods) == 0 {
+	if !known && len(pods) == 0 {
 		return nil, fmt.Errorf("pod group state not found for pod group %s", key)
 	}
 	return podGroupState(pods), nil
+}
+
+// BuildHierarchySnapshotFromPod returns a manager that shows the pod's group alone, as of
+// now.
+func (g podGroups) BuildHierarchySnapshotFromPod(pod *v1.Pod) (fwk.PodGroupManager, error) {
+	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+		return nil, errors.New("pod has no scheduling group")
+	}
+	key := fwk.PodGroupKey(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName)
+	object, err := g.PodGroups().Get(key.Namespace, key.Name)
+	if err != nil {
+		return nil, err
+	}
+	state, err := g.Get(key.Namespace, key.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &oneGroup{g, key, object, state}, nil
+}
+
+// GetRootKeyForGroup returns the key itself, as there are no composite pod groups; false if
+// there is no such group.
+func (g podGroups) GetRootKeyForGroup(key fwk.EntityKey) (fwk.EntityKey, bool, error) {
+	return rootKey(g.PodGroups(), key)
+}
+
+// rootKey returns the key if it is that of a PodGroup that the lister has, else false.
+func rootKey(l fwk.PodGroupLister, key fwk.EntityKey) (fwk.EntityKey, bool, error) {
+	if key.Type == fwk.PodKeyType {
+		return fwk.EntityKey{}, false, fmt.Errorf("pod key type not supported in GetRootKeyForGroup for %s", key)
+	}
+	if key.Type != fwk.PodGroupKeyType {
+		return fwk.EntityKey{}, false, nil
+	}
+	if _, err := l.Get(key.Namespace, key.Name); err != nil {
+		return fwk.EntityKey{}, false, nil
+	}
+	return key, true, nil
+}
+
+// podGroupObjects is the fwk.PodGroupLister of plugins. It reads the informer.
+type podGroupObjects struct {
+	lister schedulinglisters.PodGroupLister // nil: there is no feature gate
+}
+
+// podGroupObjects returns the lister. Only plugins that call it in their factories find
+// objects, since the informer is started when all were made.
+func (h *Hosts) podGroupObjects() podGroupObjects {
+	if !h.options.PodGroups || h.factory == nil {
+		return podGroupObjects{}
+	}
+	return podGroupObjects{h.factory.Scheduling().V1beta1().PodGroups().Lister()}
+}
+
+// Get returns the PodGroup as the API server last showed it.
+func (o podGroupObjects) Get(namespace, name string) (*schedulingv1beta1.PodGroup, error) {
+	if o.lister == nil {
+		return nil, errNoPodGroups
+	}
+	return o.lister.PodGroups(namespace).Get(name)
+}
+
+// noCompositeStates is the fwk.CompositePodGroupStateLister of plugins: it always fails.
+type noCompositeStates struct{}
+
+// Get returns an error.
+func (noCompositeStates) Get(string, string) (fwk.CompositePodGroupState, error) {
+	return nil, errNoComposites
+}
+
+// noComposites is the fwk.CompositePodGroupLister of plugins: it always fails.
+type noComposites struct{}
+
+// Get returns an error.
+func (noComposites) Get(string, string) (*schedulingv1alpha3.CompositePodGroup, error) {
+	return nil, errNoComposites
+}
+
+// oneGroup is the fwk.PodGroupManager of one group as of when it was made.
+type oneGroup struct {
+	podGroups
+	key    fwk.EntityKey
+	object *schedulingv1beta1.PodGroup
+	state  fwk.PodGroupState
+}
+
+// PodGroupStates returns a lister of the group's pods.
+func (g *oneGroup) PodGroupStates() fwk.PodGroupStateLister { return g }
+
+// PodGroups returns a lister of the group's object.
+func (g *oneGroup) PodGroups() fwk.PodGroupLister { return oneObject{g.object} }
+
+// Get returns the pods of the group.
+func (g *oneGroup) Get(namespace, name string) (fwk.PodGroupState, error) {
+	if namespace != g.key.Namespace || name != g.key.Name {
+		return nil, fmt.Errorf("pod group state not found for pod group %s/%s", namespace, name)
+	}
+	return g.state, nil
+}
+
+// BuildHierarchySnapshotFromPod returns g.
+func (g *oneGroup) BuildHierarchySnapshotFromPod(*v1.Pod) (fwk.PodGroupManager, error) { return g, nil }
+
+// GetRootKeyForGroup returns the key itself, or false for another group.
+func (g *oneGroup) GetRootKeyForGroup(key fwk.EntityKey) (fwk.EntityKey, bool, error) {
+	return rootKey(g.PodGroups(), key)
+}
+
+// oneObject is the fwk.PodGroupLister of one PodGroup.
+type oneObject struct{ *schedulingv1beta1.PodGroup }
+
+// Get returns the PodGroup, or an error for another name.
+func (o oneObject) Get(namespace, name string) (*schedulingv1beta1.PodGroup, error) {
+	if namespace != o.Namespace || name != o.Name {
+		return nil, fmt.Errorf("pod group state not found for pod group %s", fwk.PodGroupKey(namespace, name))
+	}
+	return o.PodGroup, nil
 }
 
 // podGroupState is the fwk.PodGroupState: a group's pods as of when Get was called.
@@ -113,22 +259,42 @@ type lastGroup struct {
 	name   types.NamespacedName
 	before []machine.GroupPod // the group's pods when the cycle began
 
+	tries map[string]*groupTry // the last try in each placement, by its name; "": all nodes
 	// assignments are those that plugins got, by core's.
 	assignments map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments
+}
+
+// groupTry is a try of a pod group's cycle to place the group in one placement.
+type groupTry struct {
+	of    any                       // the machine's GroupTry
+	state *cycleState               // data that plugins store for the placement
+	pods  map[types.UID]*cycleState // of the pods tried
 }
 
 // groupState returns the state of the group's cycle under way, which plugins store data in.
 // It makes a new one when a cycle begins.
 func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	if of := h.machine.GroupCycle(); h.lastGroup.of != of {
-		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false),
+		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false), map[string]*groupTry{},
 			map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments{}}
 	}
 	return h.lastGroup.state
 }
 
-// inGroup sets the group's state in the attempt's CycleState if the cycle of a pod group is
-// under way, else clears it. It returns c.
+// groupTry returns the try under way of the group's cycle. It makes a new one when a try
+// begins.
+func (h *Host) groupTry() *groupTry {
+	of, placement := h.machine.GroupTry()
+	try := h.lastGroup.tries[placement]
+	if try == nil || try.of != of {
+		try = &groupTry{of, &cycleState{group: h.lastGroup.state}, map[types.UID]*cycleState{}}
+		h.lastGroup.tries[placement] = try
+	}
+	return try
+}
+
+// inGroup sets the states of the group and of its placement in the attempt's CycleState if
+// the cycle of a pod group is under way, else clears them. It returns c.
 func (c *cycle) inGroup() *cycle {
 	h := c.host
 	if h.machine == nil {
@@ -137,13 +303,14 @@ func (c *cycle) inGroup() *cycle {
 	of := h.machine.GroupCycle()
 	switch {
 	case of == nil && c.state.group != nil:
-		c.state.group = nil
+		c.state.group, c.state.placement = nil, nil
 		return c
 	case of == nil:
 		return c
 	}
 	if state := h.groupState(c.object.GroupKey()); c.state.group == nil {
-		c.state.group = state
+		try := h.groupTry()
+		c.state.group, c.state.placement, try.pods[c.object.UID] = state, try.state, c.state
 	}
 	return c
 }

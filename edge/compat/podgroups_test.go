@@ -8,7 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -21,16 +21,19 @@ func member(name, group string) *v1.Pod {
 	return p
 }
 
-func podGroup(name string, least int32) *schedulingv1alpha2.PodGroup {
-	return &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: schedulingv1alpha2.PodGroupSpec{
-		SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: least}}}}
+func podGroup(name string, least int32) *schedulingv1beta1.PodGroup {
+	return &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: schedulingv1beta1.PodGroupSpec{
+		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: least}}}}
 }
 
-// Plugins are shown pod groups, where these are served. lab/conform, TestPodGroupsOfHandle,
-// compares call by call with kube-scheduler.
+// Plugins are shown pod groups, where these are served.
 func TestPodGroups(t *testing.T) {
 	var h fwk.Handle
-	note := WithPlugin("M", with(func(given fwk.Handle) fwk.Plugin { h = given; return even }))
+	note := WithPlugin("M", with(func(given fwk.Handle) fwk.Plugin {
+		h = given
+		_ = h.PodGroupManager().PodGroups() // they are wanted from the start
+		return even
+	}))
 	shown := func(group string) string {
 		g, err := h.PodGroupManager().PodGroupStates().Get("default", group)
 		if err != nil {
@@ -39,7 +42,7 @@ func TestPodGroups(t *testing.T) {
 		return fmt.Sprint(g.AllPods().Len(), g.AllPodsCount(), g.ScheduledPodsCount(), len(g.ScheduledPods()), g.AssumedPods().Len(), g.AssignedPods().Len(), len(g.UnscheduledPods()))
 	}
 	c := New(t, WithPodGroups(), note)
-	c.Add(Node("node-00"), podGroup("g", 2), podGroup("few", 3), member("g-0", "g"), member("g-1", "g"), member("few-0", "few"))
+	c.Add(Node("node-00"), podGroup("g", 2), podGroup("few", 3), podGroup("empty", 1), member("g-0", "g"), member("g-1", "g"), member("few-0", "few"))
 	for _, pod := range []string{"g-0", "g-1"} {
 		c.NodeOf(pod)
 	}
@@ -47,15 +50,57 @@ func TestPodGroups(t *testing.T) {
 	if got := shown("few"); got != "1 1 0 0 0 0 1" {
 		t.Errorf("a group that lacks pods: %s", got)
 	}
+	if got := shown("empty"); got != "0 0 0 0 0 0 0" {
+		t.Errorf("a group without pods: %s", got)
+	}
 	if got := shown("none"); got != "pod group state not found for pod group default/none" {
 		t.Errorf("no such group: %s", got)
 	}
 
+	checkGroups(t, h, member("g-0", "g"))
+
 	c = New(t, note) // without the gate
 	c.Add(Node("node-00"), member("g-0", "g"))
 	c.NodeOf("g-0")
-	if got := shown("g"); got != "pod group state not found for pod group default/g" {
+	if got := shown("g"); got != "generic workload feature gate is disabled" {
 		t.Errorf("without the gate: %s", got)
+	}
+}
+
+// checkGroups checks what the manager says of the pod's group g and of a group that is not there.
+func checkGroups(t *testing.T, h fwk.Handle, pod *v1.Pod) {
+	t.Helper()
+	g, none := fwk.PodGroupKey("default", "g"), fwk.PodGroupKey("default", "none")
+	all, err := h.PodGroupManager().BuildHierarchySnapshotFromPod(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []fwk.PodGroupManager{h.PodGroupManager(), all} {
+		object, err := m.PodGroups().Get("default", "g")
+		state, err2 := m.PodGroupStates().Get("default", "g")
+		if err != nil || object.Name != "g" || err2 != nil || state.AllPodsCount() != 2 {
+			t.Errorf("%T: %v, %v, %v, %v", m, object, err, state, err2)
+		}
+		if root, known, err := m.GetRootKeyForGroup(g); root != g || !known || err != nil {
+			t.Errorf("%T: the root is %v, %t, %v", m, root, known, err)
+		}
+		if root, known, err := m.GetRootKeyForGroup(none); known || err != nil {
+			t.Errorf("%T: the root of none is %v, %v", m, root, err)
+		}
+		if _, _, err := m.GetRootKeyForGroup(fwk.PodKey("default", "g-0")); err == nil {
+			t.Errorf("%T: a pod has a root", m)
+		}
+		_, err = m.CompositePodGroups().Get("default", "g")
+		_, err2 = m.CompositePodGroupStates().Get("default", "g")
+		if err == nil || err2 == nil {
+			t.Errorf("%T: %v, %v", m, err, err2)
+		}
+		if _, err := m.PodGroups().Get("default", "none"); err == nil {
+			t.Errorf("%T: none is there", m)
+		}
+	}
+	if _, err := h.PodGroupManager().BuildHierarchySnapshotFromPod(Pod("single")); err == nil {
+		t.Error("a pod without a group has one")
 	}
 }
 

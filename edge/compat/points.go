@@ -12,13 +12,16 @@ import (
 type point int
 
 // The points whose plugins a plugin may run through its Handle; the host runs hosted plugins
-// at others, too. points is the number of these.
+// at others, too. points is the number of these, and signedPoints of those, the first, where
+// plugins filter or score.
 const (
 	pointPreFilter point = iota
 	pointFilter
 	pointPreScore
 	pointScore
+	pointReserve
 	points
+	signedPoints = pointReserve
 )
 
 // implements reports whether the plugin implements the extension point.
@@ -30,8 +33,10 @@ func (pt point) implements(p *hostedPlugin) bool {
 		return p.filter != nil
 	case pointPreScore:
 		return p.preScore != nil
-	default:
+	case pointScore:
 		return p.score != nil
+	default:
+		return p.reserve != nil
 	}
 }
 
@@ -53,6 +58,7 @@ func (h *Hosts) Built(profiles []*profile.Profile) {
 			host.weights[s.Name] = s.Weight
 			host.enable(pointScore, []*framework.Plugin{s.Plugin})
 		}
+		host.enable(pointReserve, p.Reserve)
 		host.findSigners()
 	}
 }

@@ -75,6 +75,7 @@ var actions = []struct {
 	{fwk.UpdateNodeDeclaredFeature, framework.UpdateNodeDeclaredFeature},
 	{fwk.UpdatePodLabel, framework.UpdatePodLabel},
 	{fwk.UpdatePodScaleDown, framework.UpdatePodScaleDown},
+	{fwk.UpdatePodScaleUp, framework.UpdatePodScaleUp},
 	{fwk.UpdatePodToleration, framework.UpdatePodToleration},
 	{fwk.UpdatePodSchedulingGatesEliminated, framework.UpdatePodSchedulingGatesEliminated},
 	{fwk.UpdatePodGeneratedResourceClaim, framework.UpdatePodGeneratedResourceClaim},
@@ -98,6 +99,7 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 	if p.events == nil {
 		list = append(list, framework.ClusterEventWithHint{Resource: framework.AssignedPod, ActionType: framework.All},
 			framework.ClusterEventWithHint{Resource: framework.UnscheduledPod, ActionType: framework.All},
+			framework.ClusterEventWithHint{Resource: framework.TargetPod, ActionType: framework.All},
 			framework.ClusterEventWithHint{Resource: framework.Node, ActionType: framework.All})
 		for _, kind := range kinds { // any order: each is asked
 			list = append(list, framework.ClusterEventWithHint{Resource: framework.ResourceOf(kind), ActionType: framework.All})
@@ -115,6 +117,9 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 		if err := known(events[i].Event.Resource); err != nil {
 			return nil, err
 		}
+		if events[i].PreQueueingHintFn != nil {
+			h.tell(p, "PreQueueingHintFn", "gate", "SchedulerPreQueueingHints")
+		}
 		list = append(list, h.eventOf(p, &events[i])...)
 	}
 	return list, nil
@@ -123,7 +128,11 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 // known returns an error if r is neither a resource that kube-scheduler knows nor of
 // the form resource.version.group.
 func known(r fwk.EventResource) error {
-	if _, ok := builtin(r); ok || r == fwk.Pod || r == fwk.Node || r == fwk.WildCard {
+	switch r {
+	case fwk.Pod, fwk.AssignedPod, fwk.UnscheduledPod, fwk.TargetPod, fwk.Node, fwk.CompositePodGroup, fwk.WildCard:
+		return nil
+	}
+	if _, ok := builtin(r); ok {
 		return nil
 	}
 	if gvr, _ := schema.ParseResourceArg(string(r)); gvr == nil {
@@ -145,15 +154,16 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 	case resource == fwk.WildCard:
 		return []framework.ClusterEventWithHint{on(framework.WildCard)}
 	case resource == fwk.Pod:
-		return []framework.ClusterEventWithHint{on(framework.AssignedPod), on(framework.UnscheduledPod)}
+		return []framework.ClusterEventWithHint{on(framework.AssignedPod), on(framework.UnscheduledPod), on(framework.TargetPod)}
+	case resource == fwk.AssignedPod:
+		return []framework.ClusterEventWithHint{on(framework.AssignedPod)}
+	case resource == fwk.UnscheduledPod:
+		return []framework.ClusterEventWithHint{on(framework.UnscheduledPod)}
+	case resource == fwk.TargetPod:
+		return []framework.ClusterEventWithHint{on(framework.TargetPod)}
 	case resource == fwk.Node:
-		list := []framework.ClusterEventWithHint{on(framework.Node)}
-		if action&framework.Add != 0 && action&framework.UpdateNodeTaint == 0 {
-			// As v1.36: who waits for nodes is told of taints, too.
-			list = append(list, framework.ClusterEventWithHint{Resource: framework.Node, ActionType: framework.UpdateNodeTaint})
-		}
-		return list
-	case resource == fwk.PodGroup && !h.options.PodGroups: // the API server may serve none
+		return []framework.ClusterEventWithHint{on(framework.Node)}
+	case resource == fwk.CompositePodGroup, resource == fwk.PodGroup && !h.options.PodGroups: // the API server may serve none
 		return nil
 	case native && hint == nil && h.factory == nil:
 		return []framework.ClusterEventWithHint{on(framework.ResourceOf(kind))}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,8 +27,17 @@ import (
 
 type sorter struct{ named }
 
-func (sorter) Less(a, b fwk.QueuedPodInfo) bool {
-	return a.GetPodInfo().GetPod().Name > b.GetPodInfo().GetPod().Name
+func (sorter) Less(a, b fwk.QueuedEntityInfo) bool {
+	if a.Type() != fwk.PodKeyType || a.GetPriority() != b.GetPriority() {
+		return a.Type() == fwk.PodKeyType && a.GetPriority() > b.GetPriority()
+	}
+	return queued(a).Name > queued(b).Name
+}
+
+// queued returns the pod of an entry of the queue, as a plugin that is not linked with
+// kube-scheduler gets at it.
+func queued(e fwk.QueuedEntityInfo) *v1.Pod {
+	return e.(interface{ GetPodInfo() fwk.PodInfo }).GetPodInfo().GetPod()
 }
 
 // QueueSort orders the queue.
@@ -38,12 +48,14 @@ func TestQueueSort(t *testing.T) {
 			c.Profiles[0].Plugins.QueueSort = configv1.PluginSet{Enabled: []configv1.Plugin{{Name: "Sort"}}, Disabled: []configv1.Plugin{{Name: "*"}}}
 		}))
 	c.Pause()
-	c.Add(Node("a"), Pod("p"), Pod("r"), Pod("q"))
+	urgent := Pod("a")
+	urgent.Spec.Priority = new(int32(7))
+	c.Add(Node("a"), Pod("p"), Pod("r"), Pod("q"), urgent)
 	c.Resume()
-	for _, name := range []string{"p", "q", "r"} {
+	for _, name := range []string{"p", "q", "r", "a"} {
 		c.NodeOf(name)
 	}
-	if got := fmt.Sprint(c.Order()); got != "[default/r default/q default/p]" {
+	if got := fmt.Sprint(c.Order()); got != "[default/a default/r default/q default/p]" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -135,6 +147,79 @@ func TestQueueingHints(t *testing.T) {
 	c.Update(Node("b", "ok", "yes"))
 	if node := c.NodeOf("p"); node != "b" {
 		t.Errorf("got %s", node)
+	}
+}
+
+// registered rejects the pod p, and counts the events of one kind that it is told of.
+type registered struct {
+	filter
+	event fwk.ClusterEvent
+	told  atomic.Int32
+}
+
+func (r *registered) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: r.event, QueueingHintFn: func(klog.Logger, *v1.Pod, any, any) (fwk.QueueingHint, error) {
+		r.told.Add(1)
+		return fwk.QueueSkip, nil
+	}}}, nil
+}
+
+// Of events about pods and nodes a plugin is told those that it registered for: a new node tells
+// it nothing of taints, and pods are those with a node, the rejected one, or others.
+func TestRegisteredEvents(t *testing.T) {
+	causes := map[string]func(c *Cluster){
+		"a node": func(c *Cluster) { c.Add(Node("b")) },
+		"a taint": func(c *Cluster) {
+			n := Node("a")
+			n.Spec.Taints = []v1.Taint{{Key: "k", Effect: v1.TaintEffectPreferNoSchedule}}
+			c.Update(n)
+			c.Add(Node("b")) // it is known once the taint is
+		},
+		"another pod": func(c *Cluster) {
+			q := Pod("q", "k", "v")
+			q.Spec.NodeName = "a"
+			c.Update(q)
+		},
+		"the pod":      func(c *Cluster) { c.Update(Pod("p", "k", "v")) },
+		"another goes": func(c *Cluster) { c.Delete(Pod("q")) },
+	}
+	for _, tc := range []struct {
+		event fwk.ClusterEvent
+		told  []string
+	}{
+		{fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}, []string{"a node"}},
+		{fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeTaint}, []string{"a taint"}},
+		{fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.UpdatePodLabel}, []string{"another pod", "the pod"}},
+		{fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.UpdatePodLabel}, []string{"another pod"}},
+		{fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}, []string{"another goes"}},
+		{fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, []string{"the pod"}},
+		{fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Add | fwk.Delete}, nil},
+		{fwk.ClusterEvent{Resource: fwk.UnscheduledPod, ActionType: fwk.Update}, nil},
+		{fwk.ClusterEvent{Resource: fwk.CompositePodGroup, ActionType: fwk.All}, nil},
+	} {
+		for cause, change := range causes {
+			r := &registered{event: tc.event, filter: filter{"R", func(_ fwk.CycleState, p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+				if p.Name == "p" {
+					return fwk.NewStatus(fwk.Unschedulable, "no")
+				}
+				return nil
+			}}}
+			c := New(t, WithPlugin("R", with(func(fwk.Handle) fwk.Plugin { return r })))
+			c.Add(Node("a"), Pod("q"))
+			c.NodeOf("q")
+			c.Add(Pod("p"))
+			c.Decision("p", 0)
+			r.told.Store(0)
+			change(c)
+			c.Add(Pod("last")) // the change was told before
+			c.NodeOf("last")
+			if cause == "a taint" && tc.event.Resource == fwk.Node && tc.event.ActionType&fwk.Add != 0 {
+				r.told.Add(-1) // of node b
+			}
+			if got, want := r.told.Load() > 0, slices.Contains(tc.told, cause); got != want {
+				t.Errorf("%s, registered for %s: told %t", cause, tc.event.Label(), got)
+			}
+		}
 	}
 }
 

@@ -111,6 +111,28 @@ func (h *handle) RunPreFilterExtensionRemovePod(ctx context.Context, state fwk.C
 	return c.removePod(state, removed, info)
 }
 
+// RunReservePluginsReserve calls Reserve of the hosted plugins, until one fails. Berth's own
+// reserve only what is decided.
+func (h *handle) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	for _, p := range h.at(pointReserve) {
+		s := p.reserve.Reserve(ctx, state, pod, node)
+		switch {
+		case s.IsRejected():
+			return s.WithPlugin(p.name)
+		case !s.IsSuccess():
+			return fwk.AsStatus(fmt.Errorf("running Reserve plugin %q: %w", p.name, errorOf(s)))
+		}
+	}
+	return nil
+}
+
+// RunReservePluginsUnreserve calls Unreserve of the hosted plugins, the last one first.
+func (h *handle) RunReservePluginsUnreserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
+	for _, p := range slices.Backward(h.at(pointReserve)) {
+		p.reserve.Unreserve(ctx, state, pod, node)
+	}
+}
+
 // RunPreScorePlugins calls PreScore of the hosted plugins. Berth's own keep no state.
 func (h *handle) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	skipped := sets.New[string]()
@@ -128,7 +150,8 @@ func (h *handle) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, p
 }
 
 // RunScorePlugins returns the weighted scores of the nodes, in their order: by Berth's own
-// plugins for the nodes as they are now, by hosted ones for nodes and state as given.
+// plugins for the nodes as they are now, by hosted ones for nodes and state as given. Raw
+// scores are those of hosted plugins alone.
 func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	out, names := make([]fwk.NodePluginScores, len(nodes)), make([]string, len(nodes))
 	for i, n := range nodes {
@@ -155,7 +178,13 @@ func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod 
 			continue
 		}
 		scores := make([]int64, len(nodes))
-		if err := scoreNodes(c, state, p, nodes, scores); err != nil {
+		if err := askScores(c, state, p, nodes, scores); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		for i, score := range scores {
+			out[i].RawScores = append(out[i].RawScores, fwk.PluginScore{Name: p.name, Score: score})
+		}
+		if err := normalizeNodes(c, state, p, nodes, scores); err != nil {
 			return nil, fwk.AsStatus(err)
 		}
 		for i, score := range scores {

@@ -51,9 +51,9 @@ func (a *asking) PostFilter(ctx context.Context, state fwk.CycleState, p *v1.Pod
 
 // answer is what the plugin's question brings about the pod big, which the plugin rejects
 // everywhere and for which node a is too small.
-func (a *asking) answer(t *testing.T, first bool) string {
+func (a *asking) answer(t *testing.T, first bool, opts ...Option) string {
 	a.said = make(chan string, 1)
-	c := New(t, WithPlugin("P", with(func(h fwk.Handle) fwk.Plugin { a.named, a.handle = "P", h; return a })),
+	c := New(t, append(opts, WithPlugin("P", with(func(h fwk.Handle) fwk.Plugin { a.named, a.handle = "P", h; return a })),
 		WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
 			plugins := c.Profiles[0].Plugins
 			plugins.PostFilter.Disabled = []configv1.Plugin{{Name: "DefaultPreemption"}}
@@ -61,7 +61,7 @@ func (a *asking) answer(t *testing.T, first bool) string {
 				plugins.Filter.Enabled = []configv1.Plugin{{Name: "P"}}
 				plugins.Score.Enabled = []configv1.Plugin{{Name: "P", Weight: new(int32(2))}}
 			}
-		}))
+		}))...)
 	big := Pod("big")
 	big.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = Node("x").Status.Allocatable[v1.ResourceMemory]
 	c.Add(Node("a"), big)
@@ -123,9 +123,57 @@ func TestRunScorePluginsInOrder(t *testing.T) {
 		for _, score := range scores[0].Scores {
 			total += score.Score
 		}
-		return fmt.Sprintf("%s %d, total %t", scores[0].Scores[0].Name, scores[0].Scores[0].Score, total == scores[0].TotalScore)
+		return fmt.Sprintf("%s %d, total %t, raw %v", scores[0].Scores[0].Name, scores[0].Scores[0].Score, total == scores[0].TotalScore, scores[0].RawScores)
 	}
-	if got := a.answer(t, true); got != "P 14, total true" {
+	if got := a.answer(t, true); got != "P 14, total true, raw [{P 7}]" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// reserver notes what it is asked to reserve, and refuses one node.
+type reserver struct {
+	named
+	refuses string
+	said    *[]string
+}
+
+func (r reserver) Reserve(_ context.Context, _ fwk.CycleState, p *v1.Pod, node string) *fwk.Status {
+	*r.said = append(*r.said, fmt.Sprint("+", r.Name(), " ", p.Name, " ", node))
+	switch r.refuses {
+	case node:
+		return fwk.NewStatus(fwk.Unschedulable, "refused")
+	case "fails":
+		return fwk.NewStatus(fwk.Error, "broken")
+	}
+	return nil
+}
+
+func (r reserver) Unreserve(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node string) {
+	*r.said = append(*r.said, fmt.Sprint("-", r.Name(), " ", node))
+}
+
+// A plugin may try reservations: they end with the first plugin that refuses or fails, and are
+// undone in reverse order.
+func TestRunReservePlugins(t *testing.T) {
+	for refuses, want := range map[string]string{
+		"":      "<nil>; [+Q big a +R big a -R a -Q a]",
+		"a":     "R: refused; [+Q big a +R big a -R a -Q a]",
+		"fails": `: running Reserve plugin "R": broken; [+Q big a +R big a -R a -Q a]`,
+	} {
+		var said []string
+		a := &asking{}
+		a.ask = func(ctx context.Context, h fwk.Handle, state fwk.CycleState, p *v1.Pod, _ []fwk.NodeInfo) string {
+			s := h.RunReservePluginsReserve(ctx, state, p, "a")
+			h.RunReservePluginsUnreserve(ctx, state, p, "a")
+			if s == nil {
+				return fmt.Sprint("<nil>; ", said)
+			}
+			return fmt.Sprintf("%s: %s; %v", s.Plugin(), s.Message(), said)
+		}
+		got := a.answer(t, false, WithPlugin("Q", with(func(fwk.Handle) fwk.Plugin { return reserver{"Q", "", &said} })),
+			WithPlugin("R", with(func(fwk.Handle) fwk.Plugin { return reserver{"R", refuses, &said} })))
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

@@ -123,7 +123,7 @@ func (c *cycle) normalize(p *hostedPlugin, x fwk.ScoreExtensions, t *table.Table
 }
 
 // askScores calls the plugin's Score for each node and writes the results to scores. It
-// runs on the plugin's goroutine. Errors have the text of v1.36.
+// runs on the plugin's goroutine. Errors have the text of kube-scheduler.
 func askScores[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	var failed atomic.Pointer[fwk.Status] // any of them
 	each(c.host.Hosts, nodes, func(i int, n N) {
@@ -141,11 +141,17 @@ func askScores[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin
 
 // scoreNodes calls the plugin's Score for each node and NormalizeScore for all, and
 // writes the results to scores. It runs on the plugin's goroutine. Errors have the text
-// of v1.36.
+// of kube-scheduler.
 func scoreNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	if err := askScores(c, state, p, nodes, scores); err != nil {
 		return err
 	}
+	return normalizeNodes(c, state, p, nodes, scores)
+}
+
+// normalizeNodes calls the plugin's NormalizeScore, if it has one, for the nodes' scores and
+// replaces them by the results. It runs on the plugin's goroutine.
+func normalizeNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	x := p.score.ScoreExtensions()
 	if x == nil {
 		return nil

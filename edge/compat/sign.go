@@ -15,14 +15,14 @@ import (
 )
 
 // Signatures. Plugins whose answers the engine may keep for a while sign pods. As in
-// v1.36, all plugins of a profile that filter or score have to sign a pod; Berth asks
+// kube-scheduler, all plugins of a profile that filter or score have to sign a pod; Berth asks
 // hosted ones alone, as the engine has classes of its own for the others.
 
 // findSigners sets signers, signerNames and signs from the enabled plugins.
 func (h *Host) findSigners() {
 	var names []string
 	h.signers, h.signs = nil, true
-	for pt := range points { // each is one where plugins filter or score
+	for pt := range signedPoints {
 		for _, p := range h.at(pt) {
 			if p.sign == nil {
 				h.signs = false

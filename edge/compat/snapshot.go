@@ -1,12 +1,14 @@
 package compat
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	imageindex "github.com/berth-scheduler/berth/core/index/images"
@@ -232,8 +234,24 @@ func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSumma
 }
 
 // sharedLister is the fwk.SharedLister of plugins. It always reads the last snapshot,
-// so that a plugin may keep it.
+// so that a plugin may keep it. It is their fwk.MutableSnapshotSharedLister too, but refuses
+// to change the snapshot.
 type sharedLister struct{ *Hosts }
+
+// errUnchangeable is the error of a plugin that wants to change the snapshot.
+var errUnchangeable = errors.New("only PodGroupPostFilter plugins may change the snapshot, and these are not called")
+
+// StartMutations returns an error.
+func (l sharedLister) StartMutations() error { return errUnchangeable }
+
+// EndMutations returns an error.
+func (l sharedLister) EndMutations() error { return errUnchangeable }
+
+// AddPod returns an error.
+func (l sharedLister) AddPod(fwk.PodInfo, string) error { return errUnchangeable }
+
+// RemovePod returns an error.
+func (l sharedLister) RemovePod(klog.Logger, *v1.Pod, string) error { return errUnchangeable }
 
 // NodeInfos returns l.
 func (l sharedLister) NodeInfos() fwk.NodeInfoLister { return l }
@@ -243,6 +261,17 @@ func (l sharedLister) StorageInfos() fwk.StorageInfoLister { return l }
 
 // PodGroupStates returns the pod groups as a snapshot of kube-scheduler has them.
 func (l sharedLister) PodGroupStates() fwk.PodGroupStateLister { return podGroups{l.Hosts, true} }
+
+// PodGroups returns the lister of PodGroup objects.
+func (l sharedLister) PodGroups() fwk.PodGroupLister { return l.podGroupObjects() }
+
+// CompositePodGroupStates returns a lister that always fails.
+func (l sharedLister) CompositePodGroupStates() fwk.CompositePodGroupStateLister {
+	return noCompositeStates{}
+}
+
+// CompositePodGroups returns a lister that always fails.
+func (l sharedLister) CompositePodGroups() fwk.CompositePodGroupLister { return noComposites{} }
 
 // List returns all nodes. The list is the caller's.
 func (l sharedLister) List() ([]fwk.NodeInfo, error) {
@@ -257,6 +286,12 @@ func (l sharedLister) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) {
 // HavePodsWithRequiredAntiAffinityList returns the nodes with such pods.
 func (l sharedLister) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return l.that(func(n fwk.NodeInfo) bool { return len(n.GetPodsWithRequiredAntiAffinity()) > 0 }), nil
+}
+
+// HavePodsWithRequiredNonHostScopedAntiAffinityList returns nil, as in kube-scheduler without
+// the feature gate InterPodAffinityHostnameFastPath.
+func (l sharedLister) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.NodeInfo, error) {
+	return nil, nil
 }
 
 // that returns the nodes for which holds is true.

@@ -51,15 +51,15 @@ type Reader struct {
 // With returns the reader for the given gates, which must know the gates of package features.
 func With(gates featuregate.FeatureGate) Reader { return Reader{gates: gates} }
 
-// Load reads the file at path under v1.36's default feature gates.
+// Load reads the file at path under kube-scheduler's default feature gates.
 func Load(path string) (*Config, error) { return With(features.New()).Load(path) }
 
-// Decode reads data under v1.36's default feature gates; source names data in errors.
+// Decode reads data under kube-scheduler's default feature gates; source names data in errors.
 func Decode(data []byte, source string) (*Config, error) {
 	return With(features.New()).Decode(data, source)
 }
 
-// Default is the configuration without a file, under v1.36's default gates.
+// Default is the configuration without a file, under kube-scheduler's default gates.
 func Default() *Config { return With(features.New()).Default() }
 
 // Load reads the file at path. Errors name the file, the field and the reason.
@@ -193,10 +193,10 @@ const (
 	mostNamed = 100      // fields
 )
 
-// wrongTypes names every field whose value cannot be decoded as part of the given kind, where the
-// decoder stops at the first, and says neither the index nor always the name. It decodes each leaf
-// of the document by itself, and says what belongs there. The cause, as the decoder told it, is what
-// remains where none fails.
+// wrongTypes names every field whose value cannot be decoded as part of the given kind,
+// where the decoder stops at the first, and says neither the index nor always the name. It
+// decodes each leaf of the document by itself, and says what belongs there. The cause, as
+// the decoder told it, is what remains where none fails.
 func wrongTypes(data []byte, gvk schema.GroupVersionKind, root *field.Path, cause error) []error {
 	var doc any
 	if err := yaml.Unmarshal(data, &doc); err != nil {

@@ -25,7 +25,7 @@ func orValue[T comparable](p *T, value T) {
 	}
 }
 
-// complete fills in v1.36's defaults.
+// complete fills in v1.37's defaults.
 func (r Reader) complete(c *Config) {
 	c.SetGroupVersionKind(kind)
 	orDefault(&c.Parallelism, 16)
@@ -85,7 +85,7 @@ func (r Reader) completeProfile(p *configv1.KubeSchedulerProfile) {
 }
 
 // ignoreExtendedResources makes NodeResourcesFit of every profile leave alone the resources that
-// an extender manages in its stead. As in v1.36 these replace the configured ignoredResources.
+// an extender manages in its stead. As in v1.37 these replace the configured ignoredResources.
 func ignoreExtendedResources(c *Config) {
 	var ignored []string
 	for _, e := range c.Extenders {

@@ -38,7 +38,7 @@ func gatesWith(t *testing.T, on map[string]bool) featuregate.FeatureGate {
 	return gates
 }
 
-// Every field has v1.36's default.
+// Every field has v1.37's default.
 func TestDefaultFields(t *testing.T) {
 	text, err := YAML(Default())
 	if err != nil {
@@ -73,10 +73,10 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	}
 }
 
-// The default profile has v1.36's plugins in v1.36's order, by feature gates.
+// The default profile has v1.37's plugins in v1.37's order, by feature gates.
 func TestDefaultPlugins(t *testing.T) {
 	const (
-		head  = "SchedulingGates PrioritySort NodeUnschedulable NodeName TaintToleration(3) NodeAffinity(2) NodePorts NodeResourcesFit(1) VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread(2) InterPodAffinity(2) DynamicResources(2) DefaultPreemption NodeResourcesBalancedAllocation(1) ImageLocality(1) DefaultBinder"
+		head  = "SchedulingGates PrioritySort NodeName NodeUnschedulable TaintToleration(3) NodeAffinity(2) NodePorts NodeResourcesFit(1) VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread(2) InterPodAffinity(2) DynamicResources(2) DefaultPreemption NodeResourcesBalancedAllocation(1) ImageLocality(1) DefaultBinder"
 		gangs = " GangScheduling TopologyPlacementGenerator PodGroupPodsCount(1)"
 	)
 	for _, tc := range []struct {
@@ -84,9 +84,7 @@ func TestDefaultPlugins(t *testing.T) {
 		want  string
 	}{
 		{nil, head + " NodeDeclaredFeatures"},
-		{map[string]bool{"NodeDeclaredFeatures": false, "InPlacePodLevelResourcesVerticalScaling": false, "ExtendWebSocketsToKubelet": false,
-			"InPlacePodVerticalScalingInitContainers": false, "RestartAllContainersOnContainerExits": false}, head},
-		{map[string]bool{"GenericWorkload": true, "GangScheduling": true, "TopologyAwareWorkloadScheduling": true}, head + " NodeDeclaredFeatures" + gangs},
+		{map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}, head + " NodeDeclaredFeatures" + gangs},
 	} {
 		c := With(gatesWith(t, tc.gates)).Default()
 		if got := withWeights(c.Profiles[0].Plugins.MultiPoint); got != tc.want {
@@ -95,7 +93,7 @@ func TestDefaultPlugins(t *testing.T) {
 	}
 }
 
-// A profile's plugins replace, disable and reorder the defaults as in v1.36.
+// A profile's plugins replace, disable and reorder the defaults as in kube-scheduler.
 func TestMergePluginSet(t *testing.T) {
 	one, two, three := int32(1), int32(2), int32(3)
 	plugin := func(name string, weight *int32) configv1.Plugin { return configv1.Plugin{Name: name, Weight: weight} }
@@ -173,7 +171,7 @@ func argsText(t *testing.T, c *Config, plugin string) string {
 	return "none"
 }
 
-// Arguments get v1.36's defaults, by feature gates.
+// Arguments get v1.37's defaults, by feature gates.
 func TestDefaultArgs(t *testing.T) {
 	off := map[string]bool{"DRASchedulerFilterTimeout": false, "DRADeviceBindingConditions": false}
 	const cpuAndMemory = `"resources":[{"name":"cpu","weight":1},{"name":"memory","weight":1}]`
@@ -193,9 +191,10 @@ func TestDefaultArgs(t *testing.T) {
 		{"NodeResourcesBalancedAllocation", "{}", nil, `{,` + cpuAndMemory + `}`},
 		{"NodeResourcesBalancedAllocation", "{resources: [{name: cpu, weight: 0}]}", nil, `{,"resources":[{"name":"cpu","weight":1}]}`},
 		{"PodTopologySpread", "{}", nil, `{,"defaultingType":"System"}`},
-		{"VolumeBinding", "{}", nil, `{,"bindTimeoutSeconds":600}`},
-		{"VolumeBinding", "{bindTimeoutSeconds: 0}", nil, `{,"bindTimeoutSeconds":0}`},
-		{"VolumeBinding", "{}", map[string]bool{"StorageCapacityScoring": true}, `{,"bindTimeoutSeconds":600,"shape":[{"utilization":0,"score":10},{"utilization":100,"score":0}]}`},
+		{"VolumeBinding", "{}", map[string]bool{"StorageCapacityScoring": false}, `{,"bindTimeoutSeconds":600}`},
+		{"VolumeBinding", "{bindTimeoutSeconds: 0}", map[string]bool{"StorageCapacityScoring": false}, `{,"bindTimeoutSeconds":0}`},
+		{"VolumeBinding", "{}", nil, `{,"bindTimeoutSeconds":600,"shape":[{"utilization":0,"score":10},{"utilization":100,"score":0}]}`},
+		{"VolumeBinding", "{shape: [{utilization: 5, score: 5}]}", nil, `{,"bindTimeoutSeconds":600,"shape":[{"utilization":5,"score":5}]}`},
 		{"DynamicResources", "{}", nil, `{,"filterTimeout":"10s","bindingTimeout":"10m0s"}`},
 		{"DynamicResources", "{}", off, `{,"filterTimeout":null}`},
 		{"PrioritySort", "null", nil, "null"},

@@ -1,7 +1,7 @@
 // Package config reads the scheduler's configuration file, a
 // KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1, as
-// kube-scheduler v1.36 reads it. Reading is strict: an unknown or repeated
-// field is an error. Fields that the file leaves out get v1.36's defaults. All
+// kube-scheduler reads it. Reading is strict: an unknown or repeated
+// field is an error. Fields that the file leaves out get kube-scheduler's defaults. All
 // errors are reported at once, by field.
 //
 // The result is the published v1 type with every field set. Every profile holds

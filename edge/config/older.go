@@ -16,7 +16,7 @@ var versions = map[string]string{
 	"kubescheduler.config.k8s.io/v1beta3":  "v1beta3 was removed in Kubernetes v1.29. The fields are the same. The plugin SelectorSpread is gone: use PodTopologySpread",
 }
 
-// removedPlugins existed in earlier versions of the configuration. v1.36 refuses them
+// removedPlugins existed in earlier versions of the configuration. kube-scheduler refuses them
 // by name.
 var removedPlugins = []string{"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"}
 

@@ -44,6 +44,7 @@ func points(p *configv1.Plugins) []point {
 		{"postBind", &p.PostBind, profile.PostBind},
 		{"placementGenerate", &p.PlacementGenerate, profile.PlacementGenerate},
 		{"placementScore", &p.PlacementScore, profile.PlacementScore},
+		{"podGroupPostFilter", &p.PodGroupPostFilter, profile.PodGroupPostFilter},
 	}
 }
 
@@ -59,7 +60,7 @@ func enabledNames(p *configv1.Plugins) []string {
 	return slices.Compact(enabled)
 }
 
-// defaultPlugins is v1.36's default profile: one MultiPoint set, whose order is the order of
+// defaultPlugins is v1.37's default profile: one MultiPoint set, whose order is the order of
 // evaluation at every extension point.
 func (r Reader) defaultPlugins() *configv1.Plugins {
 	plugin := func(name string) configv1.Plugin { return configv1.Plugin{Name: name} }
@@ -68,8 +69,8 @@ func (r Reader) defaultPlugins() *configv1.Plugins {
 	enabled := []configv1.Plugin{
 		plugin(names.SchedulingGates),
 		plugin(names.PrioritySort),
-		plugin(names.NodeUnschedulable),
 		plugin(names.NodeName),
+		plugin(names.NodeUnschedulable),
 		scored(names.TaintToleration, 3),
 		scored(names.NodeAffinity, 2),
 		plugin(names.NodePorts),
@@ -94,7 +95,7 @@ func (r Reader) defaultPlugins() *configv1.Plugins {
 	if r.gates.Enabled(features.NodeDeclaredFeatures) {
 		enabled = append(enabled, plugin(names.NodeDeclaredFeatures))
 	}
-	if r.gates.Enabled(features.GangScheduling) {
+	if r.gates.Enabled(features.GenericWorkload) {
 		enabled = append(enabled, plugin(names.GangScheduling))
 	}
 	if r.gates.Enabled(features.TopologyAwareWorkloadScheduling) {
@@ -116,7 +117,7 @@ func mergePlugins(defaults, custom *configv1.Plugins) *configv1.Plugins {
 	return merged
 }
 
-// mergePluginSet follows v1.36: a disabled default (by name, or all by "*") goes; a default that
+// mergePluginSet follows v1.37: a disabled default (by name, or all by "*") goes; a default that
 // the profile enables itself keeps its place and takes the profile's weight; all else that the
 // profile enables follows, in its order. Repetitions stay, for the profile's builder to reject.
 func mergePluginSet(defaults, custom configv1.PluginSet) configv1.PluginSet {

@@ -21,8 +21,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
-// Validate reports everything in a complete configuration that v1.36 refuses,
-// in v1.36's words. Flags may change a configuration that was read; then it
+// Validate reports everything in a complete configuration that kube-scheduler refuses,
+// in kube-scheduler's words. Flags may change a configuration that was read; then it
 // must be validated again.
 func (r Reader) Validate(c *Config) error { return r.validate(c).ToAggregate() }
 
@@ -66,7 +66,7 @@ func validateComponent(c *Config) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("resourceLock"), election.ResourceLock, `resourceLock value must be "leases"`))
 	}
 	if e := election; e.LeaderElect && e.RenewDeadline.Duration > 0 && e.RenewDeadline.Duration <= time.Duration(leaderelection.JitterFactor*float64(e.RetryPeriod.Duration)) {
-		// v1.36 says so when it makes the elector.
+		// kube-scheduler says so when it makes the elector.
 		errs = append(errs, field.Invalid(path.Child("renewDeadline"), e.RenewDeadline, fmt.Sprintf("must be greater than %.1f times retryPeriod", leaderelection.JitterFactor)))
 	}
 	return errs
@@ -111,8 +111,8 @@ func (r Reader) validateProfiles(path *field.Path, profiles []configv1.KubeSched
 	return append(errs, validateQueueSort(path, profiles)...)
 }
 
-// validatePlugins rejects plugins that no longer exist, and negative weights, which v1.36 accepts
-// and which turn a plugin's preference around.
+// validatePlugins rejects plugins that no longer exist, and negative weights, which
+// kube-scheduler accepts and which turn a plugin's preference around.
 func validatePlugins(path *field.Path, plugins *configv1.Plugins) field.ErrorList {
 	var errs field.ErrorList
 	for _, pt := range points(plugins) {
@@ -131,7 +131,7 @@ func validateNotRemoved(path *field.Path, plugin string) field.ErrorList {
 	if !slices.Contains(removedPlugins, plugin) {
 		return nil
 	}
-	// v1.36 puts the core group's version here, not the configuration's.
+	// kube-scheduler puts the core group's version here, not the configuration's.
 	reason := fmt.Sprintf("was invalid in version %q (KubeSchedulerConfiguration is version %q)", v1.SchemeGroupVersion, kind.GroupVersion())
 	return field.ErrorList{field.Invalid(path, plugin, reason)}
 }

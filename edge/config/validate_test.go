@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What v1.36 accepts is accepted.
+// What kube-scheduler accepts is accepted.
 func TestValid(t *testing.T) {
 	for _, text := range []string{
 		"percentageOfNodesToScore: 100\n",
@@ -27,7 +27,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// What v1.36 refuses is refused, and the error names the field.
+// What kube-scheduler refuses is refused, and the error names the field.
 func TestInvalid(t *testing.T) {
 	arg := func(plugin, args string, want ...string) (string, []string) {
 		for i := range want {
@@ -139,9 +139,8 @@ func TestInvalid(t *testing.T) {
 		`defaultConstraints[1].whenUnsatisfiable: Unsupported value: "X": supported values: "DoNotSchedule", "ScheduleAnyway"`,
 		`defaultConstraints[2]: Duplicate value: "{a b, X}"`))
 	check(arg("PodTopologySpread", "{defaultingType: Foo}", `defaultingType: Unsupported value: "Foo": supported values: "System", "List"`))
-	check(arg("VolumeBinding", "{bindTimeoutSeconds: -1, shape: [{utilization: 0, score: 0}]}",
-		"bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value",
-		"shape: Invalid value: unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"))
+	check(arg("VolumeBinding", "{bindTimeoutSeconds: -1}",
+		"bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value"))
 	check(arg("DynamicResources", "{filterTimeout: -1s, bindingTimeout: 999ms}",
 		`filterTimeout: Invalid value: "-1s": must be zero or positive`,
 		`bindingTimeout: Invalid value: "999ms": must be at least 1 second`))
@@ -156,6 +155,8 @@ func TestGatesDecideWhichArgsAreAllowed(t *testing.T) {
 	}{
 		{map[string]bool{"StorageCapacityScoring": true}, "VolumeBinding", "{shape: [{utilization: 0, score: 0}]}", ""},
 		{map[string]bool{"StorageCapacityScoring": true}, "VolumeBinding", "{shape: [{utilization: 0, score: 11}]}", "args.shape[0].score: Invalid value: 11"},
+		{map[string]bool{"StorageCapacityScoring": false}, "VolumeBinding", "{shape: [{utilization: 0, score: 0}]}",
+			"args.shape: Invalid value: unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"},
 		{map[string]bool{"DRASchedulerFilterTimeout": false}, "DynamicResources", "{filterTimeout: 1s}", "args.filterTimeout: Forbidden: DRASchedulingFilterTimeout feature gate is disabled"},
 		{map[string]bool{"DRADeviceBindingConditions": false}, "DynamicResources", "{bindingTimeout: 1s}", "args.bindingTimeout: Forbidden: DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled"},
 	} {

@@ -14,7 +14,7 @@ import (
 
 // YAML renders a complete configuration as a file that reads back as the same
 // configuration. It leaves out secrets: private keys of extenders, and
-// passwords in their addresses. As in v1.36, pluginConfig has only the entries
+// passwords in their addresses. As in kube-scheduler, pluginConfig has only the entries
 // of enabled plugins, sorted by name.
 func YAML(c *Config) ([]byte, error) {
 	c = Redacted(c)

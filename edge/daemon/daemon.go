@@ -125,7 +125,7 @@ type Options struct {
 	// nil where the lease goes to whoever applies first.
 	Candidacy *lease.Candidacy
 	// These are machine.Options'.
-	PodGroups, GangScheduling, GroupPlacements, GroupPreemption, HideExpectedNode, WaitForEvictions, WaitOutBackoff bool
+	PodGroups, GroupPlacements, HideExpectedNode, WaitForEvictions, WaitOutBackoff bool
 	// PodFields returns a pod without the fields that are not to be read; nil: all are.
 	PodFields func(*v1.Pod) *v1.Pod
 	// MaxUnschedulable is the longest time that a pod stays unschedulable.
@@ -185,7 +185,7 @@ func New(o Options) (*Daemon, error) {
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.MaxUnschedulable,
-		PodGroups:        o.PodGroups, GangScheduling: o.GangScheduling, GroupPlacements: o.GroupPlacements, GroupPreemption: o.GroupPreemption,
+		PodGroups:        o.PodGroups, GroupPlacements: o.GroupPlacements,
 		HideExpectedNode: o.HideExpectedNode, WaitForEvictions: o.WaitForEvictions, WaitOutBackoff: o.WaitOutBackoff,
 		Explain:  d.logs.Explain,
 		StepDone: d.logs.StepDone,
@@ -342,12 +342,12 @@ func (d *Daemon) startHosts(ctx context.Context) bool {
 	return true
 }
 
-// elect applies for the lease once the cluster is known, and lets the machine
-// decide when the lease is won and what the former leader wrote is known. With
-// delayCacheUntilActive it is the other way round, as in v1.36: the cluster is
-// watched once the lease is won. A holder of the lease that cannot read what it has to
-// know first leaves the lease to another process. The channel is closed when the lease is lost or has been
-// left, as keep ended; never without leader election.
+// elect applies for the lease once the cluster is known, and lets the machine decide when
+// the lease is won and what the former leader wrote is known. With delayCacheUntilActive it
+// is the other way round, as in kube-scheduler: the cluster is watched once the lease is
+// won. A holder of the lease that cannot read what it has to know first leaves the lease to
+// another process. The channel is closed when the lease is lost or has been left, as keep
+// ended; never without leader election.
 func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc) <-chan struct{} {
 	left := make(chan struct{})
 	go func() {

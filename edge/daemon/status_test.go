@@ -106,7 +106,7 @@ func TestVersionOfTheAPIServer(t *testing.T) {
 			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 			return w.Body.String()
 		}
-		for _, newer := range []int{0, 3, 1} {
+		for _, newer := range []int{0, 3, -1, 1} {
 			version := version.MustParse(baseversion.DefaultKubeBinaryVersion).OffsetMinor(newer).String() + ".2"
 			supported := newer <= 1
 			git.Store(&version)

@@ -64,8 +64,10 @@ func eachInSlice(s *resourcev1.ResourceSlice, f func(*resource.Quantity) bool) (
 	}
 	for i := range s.Spec.Devices {
 		d := &s.Spec.Devices[i]
-		for _, m := range d.NodeAllocatableResourceMappings { // any order: each value by itself
-			any = m.AllocationMultiplier != nil && f(m.AllocationMultiplier) || any
+		for _, r := range d.NodeAllocatableResources { // any order: each value by itself
+			for _, q := range amountsOf(&r) {
+				any = q != nil && f(q) || any
+			}
 		}
 		for k := range d.ConsumesCounters {
 			any = eachCounter(d.ConsumesCounters[k].Counters, f) || any
@@ -81,6 +83,17 @@ func eachInSlice(s *resourcev1.ResourceSlice, f func(*resource.Quantity) bool) (
 		}
 	}
 	return any
+}
+
+// amountsOf returns the amounts in the entry, nil for those that it leaves out.
+func amountsOf(r *resourcev1.NodeAllocatableResource) (list []*resource.Quantity) {
+	if m := r.Mapping; m != nil {
+		list = append(list, m.CapacityMultiplier, m.DeviceMultiplier)
+	}
+	if o := r.Overhead; o != nil {
+		list = append(list, o.PerPod, o.PerContainer)
+	}
+	return list
 }
 
 func eachCounter(list map[string]resourcev1.Counter, f func(*resource.Quantity) bool) (any bool) {

@@ -18,8 +18,9 @@ func TestAbsurdAmounts(t *testing.T) {
 	slice := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
 		SharedCounters: []resourcev1.CounterSet{{Name: "s", Counters: map[string]resourcev1.Counter{"c": {Value: huge}}}},
 		Devices: []resourcev1.Device{{Name: "d",
-			NodeAllocatableResourceMappings: map[v1.ResourceName]resourcev1.NodeAllocatableResourceMapping{"cpu": {AllocationMultiplier: &huge}, "memory": {}},
-			ConsumesCounters:                []resourcev1.DeviceCounterConsumption{{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {Value: minus}}}},
+			NodeAllocatableResources: map[v1.ResourceName]resourcev1.NodeAllocatableResource{"cpu": {Mapping: &resourcev1.NodeAllocatableMapping{DeviceMultiplier: &huge, CapacityMultiplier: &huge},
+				Overhead: &resourcev1.NodeAllocatableOverhead{PerPod: &huge, PerContainer: &huge}}, "memory": {}},
+			ConsumesCounters: []resourcev1.DeviceCounterConsumption{{CounterSet: "s", Counters: map[string]resourcev1.Counter{"c": {Value: minus}}}},
 			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"fine": {Value: fine}, "memory": {Value: fine, RequestPolicy: &resourcev1.CapacityRequestPolicy{
 				Default: &huge, ValidValues: []resource.Quantity{fine, huge}, ValidRange: &resourcev1.CapacityRequestPolicyRange{Min: &huge, Max: &huge, Step: &huge}}}},
 		}}}}
@@ -29,7 +30,8 @@ func TestAbsurdAmounts(t *testing.T) {
 	for name, q := range map[string]resource.Quantity{
 		"shared counter": got.Spec.SharedCounters[0].Counters["c"].Value, "default": *policy.Default, "valid value": policy.ValidValues[1],
 		"min": *policy.ValidRange.Min, "max": *policy.ValidRange.Max, "step": *policy.ValidRange.Step,
-		"what it takes of its node": *d.NodeAllocatableResourceMappings["cpu"].AllocationMultiplier,
+		"what it takes of its node": *d.NodeAllocatableResources["cpu"].Mapping.DeviceMultiplier, "by capacity": *d.NodeAllocatableResources["cpu"].Mapping.CapacityMultiplier,
+		"for each pod": *d.NodeAllocatableResources["cpu"].Overhead.PerPod, "for each container": *d.NodeAllocatableResources["cpu"].Overhead.PerContainer,
 	} {
 		if n, ok := q.AsInt64(); !ok || n != math.MaxInt64 {
 			t.Errorf("%s: %d, %v", name, n, ok)

@@ -8,7 +8,7 @@ import (
 )
 
 // Budget decodes a PodDisruptionBudget. One whose selector does not parse
-// covers no pod, as in v1.36.
+// covers no pod, as for kube-scheduler.
 func Budget(b *policyv1.PodDisruptionBudget) *object.Budget {
 	budget := &object.Budget{
 		Namespace: b.Namespace,

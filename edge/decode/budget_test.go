@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// A budget covers the pods that its selector matches, as in v1.36.
+// A budget covers the pods that its selector matches, as for kube-scheduler.
 func TestBudget(t *testing.T) {
 	api := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "b"},

@@ -10,7 +10,7 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// DefaultPod gives a pod from a file those defaults of the API server (v1.36)
+// DefaultPod gives a pod from a file those defaults of the API server
 // that matter to a scheduler. It leaves out what only admission plugins add
 // (default tolerations, RuntimeClass overhead). For the priority see
 // PriorityClasses.Resolve.

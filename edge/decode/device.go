@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
@@ -28,10 +27,8 @@ func resourceClaim(c *resourcev1.ResourceClaim) *object.ResourceClaim {
 	return decoded
 }
 
-func deviceTaintRule(r *resourcev1beta2.DeviceTaintRule) *object.DeviceTaintRule {
-	t := &r.Spec.Taint
-	decoded := &object.DeviceTaintRule{Meta: meta(object.DeviceTaintRules, &r.ObjectMeta),
-		Taint: resourcev1.DeviceTaint{Key: t.Key, Value: t.Value, Effect: resourcev1.DeviceTaintEffect(t.Effect), TimeAdded: t.TimeAdded}}
+func deviceTaintRule(r *resourcev1.DeviceTaintRule) *object.DeviceTaintRule {
+	decoded := &object.DeviceTaintRule{Meta: meta(object.DeviceTaintRules, &r.ObjectMeta), Taint: r.Spec.Taint, SelectsNone: r.Spec.DeviceSelector == nil}
 	if s := r.Spec.DeviceSelector; s != nil {
 		decoded.Driver, decoded.Pool, decoded.Device = s.Driver, s.Pool, s.Device
 	}
@@ -61,9 +58,10 @@ func podClaims(p *v1.Pod) []object.PodClaim {
 	return claims
 }
 
-// claiming is, of a pending pod with claims, what its demand follows from.
-func claiming(p *v1.Pod) *v1.Pod {
-	if len(p.Spec.ResourceClaims) == 0 || p.Spec.NodeName != "" {
+// claiming is, of a pending pod with claims or extended resources that devices may provide, what
+// its demand follows from.
+func claiming(p *v1.Pod, extended []object.ExtendedRequest) *v1.Pod {
+	if len(p.Spec.ResourceClaims)+len(extended) == 0 || p.Spec.NodeName != "" {
 		return nil
 	}
 	s := &p.Spec
@@ -85,7 +83,7 @@ func sized(list []v1.Container) []v1.Container {
 
 // extendedRequests lists what the containers request of resources that device
 // classes may stand for. The name of a request for devices says which container
-// it is for and which of its resources, by name (v1.36).
+// it is for and which of its resources, by name, as in kube-scheduler.
 func extendedRequests(spec *v1.PodSpec) []object.ExtendedRequest {
 	var list []object.ExtendedRequest
 	for at := range len(spec.InitContainers) + len(spec.Containers) {

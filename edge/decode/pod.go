@@ -37,7 +37,6 @@ func Pod(p *v1.Pod) *object.Pod {
 		Generation:      p.Generation,
 		Demand:          resource.OfPod(p),
 		FromDevices:     p.Status.NodeAllocatableResourceClaimStatuses,
-		Claiming:        claiming(p),
 		Limits:          resource.Limits(p),
 		Tolerations:     match.NewTolerations(spec.Tolerations),
 		Controller:      controller(p),
@@ -48,6 +47,7 @@ func Pod(p *v1.Pod) *object.Pod {
 		Volumes:         podVolumes(p),
 		Features:        neededFeatures(spec),
 	}
+	pod.Claiming = claiming(p, pod.Extended)
 	if spec.Priority != nil {
 		pod.Priority = *spec.Priority
 	}

@@ -167,6 +167,8 @@ func TestFeatures(t *testing.T) {
 		{`{hostNetwork: true}`, nil},
 		{`{hostNetwork: true, hostUsers: true}`, nil},
 		{`{hostNetwork: true, hostUsers: false}`, []string{"UserNamespacesHostNetworkSupport"}},
+		{`{initContainers: [{name: i, volumeMounts: [{name: v, bindMountOptions: [nodev]}]}]}`, []string{"VolumeBindMountOptions"}},
+		{`{volumes: [{name: v, emptyDir: {medium: Memory, sizeLimit: 1Gi}}]}`, nil},
 		{`{` + restarts + `}`, []string{"RestartAllContainersOnContainerExits"}},
 		{`{hostNetwork: true, hostUsers: false, ` + restarts + `}`, []string{"RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"}},
 	} {

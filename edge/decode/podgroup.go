@@ -2,28 +2,25 @@ package decode
 
 import (
 	v1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-func podGroup(g *schedulingv1alpha2.PodGroup) *object.PodGroup {
+func podGroup(g *schedulingv1beta1.PodGroup) *object.PodGroup {
 	decoded := &object.PodGroup{Meta: meta(object.PodGroups, &g.ObjectMeta), Generation: g.Generation}
 	if gang := g.Spec.SchedulingPolicy.Gang; gang != nil {
 		decoded.Gang, decoded.MinCount = true, int(gang.MinCount)
 	}
-	if constraints := g.Spec.SchedulingConstraints; constraints != nil {
-		decoded.Constrained = true
-		if len(constraints.Topology) > 0 { // the API takes no more than one
-			decoded.TopologyKey = constraints.Topology[0].Key
-		}
+	if c := g.Spec.SchedulingConstraints; c != nil && len(c.Topology) > 0 { // the API takes no more than one
+		decoded.TopologyKey = c.Topology[0].Key
 	}
 	if g.Spec.Priority != nil {
 		decoded.Priority = *g.Spec.Priority
 	}
-	decoded.PreemptedWhole = g.Spec.DisruptionMode != nil && *g.Spec.DisruptionMode == schedulingv1alpha2.DisruptionModePodGroup
+	decoded.PreemptedWhole = g.Spec.DisruptionMode != nil && g.Spec.DisruptionMode.All != nil
 	for i := range g.Status.Conditions {
-		if c := &g.Status.Conditions[i]; c.Type == schedulingv1alpha2.PodGroupScheduled {
+		if c := &g.Status.Conditions[i]; c.Type == schedulingv1beta1.PodGroupInitiallyScheduled {
 			decoded.Scheduled = object.GroupCondition{Status: v1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
 				ObservedGeneration: c.ObservedGeneration}
 		}

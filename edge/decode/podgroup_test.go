@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -12,13 +12,13 @@ import (
 
 // Of a group that counts which says how many of its pods must be placed, and its condition.
 func TestPodGroup(t *testing.T) {
-	g := &schedulingv1alpha2.PodGroup{
+	g := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "g", UID: "u", ResourceVersion: "3", Generation: 2},
-		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 4}}},
-		Status: schedulingv1alpha2.PodGroupStatus{Conditions: []metav1.Condition{
+		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 4}}},
+		Status: schedulingv1beta1.PodGroupStatus{Conditions: []metav1.Condition{
 			{Type: "Other", Status: metav1.ConditionTrue, Reason: "No"},
-			{Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse, Reason: "Unschedulable", Message: "no room", ObservedGeneration: 2},
+			{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse, Reason: "Unschedulable", Message: "no room", ObservedGeneration: 2},
 		}},
 	}
 	want := object.PodGroup{
@@ -29,7 +29,7 @@ func TestPodGroup(t *testing.T) {
 	if got := *Object(g).(*object.PodGroup); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	g.Spec.SchedulingPolicy = schedulingv1alpha2.PodGroupSchedulingPolicy{Basic: &schedulingv1alpha2.BasicSchedulingPolicy{}}
+	g.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}
 	if got := Object(g).(*object.PodGroup); got.Gang || got.MinCount != 0 {
 		t.Errorf("a group with the basic policy is %+v", got)
 	}

@@ -19,7 +19,7 @@ import (
 var translator = csitranslation.New()
 
 // replaced are the in-tree plugins whose volumes CSI drivers serve wherever
-// they run (v1.36).
+// they run.
 var replaced = map[string]bool{
 	csiplugins.AWSEBSInTreePluginName:    true,
 	csiplugins.AzureDiskInTreePluginName: true,

@@ -170,7 +170,7 @@ func (x Extenders) Bind(ctx context.Context, e machine.BindByExtender, held func
 	return machine.BindUnknown, err
 }
 
-// statusError is a reply whose status is not 200, in v1.36's words.
+// statusError is a reply whose status is not 200, in kube-scheduler's words.
 type statusError struct {
 	verb, url string
 	code      int

@@ -15,7 +15,7 @@ import (
 )
 
 // maxScore is the highest score that is believed. Extenders are to stay within
-// 10, which v1.36 does not enforce and not all do.
+// 10, which kube-scheduler does not enforce and not all do.
 const maxScore = 100 * extenderv1.MaxExtenderPriority
 
 // bad is an error about a reply.
@@ -35,7 +35,7 @@ func nodesOf(e machine.CallExtender) map[string]bool {
 func unknown(node string) error { return fmt.Errorf("node %q was not asked about", node) }
 
 // passed reads which nodes a filter lets pass: by name where it was asked by
-// name and answers so, else those that came back as a whole (v1.36). A reply
+// name and answers so, else those that came back as a whole (kube-scheduler). A reply
 // with neither must say of each node why it failed.
 func (s *service) passed(e machine.CallExtender, r *filterReply) ([]string, error) {
 	nodes, verb := nodesOf(e), e.Verb
@@ -62,7 +62,7 @@ func (s *service) passed(e machine.CallExtender, r *filterReply) ([]string, erro
 		}
 	}
 	for _, name := range passed {
-		if !nodes[name] { // v1.36's words
+		if !nodes[name] { // kube-scheduler's words
 			return nil, fmt.Errorf("extender %q claims a filtered node %q which is not found in the input node list", s.Name, name)
 		}
 	}
@@ -97,7 +97,7 @@ func within(nodes map[string]bool, failed extenderv1.FailedNodesMap) error {
 }
 
 // scores reads the scores of nodes. A node that is named twice gets both, as in
-// v1.36; one that is not named gets none.
+// kube-scheduler; one that is not named gets none.
 func scores(e machine.CallExtender, list extenderv1.HostPriorityList) (map[string]int64, error) {
 	nodes := nodesOf(e)
 	scores := make(map[string]int64, len(list))

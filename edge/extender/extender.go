@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	defaultTimeout = 5 * time.Second // v1.36
+	defaultTimeout = 5 * time.Second // kube-scheduler's
 	// How many questions an extender is asked at a time: few where each holds
 	// the nodes as a whole.
 	askLimit      = 16
@@ -39,7 +39,7 @@ type service struct {
 	binds chan struct{}
 }
 
-// New prepares to ask the extenders of a configuration. As in v1.36 those that
+// New prepares to ask the extenders of a configuration. As in kube-scheduler those that
 // are ignorable come last. Errors name the extender and what is wrong with its
 // TLS configuration.
 func New(configs []configv1.Extender) (Extenders, error) {
@@ -86,7 +86,7 @@ func newService(c configv1.Extender) (*service, error) {
 	return s, nil
 }
 
-// transport is v1.36's: without a CA, enableHTTPS does not verify the server.
+// transport is kube-scheduler's: without a CA, enableHTTPS does not verify the server.
 func transport(c *configv1.Extender) (http.RoundTripper, error) {
 	var rc rest.Config
 	if t := c.TLSConfig; t != nil {

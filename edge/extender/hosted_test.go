@@ -29,6 +29,9 @@ type infos map[string]fwk.NodeInfo
 func (l infos) List() ([]fwk.NodeInfo, error)                                 { return nil, nil }
 func (l infos) HavePodsWithAffinityList() ([]fwk.NodeInfo, error)             { return nil, nil }
 func (l infos) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
+func (l infos) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.NodeInfo, error) {
+	return nil, nil
+}
 func (l infos) Get(name string) (fwk.NodeInfo, error) {
 	if n := l[name]; n != nil {
 		return n, nil

@@ -63,7 +63,7 @@ func (s *search) meantByTerm(place int, t *v1.PodAffinityTerm, term *match.PodTe
 		}
 		for _, pl := range s.table.Pods(row) {
 			p := pl.Pod
-			if term.Matches(p.Namespace, s.table.Namespaces().Labels(p.Namespace), p.Labels) {
+			if term.MatchesPlaced(p.Namespace, s.table.Namespaces().Labels(p.Namespace), p.Labels) {
 				return nil
 			}
 			if term.Selector.Matches(labels.Set(p.Labels)) {

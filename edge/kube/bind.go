@@ -12,23 +12,33 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/fence"
 )
 
+// refusedDelays is how long to wait after each refused connection before a binding is sent
+// again: four tries, as kube-scheduler v1.37 makes.
+var refusedDelays = [...]time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 250 * time.Millisecond}
+
 // bind asks the API server to bind the pod to the node and returns what is known
 // afterwards. It repeats a request that an overloaded server rejected unread, up to
-// maxTries times.
+// maxTries times, and one for which no server accepted a connection.
 func (x *Executor) bind(ctx context.Context, p *object.Pod, node string) (machine.BindResult, error) {
 	binding := &v1.Binding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: node},
 	}
+	refused := 0 // connections
 	for tries := busy(0); ; {
 		err, sent := x.post(ctx, p, binding)
+		if !sent && utilnet.IsConnectionRefused(err) && refused < len(refusedDelays) && sleep(ctx, refusedDelays[refused]) {
+			refused++
+			continue
+		}
 		if delay, again := tries.again(err); again && sleep(ctx, delay) {
 			continue
 		}

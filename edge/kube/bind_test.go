@@ -1,10 +1,13 @@
 package kube
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -98,6 +101,26 @@ func TestBindIsRepeatedWhenTurnedAway(t *testing.T) {
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindDone {
 		t.Errorf("got %v (%v)", got.Result, got.Err)
+	}
+}
+
+// A binding is sent again while connections are refused, four times at most.
+func TestBindIsRepeatedWhenRefused(t *testing.T) {
+	for refusals, want := range map[int32]machine.BindResult{3: machine.BindDone, 4: machine.BindRefused} {
+		s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) { answer(w, 201, nil) })
+		config := s.config()
+		var dials atomic.Int32
+		config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if dials.Add(1) <= refusals {
+				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+			}
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+		h, outcomes := executorOn(t, config, always)
+		h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+		if got := (<-outcomes).(machine.BindReply); got.Result != want || dials.Load() != 4 {
+			t.Errorf("refused %d times: got %v (%v) after %d connections", refusals, got.Result, got.Err, dials.Load())
+		}
 	}
 }
 

@@ -22,8 +22,7 @@ import (
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	resourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
-	resourcev1beta2 "k8s.io/client-go/kubernetes/typed/resource/v1beta2"
-	schedulingv1alpha2 "k8s.io/client-go/kubernetes/typed/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/client-go/kubernetes/typed/scheduling/v1beta1"
 	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -45,9 +44,9 @@ type Clients struct {
 	Volumes rest.Interface
 	// Devices lists and watches resource.k8s.io, Claims writes its claims.
 	Devices, Claims rest.Interface
-	devices         deviceVersion // the version of resource.k8s.io that both use
-	// Taints lists and watches DeviceTaintRules, which have a version of their own.
-	Taints rest.Interface
+	// devices is the version of resource.k8s.io that both use, taintRules that of
+	// DeviceTaintRules, which an API server may serve in another one.
+	devices, taintRules deviceVersion
 	// Groups lists and watches PodGroups, GroupStatus patches their status.
 	Groups, GroupStatus rest.Interface
 	objects             metadata.Interface // lists the metadata of any kind
@@ -129,14 +128,8 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		return c.RESTClient()
 	}
 	clients.Devices, clients.Claims = devices(false), devices(true)
-	taints, err := resourcev1beta2.NewForConfig(separate(config, false, nil))
-	if err != nil {
-		errs = append(errs, err)
-	} else {
-		clients.Taints = taints.RESTClient()
-	}
 	groups := func(fenced bool) rest.Interface {
-		c, err := schedulingv1alpha2.NewForConfig(separate(config, fenced, held))
+		c, err := schedulingv1beta1.NewForConfig(separate(config, fenced, held))
 		if err != nil {
 			errs = append(errs, err)
 			return nil
@@ -156,7 +149,7 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 // metadata reads a page of the metadata of all objects of a resource.
 func (c *Clients) metadata(ctx context.Context, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if of.GroupVersion() == resourcev1api.SchemeGroupVersion {
-		of.Version = deviceVersions[c.devices.Load()]
+		of.Version = deviceVersions[c.versionOf(of.Resource).Load()]
 	}
 	return c.objects.Resource(of).List(ctx, o)
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -29,7 +29,7 @@ type groupCondition struct {
 // server reject the patch if another PodGroup has the name by then.
 func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	c := e.Condition
-	written := groupCondition{Type: schedulingv1alpha2.PodGroupScheduled, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+	written := groupCondition{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
 		ObservedGeneration: c.ObservedGeneration}
 	if c.Status != e.Group.Scheduled.Status {
 		written.LastTransitionTime = &metav1.Time{Time: now}

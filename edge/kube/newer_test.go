@@ -15,10 +15,10 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// unheard is a field that v1.36 does not know, on the wire: number 1999, a string.
+// unheard is a field that this version does not know, on the wire: number 1999, a string.
 var unheard = []byte{0xfa, 0x7c, 3, 'n', 'e', 'w'}
 
-// An API server of a later minor release says more than v1.36 knows: fields, and values
+// An API server of a later minor release says more than this version knows: fields, and values
 // of fields. What is known of the object counts, in the binary format and in JSON.
 func TestNewerAPIServer(t *testing.T) {
 	pod := apiPod("p", "n")

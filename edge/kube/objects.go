@@ -13,12 +13,20 @@ import (
 // watcherOf returns the REST client that lists and watches objects of the kind, by the
 // kind's group and version; nil if no client is for these.
 func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
-	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Taints, c.Groups} {
+	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Groups} {
 		if client.APIVersion() == kind.GroupVersion() {
 			return client
 		}
 	}
 	return nil
+}
+
+// versionOf returns the version of resource.k8s.io in which the resource of that group is served.
+func (c *Clients) versionOf(resource string) *deviceVersion {
+	if resource == object.DeviceTaintRules.Resource() {
+		return &c.taintRules
+	}
+	return &c.devices
 }
 
 // writerOf returns the client that creates, patches and deletes objects of the kind; nil
@@ -43,7 +51,7 @@ func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)
 	})
 	m.kind = &kind
 	if client := c.watcherOf(kind); client.APIVersion() == resourcev1.SchemeGroupVersion {
-		m.reflectBy(c.devices.listWatch(client, kind.Resource()), client, decode.Empty(kind), w.logger)
+		m.reflectBy(c.versionOf(kind.Resource()).listWatch(client, kind.Resource()), client, decode.Empty(kind), w.logger)
 	} else {
 		m.reflect(client, decode.Empty(kind), "", w.logger)
 	}

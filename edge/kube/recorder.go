@@ -233,7 +233,7 @@ func eventOf(e machine.PublishEvent, host string, s eventSeries) *eventsv1.Event
 		actor = e.Related
 		related := reference(e.Related)
 		if g := e.RelatedGroup; g != nil {
-			related = v1.ObjectReference{APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "PodGroup", Namespace: g.Namespace, Name: g.Name, UID: g.UID, ResourceVersion: g.Version}
+			related = v1.ObjectReference{APIVersion: "scheduling.k8s.io/v1beta1", Kind: "PodGroup", Namespace: g.Namespace, Name: g.Name, UID: g.UID, ResourceVersion: g.Version}
 		}
 		event.Related = &related
 	}

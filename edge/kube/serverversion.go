@@ -36,13 +36,14 @@ type ServerVersion struct {
 	Newer int    // by how many minor versions it is newer than this build
 }
 
-// Supported reports whether this build may serve an API server of the version: one of its
-// own minor version or of the next one, as a scheduler is upgraded after its API server.
-func (v ServerVersion) Supported() bool { return v.Newer == 0 || v.Newer == 1 }
+// Supported reports whether this build serves an API server of the version: one of its own
+// minor version, of the next one, as a scheduler is upgraded after its API server, or of the
+// one before, for those who upgrade in another order.
+func (v ServerVersion) Supported() bool { return v.Newer >= -1 && v.Newer <= 1 }
 
-// SupportedServers returns the versions of API servers that this build may serve.
+// SupportedServers returns the versions of API servers that this build serves: 1.36 to 1.38.
 func SupportedServers() string {
-	return fmt.Sprintf("%s and %d.%d", ownVersion, ownVersion.Major(), ownVersion.Minor()+1)
+	return fmt.Sprintf("%s to %s", ownVersion.SubtractMinor(1), ownVersion.AddMinor(1))
 }
 
 // serverVersion reads the version of the API server whenever wake is called.

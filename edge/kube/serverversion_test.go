@@ -38,7 +38,8 @@ func versionAsked(t *testing.T, text *atomic.Pointer[string]) (*serverVersion, *
 	return newServerVersion(clients.Watch, klog.New(sink)), sink
 }
 
-// A server of this build's minor version or the next one is supported, no other one. Each
+// A server of this build's minor version, the next one or the one before is supported, no
+// other one. Each
 // change is logged once, as an error if the server is not supported.
 func TestVersionsOfTheServer(t *testing.T) {
 	var text atomic.Pointer[string]
@@ -57,7 +58,8 @@ func TestVersionsOfTheServer(t *testing.T) {
 		{minor(2, "0-alpha.1"), 2, false, ""},
 		{minor(3, "0"), 3, false, "E"},
 		{minor(0, "6"), 0, true, "V0"},
-		{minor(-1, "9"), -1, false, "E"},
+		{minor(-1, "9"), -1, true, "V0"},
+		{minor(-2, "9"), -2, false, "E"},
 	} {
 		text.Store(new(fmt.Sprintf(`{"major":"1","gitVersion":%q,"new":{}}`, c.git)))
 		if err := v.update(t.Context()); err != nil {

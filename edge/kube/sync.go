@@ -4,17 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // How long WaitForSync waits for the kinds that only some plugins read, after all others
@@ -151,11 +154,15 @@ func (s *store) failure() error {
 
 // recordFailures wraps lw so that the store records why its objects cannot be listed. A
 // kind that was served and is not any more, as the API server is of another version now, is
-// posted as unlisted: nobody knows what became of its objects.
+// posted as unlisted: nobody knows what became of its objects. Those that are known of a kind
+// that may be absent stay in force.
 func (s *store) recordFailures(lw *cache.ListWatch) *cache.ListWatch {
 	list := lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		l, err := list(ctx, o)
+		if err == nil && !meta.IsListType(l) { // the reflector fails on it, and records no reason
+			err = fmt.Errorf("%s: unexpected %T instead of a list", s.name, l)
+		}
 		switch {
 		case err == nil:
 			s.failed.Store(nil)
@@ -182,9 +189,21 @@ func (s *store) giveUp(err error) {
 	}
 }
 
-// unlist posts KindUnlisted, once until a list succeeds. The caller holds mu.
+// absent reports whether err says that the API server does not serve the kind, and so no object of
+// it counts: it is of an earlier version, for which nobody looks at DeviceTaintRules.
+func (s *store) absent(err error) bool {
+	return *s.kind == object.DeviceTaintRules && apierrors.IsNotFound(err)
+}
+
+// unlist posts KindUnlisted, once until a list succeeds, unless the kind is absent. The caller
+// holds mu.
 func (s *store) unlist(err error) {
-	if s.unlisted != nil {
+	switch {
+	case s.unlisted != nil && (!s.absent(s.unlisted) || s.absent(err)):
+		return
+	case s.absent(err):
+		s.unlisted = err
+		s.logger.Info("A resource is not served; no object of it counts", "resource", s.resource())
 		return
 	}
 	s.unlisted = err
@@ -201,9 +220,12 @@ func (s *store) complete() {
 	if !s.listed() {
 		close(s.synced)
 	}
-	if s.unlisted != nil {
-		s.unlisted = nil
-		s.logger.Info("Listed a resource that could not be listed before", "resource", s.resource())
+	if s.unlisted == nil {
+		return
+	}
+	s.logger.Info("Listed a resource that could not be listed before", "resource", s.resource())
+	if !s.absent(s.unlisted) {
 		s.post(machine.KindListed{Kind: *s.kind})
 	}
+	s.unlisted = nil
 }

@@ -110,41 +110,50 @@ func TestKindThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// An API that claims a known group and answers with something else, as an aggregated API
-// may, costs its own kind and no other.
+// An API that claims a known group and answers with something else, as an aggregated API or
+// a CRD may, costs its own kind and no other. It counts once it can be read.
 func TestKindOfAnotherShape(t *testing.T) {
-	const list = `{"kind":"ResourceClaimList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":`
-	for _, body := range []string{
-		list + `[{"metadata":{"name":"c"},"spec":"all"}]}`,
-		list + `{"c":{}}}`,
-		list + `[{"metadata":"c"}]}`,
-		`{"kind":"WidgetList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{}]}`,
-		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"p"}}]}`,
-		"<html>", "", "null",
-	} {
-		s := newWire(t, func(w http.ResponseWriter, r *http.Request, _ string) {
-			q := r.URL.Query()
-			switch {
-			case q.Has("sendInitialEvents"):
-				answer(w, 422, nil)
-			case path.Base(r.URL.Path) == "resourceclaims":
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = w.Write([]byte(body))
-			case q.Has("watch"):
-				<-r.Context().Done()
-			default:
-				answer(w, 200, noObjects)
+	for kind, named := range map[object.Kind]string{object.ResourceClaims: "ResourceClaim", object.DeviceTaintRules: "DeviceTaintRule", object.PodGroups: "PodGroup"} {
+		api := `,"apiVersion":"` + kind.GroupVersion().String() + `","metadata":{"name":"c","resourceVersion":"7"}`
+		list := `{"kind":"` + named + `List"` + api + `,"items":`
+		for _, body := range []string{
+			list + `[{"metadata":{"name":"c"},"spec":"all"}]}`,
+			list + `{"c":{}}}`,
+			list + `[{"metadata":"c"}]}`,
+			`{"kind":"WidgetList"` + api + `,"items":[{}]}`,
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"p"}}]}`,
+			`{"kind":"` + named + `"` + api + `}`,
+			"<html>", "", "null",
+		} {
+			var mended atomic.Bool
+			s := newWire(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+				q := r.URL.Query()
+				switch {
+				case q.Has("sendInitialEvents"):
+					answer(w, 422, nil)
+				case path.Base(r.URL.Path) == kind.Resource() && !mended.Load():
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = w.Write([]byte(body))
+				case q.Has("watch"):
+					<-r.Context().Done()
+				default:
+					answer(w, 200, noObjects)
+				}
+			})
+			source, events := watched(t, s, time.Hour, object.PersistentVolumes, kind)
+			if !source.WaitForSync(t.Context()) {
+				t.Fatal("not synced")
 			}
-		})
-		source, events := watched(t, s, time.Hour, object.PersistentVolumes, object.ResourceClaims)
-		if !source.WaitForSync(t.Context()) {
-			t.Fatal("not synced")
-		}
-		if got := <-events; !strings.HasPrefix(got, "unlisted ResourceClaim: ") {
-			t.Errorf("%s: posted %q", body, got)
-		}
-		if missing := source.Missing(); len(missing) != 1 || missing[0].String() != "resourceclaims.resource.k8s.io: cannot be listed" {
-			t.Errorf("%s: missing %v", body, missing)
+			if got := <-events; !strings.HasPrefix(got, "unlisted "+named+": ") {
+				t.Errorf("%s: posted %q", body, got)
+			}
+			if missing := source.Missing(); len(missing) != 1 || missing[0].Required || missing[0].String() != kind.Resource()+"."+kind.GroupVersion().Group+": cannot be listed" {
+				t.Errorf("%s: missing %v", body, missing)
+			}
+			mended.Store(true)
+			if got := <-events; got != "listed "+named {
+				t.Errorf("%s: posted %q", body, got)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -36,7 +37,8 @@ func in(version int32, r *rest.Request) *rest.Request {
 
 // listWatch returns a ListWatch of a resource of resource.k8s.io, in the version that is
 // served, whose objects are converted to v1. A list that is not found tries the other
-// versions and records the one that is served.
+// versions and records the one that is served. A list that is forbidden is not found if no
+// version has the resource: the roles of an older API server do not name it then.
 func (v *deviceVersion) listWatch(client rest.Interface, resource string) *cache.ListWatch {
 	list := func(ctx context.Context, version int32, o metav1.ListOptions) (runtime.Object, error) {
 		return in(version, client.Get()).Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Get()
@@ -51,6 +53,9 @@ func (v *deviceVersion) listWatch(client rest.Interface, resource string) *cache
 				}
 				version = (version + 1) % versions
 				objects, err = list(ctx, version, o)
+			}
+			if apierrors.IsForbidden(err) && !mayBeServed(ctx, client, resource) {
+				err = apierrors.NewNotFound(resourcev1.Resource(resource), "")
 			}
 			if err != nil {
 				return nil, err
@@ -68,6 +73,25 @@ func (v *deviceVersion) listWatch(client rest.Interface, resource string) *cache
 			return newRelay(w, eventToV1), nil
 		},
 	}
+}
+
+// mayBeServed reports whether a version of resource.k8s.io that can be read has the resource,
+// as far as discovery says.
+func mayBeServed(ctx context.Context, client rest.Interface, resource string) bool {
+	for i := range deviceVersions {
+		body, err := in(int32(i), client.Get()).SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		var version metav1.APIResourceList
+		if err != nil || json.Unmarshal(body, &version) != nil {
+			return true
+		}
+		if slices.ContainsFunc(version.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {
+			return true
+		}
+	}
+	return false
 }
 
 // eventToV1 converts the object of a watch event to v1. An object that cannot be converted

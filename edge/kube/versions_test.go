@@ -3,6 +3,7 @@ package kube
 import (
 	"net/http"
 	"path"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,6 +64,57 @@ func TestOlderDeviceVersions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An API server of an earlier version serves DeviceTaintRules in another version, or not at all,
+// whatever it serves of the rest of the group. No pod waits for rules that there cannot be, but
+// they are named as missing, and count once they are served.
+func TestDeviceTaintRulesOfOlderServers(t *testing.T) {
+	for _, status := range []int{404, 403} { // roles that do not name the rules forbid them
+		testDeviceTaintRules(t, status)
+	}
+}
+
+func testDeviceTaintRules(t *testing.T, unserved int) {
+	served := atomic.Value{}
+	served.Store("none")
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		version, rules := path.Base(path.Dir(r.URL.Path)), path.Base(r.URL.Path) == "devicetaintrules"
+		switch q := r.URL.Query(); {
+		case path.Base(path.Dir(r.URL.Path)) == "resource.k8s.io":
+			answer(w, 200, metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "deviceclasses"}}})
+		case rules && served.Load() == "none":
+			answer(w, unserved, nil)
+		case rules && version != served.Load(), path.Base(r.URL.Path) == "deviceclasses" && version != "v1":
+			answer(w, 404, nil)
+		case q.Has("sendInitialEvents"):
+			answer(w, 422, nil)
+		case q.Has("watch"):
+			<-r.Context().Done()
+		case rules:
+			answer(w, 200, resourcev1beta2.DeviceTaintRuleList{TypeMeta: metav1.TypeMeta{Kind: "DeviceTaintRuleList", APIVersion: "resource.k8s.io/v1beta2"},
+				ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []resourcev1beta2.DeviceTaintRule{{ObjectMeta: metav1.ObjectMeta{Name: "r", ResourceVersion: "3"}}}})
+		default:
+			answer(w, 200, noObjects)
+		}
+	})
+	source, events := watched(t, s, time.Hour, object.DeviceClasses, object.DeviceTaintRules)
+	if !source.WaitForSync(t.Context()) {
+		t.Fatal("not synced")
+	}
+	if missing := source.Missing(); len(missing) != 1 || missing[0].String() != "devicetaintrules.resource.k8s.io: not served" || missing[0].Required {
+		t.Errorf("missing %v", missing)
+	}
+	served.Store("v1beta2")
+	if got := <-events; got != "machine.ObjectSet" {
+		t.Errorf("posted %q", got)
+	}
+	for len(source.Missing()) > 0 {
+		runtime.Gosched() // the event is posted before the list counts as one
+	}
+	if len(events) > 0 {
+		t.Errorf("%q is posted, too", <-events)
 	}
 }
 

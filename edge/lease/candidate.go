@@ -15,7 +15,7 @@ import (
 )
 
 // Candidacy is what a process says of itself where the API server compares the candidates
-// and names the leader (the gate CoordinatedLeaderElection): versions such as 1.36.0.
+// and names the leader (the gate CoordinatedLeaderElection): versions such as 1.37.0.
 type Candidacy struct {
 	BinaryVersion, EmulatedVersion string
 }

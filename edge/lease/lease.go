@@ -22,7 +22,7 @@ import (
 )
 
 // grace is how long after its lease ran out a leader still counts as healthy,
-// as in v1.36.
+// as in kube-scheduler.
 const grace = 20 * time.Second
 
 // glance is how often a candidate looks whether the lease is free, if that is

@@ -106,7 +106,7 @@ func (l *Logger) unschedulable(r *decision.Decision, pod klog.ObjectRef) {
 	l.logger.V(2).Info("Unable to schedule pod; no fit; waiting", "pod", pod, "err", explain.Message(r), "attempt", r.Attempt)
 }
 
-// nodes logs what filters and scores said about each node. As in v1.36 nothing is
+// nodes logs what filters and scores said about each node. As in kube-scheduler nothing is
 // scored when only one node is left.
 func (l *Logger) nodes(r *decision.Decision, pod klog.ObjectRef) {
 	v := l.logger.V(10)
@@ -136,7 +136,7 @@ func (l *Logger) bound(p *object.Pod) {
 	l.logger.V(2).Info("Successfully bound pod to node", "pod", ref(p), "node", r.Node,
 		"evaluatedNodes", r.NodesTotal, "feasibleNodes", r.NodesFeasible)
 	if s := was.state; s != nil && l.level >= 4 {
-		l.logger.V(4).Info("Pod scheduled after flush from unschedulablePods", "pod", ref(p),
+		l.logger.V(4).Info("Pod scheduled after flush from unschedulableEntities", "pod", ref(p),
 			"unschedulablePlugins", s.RejectedBy, "pendingPlugins", s.PendingBy)
 	}
 }

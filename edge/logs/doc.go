@@ -1,4 +1,4 @@
-// Package logs writes the log lines that kube-scheduler v1.36 writes about pods,
+// Package logs writes the log lines that kube-scheduler writes about pods,
 // nodes and attempts: the same messages and keys at the same verbosities, for
 // people and tools that search for them. It is told of each step of the machine and
 // of each move in the queue. A line whose verbosity is off costs a comparison.

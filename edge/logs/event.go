@@ -47,14 +47,14 @@ func (l *Logger) nodeSet(name string, c machine.Change) {
 
 func (l *Logger) podSet(p *object.Pod, c machine.Change) {
 	switch {
-	case c.Action == framework.Delete && p.Terminal: // v1.36 does not see pods that have done their work
+	case c.Action == framework.Delete && p.Terminal: // v1.37 does not see pods that have done their work
 		l.forget(p.UID)
 		l.podGone(ref(p), c)
 	case c.Action == framework.Add && c.Resource == framework.UnscheduledPod:
 		l.logger.V(3).Info("Add event for unscheduled pod", "pod", ref(p))
 	case c.Action == framework.Add && c.Resource == framework.AssignedPod:
 		l.logger.V(3).Info("Add event for scheduled pod", "pod", ref(p))
-		if c.Bound { // v1.36 takes it out of its queue then, where it is not any more
+		if c.Bound { // v1.37 takes it out of its queue then, where it is not any more
 			l.logger.V(3).Info("Delete event for unscheduled pod", "pod", ref(p))
 		}
 	case l.level < 4 || c.Action == 0:
@@ -78,6 +78,9 @@ func (l *Logger) podGone(pod klog.ObjectRef, c machine.Change) {
 // failure is the event of a pod that comes back from an attempt.
 const failure = "ScheduleAttemptFailure"
 
+// entity is the type of what the queue holds: a pod group is none.
+const entity = "pod"
+
 // moved logs that a pod came to a place of the queue. The queue calls it.
 func (l *Logger) moved(e *queue.Entry, from queue.Place, event string) {
 	pod, to := ref(e.Pod), e.Place()
@@ -87,7 +90,7 @@ func (l *Logger) moved(e *queue.Entry, from queue.Place, event string) {
 		l.popped(e)
 	case to == queue.Gated:
 		if l.level >= 5 {
-			l.logger.V(5).Info("Pod moved to an internal scheduling queue, because the pod is gated", "pod", pod, "event", event, "queue", "Unschedulable")
+			l.logger.V(5).Info("Entity moved to an internal scheduling queue, because it is gated", "type", entity, "entity", pod, "event", event, "queue", "Unschedulable")
 		}
 	case event == failure:
 		s := e.State()
@@ -96,11 +99,11 @@ func (l *Logger) moved(e *queue.Entry, from queue.Place, event string) {
 			"hint", strategy, "unschedulable plugins", s.RejectedBy)
 	case l.level >= 5:
 		name, _ := queueName(to)
-		l.logger.V(5).Info("Pod moved to an internal scheduling queue", "pod", pod, "event", event, "queue", name)
+		l.logger.V(5).Info("Entity moved to an internal scheduling queue", "type", entity, "entity", pod, "event", event, "queue", name)
 	}
 }
 
-// queueName is v1.36's name for the place, and the number of the hints' result.
+// queueName is v1.37's name for the place, and the number of the hints' result.
 func queueName(p queue.Place) (name string, strategy int) {
 	switch p {
 	case queue.Active:
@@ -129,5 +132,5 @@ func (l *Logger) popped(e *queue.Entry) {
 
 // skipped logs that an event does not help a pod. The queue calls it.
 func (l *Logger) skipped(p *object.Pod, event string) {
-	l.logger.V(5).Info("Event is not making pod schedulable", "pod", ref(p), "event", event)
+	l.logger.V(5).Info("Event is not making entity schedulable", "type", entity, "entity", ref(p), "event", event)
 }

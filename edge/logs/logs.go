@@ -215,5 +215,5 @@ func amount(name v1.ResourceName, n int64) *resource.Quantity {
 
 func ref(p *object.Pod) klog.ObjectRef { return klog.KRef(p.Namespace, p.Name) }
 
-// slow is how long an attempt takes that is traced, as in v1.36.
+// slow is how long an attempt takes that is traced, as in kube-scheduler.
 const slow = 100 * time.Millisecond

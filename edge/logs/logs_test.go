@@ -353,8 +353,8 @@ func TestGatedStatus(t *testing.T) {
 	}
 }
 
-// A pod that is bound leaves v1.36's queue of unscheduled pods; one that comes bound was never
-// there.
+// A pod that is bound leaves kube-scheduler's queue of unscheduled pods; one that comes
+// bound was never there.
 func TestBoundPodsAreDequeued(t *testing.T) {
 	w := newWorld(t, 3)
 	w.do(node("n1", "4"), pod("a", "1"), machine.ScheduleOne{}, done("a"))

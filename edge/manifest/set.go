@@ -68,7 +68,7 @@ type Set struct {
 	// it is an error.
 	Replace bool
 	// Strict makes an error of a field that is not known. Else it is left out,
-	// with a notice: an API server newer than v1.36 may have it.
+	// with a notice: an API server of a later minor may have it.
 	Strict bool
 	// KeepWritten keeps pending pods and the objects that plugins read as they
 	// were written (Written).
@@ -84,7 +84,8 @@ type Set struct {
 	read      int64 // bytes so far
 	stdinRead bool
 	written   map[string][]byte // by kind and key
-	// Knows says of ResourceClaimTemplates and PriorityClasses whether all that there are were added.
+	// Knows says of ResourceClaimTemplates and PriorityClasses whether all that there are
+	// were added.
 	Knows struct{ Templates, Classes bool }
 
 	classes   decode.PriorityClasses

@@ -16,7 +16,8 @@ type part struct {
 // podUnread is what is not read of a pod: no decision depends on it.
 var podUnread = func() *part {
 	container := &part{unread: []string{"args", "command", "env", "envFrom", "imagePullPolicy", "lifecycle", "livenessProbe", "readinessProbe",
-		"securityContext", "startupProbe", "terminationMessagePath", "terminationMessagePolicy", "volumeDevices", "volumeMounts"}}
+		"securityContext", "startupProbe", "terminationMessagePath", "terminationMessagePolicy", "volumeDevices"},
+		below: map[string]*part{"volumeMounts": {unread: []string{"mountPath", "mountPropagation", "name", "readOnly", "recursiveReadOnly", "subPath", "subPathExpr"}}}}
 	status := &part{unread: []string{"containerID", "image", "imageID", "lastState", "ready", "started", "volumeMounts"},
 		below: map[string]*part{"state": {unread: []string{"running", "terminated"}}}}
 	return &part{below: map[string]*part{

@@ -1,5 +1,5 @@
 // Package metrics counts and times what the scheduler does, under the names and
-// with the labels that kube-scheduler v1.36 uses, so that dashboards and alerts
+// with the labels that kube-scheduler uses, so that dashboards and alerts
 // go on working. It watches the loop's steps; what the machine keeps count of
 // itself is read when somebody asks. Metrics of Berth's own begin with berth_.
 package metrics

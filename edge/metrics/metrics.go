@@ -37,8 +37,7 @@ type Metrics struct {
 	permitWaitSeconds  *metrics.HistogramVec
 	preemptionAttempts *metrics.Counter
 	preemptionVictims  *metrics.Histogram
-	pending            *metrics.GaugeVec
-	incoming           *metrics.CounterVec
+	queued             queueMetrics
 	unschedulable      *metrics.GaugeVec
 	cacheSize          *metrics.GaugeVec
 	goroutines         *metrics.GaugeVec
@@ -74,6 +73,13 @@ type Metrics struct {
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
 }
 
+// queueMetrics are about what waits. Entities are what is scheduled as one: pods alone, as
+// no pod group is an entity.
+type queueMetrics struct {
+	pods, entities                 *metrics.GaugeVec
+	incomingPods, incomingEntities *metrics.CounterVec
+}
+
 // serverMetrics are about the API server.
 type serverMetrics struct {
 	behind   *metrics.Gauge // watches
@@ -96,7 +102,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 	m.own()
 	register(m.attempts, m.attemptSeconds, m.algorithmSeconds, m.podAttempts, m.sliSeconds,
 		m.pointSeconds, m.permitWaitSeconds, m.preemptionAttempts, m.preemptionVictims,
-		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
+		m.queued.pods, m.queued.incomingPods, m.queued.entities, m.queued.incomingEntities, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims, m.waitedDevices, m.deviceSeconds,
 		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.server.behind, m.server.unlisted, m.server.skew, m.hosted, m.reloads, m.refused)
@@ -112,7 +118,7 @@ func (m *Metrics) attempt() {
 		"Attempts to schedule a pod, by result: unschedulable means that no node takes it, error that something failed.", "result", "profile")
 	m.attemptSeconds = histograms("scheduling_attempt_duration_seconds", metrics.STABLE, metrics.ExponentialBuckets(0.001, 2, 15),
 		"Time of an attempt to schedule a pod: decision and binding.", "result", "profile")
-	m.algorithmSeconds = histogram("scheduling_algorithm_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.001, 2, 15),
+	m.algorithmSeconds = histogram("scheduling_algorithm_duration_seconds", metrics.BETA, metrics.ExponentialBuckets(0.001, 2, 15),
 		"Time of the decision on a pod that was placed.")
 	m.podAttempts = histogram("pod_scheduling_attempts", metrics.STABLE, metrics.ExponentialBuckets(1, 2, 5),
 		"Attempts that it took until a pod was scheduled.")
@@ -126,8 +132,8 @@ func (m *Metrics) attempt() {
 		"Attempts in which preemption was tried, whether or not it found a node.")
 	m.preemptionVictims = histogram("preemption_victims", metrics.STABLE, metrics.ExponentialBuckets(1, 2, 7),
 		"Victims of a preemption.")
-	m.evictionSeconds = histograms("preemption_goroutines_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.01, 2, 20),
-		"Time from a preemption until the API has answered to all its evictions.", "result")
+	m.evictionSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{Subsystem: scheduler, Name: "preemption_goroutines_duration_seconds", StabilityLevel: metrics.ALPHA, DeprecatedVersion: "1.37.0",
+		Help: "Time from a preemption until the API has answered to all its evictions.", Buckets: metrics.ExponentialBuckets(0.01, 2, 20)}, []string{"result"})
 	m.evictionRuns = counters("preemption_goroutines_execution_total", metrics.ALPHA, "Preemptions whose evictions the API has answered to.", "result")
 	m.afterFlush = counter(scheduler, "pod_scheduled_after_flush_total", metrics.ALPHA,
 		"Pods that were placed though no event had called them: their stay among the unschedulable was over.")
@@ -135,8 +141,10 @@ func (m *Metrics) attempt() {
 
 // queue makes the metrics of what waits and what is known.
 func (m *Metrics) queue() {
-	m.pending = gauges("pending_pods", metrics.STABLE, "Pods that wait, by queue.", "queue")
-	m.incoming = counters("queue_incoming_pods_total", metrics.STABLE, "Pods that came to a queue, by the event that brought them.", "queue", "event")
+	m.queued.pods = gauges("pending_pods", metrics.STABLE, "Pods that wait, by queue.", "queue")
+	m.queued.incomingPods = counters("queue_incoming_pods_total", metrics.STABLE, "Pods that came to a queue, by the event that brought them.", "queue", "event")
+	m.queued.entities = gauges("queued_entities", metrics.ALPHA, "What waits and is scheduled as one, by queue: pods.", "queue", "type")
+	m.queued.incomingEntities = counters("queue_incoming_entities_total", metrics.ALPHA, "What came to a queue and is scheduled as one, by the event that brought it: pods.", "queue", "event", "type")
 	m.unschedulable = gauges("unschedulable_pods", metrics.BETA,
 		"Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.", "plugin", "profile")
 	m.cacheSize = gauges("cache_size", metrics.ALPHA, "Nodes, pods on nodes, and among these pods that the API has not confirmed yet.", "type")
@@ -149,13 +157,14 @@ func (m *Metrics) queue() {
 // plugins makes the metrics of single plugins and hints.
 func (m *Metrics) plugins() {
 	small := metrics.ExponentialBuckets(0.00001, 1.5, 20)
-	m.pluginSeconds = histograms("plugin_execution_duration_seconds", metrics.ALPHA, small,
+	m.pluginSeconds = histograms("plugin_execution_duration_seconds", metrics.BETA, small,
 		"Time of a plugin at an extension point in one step, all nodes together; one step of ten is timed.", "plugin", "extension_point", "status")
 	m.hintSeconds = histograms("queueing_hint_execution_duration_seconds", metrics.ALPHA, small,
 		"Time of a plugin's hint, the first of a step; one step of ten is timed.", "plugin", "event", "hint")
 	m.evaluated = counters("plugin_evaluation_total", metrics.BETA,
 		"Pods that a plugin looked at (PreFilter, PreScore), or nodes for them (Filter, Score). Answers that were kept are not counted.", "plugin", "extension_point", "profile")
-	m.claims = counters("resourceclaim_creates_total", metrics.ALPHA, "Claims that were, or could not be, made for pods' extended resources.", "status")
+	m.claims = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: "dynamic_resource_allocation", Name: "resourceclaim_creates_total", StabilityLevel: metrics.ALPHA,
+		Help: "Claims that were, or could not be, made for pods' extended resources."}, []string{"status", "admin_access", "owner_api_group", "owner_api_kind"})
 	m.waitedDevices = counters("dra_bindingconditions_allocations_total", metrics.ALPHA, "Devices with binding conditions that pods waited for, by how the wait ended.", "profile", "driver", "status")
 	m.deviceSeconds = histograms("dra_bindingconditions_wait_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.1, 2, 14),
 		"Time that a pod waited for the binding conditions of its devices, once for each of its devices.", "profile", "driver", "status")
@@ -180,7 +189,7 @@ func (m *Metrics) own() {
 	m.server.unlisted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "unlisted_kinds", StabilityLevel: metrics.ALPHA,
 		Help: "1 for each kind of objects that cannot be listed, or is not served. Pods that need it are not scheduled; /readyz/missing says why."}, []string{"resource"})
 	m.server.skew = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "api_server_version_skew", StabilityLevel: metrics.ALPHA,
-		Help: "By how many minor versions the API server is newer than the one that Berth is built for. 0 and 1 are supported; a negative value is an API server that is older."}, []string{"version"})
+		Help: "By how many minor versions the API server is newer than the one that Berth is built for. -1, 0 and 1 are supported; a negative value is an API server that is older."}, []string{"version"})
 	m.hosted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "plugin_calls_running", StabilityLevel: metrics.ALPHA,
 		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind (prebind), whose pods stay assumed, and those that took too long (late), which nothing waits for any more."}, []string{"call"})
 	m.reloads = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "config_reloads_total", StabilityLevel: metrics.ALPHA,

@@ -152,7 +152,8 @@ scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-schedule
 	}
 }
 
-// A refresh shows the queues, counters and totals of the snapshot.
+// A refresh shows the queues, counters and totals of the snapshot. Arrivals in the queue
+// that hints named are no entities.
 func TestRefresh(t *testing.T) {
 	s, registry := newStory(t)
 	snapshot := Snapshot{
@@ -161,7 +162,7 @@ func TestRefresh(t *testing.T) {
 		Nodes:    7, Pods: 8, Assumed: 9, Executor: kube.Counters{EventsDropped: 2},
 	}
 	s.Refresh(snapshot)
-	snapshot.Arrivals = map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd"}: 5}
+	snapshot.Arrivals = map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd"}: 5, {Queue: "active", Event: "NodeAdd", Hinted: true}: 4}
 	s.Refresh(snapshot)
 	expect(t, registry, `
 # HELP scheduler_pending_pods [STABLE] Pods that wait, by queue.
@@ -172,11 +173,20 @@ scheduler_pending_pods{queue="gated"} 5
 scheduler_pending_pods{queue="unschedulable"} 4
 # HELP scheduler_queue_incoming_pods_total [STABLE] Pods that came to a queue, by the event that brought them.
 # TYPE scheduler_queue_incoming_pods_total counter
-scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 5
+scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 9
+# HELP scheduler_queued_entities [ALPHA] What waits and is scheduled as one, by queue: pods.
+# TYPE scheduler_queued_entities gauge
+scheduler_queued_entities{queue="active",type="pod"} 1
+scheduler_queued_entities{queue="backoff",type="pod"} 5
+scheduler_queued_entities{queue="gated",type="pod"} 5
+scheduler_queued_entities{queue="unschedulable",type="pod"} 4
+# HELP scheduler_queue_incoming_entities_total [ALPHA] What came to a queue and is scheduled as one, by the event that brought it: pods.
+# TYPE scheduler_queue_incoming_entities_total counter
+scheduler_queue_incoming_entities_total{event="NodeAdd",queue="active",type="pod"} 5
 # HELP berth_events_dropped_total [ALPHA] API events that were not published, because too many waited or the API refused.
 # TYPE berth_events_dropped_total counter
 berth_events_dropped_total 2
-`, "scheduler_pending_pods", "scheduler_queue_incoming_pods_total", "berth_events_dropped_total")
+`, "scheduler_pending_pods", "scheduler_queue_incoming_pods_total", "scheduler_queued_entities", "scheduler_queue_incoming_entities_total", "berth_events_dropped_total")
 }
 
 // A kind that is listed again and a version that the API server has no more leave no
@@ -185,7 +195,7 @@ func TestRefreshOfTheAPIServer(t *testing.T) {
 	s, registry := newStory(t)
 	const help = "# HELP berth_unlisted_kinds [ALPHA] 1 for each kind of objects that cannot be listed, or is not served. Pods that need it are not scheduled; /readyz/missing says why.\n" +
 		"# TYPE berth_unlisted_kinds gauge\n"
-	const skew = "# HELP berth_api_server_version_skew [ALPHA] By how many minor versions the API server is newer than the one that Berth is built for. 0 and 1 are supported; a negative value is an API server that is older.\n" +
+	const skew = "# HELP berth_api_server_version_skew [ALPHA] By how many minor versions the API server is newer than the one that Berth is built for. -1, 0 and 1 are supported; a negative value is an API server that is older.\n" +
 		"# TYPE berth_api_server_version_skew gauge\n"
 	names := []string{"berth_unlisted_kinds", "berth_api_server_version_skew"}
 	s.Refresh(Snapshot{})

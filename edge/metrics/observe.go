@@ -199,7 +199,7 @@ func (m *Metrics) wrote(e machine.WriteReply) {
 	if e.Err != nil && e.Done == p.creates-1 {
 		result = "failure"
 	}
-	m.claims.WithLabelValues(result).Inc()
+	m.claims.WithLabelValues(result, "false", "", "Pod").Inc()
 	p.creates = 0
 }
 
@@ -265,7 +265,7 @@ func (m *Metrics) scheduled(p *pod, now time.Time) {
 	m.sliSeconds.WithLabelValues(attemptsLabel(p.attempt)).Observe(now.Sub(p.queued).Seconds())
 }
 
-// attemptsLabel keeps the number of labels small, as v1.36 does.
+// attemptsLabel keeps the number of labels small, as kube-scheduler does.
 func attemptsLabel(n int) string {
 	if n >= 15 {
 		return "15+"

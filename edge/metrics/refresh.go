@@ -44,13 +44,16 @@ type totals struct {
 	executor                 kube.Counters
 }
 
+// pods is the type of an entity that is one pod.
+const pods = "pod"
+
 // Refresh sets the gauges and advances the counters to the snapshot.
 func (m *Metrics) Refresh(s Snapshot) {
 	q := s.Queue
-	m.pending.WithLabelValues("active").Set(float64(q.Active))
-	m.pending.WithLabelValues("backoff").Set(float64(q.Backoff + q.ErrorBackoff))
-	m.pending.WithLabelValues("unschedulable").Set(float64(q.Unschedulable))
-	m.pending.WithLabelValues("gated").Set(float64(q.Gated))
+	for name, n := range map[string]int{"active": q.Active, "backoff": q.Backoff + q.ErrorBackoff, "unschedulable": q.Unschedulable, "gated": q.Gated} { // any order: each has its gauge
+		m.queued.pods.WithLabelValues(name).Set(float64(n))
+		m.queued.entities.WithLabelValues(name, pods).Set(float64(n))
+	}
 	m.cacheSize.WithLabelValues("nodes").Set(float64(s.Nodes))
 	m.cacheSize.WithLabelValues("pods").Set(float64(s.Pods))
 	m.cacheSize.WithLabelValues("assumed_pods").Set(float64(s.Assumed))
@@ -75,7 +78,10 @@ func (m *Metrics) Refresh(s Snapshot) {
 
 	m.evaluations()
 	for a, n := range s.Arrivals {
-		advance(m.incoming.WithLabelValues(a.Queue, a.Event), m.last.arrivals[a], n)
+		advance(m.queued.incomingPods.WithLabelValues(a.Queue, a.Event), m.last.arrivals[a], n)
+		if !a.Hinted {
+			advance(m.queued.incomingEntities.WithLabelValues(a.Queue, a.Event, pods), m.last.arrivals[a], n)
+		}
 	}
 	advance(m.panics.WithLabelValues("plugin"), m.last.pluginPanics, s.PluginPanics)
 	advance(m.panics.WithLabelValues("hint"), m.last.hintPanics, s.HintPanics)

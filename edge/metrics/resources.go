@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// Resources serves what each pod requests and is limited to, as v1.36 does at
+// Resources serves what each pod requests and is limited to, as kube-scheduler does at
 // /metrics/resources. pods lists those that the scheduler knows, at each request.
 func Resources(pods func() []*object.Pod) http.Handler {
 	registry := metrics.NewKubeRegistry()

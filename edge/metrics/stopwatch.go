@@ -16,7 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// stopwatch times plugins in one step of ten, as v1.36 does in one cycle of
+// stopwatch times plugins in one step of ten, as kube-scheduler does in one cycle of
 // ten. In the others a plugin's call costs a look at `on`, and kernels count
 // the nodes that they looked at.
 type stopwatch struct {
@@ -107,7 +107,7 @@ func (w *stopwatch) wrap(profile string, p *framework.Plugin) {
 	w.wrapHints(p)
 }
 
-// postFiltered is the status that v1.36 would have for the result.
+// postFiltered is the status that kube-scheduler would have for the result.
 func postFiltered(r *framework.PostFilterResult) *decision.Status {
 	switch {
 	case r.Failed:

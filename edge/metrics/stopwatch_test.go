@@ -135,7 +135,7 @@ func TestPluginsAreTimed(t *testing.T) {
 	hints := "scheduler_queueing_hint_execution_duration_seconds"
 	contains(t, hints, c.series(t, hints), "event=NodeAdd hint=Queue plugin=NodeResourcesFit")
 	events := "scheduler_event_handling_duration_seconds"
-	contains(t, events, c.series(t, events), "event=NodeAdd", "event=UnschedulablePodAdd")
+	contains(t, events, c.series(t, events), "event=NodeAdd", "event=UnscheduledPodAdd")
 	evaluated := "scheduler_plugin_evaluation_total"
 	contains(t, evaluated, c.series(t, evaluated),
 		"extension_point=PreFilter plugin=NodeResourcesFit profile=default-scheduler",
@@ -203,14 +203,14 @@ scheduler_pod_scheduled_after_flush_total 1
 # HELP scheduler_preemption_goroutines_execution_total [ALPHA] Preemptions whose evictions the API has answered to.
 # TYPE scheduler_preemption_goroutines_execution_total counter
 scheduler_preemption_goroutines_execution_total{result="error"} 1
-# HELP scheduler_resourceclaim_creates_total [ALPHA] Claims that were, or could not be, made for pods' extended resources.
-# TYPE scheduler_resourceclaim_creates_total counter
-scheduler_resourceclaim_creates_total{status="failure"} 1
-scheduler_resourceclaim_creates_total{status="success"} 2
+# HELP dynamic_resource_allocation_resourceclaim_creates_total [ALPHA] Claims that were, or could not be, made for pods' extended resources.
+# TYPE dynamic_resource_allocation_resourceclaim_creates_total counter
+dynamic_resource_allocation_resourceclaim_creates_total{admin_access="false",owner_api_group="",owner_api_kind="Pod",status="failure"} 1
+dynamic_resource_allocation_resourceclaim_creates_total{admin_access="false",owner_api_group="",owner_api_kind="Pod",status="success"} 2
 # HELP scheduler_volume_scheduling_stage_error_total [ALPHA] Errors about volumes: predicate (whether and where they fit), bind (their writes).
 # TYPE scheduler_volume_scheduling_stage_error_total counter
 scheduler_volume_scheduling_stage_error_total{operation="bind"} 1
-`, "scheduler_pod_scheduled_after_flush_total", "scheduler_preemption_goroutines_execution_total", "scheduler_resourceclaim_creates_total", "scheduler_volume_scheduling_stage_error_total")
+`, "scheduler_pod_scheduled_after_flush_total", "scheduler_preemption_goroutines_execution_total", "dynamic_resource_allocation_resourceclaim_creates_total", "scheduler_volume_scheduling_stage_error_total")
 	if seconds, err := testutil.GetHistogramMetricValue(s.pointSeconds.WithLabelValues("PreBind", "Success", "default-scheduler")); err != nil || seconds != 3 {
 		t.Errorf("PreBind took %v s (%v), want 3", seconds, err)
 	}

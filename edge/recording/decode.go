@@ -30,6 +30,7 @@ const (
 // reason.
 type decoder struct {
 	in      source
+	header  *Header
 	err     error
 	last    time.Time
 	version uint64
@@ -45,8 +46,8 @@ type told struct {
 	set  machine.Event
 }
 
-func newDecoder(in source, start time.Time) *decoder {
-	return &decoder{in: in, last: start, objects: map[uint64]*told{}}
+func newDecoder(in source, h *Header) *decoder {
+	return &decoder{in: in, header: h, last: h.Start, objects: map[uint64]*told{}}
 }
 
 func (r *decoder) fail(err error) {
@@ -199,7 +200,7 @@ func (r *decoder) checkpoint() (objects []machine.Event, err error) {
 		if r.err != nil {
 			return nil, r.err
 		}
-		e, a, err := set(o.kind, o.text)
+		e, a, err := r.decoded(o.kind, o.text)
 		if err != nil {
 			return nil, err
 		}
@@ -346,13 +347,25 @@ func (r *decoder) set() machine.Event {
 	if o.kind == kindNode && unchanged(o.text, text) { // a report that all is as it was
 		return o.set
 	}
-	e, a, err := set(o.kind, text)
+	e, a, err := r.decoded(o.kind, text)
 	if err != nil {
 		r.fail(err)
 		return nil
 	}
 	o.text, o.api, o.set = text, a, e
 	return e
+}
+
+// errOldPodGroup is of a record of Kubernetes 1.36, whose PodGroups have other fields.
+var errOldPodGroup = errors.New("a PodGroup of scheduling.k8s.io/v1alpha2 cannot be read any more")
+
+// decoded returns the event that tells of the object, and the object. It refuses an object
+// whose form has changed since the record was written.
+func (r *decoder) decoded(k kind, text string) (machine.Event, api, error) {
+	if k == numberOf(object.PodGroups) && r.header.Version <= lastVersion136 {
+		return nil, nil, r.header.Refusal(errOldPodGroup)
+	}
+	return set(k, text)
 }
 
 // unchanged tells whether the two differ in the version alone. A decoded node does not
@@ -377,7 +390,7 @@ func (r *decoder) shown() machine.Event {
 	if r.err != nil {
 		return nil
 	}
-	e, _, err := set(k, text)
+	e, _, err := r.decoded(k, text)
 	if err != nil {
 		r.fail(err)
 	}

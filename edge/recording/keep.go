@@ -104,7 +104,8 @@ func keepPod(p *v1.Pod) *v1.Pod {
 		ObjectMeta: keepMeta(&p.ObjectMeta),
 		Spec: v1.PodSpec{
 			Volumes: keepVolumes(s.Volumes), InitContainers: keepContainers(s.InitContainers), Containers: keepContainers(s.Containers),
-			NodeSelector: s.NodeSelector, NodeName: s.NodeName, HostNetwork: s.HostNetwork, HostUsers: s.HostUsers,
+			EphemeralContainers: keepEphemeral(s.EphemeralContainers),
+			NodeSelector:        s.NodeSelector, NodeName: s.NodeName, HostNetwork: s.HostNetwork, HostUsers: s.HostUsers,
 			Affinity: s.Affinity, SchedulerName: s.SchedulerName, Tolerations: s.Tolerations, Priority: s.Priority,
 			PreemptionPolicy: s.PreemptionPolicy, Overhead: s.Overhead, TopologySpreadConstraints: s.TopologySpreadConstraints,
 			SchedulingGates: s.SchedulingGates, SchedulingGroup: s.SchedulingGroup, ResourceClaims: s.ResourceClaims, Resources: s.Resources,
@@ -126,11 +127,33 @@ func keepContainers(list []v1.Container) []v1.Container {
 	kept := make([]v1.Container, len(list))
 	for i := range list {
 		c := &list[i]
-		kept[i] = v1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules}
+		kept[i] = v1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules, VolumeMounts: keepMounts(c.VolumeMounts)}
 		for _, p := range c.Ports {
 			if p.HostPort > 0 {
 				kept[i].Ports = append(kept[i].Ports, p)
 			}
+		}
+	}
+	return kept
+}
+
+// keepEphemeral keeps the containers with options for mounts.
+func keepEphemeral(list []v1.EphemeralContainer) []v1.EphemeralContainer {
+	var kept []v1.EphemeralContainer
+	for i := range list {
+		if mounts := keepMounts(list[i].VolumeMounts); mounts != nil {
+			kept = append(kept, v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon{VolumeMounts: mounts}})
+		}
+	}
+	return kept
+}
+
+// keepMounts keeps the options that a mount has: not every node knows of them.
+func keepMounts(list []v1.VolumeMount) []v1.VolumeMount {
+	var kept []v1.VolumeMount
+	for i := range list {
+		if o := list[i].BindMountOptions; len(o) > 0 {
+			kept = append(kept, v1.VolumeMount{BindMountOptions: o})
 		}
 	}
 	return kept

@@ -3,6 +3,8 @@ package recording
 import (
 	"time"
 
+	baseversion "k8s.io/component-base/version"
+
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
@@ -27,7 +29,7 @@ const frameTarget = 256 << 10
 
 func newLog(d *disk, o *Options, longest int64) *log {
 	l := &log{longest: longest, header: o.Header, names: o.Names, disk: d, encoder: newEncoder(o.Names, o.Header.Start.Round(0))}
-	l.header.Version, l.header.Redacted = Version, o.Names != nil
+	l.header.Version, l.header.Kubernetes, l.header.Redacted = Version, baseversion.DefaultKubeBinaryVersion, o.Names != nil
 	return l
 }
 

@@ -120,7 +120,7 @@ func (r *Reader) open() (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.segment, r.decoder = s, newDecoder(s.entries, s.Start)
+	r.segment, r.decoder = s, newDecoder(s.entries, &s.Header)
 	begin := &Begin{Header: s.Header}
 	if begin.Whole = s.Whole && s.Run == s.Segment; !begin.Whole {
 		if begin.Objects, err = r.decoder.checkpoint(); err != nil {

@@ -173,7 +173,7 @@ func TestPermitReplies(t *testing.T) {
 	same(t, entries, steps)
 
 	old := append([]byte{codePermitReply, 0, 0, 5}, "p-uid\x04Gang\x00\x07no room"...)
-	e, err := newDecoder(bytes.NewReader(old), start).entry()
+	e, err := newDecoder(bytes.NewReader(old), &Header{Version: Version, Start: start}).entry()
 	if want := (machine.PermitReply{UID: "p-uid", Plugin: "Gang", Message: "no room"}); err != nil || e.Event != want {
 		t.Errorf("got %+v, %v", e, err)
 	}
@@ -291,7 +291,7 @@ func FuzzEntries(f *testing.F) {
 	}
 	f.Add(w.out)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := newDecoder(strings.NewReader(string(b)), start)
+		r := newDecoder(strings.NewReader(string(b)), &Header{Version: Version, Start: start})
 		for {
 			if _, err := r.entry(); err != nil {
 				return
@@ -304,7 +304,7 @@ func FuzzEntries(f *testing.F) {
 func TestNoRecord(t *testing.T) {
 	newer := t.TempDir()
 	text := []byte(magic)
-	text = appendFrame(text, []byte(`{"version":4,"berth":"v9.1.0"}`))
+	text = appendFrame(text, []byte(`{"version":5,"berth":"v9.1.0"}`))
 	if err := os.WriteFile(filepath.Join(newer, segmentName(1)), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestNoRecord(t *testing.T) {
 	}
 	file := filepath.Join(other, segmentName(1))
 	for dir, want := range map[string]string{
-		newer:                           "version 4 of the format",
+		newer:                           "version 5 of the format",
 		other:                           "not a segment of a record",
 		t.TempDir():                     "no record",
 		file:                            "not a directory",

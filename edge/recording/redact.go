@@ -13,7 +13,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,7 +127,7 @@ func (n *Names) redact(o api) {
 	switch o := o.(type) {
 	case *resourcev1.ResourceSlice:
 		n.redactSlice(o)
-	case *resourcev1.DeviceClass, *resourcev1beta2.DeviceTaintRule, *storagev1.CSIDriver: // pools and devices keep their names in slices and claims, too
+	case *resourcev1.DeviceClass, *resourcev1.DeviceTaintRule, *storagev1.CSIDriver: // pools and devices keep their names in slices and claims, too
 	case *resourcev1.ResourceClaim:
 		n.redactClaim(o)
 	case *v1.Pod:

@@ -13,12 +13,18 @@ import (
 	"strings"
 	"time"
 
+	baseversion "k8s.io/component-base/version"
+
 	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // Version of the format that is written, and the last that can be read. The first had
-// no snapshots, those of the second held nothing that is under way.
-const Version = 3
+// no snapshots, those of the second held nothing that is under way. Up to the third, events
+// have the numbers that they had on Kubernetes 1.36, and headers do not name Kubernetes.
+const (
+	Version        = 4
+	lastVersion136 = 3
+)
 
 const magic = "BERTHREC"
 
@@ -26,6 +32,9 @@ const magic = "BERTHREC"
 type Header struct {
 	Version int    `json:"version"`
 	Berth   string `json:"berth"` // the version of the program that wrote it
+	// Kubernetes is the minor version whose rules that program follows, such as 1.37.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	Path       string `json:"-"` // of the file, once it is read
 	// Source is what the record is of: Scheduler, or Watch.
 	Source string `json:"source"`
 	// Start is the time from which the times of entries count.
@@ -56,6 +65,24 @@ const (
 	Scheduler = "berth-scheduler"
 	Watch     = "watch"
 )
+
+// Origin says which program wrote the record, if that follows another Kubernetes than this
+// one; else it is empty.
+func (h *Header) Origin() string {
+	if h.Kubernetes == baseversion.DefaultKubeBinaryVersion {
+		return ""
+	}
+	return fmt.Sprintf("the record (version %d of the format) is of berth %s, which follows Kubernetes %s; this berth follows %s",
+		h.Version, h.Berth, h.Kubernetes, baseversion.DefaultKubeBinaryVersion)
+}
+
+// Refusal returns why the record cannot be replayed, with its Origin and what to do.
+func (h *Header) Refusal(why error) error {
+	if o := h.Origin(); o != "" {
+		return fmt.Errorf("%w: %s: use the berth that wrote it", why, o)
+	}
+	return why
+}
 
 // suffix of the names of segments.
 const suffix = ".berthrecord"
@@ -176,6 +203,9 @@ func newSegmentReader(in io.Reader, path string) (*segmentReader, error) {
 	}
 	if s.Header.Version < 1 {
 		return nil, fmt.Errorf("%s: the header has version %d of the format, which does not exist", path, s.Header.Version)
+	}
+	if s.Header.Path = path; s.Header.Version <= lastVersion136 {
+		s.Header.Kubernetes = "1.36"
 	}
 	s.entries = bufio.NewReaderSize(flate.NewReader(s), 1<<16)
 	return s, nil

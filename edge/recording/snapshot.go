@@ -148,6 +148,7 @@ func (r *decoder) resting(s *machine.Snapshot) {
 	for range r.count() {
 		e := queue.Saved{UID: r.uid()}
 		r.json(&e)
+		e.Changes = r.actions(e.Changes)
 		s.Queue.Entries = append(s.Queue.Entries, e)
 	}
 	for range r.count() {

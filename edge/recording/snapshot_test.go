@@ -23,7 +23,7 @@ func TestSnapshots(t *testing.T) {
 			w.out = append(w.out, codeSnapshot)
 			return w.resting(s)
 		},
-		"version 3": func(w *encoder) error { return w.snapshot(s) },
+		"version 4": func(w *encoder) error { return w.snapshot(s) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newEncoder(nil, start)
@@ -33,7 +33,7 @@ func TestSnapshots(t *testing.T) {
 			if err := write(w); err != nil {
 				t.Fatal(err)
 			}
-			r := newDecoder(bytes.NewReader(w.out), start)
+			r := newDecoder(bytes.NewReader(w.out), &Header{Version: Version, Start: start})
 			if _, err := r.entry(); err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -387,15 +388,50 @@ func (r *decoder) namespaceAsItWas() *object.Namespace {
 
 func (r *decoder) eventsInFlight(l *queue.SavedEvents) {
 	r.json(l)
+	for i := range l.Old {
+		o := &l.Old[i]
+		o.Resource, o.Bit = r.resource(o.Resource), r.bit(o.Bit)
+	}
 	for range r.count() {
 		if r.err != nil {
 			return
 		}
-		e := &framework.Event{Resource: framework.EventResource(r.uint()), ActionType: framework.ActionType(r.uint())}
+		e := &framework.Event{Resource: r.resource(framework.EventResource(r.uint())), ActionType: r.actions(framework.ActionType(r.uint()))}
 		e.OldPod, e.NewPod, e.OldNode, e.NewNode = r.podAsItWas(), r.podAsItWas(), r.nodeAsItWas(), r.nodeAsItWas()
 		e.OldObject, e.NewObject = r.objectAsItWas(), r.objectAsItWas()
 		e.OldSelectorOwner, e.NewSelectorOwner = r.ownerAsItWas(), r.ownerAsItWas()
 		e.OldNamespace, e.NewNamespace = r.namespaceAsItWas(), r.namespaceAsItWas()
 		l.Last = append(l.Last, e)
 	}
+}
+
+// resource returns the resource of an event from its number in the record. Kubernetes 1.36 had
+// no TargetPod.
+func (r *decoder) resource(n framework.EventResource) framework.EventResource {
+	if r.header.Version <= lastVersion136 && n >= framework.TargetPod {
+		n++
+	}
+	return n
+}
+
+// bit returns the bit of an action from that in the record. Kubernetes 1.36 had no
+// UpdatePodScaleUp.
+func (r *decoder) bit(n int) int {
+	if scaleUp := bits.TrailingZeros32(uint32(framework.UpdatePodScaleUp)); r.header.Version <= lastVersion136 && n >= scaleUp && n < 31 {
+		n++
+	}
+	return n
+}
+
+// actions returns a set of actions from that in the record, bit by bit.
+func (r *decoder) actions(recorded framework.ActionType) (a framework.ActionType) {
+	if recorded == framework.All {
+		return framework.All
+	}
+	for n := range 32 {
+		if recorded&(1<<n) != 0 {
+			a |= 1 << r.bit(n)
+		}
+	}
+	return a
 }

@@ -197,8 +197,8 @@ func TestTheLifeOfAPod(t *testing.T) {
 	want := []string{
 		"gated: waiting for scheduling gates: [example.com/quota]",
 		"entered the queue, gated by SchedulingGates, until 12:05:02 at the latest",
-		"requeued by UnschedulablePodUpdatePodSchedulingGatesEliminated: active",
-		"attempt 1, queued for 2s: 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+		"requeued by TargetPodUpdatePodSchedulingGatesEliminated: active",
+		"attempt 1, queued for 2s: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
 		"unschedulable by ScheduleAttemptFailure, until 12:05:04 at the latest",
 		"requeued by NodeUpdateNodeAllocatable: backoff, until 12:00:06 at the latest",
 		"attempt 2, queued for 2s: n1, the only feasible of 1 nodes",

@@ -2,7 +2,7 @@ package shadow
 
 import "github.com/berth-scheduler/berth/edge/config"
 
-// sampleSize is after how many feasible nodes kube-scheduler v1.36 stops to look for
+// sampleSize is after how many feasible nodes kube-scheduler stops to look for
 // more, in a cluster of that many nodes (percentageOfNodesToScore).
 func sampleSize(c *config.Config, profile string, nodes int) int {
 	const least, leastPercent = 100, 5

@@ -126,7 +126,7 @@ func find(t *testing.T, spans tracetest.SpanStubs, name string) *tracetest.SpanS
 func attributeOf(s *tracetest.SpanStub, key string) string {
 	for _, a := range s.Attributes {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

@@ -202,7 +202,7 @@ func (f *facts) deviceHints(r *deviceRequest, nodes []string) string {
 		}
 	}
 	t := f.cluster.Machine.Table()
-	counter := devices.NewCounter(structured.Features{ConsumableCapacity: true}, true)
+	counter := devices.NewCounter(structured.Features{ConsumableCapacity: true, ListTypeAttributes: true})
 	shared := devices.Shared(t, counter.Shares)
 	for _, name := range nodes[:min(mostHinted, len(nodes))] {
 		row, ok := t.Find(name)
@@ -251,7 +251,7 @@ func slicesOf(all []*resourcev1.ResourceSlice, one *resourcev1.ResourceSlice) (n
 // many, and how many there are; and the most that any of the nodes can use.
 func (f *facts) freestDevices(class *resourcev1.DeviceClass, nodes []string) (best string, free, whole, largest int64) {
 	t := f.cluster.Machine.Table()
-	counter := devices.NewCounter(structured.Features{ConsumableCapacity: true}, true)
+	counter := devices.NewCounter(structured.Features{ConsumableCapacity: true, ListTypeAttributes: true})
 	shared := devices.Shared(t, counter.Shares)
 	for _, name := range nodes {
 		row, ok := t.Find(name)

@@ -91,7 +91,7 @@ func (f *facts) meantPod(api *v1.PodAffinityTerm, term *match.PodTerm) string {
 	for _, r := range t.All() {
 		for _, pl := range t.Pods(r) {
 			p := pl.Pod
-			in := term.Matches(p.Namespace, t.Namespaces().Labels(p.Namespace), p.Labels)
+			in := term.MatchesPlaced(p.Namespace, t.Namespaces().Labels(p.Namespace), p.Labels)
 			if in {
 				return ""
 			}

@@ -130,7 +130,7 @@ func (f *facts) about(terms []match.PodTerm) func(*object.Pod) bool {
 	t := f.cluster.Machine.Table()
 	return func(p *object.Pod) bool {
 		for i := range terms {
-			if !terms[i].Matches(p.Namespace, t.Namespaces().Labels(p.Namespace), p.Labels) {
+			if !terms[i].MatchesPlaced(p.Namespace, t.Namespaces().Labels(p.Namespace), p.Labels) {
 				return false
 			}
 		}
@@ -203,7 +203,7 @@ func (f *facts) keeper(node string) (keeper *object.Pod, on, topology string) {
 			for i := range p.Affinity.AntiAffinity {
 				term := &p.Affinity.AntiAffinity[i]
 				value, has := n.Labels[term.TopologyKey]
-				if has && at.Labels[term.TopologyKey] == value && term.Matches(f.pod.Namespace, t.Namespaces().Labels(f.pod.Namespace), f.pod.Labels) {
+				if has && at.Labels[term.TopologyKey] == value && term.MatchesPending(f.pod.Namespace, t.Namespaces().Labels(f.pod.Namespace), f.pod.Labels) {
 					keeper, on, topology = p, n.Name, term.TopologyKey
 				}
 			}

@@ -29,6 +29,7 @@ var actions = []struct {
 	{framework.UpdateNodeDeclaredFeature, "UpdateNodeDeclaredFeature", "declares other features"},
 	{framework.UpdatePodLabel, "UpdatePodLabel", "gets other labels"},
 	{framework.UpdatePodScaleDown, "UpdatePodScaleDown", "requests less"},
+	{framework.UpdatePodScaleUp, "UpdatePodScaleUp", "requests more"},
 	{framework.UpdatePodSchedulingGatesEliminated, "UpdatePodSchedulingGatesEliminated", "loses its scheduling gates"},
 	{framework.UpdatePodToleration, "UpdatePodToleration", "gets a toleration"},
 	{framework.UpdatePodGeneratedResourceClaim, "UpdatePodGeneratedResourceClaim", "has its resource claims generated"},
@@ -95,7 +96,7 @@ func eventsOf(plugin string, e framework.ClusterEventWithHint) (events []Event) 
 			continue
 		}
 		text := fmt.Sprintf("%s %s", noun, a.text)
-		own := e.Resource == framework.UnscheduledPod && a.action&framework.UpdatePod != 0
+		own := e.Resource == framework.TargetPod && a.action&framework.UpdatePod != 0
 		switch {
 		case own:
 			text = "the pod itself " + a.text
@@ -112,7 +113,7 @@ func eventsOf(plugin string, e framework.ClusterEventWithHint) (events []Event) 
 // nounOf is the API's name of a resource, and a noun for it.
 func nounOf(r framework.EventResource) (kind, noun string) {
 	switch r {
-	case framework.AssignedPod, framework.UnscheduledPod:
+	case framework.AssignedPod, framework.UnscheduledPod, framework.TargetPod:
 		return "Pod", "a pod"
 	case framework.Node:
 		return "Node", "a node"

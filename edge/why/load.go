@@ -52,7 +52,7 @@ func admitsNear(ctx context.Context, m *machine.Machine, p *object.Pod, placed [
 			return false
 		}
 		if slices.ContainsFunc(p.Affinity.Affinity, func(term match.PodTerm) bool {
-			return term.Matches(pl.Pod.Namespace, t.Namespaces().Labels(pl.Pod.Namespace), pl.Pod.Labels)
+			return term.MatchesPlaced(pl.Pod.Namespace, t.Namespaces().Labels(pl.Pod.Namespace), pl.Pod.Labels)
 		}) {
 			anchors = append(anchors, pl)
 		}

@@ -53,7 +53,7 @@ func readyCondition(p *v1.Pod) *v1.PodCondition {
 }
 
 // SortForDeletion puts first what the workload's controller, at the time now, deletes first:
-// of a StatefulSet the highest number, of others what the controllers of v1.36 prefer. Jobs
+// of a StatefulSet the highest number, of others what Kubernetes' controllers prefer. Jobs
 // go by no costs and no neighbours, and by exact ages.
 func (w *Workload) SortForDeletion(pods []*v1.Pod, now time.Time) {
 	if w.ordinals {

@@ -42,7 +42,7 @@ func New(raw json.RawMessage) (*framework.Plugin, error) {
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add},
 			{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodLabel, QueueingHintFn: leftTeam},
-			{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, QueueingHintFn: changedTeam},
+			{Resource: framework.TargetPod, ActionType: framework.UpdatePodLabel, QueueingHintFn: changedTeam},
 		},
 		SignPlugin:   framework.SignPlugin{Sign: sign, Locality: framework.NodeAndPods},
 		PreFilter:    preFilter,

@@ -385,7 +385,7 @@ func write(t *testing.T, dir, name, text string) {
 // without figures.
 func TestMarkdownHasOneRowAWorkload(t *testing.T) {
 	r := newResult("A/B", "cluster")
-	r.CreateBindCeiling = 1000
+	r.CreateBindCeiling, r.Threshold = 1000, 680
 	r.Runs = []Run{
 		{Scheduler: Berth, Nodes: 5, Pods: 10, PodsPerSecond: 900, CPUMillisPerPod: 0.2, CPUMillisToRest: 0.25, P99Millis: 300, PeakRSSMiB: 100},
 		{Scheduler: KubeScheduler, Nodes: 5, Pods: 10, PodsPerSecond: 450, CPUMillisPerPod: 2, CPUMillisToRest: 2.5, P99Millis: 6000, PeakRSSMiB: 400},
@@ -396,14 +396,14 @@ func TestMarkdownHasOneRowAWorkload(t *testing.T) {
 	var b bytes.Buffer
 	writeMarkdown(&b, []*Result{r, alone}, []error{errors.New("E/F: one\ntwo")})
 	lines := strings.Split(b.String(), "\n")
-	if want := "| A/B | 5, 10 | 1000 | 900 / 450 | 2.00 | 90 % / 45 % | 0.2 / 2 | 0.1 | 0.25 / 2.5 | 0.1 | 300 / 6e+03 | 100 / 400 | 0.25 |"; lines[2] != want {
+	if want := "| A/B | 5, 10 | 680 | 1000 | 900 / 450 | 2.00 | 90 % / 45 % | 0.2 / 2 | 0.1 | 0.25 / 2.5 | 0.1 | 300 / 6e+03 | 100 / 400 | 0.25 |"; lines[2] != want {
 		t.Errorf("got  %s\nwant %s", lines[2], want)
 	}
-	if want := "| C/D | 5, 10 | - | 900 / - | - | - / - | - / - | - | - / - | - | - / - | - / - | - |"; lines[3] != want {
+	if want := "| C/D | 5, 10 | - | - | 900 / - | - | - / - | - / - | - | - / - | - | - / - | - / - | - |"; lines[3] != want {
 		t.Errorf("got  %s\nwant %s", lines[3], want)
 	}
 	for _, line := range lines[:4] {
-		if n := strings.Count(line, "|"); n != 14 {
+		if n := strings.Count(line, "|"); n != 15 {
 			t.Errorf("%d cells: %s", n-1, line)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -27,7 +28,8 @@ type group struct {
 	size      int
 	sent      map[string]time.Time // when their creation was
 	bound     map[string]time.Time
-	attempted map[string]bool // the bound ones among them
+	attempted map[string]bool        // the bound ones among them
+	order     []types.NamespacedName // of the bound ones, first to last
 }
 
 func key(p *v1.Pod) string { return p.Namespace + "/" + p.Name }
@@ -68,6 +70,7 @@ func (b *bindings) see(object any) {
 	g.attempted[key(p)] = true
 	if _, known := g.bound[key(p)]; p.Spec.NodeName != "" && !known {
 		g.bound[key(p)] = time.Now()
+		g.order = append(g.order, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	}
 	select {
 	case b.news <- struct{}{}:
@@ -89,11 +92,26 @@ func attempted(p *v1.Pod) bool {
 func (b *bindings) expect(pods []*v1.Pod) *group {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	g := &group{len(pods), make(map[string]time.Time, len(pods)), map[string]time.Time{}, map[string]bool{}}
+	g := &group{size: len(pods), sent: make(map[string]time.Time, len(pods)), bound: map[string]time.Time{}, attempted: map[string]bool{}}
 	for _, p := range pods {
 		b.pods[key(p)] = g
 	}
 	return g
+}
+
+// join adds a pod, which is yet to be created, to the group.
+func (b *bindings) join(g *group, p *v1.Pod) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pods[key(p)] = g
+	g.size++
+}
+
+// nth returns the pod of the group that was bound after n others.
+func (b *bindings) nth(g *group, n int) types.NamespacedName {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return g.order[n]
 }
 
 // send notes that the pod is being created now.
@@ -117,6 +135,11 @@ func (b *bindings) seen(g *group, tried bool) int {
 // enough), or with an error when the scheduler ended or nothing happened for
 // a while.
 func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, g *group, tried bool) error {
+	return b.waitFor(ctx, scheduler, g, g.size, tried)
+}
+
+// waitFor returns when the first n pods of the group are bound.
+func (b *bindings) waitFor(ctx context.Context, scheduler *cluster.Scheduler, g *group, n int, tried bool) error {
 	what := "bound"
 	if tried {
 		what = "attempted"
@@ -125,7 +148,7 @@ func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, g *gr
 	defer stuck.Stop()
 	for {
 		now := b.seen(g, tried)
-		if now >= g.size {
+		if now >= n {
 			return nil
 		}
 		if now > last {
@@ -135,11 +158,11 @@ func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, g *gr
 		select {
 		case <-b.news:
 		case <-scheduler.Done():
-			return fmt.Errorf("the scheduler ended when %d of %d pods were %s", now, g.size, what)
+			return fmt.Errorf("the scheduler ended when %d of %d pods were %s", now, n, what)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-stuck.C:
-			return fmt.Errorf("no further pod was %s for %s; %d of %d are", what, stuckAfter, now, g.size)
+			return fmt.Errorf("no further pod was %s for %s; %d of %d are", what, stuckAfter, now, n)
 		}
 	}
 }

@@ -91,6 +91,9 @@ func runCluster(ctx context.Context, o Options, w *Workload, scheduler string) (
 	if w.Config != "" {
 		options.Config = []byte(w.Config)
 	}
+	if scheduler == KubeScheduler && o.Gates != "" {
+		options.Flags = []string{"--feature-gates=" + o.Gates}
+	}
 	if s.scheduler, err = s.cluster.StartScheduler(ctx, options); err != nil {
 		return nil, err
 	}
@@ -238,32 +241,44 @@ func (s *stage) placeOnce(ctx context.Context, step *CreatePods) error {
 	return s.seen.wait(ctx, s.scheduler, g, false)
 }
 
-// placeSteadily creates the step's pods, deletes them once all are bound, and
-// so on until the time is over.
+// placeSteadily creates the step's pods and, until the time is over, deletes each
+// once it is bound and creates another one.
 func (s *stage) placeSteadily(ctx context.Context, step *CreatePods) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, step.Steady, errOver)
 	defer cancel()
+	err := s.replaceBound(ctx, step)
+	if context.Cause(ctx) == errOver {
+		return nil
+	}
+	return err
+}
+
+// replaceBound returns when the context ends. What it creates anew is the step's
+// first pod under other names, as in the suite.
+func (s *stage) replaceBound(ctx context.Context, step *CreatePods) error {
+	pods, err := step.All()
+	if err != nil {
+		return err
+	}
+	g, err := s.createPods(ctx, step, pods)
+	if err != nil {
+		return err
+	}
 	zero := int64(0)
-	for batch := 0; ; batch++ {
-		pods, err := step.All()
-		if err != nil {
+	for n := 0; ; n++ {
+		if err := s.seen.waitFor(ctx, s.scheduler, g, n+1, false); err != nil {
 			return err
 		}
-		for _, p := range pods {
-			p.Name = fmt.Sprintf("%s-%d", p.Name, batch)
+		bound := s.seen.nth(g, n)
+		if err := s.client.CoreV1().Pods(bound.Namespace).Delete(ctx, bound.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
+			return fmt.Errorf("deleting a bound pod: %w", err)
 		}
-		g, err := s.createPods(ctx, step, pods)
-		if err == nil {
-			err = s.seen.wait(ctx, s.scheduler, g, false)
-		}
-		if err == nil {
-			err = s.client.CoreV1().Pods(step.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
-		}
-		if err != nil && context.Cause(ctx) == errOver {
-			return nil
-		}
-		if err != nil {
-			return err
+		p := pods[0].DeepCopy()
+		p.Name = fmt.Sprintf("%s-%d", p.Name, n)
+		s.seen.join(g, p)
+		s.seen.send(g, p)
+		if _, err := s.client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating a pod: %w", err)
 		}
 	}
 }

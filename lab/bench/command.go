@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/lab/cluster"
@@ -34,6 +35,7 @@ type Options struct {
 	List       bool
 	Mode       string
 	Schedulers []string
+	Gates      string // feature gates of kube-scheduler: NAME=true,...
 	Runs       int
 	Output     string
 	Binary     string
@@ -91,6 +93,7 @@ Progress goes to standard error, and the result to standard output.`,
 	flags.StringVar(&o.Dir, "workloads", "bench", "directory with Berth's own workloads (*.yaml)")
 	flags.StringVar(&o.Mode, "mode", "cluster", "what to measure: cluster or decide")
 	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "schedulers that take turns, in this order")
+	flags.StringVar(&o.Gates, "kube-scheduler-gates", "", "feature gates of kube-scheduler, as NAME=true,... (default: kube-scheduler's defaults)")
 	flags.IntVar(&o.Runs, "runs", 1, "number of turns of each scheduler")
 	flags.StringVarP(&o.Output, "output", "o", "table", "output format: table, json or markdown (one table of all workloads)")
 	flags.StringVar(&o.Binary, "berth", "", "path of the berth-scheduler to measure in mode cluster (default: the program beside berth-lab)")
@@ -153,6 +156,9 @@ func (o *Options) validate() error {
 	}
 	if err := validSchedulers(o.Schedulers); err != nil {
 		return err
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.DeepCopy().Set(o.Gates); err != nil {
+		return fmt.Errorf("--kube-scheduler-gates: %w", err)
 	}
 	if o.Mode == "cluster" && slices.Contains(o.Schedulers, Berth) {
 		if err := (cluster.SchedulerOptions{Kind: cluster.Berth, Binary: o.Binary}).Check(); err != nil {

@@ -60,6 +60,7 @@ func Measure(ctx context.Context, o Options, name string, say func(string, ...an
 		}
 	}
 	r := newResult(w.Name, o.Mode)
+	r.Threshold, r.Gates = w.Threshold, o.Gates
 	if o.Mode == "cluster" && !o.NoCeiling {
 		say("measuring the ceiling: a client that binds without deciding")
 		ceiling, err := measureCeilings(ctx, w)
@@ -95,6 +96,8 @@ func one(ctx context.Context, o Options, w *Workload, scheduler string) (*Run, e
 	t := turn{Scheduler: scheduler, Workload: w.Name, Dir: dir, Pods: o.Pods}
 	if scheduler == Berth {
 		t.CPUProfile, t.MemProfile = o.CPUProfile, o.MemProfile
+	} else {
+		t.Gates = o.Gates
 	}
 	run := &Run{}
 	return run, t.in(ctx, run)

@@ -83,6 +83,9 @@ func (s *CreatePods) All() ([]*v1.Pod, error) {
 		if p.Name == "" {
 			p.Name = fmt.Sprintf("%s-%05d", s.Group, i)
 		}
+		if s.SignatureBatch > 0 {
+			metav1.SetMetaDataLabel(&p.ObjectMeta, "signature", fmt.Sprintf("signature-label-%d", i/s.SignatureBatch))
+		}
 		if s.Claim != nil {
 			p.Spec.Volumes = []v1.Volume{{Name: "vol", VolumeSource: v1.VolumeSource{
 				PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(i)},

@@ -24,6 +24,8 @@ type operation struct {
 	CountParam string `json:"countParam"`
 	Namespace  string `json:"namespace"`
 
+	TemplateParams map[string]any `json:"templateParams"`
+
 	NodeTemplatePath        string `json:"nodeTemplatePath"`
 	NodeAllocatableStrategy *struct {
 		NodeAllocatable    map[v1.ResourceName]string                `json:"nodeAllocatable"`
@@ -52,6 +54,8 @@ type operation struct {
 	DurationParam                     string          `json:"durationParam"`
 	NamespacePrefix                   string          `json:"namespacePrefix"`
 	CreatePodsOp                      *operation      `json:"createPodsOp"`
+	SignatureBatchSize                int             `json:"signatureBatchSize"`
+	SignatureBatchSizeParam           string          `json:"signatureBatchSizeParam"`
 
 	Mode                 string   `json:"mode"`
 	Number               int      `json:"number"`
@@ -97,7 +101,7 @@ func (c *testCase) createNodes(i int, op *operation, p parameters) ([]Step, erro
 	}
 	s := &CreateNodes{Count: count, Step: i, Template: builtinNode}
 	if op.NodeTemplatePath != "" {
-		if s.Template, err = c.form(op.NodeTemplatePath); err != nil {
+		if s.Template, err = c.form(op.NodeTemplatePath, op.TemplateParams); err != nil {
 			return nil, err
 		}
 	}
@@ -140,7 +144,7 @@ func (c *testCase) createNamespaces(_ int, op *operation, p parameters) ([]Step,
 	if op.NamespaceTemplatePath == "" {
 		return []Step{s}, nil
 	}
-	f, err := c.form(op.NamespaceTemplatePath)
+	f, err := c.form(op.NamespaceTemplatePath, op.TemplateParams)
 	if err != nil {
 		return nil, err
 	}
@@ -163,9 +167,14 @@ func (c *testCase) createPods(i int, op *operation, p parameters) ([]Step, error
 		return nil, err
 	}
 	if path := cmp.Or(op.PodTemplatePath, c.DefaultPodTemplatePath); path != "" {
-		if s.Template, err = c.form(path); err != nil {
+		if s.Template, err = c.form(path, op.TemplateParams); err != nil {
 			return nil, err
 		}
+		batch, err := p.number(op.SignatureBatchSize, op.SignatureBatchSizeParam)
+		if err != nil {
+			return nil, err
+		}
+		s.SignatureBatch = max(batch, 1)
 	}
 	sample := &v1.Pod{}
 	if err := s.Template.decode(0, count, sample); err != nil {
@@ -175,10 +184,10 @@ func (c *testCase) createPods(i int, op *operation, p parameters) ([]Step, error
 	if op.PersistentVolumeClaimTemplatePath == "" {
 		return []Step{s}, nil
 	}
-	if s.Claim, err = c.form(op.PersistentVolumeClaimTemplatePath); err != nil {
+	if s.Claim, err = c.form(op.PersistentVolumeClaimTemplatePath, op.TemplateParams); err != nil {
 		return nil, err
 	}
-	s.Volume, err = c.form(op.PersistentVolumeTemplatePath)
+	s.Volume, err = c.form(op.PersistentVolumeTemplatePath, op.TemplateParams)
 	return []Step{s}, err
 }
 
@@ -253,7 +262,7 @@ func (c *testCase) churn(i int, op *operation, _ parameters) ([]Step, error) {
 		return nil, fmt.Errorf("number %d: must be at least 1 in mode recreate", s.Number)
 	}
 	for _, path := range op.TemplatePaths {
-		object, err := c.objects(path, s.Namespace, 1)
+		object, err := c.objects(path, op.TemplateParams, s.Namespace, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -274,7 +283,7 @@ func (c *testCase) createAny(_ int, op *operation, p parameters) ([]Step, error)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.objects(op.TemplatePath, op.Namespace, count)
+	s, err := c.objects(op.TemplatePath, op.TemplateParams, op.Namespace, count)
 	return []Step{s}, err
 }
 
@@ -286,7 +295,7 @@ func (c *testCase) updateAny(_ int, op *operation, p parameters) ([]Step, error)
 	if op.UpdatePerSecond < 0 {
 		return nil, fmt.Errorf("updatePerSecond: %d is less than 0", op.UpdatePerSecond)
 	}
-	s, err := c.objects(op.TemplatePath, op.Namespace, count)
+	s, err := c.objects(op.TemplatePath, op.TemplateParams, op.Namespace, count)
 	if err != nil {
 		return nil, err
 	}
@@ -294,8 +303,8 @@ func (c *testCase) updateAny(_ int, op *operation, p parameters) ([]Step, error)
 }
 
 // objects reads a template of a kind that can be created.
-func (c *testCase) objects(path, namespace string, count int) (*CreateObjects, error) {
-	f, err := c.form(path)
+func (c *testCase) objects(path string, params map[string]any, namespace string, count int) (*CreateObjects, error) {
+	f, err := c.form(path, params)
 	if err != nil {
 		return nil, err
 	}

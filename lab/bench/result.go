@@ -15,8 +15,12 @@ type Result struct {
 	// CreateBindCeiling is that of a phase in which the pods are created too, as
 	// they are in the measured one.
 	CreateBindCeiling float64 `json:"-"`
-	Runs              []Run   `json:"runs"`
-	Ratio             Ratio   `json:"ratio"`
+	// Threshold as in Workload. Kubernetes measures it on other machines, with all pods.
+	Threshold float64 `json:"-"`
+	// Gates are the feature gates of kube-scheduler that differ from its defaults.
+	Gates string `json:"kubeSchedulerGates,omitempty"`
+	Runs  []Run  `json:"runs"`
+	Ratio Ratio  `json:"ratio"`
 }
 
 // Run is one scheduler's turn.

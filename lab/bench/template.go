@@ -2,26 +2,32 @@ package bench
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"text/template"
 
 	"sigs.k8s.io/yaml"
 )
 
 // form is an object as a file of the suite has it. One with template actions in
-// it is filled in anew for each object, with its Index and the Count of all.
+// it is filled in anew for each object, with its Index, the Count of all and the
+// params.
 type form struct {
 	path    string
 	text    []byte
+	params  map[string]any
 	actions *template.Template // nil: all objects are alike
 }
 
-// form reads a template.
-func (c *testCase) form(path string) (*form, error) {
+// form reads a template that gets the params.
+func (c *testCase) form(path string, params map[string]any) (*form, error) {
 	if path == "" {
 		return nil, errors.New("no template is named")
 	}
@@ -29,7 +35,7 @@ func (c *testCase) form(path string) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &form{path: path, text: text}
+	f := &form{path: path, text: text, params: params}
 	if bytes.Contains(text, []byte("{{")) {
 		if f.actions, err = template.New(path).Funcs(arithmetic).Parse(string(text)); err != nil {
 			return nil, err
@@ -38,25 +44,62 @@ func (c *testCase) form(path string) (*form, error) {
 	return f, nil
 }
 
-// arithmetic is what the suite's templates reckon with.
+// arithmetic holds the functions of the suite's templates. They reckon with floats; those
+// that return an int drop the fraction of the result.
 var arithmetic = template.FuncMap{
-	"DivideInt": func(a, b any) (int, error) { return integers(a, b, func(a, b int) int { return a / b }) },
-	"Mod":       func(a, b any) (int, error) { return integers(a, b, func(a, b int) int { return a % b }) },
+	"AddFloat":      reckon(add),
+	"AddInt":        truncated(add),
+	"DivideFloat":   reckon(divide),
+	"DivideInt":     truncated(divide),
+	"Int":           truncated(add), // of one number
+	"JSON":          toJSON,
+	"Mod":           truncated(modulo),
+	"MultiplyFloat": reckon(multiply),
+	"MultiplyInt":   truncated(multiply),
+	"SubtractFloat": reckon(subtract),
+	"SubtractInt":   truncated(subtract),
 }
 
-func integers(a, b any, f func(a, b int) int) (int, error) {
-	x, err := strconv.Atoi(fmt.Sprint(a))
-	if err != nil {
-		return 0, err
+func add(a, b float64) float64      { return a + b }
+func subtract(a, b float64) float64 { return a - b }
+func multiply(a, b float64) float64 { return a * b }
+func divide(a, b float64) float64   { return a / b }
+func modulo(a, b float64) float64   { return math.Mod(math.Trunc(a), math.Trunc(b)) }
+
+// reckon returns a function that applies f to its arguments from the left.
+func reckon(f func(a, b float64) float64) func(first any, rest ...any) (float64, error) {
+	return func(first any, rest ...any) (float64, error) {
+		result, err := toFloat(first)
+		for i := 0; i < len(rest) && err == nil; i++ {
+			var next float64
+			next, err = toFloat(rest[i])
+			result = f(result, next)
+		}
+		if err == nil && (math.IsInf(result, 0) || math.IsNaN(result)) {
+			err = errors.New("division by zero")
+		}
+		return result, err
 	}
-	y, err := strconv.Atoi(fmt.Sprint(b))
-	if err == nil && y == 0 {
-		err = errors.New("division by zero")
+}
+
+// truncated returns a template function that folds its arguments and drops the fraction of the result.
+func truncated(f func(a, b float64) float64) func(first any, rest ...any) (int, error) {
+	exact := reckon(f)
+	return func(first any, rest ...any) (int, error) {
+		result, err := exact(first, rest...)
+		return int(result), err
 	}
-	if err != nil {
-		return 0, err
-	}
-	return f(x, y), nil
+}
+
+func toFloat(value any) (float64, error) { return strconv.ParseFloat(fmt.Sprint(value), 64) }
+
+// toJSON writes a value as JSON, <, > and & as they are.
+func toJSON(value any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return strings.TrimSpace(b.String()), err
 }
 
 // decode makes the object with that index, of as many as count says.
@@ -64,7 +107,10 @@ func (f *form) decode(index, count int, into any) error {
 	text := f.text
 	if f.actions != nil {
 		var b bytes.Buffer
-		if err := f.actions.Execute(&b, map[string]any{"Index": index, "Count": count}); err != nil {
+		sees := map[string]any{}
+		maps.Copy(sees, f.params)
+		sees["Index"], sees["Count"] = index, count
+		if err := f.actions.Execute(&b, sees); err != nil {
 			return err
 		}
 		text = b.Bytes()

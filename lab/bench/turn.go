@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/berth-scheduler/berth/edge/daemon"
 	"github.com/berth-scheduler/berth/lab/cluster"
@@ -27,7 +28,8 @@ type turn struct {
 	Scheduler  string
 	Workload   string     // of the suites, and
 	Dir        string     // where Berth's own are, and
-	Pods       int        // the most that a measured step creates, 0: as the file says; or
+	Pods       int        // the most that a measured step creates, 0: as the file says, and
+	Gates      string     // the feature gates of kube-scheduler; or
 	Scale      *scaleCase // one case of bench scale; or
 	Hard       *hardWorld
 	Replay     *trace // a trace
@@ -104,6 +106,9 @@ func (t turn) decide() (*Run, error) {
 		return nil, err
 	}
 	w.limit(t.Pods)
+	if err := utilfeature.DefaultMutableFeatureGate.Set(t.Gates); err != nil {
+		return nil, err
+	}
 	s, err := w.scene()
 	if err != nil {
 		return nil, err

@@ -13,7 +13,10 @@ import (
 type Workload struct {
 	Name   string // test case / workload
 	Config string // KubeSchedulerConfiguration of both schedulers, "": the defaults
-	Steps  []Step
+	// Threshold is the least number of pods a second that Kubernetes' own runs must come
+	// to; 0 if there is none.
+	Threshold float64
+	Steps     []Step
 }
 
 // Step is one operation of a workload.
@@ -48,13 +51,16 @@ type (
 		Group     string // what the names begin with, no other step's do
 		Template  *form
 		Labels    map[string]string // of the first; barriers select by them
+		// SignatureBatch, when set, is how many pods in a row share a value of the label
+		// "signature". kube-scheduler batches only pods with the same labels.
+		SignatureBatch int
 		// Volume and Claim, when set, are templates: each pod gets a volume, bound
 		// to a claim of its own.
 		Volume, Claim *form
 		Measure       bool // this is the phase that is measured
 		NoWait        bool
-		// Steady: for so long, all pods are deleted once they are bound, and as
-		// many made anew.
+		// Steady: for so long, each pod is deleted once it is bound, and another
+		// one is made.
 		Steady time.Duration
 	}
 	// DeletePods deletes the pods of a namespace, at a rate if one is given, in

@@ -23,7 +23,7 @@ Build each fault of lab/breaks/breaks.txt into a program of its own. The program
 compares generated worlds with kube-scheduler. Every mix that the list
 names must disagree. The faults of lab/breaks/daemon.txt are built into the
 simulation of whole schedulers, of whose seeds 1-200 one must fail. A few are built
-into the tests of their package, of which one must fail. The exit status is 1 if a
+into the tests of their package or of the stories, of which one must fail. The exit status is 1 if a
 mix does not disagree, if nothing fails, or if a text of the list is not in its file. No file of the tree changes. A fault takes the time
 to build and link the packages that depend on its file.`
 
@@ -130,15 +130,17 @@ func (b *Break) tests() string {
 		return "./sim/chaos"
 	case mix == unit:
 		return "./" + path.Dir(b.File)
+	case mix == stories:
+		return "./sim/scenario"
 	}
 	return ""
 }
 
-// failed runs the tests of the file's package. It is an error if none fails; else it
-// is the first that does.
-func (b *Break) failed(program, root string) (string, error) {
-	test := exec.Command(program)
-	test.Dir = filepath.Join(root, filepath.FromSlash(path.Dir(b.File)))
+// failed runs the tests in the program, those that match the regular expression run. It
+// returns the name of the first that fails; it is an error if none does.
+func (b *Break) failed(program, root, run string) (string, error) {
+	test := exec.Command(program, "-test.run", run)
+	test.Dir = filepath.Join(root, filepath.FromSlash(b.tests()))
 	said, err := test.CombinedOutput()
 	var status *exec.ExitError
 	if err != nil && !errors.As(err, &status) {
@@ -158,7 +160,9 @@ func (b *Break) seen(program, mix, root string) (string, error) {
 	case slices.Contains(simulations, mix):
 		return b.shown(program, "-with", with)
 	case mix == unit:
-		return b.failed(program, root)
+		return b.failed(program, root, "")
+	case mix == stories:
+		return b.failed(program, root, "TestStories$")
 	}
 	said, err := exec.Command(program, "conform", "--brief", "--mix", mix, "--seeds", b.Seeds).CombinedOutput()
 	var status *exec.ExitError

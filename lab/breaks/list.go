@@ -18,11 +18,15 @@ var (
 )
 
 // These stand in the place of a mix for a fault that something else has to show: the
-// simulation of whole schedulers, with something added or not, or the tests of the
-// file's package, where random worlds hardly get.
+// simulation of whole schedulers, with something added or not; the tests of the file's
+// package, where random worlds hardly get; or the stories in scenarios/, for what
+// kube-scheduler cannot play.
 var simulations = []string{"sim", "sim-volumes", "sim-limits", "sim-devices", "sim-extenders", "sim-clocks", "sim-constraints", "sim-budgets"}
 
-const unit = "unit"
+const (
+	unit    = "unit"
+	stories = "stories"
+)
 
 // defaultSeeds are the worlds that are played of each mix.
 const defaultSeeds = "1-25"
@@ -30,7 +34,7 @@ const defaultSeeds = "1-25"
 // Break is one fault.
 type Break struct {
 	Plugin, What string
-	Mixes        []string // that have to disagree; or one of simulations, or unit
+	Mixes        []string // that have to disagree; or one of simulations, or unit, or stories
 	Seeds        string
 	File         string // from the root of the project
 	Old, New     string // Old stands in the file once

@@ -23,7 +23,7 @@ type Options struct {
 	Only            []string // names of faults, empty: all
 	Dir             string   // of the control plane and all logs
 	Binary          string
-	Next            string // program that hosts kube-apiserver of another version; "": it never changes
+	Next            string // program that hosts kube-apiserver of the other version; "": it never changes
 }
 
 // NewCommand is `berth-lab chaos`.
@@ -74,7 +74,7 @@ something was found.`,
 	flags.StringSliceVar(&o.Only, "only", nil, "draw only from the faults with these words in their names (default: all)")
 	flags.StringVar(&o.Dir, "dir", "", "directory of the control plane, which keeps all logs (default: a temporary one)")
 	flags.StringVar(&o.Binary, "berth", "", "path of the berth-scheduler to run (default: the program beside berth-lab)")
-	flags.StringVar(&o.Next, "next", "", "program of lab/skew: the API server also becomes one of the next version, and one of this version again")
+	flags.StringVar(&o.Next, "next", "", "program of lab/skew: the API server also becomes one of the other version, and one of this version again")
 	return command
 }
 

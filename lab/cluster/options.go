@@ -17,7 +17,7 @@ const (
 )
 
 // KubernetesVersion is what the components are linked at (see go.mod).
-const KubernetesVersion = "v1.36.5"
+const KubernetesVersion = "v1.37.2"
 
 // ChildCommand is the first argument with which the lab starts its own
 // executable again; the component's name is the second. See child.RunIfAsked.

@@ -86,7 +86,7 @@ func newSide(w generate.World, choose func([]profile.Config, profile.Registry) p
 		return nil, err
 	}
 	return newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1,
-		PodGroups: gates.Enabled(features.GenericWorkload), GroupPlacements: gates.Enabled(features.TopologyAwareWorkloadScheduling), GroupPreemption: gates.Enabled(features.WorkloadAwarePreemption), GangScheduling: gates.Enabled(features.GangScheduling), Explain: func(*object.Pod) bool { return true }, Check: true,
+		PodGroups: gates.Enabled(features.GenericWorkload), GroupPlacements: gates.Enabled(features.TopologyAwareWorkloadScheduling), Explain: func(*object.Pod) bool { return true }, Check: true,
 		InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
 		MaxUnschedulable: queue.DefaultMaxUnschedulable}, features.PodFields(gates)), nil
 }

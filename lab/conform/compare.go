@@ -110,7 +110,7 @@ func compareNode(want, got oracle.Node, scored bool) []string {
 	case want.Feasible != got.Feasible:
 		differ("feasible", verdict(want), verdict(got))
 	case !want.Feasible:
-		if verdict(want) != verdict(got) {
+		if !blockedAlike(want, got) {
 			differ("first blocker", verdict(want), verdict(got))
 		}
 	case scored:
@@ -124,6 +124,15 @@ func compareNode(want, got oracle.Node, scored bool) []string {
 		}
 	}
 	return diffs
+}
+
+// blockedAlike reports whether Berth's blocker for a node is kube-scheduler's. Where several
+// plugins leave no common node, kube-scheduler names all of them, and Berth one.
+func blockedAlike(want, got oracle.Node) bool {
+	if slices.Contains(strings.Split(want.Plugin, ","), got.Plugin) {
+		want.Plugin = got.Plugin
+	}
+	return verdict(want) == verdict(got)
 }
 
 // verdict is a node's answer in a line. kube-scheduler gathers the reasons for

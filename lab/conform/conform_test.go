@@ -180,7 +180,7 @@ func TestCommand(t *testing.T) {
 		{[]string{"--feature-gates", "Bananas=true"}, "--feature-gates: unrecognized feature gate: Bananas"},
 		{[]string{"--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true"}, "--feature-gates: feature gate DRAWorkloadResourceClaims=true is not supported: "},
 		{[]string{"--feature-gates", "NodeDeclaredFeatures"}, "--feature-gates: "},
-		{[]string{"--feature-gates", "StorageCapacityScoring=true", "--mix", "taints,ports", "--seeds", "3"}, ""},
+		{[]string{"--feature-gates", "StorageCapacityScoring=false", "--mix", "taints,ports", "--seeds", "3"}, ""},
 		{[]string{"--mix", "taints,ports", "--seeds", "3"}, ""},
 	} {
 		cmd := NewCommand()

@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim"
@@ -38,9 +37,6 @@ type follower struct {
 	waiting     []oracle.Rejected     // in the places where pods wait for a change
 	placing     map[types.UID]*v1.Pod // decided on, their writes to come
 	extender    *storyExtender        // nil: none
-	groups      bool                  // pods of groups are tried together
-	tried       []tried               // of the group whose cycle is under way
-	condition   *metav1.Condition     // that kube-scheduler wrote of the last group
 	counts      storyCounts
 	differences []difference // since the last change or decision, not marked yet
 	faults      []string     // what nobody marked
@@ -53,9 +49,10 @@ type difference struct {
 	diff string
 }
 
-// storyCounts is what was compared.
+// storyCounts is what was compared. The stories that were not, since they are of pod
+// groups, count in alone too.
 type storyCounts struct {
-	stories, decisions, requeues, extra, spared, marked int
+	stories, decisions, requeues, extra, spared, marked, alone int
 }
 
 func newFollower(upstream *oracle.Scheduler) *follower {
@@ -143,9 +140,6 @@ func (f *follower) follow(e machine.Event) error {
 		key := fmt.Sprintf("%s %s/%s", m.Kind, m.Namespace, m.Name)
 		o := f.written[key].(runtime.Object).DeepCopyObject().(metav1.Object)
 		o.SetResourceVersion(m.Version)
-		if m.Kind == object.PodGroups {
-			withCondition(o, e.Object)
-		}
 		f.written[key] = o
 		return f.change(generate.Change{Verb: generate.Update, Other: o})
 	case machine.ObjectGone:
@@ -157,9 +151,6 @@ func (f *follower) follow(e machine.Event) error {
 		f.extender.answered(e)
 	case machine.PodGone:
 		gone := f.pods[e.UID]
-		if f.groups && gone != nil && gone.Spec.NodeName == "" {
-			f.oracle.LeaveGroup(gone)
-		}
 		delete(f.pods, e.UID)
 		f.leave(e.UID)
 		if gone != nil {
@@ -182,7 +173,6 @@ func (f *follower) podSet(e machine.PodSet) error {
 	}
 	old, before := f.pods[p.UID], f.origin[p.UID]
 	f.pods[p.UID], f.origin[p.UID] = now, origin
-	f.regroup(old, now)
 	switch {
 	case p.NodeName != "" && (old == nil || old.Spec.NodeName == ""):
 		f.leave(p.UID)
@@ -265,12 +255,6 @@ func (f *follower) observe(e machine.Effect) {
 		if err := f.decided(e.Decision); err != nil && f.err == nil {
 			f.err = fmt.Errorf("kube-scheduler: %w", err)
 		}
-	case machine.PodGroupDone:
-		if err := f.groupDone(e); err != nil && f.err == nil {
-			f.err = fmt.Errorf("kube-scheduler: %w", err)
-		}
-	case machine.PatchGroupStatus:
-		f.compareCondition(e)
 	case machine.Write:
 		if pod := f.placing[e.Pod.UID]; pod != nil {
 			if diff := compareGrants(f.oracle, pod, pod.Spec.NodeName, e.Writes); diff != "" {
@@ -291,9 +275,6 @@ func (f *follower) observe(e machine.Effect) {
 
 func (f *follower) decided(d *decision.Decision) error {
 	pod := f.pods[d.UID]
-	if f.groupTried(d, pod) {
-		return nil
-	}
 	want, err := f.ask(pod)
 	if err != nil {
 		return err

@@ -15,33 +15,37 @@ import (
 // Gates that depend on one another are flipped together.
 var flips = []struct{ gates, mix string }{
 	{"DRAConsumableCapacity=false", "devices"},
+	{"DRADerivedAttributes=true", "devices"},
 	{"DRADeviceBindingConditions=false", "devices"},
-	{"DRADeviceTaintRules=true", "devices"},
-	{"DRADeviceTaints=false", "devices"},
-	{"DRAExtendedResource=false", "devices"},
+	{"DRADeviceCompatibilityGroups=true", "devices"},
+	{"DRADeviceTaintRules=false", "devices"},
+	{"DRADeviceTaints=false,DRADeviceTaintRules=false", "devices"},
+	{"DRAExtendedResource=false", "devices"}, // as v1.36
+	{"DRAFractionalCapacityRange=true", "devices"},
 	{"DRAListTypeAttributes=true", "devices"},
 	{"DRANodeAllocatableResources=true", "devices"},
+	{"DRAOptionalNodeOperations=true", "devices"},
 	{"DRAPartitionableDevices=false", "devices"},
-	{"DRAPrioritizedList=false", "devices"},
-	{"DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,DRAResourceClaimGranularStatusAuthorization=false", "devices"},
+	{"DRAPrioritizedList=false", "devices"}, // as v1.36
+	{"DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,DRAResourceClaimGranularStatusAuthorization=false", "devices"}, // as v1.36
 	{"DRASchedulerFilterTimeout=false", "devices"},
-	{"GenericWorkload=true,GangScheduling=true", "all"}, // pods of no group; TestGroups has groups
+	{"GenericWorkload=true", "all"}, // pods of no group
 	{"GenericWorkload=true,TopologyAwareWorkloadScheduling=true", "all"},
-	{"GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true", "preemption"},
+	{"GenericWorkload=true", "preemption"},
 	{"InPlacePodLevelResourcesVerticalScaling=false", "resources"},
 	{"InPlacePodVerticalScaling=false", "resources"}, // as v1.34
 	{"MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false", "spread"},
 	{"NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false,InPlacePodVerticalScalingInitContainers=false," +
-		"RestartAllContainersOnContainerExits=false,ExtendWebSocketsToKubelet=false", "features"},
+		"RestartAllContainersOnContainerExits=false,ExtendWebSocketsToKubelet=false", "features"}, // as v1.36
 	{"NominatedNodeNameForExpectation=false", "preemption"},
 	{"OpportunisticBatching=false", "all"},
-	{"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false", "resources"},
+	{"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,PodLevelResourcesFixDefaulting=false,PodLevelResourcesFixKubeletQOSClass=false", "resources"},
 	{"SchedulerAsyncAPICalls=true", "all"},
 	{"SchedulerPopFromBackoffQ=false", "all"},
-	{"StorageCapacityScoring=true", "volumes"},
+	{"StorageCapacityScoring=false", "volume-gates"},
 	{"TaintTolerationComparisonOperators=true", "taints"},
 	{"VolumeAttributesClass=false", "volumes"}, // as v1.35
-	{"VolumeLimitScaling=true", "volumes"},
+	{"VolumeLimitScaling=false", "volume-gates"},
 }
 
 // Berth decides as kube-scheduler does under each gate that its plugins read, with the

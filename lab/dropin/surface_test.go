@@ -44,7 +44,7 @@ func flags(t *testing.T) (rows []row) {
 	app.NewSchedulerCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		r := row{"flag", code("--" + f.Name), "default " + code(f.DefValue), "same", here}
 		if f.Name == "emulated-version" {
-			r.ours, r.test = "same, from 1.33 on", "`lab/oracle`, TestGatesUnderEmulationAreUpstreams"
+			r.ours, r.test = "same, from 1.34 on", "`lab/oracle`, TestGatesUnderEmulationAreUpstreams"
 		}
 		if f.DefValue == "" {
 			r.theirs = "no default"
@@ -126,13 +126,15 @@ func fields() (rows []row) {
 	return rows
 }
 
-// missing are kube-scheduler's metrics that Berth does not have.
-var missing = map[string]string{
-	"scheduler_batch_attempts_total":                    "none: Berth has no batch",
-	"scheduler_batch_cache_flushed_total":               "none: Berth has no batch",
-	"scheduler_get_node_hint_duration_seconds":          "none: Berth has no batch",
-	"scheduler_store_schedule_results_duration_seconds": "none: Berth has no batch",
-	"scheduler_volume_binder_cache_requests_total":      "none: it never has a value",
+// missing returns why Berth does not have a metric of kube-scheduler, by name.
+func missing(t *testing.T) map[string]string {
+	why := map[string]string{}
+	for line := range strings.Lines(contents(t, "../../edge/metrics/testdata/missing.txt")) {
+		if name, text, found := strings.Cut(strings.TrimSpace(line), " | "); found {
+			why[name] = text
+		}
+	}
+	return why
 }
 
 var desc = regexp.MustCompile(`fqName: "([^"]*)", help: "\[(\w+)\].*variableLabels: \{(.*)\}\}$`)
@@ -150,17 +152,36 @@ func described(r prometheus.Registerer) map[string]string {
 	return all
 }
 
+// ofClient are the metrics of client-go, which registers each when it is first used.
+func ofClient(t *testing.T) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(contents(t, "../../testdata/upstream/metrics.txt")) {
+		name, shape, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if regexp.MustCompile(`^(rest_client|leader_election|informer)_`).MatchString(name) {
+			shape, _, _ = strings.Cut(shape, ";")
+			_, shape, _ = strings.Cut(shape, " ") // without its type
+			found[name] = strings.ReplaceAll(strings.Replace(shape, " of ", " ", 1), ", ", ",")
+		}
+	}
+	return found
+}
+
 func metrics(t *testing.T) (rows []row) {
 	upstream.Register()
 	theirs := described(legacyregistry.Registerer())
 	registry := basemetrics.NewKubeRegistry()
 	berth.New(registry.MustRegister, []string{"p"})
-	ours := described(registry.Registerer())
+	ours, lacks := described(registry.Registerer()), missing(t)
+	for name, shape := range ofClient(t) {
+		if theirs[name] == "" {
+			theirs[name] = shape
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(theirs)) {
 		r := row{"metric", code(name), theirs[name], "same library", here}
-		if strings.HasPrefix(name, "scheduler_") {
-			r.ours, r.test = "same", "`lab/oracle`, TestMetricsAreUpstreams"
-			if why := missing[name]; why != "" {
+		if strings.HasPrefix(name, "scheduler_") || strings.HasPrefix(name, "dynamic_resource_allocation_") {
+			r.ours, r.test = "same", "`edge/metrics`, TestMetricsAreUpstreams"
+			if why := lacks[name]; why != "" {
 				r.ours = why
 			} else if ours[name] == "" {
 				t.Errorf("metric %s: Berth does not have it", name)
@@ -174,13 +195,10 @@ func metrics(t *testing.T) (rows []row) {
 	return rows
 }
 
-// idle are gates that only switch how fast kube-scheduler decides.
-var idle = []string{"OpportunisticBatching", "SchedulerAsyncAPICalls"}
-
 func gates(t *testing.T) (rows []row) {
 	klog.SetLogger(logr.Discard()) // the gates warn of their age
 	defer klog.ClearLogger()
-	read, all := readGates(t), utilfeature.DefaultMutableFeatureGate.GetAll()
+	read, all := sources(t).Gates(), utilfeature.DefaultMutableFeatureGate.GetAll()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		spec := all[name]
 		r := row{"gate", code(string(name)), map[bool]string{true: "on", false: "off"}[spec.Default], readElsewhere, "`lab/oracle`, TestGatesAreUpstreams"}
@@ -188,13 +206,13 @@ func gates(t *testing.T) (rows []row) {
 			r.theirs += ", locked"
 		}
 		switch why := refused(name, !spec.Default); {
-		case slices.Contains(idle, string(name)):
+		case slices.Contains(features.Idle, name):
 			r.ours, r.test = "accepted, changes nothing", "`edge/config/features`, TestDefaults"
 		case why != "":
 			r.ours, r.test = "the other value is refused: "+why, "`edge/config/features`, TestUnsupported"
 		case spec.LockToDefault:
 			r.ours = "same"
-		case read[string(name)]:
+		case read[string(name)] != nil:
 			r.ours = "same"
 			if decides(string(name)) {
 				r.test = "`lab/conform`, TestEveryGate"
@@ -235,7 +253,7 @@ func refused(name featuregate.Feature, value bool) string {
 		return ""
 	}
 	var why []string
-	for _, err := range features.Unsupported(gates) {
+	for _, err := range features.UnsupportedByDaemon(gates) {
 		why = append(why, strings.TrimPrefix(err.Error(), "feature gate "))
 	}
 	return strings.Join(why, "; ")

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	baseversion "k8s.io/component-base/version"
 
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
@@ -48,7 +49,8 @@ func TestCoordinatedLeaderElection(t *testing.T) {
 	for _, k := range candidates.Items {
 		said[k.Spec.LeaseName+" "+k.Spec.BinaryVersion+" "+k.Spec.EmulationVersion] = true
 	}
-	if len(said) != 2 || !said["kube-scheduler 1.36.0 1.36.0"] || !said["kube-scheduler 1.36.0 1.35.0"] {
+	own := baseversion.DefaultKubeBinaryVersion + ".0"
+	if len(said) != 2 || !said["kube-scheduler "+own+" "+own] || !said["kube-scheduler "+own+" 1.35.0"] {
 		t.Errorf("the candidates say %v", said)
 	}
 }

@@ -43,7 +43,7 @@ func TestDeviceClaims(t *testing.T) {
 		t.Errorf("two pods share a device of a node and run on %s and %s", one, other)
 	}
 
-	const full = "0/3 nodes are available: 3 cannot allocate all claims. still not schedulable, " +
+	const full = "0/3 nodes are available: 3 cannot allocate all claims. " +
 		"preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
 	f.create(withTemplate([]*corev1.Pod{f.pod("late", "1")})...)
 	f.awaitRejected("late", full)

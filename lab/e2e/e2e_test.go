@@ -151,8 +151,8 @@ func TestDeadChildIsNamed(t *testing.T) {
 // what kube-scheduler does are on.
 func TestBerthsRights(t *testing.T) {
 	c := start(t, cluster.Options{WithoutKWOK: true, WithoutControllers: true, APIServerFlags: []string{
-		"--feature-gates=GenericWorkload=true,CoordinatedLeaderElection=true,DRADeviceTaintRules=true",
-		"--runtime-config=scheduling.k8s.io/v1alpha2=true,coordination.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"}}, 1)
+		"--feature-gates=GenericWorkload=true,CoordinatedLeaderElection=true",
+		"--runtime-config=scheduling.k8s.io/v1beta1=true,coordination.k8s.io/v1beta1=true"}}, 1)
 	berth := clientOf(t, c, cluster.Berth)
 	if _, err := berth.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("listing nodes: %v", err)
@@ -175,7 +175,7 @@ func TestBerthsRights(t *testing.T) {
 		{"get", "/persistentvolumeclaims", true}, {"patch", "/persistentvolumeclaims", true},
 		{"get", "resource.k8s.io/resourceclaims", true}, {"patch", "resource.k8s.io/resourceclaims", true},
 		{"patch", "resource.k8s.io/resourceclaims/status", true},
-		// Without it v1.36 lets nobody say what a claim gets and who may use it.
+		// Without it the API server lets nobody say what a claim gets and who may use it.
 		{"patch", "resource.k8s.io/resourceclaims/binding", true},
 		{"list", "resource.k8s.io/resourceslices", true}, {"list", "resource.k8s.io/deviceclasses", true},
 		{"list", "resource.k8s.io/devicetaintrules", true},

@@ -20,7 +20,7 @@ import (
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
-// stable are the metrics of kube-scheduler v1.36 that dashboards rely on.
+// stable are the metrics of kube-scheduler that dashboards rely on.
 var stable = []string{
 	"scheduler_framework_extension_point_duration_seconds",
 	"scheduler_pending_pods",

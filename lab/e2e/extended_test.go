@@ -35,7 +35,7 @@ func TestExtendedResources(t *testing.T) {
 	f.awaitBound(4)
 	f.checkCards(3)
 	f.create(withCard(f.podsOf("late", 1, "1"))...)
-	f.awaitRejected("late-0", "0/3 nodes are available: 1 Insufficient e2e.example.com/card, 2 cannot allocate all claims. still not schedulable, "+
+	f.awaitRejected("late-0", "0/3 nodes are available: 1 Insufficient e2e.example.com/card, 2 cannot allocate all claims. "+
 		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.")
 	for i := range 4 {
 		if name := fmt.Sprintf("user-%d", i); f.get(name).Spec.NodeName == f.nodeName(1) {

@@ -170,7 +170,7 @@ clientConnection: {qps: 20, burst: 10}
 	f.await("all pods to be bound", func() string { return missing(bound(f.listed()), nodes*room) })
 	f.checkRoom()
 	f.create(f.pod("one-too-many", "1"))
-	f.awaitRejected("one-too-many", "0/10 nodes are available: 10 Insufficient cpu. no new claims to deallocate, "+
+	f.awaitRejected("one-too-many", "0/10 nodes are available: 10 Insufficient cpu. "+
 		"preemption: 0/10 nodes are available: 10 No preemption victims found for incoming pod.")
 }
 

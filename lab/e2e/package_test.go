@@ -59,8 +59,12 @@ func rendered(t *testing.T, namespace string, values map[string]any) map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
+	version, err := chartutil.ParseKubeVersion(cluster.KubernetesVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
 	capabilities := chartutil.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = chartutil.KubeVersion{Version: cluster.KubernetesVersion, Major: "1", Minor: "36"}
+	capabilities.KubeVersion = *version
 	release := chartutil.ReleaseOptions{Name: "release", Namespace: namespace, Revision: 1, IsInstall: true}
 	complete, err := chartutil.ToRenderValues(c, values, release, capabilities)
 	if err != nil {

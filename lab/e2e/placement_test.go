@@ -58,7 +58,7 @@ func TestPlacement(t *testing.T) {
 	}
 	f.checkStrangers()
 
-	const why = "0/200 nodes are available: 180 Insufficient cpu, 20 node(s) had untolerated taint(s). no new claims to deallocate, " +
+	const why = "0/200 nodes are available: 180 Insufficient cpu, 20 node(s) had untolerated taint(s). " +
 		"preemption: 0/200 nodes are available: 200 Preemption is not helpful for scheduling."
 	f.awaitRejected("giant", why)
 
@@ -181,7 +181,7 @@ func TestNodesGoAndReturn(t *testing.T) {
 	if n := f.on(cordoned.Name); n != 0 {
 		t.Errorf("%d pods on the cordoned node", n)
 	}
-	f.awaitRejected("after-0", "0/6 nodes are available: 1 node(s) were unschedulable, 5 Too many pods. no new claims to deallocate, "+
+	f.awaitRejected("after-0", "0/6 nodes are available: 1 node(s) were unschedulable, 5 Too many pods. "+
 		"preemption: 0/6 nodes are available: 1 Preemption is not helpful for scheduling, 5 No preemption victims found for incoming pod.")
 	f.cordon(cordoned.Name, false)
 	f.awaitBound(6 * room)
@@ -230,7 +230,7 @@ func TestKilledAndRestarted(t *testing.T) {
 		}
 	}
 	f.create(f.pod("one-too-many", "1"))
-	f.awaitRejected("one-too-many", "0/15 nodes are available: 15 Insufficient cpu. no new claims to deallocate, "+
+	f.awaitRejected("one-too-many", "0/15 nodes are available: 15 Insufficient cpu. "+
 		"preemption: 0/15 nodes are available: 15 No preemption victims found for incoming pod.")
 }
 

@@ -107,7 +107,7 @@ func TestPreemptionInTurn(t *testing.T) {
 		return ""
 	})
 	f.create(f.pod("modest", "1"))
-	f.awaitRejected("modest", "0/4 nodes are available: 4 Insufficient cpu. no new claims to deallocate, "+
+	f.awaitRejected("modest", "0/4 nodes are available: 4 Insufficient cpu. "+
 		"preemption: 0/4 nodes are available: 4 No preemption victims found for incoming pod.")
 	for _, pod := range f.leaving() {
 		f.release(pod.Name)
@@ -192,7 +192,7 @@ func TestNominatedAntiAffinity(t *testing.T) {
 		return missing(len(f.seen("app=low")), 2)
 	})
 	const why = "0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules. " +
-		"no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+		"preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 	f.awaitRejected(again, why)
 	f.release(victim)
 	f.awaitNode("away", 0)

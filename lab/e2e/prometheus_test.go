@@ -78,7 +78,7 @@ func mixin() []reading {
 	for _, metric := range []string{attempts, arrivals, decisions, volumes} {
 		lacks := ""
 		if metric == volumes {
-			lacks = "kube-scheduler v1.36 has no such metric"
+			lacks = "kube-scheduler has no such metric"
 		}
 		all = append(all,
 			reading{metric: metric + "_count", labels: each, rate: true, sum: "by (cluster, instance)", lacks: lacks},

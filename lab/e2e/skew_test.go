@@ -12,25 +12,23 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/lab/chaos"
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
-// skew is a program of lab/skew: the control planes of these tests are then of the next
-// minor version of Kubernetes (make skew).
+// skew is a program of lab/skew: the control planes of these tests are then of the
+// other minor version of Kubernetes that Berth serves (make skew).
 var skew = flag.String("skew", "", "the program that hosts kube-apiserver and kube-controller-manager in place of this one")
 
 // needsSkew skips a test that needs control planes of two versions. It returns the programs
-// that host that of this version and that of the next one.
-func needsSkew(t *testing.T) (own, next string) {
+// that host that of this version and that of the other one.
+func needsSkew(t *testing.T) (own, other string) {
 	t.Helper()
 	if *skew == "" {
-		t.Skip("needs the API server of the next minor version: make skew")
+		t.Skip("needs the API server of the other minor version: make skew")
 	}
 	own, err := os.Executable()
 	if err != nil {
@@ -49,11 +47,11 @@ func (f *field) serverVersion() string {
 	return v.GitVersion
 }
 
-// The API server becomes one of the next minor version and then one of this version again,
+// The API server becomes one of the other minor version and then one of this version again,
 // with the same data, while pods come all the time, of which some want a device. All pods
 // are bound, no device is given twice, and Berth says with which version it works.
 func TestUpgradeAndDowngrade(t *testing.T) {
-	own, next := needsSkew(t)
+	own, other := needsSkew(t)
 	const nodes, devices = 10, 8
 	f := newFieldOn(t, start(t, cluster.Options{ControlPlane: own}, 0), "upgrade")
 	f.regrets = regexp.MustCompile(alarms) // a server that has just started knows nobody's rights yet
@@ -66,7 +64,7 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	berth := f.berth(cluster.SchedulerOptions{})
 	created, stop := f.stream(nodes * devices)
 	before := f.serverVersion()
-	for _, program := range []string{next, own} {
+	for _, program := range []string{other, own} {
 		f.await("pods to be bound", func() string { return atLeast(bound(f.listed()), int(created.Load())) })
 		if _, err := f.cluster.ChangeControlPlane(t.Context(), program); err != nil {
 			t.Fatal(err)
@@ -137,9 +135,9 @@ func (f *field) stream(devices int) (created *atomic.Int64, stop func() int) {
 // changes between the two versions again and again: nothing is lost, bound twice or
 // over-committed, nobody binds without the lease.
 func TestChaosOfUpgrades(t *testing.T) {
-	_, next := needsSkew(t)
+	_, other := needsSkew(t)
 	r, err := chaos.Run(t.Context(), t.Output(), chaos.Options{
-		Time: time.Minute, Nodes: 20, Replicas: 2, Seed: 1, Next: next, Only: []string{chaos.OtherVersion},
+		Time: time.Minute, Nodes: 20, Replicas: 2, Seed: 1, Next: other, Only: []string{chaos.OtherVersion},
 		Binary: filepath.Join(programs(t), cluster.Berth),
 	})
 	if err != nil {
@@ -153,97 +151,48 @@ func TestChaosOfUpgrades(t *testing.T) {
 	}
 }
 
-// The next version does not serve the PodGroups of this one, nor, here, DeviceTaintRules.
-// That costs the pods that need them, which are told so, and nothing else. When the API
-// server is one of this version, PodGroups are found without a restart, and when it is one
-// of the next version again, the pods that need them wait again.
+// The other version does not serve DeviceTaintRules. That costs no pod anything: a pod with
+// a claim is bound, too. When the API server is one of this version they are found without a
+// restart, and when it is one of the other version again, they are missed again.
 func TestUnservedAPIs(t *testing.T) {
-	own, next := needsSkew(t)
-	f := newFieldOn(t, start(t, cluster.Options{ControlPlane: next, APIServerFlags: []string{
-		"--feature-gates=GenericWorkload=true", "--runtime-config=api/alpha=true,api/beta=true,resource.k8s.io/v1beta2=false"}}, 0), "unserved")
+	own, other := needsSkew(t)
+	f := newFieldOn(t, start(t, cluster.Options{ControlPlane: other}, 0), "unserved")
 	f.regrets = regexp.MustCompile(alarms) // a server that has just started knows nobody's rights yet
 	f.sameNodes(3, "30", 110)
 	f.deviceClass()
 	f.slice(0, 2, 0)
 	f.claimTemplate()
-	berth := f.berth(cluster.SchedulerOptions{Flags: []string{"--feature-gates=GenericWorkload=true,GangScheduling=true,DRADeviceTaintRules=true"}})
-	resources := []string{"podgroups.scheduling.k8s.io", "devicetaintrules.resource.k8s.io"}
+	berth := f.berth(cluster.SchedulerOptions{})
+	const rules = "devicetaintrules.resource.k8s.io"
 	f.awaitAdmin(berth)
 	_, named := f.ask(berth, client{config: f.cluster.AdminConfig()}, "/readyz/missing")
-	for _, resource := range resources {
-		if !strings.Contains(named, resource+": not served") {
-			t.Errorf("/readyz/missing says %q, nothing of %s", named, resource)
-		}
-		if line := fmt.Sprintf("resource=%q", resource); !strings.Contains(f.log(berth), line) {
-			t.Errorf("no line of the log has %s", line)
-		}
-		if n := f.unlisted(berth, resource); n != 1 {
-			t.Errorf("berth_unlisted_kinds of %s is %d", resource, n)
-		}
+	if !strings.Contains(named, rules+": not served") {
+		t.Errorf("/readyz/missing says %q, nothing of %s", named, rules)
 	}
-
-	members := (&groupField{field: f}).members
+	if line := fmt.Sprintf("resource=%q", rules); !strings.Contains(f.log(berth), line) {
+		t.Errorf("no line of the log has %s", line)
+	}
+	if n := f.unlisted(berth, rules); n != 1 {
+		t.Errorf("berth_unlisted_kinds of %s is %d", rules, n)
+	}
 	f.create(withTemplate(f.podsOf("claiming", 1, "1"))...)
-	f.create(members("gang", 2, "1")...)
 	f.create(f.podsOf("plain", 10, "1")...)
-	f.awaitBound(10)
-	for name, kind := range map[string]string{"claiming-0": "DeviceTaintRule", "gang-0": "PodGroup"} {
-		f.await("pod "+name+" to be told why it waits", func() string {
-			if said := f.said(name); !strings.Contains(said, "the objects of the kind "+kind+" cannot be listed") {
-				return said
-			}
-			return ""
-		})
-	}
+	f.awaitBound(11)
 
 	if _, err := f.cluster.ChangeControlPlane(t.Context(), own); err != nil {
 		t.Fatal(err)
 	}
-	f.await("PodGroups to be found", func() string { return missing(f.unlisted(berth, resources[0]), 0) })
-	(&groupField{field: f}).gang("gang", 2)
-	f.await("the group to be bound", func() string { return missing(bound(f.listed()), 12) })
-
-	// The next version cannot read what this one stored.
-	groups := f.client.SchedulingV1alpha2().PodGroups(f.name)
-	if err := groups.Delete(t.Context(), "gang", metav1.DeleteOptions{}); err != nil {
+	f.await("DeviceTaintRules to be found", func() string { return missing(f.unlisted(berth, rules), 0) })
+	if _, err := f.cluster.ChangeControlPlane(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := groups.Patch(t.Context(), "gang", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
-	}
-	f.await("the PodGroup to be gone", func() string {
-		list, err := groups.List(f.Context(), metav1.ListOptions{})
-		if err != nil {
-			return err.Error()
-		}
-		return missing(len(list.Items), 0)
-	})
-	if _, err := f.cluster.ChangeControlPlane(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
-	f.await("PodGroups to be missed", func() string { return missing(f.unlisted(berth, resources[0]), 1) })
-	f.create(members("late", 2, "1")...)
+	f.await("DeviceTaintRules to be missed", func() string { return missing(f.unlisted(berth, rules), 1) })
 	f.create(f.podsOf("after", 5, "1")...)
-	f.await("the pods of no group to be bound", func() string { return missing(bound(f.listed()), 17) })
-	if n := bound(f.seen("group=late")); n > 0 {
-		t.Errorf("%d pods of a group that nobody knows are bound", n)
-	}
+	f.awaitBound(16)
 	f.checkRoom()
 }
 
 // unlisted is the value of berth_unlisted_kinds for a resource.
 func (f *field) unlisted(s *cluster.Scheduler, resource string) int {
 	return f.metric(s, "berth_unlisted_kinds", fmt.Sprintf("resource=%q", resource))
-}
-
-// said is the reason and the message of the condition PodScheduled.
-func (f *field) said(name string) string {
-	pod := f.get(name)
-	if pod == nil {
-		return "no pod"
-	}
-	if c := condition(pod, corev1.PodScheduled); c != nil {
-		return c.Reason + ": " + c.Message
-	}
-	return "no condition"
 }

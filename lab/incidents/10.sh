@@ -1,7 +1,8 @@
 # A gang half placed: the PodGroup ml/train has a minCount of 4 in place of 8, so that it
 # was admitted with 5 workers. The other three GPUs are held by ml/notebooks.
 complaint="ml/train stands still: 5 of 8 workers run and wait for the others; they were to start together or not at all"
-gates=GenericWorkload=true,GangScheduling=true
+# Berth does not start with this gate: pod groups of Kubernetes 1.37 are not implemented yet.
+gates=GenericWorkload=true
 
 nodes() {
   local zone
@@ -21,7 +22,7 @@ fault() {
   workload Deployment ml notebooks 3 'cpu: 1, memory: 4Gi, nvidia.com/gpu: 1' "$gpu" | apply
   settled
   apply <<'END'
-apiVersion: scheduling.k8s.io/v1alpha2
+apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata: {namespace: ml, name: train}
 spec: {schedulingPolicy: {gang: {minCount: 4}}}

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -35,7 +36,7 @@ func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error)
 	}
 	defer func() {
 		for _, w := range waiting {
-			s.SchedulingQueue.Delete(w.Pod)
+			s.SchedulingQueue.Delete(s.logger, w.Pod)
 		}
 		s.recountDevices()
 	}()
@@ -78,14 +79,14 @@ func (s *Scheduler) enqueueRejected(w Rejected) error {
 			return fmt.Errorf("pod %s/%s: is held back from the queue", w.Pod.Namespace, w.Pod.Name)
 		}
 		time.Sleep(time.Millisecond)
-		q.Delete(w.Pod)
+		q.Delete(s.logger, w.Pod)
 	}
-	info, err := q.Pop(s.logger)
+	info, err := s.pop()
 	if err != nil {
 		return err
 	}
 	info.UnschedulablePlugins = sets.New(w.Plugins...)
-	return q.AddUnschedulableIfNotPresent(s.logger, info, q.SchedulingCycle())
+	return q.AddUnschedulablePodIfNotPresent(s.logger, info, q.SchedulingCycle())
 }
 
 func (s *Scheduler) changeNode(c generate.Change) error {
@@ -134,11 +135,11 @@ func (s *Scheduler) changePod(c generate.Change) error {
 		if err := s.Cache.UpdatePod(s.logger, old, changed); err != nil {
 			return fmt.Errorf("pod %s/%s: update: %w", old.Namespace, old.Name, err)
 		}
-		for _, e := range framework.PodSchedulingPropertiesChange(changed, old) {
+		for _, e := range framework.PodSchedulingPropertiesChange(changed, old, false) {
 			s.move(e, old, changed)
 		}
 	case c.Verb == generate.Update:
-		if info, waits := s.SchedulingQueue.GetPod(c.Pod.Name, c.Pod.Namespace); waits {
+		if info, waits := s.SchedulingQueue.GetPod(c.Pod.Name, c.Pod.Namespace, nil); waits {
 			s.SchedulingQueue.Update(s.ctx, info.Pod, c.Pod)
 		}
 	case c.Verb == generate.Delete && placed:
@@ -148,7 +149,12 @@ func (s *Scheduler) changePod(c generate.Change) error {
 		}
 		s.move(framework.EventAssignedPodDelete, old, nil)
 	case c.Verb == generate.Delete:
-		s.SchedulingQueue.Delete(c.Pod)
+		s.SchedulingQueue.Delete(s.logger, c.Pod)
+		if gone := c.Pod; gone.Status.NominatedNodeName != "" { // pods of at most its priority left it that room
+			s.SchedulingQueue.MoveAllToActiveOrBackoffQueue(s.logger, framework.EventAssignedPodDelete, gone, nil, func(p *v1.Pod) bool {
+				return corev1helpers.PodPriority(p) <= corev1helpers.PodPriority(gone)
+			})
+		}
 		return s.listed.Delete(c.Pod)
 	}
 	return nil

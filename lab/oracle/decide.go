@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -72,9 +73,26 @@ func (s *Scheduler) DecideBeside(pod *v1.Pod, nominated []*v1.Pod) (Record, erro
 			return Record{}, err
 		}
 		s.SchedulingQueue.Add(s.ctx, p)
-		defer s.SchedulingQueue.Delete(p)
+		defer s.SchedulingQueue.Delete(s.logger, p)
 	}
 	return s.Decide(pod), nil
+}
+
+// awaitEvictions waits until kube-scheduler's evictions for the pod, which go on beside, are
+// through: they hold it back from the queue.
+func (s *Scheduler) awaitEvictions(p *v1.Pod) error {
+	f, err := s.framework(p)
+	if err != nil {
+		return nil // the cycle says so
+	}
+	for _, plugin := range f.PreEnqueuePlugins() {
+		for start := time.Now(); plugin.Name() == defaultpreemption.Name && !plugin.PreEnqueue(s.ctx, p).IsSuccess(); time.Sleep(time.Millisecond) {
+			if time.Since(start) > evictionTimeout {
+				return fmt.Errorf("pod %s/%s: is held back from the queue", p.Namespace, p.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // reject records why no node was found, after PostFilter had its chance.
@@ -154,7 +172,7 @@ func (l *listener) verdict(node string) *fwk.Status {
 	return status
 }
 
-// fillNodes writes down every node of the snapshot, or of the placement of a pod group.
+// fillNodes writes down every node of the snapshot.
 func (s *Scheduler) fillNodes(rec *Record, l *listener, profile string) error {
 	infos, err := s.snapshot.ListNodesInPlacement()
 	if err != nil {

@@ -26,11 +26,7 @@ func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, er
 	if k == nil || k.Group != resourcev1.GroupName {
 		return false, nil
 	}
-	generic, err := s.factory.ForResource(k.WithResource(k.Resource))
-	if err != nil {
-		return true, err
-	}
-	informer := generic.Informer().(*Fed)
+	informer := s.factory.InformerFor(k.New().(runtime.Object), nil).(*Fed) // as feed made it
 	s.version++
 	o = o.(runtime.Object).DeepCopyObject().(metav1.Object)
 	o.SetResourceVersion(strconv.Itoa(s.version))

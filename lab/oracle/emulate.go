@@ -14,14 +14,19 @@ import (
 // turned off where an earlier version is emulated. It is that of the gates themselves where none
 // allows it.
 func Emulated(gates map[string]bool) *version.Version {
-	newest := features.New().EmulationVersion()
-	for v := newest; v.AtLeast(version.MajorMinor(1, 33)); v = version.MajorMinor(1, v.Minor()-1) {
+	for _, v := range versions() {
 		set := features.New()
 		if set.SetEmulationVersion(v) == nil && set.SetFromMap(gates) == nil {
 			return v
 		}
 	}
-	return newest
+	return versions()[0]
+}
+
+// versions are those that kube-scheduler can emulate, its own first.
+func versions() []*version.Version {
+	newest := features.New().EmulationVersion()
+	return []*version.Version{newest, newest.SubtractMinor(1), newest.SubtractMinor(2), newest.SubtractMinor(3)}
 }
 
 // setGates sets the gates of the process, under the version that allows them, and returns

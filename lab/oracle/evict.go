@@ -29,9 +29,9 @@ func (r *DefaultScheduler) Preempting() error {
 			return errors.New("DefaultPreemption is not enabled")
 		}
 		plugin := profile.PreEnqueuePlugins()[i].(*defaultpreemption.DefaultPreemption)
-		plugin.Executor.PreemptPod = func(_ context.Context, c preemption.Candidate, _ preemption.ExecutorPreemptor, _ *v1.Pod, _ string) error {
+		plugin.Executor.PreemptPod = func(_ context.Context, c preemption.Candidate, _ preemption.ExecutorPreemptor, _ *v1.Pod, _ string) (bool, error) {
 			r.evicting <- c.Victims()
-			return nil
+			return false, nil
 		}
 	}
 	return nil

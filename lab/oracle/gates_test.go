@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
@@ -29,7 +28,8 @@ func TestGatesAreUpstreams(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		specs := own[name]
 		same := slices.EqualFunc(all[name], specs, func(a, b featuregate.FeatureSpec) bool {
-			return a.Version.EqualTo(b.Version) && a.Default == b.Default && a.PreRelease == b.PreRelease && a.LockToDefault == b.LockToDefault
+			return a.Version.EqualTo(b.Version) && a.Default == b.Default && a.PreRelease == b.PreRelease && a.LockToDefault == b.LockToDefault &&
+				a.MinCompatibilityVersion.String() == b.MinCompatibilityVersion.String()
 		})
 		if !same {
 			t.Errorf("%s: %v, want %v", name, specs, all[name])
@@ -52,13 +52,10 @@ var ofLogs = map[featuregate.Feature]bool{
 	"ContextualLogging": true, "LoggingAlphaOptions": true, "LoggingBetaOptions": true, "NativeHistograms": true,
 }
 
-// emulated are the versions that kube-scheduler can emulate.
-var emulated = []*version.Version{version.MajorMinor(1, 33), version.MajorMinor(1, 34), version.MajorMinor(1, 35), version.MajorMinor(1, 36)}
-
 // Under each version that can be emulated a gate has kube-scheduler's value, and the other value
 // is accepted or refused as there.
 func TestGatesUnderEmulationAreUpstreams(t *testing.T) {
-	for _, v := range emulated {
+	for _, v := range versions() {
 		theirs, ours := utilfeature.DefaultMutableFeatureGate.DeepCopy(), features.New()
 		for _, gates := range []featuregate.MutableVersionedFeatureGate{theirs, ours} {
 			if err := gates.SetEmulationVersion(v); err != nil {
@@ -82,7 +79,7 @@ func TestGatesUnderEmulationAreUpstreams(t *testing.T) {
 // Under each of them, the plugins that are enabled by default are kube-scheduler's, in its order
 // and with its weights.
 func TestDefaultPluginsUnderEmulationAreUpstreams(t *testing.T) {
-	for _, v := range emulated {
+	for _, v := range versions() {
 		t.Run(v.String(), func(t *testing.T) {
 			featuregatetesting.SetFeatureGateEmulationVersionDuringTest(t, utilfeature.DefaultFeatureGate, v)
 			var theirs configv1.KubeSchedulerConfiguration

@@ -53,7 +53,7 @@ func TestDecide(t *testing.T) {
 
 	rec = s.Decide(pod("big", "3"))
 	want := "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 Insufficient cpu. " +
-		"no new claims to deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+		"preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
 	if rec.Result != Unschedulable || rec.Message != want {
 		t.Errorf("%s: %q\nwant %q", rec.Result, rec.Message, want)
 	}

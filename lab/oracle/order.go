@@ -1,6 +1,11 @@
 package oracle
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
 
 // Order returns the pods in the order in which kube-scheduler's own queue
 // hands them out when all of them have come in the order given. Gated pods are
@@ -12,12 +17,12 @@ func (s *Scheduler) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
 	}
 	defer func() {
 		for _, p := range pods {
-			q.Delete(p)
+			q.Delete(s.logger, p)
 		}
 	}()
 	var order []*v1.Pod
 	for range q.PodsInActiveQ() {
-		info, err := q.Pop(s.logger)
+		info, err := s.pop()
 		if err != nil {
 			return nil, err
 		}
@@ -25,4 +30,17 @@ func (s *Scheduler) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
 		order = append(order, info.Pod)
 	}
 	return order, nil
+}
+
+// pop takes the pod at the head of kube-scheduler's queue, in which no pod is of a group.
+func (s *Scheduler) pop() (*framework.QueuedPodInfo, error) {
+	entity, err := s.SchedulingQueue.Pop(s.logger)
+	if err != nil {
+		return nil, err
+	}
+	info, ok := entity.(*framework.QueuedPodInfo)
+	if !ok {
+		return nil, fmt.Errorf("kube-scheduler's queue hands out a %T", entity)
+	}
+	return info, nil
 }

@@ -52,7 +52,7 @@ type Node struct {
 	Feasible bool   `json:"feasible"`
 
 	// Plugin is the first that rejects the node, Code its status code. Where
-	// PreFilter narrowed the nodes, it is the plugin that did so.
+	// PreFilter narrowed the nodes, it is the plugins that did so, joined by commas.
 	Plugin  string   `json:"plugin,omitempty"`
 	Code    string   `json:"code,omitempty"`
 	Reasons []string `json:"reasons,omitempty"`

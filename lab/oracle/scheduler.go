@@ -81,6 +81,7 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 	client := fake.NewSimpleClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	feed(factory)
+	sortBudgets(factory)
 	silent := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
 	opts = append(opts, scheduler.WithProfiles(profiles...))
 	sched, err := scheduler.New(ctx, client, factory, nil, silent, opts...)

@@ -5,18 +5,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 )
 
 // SetSelectorOwner shows the Service or controller, new or changed.
 func (s *Scheduler) SetSelectorOwner(o metav1.Object) error { return addSelectorOwner(s.factory, o) }
-
-// SetBudget shows the disruption budget, new or changed.
-func (s *Scheduler) SetBudget(b *policyv1.PodDisruptionBudget) error {
-	return s.factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer().Update(b)
-}
 
 // addSelectorOwner shows the Service or controller to those who list it.
 func addSelectorOwner(factory informers.SharedInformerFactory, o metav1.Object) error {

@@ -41,7 +41,7 @@ func kube(t *testing.T, c *testCase) *outcome {
 	client := fake.NewClientset(objects...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := cache.NewSnapshot(c.placed, c.nodes)
-	waiting := queue.NewTestQueueWithInformerFactory(ctx, func(a, b fwk.QueuedPodInfo) bool { return false }, factory)
+	waiting := queue.NewTestQueueWithInformerFactory(ctx, func(a, b fwk.QueuedEntityInfo) bool { return false }, factory)
 	out := &outcome{plans: map[string]plan{}}
 	registry := plugins.NewInTreeRegistry()
 	registry[defaultpreemption.Name] = func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
@@ -50,17 +50,17 @@ func kube(t *testing.T, c *testCase) *outcome {
 			return nil, err
 		}
 		pl.Evaluator.Interface = &spy{pl, out}
-		pl.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *v1.Pod, _ string) error {
+		pl.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
 			out.lock.Lock()
 			defer out.lock.Unlock()
 			out.evicted = append(out.evicted, victim.Name)
-			return nil
+			return false, nil
 		}
 		return pl, nil
 	}
 	f, err := frameworkruntime.NewFramework(ctx, registry, profileOf(t),
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithPodNominator(waiting),
+		frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithMutableSnapshotLister(snapshot), frameworkruntime.WithPodNominator(waiting),
 		frameworkruntime.WithEventRecorder(&events.FakeRecorder{}), frameworkruntime.WithParallelism(1))
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +87,8 @@ type spy struct {
 	out *outcome
 }
 
-func (s *spy) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
-	pods, violations, status := s.DefaultPreemption.SelectVictimsOnNode(ctx, state, pod, node, budgets)
+func (s *spy) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, possible []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
+	pods, violations, status := s.DefaultPreemption.SelectVictimsOnNode(ctx, state, pod, node, possible, budgets)
 	if status.IsSuccess() {
 		s.out.lock.Lock()
 		defer s.out.lock.Unlock()

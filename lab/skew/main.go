@@ -1,8 +1,7 @@
-// Command berth-lab-skew hosts kube-apiserver and kube-controller-manager of the
-// Kubernetes minor after the one that the lab links. A lab starts it in place of
-// its own executable: see cluster.Options. It is a module of its own, because a
-// program links one version of Kubernetes. etcd, kwok and the schedulers stay
-// the lab's.
+// Command berth-lab-skew hosts kube-apiserver and kube-controller-manager of the other
+// Kubernetes minor that Berth serves, beside the one that the lab links. A lab starts it in
+// place of its own executable: see cluster.Options. It is a module of its own, because a
+// program links one version of Kubernetes. etcd, kwok and the schedulers stay the lab's.
 package main
 
 import (

@@ -51,7 +51,7 @@ Several labs can run side by side. Each lab has its own directory, and takes fre
 ports unless flags name them.`,
 		Example: `  berth-lab up --sample
   berth-lab up --scheduler kube-scheduler --nodes 500
-  berth-lab up --feature-gates GenericWorkload=true,GangScheduling=true
+  berth-lab up --feature-gates DRANodeAllocatableResources=true
   berth-lab up --once && echo "all that can be placed is placed"`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -124,12 +124,12 @@ func TestGates(t *testing.T) {
 	if err != nil || len(s.Flags)+len(o.apiServerFlags()) > 0 {
 		t.Errorf("without gates: %v %v %v", s.Flags, o.apiServerFlags(), err)
 	}
-	o.Gates = "GangScheduling=true"
+	o.Gates = "DRANodeAllocatableResources=true"
 	s, err = o.schedulerOptions()
-	if err != nil || !slices.Equal(s.Flags, []string{"--feature-gates=GangScheduling=true"}) {
+	if err != nil || !slices.Equal(s.Flags, []string{"--feature-gates=DRANodeAllocatableResources=true"}) {
 		t.Errorf("the scheduler gets %v %v", s.Flags, err)
 	}
-	if got := o.apiServerFlags(); !slices.Equal(got, []string{"--feature-gates=GangScheduling=true", "--runtime-config=api/alpha=true,api/beta=true"}) {
+	if got := o.apiServerFlags(); !slices.Equal(got, []string{"--feature-gates=DRANodeAllocatableResources=true", "--runtime-config=api/alpha=true,api/beta=true"}) {
 		t.Errorf("the API server gets %v", got)
 	}
 }

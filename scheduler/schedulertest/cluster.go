@@ -7,7 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -91,8 +91,7 @@ func WithCustomResource(r schema.GroupVersionResource, kind string) Option {
 	return func(o *options) { o.custom[r] = kind + "List" }
 }
 
-// WithPodGroups places the pods of a PodGroup together: the gates GenericWorkload and
-// GangScheduling are on.
+// WithPodGroups places the pods of a PodGroup together: the gate GenericWorkload is on.
 func WithPodGroups() Option { return func(o *options) { o.groups = true } }
 
 // WithPlacements is WithPodGroups, and tries a group in each placement that there is for it:
@@ -139,7 +138,7 @@ func Start(t testing.TB, opts ...Option) (*Cluster, error) {
 		return nil, err
 	}
 	c.machine = machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Check: config.CheckInvariants(),
-		PodGroups: o.groups, GangScheduling: o.groups, GroupPlacements: o.placements,
+		PodGroups: o.groups, GroupPlacements: o.placements,
 		InitialBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, MaxUnschedulable: 5 * time.Minute})
 	c.executor = newExecutor(ctx, c)
 	c.loop = loop.New(c.machine, c.executor, loop.Options{Logger: logger})
@@ -173,8 +172,7 @@ func (o *options) profiles(hosts *compat.Hosts) ([]*profile.Profile, error) {
 		return nil, err
 	}
 	gates := features.New()
-	if err := gates.SetFromMap(map[string]bool{string(features.GenericWorkload): o.groups, string(features.GangScheduling): o.groups,
-		string(features.TopologyAwareWorkloadScheduling): o.placements}); err != nil {
+	if err := gates.SetFromMap(map[string]bool{string(features.GenericWorkload): o.groups, string(features.TopologyAwareWorkloadScheduling): o.placements}); err != nil {
 		return nil, err
 	}
 	complete, err := config.With(gates).Decode(body, "the test's configuration")
@@ -240,7 +238,7 @@ func (c *Cluster) Add(objects ...runtime.Object) {
 		if err := c.client.Tracker().Add(o); err != nil {
 			c.t.Fatal(err)
 		}
-		if g, ok := o.(*schedulingv1alpha2.PodGroup); ok {
+		if g, ok := o.(*schedulingv1beta1.PodGroup); ok {
 			c.loop.Post(machine.ObjectSet{Object: decode.Object(g)})
 		}
 		c.settle(o, true)

@@ -84,7 +84,7 @@ func inline(b *builder) v1.VolumeSource {
 // a matter of its own. Those of running pods are bound, as a rule.
 func (b *builder) claim(w *World, namespace, name string, p *v1.Pod) *v1.PersistentVolumeClaim {
 	class := b.word("local", "local", "dynamic", "zoned", "room", "old", "local")
-	if b.mix.gates["StorageCapacityScoring"] && b.chance(40) {
+	if b.mix.on("StorageCapacityScoring") && b.chance(40) {
 		class = "room"
 	}
 	c := &v1.PersistentVolumeClaim{TypeMeta: kindOf("v1", "PersistentVolumeClaim"), ObjectMeta: b.meta(namespace, name),
@@ -137,7 +137,7 @@ func (b *builder) give(w *World, c *v1.PersistentVolumeClaim) {
 	}
 	if b.chance(25) {
 		// A driver may serve it, and then other labels say where it is. Of a
-		// volume that is still free that is found out too late, in v1.36 too.
+		// volume that is still free that is found out too late, in kube-scheduler too.
 		v.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{
 			AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-" + c.Name}}
 		if v.Spec.NodeAffinity = nil; b.chance(60) {

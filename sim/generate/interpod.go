@@ -99,16 +99,15 @@ func termSelector(b *builder, p *v1.Pod) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": b.word("web", "web", "db", "batch")}}
 }
 
-// namespaceSelector selects no namespace without labels, unless it selects all: with such a
-// selector kube-scheduler selects all (docs/deviations.md).
 func namespaceSelector(b *builder) *metav1.LabelSelector {
 	switch b.IntN(5) {
 	case 0:
 		return &metav1.LabelSelector{}
 	case 1:
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}},
-			{Key: "team", Operator: metav1.LabelSelectorOpExists}}}
+			{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}}}}
+	case 2:
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: metav1.LabelSelectorOpDoesNotExist}}}
 	}
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"team": b.word("a", "b")}}
 }
@@ -135,8 +134,9 @@ func namespace(b *builder, name string) *v1.Namespace {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprint("namespace ", name))},
 	}
+	n.Labels = map[string]string{v1.LabelMetadataName: name} // as the API server labels each
 	if b.chance(70) {
-		n.Labels = map[string]string{"team": b.word("a", "b")}
+		n.Labels["team"] = b.word("a", "b")
 	}
 	return n
 }

@@ -29,6 +29,12 @@ type mix struct {
 	gates map[string]bool
 }
 
+// on reports whether the mix leaves a gate on that is so by default.
+func (m *mix) on(gate string) bool {
+	value, set := m.gates[gate]
+	return value || !set
+}
+
 var mixes = map[string]mix{
 	"resources":    {features: []feature{hardResources, scoring}},
 	"nodeaffinity": {features: []feature{easyResources, labels, affinity}},
@@ -39,17 +45,17 @@ var mixes = map[string]mix{
 	"spread":       {features: []feature{easyResources, labels, taints, spread}},
 	"devices":      {features: []feature{easyResources, labels, devices}},
 	"features":     {features: []feature{easyResources, kubelets}},
-	"volumes":      {features: []feature{easyResources, labels, volumes}},
-	"volume-gates": {features: []feature{easyResources, labels, volumes, roomRated},
-		gates: map[string]bool{"StorageCapacityScoring": true, "VolumeLimitScaling": true}},
+	"volumes":      {features: []feature{easyResources, labels, volumes, roomRated}},
+	"volume-gates": {features: []feature{easyResources, labels, volumes},
+		gates: map[string]bool{"StorageCapacityScoring": false, "VolumeLimitScaling": false}},
 	"spread-gates": {features: []feature{easyResources, labels, taints, spread},
 		gates: map[string]bool{"MatchLabelKeysInPodTopologySpread": false, "MatchLabelKeysInPodTopologySpreadSelectorMerge": false}},
 	"device-gates": {features: []feature{easyResources, labels, devices, taintRules},
 		gates: map[string]bool{"DRADeviceTaintRules": true}},
 	// DRADeviceBindingConditions stays on: without it kube-scheduler takes slices in any order.
 	"device-off": {features: []feature{easyResources, labels, devices},
-		gates: map[string]bool{"DRAConsumableCapacity": false, "DRADeviceTaints": false, "DRAExtendedResource": false, "DRAPartitionableDevices": false,
-			"DRAPrioritizedList": false}},
+		gates: map[string]bool{"DRAConsumableCapacity": false, "DRADeviceTaints": false, "DRADeviceTaintRules": false,
+			"DRAPartitionableDevices": false}},
 	"taint-gates": {features: []feature{easyResources, taints, comparisons},
 		gates: map[string]bool{"TaintTolerationComparisonOperators": true}},
 	"device-resources": {features: []feature{crowded, labels, priorities, devices, nodeResources}, preemptible: true,

@@ -41,44 +41,71 @@ func takingWorld(b *builder, w *World) {
 }
 
 // taking is what a device takes.
-type taking map[v1.ResourceName]resourcev1.NodeAllocatableResourceMapping
+type taking map[v1.ResourceName]resourcev1.NodeAllocatableResource
 
-// nameInPool is the name by which kube-scheduler finds a device: it looks neither at the
-// driver nor at the pool's generation.
+// nameInPool is the name by which kube-scheduler finds a device: it does not look at the
+// pool's generation.
 func nameInPool(s *resourcev1.ResourceSlice, d *resourcev1.Device) string {
-	return s.Spec.Pool.Name + "/" + d.Name
+	return s.Spec.Driver + "/" + s.Spec.Pool.Name + "/" + d.Name
 }
 
-// haveTake has all devices of one name in pools of one name take the same.
+// haveTake has all devices of one name in a driver's pools of one name take the same.
 func (b *builder) haveTake(s *resourcev1.ResourceSlice) {
 	for i := range s.Spec.Devices {
 		d := &s.Spec.Devices[i]
-		d.NodeAllocatableResourceMappings = b.taking[nameInPool(s, d)]
+		d.NodeAllocatableResources = b.taking[nameInPool(s, d)]
 	}
 }
 
 func someTaking(b *builder, shared bool) taking {
 	taken := taking{}
 	if b.chance(80) {
-		taken[v1.ResourceCPU] = resourcev1.NodeAllocatableResourceMapping{AllocationMultiplier: quantityOf(b, "1", "500m", "2", "1500m")}
+		taken[v1.ResourceCPU] = someNodeResource(b, each(b, "1", "500m", "2", "1500m"), "250m", "1")
 	}
 	if b.chance(50) {
-		m := resourcev1.NodeAllocatableResourceMapping{AllocationMultiplier: quantityOf(b, "256Mi", "1Gi", "100M")}
+		m := each(b, "256Mi", "1Gi", "100M")
 		if shared {
-			m = resourcev1.NodeAllocatableResourceMapping{CapacityKey: new(resourcev1.QualifiedName(b.word("memory", "memory", "lanes"))),
-				AllocationMultiplier: quantityOf(b, "1", "0.01", "0.003")}
+			m = &resourcev1.NodeAllocatableMapping{CapacityKey: new(resourcev1.QualifiedName(b.word("memory", "memory", "lanes"))),
+				CapacityMultiplier: quantityOf(b, "1", "0.01", "0.003")}
 		} else if b.chance(1) {
-			m.CapacityKey = new(resourcev1.QualifiedName("memory")) // which no claim of such a device consumes
+			m = &resourcev1.NodeAllocatableMapping{CapacityKey: new(resourcev1.QualifiedName("memory")), // which no claim of such a device consumes
+				CapacityMultiplier: m.DeviceMultiplier}
 		}
-		taken[v1.ResourceMemory] = m
+		taken[v1.ResourceMemory] = someNodeResource(b, m, "64Mi", "512Mi")
 	}
 	if b.chance(10) {
-		taken["hugepages-2Mi"] = resourcev1.NodeAllocatableResourceMapping{AllocationMultiplier: quantityOf(b, "2Mi", "64Mi")}
+		taken["hugepages-2Mi"] = someNodeResource(b, each(b, "2Mi", "64Mi"), "2Mi")
 	}
 	if b.chance(10) {
-		taken[v1.ResourceEphemeralStorage] = resourcev1.NodeAllocatableResourceMapping{AllocationMultiplier: quantityOf(b, "1Gi", "100Gi")}
+		taken[v1.ResourceEphemeralStorage] = someNodeResource(b, each(b, "1Gi", "100Gi"), "1Gi")
 	}
 	return taken
+}
+
+// someNodeResource returns what a device takes of one resource: the mapping, an overhead
+// of one of the amounts for each pod, each container or both, or the mapping and the overhead.
+func someNodeResource(b *builder, m *resourcev1.NodeAllocatableMapping, amounts ...string) resourcev1.NodeAllocatableResource {
+	taken := resourcev1.NodeAllocatableResource{}
+	overhead := b.chance(40)
+	if !overhead || b.chance(30) {
+		taken.Mapping = m
+	}
+	if overhead {
+		taken.Overhead = &resourcev1.NodeAllocatableOverhead{}
+		perPod := b.chance(60)
+		if perPod {
+			taken.Overhead.PerPod = quantityOf(b, amounts...)
+		}
+		if !perPod || b.chance(50) {
+			taken.Overhead.PerContainer = quantityOf(b, amounts...)
+		}
+	}
+	return taken
+}
+
+// each returns a mapping of one of the amounts for each device.
+func each(b *builder, amounts ...string) *resourcev1.NodeAllocatableMapping {
+	return &resourcev1.NodeAllocatableMapping{DeviceMultiplier: quantityOf(b, amounts...)}
 }
 
 func quantityOf(b *builder, words ...string) *resource.Quantity {

@@ -270,7 +270,13 @@ func resize(b *builder, p *v1.Pod) {
 	}
 	status := func(containers []v1.Container) (statuses []v1.ContainerStatus) {
 		for _, c := range containers {
-			s := v1.ContainerStatus{Name: c.Name, AllocatedResources: some()}
+			if b.chance(15) {
+				continue
+			}
+			s := v1.ContainerStatus{Name: c.Name}
+			if b.chance(85) {
+				s.AllocatedResources = some()
+			}
 			if b.chance(80) {
 				s.Resources = &v1.ResourceRequirements{Requests: some()}
 			}
@@ -280,7 +286,7 @@ func resize(b *builder, p *v1.Pod) {
 	}
 	p.Status.ContainerStatuses = status(p.Spec.Containers)
 	p.Status.InitContainerStatuses = status(p.Spec.InitContainers)
-	if p.Spec.Resources != nil && b.chance(50) {
+	if b.chance(15) || p.Spec.Resources != nil && b.chance(50) {
 		p.Status.AllocatedResources, p.Status.Resources = some(), &v1.ResourceRequirements{Requests: some()}
 	}
 	if b.chance(40) {

@@ -106,11 +106,16 @@ var kubelets = feature{node: declaring, renode: declaring, pod: func(b *builder,
 		c := &p.Spec.Containers[b.IntN(len(p.Spec.Containers))]
 		c.RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
 	}
+	if b.chance(15) {
+		c := &p.Spec.Containers[b.IntN(len(p.Spec.Containers))]
+		c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: "scratch", MountPath: "/scratch", BindMountOptions: []string{string(v1.BindMountOptionNoExec)}})
+		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+	}
 }}
 
 func declaring(b *builder, n *v1.Node) {
 	n.Status.DeclaredFeatures = nil
-	for _, name := range []string{"Another", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"} {
+	for _, name := range []string{"Another", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"} {
 		if b.chance(50) {
 			n.Status.DeclaredFeatures = append(n.Status.DeclaredFeatures, name)
 		}

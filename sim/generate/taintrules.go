@@ -3,7 +3,7 @@ package generate
 import (
 	"fmt"
 
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	resourcev1 "k8s.io/api/resource/v1"
 )
 
 // taintRules taint devices that they select by driver, pool and device.
@@ -15,11 +15,11 @@ func ruleWorld(b *builder, w *World) {
 	}
 }
 
-func taintRule(b *builder, name string) *resourcev1beta2.DeviceTaintRule {
-	r := &resourcev1beta2.DeviceTaintRule{TypeMeta: kindOf("resource.k8s.io/v1beta2", "DeviceTaintRule"), ObjectMeta: b.meta("", name)}
-	r.Spec.Taint = resourcev1beta2.DeviceTaint{Key: b.word("broken", "slow"), Value: "yes",
-		Effect: resourcev1beta2.DeviceTaintEffect(b.word("NoSchedule", "NoSchedule", "NoExecute", "None"))}
-	s := &resourcev1beta2.DeviceTaintSelector{}
+func taintRule(b *builder, name string) *resourcev1.DeviceTaintRule {
+	r := &resourcev1.DeviceTaintRule{TypeMeta: kindOf("resource.k8s.io/v1", "DeviceTaintRule"), ObjectMeta: b.meta("", name)}
+	r.Spec.Taint = resourcev1.DeviceTaint{Key: b.word("broken", "slow"), Value: "yes",
+		Effect: resourcev1.DeviceTaintEffect(b.word("NoSchedule", "NoSchedule", "NoExecute", "None"))}
+	s := &resourcev1.DeviceTaintSelector{}
 	if b.chance(60) {
 		s.Driver = new(b.word(gpuDriver, nicDriver))
 	}
@@ -37,7 +37,7 @@ func taintRule(b *builder, name string) *resourcev1beta2.DeviceTaintRule {
 
 // alterRules changes, adds or takes away a rule.
 func alterRules(b *builder, w *World) Change {
-	if r := someObject[*resourcev1beta2.DeviceTaintRule](b, w); r != nil && b.chance(50) {
+	if r := someObject[*resourcev1.DeviceTaintRule](b, w); r != nil && b.chance(50) {
 		return Change{Verb: Delete, Other: r}
 	}
 	return Change{Verb: Add, Other: taintRule(b, fmt.Sprintf("rule-%d", b.IntN(3)))}

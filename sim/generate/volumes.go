@@ -147,7 +147,7 @@ func csiDriver(b *builder, name string) *storagev1.CSIDriver {
 	capacity := name == capacityDriver || b.chance(10)
 	d := &storagev1.CSIDriver{TypeMeta: kindOf("storage.k8s.io/v1", "CSIDriver"), ObjectMeta: b.meta("", name),
 		Spec: storagev1.CSIDriverSpec{StorageCapacity: &capacity}}
-	if b.mix.gates["VolumeLimitScaling"] && name == driver { // of several that are missing v1.36 names any
+	if b.mix.on("VolumeLimitScaling") && name == driver { // of several that are missing v1.37 names any
 		insists := b.chance(80)
 		d.Spec.PreventPodSchedulingIfMissing = &insists
 	}
@@ -170,8 +170,8 @@ func storageCapacity(b *builder, name string) *storagev1.CSIStorageCapacity {
 	if b.chance(30) {
 		c.MaximumVolumeSize = gigabytes(int64(b.pick(1, 2, 5)))
 	}
-	if b.mix.gates["StorageCapacityScoring"] {
-		// Of several that reach a node v1.36 takes any, and it dies where only the
+	if b.mix.on("StorageCapacityScoring") {
+		// Of several that reach a node v1.37 takes any, and it dies where only the
 		// largest volume is known.
 		c.ObjectMeta = b.meta("default", "room-of-"+c.StorageClassName)
 		if c.Capacity == nil {

@@ -90,7 +90,7 @@ func (c Change) Object() any {
 	return c.Pod
 }
 
-// Mixes returns the names of the mixes under v1.36's default gates, sorted.
+// Mixes returns the names of the mixes under kube-scheduler's default gates, sorted.
 func Mixes() []string { return named(false) }
 
 // GateMixes returns the names of those under other feature gates, sorted.

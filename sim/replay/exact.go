@@ -27,15 +27,15 @@ type Log interface {
 func Options(h *recording.Header) (machine.Options, error) {
 	gates := features.New()
 	if err := gates.SetFromMap(h.FeatureGates); err != nil {
-		return machine.Options{}, fmt.Errorf("the record's feature gates: %w", err)
+		return machine.Options{}, h.Refusal(fmt.Errorf("%s: the record's feature gates: %w", h.Path, err))
 	}
-	c, err := config.With(gates).Decode([]byte(h.Config), "the record's configuration")
+	c, err := config.With(gates).Decode([]byte(h.Config), h.Path+": the record's configuration")
 	if err != nil {
-		return machine.Options{}, err
+		return machine.Options{}, h.Refusal(err)
 	}
 	o, err := sim.OptionsUnder(c, gates)
 	if err != nil {
-		return machine.Options{}, fmt.Errorf("the record's configuration: %w", err)
+		return machine.Options{}, h.Refusal(fmt.Errorf("%s: the record's configuration: %w", h.Path, err))
 	}
 	o.Extenders, err = extenders(c)
 	o.Seed, o.MaxUnschedulable = h.Seed, h.MaxUnschedulable

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -19,31 +19,33 @@ func (p *play) podGroup(words []string) error {
 	if len(words) == 0 {
 		return errors.New("want a name")
 	}
-	g := &schedulingv1alpha2.PodGroup{}
+	g := &schedulingv1beta1.PodGroup{}
 	g.Namespace, g.Name, _ = strings.Cut(key(words[0]), "/")
 	g.UID = types.UID(fmt.Sprintf("%s-group-%d", g.Name, p.made))
-	g.Spec.SchedulingPolicy.Basic = &schedulingv1alpha2.BasicSchedulingPolicy{}
+	g.Spec.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
 	for _, w := range words[1:] {
 		a := parseAttribute(w)
 		n, err := strconv.ParseInt(a.value, 10, 32)
 		switch {
 		case a.key == "within":
-			g.Spec.SchedulingConstraints = &schedulingv1alpha2.PodGroupSchedulingConstraints{Topology: []schedulingv1alpha2.TopologyConstraint{{Key: a.value}}}
-		case a.key == "disruption":
-			g.Spec.DisruptionMode = new(schedulingv1alpha2.DisruptionMode(a.value))
+			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: a.value}}}
+		case w == "disruption=single":
+			g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}}
+		case w == "disruption=all":
+			g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
 		case a.key == "min" && err == nil:
-			g.Spec.SchedulingPolicy = schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(n)}}
+			g.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(n)}}
 		case a.key == "priority" && err == nil:
 			g.Spec.Priority = new(int32(n))
 		default:
-			return fmt.Errorf("%q: want min=NUMBER, priority=NUMBER, disruption=Pod or PodGroup, or within=KEY", w)
+			return fmt.Errorf("%q: want min=NUMBER, priority=NUMBER, disruption=single or all, or within=KEY", w)
 		}
 	}
 	p.tellObject(object.PodGroups, g)
 	return nil
 }
 
-// expectPodGroup: the reason of its condition PodGroupScheduled, or none; and the message.
+// expectPodGroup: the reason of its condition PodGroupInitiallyScheduled, or none; and the message.
 func (p *play) expectPodGroup(words []string, text string) error {
 	if len(words) != 2 {
 		return errors.New("want a pod group, and Scheduled, Unschedulable, SchedulerError or none")

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
@@ -140,6 +142,11 @@ func (w *Cluster) With(changes []fix.Change) (*Cluster, error) {
 				return nil, err
 			}
 			after.set(c.Kind, c.Namespace, c.Name, data)
+			if like, is := strings.CutSuffix(c.Name, "-copy"); is && c.Kind == "Node" {
+				if err := after.installDrivers(c.Name, like); err != nil {
+					return nil, err
+				}
+			}
 		default:
 			text, err := json.Marshal(c.Patch)
 			if err != nil {
@@ -157,6 +164,19 @@ func (w *Cluster) With(changes []fix.Change) (*Cluster, error) {
 		}
 	}
 	return after, nil
+}
+
+// installDrivers gives the node the CSINode of the node that it is like, as its kubelet does.
+func (w *Cluster) installDrivers(node, like string) error {
+	data := w.objects["CSINode /"+like]
+	if data == nil {
+		return nil
+	}
+	data, err := jsonpatch.MergePatch(data, fmt.Appendf(nil, `{"metadata":{"name":%q,"uid":null}}`, node))
+	if err == nil {
+		w.set("CSINode", "", node, data)
+	}
+	return err
 }
 
 // World is the cluster as its generator would have it, its pods with the API

@@ -63,7 +63,7 @@ func stamp(version, kubernetes, minor string) string {
 }
 
 // librariesVersion returns the version of Kubernetes whose libraries the checkout is built
-// with, such as v1.36.6, and its minor.
+// with, such as v1.37.2, and its minor.
 func librariesVersion(checkout string) (version, minor string, err error) {
 	file, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
 	if err != nil {

@@ -261,8 +261,9 @@ func (d *Index) drop(node string, p *Pool) {
 }
 
 // reach returns the only node that can use the devices of the slices, "" if there is no
-// such node, and whether that node alone sees the pool. Shared counters are visible
-// everywhere, but matter only on that node if the pool is complete and consistent.
+// such node, and whether that node alone sees the pool. To Kubernetes' stable allocator shared
+// counters are visible everywhere, but matter only on that node if the pool is complete and
+// consistent.
 func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
 	counters := false
 	for i, s := range list {

@@ -98,5 +98,5 @@ func (d *Index) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 // selectsSlice reports whether the rule, which may be nil, selects devices by a driver and
 // pool that the slice is of.
 func selectsSlice(rule *object.DeviceTaintRule, s *object.ResourceSlice) bool {
-	return rule != nil && (rule.Driver == nil || *rule.Driver == s.API.Spec.Driver) && (rule.Pool == nil || *rule.Pool == s.API.Spec.Pool.Name)
+	return rule != nil && !rule.SelectsNone && (rule.Driver == nil || *rule.Driver == s.API.Spec.Driver) && (rule.Pool == nil || *rule.Pool == s.API.Spec.Pool.Name)
 }

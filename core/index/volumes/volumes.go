@@ -61,7 +61,7 @@ type driverVolumes struct {
 }
 
 // OfPod returns the volumes that CSI drivers attach for the pod, each once. An in-tree
-// volume that is migrated to a driver counts as the driver's. As in v1.36 a volume that
+// volume that is migrated to a driver counts as the driver's. As in kube-scheduler a volume that
 // cannot be determined is left out.
 func (x *Index) OfPod(p *object.Pod) (list []object.VolumeSource) {
 	for i := range p.Volumes {

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with kube-scheduler's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.NodeResourcesBalancedAllocationArgs) *configv1.NodeResourcesBalancedAllocationArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.NodeResourcesBalancedAllocationArgs{})

@@ -171,7 +171,7 @@ func scoreAny(columns []column, r table.Row) int64 {
 
 // evenness returns how evenly the resources are used on the row, 0 to 100: 100 if all
 // used fractions are equal, less with a greater standard deviation. The operations and
-// their order are v1.36's, so that truncation gives the same integer.
+// their order are kube-scheduler's, so that truncation gives the same integer.
 func evenness(columns []column, row table.Row, withPod bool) int64 {
 	var total, first, second float64
 	n := 0

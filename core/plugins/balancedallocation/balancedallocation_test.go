@@ -140,7 +140,7 @@ func TestScoreEqualsOneNodeAtATime(t *testing.T) {
 }
 
 // Of CPU and memory the fractions that the table keeps give the same scores as the
-// divisions of v1.36, also where the evenness is a whole number or next to one.
+// divisions of kube-scheduler, also where the evenness is a whole number or next to one.
 func TestBasicScoresNearWholeNumbers(t *testing.T) {
 	amount := rapid.OneOf(rapid.Int64Range(1, 200), rapid.Int64Range(1, 1<<20), rapid.Int64Range(1, 1<<45), rapid.Int64Range(1, math.MaxInt64))
 	rapid.Check(t, func(t *rapid.T) {
@@ -286,7 +286,7 @@ func BenchmarkScoreOneRow(b *testing.B) {
 func TestDevicesAreBalanced(t *testing.T) {
 	const cards = "example.com/card"
 	args := &configv1.NodeResourcesBalancedAllocationArgs{Resources: []configv1.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: cards, Weight: 1}}}
-	pl, err := New(args, devices.NewCounter(structured.Features{}, false))
+	pl, err := New(args, devices.NewCounter(structured.Features{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/preempt"
 )
 
-// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with kube-scheduler's defaults for what they
 // leave out: candidates on a tenth of the nodes, but on at least a hundred, are
 // enough. Nil arguments leave out all.
 func WithDefaults(args *configv1.DefaultPreemptionArgs) *configv1.DefaultPreemptionArgs {

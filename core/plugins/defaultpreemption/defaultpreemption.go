@@ -1,6 +1,8 @@
 package defaultpreemption
 
 import (
+	"fmt"
+
 	config "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -16,7 +18,7 @@ import (
 // New returns the plugin; nil args stand for the defaults.
 //
 // It rejects no pod, and so registers no events: pods that preempt come back with the
-// events of the plugins that rejected them. The event that v1.36 registers (a pod's
+// events of the plugins that rejected them. The event that kube-scheduler registers (a pod's
 // deletion, never worth a try) ends its own gating, which is not needed here.
 func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
@@ -28,12 +30,9 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 		PostFilter:    func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, finder, limits) },
 		PostFilterMay: remedy,
 	}
-	if f.WorkloadAwarePreemption {
+	if f.GenericWorkload {
 		pl.Reads.Kinds, pl.PostFilter = []object.Kind{object.PodGroups}, exceptGrouped(pl.PostFilter)
 		pl.PodGroup = &framework.PodGroupPlugin{PostFilter: preempt.ForGroup}
-	}
-	if f.TopologyAwareWorkloadScheduling {
-		pl.Reads.Kinds, pl.PostFilter = []object.Kind{object.PodGroups}, exceptConstrained(pl.PostFilter)
 	}
 	return pl, nil
 }
@@ -52,24 +51,6 @@ func exceptGrouped(next func(*framework.PostFilterCall) framework.PostFilterResu
 	return func(c *framework.PostFilterCall) framework.PostFilterResult {
 		if c.Pod.PodGroup() != "" {
 			return keep(refusal("not eligible due to workload aware preemption enabled"))
-		}
-		return next(c)
-	}
-}
-
-// exceptConstrained wraps next to return a refusal for pods of a group with scheduling
-// constraints: the group is tried in several placements, each of which would have victims
-// of its own.
-func exceptConstrained(next func(*framework.PostFilterCall) framework.PostFilterResult) func(*framework.PostFilterCall) framework.PostFilterResult {
-	return func(c *framework.PostFilterCall) framework.PostFilterResult {
-		if c.Pod.PodGroup() == "" {
-			return next(c)
-		}
-		switch g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, c.Pod.Namespace, c.Pod.PodGroup()); {
-		case g == nil:
-			return keep(refusal("pod group for pod not found"))
-		case g.Constrained:
-			return keep(refusal("not eligible due to placement-based pod group scheduling limitation"))
 		}
 		return next(c)
 	}
@@ -128,7 +109,8 @@ func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) f
 // result returns the plan as the plugin's result: the plan's node is to be nominated and its
 // victims evicted.
 func result(plan *preempt.Plan) framework.PostFilterResult {
-	result := framework.PostFilterResult{NominatedNodeName: plan.Node, Resolved: true, Preemption: true}
+	result := framework.PostFilterResult{NominatedNodeName: plan.Node, Resolved: true, Preemption: true,
+		Message: fmt.Sprintf("preemption: found a potential placement for pod on node %s, preempting %d victims", plan.Node, len(plan.Victims))}
 	for _, p := range plan.Victims {
 		result.Victims = append(result.Victims, p.UID)
 	}

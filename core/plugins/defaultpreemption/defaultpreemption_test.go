@@ -135,11 +135,11 @@ func TestOutcomes(t *testing.T) {
 			node:    "a",
 		},
 		{
-			name:    "a message says nothing of preemption that works",
+			name:    "a preemption that works names node and number of victims",
 			nodes:   []*object.Node{node("a", 100), node("b", 300)},
 			placed:  []*object.Pod{pod("x", 3, 50, "a"), pod("y", 1, 100, "b"), pod("z", 1, 200, "b")},
 			pod:     pod("p", 5, 100, ""),
-			message: "0/2 nodes are available: 2 Insufficient cpu.",
+			message: "0/2 nodes are available: 2 Insufficient cpu. preemption: found a potential placement for pod on node b, preempting 1 victims",
 			victims: "z",
 			node:    "b",
 		},

@@ -42,11 +42,14 @@ type search struct {
 	key      []byte          // all that the claims request
 	requests [][]alternative // of all claims; each request with its alternatives
 	// allocatesAll is set if a request has AllocationMode All, which includes taken
-	// devices, or a mode that this version does not know.
+	// devices, or the search is opaque.
 	allocatesAll bool
-	unheard      bool // an allocation mode is not known to this version
-	constrained  bool // a claim has constraints between devices
-	constrains   bool // the last claim added has constraints
+	// opaque is set if numbers do not say whether devices meet a request: this version does
+	// not know its allocation mode, it has derived attributes, or the allocator may fail at
+	// the capacity that it requests.
+	opaque      bool
+	constrained bool // a claim has constraints between devices
+	constrains  bool // the last claim added has constraints
 	// attributes are those that constraints compare.
 	attributes []resourcev1.FullyQualifiedName
 	// ordered is set if the order of devices matters. Otherwise only so many devices of a
@@ -99,7 +102,7 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 			r := &c.Spec.Devices.Requests[i]
 			all.requests, all.key = append(all.requests, nil), append(all.key, 'r')
 			if e := r.Exactly; e != nil {
-				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count)
+				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count, e.DerivedAttributes)
 				if e.AdminAccess != nil {
 					all.requests[len(all.requests)-1][0].admin = *e.AdminAccess
 					all.admin = all.admin || *e.AdminAccess
@@ -112,7 +115,7 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 				}
 				e := &r.FirstAvailable[j]
 				alternatives, all.key = true, append(all.key, 'f') // what it gets is rated
-				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count)
+				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count, e.DerivedAttributes)
 			}
 		}
 	}
@@ -129,9 +132,9 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 	return &all
 }
 
-// constrain adds the constraints of a claim to the search. The allocator compares an
-// attribute that must be distinct with those of the last devices of each request, so that
-// the order of devices matters.
+// constrain adds the constraints of a claim to the search. The allocator takes a list as an
+// attribute that must be distinct for the first device only, so that the order of devices
+// matters.
 func (s *search) constrain(c *resourcev1.DeviceClaim) {
 	if s.constrains = len(c.Constraints) > 0; !s.constrains {
 		return
@@ -149,7 +152,7 @@ func (s *search) constrain(c *resourcev1.DeviceClaim) {
 }
 
 // add adds an alternative to the last request.
-func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, count int64) {
+func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, count int64, derived []resourcev1.DeviceDerivedAttribute) {
 	last := &s.requests[len(s.requests)-1]
 	most := int64(0) // of those before
 	for _, a := range *last {
@@ -159,7 +162,11 @@ func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, 
 	*last = append(*last, alternative{deviceSelection: by, count: count, all: all, constrained: s.constrains})
 	s.alternatives++
 	s.key = strconv.AppendQuote(strconv.AppendQuote(strconv.AppendInt(append(s.key, 'a'), count, 36), string(mode)), by.key)
-	s.allocatesAll, s.unheard = s.allocatesAll || !exact, s.unheard || !exact && !all
+	for i := range derived {
+		s.key = strconv.AppendQuote(append(s.key, 'd'), derived[i].String())
+	}
+	opaque := !exact && !all || len(derived) > 0 || by.absurd
+	s.allocatesAll, s.opaque = s.allocatesAll || !exact || opaque, s.opaque || opaque
 	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
 }
 
@@ -415,7 +422,10 @@ func (s *search) appendRest(kind []byte, i *inventories, d *device) []byte {
 	if d.measured || d.held != 0 {
 		kind = binary.AppendVarint(append(kind, 'm'), int64(d.capacity))
 	}
-	if s.constrained {
+	switch {
+	case s.opaque:
+		kind = binary.AppendVarint(append(kind, 'o'), int64(d.content))
+	case s.constrained:
 		kind = binary.AppendVarint(append(kind, 'c'), int64(s.valuesOf(i, d.content)))
 	}
 	return kind

@@ -2,6 +2,7 @@ package dynamicresources
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -138,6 +139,15 @@ func (d devicesAtRandom) device(name string, counted bool) resourcev1.Device {
 	}
 	if counted && d.chance(70) {
 		v.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: "set", Counters: counters(1 + d.Int64N(2))}}
+		if d.chance(d.rare / 5) {
+			v.ConsumesCounters[0].CompatibilityGroups = []string{"g"}
+		}
+	}
+	if d.chance(d.rare / 3) {
+		v.Capacity["memory"] = resourcev1.DeviceCapacity{Value: *resource.NewQuantity(-1, resource.DecimalSI)}
+	} else if d.chance(d.rare / 3) {
+		v.Capacity["memory"] = resourcev1.DeviceCapacity{Value: *resource.NewQuantity(math.MaxInt64, resource.DecimalSI), RequestPolicy: &resourcev1.CapacityRequestPolicy{
+			Default: resource.NewQuantity(1, resource.DecimalSI), ValidRange: &resourcev1.CapacityRequestPolicyRange{Min: resource.NewQuantity(1, resource.DecimalSI), Step: resource.NewQuantity(1+d.Int64N(2)<<60, resource.DecimalSI)}}}
 	}
 	return v
 }
@@ -155,6 +165,9 @@ func (d devicesAtRandom) exactly() *resourcev1.ExactDeviceRequest {
 		e.Tolerations = []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpExists}}
 	case 2:
 		e.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": *resource.NewQuantity(1+d.Int64N(2), resource.DecimalSI)}}
+		if d.chance(2 * d.rare) {
+			e.Capacity.Requests["memory"] = *resource.NewQuantity([]int64{-1, math.MaxInt64}[d.IntN(2)], resource.DecimalSI)
+		}
 	case 3:
 		e.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "driver0"`}}}
 	}

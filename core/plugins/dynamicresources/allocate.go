@@ -31,7 +31,7 @@ func (pl *plugin) allocate(t *table.Table, n *object.Node, open []*resourcev1.Re
 	if err != nil {
 		return nil, err
 	}
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}, Status: v1.NodeStatus{DeclaredFeatures: n.Features}}
 	got, err := allocator.Allocate(ctx, node, open)
 	if limit.limited && limit.left < 0 {
 		return nil, fmt.Errorf("node %s: timed out trying to allocate devices: %w", n.Name, errSteps)
@@ -62,7 +62,7 @@ func (c classes) List() ([]*resourcev1.DeviceClass, error) {
 	return list, nil
 }
 
-// limit is the context that the allocator runs in. v1.36 ends a search by time; here
+// limit is the context that the allocator runs in. kube-scheduler ends a search by time; here
 // results must not depend on time, so the search ends after a number of steps: calls of
 // Err.
 type limit struct {

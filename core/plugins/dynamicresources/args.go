@@ -11,11 +11,11 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 )
 
-// bindingTimeout is v1.36's default. It also applies without the gate that lets profiles
+// bindingTimeout is kube-scheduler's default. It also applies without the gate that lets profiles
 // configure it: a claim that is being created for a pod is waited for as long.
 const bindingTimeout = 10 * time.Minute
 
-// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with kube-scheduler's defaults for what they
 // leave out. Nil arguments leave out all. What a gate that is off would read
 // stays unset.
 func WithDefaults(args *configv1.DynamicResourcesArgs, f feature.Features) *configv1.DynamicResourcesArgs {

@@ -22,6 +22,8 @@ func AllocatorFeatures(f feature.Features) structured.Features {
 	return structured.Features{
 		AdminAccess: f.DRAAdminAccess, PrioritizedList: f.DRAPrioritizedList, PartitionableDevices: f.DRAPartitionableDevices,
 		DeviceTaints: f.DRADeviceTaints, DeviceBindingAndStatus: f.DeviceBindingConditions(), ConsumableCapacity: f.DRAConsumableCapacity,
+		FractionalCapacityRange: f.DRAFractionalCapacityRange, ListTypeAttributes: f.DRAListTypeAttributes, DerivedAttributes: f.DRADerivedAttributes,
+		CompatibilityGroups: f.DRADeviceCompatibilityGroups, OptionalNodeOperations: f.DRAOptionalNodeOperations,
 	}
 }
 
@@ -44,7 +46,7 @@ type plugin struct {
 	key         []byte             // scratch
 }
 
-// New returns the plugin; nil args stand for v1.36's defaults. The error names the
+// New returns the plugin; nil args stand for kube-scheduler's defaults. The error names the
 // wrong fields.
 func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args, f).ToAggregate(); err != nil {
@@ -59,7 +61,7 @@ func build(args *configv1.DynamicResourcesArgs, f feature.Features) *plugin {
 		features:    f,
 		allocator:   AllocatorFeatures(f),
 		binding:     bindingTimeout,
-		selectors:   devices.NewSelectors(AllocatorFeatures(f), f.DRAListTypeAttributes),
+		selectors:   devices.NewSelectors(AllocatorFeatures(f)),
 		made:        map[types.UID]*pendingClaim{},
 		inventories: inventories{parts: f.DRAConsumableCapacity},
 	}
@@ -96,7 +98,7 @@ func (pl *plugin) declare() framework.Plugin {
 			PreBind:    pl.preBind,
 			WaitNotice: pl.waitNotice,
 			WritesDone: pl.writesDone,
-			// The error is as in v1.36.
+			// The error is as in kube-scheduler.
 			WritesTimeout: framework.Timeout{After: pl.binding, Err: fmt.Errorf("%w: context deadline exceeded", framework.ErrDeviceBindingTimeout)},
 		},
 		PostBind: func(p *object.Pod, _ string) { delete(pl.made, p.UID) },

@@ -7,14 +7,14 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister returns v1.36's events. With nodeResources (devices may consume node
+// eventsToRegister returns kube-scheduler's events. With nodeResources (devices may consume node
 // resources), also pods that are deleted or scaled down, since that frees these.
 func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 	const changed = framework.Add | framework.UpdateOther
 	list := []framework.ClusterEventWithHint{
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
 		{Resource: framework.ResourceOf(object.ResourceClaims), ActionType: changed | framework.Delete, QueueingHintFn: claimHelps},
-		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodGeneratedResourceClaim, QueueingHintFn: podChanged},
+		{Resource: framework.TargetPod, ActionType: framework.UpdatePodGeneratedResourceClaim, QueueingHintFn: podChanged},
 		{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: changed},
 		{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: changed | framework.Delete},
 	}
@@ -25,11 +25,11 @@ func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 	return list
 }
 
-// claimHelps reports whether devices became free, or a claim of the pod came or changed
-// its status. Like v1.36 it leaves out pods that lack a claim, as far as the pod's own
-// list shows. Unlike v1.36 it reacts to claims that are deleted while they have devices,
-// or that an earlier attempt made for the pod, and to slices that are deleted, which may
-// have made their pool invalid.
+// claimHelps reports whether devices became free, or a claim of the pod came or changed its
+// status. Like kube-scheduler it leaves out pods that lack a claim, as far as the pod's own
+// list shows. Unlike kube-scheduler it reacts to deleted claims that an earlier attempt
+// made for the pod, whatever they have, and to slices that are deleted, which may have made
+// their pool invalid.
 func claimHelps(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ResourceClaim)
 	if e.ActionType == framework.Delete {
@@ -58,12 +58,9 @@ func claimHelps(p *object.Pod, e *framework.Event) bool {
 	return old == nil || old.UID != now.UID || !equality.Semantic.DeepEqual(&old.API.Status, &now.API.Status)
 }
 
-// podChanged reports whether the event is about the pod itself, and the names of all
-// its generated claims are in its status now.
-func podChanged(p *object.Pod, e *framework.Event) bool {
-	if p.UID != e.NewPod.UID {
-		return false
-	}
+// podChanged reports whether the names of all generated claims of the pod itself are in
+// its status now.
+func podChanged(_ *object.Pod, e *framework.Event) bool {
 	for i := range e.NewPod.Claims {
 		if e.NewPod.Claims[i].Error != "" {
 			return false

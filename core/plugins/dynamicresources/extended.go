@@ -109,7 +109,7 @@ func (e *extended) unlisted(n *object.Node) bool {
 	return slices.ContainsFunc(e.resources, func(r resourceOfClass) bool { return r.class == "" && n.Allocatable.Of(r.name) == 0 })
 }
 
-// inMemory is v1.36's name for the claim before it is made, for messages.
+// inMemory is kube-scheduler's name for the claim before it is made, for messages.
 const inMemory = "<extended-resources>"
 
 // claimOn returns the claim to make for the resources that the node does not provide

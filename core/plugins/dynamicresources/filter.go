@@ -2,9 +2,11 @@ package dynamicresources
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/component-helpers/nodedeclaredfeatures/features/draoptionalnodeoperations"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -35,7 +37,7 @@ const (
 	unasked
 )
 
-// notAvailable is v1.36's reason for unavailable.
+// notAvailable is kube-scheduler's reason for unavailable.
 const notAvailable = "resourceclaim not available on the node"
 
 // filter writes a verdict for each row to out. If a search takes too many steps, the
@@ -90,7 +92,7 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found,
 			return found{verdict: why.verdict(refused)}, why
 		}
 	}
-	if len(s.open) > 0 || s.extended != nil {
+	if len(s.open) > 0 || s.extended != nil || pl.features.DRANodeAllocatableResources {
 		if f, err = search(); f.verdict != framework.Fits {
 			return f, err
 		}
@@ -100,7 +102,7 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found,
 		return f, nil
 	}
 	for _, c := range s.claims {
-		if c.Allocation() != nil && !c.Nodes.Matches(n.Subject()) {
+		if c.Allocation() != nil && !usableOn(n, c) {
 			f.verdict = unavailable
 			return f, nil
 		}
@@ -109,15 +111,16 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found,
 }
 
 // searchOn runs the allocator on the node for the claims to be allocated there. It returns
-// the verdict and the raw score, but not what was allocated, which Reserve computes again. A
-// node without such claims fits. With a rejecting verdict an error says why.
+// the verdict and the raw score, but not what was allocated, which Reserve computes again.
+// With a rejecting verdict an error says why.
 func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)
-	if len(open) == 0 {
-		return found{}, nil
+	var got []resourcev1.AllocationResult
+	var err error
+	if len(open) > 0 {
+		got, err = pl.allocate(in.Table, n, open, s.shared)
 	}
-	got, err := pl.allocate(in.Table, n, open, s.shared)
 	switch {
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
 		return found{verdict: invalid}, err
@@ -127,7 +130,7 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 		return found{verdict: unsound}, err
 	case err != nil:
 		return found{verdict: broken}, err
-	case got == nil:
+	case len(got) < len(open):
 		return found{verdict: tooLittle}, nil
 	}
 	if pl.features.DRANodeAllocatableResources {
@@ -136,6 +139,21 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 		}
 	}
 	return found{score: s.preference(got)}, nil
+}
+
+// withoutNodeOperations are the features that a node has to declare for devices whose driver does
+// not run there.
+var withoutNodeOperations = []string{draoptionalnodeoperations.DRAOptionalNodeOperationsFeatureGate}
+
+// usableOn reports whether the node can use the claim's allocation.
+func usableOn(n *object.Node, c *object.ResourceClaim) bool {
+	return c.Nodes.Matches(n.Subject()) && (!skipsNodeOperations(c.Allocation()) || n.Declares(withoutNodeOperations))
+}
+
+// skipsNodeOperations reports whether the kubelet must not call the driver of a device of the
+// allocation for some operations, whatever the feature gate says.
+func skipsNodeOperations(a *resourcev1.AllocationResult) bool {
+	return slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return len(r.SkipNodeOperations) > 0 })
 }
 
 // concernsPool reports whether the allocator's error is that a request for all devices
@@ -188,7 +206,7 @@ func (pl *plugin) inputFor(in *framework.Input) *framework.Input {
 	return &framework.Input{Table: in.Table, Pod: in.Pod, State: s}
 }
 
-// reasonOf returns v1.36's text for an error that ended a search.
+// reasonOf returns kube-scheduler's text for an error that ended a search.
 func reasonOf(err error, node string) string {
 	if errors.Is(err, errSteps) {
 		return "node " + node + ": timed out trying to allocate devices"

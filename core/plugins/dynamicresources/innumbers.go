@@ -64,7 +64,7 @@ func (n *inNumbers) add(d *device, kind []byte, shared bool) {
 // if numbers do not tell that.
 func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known bool) {
 	n := &s.inNumbers
-	if n.unusual || s.unheard || s.admin || s.mostTaken() > resourcev1.AllocationResultsMaxSize || !n.readCounters(i) {
+	if n.unusual || s.opaque || s.admin || s.mostTaken() > resourcev1.AllocationResultsMaxSize || !n.readCounters(i) {
 		return key, false
 	}
 	n.taken, n.chosen, n.steps = n.taken[:0], n.chosen[:0], 0

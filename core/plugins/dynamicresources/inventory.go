@@ -50,6 +50,8 @@ type device struct {
 	elsewhere bool
 	// measured is set if its capacity also matters to claims that request none.
 	measured bool
+	// absurd is set if the allocator may fail at its capacity.
+	absurd bool
 	// undivided is set if claims that request no capacity get all of it that there is.
 	// partial is set if others have some of that.
 	undivided, partial bool
@@ -161,6 +163,9 @@ func (i *inventories) readPools(own []*devicepools.Pool) (list []device, ends []
 			}
 		}
 		ends = append(ends, poolEnd{p, len(list)})
+		if slices.ContainsFunc(list[from:], func(d device) bool { return d.absurd }) {
+			return nil, nil, false
+		}
 		if !slices.ContainsFunc(list[from:], func(d device) bool { return d.draws != 0 }) {
 			continue
 		}
@@ -178,16 +183,18 @@ func (i *inventories) readPools(own []*devicepools.Pool) (list []device, ends []
 }
 
 // sound reports whether the pool is complete and its devices have different names and
-// no rare features (binding conditions, which would change their order).
+// no rare features (binding conditions, which would change their order, groups of compatible
+// devices, and node operations that are left out).
 func sound(p *devicepools.Pool) bool {
 	first := &p.Slices[0].Spec.Pool
 	for _, s := range p.Slices {
 		if s.Spec.Pool.Generation != first.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(p.Slices)) ||
-			len(s.Spec.SharedCounters) > 0 && len(s.Spec.Devices) > 0 {
+			len(s.Spec.SharedCounters) > 0 && len(s.Spec.Devices) > 0 || len(s.Spec.SkipNodeOperations) > 0 {
 			return false
 		}
 		for j := range s.Spec.Devices {
-			if s.Spec.Devices[j].BindingConditions != nil {
+			d := &s.Spec.Devices[j]
+			if d.BindingConditions != nil || slices.ContainsFunc(d.ConsumesCounters, func(c resourcev1.DeviceCounterConsumption) bool { return len(c.CompatibilityGroups) > 0 }) {
 				return false
 			}
 		}
@@ -219,6 +226,7 @@ func (i *inventories) device(p *devicepools.Pool, d *resourcev1.Device) device {
 	for _, c := range d.Capacity { // any order: one that has a policy is enough
 		now.measured = now.measured || c.RequestPolicy != nil
 		now.undivided = now.undivided || c.Value.Sign() > 0
+		now.absurd = now.absurd || c.Value.Sign() < 0 || c.RequestPolicy != nil && isAbsurdPolicy(c.RequestPolicy)
 		policies = policies || c.RequestPolicy != nil
 	}
 	now.undivided = now.undivided && !policies && i.parts && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
@@ -243,6 +251,16 @@ func (i *inventories) device(p *devicepools.Pool, d *resourcev1.Device) device {
 	}
 	i.readTaken(&now, p, d)
 	return now
+}
+
+// isAbsurdPolicy reports whether the allocator may fail where the policy says how much capacity a
+// claim gets.
+func isAbsurdPolicy(p *resourcev1.CapacityRequestPolicy) bool {
+	list := []*resource.Quantity{p.Default}
+	if p.ValidRange != nil {
+		list = append(list, p.ValidRange.Min, p.ValidRange.Step)
+	}
+	return slices.ContainsFunc(list, func(q *resource.Quantity) bool { return q != nil && outOfRange(q) })
 }
 
 // readTaken sets in now whether a claim holds the device whole, and what claims hold

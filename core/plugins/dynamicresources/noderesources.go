@@ -1,8 +1,10 @@
 package dynamicresources
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -20,10 +22,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Devices may stand for CPU, memory and other resources of their node, or need some
-// (KEP-5517, the gate DRANodeAllocatableResources): a pod that gets them takes those
-// resources as well. What it takes depends on the devices, so nodes share no answers,
-// and each pod has a class of its own.
+// Devices may stand for CPU, memory and other resources of their node (a mapping), or need
+// some besides (an overhead; KEP-5517, the gate DRANodeAllocatableResources): a pod that
+// gets them takes those resources as well. What it takes depends on the devices, so nodes
+// share no answers, and each pod has a class of its own.
 
 // rejection is the reasons why a pod with its devices does not fit the node's CPU,
 // memory and so on. It is an error.
@@ -40,29 +42,43 @@ func (r rejection) verdict(kind framework.Verdict) framework.Verdict {
 	return (framework.Verdict(h.Sum64())>>2)&^kinds | kind
 }
 
-// takesOf returns what the devices allocated to each claim consume of the node's
-// resources, sorted by claim. some is true if there is any such device. open and got
-// correspond.
-func takesOf(p *object.Pod, slices []*resourcev1.ResourceSlice, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (list []v1.NodeAllocatableResourceClaimStatus, some bool, err error) {
-	for i, claim := range open {
-		taken := v1.ResourceList(nil)
-		for j := range got[i].Devices.Results {
-			r := &got[i].Devices.Results[j]
-			d := deviceOf(slices, r)
-			if d == nil || len(d.NodeAllocatableResourceMappings) == 0 {
-				continue
+// takesOf returns what the devices that claims have on the node, or get there, consume of its
+// resources, sorted by claim. some is true if there is any such device.
+func takesOf(p *object.Pod, n *object.Node, slices []*resourcev1.ResourceSlice, claims iter.Seq2[*resourcev1.ResourceClaim, *resourcev1.AllocationResult]) (list []v1.NodeAllocatableResourceClaimStatus, some bool, err error) {
+	for claim, a := range claims {
+		devices, consume := devicesOf(a, n, slices)
+		if !consume {
+			continue
+		}
+		some = true
+		of := v1.NodeAllocatableResourceClaimStatus{ResourceClaimName: claim.Name, Containers: containersUsing(p, claim.Name)}
+		for i, d := range devices {
+			r := &a.Devices.Results[i]
+			if d == nil {
+				return nil, true, fmt.Errorf("claim %s/%s, device %s, driver %s: device %s not found in pool %s for driver %s",
+					claim.Namespace, claim.Name, r.Device, r.Driver, r.Device, r.Pool, r.Driver)
 			}
-			some = true
-			if taken, err = addTaken(taken, d, r); err != nil {
+			if err := addTaken(&of, d, r); err != nil {
 				return nil, true, fmt.Errorf("claim %s/%s, device %s: %w", claim.Namespace, claim.Name, r.Device, err)
 			}
 		}
-		if taken != nil {
-			list = append(list, v1.NodeAllocatableResourceClaimStatus{ResourceClaimName: claim.Name, Containers: containersUsing(p, claim.Name), Resources: taken})
+		if len(of.Mapping)+len(of.Overhead) > 0 {
+			list = append(list, of)
 		}
 	}
 	sortByClaim(list)
 	return list, some, nil
+}
+
+// devicesOf returns the device of each result of the allocation, nil for one that the node
+// does not see. consume is set if one of them consumes resources of the node.
+func devicesOf(a *resourcev1.AllocationResult, n *object.Node, slices []*resourcev1.ResourceSlice) (devices []*resourcev1.Device, consume bool) {
+	for i := range a.Devices.Results {
+		d := deviceOf(slices, n, &a.Devices.Results[i])
+		devices = append(devices, d)
+		consume = consume || d != nil && len(d.NodeAllocatableResources) > 0
+	}
+	return devices, consume
 }
 
 // sortByClaim sorts the list by claim name.
@@ -73,56 +89,94 @@ func sortByClaim(list []v1.NodeAllocatableResourceClaimStatus) {
 }
 
 // deviceOf returns the device that a result names, in the slice of its pool with the
-// highest generation; nil if no slice has it.
-func deviceOf(list []*resourcev1.ResourceSlice, r *resourcev1.DeviceRequestAllocationResult) (device *resourcev1.Device) {
+// highest generation; nil if no slice that the node sees has it.
+func deviceOf(list []*resourcev1.ResourceSlice, n *object.Node, r *resourcev1.DeviceRequestAllocationResult) (device *resourcev1.Device) {
 	newest := int64(0)
 	for _, s := range list {
 		if s.Spec.Driver != r.Driver || s.Spec.Pool.Name != r.Pool || device != nil && s.Spec.Pool.Generation <= newest {
 			continue
 		}
-		if i := slices.IndexFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return d.Name == r.Device }); i >= 0 {
+		i := slices.IndexFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return d.Name == r.Device })
+		if i >= 0 && seenFrom(n, s, &s.Spec.Devices[i]) {
 			device, newest = &s.Spec.Devices[i], s.Spec.Pool.Generation
 		}
 	}
 	return device
 }
 
-// addTaken adds what the device consumes of the node's resources to taken, and returns
-// that; taken may be nil.
-func addTaken(taken v1.ResourceList, d *resourcev1.Device, r *resourcev1.DeviceRequestAllocationResult) (v1.ResourceList, error) {
-	for _, name := range slices.Sorted(maps.Keys(d.NodeAllocatableResourceMappings)) {
-		m := d.NodeAllocatableResourceMappings[name]
-		q := resource.Quantity{}
-		switch key := m.CapacityKey; {
-		case key == nil || *key == "":
-			if m.AllocationMultiplier != nil {
-				q = m.AllocationMultiplier.DeepCopy()
-			}
-		case r.ConsumedCapacity == nil:
-			return nil, fmt.Errorf("ConsumedCapacity is nil, but Capacity key '%s' is set in NodeAllocatableResourceMappings for resource %s", *key, name)
-		default:
-			consumed, there := r.ConsumedCapacity[*key]
-			if !there {
-				continue
-			}
-			q = product(consumed, m.AllocationMultiplier)
-		}
-		if taken == nil {
-			taken = v1.ResourceList{}
-		}
-		if sum, there := taken[name]; there {
-			sum.Add(q)
-			q = sum
-		}
-		taken[name] = q
+// seenFrom reports whether the node can use the device of the slice.
+func seenFrom(n *object.Node, s *resourcev1.ResourceSlice, d *resourcev1.Device) bool {
+	name, all, by := s.Spec.NodeName, s.Spec.AllNodes, s.Spec.NodeSelector
+	if s.Spec.PerDeviceNodeSelection != nil && *s.Spec.PerDeviceNodeSelection {
+		name, all, by = d.NodeName, d.AllNodes, d.NodeSelector
 	}
-	return taken, nil
+	selector, ok := reach(name, all, by)
+	return ok && (selector == nil || selector.Matches(n.Subject()))
+}
+
+// addTaken adds to taken what the device consumes of the node's resources: what it stands
+// for (mapping), and what it needs besides (overhead). Both lists are sorted by name.
+func addTaken(taken *v1.NodeAllocatableResourceClaimStatus, d *resourcev1.Device, r *resourcev1.DeviceRequestAllocationResult) error {
+	for _, name := range slices.Sorted(maps.Keys(d.NodeAllocatableResources)) {
+		of := d.NodeAllocatableResources[name]
+		if of.Mapping != nil {
+			q, err := mapped(name, of.Mapping, r)
+			if err != nil {
+				return err
+			}
+			if q != nil {
+				i, known := slices.BinarySearchFunc(taken.Mapping, name, func(m v1.NodeAllocatableMappedResources, name v1.ResourceName) int { return cmp.Compare(m.Name, name) })
+				if !known {
+					taken.Mapping = slices.Insert(taken.Mapping, i, v1.NodeAllocatableMappedResources{Name: name})
+				}
+				taken.Mapping[i].Quantity = sum(taken.Mapping[i].Quantity, q)
+			}
+		}
+		if o := of.Overhead; o != nil && (o.PerPod != nil || o.PerContainer != nil) {
+			i, known := slices.BinarySearchFunc(taken.Overhead, name, func(o v1.NodeAllocatableOverheadResources, name v1.ResourceName) int {
+				return cmp.Compare(o.Name, name)
+			})
+			if !known {
+				taken.Overhead = slices.Insert(taken.Overhead, i, v1.NodeAllocatableOverheadResources{Name: name})
+			}
+			into := &taken.Overhead[i]
+			into.PerPod, into.PerContainer = sum(into.PerPod, o.PerPod), sum(into.PerContainer, o.PerContainer)
+		}
+	}
+	return nil
+}
+
+// mapped returns how much of the node's resource the device stands for: an amount of its own, or
+// a multiple of the capacity that the claim consumes. It returns nil for nothing.
+func mapped(name v1.ResourceName, m *resourcev1.NodeAllocatableMapping, r *resourcev1.DeviceRequestAllocationResult) (*resource.Quantity, error) {
+	key := m.CapacityKey
+	if key == nil || *key == "" {
+		return m.DeviceMultiplier, nil
+	}
+	if r.ConsumedCapacity == nil {
+		return nil, fmt.Errorf("ConsumedCapacity is nil, but Capacity key '%s' is set in NodeAllocatableResources for resource %s", *key, name)
+	}
+	consumed, there := r.ConsumedCapacity[*key]
+	if !there {
+		return nil, nil
+	}
+	return new(product(consumed, m.CapacityMultiplier)), nil
+}
+
+// sum returns the sum of two quantities; nil stands for none.
+func sum(a, b *resource.Quantity) *resource.Quantity {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	q := a.DeepCopy()
+	q.Add(*b)
+	return &q
 }
 
 // product returns the quantity, times the factor if there is one.
 func product(q resource.Quantity, factor *resource.Quantity) resource.Quantity {
 	q = q.DeepCopy()
-	if factor == nil {
+	if factor == nil || factor.CmpInt64(1) == 0 {
 		return q
 	}
 	times, by := q.AsDec(), factor.DeepCopy()
@@ -163,8 +217,8 @@ func entryOf(p *v1.Pod, name string) (entry *v1.PodResourceClaim) {
 }
 
 // checkNodeResources checks whether the node has enough CPU, memory and so on left for
-// the pod and for what the devices allocated to its open claims consume. It returns a
-// rejection as the error if not.
+// the pod and for what the devices of its claims consume. open and got are the claims that
+// get devices there, and which. It returns a rejection as the error if not.
 func (pl *plugin) checkNodeResources(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) (found, error) {
 	list, some, err := pl.takenOn(in.Table, in.Pod, n, in.State.(*state), open, got)
 	switch {
@@ -173,18 +227,10 @@ func (pl *plugin) checkNodeResources(in *framework.Input, n *object.Node, open [
 	case !some:
 		return found{}, nil
 	}
-	for i := range list {
-		if len(list[i].Containers) == 0 {
-			why := rejection{"claim " + list[i].ResourceClaimName +
-				": node-allocatable resource claim not referenced by any container within the pod"}
-			return found{verdict: why.verdict(refused)}, why
-		}
-	}
 	total := in.Pod.Demand.Requests
 	if in.Pod.Claiming != nil {
-		if name := berthresource.Uncovered(in.Pod.Claiming, list); name != "" {
-			why := rejection{fmt.Sprintf(
-				"pod level request for %s is insufficient to cover the aggregated container and node-allocatable DRA requests", name)}
+		if reason := berthresource.Uncovered(in.Pod.Claiming, list); reason != "" {
+			why := rejection{reason}
 			return found{verdict: why.verdict(refused)}, why
 		}
 		total = berthresource.RequestsWithDevices(in.Pod.Claiming, list)
@@ -193,9 +239,20 @@ func (pl *plugin) checkNodeResources(in *framework.Input, n *object.Node, open [
 	return fits(in.Table, row, &total)
 }
 
-// takenOn calls takesOf with the slices that the node sees.
+// takenOn calls takesOf with the slices that the node sees, for all claims of the pod.
 func (pl *plugin) takenOn(t *table.Table, p *object.Pod, n *object.Node, s *state, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) ([]v1.NodeAllocatableResourceClaimStatus, bool, error) {
-	return takesOf(p, s.shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity).Slices, open, got)
+	return takesOf(p, n, s.shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity).Slices, func(yield func(*resourcev1.ResourceClaim, *resourcev1.AllocationResult) bool) {
+		for _, c := range s.claims {
+			if a := c.Allocation(); a != nil && !yield(c.API, a) {
+				return
+			}
+		}
+		for i := range open {
+			if !yield(open[i], &got[i]) {
+				return
+			}
+		}
+	})
 }
 
 // fits checks whether the row has enough resources left for total. It returns a
@@ -230,35 +287,33 @@ func fits(t *table.Table, r table.Row, total *berthresource.Vector) (found, erro
 	return found{verdict: why.verdict(kind)}, why
 }
 
-// sharedWith returns a rejection if another pod on the node consumes node resources
-// through a claim of this pod: several pods cannot consume the same. It returns nil if
-// not.
+// sharedWith returns a rejection if an allocated claim of the pod that the node can use is reserved
+// for others, and a device of it stands for resources of its node: only one pod can consume
+// these. What devices need besides each pod consumes for itself. It returns nil if not.
 func (pl *plugin) sharedWith(in *framework.Input, n *object.Node) rejection {
-	row, _ := in.Table.Find(n.Name)
-	for _, c := range in.State.(*state).claims {
-		if c.Allocation() == nil || !c.Nodes.Matches(n.Subject()) {
+	s := in.State.(*state)
+	for _, c := range s.claims {
+		if c.Allocation() == nil || len(c.API.Status.ReservedFor) == 0 || c.ReservedFor(in.Pod.UID) || !usableOn(n, c) || pl.unusable(in.Table, c) {
 			continue
 		}
-		consumers, own := 0, false
-		for _, placed := range in.Table.Pods(row) {
-			if placed.Pod.Namespace == c.Namespace && takesThrough(placed.Pod, c.Name) {
-				consumers, own = consumers+1, own || placed.Pod.UID == in.Pod.UID
+		devices, _ := devicesOf(c.Allocation(), n, s.shared.WithNode(in.Table, n.Name, pl.features.DRAConsumableCapacity).Slices)
+		for _, d := range devices {
+			if d != nil && standsForResources(d) {
+				return rejection{"node allocatable resource claim " + c.Name + " has a mapped device and cannot be shared across pods"}
 			}
-		}
-		switch {
-		case consumers > 1:
-			return rejection{"node allocatable resource claim " + c.Name + " shared by multiple pods"}
-		case consumers == 1 && !own:
-			return rejection{"node allocatable resource claim " + c.Name + " is already used by another pod"}
 		}
 	}
 	return nil
 }
 
-// takesThrough reports whether the pod consumes node resources through devices of the
-// claim.
-func takesThrough(p *object.Pod, claim string) bool {
-	return slices.ContainsFunc(p.FromDevices, func(s v1.NodeAllocatableResourceClaimStatus) bool { return s.ResourceClaimName == claim })
+// standsForResources reports whether the device stands for resources of its node.
+func standsForResources(d *resourcev1.Device) bool {
+	for _, r := range d.NodeAllocatableResources { // any order: one is enough
+		if r.Mapping != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // assumeTaken updates the assumed pod in the table to consume the node resources in
@@ -270,14 +325,14 @@ func assumeTaken(t *table.Table, p *object.Pod, node string, list []v1.NodeAlloc
 }
 
 // writeTaken returns the write that sets nodeAllocatableResourceClaimStatuses in the
-// pod's status: to what its devices consume, or, if taken is false, to nothing. It
-// returns nil if there is nothing to write.
+// pod's status: to what its devices consume, or, if taken is false, to an empty list, as the API
+// server keeps the list if there is none in the patch. It returns nil if there is nothing to write.
 func writeTaken(t *table.Table, p *object.Pod, taken bool) []framework.Write {
 	placed := t.Pod(p.UID)
 	if placed == nil || len(placed.Pod.FromDevices) == 0 {
 		return nil
 	}
-	list := any(nil)
+	list := any([]any{map[string]any{"$patch": "replace"}})
 	if taken {
 		list = placed.Pod.FromDevices
 	}

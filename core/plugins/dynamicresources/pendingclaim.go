@@ -67,7 +67,7 @@ const MadeSuffix = 10
 // MadeName returns the name of a claim that the scheduler makes for the pod's extended
 // resources: the pod's name, cut if too long, and the suffix.
 func MadeName(pod, suffix string) string {
-	const base, longest = "-extended-resources-", 63 // as generated names are (v1.36)
+	const base, longest = "-extended-resources-", 63 // as generated names are
 	name := pod + base
 	return name[:min(len(name), longest-len(suffix))] + suffix
 }

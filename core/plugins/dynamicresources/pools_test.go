@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/scheduler/plugintest"
@@ -103,6 +105,40 @@ func TestShareWithoutCapacity(t *testing.T) {
 			t.Errorf("share %v: %q, not %q", share, got, want)
 		}
 	}
+}
+
+// A share of a device counts once, whether it is assumed, written, or both while its pod waits for
+// binding conditions: another claim gets the rest.
+func TestShareCountsOnce(t *testing.T) {
+	tb, pl := onlyA(), newPlugin(t)
+	one := *resource.NewQuantity(1, resource.DecimalSI)
+	spec := resourcev1.ResourceSliceSpec{Driver: "gpu", NodeName: new("a"), Pool: resourcev1.ResourcePool{Name: "a", Generation: 1, ResourceSliceCount: 1},
+		Devices: []resourcev1.Device{{Name: "d", AllowMultipleAllocations: new(true), BindsToNode: new(true), BindingConditions: []string{"attached"}, BindingFailureConditions: []string{"broken"},
+			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: *resource.NewQuantity(2, resource.DecimalSI), RequestPolicy: &resourcev1.CapacityRequestPolicy{Default: &one}}}}}}
+	tb.Objects().Set(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: spec}})
+	first, second, third := claim(tb, "first", 1), claim(tb, "second", 1), claim(tb, "third", 1)
+	blocked := func(p *object.Pod, when, want string) {
+		if got := plugintest.Ask(t, pl, tb, p).Blocked["a"]; got != want {
+			t.Errorf("%s, %s: %q", p.Name, when, got)
+		}
+	}
+	if s := pl.Reserve(tb, first, "a"); s != nil {
+		t.Fatal(s)
+	}
+	blocked(second, "while the first share is assumed", "")
+	writes, s := pl.PreBind(tb, first, "a")
+	if s != nil {
+		t.Fatal(s)
+	}
+	show(tb, writes[len(writes)-1].Result[0].(*object.ResourceClaim).API)
+	if s := pl.WritesDone(tb, first, "a"); s == nil || s.Code != decision.Wait {
+		t.Fatalf("the pod does not wait: %v", s)
+	}
+	blocked(second, "while the first pod waits", "")
+	if s := pl.Reserve(tb, second, "a"); s != nil {
+		t.Fatal(s)
+	}
+	blocked(third, "when the device is used up", short)
 }
 
 // A pool that is incomplete, or not valid, keeps a pod that asks for all devices from the node

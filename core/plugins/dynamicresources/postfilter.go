@@ -11,13 +11,13 @@ import (
 )
 
 // postFilter returns the write that deallocates a claim which keeps the pod off other
-// nodes and which nobody else uses: one claim, drawn at random, as in v1.36; or the
+// nodes and which nobody else uses: one claim, drawn at random, as in kube-scheduler; or the
 // writes that delete a claim that an earlier attempt left behind. The pod is tried
 // again when the API shows that.
 func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterResult {
 	result := framework.PostFilterResult{KeepNomination: true}
 	if s := c.Filters.PreFilter; s != nil && s.Code == decision.UnschedulableAndUnresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {
-		// v1.36's plugin misses what its PreFilter would have left, an error
+		// kube-scheduler's plugin misses what its PreFilter would have left, an error
 		// that ends PostFilter.
 		result.Message, result.Resolved = "not found", true
 		return result
@@ -25,14 +25,12 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	s, status := pl.prepare(c.Table, c.Pod)
 	switch {
 	case s == nil || status != nil:
-		result.Message = "no new claims to deallocate"
 		return result
 	case s.extended != nil && s.extended.stale != nil:
 		result.Writes = deleteClaim(&s.extended.stale.Meta)
 		result.Message = "deletion of ResourceClaim completed"
 		return result
 	case c.Filters.PreFilter != nil:
-		result.Message = "still not schedulable"
 		return result
 	}
 	var idle []*object.ResourceClaim
@@ -42,7 +40,6 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 		}
 	}
 	if len(idle) == 0 {
-		result.Message = "still not schedulable"
 		return result
 	}
 	result.Writes = []framework.Write{release(idle[c.Draw(len(idle))])}
@@ -78,7 +75,7 @@ func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceCl
 		if _, asked := slices.BinarySearch(c.Filters.Rows, table.Row(row)); !asked && c.Filters.Rows != nil {
 			continue
 		}
-		if n == nil || !late && claim.Nodes.Matches(n.Subject()) {
+		if n == nil || !late && usableOn(n, claim) {
 			continue
 		}
 		if b := c.Filters.Run(table.Row(row)); b != nil && b.Plugin == names.DynamicResources && slices.Contains(b.Reasons, notAvailable) {

@@ -23,7 +23,7 @@ type state struct {
 	late bool
 	// extended is the pod's extended resources that devices may provide; nil: none.
 	extended *extended
-	// shared is the devices that several nodes can see; nil if nothing is to be allocated.
+	// shared is the devices that several nodes can see; nil if they do not matter.
 	shared *devices.Offer
 	// known keeps verdicts and scores by row, for all pods whose claims are like these.
 	known *columns
@@ -66,6 +66,9 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 			}
 			if c.NodesError != nil {
 				key = append(key, " bad"...)
+			}
+			if skipsNodeOperations(c.Allocation()) {
+				key = append(key, " skips"...)
 			}
 			if scored(c.API) { // what it got counts in the score
 				key = append(append(append(key, c.Key()...), ' '), c.Version...)
@@ -139,7 +142,7 @@ func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Stat
 	if len(s.claims) == 0 && e == nil {
 		return nil, nil
 	}
-	if len(s.open) > 0 || e != nil {
+	if len(s.open) > 0 || e != nil || pl.features.DRANodeAllocatableResources {
 		s.shared = devices.Shared(t, pl.features.DRAConsumableCapacity)
 	}
 	return s, e.check(t)

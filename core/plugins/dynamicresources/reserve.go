@@ -36,7 +36,7 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 			t.Objects().Assume(reserved(c, p))
 		}
 	}
-	if len(s.open) == 0 && s.extended == nil {
+	if s.shared == nil {
 		return nil
 	}
 	row, ok := t.Find(node)
@@ -44,15 +44,15 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 		return decision.Failed("node %q not found", node)
 	}
 	open, made := s.openOn(t.Node(row))
-	if len(open) == 0 {
-		return nil
-	}
-	got, err := pl.allocate(t, t.Node(row), open, s.shared)
-	if err != nil {
-		return &decision.Status{Code: decision.Error, Err: err}
-	}
-	if got == nil {
-		return decision.Failed("claim allocation not found for node")
+	var got []resourcev1.AllocationResult
+	if len(open) > 0 {
+		var err error
+		if got, err = pl.allocate(t, t.Node(row), open, s.shared); err != nil {
+			return &decision.Status{Code: decision.Error, Err: err}
+		}
+		if got == nil {
+			return decision.Failed("claim allocation not found for node")
+		}
 	}
 	if pl.features.DRANodeAllocatableResources {
 		taken, _, err := pl.takenOn(t, p, t.Node(row), s, open, got)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
@@ -18,6 +19,7 @@ type deviceSelection struct {
 	selectors   []resourcev1.DeviceSelector
 	tolerations []resourcev1.DeviceToleration
 	capacity    *resourcev1.CapacityRequirements
+	absurd      bool          // the allocator may fail at the capacity
 	key         string        // the above as a string
 	generation  uint64        // of inventories, to which the results below belong
 	by          []deviceMatch // results of selectors, by device.content
@@ -75,7 +77,7 @@ func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourc
 	if *rs == nil || len(*rs) >= mostSelections {
 		*rs = deviceSelections{}
 	}
-	r := &deviceSelection{selectors: all, tolerations: tolerations, capacity: capacity, key: key.String()}
+	r := &deviceSelection{selectors: all, tolerations: tolerations, capacity: capacity, absurd: isAbsurd(capacity), key: key.String()}
 	(*rs)[key.String()] = r
 	return r
 }
@@ -88,7 +90,7 @@ func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
 		r.generation, r.by, r.tolerated, r.large = i.generation, nil, nil, nil
 	}
 	m := known(&r.by, int(d.content), func() deviceMatch { return r.selects(pl, &i.contents.things[d.content-1]) })
-	if m == matched && r.capacity != nil && !d.measured && d.held == 0 {
+	if m == matched && r.capacity != nil && !r.absurd && !d.measured && d.held == 0 {
 		m = known(&r.large, int(d.capacity), func() deviceMatch { return r.isMet(i.capacities.things[d.capacity-1]) })
 	}
 	if d.taints == 0 || m != matched || !pl.allocator.DeviceTaints {
@@ -154,6 +156,23 @@ func (r *deviceSelection) tolerates(taints []resourcev1.DeviceTaint) deviceMatch
 	}
 	return matched
 }
+
+// isAbsurd reports whether the allocator may fail at the requested capacity, which may be nil.
+func isAbsurd(c *resourcev1.CapacityRequirements) bool {
+	if c == nil {
+		return false
+	}
+	for _, q := range c.Requests { // any order: one is enough
+		if outOfRange(&q) || q.Cmp(*resource.NewMilliQuantity(q.MilliValue(), q.Format)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// outOfRange reports whether the quantity is negative, or so large that the allocator may fail
+// when it rounds it up to a multiple of another one that is not.
+func outOfRange(q *resource.Quantity) bool { return q.Sign() < 0 || q.CmpInt64(1<<52) > 0 }
 
 // isMet returns whether a device that is not shared, and has no request policy, has the
 // requested capacity.

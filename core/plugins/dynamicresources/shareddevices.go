@@ -80,10 +80,11 @@ func (i *inventories) numberShared(perDevice bool) (plain bool) {
 			}
 			for j := range slice.Spec.Devices {
 				d := &slice.Spec.Devices[j]
-				if d.ConsumesCounters != nil {
+				now := i.device(p, d)
+				if d.ConsumesCounters != nil || now.absurd {
 					return false
 				}
-				list = append(list, i.device(p, d))
+				list = append(list, now)
 			}
 		}
 		s.devices = append(s.devices, list)

@@ -6,12 +6,16 @@ package feature
 type Features struct {
 	DRAAdminAccess               bool
 	DRAConsumableCapacity        bool
+	DRADerivedAttributes         bool
 	DRADeviceBindingConditions   bool
+	DRADeviceCompatibilityGroups bool
 	DRADeviceTaintRules          bool
 	DRADeviceTaints              bool
 	DRAExtendedResource          bool
+	DRAFractionalCapacityRange   bool
 	DRAListTypeAttributes        bool
 	DRANodeAllocatableResources  bool
+	DRAOptionalNodeOperations    bool
 	DRAPartitionableDevices      bool
 	DRAPrioritizedList           bool
 	DRAResourceClaimDeviceStatus bool
@@ -25,7 +29,6 @@ type Features struct {
 	TopologyAwareWorkloadScheduling    bool
 	VolumeAttributesClass              bool
 	VolumeLimitScaling                 bool
-	WorkloadAwarePreemption            bool
 }
 
 // DeviceBindingConditions reports whether a pod may wait for its devices before it is

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -13,19 +11,17 @@ import (
 
 // eventsToRegister returns the events that may help a rejected pod: pods come, go or
 // change labels, as do nodes; labels of namespaces or of the pod itself change. There
-// are more than in v1.36 (its faults R1-R3): namespace selectors count, and so does an
+// are more than in v1.37 (its faults R1-R3): namespace selectors count, and so does an
 // event after which the pod may be the first that its affinity matches.
 func eventsToRegister() []framework.ClusterEventWithHint {
-	pods := framework.Add | framework.Delete | framework.UpdatePodLabel
 	return []framework.ClusterEventWithHint{
-		{Resource: framework.AssignedPod, ActionType: pods, QueueingHintFn: podChanged},
-		{Resource: framework.UnscheduledPod, ActionType: pods, QueueingHintFn: podChanged},
+		{Resource: framework.AssignedPod, ActionType: framework.Add | framework.Delete | framework.UpdatePodLabel, QueueingHintFn: podChanged},
+		{Resource: framework.TargetPod, ActionType: framework.UpdatePodLabel},
 		{
 			Resource:       framework.Node,
 			ActionType:     framework.Add | framework.Delete | framework.UpdateNodeLabel,
 			QueueingHintFn: nodeChanged,
 		},
-		{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 		{Resource: framework.Namespace, ActionType: framework.UpdateNamespaceLabel, QueueingHintFn: namespaceChanged},
 	}
 }
@@ -36,9 +32,6 @@ func eventsToRegister() []framework.ClusterEventWithHint {
 // be the first of its group. A label gained or lost counts as coming or going.
 func podChanged(p *object.Pod, e *framework.Event) bool {
 	old, now := e.OldPod, e.NewPod
-	if old != nil && now != nil && now.UID == p.UID {
-		return !maps.Equal(old.Labels, now.Labels)
-	}
 	if !hasNode(old) && !hasNode(now) {
 		return false
 	}
@@ -85,7 +78,7 @@ func nodeChanged(_ *object.Pod, e *framework.Event) bool {
 // it is the pod's own namespace, which other pods' terms may no longer select, or a
 // required term of the pod selects it only before or only after.
 func namespaceChanged(p *object.Pod, e *framework.Event) bool {
-	old, now := labels.Set(e.OldNamespace.Labels), labels.Set(e.NewNamespace.Labels)
+	old, now := e.OldNamespace.Labels, e.NewNamespace.Labels
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
 		return false
 	}
@@ -93,7 +86,6 @@ func namespaceChanged(p *object.Pod, e *framework.Event) bool {
 		return true
 	}
 	return p.Affinity != nil && slices.ContainsFunc(p.Affinity.Terms, func(t match.PodTerm) bool {
-		return t.Kind != match.PreferredPods && t.NamespaceSelector != nil &&
-			t.NamespaceSelector.Matches(old) != t.NamespaceSelector.Matches(now)
+		return t.Kind != match.PreferredPods && t.SelectsNamespaceLabels(old) != t.SelectsNamespaceLabels(now)
 	})
 }

@@ -66,7 +66,7 @@ func TestPodsThatRequeue(t *testing.T) {
 // A change of its own labels requeues a pod.
 func TestOwnLabelsRequeue(t *testing.T) {
 	p, old, now := mustNew(t, nil), pod("p", "x", "", nil), pod("p", "y", "", nil)
-	e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, OldPod: old, NewPod: now}
+	e := framework.Event{Resource: framework.TargetPod, ActionType: framework.UpdatePodLabel, OldPod: old, NewPod: now}
 	if !plugintest.Queues(p, now, e) {
 		t.Error("other labels of the pod itself do not queue it")
 	}

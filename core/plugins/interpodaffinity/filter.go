@@ -169,7 +169,7 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	}
 	for _, p := range came {
 		if p.Affinity != nil && slices.ContainsFunc(p.Affinity.Terms, func(term match.PodTerm) bool {
-			return termMatches(in.Table, &term, in.Pod.Namespace, in.Pod.Labels)
+			return term.MatchesPending(in.Pod.Namespace, in.Table.Namespaces().Labels(in.Pod.Namespace), in.Pod.Labels)
 		}) {
 			return 0, false
 		}

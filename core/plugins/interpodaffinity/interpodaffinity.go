@@ -120,16 +120,11 @@ func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
 // hasPreferredTerms reports whether the pod has preferred affinity or anti-affinity.
 func hasPreferredTerms(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
 
-// termMatches reports whether the term selects a pod with these labels in that namespace.
-func termMatches(t *table.Table, term *match.PodTerm, namespace string, of map[string]string) bool {
-	return term.Matches(namespace, t.Namespaces().Labels(namespace), of)
-}
-
-// allTermsMatch reports whether every term selects a pod with these labels in that
-// namespace.
+// allTermsMatch reports whether every term of a pod to be placed selects a placed pod with
+// these labels in that namespace.
 func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {
 	for i := range terms {
-		if !termMatches(t, &terms[i], namespace, labels) {
+		if !terms[i].MatchesPlaced(namespace, t.Namespaces().Labels(namespace), labels) {
 			return false
 		}
 	}
@@ -143,7 +138,7 @@ func matchesItself(t *table.Table, p *object.Pod) bool {
 }
 
 // preFilter skips pods without required terms that no required anti-affinity term of a
-// placed or nominated pod selects, and returns the counts for others. v1.36 also skips
+// placed or nominated pod selects, and returns the counts for others. kube-scheduler also skips
 // pods that only nominated pods' terms select.
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if p.Affinity != nil && p.Affinity.Invalid != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// pair is a domain: v1.36 counts by these.
+// pair is a domain: kube-scheduler counts by these.
 type pair struct{ key, value string }
 
-// naive is v1.36's plugin for one pod, in its simplest form: it walks all pods
+// naive is kube-scheduler's plugin for one pod, in its simplest form: it walks all pods
 // of the cluster.
 type naive struct {
 	t      *table.Table
@@ -33,18 +33,26 @@ func (n *naive) own() match.PodAffinity {
 	return *n.pod.Affinity
 }
 
-// matches reports whether a term is about the pod.
-func (n *naive) matches(term match.PodTerm, p *object.Pod) bool {
-	in := slices.Contains(term.Namespaces, p.Namespace)
-	if s := term.NamespaceSelector; s != nil {
-		in = in || s.Matches(labels.Set(n.t.Namespaces().Labels(p.Namespace)))
-	}
+// finds reports whether a term of the pod at hand is about the placed pod, or about itself.
+// Only a namespace with labels is there.
+func (n *naive) finds(term match.PodTerm, p *object.Pod) bool {
+	s, of := term.NamespaceSelector, n.t.Namespaces().Labels(p.Namespace)
+	return matches(term, p, of, s != nil && (len(of) > 0 || s.Empty()))
+}
+
+// isFound reports whether a term of another pod is about the pod at hand.
+func (n *naive) isFound(term match.PodTerm) bool {
+	return matches(term, n.pod, n.t.Namespaces().Labels(n.pod.Namespace), term.NamespaceSelector != nil)
+}
+
+func matches(term match.PodTerm, p *object.Pod, of map[string]string, selects bool) bool {
+	in := slices.Contains(term.Namespaces, p.Namespace) || selects && term.NamespaceSelector.Matches(labels.Set(of))
 	return in && term.Selector.Matches(labels.Set(p.Labels))
 }
 
 func (n *naive) ofAll(p *object.Pod) bool {
 	terms := n.own().Affinity
-	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t match.PodTerm) bool { return !n.matches(t, p) })
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t match.PodTerm) bool { return !n.finds(t, p) })
 }
 
 func (n *naive) each(visit func(node *object.Node, p *object.Pod)) {
@@ -68,7 +76,7 @@ func (n *naive) filterCounts() (existing, affinity, anti map[pair]int64) {
 	n.each(func(node *object.Node, p *object.Pod) {
 		if p.Affinity != nil {
 			for _, term := range p.Affinity.AntiAffinity {
-				if n.matches(term, n.pod) {
+				if n.isFound(term) {
 					add(existing, node, term.TopologyKey, 1)
 				}
 			}
@@ -79,7 +87,7 @@ func (n *naive) filterCounts() (existing, affinity, anti map[pair]int64) {
 			}
 		}
 		for _, term := range n.own().AntiAffinity {
-			if n.matches(term, p) {
+			if n.finds(term, p) {
 				add(anti, node, term.TopologyKey, 1)
 			}
 		}
@@ -107,13 +115,13 @@ func (n *naive) close(node *object.Node, p *object.Pod, existing, anti map[pair]
 	}
 	if p.Affinity != nil {
 		for _, term := range p.Affinity.AntiAffinity {
-			if n.matches(term, n.pod) {
+			if n.isFound(term) {
 				count(existing, term.TopologyKey)
 			}
 		}
 	}
 	for _, term := range n.own().AntiAffinity {
-		if n.matches(term, p) {
+		if n.finds(term, p) {
 			count(anti, term.TopologyKey)
 		}
 	}
@@ -168,7 +176,7 @@ func (n *naive) scores() map[string]int64 {
 			return
 		}
 		for _, term := range own.Preferred {
-			if n.matches(term, p) {
+			if n.finds(term, p) {
 				add(sums, node, term.TopologyKey, term.Weight)
 			}
 		}
@@ -176,12 +184,12 @@ func (n *naive) scores() map[string]int64 {
 			return
 		}
 		for _, term := range p.Affinity.Affinity {
-			if n.matches(term, n.pod) {
+			if n.isFound(term) {
 				add(sums, node, term.TopologyKey, n.hard)
 			}
 		}
 		for _, term := range p.Affinity.Preferred {
-			if n.matches(term, n.pod) {
+			if n.isFound(term) {
 				add(sums, node, term.TopologyKey, term.Weight)
 			}
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Required anti-affinity between the pod and one that is nominated to a node closes the domain
-// of that node, as it will when the nominated pod is placed. v1.36 counts it on that node alone.
-// Then the successor of a preempted pod goes to another node of the zone, and is preempted
-// there, without end.
+// Required anti-affinity between the pod and one that is nominated to a node closes the
+// domain of that node, as it will when the nominated pod is placed. kube-scheduler counts
+// it on that node alone. Then the successor of a preempted pod goes to another node of the
+// zone, and is preempted there, without end.
 
 // setNominated closes the domains from which the nominated pods exclude the pod.
 func setNominated(in *framework.Input, pod *object.Pod, own table.Row, nominated iter.Seq2[table.Row, *object.Pod]) {

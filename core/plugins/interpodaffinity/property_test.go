@@ -338,7 +338,7 @@ func (w *world) keep(p *object.Pod) string {
 func (w *world) skipped(p *object.Pod) bool {
 	n := w.naive(p)
 	return n.skips() && !slices.ContainsFunc(w.nominated, func(o *object.Pod) bool {
-		return o.Affinity != nil && slices.ContainsFunc(o.Affinity.AntiAffinity, func(t match.PodTerm) bool { return n.matches(t, p) })
+		return o.Affinity != nil && slices.ContainsFunc(o.Affinity.AntiAffinity, func(t match.PodTerm) bool { return n.isFound(t) })
 	})
 }
 

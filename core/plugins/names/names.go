@@ -1,9 +1,10 @@
 package names
 
-// The in-tree plugins of v1.36.
+// The in-tree plugins of v1.37.
 const (
 	DefaultBinder                   = "DefaultBinder"
 	DefaultPreemption               = "DefaultPreemption"
+	DeferredPodScheduling           = "DeferredPodScheduling"
 	DynamicResources                = "DynamicResources"
 	GangScheduling                  = "GangScheduling"
 	ImageLocality                   = "ImageLocality"

@@ -46,7 +46,6 @@ func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
 		Name: names.NodeAffinity,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel, QueueingHintFn: pl.nodeMatches},
-			{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 		},
 		SignPlugin:   framework.SignPlugin{Locality: framework.NodeOnly, Sign: sign},
 		PreFilter:    pl.preFilter,

@@ -274,10 +274,6 @@ func TestQueueingHints(t *testing.T) {
 			t.Fatalf("%v comes: got %v", now.Labels, got)
 		}
 	})
-	e := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint, OldNode: &object.Node{}, NewNode: &object.Node{}}
-	if !plugintest.Queues(build(t, nil), podOf(nil, required(named("a"))), e) {
-		t.Error("v1.36 requeues on every change of taints")
-	}
 }
 
 // Filter and Score allocate nothing.

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reason is v1.36's text for rejected nodes.
+// reason is kube-scheduler's text for rejected nodes.
 const reason = "node(s) didn't match Pod's required features"
 
 // missing is the verdict on a node that lacks a required feature.
@@ -34,7 +34,7 @@ func New(f feature.Features) framework.Plugin {
 		Name: names.NodeDeclaredFeatures,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeDeclaredFeature, QueueingHintFn: nodeDeclares},
-			{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePod, QueueingHintFn: needsOthers},
+			{Resource: framework.TargetPod, ActionType: framework.UpdatePod, QueueingHintFn: needsOthers},
 		},
 		SignPlugin: framework.SignPlugin{
 			Locality: framework.NodeOnly,
@@ -57,9 +57,9 @@ func nodeDeclares(_ *object.Pod, e *framework.Event) bool {
 	return e.OldNode == nil || !slices.Equal(e.OldNode.Features, e.NewNode.Features)
 }
 
-// needsOthers reports whether the pod itself requires other features than before.
-func needsOthers(p *object.Pod, e *framework.Event) bool {
-	return p.UID == e.NewPod.UID && !slices.Equal(e.OldPod.Features, e.NewPod.Features)
+// needsOthers reports whether the pod now requires other features than before.
+func needsOthers(_ *object.Pod, e *framework.Event) bool {
+	return !slices.Equal(e.OldPod.Features, e.NewPod.Features)
 }
 
 // filter rejects nodes that do not declare all features that the pod requires.

@@ -63,10 +63,8 @@ func TestQueueingHints(t *testing.T) {
 		{"a node declares more", update(framework.Node, framework.UpdateNodeDeclaredFeature, framework.Event{OldNode: node("a"), NewNode: node("a", "A")}), true},
 		{"a node declares the same", update(framework.Node, framework.UpdateNodeDeclaredFeature, framework.Event{OldNode: node("a", "A"), NewNode: node("a", "A")}), false},
 		{"a node's labels", update(framework.Node, framework.UpdateNodeLabel, framework.Event{OldNode: node("a"), NewNode: node("a", "A")}), false},
-		{"the pod needs less", update(framework.UnscheduledPod, framework.UpdateOther, framework.Event{OldPod: pod("A"), NewPod: pod()}), true},
-		{"the pod needs the same", update(framework.UnscheduledPod, framework.UpdatePodLabel, framework.Event{OldPod: pod("A"), NewPod: pod("A")}), false},
-		{"another pod needs less", update(framework.UnscheduledPod, framework.UpdateOther, framework.Event{
-			OldPod: &object.Pod{UID: "2", Features: []string{"A"}}, NewPod: &object.Pod{UID: "2"}}), false},
+		{"the pod needs less", update(framework.TargetPod, framework.UpdateOther, framework.Event{OldPod: pod("A"), NewPod: pod()}), true},
+		{"the pod needs the same", update(framework.TargetPod, framework.UpdatePodLabel, framework.Event{OldPod: pod("A"), NewPod: pod("A")}), false},
 	} {
 		if got := plugintest.Queues(New(feature.Features{NodeDeclaredFeatures: true}), pod("A"), c.event); got != c.want {
 			t.Errorf("%s: got %v", c.name, got)

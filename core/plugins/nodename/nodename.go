@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reason is v1.36's text for rejected nodes.
+// reason is v1.37's text for rejected nodes.
 const reason = "node(s) didn't match the requested node name"
 
 // otherNode is the verdict on a node that the pod does not name.
@@ -18,7 +18,7 @@ const otherNode framework.Verdict = 1
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name:             names.NodeName,
-		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint}},
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add}},
 		SignPlugin: framework.SignPlugin{
 			Locality: framework.NodeOnly,
 			Sign:     func(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.NodeName...) },
@@ -33,9 +33,12 @@ func New() framework.Plugin {
 	}
 }
 
-// preFilter skips pods that name no node.
+// preFilter names the node that the pod names. It skips pods that name none.
 func preFilter(_ *table.Table, p *object.Pod) framework.PreFilterResult {
-	return framework.PreFilterResult{Skip: p.NodeName == ""}
+	if p.NodeName == "" {
+		return framework.PreFilterResult{Skip: true}
+	}
+	return framework.PreFilterResult{NodeNames: []string{p.NodeName}}
 }
 
 // filter rejects every node but the one that the pod names.

@@ -11,11 +11,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reason is v1.36's text for rejected nodes.
+// reason is kube-scheduler's text for rejected nodes.
 const reason = "node(s) didn't have free ports for the requested pod ports"
 
 // anyAddress is a host IP that conflicts with every other. The IPv6 one (::) does not,
-// as in v1.36.
+// as in kube-scheduler.
 const anyAddress = "0.0.0.0"
 
 // New returns the plugin.
@@ -24,10 +24,7 @@ func New() framework.Plugin {
 		Name: names.NodePorts,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
-			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
-				return e.OldPod.NominatedNode != "" && freed(p, e)
-			}},
-			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
+			{Resource: framework.Node, ActionType: framework.Add},
 		},
 		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign},
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {

@@ -109,10 +109,8 @@ func TestQueueingHints(t *testing.T) {
 		{"the port is freed", gone(framework.AssignedPod, &object.Pod{HostPorts: http}), true},
 		{"another port is freed", gone(framework.AssignedPod, &object.Pod{HostPorts: dns}), false},
 		{"no port is freed", gone(framework.AssignedPod, &object.Pod{}), false},
-		{"a nominated pod goes", gone(framework.UnscheduledPod, &object.Pod{HostPorts: http, NominatedNode: "a"}), true},
-		{"a pod that was nowhere goes", gone(framework.UnscheduledPod, &object.Pod{HostPorts: http}), false},
+		{"a nominated pod goes", gone(framework.AssignedPod, &object.Pod{HostPorts: http, NominatedNode: "a"}), true},
 		{"a node comes", node(framework.Add), true},
-		{"taints change", node(framework.UpdateNodeTaint), true},
 		{"labels change", node(framework.UpdateNodeLabel), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

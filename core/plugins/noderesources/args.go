@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/shape"
 )
 
-// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with kube-scheduler's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.NodeResourcesFitArgs) *configv1.NodeResourcesFitArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.NodeResourcesFitArgs{})

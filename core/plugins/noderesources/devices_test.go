@@ -64,7 +64,7 @@ func class(resource string) *object.DeviceClass {
 // Pods that come to a node take none of what a device class stands for there: the node
 // is short of it only where it offers some itself, and then by as much as the filter says.
 func TestPodsThatComeTakeNoDevices(t *testing.T) {
-	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
+	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}))
 	tb.Objects().Set(class(string(cards)))
 	p := card(2)
 	in := &framework.Input{Table: tb, Pod: p, Rules: pl.PreFilter(tb, p).Rules}
@@ -90,7 +90,7 @@ func TestPodsThatComeTakeNoDevices(t *testing.T) {
 // What a device class stands for is DynamicResources' to look at, but on nodes
 // that offer the resource themselves; devices count in the score.
 func TestDevicesStandForTheResource(t *testing.T) {
-	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
+	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}))
 	const short = "UnschedulableAndUnresolvable: Insufficient example.com/card"
 	before := string(pl.Sign(nil, tb, card(2)))
 	if got := plugintest.Ask(t, pl, tb, card(2)).Blocked; !maps.Equal(got, map[string]string{"bare": short, "devices": short, "own": ""}) {
@@ -120,7 +120,7 @@ func TestDevicesStandForTheResource(t *testing.T) {
 // A class that comes to stand for what the pod names queues it, and so does a
 // node that leaves it to a class.
 func TestDeviceClassRequeues(t *testing.T) {
-	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
+	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}))
 	requeues := func(old, now *object.DeviceClass, p *object.Pod) bool {
 		e := framework.Event{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: framework.Add, NewObject: now}
 		if old != nil {

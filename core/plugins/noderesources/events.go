@@ -12,20 +12,13 @@ import (
 )
 
 // eventsToRegister returns the events that may help a rejected pod: pods that are
-// deleted or scaled down, and nodes that are added or grow. v1.36 adds node taints for
-// every plugin that waits for new nodes.
+// deleted or scaled down, and nodes that are added or grow.
 func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 	list := []framework.ClusterEventWithHint{
 		{Resource: framework.AssignedPod, ActionType: framework.Delete},
 		{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, QueueingHintFn: ig.shrunk},
-		{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: func(_ *object.Pod, e *framework.Event) bool {
-			return e.OldPod.NodeName != "" || e.OldPod.NominatedNode != ""
-		}},
-		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodScaleDown, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
-			return e.NewPod.UID == p.UID
-		}},
+		{Resource: framework.TargetPod, ActionType: framework.UpdatePodScaleDown},
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable, QueueingHintFn: ig.grown},
-		{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 	}
 	if ig.classes {
 		list = append(list, framework.ClusterEventWithHint{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: deviceClassChanged})
@@ -63,10 +56,10 @@ func mentions(p *object.Pod, resource v1.ResourceName) bool {
 }
 
 // shrunk reports whether a placed pod requests less than before of a resource that the
-// rejected pod requests, or the rejected pod itself changed.
+// rejected pod requests.
 func (ig ignored) shrunk(p *object.Pod, e *framework.Event) bool {
 	was, is := &e.OldPod.Demand.Usage, &e.NewPod.Demand.Usage
-	return e.NewPod.UID == p.UID || ig.any(p, func(name v1.ResourceName, _ int64) bool { return was.Of(name) > is.Of(name) })
+	return ig.any(p, func(name v1.ResourceName, _ int64) bool { return was.Of(name) > is.Of(name) })
 }
 
 // grown reports whether the node, if it were empty, would fit the pod, and is new or
@@ -85,7 +78,7 @@ func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 		return true
 	}
 	was := &e.OldNode.Allocatable
-	// v1.36 does not except the ignored resources here.
+	// kube-scheduler does not except the ignored resources here.
 	return ignored{}.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) || delegated(name) })
 }
 

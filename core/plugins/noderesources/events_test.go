@@ -30,12 +30,11 @@ func TestQueueingHints(t *testing.T) {
 		want bool
 	}{
 		{"a placed pod goes", framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: placed("x", size(0, 1))}, true},
-		{"a waiting pod goes", framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Delete, OldPod: &object.Pod{}}, false},
-		{"a nominated pod goes", framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Delete, OldPod: &object.Pod{NominatedNode: "a"}}, true},
+		{"a nominated pod goes", framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &object.Pod{NominatedNode: "a"}}, true},
 		{"CPU is given back", framework.Event{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(1, 3))}, true},
 		{"only memory is given back", framework.Event{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(2, 1))}, false},
-		{"the pod itself shrinks", framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodScaleDown, OldPod: pod, NewPod: pod}, true},
-		{"another waiting pod shrinks", framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(1, 1))}, false},
+		{"the pod itself shrinks", framework.Event{Resource: framework.TargetPod, ActionType: framework.UpdatePodScaleDown, OldPod: pod, NewPod: pod}, true},
+		{"the pod itself grows", framework.Event{Resource: framework.TargetPod, ActionType: framework.UpdatePodScaleUp, OldPod: pod, NewPod: pod}, false},
 		{"a node comes that is large enough", framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: node(500, 0, 1)}, true},
 		{"a node comes that is too small", framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: node(499, 9, 9)}, false},
 		{"a node comes that takes no pods", framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: node(500, 0, 0)}, false},
@@ -43,7 +42,6 @@ func TestQueueingHints(t *testing.T) {
 		{"CPU grows, not enough", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: node(300, 9, 9), NewNode: node(400, 9, 9)}, false},
 		{"memory grows", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: node(600, 1, 9), NewNode: node(600, 9, 9)}, false},
 		{"more pods allowed", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: node(600, 1, 1), NewNode: node(600, 1, 2)}, true},
-		{"a taint goes", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint, OldNode: node(1, 1, 1), NewNode: node(1, 1, 1)}, true},
 		{"a label changes", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel, OldNode: node(1, 1, 1), NewNode: node(1, 1, 1)}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	sums.Verdicts(in.Sums, in.Table, rows, out)
 }
 
-// explain returns the resources that the row lacks, as the bits of v say, with v1.36's
+// explain returns the resources that the row lacks, as the bits of v say, with kube-scheduler's
 // reasons.
 func explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
 	b := decision.Blocker{Code: decision.Unschedulable}

@@ -21,7 +21,7 @@ func quotient(part *big.Int, whole int64) int64 {
 	return x.Quo(x, big.NewInt(whole)).Int64()
 }
 
-// broken is the value at p of the line through the points, as v1.36 computes it.
+// broken is the value at p of the line through the points, as kube-scheduler computes it.
 func broken(shape []configv1.UtilizationShapePoint, p int64) int64 {
 	prev := shape[0]
 	for i, point := range shape {

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reason is v1.36's text for rejected nodes.
+// reason is kube-scheduler's text for rejected nodes.
 const reason = "node(s) were unschedulable"
 
 // cordoned is the verdict on a node with spec.unschedulable.
@@ -32,11 +32,9 @@ func New(f feature.Features) framework.Plugin {
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: nodeSchedulable},
 			{
-				Resource:   framework.UnscheduledPod,
-				ActionType: framework.UpdatePodToleration,
-				QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
-					return e.NewPod.UID == p.UID && exempt(e.NewPod)
-				},
+				Resource:       framework.TargetPod,
+				ActionType:     framework.UpdatePodToleration,
+				QueueingHintFn: func(_ *object.Pod, e *framework.Event) bool { return exempt(e.NewPod) },
 			},
 		},
 		SignPlugin: framework.SignPlugin{

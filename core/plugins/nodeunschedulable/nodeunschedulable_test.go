@@ -55,12 +55,11 @@ func TestFilter(t *testing.T) {
 // tolerate the taint.
 func TestQueueingHints(t *testing.T) {
 	exempt := pod(v1.Toleration{Operator: v1.TolerationOpExists})
-	stranger := &object.Pod{UID: "2", Tolerations: exempt.Tolerations}
 	node := func(action framework.ActionType, old, now *object.Node) framework.Event {
 		return framework.Event{Resource: framework.Node, ActionType: action, OldNode: old, NewNode: now}
 	}
 	tolerates := func(now *object.Pod) framework.Event {
-		return framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration, OldPod: pod(), NewPod: now}
+		return framework.Event{Resource: framework.TargetPod, ActionType: framework.UpdatePodToleration, OldPod: pod(), NewPod: now}
 	}
 	for _, c := range []struct {
 		name  string
@@ -74,7 +73,6 @@ func TestQueueingHints(t *testing.T) {
 		{"was open before", node(framework.UpdateNodeTaint, open, open), false},
 		{"the pod tolerates now", tolerates(exempt), true},
 		{"the pod tolerates something else now", tolerates(pod(v1.Toleration{Key: "x"})), false},
-		{"another pod tolerates now", tolerates(stranger), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := plugintest.Queues(New(feature.Features{}), pod(), c.event); got != c.want {

@@ -7,15 +7,14 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister are the events that may help a rejected pod. v1.36 misses nodes that
+// eventsToRegister are the events that may help a rejected pod. v1.37 misses nodes that
 // are added without a CSINode, CSINodes that are deleted, limits that are removed, and
 // changes after which a volume of the pod is one that is attached already.
 var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.Add | framework.Delete},
 	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.UpdateOther, QueueingHintFn: limitRaised},
 	{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: volumeDetached},
-	{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: volumeDetached},
-	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
+	{Resource: framework.Node, ActionType: framework.Add},
 	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Delete},
 	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther | framework.Delete, QueueingHintFn: volumeChanged},

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reason is v1.36's text for rejected nodes.
+// reason is kube-scheduler's text for rejected nodes.
 const reason = "node(s) exceed max volume count"
 
 const (
@@ -227,7 +227,7 @@ func enough(volumes, attached int, limit int32) bool {
 }
 
 // exceeds reports whether the driver would have to attach more volumes to the row's
-// node than it can. Like v1.36 it counts a volume twice that the pod wants and that is
+// node than it can. Like kube-scheduler it counts a volume twice that the pod wants and that is
 // attached without a pod using it.
 func (w *podVolumes) exceeds(attached *volumes.Index, r table.Row, wanted *demand) bool {
 	c := attached.CSINode(r)

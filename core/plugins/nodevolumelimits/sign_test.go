@@ -167,7 +167,7 @@ func (c *class) refresh(w *world, pl *framework.Plugin) {
 	c.revision = w.Revision()
 }
 
-// collect finds the volumes of a pod as v1.36 does; on a node without a CSINode no
+// collect finds the volumes of a pod as kube-scheduler does; on a node without a CSINode no
 // in-tree volume is a driver's.
 func (w *world) collect(p *object.Pod, migrated bool, into map[object.VolumeSource]bool) {
 	for _, v := range p.Volumes {

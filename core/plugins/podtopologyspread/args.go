@@ -11,7 +11,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with kube-scheduler's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.PodTopologySpreadArgs) *configv1.PodTopologySpreadArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.PodTopologySpreadArgs{})

@@ -174,7 +174,7 @@ func (c *counts) countPlacement(p table.Placement, n int64) {
 }
 
 // matches reports whether the selector counts pod p. Terminating pods do not count, and
-// a selector that selects all counts none; but v1.36 ignores both if it evaluates hard
+// a selector that selects all counts none; but kube-scheduler ignores both if it evaluates hard
 // constraints with pods added or removed for a trial (try).
 func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	if (p.Terminating || s.Empty()) && !(try && c.kind == hard) {

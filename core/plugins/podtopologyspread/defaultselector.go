@@ -14,7 +14,7 @@ import (
 )
 
 // defaultSelector says which pods the profile's constraints count for a pod: those that
-// match the selectors of the Services which select it, and of its controller (v1.36's
+// match the selectors of the Services which select it, and of its controller (kube-scheduler's
 // helper.DefaultSelector).
 type defaultSelector struct {
 	services   []*object.SelectorOwner

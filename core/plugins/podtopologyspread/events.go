@@ -1,6 +1,7 @@
 package podtopologyspread
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -20,7 +21,7 @@ func (pl *plugin) eventsToRegister() []framework.ClusterEventWithHint {
 	owners := framework.Add | framework.Delete | framework.UpdateSelector
 	return []framework.ClusterEventWithHint{
 		{Resource: framework.AssignedPod, ActionType: pods, QueueingHintFn: pl.podChanged},
-		{Resource: framework.UnscheduledPod, ActionType: framework.Add | framework.Delete | framework.UpdatePod, QueueingHintFn: pl.podChanged},
+		{Resource: framework.TargetPod, ActionType: framework.UpdatePod, QueueingHintFn: pl.selfChanged},
 		{Resource: framework.SelectorOwner, ActionType: owners, QueueingHintFn: selectorChanged},
 		{
 			Resource:       framework.Node,
@@ -41,9 +42,10 @@ func (pl *plugin) known(p *object.Pod) ([]match.SpreadConstraint, bool) {
 	return s.Hard, true
 }
 
-// podChanged reports whether a change of a pod may help the rejected pod p.
+// podChanged reports whether a change of a pod that has, or is nominated to, a node may
+// help the rejected pod p.
 func (pl *plugin) podChanged(p *object.Pod, e *framework.Event) bool {
-	if e.OldPod != nil && !concerns(e.OldPod, p) || e.NewPod != nil && !concerns(e.NewPod, p) {
+	if cmp.Or(e.NewPod, e.OldPod).Namespace != p.Namespace {
 		return false
 	}
 	constraints, ok := pl.known(p)
@@ -54,12 +56,21 @@ func (pl *plugin) podChanged(p *object.Pod, e *framework.Event) bool {
 		}
 		return !ok || selectedByAny(constraints, other)
 	}
-	if e.NewPod.UID == p.UID && pl.changed(constraints, ok, e.OldPod, e.NewPod) {
-		return true
-	}
 	if e.NewPod.Terminating && !e.OldPod.Terminating && (!ok || selectedByAny(constraints, e.OldPod)) {
 		return true
 	}
+	return relabelled(constraints, ok, e)
+}
+
+// selfChanged reports whether an update of the rejected pod p may help it.
+func (pl *plugin) selfChanged(p *object.Pod, e *framework.Event) bool {
+	constraints, ok := pl.known(p)
+	return pl.changed(constraints, ok, e.OldPod, e.NewPod) || relabelled(constraints, ok, e)
+}
+
+// relabelled reports whether the labels of the updated pod changed so that a constraint
+// counts it only before or only after. constraints and ok are those of known.
+func relabelled(constraints []match.SpreadConstraint, ok bool, e *framework.Event) bool {
 	if maps.Equal(e.OldPod.Labels, e.NewPod.Labels) {
 		return false
 	}
@@ -79,13 +90,6 @@ func (pl *plugin) changed(constraints []match.SpreadConstraint, ok bool, old, no
 		return old.Controller != now.Controller
 	}
 	return pl.spread(old).Key != pl.spread(now).Key
-}
-
-// concerns reports whether the changed pod is the rejected one, or one of its namespace
-// that has, or is nominated to, a node.
-func concerns(changed, rejected *object.Pod) bool {
-	return changed.UID == rejected.UID ||
-		changed.Namespace == rejected.Namespace && (changed.NodeName != "" || changed.NominatedNode != "")
 }
 
 // selectedByAny reports whether the selector of a constraint matches the pod.

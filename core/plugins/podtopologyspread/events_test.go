@@ -34,7 +34,7 @@ func TestQueueingHints(t *testing.T) {
 	tainted.Taints = []v1.Taint{{Key: "x", Effect: v1.TaintEffectNoSchedule}}
 	tolerant := *strict
 	tolerant.Tolerations = match.NewTolerations([]v1.Toleration{{Operator: v1.TolerationOpExists}})
-	update := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration}
+	update := framework.Event{Resource: framework.TargetPod, ActionType: framework.UpdatePodToleration}
 	with := func(e framework.Event, before, after *object.Pod) framework.Event {
 		e.OldPod, e.NewPod = before, after
 		return e
@@ -52,7 +52,6 @@ func TestQueueingHints(t *testing.T) {
 		{"other pod goes", own, assigned(framework.Delete, pod("a", "n", isDB), nil), false},
 		{"pod stops to match", own, assigned(framework.UpdatePodLabel, pod("a", "n", isWeb), pod("a", "n", isDB)), true},
 		{"pod goes on to match", own, assigned(framework.UpdatePodLabel, pod("a", "n", isWeb), pod("a", "n", map[string]string{"app": "web", "x": "y"})), false},
-		{"pending pod goes", own, framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Delete, OldPod: pod("a", "", isWeb)}, false},
 		{"default: any pod of the namespace", byDefault, assigned(framework.Add, nil, pod("a", "n", isDB)), true},
 		{"default: other namespace", byDefault, assigned(framework.Add, nil, pod("b", "n", isDB)), false},
 		{"toleration, taints honored", &tolerant, with(update, strict, &tolerant), true},

@@ -46,7 +46,7 @@ func (col *column) leastPods(domains int32) int64 {
 
 // findLeast computes least from all domains.
 func (col *column) findLeast() {
-	l := least{pods: math.MaxInt32, known: true} // v1.36's least of none
+	l := least{pods: math.MaxInt32, known: true} // kube-scheduler's least of none
 	for d, n := range col.eligible.nodes[domain.Unnamed:] {
 		if n == 0 {
 			continue

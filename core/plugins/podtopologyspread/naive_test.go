@@ -48,7 +48,7 @@ func (q *question) selects(c *v1.TopologySpreadConstraint, l labels.Set) bool {
 	return err == nil && s.Matches(l)
 }
 
-// empty: the selector asks for nothing, and v1.36 then counts nobody.
+// empty: the selector asks for nothing, and kube-scheduler then counts nobody.
 func (q *question) empty(c *v1.TopologySpreadConstraint) bool {
 	if q.byDefault || c.LabelSelector == nil || len(c.LabelSelector.MatchLabels)+len(c.LabelSelector.MatchExpressions) > 0 {
 		return false

@@ -39,7 +39,7 @@ type plugin struct {
 	seen       []bool            // scratch of noneSeen
 }
 
-// system is v1.36's constraints if the configuration has no defaults.
+// system is kube-scheduler's constraints if the configuration has no defaults.
 var system = []v1.TopologySpreadConstraint{
 	{TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 3},
 	{TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 5},

@@ -47,7 +47,7 @@ type kept struct {
 	filter framework.PreFilterResult
 	score  framework.PreScoreResult
 	// late: not brought up to date right before the try, as an engine would;
-	// what the try itself changes may then be judged otherwise than v1.36 does.
+	// what the try itself changes may then be judged otherwise than kube-scheduler does.
 	late     bool
 	synced   bool   // the counts to filter by were brought up to date
 	revision uint64 // when they last were

@@ -105,7 +105,7 @@ func score(in *framework.Input, cell int64) int64 {
 			continue
 		}
 		pods, weight := float64(c.podsAt(i, d, cell)), c.weights.byConstraint[i]
-		// In v1.36's order: the sum is one of floats.
+		// In kube-scheduler's order: the sum is one of floats.
 		sum += pods*weight + c.permitted(i)
 	}
 	return int64(math.Round(sum))

@@ -14,11 +14,9 @@ import (
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name: names.SchedulingGates,
-		EventsToRegister: []framework.ClusterEventWithHint{{
-			Resource:       framework.UnscheduledPod,
-			ActionType:     framework.UpdatePodSchedulingGatesEliminated,
-			QueueingHintFn: func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
-		}},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.TargetPod, ActionType: framework.UpdatePodSchedulingGatesEliminated},
+		},
 		PreEnqueue: preEnqueue,
 	}
 }

@@ -23,13 +23,12 @@ func TestGatesHoldThePod(t *testing.T) {
 // Only the end of its own gates requeues a pod.
 func TestQueueingHints(t *testing.T) {
 	pod := &object.Pod{UID: "1"}
-	own := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "1"}}
-	other := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "2"}}
-	label := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, NewPod: &object.Pod{UID: "1"}}
-	if !plugintest.Queues(New(), pod, own) {
+	gates := framework.Event{Resource: framework.TargetPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: pod}
+	label := framework.Event{Resource: framework.TargetPod, ActionType: framework.UpdatePodLabel, NewPod: pod}
+	if !plugintest.Queues(New(), pod, gates) {
 		t.Error("its gates went and it sleeps on")
 	}
-	if plugintest.Queues(New(), pod, other) || plugintest.Queues(New(), pod, label) {
+	if plugintest.Queues(New(), pod, label) {
 		t.Error("it queues for what does not help")
 	}
 }

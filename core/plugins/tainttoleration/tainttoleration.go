@@ -16,7 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reason is v1.36's text for rejected nodes.
+// reason is kube-scheduler's text for rejected nodes.
 const reason = "node(s) had untolerated taint(s)"
 
 // untolerated is the verdict on a node with a NoSchedule or NoExecute taint that the
@@ -35,11 +35,7 @@ func New(f feature.Features) framework.Plugin {
 		Name: names.TaintToleration,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: pl.nodeTolerated},
-			{
-				Resource:       framework.UnscheduledPod,
-				ActionType:     framework.UpdatePodToleration,
-				QueueingHintFn: func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
-			},
+			{Resource: framework.TargetPod, ActionType: framework.UpdatePodToleration},
 		},
 		SignPlugin: framework.SignPlugin{
 			Locality: framework.NodeOnly,
@@ -48,13 +44,14 @@ func New(f feature.Features) framework.Plugin {
 				return nodetaints.Of(t).Revision(), true
 			},
 		},
+		// There is nothing to prepare; PreFilter and PreScore are there to be configured.
+		PreFilter: func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} },
 		FilterPlugin: framework.FilterPlugin{
 			Filter: pl.filter,
 			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 			},
 		},
-		// There is nothing to prepare; the point is there to be configured.
 		PreScore:    func(*table.Table, *object.Pod) framework.PreScoreResult { return framework.PreScoreResult{} },
 		ScorePlugin: framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
 	}

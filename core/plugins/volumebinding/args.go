@@ -16,7 +16,7 @@ import (
 // maxSeconds is the longest time that a time.Duration holds, in seconds.
 const maxSeconds = math.MaxInt64 / int64(time.Second)
 
-// WithDefaults returns a copy of the arguments with v1.36's defaults for what they
+// WithDefaults returns a copy of the arguments with kube-scheduler's defaults for what they
 // leave out. Nil arguments leave out all.
 func WithDefaults(args *configv1.VolumeBindingArgs, f feature.Features) *configv1.VolumeBindingArgs {
 	args = cmp.Or(args.DeepCopy(), &configv1.VolumeBindingArgs{})

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister are the events that may help a rejected pod. v1.36 misses deleted
+// eventsToRegister are the events that may help a rejected pod. v1.37 misses deleted
 // volumes that were reserved for a claim of the pod, deleted CSINodes, and drivers of
 // claimed volumes.
 var eventsToRegister = []framework.ClusterEventWithHint{
@@ -15,7 +15,7 @@ var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther},
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Delete, QueueingHintFn: preBoundGone},
-	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
+	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel},
 	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.Add | framework.Delete},
 	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.UpdateOther, QueueingHintFn: migrationChanged},
 	{Resource: framework.ResourceOf(object.CSIDrivers), ActionType: framework.Delete},

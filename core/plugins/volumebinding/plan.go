@@ -116,7 +116,7 @@ func (b *binder) forget(pod types.UID) {
 	}
 }
 
-// preBind returns the writes of the plan. As in v1.36 they include what the API has
+// preBind returns the writes of the plan. As in kube-scheduler they include what the API has
 // already: a failure shows that it has changed.
 func (b *binder) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
 	plan := b.plans[p.UID]

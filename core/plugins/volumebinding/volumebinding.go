@@ -26,7 +26,7 @@ const (
 	unsupported                                    // an error, and never beside others
 )
 
-// reasons holds v1.36's reason of each verdict.
+// reasons holds kube-scheduler's reason of each verdict.
 var reasons = []struct {
 	verdict framework.Verdict
 	text    string
@@ -37,7 +37,7 @@ var reasons = []struct {
 	{volumeGone, "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"},
 }
 
-// errTimeout has v1.36's text, which users search for.
+// errTimeout has kube-scheduler's text, which users search for.
 var errTimeout = errors.New("binding volumes: context deadline exceeded")
 
 // kinds is the kinds of objects that the plugin reads.

@@ -31,9 +31,8 @@ func New() framework.Plugin {
 		Reads: framework.Reads{Kinds: []object.Kind{object.PersistentVolumeClaims}},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
-			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: freed},
-			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
-			// With a node its pods go, as far as claims are concerned; v1.36 waits
+			{Resource: framework.Node, ActionType: framework.Add},
+			// With a node its pods go, as far as claims are concerned; v1.37 waits
 			// for the pods' own end.
 			{Resource: framework.Node, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.HasPVCs(false) }},
 			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add, QueueingHintFn: claimCame, Names: func(p *object.Pod) []string { return p.PVCs(false) }},
@@ -168,7 +167,7 @@ func (s *state) conflicts(pods []*table.Placed) bool {
 }
 
 // freed reports whether the deleted pod had a disk or a claim that the rejected one
-// wants. v1.36 overlooks disks of pods in other namespaces.
+// wants. kube-scheduler overlooks disks of pods in other namespaces.
 func freed(p *object.Pod, e *framework.Event) bool {
 	gone := e.OldPod
 	for i := range gone.Volumes {

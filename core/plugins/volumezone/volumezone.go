@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reason is v1.36's text for rejected nodes.
+// reason is kube-scheduler's text for rejected nodes.
 const reason = "node(s) had no available volume zone"
 
 // elsewhere is the verdict on a node in another zone or region than a volume.
@@ -42,7 +42,7 @@ func New() framework.Plugin {
 		Reads: framework.Reads{Kinds: kinds},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add, QueueingHintFn: classCame},
-			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel},
 			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
 			{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: volumeMoved},
 		},

@@ -14,7 +14,6 @@ const (
 	DRAResourceClaimDeviceStatus    featuregate.Feature = "DRAResourceClaimDeviceStatus"
 	DRASchedulerFilterTimeout       featuregate.Feature = "DRASchedulerFilterTimeout"
 	DynamicResourceAllocation       featuregate.Feature = "DynamicResourceAllocation"
-	GangScheduling                  featuregate.Feature = "GangScheduling"
 	GenericWorkload                 featuregate.Feature = "GenericWorkload"
 	NodeDeclaredFeatures            featuregate.Feature = "NodeDeclaredFeatures"
 	NominatedNodeNameForExpectation featuregate.Feature = "NominatedNodeNameForExpectation"
@@ -22,11 +21,11 @@ const (
 	SchedulerPopFromBackoffQ        featuregate.Feature = "SchedulerPopFromBackoffQ"
 	StorageCapacityScoring          featuregate.Feature = "StorageCapacityScoring"
 	TopologyAwareWorkloadScheduling featuregate.Feature = "TopologyAwareWorkloadScheduling"
-	WorkloadAwarePreemption         featuregate.Feature = "WorkloadAwarePreemption"
 )
 
-// New returns v1.36's gates at their defaults, those of the logging and metrics libraries with
-// them, and at those of an earlier version when that is emulated. Add its flag to a flag set, or set it from a map, before a configuration is read under it.
+// New returns Kubernetes' gates at their defaults, those of the logging and metrics
+// libraries with them, and at those of an earlier version when that is emulated. Add its
+// flag to a flag set, or set it from a map, before a configuration is read under it.
 func New() featuregate.MutableVersionedFeatureGate {
 	gates := featuregate.NewFeatureGate()
 	specs, needs := table()

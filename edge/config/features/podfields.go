@@ -15,10 +15,10 @@ const (
 )
 
 // PodFields returns a function that returns the pod without the fields that
-// kube-scheduler v1.36 ignores under the gates: the resources of the whole pod in its
+// kube-scheduler v1.37 ignores under the gates: the resources of the whole pod in its
 // spec without PodLevelResources, those in its status also without
-// InPlacePodLevelResourcesVerticalScaling, what containers have got without
-// InPlacePodVerticalScaling, what devices take of the node's resources without
+// InPlacePodLevelResourcesVerticalScaling, what containers have got and what became of a
+// resize without InPlacePodVerticalScaling, what devices take of the node's resources without
 // DRANodeAllocatableResources. The function changes no pod that it is
 // given. It returns the same pod where nothing is to be ignored.
 func PodFields(gates featuregate.FeatureGate) func(*v1.Pod) *v1.Pod {
@@ -29,7 +29,7 @@ func PodFields(gates featuregate.FeatureGate) func(*v1.Pod) *v1.Pod {
 	return func(p *v1.Pod) *v1.Pod {
 		clearSpec := !spec && p.Spec.Resources != nil
 		clearStatus := !status && (p.Status.Resources != nil || p.Status.AllocatedResources != nil)
-		clearContainers := !containers && len(p.Status.ContainerStatuses)+len(p.Status.InitContainerStatuses) > 0
+		clearContainers := !containers && len(p.Status.ContainerStatuses)+len(p.Status.InitContainerStatuses)+len(p.Status.Conditions) > 0
 		clearDevices := !devices && p.Status.NodeAllocatableResourceClaimStatuses != nil
 		if !clearSpec && !clearStatus && !clearContainers && !clearDevices {
 			return p
@@ -41,6 +41,7 @@ func PodFields(gates featuregate.FeatureGate) func(*v1.Pod) *v1.Pod {
 		if clearContainers {
 			read.Status.ContainerStatuses = withoutResources(p.Status.ContainerStatuses)
 			read.Status.InitContainerStatuses = withoutResources(p.Status.InitContainerStatuses)
+			read.Status.Conditions = slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending })
 		}
 		if clearSpec {
 			read.Spec.Resources = nil

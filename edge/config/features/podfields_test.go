@@ -14,8 +14,8 @@ func TestPodFields(t *testing.T) {
 	list := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
 	for flag, want := range map[string]string{
 		"": "spec status allocated",
-		"InPlacePodLevelResourcesVerticalScaling=false":                         "spec",
-		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false": "",
+		"InPlacePodLevelResourcesVerticalScaling=false": "spec",
+		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,PodLevelResourcesFixDefaulting=false,PodLevelResourcesFixKubeletQOSClass=false": "",
 	} {
 		gates := New()
 		if err := gates.Set(flag); err != nil {
@@ -62,6 +62,7 @@ func TestContainersWithoutResources(t *testing.T) {
 	pod := &v1.Pod{Status: v1.PodStatus{
 		ContainerStatuses:     []v1.ContainerStatus{{Name: "a", Resources: got, AllocatedResources: got.Requests}},
 		InitContainerStatuses: []v1.ContainerStatus{{Name: "b", Resources: got}},
+		Conditions:            []v1.PodCondition{{Type: v1.PodResizePending, Reason: v1.PodReasonInfeasible}},
 	}}
 	for flag, want := range map[string]bool{"": true, "InPlacePodVerticalScaling=false": false} {
 		gates := New()
@@ -71,7 +72,7 @@ func TestContainersWithoutResources(t *testing.T) {
 		}
 		read := PodFields(gates)(pod).Status
 		c, init := read.ContainerStatuses[0], read.InitContainerStatuses[0]
-		if has := c.Resources != nil && c.AllocatedResources != nil && init.Resources != nil; has != want || c.Name != "a" {
+		if has := c.Resources != nil && c.AllocatedResources != nil && init.Resources != nil && len(read.Conditions) > 0; has != want || c.Name != "a" {
 			t.Errorf("--feature-gates=%s: %v, %v", flag, c, init)
 		}
 		if pod.Status.ContainerStatuses[0].Resources == nil {

@@ -9,12 +9,14 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// history is what became of each gate of v1.36 from version to version. It is the whole list, not
+// history is what became of each gate from version to version. It is the whole list, not
 // the scheduler's part of it: clusters give one --feature-gates to all components. A line reads
 //
 //	DRAConsumableCapacity: 1.34 alpha off, 1.36 beta on; needs DynamicResourceAllocation
 //
-// What is locked may be named, but not changed.
+// What is locked may be named, but not changed. "1.37 beta on min-compatibility 1.37" holds
+// from that --min-compatibility-version on. lab/cmd/upstream makes the list from
+// Kubernetes' source.
 //
 //go:embed gates.txt
 var history string
@@ -45,13 +47,21 @@ func table() (gates map[featuregate.Feature]featuregate.VersionedSpecs, needs ma
 	return gates, needs
 }
 
-// parseSpec reads "1.36 beta on", or "1.35 GA on locked".
+// parseSpec reads "1.36 beta on", "1.35 GA on locked", or "1.37 beta on min-compatibility 1.37".
 func parseSpec(text string) featuregate.FeatureSpec {
 	words := strings.Fields(text)
 	spec, known := stages[words[1]]
 	if !known || words[2] != "on" && words[2] != "off" {
 		panic("gates.txt: " + text)
 	}
-	spec.Version, spec.Default, spec.LockToDefault = version.MustParse(words[0]), words[2] == "on", len(words) > 3
+	spec.Version, spec.Default = version.MustParse(words[0]), words[2] == "on"
+	switch rest := words[3:]; {
+	case len(rest) == 1 && rest[0] == "locked":
+		spec.LockToDefault = true
+	case len(rest) == 2 && rest[0] == "min-compatibility":
+		spec.MinCompatibilityVersion = version.MustParse(rest[1])
+	case len(rest) > 0:
+		panic("gates.txt: " + text)
+	}
 	return spec
 }

@@ -12,10 +12,20 @@ var lacks = []struct {
 	value bool
 	why   string
 }{
+	{"CompositePodGroup", true, "no group has groups"},
 	{"DRAWorkloadResourceClaims", true, "no claim is reserved for a pod group"},
-	// This one can be turned off only where an earlier version is emulated.
-	{"SchedulerQueueingHints", false, "queueing hints are always asked"},
+	{"InPlacePodVerticalScalingSchedulerPreemption", true, "no pod is preempted for one whose resize is deferred"},
+	{"PodGroupPreemptionPolicy", true, "a pod group has the preemption policy of its pods"},
 }
+
+// podGroups is why the daemon does not take the gate GenericWorkload, without which no other
+// gate of pod groups can be on. The tools take it: what they say of groups is by the rules
+// of v1.36.
+const podGroups = "pod groups of Kubernetes 1.37 are not implemented yet"
+
+// Idle are the gates that only switch how fast kube-scheduler decides. Any value is taken
+// and changes nothing.
+var Idle = []featuregate.Feature{"InterPodAffinityHostnameFastPath", "OpportunisticBatching", "SchedulerAsyncAPICalls", "SchedulerPreQueueingHints"}
 
 // Refusal is the value of a gate that Berth cannot take.
 type Refusal struct {
@@ -30,14 +40,22 @@ func (r *Refusal) Error() string {
 }
 
 // Unsupported says which gates have a value that Berth does not implement. Gates
-// that need one of these are not named again. Those that only switch how fast
-// kube-scheduler decides are taken and change nothing (docs/deviations-daemon.md).
+// that need one of these are not named again.
 func Unsupported(gates featuregate.FeatureGate) []error {
 	var errs []error
 	for _, l := range lacks {
 		if gates.Enabled(l.gate) == l.value {
 			errs = append(errs, &Refusal{l.gate, l.value, l.why})
 		}
+	}
+	return errs
+}
+
+// UnsupportedByDaemon says which gates have a value with which the daemon does not start.
+func UnsupportedByDaemon(gates featuregate.FeatureGate) []error {
+	errs := Unsupported(gates)
+	if gates.Enabled(GenericWorkload) {
+		errs = append(errs, &Refusal{GenericWorkload, true, podGroups})
 	}
 	return errs
 }

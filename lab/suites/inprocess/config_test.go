@@ -17,7 +17,7 @@ import (
 // Berth gets the gates that a test sets, except for those that it refuses and what needs
 // these.
 func TestGatesOfTheProcess(t *testing.T) {
-	for _, name := range []string{"GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "DRAWorkloadResourceClaims", "StorageCapacityScoring"} {
+	for _, name := range []string{"GenericWorkload", "TopologyAwareWorkloadScheduling", "DRAWorkloadResourceClaims", "StorageCapacityScoring"} {
 		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, featuregate.Feature(name), true)
 	}
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, kubefeatures.SchedulerAsyncPreemption, false)
@@ -25,10 +25,10 @@ func TestGatesOfTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if errs := features.Unsupported(gates); len(errs) > 0 {
+	if errs := features.UnsupportedByDaemon(gates); len(errs) > 0 {
 		t.Error(errs)
 	}
-	for name, want := range map[string]bool{"GenericWorkload": true, "GangScheduling": true, "TopologyAwareWorkloadScheduling": true, "DRAWorkloadResourceClaims": false, "StorageCapacityScoring": true, "SchedulerAsyncPreemption": false} {
+	for name, want := range map[string]bool{"GenericWorkload": false, "TopologyAwareWorkloadScheduling": false, "DRAWorkloadResourceClaims": false, "StorageCapacityScoring": true, "SchedulerAsyncPreemption": false} {
 		if gates.Enabled(featuregate.Feature(name)) != want {
 			t.Errorf("%s is %t", name, !want)
 		}

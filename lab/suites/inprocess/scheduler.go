@@ -91,8 +91,6 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		PodGroups:        gates.Enabled(features.GenericWorkload),
 		GroupPlacements:  gates.Enabled(features.TopologyAwareWorkloadScheduling),
-		GroupPreemption:  gates.Enabled(features.WorkloadAwarePreemption),
-		GangScheduling:   gates.Enabled(features.GangScheduling),
 		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),
 		PodFields:        features.PodFields(gates),
