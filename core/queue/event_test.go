@@ -1,6 +1,9 @@
 package queue
 
 import (
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +139,52 @@ func TestKindsHaveLabels(t *testing.T) {
 	for k := range object.Kinds {
 		if got := Label(framework.ResourceOf(k), framework.Add); !strings.HasSuffix(got, k.String()+"Add") {
 			t.Errorf("an event on a %s is called %q", k, got)
+		}
+	}
+}
+
+// Each name of kube-scheduler's is one of Berth's, and the other way round, but for those
+// that are listed with the reason.
+func TestLabelsAreUpstreams(t *testing.T) {
+	unnamed := map[string]string{
+		"action UpdateNodePreemptionPolicy": "the gate for preemption by deferred resizes is refused",
+		"action None":                       "no event has no action",
+		"action All":                        "Label makes it",
+		"resource Pod":                      "an event is about one of the three kinds of pods",
+		"resource scheduling.k8s.io/CompositePodGroup": "the daemon refuses pod groups of 1.37",
+	}
+	own := map[string]string{
+		"action UpdateNamespaceLabel":              "namespaceSelectors",
+		"action UpdateSelector":                    "default constraints of PodTopologySpread",
+		"resource Namespace":                       "namespaceSelectors",
+		"resource SelectorOwner":                   "default constraints of PodTopologySpread",
+		"resource resource.k8s.io/DeviceTaintRule": "its taints stand in the slices, for kube-scheduler",
+		"resource Other":                           "objects that only hosted plugins know",
+	}
+	got := map[string]bool{}
+	for name := range maps.Values(actionLabels) {
+		got["action "+name] = true
+	}
+	for r := range framework.EventResource(framework.NumEventResources) {
+		got["resource "+resourceLabel(r)] = true
+	}
+	text, err := os.ReadFile("../../testdata/upstream/events.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, is := strings.CutPrefix(strings.TrimSpace(line), "label, ")
+		if !is {
+			continue
+		}
+		if got[name] == (unnamed[name] != "") {
+			t.Errorf("%s: Berth has it %v, listed as unnamed %q", name, got[name], unnamed[name])
+		}
+		delete(got, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if own[name] == "" {
+			t.Errorf("%s is not kube-scheduler's", name)
 		}
 	}
 }
