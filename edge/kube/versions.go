@@ -84,7 +84,7 @@ func mayBeServed(ctx context.Context, client rest.Interface, resource string) bo
 			continue
 		}
 		var version metav1.APIResourceList
-		if err != nil || json.Unmarshal(body, &version) != nil {
+		if err != nil || json.Unmarshal(body, &version) != nil || version.Kind != "APIResourceList" {
 			return true
 		}
 		if slices.ContainsFunc(version.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {

@@ -83,7 +83,7 @@ func testDeviceTaintRules(t *testing.T, unserved int) {
 		version, rules := path.Base(path.Dir(r.URL.Path)), path.Base(r.URL.Path) == "devicetaintrules"
 		switch q := r.URL.Query(); {
 		case path.Base(path.Dir(r.URL.Path)) == "resource.k8s.io":
-			answer(w, 200, metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "deviceclasses"}}})
+			answer(w, 200, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, APIResources: []metav1.APIResource{{Name: "deviceclasses"}}})
 		case rules && served.Load() == "none":
 			answer(w, unserved, nil)
 		case rules && version != served.Load(), path.Base(r.URL.Path) == "deviceclasses" && version != "v1":
