@@ -87,7 +87,7 @@ func TestServicesSpreadInDecideMode(t *testing.T) {
 
 const threeDevices = `
   - {opcode: createNodes, countParam: $nodes, nodeTemplatePath: templates/driven.yaml}
-  - {opcode: createResourceDriver, driverName: test.example.com, nodes: driven-*, maxClaimsPerNode: 4}
+  - {opcode: createAny, countParam: $nodes, templatePath: templates/slice.yaml}
   - {opcode: createAny, templatePath: templates/class.yaml}
 `
 

@@ -138,8 +138,6 @@ func (s *stage) take(ctx context.Context, step Step) error {
 		return s.createObjects(ctx, step)
 	case *UpdateObjects:
 		return s.updateObjects(ctx, step)
-	case *CreateDriver:
-		return s.createSlices(ctx, step)
 	case *AllocateClaims:
 		return s.allocateClaims(ctx, step)
 	case *StartMeasuring:

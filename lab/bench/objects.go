@@ -3,12 +3,9 @@ package bench
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -136,41 +133,4 @@ func (s *CreateObjects) All() ([]*unstructured.Unstructured, error) {
 		}
 	}
 	return all, nil
-}
-
-// Slices makes what the driver says of the nodes that it is for.
-func (s *CreateDriver) Slices(nodes []*v1.Node) ([]*resourcev1.ResourceSlice, error) {
-	var list []*resourcev1.ResourceSlice
-	for _, n := range nodes {
-		if ok, err := filepath.Match(s.Nodes, n.Name); err != nil {
-			return nil, fmt.Errorf("nodes %q: %w", s.Nodes, err)
-		} else if ok {
-			list = append(list, s.slice(n.Name))
-		}
-	}
-	return list, nil
-}
-
-func (s *CreateDriver) slice(node string) *resourcev1.ResourceSlice {
-	slice := &resourcev1.ResourceSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: node},
-		Spec: resourcev1.ResourceSliceSpec{
-			Driver: s.Driver, NodeName: &node,
-			Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1},
-		},
-	}
-	model, family, version := "A100", "GPU", "1.2.3"
-	for i := range int64(s.Devices) {
-		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{
-			Name: fmt.Sprintf("instance-%d", i),
-			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-				"model":                {StringValue: &model},
-				"family":               {StringValue: &family},
-				"driverVersion":        {VersionValue: &version},
-				"dra.example.com/numa": {IntValue: &i},
-			},
-			Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("1Gi")}},
-		})
-	}
-	return slice
 }

@@ -65,11 +65,6 @@ type operation struct {
 	UpdatePerSecond      int      `json:"updatePerSecond"`
 	Subresources         []string `json:"subresources"`
 
-	DriverName            string `json:"driverName"`
-	Nodes                 string `json:"nodes"`
-	MaxClaimsPerNode      int    `json:"maxClaimsPerNode"`
-	MaxClaimsPerNodeParam string `json:"maxClaimsPerNodeParam"`
-
 	LabelSelector       map[string]string `json:"labelSelector"`
 	DeletePodsPerSecond int               `json:"deletePodsPerSecond"`
 	StageRequirement    string            `json:"stageRequirement"`
@@ -88,7 +83,6 @@ var opcodes = map[string]func(c *testCase, i int, op *operation, p parameters) (
 	"barrier":                (*testCase).barrier,
 	"createAny":              (*testCase).createAny,
 	"updateAny":              (*testCase).updateAny,
-	"createResourceDriver":   (*testCase).createResourceDriver,
 	"allocResourceClaims":    (*testCase).allocResourceClaims,
 	"startCollectingMetrics": (*testCase).startCollectingMetrics,
 	"stopCollectingMetrics":  (*testCase).stopCollectingMetrics,
@@ -316,11 +310,6 @@ func (c *testCase) objects(path string, params map[string]any, namespace string,
 		return nil, fmt.Errorf("%s: the kind %s is not understood", path, sample.GetKind())
 	}
 	return &CreateObjects{namespace, count, sample.GetKind(), f}, nil
-}
-
-func (c *testCase) createResourceDriver(_ int, op *operation, p parameters) ([]Step, error) {
-	devices, err := p.number(op.MaxClaimsPerNode, op.MaxClaimsPerNodeParam)
-	return []Step{&CreateDriver{op.DriverName, op.Nodes, devices}}, err
 }
 
 func (c *testCase) allocResourceClaims(_ int, op *operation, _ parameters) ([]Step, error) {

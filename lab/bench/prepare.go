@@ -37,22 +37,6 @@ func (s *stage) createVolumes(ctx context.Context, step *CreatePods) error {
 	return nil
 }
 
-// createSlices has the driver publish its devices.
-func (s *stage) createSlices(ctx context.Context, step *CreateDriver) error {
-	list, err := step.Slices(s.nodes)
-	if err != nil {
-		return err
-	}
-	err = concurrently(ctx, creators, len(list), func(i int) error {
-		_, err := s.client.ResourceV1().ResourceSlices().Create(ctx, list[i], metav1.CreateOptions{})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("creating ResourceSlices: %w", err)
-	}
-	return nil
-}
-
 // allocateClaims gives the claims of the namespace their devices.
 func (s *stage) allocateClaims(ctx context.Context, step *AllocateClaims) error {
 	api := s.client.ResourceV1()

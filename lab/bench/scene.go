@@ -107,10 +107,6 @@ func (s *set) add(step Step) error {
 			err = s.addObject(step, made[i], i)
 		}
 		return err
-	case *CreateDriver:
-		made, err := step.Slices(s.nodes)
-		s.offered = append(s.offered, made...)
-		return err
 	case *AllocateClaims:
 		own := slices.DeleteFunc(slices.Clone(s.claims), func(c *resourcev1.ResourceClaim) bool { return c.Namespace != step.Namespace })
 		return allocate(context.Background(), own, s.offered, s.classes, s.nodes)

@@ -146,9 +146,11 @@ func own(t *testing.T, ops string) string {
 			"spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}\n",
 		"templates/given.yaml": "metadata: {name: \"g-{{.Index}}\", annotations: {given: {{print .pods .default .none .text | JSON}}, list: '{{.list | JSON}}'}}\n" +
 			"spec: {priority: {{AddInt 1 (or .count 1)}}, containers: [{{range (or .count 1) | Int}}{name: \"c{{.}}\", image: i},{{end}}]}\n",
-		"templates/driven.yaml":    "metadata: {generateName: driven-}\nstatus: {capacity: {cpu: 4, pods: 110}}\n",
-		"templates/volume.yaml":    "spec: {accessModes: [ReadOnlyMany], capacity: {storage: 1Gi}, csi: {driver: ebs.csi.aws.com}, persistentVolumeReclaimPolicy: Retain}\n",
-		"templates/bound.yaml":     "metadata: {annotations: {pv.kubernetes.io/bind-completed: \"true\"}}\nspec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}\n",
+		"templates/driven.yaml": "metadata: {name: \"driven-{{.Index}}\"}\nstatus: {capacity: {cpu: 4, pods: 110}}\n",
+		"templates/volume.yaml": "spec: {accessModes: [ReadOnlyMany], capacity: {storage: 1Gi}, csi: {driver: ebs.csi.aws.com}, persistentVolumeReclaimPolicy: Retain}\n",
+		"templates/bound.yaml":  "metadata: {annotations: {pv.kubernetes.io/bind-completed: \"true\"}}\nspec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}\n",
+		"templates/slice.yaml": "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: \"slice-{{.Index}}\"}\nspec: {driver: test.example.com, nodeName: \"driven-{{.Index}}\", " +
+			"pool: {name: \"driven-{{.Index}}\", resourceSliceCount: 1}, devices: [{name: d0}, {name: d1}, {name: d2}, {name: d3}]}\n",
 		"templates/class.yaml":     "apiVersion: resource.k8s.io/v1beta2\nkind: DeviceClass\nmetadata: {name: test-class}\nspec: {selectors: [{cel: {expression: device.driver == \"test.example.com\"}}]}\n",
 		"templates/extended.yaml":  "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpus}\nspec: {extendedResourceName: example.com/gpu, selectors: [{cel: {expression: device.driver == \"test.example.com\"}}]}\n",
 		"templates/gpu.yaml":       "spec: {containers: [{name: c, image: i, resources: {requests: {example.com/gpu: 1}, limits: {example.com/gpu: 1}}}]}\n",
@@ -198,7 +200,7 @@ func TestLoadReadsSteps(t *testing.T) {
     persistentVolumeClaimTemplatePath: templates/bound.yaml
     steadyStateParam: $steady
     durationParam: $duration
-  - {opcode: createResourceDriver, driverName: test.example.com, nodes: node-1-*, maxClaimsPerNode: 2}
+  - {opcode: createAny, count: 2, templatePath: templates/slice.yaml}
   - {opcode: createAny, namespace: filled, countParam: $nodes, templatePath: templates/device.yaml}
 `), "Own/Small")
 	if err != nil {
@@ -233,8 +235,7 @@ func TestLoadReadsSteps(t *testing.T) {
 		"n-0 has pvc-0, which is filled-vol-0 of pvc-0, map[odd:0 of:3 pair:0 signature:signature-label-0] for 3s",
 		"n-1 has pvc-1, which is filled-vol-1 of pvc-1, map[odd:1 of:3 pair:0 signature:signature-label-1] for 3s",
 		"n-2 has pvc-2, which is filled-vol-2 of pvc-2, map[odd:0 of:3 pair:1 signature:signature-label-2] for 3s",
-		"slice node-1-00000 on node-1-00000: 2 devices of test.example.com",
-		"slice node-1-00001 on node-1-00001: 2 devices of test.example.com",
+		"ResourceSlice slice-0 in ", "ResourceSlice slice-1 in ",
 		"ResourceClaim claim-0 in filled", "ResourceClaim claim-1 in filled", "ResourceClaim claim-2 in filled")
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -306,7 +307,6 @@ func TestArithmetic(t *testing.T) {
 // described says what the steps make.
 func described(t *testing.T, w *Workload) []string {
 	var got []string
-	var all []*v1.Node
 	for _, s := range w.Steps {
 		switch s := s.(type) {
 		case *CreateNodes:
@@ -316,19 +316,10 @@ func described(t *testing.T, w *Workload) []string {
 			}
 			for _, n := range nodes {
 				gpu := n.Status.Allocatable["example.com/gpu"]
-				all = append(all, n)
 				got = append(got, fmt.Sprintf("node %s host=%s zone=%s own=%s gpu=%s", n.Name, n.Labels[v1.LabelHostname], n.Labels["zone"], n.Labels["own"], gpu.String()))
 			}
 			for _, c := range s.CSINodes(nodes) {
 				got = append(got, fmt.Sprintf("CSINode %s %s=%d %v", c.Name, c.Spec.Drivers[0].Name, *c.Spec.Drivers[0].Allocatable.Count, c.Annotations))
-			}
-		case *CreateDriver:
-			offered, err := s.Slices(all)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, o := range offered {
-				got = append(got, fmt.Sprintf("slice %s on %s: %d devices of %s", o.Name, *o.Spec.NodeName, len(o.Spec.Devices), o.Spec.Driver))
 			}
 		case *CreateObjects:
 			objects, err := s.All()
@@ -393,7 +384,6 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		{"  - {opcode: barrier, stageRequirement: Never}", `stageRequirement "Never"`},
 		{"  - {opcode: deletePods, deletePodsPerSecond: -1}", "-1 is less than 0"},
 		{"  - {opcode: updateAny, updatePerSecond: -1}", "-1 is less than 0"},
-		{"  - {opcode: createResourceDriver, maxClaimsPerNodeParam: $half}", "parameter $half is not a count"},
 		{"  - {opcode: createNodes, count: 1}", "no pods are measured"},
 		{"  - {opcode: startCollectingMetrics, namespaces: [a]}\n  - {opcode: createPods, count: 1, namespace: b}\n  - {opcode: stopCollectingMetrics}", "no pods are measured"},
 	}

@@ -99,12 +99,6 @@ type (
 		PerSecond    int
 		Subresources []string
 	}
-	// CreateDriver has the nodes whose names match a pattern offer devices.
-	CreateDriver struct {
-		Driver  string
-		Nodes   string
-		Devices int // on each
-	}
 	// AllocateClaims gives the claims of a namespace their devices, on nodes
 	// taken at random, though no pod asks for them.
 	AllocateClaims struct{ Namespace string }
@@ -126,7 +120,6 @@ func (*Churn) step()            {}
 func (*Barrier) step()          {}
 func (*CreateObjects) step()    {}
 func (*UpdateObjects) step()    {}
-func (*CreateDriver) step()     {}
 func (*AllocateClaims) step()   {}
 func (*StartMeasuring) step()   {}
 func (*StopMeasuring) step()    {}
@@ -189,12 +182,7 @@ func (w *Workload) nodes() int {
 // devices says whether pods of the workload get devices.
 func (w *Workload) devices() bool {
 	return slices.ContainsFunc(w.Steps, func(s Step) bool {
-		switch s := s.(type) {
-		case *CreateDriver:
-			return true
-		case *CreateObjects:
-			return s.Kind == "ResourceSlice"
-		}
-		return false
+		created, ok := s.(*CreateObjects)
+		return ok && created.Kind == "ResourceSlice"
 	})
 }
