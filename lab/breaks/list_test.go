@@ -29,6 +29,9 @@ func TestListIsOfThisCode(t *testing.T) {
 			if !slices.Contains(slices.Concat(generate.Mixes(), generate.GateMixes(), simulations, []string{unit, stories}), m) {
 				t.Errorf("%s: %s: there is no mix %s", b.Plugin, b.What, m)
 			}
+			if b.tests() != "" && len(b.Mixes) > 1 {
+				t.Errorf("%s: %s: a program has the tests of %s alone", b.Plugin, b.What, m)
+			}
 		}
 	}
 	t.Logf("%d faults", len(list))
