@@ -61,7 +61,7 @@ func TestPreemption(t *testing.T) {
 	for i := range 2 {
 		f.checkVictim(fmt.Sprintf("exposed-%d", i), pod, exposed)
 	}
-	const why = "0/2 nodes are available: 2 Insufficient cpu."
+	why := "0/2 nodes are available: 2 Insufficient cpu. preemption: found a potential placement for pod on node " + exposed + ", preempting 2 victims"
 	if failed := f.eventsOn("FailedScheduling")["urgent"]; len(failed) != 1 || failed[0].Note != why {
 		t.Errorf("FailedScheduling events of the urgent pod: %v, want one that says %q", failed, why)
 	}
@@ -131,9 +131,10 @@ func TestPreemptionInTurn(t *testing.T) {
 	})
 	f.checkVictim("protected-0", f.get("fourth"), f.nodeName(0))
 	f.checkVictim("protected-1", f.get("fourth"), f.nodeName(0))
-	for _, preemptor := range []string{"first", "second", "third", "fourth"} {
-		if failed := f.eventsOn("FailedScheduling")[preemptor]; len(failed) != 1 || failed[0].Note != "0/4 nodes are available: 4 Insufficient cpu." {
-			t.Errorf("FailedScheduling events of %s: %v", preemptor, failed)
+	for preemptor, plan := range map[string]struct{ node, victims int }{"first": {1, 1}, "second": {2, 1}, "third": {2, 1}, "fourth": {0, 2}} {
+		why := fmt.Sprintf("0/4 nodes are available: 4 Insufficient cpu. preemption: found a potential placement for pod on node %s, preempting %d victims", f.nodeName(plan.node), plan.victims)
+		if failed := f.eventsOn("FailedScheduling")[preemptor]; len(failed) != 1 || failed[0].Note != why {
+			t.Errorf("FailedScheduling events of %s: %v, want one that says %q", preemptor, failed, why)
 		}
 	}
 	for _, name := range victims {
