@@ -63,7 +63,7 @@ func build(args *configv1.DynamicResourcesArgs, f feature.Features) *plugin {
 		binding:     bindingTimeout,
 		selectors:   devices.NewSelectors(AllocatorFeatures(f)),
 		made:        map[types.UID]*pendingClaim{},
-		inventories: inventories{parts: f.DRAConsumableCapacity},
+		inventories: inventories{parts: f.DRAConsumableCapacity, counters: f.DRAPartitionableDevices},
 	}
 	args = WithDefaults(args, f)
 	if timeout := args.BindingTimeout; timeout != nil {

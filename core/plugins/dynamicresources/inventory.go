@@ -69,6 +69,7 @@ type content struct {
 type inventories struct {
 	table      *table.Table
 	parts      bool // claims can hold parts of devices (DRAConsumableCapacity)
+	counters   bool // devices that consume counters can be had (DRAPartitionableDevices)
 	rows       []inventory
 	generation uint64 // changes when numbering starts again
 	read       int    // inventories read in this generation
@@ -115,7 +116,7 @@ func (i *inventories) full() bool {
 // long, it starts numbering again.
 func (i *inventories) makeRoom(t *table.Table) {
 	if i.table != t || i.full() && i.read > 4*len(i.rows) {
-		*i = inventories{table: t, parts: i.parts, generation: i.generation + 1, numbers: map[string]int32{}, amounts: map[int32][]amount{},
+		*i = inventories{table: t, parts: i.parts, counters: i.counters, generation: i.generation + 1, numbers: map[string]int32{}, amounts: map[int32][]amount{},
 			contents:   space[content]{numbers: map[string]int32{}},
 			capacities: space[*resourcev1.Device]{numbers: map[string]int32{}}, taints: space[[]resourcev1.DeviceTaint]{numbers: map[string]int32{}}}
 	}
@@ -170,7 +171,7 @@ func (i *inventories) readPools(own []*devicepools.Pool) (list []device, ends []
 			continue
 		}
 		left := i.countersOf(p, list[from:])
-		if left == 0 {
+		if left == 0 || !i.counters {
 			return nil, nil, false
 		}
 		for j := from; j < len(list); j++ {
