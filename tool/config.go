@@ -101,20 +101,21 @@ file. The name of a plugin stands behind # where its arguments begin.`,
 
 // reader reads configurations under the given gates.
 func (c *configuration) reader() (config.Reader, error) {
-	gates, err := gatesOf(c.gates)
+	gates, err := gatesOf(c.gates, features.UnsupportedByDaemon)
 	if err != nil {
 		return config.Reader{}, err
 	}
 	return config.With(gates), nil
 }
 
-// gatesOf are the gates that the flag --feature-gates sets.
-func gatesOf(flag string) (featuregate.FeatureGate, error) {
+// gatesOf are the gates that the flag --feature-gates sets. The error holds what unsupported
+// says of them.
+func gatesOf(flag string, unsupported func(featuregate.FeatureGate) []error) (featuregate.FeatureGate, error) {
 	gates := features.New()
 	if err := gates.Set(flag); err != nil {
 		return nil, fmt.Errorf("--feature-gates: %w", err)
 	}
-	if errs := features.Unsupported(gates); len(errs) > 0 { // berth-scheduler does not start with them
+	if errs := unsupported(gates); len(errs) > 0 {
 		return nil, fmt.Errorf("--feature-gates: %w", utilerrors.NewAggregate(errs))
 	}
 	return gates, nil

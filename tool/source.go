@@ -125,7 +125,7 @@ func (s *source) load(ctx context.Context, stdin io.Reader, stderr io.Writer) (*
 	if err != nil {
 		return nil, sim.Input{}, err
 	}
-	gates, err := gatesOf(s.gates)
+	gates, err := gatesOf(s.gates, features.Unsupported)
 	if err != nil {
 		return nil, sim.Input{}, err
 	}
@@ -170,7 +170,7 @@ func ask(ctx context.Context, in *sim.Input, set *manifest.Set, c *config.Config
 
 // scheduler reads the configuration; without a path it is the default.
 func (s *source) scheduler() (*config.Config, *sim.Scheduler, machine.Options, error) {
-	gates, err := gatesOf(s.gates)
+	gates, err := gatesOf(s.gates, features.Unsupported)
 	if err != nil {
 		return nil, nil, machine.Options{}, err
 	}
