@@ -14,9 +14,28 @@ import (
 // labelSet returns a map as labels.
 func labelSet(m map[string]string) labels.Labels { return labels.Set(m) }
 
+// choice is what the claims of a pod that wait for their first consumer would get on a node.
+type choice struct {
+	bound []bindable
+	made  []makable
+}
+
+// bindable is a free volume for a claim.
+type bindable struct {
+	volume *object.PersistentVolume
+	claim  *object.PersistentVolumeClaim
+}
+
+// makable is a claim for which a volume would be provisioned. room is the capacity that is
+// reported for it; nil: none is.
+type makable struct {
+	claim *claim
+	room  *object.CSIStorageCapacity
+}
+
 // on returns the verdict on the node for all claims of the pod. If into is not nil and
-// the node fits, the volumes to bind and to provision there are added to it.
-func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *plan) framework.Verdict {
+// the node fits, it gets the volumes to bind and to provision there.
+func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *choice) framework.Verdict {
 	return pc.waitingOn(n, into, pc.boundOn(t, r, n))
 }
 
@@ -24,7 +43,7 @@ func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *plan)
 // bound ones. For each claim that waits for its first consumer it chooses a free
 // volume, or checks that one can be provisioned. If into is not nil, the choice is
 // added to it.
-func (pc *podClaims) waitingOn(n *object.Node, into *plan, verdict framework.Verdict) framework.Verdict {
+func (pc *podClaims) waitingOn(n *object.Node, into *choice, verdict framework.Verdict) framework.Verdict {
 	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 || into == nil && pc.unsupported == nil && pc.provisionsAll(n) {
 		return verdict
 	}
@@ -47,7 +66,7 @@ func (pc *podClaims) waitingOn(n *object.Node, into *plan, verdict framework.Ver
 		}
 		taken = append(taken, v)
 		if into != nil {
-			into.bind(v, c.PersistentVolumeClaim)
+			into.bound = append(into.bound, bindable{v, c.PersistentVolumeClaim})
 		}
 	}
 	for _, c := range missing {
@@ -57,7 +76,7 @@ func (pc *podClaims) waitingOn(n *object.Node, into *plan, verdict framework.Ver
 		case !ok:
 			return verdict | noVolume
 		case into != nil:
-			into.provision(c, n)
+			into.made = append(into.made, makable{c, c.room(n)})
 		}
 	}
 	return verdict

@@ -51,7 +51,7 @@ func TestVerdictWithoutAPlan(t *testing.T) {
 					pc.toMatch = append(pc.toMatch, c)
 				}
 			}
-			if short, long := pc.on(tb, 0, n, nil), pc.on(tb, 0, n, &plan{}); short != long {
+			if short, long := pc.on(tb, 0, n, nil), pc.on(tb, 0, n, &choice{}); short != long {
 				t.Fatalf("%+v and %+v: verdict %d without a plan, %d with one", a, b, short, long)
 			}
 		}

@@ -44,7 +44,6 @@ type provision struct {
 	claim   *object.PersistentVolumeClaim
 	driver  string
 	changed bool
-	room    *object.CSIStorageCapacity // reported capacity of the class for the node; nil: not known
 }
 
 // bind adds to the plan that the claim is bound to the volume.
@@ -56,11 +55,11 @@ func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim)
 }
 
 // provision adds the provisioning of a volume for the claim on the node.
-func (p *plan) provision(c *claim, n *object.Node) {
+func (p *plan) provision(c *claim, node string) {
 	ours := *c.PersistentVolumeClaim
-	ours.SelectedNode = n.Name
+	ours.SelectedNode = node
 	driver := cmp.Or(c.class.MigratedTo, c.class.Provisioner)
-	p.made = append(p.made, provision{&ours, driver, c.SelectedNode != n.Name, c.room(n)})
+	p.made = append(p.made, provision{&ours, driver, c.SelectedNode != node})
 }
 
 // reserve chooses volumes for the pod on the node and assumes them, so that no other
@@ -80,9 +79,16 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 	if !ok {
 		return failed(fmt.Errorf("node %q is gone", node))
 	}
-	plan := &plan{table: t}
-	if v := pc.on(t, row, t.Node(row), plan); v != framework.Fits {
+	var chosen choice
+	if v := pc.on(t, row, t.Node(row), &chosen); v != framework.Fits {
 		return failed(fmt.Errorf("the volumes of pod %s do not suit node %q any more", p.Key(), node))
+	}
+	plan := &plan{table: t}
+	for _, b := range chosen.bound {
+		plan.bind(b.volume, b.claim)
+	}
+	for _, m := range chosen.made {
+		plan.provision(m.claim, node)
 	}
 	for _, bound := range plan.bound {
 		t.Objects().Assume(bound.volume)

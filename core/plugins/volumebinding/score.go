@@ -3,6 +3,7 @@ package volumebinding
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
@@ -34,60 +35,76 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 }
 
 // usage is the requested and the available capacity, in bytes, of one storage class.
-type usage struct{ requested, capacity int64 }
+type usage struct {
+	class               string
+	requested, capacity int64
+}
 
 // score writes the mean score over the storage classes of the volumes that the pod
 // would get on each row: those to bind, if there are any, else those to provision.
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	pc := in.State.(*podClaims)
+	var chosen choice
+	var classes []usage
 	for i, r := range rows {
 		out[i] = 0
 		n := in.Table.Node(r)
 		if n == nil {
 			continue
 		}
-		var p plan
-		if pc.on(in.Table, r, n, &p) == framework.Fits {
-			out[i] = s.rate(p.usageByClass())
+		chosen.bound, chosen.made = chosen.bound[:0], chosen.made[:0]
+		if pc.on(in.Table, r, n, &chosen) == framework.Fits {
+			classes = chosen.usageByClass(classes[:0])
+			out[i] = s.rate(classes)
 		}
 	}
 }
 
-// usageByClass returns requested and available capacity by storage class. If the plan binds
-// volumes, both are sums over these. Else requested is the sum over the claims to provision
-// for whose volume a capacity is known; capacity is that of one CSIStorageCapacity, as they
-// share it.
-func (p *plan) usageByClass() map[string]usage {
-	classes := map[string]usage{}
-	for _, b := range p.bound {
-		u := classes[b.volume.Class]
-		classes[b.volume.Class] = usage{u.requested + b.claim.Bytes, u.capacity + b.volume.Bytes}
+// usageByClass appends requested and available capacity by storage class to classes, which is
+// empty. If volumes are bound, both are sums over these. Else requested is the sum over the
+// claims to provision for whose volume a capacity is known; capacity is that of one
+// CSIStorageCapacity, as they share it.
+func (c *choice) usageByClass(classes []usage) []usage {
+	var u *usage
+	for _, b := range c.bound {
+		u, classes = usageOf(b.volume.Class, classes)
+		u.requested, u.capacity = u.requested+b.claim.Bytes, u.capacity+b.volume.Bytes
 	}
-	if len(p.bound) > 0 {
+	if len(c.bound) > 0 {
 		return classes
 	}
-	for _, m := range p.made {
+	for _, m := range c.made {
 		if m.room != nil {
-			classes[m.claim.Class] = usage{classes[m.claim.Class].requested + m.claim.Bytes, m.room.Free}
+			u, classes = usageOf(m.claim.Class, classes)
+			u.requested, u.capacity = u.requested+m.claim.Bytes, m.room.Free
 		}
 	}
 	return classes
 }
 
+// usageOf returns the usage of the class in classes, to which it is appended if it is not there.
+func usageOf(class string, classes []usage) (*usage, []usage) {
+	i := slices.IndexFunc(classes, func(u usage) bool { return u.class == class })
+	if i < 0 {
+		i, classes = len(classes), append(classes, usage{class: class})
+	}
+	return &classes[i], classes
+}
+
 // rate returns the mean score of the classes, rounded; 0 for none.
-func (s *scorer) rate(classes map[string]usage) int64 {
+func (s *scorer) rate(classes []usage) int64 {
 	if len(classes) == 0 {
 		return 0
 	}
 	var sum int64
-	for _, u := range classes { // any order: sums
-		sum += s.byPercent[u.percent()]
+	for i := range classes {
+		sum += s.byPercent[classes[i].percent()]
 	}
 	return int64(math.Round(float64(sum) / float64(len(classes))))
 }
 
 // percent returns how much of the capacity is requested, 0 to 100.
-func (u usage) percent() int64 {
+func (u *usage) percent() int64 {
 	if u.requested < 0 || u.requested >= u.capacity {
 		return 100
 	}

@@ -2,6 +2,7 @@ package volumebinding
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,18 +18,18 @@ import (
 func TestRate(t *testing.T) {
 	s := newScorer(WithDefaults(nil, feature.Features{StorageCapacityScoring: true}).Shape)
 	for _, tt := range []struct {
-		classes map[string]usage
+		classes []usage
 		want    int64
 	}{
 		{nil, 0},
-		{map[string]usage{"a": {1, 4}}, 75},
-		{map[string]usage{"a": {1, 3}}, 67}, // 33 percent are taken
-		{map[string]usage{"a": {4, 4}}, 0},
-		{map[string]usage{"a": {5, 4}}, 0},
-		{map[string]usage{"a": {0, 0}}, 0},
-		{map[string]usage{"a": {1, 4}, "b": {1, 2}}, 63}, // of 62.5
-		{map[string]usage{"a": {math.MaxInt64 / 2, math.MaxInt64}}, 51},
-		{map[string]usage{"a": {-1, 4}}, 0},
+		{[]usage{{"a", 1, 4}}, 75},
+		{[]usage{{"a", 1, 3}}, 67}, // 33 percent are taken
+		{[]usage{{"a", 4, 4}}, 0},
+		{[]usage{{"a", 5, 4}}, 0},
+		{[]usage{{"a", 0, 0}}, 0},
+		{[]usage{{"a", 1, 4}, {"b", 1, 2}}, 63}, // of 62.5
+		{[]usage{{"a", math.MaxInt64 / 2, math.MaxInt64}}, 51},
+		{[]usage{{"a", -1, 4}}, 0},
 	} {
 		if got := s.rate(tt.classes); got != tt.want {
 			t.Errorf("%v: got %d, want %d", tt.classes, got, tt.want)
@@ -39,17 +40,16 @@ func TestRate(t *testing.T) {
 // Volumes that are there count before those to be made, and those of one class
 // share its room.
 func TestUsage(t *testing.T) {
-	claim := func(bytes int64) *object.PersistentVolumeClaim {
+	of := func(bytes int64) *object.PersistentVolumeClaim {
 		return &object.PersistentVolumeClaim{Class: "c", Bytes: bytes}
 	}
 	room := &object.CSIStorageCapacity{Free: 10}
-	p := plan{made: []provision{{claim: claim(1), room: room}, {claim: claim(2), room: room}, {claim: claim(4)}}}
-	if got := p.usageByClass(); len(got) != 1 || got["c"] != (usage{3, 10}) {
+	c := choice{made: []makable{{&claim{PersistentVolumeClaim: of(1)}, room}, {&claim{PersistentVolumeClaim: of(2)}, room}, {&claim{PersistentVolumeClaim: of(4)}, nil}}}
+	if got := c.usageByClass(nil); !slices.Equal(got, []usage{{"c", 3, 10}}) {
 		t.Errorf("made: %v", got)
 	}
-	p.bound = []binding{{volume: &object.PersistentVolume{Class: "c", Bytes: 8}, claim: claim(5)},
-		{volume: &object.PersistentVolume{Class: "c", Bytes: 1}, claim: claim(1)}}
-	if got := p.usageByClass(); len(got) != 1 || got["c"] != (usage{6, 9}) {
+	c.bound = []bindable{{&object.PersistentVolume{Class: "c", Bytes: 8}, of(5)}, {&object.PersistentVolume{Class: "d", Bytes: 4}, of(3)}, {&object.PersistentVolume{Class: "c", Bytes: 1}, of(1)}}
+	if got := c.usageByClass(nil); !slices.Equal(got, []usage{{"c", 6, 9}, {"d", 3, 4}}) {
 		t.Errorf("bound: %v", got)
 	}
 }
