@@ -19,6 +19,13 @@ const (
 	streamTime = 10 * time.Minute
 )
 
+// pollTime is how often a stream looks for what is new: to be told of each record would cost the
+// scheduling loop more than the record does.
+const pollTime = 100 * time.Millisecond
+
+// mostAtOnce bounds the records that a stream holds while it sends them.
+const mostAtOnce = 256
+
 // Lost is what a stream says where its reader was too slow: that many records were
 // dropped, of which some might have matched.
 type Lost struct {
@@ -48,8 +55,13 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) stream(s *stream, r *http.Request, q records.Query) {
-	follow := h.Recorder.Follow(q, q.Since.IsZero())
-	defer follow.End()
+	first := h.Recorder.Next()
+	if !q.Since.IsZero() {
+		first = h.Recorder.Oldest()
+	}
+	follow := h.Recorder.Follow(q, first)
+	poll := time.NewTicker(pollTime)
+	defer poll.Stop()
 	alive := time.NewTicker(aliveTime)
 	defer alive.Stop()
 	ends := time.Now().Add(streamTime)
@@ -66,7 +78,7 @@ func (h *handler) stream(s *stream, r *http.Request, q records.Query) {
 		case <-end.C:
 			s.event("end", problem(http.StatusRequestTimeout, Ended, "a stream ends after %s; ask again", streamTime))
 			return
-		case <-follow.News():
+		case <-poll.C:
 		case <-alive.C:
 			if !h.Leads() {
 				s.event("end", problem(http.StatusServiceUnavailable, NotLeading, "this daemon does not lead any more"))
@@ -94,15 +106,17 @@ type stream struct {
 // send sends what there is, until the stream ends.
 func (s *stream) send(f *records.Follower, ends time.Time) bool {
 	for time.Now().Before(ends) {
-		record, lost, ok := f.Next()
+		found, lost := f.Read(mostAtOnce)
 		if lost > 0 {
 			s.event("lost", Lost{lost})
 		}
-		if !ok {
-			return s.flush()
+		for i := range found {
+			if s.event("record", &found[i].Record); s.failed {
+				return false
+			}
 		}
-		if s.event("record", record); s.failed {
-			return false
+		if len(found) < mostAtOnce {
+			return lost == 0 && len(found) == 0 || s.flush()
 		}
 	}
 	return s.flush()

@@ -238,13 +238,6 @@ func (l *log) done() {
 	l.readers--
 }
 
-// snapshot is the segments that there are now, for one who reads.
-func (l *log) snapshot() []*segment {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]*segment(nil), l.list...)
-}
-
 // each calls f for each entry that has been written by now, the oldest segment first,
 // until it returns false.
 func (l *log) each(f func(entry) bool) {

@@ -1,8 +1,6 @@
 package records
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,10 +30,6 @@ type Recorder struct {
 	stayEnd func(*queue.Entry) time.Time
 
 	namespaces namespaces
-
-	listening atomic.Int32
-	mu        sync.Mutex
-	listeners map[chan struct{}]bool
 }
 
 // move is a move of a pod in the queue, as it was when it happened.
@@ -54,7 +48,7 @@ const keptMoves = 1024
 // New returns a recorder that takes at most that many bytes, and no less than
 // LeastBytes.
 func New(limit int) *Recorder {
-	return &Recorder{log: newLog(limit), listeners: map[chan struct{}]bool{}, namespaces: namespaces{goneAt: map[string]uint64{}}}
+	return &Recorder{log: newLog(limit), namespaces: namespaces{goneAt: map[string]uint64{}}}
 }
 
 // Watch has the machine's queue tell the recorder of its moves, before the first step.
@@ -136,7 +130,7 @@ func (r *Recorder) Observe(s loop.Step) {
 		r.writeMoves(now)
 	}
 	switch {
-	case len(r.notes) >= mostNotes, r.listening.Load() > 0:
+	case len(r.notes) >= mostNotes:
 		r.Flush()
 	case len(r.notes) == 0:
 		r.log.show()
@@ -148,9 +142,6 @@ func (r *Recorder) Observe(s loop.Step) {
 func (r *Recorder) Flush() {
 	r.write()
 	r.log.show()
-	if r.listening.Load() > 0 {
-		r.wake()
-	}
 }
 
 // write writes the notes to the log.
@@ -237,33 +228,5 @@ func (r *Recorder) move(now int64, m *move) {
 func (r *Recorder) forget(uid types.UID) {
 	if len(r.log.last) > 0 {
 		r.log.dropLast(uid)
-	}
-}
-
-// wake tells those that wait for records that there are some.
-func (r *Recorder) wake() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for c := range r.listeners { // any order: each by itself
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// listen returns a channel that gets a token when there are records that were not
-// there, and what ends that.
-func (r *Recorder) listen() (news <-chan struct{}, end func()) {
-	c := make(chan struct{}, 1)
-	r.mu.Lock()
-	r.listeners[c] = true
-	r.mu.Unlock()
-	r.listening.Add(1)
-	return c, func() {
-		r.listening.Add(-1)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.listeners, c)
 	}
 }

@@ -119,7 +119,7 @@ func TestFind(t *testing.T) {
 }
 
 // Records of placed pods are written many at a time: when there are many, when another
-// record follows, when somebody listens, and when the loop rests.
+// record follows, and when the loop rests, whoever follows them.
 func TestPlacedPodsAreWrittenTogether(t *testing.T) {
 	r, i := New(0), 0
 	observe := func(d *decision.Decision) {
@@ -150,13 +150,15 @@ func TestPlacedPodsAreWrittenTogether(t *testing.T) {
 	observe(placement(i, 1))
 	r.Flush()
 	seen(i, "at rest")
-	follow := r.Follow(Query{}, true)
-	defer follow.End()
+	follow := r.Follow(Query{}, r.Next())
 	observe(placement(i, 1))
-	if _, _, ok := follow.Next(); !ok {
-		t.Error("who listens got nothing")
+	if found, _ := follow.Read(1); len(found) != 0 {
+		t.Errorf("a follower had a record written by itself: %+v", found)
 	}
-	seen(i, "with a listener")
+	r.Flush()
+	if found, _ := follow.Read(2); len(found) != 1 || found[0].Number != uint64(i-1) || !found[0].Time.Equal(at(i-1)) {
+		t.Errorf("a follower reads %+v, want record %d", found, i-1)
+	}
 }
 
 // The life of a pod in a real machine, step by step.
