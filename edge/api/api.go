@@ -108,6 +108,7 @@ const queryTimeout = 10 * time.Second
 type handler struct {
 	Options
 	watches *bounds.Places
+	process string // this one, in the ids of events
 }
 
 // Handler serves the paths below Prefix.
@@ -115,7 +116,7 @@ func Handler(o Options) http.Handler {
 	if o.PodFields == nil {
 		o.PodFields = func(p *v1.Pod) *v1.Pod { return p }
 	}
-	h := &handler{o, bounds.NewPlaces(mostWatches)}
+	h := &handler{o, bounds.NewPlaces(mostWatches), processOf(o.Now())}
 	reads := bounds.NewPlaces(mostReads)
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.HandlerFunc{ // any order: each by itself

@@ -127,7 +127,12 @@ func newFixture(t testing.TB) *fixture {
 			return newProfiles()
 		},
 		PodFields: func(p *v1.Pod) *v1.Pod { return f.fields(p) },
-		Machine:   options, Read: core.RESTClient(), Stopped: f.stopped, Now: func() time.Time { return f.now },
+		Machine:   options, Read: core.RESTClient(), Stopped: f.stopped,
+		Now: func() time.Time {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.now
+		},
 	}
 	f.serve()
 	return f

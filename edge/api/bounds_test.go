@@ -137,7 +137,8 @@ func TestStreamsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &handler{Options: Options{Recorder: records.New(0), Leads: func() bool { return true }, Stopped: make(chan struct{})}}
 		began, w := time.Now(), httptest.NewRecorder()
-		h.stream(&stream{w: w, control: http.NewResponseController(w)}, httptest.NewRequest(http.MethodGet, "/", nil), records.Query{})
+		s := &stream{w: w, control: http.NewResponseController(w), now: time.Now, follow: h.follow(records.Query{})}
+		h.stream(s, httptest.NewRequest(http.MethodGet, "/", nil))
 		if took := time.Since(began); took != streamTime || !strings.HasSuffix(w.Body.String(), "a stream ends after 10m0s; ask again\"}\n\n") {
 			t.Errorf("after %s: %s", took, w.Body)
 		}

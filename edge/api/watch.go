@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -30,6 +31,9 @@ const mostAtOnce = 256
 // dropped, of which some might have matched.
 type Lost struct {
 	Lost uint64 `json:"lost"`
+	// Restarted is set if the stream goes on from one of another process. Records of that are not
+	// known here: how many were dropped is not known.
+	Restarted bool `json:"restarted,omitempty"`
 }
 
 // watch streams records as server-sent events. "record" has a Record, "lost" a Lost,
@@ -37,8 +41,9 @@ type Lost struct {
 func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
 	p := paramsOf(r, "pod", "node", "reason", "since")
 	q := p.query(h.Now(), h.veilOf(r))
-	if p.err != nil {
-		refuse(w, p.err)
+	from, resumes, err := h.resumed(r)
+	if err = cmp.Or(p.err, err); err != nil {
+		refuse(w, err)
 		return
 	}
 	giveBack, ok := h.watches.Try(bounds.Client(r))
@@ -50,16 +55,29 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
-	s := &stream{w: w, control: http.NewResponseController(w)}
-	h.stream(s, r, q)
+	s := &stream{w: w, control: http.NewResponseController(w), process: h.process, now: h.Now}
+	switch {
+	case !resumes:
+		s.follow = h.follow(q)
+	case from.process == h.process:
+		s.follow = h.Recorder.Follow(q, from.record)
+	default:
+		q.Since = from.at
+		s.follow = h.follow(q)
+		s.event("lost", s.follow.Next(), Lost{Restarted: true})
+	}
+	h.stream(s, r)
 }
 
-func (h *handler) stream(s *stream, r *http.Request, q records.Query) {
-	first := h.Recorder.Next()
-	if !q.Since.IsZero() {
-		first = h.Recorder.Oldest()
+// follow returns a follower of what is new, or of what there is since.
+func (h *handler) follow(q records.Query) *records.Follower {
+	if q.Since.IsZero() {
+		return h.Recorder.Follow(q, h.Recorder.Next())
 	}
-	follow := h.Recorder.Follow(q, first)
+	return h.Recorder.Follow(q, h.Recorder.Oldest())
+}
+
+func (h *handler) stream(s *stream, r *http.Request) {
 	poll := time.NewTicker(pollTime)
 	defer poll.Stop()
 	alive := time.NewTicker(aliveTime)
@@ -71,24 +89,24 @@ func (h *handler) stream(s *stream, r *http.Request, q records.Query) {
 		return
 	}
 	for {
-		if !s.send(follow, ends) {
+		if !s.send(ends) {
 			return
 		}
 		select {
 		case <-end.C:
-			s.event("end", problem(http.StatusRequestTimeout, Ended, "a stream ends after %s; ask again", streamTime))
+			s.end(problem(http.StatusRequestTimeout, Ended, "a stream ends after %s; ask again", streamTime))
 			return
 		case <-poll.C:
 		case <-alive.C:
 			if !h.Leads() {
-				s.event("end", problem(http.StatusServiceUnavailable, NotLeading, "this daemon does not lead any more"))
+				s.end(problem(http.StatusServiceUnavailable, NotLeading, "this daemon does not lead any more"))
 				return
 			}
 			if !s.alive() {
 				return
 			}
 		case <-h.Stopped:
-			s.event("end", problem(http.StatusServiceUnavailable, NotLeading, "the daemon stops"))
+			s.end(problem(http.StatusServiceUnavailable, NotLeading, "the daemon stops"))
 			return
 		case <-r.Context().Done():
 			return
@@ -101,17 +119,21 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	failed  bool
+
+	process string
+	now     func() time.Time
+	follow  *records.Follower
 }
 
 // send sends what there is, until the stream ends.
-func (s *stream) send(f *records.Follower, ends time.Time) bool {
+func (s *stream) send(ends time.Time) bool {
 	for time.Now().Before(ends) {
-		found, lost := f.Read(mostAtOnce)
+		found, lost := s.follow.Read(mostAtOnce)
 		if lost > 0 {
-			s.event("lost", Lost{lost})
+			s.event("lost", s.reached(found), Lost{Lost: lost})
 		}
 		for i := range found {
-			if s.event("record", &found[i].Record); s.failed {
+			if s.event("record", found[i].Number+1, &found[i].Record); s.failed {
 				return false
 			}
 		}
@@ -122,18 +144,35 @@ func (s *stream) send(f *records.Follower, ends time.Time) bool {
 	return s.flush()
 }
 
-func (s *stream) event(kind string, data any) {
+// reached returns the number of the next record to be sent, found being those that were read.
+func (s *stream) reached(found []records.Numbered) uint64 {
+	if len(found) > 0 {
+		return found[0].Number
+	}
+	return s.follow.Next()
+}
+
+// id returns the id of an event after which the record with that number is next.
+func (s *stream) id(next uint64) string { return position{s.process, next, s.now()}.String() }
+
+func (s *stream) event(kind string, next uint64, data any) {
 	body, err := json.Marshal(data)
 	if err != nil {
 		s.failed = true
 		return
 	}
-	s.write("event: %s\ndata: %s\n\n", kind, body)
+	s.write("id: %s\nevent: %s\ndata: %s\n\n", s.id(next), kind, body)
 }
 
-// alive writes a comment.
+// end says why the stream ends.
+func (s *stream) end(why *Problem) {
+	s.event("end", s.follow.Next(), why)
+	s.flush()
+}
+
+// alive writes a comment, and how far the stream has come.
 func (s *stream) alive() bool {
-	s.write(": alive\n\n")
+	s.write("id: %s\n: alive\n\n", s.id(s.follow.Next()))
 	return s.flush()
 }
 
