@@ -26,7 +26,7 @@ const (
 // and whoever makes one larger has a reason that a reviewer accepts.
 var large = map[string]size{
 	"core/machine.Machine": {32, 65}, // with the types that it is composed of
-	"core/table.Table":     {74, 19},
+	"core/table.Table":     {75, 19},
 	"edge/fix.search":      {118, 21},
 	"edge/manifest.Set":    {40, 42},
 	"edge/metrics.Metrics": {39, 50},

@@ -62,6 +62,9 @@ const columnsKept = 64
 // no node offers it and no placed pod requests it.
 func (t *Table) Column(name v1.ResourceName) (Resource, bool) { return t.columns.find(name) }
 
+// Columns returns the ids of all resources that have columns.
+func (t *Table) Columns() map[v1.ResourceName]Resource { return t.columns.ids() }
+
 // ColumnRevision returns a number that changes whenever a resource gets columns. Look ids
 // up again with Column then: one that was unknown may be known, and an id may be another
 // resource's.

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/bounds"
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/snapshot"
 )
 
 // Prefix is the path below which everything is served.
@@ -109,20 +110,29 @@ type handler struct {
 	Options
 	watches *bounds.Places
 	process string // this one, in the ids of events
+	// snapshots are what all who ask about nodes share.
+	snapshots *snapshot.Source
+}
+
+func newHandler(o Options) *handler {
+	if o.PodFields == nil {
+		o.PodFields = func(p *v1.Pod) *v1.Pod { return p }
+	}
+	h := &handler{Options: o, watches: bounds.NewPlaces(mostWatches), process: processOf(o.Now())}
+	h.snapshots = snapshot.NewSource(h.look, o.Now)
+	return h
 }
 
 // Handler serves the paths below Prefix.
 func Handler(o Options) http.Handler {
-	if o.PodFields == nil {
-		o.PodFields = func(p *v1.Pod) *v1.Pod { return p }
-	}
-	h := &handler{o, bounds.NewPlaces(mostWatches), processOf(o.Now())}
+	h := newHandler(o)
 	reads := bounds.NewPlaces(mostReads)
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.HandlerFunc{ // any order: each by itself
 		"records": placed(reads, h.answered(h.records)),
 		"pending": placed(reads, h.answered(h.pending)),
 		"summary": placed(reads, h.answered(h.summary)),
+		"nodes":   placed(reads, h.answered(h.nodes)),
 		"why":     placed(bounds.NewPlaces(mostWhys), h.answered(inTurn(h.why))),
 		"why/all": placed(bounds.NewPlaces(mostWhyAlls), h.answered(inTurn(h.whyAll))),
 		"watch":   h.watch,
@@ -141,7 +151,7 @@ func Handler(o Options) http.Handler {
 			refuse(w, problem(http.StatusMethodNotAllowed, BadRequest, "%s: only GET is served", r.Method))
 			return
 		}
-		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are status, records, pending, summary, watch, why and why/all below %s", r.URL.Path, Prefix))
+		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are status, records, pending, summary, nodes, watch, why and why/all below %s", r.URL.Path, Prefix))
 	})
 	return mux
 }
@@ -184,6 +194,8 @@ func (h *handler) answered(answer func(*http.Request) (any, error)) http.Handler
 			defer out.end()
 			asJSON(w, http.StatusOK)
 			_ = out.write(w) // who asked is gone
+		case *NodeTable:
+			writeLine(w, out)
 		default:
 			write(w, http.StatusOK, out)
 		}
@@ -210,7 +222,19 @@ func refuse(w http.ResponseWriter, err error) {
 
 func write(w http.ResponseWriter, code int, out any) {
 	var b bytes.Buffer
-	err := encoder(&b, "").Encode(out)
+	send(w, code, &b, encoder(&b, "").Encode(out))
+}
+
+// writeLine writes an answer with long columns, on one line.
+func writeLine(w http.ResponseWriter, out any) {
+	var b bytes.Buffer
+	line := json.NewEncoder(&b)
+	line.SetEscapeHTML(false)
+	send(w, http.StatusOK, &b, line.Encode(out))
+}
+
+// send writes what was encoded, unless there was an error.
+func send(w http.ResponseWriter, code int, b *bytes.Buffer, err error) {
 	if err == nil {
 		err = tooLarge(b.Bytes())
 	}

@@ -403,12 +403,15 @@ func TestBadQuestions(t *testing.T) {
 		"records?pod=%zz":                `400 invalid URL escape "%zz"`,
 		"records?pod=shop/nobody":        `404 pod shop/nobody: there is no record of it: it is not there, or is gone for longer than records are kept, or its schedulerName is none of ["default-scheduler"]`,
 		"pending?place=nirvana":          "400 parameter place=nirvana: must be one of active, backoff, error backoff, unschedulable, gated, in flight",
+		"nodes?labels=a,b%20c":           `400 parameter labels=a,b c: "b c" is not the key of a label`,
+		"nodes?labels=a,a":               `400 parameter labels=a,a: "a" is given twice`,
+		"nodes?colour=red":               "400 parameter colour=red: is not known; there are labels",
 		"summary?x=y":                    "400 parameter x=y: is not known; there are ",
 		"why":                            "400 parameter pod=: is needed: NAMESPACE/NAME",
 		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
-		"nothing":                        "404 /berth/v1/nothing is not served: there are status, records, pending, summary, watch, why and why/all below /berth/v1/",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are status, records, pending, summary, nodes, watch, why and why/all below /berth/v1/",
 		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output, kind, namespace, selector, workload",
 	} {
 		var p Problem
@@ -422,7 +425,7 @@ func TestBadQuestions(t *testing.T) {
 		t.Errorf("not synced: %d %s", code, body)
 	}
 	f.leads = false
-	for _, path := range []string{"records", "pending", "summary", "watch", "why?pod=shop/big", "why/all"} {
+	for _, path := range []string{"records", "pending", "summary", "nodes", "watch", "why?pod=shop/big", "why/all"} {
 		var p Problem
 		if code, _ := f.get(path, &p); code != 503 || p.Reason != NotLeading || p.Leader != "berth-7f9_1234" {
 			t.Errorf("%s of one that does not lead: %d %+v", path, code, p)

@@ -17,17 +17,17 @@ import (
 	"github.com/berth-scheduler/berth/edge/why"
 )
 
-// snapshot is what the machine knows at one moment.
-type snapshot struct {
+// knowledge is what the machine knows at one moment.
+type knowledge struct {
 	cluster []machine.Event
 	at      time.Time
 	queue   why.Queue // of the pod
 	node    string    // where it is assumed
 }
 
-// take takes a snapshot with a view to one pod, on the loop's goroutine.
-func take(m *machine.Machine, uid types.UID) snapshot {
-	s := snapshot{cluster: m.Cluster(), at: m.Table().Now()}
+// take copies it with a view to one pod, on the loop's goroutine.
+func take(m *machine.Machine, uid types.UID) knowledge {
+	s := knowledge{cluster: m.Cluster(), at: m.Table().Now()}
 	if pl := m.Table().Pod(uid); pl != nil && pl.Pod.NodeName == "" {
 		s.node = m.Table().Name(pl.Row)
 	}
@@ -40,7 +40,7 @@ func take(m *machine.Machine, uid types.UID) snapshot {
 }
 
 // apiNodes are the nodes as objects of the API.
-func (s *snapshot) apiNodes() (nodes []*v1.Node) {
+func (s *knowledge) apiNodes() (nodes []*v1.Node) {
 	for _, e := range s.cluster {
 		if n, ok := e.(machine.NodeSet); ok {
 			nodes = append(nodes, apiNode(n.Node))
@@ -50,7 +50,7 @@ func (s *snapshot) apiNodes() (nodes []*v1.Node) {
 }
 
 // placed are the pods that have a node.
-func (s *snapshot) placed() map[types.UID]bool {
+func (s *knowledge) placed() map[types.UID]bool {
 	placed := map[types.UID]bool{}
 	for _, e := range s.cluster {
 		if p, ok := e.(machine.PodSet); ok && p.Pod.NodeName != "" {
@@ -62,7 +62,7 @@ func (s *snapshot) placed() map[types.UID]bool {
 
 // copyOf makes a machine that knows the same cluster, except for one pod: one that the
 // question is about takes no room on the node where it is assumed.
-func (h *handler) copyOf(ctx context.Context, s *snapshot, without types.UID) (m *machine.Machine, err error) {
+func (h *handler) copyOf(ctx context.Context, s *knowledge, without types.UID) (m *machine.Machine, err error) {
 	profiles, err := h.Profiles()
 	if err != nil {
 		return nil, err

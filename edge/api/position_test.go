@@ -153,7 +153,7 @@ func TestStreamsResumeElsewhere(t *testing.T) {
 	at := f.now
 	f.pod("later", "9")
 	f.step(machine.ScheduleOne{})
-	s := f.watch("watch?reason=Unschedulable", position{processOf(start.Add(-time.Hour)), 1_000_000, at}.String())
+	s := f.watch("watch?reason=Unschedulable", position{processOf(start.Add(-time.Hour)), 1_000_000, 0, at}.String())
 	var lost Lost
 	var r records.Record
 	if s.of("lost", &lost); lost != (Lost{Restarted: true}) {
@@ -167,7 +167,7 @@ func TestStreamsResumeElsewhere(t *testing.T) {
 // What is no id of an event is refused by its name.
 func TestBadPositions(t *testing.T) {
 	f := stuck(t)
-	for _, id := range []string{"7", "x-y-z", "abc-1", "abc-1-2-3", "abc--1-2", "abc-99999999999999999999-1", position{processOf(start), 1 << 40, start}.String()} {
+	for _, id := range []string{"7", "x-y-z", "abc-1", "abc-1-2", "abc-1-2-3-4", "abc-1--1-2", "abc-99999999999999999999-1-1", position{processOf(start), 1 << 40, 0, start}.String()} {
 		r, _ := http.NewRequest(http.MethodGet, f.server.URL+Prefix+"watch", nil)
 		r.Header.Set(lastEventID, id)
 		reply, err := http.DefaultClient.Do(r)

@@ -37,10 +37,12 @@ type Lost struct {
 }
 
 // watch streams records as server-sent events. "record" has a Record, "lost" a Lost,
-// "end" a Problem that says why the stream ends.
+// "end" a Problem that says why the stream ends. With the parameter every, "nodes" has a NodeTable
+// of what changed and "counts" has Counts, at most as often.
 func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
-	p := paramsOf(r, "pod", "node", "reason", "since")
+	p := paramsOf(r, "pod", "node", "reason", "since", "every", "labels", "revision")
 	q := p.query(h.Now(), h.veilOf(r))
+	changes := h.changes(p)
 	from, resumes, err := h.resumed(r)
 	if err = cmp.Or(p.err, err); err != nil {
 		refuse(w, err)
@@ -55,14 +57,14 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
-	s := &stream{w: w, control: http.NewResponseController(w), process: h.process, now: h.Now}
+	s := &stream{w: w, control: http.NewResponseController(w), process: h.process, now: h.Now, changes: changes}
 	switch {
 	case !resumes:
 		s.follow = h.follow(q)
 	case from.process == h.process:
-		s.follow = h.Recorder.Follow(q, from.record)
+		s.follow, s.changes.revision = h.Recorder.Follow(q, from.record), from.revision
 	default:
-		q.Since = from.at
+		q.Since, s.changes.revision = from.at, 0
 		s.follow = h.follow(q)
 		s.event("lost", s.follow.Next(), Lost{Restarted: true})
 	}
@@ -78,7 +80,7 @@ func (h *handler) follow(q records.Query) *records.Follower {
 }
 
 func (h *handler) stream(s *stream, r *http.Request) {
-	poll := time.NewTicker(pollTime)
+	poll := time.NewTicker(cmp.Or(s.changes.every, pollTime))
 	defer poll.Stop()
 	alive := time.NewTicker(aliveTime)
 	defer alive.Stop()
@@ -89,7 +91,7 @@ func (h *handler) stream(s *stream, r *http.Request) {
 		return
 	}
 	for {
-		if !s.send(ends) {
+		if !s.send(ends) || !h.sendChanges(r.Context(), s) {
 			return
 		}
 		select {
@@ -123,6 +125,7 @@ type stream struct {
 	process string
 	now     func() time.Time
 	follow  *records.Follower
+	changes changes
 }
 
 // send sends what there is, until the stream ends.
@@ -153,7 +156,9 @@ func (s *stream) reached(found []records.Numbered) uint64 {
 }
 
 // id returns the id of an event after which the record with that number is next.
-func (s *stream) id(next uint64) string { return position{s.process, next, s.now()}.String() }
+func (s *stream) id(next uint64) string {
+	return position{s.process, next, s.changes.revision, s.now()}.String()
+}
 
 func (s *stream) event(kind string, next uint64, data any) {
 	body, err := json.Marshal(data)

@@ -89,7 +89,7 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 	if err != nil {
 		return nil, err
 	}
-	var now snapshot
+	var now knowledge
 	if err := h.look(ctx, func(m *machine.Machine) { now = take(m, pod.UID) }); err != nil {
 		return nil, err
 	}

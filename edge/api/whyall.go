@@ -57,7 +57,7 @@ func (h *handler) whyAll(r *http.Request) (any, error) {
 }
 
 func (h *handler) list(ctx context.Context, scope why.Scope) (*why.List, error) {
-	var now snapshot
+	var now knowledge
 	if err := h.look(ctx, func(m *machine.Machine) { now = take(m, "") }); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (h *handler) list(ctx context.Context, scope why.Scope) (*why.List, error) 
 // readPending adds the pods without a node to the set, as they were written, as long as fewer than
 // most were read. Those are left out which the set or the snapshot has: they are being bound, or are
 // bound since. It says what was left out for another reason.
-func (h *handler) readPending(ctx context.Context, set *manifest.Set, now *snapshot, most int) (leftOut []string, err error) {
+func (h *handler) readPending(ctx context.Context, set *manifest.Set, now *knowledge, most int) (leftOut []string, err error) {
 	known := now.placed()
 	for _, p := range set.Pods {
 		known[p.UID] = true
