@@ -129,13 +129,13 @@ func Handler(o Options) http.Handler {
 	reads := bounds.NewPlaces(mostReads)
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.HandlerFunc{ // any order: each by itself
-		"records": placed(reads, h.answered(h.records)),
-		"pending": placed(reads, h.answered(h.pending)),
-		"summary": placed(reads, h.answered(h.summary)),
-		"nodes":   placed(reads, h.answered(h.nodes)),
-		"why":     placed(bounds.NewPlaces(mostWhys), h.answered(inTurn(h.why))),
-		"why/all": placed(bounds.NewPlaces(mostWhyAlls), h.answered(inTurn(h.whyAll))),
-		"watch":   h.watch,
+		"records": placed(reads, h.compressed(h.records)),
+		"pending": placed(reads, h.compressed(h.pending)),
+		"summary": placed(reads, h.compressed(h.summary)),
+		"nodes":   placed(reads, h.compressed(h.nodes)),
+		"why":     placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.why))),
+		"why/all": placed(bounds.NewPlaces(mostWhyAlls), h.compressed(inTurn(h.whyAll))),
+		"watch":   compressed(h.watch),
 	} {
 		mux.HandleFunc("GET "+Prefix+path, func(w http.ResponseWriter, r *http.Request) {
 			if err := h.leading(); err != nil {
@@ -145,7 +145,7 @@ func Handler(o Options) http.Handler {
 			answer(w, r)
 		})
 	}
-	mux.HandleFunc("GET "+Prefix+"status", placed(reads, h.answered(h.status)))
+	mux.HandleFunc("GET "+Prefix+"status", placed(reads, h.compressed(h.status)))
 	mux.HandleFunc(Prefix, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			refuse(w, problem(http.StatusMethodNotAllowed, BadRequest, "%s: only GET is served", r.Method))
@@ -169,6 +169,11 @@ func (h *handler) leading() error {
 		return problem(http.StatusServiceUnavailable, NotSynced, "this daemon leads and does not know the cluster yet")
 	}
 	return nil
+}
+
+// compressed writes what a function answers, in gzip where the client takes it.
+func (h *handler) compressed(answer func(*http.Request) (any, error)) http.HandlerFunc {
+	return compressed(h.answered(answer))
 }
 
 // answered writes what a function answers.
