@@ -133,6 +133,7 @@ func Handler(o Options) http.Handler {
 		"pending": placed(reads, h.compressed(h.pending)),
 		"summary": placed(reads, h.compressed(h.summary)),
 		"nodes":   placed(reads, h.compressed(h.nodes)),
+		"node":    placed(reads, h.compressed(h.node)),
 		"why":     placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.why))),
 		"why/all": placed(bounds.NewPlaces(mostWhyAlls), h.compressed(inTurn(h.whyAll))),
 		"watch":   compressed(h.watch),
@@ -151,7 +152,7 @@ func Handler(o Options) http.Handler {
 			refuse(w, problem(http.StatusMethodNotAllowed, BadRequest, "%s: only GET is served", r.Method))
 			return
 		}
-		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are status, records, pending, summary, nodes, watch, why and why/all below %s", r.URL.Path, Prefix))
+		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are status, records, pending, summary, nodes, node, watch, why and why/all below %s", r.URL.Path, Prefix))
 	})
 	return mux
 }

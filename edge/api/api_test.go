@@ -405,13 +405,20 @@ func TestBadQuestions(t *testing.T) {
 		"pending?place=nirvana":          "400 parameter place=nirvana: must be one of active, backoff, error backoff, unschedulable, gated, in flight",
 		"nodes?labels=a,b%20c":           `400 parameter labels=a,b c: "b c" is not the key of a label`,
 		"nodes?labels=a,a":               `400 parameter labels=a,a: "a" is given twice`,
+		"node":                           "400 parameter name=: is needed",
+		"node?name=n9":                   "404 node n9: there is no such node",
+		"watch?labels=a":                 "400 parameter labels=a: has no effect without every",
+		"watch?revision=a-1":             "400 parameter revision=a-1: has no effect without every",
+		"watch?every=1ms":                "400 parameter every=1ms: must be a time from 100ms to 10s",
+		"watch?every=often":              "400 parameter every=often: must be a time from 100ms to 10s",
+		"watch?every=1s&revision=7":      "400 parameter revision=7: is not the revision of an answer",
 		"nodes?colour=red":               "400 parameter colour=red: is not known; there are labels",
 		"summary?x=y":                    "400 parameter x=y: is not known; there are ",
 		"why":                            "400 parameter pod=: is needed: NAMESPACE/NAME",
 		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
-		"nothing":                        "404 /berth/v1/nothing is not served: there are status, records, pending, summary, nodes, watch, why and why/all below /berth/v1/",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are status, records, pending, summary, nodes, node, watch, why and why/all below /berth/v1/",
 		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output, kind, namespace, selector, workload",
 	} {
 		var p Problem
@@ -425,7 +432,7 @@ func TestBadQuestions(t *testing.T) {
 		t.Errorf("not synced: %d %s", code, body)
 	}
 	f.leads = false
-	for _, path := range []string{"records", "pending", "summary", "nodes", "watch", "why?pod=shop/big", "why/all"} {
+	for _, path := range []string{"records", "pending", "summary", "nodes", "node?name=n1", "watch", "why?pod=shop/big", "why/all"} {
 		var p Problem
 		if code, _ := f.get(path, &p); code != 503 || p.Reason != NotLeading || p.Leader != "berth-7f9_1234" {
 			t.Errorf("%s of one that does not lead: %d %+v", path, code, p)
