@@ -161,7 +161,7 @@ func (d *decoder) strs() (list []string) {
 }
 
 // results in the order of their codes.
-var results = []decision.Result{decision.ResultScheduled, decision.ResultUnschedulable, decision.ResultPreempting,
+var results = [...]decision.Result{decision.ResultScheduled, decision.ResultUnschedulable, decision.ResultPreempting,
 	decision.ResultGated, decision.ResultWaiting, decision.ResultError}
 
 func timeOf(nanoseconds int64) time.Time { return time.Unix(0, nanoseconds).UTC() }

@@ -32,7 +32,7 @@ func (e entry) pod() []byte {
 func (e *encoder) attempt(now int64, r *decision.Decision, queued int64) []byte {
 	e.cut = false
 	e.begin(kindAttempt, now, string(r.UID), r.Pod.Namespace, r.Pod.Name)
-	b := append(e.b, byte(slices.Index(results, r.Result))) // a local: this is the path of every pod
+	b := append(e.b, byte(slices.Index(results[:], r.Result))) // a local: this is the path of every pod
 	b = appendNumber(appendBits(b, queued), int64(r.Attempt))
 	b = appendString(appendString(b, r.Profile), r.Node)
 	b = appendNumber(appendNumber(b, r.Score), int64(r.Ties))
@@ -61,11 +61,14 @@ func (e *encoder) attempt(now int64, r *decision.Decision, queued int64) []byte 
 }
 
 // waits tells of an attempt whether its pod still waits after it.
-func (e entry) waits() bool {
+func (e entry) waits() bool { return results[e.result()] != decision.ResultScheduled }
+
+// result returns the index, in results, of how an attempt ended.
+func (e entry) result() byte {
 	d := decoder{e[headBytes:]}
 	d.bytes()
 	d.bytes()
-	return results[d.b[0]] != decision.ResultScheduled
+	return d.b[0]
 }
 
 // record decodes the entry.
