@@ -19,6 +19,7 @@ import (
 	zpages "k8s.io/component-base/zpages/features"
 	"k8s.io/klog/v2"
 
+	berthapi "github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
@@ -132,6 +133,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
 		Shadow: o.shadow, ShadowTo: shadowTo, Traces: traces, Record: recorded, RecordsBytes: int(o.recordsMemory.Value()),
+		Build:            berthapi.Build{Version: revision(), Kubernetes: kubernetesVersion(), Gates: features.Changed(o.gates)},
 		CopyProfiles:     o.copyProfiles,
 		Candidacy:        o.candidacy(),
 		Synced:           collectLess,

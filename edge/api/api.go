@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -65,6 +66,8 @@ func problem(code int, reason, format string, args ...any) *Problem {
 // Options are what a handler asks.
 type Options struct {
 	Recorder *records.Recorder
+	History  *records.History
+	Build    Build
 	// Inspect runs a function between two steps of the loop.
 	Inspect func(ctx context.Context, look func(*machine.Machine)) error
 	// Leads tells whether this daemon schedules, Leader who does as far as it is known,
@@ -112,6 +115,7 @@ type handler struct {
 	process string // this one, in the ids of events
 	// snapshots are what all who ask about nodes share.
 	snapshots *snapshot.Source
+	paths     []string // that are served
 }
 
 func newHandler(o Options) *handler {
@@ -128,33 +132,43 @@ func Handler(o Options) http.Handler {
 	h := newHandler(o)
 	reads := bounds.NewPlaces(mostReads)
 	mux := http.NewServeMux()
-	for path, answer := range map[string]http.HandlerFunc{ // any order: each by itself
-		"records": placed(reads, h.compressed(h.records)),
-		"pending": placed(reads, h.compressed(h.pending)),
-		"summary": placed(reads, h.compressed(h.summary)),
-		"nodes":   placed(reads, h.compressed(h.nodes)),
-		"node":    placed(reads, h.compressed(h.node)),
-		"why":     placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.why))),
-		"why/all": placed(bounds.NewPlaces(mostWhyAlls), h.compressed(inTurn(h.whyAll))),
-		"watch":   compressed(h.watch),
-	} {
-		mux.HandleFunc("GET "+Prefix+path, func(w http.ResponseWriter, r *http.Request) {
-			if err := h.leading(); err != nil {
-				refuse(w, err)
-				return
-			}
-			answer(w, r)
-		})
+	serve := func(path string, answer http.HandlerFunc) {
+		h.paths = append(h.paths, path)
+		mux.HandleFunc("GET "+Prefix+path, answer)
 	}
-	mux.HandleFunc("GET "+Prefix+"status", placed(reads, h.compressed(h.status)))
+	read := func(answer func(*http.Request) (any, error)) http.HandlerFunc {
+		return placed(reads, h.compressed(answer))
+	}
+	serve("status", read(h.status))
+	serve("capabilities", read(h.capabilities))
+	serve("records", h.led(read(h.records)))
+	serve("pending", h.led(read(h.pending)))
+	serve("summary", h.led(read(h.summary)))
+	serve("history", h.led(read(h.history)))
+	serve("nodes", h.led(read(h.nodes)))
+	serve("node", h.led(read(h.node)))
+	serve("watch", h.led(compressed(h.watch)))
+	serve("why", h.led(placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.why)))))
+	serve("why/all", h.led(placed(bounds.NewPlaces(mostWhyAlls), h.compressed(inTurn(h.whyAll)))))
 	mux.HandleFunc(Prefix, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			refuse(w, problem(http.StatusMethodNotAllowed, BadRequest, "%s: only GET is served", r.Method))
 			return
 		}
-		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are status, records, pending, summary, nodes, node, watch, why and why/all below %s", r.URL.Path, Prefix))
+		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are %s below %s", r.URL.Path, strings.Join(h.paths, ", "), Prefix))
 	})
 	return mux
+}
+
+// led answers if this daemon has something to say.
+func (h *handler) led(answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h.leading(); err != nil {
+			refuse(w, err)
+			return
+		}
+		answer(w, r)
+	}
 }
 
 // leading is why this daemon has nothing to say, nil if it has.
@@ -200,7 +214,7 @@ func (h *handler) answered(answer func(*http.Request) (any, error)) http.Handler
 			defer out.end()
 			asJSON(w, http.StatusOK)
 			_ = out.write(w) // who asked is gone
-		case *NodeTable:
+		case *NodeTable, *History:
 			writeLine(w, out)
 		default:
 			write(w, http.StatusOK, out)

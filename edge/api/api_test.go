@@ -106,7 +106,7 @@ func newFixture(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	f.options = Options{
-		Recorder: f.r,
+		Recorder: f.r, History: records.NewHistory(f.r), Build: Build{Version: "v0.9.0", Kubernetes: "v1.37.2", Gates: map[string]bool{"SchedulerAsyncPreemption": false}},
 		Inspect: func(_ context.Context, look func(*machine.Machine)) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -405,6 +405,8 @@ func TestBadQuestions(t *testing.T) {
 		"pending?place=nirvana":          "400 parameter place=nirvana: must be one of active, backoff, error backoff, unschedulable, gated, in flight",
 		"nodes?labels=a,b%20c":           `400 parameter labels=a,b c: "b c" is not the key of a label`,
 		"nodes?labels=a,a":               `400 parameter labels=a,a: "a" is given twice`,
+		"history?since=soon":             "400 parameter since=soon: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
+		"capabilities?x=y":               "400 parameter x=y: is not known; there are ",
 		"node":                           "400 parameter name=: is needed",
 		"node?name=n9":                   "404 node n9: there is no such node",
 		"watch?labels=a":                 "400 parameter labels=a: has no effect without every",
@@ -418,7 +420,7 @@ func TestBadQuestions(t *testing.T) {
 		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
-		"nothing":                        "404 /berth/v1/nothing is not served: there are status, records, pending, summary, nodes, node, watch, why and why/all below /berth/v1/",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are status, capabilities, records, pending, summary, history, nodes, node, watch, why, why/all below /berth/v1/",
 		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output, kind, namespace, selector, workload",
 	} {
 		var p Problem
@@ -432,7 +434,7 @@ func TestBadQuestions(t *testing.T) {
 		t.Errorf("not synced: %d %s", code, body)
 	}
 	f.leads = false
-	for _, path := range []string{"records", "pending", "summary", "nodes", "node?name=n1", "watch", "why?pod=shop/big", "why/all"} {
+	for _, path := range []string{"records", "pending", "summary", "history", "nodes", "node?name=n1", "watch", "why?pod=shop/big", "why/all"} {
 		var p Problem
 		if code, _ := f.get(path, &p); code != 503 || p.Reason != NotLeading || p.Leader != "berth-7f9_1234" {
 			t.Errorf("%s of one that does not lead: %d %+v", path, code, p)

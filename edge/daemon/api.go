@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"net/http"
 	"runtime"
 	"time"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/records"
 )
 
 // newAPI returns what serves /berth/v1/. A copy of the machine logs nothing, asks no
@@ -19,6 +22,8 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 	copied.Workers = max(runtime.GOMAXPROCS(0)/2, 1)
 	return api.Handler(api.Options{
 		Recorder:  d.records,
+		History:   d.history,
+		Build:     o.Build,
 		Inspect:   d.Inspect,
 		Leads:     d.inCharge,
 		Leader:    d.leader,
@@ -33,6 +38,26 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 		Stopped:   d.stopped,
 		Now:       time.Now,
 	})
+}
+
+// sample takes samples of the history until the context ends. While the loop does not answer it
+// takes none.
+func (d *Daemon) sample(ctx context.Context) {
+	every := time.NewTicker(records.SampleTime)
+	defer every.Stop()
+	for {
+		select {
+		case now := <-every.C:
+			limited, cancel := context.WithTimeout(ctx, refreshTime)
+			var counts queue.Counts
+			if d.Inspect(limited, func(m *machine.Machine) { counts = m.Queue().Counts() }) == nil {
+				d.history.Take(now, counts)
+			}
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Serve sets the function that returns the certificates of the endpoint, in DER. The lease

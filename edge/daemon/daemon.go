@@ -19,6 +19,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/extender"
@@ -98,6 +99,7 @@ type Daemon struct {
 	recorder      *recording.Recorder // nil: nothing is recorded
 	recordMetrics *recordMetrics      // nil: nothing is recorded
 	records       *records.Recorder
+	history       *records.History
 	api           http.Handler // nothing but reads
 
 	refreshing sync.Mutex // the metrics
@@ -140,6 +142,8 @@ type Options struct {
 	Observe func(loop.Step)
 	// Synced, when set, is called when the machine knows the cluster.
 	Synced func()
+	// Build is what the process says of itself to those who ask for its capabilities.
+	Build api.Build
 	// RecordsBytes is how much memory the records of pods may take.
 	RecordsBytes int
 	// CopyProfiles makes the profiles of the configuration in effect anew, for a copy
@@ -195,6 +199,7 @@ func New(o Options) (*Daemon, error) {
 	d.logs.Watch(d.machine)
 	d.records = records.New(o.RecordsBytes)
 	d.records.Watch(d.machine)
+	d.history = records.NewHistory(d.records)
 	d.api = d.newAPI(&o, options, clients.Read)
 	logs.Started(o.Logger, o.Profiles, extenders.Machine())
 	names := make([]string, len(o.Profiles))
@@ -262,6 +267,7 @@ func (d *Daemon) Run(ctx context.Context, stopEndpoint func()) error {
 	loopCtx, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
 	go d.loop.Run(loopCtx)
+	go d.sample(ctx)
 	if !delayed(d.config.Load()) {
 		go d.begin(ctx)
 	}

@@ -36,6 +36,17 @@ func New() featuregate.MutableVersionedFeatureGate {
 	return gates
 }
 
+// Changed returns the gates whose values are not their defaults.
+func Changed(gates featuregate.MutableVersionedFeatureGate) map[string]bool {
+	changed := map[string]bool{}
+	for name, spec := range gates.GetAll() { // any order: fills a map
+		if is := gates.Enabled(name); is != spec.Default {
+			changed[string(name)] = is
+		}
+	}
+	return changed
+}
+
 // must is for tables that contradict themselves.
 func must(err error) {
 	if err != nil {

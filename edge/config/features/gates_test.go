@@ -1,6 +1,7 @@
 package features
 
 import (
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -57,6 +58,20 @@ func TestGatesAreIndependent(t *testing.T) {
 	}
 	if !New().Enabled(StorageCapacityScoring) {
 		t.Error("one gate's setting shows in another")
+	}
+}
+
+// The gates that were set to another value than their default are named.
+func TestChanged(t *testing.T) {
+	gates := New()
+	if changed := Changed(gates); len(changed) != 0 {
+		t.Errorf("at their defaults: %v", changed)
+	}
+	if err := gates.Set("StorageCapacityScoring=false,SchedulerPopFromBackoffQ=true,SchedulerAsyncAPICalls=true"); err != nil {
+		t.Fatal(err)
+	}
+	if changed := Changed(gates); !maps.Equal(changed, map[string]bool{"StorageCapacityScoring": false, "SchedulerAsyncAPICalls": true}) {
+		t.Errorf("changed: %v", changed)
 	}
 }
 
