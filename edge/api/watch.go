@@ -24,8 +24,9 @@ const (
 // scheduling loop more than the record does.
 const pollTime = 100 * time.Millisecond
 
-// mostAtOnce bounds the records that a stream holds while it sends them.
-const mostAtOnce = 256
+// mostPolled is how many records a stream sends in each pollTime. It gets behind where there are
+// more for long: to encode all of them would take more memory and time than to decide.
+const mostPolled = 256
 
 // Lost is what a stream says where its reader was too slow: that many records were
 // dropped, of which some might have matched.
@@ -80,18 +81,19 @@ func (h *handler) follow(q records.Query) *records.Follower {
 }
 
 func (h *handler) stream(s *stream, r *http.Request) {
-	poll := time.NewTicker(cmp.Or(s.changes.every, pollTime))
+	every := cmp.Or(s.changes.every, pollTime)
+	most := int(mostPolled * every / pollTime)
+	poll := time.NewTicker(every)
 	defer poll.Stop()
 	alive := time.NewTicker(aliveTime)
 	defer alive.Stop()
-	ends := time.Now().Add(streamTime)
 	end := time.NewTimer(streamTime)
 	defer end.Stop()
 	if !s.alive() {
 		return
 	}
 	for {
-		if !s.send(ends) || !h.sendChanges(r.Context(), s) {
+		if !s.send(most) || !h.sendChanges(r.Context(), s) {
 			return
 		}
 		select {
@@ -128,23 +130,18 @@ type stream struct {
 	changes changes
 }
 
-// send sends what there is, until the stream ends.
-func (s *stream) send(ends time.Time) bool {
-	for time.Now().Before(ends) {
-		found, lost := s.follow.Read(mostAtOnce)
-		if lost > 0 {
-			s.event("lost", s.reached(found), Lost{Lost: lost})
-		}
-		for i := range found {
-			if s.event("record", found[i].Number+1, &found[i].Record); s.failed {
-				return false
-			}
-		}
-		if len(found) < mostAtOnce {
-			return lost == 0 && len(found) == 0 || s.flush()
+// send sends the next records.
+func (s *stream) send(most int) bool {
+	found, lost := s.follow.Read(most)
+	if lost > 0 {
+		s.event("lost", s.reached(found), Lost{Lost: lost})
+	}
+	for i := range found {
+		if s.event("record", found[i].Number+1, &found[i].Record); s.failed {
+			return false
 		}
 	}
-	return s.flush()
+	return lost == 0 && len(found) == 0 || s.flush()
 }
 
 // reached returns the number of the next record to be sent, found being those that were read.
