@@ -28,8 +28,8 @@ func upstream(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// Every field has the default that kube-scheduler's source sets. Those that depend on what
-// a file sets beside them (append, elements of lists) are TestDefaultArgs'.
+// Every field has the default that kube-scheduler's source sets. TestDefaultArgs has the
+// defaults that depend on other fields of a file (append, elements of lists).
 func TestDefaultsAreUpstreams(t *testing.T) {
 	c := Default()
 	objects := map[string]any{"KubeSchedulerConfiguration": *c, "LeaderElectionConfiguration": c.LeaderElection}
@@ -109,6 +109,20 @@ func written(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
+// defaultProfile returns the profile of the default configuration under these gates.
+func defaultProfile(t *testing.T, flag string) *profile.Profile {
+	t.Helper()
+	gates := features.New()
+	if err := gates.Set(flag); err != nil {
+		t.Fatal(err)
+	}
+	profiles, err := profile.BuildAll(Profiles(With(gates).Default()), plugins.Registry(features.Plugins(gates)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return profiles[0]
+}
+
 // refused are the gates whose plugins Berth does not have.
 var refused = []string{"InPlacePodVerticalScalingSchedulerPreemption"}
 
@@ -167,16 +181,8 @@ var (
 
 // Each plugin runs at the extension points that kube-scheduler's implements, and at no other.
 func TestExtensionPointsAreUpstreams(t *testing.T) {
-	gates := features.New()
-	if err := gates.Set("GenericWorkload=true,TopologyAwareWorkloadScheduling=true"); err != nil {
-		t.Fatal(err)
-	}
-	profiles, err := profile.BuildAll(Profiles(With(gates).Default()), plugins.Registry(features.Plugins(gates)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := map[string]bool{}
-	for _, at := range profiles[0].Enabled() {
+	for _, at := range defaultProfile(t, "GenericWorkload=true,TopologyAwareWorkloadScheduling=true").Enabled() {
 		for _, name := range at.Plugins {
 			got[name+" "+at.Point] = true
 		}

@@ -5,10 +5,7 @@ import (
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/plugins"
-	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
-	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
 // wokenElsewhere are the events for which kube-scheduler's plugin registers and Berth's does
@@ -53,16 +50,8 @@ var (
 
 // Each plugin registers for the events for which kube-scheduler's does.
 func TestWakeUpsAreUpstreams(t *testing.T) {
-	gates := features.New()
-	if err := gates.Set("AllAlpha=true,AllBeta=true"); err != nil {
-		t.Fatal(err)
-	}
-	profiles, err := profile.BuildAll(Profiles(With(gates).Default()), plugins.Registry(features.Plugins(gates)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := map[string]bool{}
-	for name, pl := range profiles[0].Plugins {
+	for name, pl := range defaultProfile(t, "AllAlpha=true,AllBeta=true").Plugins {
 		for _, w := range pl.EventsToRegister {
 			for action := framework.ActionType(1); action != 0; action <<= 1 {
 				if w.ActionType&action == 0 {
