@@ -43,9 +43,9 @@ type Pod struct {
 	// FromDevices is status.nodeAllocatableResourceClaimStatuses: what devices take of the
 	// node's resources for the pod. Demand.Usage includes it.
 	FromDevices []v1.NodeAllocatableResourceClaimStatus
-	// Claiming is set for a pending pod with claims, or with requests for devices (Extended): the
-	// part of the API object from which the demand is computed again once its devices are
-	// chosen. nil otherwise.
+	// Claiming is the part of the API object from which the demand is computed again once the
+	// pod's devices are chosen. nil means that the pod is not pending, or has neither claims nor
+	// requests for devices (Extended).
 	Claiming *v1.Pod
 	Limits   *resource.Vector // nil: none. No decision depends on it
 
