@@ -31,7 +31,18 @@ func NodeSchedulingPropertiesChange(old, now *object.Node) ActionType {
 	if !slices.Equal(old.Features, now.Features) {
 		a |= UpdateNodeDeclaredFeature
 	}
+	if !samePolicy(old.PreemptionPolicy, now.PreemptionPolicy) {
+		a |= UpdateNodePreemptionPolicy
+	}
 	return a
+}
+
+// samePolicy reports whether two policies are equal; no policy is not an empty one.
+func samePolicy(a, b *v1.NodePodPreemptionPolicy) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return slices.Equal(a.DisableResizePreemption, b.DisableResizePreemption)
 }
 
 // sameTaint reports whether two taints are equal in key, value and effect; when they were

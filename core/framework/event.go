@@ -66,8 +66,11 @@ const (
 	// UpdateOther is any update that is none of the above. For objects of a Kind it is the
 	// only update.
 	UpdateOther
+	// UpdateNodePreemptionPolicy is a change of spec.podPreemptionPolicy. Only hosted plugins
+	// register for it. It comes last, as records number the actions.
+	UpdateNodePreemptionPolicy
 
-	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeDeclaredFeature
+	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeDeclaredFeature | UpdateNodePreemptionPolicy
 	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodScaleUp | UpdatePodSchedulingGatesEliminated | UpdatePodToleration | UpdatePodGeneratedResourceClaim | UpdatePodTerminating | UpdateOther
 	All        = ActionType(1<<32 - 1)
 )

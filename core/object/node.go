@@ -20,6 +20,8 @@ type Node struct {
 	Unschedulable bool
 	Taints        []v1.Taint
 	Conditions    []NodeCondition // sorted by type; only compared
+	// PreemptionPolicy is spec.podPreemptionPolicy; only compared.
+	PreemptionPolicy *v1.NodePodPreemptionPolicy
 
 	Allocatable resource.Vector
 	AllowedPods int64 // status.allocatable.pods
@@ -50,7 +52,7 @@ type Image struct {
 }
 
 // Alike reports whether the two states of a node are equal for scheduling. They may differ
-// in heartbeats, annotations and conditions.
+// in heartbeats, annotations, conditions and the preemption policy.
 func (n *Node) Alike(o *Node) bool {
 	return n.UID == o.UID && n.Name == o.Name && n.Unschedulable == o.Unschedulable &&
 		n.Allocatable.Equal(o.Allocatable) && n.AllowedPods == o.AllowedPods &&

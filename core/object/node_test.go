@@ -26,6 +26,7 @@ func TestNodeAlike(t *testing.T) {
 	}
 	unread := map[string]any{
 		"Annotations": map[string]string{"a": "b"}, "Conditions": []NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}, "Recorded": "r",
+		"PreemptionPolicy": &v1.NodePodPreemptionPolicy{DisableResizePreemption: []string{"o"}},
 	}
 	for i := range reflect.TypeFor[Node]().NumField() {
 		name := reflect.TypeFor[Node]().Field(i).Name

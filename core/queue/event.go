@@ -68,6 +68,7 @@ var actionLabels = map[framework.ActionType]string{
 	framework.UpdateSelector:                     "UpdateSelector",
 	framework.UpdatePodTerminating:               "Update",
 	framework.UpdateOther:                        "Update",
+	framework.UpdateNodePreemptionPolicy:         "UpdateNodePreemptionPolicy",
 }
 
 // Label returns v1.37's name of an event, such as AssignedPodDelete or NodeAdd, for

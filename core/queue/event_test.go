@@ -39,6 +39,7 @@ func TestLabels(t *testing.T) {
 		{framework.Node, framework.UpdateNodeTaint, "NodeUpdateNodeTaint"},
 		{framework.Node, framework.UpdateNodeCondition, "NodeUpdateNodeCondition"},
 		{framework.Node, framework.UpdateNodeAnnotation, "NodeUpdateNodeAnnotation"},
+		{framework.Node, framework.UpdateNodePreemptionPolicy, "NodeUpdateNodePreemptionPolicy"},
 		{framework.Node, framework.All, "NodeAll"},
 		{framework.WildCard, framework.All, "*All"},
 	} {
@@ -147,10 +148,9 @@ func TestKindsHaveLabels(t *testing.T) {
 // that are listed with the reason.
 func TestLabelsAreUpstreams(t *testing.T) {
 	unnamed := map[string]string{
-		"action UpdateNodePreemptionPolicy": "the gate for preemption by deferred resizes is refused",
-		"action None":                       "no event has no action",
-		"action All":                        "Label makes it",
-		"resource Pod":                      "an event is about one of the three kinds of pods",
+		"action None":  "no event has no action",
+		"action All":   "Label makes it",
+		"resource Pod": "an event is about one of the three kinds of pods",
 		"resource scheduling.k8s.io/CompositePodGroup": "the daemon refuses pod groups of 1.37",
 	}
 	own := map[string]string{

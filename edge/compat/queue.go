@@ -73,6 +73,7 @@ var actions = []struct {
 	{fwk.UpdateNodeCondition, framework.UpdateNodeCondition},
 	{fwk.UpdateNodeAnnotation, framework.UpdateNodeAnnotation},
 	{fwk.UpdateNodeDeclaredFeature, framework.UpdateNodeDeclaredFeature},
+	{fwk.UpdateNodePreemptionPolicy, framework.UpdateNodePreemptionPolicy},
 	{fwk.UpdatePodLabel, framework.UpdatePodLabel},
 	{fwk.UpdatePodScaleDown, framework.UpdatePodScaleDown},
 	{fwk.UpdatePodScaleUp, framework.UpdatePodScaleUp},

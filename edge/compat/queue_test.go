@@ -175,6 +175,11 @@ func TestRegisteredEvents(t *testing.T) {
 			c.Update(n)
 			c.Add(Node("b")) // it is known once the taint is
 		},
+		"a preemption policy": func(c *Cluster) {
+			n := Node("a")
+			n.Spec.PodPreemptionPolicy = &v1.NodePodPreemptionPolicy{DisableResizePreemption: []string{"o"}}
+			c.Update(n)
+		},
 		"another pod": func(c *Cluster) {
 			q := Pod("q", "k", "v")
 			q.Spec.NodeName = "a"
@@ -189,6 +194,8 @@ func TestRegisteredEvents(t *testing.T) {
 	}{
 		{fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}, []string{"a node"}},
 		{fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeTaint}, []string{"a taint"}},
+		{fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodePreemptionPolicy}, []string{"a preemption policy"}},
+		{fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Update}, []string{"a taint", "a preemption policy"}},
 		{fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.UpdatePodLabel}, []string{"another pod", "the pod"}},
 		{fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.UpdatePodLabel}, []string{"another pod"}},
 		{fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}, []string{"another goes"}},

@@ -24,6 +24,8 @@ func Node(n *v1.Node) *object.Node {
 		Allocatable:   resource.FromList(n.Status.Allocatable),
 		AllowedPods:   resource.Whole(pods),
 		Features:      n.Status.DeclaredFeatures,
+
+		PreemptionPolicy: n.Spec.PodPreemptionPolicy,
 	}
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]

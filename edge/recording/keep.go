@@ -209,7 +209,7 @@ func digestOf(annotations map[string]string) map[string]string {
 func keepNode(n *v1.Node) *v1.Node {
 	kept := &v1.Node{
 		ObjectMeta: keepMeta(&n.ObjectMeta),
-		Spec:       v1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints},
+		Spec:       v1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints, PodPreemptionPolicy: n.Spec.PodPreemptionPolicy},
 		Status:     v1.NodeStatus{Allocatable: n.Status.Allocatable, Images: n.Status.Images, DeclaredFeatures: n.Status.DeclaredFeatures},
 	}
 	kept.Annotations = digestOf(n.Annotations)

@@ -29,7 +29,7 @@ func resourceNames() (names []string) {
 }
 
 func actionNames() (names []string) {
-	for bit := range bits.Len32(uint32(framework.UpdateOther)) {
+	for bit := range bits.Len32(uint32(framework.UpdateNodePreemptionPolicy)) {
 		names = append(names, fmt.Sprint(bit, " ", strings.TrimPrefix(queue.Label(framework.AssignedPod, 1<<bit), "AssignedPod")))
 	}
 	return names

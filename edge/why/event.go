@@ -27,6 +27,7 @@ var actions = []struct {
 	{framework.UpdateNodeCondition, "UpdateNodeCondition", "changes its conditions"},
 	{framework.UpdateNodeAnnotation, "UpdateNodeAnnotation", "gets other annotations"},
 	{framework.UpdateNodeDeclaredFeature, "UpdateNodeDeclaredFeature", "declares other features"},
+	{framework.UpdateNodePreemptionPolicy, "UpdateNodePreemptionPolicy", "gets another preemption policy"},
 	{framework.UpdatePodLabel, "UpdatePodLabel", "gets other labels"},
 	{framework.UpdatePodScaleDown, "UpdatePodScaleDown", "requests less"},
 	{framework.UpdatePodScaleUp, "UpdatePodScaleUp", "requests more"},
