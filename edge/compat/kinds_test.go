@@ -1,6 +1,9 @@
 package compat
 
 import (
+	"iter"
+	"os"
+	"strings"
 	"testing"
 
 	fwk "k8s.io/kube-scheduler/framework"
@@ -25,7 +28,45 @@ func TestResourcesHavePluginsNames(t *testing.T) {
 			t.Errorf("%s is found at %v (%v)", resource, gvr, ok)
 		}
 	}
+	for resource := range upstreamLabels(t, "resource") {
+		if err := known(fwk.EventResource(resource)); err != nil {
+			t.Error(err)
+		}
+	}
 	if gvr, ok := builtin("DeviceTaintRule"); ok {
 		t.Errorf("plugins have no name for device taint rules, and they are found at %v", gvr)
+	}
+}
+
+// Each action that plugins can register for is one of Berth's.
+func TestActionsArePassedOn(t *testing.T) {
+	for a := fwk.Add; a&fwk.All != 0; a <<= 1 {
+		if actionOf(a) == 0 {
+			t.Errorf("%s is none of Berth's actions", a)
+		}
+	}
+	named := map[string]bool{fwk.All.String(): true, "None": true}
+	for _, a := range actions {
+		named[a.theirs.String()] = true
+	}
+	for action := range upstreamLabels(t, "action") {
+		if !named[action] {
+			t.Errorf("%s is none of Berth's actions", action)
+		}
+	}
+}
+
+// upstreamLabels yields kube-scheduler's names of the parts of events: resources or actions.
+func upstreamLabels(t *testing.T, part string) iter.Seq[string] {
+	text, err := os.ReadFile("../../testdata/upstream/events.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(string(text)) {
+			if name, is := strings.CutPrefix(strings.TrimSpace(line), "label, "+part+" "); is && !yield(name) {
+				return
+			}
+		}
 	}
 }
