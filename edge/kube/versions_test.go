@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -115,6 +116,43 @@ func testDeviceTaintRules(t *testing.T, unserved int) {
 	}
 	if len(events) > 0 {
 		t.Errorf("%q is posted, too", <-events)
+	}
+}
+
+// Where DeviceTaintRules are forbidden, discovery says whether there can be any: if no version
+// has them, they are not served. One that fails or answers with something else proves nothing,
+// and one that lags or flaps is asked at each list anew.
+func TestDiscoveryThatFailsLagsOrFlaps(t *testing.T) {
+	const without, with = `{"kind":"APIResourceList","resources":[{"name":"deviceclasses"}]}`, `{"kind":"APIResourceList","resources":[{"name":"devicetaintrules"}]}`
+	var discovery atomic.Value
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+		body := discovery.Load().(string)
+		status, err := strconv.Atoi(body)
+		switch {
+		case path.Base(r.URL.Path) == "devicetaintrules":
+			answer(w, 403, nil)
+		case err == nil:
+			answer(w, status, nil)
+		default:
+			_, _ = w.Write([]byte(body))
+		}
+	})
+	clients, err := NewClients(s.config(), always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clients.Devices.(*rest.RESTClient).Client.CloseIdleConnections()
+	lw := clients.taintRules.listWatch(clients.Devices, "devicetaintrules")
+	for _, body := range []string{
+		"500", "403", "<html>", "", "null", "[]", `{"kind":"Status"}`, // fails
+		without, without, with, // lags
+		without, "503", with, "404", with, without, // flaps
+	} {
+		discovery.Store(body)
+		_, err := lw.ListWithContextFunc(t.Context(), metav1.ListOptions{})
+		if absent := body == without || body == "404"; apierrors.IsNotFound(err) != absent || apierrors.IsForbidden(err) == absent {
+			t.Errorf("discovery says %s: error %v", body, err)
+		}
 	}
 }
 
