@@ -61,6 +61,9 @@ func (d *Daemon) versionNotice() (phrase, reason string) {
 	if v := d.watcher.ServerVersion(); !v.Supported() {
 		return "the API server is of a version that this build does not support", fmt.Sprintf("%s; supported are %s", v.Git, kube.SupportedServers())
 	}
+	if err := d.watcher.VersionUnread(); err != nil {
+		return "the version of the API server cannot be read", err.Error()
+	}
 	return "", ""
 }
 

@@ -19,7 +19,7 @@ import (
 // harmless are the lines that anybody may read.
 var harmless = regexp.MustCompile(`^(ok|\[\+\]\S+ ok|\[-\]\S+ failed: reason withheld|(healthz|livez|readyz) check (failed|passed)|` +
 	`some kinds of objects cannot be listed; see /readyz/missing|configuration refused, the previous one stays in effect; see /readyz/configuration|` +
-	`the API server is of a version that this build does not support; see /readyz/api-server|)$`)
+	`the API server is of a version that this build does not support; see /readyz/api-server|the version of the API server cannot be read; see /readyz/api-server|)$`)
 
 // The paths that need no authorization give no reason, whatever is wrong: no path, value,
 // object or error. Those below them, which need it, do.

@@ -122,5 +122,21 @@ func TestVersionOfTheAPIServer(t *testing.T) {
 				t.Errorf("%s: /readyz says %q", version, body)
 			}
 		}
+		// One that cannot be read is told, and stops nothing; the one before stays.
+		for _, version := range []string{"master", baseversion.DefaultKubeBinaryVersion + ".2"} {
+			git.Store(&version)
+			unread := version == "master"
+			time.Sleep(15 * time.Minute)
+			if body := get("/readyz/api-server"); strings.Contains(body, `could not parse "master" as version`) != unread {
+				t.Errorf("%s: /readyz/api-server says %q", version, body)
+			}
+			if body := get("/readyz?verbose"); strings.Contains(body, "the version of the API server cannot be read") != unread || !strings.Contains(body, "readyz check passed") {
+				t.Errorf("%s: /readyz says %q", version, body)
+			}
+			var s api.Status
+			if err := json.Unmarshal([]byte(get(api.Prefix+"status")), &s); err != nil || s.APIServer == nil || !s.APIServer.Supported {
+				t.Errorf("%s: %v, status %+v", version, err, s.APIServer)
+			}
+		}
 	})
 }

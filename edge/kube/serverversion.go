@@ -38,7 +38,8 @@ type ServerVersion struct {
 
 // Supported reports whether this build serves an API server of the version: one of its own
 // minor version, of the next one, as a scheduler is upgraded after its API server, or of the
-// one before, for those who upgrade in another order.
+// one before, for those who upgrade in another order. A version that is not known is taken
+// for one of these.
 func (v ServerVersion) Supported() bool { return v.Newer >= -1 && v.Newer <= 1 }
 
 // SupportedServers returns the versions of API servers that this build serves: 1.36 to 1.38.
@@ -52,6 +53,7 @@ type serverVersion struct {
 	logger klog.Logger
 	asked  chan struct{} // holds a value if the version is to be read
 	last   atomic.Pointer[ServerVersion]
+	failed atomic.Pointer[error] // why the last try failed; nil: it did not
 }
 
 func newServerVersion(client rest.Interface, logger klog.Logger) *serverVersion {
@@ -64,6 +66,15 @@ func (w *Watcher) ServerVersion() ServerVersion {
 		return *v
 	}
 	return ServerVersion{}
+}
+
+// VersionUnread returns why the version of the API server could not be read when it was tried
+// last; nil if it was read, or was not tried yet.
+func (w *Watcher) VersionUnread() error {
+	if err := w.version.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // wake causes the version to be read: the server may be another one.
@@ -97,12 +108,15 @@ func mayPass(err error) bool {
 	return err != nil && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsNotFound(err)
 }
 
-// update reads the version, and logs it if it is another one.
+// update reads the version, and logs it if it is another one. If it cannot be read, the one
+// before stays.
 func (s *serverVersion) update(ctx context.Context) error {
 	v, err := s.read(ctx)
 	if err != nil {
+		s.failed.Store(&err)
 		return err
 	}
+	s.failed.Store(nil)
 	switch before := s.last.Swap(&v); {
 	case before != nil && *before == v:
 	case v.Supported():

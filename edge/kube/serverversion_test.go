@@ -105,13 +105,17 @@ func TestNoVersionOfTheServer(t *testing.T) {
 		if err := v.update(t.Context()); err == nil || !strings.Contains(err.Error(), reason) || len(err.Error()) > 300 || !mayPass(err) {
 			t.Errorf("%.60s: error %v, want %q", answer, err, reason)
 		}
-		if got := v.last.Load().Git; got != minor(0, "5") {
-			t.Errorf("%.60s: version %.60q", answer, got)
+		if got := v.last.Load().Git; got != minor(0, "5") || v.failed.Load() == nil {
+			t.Errorf("%.60s: version %.60q, failed %v", answer, got, v.failed.Load())
 		}
 	}
 	text.Store(nil)
 	if err := v.update(t.Context()); err == nil || mayPass(err) {
 		t.Errorf("forbidden: error %v", err)
+	}
+	text.Store(new(`{"gitVersion":"` + minor(0, "5") + `"}`))
+	if err := v.update(t.Context()); err != nil || v.failed.Load() != nil {
+		t.Errorf("read again: error %v, failed %v", err, v.failed.Load())
 	}
 }
 
