@@ -45,8 +45,8 @@ const (
 // MaxExtenderPriority), to those of plugins, 0 to 100.
 const extenderScale = 10
 
-// Interested reports whether the extender manages the pod: a container or init container
-// requests, or is limited in, one of its resources.
+// Interested reports whether the extender manages the pod: Manages is empty, or a container
+// or init container requests, or is limited in, a resource in Manages.
 func (x *Extender) Interested(p *v1.Pod) bool {
 	if len(x.Manages) == 0 {
 		return true

@@ -308,8 +308,9 @@ type podState struct {
 	nominating *string
 	// condition is the PodScheduled condition in a patch that the API does not show yet.
 	condition *object.Condition
-	// stated is the pod's element in conditions, nil if it has none. Its condition was
-	// computed at statedAt, when step.news was statedNews.
+	// stated is the pod's element in conditions.order, the PodScheduled conditions that are
+	// computed again from time to time; nil if the pod has none there. statedAt is when the
+	// condition was computed last, and statedNews the value of step.news then.
 	stated     *list.Element
 	statedAt   time.Time
 	statedNews uint64
@@ -317,8 +318,8 @@ type podState struct {
 	preemption *preemption
 	// preemptionCount counts the pod's preemptions since it was last placed.
 	preemptionCount preemptionCount
-	// noVictims is set if the last attempt found that preemption cannot help, because of
-	// plugins that rejected the pod for its own properties.
+	// noVictims is set if the last attempt found no victims on any node, and only because of
+	// plugins that rejected the pod. Their queueing hints tell when preemption may help.
 	noVictims bool
 	// eviction is set while the pod is evicted as a victim.
 	eviction *eviction

@@ -233,9 +233,10 @@ func (l *attempts) recordNodes(a *attempt, o *engine.Outcome) {
 	}
 }
 
-// stepDone calls Options.StepDone with the step that was just done. c is the cycle of
-// the pod's group, nil for none. Steps of trials are left out, of which there may be a
-// hundred thousand.
+// stepDone calls Options.StepDone, if it is set, with a text for traces, such as "Running
+// PostFilter plugins done". c is the cycle of the pod's group; nil means no group. It does
+// nothing while the group tries several placements or victims are searched for it: that may
+// be a hundred thousand steps.
 func (l *attempts) stepDone(c *groupCycle, step string) {
 	if l.options.StepDone != nil && (c == nil || !c.triesPlacements() && !c.trial) {
 		l.options.StepDone(step)

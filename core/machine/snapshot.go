@@ -61,8 +61,8 @@ type SavedStated struct {
 	Pause  time.Duration `json:",omitempty"` // first pod only: how long no condition is computed
 }
 
-// SavedPreemption is the last preemption for the pod: the node, and the victims that leave
-// it.
+// SavedPreemption is the pod's last preemption: the nominated node, and the victims that were
+// to leave it when they were evicted. Some may be gone.
 type SavedPreemption struct {
 	Node    string
 	Victims []types.UID

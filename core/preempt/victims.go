@@ -129,7 +129,8 @@ type budgetUse struct {
 	charged map[*object.Budget]int32
 }
 
-// newBudgetUse returns a budgetUse in which no pod is charged.
+// newBudgetUse returns a budgetUse with no pod charged yet. budgets must be sorted by
+// namespace, then name.
 func newBudgetUse(budgets []*object.Budget) budgetUse {
 	return budgetUse{budgets, map[*object.Budget]int32{}}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Snapshot is the state of a queue, to be restored later, except for the pod objects that
-// the API shows.
+// Snapshot is the state of a queue, for Queue.Restore. It holds pod objects only for pods in
+// flight; Restore is given the others.
 type Snapshot struct {
-	Sequence uint64
+	Sequence uint64  // of the last arrival
 	Epoch    Age     // start of the first backoff window
 	Entries  []Saved // by Sequence
 	Events   SavedEvents

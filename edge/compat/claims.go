@@ -217,8 +217,8 @@ func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, all bool) bool 
 	return true
 }
 
-// AssumeClaimAfterAPICall records the claim as a plugin has written it, until the informer
-// shows that version.
+// AssumeClaimAfterAPICall records the claim as a plugin has written it. Get and List return
+// that until the informer shows this version or a later one. The error is always nil.
 func (c claims) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) error {
 	l := &c.assumptions
 	l.mu.Lock()

@@ -82,12 +82,13 @@ func (q *patches[P]) count(is func(*P) bool) (n int) {
 	return n
 }
 
-// enqueue submits a job that sends the object's waiting patch. It submits none while the
-// object has one, or another patch is being sent, or the waiting patch only rewords what
-// was sent within statusPause. The caller holds mu.
+// enqueue submits a job that sends the object's waiting patch. It submits none if a job or
+// timer of the object waits already, if a patch of it is being sent (next enqueues
+// afterwards), or if the patch only rewords what was sent within statusPause (rest enqueues it
+// then). It forgets the object if the pool is closed. The caller holds mu.
 func (q *patches[P]) enqueue(uid types.UID, s *openPatch[P]) {
 	if s.sent != nil && s.patch != nil && q.rewords(*s.sent, *s.patch) {
-		return // rested enqueues it
+		return // rest enqueues it when statusPause is over
 	}
 	if !s.queued && s.sending == nil {
 		s.queued = q.pool.submit(func(ctx context.Context) { q.next(ctx, uid) })

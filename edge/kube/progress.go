@@ -323,9 +323,9 @@ func (s *store) read(ctx context.Context, silent time.Duration) (state, error) {
 	})
 }
 
-// reachOrForgo waits until the store has posted the state or a later one. It posts the kind
-// as unlisted instead if its lists have failed for as long as failing, or all of this takes
-// longer than silent. It returns false if the context ends first.
+// reachOrForgo waits until the store has posted the state or a later one. It gives up, and
+// posts the kind as unlisted, if its lists fail throughout the time failing, if the kind is not
+// served, or after the time silent. It returns false only if ctx ends first.
 func (s *store) reachOrForgo(ctx context.Context, w *state, failing, silent time.Duration) bool {
 	limited, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
 	defer cancel()

@@ -211,8 +211,8 @@ func (s *store) unlist(err error) {
 	s.post(machine.KindUnlisted{Kind: *s.kind, Err: err})
 }
 
-// complete records that a whole list was posted. It posts KindListed if the kind was
-// unlisted.
+// complete records that a whole list was posted. The first call closes synced. It posts
+// KindListed if KindUnlisted was posted for the kind.
 func (s *store) complete() {
 	s.failed.Store(nil)
 	s.mu.Lock()

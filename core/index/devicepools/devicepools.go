@@ -161,8 +161,9 @@ func (d *Index) followClass(was, is object.Object) {
 	}
 }
 
-// followSlice updates the pools for a ResourceSlice that changed from was to is, its taints
-// by rules included, and touches the nodes that see them. nil stands for none.
+// followSlice updates the pools for a ResourceSlice that changed from was to is; nil means no
+// slice. Taints of DeviceTaintRules count as part of its spec. If the spec changed, it touches
+// the nodes that see the pools.
 func (d *Index) followSlice(was, is object.Object) {
 	old, now := d.taint(was, is)
 	if old != nil && now != nil && equality.Semantic.DeepEqual(&old.API.Spec, &now.API.Spec) {

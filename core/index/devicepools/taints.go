@@ -95,8 +95,9 @@ func (d *Index) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 	return tainted
 }
 
-// selectsSlice reports whether the rule, which may be nil, selects devices by a driver and
-// pool that the slice is of.
+// selectsSlice reports whether the rule's driver and pool are those of the slice; one that is
+// not set selects all. The caller checks the rule's Device. The result is false for a nil
+// rule and for one without a selector.
 func selectsSlice(rule *object.DeviceTaintRule, s *object.ResourceSlice) bool {
 	return rule != nil && !rule.SelectsNone && (rule.Driver == nil || *rule.Driver == s.API.Spec.Driver) && (rule.Pool == nil || *rule.Pool == s.API.Spec.Pool.Name)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index keeps the lowest pod priority on each row.
+// Index keeps, for each row, the lowest priority of its pods, and the latest start time of the
+// pods that have it.
 type Index struct {
 	table *table.Table
 	rows  []lowest

@@ -7,8 +7,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// eventsToRegister returns kube-scheduler's events. With nodeResources (devices may consume node
-// resources), also pods that are deleted or scaled down, since that frees these.
+// eventsToRegister returns kube-scheduler's events, and deleted ResourceSlices, which may have
+// made their pool invalid. If nodeResources is set (devices may consume node resources), it
+// adds pods that are deleted or scaled down.
 func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 	const changed = framework.Add | framework.UpdateOther
 	list := []framework.ClusterEventWithHint{
@@ -27,9 +28,8 @@ func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 
 // claimHelps reports whether devices became free, or a claim of the pod came or changed its
 // status. Like kube-scheduler it leaves out pods that lack a claim, as far as the pod's own
-// list shows. Unlike kube-scheduler it reacts to deleted claims that an earlier attempt
-// made for the pod, whatever they have, and to slices that are deleted, which may have made
-// their pool invalid.
+// list shows. Unlike kube-scheduler it reacts to deleted claims that an earlier attempt made
+// for the pod, whatever they have.
 func claimHelps(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ResourceClaim)
 	if e.ActionType == framework.Delete {

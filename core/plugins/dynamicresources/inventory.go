@@ -103,8 +103,9 @@ func (s *space[T]) number(key []byte, thing T) int32 {
 	return n
 }
 
-// mostNumbers bounds the numbers that are given out, and so the memory. Nodes read after
-// that do not share results with others: the allocator runs on each.
+// mostNumbers is about how many numbers are given out in all, to contents, capacities, taints
+// and counters of devices. It bounds the memory. An inventory that is read when they are used
+// up gets none, and the allocator runs on that node by itself.
 const mostNumbers = 1 << 16
 
 // full reports whether mostNumbers numbers were given out.

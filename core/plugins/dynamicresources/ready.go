@@ -84,10 +84,11 @@ func isReadyForBinding(c *resourcev1.ResourceClaim) (bool, error) {
 	return true, nil
 }
 
-// writesDone returns Wait until the API shows the claim that was made for the pod, if
-// any, and the binding conditions of all its devices hold; then nil. It returns an
-// error if a condition has failed or timed out. Only a claim that is shown can be
-// deleted again.
+// writesDone implements PreBindPlugin.WritesDone. It returns Wait until the API shows the
+// claim that was made for the pod, if any, with its allocation, and until the binding
+// conditions of all the pod's devices hold; then nil. It returns an error if a condition
+// failed or timed out, or if a claim of the pod was deleted. It waits for the made claim
+// since only a claim that the API shows can be deleted if the binding fails.
 func (pl *plugin) writesDone(t *table.Table, p *object.Pod, _ string) *decision.Status {
 	names := make([]string, 0, len(p.Claims)+1)
 	if m := pl.made[p.UID]; m != nil {

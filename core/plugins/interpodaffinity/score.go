@@ -10,9 +10,10 @@ import (
 // for 5e9 terms of weight 100 on one node.
 const ownBits = 40
 
-// scoreCells writes the cell of each row, which decides the row's raw score: the number
-// of its location (the rows in the same shared domains) and, in the low bits, the sum
-// of the weights of the node itself.
+// scoreCells writes the cell of each row, which decides the row's raw score. The high bits are
+// the number of its location (the rows in the same shared domains). The low ownBits, signed,
+// are the sum of the weights in the domain that only this node is in, such as its hostname.
+// The cell of a row without a node is negative.
 func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	locations, owns := c.layout.Locations(), c.layout.Owns()

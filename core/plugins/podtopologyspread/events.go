@@ -22,7 +22,7 @@ func (pl *plugin) eventsToRegister() []framework.ClusterEventWithHint {
 	return []framework.ClusterEventWithHint{
 		{Resource: framework.AssignedPod, ActionType: pods, QueueingHintFn: pl.podChanged},
 		{Resource: framework.TargetPod, ActionType: framework.UpdatePod, QueueingHintFn: pl.selfChanged},
-		{Resource: framework.SelectorOwner, ActionType: owners, QueueingHintFn: selectorChanged},
+		{Resource: framework.SelectorOwner, ActionType: owners, QueueingHintFn: defaultSelectorChanged},
 		{
 			Resource:       framework.Node,
 			ActionType:     framework.Add | framework.Delete | framework.UpdateNodeLabel | framework.UpdateNodeTaint,
@@ -102,9 +102,11 @@ func anyHonorsTaints(list []match.SpreadConstraint) bool {
 	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.HonorTaints })
 }
 
-// selectorChanged reports whether the rejected pod's constraints are the profile's and
-// the changed Service or controller may select it, or did.
-func selectorChanged(p *object.Pod, e *framework.Event) bool {
+// defaultSelectorChanged reports whether the changed Service or controller may change the
+// default constraints of the rejected pod, which has none of its own. A Service counts if it
+// is in the pod's namespace, whatever it selects; a controller counts if the pod's
+// ownerReferences name it.
+func defaultSelectorChanged(p *object.Pod, e *framework.Event) bool {
 	return p.Spread == nil && (mayBeOf(p, e.OldSelectorOwner) || mayBeOf(p, e.NewSelectorOwner))
 }
 
