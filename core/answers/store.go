@@ -33,13 +33,13 @@ type key struct {
 	signature string
 }
 
-// The answers that a store keeps may take mostBytes, plus mostBytesPerRow for each row of
-// the table; then it drops those used longest ago. A partition (the answers of one plugin
-// for like pods) counts fixedBytes in addition to its sets or column.
+// A store may use baseBytes, plus bytesPerRow for each row of the table, for all its
+// partitions. Beyond that it drops the partitions used longest ago. A partition (the answers
+// of one plugin for like pods) counts fixedBytes in addition to its sets or column.
 const (
-	mostBytes       = 1 << 20
-	mostBytesPerRow = 256
-	fixedBytes      = 256
+	baseBytes   = 1 << 20
+	bytesPerRow = 256
+	fixedBytes  = 256
 )
 
 // chunk is how many rows a plugin is asked about in one call, a multiple of 64.
@@ -101,10 +101,10 @@ func (s *Store) add(k key, p *Partition, rows int) {
 		s.byKey = map[key]*Partition{}
 	}
 	s.byKey[k] = p
-	if s.bytes += len(k.signature); s.bytes <= mostBytes+mostBytesPerRow*rows {
+	if s.bytes += len(k.signature); s.bytes <= baseBytes+bytesPerRow*rows {
 		return
 	}
-	if s.recount(); s.bytes > mostBytes+mostBytesPerRow*rows {
+	if s.recount(); s.bytes > baseBytes+bytesPerRow*rows {
 		table.DropOldest(s.byKey, func(p *Partition) uint64 { return p.used })
 		s.recount()
 	}

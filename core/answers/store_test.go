@@ -153,7 +153,7 @@ func TestStoreIsBounded(t *testing.T) {
 	for i := range 4000 {
 		pod := &object.Pod{Name: fmt.Sprint("p", i), Priority: int32(2 + bits.OnesCount(uint(i))*8)}
 		store.Filter(pl, &framework.Input{Table: tb, Pod: pod})
-		if n, bytes := store.Len(); bytes > mostBytes+mostBytesPerRow*tb.Rows() || n > bytes/fixedBytes {
+		if n, bytes := store.Len(); bytes > baseBytes+bytesPerRow*tb.Rows() || n > bytes/fixedBytes {
 			t.Fatalf("%d partitions with %d bytes", n, bytes)
 		}
 	}

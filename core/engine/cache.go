@@ -215,8 +215,9 @@ func releaseState(in *framework.Input) {
 	}
 }
 
-// promote makes a view on trial one that stays, as its class came back. If the views then
-// exceed the budget, it drops a sixteenth of them, those used longest ago.
+// promote ends a view's trial, as its class came again. If the promoted views then exceed the
+// budget, it drops those used longest ago until a sixteenth of the budget is free. It drops
+// neither v nor views on trial.
 func (c *cache) promote(v *view) {
 	if i := slices.Index(c.trial[:], v); i >= 0 {
 		c.trial[i] = nil

@@ -54,8 +54,8 @@ func (s *scorer) ask(rows []table.Row, at []int32, found *scratch) {
 	}
 }
 
-// setValues writes values of rows to a column. at holds the index of each row in the list
-// of s; nil: the rows are that list.
+// setValues writes values to column c of the answers, which is indexed like the list of rows
+// that s holds answers for: values[k] goes to index at[k]. A nil at means index k.
 func (s *scratch) setValues(c column, values []int64, at []int32) {
 	column := s.Values[c.at]
 	if at == nil {

@@ -70,8 +70,10 @@ func (c *bindingCycle) uid() types.UID { return c.pod.UID }
 // maxPermitWait bounds how long a Permit plugin may hold a pod, as in kube-scheduler.
 const maxPermitWait = 15 * time.Minute
 
-// assume places the pod on the row's node in memory and runs Reserve and Permit plugins.
-// It returns nil if a plugin rejects the pod, which ends the attempt.
+// assume places the pod on the row's node in memory, ends its nomination, and runs the Reserve
+// and Permit plugins. It returns the binding cycle and emits AttemptDone. The cycle waits if a
+// Permit plugin holds the pod; otherwise its phase is reserve, and the caller starts PreBind.
+// If a plugin rejects the pod or fails, assume fails the attempt and returns nil.
 func (b *bindingCycles) assume(a *attempt, row table.Row) *bindingCycle {
 	c := a.binding
 	c.attempt, c.row, c.node, c.binder, c.since = a, row, b.table.Name(row), noExtender, b.now

@@ -149,13 +149,15 @@ const (
 // heldBack is the message for a pod that could preempt others but must wait.
 const heldBack = "preemption: held back, as 10 preemptions in a row have not placed the pod"
 
-// preemptionCount counts a pod's preemptions since it was last placed.
+// preemptionCount counts how often a pod preempted others without being placed. A pod that
+// was placed, or has not preempted for preemptionsOver, starts at 0 again.
 type preemptionCount struct {
 	n    int
-	last time.Time // when the last one was
+	last time.Time // of the last preemption
 }
 
-// add counts a preemption.
+// add counts one preemption at time now, however many victims it has. It counts from 0 again
+// if the last one was longer than preemptionsOver ago.
 func (p *preemptionCount) add(now time.Time) {
 	if p.over(now) {
 		p.n = 0

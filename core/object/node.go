@@ -51,9 +51,11 @@ type Image struct {
 	Bytes int64    // size
 }
 
-// Alike reports whether the two states of a node are equal for scheduling. They may differ
-// in heartbeats, annotations, conditions and the preemption policy.
-func (n *Node) Alike(o *Node) bool {
+// EqualForScheduling reports whether filters and scores see no difference between the two
+// states. Annotations, conditions, the preemption policy and the times of taints do not
+// count. If the node keeps its API object, every new object counts as a difference, since
+// hosted plugins and extenders may read all of it.
+func (n *Node) EqualForScheduling(o *Node) bool {
 	return n.UID == o.UID && n.Name == o.Name && n.Unschedulable == o.Unschedulable &&
 		n.Allocatable.Equal(o.Allocatable) && n.AllowedPods == o.AllowedPods &&
 		maps.Equal(n.Labels, o.Labels) && slices.EqualFunc(n.Taints, o.Taints, sameTaint) &&

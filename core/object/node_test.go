@@ -12,7 +12,7 @@ import (
 
 // A node whose state changed is alike if nothing changed that plugins read: each
 // other field counts, also one that is new.
-func TestNodeAlike(t *testing.T) {
+func TestNodeEqualForScheduling(t *testing.T) {
 	node := func() Node {
 		return Node{
 			Name: "n", Labels: map[string]string{"zone": "a"}, Taints: []v1.Taint{{Key: "k", Value: "v", Effect: v1.TaintEffectNoSchedule}},
@@ -41,13 +41,13 @@ func TestNodeAlike(t *testing.T) {
 		a, b := node(), node()
 		field := reflect.ValueOf(&b).Elem().Field(i)
 		field.Set(reflect.ValueOf(value).Convert(field.Type()))
-		if a.Alike(&b) == counts {
+		if a.EqualForScheduling(&b) == counts {
 			t.Errorf("with another %s: alike is %v", name, counts)
 		}
 	}
 	a, b := node(), node()
 	b.Taints[0].TimeAdded = &metav1.Time{}
-	if !a.Alike(&b) {
+	if !a.EqualForScheduling(&b) {
 		t.Error("when a taint was added counts")
 	}
 }

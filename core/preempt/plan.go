@@ -105,8 +105,10 @@ func nodeUID(t *table.Table, row table.Row) types.UID {
 	return ""
 }
 
-// take makes p the choice if it is better.
-func (best *choice) take(p *Plan, now time.Time) {
+// replaceIfBetter makes p the choice if there is none yet, or if p is better by kube-scheduler's
+// criteria. Equals are ordered by node UID. A victim that has not started counts as started at
+// now.
+func (best *choice) replaceIfBetter(p *Plan, now time.Time) {
 	if c := p.criteria(); best.beatenBy(&c, p.uid, p.Node, now) {
 		best.Plan, best.criteria = p, c
 	}
@@ -191,7 +193,7 @@ func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision
 // used for pods that are narrowed to a few nodes.
 func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
 	var best choice
-	refused, err := search(c, Limits{Percentage: 100}, func(p *Plan) { best.take(p, c.Now) })
+	refused, err := search(c, Limits{Percentage: 100}, func(p *Plan) { best.replaceIfBetter(p, c.Now) })
 	if best.Plan != nil {
 		best.NominationsToClear = nominationsToClear(c, best.Node)
 	}
@@ -227,7 +229,7 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 		if row, known := c.Table.Find(o.Node); known {
 			p.uid = nodeUID(c.Table, row)
 		}
-		best.take(p, c.Now)
+		best.replaceIfBetter(p, c.Now)
 	}
 	if best.Plan != nil {
 		best.NominationsToClear = nominationsToClear(c, best.Node)

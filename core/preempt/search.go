@@ -72,7 +72,7 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 		if try.plan == nil || len(try.plan.Victims) == 0 {
 			continue
 		}
-		best.take(try.plan, c.Now)
+		best.replaceIfBetter(try.plan, c.Now)
 		if found++; try.plan.NumPDBViolations == 0 {
 			clean++
 		}

@@ -19,7 +19,7 @@ func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 			continue
 		}
 		if p, blocker := tryRow(c, row, lower); blocker == nil && len(p.Victims) > 0 {
-			all.take(p, c.Now)
+			all.replaceIfBetter(p, c.Now)
 			plans++
 		}
 	}

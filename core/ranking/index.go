@@ -81,7 +81,7 @@ func (x *Index) BeginFew(s Shape, rows int, few []table.Row) {
 // groups from now on if the shape allows. The caller must set the State of every row that
 // is read.
 func (x *Index) begin(s Shape, rows int) {
-	x.shape, x.progress = s, written
+	x.shape, x.progress = s, uncounted
 	x.states = extend(x.states, rows)
 	x.causes.reset()
 	x.Feasible, x.OutOfRange = 0, 0
@@ -114,7 +114,7 @@ func (x *Index) ungroup() {
 	}
 	x.groups = x.groups[:0]
 	x.byKey.reset()
-	x.progress = changed
+	x.progress = outdated
 }
 
 // extendColumns gives every row a place for its score and its values, which an index
@@ -198,7 +198,7 @@ func (x *Index) Update(rows []table.Row, found *Answers) bool {
 			were[i] = x.states[r]
 		}
 		if !x.statesFor(found, from, were, are) {
-			if x.progress != written {
+			if x.progress != uncounted {
 				return false
 			}
 			x.ungroup()
@@ -226,7 +226,7 @@ func (x *Index) move(rows []table.Row, were, are []State) {
 		}
 		if x.states[r] = is; x.progress != counted {
 			if x.progress == ranked {
-				x.progress = changed
+				x.progress = outdated
 			}
 			continue
 		}

@@ -331,7 +331,7 @@ func (x *Index) set(r table.Row, score int64) {
 		filter, score = 1, 0
 	}
 	x.Update([]table.Row{r}, &Answers{Filter: []int16{filter}, Verdict: []uint64{1}, Score: []int64{score}})
-	if x.progress != written {
+	if x.progress != uncounted {
 		x.Count()
 	}
 }

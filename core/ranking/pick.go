@@ -66,14 +66,14 @@ func (x *Index) hasTotal(r table.Row, total int64) bool {
 	return g.Fits && g.Bonus+int64(s.score()) == total
 }
 
-// progress says which counts of an index are up to date.
+// progress is which counts of an index are up to date.
 type progress uint8
 
 const (
-	written progress = iota // none: rows were only updated for the first time since Begin
-	ranked                  // by group, its rows and those with its highest score
-	changed                 // none: rows were updated after the first Count
-	counted                 // all, and Update keeps them up to date
+	uncounted progress = iota // no counts; the next Count counts the best rows of each group only
+	ranked                    // the counts of each group's rows and of those with its highest score
+	outdated                  // no counts, as rows or groups changed since; the next Count counts all
+	counted                   // all counts, and Update keeps them up to date
 )
 
 // Count brings the counts up to date; call it after updates and before reading. The first
@@ -90,7 +90,7 @@ func (x *Index) Count() {
 		x.countUngrouped()
 		x.progress = counted
 		return
-	case x.progress == written:
+	case x.progress == uncounted:
 		x.countBest()
 		x.progress = ranked
 	default:

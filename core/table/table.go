@@ -127,12 +127,12 @@ func (t *Table) Placements() int { return len(t.placed) }
 
 // SetNode adds the node or replaces the one of the same name, and returns its row. Pods
 // that were placed before the node was known are on the row already. A state that is equal
-// for scheduling (Node.Alike) changes no row.
+// for scheduling (Node.EqualForScheduling) changes no row.
 func (t *Table) SetNode(n *object.Node) Row {
 	t.noCheckpoint("SetNode")
 	r := t.row(n.Name)
 	old := t.nodes[r]
-	if old != nil && old.Alike(n) {
+	if old != nil && old.EqualForScheduling(n) {
 		t.nodes[r] = n
 		return r
 	}

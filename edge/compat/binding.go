@@ -172,9 +172,10 @@ func (h *Host) watchRoom(e machine.RunPlugins) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// preFlight calls PreBindPreFlight of the plugins and returns those that have something
-// to do, in groups: the plugins of a group may run in parallel. It returns a status if
-// one fails.
+// preFlight calls the plugins' PreBindPreFlight and returns those to run, as groups in order.
+// A group is one plugin, or neighbours that all allow a parallel run. Plugins that return Skip
+// are left out. It records the skipped and the parallel plugins in the cycle state. If a
+// plugin fails, it returns a status and no groups.
 func (c *cycle) preFlight(ctx context.Context, pod *v1.Pod, e machine.RunPlugins) (groups [][]*hostedPlugin, _ *decision.Status) {
 	skipped, parallel := sets.New[string](), sets.New[string]()
 	together := false // with the last group

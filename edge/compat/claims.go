@@ -108,11 +108,11 @@ func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 		}
 		if allocation != nil {
 			own = slices.DeleteFunc(own, func(o *object.ResourceClaim) bool { return o.UID == claim.UID })
-			noteAll(state, allocation)
+			addDevices(state, allocation)
 		}
 	}
 	for _, claim := range own {
-		noteAll(state, claim.Allocation())
+		addDevices(state, claim.Allocation())
 	}
 	return state, nil
 }
@@ -127,15 +127,15 @@ func (c claims) own() (list []*object.ResourceClaim, err error) {
 	return list, err
 }
 
-// noteAll adds all devices of the allocation to the state.
-func noteAll(state *structured.AllocatedState, a *resourcev1.AllocationResult) {
+// addDevices adds the allocation's devices to the state, except those for admin access.
+func addDevices(state *structured.AllocatedState, a *resourcev1.AllocationResult) {
 	for i := range a.Devices.Results {
-		note(state, &a.Devices.Results[i])
+		addDevice(state, &a.Devices.Results[i])
 	}
 }
 
-// note adds one allocated device to the state, unless it is for admin access.
-func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult) {
+// addDevice adds one allocated device to the state, unless it is for admin access.
+func addDevice(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult) {
 	if r.AdminAccess != nil && *r.AdminAccess {
 		return
 	}

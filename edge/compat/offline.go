@@ -45,9 +45,10 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) { return nil, Er
 // Close ends the idle workers.
 func (h *Hosts) Close() { h.workers.end() }
 
-// Feed updates the informer and calls its handlers for a pod or a node that changed
-// from old to now; nil: it did not exist or is gone. Only the loop may call it, before
-// it sends the event to the machine.
+// Feed updates the informer of pods or nodes for one object that changed from old to now, and
+// waits for the informer's handlers. A nil old means that the object is new, a nil now that it
+// was deleted. It returns an error if a handler panics or takes too long. Only Hosts of
+// NewOffline have it. The loop calls it before it sends the event to the machine.
 func (h *Hosts) Feed(old, now runtime.Object) error {
 	i, some := h.fed.pods, now
 	if now == nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// adaptScore sets the native plugin's PreScore and Score functions to ones that call
-// the hosted plugin, as far as it implements them.
+// adaptScore sets the fields of native.Hosted for scoring: PreScoreRows, ScoreRows,
+// RawScoreRows, NormalizeRows and Bounded. The functions call the hosted plugin. Those that it
+// does not implement stay nil.
 func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
 	if p.preScore != nil {
 		native.Hosted.PreScoreRows = func(_ *table.Table, pod *object.Pod, feasible []table.Row) framework.PreScoreResult {

@@ -14,25 +14,26 @@ import (
 // count: an event whose step panicked is posted again within a minute.
 const coreConfirm = 2 * time.Minute
 
-// coreAudit is what a store of pods or nodes records for the comparison of the machine's
+// coreAudit is what a store of pods or nodes records so that Audit can compare the machine's
 // objects with the store's.
 type coreAudit struct {
-	// keeps reports whether the machine keeps the event's object; nil: the kind is not
-	// compared.
+	// keeps reports whether the machine keeps the object of a posted event. It drops a pod that
+	// has ended, for example. A nil keeps means that the kind is not compared.
 	keeps func(machine.Event) bool
-	// unkept are the objects that the machine need not have as the store has them.
+	// unkept holds the objects that the machine must not have, or may have in an older version.
+	// store.moving guards it.
 	unkept map[types.NamespacedName]unkept
 
-	mu    sync.Mutex
-	again []owner // objects to post again with the next list
+	mu    sync.Mutex // guards again
+	again []owner    // objects that differed; the next list posts them again
 }
 
-// unkept is why the machine need not have an object in the version of the store.
+// unkept is why the machine may differ from the store about an object.
 type unkept uint8
 
 const (
-	notThere unkept = iota + 1 // the machine must not have it: a pending pod of another scheduler, say
-	asBefore                   // it cannot be decoded and was not posted; the machine may have an older version or none
+	notThere unkept = iota + 1 // the machine must not have it, such as a pending pod of another scheduler
+	asBefore                   // it cannot be decoded and was not posted: the machine may have an older version or none
 )
 
 // AuditCore makes Audit compare the machine's pods and nodes with the watches' too. known

@@ -36,8 +36,9 @@ func (x *Executor) Extend(e Extenders, described []machine.Extender) {
 	x.extenders, x.described = e, described
 }
 
-// startAsk makes a filter, prioritize or preempt call and reports the answer. The machine
-// bounds the calls at a time.
+// startAsk starts a filter, prioritize or preempt call and reports its answer, also if the
+// call panics. Nothing is reported once the scheduler stops. The machine limits how many calls
+// run at a time.
 func (x *Executor) startAsk(e machine.CallExtender) {
 	x.asking.start(func(ctx context.Context) {
 		var answer machine.ExtenderReply

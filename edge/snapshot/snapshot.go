@@ -96,7 +96,7 @@ func IsReady(n *object.Node) bool {
 // alike reports whether readers see no difference between two states of a row's node; nil
 // stands for none.
 func alike(was, is *object.Node) bool {
-	return was == is || was != nil && is != nil && was.Alike(is) && IsReady(was) == IsReady(is)
+	return was == is || was != nil && is != nil && was.EqualForScheduling(is) && IsReady(was) == IsReady(is)
 }
 
 // compare sets what a new snapshot knows of the one before it, nil for none.
