@@ -1,6 +1,7 @@
 package nodevolumelimits
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -30,11 +31,10 @@ var usual = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolume
 // New returns the plugin. With the gate VolumeLimitScaling, a CSIDriver may keep pods
 // with its volumes off nodes without the driver.
 func New(f feature.Features) framework.Plugin {
-	kinds, events, filter := usual, eventsToRegister, filter
+	kinds, events := usual, eventsToRegister
 	if f.VolumeLimitScaling {
 		kinds = append(slices.Clone(usual), object.CSIDrivers)
 		events = append(slices.Clone(events), installedEvents...)
-		filter = filterInstalled
 	}
 	return framework.Plugin{
 		Name:             names.NodeVolumeLimits,
@@ -50,7 +50,9 @@ func New(f feature.Features) framework.Plugin {
 				return sign(key, t, p, f.VolumeLimitScaling)
 			},
 		},
-		PreFilter:    preFilter,
+		PreFilter: func(t *table.Table, p *object.Pod) framework.PreFilterResult {
+			return preFilter(t, p, f.VolumeLimitScaling)
+		},
 		FilterPlugin: framework.FilterPlugin{Filter: filter, Explain: explain, Costly: true},
 	}
 }
@@ -69,6 +71,10 @@ type podVolumes struct {
 	// plainDrivers are the drivers of the volumes on nodes on which no CSI driver serves
 	// in-tree volumes.
 	plainDrivers []string
+	// required are the drivers that a node must have (CSIDriver's
+	// preventPodSchedulingIfMissing), and plainRequired those for a node without a CSINode,
+	// by name. Without the gate VolumeLimitScaling there are none.
+	required, plainRequired []string
 }
 
 // demand is how many volumes of the pod a driver must attach.
@@ -78,8 +84,9 @@ type demand struct {
 	more    int // of these, those that count as new on every node (countsAnywhere)
 }
 
-// preFilter skips pods without volumes to attach, and returns the volumes of others.
-func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
+// preFilter skips pods without volumes to attach, and returns the volumes of others. With
+// scaling (the gate VolumeLimitScaling) it also returns which drivers a node must have.
+func preFilter(t *table.Table, p *object.Pod, scaling bool) framework.PreFilterResult {
 	if !attaches(p) {
 		return framework.PreFilterResult{Skip: true}
 	}
@@ -93,7 +100,25 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 			w.drivers[w.indexOf(v.Driver)].more++
 		}
 	}
+	if scaling && w.missing == "" {
+		for i := range w.drivers {
+			w.required = append(w.required, w.drivers[i].driver)
+		}
+		w.required, w.plainRequired = preventing(t, w.required), preventing(t, w.plainDrivers)
+	}
 	return framework.PreFilterResult{State: w}
+}
+
+// preventing returns those of the drivers whose CSIDriver keeps pods off nodes without
+// them, by name.
+func preventing(t *table.Table, drivers []string) (list []string) {
+	for _, driver := range drivers {
+		if d := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", driver); d != nil && d.PreventIfMissing {
+			list = append(list, driver)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // newPodVolumes returns the pod's volumes by driver, or just the name of a PVC that
@@ -141,8 +166,9 @@ func plainDriver(t *table.Table, c *object.PersistentVolumeClaim) string {
 	return class.Provisioner
 }
 
-// filter rejects the rows on which a driver would have to attach more volumes than it
-// can, and every row if a PVC of the pod does not exist.
+// filter rejects the rows on which a driver would have to attach more volumes than it can,
+// those that lack a driver that is required, and every row if a PVC of the pod does not
+// exist.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	w := in.State.(*podVolumes)
 	verdict := framework.Fits
@@ -154,6 +180,14 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 	for k := range w.drivers {
 		w.filterDriver(volumes.Of(in.Table), &w.drivers[k], rows, out)
+	}
+	if len(w.required)+len(w.plainRequired) == 0 {
+		return
+	}
+	for i, r := range rows {
+		if w.absent(in.Table, r) != "" {
+			out[i] = driverMissing
+		}
 	}
 }
 
@@ -170,42 +204,17 @@ func (w *podVolumes) filterDriver(attached *volumes.Index, d *demand, rows []tab
 	}
 }
 
-// filterInstalled is the filter with the gate VolumeLimitScaling: it also rejects the rows
-// that lack a driver of the pod's volumes whose CSIDriver keeps pods off such nodes.
-func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	filter(in, rows, out)
-	w := in.State.(*podVolumes)
-	if w.missing != "" {
-		return
-	}
-	for i, r := range rows {
-		if w.absent(in.Table, r) != "" {
-			out[i] = driverMissing
-		}
-	}
-}
-
-// absent returns the first driver, by name, that the pod's volumes need, that must be
-// on the node (CSIDriver's preventPodSchedulingIfMissing), and that the node lacks; ""
+// absent returns the first driver, by name, that is required and that the node lacks; ""
 // for none. Without a CSINode, in-tree volumes have no driver.
-func (w *podVolumes) absent(t *table.Table, r table.Row) (first string) {
+func (w *podVolumes) absent(t *table.Table, r table.Row) string {
 	c := volumes.Of(t).CSINode(r)
-	look := func(driver string) {
-		d := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", driver)
-		if d != nil && d.PreventIfMissing && (c == nil || !c.Has(driver)) && (first == "" || driver < first) {
-			first = driver
-		}
-	}
 	if c == nil {
-		for _, driver := range w.plainDrivers {
-			look(driver)
-		}
-		return first
+		return cmp.Or(w.plainRequired...)
 	}
-	for i := range w.drivers {
-		look(w.drivers[i].driver)
+	if i := slices.IndexFunc(w.required, func(driver string) bool { return !c.Has(driver) }); i >= 0 {
+		return w.required[i]
 	}
-	return first
+	return ""
 }
 
 // explain returns the code and reason of a verdict.
