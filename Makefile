@@ -15,7 +15,7 @@ SKEWFLAGS := -X k8s.io/component-base/version.gitVersion=$(OTHER) -X k8s.io/comp
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: help all build lab up test upstream skew check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
+.PHONY: help all build lab up test upstream skew page page-types check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
 
 all: build lab
 
@@ -41,11 +41,18 @@ test: ## everything but long runs; BERTH_CHECK=1 checks every invariant after ev
 upstream: ## the lists of what Berth states after kube-scheduler, anew from its source; TO=v1.38.0 prints what changes from this version to that one
 	cd lab && $(GO) run ./cmd/upstream $(if $(TO),-version $(TO) -against $(KUBERNETES),-write ..)
 
-check: ## formatting, vet, all modules tidy
+page: ## edge/page/assets: the page of "berth view", of the sources in web and what is vendored there
+	cd tools && $(GO) run ./bundle
+
+page-types: ## the types of the page's sources, with Node and a compiler of TypeScript that npm fetches
+	npm exec --yes --package=typescript@5.9.3 -- tsc -p web
+
+check: ## formatting, vet, all modules tidy, and the page that is committed is that of its sources
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) mod tidy -diff
 	cd lab && $(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	cd tools && $(GO) run ./bundle -check
 	$(GO) vet ./...
 	cd lab && $(GO) vet ./...
 

@@ -1,0 +1,75 @@
+package page
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/berth-scheduler/berth/edge/api"
+)
+
+// Bounds of what a daemon answers: of an answer, and of why there is none.
+const (
+	mostAnswer  = 64 << 20
+	mostRefusal = 64 << 10
+)
+
+// pass passes a question on to the daemon.
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, what string) {
+	header := http.Header{}
+	if coding := r.Header.Get("Accept-Encoding"); coding != "" {
+		header.Set("Accept-Encoding", coding)
+	}
+	reply, err := s.options.Data(r.Context(), what, r.URL.Query(), header)
+	if err != nil {
+		refuse(w, http.StatusBadGateway, api.Failed, err.Error())
+		return
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		writeProblem(w, refusal(reply))
+		return
+	}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Vary"} {
+		if value := reply.Header.Get(name); value != "" {
+			w.Header().Set(name, value)
+		}
+	}
+	_, _ = io.Copy(w, io.LimitReader(reply.Body, mostAnswer)) // one of both is gone
+}
+
+// refusal returns what an answer says that is none. Before the daemon's own handlers the library
+// answers that authenticates and authorizes, as a Status or as text.
+func refusal(reply *http.Response) *api.Problem {
+	from := io.Reader(reply.Body)
+	if reply.Header.Get("Content-Encoding") == "gzip" {
+		plain, err := gzip.NewReader(reply.Body)
+		if err != nil {
+			return Problem(http.StatusBadGateway, api.Failed, "the daemon's refusal cannot be read: "+err.Error())
+		}
+		from = plain
+	}
+	body, err := io.ReadAll(io.LimitReader(from, mostRefusal))
+	if err != nil {
+		return Problem(http.StatusBadGateway, api.Failed, "the daemon's refusal cannot be read: "+err.Error())
+	}
+	var p api.Problem
+	if json.Unmarshal(body, &p) == nil && p.Kind == "Problem" && p.Code >= 400 && p.Code < 600 {
+		return &p
+	}
+	var status struct{ Message string }
+	if json.Unmarshal(body, &status) != nil || status.Message == "" {
+		status.Message = string(body)
+	}
+	code := reply.StatusCode
+	switch {
+	case code == http.StatusUnauthorized:
+		return Problem(code, "Unauthorized", "the scheduler does not accept the credentials of the kubeconfig; log in anew, and start \"berth view\" again")
+	case code == http.StatusForbidden:
+		return Problem(code, "Forbidden", status.Message+". Whoever may give rights can run: kubectl create clusterrolebinding berth-readers --clusterrole=berth-scheduler-reader --user=YOU")
+	case code < 400 || code >= 600:
+		return Problem(http.StatusBadGateway, api.Failed, "the daemon answers "+reply.Status)
+	}
+	return Problem(code, api.Failed, status.Message)
+}

@@ -1,0 +1,72 @@
+// What the daemon and the commands answer, as far as the page reads it. docs/records.md describes
+// the daemon's answers.
+
+export interface Problem { code: number; reason: string; message: string; leader?: string }
+
+export interface Values<T> { values: T[]; of: number[] }
+export interface Taint { key: string; value?: string; effect: string }
+export interface Amounts { allocatable: number[]; requested: number[] }
+export interface NodeTable {
+  revision: string; time: string; names: string[]; ready: boolean[]; cordoned: boolean[]
+  zones: Values<string>; taints: Values<Taint[]>; labels?: Record<string, Values<string>>
+  resources: Record<string, Amounts>; whole?: boolean; gone?: string[]
+}
+
+export interface Queue { active: number; backoff: number; errorBackoff: number; unschedulable: number; gated: number; inFlight: number }
+export interface Counts { queue: Queue; nodes: number; pods: number; assumed: number }
+export interface Rates {
+  seconds: number; attempts: Record<string, number>; bound: number; evicted: number
+  binding: { pods: number; p50: number; p99: number }
+  preemptions?: { for: string; node: string; evicted: number; victims: string[] }[]
+}
+export interface Blocking { plugin: string; reason: string; pods: number; workloads?: { name: string; pods: number }[] }
+export interface Summary extends Counts {
+  time: string; leader?: string; shadow?: boolean; hosted?: boolean; oldest?: string; rates: Rates; blocking: Blocking[]
+  refused?: { time: string; reason?: string }; log: { oldest?: string }
+}
+export interface Capabilities { time: string; version: string; kubernetes: string; identity: string; leads: boolean; leader?: string; paths: string[]; shadow?: boolean; hosted?: string[]; recordsSince?: string }
+export interface History { times: string[]; attempts: Record<string, number[]>; bound: number[]; evicted: number[]; queue: Record<string, number[]>; every: number }
+
+export interface RecordOf {
+  time: string; type: string; pod: string; from?: string; to?: string; event?: string; until?: string; plugin?: string
+  attempt?: number; result?: string; score?: number; nodesTotal?: number; nodesFeasible?: number; node?: string; for?: string
+  message?: string; victims?: string[]; nominatedNode?: string; blockers?: (Blocker & { nodes: number })[]
+}
+export interface RecordList { records: RecordOf[]; more: boolean; log: { oldest?: string } }
+export interface PendingPod { pod: string; place: string; since: string; until?: string; attempts: number; rejectedBy?: string[]; pendingBy?: string[]; nominatedNode?: string; message?: string }
+export interface PendingList { pods: PendingPod[]; total: number }
+
+export interface NodePod { pod: string; priority: number; requested: Record<string, number>; share: number; created?: string; assumed?: boolean; terminating?: boolean }
+export interface NodeOf {
+  time: string; name: string; ready: boolean; cordoned: boolean; labels?: Record<string, string>
+  taints?: (Taint & { timeAdded?: string })[]; resources: Record<string, { allocatable: number; requested: number }>
+  pods: NodePod[]; nominated?: string[]; records: RecordOf[]
+}
+
+export interface Blocker { plugin: string; code: string; reasons: string[]; topologyKeys?: string[] }
+export interface Fix { summary: string; then: { node: string; evicts?: string[] }; commands?: string[]; first?: string[]; undoesRollout?: boolean }
+export interface Why {
+  pod: string; profile: string; verdict: string; message: string; node: string; notRunning?: string; stalled?: string; podGroup?: string
+  observed?: { from: string; time?: string; reason: string; message: string; agrees: boolean }
+  nodesTotal: number; nodesFeasible: number
+  groups: { nodes: number; examples: string[]; blockers: Blocker[] }[]
+  holders?: { workload: string; resource: string; amount: string; pods: number }[]
+  fixes: Fix[]; cut?: string
+  events: { resource: string; action: string; plugin: string; text: string }[]
+  queue?: { place: string; since: string; until?: string; attempts: number; position?: number; history?: RecordOf[] }
+  scores: { node: string; score: number; margin: number; scores: { plugin: string; score: number; weight: number }[] }[]
+  victims?: string[]; against?: string[]; first?: string[]; evictedBy?: string[]; evicted?: string
+  since?: { what: string; since?: string; by?: string }[]
+}
+
+export interface WhatIf {
+  changes: string[]
+  moved: { pod: string; from: string; to: string | null; workload?: string }[]
+  placements: Record<string, string>; unplaced: Record<string, string>
+  kept: { pod: string; node: string; why: string }[]; gone: { pod: string; node: string; why: string }[]
+  stayed: { pod: string; node: string; why: string }[]; evicted: { pod: string; node: string; for: string }[]
+  budgets: { budget: string; allowed: number; down: number; broken: boolean }[]
+  resources: { before: Record<string, Room>; after: Record<string, Room> }
+  cut?: string
+}
+export interface Room { allocatable: number; requested: number; free: number }

@@ -1,0 +1,184 @@
+// What the page knows of the cluster, and where it has it from: answers that it asks for, and one
+// stream that all tabs of a browser share.
+import { signal } from '@preact/signals'
+import type { Capabilities, Counts, NodeTable, Problem, RecordOf, Taint } from './api'
+
+const prefix = 'berth/v1/'
+
+// Refused is the error of a question that was not answered.
+export class Refused extends Error {
+  constructor(readonly problem: Problem) { super(problem.message) }
+}
+
+async function answerOf(reply: Response): Promise<unknown> {
+  if (reply.ok) return reply.json()
+  let problem: Problem = { code: reply.status, reason: reply.statusText, message: `the page's server answers ${reply.status}` }
+  try {
+    problem = { ...problem, ...await reply.json() as Problem }
+  } catch { /* it is no Problem */ }
+  throw new Refused(problem)
+}
+
+async function request(what: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(prefix + what, init)
+  } catch (error) {
+    if (init.signal?.aborted) throw error
+    throw new Refused({ code: 0, reason: 'Unreachable', message: '"berth view" does not answer any more. Start it again, and open the address that it prints.' })
+  }
+}
+
+export async function ask<T>(what: string, query: Record<string, string> = {}, stop?: AbortSignal): Promise<T> {
+  const parameters = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString()
+  return await answerOf(await request(what + (parameters && '?' + parameters), { signal: stop })) as T
+}
+
+export async function post<T>(what: string, question: unknown): Promise<T> {
+  return await answerOf(await request(what, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(question) })) as T
+}
+
+// now is the time of the cluster. That of files stands still.
+let skew = 0
+let still: number | undefined
+export const now = (): number => still ?? Date.now() + skew
+function setTime(time: string) { skew = Date.parse(time) - Date.now() }
+
+export const capabilities = signal<Capabilities | undefined>(undefined)
+export const isStill = (): boolean => still !== undefined
+
+// Node is a node as the map has it. Amounts are in the order of resources.
+export interface Node {
+  name: string; ready: boolean; cordoned: boolean; zone: string; taints: string
+  labels: Record<string, string>; allocatable: number[]; requested: number[]
+}
+
+export const nodes = new Map<string, Node>()
+export const resources: string[] = []
+// nodesChanged is another number after each change of nodes; 0 before there are any.
+export const nodesChanged = signal(0)
+export const counts = signal<Counts | undefined>(undefined)
+export const nodesProblem = signal<Problem | undefined>(undefined)
+
+export interface Connection { state: 'live' | 'reconnecting' | 'stale' | 'notLeading'; since?: string; problem?: Problem }
+export const connection = signal<Connection>({ state: 'reconnecting' })
+
+// decided are the newest records, the newest first.
+export const mostDecided = 500
+export const decided = signal<{ key: number; record: RecordOf }[]>([])
+export const lost = signal(0)
+
+// poolLabels are labels that say to which pool a node belongs, and instance what machine it is.
+export const poolLabels = ['karpenter.sh/nodepool', 'cloud.google.com/gke-nodepool', 'eks.amazonaws.com/nodegroup', 'kubernetes.azure.com/agentpool', 'pool']
+export const instanceLabel = 'node.kubernetes.io/instance-type'
+
+const taintText = (list: Taint[]): string => list.map(t => t.key + (t.value ? '=' + t.value : '') + ':' + t.effect).join(', ')
+
+let process = ''
+let revision = 0
+
+// take takes in a table: all nodes, or those that changed.
+function take(t: NodeTable, whole: boolean) {
+  const [of, number] = t.revision.split('-')
+  const newer = Number(number)
+  if (of === process && (whole ? newer < revision : newer <= revision)) return
+  if (of !== process && !whole) { void loadNodes(); return }
+  process = of
+  revision = newer
+  for (const name of Object.keys(t.resources)) if (!resources.includes(name)) resources.push(name)
+  const taints = t.taints.values.map(taintText)
+  const before = whole ? new Map(nodes) : nodes
+  if (whole) nodes.clear()
+  t.names.forEach((name, i) => {
+    const labels: Record<string, string> = { ...before.get(name)?.labels }
+    for (const [key, column] of Object.entries(t.labels ?? {})) if (column.of[i] >= 0) labels[key] = column.values[column.of[i]]
+    nodes.set(name, {
+      name, ready: t.ready[i], cordoned: t.cordoned[i], labels,
+      zone: t.zones.of[i] < 0 ? '' : t.zones.values[t.zones.of[i]], taints: t.taints.of[i] < 0 ? '' : taints[t.taints.of[i]],
+      allocatable: resources.map(r => t.resources[r]?.allocatable[i] ?? 0), requested: resources.map(r => t.resources[r]?.requested[i] ?? 0),
+    })
+  })
+  for (const name of t.gone ?? []) nodes.delete(name)
+  nodesChanged.value++
+}
+
+let loading: Promise<void> | undefined
+export function loadNodes(): Promise<void> {
+  loading ??= (async () => {
+    try {
+      take(await ask<NodeTable>('nodes', { labels: [...poolLabels, instanceLabel].join(',') }), true)
+      nodesProblem.value = undefined
+    } catch (error) {
+      nodesProblem.value = (error as Refused).problem
+    } finally {
+      loading = undefined
+    }
+  })()
+  return loading
+}
+
+interface Message { kind: string; data: string }
+
+let waiting: { key: number; record: RecordOf }[] = []
+let key = 0
+
+// flush shows the records that came, four times a second at most.
+function flush() {
+  const came = waiting.reverse()
+  waiting = []
+  decided.value = [...came, ...decided.value].slice(0, mostDecided)
+}
+
+export function keep(record: RecordOf) {
+  if (waiting.length === 0) setTimeout(flush, 250)
+  waiting.push({ key: ++key, record })
+  if (waiting.length > mostDecided) waiting.shift()
+}
+
+function handle(m: Message) {
+  switch (m.kind) {
+    case 'nodes': { const t = JSON.parse(m.data) as NodeTable; take(t, t.whole === true); break }
+    case 'counts': counts.value = JSON.parse(m.data) as Counts; break
+    case 'record': keep(JSON.parse(m.data) as RecordOf); break
+    case 'lost': lost.value += (JSON.parse(m.data) as { lost: number }).lost; break
+    case 'connection': connection.value = JSON.parse(m.data) as Connection; break
+    case 'broken': if (connection.value.state === 'live') connection.value = { state: 'stale', since: new Date().toISOString() }; break
+    case 'open': void loadNodes(); break
+  }
+}
+
+const kinds = ['nodes', 'counts', 'record', 'lost', 'connection']
+
+// connect reads the stream in one tab of the browser, which tells the others.
+function connect() {
+  const others = new BroadcastChannel('berth')
+  let leads = false
+  others.onmessage = (e: MessageEvent<Message>) => {
+    if (e.data.kind !== 'hello') handle(e.data)
+    else if (leads) others.postMessage({ kind: 'connection', data: JSON.stringify(connection.value) })
+  }
+  others.postMessage({ kind: 'hello', data: '' })
+  const tell = (kind: string, data: string) => { handle({ kind, data }); others.postMessage({ kind, data }) }
+  const open = () => {
+    const stream = new EventSource(prefix + 'watch')
+    for (const kind of kinds) stream.addEventListener(kind, e => { tell(kind, (e as MessageEvent<string>).data) })
+    stream.onopen = () => { tell('open', '') }
+    stream.onerror = () => {
+      tell('broken', '')
+      if (stream.readyState === EventSource.CLOSED) setTimeout(open, 5000)
+    }
+  }
+  void navigator.locks.request('berth-stream', () => new Promise<void>(() => { leads = true; open() }))
+}
+
+export async function begin() {
+  try {
+    const of = await ask<Capabilities>('capabilities')
+    setTime(of.time)
+    if (of.identity === 'files') still = Date.parse(of.time)
+    capabilities.value = of
+  } catch (error) {
+    nodesProblem.value = (error as Refused).problem
+  }
+  void loadNodes()
+  connect()
+}

@@ -1,0 +1,52 @@
+// The box that finds a pod or a node.
+import { h } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { PendingList } from './api'
+import { ask, decided, nodes } from './data'
+import { go } from './route'
+
+interface Found { name: string; hash: string }
+
+const mostFound = 12
+const podHash = (pod: string) => '#/pod/' + pod.split('/').map(encodeURIComponent).join('/')
+
+function search(text: string, pending: string[]): Found[] {
+  const found: Found[] = []
+  if (text === '') return found
+  for (const name of nodes.keys()) if (name.includes(text)) found.push({ name: 'node ' + name, hash: '#/node/' + encodeURIComponent(name) })
+  const pods = new Set([...pending, ...decided.peek().map(d => d.record.pod)].filter(p => p.includes(text)))
+  const best = [...[...pods].map(p => ({ name: 'pod ' + p, hash: podHash(p) })), ...found].slice(0, mostFound)
+  if (/^[^/\s]+\/[^/\s]+$/.test(text) && !pods.has(text)) best.unshift({ name: 'pod ' + text, hash: podHash(text) })
+  return best
+}
+
+export function Find() {
+  const box = useRef<HTMLInputElement>(null)
+  const [text, setText] = useState(''), [active, setActive] = useState(0), [pending, setPending] = useState<string[]>([])
+  useEffect(() => {
+    const slash = (e: KeyboardEvent) => {
+      const on = e.target as HTMLElement
+      if (e.key === '/' && !/^(INPUT|SELECT|TEXTAREA)$/.test(on.tagName)) { e.preventDefault(); box.current?.focus() }
+    }
+    addEventListener('keydown', slash)
+    return () => { removeEventListener('keydown', slash) }
+  }, [])
+  const load = () => { void ask<PendingList>('pending', { limit: '10000' }).then(l => { setPending(l.pods.map(p => p.pod)) }, () => { /* nodes are found all the same */ }) }
+  const found = search(text.trim(), pending)
+  const open = (f: Found) => { setText(''); box.current?.blur(); go(f.hash) }
+  const onKeyDown = (e: KeyboardEvent) => {
+    if (e.key === 'ArrowDown') setActive(Math.min(active + 1, found.length - 1))
+    else if (e.key === 'ArrowUp') setActive(Math.max(active - 1, 0))
+    else if (e.key === 'Enter' && found[active]) open(found[active])
+    else if (e.key === 'Escape') setText('')
+    else return
+    e.preventDefault()
+  }
+  return <div class="find">
+    <input ref={box} type="search" aria-label="Find pod or node" placeholder="Find pod or node  /" value={text} autocomplete="off" spellcheck={false}
+      aria-controls={found.length ? 'results' : undefined} aria-activedescendant={found.length ? 'result-' + active : undefined}
+      onFocus={load} onInput={e => { setText(e.currentTarget.value); setActive(0) }} onKeyDown={onKeyDown} />
+    {found.length > 0 && <ul role="listbox" id="results" aria-label="Results">{found.map((f, i) =>
+      <li role="option" id={'result-' + i} aria-selected={i === active} onMouseDown={e => { e.preventDefault(); open(f) }}><bdi>{f.name}</bdi></li>)}</ul>}
+  </div>
+}

@@ -1,0 +1,110 @@
+// The page: what stands around each view, and which view it is.
+import { h, Fragment, render, type ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { begin, connection, isStill } from './data'
+import { Decisions } from './decisions'
+import { Find } from './find'
+import { Nodes, NodeView } from './nodes'
+import { Overview } from './overview'
+import { busy, CopyButton } from './parts'
+import { PodView } from './pod'
+import { QueueView } from './queue'
+import { type Route, route } from './route'
+import { clock } from './text'
+import { WhatIfView } from './whatif'
+
+interface View { title: string; of?: string; content: ComponentChildren }
+
+function viewOf({ path, query }: Route): View {
+  switch (path[0] ?? '') {
+    case '': return { title: 'Overview', content: <Overview /> }
+    case 'nodes': return { title: 'Nodes', content: <Nodes query={query} /> }
+    case 'node': if (path.length === 2) return { title: 'Node ' + path[1], of: 'Nodes', content: <NodeView key={path[1]} name={path[1]} /> }; break
+    case 'queue': return { title: 'Queue', content: <QueueView query={query} /> }
+    case 'pod': if (path.length === 3) return { title: `Pod ${path[1]}/${path[2]}`, of: 'Queue', content: <PodView pod={path[1] + '/' + path[2]} /> }; break
+    case 'decisions': return { title: 'Decisions', content: <Decisions /> }
+    case 'what-if': return { title: 'What if', content: <WhatIfView query={query} /> }
+  }
+  return { title: 'Not found', content: <div role="alert"><p>There is no such view. Choose one above, or find a pod or node by its name.</p></div> }
+}
+
+const links: [string, string][] = [['Overview', '#/'], ['Nodes', '#/nodes'], ['Queue', '#/queue'], ['Decisions', '#/decisions'], ['What if', '#/what-if']]
+
+function connectionText(): string {
+  const c = connection.value
+  switch (c.state) {
+    case 'live': return isStill() ? 'Files' : 'Live'
+    case 'reconnecting': return 'Reconnecting'
+    case 'notLeading': return 'Not leading: ' + (c.problem?.leader ?? 'nobody is known to lead')
+    case 'stale': return c.since ? 'Stale since ' + clock(c.since) : 'Reconnecting'
+  }
+}
+
+type Theme = 'system' | 'light' | 'dark'
+const stored = (): Theme => { const t = localStorage.getItem('theme'); return t === 'light' || t === 'dark' ? t : 'system' }
+const useTheme = (t: Theme) => { useEffect(() => { document.documentElement.dataset['theme'] = t; localStorage.setItem('theme', t) }, [t]) }
+
+function Settings() {
+  const [theme, set] = useState<Theme>(stored())
+  useTheme(theme)
+  const [help, setHelp] = useState(false)
+  useEffect(() => {
+    const ask = (e: KeyboardEvent) => { if (e.key === '?' && !/^(INPUT|SELECT|TEXTAREA)$/.test((e.target as HTMLElement).tagName)) setHelp(true) }
+    addEventListener('keydown', ask)
+    return () => { removeEventListener('keydown', ask) }
+  }, [])
+  return <footer>
+    <div role="radiogroup" aria-label="Theme">{(['system', 'light', 'dark'] as const).map(t => <label><input type="radio" name="theme" checked={theme === t} onChange={() => { set(t) }} /> {t}</label>)}</div>
+    <CopyButton name="Copy link" text={location.href} />
+    <button type="button" onClick={() => { setHelp(true) }}>Keyboard help</button>
+    <a href="licenses.txt">Licences</a>
+    {help && <Help close={() => { setHelp(false) }} />}
+  </footer>
+}
+
+function Help({ close }: { close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => { dialog.current?.showModal() }, [])
+  return <dialog ref={dialog} aria-label="Keyboard help" onClose={close}>
+    <h2>Keyboard</h2>
+    <dl>
+      <dt><kbd>/</kbd></dt><dd>find a pod or node</dd>
+      <dt><kbd>?</kbd></dt><dd>this help</dd>
+      <dt>On the map: arrows, <kbd>Home</kbd>, <kbd>End</kbd></dt><dd>go to a node</dd>
+      <dt><kbd>Enter</kbd></dt><dd>open the node</dd>
+      <dt><kbd>Shift</kbd> and arrows</dt><dd>move the map</dd>
+      <dt><kbd>+</kbd> <kbd>-</kbd> <kbd>0</kbd></dt><dd>larger, smaller, whole</dd>
+    </dl>
+    <form method="dialog"><button>Close</button></form>
+  </dialog>
+}
+
+function Page() {
+  const view = viewOf(route.value), heading = useRef<HTMLHeadingElement>(null), first = useRef(true)
+  useEffect(() => {
+    document.title = view.title + ' · Berth'
+    if (first.current) { first.current = false; return }
+    heading.current?.focus()
+  }, [view.title])
+  const state = connection.value.state
+  return <>
+    <a class="skip" href="#content" onClick={e => { e.preventDefault(); heading.current?.focus() }}>Skip to content</a>
+    <header>
+      <nav aria-label="Main"><ul>{links.map(([name, href]) => <li><a href={href} aria-current={view.title === name || view.of === name ? 'page' : undefined}>{name}</a></li>)}</ul></nav>
+      <Find />
+      <span role="status" aria-label="Connection" class={'connection ' + state}>{connectionText()}</span>
+    </header>
+    <main id="content" aria-busy={busy.value > 0} class={state === 'stale' || state === 'notLeading' ? 'old' : ''}>
+      <h1 ref={heading} tabIndex={-1}><bdi>{view.title}</bdi></h1>
+      {state !== 'live' && connection.value.problem && <div role="alert" class="trouble"><p>{connection.value.problem.message}</p></div>}
+      {view.content}
+    </main>
+    <Settings />
+  </>
+}
+
+const root = document.getElementById('page')
+if (root) {
+  void begin()
+  render(<Page />, root)
+}

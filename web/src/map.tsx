@@ -1,0 +1,209 @@
+// The map of the nodes: a bitmap of one pixel a node on a canvas, scaled, and the one cell of it that
+// a screen reader is told of.
+import { h } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Node } from './data'
+
+export interface Group { name: string; nodes: Node[] }
+
+interface Place { group: Group; row: number }
+
+// Layout says where the nodes of each group are: cells of one size, row by row.
+interface Layout { size: number; columns: number; rows: number; gap: number; places: Place[] }
+
+const height = 440
+const labelHeight = 18
+
+function layoutOf(groups: Group[], width: number): Layout {
+  for (let size = 40; ; size = size > 4 ? size - 2 : size - 0.5) {
+    const columns = Math.max(1, Math.floor(width / size)), gap = groups.length > 1 ? Math.ceil(labelHeight / size) : 0
+    let rows = 0
+    const places = groups.map(group => {
+      const place = { group, row: rows + gap }
+      rows += gap + Math.ceil(group.nodes.length / columns)
+      return place
+    })
+    if (rows * size <= height || size <= 1) return { size, columns, rows, gap, places }
+  }
+}
+
+// The colours of parts from 0 to 1: light is empty, dark is full, and red is over.
+const stops: [number, number, number][] = [[222, 235, 247], [158, 202, 225], [66, 146, 198], [8, 81, 156], [8, 38, 90]]
+const mix = (part: number): number => {
+  const at = Math.min(Math.max(part, 0), 1) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2), f = at - i
+  const c = stops[i].map((from, k) => Math.round(from + (stops[i + 1][k] - from) * f))
+  return (255 << 24) | (c[2] << 16) | (c[1] << 8) | c[0]
+}
+const palette = Array.from({ length: 101 }, (_, i) => mix(i / 100))
+const rgb = (r: number, g: number, b: number) => (255 << 24) | (b << 16) | (g << 8) | r
+const cordonedColour = rgb(176, 142, 60), unreadyColour = rgb(176, 42, 55)
+
+export interface MapOptions {
+  groups: Group[]
+  // part is how dark a node is, from 0 to 1.
+  part: (n: Node) => number
+  describe: (n: Node) => string
+  open: (n: Node) => void
+  // changed is another number when the amounts of nodes have changed.
+  changed: number
+}
+
+export function NodeMap(o: MapOptions) {
+  const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null)
+  const [width, setWidth] = useState(0)
+  const [active, setActive] = useState({ row: 0, column: 0 })
+  const view = useRef({ x: 0, y: 0, zoom: 1 })
+  const drag = useRef<{ x: number; y: number; moved: boolean } | undefined>(undefined)
+  const layout = layoutOf(o.groups, width || 600)
+  const now = useRef({ o, layout, active })
+  now.current = { o, layout, active }
+  const frame = useRef(0)
+
+  const nodeAt = (row: number, column: number): Node | undefined => {
+    const at = now.current.layout
+    for (const p of at.places) {
+      const i = (row - p.row) * at.columns + column
+      if (row >= p.row && i < p.group.nodes.length && column < at.columns) return p.group.nodes[i]
+    }
+    return undefined
+  }
+
+  const draw = () => {
+    frame.current = 0
+    const c = canvas.current
+    const { o, layout, active } = now.current
+    if (!c || c.width === 0) return
+    const ratio = devicePixelRatio, context = c.getContext('2d')
+    if (!context) return
+    const image = new ImageData(layout.columns, Math.max(1, layout.rows)), pixels = new Uint32Array(image.data.buffer)
+    for (const p of layout.places) {
+      p.group.nodes.forEach((n, i) => {
+        pixels[p.row * layout.columns + i] = !n.ready ? unreadyColour : n.cordoned ? cordonedColour : palette[Math.round(100 * Math.min(Math.max(o.part(n), 0), 1))]
+      })
+    }
+    const bitmap = new OffscreenCanvas(image.width, image.height)
+    bitmap.getContext('2d')?.putImageData(image, 0, 0)
+    const { x, y, zoom } = view.current, size = layout.size * zoom * ratio
+    context.setTransform(1, 0, 0, 1, 0, 0)
+    context.clearRect(0, 0, c.width, c.height)
+    context.imageSmoothingEnabled = false
+    context.drawImage(bitmap, x * ratio, y * ratio, image.width * size, image.height * size)
+    const style = getComputedStyle(c)
+    if (size >= 8 * ratio) {
+      context.strokeStyle = style.backgroundColor
+      context.lineWidth = ratio
+      context.beginPath()
+      for (let i = 0; i <= layout.columns; i++) { context.moveTo(x * ratio + i * size, 0); context.lineTo(x * ratio + i * size, c.height) }
+      for (let i = 0; i <= layout.rows; i++) { context.moveTo(0, y * ratio + i * size); context.lineTo(c.width, y * ratio + i * size) }
+      context.stroke()
+    }
+    context.fillStyle = style.color
+    context.font = `${12 * ratio}px system-ui, sans-serif`
+    if (layout.gap > 0) for (const p of layout.places) context.fillText(`${p.group.name} (${p.group.nodes.length})`, Math.max(2, x) * ratio, y * ratio + p.row * size - 4 * ratio)
+    context.lineWidth = 3 * ratio
+    context.strokeStyle = style.color
+    context.strokeRect(x * ratio + active.column * size, y * ratio + active.row * size, size, size)
+  }
+  const redraw = () => { if (frame.current === 0) frame.current = requestAnimationFrame(draw) }
+
+  useEffect(() => {
+    const b = box.current, c = canvas.current
+    if (!b || !c) return
+    const fit = () => {
+      const wide = b.clientWidth * devicePixelRatio, high = height * devicePixelRatio
+      setWidth(b.clientWidth)
+      if (c.width === wide && c.height === high) return
+      c.width = wide
+      c.height = high
+      draw() // at once: a canvas of another size is empty
+    }
+    const watch = new ResizeObserver(fit)
+    watch.observe(b)
+    fit()
+    const dark = matchMedia('(prefers-color-scheme: dark)')
+    dark.addEventListener('change', redraw)
+    const wheel = (e: WheelEvent) => {
+      if (!e.ctrlKey && document.activeElement !== b) return
+      e.preventDefault()
+      zoomBy(e.deltaY < 0 ? 1.2 : 1 / 1.2, e.offsetX, e.offsetY)
+    }
+    c.addEventListener('wheel', wheel, { passive: false })
+    return () => { watch.disconnect(); dark.removeEventListener('change', redraw); c.removeEventListener('wheel', wheel); cancelAnimationFrame(frame.current) }
+  }, [])
+  useEffect(redraw)
+
+  const zoomBy = (by: number, x: number, y: number) => {
+    const v = view.current, zoom = Math.min(Math.max(v.zoom * by, 1), 64 / now.current.layout.size + 8)
+    const f = zoom / v.zoom
+    view.current = zoom === 1 ? { x: 0, y: 0, zoom } : { x: x - (x - v.x) * f, y: y - (y - v.y) * f, zoom }
+    redraw()
+  }
+  const pan = (x: number, y: number) => {
+    view.current = { ...view.current, x: view.current.x + x, y: view.current.y + y }
+    redraw()
+  }
+
+  // go makes the nearest node in a direction the active one, across the gaps between groups.
+  const go = (rows: number, columns: number) => {
+    let { row, column } = active
+    do {
+      row += rows
+      column += columns
+      if (column < 0) { column = layout.columns - 1; row-- }
+      if (column >= layout.columns) { column = 0; row++ }
+      if (row < 0 || row >= layout.rows) return
+    } while (!nodeAt(row, column) && (rows !== 0 || columns !== 0))
+    setActive({ row, column })
+  }
+  const all = layout.places.flatMap(p => p.group.nodes.map((_, i) => ({ row: p.row + Math.floor(i / layout.columns), column: i % layout.columns })))
+  const node = nodeAt(active.row, active.column)
+  useEffect(() => { if (!node && all.length > 0) setActive(all[0]) })
+
+  const onKeyDown = (e: KeyboardEvent) => {
+    const arrows: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }
+    const to = arrows[e.key]
+    if (e.ctrlKey || e.metaKey || e.altKey) return
+    if (to && e.shiftKey) pan(-to[1] * 40, -to[0] * 40)
+    else if (to) go(to[0], to[1])
+    else if (e.key === 'Home' && all.length > 0) setActive(all[0])
+    else if (e.key === 'End' && all.length > 0) setActive(all[all.length - 1])
+    else if (e.key === '+' || e.key === '=') zoomBy(1.25, width / 2, height / 2)
+    else if (e.key === '-') zoomBy(0.8, width / 2, height / 2)
+    else if (e.key === '0') { view.current = { x: 0, y: 0, zoom: 1 }; redraw() }
+    else if (e.key === 'Enter' && node) o.open(node)
+    else return
+    e.preventDefault()
+  }
+  const at = (e: MouseEvent) => {
+    const v = view.current, size = layout.size * v.zoom
+    return { row: Math.floor((e.offsetY - v.y) / size), column: Math.floor((e.offsetX - v.x) / size) }
+  }
+  const onPointerDown = (e: PointerEvent) => { drag.current = { x: e.clientX, y: e.clientY, moved: false } }
+  const onPointerMove = (e: PointerEvent) => {
+    const d = drag.current
+    if (d && (e.buttons & 1)) {
+      if (d.moved || Math.abs(e.clientX - d.x) + Math.abs(e.clientY - d.y) > 4) {
+        pan(e.clientX - d.x, e.clientY - d.y)
+        drag.current = { x: e.clientX, y: e.clientY, moved: true }
+      }
+      return
+    }
+    const here = at(e)
+    if (nodeAt(here.row, here.column) && (here.row !== active.row || here.column !== active.column)) setActive(here)
+  }
+  const onClick = (e: MouseEvent) => {
+    const moved = drag.current?.moved
+    drag.current = undefined
+    const here = at(e), found = nodeAt(here.row, here.column)
+    if (!moved && found) o.open(found)
+  }
+  return <div>
+    <div ref={box} role="grid" aria-label="Nodes" tabIndex={0} class="map" aria-rowcount={layout.rows} aria-colcount={layout.columns} aria-activedescendant={node && 'active-node'} aria-readonly="true" onKeyDown={onKeyDown}>
+      <canvas ref={canvas} aria-hidden="true" onPointerDown={onPointerDown} onPointerMove={onPointerMove} onClick={onClick} />
+      <div role="row" aria-rowindex={active.row + 1} class="hidden">
+        {node && <div role="gridcell" id="active-node" aria-colindex={active.column + 1} aria-label={o.describe(node)} aria-selected="true" />}
+      </div>
+    </div>
+    <p class="caption" aria-hidden="true">{node ? o.describe(node) : ' '}</p>
+  </div>
+}

@@ -1,0 +1,107 @@
+// The nodes: the map, the same as a table, and one node.
+import { h, Fragment } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import type { NodeOf } from './api'
+import { instanceLabel, type Node, nodes, nodesChanged, nodesProblem, loadNodes, poolLabels, resources } from './data'
+import { Loading, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
+import { amount, ago, count, percent, resourceName } from './text'
+import { type Group, NodeMap } from './map'
+import { go } from './route'
+
+export const state = (n: Node): string => !n.ready ? 'not ready' : n.cordoned ? 'cordoned' : 'ready'
+
+const index = (resource: string) => resources.indexOf(resource)
+const share = (n: Node, resource: string): number => {
+  const i = index(resource)
+  return n.allocatable[i] > 0 ? n.requested[i] / n.allocatable[i] : 0
+}
+
+// describe is a node in words, as the contract of the page has them.
+export function describe(n: Node): string {
+  const i = index('pods')
+  const part = (r: string) => percent(n.requested[index(r)], n.allocatable[index(r)])
+  return `${n.name}, zone ${n.zone || 'none'}, ${state(n)}, CPU ${part('cpu')}%, memory ${part('memory')}%, pods ${n.requested[i] ?? 0} of ${n.allocatable[i] ?? 0}${n.taints ? ', taints ' + n.taints : ''}`
+}
+
+// fullest is the part of the resource that a node has least of.
+const fullest = (n: Node): number => Math.max(...['cpu', 'memory', 'pods'].map(r => share(n, r)))
+// uneven is how far CPU and memory are apart: what is left of one is of no use without the other.
+const uneven = (n: Node): number => Math.abs(share(n, 'cpu') - share(n, 'memory'))
+
+const pool = (n: Node): string => poolLabels.map(l => n.labels[l]).find(v => v !== undefined) ?? ''
+const groupings: Record<string, (n: Node) => string> = {
+  zone: n => n.zone ? 'zone ' + n.zone : 'no zone', pool: n => pool(n) ? 'pool ' + pool(n) : 'no pool',
+  instance: n => n.labels[instanceLabel] ?? 'no instance type', state, none: () => 'all nodes',
+}
+
+export function groupsOf(list: Node[], by: string): Group[] {
+  const groups = new Map<string, Node[]>(), key = groupings[by] ?? groupings.zone
+  for (const n of list) {
+    const name = key(n), of = groups.get(name)
+    if (of) of.push(n)
+    else groups.set(name, [n])
+  }
+  return [...groups].sort(([a], [b]) => a < b ? -1 : 1).map(([name, of]) => ({ name, nodes: of.sort((a, b) => a.name < b.name ? -1 : 1) }))
+}
+
+export function Nodes({ query }: { query: URLSearchParams }) {
+  const changed = nodesChanged.value, by = query.get('by') ?? 'cpu', group = query.get('group') ?? 'zone', q = query.get('q') ?? ''
+  const [table, setTable] = useState(false)
+  const list = useMemo(() => [...nodes.values()].filter(n => q === '' || n.name.includes(q) || n.zone === q || n.taints.includes(q)), [changed, q])
+  const groups = useMemo(() => groupsOf(list, group), [list, group])
+  if (changed === 0) return nodesProblem.value ? <Trouble problem={nodesProblem.value} again={() => { void loadNodes() }} /> : <Loading what="the nodes" />
+  if (nodes.size === 0) return <p>There is no node. Nodes come here when their kubelets join the cluster.</p>
+  const set = (name: string, value: string) => { const next = new URLSearchParams(query); next.set(name, value); go('#/nodes?' + next.toString(), true) }
+  const part = by === 'room' ? fullest : by === 'fragmentation' ? uneven : (n: Node) => share(n, by)
+  return <>
+    <form class="bar" onSubmit={e => { e.preventDefault() }}>
+      <label>Colour by <select value={by} onChange={e => { set('by', e.currentTarget.value) }}>
+        {resources.map(r => <option value={r}>{resourceName(r)}</option>)}
+        <option value="room">Fullest of CPU, memory and pods</option>
+        <option value="fragmentation">Fragmentation: CPU beside memory</option>
+      </select></label>
+      <label>Group by <select value={group} onChange={e => { set('group', e.currentTarget.value) }}>
+        <option value="zone">Zone</option><option value="pool">Pool</option><option value="instance">Instance type</option><option value="state">State</option><option value="none">Nothing</option>
+      </select></label>
+      <label>Only nodes with <input value={q} placeholder="part of name, zone or taint" onInput={e => { set('q', e.currentTarget.value) }} /></label>
+      <button type="button" aria-pressed={table} onClick={() => { setTable(!table) }}>Show as table</button>
+    </form>
+    <p role="status" aria-label="Map">{count(list.length, 'node')} shown</p>
+    {table ? <NodeTable list={list} /> : <NodeMap groups={groups} part={part} describe={describe} changed={changed} open={n => { go('#/node/' + encodeURIComponent(n.name)) }} />}
+    {!table && <p class="legend"><span class="swatch scale" /> empty to full <span class="swatch cordoned" /> cordoned <span class="swatch unready" /> not ready</p>}
+    <Region name="Groups of nodes"><GroupTable groups={groups} /></Region>
+  </>
+}
+
+// mostRows bounds a table: a page with more elements is slow.
+const mostRows = 300
+
+function NodeTable({ list }: { list: Node[] }) {
+  const sorted = [...list].sort((a, b) => a.name < b.name ? -1 : 1)
+  const part = (n: Node, r: string) => `${percent(n.requested[index(r)], n.allocatable[index(r)])}% of ${amount(r, n.allocatable[index(r)])}`
+  return <>
+    <Table name="Nodes" columns={['Node', 'Zone', 'State', 'CPU', 'Memory', 'Pods', 'Taints']}
+      rows={sorted.slice(0, mostRows).map(n => [nodeLink(n.name), n.zone, state(n), part(n, 'cpu'), part(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>])} />
+    {sorted.length > mostRows && <p>{count(sorted.length - mostRows, 'more node')}: say which with "Only nodes with".</p>}
+  </>
+}
+
+function GroupTable({ groups }: { groups: Group[] }) {
+  const sum = (g: Group, r: string, of: 'allocatable' | 'requested') => g.nodes.reduce((s, n) => s + n[of][index(r)], 0)
+  const free = (g: Group, r: string) => `${amount(r, sum(g, r, 'allocatable') - sum(g, r, 'requested'))} (${100 - percent(sum(g, r, 'requested'), sum(g, r, 'allocatable'))}%)`
+  return <Table name="Groups of nodes" columns={['Group', 'Nodes', 'Free CPU', 'Free memory', 'Free pods', 'Cordoned', 'Not ready']}
+    rows={groups.slice(0, mostRows).map(g => [<bdi>{g.name}</bdi>, g.nodes.length, free(g, 'cpu'), free(g, 'memory'), free(g, 'pods'), g.nodes.filter(n => n.cordoned).length, g.nodes.filter(n => !n.ready).length])} />
+}
+
+export function NodeView({ name }: { name: string }) {
+  const answer = useAnswer<NodeOf>('node', { name }, 10)
+  return <Shown answer={answer} what={'node ' + name}>{n => <>
+    <p>{n.ready ? 'Ready' : 'Not ready'}{n.cordoned ? ', cordoned' : ''}, {n.labels?.['topology.kubernetes.io/zone'] ? 'zone ' + n.labels['topology.kubernetes.io/zone'] : 'no zone'}. <a href={'#/what-if?do=' + encodeURIComponent('drain ' + n.name)}>What if it is drained?</a></p>
+    <Region name="Resources"><Table name="Resources" columns={['Resource', 'Allocatable', 'Requested', 'Free', 'Used']} rows={Object.entries(n.resources).map(([r, a]) => [resourceName(r), amount(r, a.allocatable), amount(r, a.requested), amount(r, a.allocatable - a.requested), percent(a.requested, a.allocatable) + '%'])} /></Region>
+    <Region name="Taints">{n.taints?.length ? <ul>{n.taints.map(t => <li><bdi>{t.key}{t.value ? '=' + t.value : ''}:{t.effect}</bdi>{t.timeAdded && ` for ${ago(t.timeAdded)}`}</li>)}</ul> : <p>It has none.</p>}</Region>
+    <Region name="Pods">{n.pods.length === 0 ? <p>No pod is here.</p> : <Table name="Pods" columns={['Pod', 'Priority', 'CPU', 'Memory', 'Largest part of the node', 'State']}
+      rows={n.pods.slice(0, mostRows).map(p => [podLink(p.pod), p.priority, amount('cpu', p.requested['cpu'] ?? 0), amount('memory', p.requested['memory'] ?? 0), Math.round(100 * p.share) + '%', p.terminating ? 'terminating' : p.assumed ? 'being bound' : ''])} />}</Region>
+    {n.nominated?.length ? <Region name="Nominated"><ul>{n.nominated.map(p => <li>{podLink(p)}</li>)}</ul></Region> : null}
+    <Region name="Records">{n.records.length ? <Records list={[...n.records].reverse()} pods /> : <p>Nothing is recorded of this node.</p>}</Region>
+  </>}</Shown>
+}

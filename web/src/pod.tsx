@@ -1,0 +1,91 @@
+// The story of a pod: what was tried, what blocks it, what would help, and what wakes it.
+import { h, Fragment } from 'preact'
+import type { Problem, RecordList, Why } from './api'
+import { decided, isStill } from './data'
+import { CopyButton, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
+import { ago, clock, count, until } from './text'
+
+export function PodView({ pod }: { pod: string }) {
+  // A record about the pod asks anew.
+  const touched = decided.value.find(d => d.record.pod === pod)?.key ?? 0
+  return <Story key={pod + touched} pod={pod} />
+}
+
+function Story({ pod }: { pod: string }) {
+  const why = useAnswer<Why>('why', { pod }, isStill() ? 0 : 30)
+  const records = useAnswer<RecordList>('records', { pod, limit: '100' })
+  if (why.problem) return <Unexplained problem={why.problem} again={why.again} pod={pod} records={records.data} />
+  return <Shown answer={why} what={'the story of pod ' + pod}>{w => <>
+    <p role="status" aria-label="Verdict" class="lead">{w.verdict}: {w.verdict === 'Placed' ? <>on <bdi>{w.node}</bdi>{w.notRunning ? '; ' + w.notRunning : ''}</> : w.message || (w.node ? 'on ' + w.node : 'it can be placed')}</p>
+    {w.node && <p>Node: {nodeLink(w.node)}</p>}
+    {w.stalled && <p class="note">{w.stalled}</p>}
+    {w.observed && !w.observed.agrees && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
+    {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, ${w.queue.position}. in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.</p>}
+    <Region name="Attempts">{records.data?.records.length ? <Records list={[...records.data.records].reverse()} pods={false} /> : <p>Nothing is recorded of this pod{records.data?.log.oldest ? ` since ${clock(records.data.log.oldest)}` : ''}.</p>}</Region>
+    <Region name="Blockers">{w.groups.length === 0 ? <p>No node rejects it.</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']}
+      rows={w.groups.map(g => [g.nodes, <>{g.examples.map((n, i) => <>{i > 0 && ', '}{nodeLink(n)}</>)}{g.nodes > g.examples.length && ' …'}</>,
+        g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.reasons.join(', ')).join('; ')}</span>])} />}
+      {w.holders?.length ? <p>Most of what it lacks is held by {w.holders.map(x => `${x.workload} (${x.amount} ${x.resource}, ${count(x.pods, 'pod')})`).join(', ')}.</p> : null}
+      {w.since?.length ? <ul>{w.since.map(x => <li>{x.what}{x.since ? ` for ${ago(x.since)}` : ''}{x.by ? `, by ${x.by}` : ''}</li>)}</ul> : null}
+    </Region>
+    <Scores why={w} />
+    <Fixes why={w} />
+    <Region name="Wakes on">{w.events.length === 0 ? <p>Nothing needs to wake it.</p> : <ul>{w.events.map(e => <li>{e.text} <span class="quiet">({e.plugin})</span></li>)}</ul>}</Region>
+    <Preemption why={w} />
+  </>}</Shown>
+}
+
+function Unexplained({ problem, again, pod, records }: { problem: Problem; again: () => void; pod: string; records?: RecordList }) {
+  return <>
+    <Trouble problem={problem} again={again} />
+    {records && <Region name="Attempts">{records.records.length ? <Records list={[...records.records].reverse()} pods={false} /> : <p>Nothing is recorded of pod {pod}.</p>}</Region>}
+  </>
+}
+
+const mostScores = 20
+
+function Scores({ why }: { why: Why }) {
+  if (why.scores.length === 0) return <Region name="Scores"><p>{why.nodesFeasible === 0 ? 'No node is feasible, so none was scored.' : 'The only feasible node needs no score.'}</p></Region>
+  const plugins = [...new Set(why.scores.flatMap(s => s.scores.map(p => p.plugin)))]
+  return <Region name="Scores">
+    <Table name="Scores" columns={['Node', 'Total', 'Margin', ...plugins]} rows={why.scores.slice(0, mostScores).map(s => [nodeLink(s.node), s.score, s.margin,
+      ...plugins.map(p => { const of = s.scores.find(x => x.plugin === p); return of ? <>{of.score}{of.weight !== 1 && ` × ${of.weight}`} <meter min={0} max={100} value={of.score} aria-label={`${p} of ${s.node}`} /></> : '' })])} />
+    {why.scores.length > mostScores && <p>{count(why.scores.length - mostScores, 'more node')} with lower scores.</p>}
+  </Region>
+}
+
+// tryable returns the words of what-if for a fix that they can say, "" for others.
+function tryable(commands: string[]): string {
+  const words = commands.map(c => {
+    const uncordon = /^kubectl uncordon (\S+)$/.exec(c), evict = /^kubectl delete pod (\S+) -n (\S+)$/.exec(c)
+    if (uncordon) return 'uncordon ' + uncordon[1]
+    if (evict) return `evict ${evict[2]}/${evict[1]}`
+    return ''
+  })
+  return words.every(w => w !== '') ? words.join(' , ') : ''
+}
+
+function Fixes({ why }: { why: Why }) {
+  if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.verdict === 'Placed' ? 'It needs none.' : why.cut ?? 'No small change was found that places it.'}</p></Region>
+  return <Region name="Fixes"><ul class="fixes">{why.fixes.map(f => {
+    const commands = f.commands ?? [], words = tryable(commands)
+    return <li>
+      <p><span class="words">{f.summary}</span> <span class="quiet">Then it is placed on {f.then.node}{f.then.evicts?.length ? ', and evicts ' + f.then.evicts.join(', ') : ''}.</span></p>
+      {commands.length > 0 && <pre tabIndex={0}>{commands.join('\n')}</pre>}
+      <CopyButton name="Copy command" text={commands.length > 0 ? commands.join('\n') : f.summary} />
+      {words !== '' && <>{' '}<a class="button" role="button" href={'#/what-if?do=' + encodeURIComponent(words)}>Try in what-if</a></>}
+    </li>
+  })}</ul>{why.cut && <p class="quiet">{why.cut}</p>}</Region>
+}
+
+function Preemption({ why }: { why: Why }) {
+  const list = (pods: string[]) => <>{pods.map((p, i) => <>{i > 0 && ', '}{podLink(p)}</>)}</>
+  const none = !why.victims?.length && !why.evictedBy?.length && !why.against?.length && !why.first?.length
+  return <Region name="Preemption">
+    {none && <p>It evicts no pod, and no pod evicts it.</p>}
+    {why.victims?.length ? <p>These pods leave for it: {list(why.victims)}.</p> : null}
+    {why.against?.length ? <p>Against the budgets {why.against.join(', ')}.</p> : null}
+    {why.evictedBy?.length ? <p>It is evicted for {list(why.evictedBy)}. {why.evicted}</p> : null}
+    {why.first?.length ? <p>These pods come first and take the room: {list(why.first)}.</p> : null}
+  </Region>
+}

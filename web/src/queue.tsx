@@ -1,0 +1,70 @@
+// The pods that wait, by place and cause, with when each is tried next.
+import { h, Fragment } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { PendingList, PendingPod, Queue, Summary } from './api'
+import { counts, isStill } from './data'
+import { Causes } from './overview'
+import { podLink, Region, Shown, Table, useAnswer } from './parts'
+import { go } from './route'
+import { ago, count, until } from './text'
+
+const tabs: [string, string, (q: Queue) => number][] = [
+  ['Active', 'active', q => q.active], ['Backoff', 'backoff', q => q.backoff + q.errorBackoff], ['Unschedulable', 'unschedulable', q => q.unschedulable],
+  ['Gated', 'gated', q => q.gated], ['In flight', 'in flight', q => q.inFlight],
+]
+
+const mostShown = 200
+
+export function QueueView({ query }: { query: URLSearchParams }) {
+  const summary = useAnswer<Summary>('summary', {}, isStill() ? 0 : 5)
+  return <Shown answer={summary} what="the queue">{s => <Places summary={s} query={query} />}</Shown>
+}
+
+function Places({ summary, query }: { summary: Summary; query: URLSearchParams }) {
+  const q = (counts.value ?? summary).queue
+  const fullest = tabs.reduce((a, b) => b[2](q) > a[2](q) ? b : a)
+  const place = query.get('place') ?? fullest[1], reason = query.get('reason') ?? '', namespace = query.get('ns') ?? ''
+  const set = (name: string, value: string) => { const next = new URLSearchParams(query); if (value) next.set(name, value); else next.delete(name); go('#/queue?' + next.toString(), true) }
+  const move = (e: KeyboardEvent) => {
+    const i = tabs.findIndex(t => t[1] === place), to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[e.key]
+    if (to === undefined) return
+    e.preventDefault()
+    const next = tabs[(to + tabs.length) % tabs.length][1]
+    set('place', next)
+    document.getElementById('tab-' + next.replace(' ', '-'))?.focus()
+  }
+  return <>
+    <div role="tablist" aria-label="Places" onKeyDown={move}>{tabs.map(([name, value, of]) =>
+      <button type="button" role="tab" id={'tab-' + value.replace(' ', '-')} aria-selected={value === place} aria-controls="queue-panel" tabIndex={value === place ? 0 : -1} onClick={() => { set('place', value) }}>{name} {of(q)}</button>)}</div>
+    <div role="tabpanel" id="queue-panel" aria-labelledby={'tab-' + place.replace(' ', '-')}>
+      <form class="bar" onSubmit={e => { e.preventDefault() }}>
+        <label>Namespace <input value={namespace} onChange={e => { set('ns', e.currentTarget.value) }} /></label>
+        <label>Reason <input value={reason} onChange={e => { set('reason', e.currentTarget.value) }} /></label>
+      </form>
+      <Pods place={place} namespace={namespace} reason={reason} />
+    </div>
+    <Region name="Causes">{summary.blocking.length === 0 ? <p>Nothing blocks a pod.</p> : <Causes list={summary.blocking} />}</Region>
+  </>
+}
+
+function Pods({ place, namespace, reason }: { place: string; namespace: string; reason: string }) {
+  const answer = useAnswer<PendingList>('pending', { place, namespace, reason, limit: String(mostShown) }, isStill() ? 0 : 3)
+  return <Shown answer={answer} what="the pods">{list => list.pods.length === 0 ? <p>No pod waits here{namespace || reason ? ' that matches' : ''}.</p> : <>
+    <Table name="Pods" columns={['Pod', 'Waits for', 'Attempts', 'Tried again', 'Rejected by', 'Message']} rows={list.pods.map(p => [podLink(p.pod), ago(p.since), p.attempts, <Next pod={p} />, [...p.rejectedBy ?? [], ...p.pendingBy ?? []].join(', '), <span class="words">{p.message}</span>])} />
+    {list.total > list.pods.length && <p>{count(list.total - list.pods.length, 'more pod')}, which wait shorter: say which with a namespace or a reason.</p>}
+  </>}</Shown>
+}
+
+// Next counts down to the next attempt.
+function Next({ pod }: { pod: PendingPod }) {
+  const [, tick] = useState(0)
+  useEffect(() => {
+    if (isStill()) return
+    const timer = setInterval(() => { tick(n => n + 1) }, 1000)
+    return () => { clearInterval(timer) }
+  }, [])
+  if (pod.place === 'active') return <>next</>
+  if (pod.place === 'gated') return <>once its gates are gone</>
+  if (!pod.until) return <>when something changes</>
+  return <>{pod.place === 'unschedulable' ? 'when something changes, at the latest in ' : 'in '}{until(pod.until)}</>
+}

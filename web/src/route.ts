@@ -1,0 +1,20 @@
+// Where the page is: the part of its address behind #, which works under any path and from a file.
+import { signal } from '@preact/signals'
+
+export interface Route { path: string[]; query: URLSearchParams }
+
+function read(): Route {
+  const [path, query] = location.hash.replace(/^#\/?/, '').split('?', 2)
+  const parts = path.split('/').filter(p => p !== '').map(p => { try { return decodeURIComponent(p) } catch { return p } })
+  return { path: parts, query: new URLSearchParams(query ?? '') }
+}
+
+export const route = signal(read())
+addEventListener('hashchange', () => { route.value = read() })
+
+// go opens a place of the page; replacing leaves no trace in Back.
+export function go(hash: string, replacing = false) {
+  if (!replacing) { location.hash = hash; return }
+  history.replaceState(null, '', hash)
+  route.value = read()
+}

@@ -1,0 +1,47 @@
+// Numbers and times as people read them.
+import { now } from './data'
+
+export const count = (n: number, one: string, many = one + 's'): string => `${n.toLocaleString('en')} ${n === 1 ? one : many}`
+
+export function span(ms: number): string {
+  const s = Math.max(0, Math.round(ms / 1000))
+  if (s < 120) return `${s} s`
+  if (s < 7200) return `${Math.round(s / 60)} min`
+  if (s < 172800) return `${Math.round(s / 3600)} h`
+  return `${Math.round(s / 86400)} days`
+}
+
+export const ago = (time: string): string => span(now() - Date.parse(time))
+export const until = (time: string): string => span(Date.parse(time) - now())
+export const clock = (time: string): string => time.replace('T', ' ').replace(/(\.\d{3})\d*Z$/, '$1Z').replace(/Z$/, ' UTC')
+
+const units = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi']
+
+// amount is a quantity of a resource, as the daemon has it: CPU in thousandths, memory in bytes.
+export function amount(resource: string, n: number): string {
+  if (resource === 'cpu') return n % 1000 === 0 || Math.abs(n) >= 10000 ? String(Math.round(n / 1000)) : `${n}m`
+  if (resource !== 'memory' && resource !== 'ephemeral-storage' && !resource.startsWith('hugepages-')) return n.toLocaleString('en')
+  let of = n, u = 0
+  while (Math.abs(of) >= 1024 && u < units.length - 1) { of /= 1024; u++ }
+  return `${of >= 100 || Number.isInteger(of) ? Math.round(of) : of.toFixed(1)}${units[u]}`
+}
+
+export const resourceName = (r: string): string => ({ cpu: 'CPU', memory: 'Memory', pods: 'Pods', 'ephemeral-storage': 'Ephemeral storage' })[r] ?? r
+export const percent = (part: number, of: number): number => of > 0 ? Math.round(100 * part / of) : 0
+
+// recordText says what happened, in one line.
+export function recordText(r: import('./api').RecordOf): string {
+  switch (r.type) {
+    case 'Attempt': {
+      const nodes = r.nodesTotal !== undefined ? `, ${r.nodesFeasible ?? 0} of ${r.nodesTotal} nodes feasible` : ''
+      if (r.result === 'Scheduled' || r.result === 'Waiting') return `attempt ${r.attempt ?? 1}: ${r.result.toLowerCase()} on ${r.node}${nodes}`
+      const victims = r.victims?.length ? `, evicts ${r.victims.join(', ')} from ${r.nominatedNode}` : ''
+      return `attempt ${r.attempt ?? 1}: ${(r.result ?? '').toLowerCase()}${victims}${r.message ? ': ' + r.message : nodes}`
+    }
+    case 'Moved': return `${r.from || 'new'} → ${r.to || 'out of the queue'}${r.event ? ' by ' + r.event : ''}${r.plugin ? ', gated by ' + r.plugin : ''}${r.message ? ': ' + r.message : ''}`
+    case 'Bound': return 'bound'
+    case 'BindingUnknown': return `the reply to the binding was lost${r.message ? ': ' + r.message : ''}`
+    case 'Evicted': return `evicted from ${r.node} for ${r.for}`
+  }
+  return r.type
+}
