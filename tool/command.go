@@ -111,7 +111,7 @@ func newCommand(argv0 string, b Build) *cobra.Command {
 	cmd.Example = fmt.Sprintf(rootExamples, name)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(newSimulate(name, b.Plugins), newWhy(name, b.Plugins), newWhatIf(name, b.Plugins), newFit(name, b.Plugins), newEvents(name), newTop(name), newStatus(name), newConfig(name, b.Plugins),
-		newRecord(name, b), newReplay(name, b.Plugins), newCompare(name, b.Plugins), newVersion(name, described(b.Version)))
+		newRecord(name, b), newReplay(name, b.Plugins), newCompare(name, b.Plugins), newView(name, b), newVersion(name, described(b.Version)))
 	return cmd
 }
 

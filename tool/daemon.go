@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -218,6 +219,16 @@ func dialPinned(config *rest.Config, base *url.URL, p *pin.Pin, end func()) (*da
 
 // open asks and returns the answer, or why there is none.
 func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Response, error) {
+	reply, err := d.send(ctx, what, q, nil)
+	if err != nil || reply.StatusCode == http.StatusOK {
+		return reply, err
+	}
+	defer reply.Body.Close()
+	return nil, d.refusal(reply)
+}
+
+// send asks and returns what the daemon answers, which may be a refusal.
+func (d *daemon) send(ctx context.Context, what string, q url.Values, header http.Header) (*http.Response, error) {
 	at := *d.base
 	at.Path, at.RawQuery = api.Prefix+what, q.Encode()
 	ctx = reach(ctx, min(reachTime, d.patience))
@@ -225,15 +236,12 @@ func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Res
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(request.Header, header)
 	reply, err := d.client.Do(request)
 	if err != nil {
 		return nil, d.unasked(ctx, err)
 	}
-	if reply.StatusCode == http.StatusOK {
-		return reply, nil
-	}
-	defer reply.Body.Close()
-	return nil, d.refusal(reply)
+	return reply, nil
 }
 
 // errSilent ends a question to which no answer comes.

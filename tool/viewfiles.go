@@ -1,0 +1,162 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	baseversion "k8s.io/component-base/version"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/loop"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/page"
+	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// still is a cluster from files, with a scheduler that knows it and takes no more steps. It stands
+// for the daemon and for the API server.
+type still struct {
+	set      *manifest.Set
+	world    *sim.World
+	records  *records.Recorder
+	history  *records.History
+	options  machine.Options
+	profiles func() ([]*profile.Profile, error)
+	version  string
+	mu       sync.Mutex // held by who looks at the machine
+}
+
+// recordBytes is the memory for the records of a simulation.
+const recordBytes = 64 << 20
+
+// load reads the files and, with --simulate, places the pods.
+func (v *viewing) load(ctx context.Context, stderr io.Writer) (*still, error) {
+	s := v.source
+	s.keepWritten = true
+	set, in, err := s.load(ctx, strings.NewReader(""), stderr)
+	if err != nil {
+		return nil, err
+	}
+	notes(stderr, set.Notices)
+	c := &still{set: set, records: records.New(recordBytes), options: in.Machine, version: v.build.Version, profiles: func() ([]*profile.Profile, error) {
+		if in.Scheduler.Hosts() {
+			return nil, api.ErrHosted
+		}
+		_, _, o, err := s.scheduler()
+		return o.Profiles, err
+	}}
+	c.history = records.NewHistory(c.records)
+	if c.world, err = sim.Load(in); err != nil {
+		return nil, err
+	}
+	c.records.Watch(c.world.Machine)
+	if v.simulate {
+		c.world.Told = func(e machine.Event) { c.records.Observe(loop.Step{Now: c.world.Now, Event: e}) }
+		c.world.Observe = func(e machine.Effect) {
+			c.records.Observe(loop.Step{Now: c.world.Now, Effects: []machine.Effect{e}})
+		}
+		c.world.Exhaust()
+		c.records.Flush()
+	}
+	return c, nil
+}
+
+// data returns what the daemon's own handler says of the cluster.
+func (c *still) data(ctx context.Context) (page.Data, error) {
+	core, err := corev1.NewForConfig(&rest.Config{Host: "http://files", Transport: c, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		return nil, err
+	}
+	now, yes := c.world.Now, func() bool { return true }
+	options := c.options
+	options.Profiles = nil
+	return page.Local(ctx, api.Handler(api.Options{
+		Recorder: c.records, History: c.history, Read: core.RESTClient(), Stopped: ctx.Done(),
+		Build: api.Build{Version: c.version, Kubernetes: baseversion.DefaultKubeBinaryVersion, Gates: map[string]bool{}},
+		Leads: yes, Synced: yes, Leader: func() string { return "" }, Now: func() time.Time { return now },
+		Profiles: c.profiles, Machine: options,
+		Status: func(context.Context) api.Status {
+			return api.Status{Identity: "files", Started: now, Leads: true, Synced: true, Configuration: api.Configuration{Since: now, Profiles: c.world.Machine.Profiles()}}
+		},
+		Inspect: func(_ context.Context, look func(*machine.Machine)) error {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			look(c.world.Machine)
+			return nil
+		},
+	})), nil
+}
+
+// RoundTrip is for http.RoundTripper: what an API server would say of the files. The daemon's
+// handler asks for one pod, node or claim, or for the pods without a node.
+func (c *still) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := c.object(strings.Split(strings.Trim(r.URL.Path, "/"), "/"))
+	if err != nil {
+		return nil, err
+	}
+	code := http.StatusOK
+	if body == nil {
+		code = http.StatusNotFound
+		if body, err = json.Marshal(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}); err != nil {
+			return nil, err
+		}
+	}
+	return &http.Response{StatusCode: code, Status: http.StatusText(code), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
+}
+
+// object returns the JSON at a path of the API, nil if there is none.
+func (c *still) object(parts []string) ([]byte, error) {
+	parts = parts[min(2, len(parts)):] // api/v1
+	switch {
+	case len(parts) == 1 && parts[0] == "pods":
+		list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
+		for _, p := range c.set.Pods {
+			if p := c.pod(p.Namespace, p.Name); p != nil && p.Spec.NodeName == "" {
+				list.Items = append(list.Items, *p)
+			}
+		}
+		return json.Marshal(list)
+	case len(parts) == 2 && parts[0] == "nodes":
+		for _, n := range c.set.Nodes {
+			if n.Name == parts[1] {
+				return json.Marshal(n)
+			}
+		}
+	case len(parts) == 4 && parts[0] == "namespaces" && parts[2] == "pods":
+		if p := c.pod(parts[1], parts[3]); p != nil {
+			return json.Marshal(p)
+		}
+	case len(parts) == 4 && parts[0] == "namespaces" && parts[2] == "persistentvolumeclaims":
+		return c.set.Written("PersistentVolumeClaim", parts[1], parts[3]), nil
+	}
+	return nil, nil
+}
+
+// pod returns a pod of the files with the node that it has now, nil if there is none.
+func (c *still) pod(namespace, name string) *v1.Pod {
+	now := c.world.Cluster.Pod(namespace + "/" + name)
+	if now == nil {
+		return nil
+	}
+	for _, p := range c.set.Pods {
+		if p.Namespace == namespace && p.Name == name {
+			p = p.DeepCopy()
+			p.Spec.NodeName = now.NodeName
+			return p
+		}
+	}
+	return nil
+}
