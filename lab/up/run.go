@@ -25,6 +25,7 @@ type run struct {
 	scheduler cluster.SchedulerOptions
 	out       io.Writer
 	cluster   *cluster.Cluster
+	viewer    []string // the command that serves Berth's page; nil: there is none
 }
 
 // Run starts the lab and returns when the context ends (nil), when a child dies
@@ -72,6 +73,7 @@ func Run(ctx context.Context, out io.Writer, options Options) (err error) {
 		}
 	}
 	r.say("The cluster is up. Ctrl-C ends it.\n")
+	r.startPage(ctx)
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
@@ -148,7 +150,11 @@ func (r *run) startScheduler(ctx context.Context) error {
 		return err
 	}
 	tool := filepath.Join(filepath.Dir(self), "berth")
-	_, err = io.WriteString(r.out, r.options.watching(tool, r.cluster.Kubeconfig(cluster.Admin), s.Port))
+	kubeconfig := r.cluster.Kubeconfig(cluster.Admin)
+	if r.options.Scheduler == schedulerBerth {
+		r.viewer = []string{tool, "view", "--daemon", fmt.Sprintf("https://127.0.0.1:%d", s.Port), "--insecure-skip-tls-verify", "--kubeconfig", kubeconfig}
+	}
+	_, err = io.WriteString(r.out, r.options.watching(tool, kubeconfig, s.Port))
 	return err
 }
 
@@ -165,7 +171,7 @@ func (o Options) watching(tool, kubeconfig string, port int) string {
 	if o.Berth != "" {
 		why = "  what happened to a pod: " + tool + " events NAMESPACE/POD "
 	}
-	return "  how it stands: " + tool + " status " + flags + "\n  watch it: " + tool + " top " + flags + "\n" + why + flags + "\n"
+	return "  how it stands: " + tool + " status " + flags + "\n  watch it: " + tool + " top " + flags + "\n  in a browser: " + tool + " view " + flags + "\n" + why + flags + "\n"
 }
 
 // placeSample deploys the sample and shows its placement until it is settled.

@@ -2,6 +2,7 @@ package up
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -101,7 +102,7 @@ func TestProgressLine(t *testing.T) {
 // asked, and one with plugins of its own cannot say why.
 func TestWatching(t *testing.T) {
 	const flags = "--daemon https://127.0.0.1:10259 --insecure-skip-tls-verify --kubeconfig /tmp/lab/admin.kubeconfig\n"
-	const top = "  how it stands: /src/bin/berth status " + flags + "  watch it: /src/bin/berth top " + flags
+	const top = "  how it stands: /src/bin/berth status " + flags + "  watch it: /src/bin/berth top " + flags + "  in a browser: /src/bin/berth view " + flags
 	for _, c := range []struct {
 		options Options
 		want    string
@@ -112,6 +113,28 @@ func TestWatching(t *testing.T) {
 	} {
 		if got := c.options.watching("/src/bin/berth", "/tmp/lab/admin.kubeconfig", 10259); got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.options, got, c.want)
+		}
+	}
+}
+
+// The address of the page comes last. Where the tool is not there, or says why it serves none, the
+// lab goes on.
+func TestPage(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, tt := range []struct {
+		viewer []string
+		want   string
+	}{
+		{nil, ""},
+		{[]string{"/nowhere/berth", "view"}, ""},
+		{[]string{"/bin/sh", "-c", "echo berth: no scheduler >&2; exit 2"}, "There is no page: berth: no scheduler\n"},
+		{[]string{"/bin/sh", "-c", "echo http://127.0.0.1:9259/start?once=X; exec sleep 600"}, "See it in a browser, within a minute (later: the command above):\nhttp://127.0.0.1:9259/start?once=X\n"},
+	} {
+		var out bytes.Buffer
+		(&run{out: &out, viewer: tt.viewer}).startPage(ctx)
+		if out.String() != tt.want {
+			t.Errorf("%v: says %q, want %q", tt.viewer, &out, tt.want)
 		}
 	}
 }
