@@ -41,7 +41,11 @@ func startChromium(t testing.TB) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	dir, err := os.MkdirTemp("", "chromium") // not the test's own: a process of the browser may outlive it
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe", "--user-data-dir="+dir, "about:blank")
 	cmd.ExtraFiles = []*os.File{childIn, child}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -50,9 +54,11 @@ func startChromium(t testing.TB) *chromium {
 	c := &chromium{TB: t, to: to, replies: map[int]chan json.RawMessage{}}
 	go c.read(from)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_, _ = io.WriteString(to, `{"id":0,"method":"Browser.close"}`+"\x00")
+		late := time.AfterFunc(endTime, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
-		_, _ = from.Close(), to.Close()
+		late.Stop()
+		_, _, _ = from.Close(), to.Close(), os.RemoveAll(dir)
 	})
 	var target struct{ TargetID string }
 	c.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
@@ -64,6 +70,9 @@ func startChromium(t testing.TB) *chromium {
 	}
 	return c
 }
+
+// endTime is how long a browser may take to end.
+const endTime = 5 * time.Second
 
 // read takes in what the browser says, until it ends.
 func (c *chromium) read(from io.Reader) {

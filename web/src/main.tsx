@@ -1,5 +1,5 @@
 // The page: what stands around each view, and which view it is.
-import { h, Fragment, render, type ComponentChildren } from 'preact'
+import { Component, h, Fragment, render, type ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { begin, connection, isStill } from './data'
 import { Decisions } from './decisions'
@@ -79,6 +79,15 @@ function Help({ close }: { close: () => void }) {
   </dialog>
 }
 
+// Boundary shows that a view failed, where the page would be empty.
+class Boundary extends Component<{ children: ComponentChildren }, { failed?: string }> {
+  static getDerivedStateFromError(error: unknown) { return { failed: String(error) } }
+  render() {
+    if (this.state.failed === undefined) return <>{this.props.children}</>
+    return <div role="alert" class="trouble"><p>This view failed: {this.state.failed}. The scheduler may be of another version than this "berth". Reload the page, or choose another view.</p></div>
+  }
+}
+
 function Page() {
   const view = viewOf(route.value), heading = useRef<HTMLHeadingElement>(null), first = useRef(true)
   useEffect(() => {
@@ -97,7 +106,7 @@ function Page() {
     <main id="content" aria-busy={busy.value > 0} class={state === 'stale' || state === 'notLeading' ? 'old' : ''}>
       <h1 ref={heading} tabIndex={-1}><bdi>{view.title}</bdi></h1>
       {state !== 'live' && connection.value.problem && <div role="alert" class="trouble"><p>{connection.value.problem.message}</p></div>}
-      {view.content}
+      <Boundary key={view.title}>{view.content}</Boundary>
     </main>
     <Settings />
   </>

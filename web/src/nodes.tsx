@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { NodeOf } from './api'
 import { instanceLabel, type Node, nodes, nodesChanged, nodesProblem, loadNodes, poolLabels, resources } from './data'
 import { Loading, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
-import { amount, ago, count, percent, resourceName } from './text'
+import { amount, ago, count, percent, plain, resourceName } from './text'
 import { type Group, NodeMap } from './map'
 import { go } from './route'
 
@@ -20,7 +20,7 @@ const share = (n: Node, resource: string): number => {
 export function describe(n: Node): string {
   const i = index('pods')
   const part = (r: string) => percent(n.requested[index(r)], n.allocatable[index(r)])
-  return `${n.name}, zone ${n.zone || 'none'}, ${state(n)}, CPU ${part('cpu')}%, memory ${part('memory')}%, pods ${n.requested[i] ?? 0} of ${n.allocatable[i] ?? 0}${n.taints ? ', taints ' + n.taints : ''}`
+  return `${n.name}, zone ${plain(n.zone) || 'none'}, ${state(n)}, CPU ${part('cpu')}%, memory ${part('memory')}%, pods ${n.requested[i] ?? 0} of ${n.allocatable[i] ?? 0}${n.taints ? ', taints ' + plain(n.taints) : ''}`
 }
 
 // fullest is the part of the resource that a node has least of.

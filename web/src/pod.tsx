@@ -22,7 +22,7 @@ function Story({ pod }: { pod: string }) {
     {w.observed && !w.observed.agrees && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
     {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, ${w.queue.position}. in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.</p>}
     <Region name="Attempts">{records.data?.records.length ? <Records list={[...records.data.records].reverse()} pods={false} /> : <p>Nothing is recorded of this pod{records.data?.log.oldest ? ` since ${clock(records.data.log.oldest)}` : ''}.</p>}</Region>
-    <Region name="Blockers">{w.groups.length === 0 ? <p>No node rejects it.</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']}
+    <Region name="Blockers">{w.groups.length === 0 ? <p>{w.verdict === 'Placed' ? 'It has a node.' : 'No node rejects it.'}</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']}
       rows={w.groups.map(g => [g.nodes, <>{g.examples.map((n, i) => <>{i > 0 && ', '}{nodeLink(n)}</>)}{g.nodes > g.examples.length && ' …'}</>,
         g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.reasons.join(', ')).join('; ')}</span>])} />}
       {w.holders?.length ? <p>Most of what it lacks is held by {w.holders.map(x => `${x.workload} (${x.amount} ${x.resource}, ${count(x.pods, 'pod')})`).join(', ')}.</p> : null}

@@ -15,6 +15,9 @@ export const ago = (time: string): string => span(now() - Date.parse(time))
 export const until = (time: string): string => span(Date.parse(time) - now())
 export const clock = (time: string): string => time.replace('T', ' ').replace(/(\.\d{3})\d*Z$/, '$1Z').replace(/Z$/, ' UTC')
 
+// plain is a text in which nothing turns what follows it around.
+export const plain = (text: string): string => text.replace(/[\u202a-\u202e\u2066-\u2069]/g, c => '\\u' + c.charCodeAt(0).toString(16))
+
 const units = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi']
 
 // amount is a quantity of a resource, as the daemon has it: CPU in thousandths, memory in bytes.
