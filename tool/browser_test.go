@@ -46,6 +46,7 @@ func startChromium(t testing.TB) *chromium {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe", "--user-data-dir="+dir, "about:blank")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	cmd.ExtraFiles = []*os.File{childIn, child}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func (s *Server) Address() string {
 	return fmt.Sprintf("http://127.0.0.1:%d/start?once=%s", s.port, s.session.newCode())
 }
 
-// readTime bounds the time for a request, and idleTime that between two of a connection.
+// readTime bounds the time for the header of a request, and idleTime that between two of a connection.
 const (
 	readTime = 10 * time.Second
 	idleTime = 2 * time.Minute
@@ -84,12 +84,12 @@ const (
 
 // Serve answers until the context ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: readTime, ReadTimeout: 2 * readTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+	server := &http.Server{Handler: s, ReadHeaderTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	defer s.stream.close()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(l); ctx.Err() == nil {
 		return err
 	}
 	return nil

@@ -1,10 +1,12 @@
 package page
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -132,5 +134,50 @@ func TestSlowBrowser(t *testing.T) {
 		if got := viewer(quick); got != "event: counts\ndata: {}\n\n" {
 			t.Errorf("the quick one has %q", got)
 		}
+	})
+}
+
+// A browser's stream lasts as long as the browser reads it.
+func TestStreamLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		u := &upstream{}
+		s := NewServer(Options{Data: u.data}, Port)
+		l := &memory{conns: make(chan net.Conn), closed: ctx.Done()}
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(ctx, l) }()
+		r, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:9259"+api.Prefix+"watch", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.AddCookie(&http.Cookie{Name: s.session.cookie, Value: s.session.token})
+		reply, err := (&http.Transport{DialContext: l.dial}).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, last := 0, ""
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			for from := bufio.NewScanner(reply.Body); from.Scan(); lines++ {
+				if from.Text() != "" {
+					last = from.Text()
+				}
+			}
+		}()
+		for range 40 {
+			time.Sleep(aliveTime)
+			fmt.Fprint(u.to, "id: a-1\n: alive\n\n")
+		}
+		fmt.Fprint(u.to, "event: record\ndata: {}\n\n")
+		synctest.Wait()
+		if last != "data: {}" || lines < 40 {
+			t.Errorf("after ten minutes it has %q last, of %d lines", last, lines)
+		}
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		<-read
 	})
 }
