@@ -65,8 +65,10 @@ func (s *served) do(method, target, body string, change func(*http.Request)) *ht
 	if change != nil {
 		change(r)
 	}
+	ctx, cancel := context.WithTimeout(s.Context(), time.Second) // a stream that should have been refused ends
+	defer cancel()
 	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
+	s.ServeHTTP(w, r.WithContext(ctx))
 	return w
 }
 
