@@ -121,13 +121,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // isHost reports whether a request's host is exactly one of the names of this server.
 func (s *Server) isHost(host string) bool {
-	name, port, found := strings.Cut(host, "127.0.0.1:")
-	if !found {
-		if name, port, found = strings.Cut(host, "localhost:"); !found {
-			name, port, found = strings.Cut(host, "[::1]:")
-		}
-	}
-	return found && name == "" && port == fmt.Sprint(s.port)
+	name, ours := strings.CutSuffix(host, fmt.Sprintf(":%d", s.port))
+	return ours && slices.Contains([]string{"127.0.0.1", "localhost", "[::1]"}, name)
 }
 
 // answer answers a request for data.
