@@ -67,7 +67,9 @@ func (w *workspace) run(ctx context.Context, binary, pkg, test, scheduler string
 	cmd.WaitDelay = 10 * time.Second
 	var said strings.Builder
 	cmd.Stdout = &said
-	err = cmd.Run()
+	if err = cmd.Run(); cmd.Process == nil {
+		return nil, err // it did not start
+	}
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // an etcd that a panic has left
 	if _, writeErr := file.WriteString("\n== stdout\n" + said.String()); writeErr != nil {
 		return nil, writeErr
