@@ -23,6 +23,9 @@ type Foresight struct {
 	Profiles map[string]*profile.Profile
 	// Extended reports whether extenders filter nodes for the pod.
 	Extended func(*object.Pod) bool
+	// Grouped reports whether the pod is tried with its pod group. A node that had room for
+	// one such pod before an event may have room for two now.
+	Grouped func(*object.Pod) bool
 	// FoundNoVictims reports whether preemption in the pod's last attempt found no victims
 	// (see NoVictims).
 	FoundNoVictims func(*object.Pod) bool
@@ -153,7 +156,7 @@ func (q *question) CouldHelp(e *queue.Entry) (could bool) {
 		}
 		in, now, whoeverGoes := rejectsOn(pl)
 		rejected = whoeverGoes
-		helped = helped || !rejected && mayHaveHelped(pl, in, q.row, nominated, q.event, now)
+		helped = helped || !rejected && (q.Grouped(p) || mayHaveHelped(pl, in, q.row, nominated, q.event, now))
 	}
 	return !rejected && helped && !slices.ContainsFunc(others, func(pl *framework.Plugin) bool {
 		_, _, whoeverGoes := rejectsOn(pl)

@@ -5,11 +5,14 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/recovered"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Options configure a machine.
@@ -203,10 +206,18 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	return m.options.Profiles[0].QueueSort.Less(a, b)
 }
 
+// podGroupNamed returns the PodGroup of this name; nil if there is none.
+func (m *Machine) podGroupNamed(name types.NamespacedName) *object.PodGroup {
+	return table.Lookup[*object.PodGroup](m.table, object.PodGroups, name.Namespace, name.Name)
+}
+
 // holdInBackoff reports whether the pod must not be tried before its backoff is over,
-// even if nothing else is active: while its victims are leaving, or if it has a group.
-// No event ends the wait of a pod of a group; else its group would be tried all the
-// time.
+// even if nothing else is active: while its victims are leaving, or if it has a group,
+// whose attempts cost more, unless that has preempted others.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
-	return m.options.hasGroup(p) || m.preemptors.victimsLeaving(m.pods.byUID[p.UID]) != ""
+	ps := m.pods.byUID[p.UID]
+	if !m.options.hasGroup(p) {
+		return m.preemptors.victimsLeaving(ps) != ""
+	}
+	return ps.entry.NominatedNode() == "" || m.groups.victimsLeaving(p.GroupKey())
 }

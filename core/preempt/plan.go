@@ -48,8 +48,13 @@ func (p *Plan) criteria() criteria {
 	for _, v := range p.Victims {
 		c.weight += weight(v.Priority)
 	}
-	if len(p.Victims) > 0 { // the first by importance
-		c.highest, c.since = p.Victims[0].Priority, p.Victims[0].Started
+	for i, v := range p.Victims { // the most important first
+		switch {
+		case i == 0:
+			c.highest, c.since = v.Priority, v.Started
+		case v.Priority == c.highest && !v.Started.IsZero() && (c.since.IsZero() || v.Started.Before(c.since)):
+			c.since = v.Started // a unit that comes later started before
+		}
 	}
 	return c
 }
@@ -167,8 +172,11 @@ func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
 // the reasons, over all nodes. An error means that a filter failed, or that filters
 // contradict themselves.
 func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
+	if byUnits(c.Table) {
+		return findAmong(c, limits)
+	}
 	if c.Filters.Rows != nil { // to try a few costs less than to rank all
-		return findAmong(c)
+		return findAmong(c, Limits{Percentage: 100})
 	}
 	if priorities.Of(c.Table).LowestOfAll() >= c.Pod.Priority || c.Filters.Unschedulable() == 0 {
 		refused := whyNoVictims(c)
@@ -189,11 +197,11 @@ func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision
 	}
 }
 
-// findAmong returns the best plan by a trial on each candidate row, without ranks. It is
-// used for pods that are narrowed to a few nodes.
-func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
+// findAmong returns the best plan by a trial on each candidate row, without ranks, until
+// there are enough. It is used for pods that are narrowed to a few nodes, and for units.
+func findAmong(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	var best choice
-	refused, err := search(c, Limits{Percentage: 100}, func(p *Plan) { best.replaceIfBetter(p, c.Now) })
+	refused, err := search(c, limits, func(p *Plan) { best.replaceIfBetter(p, c.Now) })
 	if best.Plan != nil {
 		best.NominationsToClear = nominationsToClear(c, best.Node)
 	}

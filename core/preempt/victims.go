@@ -23,6 +23,9 @@ var noVictims = decision.Blocker{
 // planFor returns a plan for the row, or the blocker if the pod does not fit there even
 // without all pods of lower priority. It leaves the table as it was.
 func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
+	if byUnits(c.Table) {
+		return planByUnits(c, row)
+	}
 	if priorities.Of(c.Table).Lowest(row) >= c.Pod.Priority {
 		return nil, &noVictims
 	}

@@ -181,18 +181,22 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 		Plugins:    map[string]*framework.Plugin{},
 
 		PlacementScore: placementScorers,
+
+		PodGroupPostFilter: lists[PodGroupPostFilter],
 	}
 	if generators := lists[PlacementGenerate]; len(generators) > 0 {
 		p.PlacementGenerate = generators[0]
-	}
-	if list := lists[PodGroupPostFilter]; len(list) > 0 { // DefaultPreemption alone implements it
-		p.PodGroupPostFilter = list[0]
 	}
 	for _, list := range lists {
 		for _, plugin := range list {
 			if p.Plugins[plugin.Name] = plugin; plugin.Hosted != nil {
 				p.Host = plugin.Hosted.Host
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Plugins)) {
+		if pl := p.Plugins[name]; pl.PodGroup != nil && pl.PodGroup.PlacementFeasible != nil {
+			p.PlacementFeasible = append(p.PlacementFeasible, pl)
 		}
 	}
 	return p
