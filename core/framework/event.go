@@ -88,8 +88,7 @@ type Event struct {
 	OldObject, NewObject               object.Object // of a Kind
 	HostedResource                     string        // of HostedObject
 	OldHostedObject, NewHostedObject   any
-	// Table is the state of the cluster, for hints about an event on a node; nil for other
-	// events.
+	// Table is the state of the cluster when the hint is called; nil if there is none.
 	Table *table.Table
 }
 

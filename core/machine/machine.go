@@ -97,6 +97,7 @@ type Machine struct {
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
 	groups      *podGroups
+	quotas      *quotas
 	cluster     *cluster
 	watch       *podWatch
 
@@ -157,6 +158,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	if m.extenders.freed {
 		m.extenders.admit(m.scheduling.resume)
 	}
+	m.quotas.write()
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
 			panic(fmt.Sprintf("machine: after %T: %v", e, err))

@@ -89,12 +89,13 @@ func (m *Machine) composeCycles() {
 		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling,
 		asked: map[types.UID]object.GroupCondition{},
 	}
+	m.quotas = &quotas{step: m.step, asked: map[string]object.Amounts{}}
 }
 
 // composeRest creates the parts that handle events from the API, Assessor and Inspector.
 func (m *Machine) composeRest() {
 	m.cluster = &cluster{
-		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups,
+		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups, quotas: m.quotas,
 	}
 	m.watch = &podWatch{
 		step: m.step, options: &m.options, profiles: m.profiles, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, reads: m.reads,

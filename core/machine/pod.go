@@ -206,7 +206,7 @@ func (w *podWatch) podAssigned(ps *podState, p *object.Pod) {
 // until now may be bound with other labels or smaller requests.
 func (w *podWatch) assignedPodChanged(old, now *object.Pod) {
 	if old.Terminating && !now.Terminating { // etcd was restored: who waited for it to go may preempt anew
-		w.moveAll(anythingChanged)
+		w.moveAll(anythingChanged())
 	}
 	if a := queue.Changes(old, now); old.NodeName != "" || a&^(framework.UpdatePodScaleUp|framework.UpdateOther) != 0 {
 		w.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: boundTo(old, now.NodeName), NewPod: now})

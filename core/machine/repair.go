@@ -40,7 +40,8 @@ func (m *Machine) Repair() []Effect {
 		m.groups.underway = nil
 		m.queue.EndGroup(m.now, c.name, queue.GroupFailed)
 	}
-	m.moveAll(anythingChanged)
+	m.moveAll(anythingChanged())
+	m.quotas.write()
 	return m.end()
 }
 

@@ -31,6 +31,7 @@ func (m *Machine) scheduleOne() {
 		return
 	}
 	ps := e.Owner.(*podState)
+	m.quotas.leads = true
 	if members := e.Group(); members != nil {
 		m.groups.scheduleGroup(slices.Clone(members))
 		return
@@ -287,7 +288,9 @@ func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 	}
 	b.attempts.requeue(a, nominating{})
 	if c != nil && s.Code.Rejects() {
-		b.queue.MoveAllToActiveOrBackoff(b.now, assumptionEnded(c), func(p *object.Pod) bool { return p.UID != a.pod.UID })
+		gone := assumptionEnded(c)
+		gone.Table = b.table
+		b.queue.MoveAllToActiveOrBackoff(b.now, gone, func(p *object.Pod) bool { return p.UID != a.pod.UID })
 	}
 }
 

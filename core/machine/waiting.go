@@ -39,7 +39,7 @@ func (n *nominations) moved(p *object.Pod, kept, now string) {
 	old := *p
 	old.NodeName, old.NominatedNode = "", kept // whoever bound it to another node
 	n.queue.MoveAllToActiveOrBackoff(n.now, &framework.Event{
-		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old,
+		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old, Table: n.table,
 	}, func(other *object.Pod) bool { return other.Priority <= p.Priority && other.UID != p.UID })
 }
 

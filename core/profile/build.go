@@ -184,6 +184,11 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 
 		PodGroupPostFilter: lists[PodGroupPostFilter],
 	}
+	for _, pl := range p.PreFilter {
+		if pl.RejectPod != nil {
+			p.RejectPod = append(p.RejectPod, pl)
+		}
+	}
 	if generators := lists[PlacementGenerate]; len(generators) > 0 {
 		p.PlacementGenerate = generators[0]
 	}
@@ -271,6 +276,8 @@ func checkPlugin(name string, p *framework.Plugin) error {
 		return fmt.Errorf("it is registered under this name, but its Name is %q", p.Name)
 	case (p.Filter != nil || p.CellFilter != nil) && p.Explain == nil:
 		return errors.New("it has Filter, but no Explain")
+	case p.RejectPod != nil && p.PreFilter == nil:
+		return errors.New("it has RejectPod, but no PreFilter")
 	case p.Locality == framework.Domains && (p.Filter != nil || p.Score != nil):
 		return errors.New("its Locality is Domains, which takes CellFilter and CellScore in place of Filter and Score")
 	case p.Locality != framework.Domains && (p.CellFilter != nil || p.CellScore != nil):

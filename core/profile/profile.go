@@ -17,6 +17,7 @@ type Profile struct {
 	QueueSort  *framework.Plugin
 	PreEnqueue []*framework.Plugin
 	PreFilter  []*framework.Plugin // also those that are enabled at Filter alone
+	RejectPod  []*framework.Plugin // those of PreFilter that have it
 	Filter     []*framework.Plugin
 	PostFilter []*framework.Plugin
 	PreScore   []*framework.Plugin
