@@ -64,6 +64,17 @@ func (n *nominations) toWrite(ps *podState, node string) *string {
 	return &node
 }
 
+// all calls yield with each pod that is nominated to a node, until it returns false.
+func (n *nominations) all(yield func(*object.Pod) bool) {
+	for _, node := range n.NominatedNodes() {
+		for _, p := range n.NominatedTo(node) {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 // NominatedNode returns the node that the pod is nominated to; "" for none.
 func (n *nominations) NominatedNode(uid types.UID) string {
 	return n.pods.entry(uid).NominatedNode()

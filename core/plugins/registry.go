@@ -71,7 +71,13 @@ func Registry(f feature.Features) profile.Registry {
 		names.NodeResourcesFit:                withArgsAndOption(noderesources.New, counter),
 		names.NodeResourcesBalancedAllocation: withArgsAndOption(balancedallocation.New, counter),
 	}
-	registry[names.CapacityScheduling] = withRawArgs(capacityscheduling.New)
+	registry[names.CapacityScheduling] = withRawArgs(func(raw json.RawMessage) (*framework.Plugin, error) {
+		preemption, err := defaultpreemption.New(nil, feature.Features{})
+		if err != nil {
+			return nil, err
+		}
+		return capacityscheduling.New(raw, preemption)
+	})
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())

@@ -11,8 +11,8 @@ import (
 // Ask is the question whether a pod may be placed as far as quotas are concerned.
 type Ask struct {
 	Pod *object.Pod
-	// Nominated are the pods that are nominated to nodes, in any order. The pod itself is
-	// ignored among them.
+	// Nominated are the pods that are nominated to nodes, in any order; nil stands for none.
+	// The pod itself is ignored among them.
 	Nominated iter.Seq[*object.Pod]
 	// UnlistedZero makes a list that is there, but does not name CPU, memory or ephemeral
 	// storage, have 0 of it, and each min that does not name a resource, or is absent, have
@@ -56,6 +56,9 @@ func (x *Index) Exceeded(a *Ask) *Excess {
 
 // waiting returns the nominated pods that have a queue, except the pod of the question.
 func (x *Index) waiting(a *Ask) (list []waiting) {
+	if a.Nominated == nil {
+		return nil
+	}
 	for p := range a.Nominated {
 		if q := x.queues[p.Namespace]; q != nil && p.UID != a.Pod.UID {
 			list = append(list, waiting{q, p})

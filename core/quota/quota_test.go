@@ -281,3 +281,40 @@ func TestIndexFollows(t *testing.T) {
 		}
 	})
 }
+
+// A pod may preempt those of its queue that are less important; of others it may take back
+// what its queue is guaranteed, as long as they stay at their min.
+func TestPreemptible(t *testing.T) {
+	quotas := []*object.ElasticQuota{
+		quotaOf("org", "q", 0, "cpu 10", "-", ""), quotaOf("a", "q", 0, "cpu 4", "-", "org/q"), quotaOf("b", "q", 0, "cpu 3, example.com/gpu 1", "-", "org/q"),
+		quotaOf("c", "q", 0, "cpu 4", "-", ""),
+	}
+	placed := []*object.Pod{ // the most important first
+		podOf("a", "a1", 3, 0), podOf("a", "a2", 2, 0), podOf("a", "a3", 2, 0), podOf("a", "gpu", 0, 1), podOf("c", "c1", 4, 0), podOf("c", "c2", 1, 0),
+		podOf("b", "b1", 1, 0), podOf("none", "n1", 1, 0),
+	}
+	low := podOf("b", "low", 1, 0)
+	low.Priority = -1
+	placed = append(placed, low)
+	for name, c := range map[string]struct {
+		pod       *object.Pod
+		nominated []*object.Pod
+		want      string
+	}{
+		"its part of org, and org's": {podOf("b", "p", 1, 0), nil, "[a3 c2 low]"},
+		"more than its part":         {podOf("b", "p", 2, 0), nil, "[low]"},
+		"with one nominated":         {podOf("b", "p", 1, 0), []*object.Pod{podOf("b", "n", 1, 0)}, "[low]"},
+		"a GPU":                      {podOf("b", "p", 0, 1), nil, "[gpu low]"},
+		"no queue":                   {podOf("none", "p", 1, 0), nil, "[]"},
+		"over its min, org is not":   {podOf("a", "p", 1, 0), nil, "[c2]"},
+	} {
+		tb := tableWith(quotas, placed...)
+		var got []string
+		for _, p := range Of(tb).Reclaim(&Ask{Pod: c.pod, Nominated: slices.Values(c.nominated)}).Preemptible(nil, placed) {
+			got = append(got, p.Name)
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}

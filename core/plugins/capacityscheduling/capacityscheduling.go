@@ -19,8 +19,9 @@ import (
 // plugin is the plugin of one profile.
 type plugin struct{ args Args }
 
-// New returns the plugin with its arguments as JSON, nil for none.
-func New(raw json.RawMessage) (*framework.Plugin, error) {
+// New returns the plugin with its arguments as JSON, nil for none. Its PostFilter is that of
+// preemption, a DefaultPreemption: package preempt knows the quotas.
+func New(raw json.RawMessage, preemption framework.Plugin) (*framework.Plugin, error) {
 	args, err := parse(raw)
 	if err != nil {
 		return nil, err
@@ -37,6 +38,9 @@ func New(raw json.RawMessage) (*framework.Plugin, error) {
 		// Without it, a machine that cannot list ElasticQuotas would place pods.
 		PreFilter: func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} },
 		RejectPod: pl.rejectPod,
+
+		PostFilter:    preemption.PostFilter,
+		PostFilterMay: preemption.PostFilterMay,
 	}, nil
 }
 
@@ -84,26 +88,26 @@ func shown(name v1.ResourceName) string {
 	return string(name)
 }
 
-// podLeft reports whether the pod would be let through now that another one left a node or
-// requests less. A pod without a queue uses nothing of others.
+// podLeft reports whether the pod would be let through, or may have others preempted, now
+// that another one left a node or requests less. A pod without a queue uses nothing of
+// others.
 func (pl *plugin) podLeft(p *object.Pod, e *framework.Event) bool {
-	return e.Table == nil || quota.Of(e.Table).Queue(e.OldPod.Namespace) != nil && pl.letsThrough(e.Table, p)
+	return e.Table == nil || quota.Of(e.Table).Queue(e.OldPod.Namespace) != nil && pl.helps(e.Table, p)
 }
 
-// quotaChanged reports whether the pod would be let through now that an ElasticQuota is
-// another. What only its status says does not matter.
+// quotaChanged reports whether the pod would be let through, or may have others preempted,
+// now that an ElasticQuota is another. What only its status says does not matter.
 func (pl *plugin) quotaChanged(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ElasticQuota)
 	if now, _ := e.NewObject.(*object.ElasticQuota); old != nil && now != nil && old.Alike(now) {
 		return false
 	}
-	return e.Table == nil || pl.letsThrough(e.Table, p)
+	return e.Table == nil || pl.helps(e.Table, p)
 }
 
-// letsThrough reports whether no limit rejects the pod. Nominations are ignored.
-func (pl *plugin) letsThrough(t *table.Table, p *object.Pod) bool {
-	return quota.Of(t).Exceeded(pl.ask(p, nobody)) == nil
+// helps reports whether no limit rejects the pod, or it is entitled to what others have
+// borrowed. Nominations are ignored.
+func (pl *plugin) helps(t *table.Table, p *object.Pod) bool {
+	queues, ask := quota.Of(t), pl.ask(p, nil)
+	return queues.Exceeded(ask) == nil || queues.Reclaim(ask).Entitled()
 }
-
-// nobody is no pods.
-func nobody(func(*object.Pod) bool) {}

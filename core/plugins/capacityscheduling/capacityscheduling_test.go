@@ -42,7 +42,7 @@ func cluster() *table.Table {
 
 func newPlugin(t *testing.T, args string) *framework.Plugin {
 	t.Helper()
-	pl, err := New(json.RawMessage(args))
+	pl, err := New(json.RawMessage(args), framework.Plugin{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +58,11 @@ func TestRejectPod(t *testing.T) {
 		want      string
 		depends   bool
 	}{
-		"no queue": {pod("other", "p", 9000), nobody, "", false},
-		"it fits":  {pod("web", "p", 1000), nobody, "", true},
-		"its max": {pod("web", "p", 2500), nobody,
+		"no queue": {pod("other", "p", 9000), nil, "", false},
+		"it fits":  {pod("web", "p", 1000), nil, "", true},
+		"its max": {pod("web", "p", 2500), nil,
 			"Pod web/p is rejected in PreFilter because ElasticQuota web is more than Max; ElasticQuota web/q: of CPU 6 used, 2500m requested, 8 at most", true},
-		"all mins": {pod("batch", "p", 2000), nobody,
+		"all mins": {pod("batch", "p", 2000), nil,
 			"Pod batch/p is rejected in PreFilter because total ElasticQuota used is more than min; all ElasticQuotas: of CPU 9 used, 2 requested, 10 guaranteed", true},
 		"nominated": {pod("web", "p", 2000), slices.Values([]*object.Pod{nominated}),
 			"Pod web/p is rejected in PreFilter because ElasticQuota web is more than Max; ElasticQuota web/q: of CPU 6 used, 500m kept for nominated pods, 2 requested, 8 at most", true},
@@ -124,17 +124,17 @@ func TestArgs(t *testing.T) {
 		`{"unlisted":"one"}`:  `args.unlisted: Unsupported value: "one": supported values: "zero"`,
 		`{"unlistet":"zero"}`: `args: json: unknown field "unlistet"`,
 	} {
-		if _, err := New(json.RawMessage(args)); fmt.Sprint(err) != want {
+		if _, err := New(json.RawMessage(args), framework.Plugin{}); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}
 	zero := newPlugin(t, `{"unlisted":"zero"}`)
 	p := pod("web", "p", 0)
 	p.Demand.Usage.Memory = 1
-	if s, _ := newPlugin(t, "").RejectPod(cluster(), p, nobody); s != nil {
+	if s, _ := newPlugin(t, "").RejectPod(cluster(), p, nil); s != nil {
 		t.Errorf("memory, which is not listed, is bounded: %v", s)
 	}
-	if s, _ := zero.RejectPod(cluster(), p, nobody); s == nil {
+	if s, _ := zero.RejectPod(cluster(), p, nil); s == nil {
 		t.Error("memory, which is not listed, is not bounded")
 	}
 }
