@@ -68,6 +68,7 @@ type difference struct {
 // storyCounts is what was compared.
 type storyCounts struct {
 	stories, decisions, requeues, extra, spared, marked int
+	alone                                               int // stories that kube-scheduler cannot play
 	// places is how often it was compared whether a pod group is kept out of the queue;
 	// cycles counts the cycles of pod groups by Berth's outcome.
 	places int
