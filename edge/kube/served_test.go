@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // Who needs ElasticQuotas is told at the start that the API server has none, and how to get
@@ -52,5 +54,21 @@ func TestQuotaStatus(t *testing.T) {
 	got := string(quotaStatusOf(machine.PatchQuotaStatus{Quota: q, Used: object.Amounts{{Name: "cpu", Value: 2500}, {Name: "memory", Value: 1 << 30}}}))
 	if want := `{"metadata":{"uid":"u"},"status":{"used":{"cpu":"2500m","example.com/gpu":null,"memory":"1Gi"}}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What is wrong with an ElasticQuota is logged once, until it is another.
+func TestFaultsAreLogged(t *testing.T) {
+	var lines []string
+	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	w := &Watcher{logger: logger, faults: map[string]string{}}
+	set := func(most string) {
+		w.objectSet(&decode.ElasticQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "q"}, Spec: decode.ElasticQuotaSpec{Max: decode.Quantities{"cpu": decode.QuantityText(most)}}})
+	}
+	for _, most := range []string{"1", "-1", "-1", "-2", "1", "-2"} {
+		set(most)
+	}
+	if len(lines) != 3 || !strings.Contains(lines[0], "spec.max of cpu, -1, is negative and counts as 0") {
+		t.Errorf("%q", lines)
 	}
 }
