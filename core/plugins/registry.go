@@ -81,6 +81,7 @@ func Registry(f feature.Features) profile.Registry {
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())
+		registry[names.CapacityScheduling] = refused("it is not supported with feature gate GenericWorkload=true: it evicts pods one by one, also of a group that goes as a whole")
 	}
 	for _, pl := range []framework.Plugin{podgrouppodscount.New(), topologyplacementgenerator.New()} {
 		registry[pl.Name] = refused("it needs the feature gate TopologyAwareWorkloadScheduling")
