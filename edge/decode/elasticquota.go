@@ -19,7 +19,7 @@ import (
 )
 
 // ElasticQuota is the API object of scheduling.x-k8s.io/v1alpha1, which a
-// CustomResourceDefinition defines (deploy/crds).
+// CustomResourceDefinition defines (deploy/elasticquotas.yaml).
 type ElasticQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
