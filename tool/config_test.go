@@ -56,7 +56,7 @@ func TestConfigGates(t *testing.T) {
 				continue // locked
 			}
 			want := exitPlaced
-			if len(features.Unsupported(gates)) > 0 {
+			if len(features.UnsupportedByDaemon(gates)) > 0 {
 				want = exitInvalid
 				refused++
 			}

@@ -10,8 +10,7 @@ import (
 func (e *Engine) Blockers(r *Request, nominated Nominator, row table.Row) []decision.Blocker {
 	e.tracked.Follow(e.table, nominated)
 	d := e.aside(r)
-	d.preFilterHosted(r)
-	if d.rejectWhole(nominated); d.Rejected == nil {
+	if d.preFilterHosted(r); d.Rejected == nil {
 		d.nominated.Nominator = nominated
 		d.keepWithin()
 		d.setNominated(nominated)

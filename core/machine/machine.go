@@ -5,14 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/recovered"
-	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Options configure a machine.
@@ -97,7 +94,6 @@ type Machine struct {
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
 	groups      *podGroups
-	quotas      *quotas
 	cluster     *cluster
 	watch       *podWatch
 
@@ -158,7 +154,6 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	if m.extenders.freed {
 		m.extenders.admit(m.scheduling.resume)
 	}
-	m.quotas.write()
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
 			panic(fmt.Sprintf("machine: after %T: %v", e, err))
@@ -208,18 +203,10 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	return m.options.Profiles[0].QueueSort.Less(a, b)
 }
 
-// podGroupNamed returns the PodGroup of this name; nil if there is none.
-func (m *Machine) podGroupNamed(name types.NamespacedName) *object.PodGroup {
-	return table.Lookup[*object.PodGroup](m.table, object.PodGroups, name.Namespace, name.Name)
-}
-
 // holdInBackoff reports whether the pod must not be tried before its backoff is over,
-// even if nothing else is active: while its victims are leaving, or if it has a group,
-// whose attempts cost more, unless that has preempted others.
+// even if nothing else is active: while its victims are leaving, or if it has a group.
+// No event ends the wait of a pod of a group; else its group would be tried all the
+// time.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
-	ps := m.pods.byUID[p.UID]
-	if !m.options.hasGroup(p) {
-		return m.preemptors.victimsLeaving(ps) != ""
-	}
-	return ps.entry.NominatedNode() == "" || m.groups.victimsLeaving(p.GroupKey())
+	return m.options.hasGroup(p) || m.preemptors.victimsLeaving(m.pods.byUID[p.UID]) != ""
 }

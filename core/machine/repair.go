@@ -21,6 +21,7 @@ func (m *Machine) Repair() []Effect {
 	m.groups.rejoin()
 	m.table.Rebuild()
 	if c := m.groups.underway; c != nil {
+		m.groups.underway, c.decided = nil, true
 		m.groups.undoGroup(c)
 	}
 	m.queue.SortAnew()
@@ -36,12 +37,7 @@ func (m *Machine) Repair() []Effect {
 	for _, ps := range states {
 		m.repairPod(ps)
 	}
-	if c := m.groups.underway; c != nil {
-		m.groups.underway = nil
-		m.queue.EndGroup(m.now, c.name, queue.GroupFailed)
-	}
-	m.moveAll(anythingChanged())
-	m.quotas.write()
+	m.moveAll(anythingChanged)
 	return m.end()
 }
 

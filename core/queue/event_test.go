@@ -154,13 +154,12 @@ func TestLabelsAreUpstreams(t *testing.T) {
 		"resource scheduling.k8s.io/CompositePodGroup": "the daemon refuses pod groups of 1.37",
 	}
 	own := map[string]string{
-		"action UpdateNamespaceLabel":               "namespaceSelectors",
-		"action UpdateSelector":                     "default constraints of PodTopologySpread",
-		"resource Namespace":                        "namespaceSelectors",
-		"resource SelectorOwner":                    "default constraints of PodTopologySpread",
-		"resource resource.k8s.io/DeviceTaintRule":  "its taints stand in the slices, for kube-scheduler",
-		"resource scheduling.x-k8s.io/ElasticQuota": "a kind of sigs.k8s.io/scheduler-plugins",
-		"resource Other":                            "objects that only hosted plugins know",
+		"action UpdateNamespaceLabel":              "namespaceSelectors",
+		"action UpdateSelector":                    "default constraints of PodTopologySpread",
+		"resource Namespace":                       "namespaceSelectors",
+		"resource SelectorOwner":                   "default constraints of PodTopologySpread",
+		"resource resource.k8s.io/DeviceTaintRule": "its taints stand in the slices, for kube-scheduler",
+		"resource Other":                           "objects that only hosted plugins know",
 	}
 	got := map[string]bool{}
 	for name := range maps.Values(actionLabels) {

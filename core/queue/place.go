@@ -23,12 +23,11 @@ type Entry struct {
 	// since is when the pod was put into its place, or put there again.
 	since time.Time
 
-	*turn        // own, or that of the group with which the pod waits
-	own   turn   // of the pod by itself
-	group *group // with which the pod waits or is tried; nil: none
-
-	flushed  bool // see Flushed
-	returned bool // the pod came back from the attempt of its group, which has not ended
+	rejections int // attempts that ended in a rejection
+	errors     int // attempts that ended in an error since the last rejection
+	// backoffEnd is the start of the window in which the backoff ends, zero for no backoff.
+	backoffEnd time.Time
+	flushed    bool // see Flushed
 
 	rejectors        []rejector       // plugins that rejected it in the last attempt, sorted
 	unknown          []string         // rejectors that the profile does not have, sorted
@@ -83,23 +82,6 @@ func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
 			}
 		}
 	}
-}
-
-// newEntry returns an entry of the pod that is nowhere.
-func newEntry(p *object.Pod) *Entry {
-	e := &Entry{index: nowhere}
-	e.Pod = p
-	e.own.order, e.turn = &e.QueuedPodInfo, &e.own
-	return e
-}
-
-// turn decides when a pod is tried next, or the pods of a group together.
-type turn struct {
-	order      *framework.QueuedPodInfo // what QueueSort compares, and the number of the arrival
-	rejections int                      // attempts that ended in a rejection
-	errors     int                      // attempts that ended in an error since the last rejection
-	// backoffEnd is the start of the window in which the backoff ends, zero for no backoff.
-	backoffEnd time.Time
 }
 
 // Flushed reports whether the pod left unschedulable only because its time there was over,
@@ -159,14 +141,12 @@ func (p Place) metric() string {
 // causes it. A move without a cause is illegal; Check reports it.
 var Moves = [places][places]string{
 	Nowhere: {
-		Active:       "Add",
-		Backoff:      "Add, and the pods of its group are in backoff",
-		ErrorBackoff: "Add, and the pods of its group are in error backoff",
-		Gated:        "Add, and a PreEnqueue plugin rejects the pod, or one of its group",
+		Active: "Add",
+		Gated:  "Add, and a PreEnqueue plugin rejects the pod",
 	},
 	Active: {
 		InFlight: "Pop",
-		Gated:    "Reconfigure, or a change of its group, and a PreEnqueue plugin rejects a pod",
+		Gated:    "Reconfigure, and a PreEnqueue plugin rejects the pod",
 		Nowhere:  "Delete",
 	},
 	Backoff: {
@@ -206,22 +186,17 @@ var Moves = [places][places]string{
 }
 
 // move moves the pod to another place because of an event, and tells the listeners. Nothing
-// else but moveGroup changes a place, except that Restore puts pods of a snapshot into theirs. An illegal
+// else changes a place, except that Restore puts pods of a snapshot into theirs. An illegal
 // move is recorded for Check.
 func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
 	from := e.place
-	q.checkMove(e, to)
+	if Moves[from][to] == "" && q.illegal == nil {
+		q.illegal = fmt.Errorf("pod %s moved from %s to %s, which is not a legal move", e.Pod.UID, from, to)
+	}
 	q.leave(e)
 	e.place, e.since = to, now
 	q.enter(now, e)
 	q.listeners.tellMoved(e, from, event)
-}
-
-// checkMove records a move of the pod to the place for Check, if it is illegal.
-func (q *Queue) checkMove(e *Entry, to Place) {
-	if from := e.place; Moves[from][to] == "" && q.illegal == nil {
-		q.illegal = fmt.Errorf("pod %s moved from %s to %s, which is not a legal move", e.Pod.UID, from, to)
-	}
 }
 
 // leave removes the pod from the heap or set of its place and from the lists of the
@@ -259,16 +234,12 @@ func (q *Queue) enter(now time.Time, e *Entry) {
 }
 
 // index lists an unschedulable or gated pod under the plugins that rejected or gated it,
-// so that events that these registered for find it. A gated group is listed by the pod that
-// gates it. It does nothing for other pods.
+// so that events that these registered for find it. It does nothing for other pods.
 func (q *Queue) index(e *Entry) {
 	switch e.place {
 	case Unschedulable:
 		q.plugins.add(e, q.classOf(e), e.rejectors...)
 	case Gated:
-		if e.group != nil && e.group.gate != e {
-			return
-		}
 		if p := q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin); p != nil {
 			q.plugins.add(e, Class{}, rejector{plugin: p})
 		}

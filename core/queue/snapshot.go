@@ -21,18 +21,6 @@ type Snapshot struct {
 	Epoch    Age     // start of the first backoff window
 	Entries  []Saved // by Sequence
 	Events   SavedEvents
-	Groups   []SavedGroup `json:",omitempty"` // those with waiting pods, by namespace, then name
-}
-
-// SavedGroup is a pod group of a Snapshot: when its pods are tried next.
-type SavedGroup struct {
-	Namespace, Name string
-	Queued          Age
-	Sequence        uint64
-	Rejections      int       `json:",omitempty"`
-	Errors          int       `json:",omitempty"`
-	BackoffEnd      Age       // of the window
-	Gate            types.UID `json:",omitempty"` // pod that a PreEnqueue plugin rejects
 }
 
 // SavedEvents holds what a queue keeps of the events that arrived while a pod was in
@@ -130,7 +118,6 @@ func (q *Queue) Snapshot(now time.Time) Snapshot {
 	if q.inFlight.len() > 0 {
 		s.Events = q.events.saved()
 	}
-	s.Groups = q.savedGroups(now)
 	return s
 }
 
@@ -189,7 +176,7 @@ func (s *Snapshot) Valid() error {
 func (e *Entry) saved(now time.Time) Saved {
 	s := Saved{
 		UID: e.Pod.UID, Place: e.place, Since: ageOf(e.since, now), Queued: ageOf(e.Timestamp, now), FirstActive: ageOf(e.FirstActive, now),
-		Sequence: e.Sequence, Tries: e.Tries, Rejections: e.own.rejections, Errors: e.own.errors, BackoffEnd: ageOf(e.own.backoffEnd, now),
+		Sequence: e.Sequence, Tries: e.Tries, Rejections: e.rejections, Errors: e.errors, BackoffEnd: ageOf(e.backoffEnd, now),
 		Flushed: e.flushed, Unknown: e.unknown, Nominated: e.nominated,
 	}
 	for _, r := range e.rejectors {
@@ -223,7 +210,6 @@ func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object
 		q.Nominate(e, saved.Nominated)
 		entries = append(entries, e)
 	}
-	q.restoreGroups(now, s.Groups, entries)
 	q.sequence = s.Sequence
 	q.events.restore(&s.Events)
 	return entries
@@ -231,10 +217,9 @@ func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object
 
 // restored returns a new entry for the saved pod, in the place that it had.
 func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
-	e := newEntry(p)
-	e.place, e.since, e.flushed, e.unknown = s.Place, s.Since.Time(now), s.Flushed, s.Unknown
-	e.rejections, e.errors, e.backoffEnd = s.Rejections, s.Errors, s.BackoffEnd.Time(now)
-	e.Timestamp, e.FirstActive = s.Queued.Time(now), s.FirstActive.Time(now)
+	e := &Entry{index: nowhere, place: s.Place, since: s.Since.Time(now), rejections: s.Rejections, errors: s.Errors,
+		backoffEnd: s.BackoffEnd.Time(now), flushed: s.Flushed, unknown: s.Unknown}
+	e.Pod, e.Timestamp, e.FirstActive = p, s.Queued.Time(now), s.FirstActive.Time(now)
 	e.Tries, e.Sequence = s.Tries, s.Sequence
 	e.popped, e.changes, e.activated, e.changed = s.Popped, s.Changes, s.Activated, s.Changed
 	for _, r := range s.RejectedBy {
@@ -245,8 +230,6 @@ func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 	if g := s.Gate; g != nil {
 		e.preEnqueueStatus = &decision.Status{Code: g.Code, Plugin: g.Plugin, Reasons: g.Reasons}
 	}
-	if e.place == InFlight || !q.hasGroup(p) { // else restoreGroups does
-		q.enter(now, e)
-	}
+	q.enter(now, e)
 	return e
 }

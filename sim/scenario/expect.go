@@ -42,11 +42,8 @@ func (p *play) expect(words []string, text string) error {
 	if words[0] == "decided" {
 		return p.expectDecided(words[1:])
 	}
-	switch words[0] {
-	case "podgroup":
+	if words[0] == "podgroup" {
 		return p.expectPodGroup(words[1:], text)
-	case "elasticquota":
-		return p.expectElasticQuota(words[1:], text)
 	}
 	if len(words) < 2 {
 		return errors.New("expect what of it?")

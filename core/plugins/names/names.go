@@ -27,6 +27,3 @@ const (
 	VolumeRestrictions              = "VolumeRestrictions"
 	VolumeZone                      = "VolumeZone"
 )
-
-// CapacityScheduling is a plugin of sigs.k8s.io/scheduler-plugins.
-const CapacityScheduling = "CapacityScheduling"

@@ -25,7 +25,7 @@ func TestGatesOfTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if errs := features.Unsupported(gates); len(errs) > 0 {
+	if errs := features.UnsupportedByDaemon(gates); len(errs) > 0 {
 		t.Error(errs)
 	}
 	for name, want := range map[string]bool{"GenericWorkload": false, "TopologyAwareWorkloadScheduling": false, "DRAWorkloadResourceClaims": false, "StorageCapacityScoring": true, "SchedulerAsyncPreemption": false} {
