@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// In a browser, each route has the names and roles that docs/design/page.md promises, and what the
-// cluster is like.
+// In a browser, each route has its names and roles, by which tests and screen readers find their
+// way, and shows what the cluster is like.
 func TestPageInABrowser(t *testing.T) {
 	c := startChromium(t)
 	v := view(t, "-f", "testdata/stuck.yaml", "--simulate")
