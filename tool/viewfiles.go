@@ -124,8 +124,8 @@ func (c *still) object(parts []string) ([]byte, error) {
 	case len(parts) == 1 && parts[0] == "pods":
 		list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
 		for _, p := range c.set.Pods {
-			if p := c.pod(p.Namespace, p.Name); p != nil && p.Spec.NodeName == "" {
-				list.Items = append(list.Items, *p)
+			if now := c.now(p); now != nil && now.Spec.NodeName == "" {
+				list.Items = append(list.Items, *now)
 			}
 		}
 		return json.Marshal(list)
@@ -147,16 +147,21 @@ func (c *still) object(parts []string) ([]byte, error) {
 
 // pod returns a pod of the files with the node that it has now, nil if there is none.
 func (c *still) pod(namespace, name string) *v1.Pod {
-	now := c.world.Cluster.Pod(namespace + "/" + name)
-	if now == nil {
-		return nil
-	}
 	for _, p := range c.set.Pods {
 		if p.Namespace == namespace && p.Name == name {
-			p = p.DeepCopy()
-			p.Spec.NodeName = now.NodeName
-			return p
+			return c.now(p)
 		}
 	}
 	return nil
+}
+
+// now returns a copy of a pod of the files with the node that it has now, nil if it is gone.
+func (c *still) now(p *v1.Pod) *v1.Pod {
+	is := c.world.Cluster.Pod(p.Namespace + "/" + p.Name)
+	if is == nil {
+		return nil
+	}
+	p = p.DeepCopy()
+	p.Spec.NodeName = is.NodeName
+	return p
 }
