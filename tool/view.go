@@ -119,7 +119,7 @@ func (v *viewing) run(ctx context.Context, stdout, stderr io.Writer) error {
 	} else {
 		way := newFinder(ctx, &v.daemon)
 		defer way.close()
-		if err := way.find(ctx); err != nil {
+		if err := way.find(); err != nil {
 			said, _ := v.daemon.explained(ctx, err)
 			return said
 		}

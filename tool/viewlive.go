@@ -28,7 +28,7 @@ func newFinder(ctx context.Context, flags *daemonFlags) *finder {
 }
 
 // find looks for the scheduler, unless the way to it is known or a search has just failed.
-func (l *finder) find(context.Context) error {
+func (l *finder) find() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.way != nil || l.err != nil && time.Since(l.tried) < leaderPause {
@@ -60,7 +60,7 @@ func (l *finder) close() {
 
 // data is a page.Data: what the scheduler answers.
 func (l *finder) data(ctx context.Context, what string, query map[string][]string, header http.Header) (*http.Response, error) {
-	if err := l.find(ctx); err != nil {
+	if err := l.find(); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
