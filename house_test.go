@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"core/object"},
 	{"core/group"},
 	{"core/table", "core/decision"},
-	{"core/index/devicepools", "core/index/freevolumes", "core/index/images", "core/index/nodelabels", "core/index/nodetaints", "core/index/priorities", "core/index/volumes"},
+	{"core/index/devicepools", "core/index/freevolumes", "core/index/images", "core/index/nodelabels", "core/index/nodetaints", "core/index/priorities", "core/index/volumes", "core/quota"},
 	{"core/index/selected"},
 	{"core/draw"},
 	{"core/sums"},

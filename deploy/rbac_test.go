@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -108,7 +109,7 @@ func TestRolesOfKubeScheduler(t *testing.T) {
 		"authentication.k8s.io/tokenreviews": "create", "authorization.k8s.io/subjectaccessreviews": "create",
 	}
 	for _, k := range decode.Kinds {
-		if k.Resource == "priorityclasses" { // the tool's alone
+		if k.Resource == "priorityclasses" || k.Custom() { // the tool's alone; in a role of its own
 			continue
 		}
 		need[k.Group+"/"+k.Resource] = strings.TrimPrefix(need[k.Group+"/"+k.Resource]+", list, watch", ", ")
@@ -118,6 +119,49 @@ func TestRolesOfKubeScheduler(t *testing.T) {
 			if !strings.Contains(rights[what], verb+", ") {
 				t.Errorf("kube-scheduler may not %s %s: it may %q", verb, what, rights[what])
 			}
+		}
+	}
+}
+
+// Who applies elasticquotas.yaml, or sets elasticQuotas of the chart, gets the
+// CustomResourceDefinition, in which the kind is what Berth reads, and the rights to read it
+// and to write the status.
+func TestElasticQuotas(t *testing.T) {
+	documents := bytes.Split(read(t, "elasticquotas.yaml"), []byte("\n---\n"))
+	var crd struct {
+		Metadata struct{ Name string }
+		Spec     json.RawMessage
+	}
+	var spec struct {
+		Group, Scope string
+		Names        struct{ Kind, Plural string }
+		Versions     []struct {
+			Name            string
+			Served, Storage bool
+			Subresources    struct{ Status *struct{} }
+		}
+	}
+	if err := yaml.Unmarshal(documents[0], &crd); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(crd.Spec, &spec); err != nil {
+		t.Fatal(err)
+	}
+	k := decode.Named("ElasticQuota")
+	if v := spec.Versions; crd.Metadata.Name != k.Resource+"."+k.Group || spec.Group != k.Group || spec.Scope != "Namespaced" || spec.Names.Kind != k.Name ||
+		spec.Names.Plural != k.Resource || len(v) != 1 || v[0].Name != k.Version || !v[0].Served || !v[0].Storage || v[0].Subresources.Status == nil {
+		t.Errorf("%s: %+v", crd.Metadata.Name, spec)
+	}
+	role := rolesOf(t, "elasticquotas.yaml")["ClusterRole berth-scheduler-quotas"]
+	if want := []rbacv1.PolicyRule{{APIGroups: []string{k.Group}, Resources: []string{k.Resource}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{k.Group}, Resources: []string{k.Resource + "/status"}, Verbs: []string{"patch"}}}; !reflect.DeepEqual(role.Rules, want) {
+		t.Errorf("the role has %v", role.Rules)
+	}
+	_, definition, _ := bytes.Cut(documents[0], []byte("\nspec:"))
+	_, rules, _ := bytes.Cut(documents[1], []byte("\nrules:"))
+	for _, part := range [][]byte{definition, rules} {
+		if !bytes.Contains(read(t, "chart/templates/elasticquotas.yaml"), part) {
+			t.Errorf("the chart lacks %s", part)
 		}
 	}
 }

@@ -235,7 +235,7 @@ func (o *options) applyLease(c *configv1alpha1.LeaderElectionConfiguration) {
 
 func (o *options) validate() error {
 	errs := o.registry.Validate()
-	errs = append(errs, features.UnsupportedByDaemon(o.gates)...)
+	errs = append(errs, features.Unsupported(o.gates)...)
 	errs = append(errs, o.serving.Validate()...)
 	errs = append(errs, o.authentication.Validate()...)
 	errs = append(errs, o.authorization.Validate()...)

@@ -160,7 +160,6 @@ func TestBadCommandLines(t *testing.T) {
 		{"bad port", []string{"--secure-port=70000"}, "70000"},
 		{"unknown gate", []string{"--feature-gates=Nonsense=true"}, "Nonsense"},
 		{"gate that Berth lacks", []string{"--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true"}, "feature gate DRAWorkloadResourceClaims=true is not supported: no claim is reserved"},
-		{"pod groups", []string{"--feature-gates=GenericWorkload=true"}, "feature gate GenericWorkload=true is not supported: pod groups of Kubernetes 1.37 are not implemented yet"},
 		{"version too old", []string{"--emulated-version=1.33"}, "emulation version 1.33 is not between [1.34, 1.37.0]"},
 		{"components that are too old", []string{"--min-compatibility-version=1.33"}, "minCompatibilityVersion version 1.33 is not between [1.34, 1.37]"},
 		{"components newer than what is emulated", []string{"--emulated-version=1.35", "--min-compatibility-version=1.36"}, "minCompatibilityVersion version 1.36 is not between [1.34, 1.35]"},

@@ -19,6 +19,7 @@ import (
 	zpages "k8s.io/component-base/zpages/features"
 	"k8s.io/klog/v2"
 
+	"github.com/berth-scheduler/berth/core/profile"
 	berthapi "github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
@@ -111,6 +112,9 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	}
 	profiles, err := o.profiles(c, hosts)
 	if err != nil {
+		return nil, err
+	}
+	if err := kube.CheckServed(context.Background(), api, profile.Reads(profiles)); err != nil {
 		return nil, err
 	}
 	identity, err := lease.Identity()

@@ -223,6 +223,17 @@ func (c *Cluster) PatchGroup(g *object.PodGroup, condition object.GroupCondition
 	c.SetObject(&patched)
 }
 
+// PatchQuota gives the ElasticQuota its status, unless it is gone.
+func (c *Cluster) PatchQuota(q *object.ElasticQuota, used object.Amounts) {
+	now, _ := c.Object(object.ElasticQuotas, q.Namespace, q.Name).(*object.ElasticQuota)
+	if now == nil || now.UID != q.UID {
+		return
+	}
+	patched := *now
+	patched.Used = used
+	c.SetObject(&patched)
+}
+
 func (c *Cluster) pending(key string, uid types.UID) (*object.Pod, error) {
 	p := c.pods[key]
 	switch {

@@ -64,9 +64,9 @@ func (w *gangs) addNode() {
 		Allocatable: resource.Vector{MilliCPU: int64(1+w.IntN(4)) * 1000, Memory: 1 << 30}})
 }
 
-func (w *gangs) addPod(group string) {
+func (w *gangs) addPod(group string, priority int32) {
 	name := w.name("p")
-	p := &object.Pod{UID: types.UID(name), Namespace: "d", Name: name, SchedulingGroup: object.InPodGroup(group), SchedulerName: "default-scheduler", Priority: int32(w.IntN(3)) * 100}
+	p := &object.Pod{UID: types.UID(name), Namespace: "d", Name: name, SchedulingGroup: object.InPodGroup(group), SchedulerName: "default-scheduler", Priority: priority}
 	p.Demand.Usage.MilliCPU = int64(1+w.IntN(3)) * 500
 	p.Demand.Requests, p.Demand.NonZero, p.Demand.Scoring = p.Demand.Usage, p.Demand.Usage, p.Demand.Usage
 	w.Cluster.SetPod(p)
@@ -80,7 +80,7 @@ func (w *gangs) addGang() {
 	w.min[name] = g.MinCount
 	w.Cluster.SetObject(g)
 	for range pods {
-		w.addPod(name)
+		w.addPod(name, g.Priority)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestGangsAreAllOrNothing(t *testing.T) {
 			case 1, 2, 3:
 				w.addGang()
 			case 4:
-				w.addPod("")
+				w.addPod("", int32(w.IntN(3))*100)
 			case 5:
 				w.deletePod()
 			default:
@@ -161,7 +161,7 @@ func TestAGroupThatDoesNotFitLeavesNothing(t *testing.T) {
 			w.addNode()
 		}
 		for range 10 {
-			w.addPod("")
+			w.addPod("", int32(w.IntN(3))*100)
 		}
 		w.Settle()
 		for range 12 {
@@ -289,7 +289,7 @@ func TestGroupConditionIsWrittenOnce(t *testing.T) {
 	changed := *shown
 	changed.Generation = 5
 	w.Now = w.Now.Add(time.Minute)
-	if _, again := w.patches(machine.ObjectSet{Object: &changed}, machine.Tick{}, machine.ScheduleOne{}); len(again) != 1 || again[0].ObservedGeneration != 5 {
+	if _, again := w.patches(machine.ObjectSet{Object: &changed}, machine.KindListed{Kind: object.PodGroups}, machine.ScheduleOne{}); len(again) != 1 || again[0].ObservedGeneration != 5 {
 		t.Errorf("a new generation: got %+v", again)
 	}
 }

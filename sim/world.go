@@ -219,6 +219,8 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 		}
 	case machine.PatchGroupStatus:
 		w.Cluster.PatchGroup(e.Group, e.Condition)
+	case machine.PatchQuotaStatus:
+		w.Cluster.PatchQuota(e.Quota, e.Used)
 	case machine.Evict:
 		err := w.Cluster.DeletePod(e.Victim.Key())
 		if err == nil && w.evicted != nil {

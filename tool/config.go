@@ -101,7 +101,7 @@ file. The name of a plugin stands behind # where its arguments begin.`,
 
 // reader reads configurations under the given gates.
 func (c *configuration) reader() (config.Reader, error) {
-	gates, err := gatesOf(c.gates, features.UnsupportedByDaemon)
+	gates, err := gatesOf(c.gates, features.Unsupported)
 	if err != nil {
 		return config.Reader{}, err
 	}

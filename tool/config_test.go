@@ -21,7 +21,7 @@ func TestConfig(t *testing.T) {
 		{"config check -", header + "parallelism: 8\n", exitPlaced, "-: nothing is wrong\n", ""},
 		{"config check -", header + "paralelism: 8\npodMaxBackoffSeconds: x\n", exitInvalid,
 			"-:3: paralelism: there is no such field; did you mean parallelism?\n-:4: podMaxBackoffSeconds: must be a whole number of at most 64 bits\n", "berth: 2 problems\n"},
-		{"config check --feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true -", header, exitInvalid, "", "berth: --feature-gates: [feature gate CompositePodGroup=true is not supported: no group has groups, feature gate GenericWorkload=true is not supported: pod groups of Kubernetes 1.37 are not implemented yet]\n"},
+		{"config check --feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true -", header, exitInvalid, "", "berth: --feature-gates: feature gate CompositePodGroup=true is not supported: no group has groups\n"},
 		{"config check --feature-gates=Nonsense=true -", header, exitInvalid, "", "berth: --feature-gates: unrecognized feature gate: Nonsense\n"},
 		{"config check --plugins=Mine -", header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]", exitPlaced, "-: nothing is wrong\n", ""},
 		{"config check", "", exitInvalid, "", "berth: which configuration? give its file, or - for standard input\n"},
@@ -56,7 +56,7 @@ func TestConfigGates(t *testing.T) {
 				continue // locked
 			}
 			want := exitPlaced
-			if len(features.UnsupportedByDaemon(gates)) > 0 {
+			if len(features.Unsupported(gates)) > 0 {
 				want = exitInvalid
 				refused++
 			}

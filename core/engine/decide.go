@@ -60,7 +60,8 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, pl
 // choice: usually d, another one where kept answers of hosted plugins settled the decision.
 func (d *decider) decide(r *Request, nominated Nominator) *decider {
 	e, v := d.engine, d.view
-	if d.preFilterHosted(r); d.Rejected != nil { // hosted.go
+	d.preFilterHosted(r)                             // hosted.go
+	if d.rejectWhole(nominated); d.Rejected != nil { // whole.go
 		return d
 	}
 	d.nominated.Nominator = nominated

@@ -26,7 +26,7 @@ func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	for k := range v.filters {
 		v.filters[k].skip = v.filters[k].hosted
 	}
-	b := (&Outcome{work: d}).Refit(row, nil)
+	b := (&Outcome{work: d}).refilter(row, nil)
 	if b == nil {
 		return nil
 	}

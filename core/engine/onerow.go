@@ -10,7 +10,8 @@ import (
 func (e *Engine) Blockers(r *Request, nominated Nominator, row table.Row) []decision.Blocker {
 	e.tracked.Follow(e.table, nominated)
 	d := e.aside(r)
-	if d.preFilterHosted(r); d.Rejected == nil {
+	d.preFilterHosted(r)
+	if d.rejectWhole(nominated); d.Rejected == nil {
 		d.nominated.Nominator = nominated
 		d.keepWithin()
 		d.setNominated(nominated)

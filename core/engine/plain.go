@@ -11,7 +11,8 @@ import (
 // decidePlainly makes the decision without any view: it asks every plugin about every node,
 // one by one. It sets the Choice. Engines of NewPlain decide this way, for tests.
 func (d *decider) decidePlainly(r *Request, nominated Nominator) {
-	if d.preFilterHosted(r); d.Rejected != nil {
+	d.preFilterHosted(r)
+	if d.rejectWhole(nominated); d.Rejected != nil {
 		return
 	}
 	d.nominated.Nominator = nominated

@@ -27,11 +27,19 @@ func (o *Outcome) Unschedulable() (nodes int) {
 	return nodes
 }
 
-// Refit asks the filters about one row of the table as it is now (preemption has taken
-// victims off). It asks first with the pods placed that are nominated there and count
-// against the pod, then without, and returns the first blocker; nil if the pod fits both
-// times.
+// Refit asks RejectPod, and then the filters about one row of the table as it is now
+// (preemption has taken victims off). It returns the first blocker, nil if the pod fits.
 func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
+	if s := o.work.rejection(nominated); s != nil {
+		return &decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}
+	}
+	return o.refilter(r, nominated)
+}
+
+// refilter asks the filters about one row of the table as it is now: first with the pods
+// placed that are nominated there and count against the pod, then without. It returns the
+// first blocker; nil if the pod fits both times.
+func (o *Outcome) refilter(r table.Row, nominated Nominator) *decision.Blocker {
 	var found *decision.Blocker
 	run := func() {
 		if c := firstCause(o.work.view.filters, r); c.Rejects() {
@@ -88,8 +96,9 @@ func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
 }
 
 // Local reports whether each filter's verdict on a node depends on that node and its pods
-// alone, and no filter can fail. Preemption may then keep what it found for a node.
-func (o *Outcome) Local() bool { return o.work.view.local() }
+// alone, no filter can fail, and no RejectPod depends on pods. Preemption may then keep what
+// it found for a node.
+func (o *Outcome) Local() bool { return o.work.view.local() && !o.work.depends() }
 
 // local reports whether each filter's verdict on a row depends on that row alone: there
 // are no cell filters, hosted filters, or filters that can fail. Then results of trials on
@@ -128,10 +137,11 @@ const keptRows = 1 << 19
 
 // Kept returns a variable in which the PostFilter plugin may keep something from one
 // decision on the class to the next, such as how nodes rank for preemption. It lasts as
-// long as the class's view, at most. It returns nil if the view is not kept.
+// long as the class's view, at most. It returns nil if the view is not kept, or RejectPod
+// depends on more than the pod's class.
 func (o *Outcome) Kept(plugin string) *any {
 	v, c := o.work.view, &o.work.engine.cache
-	if v.class == nil || v.onTrial || c.views[v.class.Signature] != v {
+	if v.class == nil || v.onTrial || o.work.depends() || c.views[v.class.Signature] != v {
 		return nil
 	}
 	if v.kept == nil {

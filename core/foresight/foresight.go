@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/recovered"
 	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
@@ -23,6 +24,9 @@ type Foresight struct {
 	Profiles map[string]*profile.Profile
 	// Extended reports whether extenders filter nodes for the pod.
 	Extended func(*object.Pod) bool
+	// Grouped reports whether the pod is tried with its pod group. A node that had room for
+	// one such pod before an event may have room for two now.
+	Grouped func(*object.Pod) bool
 	// FoundNoVictims reports whether preemption in the pod's last attempt found no victims
 	// (see NoVictims).
 	FoundNoVictims func(*object.Pod) bool
@@ -35,7 +39,7 @@ type Foresight struct {
 // Class implements queue.Foresight. The key is that of the pod's template. It is empty, so
 // that the pod has no peers, for a pod with extenders, hosted plugins, a nomination or
 // claims of devices, or if a plugin that rejected it has a PostFilter, which may depend on
-// more.
+// more. A RejectPod reads no more than hints do.
 func (f *Foresight) Class(key []byte, e *queue.Entry) queue.Class {
 	p, of := e.Pod, f.Profiles[e.Pod.SchedulerName]
 	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
@@ -44,7 +48,7 @@ func (f *Foresight) Class(key []byte, e *queue.Entry) queue.Class {
 	c := queue.Class{}
 	c.SizedBy, c.Size = f.size(of, e)
 	for name := range e.RejectedBy() {
-		if pl := of.Plugins[name]; pl != nil && pl.PostFilterMay != nil {
+		if pl := of.Plugins[name]; pl != nil && pl.PostFilterMay != nil && pl.RejectPod == nil {
 			c.Key = key
 			return c
 		}
@@ -101,10 +105,11 @@ func (f *Foresight) About(event *framework.Event) queue.Question {
 // If others have a lower priority, the pod must not be able to preempt them either. Its
 // last attempt found that it could preempt nobody, on any node, because of the same
 // plugins (NoVictims). So it may preempt somebody on this node alone now, and all this
-// has to hold there whoever leaves.
+// has to hold there whoever leaves. A pod with an ElasticQuota may preempt pods of any
+// priority, so the hints decide.
 func (q *question) CouldHelp(e *queue.Entry) (could bool) {
 	p, of := e.Pod, q.Profiles[e.Pod.SchedulerName]
-	if of == nil || q.event.Resource == framework.WildCard || e.NominatedNode() != "" || q.Extended(p) || q.othersMakeRoom(of, p) {
+	if of == nil || q.event.Resource == framework.WildCard || e.NominatedNode() != "" || q.Extended(p) || q.othersMakeRoom(of, p) || quota.Of(q.Table).Queue(p.Namespace) != nil {
 		return true
 	}
 	plugin := ""
@@ -153,7 +158,7 @@ func (q *question) CouldHelp(e *queue.Entry) (could bool) {
 		}
 		in, now, whoeverGoes := rejectsOn(pl)
 		rejected = whoeverGoes
-		helped = helped || !rejected && mayHaveHelped(pl, in, q.row, nominated, q.event, now)
+		helped = helped || !rejected && (q.Grouped(p) || mayHaveHelped(pl, in, q.row, nominated, q.event, now))
 	}
 	return !rejected && helped && !slices.ContainsFunc(others, func(pl *framework.Plugin) bool {
 		_, _, whoeverGoes := rejectsOn(pl)

@@ -28,6 +28,7 @@ func newWorld(t *testing.T) *world {
 	w.Foresight = &Foresight{
 		Table: table.New(), Profiles: map[string]*profile.Profile{"s": w.profile}, NominatedTo: w.queue.NominatedTo,
 		Extended:       func(*object.Pod) bool { return false },
+		Grouped:        func(*object.Pod) bool { return false },
 		FoundNoVictims: func(p *object.Pod) bool { victims, known := w.victims[p.UID]; return known && !victims },
 		Panicked:       func(p *recovered.Panic) { t.Error(p) },
 	}

@@ -88,8 +88,7 @@ type Event struct {
 	OldObject, NewObject               object.Object // of a Kind
 	HostedResource                     string        // of HostedObject
 	OldHostedObject, NewHostedObject   any
-	// Table is the state of the cluster, for hints about an event on a node; nil for other
-	// events.
+	// Table is the state of the cluster when the hint is called; nil if there is none.
 	Table *table.Table
 }
 
@@ -126,4 +125,15 @@ type QueuedPodInfo struct {
 	Tries int
 	// Sequence numbers the entries into the queue; it breaks ties of Less.
 	Sequence uint64
+	// Group is the PodGroup whose pods are tried together when Less is asked about it: Pod
+	// is one of them then, and the times are the group's. nil: the pod is tried by itself.
+	Group *object.PodGroup
+}
+
+// Priority returns the priority of the pod, or that of the group for which it stands.
+func (i *QueuedPodInfo) Priority() int32 {
+	if i.Group != nil {
+		return i.Group.Priority
+	}
+	return i.Pod.Priority
 }

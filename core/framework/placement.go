@@ -40,12 +40,24 @@ type PodGroupAssignments struct {
 	ProposedAssignments []Assignment
 }
 
+// PlacementProgress is how far the try of a pod group in a placement has come.
+type PlacementProgress struct {
+	Remaining int // pods that were not tried yet
+	Scheduled int // pods that have a node, in the try or from before
+}
+
 // PodGroupPlugin holds the extension points for pod groups, each nil if the plugin does not
 // implement it.
 type PodGroupPlugin struct {
 	// PostFilter runs for a pod group that does not fit, and names pods to evict for the
 	// group as a whole (PodGroupPostFilterPlugin).
 	PostFilter func(c *PodGroupPostFilterCall) PodGroupPostFilterResult
+	// PlacementFeasible returns nil if the group meets its constraints after so much of a
+	// try, Wait if it may with the pods that remain, and Unschedulable if it cannot.
+	PlacementFeasible func(t *table.Table, g *object.PodGroup, p PlacementProgress) *decision.Status
+	// Deallocate returns the writes that may help a pod of a group that was not placed, once
+	// the pod was tried. It runs at PodGroupPostFilter.
+	Deallocate func(c *PostFilterCall) []Write
 	// GeneratePlacements returns sets of the parent's nodes; all pods of the group are to
 	// be placed within one of the sets (PlacementGeneratePlugin). A status rejects the
 	// group, or is a failure.

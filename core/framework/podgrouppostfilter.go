@@ -9,22 +9,42 @@ import (
 )
 
 // PodGroupPostFilterCall is the input of a plugin that may preempt pods for a pod group
-// that does not fit (v1.36, PodGroupPostFilterPlugin).
+// that does not fit (PodGroupPostFilterPlugin).
 type PodGroupPostFilterCall struct {
 	Now   time.Time
 	Table *table.Table
 	Group *object.PodGroup
 	Pods  []*object.Pod // those of the group that are to be placed
-	// Try tries to place the group on the table as it is now, without PostFilter plugins,
-	// and leaves the table unchanged. It returns nil if the group fits.
-	Try func() *decision.Status
+	// Constrained is set if the pods must be placed in one topology domain.
+	Constrained bool
+	// Leaving is set if pods that were preempted for the group are on their way out.
+	Leaving bool
+	// Try tries to place the group on the table as it is now, and leaves the table
+	// unchanged. If the group fits, the status is nil, and each pod that fits has an
+	// assignment, in the order in which they were placed.
+	Try func() ([]GroupAssignment, *decision.Status)
+	// Fits reports whether the filters accept the pod of an assignment on its row, as the
+	// table is now.
+	Fits func(a GroupAssignment) bool
 	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget
+}
+
+// GroupAssignment is the node that was found for a pod of a group.
+type GroupAssignment struct {
+	Assignment
+	// Local is set if the filters' answer for the pod on a node depends on that node and its
+	// pods alone.
+	Local bool
+	// Place places the pod on the row as if it were assumed, and Remove undoes that.
+	Place, Remove func()
 }
 
 // PodGroupPostFilterResult names the pods to evict for the group, or the reason why there
 // are none in Status.
 type PodGroupPostFilterResult struct {
 	Victims []*object.Pod // the most important first
-	Status  *decision.Status
+	// Assignments are the nodes for the group's pods once the victims are gone.
+	Assignments []Assignment
+	Status      *decision.Status
 }

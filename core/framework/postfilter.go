@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"iter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -82,6 +83,8 @@ type Nominations struct {
 	PreemptedNodeName string
 	// PodsForNode returns the pods nominated to the node, in no particular order.
 	PodsForNode func(node string) []*object.Pod
+	// All are the pods nominated to nodes, in any order; nil stands for none.
+	All iter.Seq[*object.Pod]
 	// ChangedSince returns the nodes whose nominations changed after the revision, and the
 	// present revision; false if changes so old are not known any more.
 	ChangedSince func(revision uint64) (nodes []string, now uint64, known bool)

@@ -17,6 +17,7 @@ import (
 // changes.
 type Groups struct {
 	byName map[types.NamespacedName]*Group
+	placed int // number of pods that are assumed or assigned
 }
 
 // New returns an empty Groups.
@@ -75,6 +76,7 @@ func (gs *Groups) Leave(p *object.Pod) {
 	if !known {
 		return
 	}
+	gs.count(g.members[at].state, -1)
 	g.counts[g.members[at].state]--
 	last := len(g.members) - 1
 	g.members[at] = g.members[last]
@@ -107,11 +109,23 @@ func (gs *Groups) set(p *object.Pod, s state) {
 	}
 	if at, known := g.at[p.UID]; known {
 		m := &g.members[at]
+		gs.count(m.state, -1)
+		gs.count(s, 1)
 		g.counts[m.state]--
 		g.counts[s]++
 		m.state = s
 	}
 }
+
+// count adds n to the number of placed pods if a pod in state s is placed.
+func (gs *Groups) count(s state, n int) {
+	if s != unscheduled {
+		gs.placed += n
+	}
+}
+
+// AnyPlaced reports whether a pod of any group is assumed or bound.
+func (gs *Groups) AnyPlaced() bool { return gs != nil && gs.placed > 0 }
 
 // Of returns the group that the pod names, nil if it names none or the group has no pods.
 func (gs *Groups) Of(p *object.Pod) *Group {
@@ -248,8 +262,10 @@ func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*obje
 			return fmt.Errorf("group: pod %s is in group %s %t, or is not %d there", p.Key(), p.GroupKey(), in, want)
 		}
 	}
+	scheduled := 0
 	for name, g := range gs.byName { // any order: an error is an error
 		pods -= len(g.members)
+		scheduled += g.Scheduled()
 		var counts [states]int
 		for i, m := range g.members {
 			counts[m.state]++
@@ -260,6 +276,9 @@ func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*obje
 		if counts != g.counts || len(g.members) == 0 || len(g.at) != len(g.members) {
 			return fmt.Errorf("group: %s has %v pods unscheduled, assumed and assigned, counted are %v", name, counts, g.counts)
 		}
+	}
+	if scheduled != gs.placed {
+		return fmt.Errorf("group: %d pods are placed, counted are %d", scheduled, gs.placed)
 	}
 	if pods != 0 {
 		return fmt.Errorf("group: %d pods are in groups and are not known", -pods)

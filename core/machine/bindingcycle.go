@@ -89,7 +89,7 @@ func (b *bindingCycles) assume(a *attempt, row table.Row) *bindingCycle {
 	if s == nil {
 		s = b.runPermit(c)
 	}
-	b.attempts.stepDone(a.trying(), "Reserving and permitting done")
+	b.attempts.stepDone("Reserving and permitting done")
 	switch {
 	case s != nil:
 		b.fail(a, s)
@@ -101,7 +101,7 @@ func (b *bindingCycles) assume(a *attempt, row table.Row) *bindingCycle {
 		a.record.Result = decision.ResultWaiting
 		b.moveTo(waitOnPermit, c)
 		b.emit(AttemptDone{a.record})
-		if a.group == nil { // others of the group may let it go in this step
+		if !a.grouped { // others of the group may let it go in this step
 			b.showExpectedNode(c)
 		}
 	}

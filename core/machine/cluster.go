@@ -21,6 +21,7 @@ type cluster struct {
 	nominations *nominations
 	bindings    *bindingCycles
 	groups      *podGroups
+	quotas      *quotas
 }
 
 // handle handles an event about a node, a PodDisruptionBudget, a Service or controller,
@@ -59,23 +60,25 @@ func (c *cluster) handle(e Event) {
 // be tried again, as plugins may have rejected or gated them for want of these objects.
 func (c *cluster) kindUnlisted(e KindUnlisted) {
 	c.unlisted[e.Kind] = e.Err
-	c.queue.MoveAllToActiveOrBackoff(c.now, anythingChanged, nil)
+	c.queue.MoveAllToActiveOrBackoff(c.now, anythingChanged(), nil)
 }
 
 // kindListed records that all objects of the kind are known now, and lets all pods be tried
 // again.
 func (c *cluster) kindListed(kind object.Kind) {
 	delete(c.unlisted, kind)
-	c.queue.MoveAllToActiveOrBackoff(c.now, anythingChanged, nil)
+	c.queue.MoveAllToActiveOrBackoff(c.now, anythingChanged(), nil)
 }
 
-// anythingChanged is an event that may help every pod.
-var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
+// anythingChanged returns an event that may help every pod.
+func anythingChanged() *framework.Event {
+	return &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
+}
 
 // nodeSet adds or updates the node, moves the pods that the change may help, and checks
 // again the pods whose binding waits for writes on the node.
 func (c *cluster) nodeSet(n *object.Node) {
-	e := &framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: n, Table: c.table}
+	e := &framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: n}
 	if row, ok := c.table.Find(n.Name); ok {
 		e.OldNode = c.table.Node(row)
 		e.ActionType = framework.NodeSchedulingPropertiesChange(e.OldNode, n)
@@ -139,8 +142,11 @@ func (c *cluster) objectSet(o object.Object) {
 	if e.OldObject = c.table.Objects().Set(o); e.OldObject != nil {
 		e.ActionType = framework.UpdateOther
 	}
-	if o.Head().Kind == object.PodGroups {
+	switch o.Head().Kind {
+	case object.PodGroups:
 		c.groups.shown(e.OldObject, o)
+	case object.ElasticQuotas:
+		c.quotas.shown(e.OldObject, o)
 	}
 	if o.Head().Kind == object.DeviceTaintRules {
 		c.slicesRetainted()
@@ -175,8 +181,11 @@ func (c *cluster) objectReplied(o object.Object) {
 // objectGone removes an object that was deleted, and passes that to the queue.
 func (c *cluster) objectGone(e ObjectGone) {
 	old := c.table.Objects().Remove(e.Kind, e.Namespace, e.Name)
-	if e.Kind == object.PodGroups {
+	switch e.Kind {
+	case object.PodGroups:
 		c.groups.shown(old, nil)
+	case object.ElasticQuotas:
+		c.quotas.shown(old, nil)
 	}
 	switch {
 	case old == nil:
@@ -190,13 +199,13 @@ func (c *cluster) objectGone(e ObjectGone) {
 }
 
 // follows reports whether the machine reads objects of the kind. DeviceTaintRules need a
-// plugin that reads them, that is the gate DRADeviceTaintRules. PodGroups need the gate
-// GenericWorkload.
+// plugin that reads them, that is the gate DRADeviceTaintRules, and so do ElasticQuotas.
+// PodGroups need the gate GenericWorkload.
 func (c *cluster) follows(kind object.Kind) bool {
 	switch kind {
 	case object.PodGroups:
 		return c.options.PodGroups
-	case object.DeviceTaintRules:
+	case object.DeviceTaintRules, object.ElasticQuotas:
 		return slices.Contains(profile.Reads(c.options.Profiles), kind)
 	}
 	return true

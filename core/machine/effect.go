@@ -100,6 +100,11 @@ type (
 		Group     *object.PodGroup
 		Condition object.GroupCondition
 	}
+	// PatchQuotaStatus writes what the queue of the ElasticQuota uses to its status.
+	PatchQuotaStatus struct {
+		Quota *object.ElasticQuota
+		Used  object.Amounts
+	}
 	// PodGroupDone reports the end of a scheduling cycle of a pod group, after the effects
 	// of its pods. Result is the group's: Preempting if it waits for victims to leave.
 	PodGroupDone struct {
@@ -128,6 +133,7 @@ func (PatchStatus) effect()      {}
 func (Evict) effect()            {}
 func (PublishEvent) effect()     {}
 func (PatchGroupStatus) effect() {}
+func (PatchQuotaStatus) effect() {}
 func (PodGroupDone) effect()     {}
 func (AttemptDone) effect()      {}
 

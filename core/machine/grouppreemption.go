@@ -9,85 +9,146 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/preempt"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // anyNode stands for the node's name in Events about victims of a pod group, which are on
-// nodes all over the cluster (v1.36, actuatePodGroupPreemption).
+// nodes all over the cluster (kube-scheduler, actuatePodGroupPreemption).
 const anyNode = "cluster"
 
-// preemptForGroup searches victims for a pod group that does not fit. If it finds any
-// they are in c.victims; if not, the reason is added to the group's status.
+// preemptForGroup runs the PodGroupPostFilter plugins for a group that does not fit. If they
+// find victims these are in c.victims. What they say is added to the group's status.
 func (l *podGroups) preemptForGroup(c *groupCycle) {
 	if c.status == nil || c.status.Code != decision.Unschedulable {
 		return
 	}
-	found := l.groupVictims(c)
-	switch {
-	case found.Status == nil:
-		c.preempts, c.victims = true, found.Victims
-	case found.Status.Code == decision.Error:
-		c.status = found.Status
-	default:
+	answer := l.groupPostFilter(c)
+	if answer.Code == decision.Error {
+		c.status = answer
+		return
+	}
+	if text := explain.Status(answer); text != "" {
 		status := *c.status
-		status.Reasons = append(slices.Clip(status.Reasons), explain.Status(found.Status))
+		status.Reasons = append(slices.Clip(status.Reasons), text)
 		c.status = &status
 	}
 }
 
-// groupVictims calls the PodGroupPostFilter plugin and returns its victims, or a status
-// that says why there are none.
-func (l *podGroups) groupVictims(c *groupCycle) (found framework.PodGroupPostFilterResult) {
-	refused := func(why string) framework.PodGroupPostFilterResult {
-		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{why}}}
+// groupPostFilter runs the PodGroupPostFilter plugins until one finds victims, or nobody who
+// could be one, and returns what they say.
+func (l *podGroups) groupPostFilter(c *groupCycle) *decision.Status {
+	answer := &decision.Status{Code: decision.Unschedulable}
+	for _, pl := range c.profile.PodGroupPostFilter {
+		var found framework.PodGroupPostFilterResult
+		if err := l.guard.run("PodGroupPostFilter", pl.Name, func() { found = l.askPostFilter(c, pl) }); err != nil {
+			return &decision.Status{Code: decision.Error, Err: err}
+		}
+		switch s := found.Status; s.Code {
+		case decision.Success, decision.UnschedulableAndUnresolvable:
+			return s
+		case decision.Unschedulable:
+			answer.Reasons = append(answer.Reasons, s.Reasons...)
+		default:
+			return decision.Failed("error in %q PodGroupPostFilter plugins: %w", pl.Name, errorOf(s))
+		}
 	}
-	pl := c.profile.PodGroupPostFilter
-	if pl == nil {
-		return refused("default preemption plugin is not registered, workload aware preemption is disabled")
-	}
-	g := l.named(c.name)
-	switch {
-	case g == nil:
-		return framework.PodGroupPostFilterResult{Status: decision.Failed("failed to get pod group object: podgroup.scheduling.k8s.io %q not found", c.name.Name)}
-	case g.TopologyKey != "":
-		return refused("workload aware preemption is not supported for pod groups with scheduling constraints")
-	case slices.ContainsFunc(c.members, func(mb *groupMember) bool { return l.preemptors.victimsLeaving(mb.state) != "" }):
-		return refused("waiting for the preemption for this pod group to be finished")
-	}
+	return answer
+}
+
+// askPostFilter runs one PodGroupPostFilter plugin. If it finds victims they are in c, with
+// the nodes for the group's pods.
+func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin) (found framework.PodGroupPostFilterResult) {
 	call := &framework.PodGroupPostFilterCall{
-		Now: l.now, Table: l.table, Group: g, Try: func() *decision.Status { return l.tryAgain(c) }, Budgets: l.budgets.list,
+		Now: l.now, Table: l.table, Group: c.group, Constrained: l.constrained(c), Budgets: l.budgets.list, Leaving: l.leavingFor(c),
+		Try: func() ([]framework.GroupAssignment, *decision.Status) { return l.tryAgain(c) },
+		Fits: func(a framework.GroupAssignment) bool {
+			return l.engine.DecideWithin([]table.Row{a.Row}, l.pods.byUID[a.Pod.UID].request, l.nominations).Row >= 0
+		},
 	}
 	for _, mb := range c.members {
 		call.Pods = append(call.Pods, mb.pod)
 	}
 	tried := *c
 	c.trial = true
-	err := l.guard.run("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroup.PostFilter(call) })
-	*c = tried
-	l.attempts.stepDone(c, "Running PodGroupPostFilter plugins done")
-	if h := c.profile.Host; h != nil {
-		h.Show(l.table)
+	found = framework.PodGroupPostFilterResult{Status: decision.Failed("plugin %q panicked", pl.Name)}
+	defer func() {
+		*c = tried
+		l.takeResult(c, pl, &found)
+		if h := c.profile.Host; h != nil {
+			h.Show(l.table)
+		}
+		l.stepDone(c, "Running PodGroupPostFilter plugins done")
+	}()
+	return pl.PodGroup.PostFilter(call)
+}
+
+// takeResult records the victims that the plugin found, and the nodes for the group's pods,
+// unless the group has preempted too often.
+func (l *podGroups) takeResult(c *groupCycle, pl *framework.Plugin, found *framework.PodGroupPostFilterResult) {
+	if found.Status.Code != decision.Success {
+		return
 	}
-	if err != nil {
-		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Error, Err: err}}
+	if l.preemptors.holdsBack(c.members[0].attempt, uidsOf(found.Victims)) {
+		found.Status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{heldBack}}
+		return
 	}
-	if found.Status == nil && l.preemptors.holdsBack(c.members[0].attempt, uidsOf(found.Victims)) {
-		return refused(heldBack)
+	c.preempts, c.victims, c.evictedBy, c.nominated = true, found.Victims, pl.Name, map[types.UID]string{}
+	for _, a := range found.Assignments {
+		c.nominated[a.Pod.UID] = l.table.Name(a.Row)
 	}
-	return found
+}
+
+// leavingFor reports whether victims of an earlier preemption for the group are on their
+// way out, wherever they are, or pods of lower priority are that leave a node to which one
+// of its pods is nominated.
+func (l *podGroups) leavingFor(c *groupCycle) bool {
+	return slices.ContainsFunc(c.members, func(mb *groupMember) bool {
+		if l.preemptors.victimsLeaving(mb.state) != "" {
+			return true
+		}
+		row, ok := l.table.Find(mb.kept)
+		return ok && slices.ContainsFunc(l.table.Pods(row), func(pl *table.Placed) bool {
+			leaves := pl.Pod.Terminating && pl.Pod.Disrupted || l.preemptors.evicting(pl.Pod.UID)
+			return leaves && preempt.PriorityOf(l.table, pl.Pod) < c.group.Priority
+		})
+	})
+}
+
+// victimsLeaving reports whether victims of an earlier preemption for the group of this name
+// are on their way out.
+func (l *podGroups) victimsLeaving(name types.NamespacedName) bool {
+	for uid := range l.table.Groups().Named(name).Unscheduled() {
+		if ps := l.pods.byUID[uid]; ps != nil && l.preemptors.victimsLeaving(ps) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // tryAgain tries to place the group on the table as it is now, for the plugin that searches
-// victims. It returns nil if the group fits. It leaves nothing assumed.
-func (l *podGroups) tryAgain(c *groupCycle) *decision.Status {
+// victims. It leaves nothing assumed.
+func (l *podGroups) tryAgain(c *groupCycle) (assignments []framework.GroupAssignment, status *decision.Status) {
 	c.groupTry = l.newTry(c, nil)
 	l.decideGroup(c)
-	return c.status
+	if c.status != nil {
+		return nil, c.status
+	}
+	for _, mb := range c.members {
+		if mb.fits {
+			assignments = append(assignments, framework.GroupAssignment{
+				Assignment: framework.Assignment{Pod: mb.pod, Row: mb.row}, Local: mb.local,
+				Place: func() { l.tryAssume(mb) }, Remove: func() { l.undoAssume(mb) },
+			})
+		}
+	}
+	return assignments, nil
 }
 
 // evictForGroup evicts the group's victims, in the name of its first pod.
 func (l *podGroups) evictForGroup(c *groupCycle) {
 	first := c.members[0]
-	l.evictions.evictAll(first.state, preemptor{first.pod, l.named(c.name)}, uidsOf(c.victims), anyNode, c.profile.PodGroupPostFilter.Name)
+	l.evictions.evictAll(first.state, preemptor{first.pod, c.group}, uidsOf(c.victims), anyNode, c.evictedBy)
 }
 
 // uidsOf returns the pods' UIDs, in order.

@@ -32,19 +32,29 @@ func newGroupPreemption(t *testing.T, edits ...func(*framework.Plugin)) *evictio
 				c.Table.RemovePod(v.UID)
 				defer c.Table.Place(v, row)
 			}
-			if status := c.Try(); status != nil {
+			if c.Leaving {
+				return framework.PodGroupPostFilterResult{Status: &decision.Status{Reasons: []string{"leaving"}}}
+			}
+			found, status := c.Try()
+			if status != nil {
 				return framework.PodGroupPostFilterResult{Status: status}
 			}
+			for _, a := range found {
+				out.Assignments = append(out.Assignments, a.Assignment)
+			}
+			out.Status = &decision.Status{}
 			return out
 		}
 		for _, edit := range edits {
 			edit(alone)
 		}
 	})
-	p.options.PodGroups = true
-	p.groups.rejoin()
+	o := p.options
+	o.PodGroups = true
+	p.Machine = New(o)
+	p.do(NodeSet{&object.Node{UID: "n", Name: "n"}})
 	of := p.profiles["s"]
-	of.PodGroupPostFilter = of.QueueSort
+	of.PodGroupPostFilter = []*framework.Plugin{of.QueueSort}
 	g := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g", UID: "g-uid"}, Priority: 5}
 	p.do(ObjectSet{Object: g})
 	return p
@@ -74,7 +84,7 @@ func TestGroupWaitsForItsVictims(t *testing.T) {
 	if done := p.ended(); done.Result != decision.ResultPreempting || len(done.Victims) != 1 {
 		t.Fatalf("got %+v", done)
 	}
-	if want := []string{"Computing predicates and prioritizing done", "Running PostFilter plugins done", "Running PodGroupPostFilter plugins done"}; !slices.Equal(steps, want) {
+	if want := []string{"Computing predicates and prioritizing done", "Running PodGroupPostFilter plugins done"}; !slices.Equal(steps, want) {
 		t.Errorf("steps %q", steps)
 	}
 	p.expect("evict low for g on cluster")
@@ -82,11 +92,11 @@ func TestGroupWaitsForItsVictims(t *testing.T) {
 	p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, preemptible("other", 0, "m"))
 	p.now = p.now.Add(time.Minute)
 	p.do(Tick{})
-	if done := p.ended(); done.Result != decision.ResultUnschedulable || len(done.Victims) != 0 {
+	if done := p.ended(); done.Result != decision.ResultPreempting || len(done.Victims) != 0 {
 		t.Fatalf("got %+v", done)
 	}
 	p.expect()
-	want := "pod group is unschedulable, waiting for the preemption for this pod group to be finished"
+	want := "pod group is unschedulable, leaving"
 	if got := p.groups.asked["g-uid"].Message; got != want {
 		t.Errorf("the condition says %q", got)
 	}

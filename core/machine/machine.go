@@ -94,6 +94,7 @@ type Machine struct {
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
 	groups      *podGroups
+	quotas      *quotas
 	cluster     *cluster
 	watch       *podWatch
 
@@ -154,6 +155,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	if m.extenders.freed {
 		m.extenders.admit(m.scheduling.resume)
 	}
+	m.quotas.write()
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
 			panic(fmt.Sprintf("machine: after %T: %v", e, err))
@@ -204,9 +206,12 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 }
 
 // holdInBackoff reports whether the pod must not be tried before its backoff is over,
-// even if nothing else is active: while its victims are leaving, or if it has a group.
-// No event ends the wait of a pod of a group; else its group would be tried all the
-// time.
+// even if nothing else is active: while its victims are leaving, or if it has a group,
+// whose attempts cost more, unless that has preempted others.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
-	return m.options.hasGroup(p) || m.preemptors.victimsLeaving(m.pods.byUID[p.UID]) != ""
+	ps := m.pods.byUID[p.UID]
+	if !m.options.hasGroup(p) {
+		return m.preemptors.victimsLeaving(ps) != ""
+	}
+	return ps.entry.NominatedNode() == "" || m.groups.victimsLeaving(p.GroupKey())
 }

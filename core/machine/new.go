@@ -43,19 +43,23 @@ func (m *Machine) composePods() {
 	m.extenders = &extenderCycles{step: m.step, options: &m.options, profiles: m.profiles, busy: make([]int, len(m.options.Extenders))}
 	foresee := &foresight.Foresight{
 		Table: m.table, Profiles: m.profiles, Panicked: m.guard.report, FoundNoVictims: m.pods.foundNoVictims,
-		Extended: func(p *object.Pod) bool { return m.extenders.of(p) != nil },
+		Extended: func(p *object.Pod) bool { return m.extenders.of(p) != nil }, Grouped: m.options.hasGroup,
+	}
+	var podGroup func(types.NamespacedName) *object.PodGroup
+	if m.options.PodGroups {
+		podGroup = func(name types.NamespacedName) *object.PodGroup { return lookUpPodGroup(m.table, name) }
 	}
 	m.queue = queue.New(queue.Options{
-		InitialBackoff:    m.options.InitialBackoff,
-		MaxBackoff:        m.options.MaxBackoff,
-		MaxUnschedulable:  m.options.MaxUnschedulable,
-		Less:              m.less,
-		PreEnqueue:        m.runPreEnqueue,
-		WaitOutBackoff:    m.options.WaitOutBackoff,
-		HoldInBackoff:     m.holdInBackoff,
-		RetryAfterBackoff: m.options.hasGroup,
-		EventsToRegister:  m.profiles.eventsToRegister,
-		Foresight:         foresee,
+		InitialBackoff:   m.options.InitialBackoff,
+		MaxBackoff:       m.options.MaxBackoff,
+		MaxUnschedulable: m.options.MaxUnschedulable,
+		Less:             m.less,
+		PreEnqueue:       m.runPreEnqueue,
+		WaitOutBackoff:   m.options.WaitOutBackoff,
+		HoldInBackoff:    m.holdInBackoff,
+		PodGroup:         podGroup,
+		EventsToRegister: m.profiles.eventsToRegister,
+		Foresight:        foresee,
 		HintPanicked: func(plugin string, value any) {
 			m.guard.report(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
 		},
@@ -85,12 +89,13 @@ func (m *Machine) composeCycles() {
 		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling,
 		asked: map[types.UID]object.GroupCondition{},
 	}
+	m.quotas = &quotas{step: m.step, asked: map[string]object.Amounts{}}
 }
 
 // composeRest creates the parts that handle events from the API, Assessor and Inspector.
 func (m *Machine) composeRest() {
 	m.cluster = &cluster{
-		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups,
+		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups, quotas: m.quotas,
 	}
 	m.watch = &podWatch{
 		step: m.step, options: &m.options, profiles: m.profiles, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, reads: m.reads,

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +16,7 @@ import (
 const mostTries = 100_000
 
 // tryPlacements tries the group in each of its placements. The results of the best in
-// which it fits are left in c; if it fits in none, those of the first, or of the first
-// in which a PostFilter plugin would act.
+// which it fits are left in c; if it fits in none, those of the first.
 func (l *podGroups) tryPlacements(c *groupCycle) {
 	placements, status := l.generatePlacements(c)
 	if status != nil {
@@ -32,12 +30,10 @@ func (l *podGroups) tryPlacements(c *groupCycle) {
 			return
 		}
 	}
-	// What is tried last is what plugins know of, and only now may they act.
 	c.placements = 1
-	l.tryPlacement(c, chosen)
-	if !fits && c.status != nil && c.status.Code != decision.Error && !c.preempts {
-		c.status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{
-			fmt.Sprintf("0/%d placements are available, first placement status: %v", len(placements), errGroupUnschedulable)}}
+	l.tryPlacement(c, chosen) // what is tried last is what hosted plugins know of
+	if !fits && c.status != nil && c.status.Code != decision.Error {
+		c.status = unschedulableGroup(fmt.Sprintf("0/%d placements are available, first placement status: %v", len(placements), errorOf(c.status)))
 	}
 }
 
@@ -51,12 +47,12 @@ func (l *podGroups) choosePlacement(c *groupCycle, placements []framework.Placem
 		if c.status != nil && c.status.Code == decision.Error {
 			return nil, false
 		}
-		if c.status == nil || c.preempts {
+		if c.status == nil {
 			fitting = append(fitting, c.assignments())
 		}
 	}
 	if len(fitting) == 0 {
-		return cmp.Or(c.postFilter, &placements[0]), false
+		return &placements[0], false
 	}
 	best, status := l.bestPlacement(c, fitting)
 	if status != nil {
@@ -87,19 +83,11 @@ func (l *podGroups) tryPlacement(c *groupCycle, p *framework.Placement) {
 	l.undoGroup(c)
 }
 
-// putOffPostFilter records that a PostFilter plugin would act in the placement being
-// tried. It does not act yet, since the group may fit in another placement.
-func (c *groupCycle) putOffPostFilter() {
-	if c.postFilter == nil {
-		c.postFilter = c.placement
-	}
-}
-
 // assignments returns the placement of the try with the nodes found for its pods.
 func (t *groupTry) assignments() *framework.PodGroupAssignments {
 	a := &framework.PodGroupAssignments{Placement: *t.placement}
 	for _, mb := range t.members {
-		if mb.fits || mb.preempts {
+		if mb.fits {
 			a.ProposedAssignments = append(a.ProposedAssignments, framework.Assignment{Pod: mb.pod, Row: mb.row})
 		}
 	}
@@ -115,7 +103,7 @@ func (l *podGroups) newTry(c *groupCycle, p *framework.Placement) groupTry {
 		nodes = len(p.Rows)
 	}
 	for _, mb := range c.members {
-		try.members = append(try.members, l.newMember(c, mb.state, nodes))
+		try.members = append(try.members, l.newMember(mb.state, nodes))
 	}
 	return try
 }

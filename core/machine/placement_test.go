@@ -13,7 +13,7 @@ import (
 )
 
 // newPlacements is a machine in which each node is a placement of any group; the last by
-// name has the best score. Pods take a node for themselves, and preempt who is on it.
+// name has the best score. Pods take a node for themselves.
 func newPlacements(t *testing.T, edits ...func(*framework.Plugin)) *evictionTest {
 	p := newEvictions(t, func(alone *framework.Plugin) {
 		alone.PodGroup = &framework.PodGroupPlugin{}
@@ -26,20 +26,14 @@ func newPlacements(t *testing.T, edits ...func(*framework.Plugin)) *evictionTest
 		alone.PodGroup.ScorePlacement = func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 			return int64(len(a.ProposedAssignments)) * int64(a.Name[0]-'a'), nil
 		}
-		alone.PostFilter = func(c *framework.PostFilterCall) framework.PostFilterResult {
-			row := c.Filters.Rows[0]
-			out := framework.PostFilterResult{NominatedNodeName: c.Table.Name(row), Resolved: true}
-			for _, pl := range c.Table.Pods(row) {
-				out.Victims = append(out.Victims, pl.Pod.UID)
-			}
-			return out
-		}
 		for _, edit := range edits {
 			edit(alone)
 		}
 	})
-	p.options.PodGroups, p.options.GroupPlacements = true, true
-	p.groups.rejoin()
+	o := p.options
+	o.PodGroups, o.GroupPlacements = true, true
+	p.Machine = New(o)
+	p.do(NodeSet{&object.Node{UID: "n", Name: "n"}}, ObjectSet{Object: &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g", UID: "g-uid"}, Priority: 1}})
 	of := p.profiles["s"]
 	of.PlacementGenerate, of.PlacementScore = of.QueueSort, []profile.Scorer{{Plugin: of.QueueSort, Weight: 1}}
 	return p
@@ -64,35 +58,6 @@ func (p *evictionTest) attempt() (said string) {
 		}
 	}
 	return said
-}
-
-// Pods that preempt do so on the nodes of the placement that is chosen, and on no other.
-func TestPlacementPreemptsOnce(t *testing.T) {
-	p := newPlacements(t)
-	p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, preemptible("on-n", 0, "n"), preemptible("on-m", 0, "m"), grouped("a", 1))
-	if said := p.attempt(); !strings.HasSuffix(said, "n "+string(decision.ResultPreempting)) {
-		t.Errorf("got %q", said)
-	}
-	p.expect("evict on-n")
-	if got := p.Entry("a").NominatedNode(); got != "n" {
-		t.Errorf("nominated to %q", got)
-	}
-}
-
-// While the victims of a group's pods leave, the group's condition says so.
-func TestConditionOfAGroupWhoseVictimsLeave(t *testing.T) {
-	p := newPlacements(t)
-	p.do(ObjectSet{Object: &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g", UID: "g-uid"}}},
-		preemptible("on-n", 0, "n"), grouped("a", 1))
-	said := ""
-	for _, effect := range p.Step(p.now, ScheduleOne{}) {
-		if e, is := effect.(PatchGroupStatus); is {
-			said = e.Condition.Message
-		}
-	}
-	if !strings.HasPrefix(said, "pod group is unschedulable, pod group is waiting for preemption to complete") {
-		t.Errorf("got %q", said)
-	}
 }
 
 // A plugin of placements that fails or panics is an error of the group's attempt; what was

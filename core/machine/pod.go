@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -129,16 +130,29 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 			continue
 		}
 		s.Plugin = pl.Name
-		if ps := m.pods.byUID[p.UID]; !ps.toldGated {
-			ps.toldGated = true
-			m.emit(AttemptDone{&decision.Decision{
-				UID: p.UID, Pod: p.NamespacedName(), Profile: profile.Name, Result: decision.ResultGated, PreEnqueueStatus: s,
-				NodesTotal: m.table.Live(), RejectedBy: []string{pl.Name},
-			}})
-		}
+		m.reportGated(profile, p, s)
+		return s
+	}
+	if _, unlisted := m.unlisted[object.PodGroups]; m.options.hasGroup(p) && !unlisted && lookUpPodGroup(m.table, p.GroupKey()) == nil {
+		s := &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("waiting for pod group %q to be created", p.PodGroup())}}
+		m.reportGated(profile, p, s)
 		return s
 	}
 	return nil
+}
+
+// reportGated emits a Gated record for the pod the first time that it is called for it.
+func (m *Machine) reportGated(of *profile.Profile, p *object.Pod, s *decision.Status) {
+	ps := m.pods.byUID[p.UID]
+	if ps.toldGated {
+		return
+	}
+	ps.toldGated = true
+	r := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: of.Name, Result: decision.ResultGated, PreEnqueueStatus: s, NodesTotal: m.table.Live()}
+	if s.Plugin != "" {
+		r.RejectedBy = []string{s.Plugin}
+	}
+	m.emit(AttemptDone{r})
 }
 
 // podAssigned handles a pod that the API shows bound, by whomever: it is placed on that
@@ -192,7 +206,7 @@ func (w *podWatch) podAssigned(ps *podState, p *object.Pod) {
 // until now may be bound with other labels or smaller requests.
 func (w *podWatch) assignedPodChanged(old, now *object.Pod) {
 	if old.Terminating && !now.Terminating { // etcd was restored: who waited for it to go may preempt anew
-		w.moveAll(anythingChanged)
+		w.moveAll(anythingChanged())
 	}
 	if a := queue.Changes(old, now); old.NodeName != "" || a&^(framework.UpdatePodScaleUp|framework.UpdateOther) != 0 {
 		w.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: boundTo(old, now.NodeName), NewPod: now})

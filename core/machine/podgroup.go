@@ -1,11 +1,11 @@
 package machine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -22,18 +23,22 @@ import (
 // and ends in one step.
 type groupCycle struct {
 	name    types.NamespacedName
+	group   *object.PodGroup
 	profile *profile.Profile
-	// placements is the number of placements being tried. While there are several,
-	// PostFilter plugins do not act; postFilter is the first placement in which one would.
+	// placements is the number of placements being tried.
 	placements int
-	postFilter *framework.Placement
 	// trial is set while the plugin that searches victims for the group tries it without
-	// them. PostFilter plugins are not called.
+	// them.
 	trial bool
-	// victims are the pods preempted for the group as a whole.
-	victims []*object.Pod
-	// decided is set once no pod of the group is tried any more.
-	decided bool
+	// untried is the status of pods that were not tried: the group's, as PodGroupPostFilter
+	// plugins found it.
+	untried *decision.Status
+	// victims are the pods preempted for the group as a whole, by evictedBy.
+	victims   []*object.Pod
+	evictedBy string
+	// nominated holds, after a preemption, the node for each pod that it makes fit.
+	nominated map[types.UID]string
+	scheduled int // number of pods that go on to their binding
 	groupTry
 }
 
@@ -54,7 +59,7 @@ type podGroups struct {
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
 
-	underway *groupCycle // the cycle in this step; nil: none
+	underway *groupCycle // the cycle in which pods are being tried; nil: none
 	// asked holds, by the group's UID, the condition in a patch that the API does not show
 	// yet.
 	asked map[types.UID]object.GroupCondition
@@ -68,9 +73,6 @@ type groupTry struct {
 	status *decision.Status
 	// preempts is set if the group fits once victims are gone.
 	preempts bool
-	// answers holds what Permit plugins decided about other pods, in order. It takes
-	// effect when the group is decided.
-	answers []permitAnswer
 }
 
 // rows returns the rows of the placement; nil for all nodes.
@@ -84,68 +86,47 @@ func (t *groupTry) rows() []table.Row {
 	return t.placement.Rows
 }
 
-// permitAnswer is a Permit plugin's result that allows or rejects pods that it held before.
-type permitAnswer struct {
-	plugin string
-	answer framework.PermitResult
-}
-
 // groupMember is a pod of a group that is being scheduled, with the result of the last try
 // to place the group.
 type groupMember struct {
 	*attempt
-	// row is the node that was found for the pod; it is valid if fits or preempts is set.
-	row table.Row
-	// fits is set if the pod fits on the row now; preempts if the victims of plan must
-	// leave first. If neither is set, failed or the record holds the reason.
-	fits, preempts bool
-	plan           *preemptionPlan
-	failed         *decision.Status
-	// permit is the status of the last Permit plugin that holds the pod; nil: none does.
-	permit *decision.Status
-	// nomination is how the pod's nomination changes if it does not fit.
-	nomination nominating
-	// waits is set if the attempt waits for a PostFilter plugin.
-	waits bool
+	// row is the node that was found for the pod, if fits is set.
+	row  table.Row
+	fits bool
+	// tried is set if the pod was decided on. If it does not fit then, failed or the
+	// record holds the reason.
+	tried  bool
+	failed *decision.Status
+	// local is set if the filters' answers for a node depend on that node alone.
+	local bool
+	// writes may help the pod if the group is not placed; writer is their plugin.
+	writes []framework.Write
+	writer string
 
-	cycle  *groupCycle
 	placed bool   // the pod is assumed for the try
 	kept   string // the pod's nomination before the cycle; "" for none
 }
 
-// preemptionPlan is the result of a PostFilter plugin that nominates a node and names
-// victims.
-type preemptionPlan struct {
-	plugin string
-	result framework.PostFilterResult
-}
-
 var (
-	errExtendersForGroup   = errors.New("an extender has a say about the pod, and none is called for pods of a group")
-	errGroupUnschedulable  = errors.New("pod group is unschedulable")
-	waitsForPreemption     = "pod group is waiting for preemption to complete"
-	permitPluginsHoldIt    = "one or more plugins asked to wait and no plugin rejected pod"
-	groupIsUnschedulable   = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable}
-	groupWaitsOnPreemption = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: []string{waitsForPreemption}}
+	errExtendersForGroup  = errors.New("an extender has a say about the pod, and none is called for pods of a group")
+	errGroupUnschedulable = errors.New("pod group is unschedulable")
 )
 
-// triesPlacements reports whether several placements of the group are being tried. c may be
-// nil, which means no group.
-func (c *groupCycle) triesPlacements() bool { return c != nil && c.placements > 1 }
-
-// named returns the PodGroup of this name; nil if there is none.
-func (l *podGroups) named(name types.NamespacedName) *object.PodGroup {
-	return table.Lookup[*object.PodGroup](l.table, object.PodGroups, name.Namespace, name.Name)
+// lookUpPodGroup returns the PodGroup of this name; nil if there is none.
+func lookUpPodGroup(t *table.Table, name types.NamespacedName) *object.PodGroup {
+	return table.Lookup[*object.PodGroup](t, object.PodGroups, name.Namespace, name.Name)
 }
 
-// scheduleGroup runs the scheduling cycle of the pod group of first, which was popped
-// from the queue, for all its pending pods.
-func (l *podGroups) scheduleGroup(first *podState) {
-	c := l.gatherGroup(first)
-	if err := c.oneProfile(); err != nil {
-		for _, mb := range c.members {
-			l.bindings.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
-		}
+// scheduleGroup runs the scheduling cycle of a pod group, whose waiting pods were popped
+// from the queue. entries are these, in the order in which they are tried.
+func (l *podGroups) scheduleGroup(entries []*queue.Entry) {
+	c := &groupCycle{name: entries[0].Pod.GroupKey(), profile: entries[0].Owner.(*podState).request.Profile}
+	c.group = lookUpPodGroup(l.table, c.name)
+	for _, e := range entries {
+		c.members = append(c.members, l.newMember(e.Owner.(*podState), l.table.Live()))
+	}
+	if err := l.validate(c); err != nil {
+		l.failGroup(c, err)
 		return
 	}
 	c.members = slices.DeleteFunc(c.members, func(mb *groupMember) bool {
@@ -154,111 +135,164 @@ func (l *podGroups) scheduleGroup(first *podState) {
 		}
 		return mb.pod.Terminating
 	})
-	if len(c.members) == 0 {
-		return
+	if len(c.members) > 0 {
+		l.overcommits.counting = true
+		l.underway = c
+		l.decideGroup(c)
+		c.untried = c.status
+		l.preemptForGroup(c) // grouppreemption.go
+		l.underway = nil
+		l.submitGroup(c)
 	}
-	l.overcommits.counting = true
-	l.underway = c
-	l.decideGroup(c)
-	l.preemptForGroup(c) // grouppreemption.go
-	l.underway, c.decided = nil, true
-	for _, s := range c.answers {
-		l.bindings.permitOthers(s.plugin, s.answer)
-	}
-	l.submitGroup(c)
+	l.queue.EndGroup(l.now, c.name, c.result())
 }
 
-// decideGroup finds nodes for the pods of the group. The results are left in c; nothing
-// stays assumed.
+// result returns how the cycle ended, for the queue. A group that fits failed if Reserve or
+// Permit plugins then rejected each of its pods: tried again at once, it would be for ever.
+func (c *groupCycle) result() queue.GroupResult {
+	switch {
+	case c.status == nil && c.scheduled > 0:
+		return queue.GroupPlaced
+	case c.status == nil || c.status.Code == decision.Error:
+		return queue.GroupFailed
+	}
+	return queue.GroupRejected
+}
+
+// decideGroup finds nodes for the pods of the group. A group may have enough pods already; it
+// still fits only if another one does. The results are left in c; nothing stays assumed.
 func (l *podGroups) decideGroup(c *groupCycle) {
 	if l.options.GroupPlacements {
 		l.tryPlacements(c) // placement.go
-		return
+	} else {
+		l.tryGroup(c)
+		l.undoGroup(c)
 	}
-	l.tryGroup(c)
-	l.undoGroup(c)
-}
-
-// gatherGroup pops the group's other pods from the queue, except for gated ones, and
-// returns the cycle. Its pods are sorted by priority, then by when they first became
-// active.
-func (l *podGroups) gatherGroup(first *podState) *groupCycle {
-	c := &groupCycle{name: first.entry.Pod.GroupKey(), profile: first.request.Profile}
-	states := []*podState{first}
-	for uid := range l.table.Groups().Named(c.name).Unscheduled() {
-		if ps := l.pods.byUID[uid]; ps != first && ps.entry != nil && l.queue.PopThat(l.now, ps.entry) {
-			states = append(states, ps)
-		}
+	if c.status == nil && !slices.ContainsFunc(c.members, func(mb *groupMember) bool { return mb.fits }) {
+		c.status = unschedulableGroup()
 	}
-	slices.SortStableFunc(states, func(a, b *podState) int {
-		return cmp.Or(cmp.Compare(b.entry.Pod.Priority, a.entry.Pod.Priority), a.entry.FirstActive.Compare(b.entry.FirstActive),
-			cmp.Compare(a.entry.Sequence, b.entry.Sequence))
-	})
-	for _, ps := range states {
-		c.members = append(c.members, l.newMember(c, ps, l.table.Live()))
-	}
-	return c
 }
 
 // newMember starts an attempt for a pod of a group; nodes is the number of nodes in its
 // record.
-func (l *podGroups) newMember(c *groupCycle, ps *podState, nodes int) *groupMember {
-	mb := &groupMember{attempt: l.attempts.start(ps), cycle: c, kept: ps.entry.NominatedNode()}
-	mb.group = mb
+func (l *podGroups) newMember(ps *podState, nodes int) *groupMember {
+	mb := &groupMember{attempt: l.attempts.start(ps), kept: ps.entry.NominatedNode()}
+	mb.grouped = true
 	mb.record.NodesTotal = nodes
 	return mb
 }
 
-// oneProfile returns an error if pods of the group name different schedulers.
-func (c *groupCycle) oneProfile() error {
-	want := c.members[0].pod.SchedulerName
+// validate returns an error if the group cannot be scheduled at all: it is not known, or
+// its pods, placed ones included, differ in the scheduler, the priority or the preemption
+// policy, or have another priority than the group (kube-scheduler's validatePodGroup).
+func (l *podGroups) validate(c *groupCycle) error {
+	if c.group == nil {
+		if s := l.scheduling.cannotTry(c.members[0].attempt); s != nil && s.Code == decision.Error {
+			return s.Err
+		}
+		return fmt.Errorf("podgroup.scheduling.k8s.io %q not found", c.name.Name)
+	}
+	first := c.members[0].pod
 	for _, mb := range c.members {
-		if got := mb.pod.SchedulerName; got != want {
-			return fmt.Errorf("all pods in a single pod group should have the same .spec.schedulerName set, got: %q and %q", want, got)
+		if err := c.matches(first, mb.pod); err != nil {
+			return err
+		}
+	}
+	for uid := range l.table.Groups().Named(c.name).Placed() {
+		if err := c.matches(first, l.table.Pod(uid).Pod); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// tryGroup decides on the pods one after the other and assumes each before the next.
-// c.status is nil afterwards if the group fits: at least one pod fits and is not held
-// by Permit. An error of one pod ends the try.
+// matches returns an error if p may not be in one group with the pod first.
+func (c *groupCycle) matches(first, p *object.Pod) error {
+	policy := func(p *object.Pod) v1.PreemptionPolicy {
+		if p.NeverPreempts {
+			return v1.PreemptNever
+		}
+		return v1.PreemptLowerPriority
+	}
+	switch {
+	case p.SchedulerName != first.SchedulerName:
+		return fmt.Errorf("all pods in a single pod group should have the same .spec.schedulerName set, got: %q and %q", p.SchedulerName, first.SchedulerName)
+	case p.Priority != c.group.Priority:
+		return fmt.Errorf("all pods in a single pod group should have the same priority as the pod group's priority, got %d and %d", p.Priority, c.group.Priority)
+	case p.NeverPreempts != first.NeverPreempts:
+		return fmt.Errorf("all pods in a single pod group should have the same preemption policy, got %v and %v", policy(p), policy(first))
+	}
+	return nil
+}
+
+// tryGroup decides on the pods one after the other and assumes each before the next, until
+// PlacementFeasible plugins say that the group cannot fit any more. c.status is nil
+// afterwards if the group fits. An error of one pod ends the try.
 //
 // A nomination of a pod of the group counts for that pod alone. It is where the pod was
-// assumed in an earlier cycle, one pod after the other; so these nodes are tried again.
+// assumed in an earlier cycle, one after the other; so these nodes are tried again.
 func (l *podGroups) tryGroup(c *groupCycle) {
-	c.status = &groupIsUnschedulable
-	l.nominateMembers(c, func(*groupMember) string { return "" })
-	preempts := false
+	progress := framework.PlacementProgress{Remaining: len(c.members), Scheduled: l.table.Groups().Named(c.name).Scheduled()}
+	if c.status = l.placementFeasible(c, progress); c.status != nil && c.status.Code != decision.Wait {
+		if c.status.Code.Rejects() {
+			c.status = unschedulableGroup(c.status.Reasons...)
+		}
+		return
+	}
+	for _, mb := range c.members {
+		l.nominateMember(mb, "")
+	}
 	for _, mb := range c.members {
 		l.nominateMember(mb, mb.kept)
 		if err := l.guard.run("scheduling cycle", "", func() { l.tryMember(c, mb) }); err != nil {
-			mb.fits, mb.preempts, mb.failed = false, false, &decision.Status{Code: decision.Error, Err: err}
+			mb.fits, mb.failed = false, &decision.Status{Code: decision.Error, Err: err}
 		}
 		l.nominateMember(mb, "")
 		if mb.failed != nil && !mb.failed.Code.Rejects() {
 			c.status = decision.Failed("failed to schedule other pod from a pod group: %w", mb.failed.Err)
-			c.preempts = false
 			return
 		}
-		if !mb.fits && !mb.preempts {
-			continue
+		progress.Remaining--
+		if mb.fits {
+			progress.Scheduled++
 		}
-		preempts = preempts || mb.preempts
-		switch {
-		case mb.permit != nil:
-		case preempts:
-			c.status, c.preempts = &groupWaitsOnPreemption, true
-		default:
-			c.status = nil
+		if c.status = l.placementFeasible(c, progress); c.status != nil && c.status.Code != decision.Wait {
+			return
 		}
+	}
+	if c.status != nil {
+		c.status = unschedulableGroup(c.status.Reasons...)
 	}
 }
 
-// tryMember decides on the pod, and assumes it if it fits or a preemption would make it
-// fit.
+// unschedulableGroup returns the status of a group that does not fit.
+func unschedulableGroup(reasons ...string) *decision.Status {
+	return &decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: reasons}
+}
+
+// placementFeasible asks the PlacementFeasible plugins whether the group meets its
+// constraints after so much of a try: nil if it does, Wait if it may with the pods that
+// remain.
+func (l *podGroups) placementFeasible(c *groupCycle, p framework.PlacementProgress) (status *decision.Status) {
+	for _, pl := range c.profile.PlacementFeasible {
+		var s *decision.Status
+		if err := l.guard.run("PlacementFeasible", pl.Name, func() { s = pl.PodGroup.PlacementFeasible(l.table, c.group, p) }); err != nil {
+			return decision.Failed("failed to evaluate placement feasibility: %w", err)
+		}
+		if s != nil && s.Code != decision.Wait {
+			return s
+		}
+		if s != nil {
+			status = s
+		}
+	}
+	return status
+}
+
+// tryMember decides on the pod, and assumes it if it fits.
 func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	a := mb.attempt
+	mb.tried = true
 	if mb.failed = l.scheduling.cannotTry(a); mb.failed != nil {
 		return
 	}
@@ -267,75 +301,52 @@ func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 		return
 	}
 	o := l.engine.DecideWithin(c.rows(), a.request, l.nominations)
-	l.attempts.stepDone(c, "Computing predicates and prioritizing done")
+	l.stepDone(c, "Computing predicates and prioritizing done")
+	mb.local = o.Local()
+	l.askDeallocate(c, mb, o)
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		l.attempts.recordRejection(a, o)
-		if c.trial {
-			return
-		}
-		mb.nomination, mb.waits = l.scheduling.runPostFilter(a, o, 0, nominating{keep: true}, nil)
-		l.attempts.stepDone(c, "Running PostFilter plugins done")
-		if mb.plan == nil {
-			return
-		}
-		mb.row, mb.preempts = l.table.Find(mb.plan.result.NominatedNodeName)
-	} else {
-		l.attempts.recordNodes(a, o)
-		if mb.failed = o.Rejected; mb.failed != nil {
-			return
-		}
-		a.record.Score, a.record.Ties = o.Score, o.Ties
-		mb.row, mb.fits = o.Row, true
-		l.engine.Reuse(o)
+		return
 	}
-	if mb.fits || mb.preempts {
-		l.tryAssume(c, mb)
+	l.attempts.recordNodes(a, o)
+	if mb.failed = o.Rejected; mb.failed != nil {
+		return
 	}
-	l.attempts.stepDone(c, "Reserving and permitting done")
+	a.record.Score, a.record.Ties = o.Score, o.Ties
+	mb.row, mb.fits = o.Row, true
+	l.engine.Reuse(o)
+	l.tryAssume(mb)
+	l.stepDone(c, "Reserving done")
 }
 
-// tryAssume assumes the pod until undoGroup and runs Reserve and Permit plugins. If one
-// rejects the pod, that is undone at once.
-func (l *podGroups) tryAssume(c *groupCycle, mb *groupMember) {
+// stepDone calls Options.StepDone with the step that was just done, except in trials, of
+// which there may be a hundred thousand.
+func (l *podGroups) stepDone(c *groupCycle, step string) {
+	if c.placements <= 1 && !c.trial {
+		l.attempts.stepDone(step)
+	}
+}
+
+// tryAssume assumes the pod until undoGroup and runs Reserve plugins. If one rejects the
+// pod, that is undone at once.
+func (l *podGroups) tryAssume(mb *groupMember) {
 	b := mb.binding
 	b.attempt, b.row, b.node = mb.attempt, mb.row, l.table.Name(mb.row)
 	mb.placed = true // first: after a panic in between it is removed
+	l.nominateMember(mb, "")
 	l.table.Place(mb.pod, mb.row)
 	l.showTry(mb)
-	s := l.bindings.reserve(b.profile, b.pod, b.node)
-	if s == nil {
-		s = l.bindings.askPermit(b, func(plugin string, out framework.PermitResult) {
-			if len(out.Allow)+len(out.Reject) > 0 {
-				c.answers = append(c.answers, permitAnswer{plugin, out})
-			}
-			if out.Status != nil && out.Status.Code == decision.Wait {
-				mb.permit = out.Status
-			}
-		})
-	}
-	switch {
-	case s != nil:
-		mb.fits, mb.preempts, mb.failed, mb.permit = false, false, s, nil
-		l.undoMember(mb)
-	case mb.permit != nil:
-		held := *mb.permit
-		held.Reasons = append(slices.Clip(held.Reasons), permitPluginsHoldIt)
-		mb.permit = &held
+	if s := l.bindings.reserve(b.profile, b.pod, b.node); s != nil {
+		mb.fits, mb.failed = false, s
+		l.undoAssume(mb)
 	}
 }
 
 // undoGroup undoes the try of the group, the last pod first, and restores the nominations.
 func (l *podGroups) undoGroup(c *groupCycle) {
 	for _, mb := range slices.Backward(c.members) {
-		l.undoMember(mb)
-	}
-	l.nominateMembers(c, func(mb *groupMember) string { return mb.kept })
-}
-
-// nominateMembers sets each pod's nomination in the queue to the node that node returns.
-func (l *podGroups) nominateMembers(c *groupCycle, node func(*groupMember) string) {
-	for _, mb := range c.members {
-		l.nominateMember(mb, node(mb))
+		l.undoAssume(mb)
+		l.nominateMember(mb, mb.kept)
 	}
 }
 
@@ -346,9 +357,9 @@ func (l *podGroups) nominateMember(mb *groupMember, node string) {
 	}
 }
 
-// undoMember undoes tryAssume, if that was not done yet: it runs Unreserve and removes
-// the pod from its node.
-func (l *podGroups) undoMember(mb *groupMember) {
+// undoAssume undoes tryAssume, if that was not done yet: it runs Unreserve and removes the
+// pod from its node.
+func (l *podGroups) undoAssume(mb *groupMember) {
 	if !mb.placed {
 		return
 	}

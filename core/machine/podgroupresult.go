@@ -1,11 +1,17 @@
 package machine
 
 import (
+	"bytes"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
 )
 
 // submitGroup carries out the result of the group's cycle: its pods are assumed for
@@ -18,11 +24,13 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 	if c.placement != nil {
 		done.Placement = c.placement.Name
 	}
+	waits := l.waitsForEvents(c)
 	for _, mb := range c.members {
-		if l.submitMember(c, mb) {
-			done.Scheduled++
+		if l.submitMember(c, mb, waits) {
+			c.scheduled++
 		}
 	}
+	done.Scheduled = c.scheduled
 	for _, mb := range c.members {
 		if b := mb.state.binding; b != nil && b.attempt == mb.attempt && b.phase == waitOnPermit {
 			l.bindings.showExpectedNode(b)
@@ -33,11 +41,11 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 	case c.status == nil:
 		done.Result = decision.ResultScheduled
 		condition.Status, condition.Reason = v1.ConditionTrue, "Scheduled"
-	case c.preempts:
-		done.Result = decision.ResultPreempting
 	case c.status.Code == decision.Error:
 		done.Result, done.Err = decision.ResultError, c.status.Err
-		condition.Reason = v1.PodReasonSchedulerError
+		condition.Reason, condition.Message = v1.PodReasonSchedulerError, c.status.Err.Error()
+	case c.preempts:
+		done.Result = decision.ResultPreempting
 	default:
 		done.Result = decision.ResultUnschedulable
 	}
@@ -45,32 +53,64 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 	l.showCondition(c, condition)
 }
 
+// failGroup ends a cycle that cannot begin, because of err: all its pods back off.
+func (l *podGroups) failGroup(c *groupCycle, err error) {
+	for _, mb := range c.members {
+		l.bindings.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
+	}
+	l.showCondition(c, object.GroupCondition{Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulerError, Message: err.Error()})
+	l.queue.EndGroup(l.now, c.name, queue.GroupFailed)
+}
+
+// waitsForEvents reports whether a group that does not fit need not be tried again before an
+// event may help one of its pods. All pods of the cycle are of one class then, and filters
+// answer by the node alone: how many fit does not depend on which of equal nodes were
+// chosen. Another group, one that is constrained, and one for which a plugin generates no
+// placement is tried again after its backoff.
+func (l *podGroups) waitsForEvents(c *groupCycle) bool {
+	first := c.members[0].pod.AppendTemplate(nil)
+	generated := !l.options.GroupPlacements || c.placement != nil
+	return generated && !l.constrained(c) && !slices.ContainsFunc(c.members, func(mb *groupMember) bool {
+		return mb.tried && mb.failed == nil && !mb.local || !bytes.Equal(mb.pod.AppendTemplate(nil), first)
+	})
+}
+
 // submitMember ends the scheduling cycle of one pod of the group, once the group is decided:
 // the pod is assumed, fails or is requeued. It returns true if the pod is assumed and goes
-// on to its binding.
-func (l *podGroups) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) {
+// on to its binding. waits is set if the group waits for events, should it not fit.
+func (l *podGroups) submitMember(c *groupCycle, mb *groupMember, waits bool) (scheduled bool) {
 	a := mb.attempt
-	switch rejected := c.status != nil; {
-	case mb.waits: // postFilterReplied goes on
-	case mb.failed != nil && (!rejected || c.status.Code != decision.Error || !mb.failed.Code.Rejects()):
-		l.bindings.fail(a, mb.failed)
-	case rejected && c.status.Code == decision.Error:
-		l.bindings.fail(a, c.status)
-	case rejected && l.options.GroupPlacements && c.placement == nil:
-		l.holdMember(mb, c.status, nominating{}) // it was not tried
-	case mb.fits && !rejected:
-		return l.commitMember(mb)
-	case mb.fits && c.preempts:
-		l.holdMember(mb, c.status, nominating{node: l.table.Name(mb.row)})
-	case mb.fits || mb.preempts && !c.preempts:
-		l.holdMember(mb, &decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: mb.permit.Reasons}, nominating{})
-	default:
-		if mb.preempts {
-			l.evictions.preempt(a, mb.plan.plugin, mb.plan.result)
+	switch {
+	case c.status != nil && c.status.Code == decision.Error:
+		if mb.failed != nil && mb.failed.Code == decision.Error {
+			l.bindings.fail(a, mb.failed)
+		} else {
+			l.bindings.fail(a, &decision.Status{Code: decision.Error, Err: c.status.Err})
 		}
-		l.attempts.requeue(a, mb.nomination)
+	case mb.failed != nil:
+		l.bindings.fail(a, mb.failed)
+	case mb.fits && c.status == nil:
+		return l.commitMember(mb)
+	case mb.tried && !mb.fits:
+		wakes := a.record.RejectedBy
+		if !waits {
+			wakes = nil
+		}
+		l.deallocate(c, mb)
+		l.attempts.requeueFor(a, l.nominating(c, mb, true), wakes)
+	default:
+		l.holdMember(c, mb, waits)
 	}
 	return false
+}
+
+// nominating returns how the pod's nomination changes after a cycle in which its group was
+// not placed. Without a preemption that makes the pod fit it stays if keep is set.
+func (l *podGroups) nominating(c *groupCycle, mb *groupMember, keep bool) nominating {
+	if node := c.nominated[mb.pod.UID]; node != "" {
+		return nominating{node: node}
+	}
+	return nominating{keep: keep || c.preempts}
 }
 
 // commitMember assumes the pod on the node that was found and starts its binding cycle. It
@@ -87,17 +127,72 @@ func (l *podGroups) commitMember(mb *groupMember) bool {
 	return b != nil
 }
 
-// holdMember requeues a pod that fits, or would after a preemption, because its group
-// does not. No plugin rejected it, so it backs off as after an error. why, the group's
-// status, goes into the pod's record; n is how the pod's nomination changes.
-func (l *podGroups) holdMember(mb *groupMember, why *decision.Status, n nominating) {
+// holdMember requeues a pod that fits, or was not tried, because its group does not fit. The
+// group's status goes into its record.
+func (l *podGroups) holdMember(c *groupCycle, mb *groupMember, waits bool) {
 	r := mb.record
-	if r.Result, r.GroupStatus = decision.ResultUnschedulable, why; mb.fits || mb.preempts {
+	r.Result = decision.ResultUnschedulable
+	switch {
+	case mb.fits && !c.preempts:
 		r.GroupNode = l.table.Name(mb.row)
+		r.GroupStatus = unschedulableGroup(explain.Status(c.status))
+	case mb.fits:
+		r.GroupNode, r.GroupStatus = l.table.Name(mb.row), c.status
+	default:
+		r.GroupStatus = c.untried
 	}
 	r.RejectedBy, r.PendingBy, r.PostFilter = nil, nil, nil
 	r.Score, r.Ties = 0, 0
-	l.attempts.requeue(mb.attempt, n)
+	var wakes []string
+	if waits {
+		wakes = c.heldBy(mb)
+	}
+	l.deallocate(c, mb)
+	l.attempts.requeueFor(mb.attempt, l.nominating(c, mb, !mb.fits), wakes)
+}
+
+// constrained reports whether the pods of the group must be placed in one topology domain.
+func (l *podGroups) constrained(c *groupCycle) bool {
+	return l.options.GroupPlacements && c.group.TopologyKey != ""
+}
+
+// askDeallocate asks the plugins that may deallocate claims for the pod, which was just
+// tried with outcome o, unless the group is tried without its victims, or is constrained.
+func (l *podGroups) askDeallocate(c *groupCycle, mb *groupMember, o *engine.Outcome) {
+	if c.trial || c.placements > 1 || l.constrained(c) || len(mb.pod.Claims) == 0 && mb.pod.Demand.Requests.Scalars == nil {
+		return
+	}
+	for _, pl := range c.profile.PodGroupPostFilter {
+		if pl.PodGroup.Deallocate == nil {
+			continue
+		}
+		if mb.writes = pl.PodGroup.Deallocate(l.scheduling.postFilterCall(mb.attempt, o)); len(mb.writes) > 0 {
+			mb.writer = pl.Name
+			return
+		}
+	}
+}
+
+// deallocate emits the writes that may help the pod, as its group was not placed. The
+// changed objects wake the group.
+func (l *podGroups) deallocate(c *groupCycle, mb *groupMember) {
+	if len(mb.writes) == 0 || c.status == nil {
+		return
+	}
+	l.emit(Write{Pod: mb.pod, Writes: mb.writes, Call: l.extenders.upcomingCall()})
+	l.extenders.nextCall()
+}
+
+// heldBy returns the plugins whose events may help a pod that no plugin rejected though its
+// group was: those that found the group infeasible, and the one that changes claims for it.
+func (c *groupCycle) heldBy(mb *groupMember) (names []string) {
+	for _, pl := range c.profile.PlacementFeasible {
+		names = append(names, pl.Name)
+	}
+	if len(mb.writes) > 0 {
+		names = append(names, mb.writer)
+	}
+	return names
 }
 
 // showCondition emits a patch of the group's condition, unless the API shows it already
@@ -109,11 +204,11 @@ func (l *podGroups) showCondition(c *groupCycle, condition object.GroupCondition
 		return
 	}
 	condition.ObservedGeneration = g.Generation
-	asked, told := l.asked[g.UID]
+	asked, patched := l.asked[g.UID]
 	if condition.Status != v1.ConditionTrue && (g.Scheduled.Status == v1.ConditionTrue || asked.Status == v1.ConditionTrue) {
 		return
 	}
-	if g.Scheduled == condition && (!told || asked == condition) {
+	if g.Scheduled == condition && (!patched || asked == condition) {
 		return
 	}
 	l.asked[g.UID] = condition
@@ -122,10 +217,18 @@ func (l *podGroups) showCondition(c *groupCycle, condition object.GroupCondition
 
 // shown handles a PodGroup that changed from before to now in the API, nil if it does not
 // exist: it forgets the condition that was asked for if it is shown or the group is gone.
+// The pods of a group that was created, deleted or replaced pass PreEnqueue again.
 func (l *podGroups) shown(before, now object.Object) {
 	g, _ := now.(*object.PodGroup)
-	if old, _ := before.(*object.PodGroup); old != nil && (g == nil || g.UID != old.UID) {
+	old, _ := before.(*object.PodGroup)
+	if old != nil && (g == nil || g.UID != old.UID) {
 		delete(l.asked, old.UID)
+	}
+	switch {
+	case g == nil && old != nil:
+		l.queue.PodGroupChanged(l.now, types.NamespacedName{Namespace: old.Namespace, Name: old.Name})
+	case g != nil && (old == nil || old.UID != g.UID || old.Priority != g.Priority):
+		l.queue.PodGroupChanged(l.now, types.NamespacedName{Namespace: g.Namespace, Name: g.Name})
 	}
 	if g != nil && l.asked[g.UID] == g.Scheduled {
 		delete(l.asked, g.UID)

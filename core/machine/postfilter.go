@@ -24,19 +24,10 @@ func (d *schedulingCycles) runPostFilter(a *attempt, o *engine.Outcome, from int
 	}
 	call := d.postFilterCall(a, o)
 	call.HasExtenders = d.reviewsPreemption(c)
-	group := a.trying()
 	for i, pl := range a.profile.PostFilter[from:] {
-		if group.triesPlacements() && pl.Hosted != nil {
-			group.putOffPostFilter()
-			continue
-		}
 		call.Cache = o.Kept(pl.Name)
 		call.Number = d.extenders.upcomingCall() // if it is answered later
 		out := pl.PostFilter(call)
-		if group.triesPlacements() && len(out.Writes) > 0 {
-			group.putOffPostFilter()
-			out.Writes = nil
-		}
 		if out.Pending || len(out.Writes) > 0 {
 			d.extenders.nextCall()
 			d.awaitPostFilter(a, pendingPostFilter{call: call.Number, plugin: from + i, nomination: was, result: out})
@@ -74,7 +65,7 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 		},
 		Nominations: framework.Nominations{
 			NodeName: nominated, PreemptedNodeName: cmp.Or(d.preemptors.victimsLeaving(ps), nominated),
-			PodsForNode: d.queue.NominatedTo, ChangedSince: d.queue.Renominated,
+			PodsForNode: d.queue.NominatedTo, All: d.nominations.all, ChangedSince: d.queue.Renominated,
 		},
 		Disruption: framework.Disruption{Budgets: d.budgets.list, Evicting: d.preemptors.evicting},
 		Draw:       func(n int) int { return draw.Number(draw.Seed(d.options.Seed, p.UID, attempt), n) },
@@ -82,9 +73,9 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 	}
 }
 
-// applyPostFilter applies the result of a PostFilter plugin: it evicts the victims, or
-// keeps them as a plan for a pod of a group, and returns the pod's nomination, which
-// was was before. done is true if no other plugin is to run.
+// applyPostFilter applies the result of a PostFilter plugin: it evicts the victims, and
+// returns the pod's nomination, which was was before. done is true if no other plugin is to
+// run.
 func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framework.PostFilterResult, was nominating) (_ nominating, done bool) {
 	if out.Preemption {
 		a.record.PreemptionTried = true
@@ -102,10 +93,6 @@ func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framew
 	}
 	if !out.KeepNomination {
 		was = nominating{node: out.NominatedNodeName, ends: out.ClearNominations}
-	}
-	if out.NominatedNodeName != "" && a.trying() != nil {
-		a.group.plan = &preemptionPlan{plugin, out}
-		return was, true
 	}
 	if out.NominatedNodeName != "" {
 		d.evictions.preempt(a, plugin, out)

@@ -21,8 +21,8 @@ func (m *Machine) Repair() []Effect {
 	m.groups.rejoin()
 	m.table.Rebuild()
 	if c := m.groups.underway; c != nil {
-		m.groups.underway, c.decided = nil, true
 		m.groups.undoGroup(c)
+		m.groups.underway = nil
 	}
 	m.queue.SortAnew()
 	m.engine.Reset()
@@ -37,7 +37,9 @@ func (m *Machine) Repair() []Effect {
 	for _, ps := range states {
 		m.repairPod(ps)
 	}
-	m.moveAll(anythingChanged)
+	m.queue.EndGroups(m.now)
+	m.moveAll(anythingChanged())
+	m.quotas.write()
 	return m.end()
 }
 

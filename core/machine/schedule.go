@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
@@ -30,8 +31,9 @@ func (m *Machine) scheduleOne() {
 		return
 	}
 	ps := e.Owner.(*podState)
-	if m.options.hasGroup(e.Pod) {
-		m.groups.scheduleGroup(ps)
+	m.quotas.leads = true
+	if members := e.Group(); members != nil {
+		m.groups.scheduleGroup(slices.Clone(members))
 		return
 	}
 	if e.Pod.Terminating {
@@ -81,11 +83,11 @@ func (d *schedulingCycles) schedulePod(a *attempt) *bindingCycle {
 		return d.startExtenderCycle(a, extenders)
 	}
 	o := d.engine.Decide(a.request, d.nominations)
-	d.attempts.stepDone(nil, "Computing predicates and prioritizing done")
+	d.attempts.stepDone("Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		d.attempts.recordRejection(a, o)
 		n, waits := d.runPostFilter(a, o, 0, nominating{keep: true}, nil)
-		d.attempts.stepDone(nil, "Running PostFilter plugins done")
+		d.attempts.stepDone("Running PostFilter plugins done")
 		if !waits {
 			d.attempts.requeue(a, n)
 		}
@@ -131,17 +133,8 @@ type attempt struct {
 	binding *bindingCycle // preallocated; in use once the pod is assumed
 	// noVictims becomes state.noVictims when the attempt ends.
 	noVictims bool
-	// group is the pod as a member of its group's cycle; nil outside of one.
-	group *groupMember
-}
-
-// trying returns the cycle of the pod's group while the group is being decided; else
-// nil, also for a pod without a group.
-func (a *attempt) trying() *groupCycle {
-	if a.group == nil || a.group.cycle.decided {
-		return nil
-	}
-	return a.group.cycle
+	// grouped is set if the pod is tried in the cycle of its group.
+	grouped bool
 }
 
 // attempts starts attempts, fills their records, and ends those without a node.
@@ -184,9 +177,14 @@ func (l *attempts) skip(ps *podState) {
 	l.nominations.moved(p, kept, "")
 }
 
-// requeue ends an attempt without a node: it returns the pod to the queue, changes its
-// nomination as n says, and emits the record, the event and the status patch.
-func (l *attempts) requeue(a *attempt, n nominating) {
+// requeue ends an attempt without a node. The pod waits for events of the plugins that its
+// record names.
+func (l *attempts) requeue(a *attempt, n nominating) { l.requeueFor(a, n, a.record.RejectedBy) }
+
+// requeueFor ends an attempt without a node: it returns the pod to the queue, where it waits
+// for events of the plugins rejectedBy, changes its nomination as n says, and emits the
+// record, the event and the status patch.
+func (l *attempts) requeueFor(a *attempt, n nominating, rejectedBy []string) {
 	r, ps := a.record, a.state
 	l.emit(AttemptDone{r})
 	l.profiles.endAttempt(a.pod)
@@ -194,7 +192,7 @@ func (l *attempts) requeue(a *attempt, n nominating) {
 		return // deleted while it was in flight
 	}
 	ps.noVictims = a.noVictims
-	l.queue.Requeue(l.now, ps.entry, r.RejectedBy, r.PendingBy)
+	l.queue.Requeue(l.now, ps.entry, rejectedBy, r.PendingBy)
 	l.conditions.track(ps)
 	p, patch := ps.entry.Pod, PatchStatus{Pod: ps.entry.Pod}
 	if !n.keep {
@@ -219,7 +217,7 @@ func (l *attempts) requeue(a *attempt, n nominating) {
 func (l *attempts) dequeue(ps *podState) {
 	if ps.entry != nil {
 		l.conditions.untrack(ps)
-		l.queue.Delete(ps.entry)
+		l.queue.Delete(l.now, ps.entry)
 		ps.entry = nil
 	}
 }
@@ -233,12 +231,9 @@ func (l *attempts) recordNodes(a *attempt, o *engine.Outcome) {
 	}
 }
 
-// stepDone calls Options.StepDone, if it is set, with a text for traces, such as "Running
-// PostFilter plugins done". c is the cycle of the pod's group; nil means no group. It does
-// nothing while the group tries several placements or victims are searched for it: that may
-// be a hundred thousand steps.
-func (l *attempts) stepDone(c *groupCycle, step string) {
-	if l.options.StepDone != nil && (c == nil || !c.triesPlacements() && !c.trial) {
+// stepDone calls Options.StepDone with the step that was just done.
+func (l *attempts) stepDone(step string) {
+	if l.options.StepDone != nil {
 		l.options.StepDone(step)
 	}
 }
@@ -293,7 +288,9 @@ func (b *bindingCycles) fail(a *attempt, s *decision.Status) {
 	}
 	b.attempts.requeue(a, nominating{})
 	if c != nil && s.Code.Rejects() {
-		b.queue.MoveAllToActiveOrBackoff(b.now, assumptionEnded(c), func(p *object.Pod) bool { return p.UID != a.pod.UID })
+		gone := assumptionEnded(c)
+		gone.Table = b.table
+		b.queue.MoveAllToActiveOrBackoff(b.now, gone, func(p *object.Pod) bool { return p.UID != a.pod.UID })
 	}
 }
 

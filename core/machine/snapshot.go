@@ -24,6 +24,7 @@ type Snapshot struct {
 	Queue    queue.Snapshot
 	Pods     []SavedPod   // those of which there is something to say, by UID
 	Groups   []SavedGroup `json:",omitempty"` // likewise
+	Quotas   *SavedQuotas `json:",omitempty"` // nil before the first scheduling cycle
 	Members  []types.UID  // of pod groups, those of a group in its order
 	Line     []types.UID  // for extenders
 	// Known are the pods that the machine knows, as the API showed them last, in no order.
@@ -35,6 +36,12 @@ type Snapshot struct {
 type SavedGroup struct {
 	UID       types.UID
 	Condition object.GroupCondition
+}
+
+// SavedQuotas are the statuses of ElasticQuotas that the API was asked to show, and does not
+// yet.
+type SavedQuotas struct {
+	Asked map[string]object.Amounts `json:",omitempty"` // by key and UID
 }
 
 // SavedPod is what a machine knows of a pod, beyond its place in the queue. A field is nil
@@ -100,6 +107,9 @@ func (m *Machine) Snapshot() *Snapshot {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.groups.asked)) {
 		s.Groups = append(s.Groups, SavedGroup{uid, m.groups.asked[uid]})
+	}
+	if m.quotas.leads {
+		s.Quotas = &SavedQuotas{Asked: maps.Clone(m.quotas.asked)}
 	}
 	for _, c := range m.extenders.line {
 		s.Line = append(s.Line, c.pod.UID)
@@ -167,6 +177,10 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	for _, g := range s.Groups {
 		m.groups.asked[g.UID] = g.Condition
 	}
+	if s.Quotas != nil {
+		m.quotas.leads = true
+		maps.Copy(m.quotas.asked, s.Quotas.Asked)
+	}
 	for _, uid := range slices.Sorted(maps.Keys(pending)) {
 		p := pending[uid]
 		m.pods.state(p).request = engine.For(m.profiles[p.SchedulerName], p)
@@ -175,9 +189,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		m.restorePod(now, &s.Pods[i])
 	}
 	for _, e := range s.Queue.Events.Last {
-		if e.NewNode != nil {
-			e.Table = m.table
-		}
+		e.Table = m.table
 	}
 	for _, e := range m.queue.Restore(now, &s.Queue, func(uid types.UID) *object.Pod { return pending[uid] }) {
 		ps := m.pods.byUID[e.Pod.UID]
@@ -231,7 +243,7 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 		}
 		ps.eviction.preemptors = m.pods.withUIDs(e.Preemptors)
 		if e.ForGroup && len(e.Preemptors) > 0 {
-			ps.eviction.group = m.groups.named(ps.eviction.preemptors[0].GroupKey())
+			ps.eviction.group = lookUpPodGroup(m.table, ps.eviction.preemptors[0].GroupKey())
 		}
 	}
 }

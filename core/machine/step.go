@@ -51,6 +51,7 @@ func (s *step) emit(e Effect) { s.effects = append(s.effects, e) }
 func (s *step) moveAll(e *framework.Event) {
 	if e.ActionType != 0 {
 		s.recordChange(e.Resource, e.ActionType)
+		e.Table = s.table
 		s.queue.MoveAllToActiveOrBackoff(s.now, e, nil)
 	}
 }

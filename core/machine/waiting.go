@@ -39,7 +39,7 @@ func (n *nominations) moved(p *object.Pod, kept, now string) {
 	old := *p
 	old.NodeName, old.NominatedNode = "", kept // whoever bound it to another node
 	n.queue.MoveAllToActiveOrBackoff(n.now, &framework.Event{
-		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old,
+		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old, Table: n.table,
 	}, func(other *object.Pod) bool { return other.Priority <= p.Priority && other.UID != p.UID })
 }
 
@@ -62,6 +62,17 @@ func (n *nominations) toWrite(ps *podState, node string) *string {
 	}
 	ps.nominating = &node
 	return &node
+}
+
+// all calls yield with each pod that is nominated to a node, until it returns false.
+func (n *nominations) all(yield func(*object.Pod) bool) {
+	for _, node := range n.NominatedNodes() {
+		for _, p := range n.NominatedTo(node) {
+			if !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // NominatedNode returns the node that the pod is nominated to; "" for none.

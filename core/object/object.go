@@ -27,6 +27,7 @@ const (
 	DeviceClasses
 	DeviceTaintRules
 	PodGroups
+	ElasticQuotas
 	// Kinds is the number of kinds.
 	Kinds
 
@@ -51,6 +52,7 @@ var kinds = [Kinds + 1]struct {
 	DeviceClasses:          {"DeviceClass", "resource.k8s.io", "v1", "deviceclasses", false},
 	DeviceTaintRules:       {"DeviceTaintRule", "resource.k8s.io", "v1", "devicetaintrules", false},
 	PodGroups:              {"PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups", true},
+	ElasticQuotas:          {"ElasticQuota", "scheduling.x-k8s.io", "v1alpha1", "elasticquotas", true},
 	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 

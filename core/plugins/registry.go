@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/plugins/balancedallocation"
+	"github.com/berth-scheduler/berth/core/plugins/capacityscheduling"
 	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
 	"github.com/berth-scheduler/berth/core/plugins/defaultpreemption"
 	"github.com/berth-scheduler/berth/core/plugins/deferredpodscheduling"
@@ -69,9 +71,17 @@ func Registry(f feature.Features) profile.Registry {
 		names.NodeResourcesFit:                withArgsAndOption(noderesources.New, counter),
 		names.NodeResourcesBalancedAllocation: withArgsAndOption(balancedallocation.New, counter),
 	}
+	registry[names.CapacityScheduling] = withRawArgs(func(raw json.RawMessage) (*framework.Plugin, error) {
+		preemption, err := defaultpreemption.New(nil, feature.Features{})
+		if err != nil {
+			return nil, err
+		}
+		return capacityscheduling.New(raw, preemption)
+	})
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())
+		registry[names.CapacityScheduling] = refused("it is not supported with feature gate GenericWorkload=true: it evicts pods one by one, also of a group that goes as a whole")
 	}
 	for _, pl := range []framework.Plugin{podgrouppodscount.New(), topologyplacementgenerator.New()} {
 		registry[pl.Name] = refused("it needs the feature gate TopologyAwareWorkloadScheduling")
@@ -153,6 +163,15 @@ func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 		}
 		p, err := make(typed)
 		return &p, err
+	}
+}
+
+// withRawArgs returns a factory that passes the profile's arguments as JSON to make, for a
+// plugin that kube-scheduler does not have; nil stands for none.
+func withRawArgs(make func(json.RawMessage) (*framework.Plugin, error)) profile.Factory {
+	return func(args any) (*framework.Plugin, error) {
+		raw, _ := args.(json.RawMessage)
+		return make(raw)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 )
 
 // kube-scheduler's reasons for which a pod may not preempt others.
@@ -25,20 +26,33 @@ func NotEligible(c *framework.PostFilterCall) string {
 	return ""
 }
 
-// VictimsLeaving returns the pods of lower priority that are terminating, or about to be
-// evicted, on the node that the pod preempted them from. It returns nil if that node cannot
+// VictimsLeaving returns the pods that the pod may preempt and that are terminating, or about
+// to be evicted, on the node that the pod preempted them from. It returns nil if that node cannot
 // take the pod any more whatever pods leave.
 func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	row, ok := c.Table.Find(c.Nominations.PreemptedNodeName)
 	if !ok || c.Filters.Code(row) == decision.UnschedulableAndUnresolvable {
 		return nil
 	}
-	for pl := range c.Table.Lower(row, c.Pod.Priority) {
+	for _, pl := range c.Table.Pods(row) {
+		if !mayBeVictim(c, pl.Pod) {
+			continue
+		}
 		if pl.Pod.Terminating && pl.Pod.Disrupted || c.Disruption.Evicting(pl.Pod.UID) {
 			victims = append(victims, pl.Pod)
 		}
 	}
 	return victims
+}
+
+// mayBeVictim reports whether the pod at hand may preempt p in some state of the quotas: p
+// has a lower priority or, if there are ElasticQuotas, another queue.
+func mayBeVictim(c *framework.PostFilterCall, p *object.Pod) bool {
+	if p.Priority < c.Pod.Priority {
+		return true
+	}
+	queues := quota.Of(c.Table)
+	return p.Namespace != c.Pod.Namespace && queues.Queue(c.Pod.Namespace) != nil && queues.Queue(p.Namespace) != nil
 }
 
 // nominationsToClear returns the pods of lower priority that are nominated to the node. As

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -48,8 +49,13 @@ func (p *Plan) criteria() criteria {
 	for _, v := range p.Victims {
 		c.weight += weight(v.Priority)
 	}
-	if len(p.Victims) > 0 { // the first by importance
-		c.highest, c.since = p.Victims[0].Priority, p.Victims[0].Started
+	for i, v := range p.Victims { // the most important first
+		switch {
+		case i == 0:
+			c.highest, c.since = v.Priority, v.Started
+		case v.Priority == c.highest && !v.Started.IsZero() && (c.since.IsZero() || v.Started.Before(c.since)):
+			c.since = v.Started // a unit that comes later started before
+		}
 	}
 	return c
 }
@@ -167,8 +173,12 @@ func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
 // the reasons, over all nodes. An error means that a filter failed, or that filters
 // contradict themselves.
 func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
-	if c.Filters.Rows != nil { // to try a few costs less than to rank all
-		return findAmong(c)
+	if byUnits(c.Table) {
+		return findAmong(c, limits)
+	}
+	if c.Filters.Rows != nil || quota.Of(c.Table).Any() {
+		// To try a few costs less than to rank all; with quotas a rank would not last.
+		return findAmong(c, Limits{Percentage: 100})
 	}
 	if priorities.Of(c.Table).LowestOfAll() >= c.Pod.Priority || c.Filters.Unschedulable() == 0 {
 		refused := whyNoVictims(c)
@@ -189,11 +199,21 @@ func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision
 	}
 }
 
-// findAmong returns the best plan by a trial on each candidate row, without ranks. It is
-// used for pods that are narrowed to a few nodes.
-func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
+// findAmong returns the best plan by a trial on each candidate row, without ranks, until
+// there are enough. It is used for pods that are narrowed to a few nodes, for units, and if
+// there are ElasticQuotas. Except for units, whose pods are on several nodes, it leaves out
+// rows that cannot have a better plan than those before.
+func findAmong(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	var best choice
-	refused, err := search(c, Limits{Percentage: 100}, func(p *Plan) { best.replaceIfBetter(p, c.Now) })
+	var bounds criteriaBounds
+	units := byUnits(c.Table)
+	refused, err := search(c, limits, func(row table.Row) bool {
+		if best.Plan == nil || units {
+			return true
+		}
+		found, ok := bounds.of(c, row, c.Disruption.Budgets)
+		return ok && best.beatenBy(&found, nodeUID(c.Table, row), c.Table.Name(row), c.Now)
+	}, func(p *Plan) { best.replaceIfBetter(p, c.Now) })
 	if best.Plan != nil {
 		best.NominationsToClear = nominationsToClear(c, best.Node)
 	}
@@ -205,7 +225,7 @@ func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
 // all nodes. It is used if extenders take part in preemption.
 func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
 	var found []framework.Candidate
-	refused, err := search(c, limits, func(p *Plan) {
+	refused, err := search(c, limits, func(table.Row) bool { return true }, func(p *Plan) {
 		found = append(found, framework.Candidate{Node: p.Node, Victims: p.Victims, NumPDBViolations: p.NumPDBViolations})
 	})
 	return found, refused, err
@@ -238,9 +258,10 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 }
 
 // search makes a plan for one candidate row after the other, from a random one on, and
-// calls take with each, until there are enough plans and one violates no budget. Without a
-// plan it returns the reasons over all nodes, or the errors.
-func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]decision.Tally, error) {
+// calls take with each, until there are enough plans and one violates no budget. Rows for
+// which worth is false are left out; it is true before the first plan. Without a plan search
+// returns the reasons over all nodes, or the errors.
+func search(c *framework.PostFilterCall, limits Limits, worth func(table.Row) bool, take func(*Plan)) ([]decision.Tally, error) {
 	rows := appendCandidateRows(nil, c)
 	var refused tallies
 	var errs []error
@@ -248,6 +269,9 @@ func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]dec
 	first := c.Draw(len(rows))
 	for i := range rows {
 		row := rows[(first+i)%len(rows)]
+		if !worth(row) {
+			continue
+		}
 		plan, blocker := planFor(c, row)
 		switch {
 		case blocker != nil && blocker.Code == decision.Error:

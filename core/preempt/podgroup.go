@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,20 +15,22 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// The victims of a pod group (v1.36, PodGroupEvaluator). All pods of lower priority go, from
-// all nodes; the group is tried; then they come back one after the other as long as the group
-// still fits.
+// The victims of a pod group (kube-scheduler, PodGroupEvaluator). All pods of lower priority
+// go, from all nodes; the group is tried once; then they come back one after the other as
+// long as the group's pods still fit on the nodes that were found.
 
 // unit is what is preempted as a whole: a pod, or the placed pods of a group.
 type unit struct {
 	pods     []*object.Pod
 	rows     []table.Row // of the pods
-	priority int32       // of the pod, or of the group if it is preempted as a whole
+	priority int32       // of the pod, or of its group
 	// grouped is set if its pods belong to a pod group. If the group is not preempted as a
 	// whole each of them is a unit.
 	grouped bool
 	since   time.Time // when the first of its pods started
 	gone    bool      // its pods are off their nodes
+	// violations is the number of its pods whose eviction violates a budget.
+	violations int
 }
 
 // takeFrom removes the unit's pods from the table, to try the group without them.
@@ -46,33 +49,44 @@ func (u *unit) putBack(t *table.Table) {
 	}
 }
 
-// groupLimits bounds a search, in decisions: tries of the group times its pods. A search
-// that may need more than oneByOne puts many units back at a time, and halves a set in
-// which some unit cannot stay. The victims are the same, unless a pod can stay only because
-// another one stays. After more than most decisions the search is abandoned.
-type groupLimits struct{ oneByOne, most int }
+// mostChecks bounds the answers of filters in one search for the victims of a group, which
+// take about a second. A search that may need more puts many units back at a time, and
+// halves a set in which some unit cannot stay. The victims are the same, unless a pod can
+// stay only because another one stays.
+const mostChecks = 200_000
 
 // groupSearch is one search for the victims of a pod group.
 type groupSearch struct {
 	*framework.PodGroupPostFilterCall
-	groupLimits
-	decisions int // cost so far
+	assignments []framework.GroupAssignment
+	byRow       map[table.Row][]int // indices in assignments
+	local       bool                // a unit elsewhere changes nothing for an assignment
 }
 
-// ForGroup returns the pods to evict so that the pod group fits, or a status with the
-// reason why there are none. It tries on the table and leaves it as it was.
+const (
+	prefix      = "pod group preemption: "
+	noneToEvict = "No preemption victims found for incoming preemptor"
+)
+
+// ForGroup returns the pods to evict so that the pod group fits, with the nodes of its pods
+// then, or a status with the reason why there are none. It tries on the table and leaves it
+// as it was.
 func ForGroup(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
-	return forGroup(c, groupLimits{oneByOne: 20_000, most: 150_000}) // a second, 20 where each pod takes long
+	return searchVictims(c, mostChecks)
 }
 
-// forGroup does the work of ForGroup within the limits.
-func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework.PodGroupPostFilterResult {
-	if slices.ContainsFunc(c.Pods, func(p *object.Pod) bool { return p.NeverPreempts }) {
-		return noGroupVictims(decision.Unschedulable, reasonNever)
+// searchVictims returns what ForGroup does. Beyond about that many answers of filters that look
+// beyond the node it puts units back many at a time.
+func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodGroupPostFilterResult {
+	switch {
+	case slices.ContainsFunc(c.Pods, func(p *object.Pod) bool { return p.NeverPreempts }):
+		return groupResult(decision.Unschedulable, reasonNever)
+	case c.Leaving:
+		return groupResult(decision.Success, "ongoing preemption on nominated nodes")
 	}
 	units := lowerUnits(c)
 	if len(units) == 0 {
-		return noGroupVictims(decision.UnschedulableAndUnresolvable, "No preemption victims found for incoming preemptor")
+		return groupResult(decision.UnschedulableAndUnresolvable, noneToEvict)
 	}
 	defer func() { // also where a plugin panics
 		for _, u := range units {
@@ -84,66 +98,109 @@ func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework
 	for _, u := range units {
 		u.takeFrom(c.Table)
 	}
-	s := groupSearch{PodGroupPostFilterCall: c, groupLimits: limits}
-	if status := s.try(); status != nil {
-		return framework.PodGroupPostFilterResult{Status: status}
+	s := groupSearch{PodGroupPostFilterCall: c, byRow: map[table.Row][]int{}, local: true}
+	var status *decision.Status
+	if s.assignments, status = c.Try(); status != nil {
+		failed := *status
+		failed.Err, failed.Reasons = nil, slices.Clone(status.Reasons)
+		if status.Err != nil {
+			failed.Reasons = slices.Insert(failed.Reasons, 0, status.Err.Error())
+		}
+		failed.Reasons = []string{prefix + strings.Join(failed.Reasons, ", ")}
+		return framework.PodGroupPostFilterResult{Status: &failed}
+	}
+	for i, a := range s.assignments {
+		s.byRow[a.Row] = append(s.byRow[a.Row], i)
+		s.local = s.local && a.Local
 	}
 	slices.SortFunc(units, moreImportantUnit)
 	guarded, others := splitUnits(units, c.Budgets)
 	atOnce := 1
-	if len(units)*len(c.Pods) > s.oneByOne {
+	if !s.local && len(units)*len(s.assignments) > most {
 		atOnce = len(units)
 	}
 	s.reprieve(guarded, atOnce)
 	s.reprieve(others, atOnce)
-	if s.decisions > s.most {
-		return noGroupVictims(decision.Unschedulable, fmt.Sprintf("preemption: the search for victims was given up after %d decisions", s.decisions))
-	}
-	var result framework.PodGroupPostFilterResult
+	return s.result(units)
+}
+
+// result returns the search's result: the pods of the units that are gone.
+func (s *groupSearch) result(units []*unit) framework.PodGroupPostFilterResult {
+	var victims []*object.Pod
 	for _, u := range units {
 		if u.gone {
-			result.Victims = append(result.Victims, u.pods...)
+			victims = append(victims, u.pods...)
 		}
+	}
+	result := groupResult(decision.Success, fmt.Sprintf("found a placement for podgroup, preempting %d victims", len(victims)))
+	result.Victims = victims
+	for _, a := range s.assignments {
+		result.Assignments = append(result.Assignments, a.Assignment)
 	}
 	return result
 }
 
-// noGroupVictims returns a result without victims, with that code and reason.
-func noGroupVictims(code decision.Code, why string) framework.PodGroupPostFilterResult {
-	return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: code, Reasons: []string{why}}}
-}
-
-// try tries to place the group on the table as it is now, and counts the cost. nil means
-// that it fits.
-func (s *groupSearch) try() *decision.Status {
-	s.decisions += len(s.Pods)
-	return s.Try()
+// groupResult returns a result without victims, with that code and reason.
+func groupResult(code decision.Code, why string) framework.PodGroupPostFilterResult {
+	return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: code, Reasons: []string{prefix + why}}}
 }
 
 // reprieve puts the units back, atOnce at a time, and removes those again with which the
-// group does not fit. It stops after most decisions.
+// group's pods do not fit on their nodes.
 func (s *groupSearch) reprieve(units []*unit, atOnce int) {
-	for some := range slices.Chunk(units, max(1, atOnce)) {
-		if s.decisions > s.most {
-			return
-		}
-		for _, u := range some {
+	for chunk := range slices.Chunk(units, max(1, atOnce)) {
+		for _, u := range chunk {
 			u.putBack(s.Table)
 		}
-		if s.try() == nil {
+		if s.fits(chunk) {
 			continue
 		}
-		for _, u := range some {
+		for _, u := range chunk {
 			u.takeFrom(s.Table)
 		}
-		if len(some) > 1 {
-			s.reprieve(some, (len(some)+1)/2)
+		if len(chunk) > 1 {
+			s.reprieve(chunk, (len(chunk)+1)/2)
 		}
 	}
 }
 
+// fits reports whether the filters accept each pod of the group on its node, one after the
+// other, with those before it placed. If they answer by the node alone only nodes of the
+// units that came back are asked about.
+func (s *groupSearch) fits(back []*unit) (fits bool) {
+	asked := s.assignments
+	if s.local {
+		asked = nil
+		rows := map[table.Row]bool{}
+		for _, u := range back {
+			for _, r := range u.rows {
+				if !rows[r] {
+					rows[r] = true
+					for _, i := range s.byRow[r] {
+						asked = append(asked, s.assignments[i])
+					}
+				}
+			}
+		}
+	}
+	placed := 0
+	defer func() {
+		for _, a := range slices.Backward(asked[:placed]) {
+			a.Remove()
+		}
+	}()
+	for _, a := range asked {
+		if !s.Fits(a) {
+			return false
+		}
+		placed++
+		a.Place()
+	}
+	return true
+}
+
 // lowerUnits returns the units of lower priority than the group, in the order of their
-// first pods' rows. Pods of the group itself, and of nodes that are gone, are left out.
+// first pods' rows. Pods of nodes that are gone are left out.
 func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
 	var units []*unit
 	wholes := map[types.UID]*unit{} // by group
@@ -153,19 +210,16 @@ func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
 		}
 		for _, pl := range c.Table.Pods(r) {
 			p := pl.Pod
-			u := &unit{priority: p.Priority, grouped: p.PodGroup() != ""}
-			if u.grouped {
-				g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, p.Namespace, p.PodGroup())
-				if g != nil && g.PreemptedWhole {
-					if whole := wholes[g.UID]; whole != nil {
-						u = whole
-					} else {
-						u.priority, wholes[g.UID] = g.Priority, u
-					}
-				}
-			}
-			if u.priority >= c.Group.Priority || p.Namespace == c.Group.Namespace && p.PodGroup() == c.Group.Name {
+			u := &unit{priority: PriorityOf(c.Table, p), grouped: p.PodGroup() != ""}
+			if u.priority >= c.Group.Priority {
 				continue
+			}
+			if g := groupOf(c.Table, p); g != nil && g.PreemptedWhole {
+				if whole := wholes[g.UID]; whole != nil {
+					u = whole
+				} else {
+					wholes[g.UID] = u
+				}
 			}
 			if len(u.pods) == 0 {
 				units = append(units, u)
@@ -183,6 +237,23 @@ func (u *unit) add(p *object.Pod, r table.Row, now time.Time) {
 		u.since = since
 	}
 	u.pods, u.rows = append(u.pods, p), append(u.rows, r)
+}
+
+// groupOf returns the PodGroup of the pod; nil if it has none, or that does not exist.
+func groupOf(t *table.Table, p *object.Pod) *object.PodGroup {
+	if t.Groups() == nil || p.PodGroup() == "" {
+		return nil
+	}
+	return table.Lookup[*object.PodGroup](t, object.PodGroups, p.Namespace, p.PodGroup())
+}
+
+// PriorityOf returns the priority by which a placed pod is preempted: that of its PodGroup,
+// if it has one (kube-scheduler, GetPodPriority).
+func PriorityOf(t *table.Table, p *object.Pod) int32 {
+	if g := groupOf(t, p); g != nil {
+		return g.Priority
+	}
+	return p.Priority
 }
 
 // moreImportantUnit compares units, the more important first: higher priority, groups
@@ -214,7 +285,13 @@ func compareBool(a, b bool) int {
 func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*unit) {
 	used := newBudgetUse(budgets)
 	for _, u := range units {
-		if slices.ContainsFunc(u.pods, used.charge) {
+		u.violations = 0
+		for _, p := range u.pods {
+			if used.charge(p) {
+				u.violations++
+			}
+		}
+		if u.violations > 0 {
 			guarded = append(guarded, u)
 		} else {
 			others = append(others, u)

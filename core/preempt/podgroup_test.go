@@ -21,11 +21,19 @@ const nodeCPU = 8
 // groupWorld is a table full of pods, and a group whose pods take so much CPU each.
 type groupWorld struct {
 	*framework.PodGroupPostFilterCall
-	cpu int64
+	cpu   int64
+	local bool                // filters answer by the node alone
+	taken map[table.Row]int64 // CPU of the group's pods that are placed
+}
+
+func newGroupWorldOf(c *framework.PodGroupPostFilterCall, cpu int64) *groupWorld {
+	w := &groupWorld{PodGroupPostFilterCall: c, cpu: cpu, taken: map[table.Row]int64{}}
+	w.Try, w.Fits = w.try, func(a framework.GroupAssignment) bool { return w.free(a.Row) >= w.cpu }
+	return w
 }
 
 func newGroupWorld(r *rand.Rand) *groupWorld {
-	w := &groupWorld{&framework.PodGroupPostFilterCall{Now: now, Table: table.New(), Group: &object.PodGroup{Priority: 5}}, 1 + r.Int64N(4)}
+	w := newGroupWorldOf(&framework.PodGroupPostFilterCall{Now: now, Table: table.New(), Group: &object.PodGroup{Priority: 5}}, 1+r.Int64N(4))
 	w.Group.Namespace, w.Group.Name = "d", "big"
 	world := &world{table: w.Table}
 	for i := range 2 + r.IntN(8) {
@@ -44,24 +52,46 @@ func newGroupWorld(r *rand.Rand) *groupWorld {
 	for range 1 + r.IntN(6) {
 		w.Pods = append(w.Pods, &object.Pod{})
 	}
-	w.Try = w.try
 	return w
 }
 
-// try counts how many pods of the group there is room for.
-func (w *groupWorld) try() *decision.Status {
-	room := 0
+// try gives each pod of the group the first node that has room for it.
+func (w *groupWorld) try() ([]framework.GroupAssignment, *decision.Status) {
+	var found []framework.GroupAssignment
 	for _, r := range w.Table.All() {
-		free := int64(nodeCPU)
-		for _, pl := range w.Table.Pods(r) {
-			free -= pl.Pod.Demand.Requests.MilliCPU
+		for free := w.free(r); free >= w.cpu && len(found) < len(w.Pods); free -= w.cpu {
+			a := framework.GroupAssignment{Assignment: framework.Assignment{Pod: w.Pods[len(found)], Row: r}, Local: w.local}
+			a.Place, a.Remove = func() { w.taken[r] += w.cpu }, func() { w.taken[r] -= w.cpu }
+			found = append(found, a)
 		}
-		room += int(free / w.cpu)
 	}
-	if room < len(w.Pods) {
-		return &decision.Status{Code: decision.Unschedulable, Reasons: []string{"no room"}}
+	if len(found) < len(w.Pods) {
+		return nil, &decision.Status{Code: decision.Unschedulable, Reasons: []string{"no room"}}
 	}
-	return nil
+	return found, nil
+}
+
+// free returns how much CPU no pod on the row has.
+func (w *groupWorld) free(r table.Row) int64 {
+	free := int64(nodeCPU) - w.taken[r]
+	for _, pl := range w.Table.Pods(r) {
+		free -= pl.Pod.Demand.Requests.MilliCPU
+	}
+	return free
+}
+
+// fits reports whether each assignment has its room, as the table is now.
+func (w *groupWorld) fits(found []framework.Assignment) bool {
+	needs := map[table.Row]int64{}
+	for _, a := range found {
+		needs[a.Row] += w.cpu
+	}
+	for r, n := range needs { // any order: all must fit
+		if w.free(r) < n {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *groupWorld) placed() (uids []types.UID) {
@@ -74,22 +104,25 @@ func (w *groupWorld) placed() (uids []types.UID) {
 	return uids
 }
 
-// The group fits without the victims, and with none of them; the table is as before; putting
-// back many at a time finds the same victims.
+// The group's pods fit on their nodes without the victims, and with none of them; the table
+// is as before; asking about the nodes of what comes back alone, or putting back many at a
+// time, finds the same victims.
 func TestForGroup(t *testing.T) {
 	preempted := 0
 	for seed := range uint64(400) {
 		w := newGroupWorld(rand.New(rand.NewPCG(seed, 1)))
 		before := w.placed()
-		found := forGroup(w.PodGroupPostFilterCall, groupLimits{oneByOne: 1 << 30, most: 1 << 30})
-		halved := forGroup(w.PodGroupPostFilterCall, groupLimits{most: 1 << 30})
-		if !reflect.DeepEqual(found, halved) {
-			t.Errorf("seed %d: one by one %v, many at a time %v", seed, found, halved)
+		found := searchVictims(w.PodGroupPostFilterCall, 1<<30)
+		halved := searchVictims(w.PodGroupPostFilterCall, 0)
+		w.local = true
+		local := searchVictims(w.PodGroupPostFilterCall, 0)
+		if !reflect.DeepEqual(found, halved) || !reflect.DeepEqual(found, local) {
+			t.Errorf("seed %d: one by one %v, many at a time %v, by the node alone %v", seed, found, halved, local)
 		}
 		if !slices.Equal(before, w.placed()) {
 			t.Fatalf("seed %d: the table has changed", seed)
 		}
-		if found.Status != nil {
+		if found.Status.Code != decision.Success {
 			continue
 		}
 		preempted++
@@ -101,12 +134,12 @@ func TestForGroup(t *testing.T) {
 			}
 			w.Table.RemovePod(p.UID)
 		}
-		if w.try() != nil {
+		if !w.fits(found.Assignments) {
 			t.Errorf("seed %d: no room without %v", seed, found.Victims)
 		}
 		for _, p := range found.Victims {
 			w.Table.Place(p, rows[p.UID])
-			if w.try() == nil {
+			if w.fits(found.Assignments) {
 				t.Errorf("seed %d: victim %s may stay", seed, p.UID)
 			}
 			w.Table.RemovePod(p.UID)
@@ -117,24 +150,7 @@ func TestForGroup(t *testing.T) {
 	}
 }
 
-// A search that takes too long is given up, and nobody goes.
-func TestForGroupGivesUp(t *testing.T) {
-	for seed := range uint64(400) {
-		w := newGroupWorld(rand.New(rand.NewPCG(seed, 1)))
-		if len(forGroup(w.PodGroupPostFilterCall, groupLimits{most: 1 << 30}).Victims) < 2 {
-			continue
-		}
-		found := forGroup(w.PodGroupPostFilterCall, groupLimits{most: 2 * len(w.Pods)})
-		want := fmt.Sprintf("preemption: the search for victims was given up after %d decisions", 3*len(w.Pods))
-		if found.Status == nil || found.Status.Reasons[0] != want || found.Victims != nil {
-			t.Errorf("seed %d: %v", seed, found)
-		}
-		return
-	}
-	t.Error("no group preempts two pods")
-}
-
-// Units come in v1.36's order: by priority, groups first, of these the larger ones, then the
+// Units come in kube-scheduler's order: by priority, groups first, of these the larger ones, then the
 // older ones.
 func TestMoreImportantUnit(t *testing.T) {
 	named := func(name string, priority int32, grouped bool, pods int, since int) *unit {
@@ -159,11 +175,11 @@ func TestMoreImportantUnit(t *testing.T) {
 func TestForGroupPanics(t *testing.T) {
 	w := newGroupWorld(rand.New(rand.NewPCG(1, 1)))
 	before, tries := w.placed(), 0
-	w.Try = func() *decision.Status {
+	w.Fits = func(framework.GroupAssignment) bool {
 		if tries++; tries == 2 {
 			panic("broken")
 		}
-		return nil
+		return true
 	}
 	func() {
 		defer func() { _ = recover() }()
@@ -177,21 +193,22 @@ func TestForGroupPanics(t *testing.T) {
 // A pod that a budget protects stays where another can go, though that one is more important.
 // Of a unit one protected pod is enough.
 func TestForGroupSparesGuarded(t *testing.T) {
-	w := &groupWorld{&framework.PodGroupPostFilterCall{Now: now, Table: table.New(), Group: &object.PodGroup{Priority: 5}, Pods: []*object.Pod{{}}}, nodeCPU}
+	w := newGroupWorldOf(&framework.PodGroupPostFilterCall{Now: now, Table: table.New(), Group: &object.PodGroup{Priority: 5}, Pods: []*object.Pod{{}}}, nodeCPU/2)
+	w.Table.CountGroups()
 	pod := func(name, group string, priority int32) *object.Pod {
 		p := &object.Pod{UID: types.UID(name), Namespace: "d", Name: name, Priority: priority, Labels: map[string]string{"app": name}, SchedulingGroup: object.InPodGroup(group)}
-		p.Demand.Requests.MilliCPU = nodeCPU
+		p.Demand.Requests.MilliCPU = nodeCPU / 2
 		return p
 	}
 	whole := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "whole", UID: "whole"}, Priority: 2, PreemptedWhole: true}
 	w.Table.Objects().Set(whole)
-	world := (&world{table: w.Table}).node("a", nodeCPU, pod("guarded", "whole", 9)).node("b", nodeCPU, pod("beside", "whole", 9)).node("c", nodeCPU, pod("other", "", 3))
+	world := (&world{table: w.Table}).node("a", nodeCPU, pod("guarded", "whole", 9), pod("other", "", 3)).node("b", nodeCPU, pod("beside", "whole", 9))
 	world.budget("d", "guarded", 0)
-	w.Budgets, w.Try = world.budgets, w.try
+	w.Budgets = world.budgets
 	if found := ForGroup(w.PodGroupPostFilterCall); len(found.Victims) != 1 || found.Victims[0].Name != "other" {
 		t.Errorf("got %v", found)
 	}
-	w.Pods = append(w.Pods, w.Pods[0], w.Pods[0])
+	w.Pods = append(w.Pods, w.Pods[0])
 	if found := ForGroup(w.PodGroupPostFilterCall); len(found.Victims) != 3 {
 		t.Errorf("got %v", found)
 	}

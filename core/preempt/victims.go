@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -23,6 +24,15 @@ var noVictims = decision.Blocker{
 // planFor returns a plan for the row, or the blocker if the pod does not fit there even
 // without all pods of lower priority. It leaves the table as it was.
 func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
+	if byUnits(c.Table) {
+		return planByUnits(c, row)
+	}
+	if quota.Of(c.Table).Any() {
+		if pods := lowerPods(c, row); len(pods) > 0 {
+			return tryRow(c, row, pods)
+		}
+		return nil, &noVictims
+	}
 	if priorities.Of(c.Table).Lowest(row) >= c.Pod.Priority {
 		return nil, &noVictims
 	}
@@ -80,14 +90,22 @@ func tryRow(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (*Pl
 	return &Plan{Node: c.Table.Name(row), Victims: victims, NumPDBViolations: violations, uid: nodeUID(c.Table, row)}, nil
 }
 
-// lowerPods returns the pods on the row that have a lower priority than the pod at hand.
+// lowerPods returns the pods on the row that the pod at hand may preempt together: those of
+// lower priority and, if there are ElasticQuotas, those that these allow.
 func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
 	return appendLowerPods(nil, c, row)
 }
 
-// appendLowerPods appends the pods on the row that have a lower priority than the pod at
-// hand.
+// appendLowerPods appends what lowerPods returns.
 func appendLowerPods(pods []*object.Pod, c *framework.PostFilterCall, row table.Row) []*object.Pod {
+	if queues := quota.Of(c.Table); queues.Any() {
+		var all []*object.Pod
+		for _, pl := range c.Table.Pods(row) {
+			all = append(all, pl.Pod)
+		}
+		slices.SortFunc(all, byImportance(c.Now))
+		return queues.Reclaim(&quota.Ask{Pod: c.Pod, Nominated: c.Nominations.All}).Preemptible(pods, all)
+	}
 	for pl := range c.Table.Lower(row, c.Pod.Priority) {
 		pods = append(pods, pl.Pod)
 	}

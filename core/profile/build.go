@@ -181,18 +181,27 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 		Plugins:    map[string]*framework.Plugin{},
 
 		PlacementScore: placementScorers,
+
+		PodGroupPostFilter: lists[PodGroupPostFilter],
+	}
+	for _, pl := range p.PreFilter {
+		if pl.RejectPod != nil {
+			p.RejectPod = append(p.RejectPod, pl)
+		}
 	}
 	if generators := lists[PlacementGenerate]; len(generators) > 0 {
 		p.PlacementGenerate = generators[0]
-	}
-	if list := lists[PodGroupPostFilter]; len(list) > 0 { // DefaultPreemption alone implements it
-		p.PodGroupPostFilter = list[0]
 	}
 	for _, list := range lists {
 		for _, plugin := range list {
 			if p.Plugins[plugin.Name] = plugin; plugin.Hosted != nil {
 				p.Host = plugin.Hosted.Host
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Plugins)) {
+		if pl := p.Plugins[name]; pl.PodGroup != nil && pl.PodGroup.PlacementFeasible != nil {
+			p.PlacementFeasible = append(p.PlacementFeasible, pl)
 		}
 	}
 	return p
@@ -267,6 +276,8 @@ func checkPlugin(name string, p *framework.Plugin) error {
 		return fmt.Errorf("it is registered under this name, but its Name is %q", p.Name)
 	case (p.Filter != nil || p.CellFilter != nil) && p.Explain == nil:
 		return errors.New("it has Filter, but no Explain")
+	case p.RejectPod != nil && p.PreFilter == nil:
+		return errors.New("it has RejectPod, but no PreFilter")
 	case p.Locality == framework.Domains && (p.Filter != nil || p.Score != nil):
 		return errors.New("its Locality is Domains, which takes CellFilter and CellScore in place of Filter and Score")
 	case p.Locality != framework.Domains && (p.CellFilter != nil || p.CellScore != nil):

@@ -17,6 +17,7 @@ type Profile struct {
 	QueueSort  *framework.Plugin
 	PreEnqueue []*framework.Plugin
 	PreFilter  []*framework.Plugin // also those that are enabled at Filter alone
+	RejectPod  []*framework.Plugin // those of PreFilter that have it
 	Filter     []*framework.Plugin
 	PostFilter []*framework.Plugin
 	PreScore   []*framework.Plugin
@@ -27,8 +28,11 @@ type Profile struct {
 	Bind       []*framework.Plugin
 	PostBind   []*framework.Plugin
 
-	// PodGroupPostFilter is the plugin that finds victims for a pod group, nil for none.
-	PodGroupPostFilter *framework.Plugin
+	// PodGroupPostFilter plugins make room for a pod group that does not fit.
+	PodGroupPostFilter []*framework.Plugin
+	// PlacementFeasible plugins say whether a pod group meets its constraints: all plugins
+	// of the profile that implement it, by name.
+	PlacementFeasible []*framework.Plugin
 	// PlacementGenerate generates the placements for pod groups; nil: no plugin does.
 	PlacementGenerate *framework.Plugin
 	PlacementScore    []Scorer
@@ -83,7 +87,7 @@ func (p *Profile) Enabled() []PointPlugins {
 		{"Filter", p.Filter}, {"PostFilter", p.PostFilter}, {"PreScore", p.PreScore}, {"Score", pluginsOf(p.Score)},
 		{"Reserve", p.Reserve}, {"Permit", p.Permit}, {"PreBind", p.PreBind}, {"Bind", p.Bind}, {"PostBind", p.PostBind},
 		{"PlacementGenerate", alone(p.PlacementGenerate)}, {"PlacementScore", pluginsOf(p.PlacementScore)},
-		{"PodGroupPostFilter", alone(p.PodGroupPostFilter)},
+		{"PodGroupPostFilter", p.PodGroupPostFilter},
 	} {
 		names := make([]string, len(at.plugins))
 		for i, pl := range at.plugins {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -31,7 +32,8 @@ type backoffs struct {
 
 // backoffEnd returns the start of the window in which the pod's backoff ends, counted from
 // its Timestamp; zero for no backoff. Errors in a row count when the last attempt ended in
-// one, else all rejections.
+// one, else all rejections. The longest backoff of a group grows with the square root of
+// the number of its pods.
 func (b *backoffs) backoffEnd(e *Entry) time.Time {
 	count := e.rejections
 	if e.errors > 0 {
@@ -40,7 +42,11 @@ func (b *backoffs) backoffEnd(e *Entry) time.Time {
 	if b.opts.MaxBackoff == 0 || count == 0 {
 		return time.Time{}
 	}
-	return b.window(e.Timestamp.Add(backoff(b.opts.InitialBackoff, b.opts.MaxBackoff, count)))
+	longest := b.opts.MaxBackoff
+	if e.group != nil {
+		longest = time.Duration(float64(longest) * math.Sqrt(float64(len(e.group.waiting))))
+	}
+	return b.window(e.order.Timestamp.Add(backoff(b.opts.InitialBackoff, longest, count)))
 }
 
 // grain returns the length of a window; 0 if pods wait their backoff out, as windows are
@@ -92,6 +98,12 @@ func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 	for _, e := range entries {
 		if e.place == InFlight && !slices.Contains(brokenOff, e) {
 			e.activated = true
+			continue
+		}
+		if e.group != nil {
+			if e == e.group.waiting[0] {
+				q.enqueueGroup(now, e, Active, eventReconfigured, "")
+			}
 			continue
 		}
 		if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {

@@ -13,7 +13,7 @@ import (
 // exactly the pods that wait for them, and nominations are of pods that the queue has. Its
 // cost is proportional to the number of pods. It is for tests and audits.
 func (q *Queue) Check() error {
-	for _, check := range []func() error{q.checkPlaces, q.checkHeaps, q.checkPlugins, q.checkNominations} {
+	for _, check := range []func() error{q.checkPlaces, q.checkHeaps, q.checkPlugins, q.checkNominations, q.checkGroups} {
 		if err := check(); err != nil {
 			return fmt.Errorf("queue: %w", err)
 		}
@@ -111,10 +111,10 @@ func (q *Queue) checkPlugins() error {
 		switch {
 		case e.place == Unschedulable:
 			want = len(e.rejectors)
-		case e.place == Gated && q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin) != nil:
+		case e.place == Gated && (e.group == nil || e.group.gate == e) && q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin) != nil:
 			want = 1
 		}
-		if len(a.slots) != want || e.place == Unschedulable && want == 0 {
+		if len(a.slots) != want || e.place == Unschedulable && want == 0 && e.group == nil {
 			return fmt.Errorf("pod %s is %s and waits for %d plugins, should be %d", uid, e.place, len(a.slots), want)
 		}
 	}

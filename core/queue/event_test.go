@@ -151,15 +151,16 @@ func TestLabelsAreUpstreams(t *testing.T) {
 		"action None":  "no event has no action",
 		"action All":   "Label makes it",
 		"resource Pod": "an event is about one of the three kinds of pods",
-		"resource scheduling.k8s.io/CompositePodGroup": "the daemon refuses pod groups of 1.37",
+		"resource scheduling.k8s.io/CompositePodGroup": "only a refused gate has them",
 	}
 	own := map[string]string{
-		"action UpdateNamespaceLabel":              "namespaceSelectors",
-		"action UpdateSelector":                    "default constraints of PodTopologySpread",
-		"resource Namespace":                       "namespaceSelectors",
-		"resource SelectorOwner":                   "default constraints of PodTopologySpread",
-		"resource resource.k8s.io/DeviceTaintRule": "its taints stand in the slices, for kube-scheduler",
-		"resource Other":                           "objects that only hosted plugins know",
+		"action UpdateNamespaceLabel":               "namespaceSelectors",
+		"action UpdateSelector":                     "default constraints of PodTopologySpread",
+		"resource Namespace":                        "namespaceSelectors",
+		"resource SelectorOwner":                    "default constraints of PodTopologySpread",
+		"resource resource.k8s.io/DeviceTaintRule":  "its taints stand in the slices, for kube-scheduler",
+		"resource scheduling.x-k8s.io/ElasticQuota": "a kind of sigs.k8s.io/scheduler-plugins",
+		"resource Other":                            "objects that only hosted plugins know",
 	}
 	got := map[string]bool{}
 	for name := range maps.Values(actionLabels) {

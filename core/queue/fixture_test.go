@@ -273,7 +273,7 @@ func (q byUID) Delete(uid types.UID) bool {
 		return false
 	}
 	delete(q.entries, uid)
-	q.Queue.Delete(e)
+	q.Queue.Delete(time.Time{}, e)
 	return true
 }
 

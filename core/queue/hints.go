@@ -141,7 +141,18 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	}
 	slices.SortFunc(moved, func(a, b calledPod) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, m := range moved {
-		q.moveToActiveOrBackoff(now, m.Entry, m.how, label)
+		if m.group != nil {
+			m.group.how = max(m.group.how, m.how)
+		}
+	}
+	for _, m := range moved {
+		how := m.how
+		if m.group != nil {
+			how, m.group.how = m.group.how, skip
+		}
+		if how != skip {
+			q.moveToActiveOrBackoff(now, m.Entry, how, label)
+		}
 	}
 	if q.listeners.skipsWanted() {
 		q.listeners.notifySkipped(&q.heaps[Unschedulable], label, preCheck)

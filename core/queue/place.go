@@ -23,11 +23,12 @@ type Entry struct {
 	// since is when the pod was put into its place, or put there again.
 	since time.Time
 
-	rejections int // attempts that ended in a rejection
-	errors     int // attempts that ended in an error since the last rejection
-	// backoffEnd is the start of the window in which the backoff ends, zero for no backoff.
-	backoffEnd time.Time
-	flushed    bool // see Flushed
+	*turn        // own, or that of the group with which the pod waits
+	own   turn   // of the pod by itself
+	group *group // with which the pod waits or is tried; nil: none
+
+	flushed  bool // see Flushed
+	returned bool // the pod came back from the attempt of its group, which has not ended
 
 	rejectors        []rejector       // plugins that rejected it in the last attempt, sorted
 	unknown          []string         // rejectors that the profile does not have, sorted
@@ -82,6 +83,23 @@ func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
 			}
 		}
 	}
+}
+
+// newEntry returns an entry of the pod that is nowhere.
+func newEntry(p *object.Pod) *Entry {
+	e := &Entry{index: nowhere}
+	e.Pod = p
+	e.own.order, e.turn = &e.QueuedPodInfo, &e.own
+	return e
+}
+
+// turn decides when a pod is tried next, or the pods of a group together.
+type turn struct {
+	order      *framework.QueuedPodInfo // what QueueSort compares, and the number of the arrival
+	rejections int                      // attempts that ended in a rejection
+	errors     int                      // attempts that ended in an error since the last rejection
+	// backoffEnd is the start of the window in which the backoff ends, zero for no backoff.
+	backoffEnd time.Time
 }
 
 // Flushed reports whether the pod left unschedulable only because its time there was over,
@@ -141,12 +159,14 @@ func (p Place) metric() string {
 // causes it. A move without a cause is illegal; Check reports it.
 var Moves = [places][places]string{
 	Nowhere: {
-		Active: "Add",
-		Gated:  "Add, and a PreEnqueue plugin rejects the pod",
+		Active:       "Add",
+		Backoff:      "Add, and the pods of its group are in backoff",
+		ErrorBackoff: "Add, and the pods of its group are in error backoff",
+		Gated:        "Add, and a PreEnqueue plugin rejects the pod, or one of its group",
 	},
 	Active: {
 		InFlight: "Pop",
-		Gated:    "Reconfigure, and a PreEnqueue plugin rejects the pod",
+		Gated:    "Reconfigure, or a change of its group, and a PreEnqueue plugin rejects a pod",
 		Nowhere:  "Delete",
 	},
 	Backoff: {
@@ -234,12 +254,16 @@ func (q *Queue) enter(now time.Time, e *Entry) {
 }
 
 // index lists an unschedulable or gated pod under the plugins that rejected or gated it,
-// so that events that these registered for find it. It does nothing for other pods.
+// so that events that these registered for find it. A gated group is listed by the pod that
+// gates it. It does nothing for other pods.
 func (q *Queue) index(e *Entry) {
 	switch e.place {
 	case Unschedulable:
 		q.plugins.add(e, q.classOf(e), e.rejectors...)
 	case Gated:
+		if e.group != nil && e.group.gate != e {
+			return
+		}
 		if p := q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin); p != nil {
 			q.plugins.add(e, Class{}, rejector{plugin: p})
 		}

@@ -3,6 +3,8 @@ package queue
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -39,10 +41,10 @@ type Options struct {
 	// HoldInBackoff reports whether a pod that an event moves must wait until its backoff
 	// is over, even if nothing else is to be tried. nil: no pod must.
 	HoldInBackoff func(p *object.Pod) bool
-	// RetryAfterBackoff reports whether a rejected pod is tried again after its backoff
-	// without any event. It is for pods for which no event is known to help (kube-scheduler
-	// has none yet about a whole pod group). nil: every pod waits for an event.
-	RetryAfterBackoff func(p *object.Pod) bool
+	// PodGroup returns the PodGroup of this name, nil if there is none. It is called for
+	// pods that name one: the pods of a group wait and are tried together. A nil function
+	// means that each pod waits by itself.
+	PodGroup func(name types.NamespacedName) *object.PodGroup
 	// EventsToRegister returns the events that may help pods which the plugin of
 	// the profile rejected, the profile being a pod's SchedulerName. The answer
 	// may not change. Pods rejected by a plugin that is not known are backed off
@@ -67,6 +69,7 @@ type Queue struct {
 	hints    hints
 	backoffs backoffs
 	sequence uint64 // number of the last arrival
+	groups   groups
 	nominations
 	listeners listeners
 
@@ -93,9 +96,6 @@ func New(o Options) *Queue {
 	if o.HoldInBackoff == nil {
 		o.HoldInBackoff = func(*object.Pod) bool { return false }
 	}
-	if o.RetryAfterBackoff == nil {
-		o.RetryAfterBackoff = func(*object.Pod) bool { return false }
-	}
 	if o.HintPanicked == nil {
 		o.HintPanicked = func(string, any) {}
 	}
@@ -107,24 +107,37 @@ func New(o Options) *Queue {
 		plugins:     pluginIndex{eventsToRegister: o.EventsToRegister, byKey: map[string]*peers{}},
 		nominations: nominations{nominated: map[string][]*object.Pod{}},
 		arrivals:    map[Arrival]int{},
+		groups:      groups{},
 	}
 	q.hints = hints{opts: &q.opts, panics: map[string]int{}}
 	q.backoffs = backoffs{opts: &q.opts}
 	byArrival := func(a, b *Entry) bool { return before(a.since, b.since, a.Sequence < b.Sequence) }
 	q.heaps[Active].less = q.less
 	q.heaps[Backoff].less = func(a, b *Entry) bool { return before(a.backoffEnd, b.backoffEnd, q.less(a, b)) }
-	q.heaps[ErrorBackoff].less = func(a, b *Entry) bool { return before(a.backoffEnd, b.backoffEnd, a.Sequence < b.Sequence) }
+	q.heaps[ErrorBackoff].less = func(a, b *Entry) bool { return before(a.backoffEnd, b.backoffEnd, arrivedBefore(a, b)) }
 	q.heaps[Unschedulable].less = byArrival
 	q.heaps[Gated].less = byArrival
 	return q
 }
 
-// less is the queue's total order: QueueSort, then the order of arrival.
+// less is the queue's total order: QueueSort, then the order of arrival. A pod that waits
+// with its group comes where the group does.
 func (q *Queue) less(a, b *Entry) bool {
-	if q.opts.Less(&a.QueuedPodInfo, &b.QueuedPodInfo) {
+	switch {
+	case a.turn == b.turn:
+		return a.Sequence < b.Sequence
+	case q.opts.Less(a.order, b.order):
 		return true
 	}
-	return a.Sequence < b.Sequence && !q.opts.Less(&b.QueuedPodInfo, &a.QueuedPodInfo)
+	return a.order.Sequence < b.order.Sequence && !q.opts.Less(b.order, a.order)
+}
+
+// arrivedBefore reports whether a, or its group, arrived before b.
+func arrivedBefore(a, b *Entry) bool {
+	if a.turn == b.turn {
+		return a.Sequence < b.Sequence
+	}
+	return a.order.Sequence < b.order.Sequence
 }
 
 // before reports whether a is before b, and returns tie if they are equal.
@@ -139,23 +152,36 @@ func before(a, b time.Time, tie bool) bool {
 // nominated to its status.nominatedNodeName and becomes active, or is gated if a PreEnqueue
 // plugin rejects it. The caller keeps the entry, by which the other methods know the pod.
 func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
-	e := &Entry{index: nowhere}
-	e.Pod = p
+	e := newEntry(p)
 	q.stamp(now, e)
 	q.Nominate(e, p.NominatedNode)
-	q.enqueue(now, e, Active, Label(framework.UnscheduledPod, framework.Add), "")
+	q.insert(now, e, Label(framework.UnscheduledPod, framework.Add))
 	return e
+}
+
+// insert makes a pod that is nowhere or in flight wait: with its group, or as an active pod.
+func (q *Queue) insert(now time.Time, e *Entry, event string) {
+	if q.hasGroup(e.Pod) {
+		q.join(now, e, event)
+	} else {
+		q.enqueue(now, e, Active, event, "")
+	}
 }
 
 // Update replaces the pod by a newer state. An active pod or one in backoff stays in its
 // place. An unschedulable pod moves if the change may help it; a gated pod runs PreEnqueue
 // again; for a pod in flight the change is recorded. What only the scheduler wrote moves no
-// pod.
+// pod. A pod that names another group than before waits with that one.
 func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
+	if q.opts.PodGroup != nil && e.place != InFlight && e.Pod.PodGroup() != p.PodGroup() {
+		q.changeGroup(now, e, p)
+		return
+	}
 	old := e.Pod
 	e.Pod = p
 	q.updateNomination(e, old)
 	q.reindex(e)
+	q.updateOrder(e, old)
 	changes := Changes(old, p)
 	switch e.place {
 	case InFlight:
@@ -175,9 +201,19 @@ func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 
 // Delete removes the pod, wherever it is, and its nomination. The entry may not be used
 // again.
-func (q *Queue) Delete(e *Entry) {
+func (q *Queue) Delete(now time.Time, e *Entry) {
 	q.Nominate(e, "")
-	q.move(time.Time{}, e, Nowhere, eventDelete)
+	q.remove(now, e, eventDelete)
+}
+
+// remove removes the pod from its place and its group because of the event.
+func (q *Queue) remove(now time.Time, e *Entry, event string) {
+	from, g := e.place, e.group
+	e.leaveGroup()
+	q.move(time.Time{}, e, Nowhere, event)
+	if g != nil {
+		q.memberLeft(now, g, e, from)
+	}
 }
 
 // Ready reports whether Pop would return a pod now.
@@ -200,37 +236,27 @@ func (q *Queue) head() *Entry {
 }
 
 // Pop returns the next pod, which is in flight until Requeue or Delete, and counts an
-// attempt. The next pod is the first active one; if there is none, the one in backoff (not
-// error backoff) whose backoff ends first, unless WaitOutBackoff is set. It returns nil if
-// there is none.
+// attempt. All pods that wait with it as a group are popped too: see Entry.Group. The next
+// pod is the first active one; if there is none, the one in backoff (not error backoff) whose
+// backoff ends first, unless WaitOutBackoff is set. It returns nil if there is none.
 func (q *Queue) Pop(now time.Time) *Entry {
 	e := q.head()
 	if e == nil {
 		return nil
 	}
-	if e.place == Backoff {
-		q.arrivals[Arrival{Queue: "active", Event: eventPopFromBackoff}]++
+	if e.group != nil {
+		return q.popGroup(now, e.group)
 	}
 	q.handOut(now, e)
 	return e
 }
 
-// PopThat pops this pod, wherever it waits, as if it had been activated and its turn had
-// come. It returns false if a PreEnqueue plugin rejects the pod, or the pod does not wait.
-func (q *Queue) PopThat(now time.Time, e *Entry) bool {
-	if e.Place() != InFlight {
-		q.Activate(now, e)
-	}
-	if e.Place() != Active {
-		return false
-	}
-	q.handOut(now, e)
-	return true
-}
-
 // handOut moves an active pod, or one in backoff, to in flight and counts the attempt. It
 // forgets what rejected the pod before.
 func (q *Queue) handOut(now time.Time, e *Entry) {
+	if e.place == Backoff {
+		q.arrivals[Arrival{Queue: "active", Event: eventPopFromBackoff}]++
+	}
 	e.Tries++
 	e.changed, e.changes, e.activated = nil, 0, false
 	e.popped = q.events.number
@@ -243,15 +269,26 @@ func (q *Queue) handOut(now time.Time, e *Entry) {
 // event that helps moves the pod at once, without backoff. Without any plugin the attempt
 // ended in an error. The pod becomes unschedulable if no event since its Pop may help it;
 // otherwise it goes to backoff, active or gated. A pod that is not in flight stays as it
-// is.
+// is. A pod that was popped with its group stays in flight until EndGroup; one that comes
+// back later joins its group where that waits.
 func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string) {
 	if e.place != InFlight {
+		return
+	}
+	if e.group != nil {
+		q.plugins.resolve(e, rejectedBy, pendingBy)
+		q.stamp(now, e)
+		e.flushed, e.returned = false, true
 		return
 	}
 	how := q.recordRejection(e, rejectedBy, pendingBy)
 	q.stamp(now, e)
 	e.flushed = false
 	e.backoffEnd = q.backoffs.backoffEnd(e)
+	if q.hasGroup(e.Pod) {
+		q.join(now, e, eventAttemptFailure)
+		return
+	}
 	if how == skip {
 		q.put(now, e, Unschedulable, eventAttemptFailure, skip.queue())
 	} else {
@@ -270,9 +307,6 @@ func (q *Queue) recordRejection(e *Entry, rejectedBy, pendingBy []string) strate
 	}
 	e.rejections++
 	e.errors = 0
-	if q.opts.RetryAfterBackoff(e.Pod) {
-		return afterBackoff
-	}
 	return q.strategySincePop(e)
 }
 
@@ -308,8 +342,11 @@ func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 // is tried before its backoff is over if nothing is active: a preemptor whose victims are
 // gone. It does nothing for a pod that failed with an error, or is elsewhere.
 func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
-	if e.place == ErrorBackoff && e.errors == 0 {
-		q.move(now, e, Backoff, eventSkipBackoff)
+	if e.place != ErrorBackoff || e.errors != 0 {
+		return
+	}
+	for member := range e.members() {
+		q.move(now, member, Backoff, eventSkipBackoff)
 	}
 }
 
@@ -325,7 +362,9 @@ func (q *Queue) Flush(now time.Time) {
 	for _, place := range []Place{Unschedulable, Gated} {
 		for e := q.heaps[place].head(); e != nil && !q.stayEnd(e).After(now); e = q.heaps[place].head() {
 			q.moveToActiveOrBackoff(now, e, afterBackoff, eventUnschedulableTimeout)
-			e.flushed = e.place != Gated
+			for member := range e.members() {
+				member.flushed = e.place != Gated
+			}
 		}
 	}
 }
@@ -387,8 +426,12 @@ func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 }
 
 // enqueue runs PreEnqueue and moves the pod to the place to, or to gated if a plugin
-// rejects it. hinted is put's.
+// rejects it. hinted is put's. A group moves as a whole.
 func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event, hinted string) {
+	if e.group != nil {
+		q.enqueueGroup(now, e, to, event, hinted)
+		return
+	}
 	if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
 		to = Gated
 	}
@@ -397,8 +440,17 @@ func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event, hinted string)
 
 // put moves the pod to a place because of the event, and counts an arrival if it is
 // another place than before. hinted is the queue that the strategy names; "" if hints were
-// not asked.
+// not asked. A group moves as a whole.
 func (q *Queue) put(now time.Time, e *Entry, to Place, event, hinted string) {
+	if e.group != nil {
+		q.moveGroup(now, e.group, to, event, hinted)
+		return
+	}
+	q.putAlone(now, e, to, event, hinted)
+}
+
+// putAlone does what put does, without the other pods of the group.
+func (q *Queue) putAlone(now time.Time, e *Entry, to Place, event, hinted string) {
 	if from, queue := e.place, to.metric(); from != to {
 		q.arrivals[Arrival{queue, event, queue == hinted}]++
 	}

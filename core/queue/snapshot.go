@@ -21,6 +21,18 @@ type Snapshot struct {
 	Epoch    Age     // start of the first backoff window
 	Entries  []Saved // by Sequence
 	Events   SavedEvents
+	Groups   []SavedGroup `json:",omitempty"` // those with waiting pods, by namespace, then name
+}
+
+// SavedGroup is a pod group of a Snapshot: when its pods are tried next.
+type SavedGroup struct {
+	Namespace, Name string
+	Queued          Age
+	Sequence        uint64
+	Rejections      int       `json:",omitempty"`
+	Errors          int       `json:",omitempty"`
+	BackoffEnd      Age       // of the window
+	Gate            types.UID `json:",omitempty"` // pod that a PreEnqueue plugin rejects
 }
 
 // SavedEvents holds what a queue keeps of the events that arrived while a pod was in
@@ -118,6 +130,7 @@ func (q *Queue) Snapshot(now time.Time) Snapshot {
 	if q.inFlight.len() > 0 {
 		s.Events = q.events.saved()
 	}
+	s.Groups = q.groups.saved(now)
 	return s
 }
 
@@ -176,7 +189,7 @@ func (s *Snapshot) Valid() error {
 func (e *Entry) saved(now time.Time) Saved {
 	s := Saved{
 		UID: e.Pod.UID, Place: e.place, Since: ageOf(e.since, now), Queued: ageOf(e.Timestamp, now), FirstActive: ageOf(e.FirstActive, now),
-		Sequence: e.Sequence, Tries: e.Tries, Rejections: e.rejections, Errors: e.errors, BackoffEnd: ageOf(e.backoffEnd, now),
+		Sequence: e.Sequence, Tries: e.Tries, Rejections: e.own.rejections, Errors: e.own.errors, BackoffEnd: ageOf(e.own.backoffEnd, now),
 		Flushed: e.flushed, Unknown: e.unknown, Nominated: e.nominated,
 	}
 	for _, r := range e.rejectors {
@@ -197,6 +210,7 @@ func (e *Entry) saved(now time.Time) Saved {
 func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object.Pod) []*Entry {
 	q.backoffs.epoch = s.Epoch.Time(now)
 	var entries []*Entry
+	var nominated []string
 	for i := range s.Entries {
 		saved := &s.Entries[i]
 		p := saved.Pod
@@ -206,9 +220,11 @@ func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object
 		if p == nil {
 			continue
 		}
-		e := q.restored(now, saved, p)
-		q.Nominate(e, saved.Nominated)
-		entries = append(entries, e)
+		entries, nominated = append(entries, q.restored(now, saved, p)), append(nominated, saved.Nominated)
+	}
+	q.restoreGroups(now, s.Groups, entries)
+	for i, e := range entries {
+		q.Nominate(e, nominated[i])
 	}
 	q.sequence = s.Sequence
 	q.events.restore(&s.Events)
@@ -217,9 +233,10 @@ func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object
 
 // restored returns a new entry for the saved pod, in the place that it had.
 func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
-	e := &Entry{index: nowhere, place: s.Place, since: s.Since.Time(now), rejections: s.Rejections, errors: s.Errors,
-		backoffEnd: s.BackoffEnd.Time(now), flushed: s.Flushed, unknown: s.Unknown}
-	e.Pod, e.Timestamp, e.FirstActive = p, s.Queued.Time(now), s.FirstActive.Time(now)
+	e := newEntry(p)
+	e.place, e.since, e.flushed, e.unknown = s.Place, s.Since.Time(now), s.Flushed, s.Unknown
+	e.rejections, e.errors, e.backoffEnd = s.Rejections, s.Errors, s.BackoffEnd.Time(now)
+	e.Timestamp, e.FirstActive = s.Queued.Time(now), s.FirstActive.Time(now)
 	e.Tries, e.Sequence = s.Tries, s.Sequence
 	e.popped, e.changes, e.activated, e.changed = s.Popped, s.Changes, s.Activated, s.Changed
 	for _, r := range s.RejectedBy {
@@ -230,6 +247,8 @@ func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 	if g := s.Gate; g != nil {
 		e.preEnqueueStatus = &decision.Status{Code: g.Code, Plugin: g.Plugin, Reasons: g.Reasons}
 	}
-	q.enter(now, e)
+	if e.place == InFlight || !q.hasGroup(p) { // else restoreGroups does
+		q.enter(now, e)
+	}
 	return e
 }

@@ -2,7 +2,9 @@ package resource
 
 import (
 	"math"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -63,6 +65,18 @@ func units(q *resource.Quantity, scale resource.Scale) (int64, fidelity) {
 func at(n int64, scale resource.Scale) (q resource.Quantity) {
 	q.SetScaled(n, scale)
 	return q
+}
+
+// Quantity returns the amount of the named resource, given in the units of Vector, as a
+// manifest would state it.
+func Quantity(name v1.ResourceName, amount int64) *resource.Quantity {
+	switch {
+	case name == v1.ResourceCPU:
+		return resource.NewMilliQuantity(amount, resource.DecimalSI)
+	case name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
+		return resource.NewQuantity(amount, resource.BinarySI)
+	}
+	return resource.NewQuantity(amount, resource.DecimalSI)
 }
 
 // Add returns a+b, saturated at the ends of int64.

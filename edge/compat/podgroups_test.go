@@ -104,8 +104,8 @@ func checkGroups(t *testing.T, h fwk.Handle, pod *v1.Pod) {
 	}
 }
 
-// counter notes how many pods of the group are scheduled, at each Permit: as the snapshot
-// has it, as it is, and as the snapshot's node says.
+// counter records how many pods of the group are scheduled, at each Reserve and Permit: as the
+// snapshot has it, as it is, and as the snapshot's node says.
 type counter struct {
 	named
 	handle fwk.Handle
@@ -113,7 +113,17 @@ type counter struct {
 	said   []string
 }
 
-func (c *counter) Permit(_ context.Context, s fwk.CycleState, p *v1.Pod, node string) (*fwk.Status, time.Duration) {
+func (c *counter) Reserve(_ context.Context, s fwk.CycleState, _ *v1.Pod, node string) *fwk.Status {
+	return c.count(s, node)
+}
+
+func (c *counter) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+
+func (c *counter) Permit(_ context.Context, s fwk.CycleState, _ *v1.Pod, node string) (*fwk.Status, time.Duration) {
+	return c.count(s, node), 0
+}
+
+func (c *counter) count(s fwk.CycleState, node string) *fwk.Status {
 	of := func(l fwk.PodGroupStateLister) int {
 		g, err := l.Get("default", "g")
 		if err != nil {
@@ -125,14 +135,14 @@ func (c *counter) Permit(_ context.Context, s fwk.CycleState, p *v1.Pod, node st
 	defer c.mu.Unlock()
 	on, err := c.handle.SnapshotSharedLister().NodeInfos().Get(node)
 	if err != nil {
-		return fwk.AsStatus(err), 0
+		return fwk.AsStatus(err)
 	}
 	c.said = append(c.said, fmt.Sprint(s.IsPodGroupSchedulingCycle(), of(c.handle.SnapshotSharedLister().PodGroupStates()), of(c.handle.PodGroupManager().PodGroupStates()), len(on.GetPods())))
-	return nil, 0
+	return nil
 }
 
 // What the cycle of a group tries shows in the snapshot, and what comes of it in
-// PodGroupManager.
+// PodGroupManager. Permit is not called in a try.
 func TestPodGroupsWhileTried(t *testing.T) {
 	counts := &counter{named: "C"}
 	c := New(t, WithPodGroups(), WithPlugin("C", with(func(h fwk.Handle) fwk.Plugin { counts.handle = h; return counts })))
@@ -141,7 +151,7 @@ func TestPodGroupsWhileTried(t *testing.T) {
 	c.NodeOf("g-1")
 	counts.mu.Lock()
 	defer counts.mu.Unlock()
-	if got := fmt.Sprint(counts.said); got != "[true 1 0 1 true 2 0 2 false 0 1 0 false 0 2 0]" {
+	if got := fmt.Sprint(counts.said); got != "[true 1 0 1 true 2 0 2 false 0 1 0 false 0 1 0 false 0 2 0 false 0 2 0]" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -101,19 +101,24 @@ func hasRequiredAntiAffinity(p *v1.Pod) bool {
 	return p.Spec.Affinity != nil && len(fwk.GetPodAntiAffinityTerms(p.Spec.Affinity)) > 0
 }
 
-// queuedPod is the fwk.QueuedEntityInfo that QueueSort plugins get. What the queue does not
-// record is zero.
+// queuedPod is the fwk.QueuedEntityInfo that QueueSort plugins get: a pod, or one that stands
+// for its pod group. What the queue does not record is zero.
 type queuedPod struct{ entry *framework.QueuedPodInfo }
 
 // GetPodInfo returns the pod. It is not part of the interface: plugins assert that the
 // entity has it, as kube-scheduler's pods in the queue do.
 func (q *queuedPod) GetPodInfo() fwk.PodInfo { return newPodInfo(q.entry.Pod, "") }
 
-// Type returns PodKeyType, for pods of groups too.
-func (q *queuedPod) Type() fwk.EntityKeyType { return fwk.PodKeyType }
+// Type returns PodKeyType, or PodGroupKeyType for a pod group.
+func (q *queuedPod) Type() fwk.EntityKeyType {
+	if q.entry.Group != nil {
+		return fwk.PodGroupKeyType
+	}
+	return fwk.PodKeyType
+}
 
-// GetPriority returns the pod's priority.
-func (q *queuedPod) GetPriority() int32 { return q.entry.Pod.Priority }
+// GetPriority returns the priority of the pod, or that of the pod group.
+func (q *queuedPod) GetPriority() int32 { return q.entry.Priority() }
 
 // GetTimestamp returns when the pod was last added to the queue.
 func (q *queuedPod) GetTimestamp() time.Time { return q.entry.Timestamp }

@@ -49,11 +49,12 @@ func (h *Hosts) askGatedLater() {
 }
 
 // kinds maps the resources of plugins' events, besides pods and nodes, to the kinds
-// that core knows. Plugins have no name for DeviceTaintRules.
+// that core knows. Plugins have no name for DeviceTaintRules, and register for
+// ElasticQuotas as for any custom resource.
 var kinds = func() map[fwk.EventResource]object.Kind {
 	named := map[fwk.EventResource]object.Kind{}
 	for k := range object.Kinds {
-		if k != object.DeviceTaintRules {
+		if k != object.DeviceTaintRules && k != object.ElasticQuotas {
 			named[fwk.EventResource(k.EventResource())] = k
 		}
 	}

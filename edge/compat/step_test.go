@@ -169,7 +169,7 @@ func addGroup(c *Cluster) {
 }
 
 // Unreserve is called for each pod of a group, also where the first call takes all the time
-// that there is.
+// that there is: after the try, and again for each pod that cannot be reserved for good.
 func TestUnreserveOfAGroup(t *testing.T) {
 	for name, take := range map[string]time.Duration{"hangs": 10 * attemptLimit, "is slow": attemptLimit / 2} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestUnreserveOfAGroup(t *testing.T) {
 				began := time.Now()
 				c.Add(member("g-9", "g"))
 				c.Decision("g-9", 0)
-				if took := time.Since(began); took > 10*100*time.Millisecond+stepLimit {
+				if took := time.Since(began); took > 2*10*100*time.Millisecond+stepLimit {
 					t.Errorf("the group's cycle took %v", took)
 				}
 				if n := x.count("Unreserve", 0); n < 10 {

@@ -169,8 +169,7 @@ func TestDefaultPluginsAreUpstreams(t *testing.T) {
 // Berth's plugin alone does something: each with the reason.
 var (
 	needless = map[string]string{
-		"DefaultPreemption PreEnqueue":        "the queue waits for evictions that are under way",
-		"DynamicResources PodGroupPostFilter": "no claim is reserved for a pod group",
+		"DefaultPreemption PreEnqueue": "the queue waits for evictions that are under way",
 	}
 	extra = map[string]string{
 		"DynamicResources PreScore": "it makes room for the scores of all nodes",

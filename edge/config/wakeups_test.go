@@ -17,8 +17,7 @@ var (
 		"DeferredPodScheduling NodeUpdateNodePreemptionPolicy": "only the refused gate enables the plugin",
 		"NodeResourcesFit AssignedPodUpdatePodScaleUp":         "only a refused gate registers it",
 		"NodeResourcesFit TargetPodUpdatePodScaleUp":           "only a refused gate registers it",
-		"GangScheduling CompositePodGroupAdd":                  "the daemon refuses pod groups of 1.37",
-		"GangScheduling PodGroupUpdate":                        "the daemon refuses pod groups of 1.37",
+		"GangScheduling CompositePodGroupAdd":                  "only a refused gate registers it",
 	}
 	alsoWakes = map[string]string{
 		"DynamicResources AssignedPodDelete":             "it frees what devices take of the node's resources",

@@ -2,9 +2,7 @@ package decode
 
 import (
 	"math"
-	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -155,16 +153,4 @@ func eachAmount(list map[resourcev1.QualifiedName]resource.Quantity, f func(*res
 		}
 	}
 	return any
-}
-
-// Quantity is an amount of a resource as the scheduler counts it: CPU in
-// thousandths, memory, storage and huge pages in bytes.
-func Quantity(name v1.ResourceName, amount int64) *resource.Quantity {
-	switch {
-	case name == v1.ResourceCPU:
-		return resource.NewMilliQuantity(amount, resource.DecimalSI)
-	case name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
-		return resource.NewQuantity(amount, resource.BinarySI)
-	}
-	return resource.NewQuantity(amount, resource.DecimalSI)
 }

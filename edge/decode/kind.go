@@ -59,6 +59,7 @@ var Kinds = []Kind{
 	}),
 	objects(object.DeviceTaintRules, deviceTaintRule),
 	objects(object.PodGroups, podGroup),
+	objects(object.ElasticQuotas, elasticQuota),
 }
 
 // byName and byType find a kind.
@@ -80,6 +81,10 @@ func Named(name string) *Kind { return byName[name] }
 
 // Of is the kind of an API object, nil for one that Berth does not read.
 func Of(o any) *Kind { return byType[reflect.TypeOf(o)] }
+
+// Custom reports whether the kind is defined by a CustomResourceDefinition: an API server may
+// not have it, and sends its objects as JSON alone.
+func (k *Kind) Custom() bool { return k.Name == object.ElasticQuotas.String() }
 
 // HasObject tells whether the kind is one of package object's.
 func (k *Kind) HasObject() bool { return k.object != nil }

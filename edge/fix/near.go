@@ -11,8 +11,8 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
@@ -136,7 +136,7 @@ func renamedIn(field, what string, containers []v1.Container, meant map[v1.Resou
 				}
 				unit := (&request{name: to}).unit()
 				delete(list, name)
-				list[to] = *decode.Quantity(to, (units(name, q)+unit-1)/unit*unit)
+				list[to] = *resource.Quantity(to, (units(name, q)+unit-1)/unit*unit)
 				if text := fmt.Sprintf("%s in place of %s", to, name); !slices.Contains(say, text) {
 					say = append(say, text)
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	ours "github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
@@ -75,7 +76,7 @@ func (s *search) largerNode(p *Pool) bool {
 				break
 			}
 			column, _ := s.table.Column(name)
-			q := decode.Quantity(name, s.table.Used(column)[row]+s.pod.Demand.Requests.Of(name))
+			q := ours.Quantity(name, s.table.Used(column)[row]+s.pod.Demand.Requests.Of(name))
 			n.API.Status.Allocatable[name] = *q
 			if whole, has := n.API.Status.Capacity[name]; has && whole.Cmp(*q) < 0 {
 				n.API.Status.Capacity[name] = *q

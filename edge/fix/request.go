@@ -14,7 +14,6 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	ours "github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
-	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // request is an amount of one resource that a container, or the pod, asks for.
@@ -223,7 +222,7 @@ func (r request) lowered(amount int64) edit {
 
 // quantity is an amount as people write it.
 func quantity(name v1.ResourceName, amount int64) string {
-	return decode.Quantity(name, amount).String()
+	return ours.Quantity(name, amount).String()
 }
 
 // noun is what people call the resource.

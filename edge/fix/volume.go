@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
-	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 const selectedNode = "volume.kubernetes.io/selected-node"
@@ -236,7 +236,7 @@ func (f Fault) edit(v *object.PersistentVolume, c *object.PersistentVolumeClaim)
 	return e
 }
 
-func size(bytes int64) string { return decode.Quantity(v1.ResourceMemory, bytes).String() }
+func size(bytes int64) string { return resource.Quantity(v1.ResourceMemory, bytes).String() }
 
 func modes(list []v1.PersistentVolumeAccessMode) string {
 	text := make([]string, len(list))

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	appsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
@@ -28,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/fence"
 )
 
@@ -49,6 +51,8 @@ type Clients struct {
 	devices, taintRules deviceVersion
 	// Groups lists and watches PodGroups, GroupStatus patches their status.
 	Groups, GroupStatus rest.Interface
+	// Quotas lists and watches ElasticQuotas, QuotaStatus patches their status.
+	Quotas, QuotaStatus rest.Interface
 	objects             metadata.Interface // lists the metadata of any kind
 
 	// Read gets single pods, to learn what became of a binding or an eviction. It works
@@ -137,6 +141,15 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		return c.RESTClient()
 	}
 	clients.Groups, clients.GroupStatus = groups(false), groups(true)
+	quotas := func(fenced bool) rest.Interface {
+		c, err := customClient(separate(config, fenced, held), object.ElasticQuotas.GroupVersion())
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		return c
+	}
+	clients.Quotas, clients.QuotaStatus = quotas(false), quotas(true)
 	if clients.objects, err = metadata.NewForConfig(separate(config, false, nil)); err != nil {
 		errs = append(errs, err)
 	}
@@ -144,6 +157,14 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, errors.Join(errs...))
 	}
 	return clients, nil
+}
+
+// customClient returns a client for custom resources of the version, which an API server
+// sends as JSON alone. It changes config.
+func customClient(config *rest.Config, version schema.GroupVersion) (rest.Interface, error) {
+	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &version, "/apis", scheme.Codecs.WithoutConversion()
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	return rest.RESTClientFor(config)
 }
 
 // metadata reads a page of the metadata of all objects of a resource.

@@ -52,6 +52,7 @@ type Executor struct {
 	requests *pool
 	status   *statusQueue
 	groups   *patches[machine.PatchGroupStatus]
+	quotas   *patches[machine.PatchQuotaStatus]
 	events   *recorder
 
 	extenders Extenders          // nil: there is none
@@ -80,6 +81,7 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	h := &Executor{clients: c, report: report, logger: logger, decode: decode.Pod, asking: newCalls(), delegated: newCalls(), plugins: newCalls(),
 		bindings: newPool(bindWorkers, 0, slowAfter), requests: newPool(requestWorkers, 0, slowAfter)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
+	h.quotas = newPatches(h.status.pool, latestQuota, anyQuota, h.patchQuota)
 	h.groups = newPatches(h.status.pool, latest, rewordsGroup, h.patchGroup)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
@@ -137,6 +139,8 @@ func (x *Executor) Do(e machine.Effect) {
 		x.status.add(e)
 	case machine.PatchGroupStatus:
 		x.groups.add(e.Group.UID, e)
+	case machine.PatchQuotaStatus:
+		x.quotas.add(e.Quota.UID, e)
 	case machine.PublishEvent:
 		x.events.add(e)
 	case machine.Write:

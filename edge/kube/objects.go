@@ -1,9 +1,12 @@
 package kube
 
 import (
+	"strings"
+
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -13,7 +16,7 @@ import (
 // watcherOf returns the REST client that lists and watches objects of the kind, by the
 // kind's group and version; nil if no client is for these.
 func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
-	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Groups} {
+	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Groups, c.Quotas} {
 		if client.APIVersion() == kind.GroupVersion() {
 			return client
 		}
@@ -46,7 +49,7 @@ func (c *Clients) writerOf(kind object.Kind) rest.Interface {
 // objects returns a store that watches the objects of a kind, such as PersistentVolumes,
 // and posts ObjectSet and ObjectGone.
 func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)) *store {
-	m := newStore(kind.Resource(), post, w.guarded(entries(objectSet), nil), func(o owner) machine.Event {
+	m := newStore(kind.Resource(), post, w.guarded(entries(w.objectSet), nil), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
 	m.kind = &kind
@@ -59,9 +62,28 @@ func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)
 }
 
 // objectSet returns the ObjectSet event for an API object; nil if its type is unknown.
-func objectSet(o metav1.ObjectMetaAccessor) machine.Event {
-	if read := decode.Object(o); read != nil {
-		return machine.ObjectSet{Object: read}
+func (w *Watcher) objectSet(o metav1.ObjectMetaAccessor) machine.Event {
+	read := decode.Object(o)
+	if read == nil {
+		return nil
 	}
-	return nil
+	if q, is := read.(*object.ElasticQuota); is {
+		w.logFaults(q)
+	}
+	return machine.ObjectSet{Object: read}
+}
+
+// logFaults logs what is wrong with an ElasticQuota, unless that was logged last for it. Only
+// the watch of ElasticQuotas calls it.
+func (w *Watcher) logFaults(q *object.ElasticQuota) {
+	faults := strings.Join(q.Faults, "; ")
+	if w.faults[q.Key()] == faults {
+		return
+	}
+	w.faults[q.Key()] = faults
+	if faults == "" {
+		delete(w.faults, q.Key())
+		return
+	}
+	w.logger.Info("An ElasticQuota does not count as it is written", "elasticQuota", klog.KRef(q.Namespace, q.Name), "faults", faults)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/logs/logstest"
 	"github.com/berth-scheduler/berth/edge/loop"
@@ -43,12 +44,16 @@ type world struct {
 func newWorld(t *testing.T, verbosity int) *world {
 	w := &world{t: t, sink: &logstest.Sink{Verbosity: verbosity}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	w.logs = New(w.sink.Logger())
-	options, err := sim.Options(config.Default())
+	gates := features.New()
+	if err := gates.Set("GenericWorkload=true"); err != nil {
+		t.Fatal(err)
+	}
+	options, err := sim.OptionsUnder(config.With(gates).Default(), gates)
 	if err != nil {
 		t.Fatal(err)
 	}
 	options.Check, options.Explain, options.StepDone, options.Panicked = true, w.logs.Explain, w.logs.StepDone, w.logs.Panicked
-	options.MaxUnschedulable, options.PodGroups = 5*time.Minute, true
+	options.MaxUnschedulable = 5 * time.Minute
 	p := options.Profiles[0]
 	moody := &framework.Plugin{
 		Name: "Moody",
@@ -105,8 +110,14 @@ func on(node string) func(*v1.Pod)   { return func(p *v1.Pod) { p.Spec.NodeName 
 func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority = &n } }
 func labeled(p *v1.Pod)              { p.Labels = map[string]string{"a": "b"} }
 func gated(p *v1.Pod)                { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }
-func grouped(p *v1.Pod)              { g := "g"; p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &g} }
-func deleted(p *v1.Pod)              { p.DeletionTimestamp = &metav1.Time{} }
+func in(group string) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group} }
+}
+func gang(name string, minCount int, priority int32) machine.ObjectSet {
+	return machine.ObjectSet{Object: &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: name, UID: types.UID(name)},
+		Gang: true, MinCount: minCount, Priority: priority}}
+}
+func deleted(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{} }
 func done(uid types.UID) machine.BindReply {
 	return machine.BindReply{UID: uid, Result: machine.BindDone}
 }
@@ -155,14 +166,13 @@ var scenarios = []func(*world){
 		w.do(machine.EvictReply{Victim: "v1", Preemptor: "p"}, machine.EvictReply{Victim: "v2", Preemptor: "p", Err: errors.New("no")})
 		w.do(pod("q", "2", priority(5), func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} }), machine.ScheduleOne{})
 	},
-	func(w *world) { // groups: one is placed; of one no pod is let go; of one a Reserve plugin fails; one preempts
-		w.do(node("n1", "2"), pod("a", "1", grouped), machine.ScheduleOne{})
-		w.permit = &decision.Status{Code: decision.Wait}
-		w.do(pod("b", "1", grouped), machine.ScheduleOne{}, gone("b"))
-		w.permit, w.reserve = nil, &decision.Status{Code: decision.Error, Err: errors.New("broken")}
-		w.do(pod("c", "1", grouped), machine.ScheduleOne{}, gone("c"))
+	func(w *world) { // groups: one is placed; one has room for half of it; of one a Reserve plugin fails; one preempts
+		w.do(node("n1", "3"), gang("placed", 1, 0), pod("a", "1", in("placed")), machine.ScheduleOne{}, done("a"))
+		w.do(gang("half", 2, 0), pod("b1", "2", in("half")), pod("b2", "2", in("half")), machine.ScheduleOne{}, gone("b1"), gone("b2"))
+		w.reserve = &decision.Status{Code: decision.Error, Err: errors.New("broken")}
+		w.do(gang("broken", 1, 0), pod("c", "1", in("broken")), machine.ScheduleOne{}, gone("c"))
 		w.reserve = nil
-		w.do(pod("v", "1", on("n1")), pod("d", "1", grouped, priority(5)), machine.ScheduleOne{})
+		w.do(pod("v", "2", on("n1")), gang("vip", 1, 5), pod("d", "2", in("vip"), priority(5)), machine.ScheduleOne{})
 		w.do(machine.EvictReply{Victim: "v", Preemptor: "d"})
 	},
 	func(w *world) {

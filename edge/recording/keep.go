@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	storage "k8s.io/component-helpers/storage/volume"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
@@ -75,7 +76,7 @@ func keepFinalizers(all []string) []string {
 // annotations are those that decisions depend on.
 var annotations = []string{
 	storage.AnnBindCompleted, storage.AnnBoundByController, storage.AnnSelectedNode, v1.BetaStorageClassAnnotation,
-	v1.MigratedPluginsAnnotationKey, resourcev1.ExtendedResourceClaimAnnotation,
+	v1.MigratedPluginsAnnotationKey, resourcev1.ExtendedResourceClaimAnnotation, object.ParentAnnotation,
 }
 
 func keepAnnotations(all map[string]string) map[string]string {

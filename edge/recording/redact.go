@@ -18,7 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/dynamicresources"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // Names replaces names by keyed hashes: one name by one hash, wherever it stands,
@@ -130,6 +132,8 @@ func (n *Names) redact(o api) {
 	case *resourcev1.DeviceClass, *resourcev1.DeviceTaintRule, *storagev1.CSIDriver: // pools and devices keep their names in slices and claims, too
 	case *resourcev1.ResourceClaim:
 		n.redactClaim(o)
+	case *decode.ElasticQuota:
+		n.redactQuota(o)
 	case *v1.Pod:
 		n.redactPod(o)
 	case *v1.PersistentVolume:
@@ -146,6 +150,15 @@ func (n *Names) redactClaim(c *resourcev1.ResourceClaim) {
 	}
 	n.walk(reflect.ValueOf(c).Elem(), "")
 	c.Name = name
+}
+
+// redactQuota replaces names and leaves amounts. A parent stays the parent.
+func (n *Names) redactQuota(q *decode.ElasticQuota) {
+	namespace, name, named := strings.Cut(q.Annotations[object.ParentAnnotation], "/")
+	n.walk(reflect.ValueOf(&q.ObjectMeta).Elem(), "")
+	if named {
+		q.Annotations[object.ParentAnnotation] = n.Of(namespace) + "/" + n.Of(name)
+	}
 }
 
 func (n *Names) redactPod(p *v1.Pod) {

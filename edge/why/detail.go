@@ -11,8 +11,8 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	ours "github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/sums"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
 )
 
@@ -181,7 +181,7 @@ func (f *facts) largest(name v1.ResourceName, nodes []string) (most int64) {
 }
 
 func quantity(name v1.ResourceName, n int64) string {
-	q := decode.Quantity(name, n)
+	q := ours.Quantity(name, n)
 	if q.Format == resource.BinarySI {
 		return binary(n)
 	}

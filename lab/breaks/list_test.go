@@ -26,7 +26,7 @@ func TestListIsOfThisCode(t *testing.T) {
 			seen[key] = true
 		}
 		for _, m := range b.Mixes {
-			if !slices.Contains(slices.Concat(generate.Mixes(), generate.GateMixes(), simulations, []string{unit, stories}), m) {
+			if !slices.Contains(slices.Concat(generate.Mixes(), generate.GateMixes(), simulations, []string{unit, stories, "groups"}), m) {
 				t.Errorf("%s: %s: there is no mix %s", b.Plugin, b.What, m)
 			}
 			if b.tests() != "" && len(b.Mixes) > 1 {

@@ -45,7 +45,7 @@ that a change requeues, and the order of the queue. A mix is a choice of subject
 that its worlds vary. A seed makes the same world on every machine.
 
 The stories of scenarios/ are also played on both sides, step by step, with the
-same comparison, but for those of pod groups: Berth places these by the rules of v1.36.
+same comparison, but for those of quotas, which kube-scheduler does not know.
 A story marks an intended difference ("differs"). A mark without
 a difference is an error. The run includes the stories if neither --mix nor
 --stories is given and the current directory has a directory scenarios.
@@ -56,7 +56,7 @@ written as stories (scenarios/README.md) that expect what kube-scheduler says.
 With --hosted, kube-scheduler's own plugins run in Berth, unmodified, in place of
 the native ones: those that are named, or all. With --feature-gates, both sides run
 under these gates; a mix that has gates of its own keeps them. The stories are left
-out then.
+out then, and so is the mix groups, whose worlds are stories at random.
 
 The exit status is 1 if there is any disagreement. docs/conformance.md says more.`
 
@@ -94,6 +94,12 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if hosted != "" || gates != "" { // those of its stories count
+				mixes = slices.DeleteFunc(mixes, func(m string) bool { return m == groupsMix })
+				if len(mixes) == 0 {
+					return fmt.Errorf("--mix %s has gates and plugins of its own", groupsMix)
+				}
+			}
 			start := Start(Berth)
 			if hosted != "" {
 				names, err := hostedNames(hosted)
@@ -120,7 +126,7 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
-	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; \"all\" is one of them, which varies all subjects at once; default: every mix: "+strings.Join(allMixes(), ", "))
+	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; \"all\" is one of them, which varies all subjects at once; default: every mix: "+strings.Join(playable(), ", "))
 	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; default: standard output")
 	cmd.Flags().StringVar(&hosted, "hosted", hosted, `plugins of kube-scheduler's own that Berth hosts, separated by commas, or "all"`)
 	cmd.Flags().StringVar(&gates, "feature-gates", gates, "feature gates of both sides, NAME=true,NAME=false")
@@ -131,15 +137,18 @@ func NewCommand() *cobra.Command {
 
 func allMixes() []string { return slices.Concat(generate.Mixes(), generate.GateMixes()) }
 
+// playable lists the mixes of worlds, and that of stories.
+func playable() []string { return append(allMixes(), groupsMix) }
+
 // chosen reads mixes separated by commas.
 func chosen(mix string) ([]string, error) {
 	if mix == "" {
-		return allMixes(), nil
+		return playable(), nil
 	}
 	mixes := strings.Split(mix, ",")
 	for _, m := range mixes {
-		if !slices.Contains(allMixes(), m) {
-			return nil, fmt.Errorf("--mix: no mix %q (there are %s)", m, strings.Join(allMixes(), ", "))
+		if !slices.Contains(playable(), m) {
+			return nil, fmt.Errorf("--mix: no mix %q (there are %s)", m, strings.Join(playable(), ", "))
 		}
 	}
 	return mixes, nil
@@ -198,6 +207,13 @@ type comparison struct {
 func (c *comparison) run() error {
 	parted := 0
 	for _, mix := range c.mixes {
+		if mix == groupsMix {
+			n, err := c.playGroups()
+			if parted += n; err != nil {
+				return err
+			}
+			continue
+		}
 		if c.brief {
 			d, err := c.firstApart(mix)
 			if err != nil {

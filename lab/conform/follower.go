@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim"
@@ -29,41 +31,63 @@ type follower struct {
 	world  *sim.World
 	step   *scenario.Step
 
-	written     store // the story's, and what became of them by writes
-	last        metav1.Object
-	nodes       map[string]bool       // that kube-scheduler knows
-	pods        map[types.UID]*v1.Pod // as the scheduler was told last
-	origin      map[types.UID]*v1.Pod // as the story wrote them then
-	waiting     []oracle.Rejected     // in the places where pods wait for a change
-	placing     map[types.UID]*v1.Pod // decided on, their writes to come
-	extender    *storyExtender        // nil: none
-	counts      storyCounts
-	differences []difference // since the last change or decision, not marked yet
-	faults      []string     // what nobody marked
-	err         error        // that ends the story
+	written   store // the story's, and what became of them by writes
+	last      metav1.Object
+	nodes     map[string]bool       // that kube-scheduler knows
+	pods      map[types.UID]*v1.Pod // as the scheduler was told last
+	origin    map[types.UID]*v1.Pod // as the story wrote them then
+	waiting   []oracle.Rejected     // in the places where pods wait for a change
+	placing   map[types.UID]*v1.Pod // decided on, their writes to come
+	extender  *storyExtender        // nil: none
+	groups    bool                  // pods of groups are tried together
+	tried     []tried               // of the group whose cycle is under way
+	condition *metav1.Condition     // that kube-scheduler wrote of the last group
+	leftOut   bool                  // the last cycle of a group: the two differ on purpose
+	assumed   map[types.UID]bool    // placed with their group, and not shown as bound yet
+	// arrived are the pods that came before the first decision, decidedFirst the pods and
+	// groups in the order in which they were tried since, until ordered is set: the two
+	// were compared. unordered are groups of which kube-scheduler's order is random.
+	arrived      []*v1.Pod
+	decidedFirst []string
+	unordered    map[string]bool
+	ordered      bool
+	counts       storyCounts
+	differences  []difference // since the last change or decision, not marked yet
+	faults       []string     // what nobody marked
+	err          error        // that ends the story
 }
 
-// difference is something that the two sides say differently about a pod.
+// difference is something that the two sides say differently about a pod, or its group.
 type difference struct {
 	pod  string // namespace/name
 	diff string
+	// meant is set where Berth does otherwise on purpose. A story may mark it.
+	meant bool
 }
 
-// storyCounts is what was compared. The stories that were not, since they are of pod
-// groups, count in alone too.
+// storyCounts is what was compared.
 type storyCounts struct {
-	stories, decisions, requeues, extra, spared, marked, alone int
+	stories, decisions, requeues, extra, spared, marked int
+	alone                                               int // stories that kube-scheduler cannot play
+	// places is how often it was compared whether a pod group is kept out of the queue;
+	// cycles counts the cycles of pod groups by Berth's outcome.
+	places int
+	cycles map[string]int
 }
 
 func newFollower(upstream *oracle.Scheduler) *follower {
 	return &follower{oracle: upstream, written: store{}, nodes: map[string]bool{}, pods: map[types.UID]*v1.Pod{},
-		origin: map[types.UID]*v1.Pod{}, placing: map[types.UID]*v1.Pod{}}
+		origin: map[types.UID]*v1.Pod{}, placing: map[types.UID]*v1.Pod{}, unordered: map[string]bool{}, assumed: map[types.UID]bool{}}
 }
 
 // Directive settles what the one before led to: a difference has to be marked
 // before anything else happens.
 func (f *follower) Directive(s *scenario.Step, world *sim.World) error {
 	f.world = world
+	f.settleCycle()
+	if err := errors.Join(f.checkOrder(), f.checkGroups()); err != nil {
+		return fmt.Errorf("kube-scheduler: %w", err)
+	}
 	switch s.Words[0] {
 	case "expect":
 	case "differs":
@@ -80,10 +104,17 @@ func (f *follower) differs(s *scenario.Step) error {
 	if len(s.Words) < 2 {
 		return nil // the story's player says so
 	}
-	before := len(f.differences)
-	f.differences = slices.DeleteFunc(f.differences, func(p difference) bool {
-		return p.pod == s.Words[1] || p.pod == v1.NamespaceDefault+"/"+s.Words[1]
-	})
+	before, key := len(f.differences), s.Words[1]
+	if !strings.Contains(key, "/") {
+		key = v1.NamespaceDefault + "/" + key
+	}
+	group := key
+	for _, p := range f.pods { // any order: one has the name
+		if p.Namespace+"/"+p.Name == key {
+			group = entityOf(p)
+		}
+	}
+	f.differences = slices.DeleteFunc(f.differences, func(p difference) bool { return p.pod == key || p.pod == group && !p.meant })
 	if len(f.differences) == before {
 		return fmt.Errorf("kube-scheduler does and says the same")
 	}
@@ -94,13 +125,16 @@ func (f *follower) differs(s *scenario.Step) error {
 // fail has what differs and is not marked be a fault.
 func (f *follower) fail() {
 	for _, p := range f.differences {
+		if p.meant {
+			continue
+		}
 		f.faults = append(f.faults, fmt.Sprintf("%d: %s: pod %s: %s", f.step.Line, strings.Join(f.step.Words, " "), p.pod, p.diff))
 	}
 	f.differences = nil
 }
 
 func (f *follower) differ(p *v1.Pod, diff string) {
-	f.differences = append(f.differences, difference{p.Namespace + "/" + p.Name, diff})
+	f.differences = append(f.differences, difference{pod: p.Namespace + "/" + p.Name, diff: diff})
 }
 
 // Wrote notes an object as the story has it.
@@ -140,6 +174,9 @@ func (f *follower) follow(e machine.Event) error {
 		key := fmt.Sprintf("%s %s/%s", m.Kind, m.Namespace, m.Name)
 		o := f.written[key].(runtime.Object).DeepCopyObject().(metav1.Object)
 		o.SetResourceVersion(m.Version)
+		if m.Kind == object.PodGroups {
+			withCondition(o, e.Object)
+		}
 		f.written[key] = o
 		return f.change(generate.Change{Verb: generate.Update, Other: o})
 	case machine.ObjectGone:
@@ -151,7 +188,11 @@ func (f *follower) follow(e machine.Event) error {
 		f.extender.answered(e)
 	case machine.PodGone:
 		gone := f.pods[e.UID]
+		if f.groups && gone != nil && gone.Spec.NodeName == "" {
+			f.oracle.LeaveGroup(gone)
+		}
 		delete(f.pods, e.UID)
+		delete(f.assumed, e.UID)
 		f.leave(e.UID)
 		if gone != nil {
 			return f.change(generate.Change{Verb: generate.Delete, Pod: gone})
@@ -173,6 +214,13 @@ func (f *follower) podSet(e machine.PodSet) error {
 	}
 	old, before := f.pods[p.UID], f.origin[p.UID]
 	f.pods[p.UID], f.origin[p.UID] = now, origin
+	if p.NodeName != "" {
+		delete(f.assumed, p.UID)
+	}
+	if f.groups && old == nil && p.NodeName == "" {
+		f.oracle.JoinGroup(now)
+		f.arrive(now)
+	}
 	switch {
 	case p.NodeName != "" && (old == nil || old.Spec.NodeName == ""):
 		f.leave(p.UID)
@@ -215,7 +263,7 @@ func (f *follower) compareRequeues(what string, want []bool) error {
 		pod := f.pods[r.Pod.UID]
 		requeued := !f.waits(pod.UID)
 		f.counts.requeues++
-		if want[i] && requeued {
+		if want[i] && requeued || len(f.assumed) > 0 { // kube-scheduler does not know them
 			continue
 		}
 		rec, err := f.ask(pod)
@@ -241,7 +289,7 @@ func (f *follower) compareRequeues(what string, want []bool) error {
 func (f *follower) ask(pod *v1.Pod) (oracle.Record, error) {
 	var nominated []*v1.Pod
 	for _, p := range f.pods {
-		if p.Spec.NodeName == "" && p.Status.NominatedNodeName != "" && p.UID != pod.UID {
+		if p = f.asNominated(p); p.Spec.NodeName == "" && p.Status.NominatedNodeName != "" && p.UID != pod.UID {
 			nominated = append(nominated, p)
 		}
 	}
@@ -255,6 +303,10 @@ func (f *follower) observe(e machine.Effect) {
 		if err := f.decided(e.Decision); err != nil && f.err == nil {
 			f.err = fmt.Errorf("kube-scheduler: %w", err)
 		}
+	case machine.PodGroupDone:
+		f.end(f.groupDone(e))
+	case machine.PatchGroupStatus:
+		f.compareCondition(e)
 	case machine.Write:
 		if pod := f.placing[e.Pod.UID]; pod != nil {
 			if diff := compareGrants(f.oracle, pod, pod.Spec.NodeName, e.Writes); diff != "" {
@@ -275,6 +327,10 @@ func (f *follower) observe(e machine.Effect) {
 
 func (f *follower) decided(d *decision.Decision) error {
 	pod := f.pods[d.UID]
+	f.appear(d, pod)
+	if f.groupTried(d, pod) {
+		return nil
+	}
 	want, err := f.ask(pod)
 	if err != nil {
 		return err

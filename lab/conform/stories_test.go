@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -50,7 +51,7 @@ func TestMarks(t *testing.T) {
 // Whatever is compared is counted.
 func TestStoryCounts(t *testing.T) {
 	counts, said := compareStory("f.txt", firstOfGroup+"differs two: R3\n")
-	if want := (storyCounts{stories: 1, decisions: 1, requeues: 1, marked: 1}); counts != want || len(said) > 0 {
+	if want := (storyCounts{stories: 1, decisions: 1, requeues: 1, marked: 1}); !reflect.DeepEqual(counts, want) || len(said) > 0 {
 		t.Errorf("got %+v, %v", counts, said)
 	}
 }

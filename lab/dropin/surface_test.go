@@ -253,7 +253,7 @@ func refused(name featuregate.Feature, value bool) string {
 		return ""
 	}
 	var why []string
-	for _, err := range features.UnsupportedByDaemon(gates) {
+	for _, err := range features.Unsupported(gates) {
 		why = append(why, strings.TrimPrefix(err.Error(), "feature gate "))
 	}
 	return strings.Join(why, "; ")

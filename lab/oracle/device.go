@@ -18,12 +18,12 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
-// changeDevices shows a change of a claim, a slice, a class or a taint rule, each time as a
-// newer version; false for any other object. The fake API server has claims,
+// changeFed shows a change of a claim, a slice, a class, a taint rule or a PodGroup, each
+// time as a newer version; false for any other object. The fake API server has claims,
 // too: kube-scheduler writes them.
-func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, error) {
+func (s *Scheduler) changeFed(verb generate.Verb, o metav1.Object) (bool, error) {
 	k := decode.Of(o)
-	if k == nil || k.Group != resourcev1.GroupName {
+	if !fed(k) {
 		return false, nil
 	}
 	informer := s.factory.InformerFor(k.New().(runtime.Object), nil).(*Fed) // as feed made it
@@ -85,7 +85,7 @@ func (s *Scheduler) writeClaims(c choice) error {
 		if err != nil {
 			return err
 		}
-		if _, err := s.changeDevices(generate.Update, claim.(*resourcev1.ResourceClaim)); err != nil {
+		if _, err := s.changeFed(generate.Update, claim.(*resourcev1.ResourceClaim)); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (s *Scheduler) showCreated() {
 			claim.Name = claim.GenerateName + strconv.Itoa(s.version)
 		}
 		claim.Namespace, claim.UID = a.GetNamespace(), types.UID("claim "+a.GetNamespace()+"/"+claim.Name)
-		if _, err := s.changeDevices(generate.Add, claim); err != nil {
+		if _, err := s.changeFed(generate.Add, claim); err != nil {
 			return true, nil, err
 		}
 		made, err := s.client.Tracker().Get(resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), claim.Namespace, claim.Name)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -77,12 +78,17 @@ func (f *Fed) Remove(o metav1.Object) error {
 	return err
 }
 
-// feed has the factory hand out fed informers for all that is about devices: what
-// kube-scheduler knows about devices it has by being told.
+// feed has the factory hand out fed informers for all that is about devices and for
+// PodGroups: what kube-scheduler knows about them it has by being told.
 func feed(factory informers.SharedInformerFactory) {
 	for i := range decode.Kinds {
-		if k := &decode.Kinds[i]; k.Group == resourcev1.GroupName {
+		if k := &decode.Kinds[i]; fed(k) {
 			Feed(factory, k.New().(runtime.Object))
 		}
 	}
+}
+
+// fed reports whether informers of the kind are told by hand.
+func fed(k *decode.Kind) bool {
+	return k != nil && (k.Group == resourcev1.GroupName || k.Group == schedulingv1beta1.GroupName)
 }

@@ -28,7 +28,7 @@ func (s *Scheduler) store(o metav1.Object) (cache.Indexer, fwk.EventResource, er
 
 // setObject shows the object to those who list it.
 func (s *Scheduler) setObject(o metav1.Object) error {
-	if done, err := s.changeDevices(generate.Update, o); done {
+	if done, err := s.changeFed(generate.Update, o); done {
 		return err
 	}
 	store, _, err := s.store(o)
@@ -40,7 +40,7 @@ func (s *Scheduler) setObject(o metav1.Object) error {
 
 // changeObject changes an object and tells the queue.
 func (s *Scheduler) changeObject(c generate.Change) error {
-	if done, err := s.changeDevices(c.Verb, c.Other); done {
+	if done, err := s.changeFed(c.Verb, c.Other); done {
 		return err
 	}
 	store, resource, err := s.store(c.Other)

@@ -42,8 +42,11 @@ func (p *play) expect(words []string, text string) error {
 	if words[0] == "decided" {
 		return p.expectDecided(words[1:])
 	}
-	if words[0] == "podgroup" {
+	switch words[0] {
+	case "podgroup":
 		return p.expectPodGroup(words[1:], text)
+	case "elasticquota":
+		return p.expectElasticQuota(words[1:], text)
 	}
 	if len(words) < 2 {
 		return errors.New("expect what of it?")

@@ -14,9 +14,9 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	ours "github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/workload"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -175,7 +175,7 @@ func shortage(t *table.Table, p *object.Pod, nodes []decision.Node) (least *Shor
 				want = 1
 			}
 			_, free := sums.Free(t, name, row)
-			s.Lacks[name] = *decode.Quantity(name, want-free)
+			s.Lacks[name] = *ours.Quantity(name, want-free)
 			sum += float64(want-free) / float64(max(want, 1))
 		}
 		if least == nil || sum < best {

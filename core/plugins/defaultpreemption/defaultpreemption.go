@@ -31,7 +31,7 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 		PostFilterMay: remedy,
 	}
 	if f.GenericWorkload {
-		pl.Reads.Kinds, pl.PostFilter = []object.Kind{object.PodGroups}, exceptGrouped(pl.PostFilter)
+		pl.Reads.Kinds = []object.Kind{object.PodGroups}
 		pl.PodGroup = &framework.PodGroupPlugin{PostFilter: preempt.ForGroup}
 	}
 	return pl, nil
@@ -43,17 +43,6 @@ func remedy(_ *table.Table, p *object.Pod) framework.Remedy {
 		return framework.NoRemedy
 	}
 	return framework.Preemption
-}
-
-// exceptGrouped wraps next to return a refusal for pods of a group: victims are searched
-// for the group as a whole.
-func exceptGrouped(next func(*framework.PostFilterCall) framework.PostFilterResult) func(*framework.PostFilterCall) framework.PostFilterResult {
-	return func(c *framework.PostFilterCall) framework.PostFilterResult {
-		if c.Pod.PodGroup() != "" {
-			return keep(refusal("not eligible due to workload aware preemption enabled"))
-		}
-		return next(c)
-	}
 }
 
 // postFilter returns the result of a preemption for the pod. It keeps the pod's

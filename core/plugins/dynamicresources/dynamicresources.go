@@ -81,7 +81,7 @@ func (pl *plugin) declare() framework.Plugin {
 	if pl.features.DRADeviceTaintRules {
 		reads = append(reads, object.DeviceTaintRules)
 	}
-	return framework.Plugin{
+	declared := framework.Plugin{
 		Name:             names.DynamicResources,
 		Reads:            framework.Reads{Kinds: reads},
 		EventsToRegister: eventsToRegister(pl.features.DRANodeAllocatableResources),
@@ -103,4 +103,8 @@ func (pl *plugin) declare() framework.Plugin {
 		},
 		PostBind: func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
 	}
+	if pl.features.GenericWorkload {
+		declared.PodGroup = &framework.PodGroupPlugin{PostFilter: groupPostFilter, Deallocate: pl.deallocate}
+	}
+	return declared
 }

@@ -47,6 +47,21 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	return result
 }
 
+// deallocate returns the writes of postFilter for a pod of a group that was not placed.
+func (pl *plugin) deallocate(c *framework.PostFilterCall) []framework.Write {
+	return pl.postFilter(c).Writes
+}
+
+// groupPostFilter returns kube-scheduler's status for any group that was not placed, whether
+// deallocate had something to do or not.
+func groupPostFilter(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
+	s := &decision.Status{Code: decision.Unschedulable}
+	if !c.Constrained {
+		s.Reasons = []string{"deallocation and deletion of ResourceClaims completed"}
+	}
+	return framework.PodGroupPostFilterResult{Status: s}
+}
+
 // remedy returns OtherRemedy if postFilter may help the pod: it has an allocated claim
 // that nobody else uses, or one that an earlier attempt left behind.
 func (pl *plugin) remedy(t *table.Table, p *object.Pod) framework.Remedy {

@@ -5,8 +5,12 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/group"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
@@ -23,10 +27,12 @@ func New() framework.Plugin {
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Add, QueueingHintFn: podAdded},
 			{Resource: framework.UnscheduledPod, ActionType: framework.Add, QueueingHintFn: podAdded},
-			{Resource: framework.ResourceOf(object.PodGroups), ActionType: framework.Add, QueueingHintFn: groupAdded},
+			{Resource: framework.ResourceOf(object.PodGroups), ActionType: framework.Add, QueueingHintFn: groupAdded, Names: groupName},
+			{Resource: framework.ResourceOf(object.PodGroups), ActionType: framework.UpdateOther, QueueingHintFn: groupUpdated, Names: groupName},
 		},
 		PreEnqueue: preEnqueue,
 		Permit:     permit,
+		PodGroup:   &framework.PodGroupPlugin{PlacementFeasible: placementFeasible},
 	}
 }
 
@@ -39,6 +45,57 @@ func podAdded(p *object.Pod, e *framework.Event) bool {
 func groupAdded(p *object.Pod, e *framework.Event) bool {
 	g := e.NewObject.Head()
 	return p.PodGroup() == g.Name && p.Namespace == g.Namespace
+}
+
+// groupName returns the name of the pod's PodGroup.
+func groupName(p *object.Pod) []string {
+	if p.PodGroup() == "" {
+		return nil
+	}
+	return []string{p.PodGroup()}
+}
+
+// groupUpdated reports whether MinCount of the rejected pod's gang was lowered.
+func groupUpdated(p *object.Pod, e *framework.Event) bool {
+	was, _ := e.OldObject.(*object.PodGroup)
+	is, _ := e.NewObject.(*object.PodGroup)
+	return was != nil && is != nil && groupAdded(p, e) && was.Gang && is.Gang && is.MinCount < was.MinCount
+}
+
+// required returns how many pods of the group must be placed together: 1 for one that is no
+// gang, and for a gang that was placed once and of which a pod is still bound and is not being
+// deleted. Others of it have finished or were lost then, and whoever takes their place need not
+// wait for them. (kube-scheduler counts what it still sees, and such a pod waits for ever.)
+func required(t *table.Table, g *object.PodGroup, pods *group.Group) int {
+	if !g.Gang || g.Scheduled.Status == v1.ConditionTrue && anyStays(t, pods) {
+		return 1
+	}
+	return g.MinCount
+}
+
+// anyStays reports whether a pod of the group is bound and not being deleted.
+func anyStays(t *table.Table, pods *group.Group) bool {
+	for uid := range pods.Assigned() {
+		if !t.Pod(uid).Pod.Terminating {
+			return true
+		}
+	}
+	return false
+}
+
+// placementFeasible returns whether the gang can still have as many pods placed as it
+// requires.
+func placementFeasible(t *table.Table, g *object.PodGroup, p framework.PlacementProgress) *decision.Status {
+	n := required(t, g, t.Groups().Named(types.NamespacedName{Namespace: g.Namespace, Name: g.Name}))
+	switch {
+	case p.Remaining+p.Scheduled < n:
+		return &decision.Status{Code: decision.Unschedulable, Reasons: []string{
+			fmt.Sprintf("minCount (%d) cannot be satisfied: %d scheduled, %d remaining", n, p.Scheduled, p.Remaining)}}
+	case p.Scheduled < n:
+		return &decision.Status{Code: decision.Wait, Reasons: []string{
+			fmt.Sprintf("minCount (%d) is not yet satisfied: %d scheduled, %d remaining", n, p.Scheduled, p.Remaining)}}
+	}
+	return nil
 }
 
 // groupOf returns the pod's PodGroup; nil if it does not exist.
@@ -55,7 +112,7 @@ func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	if g == nil {
 		return rejected(fmt.Sprintf("waiting for pods's pod group %q to appear in scheduling queue", p.PodGroup()))
 	}
-	if g.Gang && t.Groups().Of(p).Len() < g.MinCount {
+	if pods := t.Groups().Of(p); g.Gang && pods.Len() < required(t, g, pods) {
 		return rejected("waiting for minCount pods from a gang to appear in scheduling queue")
 	}
 	return nil
@@ -67,8 +124,8 @@ func rejected(reason string) *decision.Status {
 }
 
 // permit holds the pod until enough pods of its gang have a node, and then allows the
-// ones held before. v1.36 also activates the waiting pods of the gang; the machine has
-// them in its cycle already.
+// ones held before. kube-scheduler also activates the waiting pods of the gang; the
+// machine has them in its cycle already.
 func permit(t *table.Table, p *object.Pod, _ string) framework.PermitResult {
 	if p.PodGroup() == "" {
 		return framework.PermitResult{}
@@ -82,7 +139,7 @@ func permit(t *table.Table, p *object.Pod, _ string) framework.PermitResult {
 		return framework.PermitResult{}
 	}
 	pods := t.Groups().Of(p)
-	if pods.Scheduled() < g.MinCount {
+	if pods.Scheduled() < required(t, g, pods) {
 		return framework.PermitResult{
 			Status:  &decision.Status{Code: decision.Wait, Reasons: []string{"waiting for minCount pods from a gang to be scheduled"}},
 			Timeout: timeout,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -61,6 +62,24 @@ func TestPreEnqueue(t *testing.T) {
 		}
 		if got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// A gang that was placed once requires no more than a pod while one of it stays bound, and is a
+// whole gang again once all that are bound are being deleted.
+func TestRequired(t *testing.T) {
+	for name, leaving := range map[string]int{"one leaves": 1, "both leave": 2} {
+		g := &object.PodGroup{Gang: true, MinCount: 3, Scheduled: object.GroupCondition{Status: v1.ConditionTrue}}
+		tab := gang(3, 0, g)
+		for i := range 2 {
+			p := pod(fmt.Sprint("p", i), "g")
+			p.NodeName, p.Terminating = "n", i < leaving
+			tab.AddPod(p, "n")
+		}
+		s := New().PodGroup.PlacementFeasible(tab, g, framework.PlacementProgress{Remaining: 1})
+		if stays := leaving < 2; stays != (s.Code == decision.Wait) {
+			t.Errorf("%s: got %+v", name, s)
 		}
 	}
 }

@@ -1,3 +1,3 @@
-// Package names holds the names of kube-scheduler's in-tree plugins, as
-// configuration files, events and metrics spell them.
+// Package names holds the names of the plugins that come with Berth, as configuration
+// files, events and metrics spell them.
 package names

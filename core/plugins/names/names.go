@@ -27,3 +27,6 @@ const (
 	VolumeRestrictions              = "VolumeRestrictions"
 	VolumeZone                      = "VolumeZone"
 )
+
+// CapacityScheduling is a plugin of sigs.k8s.io/scheduler-plugins.
+const CapacityScheduling = "CapacityScheduling"

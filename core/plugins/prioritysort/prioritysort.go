@@ -13,11 +13,11 @@ func New() framework.Plugin {
 	}
 }
 
-// less reports whether pod a comes before b: by priority, then by when they entered the
-// queue.
+// less reports whether pod or group a comes before b: by priority, then by when they
+// entered the queue.
 func less(a, b *framework.QueuedPodInfo) bool {
-	if a.Pod.Priority != b.Pod.Priority {
-		return a.Pod.Priority > b.Pod.Priority
+	if a.Priority() != b.Priority() {
+		return a.Priority() > b.Priority()
 	}
 	return a.Timestamp.Before(b.Timestamp)
 }

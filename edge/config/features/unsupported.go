@@ -18,11 +18,6 @@ var lacks = []struct {
 	{"PodGroupPreemptionPolicy", true, "a pod group has the preemption policy of its pods"},
 }
 
-// podGroups is why the daemon does not take the gate GenericWorkload, without which no other
-// gate of pod groups can be on. The tools take it: what they say of groups is by the rules
-// of v1.36.
-const podGroups = "pod groups of Kubernetes 1.37 are not implemented yet"
-
 // Idle are the gates that only switch how fast kube-scheduler decides. Any value is taken
 // and changes nothing.
 var Idle = []featuregate.Feature{"InterPodAffinityHostnameFastPath", "OpportunisticBatching", "SchedulerAsyncAPICalls", "SchedulerPreQueueingHints"}
@@ -47,15 +42,6 @@ func Unsupported(gates featuregate.FeatureGate) []error {
 		if gates.Enabled(l.gate) == l.value {
 			errs = append(errs, &Refusal{l.gate, l.value, l.why})
 		}
-	}
-	return errs
-}
-
-// UnsupportedByDaemon says which gates have a value with which the daemon does not start.
-func UnsupportedByDaemon(gates featuregate.FeatureGate) []error {
-	errs := Unsupported(gates)
-	if gates.Enabled(GenericWorkload) {
-		errs = append(errs, &Refusal{GenericWorkload, true, podGroups})
 	}
 	return errs
 }

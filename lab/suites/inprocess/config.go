@@ -41,7 +41,7 @@ func processGates() (featuregate.MutableVersionedFeatureGate, error) {
 // would not start. A test of a gate fails then; the others do not ask for it.
 func leaveRefused(gates featuregate.MutableVersionedFeatureGate) error {
 	values := map[string]bool{}
-	for _, err := range features.UnsupportedByDaemon(gates) {
+	for _, err := range features.Unsupported(gates) {
 		var r *features.Refusal
 		if !errors.As(err, &r) {
 			return err

@@ -25,10 +25,10 @@ func TestGatesOfTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if errs := features.UnsupportedByDaemon(gates); len(errs) > 0 {
+	if errs := features.Unsupported(gates); len(errs) > 0 {
 		t.Error(errs)
 	}
-	for name, want := range map[string]bool{"GenericWorkload": false, "TopologyAwareWorkloadScheduling": false, "DRAWorkloadResourceClaims": false, "StorageCapacityScoring": true, "SchedulerAsyncPreemption": false} {
+	for name, want := range map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true, "DRAWorkloadResourceClaims": false, "StorageCapacityScoring": true, "SchedulerAsyncPreemption": false} {
 		if gates.Enabled(featuregate.Feature(name)) != want {
 			t.Errorf("%s is %t", name, !want)
 		}

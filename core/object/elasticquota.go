@@ -1,0 +1,67 @@
+package object
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// ElasticQuota is what the scheduler reads of one ElasticQuota: what the pods of a
+// namespace are guaranteed together, and what they may use at most.
+type ElasticQuota struct {
+	Meta
+	Created time.Time
+	// Min and Max are spec.min and spec.max; nil if they are absent. No amount is negative,
+	// and none of Min is above that of Max.
+	Min, Max Amounts
+	// Parent is the key of the ElasticQuota that this one is a part of, "" for none.
+	Parent string
+	// Faults says what of the object is wrong, and what counts instead; nil for nothing.
+	Faults []string
+	// Used is status.used, as the API shows it.
+	Used Amounts
+}
+
+// Alike reports whether two states of an ElasticQuota are equal in all but the version and
+// the status.
+func (q *ElasticQuota) Alike(r *ElasticQuota) bool {
+	return q.UID == r.UID && q.Namespace == r.Namespace && q.Name == r.Name && q.Created.Equal(r.Created) && q.Parent == r.Parent &&
+		(q.Min == nil) == (r.Min == nil) && (q.Max == nil) == (r.Max == nil) &&
+		slices.Equal(q.Min, r.Min) && slices.Equal(q.Max, r.Max) && slices.Equal(q.Faults, r.Faults)
+}
+
+// ParentAnnotation is the annotation of an ElasticQuota that names its Parent.
+const ParentAnnotation = "berth.dev/parent-quota"
+
+// Amounts is a list of amounts of named resources as a quota holds it, sorted by name. It
+// tells a resource that it lists as 0 from one that it does not list.
+type Amounts []Amount
+
+// Amount is an amount of one resource, in the units of resource.Vector.
+type Amount struct {
+	Name  v1.ResourceName
+	Value int64
+}
+
+// Of returns the amount of the named resource; false if the list has none.
+func (l Amounts) Of(name v1.ResourceName) (int64, bool) {
+	for i := range l {
+		if l[i].Name == name {
+			return l[i].Value, true
+		}
+	}
+	return 0, false
+}
+
+// String formats the amounts for people: cpu 500m, memory 1Gi.
+func (l Amounts) String() string {
+	texts := make([]string, len(l))
+	for i, a := range l {
+		texts[i] = string(a.Name) + " " + resource.Quantity(a.Name, a.Value).String()
+	}
+	return strings.Join(texts, ", ")
+}

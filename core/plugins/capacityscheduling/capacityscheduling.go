@@ -1,0 +1,113 @@
+package capacityscheduling
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/quota"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// plugin is the plugin of one profile.
+type plugin struct{ args Args }
+
+// New returns the plugin with its arguments as JSON, nil for none. Its PostFilter is that of
+// preemption, a DefaultPreemption: package preempt knows the quotas.
+func New(raw json.RawMessage, preemption framework.Plugin) (*framework.Plugin, error) {
+	args, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	pl := plugin{args}
+	return &framework.Plugin{
+		Name:  names.CapacityScheduling,
+		Reads: framework.Reads{Kinds: []object.Kind{object.ElasticQuotas}},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodScaleDown, QueueingHintFn: pl.podLeft},
+			{Resource: framework.ResourceOf(object.ElasticQuotas), ActionType: framework.All, QueueingHintFn: pl.quotaChanged},
+			{Resource: framework.TargetPod, ActionType: framework.UpdatePodScaleDown},
+		},
+		// Without it, a machine that cannot list ElasticQuotas would place pods.
+		PreFilter: func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} },
+		RejectPod: pl.rejectPod,
+
+		PostFilter:    preemption.PostFilter,
+		PostFilterMay: preemption.PostFilterMay,
+	}, nil
+}
+
+// ask returns the question whether the pod may be placed.
+func (pl *plugin) ask(p *object.Pod, nominated iter.Seq[*object.Pod]) *quota.Ask {
+	return &quota.Ask{Pod: p, Nominated: nominated, UnlistedZero: pl.args.Unlisted == "zero"}
+}
+
+// rejectPod rejects a pod that would exceed the max of its queue or of an ancestor, or the
+// sum of all mins.
+func (pl *plugin) rejectPod(t *table.Table, p *object.Pod, nominated iter.Seq[*object.Pod]) (why *decision.Status, depends bool) {
+	queues := quota.Of(t)
+	if queues.Queue(p.Namespace) == nil {
+		return nil, false
+	}
+	if e := queues.Exceeded(pl.ask(p, nominated)); e != nil {
+		return rejection(p, e), true
+	}
+	return nil, true
+}
+
+// rejection returns the status of a pod that would exceed a limit: the reason in the words
+// of sigs.k8s.io/scheduler-plugins, then the amounts.
+func rejection(p *object.Pod, e *quota.Excess) *decision.Status {
+	what, limit, of := "total ElasticQuota used is more than min", "guaranteed", "all ElasticQuotas"
+	if e.Queue != nil {
+		what, limit, of = fmt.Sprintf("ElasticQuota %s is more than Max", e.Queue.Quota.Namespace), "at most", "ElasticQuota "+e.Queue.Quota.Key()
+	}
+	amount := func(n int64) string { return resource.Quantity(e.Resource, n).String() }
+	kept := ""
+	if e.Nominated > 0 {
+		kept = fmt.Sprintf(", %s kept for nominated pods", amount(e.Nominated))
+	}
+	return &decision.Status{Code: decision.Unschedulable, Reasons: []string{
+		fmt.Sprintf("Pod %s is rejected in PreFilter because %s", p.Key(), what),
+		fmt.Sprintf("%s: of %s %s used%s, %s requested, %s %s", of, shown(e.Resource), amount(e.Used), kept, amount(e.Requested), amount(e.Limit), limit),
+	}}
+}
+
+// shown returns the resource's name as people write it.
+func shown(name v1.ResourceName) string {
+	if name == v1.ResourceCPU {
+		return "CPU"
+	}
+	return string(name)
+}
+
+// podLeft reports whether the pod would be let through, or may have others preempted, now
+// that another one left a node or requests less. A pod without a queue uses nothing of
+// others.
+func (pl *plugin) podLeft(p *object.Pod, e *framework.Event) bool {
+	return e.Table == nil || quota.Of(e.Table).Queue(e.OldPod.Namespace) != nil && pl.helps(e.Table, p)
+}
+
+// quotaChanged reports whether the pod would be let through, or may have others preempted,
+// now that an ElasticQuota is another. What only its status says does not matter.
+func (pl *plugin) quotaChanged(p *object.Pod, e *framework.Event) bool {
+	old, _ := e.OldObject.(*object.ElasticQuota)
+	if now, _ := e.NewObject.(*object.ElasticQuota); old != nil && now != nil && old.Alike(now) {
+		return false
+	}
+	return e.Table == nil || pl.helps(e.Table, p)
+}
+
+// helps reports whether no limit rejects the pod, or it is entitled to what others have
+// borrowed. Nominations are ignored.
+func (pl *plugin) helps(t *table.Table, p *object.Pod) bool {
+	queues, ask := quota.Of(t), pl.ask(p, nil)
+	return queues.Exceeded(ask) == nil || queues.Reclaim(ask).Entitled()
+}

@@ -1,0 +1,74 @@
+package kube
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// Who needs ElasticQuotas is told at the start that the API server has none, and how to get
+// them.
+func TestCheckServed(t *testing.T) {
+	served := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: []metav1.APIResource{{Name: "elasticquotas"}}}
+	others := served
+	others.APIResources = []metav1.APIResource{{Name: "podgroups"}}
+	const refused = "the API server does not serve elasticquotas of scheduling.x-k8s.io/v1alpha1, which a plugin of the configuration reads; install them first: kubectl apply -f deploy/elasticquotas.yaml"
+	for name, c := range map[string]struct {
+		code int
+		body any
+		want string
+	}{
+		"served": {200, served, ""}, "no such version": {404, nil, refused}, "other kinds of it": {200, others, refused},
+		"forbidden": {403, nil, ""}, "out of order": {500, nil, ""}, "nonsense": {200, "no", ""},
+	} {
+		s := newWire(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+			if r.URL.Path != "/apis/scheduling.x-k8s.io/v1alpha1" || !strings.Contains(r.Header.Get("Accept"), "json") {
+				t.Errorf("asked for %s as %s", r.URL.Path, r.Header.Get("Accept"))
+			}
+			answer(w, c.code, c.body)
+		})
+		got := ""
+		if err := CheckServed(t.Context(), s.config(), []object.Kind{object.PodGroups, object.ElasticQuotas}); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if err := CheckServed(t.Context(), newWire(t, func(http.ResponseWriter, *http.Request, string) { t.Error("asked") }).config(), []object.Kind{object.PodGroups}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The status that is written has what is used, and lacks what does not belong there.
+func TestQuotaStatus(t *testing.T) {
+	q := &object.ElasticQuota{Meta: object.Meta{Kind: object.ElasticQuotas, Namespace: "n", Name: "q", UID: "u"},
+		Used: object.Amounts{{Name: "cpu", Value: 1}, {Name: "example.com/gpu", Value: 3}}}
+	got := string(quotaStatusOf(machine.PatchQuotaStatus{Quota: q, Used: object.Amounts{{Name: "cpu", Value: 2500}, {Name: "memory", Value: 1 << 30}}}))
+	if want := `{"metadata":{"uid":"u"},"status":{"used":{"cpu":"2500m","example.com/gpu":null,"memory":"1Gi"}}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What is wrong with an ElasticQuota is logged once, until it is another.
+func TestFaultsAreLogged(t *testing.T) {
+	var lines []string
+	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	w := &Watcher{logger: logger, faults: map[string]string{}}
+	set := func(most string) {
+		w.objectSet(&decode.ElasticQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "q"}, Spec: decode.ElasticQuotaSpec{Max: decode.Quantities{"cpu": decode.QuantityText(most)}}})
+	}
+	for _, most := range []string{"1", "-1", "-1", "-2", "1", "-2"} {
+		set(most)
+	}
+	if len(lines) != 3 || !strings.Contains(lines[0], "spec.max of cpu, -1, is negative and counts as 0") {
+		t.Errorf("%q", lines)
+	}
+}
