@@ -19,7 +19,7 @@ func (x *feasibility) causeExchanged(r table.Row, below int32, came []*object.Po
 		return c, false
 	}
 	for _, p := range came {
-		if x.engine.table.Pod(p.UID) != nil { // it would move
+		if pl := x.engine.table.Pod(p.UID); pl != nil && (pl.Row != r || p.Priority >= below) { // it would move
 			return c, false
 		}
 	}

@@ -57,20 +57,20 @@ func (o *Outcome) refilter(r table.Row, nominated Nominator) *decision.Blocker {
 // AsksHosted reports whether hosted (out-of-tree) plugins filter nodes for the pod.
 func (o *Outcome) AsksHosted() bool { return len(o.work.view.hostedFilters) > 0 }
 
-// RefitWithoutLower returns the blocker of the row if all pods of lower priority left it,
-// nil if the pod would fit then. Nothing is placed. It returns false if only a trial
+// RefitWithoutLower returns the blocker of the row if all pods of lower priority except kept
+// left it, nil if the pod would fit then. Nothing is placed. It returns false if only a trial
 // placement can tell. Callers may not write the blocker, which is shared by rows with the
 // same cause.
-func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision.Blocker, bool) {
+func (o *Outcome) RefitWithoutLower(r table.Row, kept []*object.Pod, nominated Nominator) (*decision.Blocker, bool) {
 	if o.work.pre.rejected != nil || !o.work.isCandidate(r) {
 		return nil, false
 	}
 	if came := o.work.countedOn(r, nominated); len(came) > 0 {
-		if c, known := o.work.causeExchanged(r, o.work.pod.Priority, came); !known || c.Rejects() {
+		if c, known := o.work.causeExchanged(r, o.work.pod.Priority, append(slices.Clip(came), kept...)); !known || c.Rejects() {
 			return o.blockerKnown(c, r, known)
 		}
 	}
-	c, known := o.work.causeExchanged(r, o.work.pod.Priority, nil)
+	c, known := o.work.causeExchanged(r, o.work.pod.Priority, kept)
 	return o.blockerKnown(c, r, known)
 }
 

@@ -149,11 +149,16 @@ func (w *soak) refitWithoutLower(o *engine.Outcome, p *object.Pod, nominated eng
 		return
 	}
 	row := placed.Row
-	var gone []*object.Pod
+	var gone, kept []*object.Pod
+	some := r.IntN(2) == 0
 	for pl := range w.Lower(row, p.Priority) {
-		gone = append(gone, pl.Pod)
+		if some && r.IntN(2) == 0 {
+			kept = append(kept, pl.Pod)
+		} else {
+			gone = append(gone, pl.Pod)
+		}
 	}
-	said, known := o.RefitWithoutLower(row, nominated)
+	said, known := o.RefitWithoutLower(row, kept, nominated)
 	mark := w.Checkpoint()
 	defer w.Undo(mark)
 	for _, p := range gone {

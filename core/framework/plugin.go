@@ -87,6 +87,15 @@ type Reads struct {
 	// Optional means that the plugin then decides as if there were no such objects, which
 	// places no pod wrongly. Otherwise only pods that PreFilter skips are placed.
 	Optional bool
+	// Quotas is set if the plugin bounds pods by ElasticQuotas. All preemption of its profile
+	// follows them then.
+	Quotas *QuotaRules
+}
+
+// QuotaRules are how a profile counts ElasticQuotas.
+type QuotaRules struct {
+	// UnlistedZero makes what a min or max does not name count as 0 (quota.Ask).
+	UnlistedZero bool
 }
 
 // Remedy is what a PostFilter plugin may do for a pod that fits no node.

@@ -24,6 +24,12 @@ type PostFilterCall struct {
 	Nominations Nominations
 	Disruption  Disruption
 
+	// Quotas is how the profile counts ElasticQuotas; nil: it does not follow them.
+	Quotas *QuotaRules
+	// Searched is set if a PostFilter plugin before this one has searched for pods to preempt,
+	// in vain.
+	Searched bool
+
 	// HasExtenders is set if extenders take part in preemption. A plugin then returns its
 	// Candidates instead of a choice.
 	HasExtenders bool
@@ -59,9 +65,9 @@ type FilterResults struct {
 	// placed. nil means that the pod fits.
 	Run func(table.Row) *decision.Blocker
 	// RunWithoutLower, when set, returns the row's blocker if the pods of lower priority
-	// left it; nil if the pod would fit. known is false if only a trial placement can tell,
-	// or a filter fails.
-	RunWithoutLower func(r table.Row) (b *decision.Blocker, known bool)
+	// except kept, which are such pods, left it; nil if the pod would fit. known is false if
+	// only a trial placement can tell, or a filter fails.
+	RunWithoutLower func(r table.Row, kept []*object.Pod) (b *decision.Blocker, known bool)
 	// Local is set if the result of Run depends only on the row and the pods nominated to
 	// it.
 	Local bool

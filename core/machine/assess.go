@@ -123,6 +123,7 @@ func (q *Assessor) assessPostFilter(of *profile.Profile, p *object.Pod, o *engin
 		}
 		call.Cache = o.Kept(pl.Name)
 		out := pl.PostFilter(call)
+		call.Searched = call.Searched || out.Preemption
 		switch {
 		case out.Failed:
 			d.PostFilter = []string{out.Message}

@@ -27,6 +27,7 @@ func (d *schedulingCycles) runPostFilter(a *attempt, o *engine.Outcome, from int
 	for i, pl := range a.profile.PostFilter[from:] {
 		call.Cache = o.Kept(pl.Name)
 		call.Number = d.extenders.upcomingCall() // if it is answered later
+		call.Searched = a.record.PreemptionTried
 		out := pl.PostFilter(call)
 		if out.Pending || len(out.Writes) > 0 {
 			d.extenders.nextCall()
@@ -59,15 +60,18 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 		Now: d.now, Table: d.table, Pod: p,
 		Filters: framework.FilterResults{
 			PreFilter: o.Rejected, Code: o.Code, AppendUnschedulable: o.AppendUnschedulable, Unschedulable: o.Unschedulable, Rows: o.Rows(),
-			Run:             func(r table.Row) *decision.Blocker { return o.Refit(r, d.nominations) },
-			RunWithoutLower: func(r table.Row) (*decision.Blocker, bool) { return o.RefitWithoutLower(r, d.nominations) },
-			Local:           o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
+			Run: func(r table.Row) *decision.Blocker { return o.Refit(r, d.nominations) },
+			RunWithoutLower: func(r table.Row, kept []*object.Pod) (*decision.Blocker, bool) {
+				return o.RefitWithoutLower(r, kept, d.nominations)
+			},
+			Local: o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
 		},
 		Nominations: framework.Nominations{
 			NodeName: nominated, PreemptedNodeName: cmp.Or(d.preemptors.victimsLeaving(ps), nominated),
 			PodsForNode: d.queue.NominatedTo, All: d.nominations.all, ChangedSince: d.queue.Renominated,
 		},
 		Disruption: framework.Disruption{Budgets: d.budgets.list, Evicting: d.preemptors.evicting},
+		Quotas:     d.profiles[p.SchedulerName].Quotas,
 		Draw:       func(n int) int { return draw.Number(draw.Seed(d.options.Seed, p.UID, attempt), n) },
 		Check:      d.options.Check && !o.AsksHosted(), // a hosted filter may count its calls
 	}

@@ -20,6 +20,9 @@ type ElasticQuota struct {
 	Min, Max Amounts
 	// Parent is the key of the ElasticQuota that this one is a part of, "" for none.
 	Parent string
+	// Unreadable says what of min or max cannot be read, and why; "" if all can. Until it is
+	// mended, no pod of the namespace is placed, and none is preempted for another queue.
+	Unreadable string
 	// Faults says what of the object is wrong, and what counts instead; nil for nothing.
 	Faults []string
 	// Used is status.used, as the API shows it.
@@ -31,7 +34,7 @@ type ElasticQuota struct {
 func (q *ElasticQuota) Alike(r *ElasticQuota) bool {
 	return q.UID == r.UID && q.Namespace == r.Namespace && q.Name == r.Name && q.Created.Equal(r.Created) && q.Parent == r.Parent &&
 		(q.Min == nil) == (r.Min == nil) && (q.Max == nil) == (r.Max == nil) &&
-		slices.Equal(q.Min, r.Min) && slices.Equal(q.Max, r.Max) && slices.Equal(q.Faults, r.Faults)
+		slices.Equal(q.Min, r.Min) && slices.Equal(q.Max, r.Max) && q.Unreadable == r.Unreadable && slices.Equal(q.Faults, r.Faults)
 }
 
 // ParentAnnotation is the annotation of an ElasticQuota that names its Parent.

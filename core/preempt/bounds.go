@@ -3,7 +3,6 @@ package preempt
 import (
 	"slices"
 
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
@@ -22,7 +21,7 @@ type criteriaBounds struct {
 
 // of returns the best criteria that a plan on the row can have. It returns false if the pod
 // does not fit there even without all pods of lower priority.
-func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, budgets []*object.Budget) (found criteria, ok bool) {
+func (b *criteriaBounds) of(c *call, row table.Row, budgets []*object.Budget) (found criteria, ok bool) {
 	b.shortfall = c.Filters.Shortfall(row, b.shortfall[:0])
 	b.pods = appendLowerPods(b.pods[:0], c, row)
 	for _, n := range c.Nominations.PodsForNode(c.Table.Name(row)) {
@@ -33,7 +32,7 @@ func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, budgets 
 
 // keep adds to the shortfall what a pod nominated to the row uses, since that must stay
 // free. It skips a pod of lower priority than the pod at hand, and the pod itself.
-func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
+func (b *criteriaBounds) keep(c *call, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
 		return
 	}
@@ -46,7 +45,7 @@ func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 // best returns the best criteria that a plan on the row can have, by sums over its pods.
 // It returns false if the pod does not fit even without all of them. Each criterion holds
 // for plans that are as good in the criteria before it.
-func (b *criteriaBounds) best(c *framework.PostFilterCall, budgets []*object.Budget) (found criteria, ok bool) {
+func (b *criteriaBounds) best(c *call, budgets []*object.Budget) (found criteria, ok bool) {
 	pods := b.pods
 	slices.SortFunc(pods, byImportance(c.Now))
 	guarded, others := []*object.Pod(nil), pods
@@ -82,7 +81,7 @@ func (b *criteriaBounds) best(c *framework.PostFilterCall, budgets []*object.Bud
 // fewest returns lower bounds: how many of pods must go, and how many of level, which are
 // those of the highest priority that must. first is the index in level of the most
 // important victim of that priority, at best.
-func (b *criteriaBounds) fewest(c *framework.PostFilterCall, pods, level []*object.Pod, left []int64) (victims, atLevel, first int) {
+func (b *criteriaBounds) fewest(c *call, pods, level []*object.Pod, left []int64) (victims, atLevel, first int) {
 	atLevel, _ = b.least(c, level, left)
 	atLevel = max(1, atLevel)
 	victims, _ = b.least(c, pods, b.shortfall)
@@ -100,7 +99,7 @@ func (b *criteriaBounds) fewest(c *framework.PostFilterCall, pods, level []*obje
 
 // lastAlone returns the index of the last of the pods that frees enough, evicted by
 // itself, for the pod at hand to fit; -1 if none does.
-func (b *criteriaBounds) lastAlone(c *framework.PostFilterCall, pods []*object.Pod) int {
+func (b *criteriaBounds) lastAlone(c *call, pods []*object.Pod) int {
 	for i, p := range slices.Backward(pods) {
 		b.frees = c.Filters.Frees(p, b.frees[:0])
 		enough := true
@@ -117,7 +116,7 @@ func (b *criteriaBounds) lastAlone(c *framework.PostFilterCall, pods []*object.P
 // level finds the lowest priority such that evicting all pods up to it covers the
 // shortfall. It returns the pods of that priority, and the shortfall without the pods below
 // it; nil if evicting all does not. pods are sorted by descending priority.
-func (b *criteriaBounds) level(c *framework.PostFilterCall, pods []*object.Pod) (level []*object.Pod, left []int64) {
+func (b *criteriaBounds) level(c *call, pods []*object.Pod) (level []*object.Pod, left []int64) {
 	left = append(b.left[:0], b.shortfall...)
 	b.left = left
 	for to := len(pods); to > 0; {
@@ -138,7 +137,7 @@ func (b *criteriaBounds) level(c *framework.PostFilterCall, pods []*object.Pod) 
 }
 
 // shortfallWithout returns lack less what the pods free, in scratch memory.
-func (b *criteriaBounds) shortfallWithout(c *framework.PostFilterCall, lack []int64, pods []*object.Pod) []int64 {
+func (b *criteriaBounds) shortfallWithout(c *call, lack []int64, pods []*object.Pod) []int64 {
 	left := append(b.left[:0], lack...)
 	b.left = left
 	for _, p := range pods {
@@ -149,7 +148,7 @@ func (b *criteriaBounds) shortfallWithout(c *framework.PostFilterCall, lack []in
 
 // subtractFrees subtracts from left (what the pod at hand still lacks, by resource) what
 // evicting p frees.
-func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64, p *object.Pod) {
+func (b *criteriaBounds) subtractFrees(c *call, left []int64, p *object.Pod) {
 	b.frees = c.Filters.Frees(p, b.frees[:0])
 	for d := range left {
 		left[d] = resource.Sub(left[d], b.frees[d])
@@ -159,7 +158,7 @@ func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64
 // least returns how many of the pods have to be evicted at least to free lack (by
 // resource): the most that any one resource requires, by itself. It returns false if
 // evicting all of them does not free enough.
-func (b *criteriaBounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []int64) (least int, enough bool) {
+func (b *criteriaBounds) least(c *call, pods []*object.Pod, lack []int64) (least int, enough bool) {
 	for d, short := range lack {
 		if short <= 0 {
 			continue

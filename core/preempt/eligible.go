@@ -46,10 +46,10 @@ func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 }
 
 // mayBeVictim reports whether the pod at hand may preempt p in some state of the quotas: p
-// has a lower priority or, if there are ElasticQuotas, another queue.
+// has a lower priority or, if ElasticQuotas are followed, another queue.
 func mayBeVictim(c *framework.PostFilterCall, p *object.Pod) bool {
-	if p.Priority < c.Pod.Priority {
-		return true
+	if p.Priority < c.Pod.Priority || c.Quotas == nil {
+		return p.Priority < c.Pod.Priority
 	}
 	queues := quota.Of(c.Table)
 	return p.Namespace != c.Pod.Namespace && queues.Queue(c.Pod.Namespace) != nil && queues.Queue(p.Namespace) != nil
@@ -57,7 +57,7 @@ func mayBeVictim(c *framework.PostFilterCall, p *object.Pod) bool {
 
 // nominationsToClear returns the pods of lower priority that are nominated to the node. As
 // in kube-scheduler they lose the nomination if the pod is nominated there, and are tried again.
-func nominationsToClear(c *framework.PostFilterCall, node string) []*object.Pod {
+func nominationsToClear(c *call, node string) []*object.Pod {
 	var pods []*object.Pod
 	for _, p := range c.Nominations.PodsForNode(node) {
 		if p.Priority < c.Pod.Priority {

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -35,6 +36,7 @@ type world struct {
 	draw        int
 	tried       func(node string)
 	kept        any
+	quotas      *framework.QuotaRules
 	spread      bool    // what the filter says of a row depends on others
 	priorities  []int32 // of drawn pods
 }
@@ -97,11 +99,12 @@ func (w *world) call() *framework.PostFilterCall {
 				}
 				return nodes
 			},
-			RunWithoutLower: func(r table.Row) (*decision.Blocker, bool) {
+			RunWithoutLower: func(r table.Row, kept []*object.Pod) (*decision.Blocker, bool) {
 				if w.silent[w.table.Name(r)] {
 					return nil, false
 				}
-				b := w.refitWithout(r, lowerPods(&framework.PostFilterCall{Table: w.table, Pod: w.pod}, r))
+				lower := lowerPods(&call{PostFilterCall: &framework.PostFilterCall{Table: w.table, Pod: w.pod}}, r)
+				b := w.refitWithout(r, slices.DeleteFunc(lower, func(p *object.Pod) bool { return slices.Contains(kept, p) }))
 				if b != nil && b.Code == decision.Error {
 					return nil, false
 				}
@@ -122,8 +125,9 @@ func (w *world) call() *framework.PostFilterCall {
 			Budgets:  w.budgets,
 			Evicting: func(uid types.UID) bool { return w.evicting[uid] },
 		},
-		Cache: &w.kept,
-		Draw:  func(n int) int { return w.draw % max(n, 1) },
+		Quotas: w.quotas,
+		Cache:  &w.kept,
+		Draw:   func(n int) int { return w.draw % max(n, 1) },
 	}
 }
 
@@ -253,6 +257,20 @@ func (p *Plan) text() string {
 		names = append(names, v.Name)
 	}
 	return fmt.Sprintf("%s: %s, %d violations", p.Node, strings.Join(names, " "), p.NumPDBViolations)
+}
+
+// quota gives the namespace an ElasticQuota, or takes it.
+func (w *world) quota(namespace string, there bool) {
+	if !there {
+		w.table.Objects().Remove(object.ElasticQuotas, namespace, "q")
+		return
+	}
+	w.table.Objects().Set(&object.ElasticQuota{Meta: object.Meta{Kind: object.ElasticQuotas, Namespace: namespace, Name: "q"}})
+}
+
+// mayGo reports whether the pod may preempt p, which has no queue unless the pod has one.
+func (w *world) mayGo(p *object.Pod) bool {
+	return p.Priority < w.pod.Priority && (w.quotas == nil || quota.Of(w.table).Queue(p.Namespace) == nil)
 }
 
 var everything = Limits{Percentage: 100}

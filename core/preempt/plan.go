@@ -15,7 +15,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -140,12 +139,12 @@ const spareRows = 1 << 16
 
 // ranksOf returns the ranks that are kept with the pod's class, new ones if there are none.
 // If nothing is kept for the class, it returns empty ranks for this search alone.
-func (f *Finder) ranksOf(c *framework.PostFilterCall) *ranks {
+func (f *Finder) ranksOf(c *call) *ranks {
 	if c.Cache != nil {
-		if k, known := (*c.Cache).(*ranks); known && k.priority == c.Pod.Priority {
+		if k, known := (*c.Cache).(*ranks); known && k.priority == c.Pod.Priority && k.quotas == c.quotas() {
 			return k
 		}
-		k := &ranks{priority: c.Pod.Priority}
+		k := &ranks{priority: c.Pod.Priority, quotas: c.quotas()}
 		*c.Cache = k
 		return k
 	}
@@ -158,7 +157,7 @@ func (f *Finder) ranksOf(c *framework.PostFilterCall) *ranks {
 
 // whyNoVictims returns the tallies for a pod that no node can take by preemption because no
 // node is a candidate, or no pod on any node has a lower priority.
-func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
+func whyNoVictims(c *call) []decision.Tally {
 	var refused tallies
 	nodes := c.Filters.Unschedulable()
 	refused.add(&noVictims, nodes)
@@ -172,12 +171,14 @@ func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
 // there are enough candidates, one of which violates no budget. Without a plan it returns
 // the reasons, over all nodes. An error means that a filter failed, or that filters
 // contradict themselves.
-func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
+func (f *Finder) Find(of *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
+	c := newCall(of)
 	if byUnits(c.Table) {
 		return findAmong(c, limits)
 	}
-	if c.Filters.Rows != nil || quota.Of(c.Table).Any() {
-		// To try a few costs less than to rank all; with quotas a rank would not last.
+	if c.Filters.Rows != nil || c.entitled {
+		// To try a few rows costs less than to rank all, and what an entitled pod may preempt
+		// on a row depends on the pods of other rows.
 		return findAmong(c, Limits{Percentage: 100})
 	}
 	if priorities.Of(c.Table).LowestOfAll() >= c.Pod.Priority || c.Filters.Unschedulable() == 0 {
@@ -187,12 +188,15 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 		}
 		return nil, refused, nil
 	}
+	if c.reclaim != nil && c.reclaim.Queued() { // the quota's verdict depends on other rows
+		return findAmong(c, Limits{Percentage: 100})
+	}
 	return f.ranksOf(c).find(c, limits)
 }
 
 // verifyNoVictims searches every node, and panics if the result differs from said, which
 // whyNoVictims returned.
-func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
+func verifyNoVictims(c *call, limits Limits, said []decision.Tally) {
 	best, found, err := (&ranks{priority: c.Pod.Priority}).find(c, limits)
 	if best != nil || err != nil || !reflect.DeepEqual(found, said) {
 		panic(fmt.Sprintf("preempt: no pod can be preempted, but a search finds plan %v, tallies %v, error %v; expected tallies %v", best, found, err, said))
@@ -203,7 +207,7 @@ func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision
 // there are enough. It is used for pods that are narrowed to a few nodes, for units, and if
 // there are ElasticQuotas. Except for units, whose pods are on several nodes, it leaves out
 // rows that cannot have a better plan than those before.
-func findAmong(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
+func findAmong(c *call, limits Limits) (*Plan, []decision.Tally, error) {
 	var best choice
 	var bounds criteriaBounds
 	units := byUnits(c.Table)
@@ -223,7 +227,8 @@ func findAmong(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Ta
 // Candidates returns a plan each for candidate nodes, from a random one on, until there are
 // enough and one of them violates no budget. If there are none it returns the reasons, over
 // all nodes. It is used if extenders take part in preemption.
-func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
+func Candidates(of *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
+	c := newCall(of)
 	var found []framework.Candidate
 	refused, err := search(c, limits, func(table.Row) bool { return true }, func(p *Plan) {
 		found = append(found, framework.Candidate{Node: p.Node, Victims: p.Victims, NumPDBViolations: p.NumPDBViolations})
@@ -233,7 +238,8 @@ func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candida
 
 // Left returns those candidates on whose node the pod still fits without all pods of lower
 // priority. While extenders were asked, other pods may have been nominated or placed there.
-func Left(c *framework.PostFilterCall, candidates []framework.Candidate) []framework.Candidate {
+func Left(of *framework.PostFilterCall, candidates []framework.Candidate) []framework.Candidate {
+	c := newCall(of)
 	return slices.DeleteFunc(slices.Clone(candidates), func(o framework.Candidate) bool {
 		row, known := c.Table.Find(o.Node)
 		return !known || fitsWithout(c, row, lowerPods(c, row)) != nil
@@ -241,7 +247,8 @@ func Left(c *framework.PostFilterCall, candidates []framework.Candidate) []frame
 }
 
 // Best returns the best of the candidates as a plan, nil if there are none.
-func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
+func Best(of *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
+	c := newCall(of)
 	var best choice
 	for _, o := range candidates {
 		victims := slices.SortedFunc(slices.Values(o.Victims), byImportance(c.Now))
@@ -261,7 +268,7 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 // calls take with each, until there are enough plans and one violates no budget. Rows for
 // which worth is false are left out; it is true before the first plan. Without a plan search
 // returns the reasons over all nodes, or the errors.
-func search(c *framework.PostFilterCall, limits Limits, worth func(table.Row) bool, take func(*Plan)) ([]decision.Tally, error) {
+func search(c *call, limits Limits, worth func(table.Row) bool, take func(*Plan)) ([]decision.Tally, error) {
 	rows := appendCandidateRows(nil, c)
 	var refused tallies
 	var errs []error
@@ -311,7 +318,7 @@ var notHelpful = decision.Blocker{
 
 // appendCandidateRows appends the rows that the filters rejected as Unschedulable: removing
 // pods may help there.
-func appendCandidateRows(rows []table.Row, c *framework.PostFilterCall) []table.Row {
+func appendCandidateRows(rows []table.Row, c *call) []table.Row {
 	among := c.Filters.Rows
 	switch {
 	case among != nil:
@@ -330,7 +337,7 @@ func appendCandidateRows(rows []table.Row, c *framework.PostFilterCall) []table.
 
 // isCandidate reports whether evicting pods from the row may help: it has a node, and the
 // filters rejected that as Unschedulable.
-func isCandidate(c *framework.PostFilterCall, row table.Row) bool {
+func isCandidate(c *call, row table.Row) bool {
 	return c.Table.Node(row) != nil && c.Filters.Code(row) == decision.Unschedulable
 }
 

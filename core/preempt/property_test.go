@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -97,7 +98,9 @@ func (w *world) change(t *rapid.T, round int) {
 	number := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	node := fmt.Sprintf("n%d", number("node", 0, w.table.Rows()))
 	row, known := w.table.Find(node)
-	switch number("what", 0, 9) {
+	switch number("what", 0, 10) {
+	case 10:
+		w.quota(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace"), number("there", 0, 1) == 1)
 	case 0, 1:
 		p := pod(fmt.Sprintf("x/late-%d-%d", round, number("pod", 0, 9)), w.priorities[number("priority", 0, 5)], int64(number("cpu", 0, 4)),
 			startedAt(number("age", -3, 1)))
@@ -150,8 +153,8 @@ func (w *world) checkMinimal(t *rapid.T, plan *Plan) {
 		if w.fits(plan.Node, stay) {
 			t.Fatalf("%s: %s need not go", plan.text(), spared.Name)
 		}
-		if spared.Priority >= w.pod.Priority {
-			t.Fatalf("%s: %s is not of lower priority", plan.text(), spared.Name)
+		if !w.mayGo(spared) {
+			t.Fatalf("%s: %s may not go", plan.text(), spared.Name)
 		}
 	}
 }
@@ -185,6 +188,10 @@ func drawWorld(t *rapid.T) *world {
 	for range number("budgets", 0, 4) {
 		w.budget(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace"), string(rune('a'+number("app", 1, 3))), int32(number("allowed", 0, 2)),
 			fmt.Sprintf("n%d-%d", number("node", 0, 5), number("pod", 0, 5)))
+	}
+	if number("quotas", 0, 2) > 0 {
+		w.quotas = &framework.QuotaRules{}
+		w.quota("x", number("quota of x", 0, 3) > 0)
 	}
 	w.draw = number("draw", 0, 5)
 	return w
@@ -237,7 +244,7 @@ func (w *world) allPlans() []brutePlan {
 		node := w.table.Name(table.Row(r))
 		var others, lower []*object.Pod
 		for _, pl := range w.table.Pods(table.Row(r)) {
-			if pl.Pod.Priority < w.pod.Priority {
+			if w.mayGo(pl.Pod) {
 				lower = append(lower, pl.Pod)
 			} else {
 				others = append(others, pl.Pod)

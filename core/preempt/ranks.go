@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -23,6 +22,7 @@ import (
 // whose nominations did, are ranked again.
 type ranks struct {
 	priority    int32            // of the pods of the class
+	quotas      uint64           // call.quotas, as of the first refresh
 	budgets     []*object.Budget // as of the last refresh
 	revision    uint64           // of the table; 0: nothing is ranked
 	nominations uint64           // their revision
@@ -142,7 +142,7 @@ func (k *ranks) order() {
 
 // refresh brings the ranks up to date with the table, the nominations, the budgets and the
 // pod at hand.
-func (k *ranks) refresh(c *framework.PostFilterCall) {
+func (k *ranks) refresh(c *call) {
 	t := c.Table
 	since := k.revision
 	k.revision, k.listed, k.tries = 0, false, k.tries[:0] // after a panic all are ranked anew
@@ -191,7 +191,7 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 }
 
 // rankAll ranks all candidate rows and the row that the pod is nominated to anew.
-func (k *ranks) rankAll(c *framework.PostFilterCall) {
+func (k *ranks) rankAll(c *call) {
 	k.heap, k.volatile, k.unranked = k.heap[:0], k.volatile[:0], k.unranked[:0]
 	k.now, k.budgets = c.Now, c.Disruption.Budgets
 	clear(k.rows)
@@ -213,7 +213,7 @@ func (k *ranks) rankAll(c *framework.PostFilterCall) {
 
 // candidateRows returns the rows where removing pods may help the pod at hand. They are
 // listed once for a pod.
-func (k *ranks) candidateRows(c *framework.PostFilterCall) []table.Row {
+func (k *ranks) candidateRows(c *call) []table.Row {
 	if !k.listed {
 		k.candidates, k.listed = appendCandidateRows(k.candidates[:0], c), true
 	}
@@ -223,7 +223,7 @@ func (k *ranks) candidateRows(c *framework.PostFilterCall) []table.Row {
 // rank makes the first, cheap estimate for a row that is not in the heap: promising, with
 // the criteria of one victim of the lowest priority there, or nobody if no pod has a lower
 // priority than the pod at hand.
-func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) {
+func (k *ranks) rank(c *call, row table.Row) {
 	r, lowest := &k.rows[row], priorities.Of(c.Table).Lowest(row)
 	if lowest >= c.Pod.Priority {
 		*r = rank{outlook: nobody}
@@ -245,7 +245,7 @@ const secondsBefore1970 = 62_135_596_800
 
 // ask asks the filters whether the pod fits a promising row without all pods of lower
 // priority. If so it sets outlook to asked, else refusal to the reason.
-func (k *ranks) ask(c *framework.PostFilterCall, row table.Row) {
+func (k *ranks) ask(c *call, row table.Row) {
 	r := &k.rows[row]
 	if r.refusal, _ = withoutLower(c, row); r.refusal != nil {
 		k.tries = append(k.tries, dryRun{row: row, refusal: r.refusal})
@@ -257,7 +257,7 @@ func (k *ranks) ask(c *framework.PostFilterCall, row table.Row) {
 // workOut computes, for a row that the filters accept without its pods of lower priority,
 // the best criteria that a plan there can have, from what those pods free. Its outlook is
 // open then, or hopeless if they do not free enough.
-func (k *ranks) workOut(c *framework.PostFilterCall, row table.Row) {
+func (k *ranks) workOut(c *call, row table.Row) {
 	r, b := &k.rows[row], &k.bounds
 	found, ok := b.of(c, row, c.Disruption.Budgets)
 	if !ok {
@@ -273,7 +273,7 @@ func (k *ranks) workOut(c *framework.PostFilterCall, row table.Row) {
 
 // rowsOfChangedBudgets returns the rows with pods that are covered by a budget which
 // changed since the last refresh, some rows more than once.
-func (k *ranks) rowsOfChangedBudgets(c *framework.PostFilterCall) (rows []table.Row) {
+func (k *ranks) rowsOfChangedBudgets(c *call) (rows []table.Row) {
 	for _, b := range changes(k.budgets, c.Disruption.Budgets) {
 		c.Table.PodsByLabels(b.Namespace, func(same *table.PodsWithLabels) {
 			if pods := same.Pods(); len(pods) > 0 && b.Covers(pods[0].Pod) {

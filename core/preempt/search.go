@@ -7,7 +7,6 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -25,7 +24,7 @@ type dryRun struct {
 
 // find returns the best plan for the pod, or else the reasons why there is none, over all
 // nodes.
-func (k *ranks) find(c *framework.PostFilterCall, limits Limits) (best *Plan, refused []decision.Tally, err error) {
+func (k *ranks) find(c *call, limits Limits) (best *Plan, refused []decision.Tally, err error) {
 	k.refresh(c)
 	best = k.best(c, limits)
 	if c.Check {
@@ -47,7 +46,7 @@ func (k *ranks) find(c *framework.PostFilterCall, limits Limits) (best *Plan, re
 // best makes plans for rows, the most promising first, until no other row can have a better
 // one, and returns the best; nil if there is none. If filters look beyond the node, so that
 // nothing is kept, it also stops when there are enough plans.
-func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
+func (k *ranks) best(c *call, limits Limits) *Plan {
 	var best choice
 	found, clean, enough, refused := 0, 0, limits.of(c.Table.Live()), 0
 	for len(k.heap) > 0 {
@@ -83,7 +82,7 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 // advance computes the next, dearer estimate for the first row in the heap, and moves the
 // row down or removes it. It returns 1 if the filters reject it even without its pods of
 // lower priority, else 0.
-func (k *ranks) advance(c *framework.PostFilterCall, row table.Row) (refused int) {
+func (k *ranks) advance(c *call, row table.Row) (refused int) {
 	r := &k.rows[row]
 	if r.outlook == promising {
 		k.ask(c, row)
@@ -102,7 +101,7 @@ func (k *ranks) advance(c *framework.PostFilterCall, row table.Row) (refused int
 
 // askAll asks the filters about each promising candidate in the heap without its pods of
 // lower priority, and removes those that they reject.
-func (k *ranks) askAll(c *framework.PostFilterCall) {
+func (k *ranks) askAll(c *call) {
 	for _, row := range k.heap {
 		if k.rows[row].outlook == promising && isCandidate(c, row) {
 			k.ask(c, row)
@@ -114,7 +113,7 @@ func (k *ranks) askAll(c *framework.PostFilterCall) {
 // keepTries puts the rows that were tried for this pod back into the heap, for the next
 // pod of the class. The results of trials are kept as ranks if they hold for that pod,
 // too: filters look at the node alone, and none failed, as failures name the pod at hand.
-func (k *ranks) keepTries(c *framework.PostFilterCall) {
+func (k *ranks) keepTries(c *call) {
 	for _, t := range k.tries {
 		r := &k.rows[t.row]
 		keeps := c.Filters.Local && (t.refusal == nil || t.refusal.Code != decision.Error)
@@ -133,7 +132,7 @@ func (k *ranks) keepTries(c *framework.PostFilterCall) {
 
 // refused returns the reasons why there is no plan, over all nodes, or an error if a filter
 // failed. It tries rows that were not tried.
-func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
+func (k *ranks) refused(c *call) ([]decision.Tally, error) {
 	tried := map[table.Row]dryRun{}
 	for _, t := range k.tries {
 		tried[t.row] = t

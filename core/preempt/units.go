@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -18,7 +17,7 @@ func byUnits(t *table.Table) bool { return t.Groups().AnyPlaced() }
 
 // unitsOn returns the units of lower priority than the pod at hand that have a pod on the
 // row.
-func unitsOn(c *framework.PostFilterCall, row table.Row) (units []*unit) {
+func unitsOn(c *call, row table.Row) (units []*unit) {
 	var wholes []*object.PodGroup
 	for _, pl := range c.Table.Pods(row) {
 		p := pl.Pod
@@ -44,7 +43,7 @@ func unitsOn(c *framework.PostFilterCall, row table.Row) (units []*unit) {
 
 // planByUnits returns a plan for the row in which units go, or the blocker if the pod does
 // not fit there even without all units of lower priority. It leaves the table as it was.
-func planByUnits(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
+func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	units := unitsOn(c, row)
 	if len(units) == 0 {
 		return nil, &noVictims

@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 )
 
 // verify tries every candidate row afresh, and panics if one has a better plan than best,
 // or has a plan although best is nil.
-func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
+func verify(c *call, best *Plan, limits Limits) {
 	var all choice
 	plans := 0
 	for _, row := range appendCandidateRows(nil, c) {
@@ -34,7 +33,7 @@ func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 
 // verifyRefused tries every candidate row afresh, and panics if the reasons differ from
 // said, or a filter fails and err is nil.
-func verifyRefused(c *framework.PostFilterCall, said []decision.Tally, err error) {
+func verifyRefused(c *call, said []decision.Tally, err error) {
 	var tried tallies
 	fails := false
 	rows := appendCandidateRows(nil, c)

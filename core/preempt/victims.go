@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -23,33 +21,36 @@ var noVictims = decision.Blocker{
 
 // planFor returns a plan for the row, or the blocker if the pod does not fit there even
 // without all pods of lower priority. It leaves the table as it was.
-func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
+func planFor(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	if byUnits(c.Table) {
 		return planByUnits(c, row)
 	}
-	if quota.Of(c.Table).Any() {
-		if pods := lowerPods(c, row); len(pods) > 0 {
-			return tryRow(c, row, pods)
-		}
-		return nil, &noVictims
-	}
-	if priorities.Of(c.Table).Lowest(row) >= c.Pod.Priority {
+	if !c.entitled && priorities.Of(c.Table).Lowest(row) >= c.Pod.Priority {
 		return nil, &noVictims
 	}
 	if b, known := withoutLower(c, row); known && b != nil {
 		return nil, b
 	}
-	return tryRow(c, row, lowerPods(c, row))
+	pods := lowerPods(c, row)
+	if len(pods) == 0 {
+		return nil, &noVictims
+	}
+	return tryRow(c, row, pods)
 }
 
-// withoutLower returns why the pod does not fit the row even without all pods of lower
-// priority there, nil if it does fit. It works by sums, without a trial placement; known
-// is false if only a trial can tell.
-func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Blocker, known bool) {
-	if c.Filters.RunWithoutLower == nil {
+// withoutLower returns why the pod cannot be placed on the row by preemption: it does not
+// fit there even without all pods that lowerPods returns, or there are none; nil if it does
+// fit. It works by sums, without a trial placement; known is false if only a trial can tell.
+// The row must have a pod of lower priority, or the pod be entitled.
+func withoutLower(c *call, row table.Row) (b *decision.Blocker, known bool) {
+	if c.Filters.RunWithoutLower == nil || c.reclaim != nil && c.reclaim.Queued() { // it does not ask quotas
 		return nil, false
 	}
-	if b, known = c.Filters.RunWithoutLower(row); known && c.Check {
+	kept := keptBack(c, row)
+	if len(kept) > 0 && len(lowerPods(c, row)) == 0 {
+		return &noVictims, true
+	}
+	if b, known = c.Filters.RunWithoutLower(row, kept); known && c.Check {
 		if tried := fitsWithout(c, row, lowerPods(c, row)); !reflect.DeepEqual(b, tried) {
 			panic(fmt.Sprintf("preempt: node %q without lower pods: the filters say %v, a try %v", c.Table.Name(row), b, tried))
 		}
@@ -59,7 +60,7 @@ func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Block
 
 // fitsWithout tries the pod on the row without the given pods, on the table, which it
 // undoes. It returns the blocker, nil if the pod fits.
-func fitsWithout(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) *decision.Blocker {
+func fitsWithout(c *call, row table.Row, pods []*object.Pod) *decision.Blocker {
 	mark := c.Table.Checkpoint()
 	defer c.Table.Undo(mark)
 	for _, p := range pods {
@@ -71,7 +72,7 @@ func fitsWithout(c *framework.PostFilterCall, row table.Row, pods []*object.Pod)
 // tryRow makes a plan for the row by a trial on the table, which it undoes. pods are the
 // pods of lower priority there, at least one; it sorts them. It returns the blocker if
 // the pod does not fit without them.
-func tryRow(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (*Plan, *decision.Blocker) {
+func tryRow(c *call, row table.Row, pods []*object.Pod) (*Plan, *decision.Blocker) {
 	mark := c.Table.Checkpoint()
 	defer c.Table.Undo(mark)
 	for _, p := range pods {
@@ -90,32 +91,10 @@ func tryRow(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (*Pl
 	return &Plan{Node: c.Table.Name(row), Victims: victims, NumPDBViolations: violations, uid: nodeUID(c.Table, row)}, nil
 }
 
-// lowerPods returns the pods on the row that the pod at hand may preempt together: those of
-// lower priority and, if there are ElasticQuotas, those that these allow.
-func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
-	return appendLowerPods(nil, c, row)
-}
-
-// appendLowerPods appends what lowerPods returns.
-func appendLowerPods(pods []*object.Pod, c *framework.PostFilterCall, row table.Row) []*object.Pod {
-	if queues := quota.Of(c.Table); queues.Any() {
-		var all []*object.Pod
-		for _, pl := range c.Table.Pods(row) {
-			all = append(all, pl.Pod)
-		}
-		slices.SortFunc(all, byImportance(c.Now))
-		return queues.Reclaim(&quota.Ask{Pod: c.Pod, Nominated: c.Nominations.All}).Preemptible(pods, all)
-	}
-	for pl := range c.Table.Lower(row, c.Pod.Priority) {
-		pods = append(pods, pl.Pod)
-	}
-	return pods
-}
-
 // reprieve puts each of the pods back on the row, in their order, and removes it again if
 // the pod at hand does not fit then. It returns those that were removed, the victims, in
 // the same order.
-func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []*object.Pod {
+func reprieve(c *call, row table.Row, pods []*object.Pod) []*object.Pod {
 	var victims []*object.Pod
 	for _, p := range pods {
 		c.Table.AddPod(p, c.Table.Name(row))

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -187,6 +188,7 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 	for _, pl := range p.PreFilter {
 		if pl.RejectPod != nil {
 			p.RejectPod = append(p.RejectPod, pl)
+			p.Quotas = cmp.Or(p.Quotas, pl.Reads.Quotas)
 		}
 	}
 	if generators := lists[PlacementGenerate]; len(generators) > 0 {

@@ -20,6 +20,7 @@ type Profile struct {
 	RejectPod  []*framework.Plugin // those of PreFilter that have it
 	Filter     []*framework.Plugin
 	PostFilter []*framework.Plugin
+	Quotas     *framework.QuotaRules // of the first plugin that has them; nil: ElasticQuotas are not followed
 	PreScore   []*framework.Plugin
 	Score      []Scorer
 	Reserve    []*framework.Plugin

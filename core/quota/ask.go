@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
 )
 
 // Ask is the question whether a pod may be placed as far as quotas are concerned.
@@ -20,33 +21,39 @@ type Ask struct {
 	UnlistedZero bool
 }
 
-// Excess is a limit that a pod would exceed.
+// Excess is why a pod may not be placed: a limit that it would exceed.
 type Excess struct {
-	// Queue is the one whose max would be exceeded: that of the pod or an ancestor. nil
-	// stands for the sum of all mins.
-	Queue    *Queue
+	// Queue is the one whose max would be exceeded, or whose ElasticQuota is Unreadable: that
+	// of the pod or an ancestor. nil stands for the sum of all mins.
+	Queue *Queue
+	// Resource is "" if the ElasticQuota is Unreadable.
 	Resource v1.ResourceName
 	// Used is what is in use, and Nominated what is kept for nominated pods; Requested is
 	// what the pod requests.
 	Used, Nominated, Requested, Limit int64
+	// Unlisted is set if no list names the resource, so that Limit is 0.
+	Unlisted bool
 }
 
-// waiting is a nominated pod and its queue.
-type waiting struct {
+// nominatedPod is a pod that is nominated to a node, and its queue.
+type nominatedPod struct {
 	*Queue
 	pod *object.Pod
 }
 
-// Exceeded returns the limit that the pod would exceed if it were placed now: first the
-// maxes, from its own queue up, then the sum of the mins. It is nil if there is none, or the
+// Exceeded returns the limit that the pod would exceed if it were placed now: first those of
+// each queue, from its own up, then the sum of the mins. It is nil if there is none, or the
 // pod has no queue. Only resources that the pod requests count.
 func (x *Index) Exceeded(a *Ask) *Excess {
 	q := x.Queue(a.Pod.Namespace)
 	if q == nil {
 		return nil
 	}
-	nominated := x.waiting(a)
+	nominated := x.nominatedPods(a)
 	for n := q; n != nil; n = n.parent {
+		if n.Quota.Unreadable != "" {
+			return &Excess{Queue: n}
+		}
 		if found := x.overMax(a, n, nominated); found != nil {
 			return found
 		}
@@ -54,14 +61,14 @@ func (x *Index) Exceeded(a *Ask) *Excess {
 	return x.overMins(a, q, nominated)
 }
 
-// waiting returns the nominated pods that have a queue, except the pod of the question.
-func (x *Index) waiting(a *Ask) (list []waiting) {
+// nominatedPods returns the nominated pods that have a queue, except the pod of the question.
+func (x *Index) nominatedPods(a *Ask) (list []nominatedPod) {
 	if a.Nominated == nil {
 		return nil
 	}
 	for p := range a.Nominated {
 		if q := x.queues[p.Namespace]; q != nil && p.UID != a.Pod.UID {
-			list = append(list, waiting{q, p})
+			list = append(list, nominatedPod{q, p})
 		}
 	}
 	return list
@@ -70,20 +77,19 @@ func (x *Index) waiting(a *Ask) (list []waiting) {
 // overMax returns the first resource of which the queue n, that of the pod or an ancestor,
 // would use more than its max. Nominated pods count if they are in n and not less important
 // than the pod.
-func (x *Index) overMax(a *Ask, n *Queue, nominated []waiting) (found *Excess) {
+func (x *Index) overMax(a *Ask, n *Queue, nominated []nominatedPod) (found *Excess) {
 	each(a.Pod, func(name v1.ResourceName, requested int64) {
-		resource, known := x.resources[name]
-		limit, bounded := int64(0), false
-		if known {
-			limit, bounded = n.max.of(resource)
+		e := Excess{Queue: n, Resource: name, Requested: requested, Unlisted: true}
+		if number, known := x.resources[name]; known {
+			limit, listed := n.max.amount(number)
+			e.Used, e.Limit, e.Unlisted = n.used.at(number).amount(), limit, !listed
 		}
-		if found != nil || !bounded && !(a.UnlistedZero && n.Quota.Max != nil && isBasic(name)) {
+		if found != nil || e.Unlisted && !(a.UnlistedZero && n.Quota.Max != nil && isBasic(name)) {
 			return
 		}
-		e := Excess{Queue: n, Resource: name, Used: at(n.used, resource), Requested: requested, Limit: limit}
-		for _, w := range nominated {
-			if w.pod.Priority >= a.Pod.Priority && w.within(n) {
-				e.Nominated += amountOf(w.pod, name)
+		for _, other := range nominated {
+			if other.pod.Priority >= a.Pod.Priority && other.within(n) {
+				e.Nominated = resource.Add(e.Nominated, amountOf(other.pod, name))
 			}
 		}
 		if e.exceeded() {
@@ -97,27 +103,29 @@ func (x *Index) overMax(a *Ask, n *Queue, nominated []waiting) (found *Excess) {
 // overMins returns the first resource of which all queues together would use more than the
 // sum of their mins. Nominated pods count if they are in the pod's queue and not less
 // important, or in another one that is not over its min.
-func (x *Index) overMins(a *Ask, q *Queue, nominated []waiting) (found *Excess) {
+func (x *Index) overMins(a *Ask, q *Queue, nominated []nominatedPod) (found *Excess) {
 	each(a.Pod, func(name v1.ResourceName, requested int64) {
 		if found != nil || !x.sharesMins(a, q, name) {
 			return
 		}
 		e := Excess{Resource: name, Requested: requested}
-		if resource, known := x.resources[name]; known {
-			t := x.total[resource]
-			e.Limit, e.Used = t.min, t.usedListed
+		number, known := x.resources[name]
+		if known {
+			t := &x.total[number]
+			e.Limit, e.Used = t.min, t.usedListed.amount()
 			if a.UnlistedZero {
-				e.Used = t.used
+				e.Used = t.used.amount()
 			}
 		}
-		for _, w := range nominated {
-			counts := w.Queue == q && w.pod.Priority >= a.Pod.Priority || w.Queue != q && !w.overMin()
-			if counts && x.sharesMins(a, w.Queue, name) {
-				e.Nominated += amountOf(w.pod, name)
+		for _, other := range nominated {
+			counts := other.Queue == q && other.pod.Priority >= a.Pod.Priority || other.Queue != q && !other.overMin(a.UnlistedZero)
+			if counts && x.sharesMins(a, other.Queue, name) {
+				e.Nominated = resource.Add(e.Nominated, amountOf(other.pod, name))
 			}
 		}
 		if e.exceeded() {
 			exceeded := e
+			exceeded.Unlisted = !known || !x.anyMin(number)
 			found = &exceeded
 		}
 	})
@@ -130,16 +138,28 @@ func (x *Index) sharesMins(a *Ask, q *Queue, name v1.ResourceName) bool {
 	if a.UnlistedZero {
 		return true
 	}
-	resource, known := x.resources[name]
-	return known && q.top().min.lists(resource)
+	number, known := x.resources[name]
+	return known && q.top().min.lists(number)
+}
+
+// anyMin reports whether the min of a queue without a parent lists the resource.
+func (x *Index) anyMin(number int) bool {
+	for _, q := range x.queues { // any order: any
+		if q.parent == nil && q.min.lists(number) {
+			return true
+		}
+	}
+	return false
 }
 
 // exceeded reports whether the limit is exceeded.
-func (e *Excess) exceeded() bool { return e.Used+e.Nominated+e.Requested > e.Limit }
+func (e *Excess) exceeded() bool {
+	return resource.Add(resource.Add(e.Used, e.Nominated), e.Requested) > e.Limit
+}
 
 // amountOf returns how much of the resource the pod uses once it is placed.
 func amountOf(p *object.Pod, name v1.ResourceName) int64 {
-	return min(max(p.Demand.Usage.Of(name), 0), mostCounted)
+	return max(p.Demand.Usage.Of(name), 0)
 }
 
 // isBasic reports whether the resource is one that a list always has in the plugin

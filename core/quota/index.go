@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -18,6 +19,8 @@ type Index struct {
 	table  *table.Table
 	queues map[string]*Queue // by namespace
 	stale  bool              // an ElasticQuota changed, and link was not called since
+	// revision counts the calls of link that made queues anew.
+	revision uint64
 
 	resources map[v1.ResourceName]int // their numbers, by which amounts are kept
 	names     []v1.ResourceName       // by number
@@ -29,7 +32,10 @@ type Index struct {
 
 // total sums one resource over the queues without a parent. Listed sums leave out the
 // queues whose min does not list the resource.
-type total struct{ used, usedListed, min int64 }
+type total struct {
+	used, usedListed sum
+	min              int64
+}
 
 // index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
@@ -103,26 +109,26 @@ func (x *Index) count(p *object.Pod, sign int64) {
 	if q == nil {
 		return
 	}
-	each(p, func(name v1.ResourceName, amount int64) { x.charge(q, x.number(name), sign*amount) })
+	each(p, func(name v1.ResourceName, amount int64) { x.charge(q, x.number(name), wide(sign*amount)) })
 	for ; q != nil; q = q.parent {
 		x.markChanged(q)
 	}
 }
 
 // charge adds the amount of a resource to what the queue and its parents use.
-func (x *Index) charge(q *Queue, resource int, amount int64) {
-	add(&q.own, resource, amount)
+func (x *Index) charge(q *Queue, resource int, amount sum) {
+	q.own.add(resource, amount)
 	for {
-		add(&q.used, resource, amount)
+		q.used.add(resource, amount)
 		if q.parent == nil {
 			break
 		}
 		q = q.parent
 	}
 	t := &x.total[resource]
-	t.used += amount
+	t.used.add(amount)
 	if q.min.lists(resource) {
-		t.usedListed += amount
+		t.usedListed.add(amount)
 	}
 }
 
@@ -134,21 +140,17 @@ func (x *Index) markChanged(q *Queue) {
 	}
 }
 
-// mostCounted is the largest amount of a resource that counts for one pod. Sums over all
-// pods then stay within int64, and are exact.
-const mostCounted = 1 << 50
-
 // each calls visit with each resource that the pod uses once it is placed, and the amount.
 func each(p *object.Pod, visit func(name v1.ResourceName, amount int64)) {
 	u := &p.Demand.Usage
 	for _, a := range [...]object.Amount{{Name: v1.ResourceCPU, Value: u.MilliCPU}, {Name: v1.ResourceMemory, Value: u.Memory}, {Name: v1.ResourceEphemeralStorage, Value: u.EphemeralStorage}} {
 		if a.Value > 0 {
-			visit(a.Name, min(a.Value, mostCounted))
+			visit(a.Name, a.Value)
 		}
 	}
 	for _, s := range u.Scalars {
 		if s.Value > 0 {
-			visit(s.Name, min(s.Value, mostCounted))
+			visit(s.Name, s.Value)
 		}
 	}
 }
@@ -171,6 +173,7 @@ func (x *Index) link() {
 		return
 	}
 	x.stale = false
+	x.revision++
 	before := x.queues
 	x.queues, x.faults, x.changed = map[string]*Queue{}, map[string]string{}, x.changed[:0]
 	for _, o := range x.oldestFirst() {
@@ -205,7 +208,7 @@ func (x *Index) oldestFirst() []*object.ElasticQuota {
 func (x *Index) countAll(q *Queue) {
 	x.table.PodsByLabels(q.Quota.Namespace, func(same *table.PodsWithLabels) {
 		for _, pl := range same.Pods() {
-			each(pl.Pod, func(name v1.ResourceName, amount int64) { add(&q.own, x.number(name), amount) })
+			each(pl.Pod, func(name v1.ResourceName, amount int64) { q.own.add(x.number(name), wide(amount)) })
 		}
 	})
 }
@@ -261,12 +264,13 @@ func (x *Index) sum() {
 	for _, q := range x.queues { // any order: adds up
 		own := q.own
 		q.own = nil
-		for resource, amount := range own {
-			x.charge(q, resource, amount)
+		for n, amount := range own {
+			x.charge(q, n, amount)
 		}
 		if q.parent == nil {
 			for _, l := range q.min {
-				x.total[l.resource].min += l.amount
+				t := &x.total[l.resource]
+				t.min = resource.Add(t.min, l.amount)
 			}
 		}
 	}

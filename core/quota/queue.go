@@ -14,8 +14,8 @@ type Queue struct {
 	index  *Index
 	parent *Queue // nil for none
 
-	own      []int64 // what the pods of the namespace use, by resource
-	used     []int64 // the same with the parts of the queue
+	own      sums // what the pods of the namespace use
+	used     sums // the same with the parts of the queue
 	min, max limits
 	changed  bool // TakeChanged is to return it
 }
@@ -33,14 +33,14 @@ type limit struct {
 func (x *Index) limits(list object.Amounts) limits {
 	var l limits
 	for _, a := range list {
-		l = append(l, limit{x.number(a.Name), min(a.Value, mostCounted)})
+		l = append(l, limit{x.number(a.Name), a.Value})
 	}
 	slices.SortFunc(l, func(a, b limit) int { return cmp.Compare(a.resource, b.resource) })
 	return l
 }
 
-// of returns the amount of the resource; false if the list does not name it.
-func (l limits) of(resource int) (int64, bool) {
+// amount returns the amount of the resource; false if the list does not name it.
+func (l limits) amount(resource int) (int64, bool) {
 	i, listed := slices.BinarySearchFunc(l, resource, func(l limit, n int) int { return cmp.Compare(l.resource, n) })
 	if !listed {
 		return 0, false
@@ -50,7 +50,7 @@ func (l limits) of(resource int) (int64, bool) {
 
 // lists reports whether the list names the resource.
 func (l limits) lists(resource int) bool {
-	_, listed := l.of(resource)
+	_, listed := l.amount(resource)
 	return listed
 }
 
@@ -63,7 +63,7 @@ func (q *Queue) Used() object.Amounts {
 	var used object.Amounts
 	for _, l := range slices.Concat(q.min, q.max) {
 		if name := q.index.names[l.resource]; !slices.ContainsFunc(used, func(a object.Amount) bool { return a.Name == name }) {
-			used = append(used, object.Amount{Name: name, Value: at(q.used, l.resource)})
+			used = append(used, object.Amount{Name: name, Value: q.used.at(l.resource).amount()})
 		}
 	}
 	slices.SortFunc(used, byName)
@@ -71,10 +71,10 @@ func (q *Queue) Used() object.Amounts {
 }
 
 // amounts returns the amounts that are not 0, sorted by name.
-func (x *Index) amounts(by []int64) (list object.Amounts) {
+func (x *Index) amounts(by sums) (list object.Amounts) {
 	for resource, n := range by {
-		if n != 0 {
-			list = append(list, object.Amount{Name: x.names[resource], Value: n})
+		if n != (sum{}) {
+			list = append(list, object.Amount{Name: x.names[resource], Value: n.amount()})
 		}
 	}
 	slices.SortFunc(list, byName)
@@ -83,22 +83,6 @@ func (x *Index) amounts(by []int64) (list object.Amounts) {
 
 // byName compares amounts by the name of the resource.
 func byName(a, b object.Amount) int { return cmp.Compare(a.Name, b.Name) }
-
-// add adds n to the amount of the resource.
-func add(amounts *[]int64, resource int, n int64) {
-	if short := resource + 1 - len(*amounts); short > 0 {
-		*amounts = append(*amounts, make([]int64, short)...)
-	}
-	(*amounts)[resource] += n
-}
-
-// at returns the amount of the resource, 0 if there is none.
-func at(amounts []int64, resource int) int64 {
-	if resource < len(amounts) {
-		return amounts[resource]
-	}
-	return 0
-}
 
 // within reports whether the queue is r itself or a part of it, at any depth.
 func (q *Queue) within(r *Queue) bool {
@@ -120,10 +104,10 @@ func (q *Queue) top() *Queue {
 }
 
 // overMin reports whether the queue uses more of some resource than its min. A resource
-// that min does not list has a min of 0.
-func (q *Queue) overMin() bool {
+// that min does not list has a min of 0 if unlistedZero is set; else it does not matter.
+func (q *Queue) overMin(unlistedZero bool) bool {
 	for resource, used := range q.used {
-		if guaranteed, _ := q.min.of(resource); used > guaranteed {
+		if guaranteed, listed := q.min.amount(resource); (listed || unlistedZero) && used.amount() > guaranteed {
 			return true
 		}
 	}

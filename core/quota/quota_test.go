@@ -1,7 +1,9 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +75,20 @@ func exceeded(t *table.Table, p *object.Pod, zero bool, nominated ...*object.Pod
 	if e.Queue != nil {
 		of = e.Queue.Quota.Key()
 	}
-	return fmt.Sprintf("%s: %s %d+%d+%d>%d", of, e.Resource, e.Used, e.Nominated, e.Requested, e.Limit)
+	if e.Resource == "" {
+		return of + ": unreadable"
+	}
+	text := fmt.Sprintf("%s: %s %d+%d+%d>%d", of, e.Resource, e.Used, e.Nominated, e.Requested, e.Limit)
+	if e.Unlisted {
+		text += " unlisted"
+	}
+	return text
+}
+
+// memory is a pod that requests so many bytes.
+func memory(namespace string, bytes int64) *object.Pod {
+	u := resource.Vector{Memory: bytes}
+	return &object.Pod{UID: "memory", Namespace: namespace, Name: "memory", Demand: resource.Demand{Requests: u, Usage: u}}
 }
 
 // used is what the queue of the namespace uses, as its status shows it.
@@ -109,13 +124,17 @@ func TestExceeded(t *testing.T) {
 		"the max":               {two, lent, podOf("web", "p", 3000, 0), false, nil, "web/q: cpu 6000+0+3000>8000"},
 		"no request":            {two, append(lent, podOf("web", "x", 9000, 0)), podOf("web", "p", 0, 0), false, nil, ""},
 		"a GPU is not named":    {two, lent, podOf("web", "p", 0, 50), false, nil, ""},
-		"a GPU counts as 0":     {two, lent, podOf("web", "p", 0, 1), true, nil, "total: example.com/gpu 0+0+1>0"},
+		"a GPU counts as 0":     {two, lent, podOf("web", "p", 0, 1), true, nil, "total: example.com/gpu 0+0+1>0 unlisted"},
 		"CPU is not named":      {[]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "example.com/gpu 2", "")}, nil, podOf("a", "p", 1000, 1), false, nil, ""},
-		"CPU counts as 0":       {[]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "example.com/gpu 2", "")}, nil, podOf("a", "p", 1000, 1), true, nil, "a/q: cpu 0+0+1000>0"},
+		"CPU counts as 0":       {[]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "example.com/gpu 2", "")}, nil, podOf("a", "p", 1000, 1), true, nil, "a/q: cpu 0+0+1000>0 unlisted"},
 		"no list at all":        {[]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "-", "")}, nil, podOf("a", "p", 1000, 1), false, nil, ""},
 		"who has no min lends":  {[]*object.ElasticQuota{web, quotaOf("a", "q", 0, "-", "-", "")}, []*object.Pod{podOf("a", "x", 9000, 0)}, podOf("web", "p", 4000, 0), false, nil, ""},
 		"nominated, its queue":  {two, lent, podOf("web", "p", 1000, 0), false, []*object.Pod{podOf("web", "n", 2000, 0)}, "web/q: cpu 6000+2000+1000>8000"},
 		"nominated, another":    {two, lent, podOf("web", "p", 1000, 0), false, []*object.Pod{podOf("batch", "n", 1000, 0)}, "total: cpu 9000+1000+1000>10000"},
+		"limits beyond 1Pi":     {[]*object.ElasticQuota{quotaOf("a", "q", 0, "cpu 2251799813685248", "-", "")}, []*object.Pod{podOf("a", "x", 1125899906842625, 0)}, podOf("a", "p", 1125899906842624, 0), false, nil, "total: cpu 1125899906842625+0+1125899906842624>2251799813685248"},
+		"just within them":      {[]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "cpu 2251799813685248", "")}, []*object.Pod{podOf("a", "x", 1125899906842624, 0)}, podOf("a", "p", 1125899906842624, 0), false, nil, ""},
+		"the end of int64":      {[]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "cpu 9223372036854775806", "")}, []*object.Pod{podOf("a", "x", math.MaxInt64, 0), podOf("a", "y", math.MaxInt64, 0)}, podOf("a", "p", math.MaxInt64, 0), false, nil, "a/q: cpu 9223372036854775807+0+9223372036854775807>9223372036854775806"},
+		"what nobody knows":     {[]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "cpu 2", "")}, []*object.Pod{podOf("a", "x", 2, 0)}, memory("a", 7), true, nil, "a/q: memory 0+0+7>0 unlisted"},
 		"itself is nominated":   {two, lent, podOf("web", "p", 1000, 0), false, []*object.Pod{podOf("web", "p", 1000, 0)}, ""},
 		"no queue is nominated": {two, lent, podOf("web", "p", 1000, 0), false, []*object.Pod{podOf("other", "n", 9000, 0)}, ""},
 	} {
@@ -138,6 +157,41 @@ func TestNominatedThatDoNotCount(t *testing.T) {
 	less.Priority = 5
 	if got, want := exceeded(tb, p, false, less, other), "total: cpu 5+2+3>8"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A queue that uses what its min does not list is over its min only where what is not listed
+// counts as 0: pods that are nominated in it count otherwise.
+func TestOverMinOfWhatIsListed(t *testing.T) {
+	tb := tableWith([]*object.ElasticQuota{quotaOf("a", "q", 0, "example.com/gpu 4", "-", ""), quotaOf("b", "q", 0, "example.com/gpu 4", "-", "")},
+		podOf("a", "1", 1000, 1), podOf("b", "2", 0, 1))
+	p, other := podOf("b", "p", 0, 5), podOf("a", "n", 0, 3)
+	if got, want := exceeded(tb, p, false, other), "total: example.com/gpu 2+3+5>8"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := exceeded(tb, p, true, other), ""; got != want {
+		t.Errorf("with what is not listed counted as 0: got %q", got)
+	}
+}
+
+// While a quota cannot be read, no pod of its queue and its parts is placed, it preempts
+// nobody, and nobody is preempted from it for others.
+func TestUnreadable(t *testing.T) {
+	bad := quotaOf("a", "q", 0, "cpu 2", "-", "")
+	bad.Unreadable = "spec.max: is not a list of amounts"
+	tb := tableWith([]*object.ElasticQuota{bad, quotaOf("b", "q", 0, "-", "-", "a/q"), quotaOf("c", "q", 0, "cpu 9", "-", "")}, podOf("a", "1", 2, 0), podOf("a", "3", 3, 0), podOf("c", "2", 1, 0))
+	for namespace, want := range map[string]string{"a": "a/q: unreadable", "b": "a/q: unreadable", "c": ""} {
+		if got := exceeded(tb, podOf(namespace, "p", 1, 0), false); got != want {
+			t.Errorf("%s: got %q, want %q", namespace, got, want)
+		}
+	}
+	if got := preemptible(tb, podOf("c", "p", 1, 0)); got != "[]" {
+		t.Errorf("from a quota that cannot be read: %s", got)
+	}
+	tb.RemovePod("1")
+	tb.RemovePod("3")
+	if Of(tb).Reclaim(&Ask{Pod: podOf("a", "p", 1, 0)}, nil).Entitled() {
+		t.Error("a quota that cannot be read guarantees something")
 	}
 }
 
@@ -308,13 +362,64 @@ func TestPreemptible(t *testing.T) {
 		"no queue":                   {podOf("none", "p", 1, 0), nil, "[]"},
 		"over its min, org is not":   {podOf("a", "p", 1, 0), nil, "[c2]"},
 	} {
-		tb := tableWith(quotas, placed...)
-		var got []string
-		for _, p := range Of(tb).Reclaim(&Ask{Pod: c.pod, Nominated: slices.Values(c.nominated)}).Preemptible(nil, placed) {
-			got = append(got, p.Name)
+		if got := preemptible(tableWith(quotas, placed...), c.pod, c.nominated...); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("%s: %v, want %s", name, got, c.want)
+	}
+}
+
+// preemptible names the placed pods that the pod may preempt together, sorted by name. Names
+// decide which of them is more important. evicted pods are leaving.
+func preemptible(tb *table.Table, p *object.Pod, nominated ...*object.Pod) string {
+	var placed []*object.Pod
+	for _, row := range tb.All() {
+		for _, pl := range tb.Pods(row) {
+			placed = append(placed, pl.Pod)
+		}
+	}
+	slices.SortFunc(placed, func(a, b *object.Pod) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
+	})
+	evicted := func(uid types.UID) bool { return strings.HasPrefix(string(uid), "evicted") }
+	names := []string{}
+	for _, victim := range Of(tb).Reclaim(&Ask{Pod: p, Nominated: slices.Values(nominated)}, evicted).Preemptible(nil, placed) {
+		names = append(names, victim.Name)
+	}
+	slices.Sort(names)
+	return fmt.Sprint(names)
+}
+
+// A queue that lends keeps its min of what is taken back, also while pods of it are leaving,
+// and a pod that asks for several resources is entitled to each, or to none.
+func TestLenderKeepsItsMin(t *testing.T) {
+	terminating := podOf("a", "terminating", 1, 0)
+	terminating.Terminating = true
+	quotas := func(a, b string) []*object.ElasticQuota {
+		return []*object.ElasticQuota{quotaOf("a", "q", 0, a, "-", ""), quotaOf("b", "q", 0, b, "-", "")}
+	}
+	for name, c := range map[string]struct {
+		quotas []*object.ElasticQuota
+		placed []*object.Pod
+		pod    *object.Pod
+		want   string
+	}{
+		"nobody leaves": {quotas("cpu 2", "cpu 9"), []*object.Pod{podOf("a", "a1", 1, 0), podOf("a", "a2", 1, 0), podOf("a", "a3", 1, 0)},
+			podOf("b", "p", 1, 0), "[a3]"},
+		"one is being evicted, and it is the one": {quotas("cpu 2", "cpu 9"), []*object.Pod{podOf("a", "a1", 1, 0), podOf("a", "a2", 1, 0), podOf("a", "evicted", 1, 0)},
+			podOf("b", "p", 1, 0), "[evicted]"},
+		"one is being deleted, and there is one more": {quotas("cpu 1", "cpu 9"), []*object.Pod{podOf("a", "a1", 1, 0), podOf("a", "a2", 1, 0), terminating},
+			podOf("b", "p", 1, 0), "[a2 terminating]"},
+		"of a part as well": {append(quotas("cpu 2", "cpu 9"), quotaOf("c", "q", 0, "-", "-", "a/q")), []*object.Pod{podOf("a", "a1", 1, 0), podOf("a", "a2", 1, 0), podOf("c", "evicted", 1, 0)},
+			podOf("b", "p", 1, 0), "[evicted]"},
+		"a GPU of who has less CPU than its min": {quotas("cpu 9, example.com/gpu 1", "example.com/gpu 2"), []*object.Pod{podOf("a", "a1", 1, 1), podOf("a", "a2", 1, 1)},
+			podOf("b", "p", 1, 1), "[a2]"},
+		"CPU and GPUs, and its min has no GPU left": {quotas("cpu 0", "cpu 9, example.com/gpu 1"), []*object.Pod{podOf("a", "a1", 1, 0), podOf("b", "b1", 0, 1)},
+			podOf("b", "p", 1, 1), "[]"},
+		"CPU alone": {quotas("cpu 0", "cpu 9, example.com/gpu 1"), []*object.Pod{podOf("a", "a1", 1, 0), podOf("b", "b1", 0, 1)},
+			podOf("b", "p", 1, 0), "[a1]"},
+	} {
+		if got := preemptible(tableWith(c.quotas, c.placed...), c.pod); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }

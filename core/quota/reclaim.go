@@ -4,24 +4,30 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Reclaim decides, pod after pod, which placed pods another one may preempt. It counts those
-// that were allowed as gone, and changes nothing.
+// Reclaim decides which placed pods another one may preempt. It serves one search, during
+// which the table is as it was or under a checkpoint, and changes nothing.
 //
 // Pods without a queue may preempt such of lower priority, and nobody may preempt across. A
 // pod may preempt those of its own queue of lower priority. If it is within what its queue
 // is guaranteed, it may also preempt pods of other queues, whatever their priority, that
-// use what it requests, as long as none of these queues falls below its min.
+// use what it requests, as long as none of these queues falls below its min of that. Pods
+// that are leaving count as gone from the queue that lends.
 type Reclaim struct {
-	index *Index
-	ask   *Ask
-	queue *Queue // of the pod; nil for none
-	// nominated are the pods that are nominated in some queue, with the queue.
-	nominated []waiting
-	taken     map[*Queue][]int64 // what the pods that were allowed use, by queue and resource
+	index     *Index
+	ask       *Ask
+	evicting  func(types.UID) bool
+	queue     *Queue // of the pod; nil for none
+	nominated []nominatedPod
+	entitled  map[*Queue]bool // what isEntitled found
+	leaving   map[*Queue]sums // what leavingFrom found
+	taken     map[*Queue]sums // what the pods that were allowed use
 }
 
 // Any reports whether there are queues.
@@ -30,43 +36,87 @@ func (x *Index) Any() bool {
 	return len(x.queues) > 0
 }
 
-// Reclaim returns a Reclaim for the pod of the question, in which no pod is gone.
-func (x *Index) Reclaim(a *Ask) *Reclaim {
-	return &Reclaim{index: x, ask: a, queue: x.Queue(a.Pod.Namespace), nominated: x.waiting(a), taken: map[*Queue][]int64{}}
+// Revision returns a number that grows whenever the namespaces that have queues may have
+// changed.
+func (x *Index) Revision() uint64 {
+	x.link()
+	return x.revision
 }
 
-// Entitled reports whether the pod requests something that its queue, or an ancestor of
-// that, is guaranteed and does not use, so that others may have to give it back.
+// Reclaim returns a Reclaim for the pod of the question. evicting reports whether a pod is
+// leaving though it is not being deleted yet; nil stands for none.
+func (x *Index) Reclaim(a *Ask, evicting func(types.UID) bool) *Reclaim {
+	return &Reclaim{index: x, ask: a, evicting: evicting, queue: x.Queue(a.Pod.Namespace), nominated: x.nominatedPods(a),
+		entitled: map[*Queue]bool{}, leaving: map[*Queue]sums{}, taken: map[*Queue]sums{}}
+}
+
+// Queued reports whether the pod has a queue.
+func (r *Reclaim) Queued() bool { return r.queue != nil }
+
+// SharesQueue reports whether both pods have the same queue, or none.
+func (r *Reclaim) SharesQueue(p *object.Pod) bool { return r.index.queues[p.Namespace] == r.queue }
+
+// Entitled reports whether the pod is within what its queue, or an ancestor of that, is
+// guaranteed, so that others may have to give something back.
 func (r *Reclaim) Entitled() bool {
-	entitled := false
 	for q := r.queue; q != nil; q = q.parent {
-		each(r.ask.Pod, func(name v1.ResourceName, requested int64) {
-			entitled = entitled || r.guaranteed(q, name, requested)
-		})
+		if r.isEntitled(q) {
+			return true
+		}
 	}
-	return entitled
+	return false
+}
+
+// isEntitled reports whether the queue's min covers what the queue uses, the pods nominated
+// there that are not less important, and the pod, of each resource that the pod requests and
+// min lists. There must be one. With UnlistedZero, min must list them all.
+func (r *Reclaim) isEntitled(q *Queue) bool {
+	if entitled, known := r.entitled[q]; known {
+		return entitled
+	}
+	some, all := false, q.Quota.Unreadable == ""
+	each(r.ask.Pod, func(name v1.ResourceName, requested int64) {
+		number, known := r.index.resources[name]
+		least, listed := int64(0), false
+		if known {
+			least, listed = q.min.amount(number)
+		}
+		if !listed {
+			all = all && !r.ask.UnlistedZero
+			return
+		}
+		needed := resource.Add(q.used.at(number).amount(), requested)
+		for _, other := range r.nominated {
+			if other.within(q) && other.pod.Priority >= r.ask.Pod.Priority {
+				needed = resource.Add(needed, amountOf(other.pod, name))
+			}
+		}
+		some, all = true, all && needed <= least
+	})
+	r.entitled[q] = some && all
+	return some && all
 }
 
 // allows reports whether the pod may preempt victim, and counts victim as gone if so.
 func (r *Reclaim) allows(victim *object.Pod) bool {
-	of := r.index.queues[victim.Namespace]
-	if of == r.queue {
+	lender := r.index.queues[victim.Namespace]
+	if lender == r.queue {
 		return victim.Priority < r.ask.Pod.Priority
 	}
-	if of == nil || r.queue == nil {
+	if lender == nil || r.queue == nil {
 		return false
 	}
-	mine, its := apart(r.queue, of)
-	if mine == nil || its == nil || !r.lends(victim, of, mine) {
+	mine, its := apart(r.queue, lender)
+	if mine == nil || its == nil || !r.isEntitled(mine) || !r.lends(victim, lender, mine) {
 		return false
 	}
-	for q := of; ; q = q.parent {
-		each(victim, func(name v1.ResourceName, amount int64) {
-			taken := r.taken[q]
-			add(&taken, r.index.number(name), amount)
-			r.taken[q] = taken
-		})
-		if q == its {
+	if r.isLeaving(victim) {
+		return true // it counts as gone already
+	}
+	for q := lender; ; q = q.parent {
+		taken := r.taken[q]
+		each(victim, func(name v1.ResourceName, amount int64) { taken.add(r.index.number(name), wide(amount)) })
+		if r.taken[q] = taken; q == its {
 			return true
 		}
 	}
@@ -85,42 +135,60 @@ func apart(a, b *Queue) (ofA, ofB *Queue) {
 	return up(a, b), up(b, a)
 }
 
-// lends reports whether victim, of the queue of, uses something that the pod requests within
-// the min of mine, and no queue that victim is a part of falls below its min without it.
-func (r *Reclaim) lends(victim *object.Pod, of, mine *Queue) bool {
-	useful := false
-	each(r.ask.Pod, func(name v1.ResourceName, requested int64) {
-		useful = useful || amountOf(victim, name) > 0 && r.guaranteed(mine, name, requested)
-	})
-	if !useful {
-		return false
-	}
-	enough := true
-	for q := of; q != nil && !r.queue.within(q); q = q.parent {
-		each(victim, func(name v1.ResourceName, amount int64) {
-			resource, known := r.index.resources[name]
-			if least, listed := q.min.of(resource); known && listed && at(q.used, resource)-at(r.taken[q], resource)-amount < least {
+// lends reports whether victim, of the queue lender, uses something that the pod requests
+// and the min of mine lists, and no queue that victim is a part of has less than its min of
+// that then. Other resources do not matter: the lender stays entitled to them.
+func (r *Reclaim) lends(victim *object.Pod, lender, mine *Queue) bool {
+	useful, enough := false, true
+	each(r.ask.Pod, func(name v1.ResourceName, _ int64) {
+		number, known := r.index.resources[name]
+		amount := amountOf(victim, name)
+		if !known || amount == 0 || !mine.min.lists(number) {
+			return
+		}
+		useful = true
+		if r.isLeaving(victim) {
+			return
+		}
+		for q := lender; q != nil && !r.queue.within(q); q = q.parent {
+			left := q.used.at(number).minus(r.leavingFrom(q).at(number)).minus(r.taken[q].at(number)).minus(wide(amount))
+			if least, listed := q.min.amount(number); listed && left.amount() < least {
 				enough = false
+			}
+		}
+	})
+	for q := lender; q != nil; q = q.parent {
+		enough = enough && q.Quota.Unreadable == ""
+	}
+	return useful && enough
+}
+
+// isLeaving reports whether the pod is being deleted or evicted.
+func (r *Reclaim) isLeaving(p *object.Pod) bool {
+	return p.Terminating || r.evicting != nil && r.evicting(p.UID)
+}
+
+// leavingFrom returns what the leaving pods of the queue and its parts use. It looks at all
+// pods of these, once for a Reclaim.
+func (r *Reclaim) leavingFrom(q *Queue) sums {
+	leaving, known := r.leaving[q]
+	if known {
+		return leaving
+	}
+	for _, part := range r.index.queues { // any order: adds up
+		if !part.within(q) {
+			continue
+		}
+		r.index.table.PodsByLabels(part.Quota.Namespace, func(same *table.PodsWithLabels) {
+			for _, pl := range same.Pods() {
+				if r.isLeaving(pl.Pod) {
+					each(pl.Pod, func(name v1.ResourceName, amount int64) { leaving.add(r.index.number(name), wide(amount)) })
+				}
 			}
 		})
 	}
-	return enough
-}
-
-// guaranteed reports whether the queue's min covers what it uses of the resource, the pods
-// nominated there, and the request.
-func (r *Reclaim) guaranteed(q *Queue, name v1.ResourceName, requested int64) bool {
-	resource, known := r.index.resources[name]
-	if !known {
-		return false
-	}
-	least, listed := q.min.of(resource)
-	for _, w := range r.nominated {
-		if w.within(q) && w.pod.Priority >= r.ask.Pod.Priority {
-			requested += amountOf(w.pod, name)
-		}
-	}
-	return listed && at(q.used, resource)+requested <= least
+	r.leaving[q] = leaving
+	return leaving
 }
 
 // Preemptible appends those of the pods that the pod may preempt together, the least

@@ -17,7 +17,7 @@ import (
 )
 
 // plugin is the plugin of one profile.
-type plugin struct{ args Args }
+type plugin struct{ rules framework.QuotaRules }
 
 // New returns the plugin with its arguments as JSON, nil for none. Its PostFilter is that of
 // preemption, a DefaultPreemption: package preempt knows the quotas.
@@ -26,10 +26,10 @@ func New(raw json.RawMessage, preemption framework.Plugin) (*framework.Plugin, e
 	if err != nil {
 		return nil, err
 	}
-	pl := plugin{args}
+	pl := plugin{framework.QuotaRules{UnlistedZero: args.Unlisted == "zero"}}
 	return &framework.Plugin{
 		Name:  names.CapacityScheduling,
-		Reads: framework.Reads{Kinds: []object.Kind{object.ElasticQuotas}},
+		Reads: framework.Reads{Kinds: []object.Kind{object.ElasticQuotas}, Quotas: &pl.rules},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodScaleDown, QueueingHintFn: pl.podLeft},
 			{Resource: framework.ResourceOf(object.ElasticQuotas), ActionType: framework.All, QueueingHintFn: pl.quotaChanged},
@@ -46,7 +46,7 @@ func New(raw json.RawMessage, preemption framework.Plugin) (*framework.Plugin, e
 
 // ask returns the question whether the pod may be placed.
 func (pl *plugin) ask(p *object.Pod, nominated iter.Seq[*object.Pod]) *quota.Ask {
-	return &quota.Ask{Pod: p, Nominated: nominated, UnlistedZero: pl.args.Unlisted == "zero"}
+	return &quota.Ask{Pod: p, Nominated: nominated, UnlistedZero: pl.rules.UnlistedZero}
 }
 
 // rejectPod rejects a pod that would exceed the max of its queue or of an ancestor, or the
@@ -109,5 +109,5 @@ func (pl *plugin) quotaChanged(p *object.Pod, e *framework.Event) bool {
 // borrowed. Nominations are ignored.
 func (pl *plugin) helps(t *table.Table, p *object.Pod) bool {
 	queues, ask := quota.Of(t), pl.ask(p, nil)
-	return queues.Exceeded(ask) == nil || queues.Reclaim(ask).Entitled()
+	return queues.Exceeded(ask) == nil || queues.Reclaim(ask, nil).Entitled()
 }

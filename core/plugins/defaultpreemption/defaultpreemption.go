@@ -46,8 +46,12 @@ func remedy(_ *table.Table, p *object.Pod) framework.Remedy {
 }
 
 // postFilter returns the result of a preemption for the pod. It keeps the pod's
-// nomination if the pod may not preempt now, and ends it if preemption cannot help.
+// nomination if the pod may not preempt now, or if another plugin that does the same has
+// searched already, and ends it if preemption cannot help.
 func postFilter(c *framework.PostFilterCall, finder *preempt.Finder, limits preempt.Limits) framework.PostFilterResult {
+	if c.Searched {
+		return framework.PostFilterResult{KeepNomination: true}
+	}
 	if why := preempt.NotEligible(c); why != "" {
 		return keep(refusal(why))
 	}

@@ -1,0 +1,59 @@
+package quota
+
+import (
+	"math"
+	"math/bits"
+)
+
+// sum is an exact sum of amounts, of 128 bits: what was added can be subtracted again,
+// however large it was.
+type sum struct {
+	high int64
+	low  uint64
+}
+
+// wide returns n as a sum.
+func wide(n int64) sum { return sum{n >> 63, uint64(n)} } // #nosec G115 -- the sign is in high
+
+// add adds t.
+func (s *sum) add(t sum) {
+	low, carry := bits.Add64(s.low, t.low, 0)
+	s.low, s.high = low, s.high+t.high+int64(carry) // #nosec G115 -- 0 or 1
+}
+
+// minus returns the sum less t.
+func (s sum) minus(t sum) sum {
+	low, borrow := bits.Sub64(s.low, t.low, 0)
+	return sum{s.high - t.high - int64(borrow), low} // #nosec G115 -- 0 or 1
+}
+
+// amount returns the sum, saturated at the ends of int64.
+func (s sum) amount() int64 {
+	switch n := int64(s.low); { // #nosec G115 -- compared with high
+	case n>>63 == s.high:
+		return n
+	case s.high < 0:
+		return math.MinInt64
+	default:
+		return math.MaxInt64
+	}
+}
+
+// sums are sums by the number of the resource. Those that are missing are 0.
+type sums []sum
+
+// add adds n to the sum of the resource.
+func (l *sums) add(resource int, n sum) {
+	if short := resource + 1 - len(*l); short > 0 {
+		*l = append(*l, make([]sum, short)...)
+	}
+	(*l)[resource].add(n)
+}
+
+// at returns the sum of the resource.
+func (l sums) at(resource int) sum {
+	if resource < len(l) {
+		return l[resource]
+	}
+	return sum{}
+}
