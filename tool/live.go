@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -102,7 +101,7 @@ func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *deco
 		return err
 	}
 	err = pages(options, func(options metav1.ListOptions) (runtime.Object, error) {
-		list, err := scheme.Scheme.New(k.WithKind(k.Name + "List"))
+		list, err := k.Scheme().New(k.WithKind(k.Name + "List"))
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +149,7 @@ func turn(options *metav1.ListOptions, list runtime.Object) error {
 func clientFor(config *rest.Config, k *decode.Kind) (rest.Interface, error) {
 	of := rest.CopyConfig(config)
 	of.GroupVersion = &k.GroupVersion
-	of.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	of.NegotiatedSerializer = k.Codecs().WithoutConversion()
 	of.APIPath = "/apis"
 	if k.Group == "" {
 		of.APIPath = "/api"

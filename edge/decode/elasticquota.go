@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
 	ours "github.com/berth-scheduler/berth/core/resource"
@@ -23,19 +25,19 @@ import (
 type ElasticQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              ElasticQuotaSpec   `json:"spec,omitempty"`
-	Status            ElasticQuotaStatus `json:"status,omitempty"`
+	Spec              ElasticQuotaSpec   `json:"spec,omitzero"`
+	Status            ElasticQuotaStatus `json:"status,omitzero"`
 }
 
 // ElasticQuotaSpec is what the pods of a namespace are guaranteed, and what they may use.
 type ElasticQuotaSpec struct {
-	Min Quantities `json:"min,omitempty"`
-	Max Quantities `json:"max,omitempty"`
+	Min Quantities `json:"min,omitzero"`
+	Max Quantities `json:"max,omitzero"`
 }
 
 // ElasticQuotaStatus is what they use.
 type ElasticQuotaStatus struct {
-	Used Quantities `json:"used,omitempty"`
+	Used Quantities `json:"used,omitzero"`
 }
 
 // ElasticQuotaList is a list of ElasticQuotas.
@@ -47,27 +49,93 @@ type ElasticQuotaList struct {
 
 // Quantities are amounts by the name of the resource, as written. An API server checks of a
 // custom resource's quantities only how they look, and exact arithmetic on some that look
-// right would never end.
+// right would never end. What is not a list of amounts is kept as text under the name "".
 type Quantities map[v1.ResourceName]QuantityText
 
-// QuantityText is a quantity as written, as a JSON number or a text.
+// QuantityText is a quantity as written, as a JSON number or a text. What is neither is kept
+// as JSON.
 type QuantityText string
 
-// UnmarshalJSON takes a number or a text.
+// An API server serves what the CustomResourceDefinition of its cluster lets through, and an
+// error here would end the list and the watch of all ElasticQuotas. So none of these returns
+// one: what cannot be read is kept, and elasticQuota says what is wrong with it.
+
+// UnmarshalJSON keeps what is no number and no text as it is.
 func (q *QuantityText) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] != '"' {
-		var n json.Number
-		err := json.Unmarshal(data, &n)
-		*q = QuantityText(n)
-		return err
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, (*string)(q))
 	}
-	return json.Unmarshal(data, (*string)(q))
+	*q = QuantityText(data)
+	return nil
 }
 
-func init() {
+// UnmarshalJSON keeps what is no list under the name "".
+func (q *Quantities) UnmarshalJSON(data []byte) error {
+	var list map[v1.ResourceName]QuantityText
+	if json.Unmarshal(data, &list) != nil {
+		list = Quantities{"": QuantityText(data)}
+	}
+	*q = list
+	return nil
+}
+
+// UnmarshalJSON keeps what is no spec as if it stood in max.
+func (s *ElasticQuotaSpec) UnmarshalJSON(data []byte) error {
+	type plain ElasticQuotaSpec
+	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
+		s.Max = Quantities{"": QuantityText(data)}
+	}
+	return nil
+}
+
+// UnmarshalJSON drops what is no status: it is written anew.
+func (s *ElasticQuotaStatus) UnmarshalJSON(data []byte) error {
+	type plain ElasticQuotaStatus
+	if json.Unmarshal(data, (*plain)(s)) != nil {
+		*s = ElasticQuotaStatus{}
+	}
+	return nil
+}
+
+// badMetadata begins the text that is kept of metadata that cannot be read.
+const badMetadata = "metadata cannot be read: "
+
+// UnmarshalJSON keeps of metadata that cannot be read what identifies the object.
+func (q *ElasticQuota) UnmarshalJSON(data []byte) error {
+	type plain ElasticQuota
+	err := json.Unmarshal(data, (*plain)(q))
+	if err == nil {
+		return nil
+	}
+	var known struct {
+		Metadata struct {
+			Namespace, Name, ResourceVersion string
+			UID                              types.UID
+		}
+	}
+	_ = json.Unmarshal(data, &known) // as far as it goes
+	m := &known.Metadata
+	*q = ElasticQuota{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion, UID: m.UID},
+		Spec: ElasticQuotaSpec{Max: Quantities{"": QuantityText(badMetadata + err.Error())}}}
+	return nil
+}
+
+// customScheme knows the kinds that CustomResourceDefinitions define. client-go's own scheme
+// does not: whoever links Berth may give it types of the same names.
+var customScheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"}) // for errors
+	AddCustomToScheme(s)
+	return s
+}()
+
+var customCodecs = serializer.NewCodecFactory(customScheme)
+
+// AddCustomToScheme adds the kinds that CustomResourceDefinitions define to the scheme.
+func AddCustomToScheme(s *runtime.Scheme) {
 	version := object.ElasticQuotas.GroupVersion()
-	scheme.Scheme.AddKnownTypes(version, &ElasticQuota{}, &ElasticQuotaList{})
-	metav1.AddToGroupVersion(scheme.Scheme, version)
+	s.AddKnownTypes(version, &ElasticQuota{}, &ElasticQuotaList{})
+	metav1.AddToGroupVersion(s, version)
 }
 
 // DeepCopyObject implements runtime.Object.
@@ -99,10 +167,15 @@ func (q *ElasticQuota) Unmarshal(data []byte) error { return json.Unmarshal(data
 func elasticQuota(q *ElasticQuota) *object.ElasticQuota {
 	decoded := &object.ElasticQuota{Meta: meta(object.ElasticQuotas, &q.ObjectMeta), Created: q.CreationTimestamp.Time,
 		Parent: q.Annotations[object.ParentAnnotation]}
-	var faults []string
-	decoded.Min, faults = amountsIn("min", q.Spec.Min, faults)
-	decoded.Max, faults = amountsIn("max", q.Spec.Max, faults)
-	decoded.Used, _ = amountsIn("used", q.Status.Used, nil)
+	r := quantityReader{}
+	decoded.Min = r.amounts("spec.min", q.Spec.Min)
+	decoded.Max = r.amounts("spec.max", q.Spec.Max)
+	decoded.Used = (&quantityReader{}).amounts("status.used", q.Status.Used)
+	faults := r.faults
+	if len(r.unreadable) > 0 {
+		decoded.Unreadable = strings.Join(r.unreadable, "; ")
+		faults = append(faults, fmt.Sprintf("%s; until that is mended no pod of its namespace is placed, and none is preempted for another quota", decoded.Unreadable))
+	}
 	for i := range decoded.Min {
 		a := &decoded.Min[i]
 		if most, bounded := decoded.Max.Of(a.Name); bounded && a.Value > most {
@@ -110,7 +183,7 @@ func elasticQuota(q *ElasticQuota) *object.ElasticQuota {
 			a.Value = most
 		}
 	}
-	if len(decoded.Min)+len(decoded.Max) == 0 {
+	if len(decoded.Min)+len(decoded.Max)+len(r.unreadable) == 0 {
 		faults = append(faults, "it names no resource in spec.min and spec.max, so it bounds nothing and guarantees nothing")
 	}
 	if namespace, name, _ := strings.Cut(decoded.Parent, "/"); decoded.Parent != "" && (namespace == "" || name == "") {
@@ -126,26 +199,54 @@ func shownAmount(a object.Amount) string { return ours.Quantity(a.Name, a.Value)
 // unreasonable matches quantities on which exact arithmetic takes forever.
 var unreasonable = regexp.MustCompile(`[eE][-+]?[0-9]{4}|[0-9]{101}`)
 
-// amountsIn returns the amounts of a list, nil if it is absent, and appends to faults what of
-// it does not count as it is written.
-func amountsIn(list string, q Quantities, faults []string) (object.Amounts, []string) {
+// parse returns the quantity, or an error if the text is none.
+func (q QuantityText) parse() (resource.Quantity, error) {
+	text := strings.TrimSpace(string(q))
+	if unreasonable.MatchString(text) {
+		return resource.Quantity{}, resource.ErrFormatWrong
+	}
+	return resource.ParseQuantity(text)
+}
+
+// Redact replaces what is no quantity, as it may say anything.
+func (q Quantities) Redact() {
+	for name, text := range q { // any order: each by itself
+		if _, err := text.parse(); err != nil {
+			q[name] = "redacted"
+		}
+	}
+}
+
+// quantityReader reads lists of quantities, and collects what is wrong with them.
+type quantityReader struct {
+	faults     []string // what does not count as it is written
+	unreadable []string
+}
+
+// amounts returns the amounts of the list at the path, nil if it is absent.
+func (r *quantityReader) amounts(path string, q Quantities) object.Amounts {
 	if q == nil {
-		return nil, faults
+		return nil
 	}
 	amounts := object.Amounts{}
 	for _, name := range slices.Sorted(maps.Keys(q)) {
-		path := fmt.Sprintf("spec.%s of %s", list, name)
-		if !ours.IsScalar(name) && name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
-			faults = append(faults, path+" is ignored: no scheduler counts such a resource")
+		text := strings.TrimSpace(string(q[name]))
+		if why, bad := strings.CutPrefix(text, badMetadata); name == "" && bad {
+			r.unreadable = append(r.unreadable, badMetadata+shortened(why))
 			continue
 		}
-		text := strings.TrimSpace(string(q[name]))
-		quantity, err := resource.Quantity{}, resource.ErrFormatWrong
-		if !unreasonable.MatchString(text) {
-			quantity, err = resource.ParseQuantity(text)
+		if name == "" {
+			r.unreadable = append(r.unreadable, fmt.Sprintf("%s is not a list of amounts: %s", path, shortened(text)))
+			continue
 		}
+		path := path + " of " + string(name)
+		if !ours.IsScalar(name) && name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
+			r.faults = append(r.faults, path+" is ignored: no scheduler counts such a resource")
+			continue
+		}
+		quantity, err := q[name].parse()
 		if err != nil {
-			faults = append(faults, fmt.Sprintf("%s is ignored: it is not a quantity, such as 500m, 2 or 1Gi", path))
+			r.unreadable = append(r.unreadable, fmt.Sprintf("%s, %s, is not a quantity, such as 500m, 2 or 1Gi", path, shortened(text)))
 			continue
 		}
 		n := ours.Whole(quantity)
@@ -153,9 +254,20 @@ func amountsIn(list string, q Quantities, faults []string) (object.Amounts, []st
 			n = ours.Milli(quantity)
 		}
 		if n < 0 {
-			faults = append(faults, fmt.Sprintf("%s, %s, is negative and counts as 0", path, text))
+			r.faults = append(r.faults, fmt.Sprintf("%s, %s, is negative and counts as 0", path, text))
 		}
 		amounts = append(amounts, object.Amount{Name: name, Value: max(n, 0)})
 	}
-	return amounts, faults
+	return amounts
+}
+
+// longestShown is how many bytes of what cannot be read are shown.
+const longestShown = 60
+
+// shortened returns the text, quoted, and no more than a line of it.
+func shortened(text string) string {
+	if len(text) > longestShown {
+		text = text[:longestShown] + "..."
+	}
+	return fmt.Sprintf("%q", text)
 }

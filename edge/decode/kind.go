@@ -9,7 +9,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/berth-scheduler/berth/core/object"
 )
@@ -85,6 +88,32 @@ func Of(o any) *Kind { return byType[reflect.TypeOf(o)] }
 // Custom reports whether the kind is defined by a CustomResourceDefinition: an API server may
 // not have it, and sends its objects as JSON alone.
 func (k *Kind) Custom() bool { return k.Name == object.ElasticQuotas.String() }
+
+// Scheme returns a scheme that knows the kind.
+func (k *Kind) Scheme() *runtime.Scheme {
+	if k.Custom() {
+		return customScheme
+	}
+	return scheme.Scheme
+}
+
+// SchemeOf returns a scheme that knows the kinds of the version that Berth reads.
+func SchemeOf(version schema.GroupVersion) *runtime.Scheme {
+	for i := range Kinds {
+		if Kinds[i].GroupVersion == version {
+			return Kinds[i].Scheme()
+		}
+	}
+	return scheme.Scheme
+}
+
+// Codecs returns the codecs of the kind's scheme.
+func (k *Kind) Codecs() serializer.CodecFactory {
+	if k.Custom() {
+		return customCodecs
+	}
+	return scheme.Codecs
+}
 
 // HasObject tells whether the kind is one of package object's.
 func (k *Kind) HasObject() bool { return k.object != nil }

@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	appsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
@@ -30,6 +29,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fence"
 )
 
@@ -142,7 +142,7 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	}
 	clients.Groups, clients.GroupStatus = groups(false), groups(true)
 	quotas := func(fenced bool) rest.Interface {
-		c, err := customClient(separate(config, fenced, held), object.ElasticQuotas.GroupVersion())
+		c, err := customClient(separate(config, fenced, held), object.ElasticQuotas)
 		if err != nil {
 			errs = append(errs, err)
 			return nil
@@ -159,10 +159,11 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	return clients, nil
 }
 
-// customClient returns a client for custom resources of the version, which an API server
-// sends as JSON alone. It changes config.
-func customClient(config *rest.Config, version schema.GroupVersion) (rest.Interface, error) {
-	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &version, "/apis", scheme.Codecs.WithoutConversion()
+// customClient returns a client for custom resources of the kind, which an API server sends
+// as JSON alone. It changes config.
+func customClient(config *rest.Config, kind object.Kind) (rest.Interface, error) {
+	k := decode.Named(kind.String())
+	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &k.GroupVersion, "/apis", k.Codecs().WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	return rest.RESTClientFor(config)
 }

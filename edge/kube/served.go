@@ -28,7 +28,7 @@ func CheckServed(ctx context.Context, config *rest.Config, kinds []object.Kind) 
 		if !decode.Named(kind.String()).Custom() {
 			continue
 		}
-		client, err := customClient(rest.CopyConfig(config), kind.GroupVersion())
+		client, err := customClient(rest.CopyConfig(config), kind)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/spelling"
@@ -83,11 +82,12 @@ const farthestKind = 2
 // that it has is spelt nearly so. Kinds of other APIs are not known.
 func misspeltKind(apiVersion, kind string) error {
 	version, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || len(kind) > longestName || scheme.Scheme.Recognizes(version.WithKind(kind)) || !scheme.Scheme.IsVersionRegistered(version) {
+	known := decode.SchemeOf(version)
+	if err != nil || len(kind) > longestName || known.Recognizes(version.WithKind(kind)) || !known.IsVersionRegistered(version) {
 		return nil
 	}
 	best, least := "", farthestKind+1
-	for _, name := range slices.Sorted(maps.Keys(scheme.Scheme.KnownTypes(version))) {
+	for _, name := range slices.Sorted(maps.Keys(known.KnownTypes(version))) {
 		if d := spelling.Distance(strings.ToLower(name), strings.ToLower(kind)); d < least {
 			best, least = name, d
 		}

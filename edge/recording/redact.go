@@ -152,10 +152,14 @@ func (n *Names) redactClaim(c *resourcev1.ResourceClaim) {
 	c.Name = name
 }
 
-// redactQuota replaces names and leaves amounts. A parent stays the parent.
+// redactQuota replaces names and what cannot be read, and leaves amounts. A parent stays the
+// parent.
 func (n *Names) redactQuota(q *decode.ElasticQuota) {
 	namespace, name, named := strings.Cut(q.Annotations[object.ParentAnnotation], "/")
 	n.walk(reflect.ValueOf(&q.ObjectMeta).Elem(), "")
+	q.Spec.Min.Redact()
+	q.Spec.Max.Redact()
+	q.Status.Used.Redact()
 	if named {
 		q.Annotations[object.ParentAnnotation] = n.Of(namespace) + "/" + n.Of(name)
 	}

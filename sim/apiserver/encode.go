@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 func equal(a, b Object) bool { return apiequality.Semantic.DeepEqual(a, b) }
@@ -25,7 +24,7 @@ type format struct{ runtime.SerializerInfo }
 
 var formats = func() map[string]format {
 	m := map[string]format{}
-	for _, info := range scheme.Codecs.SupportedMediaTypes() {
+	for _, info := range codecs.SupportedMediaTypes() {
 		m[info.MediaType] = format{info}
 	}
 	return m
@@ -114,7 +113,7 @@ func decodeBody(r *http.Request, into schema.GroupVersionKind) (Object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, &into, nil)
+	o, _, err := codecs.UniversalDeserializer().Decode(body, &into, nil)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}

@@ -6,8 +6,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/berth-scheduler/berth/edge/decode"
 )
@@ -23,6 +26,19 @@ func (k *kind) gvk() schema.GroupVersionKind { return k.resource.GroupVersion().
 
 // key names the kind: pods, leases.coordination.k8s.io.
 func (k *kind) key() string { return k.resource.GroupResource().String() }
+
+// served is a scheme of all kinds that the server has.
+var served = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := scheme.AddToScheme(s); err != nil {
+		panic(err) // client-go's own kinds
+	}
+	metav1.AddToGroupVersion(s, v1.SchemeGroupVersion)
+	decode.AddCustomToScheme(s)
+	return s
+}()
+
+var codecs = serializer.NewCodecFactory(served)
 
 // kinds are the kinds that there are: those that a scheduler reads, and those that
 // it writes and does not read.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // selection is which objects of a kind a list or watch is about.
@@ -133,7 +132,7 @@ func (s *Server) page(r *http.Request, t target) (runtime.Object, error) {
 // pageOf builds the list of those objects that come after a name, as many as the
 // limit says; 0 is no limit.
 func pageOf(k *kind, objects []Object, of selection, at int64, after types.NamespacedName, limit int) (runtime.Object, error) {
-	list, err := scheme.Scheme.New(k.resource.GroupVersion().WithKind(k.kind + "List"))
+	list, err := served.New(k.resource.GroupVersion().WithKind(k.kind + "List"))
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +264,7 @@ func (g *watching) sendInitial(marked bool) error {
 }
 
 func (g *watching) bookmark(annotations map[string]string) error {
-	o, err := scheme.Scheme.New(g.kind.gvk())
+	o, err := served.New(g.kind.gvk())
 	if err != nil {
 		return err
 	}

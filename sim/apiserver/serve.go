@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 type clientKey struct{}
@@ -145,7 +144,7 @@ func (s *Server) patch(r *http.Request, t target, before Object, patch []byte) (
 	if err != nil {
 		return 0, nil, err
 	}
-	empty, err := scheme.Scheme.New(t.kind.gvk())
+	empty, err := served.New(t.kind.gvk())
 	if err != nil {
 		return 0, nil, err
 	}
@@ -209,7 +208,7 @@ func validateClaim(after, before *resourcev1.ResourceClaim) error {
 func (s *Server) delete(t target, before Object, body []byte, by string) (int, runtime.Object, error) {
 	options := &metav1.DeleteOptions{}
 	if len(body) > 0 {
-		if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, options); err != nil {
+		if _, _, err := codecs.UniversalDeserializer().Decode(body, nil, options); err != nil {
 			return 0, nil, apierrors.NewBadRequest(err.Error())
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Object is an API object as the server keeps it: never changed, only replaced.
@@ -74,7 +73,7 @@ func New() *Server {
 
 // typesOf lists the kinds of an object's Go type.
 func typesOf(o runtime.Object) []schema.GroupVersionKind {
-	gvks, _, _ := scheme.Scheme.ObjectKinds(o)
+	gvks, _, _ := served.ObjectKinds(o)
 	return gvks
 }
 

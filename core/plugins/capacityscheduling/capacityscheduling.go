@@ -63,11 +63,20 @@ func (pl *plugin) rejectPod(t *table.Table, p *object.Pod, nominated iter.Seq[*o
 }
 
 // rejection returns the status of a pod that would exceed a limit: the reason in the words
-// of sigs.k8s.io/scheduler-plugins, then the amounts.
+// of sigs.k8s.io/scheduler-plugins, then the amounts. That there is an ElasticQuota which
+// cannot be read is no reason there.
 func rejection(p *object.Pod, e *quota.Excess) *decision.Status {
-	what, limit, of := "total ElasticQuota used is more than min", "guaranteed", "all ElasticQuotas"
+	what, limit, list, whose := "total ElasticQuota used is more than min", "guaranteed", "no spec.min names", "all ElasticQuotas"
 	if e.Queue != nil {
-		what, limit, of = fmt.Sprintf("ElasticQuota %s is more than Max", e.Queue.Quota.Namespace), "at most", "ElasticQuota "+e.Queue.Quota.Key()
+		what, limit, list, whose = fmt.Sprintf("ElasticQuota %s is more than Max", e.Queue.Quota.Namespace), "at most", "spec.max does not name", "ElasticQuota "+e.Queue.Quota.Key()
+	}
+	if e.Resource == "" {
+		return &decision.Status{Code: decision.Unschedulable, Reasons: []string{
+			fmt.Sprintf("Pod %s is rejected in PreFilter because %s cannot be read: %s", p.Key(), whose, e.Queue.Quota.Unreadable),
+		}}
+	}
+	if e.Unlisted {
+		limit += ", as " + list + " it"
 	}
 	amount := func(n int64) string { return resource.Quantity(e.Resource, n).String() }
 	kept := ""
@@ -76,7 +85,7 @@ func rejection(p *object.Pod, e *quota.Excess) *decision.Status {
 	}
 	return &decision.Status{Code: decision.Unschedulable, Reasons: []string{
 		fmt.Sprintf("Pod %s is rejected in PreFilter because %s", p.Key(), what),
-		fmt.Sprintf("%s: of %s %s used%s, %s requested, %s %s", of, shown(e.Resource), amount(e.Used), kept, amount(e.Requested), amount(e.Limit), limit),
+		fmt.Sprintf("%s: of %s %s used%s, %s requested, %s %s", whose, shown(e.Resource), amount(e.Used), kept, amount(e.Requested), amount(e.Limit), limit),
 	}}
 }
 

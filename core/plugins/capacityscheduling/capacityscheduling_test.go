@@ -134,7 +134,7 @@ func TestArgs(t *testing.T) {
 	if s, _ := newPlugin(t, "").RejectPod(cluster(), p, nil); s != nil {
 		t.Errorf("memory, which is not listed, is bounded: %v", s)
 	}
-	if s, _ := zero.RejectPod(cluster(), p, nil); s == nil {
-		t.Error("memory, which is not listed, is not bounded")
+	if s, _ := zero.RejectPod(cluster(), p, nil); s == nil || s.Reasons[1] != "ElasticQuota web/q: of memory 0 used, 1 requested, 0 at most, as spec.max does not name it" {
+		t.Errorf("memory, which is not listed, is bounded so: %v", s)
 	}
 }
