@@ -105,7 +105,7 @@ func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *deco
 		if err != nil {
 			return nil, err
 		}
-		return list, client.Get().Namespace(namespace).Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list)
+		return list, client.Get().Namespace(namespace).Resource(k.Resource).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(list)
 	}, func(o runtime.Object) error { return set.Add(o.(metav1.Object), k.Key(), config.Host) })
 	if apierrors.IsNotFound(err) && k.Version != "v1" {
 		return nil // a beta that is not served: there are none

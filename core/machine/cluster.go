@@ -153,6 +153,9 @@ func (c *cluster) objectSet(o object.Object) {
 	} else {
 		c.moveAll(e)
 	}
+	if o.Head().Kind == object.ElasticQuotas {
+		c.quotas.wake(e.OldObject, o)
+	}
 	c.bindings.recheckWrites("")
 }
 
@@ -194,6 +197,9 @@ func (c *cluster) objectGone(e ObjectGone) {
 		c.slicesRetainted()
 	default:
 		c.moveAll(&framework.Event{Resource: framework.ResourceOf(e.Kind), ActionType: framework.Delete, OldObject: old})
+	}
+	if e.Kind == object.ElasticQuotas {
+		c.quotas.wake(old, nil)
 	}
 	c.bindings.recheckWrites("")
 }

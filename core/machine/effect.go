@@ -105,6 +105,12 @@ type (
 		Quota *object.ElasticQuota
 		Used  object.Amounts
 	}
+	// ReportQuotaFaults says what of the ElasticQuota does not count as it is written, and
+	// what counts instead.
+	ReportQuotaFaults struct {
+		Quota  *object.ElasticQuota
+		Faults string
+	}
 	// PodGroupDone reports the end of a scheduling cycle of a pod group, after the effects
 	// of its pods. Result is the group's: Preempting if it waits for victims to leave.
 	PodGroupDone struct {
@@ -122,20 +128,21 @@ type (
 )
 
 // The effect methods mark these types as Effects.
-func (Bind) effect()             {}
-func (BindByExtender) effect()   {}
-func (CallExtender) effect()     {}
-func (RunPlugins) effect()       {}
-func (CancelPlugins) effect()    {}
-func (Write) effect()            {}
-func (ReadPod) effect()          {}
-func (PatchStatus) effect()      {}
-func (Evict) effect()            {}
-func (PublishEvent) effect()     {}
-func (PatchGroupStatus) effect() {}
-func (PatchQuotaStatus) effect() {}
-func (PodGroupDone) effect()     {}
-func (AttemptDone) effect()      {}
+func (Bind) effect()              {}
+func (BindByExtender) effect()    {}
+func (CallExtender) effect()      {}
+func (RunPlugins) effect()        {}
+func (CancelPlugins) effect()     {}
+func (Write) effect()             {}
+func (ReadPod) effect()           {}
+func (PatchStatus) effect()       {}
+func (Evict) effect()             {}
+func (PublishEvent) effect()      {}
+func (PatchGroupStatus) effect()  {}
+func (PatchQuotaStatus) effect()  {}
+func (ReportQuotaFaults) effect() {}
+func (PodGroupDone) effect()      {}
+func (AttemptDone) effect()       {}
 
 // EventReason is the reason of an Event: one of these, or a plugin's own.
 type EventReason string

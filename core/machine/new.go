@@ -89,7 +89,7 @@ func (m *Machine) composeCycles() {
 		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling,
 		asked: map[types.UID]object.GroupCondition{},
 	}
-	m.quotas = &quotas{step: m.step, asked: map[string]object.Amounts{}}
+	m.quotas = &quotas{step: m.step, profiles: m.profiles, asked: map[string]object.Amounts{}, reported: map[string]string{}}
 }
 
 // composeRest creates the parts that handle events from the API, Assessor and Inspector.

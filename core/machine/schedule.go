@@ -23,6 +23,7 @@ var ErrNoNodes = errors.New(explain.NoNodes)
 // scheduleOne pops the first pod of the queue and runs its scheduling cycle, or that of
 // its pod group. If a node is found, it starts the binding cycle.
 func (m *Machine) scheduleOne() {
+	m.quotas.leads = true
 	if m.evictions.awaited() {
 		return
 	}
@@ -31,7 +32,6 @@ func (m *Machine) scheduleOne() {
 		return
 	}
 	ps := e.Owner.(*podState)
-	m.quotas.leads = true
 	if members := e.Group(); members != nil {
 		m.groups.scheduleGroup(slices.Clone(members))
 		return

@@ -24,7 +24,7 @@ type Snapshot struct {
 	Queue    queue.Snapshot
 	Pods     []SavedPod   // those of which there is something to say, by UID
 	Groups   []SavedGroup `json:",omitempty"` // likewise
-	Quotas   *SavedQuotas `json:",omitempty"` // nil before the first scheduling cycle
+	Quotas   *SavedQuotas `json:",omitempty"` // nil before the first ScheduleOne
 	Members  []types.UID  // of pod groups, those of a group in its order
 	Line     []types.UID  // for extenders
 	// Known are the pods that the machine knows, as the API showed them last, in no order.
@@ -39,9 +39,10 @@ type SavedGroup struct {
 }
 
 // SavedQuotas are the statuses of ElasticQuotas that the API was asked to show, and does not
-// yet.
+// yet, and the faults that were reported.
 type SavedQuotas struct {
-	Asked map[string]object.Amounts `json:",omitempty"` // by key and UID
+	Asked    map[string]object.Amounts `json:",omitempty"` // by key and UID
+	Reported map[string]string         `json:",omitempty"` // faults, likewise
 }
 
 // SavedPod is what a machine knows of a pod, beyond its place in the queue. A field is nil
@@ -109,7 +110,7 @@ func (m *Machine) Snapshot() *Snapshot {
 		s.Groups = append(s.Groups, SavedGroup{uid, m.groups.asked[uid]})
 	}
 	if m.quotas.leads {
-		s.Quotas = &SavedQuotas{Asked: maps.Clone(m.quotas.asked)}
+		s.Quotas = &SavedQuotas{Asked: maps.Clone(m.quotas.asked), Reported: maps.Clone(m.quotas.reported)}
 	}
 	for _, c := range m.extenders.line {
 		s.Line = append(s.Line, c.pod.UID)
@@ -180,6 +181,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	if s.Quotas != nil {
 		m.quotas.leads = true
 		maps.Copy(m.quotas.asked, s.Quotas.Asked)
+		maps.Copy(m.quotas.reported, s.Quotas.Reported)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(pending)) {
 		p := pending[uid]

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/quota"
 )
 
 // nominations changes the nominations of queued pods. The queue holds them; the engine
@@ -31,7 +32,7 @@ type nominating struct {
 
 // moved passes to the queue that p is no longer nominated to the node kept, but
 // nominated to or placed on now ("" for none): the resources there are free for other
-// pods of at most its priority. It does nothing if kept is "" or equal to now.
+// pods of at most its priority, and its part of the mins of all quotas for any pod. It does nothing if kept is "" or equal to now.
 func (n *nominations) moved(p *object.Pod, kept, now string) {
 	if kept == "" || kept == now {
 		return
@@ -40,7 +41,16 @@ func (n *nominations) moved(p *object.Pod, kept, now string) {
 	old.NodeName, old.NominatedNode = "", kept // whoever bound it to another node
 	n.queue.MoveAllToActiveOrBackoff(n.now, &framework.Event{
 		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old, Table: n.table,
-	}, func(other *object.Pod) bool { return other.Priority <= p.Priority && other.UID != p.UID })
+	}, func(other *object.Pod) bool {
+		return other.UID != p.UID && (other.Priority <= p.Priority || n.shareMins(other, p))
+	})
+}
+
+// shareMins reports whether both pods have a queue, not the same: what is kept for one then
+// counts against the other, whatever their priorities.
+func (n *nominations) shareMins(a, b *object.Pod) bool {
+	queues := quota.Of(n.table)
+	return a.Namespace != b.Namespace && queues.Queue(a.Namespace) != nil && queues.Queue(b.Namespace) != nil
 }
 
 // clear ends the nomination of a queued pod, in the queue and in the API.

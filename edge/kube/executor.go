@@ -141,6 +141,8 @@ func (x *Executor) Do(e machine.Effect) {
 		x.groups.add(e.Group.UID, e)
 	case machine.PatchQuotaStatus:
 		x.quotas.add(e.Quota.UID, e)
+	case machine.ReportQuotaFaults:
+		x.logger.Info("An ElasticQuota does not count as it is written", "elasticQuota", klog.KRef(e.Quota.Namespace, e.Quota.Name), "faults", e.Faults)
 	case machine.PublishEvent:
 		x.events.add(e)
 	case machine.Write:

@@ -1,12 +1,9 @@
 package kube
 
 import (
-	"strings"
-
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -67,23 +64,8 @@ func (w *Watcher) objectSet(o metav1.ObjectMetaAccessor) machine.Event {
 	if read == nil {
 		return nil
 	}
-	if q, is := read.(*object.ElasticQuota); is {
-		w.logFaults(q)
+	if q, is := read.(*object.ElasticQuota); is && q.Unreadable != "" {
+		w.bad.Add(1) // the machine reports it
 	}
 	return machine.ObjectSet{Object: read}
-}
-
-// logFaults logs what is wrong with an ElasticQuota, unless that was logged last for it. Only
-// the watch of ElasticQuotas calls it.
-func (w *Watcher) logFaults(q *object.ElasticQuota) {
-	faults := strings.Join(q.Faults, "; ")
-	if w.faults[q.Key()] == faults {
-		return
-	}
-	w.faults[q.Key()] = faults
-	if faults == "" {
-		delete(w.faults, q.Key())
-		return
-	}
-	w.logger.Info("An ElasticQuota does not count as it is written", "elasticQuota", klog.KRef(q.Namespace, q.Name), "faults", faults)
 }

@@ -26,7 +26,7 @@ func TestEveryKindIsWatchedAndDecoded(t *testing.T) {
 		o.SetName("name")
 		o.SetUID("uid")
 		o.SetResourceVersion("7")
-		e := entries((&Watcher{faults: map[string]string{}}).objectSet)(o)
+		e := entries((&Watcher{}).objectSet)(o)
 		if e == nil || e.Name != "name" {
 			t.Fatalf("%s: entry %+v", kind, e)
 		}
@@ -35,7 +35,7 @@ func TestEveryKindIsWatchedAndDecoded(t *testing.T) {
 			t.Errorf("%s: decoded as %+v", kind, got)
 		}
 	}
-	if e := entries((&Watcher{faults: map[string]string{}}).objectSet)(&metav1.Status{}); e != nil {
+	if e := entries((&Watcher{}).objectSet)(&metav1.Status{}); e != nil {
 		t.Errorf("a status is %+v", e)
 	}
 }

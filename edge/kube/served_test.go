@@ -57,18 +57,24 @@ func TestQuotaStatus(t *testing.T) {
 	}
 }
 
-// What is wrong with an ElasticQuota is logged once, until it is another.
+// What is wrong with an ElasticQuota is logged.
 func TestFaultsAreLogged(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-	w := &Watcher{logger: logger, faults: map[string]string{}}
-	set := func(most string) {
-		w.objectSet(&decode.ElasticQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "q"}, Spec: decode.ElasticQuotaSpec{Max: decode.Quantities{"cpu": decode.QuantityText(most)}}})
-	}
-	for _, most := range []string{"1", "-1", "-1", "-2", "1", "-2"} {
-		set(most)
-	}
-	if len(lines) != 3 || !strings.Contains(lines[0], "spec.max of cpu, -1, is negative and counts as 0") {
+	x := &Executor{logger: logger}
+	x.Do(machine.ReportQuotaFaults{Quota: &object.ElasticQuota{Meta: object.Meta{Namespace: "n", Name: "q"}}, Faults: "spec.max of cpu, -1, is negative and counts as 0"})
+	if len(lines) != 1 || !strings.Contains(lines[0], "spec.max of cpu, -1, is negative and counts as 0") || !strings.Contains(lines[0], `"name"="q"`) {
 		t.Errorf("%q", lines)
+	}
+}
+
+// An ElasticQuota of which something cannot be read counts as an object that cannot be.
+func TestUnreadableQuotasAreCounted(t *testing.T) {
+	w := &Watcher{}
+	for _, most := range []decode.QuantityText{"1", "x", "-1"} {
+		w.objectSet(&decode.ElasticQuota{Spec: decode.ElasticQuotaSpec{Max: decode.Quantities{"cpu": most}}})
+	}
+	if n := w.BadObjects(); n != 1 {
+		t.Errorf("%d", n)
 	}
 }

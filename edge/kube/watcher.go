@@ -46,13 +46,12 @@ type Watcher struct {
 	fields podFields
 	// hosted: plugins written against kube-scheduler's framework need the API objects.
 	hosted bool
-	faults map[string]string // of ElasticQuotas, by key, as they were logged last
 }
 
 // NewWatcher returns a watcher that posts events by post, which may block: the watches then
 // stop reading. kinds are the kinds to watch of those that only some plugins read.
 func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Watcher {
-	s := &Watcher{client: c.Watch, audit: auditor{read: c.metadata}, logger: logger, faults: map[string]string{}, failing: failingTimeout, silent: silentTimeout, version: newServerVersion(c.Watch, logger)}
+	s := &Watcher{client: c.Watch, audit: auditor{read: c.metadata}, logger: logger, failing: failingTimeout, silent: silentTimeout, version: newServerVersion(c.Watch, logger)}
 	nodes := newStore("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})

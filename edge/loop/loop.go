@@ -90,6 +90,7 @@ type Loop struct {
 	// cycles and ticks pause ScheduleOne and Tick after one that panicked, as the next may
 	// well meet the same pod.
 	cycles, ticks pause
+	led           bool // the machine had a ScheduleOne since this process leads
 	lost          lost
 	reports       map[string]report // of panics, by the file and line that raised them
 }
@@ -152,7 +153,11 @@ func (l *Loop) Run(ctx context.Context) {
 		l.giveAgain(now)
 		l.tick(now)
 		if p := l.next(now); p != nil {
+			l.led = true
 			l.cycle(p)
+			continue
+		}
+		if l.beginLead() {
 			continue
 		}
 		if l.options.Rest != nil {
@@ -217,6 +222,18 @@ func (l *Loop) next(now time.Time) *object.Pod {
 		return nil
 	}
 	return l.machine.First()
+}
+
+// beginLead sends the machine a ScheduleOne when this process has begun to lead and no pod
+// is ready: the machine learns by it that its writes are awaited. It returns false if there
+// was no need to.
+func (l *Loop) beginLead() bool {
+	if l.led = l.led && l.leading.Load(); l.led || !l.leading.Load() || l.machine.First() != nil {
+		return false
+	}
+	l.led = true
+	l.step(machine.ScheduleOne{})
+	return true
 }
 
 // cycle runs the scheduling cycle of p, which the machine's First has returned.

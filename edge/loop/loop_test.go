@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // writes down what it was told.
 type script struct {
 	repaired int
+	begun    int        // ScheduleOnes without a pod
 	mu       sync.Mutex // the test reads while the loop may write
 	log      []string
 	pods     []string
@@ -60,6 +61,10 @@ func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
 			s.timer = now.Add(s.rebound)
 		}
 	case machine.ScheduleOne:
+		if len(s.pods) == 0 {
+			s.begun++
+			return nil
+		}
 		name := s.pods[0]
 		s.pods = s.pods[1:]
 		s.log = append(s.log, "cycle "+name)
@@ -152,6 +157,23 @@ func TestNewsBeforeCycles(t *testing.T) {
 		l.Post(machine.PodSet{Pod: pod("c")})
 		l.Report(machine.BindReply{UID: "a"})
 		expect(t, s.told(4), "set c", "bound a")
+	})
+}
+
+// Whoever begins to lead has the machine told so, once, also if no pod waits.
+func TestLeadWithoutPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		l := running(t, s, &recordingExecutor{}, Options{})
+		for i, lead := range []bool{false, true, true, false, true} {
+			l.Lead(lead)
+			s.told(0)
+			if want := []int{0, 1, 1, 1, 2}[i]; s.begun != want {
+				t.Errorf("after %d: told %d times, want %d", i, s.begun, want)
+			}
+		}
+		l.Post(machine.PodSet{Pod: pod("a")})
+		expect(t, s.told(0), "set a", "cycle a")
 	})
 }
 
