@@ -73,3 +73,50 @@ func BenchmarkWakeUp(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkUnschedulable is an attempt of a pod that fits nowhere on 1,000 full nodes, where
+// half of the pods has a lower priority, and whose victims would not free enough. Quotas are
+// followed or not, there are none, or one of a namespace without pods, or one of half of the
+// pods that run.
+func BenchmarkUnschedulable(b *testing.B) {
+	for _, c := range []struct {
+		name, of string // the quota's namespace
+		plugin   bool
+	}{{"plain", "", false}, {"no quota", "", true}, {"quota of others", "idle", true}, {"quota of the half", "half", true}, {"its own quota", "default", true}} {
+		b.Run(c.name, func(b *testing.B) {
+			options, err := sim.Options(config.Default())
+			if err != nil {
+				b.Fatal(err)
+			}
+			options.Check = false
+			m := machine.New(options)
+			if c.plugin {
+				m = quotaMachine(b, false)
+			}
+			for i := range 1000 {
+				name := fmt.Sprint("node-", i)
+				m.Step(sim.Epoch, machine.NodeSet{Node: node(name, "4", false)})
+				for k := range 4 {
+					p := pod(fmt.Sprint("runs-", i, "-", k), "1")
+					if k < 2 {
+						p = in("half", int32(k), p)
+					}
+					m.Step(sim.Epoch, machine.PodSet{Pod: bound(p, name)})
+				}
+			}
+			if c.of != "" {
+				m.Step(sim.Epoch, machine.ObjectSet{Object: elastic(c.of, 1_000_000, 0)})
+			}
+			changing := bound(pod("changes", "1"), "node-7")
+			for i := 0; b.Loop(); i++ {
+				m.Step(sim.Epoch, machine.PodSet{Pod: changing}) // one row is another
+				m.Step(sim.Epoch, machine.PodGone{UID: changing.UID})
+				p := pod("large", "4")
+				p.UID, p.Priority = types.UID(fmt.Sprint("large-", i)), 1
+				m.Step(sim.Epoch, machine.PodSet{Pod: p})
+				m.Step(sim.Epoch, machine.ScheduleOne{})
+				m.Step(sim.Epoch, machine.PodGone{UID: p.UID})
+			}
+		})
+	}
+}
