@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -111,6 +112,14 @@ func eventsOf(plugin string, e framework.ClusterEventWithHint) (events []Event) 
 	return events
 }
 
+// article is "a", or "an" before a vowel.
+func article(noun string) string {
+	if strings.ContainsAny(noun[:1], "AEIO") {
+		return "an"
+	}
+	return "a"
+}
+
 // nounOf is the API's name of a resource, and a noun for it.
 func nounOf(r framework.EventResource) (kind, noun string) {
 	switch r {
@@ -124,7 +133,7 @@ func nounOf(r framework.EventResource) (kind, noun string) {
 		return "Service", "a Service or controller"
 	}
 	if k, ok := r.Kind(); ok {
-		return k.String(), "a " + k.String()
+		return k.String(), article(k.String()) + " " + k.String()
 	}
 	return "*", "anything"
 }

@@ -32,7 +32,7 @@ func New(raw json.RawMessage, preemption framework.Plugin) (*framework.Plugin, e
 		Reads: framework.Reads{Kinds: []object.Kind{object.ElasticQuotas}, Quotas: &pl.rules},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodScaleDown, QueueingHintFn: pl.podLeft},
-			{Resource: framework.ResourceOf(object.ElasticQuotas), ActionType: framework.All, QueueingHintFn: pl.quotaChanged},
+			{Resource: framework.ResourceOf(object.ElasticQuotas), ActionType: framework.Add | framework.Delete | framework.UpdateOther, QueueingHintFn: pl.quotaChanged},
 			{Resource: framework.TargetPod, ActionType: framework.UpdatePodScaleDown},
 		},
 		// Without it, a machine that cannot list ElasticQuotas would place pods.
