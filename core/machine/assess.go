@@ -32,6 +32,7 @@ type Assessor struct {
 	bindings    *bindingCycles
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
+	groups      *podGroups
 }
 
 // Assess returns the record that an attempt for the pod would have now, with an entry for

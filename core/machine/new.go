@@ -103,7 +103,7 @@ func (m *Machine) composeRest() {
 	}
 	m.Assessor = Assessor{
 		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, engine: m.engine, guard: m.guard, pods: m.pods,
-		nominations: m.nominations, bindings: m.bindings, extenders: m.extenders, scheduling: m.scheduling,
+		nominations: m.nominations, bindings: m.bindings, extenders: m.extenders, scheduling: m.scheduling, groups: m.groups,
 	}
 	m.Inspector = Inspector{
 		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, guard: m.guard, pods: m.pods, nominations: m.nominations,

@@ -147,6 +147,8 @@ func Handler(o Options) http.Handler {
 	serve("history", h.led(read(h.history)))
 	serve("nodes", h.led(read(h.nodes)))
 	serve("node", h.led(read(h.node)))
+	serve("groups", h.led(read(h.groups)))
+	serve("group", h.led(placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.group)))))
 	serve("watch", h.led(compressed(h.watch)))
 	serve("why", h.led(placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.why)))))
 	serve("why/all", h.led(placed(bounds.NewPlaces(mostWhyAlls), h.compressed(inTurn(h.whyAll)))))

@@ -188,10 +188,16 @@ func (f *fixture) node(name, cpu string) {
 	f.step(machine.NodeSet{Node: decode.Node(n)})
 }
 
-func (f *fixture) pod(name, cpu string) *v1.Pod {
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(f.now)}}
+// newPod returns a pod of namespace shop.
+func newPod(name, cpu string, created time.Time) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(created)}}
 	p.Spec.SchedulerName = v1.DefaultSchedulerName
 	p.Spec.Containers = []v1.Container{{Name: "web", Image: "nginx", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}
+	return p
+}
+
+func (f *fixture) pod(name, cpu string) *v1.Pod {
+	p := newPod(name, cpu, f.now)
 	f.pods["shop/"+name] = p
 	f.step(machine.PodSet{Pod: decode.Pod(p.DeepCopy())})
 	return p
@@ -420,7 +426,7 @@ func TestBadQuestions(t *testing.T) {
 		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
-		"nothing":                        "404 /berth/v1/nothing is not served: there are status, capabilities, records, pending, summary, history, nodes, node, watch, why, why/all below /berth/v1/",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are status, capabilities, records, pending, summary, history, nodes, node, groups, group, watch, why, why/all below /berth/v1/",
 		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output, kind, namespace, selector, workload",
 	} {
 		var p Problem
