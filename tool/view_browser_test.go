@@ -6,6 +6,14 @@ import (
 	"testing"
 )
 
+// enter gives the browser the cookie that opens the page.
+func (c *chromium) enter(v *viewed) {
+	jar := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(v.base, "http://"), Path: "/"})
+	c.call("Network.setCookie", map[string]any{"name": jar[0].Name, "value": jar[0].Value, "url": v.base, "httpOnly": true, "sameSite": "Strict"}, nil)
+	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
+	c.console = nil
+}
+
 // In a browser, each route has its names and roles, by which tests and screen readers find their
 // way, and shows what the cluster is like.
 func TestPageInABrowser(t *testing.T) {
@@ -14,10 +22,7 @@ func TestPageInABrowser(t *testing.T) {
 	c.size(1280, 900, "light")
 	c.open(v.base + "/")
 	c.until(`document.querySelector("[role=alert]")?.innerText.includes("has not opened the address")`)
-	jar := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(v.base, "http://"), Path: "/"})
-	c.call("Network.setCookie", map[string]any{"name": jar[0].Name, "value": jar[0].Value, "url": v.base, "httpOnly": true, "sameSite": "Strict"}, nil)
-	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
-	c.console = nil
+	c.enter(v)
 	c.open(v.base + "/#/")
 	c.until(`document.querySelector(".lead")?.innerText.includes("17 pods wait")`)
 	has := func(role, name string) {
@@ -26,7 +31,7 @@ func TestPageInABrowser(t *testing.T) {
 			t.Errorf("%s: there is no %s %q", c.eval("location.hash"), role, name)
 		}
 	}
-	for _, link := range []string{"Overview", "Nodes", "Queue", "Decisions", "What if", "Skip to content"} {
+	for _, link := range []string{"Overview", "Nodes", "Queue", "Groups", "Decisions", "What if", "Skip to content"} {
 		has("link", link)
 	}
 	has("navigation", "Main")
@@ -105,11 +110,31 @@ func TestPageInABrowser(t *testing.T) {
 	c.until(`location.hash.startsWith("#/what-if")`)
 	c.quiet()
 	c.size(320, 700, "dark")
-	for _, hash := range []string{"#/", "#/nodes", "#/queue", "#/pod/default/affinity", "#/what-if"} {
+	for _, hash := range []string{"#/", "#/nodes", "#/queue", "#/groups", "#/pod/default/affinity", "#/what-if"} {
 		c.route(hash)
 		if over := c.eval(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); over != "0" {
 			t.Errorf("%s is %s pixels wider than a window of 320", hash, over)
 		}
 		c.picture("narrow-" + strings.NewReplacer("#/", "", "/", "-").Replace(hash))
 	}
+}
+
+// A gang that fits nowhere is listed with its minimum, and shows where it comes nearest.
+func TestGroupsInABrowser(t *testing.T) {
+	c := startChromium(t)
+	v := view(t, "-f", "testdata/gang.yaml", "--expand", "--simulate", "--feature-gates", "GenericWorkload=true")
+	c.size(1280, 900, "light")
+	c.enter(v)
+	c.open(v.base + "/#/groups")
+	c.until(`document.querySelector("table[aria-label=Groups]")?.innerText.includes("default/train")`)
+	c.picture("groups")
+	c.eval(`document.querySelector("table[aria-label=Groups] a").click()`)
+	c.until(`location.hash === "#/group/default/train"`)
+	c.until(`document.querySelector("[aria-label=Group]")?.innerText === "0 of 3 pods placed, at least 3 at once."`)
+	c.until(`document.querySelector("main").innerText.includes("All nodes (2 nodes): has room for 2 of 3. 0/2 nodes are available: 2 Insufficient cpu.")`)
+	if c.named("table", "Members") != 1 || c.named("region", "Nearest placement") != 1 {
+		t.Error("there is no table of members or no nearest placement")
+	}
+	c.picture("group")
+	c.quiet()
 }

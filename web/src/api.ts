@@ -70,3 +70,15 @@ export interface WhatIf {
   cut?: string
 }
 export interface Room { allocatable: number; requested: number; free: number }
+
+export interface Group {
+  group: string; missing?: boolean; minimum: number; gang: boolean; priority: number; topology?: string
+  pods: number; bound: number; assumed: number; waiting: number; since?: string; place?: string; until?: string
+  status?: string; reason?: string; message?: string
+}
+export interface GroupList { groups: Group[]; total: number; off?: boolean }
+export interface GroupAnswer extends Group {
+  members: { pod: string; node?: string; place: string; since?: string; attempts?: number; message?: string }[]
+  last?: RecordOf; placements?: number; unknown?: string
+  nearest?: { placement?: string; nodes: number; has: number; needs: number; feasible: boolean; message?: string }
+}

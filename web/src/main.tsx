@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { begin, connection, isStill } from './data'
 import { Decisions } from './decisions'
 import { Find } from './find'
+import { GroupsView, GroupView } from './groups'
 import { Nodes, NodeView } from './nodes'
 import { Overview } from './overview'
 import { busy, CopyButton } from './parts'
@@ -22,13 +23,15 @@ function viewOf({ path, query }: Route): View {
     case 'node': if (path.length === 2) return { title: 'Node ' + path[1], of: 'Nodes', content: <NodeView key={path[1]} name={path[1]} /> }; break
     case 'queue': return { title: 'Queue', content: <QueueView query={query} /> }
     case 'pod': if (path.length === 3) return { title: `Pod ${path[1]}/${path[2]}`, of: 'Queue', content: <PodView pod={path[1] + '/' + path[2]} /> }; break
+    case 'groups': return { title: 'Groups', content: <GroupsView /> }
+    case 'group': if (path.length === 3) return { title: `Group ${path[1]}/${path[2]}`, of: 'Groups', content: <GroupView group={path[1] + '/' + path[2]} /> }; break
     case 'decisions': return { title: 'Decisions', content: <Decisions /> }
     case 'what-if': return { title: 'What if', content: <WhatIfView query={query} /> }
   }
   return { title: 'Not found', content: <div role="alert"><p>There is no such view. Choose one above, or find a pod or node by its name.</p></div> }
 }
 
-const links: [string, string][] = [['Overview', '#/'], ['Nodes', '#/nodes'], ['Queue', '#/queue'], ['Decisions', '#/decisions'], ['What if', '#/what-if']]
+const links: [string, string][] = [['Overview', '#/'], ['Nodes', '#/nodes'], ['Queue', '#/queue'], ['Groups', '#/groups'], ['Decisions', '#/decisions'], ['What if', '#/what-if']]
 
 function connectionText(): string {
   const c = connection.value
