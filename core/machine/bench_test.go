@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -116,6 +118,53 @@ func BenchmarkUnschedulable(b *testing.B) {
 				m.Step(sim.Epoch, machine.PodSet{Pod: p})
 				m.Step(sim.Epoch, machine.ScheduleOne{})
 				m.Step(sim.Epoch, machine.PodGone{UID: p.UID})
+			}
+		})
+	}
+}
+
+// BenchmarkGang takes a gang of three from its watch events through its cycle, on 5,000 nodes,
+// and lets it go again: one that fits, and one of which each pod, or the last alone, is larger
+// than any node.
+func BenchmarkGang(b *testing.B) {
+	for name, cpus := range map[string][3]string{"fits": {"1", "1", "1"}, "fits nowhere": {"5", "5", "5"}, "fits but for one": {"1", "1", "5"}} {
+		b.Run(name, func(b *testing.B) {
+			gates := features.New()
+			if err := gates.Set("GenericWorkload=true"); err != nil {
+				b.Fatal(err)
+			}
+			options, err := sim.OptionsUnder(config.With(gates).Default(), gates)
+			if err != nil {
+				b.Fatal(err)
+			}
+			options.Check = false
+			m := machine.New(options)
+			for i := range 5000 {
+				m.Step(sim.Epoch, machine.NodeSet{Node: node(fmt.Sprint("node-", i), "4", false)})
+			}
+			now := sim.Epoch
+			for i := 0; b.Loop(); i++ {
+				gang := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "default", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint("g-", i))}, Gang: true, MinCount: 3}
+				m.Step(now, machine.ObjectSet{Object: gang})
+				var pods []*object.Pod
+				for k, cpu := range cpus {
+					p := pod(fmt.Sprint(i, "-", k), cpu)
+					p.SchedulingGroup = object.InPodGroup(gang.Name)
+					pods = append(pods, p)
+					m.Step(now, machine.PodSet{Pod: p})
+				}
+				tries := 0
+				for m.Ready() {
+					m.Step(now, machine.ScheduleOne{})
+					tries++
+				}
+				if tries != 1 {
+					b.Fatalf("%d cycles", tries)
+				}
+				for _, p := range pods {
+					m.Step(now, machine.PodGone{UID: p.UID})
+				}
+				m.Step(now, machine.ObjectGone{Kind: object.PodGroups, Namespace: "default", Name: gang.Name})
 			}
 		})
 	}
