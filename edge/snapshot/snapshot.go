@@ -88,9 +88,12 @@ func (s *Snapshot) Since(revision uint64) (rows []table.Row, gone []string, whol
 	return rows, gone, false
 }
 
-// IsReady reports whether the node says that it is ready.
+// IsReady reports whether no condition says that the node is not ready. A node that was written by
+// hand has no conditions, and pods are placed on it.
 func IsReady(n *object.Node) bool {
-	return slices.Contains(n.Conditions, object.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue})
+	return !slices.ContainsFunc(n.Conditions, func(c object.NodeCondition) bool {
+		return c.Type == v1.NodeReady && c.Status != v1.ConditionTrue
+	})
 }
 
 // alike reports whether readers see no difference between two states of a row's node; nil
