@@ -2,10 +2,10 @@ package tool
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 
@@ -64,7 +64,7 @@ func newCompare(name string, own *sim.Plugins) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&c.record, "record", "", "directory with the record")
-	cmd.Flags().StringVar(&c.html, "html", "", "write the comparison to this file, too, as a page that stands alone")
+	cmd.Flags().StringVar(&c.html, "html", "", htmlUsage)
 	cmd.Flags().StringSliceVar(&c.own, "plugins", nil, pluginsUsage)
 	addOutput(cmd, &c.output, "", "table", "wide", "json")
 	return cmd
@@ -94,8 +94,12 @@ func (c *comparing) run(files []string, stdout, stderr io.Writer) error {
 	}
 	result := replay.Compare(files[0], files[1], days[0], days[1])
 	if c.html != "" {
-		if err := writePage(c.html, result); err != nil {
-			return fmt.Errorf("--html: %w", err)
+		var answer bytes.Buffer
+		if err := writeJSON(&answer, "ComparisonResult", result); err != nil {
+			return err
+		}
+		if err := writeHTML(c.html, "compare", answer.Bytes()); err != nil {
+			return err
 		}
 	}
 	out := bufio.NewWriterSize(stdout, 1<<16)
@@ -135,12 +139,4 @@ func (c *comparing) day(p *playing, served []string) (*replay.Day, []string, err
 	defer func() { _ = log.Close() }()
 	day, err := replay.Run(log, served, p.options, p.scheduler)
 	return day, append(log.Notes, p.notes...), err
-}
-
-func writePage(path string, c *replay.Comparison) error {
-	f, err := os.Create(path) // #nosec G304 -- the user names the file
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.HTML(f), f.Close())
 }

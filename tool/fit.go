@@ -27,6 +27,7 @@ type fit struct {
 	shapes    []whatif.PricedShape // of nodesLike
 	after     string
 	output    string
+	html      string
 	timeout   timeLimit
 }
 
@@ -100,6 +101,7 @@ func newFit(name string, own *sim.Plugins) *cobra.Command {
 	f.StringVar(&s.scale, "scale", "", "up to how many replicas of this workload fit, [NAMESPACE/]KIND/NAME, or how often all pods of this file do")
 	f.StringArrayVar(&s.nodesLike, "nodes-like", nil, "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b; may be repeated with a price in each, such as node-1,price=0.25")
 	f.StringVar(&s.after, "after", "", "make these changes first, as the words of \"what-if\": \"lose-zone a\", \"drain node-1, scale deployment/web=12\"")
+	f.StringVar(&s.html, "html", "", htmlUsage)
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "yaml", "json")
 	s.api.completeFlags(cmd)
@@ -135,6 +137,19 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 	}
 	if err := s.write(stdout, result); err != nil {
 		return err
+	}
+	if s.html != "" {
+		var text strings.Builder
+		if err := result.Text(&text); err != nil {
+			return err
+		}
+		answer, err := json.Marshal(map[string]string{"text": text.String()})
+		if err == nil {
+			err = writeHTML(s.html, "fit", answer)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if !ok {
 		return exitStatus(exitUnplaced)

@@ -101,7 +101,7 @@ profiles:
 	if status != 0 || !strings.Contains(out, "ELSEWHERE UNDER B") || !strings.Contains(out, "CPU requested, mean") {
 		t.Errorf("exit status %d: %s%s", status, out, errs)
 	}
-	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte("<svg")) {
+	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte(`"route":"#/compare"`)) {
 		t.Errorf("the page: %v, %.100s", err, text)
 	}
 	var compared replay.Comparison

@@ -25,6 +25,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/edge/spelling"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
@@ -50,6 +51,8 @@ type source struct {
 	others        []string     // plugins that it was not built with
 	// keepWritten keeps objects as they were written.
 	keepWritten bool
+	// redacted are the names that objects get; nil: their own.
+	redacted *recording.Names
 }
 
 func newSource(own *sim.Plugins) source {
@@ -243,6 +246,9 @@ func (s *source) isLive() bool { return len(s.files) == 0 || s.api.namesCluster(
 func (s *source) read(ctx context.Context, hosts bool, stdin io.Reader, stderr io.Writer) (*manifest.Set, error) {
 	set := manifest.NewSet()
 	set.Strict, set.Expand, set.FillBudgets, set.KeepWritten = s.strict, expansions[s.expand], s.fillBudgets, s.keepWritten
+	if s.redacted != nil {
+		set.Redact = s.redacted.Redact
+	}
 	set.Trim = !s.strict && !s.askExtenders && !hosts // extenders and hosted plugins see whole pods
 	set.KeepAPI = hosts
 	set.Reading = func(name string) func() {

@@ -29,6 +29,9 @@ type viewing struct {
 	port     int
 	open     bool
 	simulate bool
+	record   string // directory
+	export   string // file
+	redact   bool
 }
 
 const viewLong = `Show the cluster in a browser: how the nodes fill, which pods wait and for what, the story
@@ -38,7 +41,8 @@ The command prints an address and serves the page there until it is interrupted.
 shows what the scheduler knows (--daemon, as for "events"; "auto" finds it), with the
 credentials of the kubeconfig. Whoever may "get" /berth/v1/* sees everything but "what-if",
 for which the cluster is read as "berth what-if" reads it. With -f it shows files, and asks
-no cluster: the pods as they are or, with --simulate, where a simulation places them.
+no cluster: the pods as they are or, with --simulate, where a simulation places them. With
+--record it shows a record, at any time of it.
 
 Only this machine can reach the page. The address holds for one browser and for a minute:
 the browser has a cookie then, for as long as the command runs. The page loads nothing from
@@ -55,7 +59,14 @@ const viewExamples = `  # The cluster that kubectl talks to, live
   # Files, without any cluster: as they are, and with the pods where they would go
   kubectl get nodes,pods -A -o json > cluster.json
   %[1]s view -f cluster.json
-  %[1]s view -f cluster.json --simulate`
+  %[1]s view -f cluster.json --simulate
+
+  # A recorded day, hour by hour, and beside another configuration
+  %[1]s view --record day1/
+  %[1]s view --record day1/ --config new.yaml
+
+  # As a file for others, without the names
+  %[1]s view --export cluster.html --redact`
 
 func newView(name string, b Build) *cobra.Command {
 	v := viewing{source: newSource(b.Plugins), daemon: daemonFlags{url: auto, always: true}, build: b}
@@ -81,14 +92,25 @@ func newView(name string, b Build) *cobra.Command {
 	f.IntVar(&v.port, "port", 0, fmt.Sprintf("port of 127.0.0.1 for the page; default: %d, or a free one if another process has that", page.Port))
 	f.BoolVar(&v.open, "open", false, "open the page in the browser")
 	f.BoolVar(&v.simulate, "simulate", false, "with -f: simulate the scheduler, and show where the pods go")
+	f.StringVar(&v.record, "record", "", "show a record instead, made by \"berth-scheduler --record-to\" or \"berth record\", at any time of it; with --config as that configuration would have it")
+	f.StringVar(&v.export, "export", "", "write what the page shows to this file, which opens without a server, and end")
+	f.BoolVar(&v.redact, "redact", false, "with --export: replace names and the values of labels by hashes, one name by one hash; the cluster is read from the API server then, not from the scheduler")
 	v.api.completeFlags(cmd)
 	return cmd
 }
 
 // useless returns an error about a flag that has no effect beside the others.
 func (v *viewing) useless(f *pflag.FlagSet) error {
+	if err := v.checkExport(); err != nil {
+		return err
+	}
 	if v.port < 0 || v.port > 65535 {
 		return fmt.Errorf("--port %d: must be from 1 to 65535", v.port)
+	}
+	if v.record != "" {
+		return cmp.Or(
+			given(f, "has no effect with --record, which shows what a record holds", "simulate", "strict", "expand", "filename", "daemon", "daemon-ca", "insecure-skip-tls-verify", "lease", "seed", "feature-gates"),
+			given(f, "has no effect with --record, which asks no cluster", connectionFlags()...))
 	}
 	if len(v.files) == 0 {
 		v.daemon.api = v.api
@@ -108,7 +130,13 @@ func (v *viewing) useless(f *pflag.FlagSet) error {
 // run serves the page until the context ends.
 func (v *viewing) run(ctx context.Context, stdout, stderr io.Writer) error {
 	o := page.Options{Asks: v.asks()}
-	if len(v.files) > 0 {
+	if v.record != "" {
+		t, err := v.openTape(ctx, stderr)
+		if err != nil {
+			return err
+		}
+		o.Data, o.Asks, o.Replays = t.ask, nil, true
+	} else if len(v.files) > 0 || v.redact {
 		c, err := v.load(ctx, stderr)
 		if err != nil {
 			return err
@@ -124,6 +152,9 @@ func (v *viewing) run(ctx context.Context, stdout, stderr io.Writer) error {
 			return said
 		}
 		o.Data = way.data
+	}
+	if v.export != "" {
+		return v.writeExport(ctx, o.Data)
 	}
 	l, err := page.Listen(v.port)
 	if err != nil {

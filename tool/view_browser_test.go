@@ -6,12 +6,14 @@ import (
 	"testing"
 )
 
-// enter gives the browser the cookie that opens the page.
+// enter opens the page with the cookie that the test's own client was given.
 func (c *chromium) enter(v *viewed) {
+	c.Helper()
 	jar := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(v.base, "http://"), Path: "/"})
 	c.call("Network.setCookie", map[string]any{"name": jar[0].Name, "value": jar[0].Value, "url": v.base, "httpOnly": true, "sameSite": "Strict"}, nil)
 	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	c.console = nil
+	c.open(v.base + "/#/")
 }
 
 // In a browser, each route has its names and roles, by which tests and screen readers find their
@@ -23,7 +25,6 @@ func TestPageInABrowser(t *testing.T) {
 	c.open(v.base + "/")
 	c.until(`document.querySelector("[role=alert]")?.innerText.includes("has not opened the address")`)
 	c.enter(v)
-	c.open(v.base + "/#/")
 	c.until(`document.querySelector(".lead")?.innerText.includes("17 pods wait")`)
 	has := func(role, name string) {
 		t.Helper()
@@ -31,7 +32,7 @@ func TestPageInABrowser(t *testing.T) {
 			t.Errorf("%s: there is no %s %q", c.eval("location.hash"), role, name)
 		}
 	}
-	for _, link := range []string{"Overview", "Nodes", "Queue", "Groups", "Decisions", "What if", "Skip to content"} {
+	for _, link := range []string{"Overview", "Nodes", "Queue", "Groups", "Decisions", "What if", "Replay", "Compare", "Skip to content"} {
 		has("link", link)
 	}
 	has("navigation", "Main")
@@ -57,7 +58,7 @@ func TestPageInABrowser(t *testing.T) {
 	has("gridcell", "n3, zone b, cordoned, CPU 0%, memory 0%, pods 0 of 10, taints node.kubernetes.io/unschedulable:NoSchedule")
 	c.picture("nodes")
 	c.press("Enter")
-	c.until(`location.hash === "#/node/n3" && document.querySelector("main table")`)
+	c.until(`location.hash === "#/node/n3" && document.querySelector("table[aria-label=Resources]")`)
 	has("table", "Resources")
 	c.picture("node")
 
@@ -125,7 +126,7 @@ func TestGroupsInABrowser(t *testing.T) {
 	v := view(t, "-f", "testdata/gang.yaml", "--expand", "--simulate", "--feature-gates", "GenericWorkload=true")
 	c.size(1280, 900, "light")
 	c.enter(v)
-	c.open(v.base + "/#/groups")
+	c.route("#/groups")
 	c.until(`document.querySelector("table[aria-label=Groups]")?.innerText.includes("default/train")`)
 	c.picture("groups")
 	c.eval(`document.querySelector("table[aria-label=Groups] a").click()`)

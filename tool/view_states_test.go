@@ -50,6 +50,9 @@ func TestPageStates(t *testing.T) {
 		case "forbidden":
 			said(http.StatusForbidden, `User "ann" cannot get path "/berth/v1/summary"`)
 			return
+		case "unauthorized":
+			said(http.StatusUnauthorized, "Unauthorized")
+			return
 		case "notLeading":
 			said(http.StatusServiceUnavailable, `{"kind":"Problem","code":503,"reason":"NotLeading","message":"this daemon does not lead: berth-2 does","leader":"berth-2"}`)
 			return
@@ -134,6 +137,9 @@ func TestPageStates(t *testing.T) {
 	c.route("#/")
 	alert("kubectl create clusterrolebinding")
 	connection("Stale since")
+	mode.Store("unauthorized") // a token that was revoked while the page is open
+	c.route("#/queue")
+	alert("does not accept the credentials of the kubeconfig")
 	mode.Store("older")
 	c.route("#/decisions")
 	c.route("#/")

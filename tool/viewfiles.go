@@ -17,6 +17,7 @@ import (
 	baseversion "k8s.io/component-base/version"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/loop"
@@ -26,10 +27,11 @@ import (
 	"github.com/berth-scheduler/berth/sim"
 )
 
-// still is a cluster from files, with a scheduler that knows it and takes no more steps. It stands
-// for the daemon and for the API server.
+// still is a cluster from files or of a record, with a scheduler that knows it and takes no more
+// steps. It stands for the daemon and for the API server.
 type still struct {
-	set      *manifest.Set
+	identity string // of the daemon that it stands for
+	written  written
 	world    *sim.World
 	records  *records.Recorder
 	history  *records.History
@@ -46,12 +48,15 @@ const recordBytes = 64 << 20
 func (v *viewing) load(ctx context.Context, stderr io.Writer) (*still, error) {
 	s := v.source
 	s.keepWritten = true
+	if v.redact {
+		s.redacted = redactor()
+	}
 	set, in, err := s.load(ctx, strings.NewReader(""), stderr)
 	if err != nil {
 		return nil, err
 	}
 	notes(stderr, set.Notices)
-	c := &still{set: set, records: records.New(recordBytes), options: in.Machine, version: v.build.Version, profiles: func() ([]*profile.Profile, error) {
+	c := &still{identity: "files", records: records.New(recordBytes), options: in.Machine, version: v.build.Version, profiles: func() ([]*profile.Profile, error) {
 		if in.Scheduler.Hosts() {
 			return nil, api.ErrHosted
 		}
@@ -62,16 +67,26 @@ func (v *viewing) load(ctx context.Context, stderr io.Writer) (*still, error) {
 	if c.world, err = sim.Load(in); err != nil {
 		return nil, err
 	}
+	c.written = newFromFiles(set)
 	c.records.Watch(c.world.Machine)
 	if v.simulate {
-		c.world.Told = func(e machine.Event) { c.records.Observe(loop.Step{Now: c.world.Now, Event: e}) }
-		c.world.Observe = func(e machine.Effect) {
-			c.records.Observe(loop.Step{Now: c.world.Now, Effects: []machine.Effect{e}})
-		}
+		c.observe()
 		c.world.Exhaust()
 		c.records.Flush()
 	}
 	return c, nil
+}
+
+// observe keeps records of what happens from now on.
+func (c *still) observe() {
+	shown := c.world.Observe
+	c.world.Told = func(e machine.Event) { c.records.Observe(loop.Step{Now: c.world.Now, Event: e}) }
+	c.world.Observe = func(e machine.Effect) {
+		if shown != nil {
+			shown(e)
+		}
+		c.records.Observe(loop.Step{Now: c.world.Now, Effects: []machine.Effect{e}})
+	}
 }
 
 // data returns what the daemon's own handler says of the cluster.
@@ -89,7 +104,7 @@ func (c *still) data(ctx context.Context) (page.Data, error) {
 		Leads: yes, Synced: yes, Leader: func() string { return "" }, Now: func() time.Time { return now },
 		Profiles: c.profiles, Machine: options,
 		Status: func(context.Context) api.Status {
-			return api.Status{Identity: "files", Started: now, Leads: true, Synced: true, Configuration: api.Configuration{Since: now, Profiles: c.world.Machine.Profiles()}}
+			return api.Status{Identity: c.identity, Started: now, Leads: true, Synced: true, Configuration: api.Configuration{Since: now, Profiles: c.world.Machine.Profiles()}}
 		},
 		Inspect: func(_ context.Context, look func(*machine.Machine)) error {
 			c.mu.Lock()
@@ -123,45 +138,71 @@ func (c *still) object(parts []string) ([]byte, error) {
 	switch {
 	case len(parts) == 1 && parts[0] == "pods":
 		list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
-		for _, p := range c.set.Pods {
-			if now := c.now(p); now != nil && now.Spec.NodeName == "" {
-				list.Items = append(list.Items, *now)
+		for _, is := range c.world.Cluster.Pods() {
+			if p := c.pod(is); p != nil && is.NodeName == "" {
+				list.Items = append(list.Items, *p)
 			}
 		}
 		return json.Marshal(list)
 	case len(parts) == 2 && parts[0] == "nodes":
-		for _, n := range c.set.Nodes {
-			if n.Name == parts[1] {
-				return json.Marshal(n)
-			}
+		if n := c.written.node(parts[1]); n != nil {
+			return json.Marshal(n)
 		}
 	case len(parts) == 4 && parts[0] == "namespaces" && parts[2] == "pods":
-		if p := c.pod(parts[1], parts[3]); p != nil {
-			return json.Marshal(p)
+		if is := c.world.Cluster.Pod(parts[1] + "/" + parts[3]); is != nil {
+			if p := c.pod(is); p != nil {
+				return json.Marshal(p)
+			}
 		}
 	case len(parts) == 4 && parts[0] == "namespaces" && parts[2] == "persistentvolumeclaims":
-		return c.set.Written("PersistentVolumeClaim", parts[1], parts[3]), nil
+		return c.written.claim(parts[1], parts[3]), nil
 	}
 	return nil, nil
 }
 
-// pod returns a pod of the files with the node that it has now, nil if there is none.
-func (c *still) pod(namespace, name string) *v1.Pod {
-	for _, p := range c.set.Pods {
-		if p.Namespace == namespace && p.Name == name {
-			return c.now(p)
-		}
-	}
-	return nil
-}
-
-// now returns a copy of a pod of the files with the node that it has now, nil if it is gone.
-func (c *still) now(p *v1.Pod) *v1.Pod {
-	is := c.world.Cluster.Pod(p.Namespace + "/" + p.Name)
-	if is == nil {
+// pod returns a pod as it was written, with the node that it has now, nil if it was not written.
+func (c *still) pod(is *object.Pod) *v1.Pod {
+	p := c.written.pod(is)
+	if p == nil {
 		return nil
 	}
 	p = p.DeepCopy()
 	p.Spec.NodeName = is.NodeName
 	return p
+}
+
+// written is where the objects of a still stand as they were written. Each is nil if it is not there.
+type written interface {
+	pod(is *object.Pod) *v1.Pod
+	node(name string) *v1.Node
+	claim(namespace, name string) []byte
+}
+
+// fromFiles are objects of files.
+type fromFiles struct {
+	set  *manifest.Set
+	pods map[string]*v1.Pod // by namespace/name
+}
+
+func newFromFiles(set *manifest.Set) fromFiles {
+	f := fromFiles{set, map[string]*v1.Pod{}}
+	for _, p := range set.Pods {
+		f.pods[p.Namespace+"/"+p.Name] = p
+	}
+	return f
+}
+
+func (f fromFiles) pod(is *object.Pod) *v1.Pod { return f.pods[is.Key()] }
+
+func (f fromFiles) node(name string) *v1.Node {
+	for _, n := range f.set.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+func (f fromFiles) claim(namespace, name string) []byte {
+	return f.set.Written("PersistentVolumeClaim", namespace, name)
 }

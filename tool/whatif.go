@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 // supposition is what the flags of `berth what-if` say.
 type supposition struct {
 	source
-	output        string
+	output, html  string
 	ignoreBudgets bool
 	timeout       timeLimit
 }
@@ -71,6 +72,9 @@ const whatIfExamples = `  # Can node-3 be drained?
   # Which pods of an old node pool have no other place?
   %[1]s what-if -f cluster.json drain pool=old -o json | jq '.moved[] | select(.to == null)'
 
+  # As a page for others, which needs no other file
+  %[1]s what-if drain node-3 --html drain.html
+
   # Is there room for a rollout?
   %[1]s what-if -f cluster.json apply web.yaml scale deployment/web=12`
 
@@ -93,6 +97,7 @@ func newWhatIf(name string, own *sim.Plugins) *cobra.Command {
 	s.addFlags(f)
 	s.api.addNamespace(cmd, namesUsage)
 	f.BoolVar(&s.ignoreBudgets, "ignore-budgets", false, "evict pods whatever their disruption budgets say")
+	f.StringVar(&s.html, "html", "", htmlUsage)
 	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
 	s.api.completeFlags(cmd)
@@ -113,7 +118,11 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 		return err
 	}
 	out := bufio.NewWriterSize(stdout, 1<<16)
-	w := newWriter(out, s.output, s.seed, set.Ignored, s.workers)
+	w := writers{newWriter(out, s.output, s.seed, set.Ignored, s.workers)}
+	var answer bytes.Buffer
+	if s.html != "" {
+		w = append(w, newWriter(&answer, "json", s.seed, set.Ignored, s.workers))
+	}
 	progress := newProgress(stderr, len(in.Pods))
 	in.Decided = func(d *decision.Decision) {
 		w.AttemptDone(d)
@@ -131,6 +140,11 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	if err := errors.Join(w.FinishWhatIf(result), out.Flush()); err != nil {
 		return err
 	}
+	if s.html != "" {
+		if err := writeHTML(s.html, "what-if", answer.Bytes()); err != nil {
+			return err
+		}
+	}
 	if result.Stuck()+len(result.Kept) > 0 || result.Cut != "" {
 		return exitStatus(exitUnplaced)
 	}
@@ -146,6 +160,24 @@ func newWriter(out io.Writer, form string, seed uint64, ignored map[string]int, 
 		return report.NewYAML(out, seed, ignored, workers)
 	}
 	return report.NewTable(out, seed, ignored, form == "wide")
+}
+
+// writers write the same in several forms.
+type writers []writer
+
+// AttemptDone takes in a decision.
+func (all writers) AttemptDone(d *decision.Decision) {
+	for _, w := range all {
+		w.AttemptDone(d)
+	}
+}
+
+// FinishWhatIf writes the rest.
+func (all writers) FinishWhatIf(r *whatif.Result) (err error) {
+	for _, w := range all {
+		err = errors.Join(err, w.FinishWhatIf(r))
+	}
+	return err
 }
 
 func notes(stderr io.Writer, list []string) {

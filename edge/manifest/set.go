@@ -73,6 +73,8 @@ type Set struct {
 	// KeepWritten keeps pending pods and the objects that plugins read as they
 	// were written (Written).
 	KeepWritten bool
+	// Redact, when set, replaces the names in each object; what the cluster said is left out then.
+	Redact func(metav1.Object)
 	// Trim leaves out of pods in files what no decision depends on, such as commands
 	// and probes. It need only be JSON then.
 	Trim bool
@@ -218,8 +220,18 @@ func (s *Set) add(r raw, d decoded) error {
 	}
 	o := d.object
 	if e, ok := eventOf(o); ok {
+		if s.Redact != nil {
+			return nil
+		}
 		s.Events = append(s.Events, e)
 		return nil
+	}
+	if s.Redact != nil {
+		s.Redact(o)
+		var err error
+		if r.data, err = json.Marshal(o); err != nil {
+			return fmt.Errorf("%s: %w", r.where, err)
+		}
 	}
 	key := title(strings.ToLower(r.kind), o.GetNamespace(), o.GetName())
 	first, twice := s.known[key]

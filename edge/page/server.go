@@ -32,6 +32,8 @@ type Options struct {
 	Data Data
 	// Asks are the questions that are posted, by their paths below api.Prefix.
 	Asks map[string]Ask
+	// Replays has the server pass on the paths of a record, too.
+	Replays bool
 	// Now is the time; nil: that of the system.
 	Now func() time.Time
 }
@@ -48,6 +50,9 @@ type Server struct {
 
 // passed are the paths of Data that are passed on, besides watch.
 var passed = []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "group", "why", "why/all"}
+
+// ofRecords are the paths that Data has of a record alone.
+var ofRecords = []string{"replay", "compare"}
 
 // Listen listens on loopback at the port. 0 stands for Port, or any free port if another process
 // has that.
@@ -135,7 +140,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, what string) {
 		refuse(w, http.StatusUnauthorized, "NoSession", "this browser has not opened the address that \"berth view\" printed; start \"berth view\" again and open the new one")
 	case ask != nil:
 		s.ask(w, r, ask)
-	case what != "watch" && !slices.Contains(passed, what):
+	case slices.Contains(ofRecords, what) && !s.options.Replays:
+		refuse(w, http.StatusNotFound, api.NotFound, "this is no record; \"berth view --record DIR\" shows one, and with --config NEW.yaml compares two configurations")
+	case what != "watch" && !slices.Contains(passed, what) && !slices.Contains(ofRecords, what):
 		refuse(w, http.StatusNotFound, api.NotFound, fmt.Sprintf("%s is not served here", r.URL.Path))
 	case r.Method != http.MethodGet:
 		refuse(w, http.StatusMethodNotAllowed, api.BadRequest, r.Method+": only GET is served")

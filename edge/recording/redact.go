@@ -124,6 +124,17 @@ var keptFields = map[string]bool{
 	"TopologyKeys": true, "DeclaredFeatures": true, "Finalizers": true,
 }
 
+// Redact replaces the names in an API object, and leaves out who wrote it.
+func (n *Names) Redact(o metav1.Object) {
+	o.SetManagedFields(nil)
+	o.SetAnnotations(keepAnnotations(o.GetAnnotations()))
+	if a, is := o.(api); is {
+		n.redact(a)
+	} else {
+		n.walk(reflect.ValueOf(o).Elem(), "")
+	}
+}
+
 // redact replaces the names in a copy that keep made.
 func (n *Names) redact(o api) {
 	switch o := o.(type) {

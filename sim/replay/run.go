@@ -60,10 +60,25 @@ type Day struct {
 // among them; pods of other schedulers go where the record says. Days are compared that have the
 // same names.
 func Run(l Log, served []string, o machine.Options, s *sim.Scheduler) (*Day, error) {
-	p := &player{
+	p := NewPlayer(l, served, o, s)
+	for !p.over {
+		if err := p.step(); err != nil {
+			return p.day, err
+		}
+	}
+	if p.world != nil {
+		defer p.world.Close()
+	}
+	return p.Finish(), nil
+}
+
+// NewPlayer returns a new player of a record, which plays as Run does and stops where its caller
+// likes.
+func NewPlayer(l Log, served []string, o machine.Options, s *sim.Scheduler) *Player {
+	p := &Player{
 		day: &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{},
 			Crowds: map[string]*Crowd{}, Unserved: map[string]int{}},
-		options: o, scheduler: s,
+		log: l, options: o, scheduler: s,
 		served: map[string]bool{},
 	}
 	for _, name := range served {
@@ -72,35 +87,87 @@ func Run(l Log, served []string, o machine.Options, s *sim.Scheduler) (*Day, err
 	for _, profile := range o.Profiles {
 		p.served[profile.Name] = true
 	}
-	for {
-		e, err := l.Next()
-		if err == io.EOF {
+	return p
+}
+
+// World returns the cluster at the time that was played to, nil before the first run begins. Its
+// owner closes it.
+func (p *Player) World() *sim.World { return p.world }
+
+// Until plays up to and including the time, or to the end of the record. What came before an error of the record was played.
+func (p *Player) Until(t time.Time) error {
+	for !p.over {
+		if err := p.read(); err != nil {
+			return err
+		}
+		if p.next != nil && p.world != nil && p.next.Begin == nil && p.next.Now.After(t) {
 			break
 		}
-		if err != nil {
-			return p.day, err
-		}
-		switch {
-		case e.Begin != nil:
-			if err := p.begin(e.Begin); err != nil {
-				return p.day, err
-			}
-		case e.Snapshot == nil: // of which the virtual cluster has its own
-			p.entry(e)
+		if err := p.step(); err != nil {
+			return err
 		}
 	}
+	if p.over && t.After(p.day.To) {
+		t = p.day.To
+	}
+	if p.world != nil && t.After(p.world.Now) {
+		p.advance(t)
+	}
+	return nil
+}
+
+// read reads the next entry, unless it was read.
+func (p *Player) read() (err error) {
+	if p.next != nil || p.over {
+		return nil
+	}
+	p.next, err = p.log.Next()
+	if err != nil {
+		p.next, p.over = nil, true
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// step plays the next entry.
+func (p *Player) step() error {
+	if err := p.read(); err != nil || p.over {
+		return err
+	}
+	e := p.next
+	p.next = nil
+	switch {
+	case e.Begin != nil:
+		return p.begin(e.Begin)
+	case e.Snapshot == nil: // of which the virtual cluster has its own
+		p.entry(e)
+	}
+	return nil
+}
+
+// Finish plays what is left of the last second, and returns the day.
+func (p *Player) Finish() *Day {
 	if p.world != nil {
-		defer p.world.Close()
 		p.advance(p.day.To)
 		p.world.Settle()
 		p.samples.take(p.world)
 		p.day.Empty = emptyNodes(p.world.Machine.Table())
 		p.day.Samples = slices.DeleteFunc(p.samples.list, func(s Sample) bool { return s.Time.Before(p.listed) })
 	}
-	return p.day, nil
+	return p.day
 }
 
-type player struct {
+// Player plays a record. One goroutine at a time may call it.
+type Player struct {
+	// Begun, when set, is shown the cluster when the first run begins, while it is empty.
+	Begun func(*sim.World)
+
+	log  Log
+	next *recording.Entry // that was read and is not played yet
+	over bool             // the record has no more
+
 	day       *Day
 	options   machine.Options
 	scheduler *sim.Scheduler
@@ -119,12 +186,15 @@ type player struct {
 
 // begin begins a run. The cluster of the run before goes on; what the new run does
 // not tell of is gone.
-func (p *player) begin(b *recording.Begin) (err error) {
+func (p *Player) begin(b *recording.Begin) (err error) {
 	if p.world == nil {
 		if p.world, err = sim.NewWorldOf(p.scheduler, p.options, b.Start); err != nil {
 			return err
 		}
 		p.world.Observe = p.observe
+		if p.Begun != nil {
+			p.Begun(p.world)
+		}
 		p.day.From = b.Start
 		p.samples.next = b.Start
 	} else {
@@ -143,7 +213,7 @@ func (p *player) begin(b *recording.Begin) (err error) {
 // pause is how long the record is silent where the first lists are taken to be over.
 const pause = time.Second
 
-func (p *player) entry(e *recording.Entry) {
+func (p *Player) entry(e *recording.Entry) {
 	p.list(e)
 	if e.Now.After(p.day.To) {
 		p.day.To = e.Now
@@ -164,7 +234,7 @@ func (p *player) entry(e *recording.Entry) {
 
 // list looks for the end of the first lists: nothing is decided before, and mostly a
 // pause follows.
-func (p *player) list(e *recording.Entry) {
+func (p *Player) list(e *recording.Entry) {
 	if p.whole {
 		return
 	}
@@ -178,7 +248,7 @@ func (p *player) list(e *recording.Entry) {
 }
 
 // advance moves the clock, and looks at the cluster now and then.
-func (p *player) advance(to time.Time) {
+func (p *Player) advance(to time.Time) {
 	for !p.samples.next.After(to) {
 		if at := p.samples.next; at.After(p.world.Now) {
 			p.world.Advance(at.Sub(p.world.Now))
@@ -191,7 +261,7 @@ func (p *player) advance(to time.Time) {
 }
 
 // event changes the cluster.
-func (p *player) event(e machine.Event) {
+func (p *Player) event(e machine.Event) {
 	c := p.world.Cluster
 	switch e := e.(type) {
 	case machine.PodSet:
@@ -220,7 +290,7 @@ func (p *player) event(e machine.Event) {
 
 // objectSet takes in an object. A claim or volume that is known stays as it is: its
 // changes follow from decisions, and those are the virtual cluster's own.
-func (p *player) objectSet(o object.Object) {
+func (p *Player) objectSet(o object.Object) {
 	m, c := o.Head(), p.world.Cluster
 	switch m.Kind {
 	case object.PersistentVolumeClaims, object.PersistentVolumes, object.ResourceClaims:
@@ -233,7 +303,7 @@ func (p *player) objectSet(o object.Object) {
 
 // podSet takes in a pod. Of one that is ours it takes what the API's users said of
 // it, not where it was bound.
-func (p *player) podSet(pod *object.Pod) {
+func (p *Player) podSet(pod *object.Pod) {
 	c := p.world.Cluster
 	_, ours := p.served[pod.SchedulerName]
 	delete(p.untold, pod.Key())
@@ -258,7 +328,7 @@ func (p *player) podSet(pod *object.Pod) {
 }
 
 // arrive lets a pod in that is new.
-func (p *player) arrive(pod *object.Pod) {
+func (p *Player) arrive(pod *object.Pod) {
 	d := &Pod{Key: pod.Key(), Arrived: p.world.Now, Workload: workloadOf(pod)}
 	p.day.Pods[pod.UID] = d
 	if pod.NodeName != "" {
@@ -293,7 +363,7 @@ func merged(known, pod *object.Pod) *object.Pod {
 	return &m
 }
 
-func (p *player) gone(uid types.UID, key string) {
+func (p *Player) gone(uid types.UID, key string) {
 	if d := p.day.Pods[uid]; d != nil {
 		d.Gone = true
 		p.left(d)
@@ -304,7 +374,7 @@ func (p *player) gone(uid types.UID, key string) {
 }
 
 // observe notes what was decided.
-func (p *player) observe(e machine.Effect) {
+func (p *Player) observe(e machine.Effect) {
 	switch e := e.(type) {
 	case machine.AttemptDone:
 		p.day.Decisions++

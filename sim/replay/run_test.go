@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
@@ -105,36 +104,6 @@ func TestRun(t *testing.T) {
 		}
 		if len(c.A.Samples) < 100 || c.A.CPU <= 0 || c.A.CPU > 1 {
 			t.Errorf("%s: %d samples, CPU %f", source, len(c.A.Samples), c.A.CPU)
-		}
-	}
-}
-
-// The page is one well-formed document, with the figures of both sides, and names no
-// other file.
-func TestPageNamesNoOtherFile(t *testing.T) {
-	dir := t.TempDir()
-	recordDay(t, dir, small, recording.Scheduler, nil)
-	a, b := run(t, dir, func(*machine.Options) {}), run(t, dir, func(o *machine.Options) { o.Seed = 99 })
-	var page bytes.Buffer
-	if err := Compare("a <&> b", "b.yaml", a, b).HTML(&page); err != nil {
-		t.Fatal(err)
-	}
-	text := page.String()
-	for _, outside := range []string{"http:", "https:", "src=", "href=", "a <&> b"} {
-		if strings.Contains(text, outside) {
-			t.Errorf("the page has %q", outside)
-		}
-	}
-	if n := strings.Count(text, "<polyline"); n != 10 {
-		t.Errorf("%d lines are drawn, want 10", n)
-	}
-	d := xml.NewDecoder(strings.NewReader(text[strings.Index(text, "<html"):]))
-	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
-	for {
-		if _, err := d.Token(); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
 		}
 	}
 }
@@ -328,8 +297,8 @@ func TestMeansBeginAfterTheFirstLists(t *testing.T) {
 	}
 }
 
-// Pods that a configuration has no profile for stay without a node, and text, page and JSON
-// say so first; the other side's day is as ever.
+// Pods that a configuration has no profile for stay without a node, and text and JSON say so
+// first; the other side's day is as ever.
 func TestPodsThatNoProfileServes(t *testing.T) {
 	dir := t.TempDir()
 	recordDay(t, dir, small, recording.Scheduler, nil)
@@ -342,12 +311,9 @@ func TestPodsThatNoProfileServes(t *testing.T) {
 	if c.A.Placed != small.Pods || c.B.Placed != 0 || len(c.OnlyA) != small.Pods {
 		t.Errorf("%d placed under A, %d under B, %d under A alone", c.A.Placed, c.B.Placed, len(c.OnlyA))
 	}
-	var text, page bytes.Buffer
+	var text bytes.Buffer
 	if err := c.Write(&text, false); err != nil || !strings.HasPrefix(text.String(), "Note: "+note+".\n") {
 		t.Errorf("%v: the text begins with %.100s", err, text.String())
-	}
-	if err := c.HTML(&page); err != nil || !strings.Contains(page.String(), "<strong>Note: "+note+".</strong>") {
-		t.Errorf("%v: the page does not have the note", err)
 	}
 	changed := ChangedOf("new", b)
 	if len(changed.Notes) != 1 || changed.Notes[0] != strings.Replace(note, " B ", " new ", 1) || changed.Same != 0 || len(changed.Elsewhere) != small.Pods {

@@ -35,7 +35,7 @@ type Crowd struct {
 }
 
 // placed records that the pod has its node.
-func (p *player) placed(d *Pod, node string) {
+func (p *Player) placed(d *Pod, node string) {
 	d.Node, d.Placed, d.there = node, p.world.Now, true
 	if n := p.world.Cluster.Node(node); n != nil {
 		d.zone = n.Labels[v1.LabelTopologyZone]
@@ -59,7 +59,7 @@ func (p *player) placed(d *Pod, node string) {
 }
 
 // left records that the pod is no longer on its node, if it was.
-func (p *player) left(d *Pod) {
+func (p *Player) left(d *Pod) {
 	if c := p.day.Crowds[d.Workload]; c != nil && d.there {
 		c.now[""]--
 		c.nodes[d.Node]--

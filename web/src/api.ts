@@ -82,3 +82,17 @@ export interface GroupAnswer extends Group {
   last?: RecordOf; placements?: number; unknown?: string
   nearest?: { placement?: string; nodes: number; has: number; needs: number; feasible: boolean; message?: string }
 }
+
+export interface Sample { time: string; pending: number; placed: number; cpu: number; memory: number; stranded: number; empty: number }
+export interface Day {
+  name: string; arrived: number; placed: number; pending: number; left: number; decisions: number; preemptions: number
+  waitP50: number; waitP90: number; waitP99: number; waitMax: number
+  cpu: number; memory: number; stranded: number; empty: number; emptyAtEnd: number; samples: Sample[]
+}
+export interface Move { pod: string; a: string; b: string }
+export interface Replayed { notes?: string[]; from: string; to: string; replayed: Day; same: number; elsewhere: Move[]; decisions: string[]; redacted?: boolean; cut?: string }
+export interface Compared {
+  notes?: string[]; from: string; to: string; a: Day; b: Day; same: number; elsewhere: Move[]; onlyA: Move[]; onlyB: Move[]
+  evictedA: string[]; evictedB: string[]; emptyA: string[]; emptyB: string[]
+  workloads: { workload: string; pods: number; elsewhere: number; verdict: string; because?: string }[]
+}

@@ -1,13 +1,28 @@
 // What the page knows of the cluster, and where it has it from: answers that it asks for, and one
 // stream that all tabs of a browser share.
 import { signal } from '@preact/signals'
-import type { Capabilities, Counts, NodeTable, Problem, RecordOf, Taint } from './api'
+import type { Capabilities, Counts, NodeTable, PendingList, Problem, RecordList, RecordOf, Taint } from './api'
 
 const prefix = 'berth/v1/'
 
 // Refused is the error of a question that was not answered.
 export class Refused extends Error {
   constructor(readonly problem: Problem) { super(problem.message) }
+}
+
+// exported are the answers that a page of one file holds; undefined: the page has a server.
+interface Exported { route: string; answers: Record<string, unknown>; about: Record<string, Record<string, unknown>> | null }
+const held = document.getElementById('exported')?.textContent
+export const exported = held ? JSON.parse(held) as Exported : undefined
+
+// heldOf returns what a page of one file holds of an answer.
+function heldOf(e: Exported, what: string, query: Record<string, string>): unknown {
+  const answer = e.answers[what], name = query['pod'] ?? query['name'] ?? ''
+  if (what === 'why' || what === 'node') return e.about?.[what]?.[name]
+  if (what === 'records' && answer) return { ...answer, records: (answer as RecordList).records.filter(r => name === '' || r.pod === name).slice(-Number(query['limit'])) }
+  if (what !== 'pending' || !answer) return answer
+  const list = (answer as PendingList).pods.filter(p => (!query['place'] || p.place === query['place']) && p.pod.startsWith(query['namespace'] ? query['namespace'] + '/' : '') && (p.message ?? '').includes(query['reason'] ?? ''))
+  return { ...answer, pods: list.slice(0, Number(query['limit'])), total: list.length }
 }
 
 async function answerOf(reply: Response): Promise<unknown> {
@@ -28,8 +43,17 @@ async function request(what: string, init: RequestInit): Promise<Response> {
   }
 }
 
+// at is the time of the record that is shown, "" for its end and for what is no record.
+export const at = signal('')
+const timeless = ['replay', 'compare']
+
 export async function ask<T>(what: string, query: Record<string, string> = {}, stop?: AbortSignal): Promise<T> {
-  const parameters = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString()
+  if (exported) {
+    const answer = heldOf(exported, what, query)
+    if (answer === undefined) throw new Refused({ code: 404, reason: 'NotExported', message: 'This file does not hold that: it is a page that was written for others, without the scheduler.' })
+    return answer as T
+  }
+  const parameters = new URLSearchParams(Object.entries({ ...query, at: timeless.includes(what) ? '' : at.peek() }).filter(([, value]) => value !== '')).toString()
   return await answerOf(await request(what + (parameters && '?' + parameters), { signal: stop })) as T
 }
 
@@ -42,6 +66,18 @@ let skew = 0
 let still: number | undefined
 export const now = (): number => still ?? Date.now() + skew
 function setTime(time: string) { skew = Date.parse(time) - Date.now() }
+
+// moveTo shows another time of the record.
+export function moveTo(time: string) {
+  still = Date.parse(time)
+  if (at.value === time || exported) return
+  at.value = time
+  process = ''
+  counts.value = undefined
+  decided.value = []
+  waiting = []
+  void (loading ?? Promise.resolve()).then(loadNodes)
+}
 
 export const capabilities = signal<Capabilities | undefined>(undefined)
 export const isStill = (): boolean => still !== undefined
@@ -171,14 +207,19 @@ function connect() {
 }
 
 export async function begin() {
+  if (exported && !exported.answers['capabilities']) { // of a command: there is no more than its answer
+    connection.value = { state: 'live' }
+    return
+  }
   try {
     const of = await ask<Capabilities>('capabilities')
     setTime(of.time)
-    if (of.identity === 'files') still = Date.parse(of.time)
+    if (exported || of.identity === 'files' || of.identity === 'record') still = Date.parse(of.time)
     capabilities.value = of
   } catch (error) {
     nodesProblem.value = (error as Refused).problem
   }
   void loadNodes()
-  connect()
+  if (exported) connection.value = { state: 'live' }
+  else connect()
 }

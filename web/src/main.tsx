@@ -1,7 +1,7 @@
 // The page: what stands around each view, and which view it is.
 import { Component, h, Fragment, render, type ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { begin, connection, isStill } from './data'
+import { begin, capabilities, connection, exported, isStill } from './data'
 import { Decisions } from './decisions'
 import { Find } from './find'
 import { GroupsView, GroupView } from './groups'
@@ -10,9 +10,10 @@ import { Overview } from './overview'
 import { busy, CopyButton } from './parts'
 import { PodView } from './pod'
 import { QueueView } from './queue'
+import { Compare, Replay } from './replay'
 import { type Route, route } from './route'
 import { clock } from './text'
-import { WhatIfView } from './whatif'
+import { FitView, WhatIfView } from './whatif'
 
 interface View { title: string; of?: string; content: ComponentChildren }
 
@@ -26,17 +27,23 @@ function viewOf({ path, query }: Route): View {
     case 'groups': return { title: 'Groups', content: <GroupsView /> }
     case 'group': if (path.length === 3) return { title: `Group ${path[1]}/${path[2]}`, of: 'Groups', content: <GroupView group={path[1] + '/' + path[2]} /> }; break
     case 'decisions': return { title: 'Decisions', content: <Decisions /> }
+    case 'fit': return { title: 'Fit', content: <FitView /> }
+    case 'replay': return { title: 'Replay', content: <Replay query={query} /> }
+    case 'compare': return { title: 'Compare', content: <Compare /> }
     case 'what-if': return { title: 'What if', content: <WhatIfView query={query} /> }
   }
   return { title: 'Not found', content: <div role="alert"><p>There is no such view. Choose one above, or find a pod or node by its name.</p></div> }
 }
 
-const links: [string, string][] = [['Overview', '#/'], ['Nodes', '#/nodes'], ['Queue', '#/queue'], ['Groups', '#/groups'], ['Decisions', '#/decisions'], ['What if', '#/what-if']]
+const everyLink: [string, string][] = [['Overview', '#/'], ['Nodes', '#/nodes'], ['Queue', '#/queue'], ['Groups', '#/groups'], ['Decisions', '#/decisions'], ['What if', '#/what-if'], ['Replay', '#/replay'], ['Compare', '#/compare']]
+
+// The page of a command's answer has that view alone.
+const links = exported && !exported.answers['capabilities'] ? everyLink.filter(([, hash]) => hash === exported?.route) : everyLink
 
 function connectionText(): string {
   const c = connection.value
   switch (c.state) {
-    case 'live': return isStill() ? 'Files' : 'Live'
+    case 'live': return exported ? 'File' : capabilities.value?.identity === 'record' ? 'Record' : isStill() ? 'Files' : 'Live'
     case 'reconnecting': return 'Reconnecting'
     case 'notLeading': return 'Not leading: ' + (c.problem?.leader ?? 'nobody is known to lead')
     case 'stale': return c.since ? 'Stale since ' + clock(c.since) : 'Reconnecting'
@@ -44,8 +51,8 @@ function connectionText(): string {
 }
 
 type Theme = 'system' | 'light' | 'dark'
-const stored = (): Theme => { const t = localStorage.getItem('theme'); return t === 'light' || t === 'dark' ? t : 'system' }
-const useTheme = (t: Theme) => { useEffect(() => { document.documentElement.dataset['theme'] = t; localStorage.setItem('theme', t) }, [t]) }
+const stored = (): Theme => { try { const t = localStorage.getItem('theme'); return t === 'light' || t === 'dark' ? t : 'system' } catch { return 'system' } }
+const useTheme = (t: Theme) => { useEffect(() => { document.documentElement.dataset['theme'] = t; try { localStorage.setItem('theme', t) } catch { /* nothing may be stored here */ } }, [t]) }
 
 function Settings() {
   const [theme, set] = useState<Theme>(stored())
@@ -60,7 +67,7 @@ function Settings() {
     <div role="radiogroup" aria-label="Theme">{(['system', 'light', 'dark'] as const).map(t => <label><input type="radio" name="theme" checked={theme === t} onChange={() => { set(t) }} /> {t}</label>)}</div>
     <CopyButton name="Copy link" text={location.href} />
     <button type="button" onClick={() => { setHelp(true) }}>Keyboard help</button>
-    <a href="licenses.txt">Licences</a>
+    {!exported && <a href="licenses.txt">Licences</a>}
     {help && <Help close={() => { setHelp(false) }} />}
   </footer>
 }
@@ -103,7 +110,7 @@ function Page() {
     <a class="skip" href="#content" onClick={e => { e.preventDefault(); heading.current?.focus() }}>Skip to content</a>
     <header>
       <nav aria-label="Main"><ul>{links.map(([name, href]) => <li><a href={href} aria-current={view.title === name || view.of === name ? 'page' : undefined}>{name}</a></li>)}</ul></nav>
-      <Find />
+      {(!exported || exported.answers['capabilities']) && <Find />}
       <span role="status" aria-label="Connection" class={'connection ' + state}>{connectionText()}</span>
     </header>
     <main id="content" aria-busy={busy.value > 0} class={state === 'stale' || state === 'notLeading' ? 'old' : ''}>

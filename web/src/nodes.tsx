@@ -11,7 +11,7 @@ import { go } from './route'
 export const state = (n: Node): string => !n.ready ? 'not ready' : n.cordoned ? 'cordoned' : 'ready'
 
 const index = (resource: string) => resources.indexOf(resource)
-const share = (n: Node, resource: string): number => {
+export const share = (n: Node, resource: string): number => {
   const i = index(resource)
   return n.allocatable[i] > 0 ? n.requested[i] / n.allocatable[i] : 0
 }

@@ -2,6 +2,7 @@
 import { h, Fragment } from 'preact'
 import type { History, Queue, Summary } from './api'
 import { counts, isStill } from './data'
+import { Line } from './line'
 import { Region, Shown, Table, useAnswer } from './parts'
 import { ago, clock, count } from './text'
 
@@ -53,17 +54,11 @@ function Lines() {
   const t = answer.data
   if (!t || t.times.length < 2) return <></>
   const waiting = t.times.map((_, i) => Object.values(t.queue).reduce((s, column) => s + column[i], 0))
+  const round = (n: number) => Number(n.toFixed(1)).toLocaleString('en')
   const each = (column: number[]) => column.map(n => n / t.every)
   return <Region name="Last hour"><div class="lines">
-    <Line name="Pods that wait" values={waiting} unit="" />
-    <Line name="Bound" values={each(t.bound)} unit=" a second" />
-    <Line name="Evicted" values={each(t.evicted)} unit=" a second" />
+    <Line name="Pods that wait" curves={[{ values: waiting }]} format={round} last="now" />
+    <Line name="Bound a second" curves={[{ values: each(t.bound) }]} format={round} last="now" />
+    <Line name="Evicted a second" curves={[{ values: each(t.evicted) }]} format={round} last="now" />
   </div></Region>
-}
-
-function Line({ name, values, unit }: { name: string; values: number[]; unit: string }) {
-  const most = Math.max(...values), last = values[values.length - 1], round = (n: number) => Number(n.toFixed(1)).toLocaleString('en')
-  const points = values.map((v, i) => `${(i * 240 / (values.length - 1)).toFixed(1)},${(46 - 44 * v / Math.max(most, 1)).toFixed(1)}`).join(' ')
-  const text = `${name}: ${round(last)}${unit} now, at most ${round(most)}${unit}`
-  return <figure><figcaption>{text}</figcaption><svg viewBox="0 0 240 48" role="img" aria-label={text} preserveAspectRatio="none"><polyline points={points} /></svg></figure>
 }

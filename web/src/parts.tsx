@@ -3,7 +3,7 @@ import { h, Fragment, type ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import type { Problem, RecordOf } from './api'
-import { ask, Refused } from './data'
+import { ask, at, Refused } from './data'
 import { clock, recordText } from './text'
 
 // busy says how many answers the view at hand waits for.
@@ -15,7 +15,7 @@ export interface Answer<T> { data?: T; problem?: Problem; again: () => void }
 export function useAnswer<T>(what: string, query: Record<string, string>, seconds = 0): Answer<T> {
   const [state, set] = useState<{ of: string; data?: T; problem?: Problem }>({ of: '' })
   const [turn, next] = useState(0)
-  const of = what + '?' + new URLSearchParams(query).toString()
+  const of = what + '?' + new URLSearchParams({ ...query, at: at.value }).toString()
   useEffect(() => {
     const stop = new AbortController()
     let over = false, timer = 0

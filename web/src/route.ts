@@ -1,5 +1,6 @@
 // Where the page is: the part of its address behind #, which works under any path and from a file.
 import { signal } from '@preact/signals'
+import { exported } from './data'
 
 export interface Route { path: string[]; query: URLSearchParams }
 
@@ -9,6 +10,7 @@ function read(): Route {
   return { path: parts, query: new URLSearchParams(query ?? '') }
 }
 
+if (exported && location.hash === '') history.replaceState(null, '', exported.route)
 export const route = signal(read())
 addEventListener('hashchange', () => { route.value = read() })
 

@@ -2,7 +2,7 @@
 import { h, Fragment } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Problem, WhatIf } from './api'
-import { post, type Refused } from './data'
+import { exported, post, type Refused } from './data'
 import { busy, nodeLink, podLink, Region, Table, Trouble } from './parts'
 import { go } from './route'
 import { amount, count, resourceName } from './text'
@@ -10,7 +10,7 @@ import { amount, count, resourceName } from './text'
 export function WhatIfView({ query }: { query: URLSearchParams }) {
   const asked = query.get('do') ?? ''
   const [words, setWords] = useState(asked)
-  const [answer, set] = useState<{ of: string; data?: WhatIf; problem?: Problem }>({ of: '' })
+  const [answer, set] = useState<{ of: string; data?: WhatIf; problem?: Problem }>({ of: '', data: exported?.answers['what-if'] as WhatIf | undefined })
   useEffect(() => { setWords(asked) }, [asked])
   const run = (change: string) => {
     busy.value++
@@ -24,6 +24,7 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
     go('#/what-if?do=' + encodeURIComponent(change), true)
     run(change)
   }
+  if (exported) return answer.data ? <Outcome w={answer.data} /> : <p>This file holds no answer to such a question. "berth what-if --html FILE.html" writes one.</p>
   return <>
     <p>Nothing changes in the cluster: the change is tried on a copy of it.</p>
     <form class="bar" onSubmit={submit}>
@@ -52,4 +53,10 @@ function Outcome({ w }: { w: WhatIf }) {
     <Region name="Budgets">{w.budgets.length === 0 ? <p>No disruption budget is concerned.</p> : <Table name="Budgets" columns={['Budget', 'Allowed', 'Down', 'Holds']} rows={w.budgets.map(b => [b.budget, b.allowed, b.down, b.broken ? 'no' : 'yes'])} />}</Region>
     <Region name="Resources"><Table name="Resources" columns={['Resource', 'Free before', 'Free after', 'Allocatable after']} rows={Object.entries(w.resources.after).map(([r, a]) => [resourceName(r), amount(r, w.resources.before[r]?.free ?? 0), amount(r, a.free), amount(r, a.allocatable)])} /></Region>
   </>
+}
+
+// FitView is the answer of "berth fit", in a page of one file.
+export function FitView() {
+  const answer = exported?.answers['fit'] as { text: string } | undefined
+  return answer ? <pre class="words">{answer.text}</pre> : <p>"berth fit --html FILE.html" writes this view.</p>
 }

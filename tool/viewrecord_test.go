@@ -1,0 +1,151 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/sim/day"
+	"github.com/berth-scheduler/berth/sim/replay"
+)
+
+// packed is a configuration that fills nodes.
+func packed(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "packing.yaml")
+	if err := os.WriteFile(path, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A record is shown at any time of it: what the page is told of a time is the same whether it comes
+// from before or from after it.
+func TestViewRecord(t *testing.T) {
+	dir := recorded(t)
+	v := view(t, "--record", dir)
+	var r struct {
+		replay.Changed
+		Decisions []time.Time
+		Cut       string
+	}
+	if code := v.get("replay", &r); code != http.StatusOK || r.Cut != "" || len(r.Decisions) == 0 || len(r.Replayed.Samples) == 0 || r.Replayed.Placed != 200 {
+		t.Fatalf("%d %+v", code, r)
+	}
+	at := func(when time.Time) (s api.Summary) {
+		t.Helper()
+		if code := v.get("summary?at="+url.QueryEscape(when.Format(time.RFC3339Nano)), &s); code != http.StatusOK || !s.Time.Equal(when) {
+			t.Errorf("%s: %d %+v", when, code, s)
+		}
+		return s
+	}
+	noon := r.Decisions[len(r.Decisions)/2]
+	first, later := at(noon), at(r.To)
+	if again := at(noon); again.Pods != first.Pods || first.Nodes != 20 || first.Pods == later.Pods || again.Queue != first.Queue {
+		t.Errorf("at noon %+v and again %+v; at the end %+v", first, again, later)
+	}
+	var list api.RecordList
+	if v.get("records?at="+url.QueryEscape(noon.Format(time.RFC3339Nano)), &list); len(list.Records) == 0 || list.Records[len(list.Records)-1].Time.After(noon) {
+		t.Errorf("records until %s: %d", noon, len(list.Records))
+	}
+	var p api.Problem
+	if code := v.get("summary?at=noon", &p); code != http.StatusBadRequest {
+		t.Errorf("%d %+v", code, p)
+	}
+	if code := v.get("compare", &p); code != http.StatusNotFound || !strings.Contains(p.Message, "--config NEW.yaml") {
+		t.Errorf("%d %+v", code, p)
+	}
+}
+
+// The comparison of the page is that of the command.
+func TestViewCompare(t *testing.T) {
+	dir, config := recorded(t), packed(t)
+	v := view(t, "--record", dir, "--config", config)
+	var got, want any
+	_, out, errs := called("compare", "recorded", config, "--record", dir, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &want); err != nil {
+		t.Fatal(err, errs)
+	}
+	if code := v.get("compare", &got); code != http.StatusOK || !sameJSON(got, want) {
+		t.Errorf("%d\ngot  %.300v\nwant %.300v", code, got, want)
+	}
+}
+
+// A record that is cut in the middle is shown as far as it goes, and says so.
+func TestViewCutRecord(t *testing.T) {
+	cluster, recorder, dir := recordedDay(t, headerOf(t, morning))
+	day.Generate(cluster, day.Size{Nodes: 20, Pods: 8000, Length: 24 * time.Hour, Seed: 1}, nil)
+	recorder.Close(context.Background())
+	path := filepath.Join(dir, "0000000001.berthrecord")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)*3/4] ^= 0xff
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := view(t, "--record", dir)
+	var r struct {
+		replay.Changed
+		Cut string
+	}
+	if code := v.get("replay", &r); code != http.StatusOK || !strings.Contains(r.Cut, path) || r.Replayed.Placed == 0 || r.Replayed.Arrived >= 8000 {
+		t.Errorf("%d %q, %d placed", code, r.Cut, r.Replayed.Placed)
+	}
+	var s api.Summary
+	if code := v.get("summary?at="+url.QueryEscape(r.From.Format(time.RFC3339Nano)), &s); code != http.StatusOK {
+		t.Errorf("at the begin: %d", code)
+	}
+	if code := v.get("summary", &s); code != http.StatusOK || s.Pods == 0 {
+		t.Errorf("at the end: %d %+v", code, s)
+	}
+}
+
+// In a browser, the slider shows the cluster at a time, and the comparison has charts.
+func TestReplayInABrowser(t *testing.T) {
+	c := startChromium(t)
+	v := view(t, "--record", recorded(t), "--config", packed(t))
+	c.size(1280, 900, "light")
+	c.enter(v)
+	c.route("#/replay")
+	c.until(`document.querySelector("[aria-label=Connection]").innerText === "Record"`)
+	c.until(`document.querySelector("input[type=range]")`)
+	for _, name := range []string{"Play", "Step"} {
+		if c.named("button", name) == 0 {
+			t.Errorf("there is no button %q", name)
+		}
+	}
+	if c.named("slider", "Time") != 1 {
+		t.Error("there is no slider")
+	}
+	c.eval(`document.querySelector("input[type=range]").focus()`)
+	c.press("Home")
+	c.until(`document.querySelector("input[type=range]").getAttribute("aria-valuetext").startsWith("2031-01-01T00:00:00")`)
+	c.until(`document.querySelector("main").innerText.includes("0 nodes with 0 pods")`)
+	c.eval(`[...document.querySelectorAll("button")].find(b => b.innerText === "Step").click()`)
+	c.until(`/20 nodes with [1-9]/.test(document.querySelector("main").innerText)`)
+	c.until(`location.hash.startsWith("#/replay?at=2031-01-01T")`)
+	c.picture("replay")
+	c.route("#/queue")
+	c.route("#/compare")
+	c.until(`document.querySelectorAll("polyline.second").length === 5`)
+	if c.named("table", "Figures") != 1 {
+		t.Error("there is no table of figures")
+	}
+	c.picture("compare")
+	c.quiet()
+}
