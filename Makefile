@@ -15,7 +15,7 @@ SKEWFLAGS := -X k8s.io/component-base/version.gitVersion=$(OTHER) -X k8s.io/comp
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: help all build lab up test upstream skew page page-types check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
+.PHONY: help all build lab up test upstream skew page page-types picture check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
 
 all: build lab
 
@@ -46,6 +46,9 @@ page: ## edge/page/assets: the page of "berth view", of the sources in web and w
 
 page-types: ## the types of the page's sources, with Node and a compiler of TypeScript that npm fetches
 	npm exec --yes --package=typescript@5.9.3 -- tsc -p web
+
+picture: ## docs/page.png: the picture of the page in the README, with Debian's package chromium
+	BERTH_README_PICTURE=$(CURDIR)/docs/page.png go test -vet=off -count=1 -run TestReadmePicture ./tool
 
 check: ## formatting, vet, all modules tidy, and the page that is committed is that of its sources
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
