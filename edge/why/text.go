@@ -33,6 +33,7 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	if a.Message != "" && (a.Verdict != Failed || a.facts.pod.Terminating) && a.Verdict != Gated && !a.facts.refused {
 		terminal.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
 	}
+	a.quotaText(&b)
 	a.groupText(&b, wide)
 	a.leavingText(&b, wide)
 	a.heldText(&b, wide)
