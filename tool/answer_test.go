@@ -138,7 +138,7 @@ func TestEndlessAnswers(t *testing.T) {
 
 // readStream reads a stream to its end.
 func readStream(ctx context.Context, d *daemon) error {
-	body, err := d.watch(ctx, nil)
+	body, err := d.watch(ctx, nil, "")
 	if err != nil {
 		return err
 	}

@@ -218,8 +218,8 @@ func dialPinned(config *rest.Config, base *url.URL, p *pin.Pin, end func()) (*da
 }
 
 // open asks and returns the answer, or why there is none.
-func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Response, error) {
-	reply, err := d.send(ctx, what, q, nil)
+func (d *daemon) open(ctx context.Context, what string, q url.Values, header http.Header) (*http.Response, error) {
+	reply, err := d.send(ctx, what, q, header)
 	if err != nil || reply.StatusCode == http.StatusOK {
 		return reply, err
 	}
@@ -259,7 +259,7 @@ func silence(ctx context.Context) error {
 func (d *daemon) ask(ctx context.Context, what string, q url.Values) (http.Header, []byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.patience, errSilent)
 	defer cancel()
-	reply, err := d.open(ctx, what, q)
+	reply, err := d.open(ctx, what, q, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -271,12 +271,16 @@ func (d *daemon) ask(ctx context.Context, what string, q url.Values) (http.Heade
 	return reply.Header, body, nil
 }
 
-// watch asks for a stream. It ends where nothing comes for a while; the daemon writes a
+// watch asks for a stream, which goes on after the event with the id last; "": it begins anew. It ends where nothing comes for a while; the daemon writes a
 // comment each 15 seconds.
-func (d *daemon) watch(ctx context.Context, q url.Values) (io.ReadCloser, error) {
+func (d *daemon) watch(ctx context.Context, q url.Values, last string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(d.patience, func() { cancel(errSilent) })
-	reply, err := d.open(ctx, "watch", q)
+	header := http.Header{}
+	if last != "" {
+		header.Set("Last-Event-Id", last)
+	}
+	reply, err := d.open(ctx, "watch", q, header)
 	if err == nil && !strings.HasPrefix(reply.Header.Get("Content-Type"), "text/event-stream") {
 		_ = reply.Body.Close()
 		err = fmt.Errorf("%s: %w", d.base.Host, errNotBerth)

@@ -164,9 +164,6 @@ func (p *recordPrinter) followAll(ctx context.Context, d *daemon, q url.Values) 
 		case !errors.As(err, &end) || end.Reason != api.Ended:
 			return err
 		}
-		if !p.last.IsZero() {
-			q.Set("since", p.last.Add(1).Format(time.RFC3339Nano))
-		}
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -177,7 +174,7 @@ func (p *recordPrinter) followAll(ctx context.Context, d *daemon, q url.Values) 
 
 // follow prints one stream until it ends.
 func (p *recordPrinter) follow(ctx context.Context, d *daemon, q url.Values) error {
-	body, err := d.watch(ctx, q)
+	body, err := d.watch(ctx, q, p.last)
 	if err != nil {
 		return err
 	}
@@ -236,12 +233,11 @@ func qualified(pod, namespace string) string {
 type recordPrinter struct {
 	out  *bufio.Writer
 	json bool
-	pods bool      // name them
-	last time.Time // of the newest record
+	pods bool   // name them
+	last string // the id of the newest event, after which the next stream goes on
 }
 
 func (p *recordPrinter) record(r *records.Record) {
-	p.last = r.Time
 	if p.json {
 		body, err := json.Marshal(r)
 		if err == nil {
@@ -270,6 +266,8 @@ func (p *recordPrinter) stream(body io.Reader) error {
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), ": ")
 		switch {
+		case name == "id":
+			p.last = value
 		case name == "event":
 			kind = value
 		case name == "data":
@@ -299,6 +297,10 @@ func (p *recordPrinter) event(kind string, data []byte) error {
 		var l api.Lost
 		if err := json.Unmarshal(data, &l); err != nil {
 			return err
+		}
+		if l.Restarted {
+			p.note("(another scheduler leads from here on, or this one began anew)")
+			return nil
 		}
 		p.note(fmt.Sprintf("%s (%d records were lost here: the stream is read too slowly)", time.Now().UTC().Format(time.TimeOnly), l.Lost))
 	case "end":
