@@ -198,6 +198,14 @@ func (g *Group) Scheduled() int {
 	return g.counts[assumed] + g.counts[assigned]
 }
 
+// Bound returns the number of pods that are assigned. A nil group has none.
+func (g *Group) Bound() int {
+	if g == nil {
+		return 0
+	}
+	return g.counts[assigned]
+}
+
 // All returns the pods of the group, in an order that is the same for the same history.
 func (g *Group) All() iter.Seq[types.UID] { return g.those(states) }
 

@@ -22,16 +22,17 @@ type GroupFit struct {
 
 // AssessGroup returns, for each placement of the pod group, how many of its pods fit there
 // now, without placing them: none if no pod waits. Of many placements it tries those that a
-// first attempt would. The error is why the group cannot be tried at all, or a plugin's panic.
-func (q *Assessor) AssessGroup(name types.NamespacedName) (fits []GroupFit, err error) {
-	if panicked := q.guard.run("scheduling cycle", "", func() { fits, err = q.groups.assess(name) }); panicked != nil {
+// first attempt would, and leaves out those that it has not tried to the end when proceed
+// returns false. The error is why the group cannot be tried at all, or a plugin's panic.
+func (q *Assessor) AssessGroup(name types.NamespacedName, proceed func() bool) (fits []GroupFit, err error) {
+	if panicked := q.guard.run("scheduling cycle", "", func() { fits, err = q.groups.assess(name, proceed) }); panicked != nil {
 		return nil, panicked
 	}
 	return fits, err
 }
 
 // assess implements AssessGroup.
-func (l *podGroups) assess(name types.NamespacedName) ([]GroupFit, error) {
+func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits []GroupFit, err error) {
 	c := &groupCycle{name: name, group: lookUpPodGroup(l.table, name), trial: true}
 	for uid := range l.table.Groups().Named(name).Unscheduled() {
 		if ps := l.pods.byUID[uid]; ps.entry != nil && !ps.pod.Terminating {
@@ -45,25 +46,31 @@ func (l *podGroups) assess(name types.NamespacedName) ([]GroupFit, error) {
 	if err := l.validate(c); err != nil {
 		return nil, err
 	}
-	if !l.options.GroupPlacements {
-		return []GroupFit{l.fitIn(c, nil)}, nil
+	placements := []*framework.Placement{nil}
+	if l.options.GroupPlacements {
+		generated, status := l.generatePlacements(c)
+		if status != nil {
+			return nil, errorOf(status)
+		}
+		placements = placements[:0]
+		for _, p := range window(generated, len(c.members), 1) {
+			placements = append(placements, &p)
+		}
 	}
-	placements, status := l.generatePlacements(c)
-	if status != nil {
-		return nil, errorOf(status)
-	}
-	var fits []GroupFit
-	for _, p := range window(placements, len(c.members), 1) {
-		fits = append(fits, l.fitIn(c, &p))
+	for _, p := range placements {
+		if fit, whole := l.fitIn(c, p, proceed); whole {
+			fits = append(fits, fit)
+		}
 	}
 	return fits, nil
 }
 
 // fitIn returns how many pods of the group fit in a placement, nil for all nodes. It leaves
-// nothing assumed.
-func (l *podGroups) fitIn(c *groupCycle, p *framework.Placement) GroupFit {
+// nothing assumed. It returns false if proceed did before all pods were tried.
+func (l *podGroups) fitIn(c *groupCycle, p *framework.Placement, proceed func() bool) (fit GroupFit, whole bool) {
 	c.groupTry = l.newTry(c, p)
-	fit := GroupFit{Nodes: l.table.Live()}
+	defer l.undoGroup(c)
+	fit.Nodes = l.table.Live()
 	if p != nil {
 		fit.Placement, fit.Nodes = p.Name, len(p.Rows)
 	}
@@ -71,6 +78,9 @@ func (l *podGroups) fitIn(c *groupCycle, p *framework.Placement) GroupFit {
 		l.nominateMember(mb, "")
 	}
 	for _, mb := range c.members {
+		if !proceed() {
+			return fit, false
+		}
 		l.nominateMember(mb, mb.kept)
 		l.tryMember(c, mb)
 		l.nominateMember(mb, "")
@@ -84,6 +94,5 @@ func (l *podGroups) fitIn(c *groupCycle, p *framework.Placement) GroupFit {
 	}
 	fit.Scheduled = l.table.Groups().Named(c.name).Scheduled()
 	fit.Feasible = l.placementFeasible(c, framework.PlacementProgress{Scheduled: fit.Scheduled}) == nil
-	l.undoGroup(c)
-	return fit
+	return fit, true
 }

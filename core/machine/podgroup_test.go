@@ -99,3 +99,26 @@ func TestGroupIsTriedOnceItsVictimsAreGone(t *testing.T) {
 	}
 	t.Errorf("the group is %s, and tried without end", entry.Place())
 }
+
+// An assessment of a group places nobody, and leaves out a placement in which it was told to stop.
+func TestAssessGroup(t *testing.T) {
+	p := newPlacements(t)
+	p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, grouped("a", 1), grouped("b", 1))
+	name := types.NamespacedName{Namespace: "d", Name: "g"}
+	fit := func(node string) GroupFit {
+		return GroupFit{Placement: node, Nodes: 1, Scheduled: 1, Feasible: true, Message: "0/1 nodes are available: 1 taken."}
+	}
+	for tries, want := range map[int][]GroupFit{
+		9: {fit("n"), fit("m")},
+		3: {fit("n")},
+		0: nil,
+	} {
+		got, err := p.AssessGroup(name, func() bool { tries--; return tries >= 0 })
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
+		}
+		if err := p.Verify(); err != nil || p.table.Placements() != 0 {
+			t.Errorf("%d pods are placed, %v", p.table.Placements(), err)
+		}
+	}
+}

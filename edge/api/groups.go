@@ -154,10 +154,7 @@ func groupNames(m *machine.Machine) []types.NamespacedName {
 // groupOf returns how it stands with a group.
 func groupOf(m *machine.Machine, name types.NamespacedName) Group {
 	pods := m.Table().Groups().Named(name)
-	g := Group{Group: name.String(), Minimum: 1, Pods: pods.Len()}
-	for range pods.Assigned() {
-		g.Bound++
-	}
+	g := Group{Group: name.String(), Minimum: 1, Pods: pods.Len(), Bound: pods.Bound()}
 	g.Assumed, g.Waiting = pods.Scheduled()-g.Bound, g.Pods-pods.Scheduled()
 	if o := table.Lookup[*object.PodGroup](m.Table(), object.PodGroups, name.Namespace, name.Name); o != nil {
 		g.Gang, g.Priority, g.Topology = o.Gang, o.Priority, o.TopologyKey
@@ -265,7 +262,10 @@ func (h *handler) addNearest(r *http.Request, a *GroupAnswer, name types.Namespa
 		a.Unknown = err.Error()
 		return nil
 	}
-	fits, err := copied.AssessGroup(name)
+	fits, err := copied.AssessGroup(name, func() bool { return r.Context().Err() == nil })
+	if r.Context().Err() != nil && len(fits) == 0 {
+		return r.Context().Err()
+	}
 	if err != nil {
 		a.Unknown = err.Error()
 		return nil

@@ -24,7 +24,7 @@ const groupLink = (group: string) => {
 const stateText = (g: Group): string => g.missing ? 'There is no such PodGroup. Its pods wait until it is created.' : g.message ?? ''
 
 export function GroupView({ group }: { group: string }) {
-  const answer = useAnswer<GroupAnswer>('group', { name: group }, isStill() ? 0 : 10)
+  const answer = useAnswer<GroupAnswer>('group', { name: group }, isStill() ? 0 : 60)
   return <Shown answer={answer} what={'group ' + group}>{g => <>
     <p role="status" aria-label="Group" class="lead">{g.bound + g.assumed} of {count(g.pods, 'pod')} placed, {g.gang ? `at least ${g.minimum} at once` : 'as many as fit'}{g.topology ? `, all in one ${g.topology}` : ''}{g.priority !== 0 ? `, priority ${g.priority}` : ''}.</p>
     {stateText(g) && <p class="words">{stateText(g)}</p>}
