@@ -9,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -16,11 +17,12 @@ import (
 // size returns the name of a plugin that rejected the pod and compares requests
 // (NodeResourcesFit), with what the pod requests. It returns "" unless all plugins that
 // rejected the pod keep it off each node that is too small for that, even without all pods
-// of lower priority, for as long as the pod waits.
+// of lower priority, for as long as the pod waits. A pod with an ElasticQuota may preempt
+// pods of any priority, so it has no size.
 func (f *Foresight) size(of *profile.Profile, e *queue.Entry) (plugin string, size queue.Size) {
 	p := e.Pod
 	switch {
-	case f.preempts(of, p) && !f.FoundNoVictims(p):
+	case f.preempts(of, p) && !f.FoundNoVictims(p), quota.Of(f.Table).Queue(p.Namespace) != nil:
 		return "", size
 	case len(p.Demand.Requests.Scalars) > 0 || f.othersMakeRoom(of, p): // may change with other objects
 		return "", size
