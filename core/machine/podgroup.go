@@ -27,11 +27,11 @@ type groupCycle struct {
 	profile *profile.Profile
 	// placements is the number of placements being tried.
 	placements int
-	// trial is set while the plugin that searches victims for the group tries it without
-	// them.
+	// trial is set while what is tried is not carried out: a plugin searches victims, or the
+	// group is assessed.
 	trial bool
-	// untried is the status of pods that were not tried: the group's, as PodGroupPostFilter
-	// plugins found it.
+	// untried is the status of pods that were not tried: the group's before PodGroupPostFilter
+	// plugins run.
 	untried *decision.Status
 	// victims are the pods preempted for the group as a whole, by evictedBy.
 	victims   []*object.Pod

@@ -258,7 +258,7 @@ func PriorityOf(t *table.Table, p *object.Pod) int32 {
 
 // moreImportantUnit compares units, the more important first: higher priority, groups
 // before pods, groups with more pods, then those that started earlier. The UID of the first
-// pod makes the order total, where v1.36's is left open.
+// pod makes the order total, where kube-scheduler's is left open.
 func moreImportantUnit(a, b *unit) int {
 	return cmp.Or(
 		cmp.Compare(b.priority, a.priority),

@@ -44,7 +44,7 @@ func (b *backoffs) backoffEnd(e *Entry) time.Time {
 	}
 	longest := b.opts.MaxBackoff
 	if e.group != nil {
-		longest = time.Duration(float64(longest) * math.Sqrt(float64(len(e.group.waiting))))
+		longest = time.Duration(min(float64(longest)*math.Sqrt(float64(len(e.group.waiting))), float64(math.MaxInt64/2)))
 	}
 	return b.window(e.order.Timestamp.Add(backoff(b.opts.InitialBackoff, longest, count)))
 }

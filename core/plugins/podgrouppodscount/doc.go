@@ -1,4 +1,4 @@
-// Package podgrouppodscount is the plugin PodGroupPodsCount of v1.36: of the placements in which
+// Package podgrouppodscount is the plugin PodGroupPodsCount: of the placements in which
 // a pod group fits, those are better in which more of its pods have a node (the gate
 // TopologyAwareWorkloadScheduling).
 package podgrouppodscount
