@@ -87,7 +87,8 @@ func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error)
 	day := t.player.Finish()
 	t.from, t.to = day.From, day.To
 	t.day = &replayed{Changed: replay.ChangedOf(cmp.Or(v.config, recordsConfiguration), day), Redacted: t.log.Header().Redacted}
-	t.day.Decisions = slices.SortedFunc(maps.Keys(decided), time.Time.Compare)
+	t.day.Decisions = slices.AppendSeq([]time.Time{}, maps.Keys(decided))
+	slices.SortFunc(t.day.Decisions, time.Time.Compare)
 	if cut != nil {
 		t.day.Cut = cut.Error()
 		said = append(said, "the record is shown up to where it is cut: "+cut.Error())

@@ -42,7 +42,7 @@ func TestViewRecord(t *testing.T) {
 		Decisions []time.Time
 		Cut       string
 	}
-	if code := v.get("replay", &r); code != http.StatusOK || r.Cut != "" || len(r.Decisions) == 0 || len(r.Replayed.Samples) == 0 || r.Replayed.Placed != 200 {
+	if code := v.get("replay", &r); code != http.StatusOK || r.Cut != "" || len(r.Decisions) == 0 || r.Elsewhere == nil || len(r.Replayed.Samples) == 0 || r.Replayed.Placed != 200 {
 		t.Fatalf("%d %+v", code, r)
 	}
 	at := func(when time.Time) (s api.Summary) {

@@ -35,7 +35,7 @@ type Side struct {
 
 // SideOf sums a day up.
 func SideOf(name string, d *Day) Side {
-	s := Side{Name: name, Decisions: d.Decisions, Preemptions: d.Preemptions, EmptyAtEnd: len(d.Empty), Samples: d.Samples}
+	s := Side{Name: name, Decisions: d.Decisions, Preemptions: d.Preemptions, EmptyAtEnd: len(d.Empty), Samples: append([]Sample{}, d.Samples...)}
 	var waits []time.Duration
 	for _, p := range d.Pods { // any order: counts, and sorted below
 		switch {
@@ -165,6 +165,7 @@ func without(names, others []string) []string {
 // Against counts the pods whose first node under the day's configuration is the one
 // that the record has, and lists the others.
 func (d *Day) Against() (same int, elsewhere []Move) {
+	elsewhere = []Move{} // for JSON
 	for uid, p := range d.Pods { // any order: sorted below
 		was := d.Recorded[uid]
 		switch {

@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 		recordDay(t, dir, small, source, nil)
 		own := run(t, dir, func(*machine.Options) {})
 		same, elsewhere := own.Against()
-		if same != small.Pods || len(elsewhere) > 0 {
+		if same != small.Pods || len(elsewhere) > 0 || elsewhere == nil {
 			t.Errorf("%s: %d pods of %d are where they were; elsewhere %v", source, same, small.Pods, elsewhere[:min(3, len(elsewhere))])
 		}
 		other := run(t, dir, func(o *machine.Options) { o.Seed = 99 })
