@@ -15,7 +15,12 @@ func Local(ctx context.Context, h http.Handler) Data {
 	l := &memory{conns: make(chan net.Conn), closed: ctx.Done()}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: readTime, BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() { _ = server.Serve(l) }() // until l ends
-	client := &http.Client{Transport: &http.Transport{DialContext: l.dial, DisableCompression: true}}
+	transport := &http.Transport{DialContext: l.dial, DisableCompression: true}
+	client := &http.Client{Transport: transport}
+	context.AfterFunc(ctx, func() {
+		_ = server.Close() // nobody asks any more
+		transport.CloseIdleConnections()
+	})
 	return func(ctx context.Context, what string, query map[string][]string, header http.Header) (*http.Response, error) {
 		to := url.URL{Scheme: "http", Host: "local", Path: api.Prefix + what, RawQuery: url.Values(query).Encode()}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
