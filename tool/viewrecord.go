@@ -43,15 +43,31 @@ type tape struct {
 	data   page.Data // of the still
 	stop   context.CancelFunc
 	at     time.Time // that was played to
+	shown  bool      // data is of at
+
+	compared func() ([]byte, error) // once
 }
 
 // replayed is the answer of replay: that of the command, and when something was decided.
 type replayed struct {
 	*replay.Changed
-	Decisions []time.Time `json:"decisions"` // each time once
+	Decisions []time.Time `json:"decisions"` // each time once, some of them if there are many
 	Redacted  bool        `json:"redacted,omitempty"`
 	// Cut says why the record ends before its time.
 	Cut string `json:"cut,omitempty"`
+}
+
+// mostDecisions is how many times of decisions an answer has.
+const mostDecisions = 10000
+
+// thinned keeps every so manieth time, where there are too many.
+func thinned(times []time.Time) []time.Time {
+	every := (len(times)-1)/mostDecisions + 1
+	kept := []time.Time{}
+	for i := 0; i < len(times); i += every {
+		kept = append(kept, times[i])
+	}
+	return kept
 }
 
 // playing returns what plays the record, with the configuration of the call or with its own.
@@ -67,6 +83,10 @@ func (v *viewing) playing(log *recording.Reader) (*playing, error) {
 // openTape plays a record to its end.
 func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error) {
 	t := &tape{ctx: ctx, view: v, stop: func() {}}
+	t.compared = sync.OnceValues(func() ([]byte, error) {
+		c := comparing{record: v.record, output: "json", workers: v.workers, plugins: v.plugins, own: v.others}
+		return printedBy(func(out io.Writer) error { return c.run([]string{"recorded", v.config}, out, io.Discard) })
+	})
 	decided := map[time.Time]bool{}
 	said, err := t.begin(func(w *sim.World) {
 		shown := w.Observe
@@ -80,7 +100,10 @@ func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error)
 	if err != nil {
 		return nil, err
 	}
-	cut := t.player.Until(endOfTime)
+	cut := t.player.Until(ctx, endOfTime)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if t.player.World() == nil {
 		return nil, cmp.Or(cut, fmt.Errorf("%s: the record is empty", v.record))
 	}
@@ -89,6 +112,7 @@ func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error)
 	t.day = &replayed{Changed: replay.ChangedOf(cmp.Or(v.config, recordsConfiguration), day), Redacted: t.log.Header().Redacted}
 	t.day.Decisions = slices.AppendSeq([]time.Time{}, maps.Keys(decided))
 	slices.SortFunc(t.day.Decisions, time.Time.Compare)
+	t.day.Decisions = thinned(t.day.Decisions)
 	if cut != nil {
 		t.day.Cut = cut.Error()
 		said = append(said, "the record is shown up to where it is cut: "+cut.Error())
@@ -112,6 +136,7 @@ func (t *tape) begin(begun func(*sim.World)) ([]string, error) {
 		return nil, err
 	}
 	t.close()
+	t.at, t.shown = time.Time{}, false
 	options := p.options
 	options.Profiles = nil
 	c := &still{identity: "record", written: fromRecord{t}, records: records.New(recordBytes), options: options, version: t.view.build.Version, profiles: func() ([]*profile.Profile, error) {
@@ -148,8 +173,8 @@ func (t *tape) close() {
 	}
 }
 
-// move plays to a time.
-func (t *tape) move(to time.Time) error {
+// move plays to a time, or towards it until the context ends.
+func (t *tape) move(ctx context.Context, to time.Time) error {
 	if to.Before(t.from) {
 		to = t.from
 	}
@@ -157,14 +182,21 @@ func (t *tape) move(to time.Time) error {
 		to = t.to
 	}
 	switch {
-	case to.Equal(t.at):
+	case t.shown && to.Equal(t.at):
 		return nil
 	case to.Before(t.at):
 		if _, err := t.begin(nil); err != nil {
 			return err
 		}
 	}
-	if err := t.player.Until(to); err != nil && t.day.Cut == "" {
+	t.shown = false
+	err := t.player.Until(ctx, to)
+	w := t.player.World()
+	if w == nil {
+		return cmp.Or(err, fmt.Errorf("%s: the record is empty", t.view.record))
+	}
+	t.at = w.Now
+	if err != nil && (t.day.Cut == "" || ctx.Err() != nil) {
 		return err
 	}
 	return t.show(to)
@@ -177,6 +209,7 @@ func (t *tape) show(at time.Time) (err error) {
 	t.stop, t.at = stop, at
 	t.still.records.Flush()
 	t.data, err = t.still.data(ctx)
+	t.shown = err == nil
 	return err
 }
 
@@ -193,8 +226,6 @@ func (t *tape) ask(ctx context.Context, what string, query map[string][]string, 
 		}
 	}
 	delete(query, "at")
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	switch what {
 	case "replay":
 		var out bytes.Buffer
@@ -203,10 +234,15 @@ func (t *tape) ask(ctx context.Context, what string, query map[string][]string, 
 	case "compare":
 		return t.compare()
 	}
-	if err := t.move(at); err != nil {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := ctx.Err(); err != nil { // who asked is gone
 		return nil, err
 	}
-	reply, err := t.data(ctx, what, query, header)
+	if err := t.move(ctx, at); err != nil {
+		return nil, err
+	}
+	reply, err := t.data(context.WithoutCancel(ctx), what, query, header) // whole, before the world moves
 	if err != nil {
 		return nil, err
 	}
@@ -221,8 +257,7 @@ func (t *tape) compare() (*http.Response, error) {
 	if t.view.config == "" {
 		return refused(page.Problem(http.StatusNotFound, api.NotFound, "there is one configuration only: start \"berth view --record DIR --config NEW.yaml\" to compare the record's with another"))
 	}
-	c := comparing{record: t.view.record, output: "json", workers: t.view.workers, plugins: t.view.plugins, own: t.view.others}
-	body, err := printedBy(func(out io.Writer) error { return c.run([]string{"recorded", t.view.config}, out, io.Discard) })
+	body, err := t.compared()
 	if err != nil {
 		return refused(page.Problem(http.StatusBadRequest, api.BadRequest, err.Error()))
 	}

@@ -52,8 +52,13 @@ func TestViewRecord(t *testing.T) {
 		}
 		return s
 	}
+	var end api.Summary
+	v.get("summary", &end)
 	noon := r.Decisions[len(r.Decisions)/2]
 	first, later := at(noon), at(r.To)
+	if later.Pods != end.Pods || later.Queue != end.Queue {
+		t.Errorf("at the end %+v, and from noon on %+v", end, later)
+	}
 	if again := at(noon); again.Pods != first.Pods || first.Nodes != 20 || first.Pods == later.Pods || again.Queue != first.Queue {
 		t.Errorf("at noon %+v and again %+v; at the end %+v", first, again, later)
 	}

@@ -165,7 +165,7 @@ func without(names, others []string) []string {
 // Against counts the pods whose first node under the day's configuration is the one
 // that the record has, and lists the others.
 func (d *Day) Against() (same int, elsewhere []Move) {
-	elsewhere = []Move{} // for JSON
+	elsewhere = []Move{}         // for JSON
 	for uid, p := range d.Pods { // any order: sorted below
 		was := d.Recorded[uid]
 		switch {

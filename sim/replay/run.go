@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"io"
 	"maps"
 	"slices"
@@ -94,13 +95,17 @@ func NewPlayer(l Log, served []string, o machine.Options, s *sim.Scheduler) *Pla
 // owner closes it.
 func (p *Player) World() *sim.World { return p.world }
 
-// Until plays up to and including the time, or to the end of the record. What came before an error of the record was played.
-func (p *Player) Until(t time.Time) error {
+// Until plays up to and including the time, or to the end of the record. What came before an error
+// of the record, or before the context ended, was played; what follows may be played later.
+func (p *Player) Until(ctx context.Context, t time.Time) error {
 	for !p.over {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := p.read(); err != nil {
 			return err
 		}
-		if p.next != nil && p.world != nil && p.next.Begin == nil && p.next.Now.After(t) {
+		if p.next != nil && p.world != nil && timeOf(p.next).After(t) {
 			break
 		}
 		if err := p.step(); err != nil {
@@ -110,10 +115,21 @@ func (p *Player) Until(t time.Time) error {
 	if p.over && t.After(p.day.To) {
 		t = p.day.To
 	}
-	if p.world != nil && t.After(p.world.Now) {
-		p.advance(t)
+	if p.world != nil {
+		if t.After(p.world.Now) {
+			p.advance(t)
+		}
+		p.world.Settle()
 	}
 	return nil
+}
+
+// timeOf returns when an entry happened.
+func timeOf(e *recording.Entry) time.Time {
+	if e.Begin != nil {
+		return e.Begin.Start
+	}
+	return e.Now
 }
 
 // read reads the next entry, unless it was read.

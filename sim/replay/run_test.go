@@ -320,3 +320,39 @@ func TestPodsThatNoProfileServes(t *testing.T) {
 		t.Errorf("replayed: notes %q, %d the same, %d elsewhere", changed.Notes, changed.Same, len(changed.Elsewhere))
 	}
 }
+
+// What was played to a time is settled, and holds nothing of a later run.
+func TestUntil(t *testing.T) {
+	node := func(name string) machine.Event {
+		return machine.NodeSet{Node: decode.Node(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourcePods: resource.MustParse("1")}}})}
+	}
+	pod := machine.PodSet{Pod: decode.Pod(fruit("p", 0))}
+	h := header(t, &generate.World{Seed: 5})
+	h.Start = begin
+	o, err := Options(&h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := h
+	later.Start = begin.Add(time.Hour)
+	log := &told{{Begin: &recording.Begin{Header: h}}, {Now: begin, Event: node("a")}, {Now: begin, Event: pod}, {Begin: &recording.Begin{Header: later, Objects: []machine.Event{node("b")}}}}
+	p := NewPlayer(log, profileNames(o), o, nil)
+	gone, stop := context.WithCancel(t.Context())
+	stop()
+	if err := p.Until(gone, begin); err == nil || p.World() != nil {
+		t.Errorf("nobody waits: %v", err)
+	}
+	for _, c := range []struct {
+		at   time.Time
+		runs int
+	}{{begin, 1}, {begin.Add(time.Minute), 1}, {later.Start, 2}} {
+		if err := p.Until(t.Context(), c.at); err != nil {
+			t.Fatal(err)
+		}
+		w := p.World()
+		if is := w.Cluster.Pod("default/p"); is == nil || is.NodeName != "a" || !w.Now.Equal(c.at) || len(w.Cluster.Nodes()) != c.runs {
+			t.Errorf("%s: %+v at %s, %d nodes", c.at, is, w.Now, len(w.Cluster.Nodes()))
+		}
+	}
+	p.World().Close()
+}
