@@ -34,7 +34,7 @@ import (
 // A value of a label that would become too long by that is replaced as a whole: what
 // selects it would not be valid.
 //
-// What stays as it is: keys of labels and taints, names of resources, schedulers,
+// What stays as it is: keys of labels and taints, names of resources, of built-in priority classes, schedulers,
 // drivers and provisioners, parts that are whole numbers, true or false (they may
 // be compared as such), UIDs, tags and digests of images, the ids of disks in clouds,
 // and all that describes devices.
@@ -313,6 +313,10 @@ func validValue(s string) bool { return len(validation.IsValidLabelValue(s)) == 
 func (n *Names) text(field, s string) string {
 	if labelFields[field] {
 		return n.value(s)
+	}
+	switch s {
+	case "system-node-critical", "system-cluster-critical": // classes that every cluster has
+		return s
 	}
 	switch field {
 	case "Image", "Names", "Reference":
