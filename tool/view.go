@@ -116,6 +116,7 @@ func (v *viewing) useless(f *pflag.FlagSet) error {
 		v.daemon.api = v.api
 		return cmp.Or(
 			given(f, "is about files; give some with -f", "simulate", "strict", "expand"),
+			v.unasked(f),
 			v.daemon.checkFlags(f))
 	}
 	if slices.Contains(v.files, "-") {
@@ -129,13 +130,13 @@ func (v *viewing) useless(f *pflag.FlagSet) error {
 
 // run serves the page until the context ends.
 func (v *viewing) run(ctx context.Context, stdout, stderr io.Writer) error {
-	o := page.Options{Asks: v.asks()}
+	o, redacted := page.Options{Asks: v.asks()}, v.redact
 	if v.record != "" {
 		t, err := v.openTape(ctx, stderr)
 		if err != nil {
 			return err
 		}
-		o.Data, o.Asks, o.Replays = t.ask, nil, true
+		o.Data, o.Asks, o.Replays, redacted = t.ask, nil, true, t.day.Redacted
 	} else if len(v.files) > 0 || v.redact {
 		c, err := v.load(ctx, stderr)
 		if err != nil {
@@ -154,7 +155,7 @@ func (v *viewing) run(ctx context.Context, stdout, stderr io.Writer) error {
 		o.Data = way.data
 	}
 	if v.export != "" {
-		return v.writeExport(ctx, o.Data)
+		return v.writeExport(ctx, o.Data, redacted)
 	}
 	l, err := page.Listen(v.port)
 	if err != nil {

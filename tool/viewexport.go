@@ -7,19 +7,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
+
+	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/page"
 	"github.com/berth-scheduler/berth/edge/recording"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
-// Bounds of what a file holds about single pods and nodes.
+// Bounds of what a file holds about single pods, nodes and groups.
 const (
-	mostExportedPods  = 200
-	mostExportedNodes = 1000
+	mostExportedPods   = 200
+	mostExportedNodes  = 1000
+	mostExportedGroups = 200
 )
 
 // exportLabels are the labels of nodes by which the page groups them.
@@ -28,8 +31,8 @@ const exportLabels = "karpenter.sh/nodepool,cloud.google.com/gke-nodepool,eks.am
 // exported returns what the page of one file holds of the data. What the daemon does not answer is
 // left out, but not the nodes.
 func exported(ctx context.Context, data page.Data, isRecord bool) (*page.Exported, error) {
-	e := &page.Exported{Route: "#/", Answers: map[string]json.RawMessage{}, About: map[string]map[string]json.RawMessage{"why": {}, "node": {}}}
-	whole := map[string]map[string][]string{"capabilities": nil, "summary": nil, "history": nil, "nodes": {"labels": {exportLabels}}, "pending": {"limit": {"10000"}}, "records": {"limit": {"2000"}}}
+	e := &page.Exported{Route: "#/", Answers: map[string]json.RawMessage{}, About: map[string]map[string]json.RawMessage{"why": {}, "node": {}, "group": {}}}
+	whole := map[string]map[string][]string{"capabilities": nil, "summary": nil, "history": nil, "nodes": {"labels": {exportLabels}}, "pending": {"limit": {"10000"}}, "groups": {"limit": {"10000"}}, "records": {"limit": {"2000"}}}
 	if isRecord {
 		e.Route, whole["replay"], whole["compare"] = "#/replay", nil, nil
 	}
@@ -52,6 +55,13 @@ func exported(ctx context.Context, data page.Data, isRecord bool) (*page.Exporte
 			e.About["why"][p.Pod] = body
 		}
 	}
+	var groups api.GroupList
+	_ = json.Unmarshal(e.Answers["groups"], &groups)
+	for _, g := range groups.Groups[:min(len(groups.Groups), mostExportedGroups)] {
+		if body, err := answerOf(ctx, data, "group", map[string][]string{"name": {g.Group}}); err == nil {
+			e.About["group"][g.Group] = body
+		}
+	}
 	for _, name := range nodes.Names[:min(len(nodes.Names), mostExportedNodes)] {
 		if body, err := answerOf(ctx, data, "node", map[string][]string{"name": {name}}); err == nil {
 			e.About["node"][name] = body
@@ -67,7 +77,7 @@ func answerOf(ctx context.Context, data page.Data, what string, query map[string
 		return nil, err
 	}
 	defer reply.Body.Close()
-	body, err := io.ReadAll(reply.Body)
+	body, err := untrusted.All(reply.Body, mostAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +89,13 @@ func answerOf(ctx context.Context, data page.Data, what string, query map[string
 	return nil, p
 }
 
-// writeExport writes the data as a page of one file.
-func (v *viewing) writeExport(ctx context.Context, data page.Data) error {
+// writeExport writes the data as a page of one file. redacted: its names are.
+func (v *viewing) writeExport(ctx context.Context, data page.Data, redacted bool) error {
 	e, err := exported(ctx, data, v.record != "")
 	if err != nil {
 		return err
 	}
+	e.Redacted = redacted
 	return writeExported(v.export, e)
 }
 
@@ -110,6 +121,14 @@ func writeHTML(path, what string, answer []byte) error {
 
 // redactor returns what replaces names, by a key that is drawn and stored nowhere.
 func redactor() *recording.Names { return recording.NewNames([]byte(rand.Text())) }
+
+// unasked returns an error about a flag that says which scheduler to ask, where none is asked.
+func (v *viewing) unasked(f *pflag.FlagSet) error {
+	if !v.redact {
+		return nil
+	}
+	return given(f, "has no effect with --redact, which reads the cluster from the API server", "daemon", "daemon-ca", "insecure-skip-tls-verify", "lease")
+}
 
 // checkExport returns an error about flags of an export.
 func (v *viewing) checkExport() error {

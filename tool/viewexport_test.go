@@ -13,9 +13,10 @@ import (
 func TestExportInABrowser(t *testing.T) {
 	c := startChromium(t)
 	dir := t.TempDir()
-	cluster, change, room, day := filepath.Join(dir, "cluster.html"), filepath.Join(dir, "change.html"), filepath.Join(dir, "room.html"), filepath.Join(dir, "day.html")
+	cluster, change, room, day, gang := filepath.Join(dir, "cluster.html"), filepath.Join(dir, "change.html"), filepath.Join(dir, "room.html"), filepath.Join(dir, "day.html"), filepath.Join(dir, "gang.html")
 	for _, call := range [][]string{
 		{"view", "-f", "testdata/stuck.yaml", "--simulate", "--export", cluster},
+		{"view", "-f", "testdata/gang.yaml", "--expand", "--simulate", "--feature-gates", "GenericWorkload=true", "--export", gang},
 		{"what-if", "-f", "testdata/stuck.yaml", "uncordon", "n3", "--html", change},
 		{"fit", "-f", "testdata/stuck.yaml", "--nodes-like", "cpu=64,memory=256Gi", "--html", room},
 		{"view", "--record", recorded(t), "--config", packed(t), "--export", day},
@@ -40,6 +41,12 @@ func TestExportInABrowser(t *testing.T) {
 	c.until(`document.querySelectorAll("[role=log] li").length > 10`)
 	c.route("#/pod/default/nobody")
 	c.until(`document.querySelector("[role=alert]")?.innerText.includes("This file does not hold that")`)
+	c.until(`!document.querySelector("[role=alert]").innerText.includes("It may be gone")`)
+	c.route("#/node/constructor")
+	c.until(`document.querySelector("[role=alert]")?.innerText.includes("This file does not hold that")`)
+	c.open("file://" + gang)
+	c.route("#/group/default/train")
+	c.until(`document.querySelector("[aria-label=Group]")?.innerText === "0 of 3 pods placed, at least 3 at once."`)
 	c.open("file://" + change)
 	c.until(`document.querySelector("[aria-label=Outcome]")?.innerText.startsWith("uncordon n3:")`)
 	c.picture("what-if-file")
@@ -70,6 +77,7 @@ kind: Pod
 metadata: {name: secretpod, namespace: secretspace, labels: {app: secretapp}}
 spec:
   nodeSelector: {pool: secretpool}
+  priorityClassName: system-node-critical
   containers: [{name: secretcontainer, image: secretimage, args: [secretarg], resources: {requests: {cpu: "1"}}}]
 ---
 apiVersion: v1
@@ -90,12 +98,16 @@ spec:
 	for _, name := range regexp.MustCompile(`secret\w+`).FindAllString(string(text), -1) {
 		t.Errorf("it has %s", name)
 	}
+	if !strings.Contains(string(text), `"redacted":true`) {
+		t.Error("it does not say that it is redacted")
+	}
 	node := regexp.MustCompile(`"names":\["(x\w+)"\]`).FindSubmatch(text)
 	if node == nil || strings.Count(string(text), string(node[1])) < 3 {
 		t.Errorf("the node is %q", node)
 	}
 	for call, want := range map[string]string{
 		"view -f " + file + " --redact":                         "--redact: needs --export",
+		"view --export x --redact --daemon auto":                "--daemon: has no effect with --redact",
 		"view --record " + t.TempDir() + " --export x --redact": "a record is redacted where it is made",
 	} {
 		if status, _, errs := called(strings.Fields(call)...); status != exitInvalid || !strings.Contains(errs, want) {

@@ -46,6 +46,7 @@ type tape struct {
 	shown  bool      // data is of at
 
 	compared func() ([]byte, error) // once
+	able     []byte                 // the answer about capabilities, which holds at each time
 }
 
 // replayed is the answer of replay: that of the command, and when something was decided.
@@ -118,7 +119,11 @@ func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error)
 		said = append(said, "the record is shown up to where it is cut: "+cut.Error())
 	}
 	notes(stderr, append(said, t.log.Notes...))
-	return t, t.show(day.To)
+	if err := t.show(day.To); err != nil {
+		return nil, err
+	}
+	t.able, err = answerOf(ctx, t.data, "capabilities", nil)
+	return t, err
 }
 
 // endOfTime is later than all records.
@@ -230,9 +235,11 @@ func (t *tape) ask(ctx context.Context, what string, query map[string][]string, 
 	case "replay":
 		var out bytes.Buffer
 		err := writeJSON(&out, "ReplayResult", t.day)
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(&out)}, err
+		return accepted(out.Bytes()), err
 	case "compare":
 		return t.compare()
+	case "capabilities":
+		return accepted(t.able), nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -261,7 +268,12 @@ func (t *tape) compare() (*http.Response, error) {
 	if err != nil {
 		return refused(page.Problem(http.StatusBadRequest, api.BadRequest, err.Error()))
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}, nil
+	return accepted(body), nil
+}
+
+// accepted returns JSON as an answer.
+func accepted(body []byte) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}
 }
 
 // refused returns a problem as an answer.

@@ -12,9 +12,11 @@ import (
 // Exported is what a page of one file holds.
 type Exported struct {
 	Route string `json:"route"` // of the view that it opens with
+	// Redacted: names are replaced by hashes.
+	Redacted bool `json:"redacted,omitempty"`
 	// Answers are those that the page would ask for, by their paths below api.Prefix.
 	Answers map[string]json.RawMessage `json:"answers"`
-	// About are those about one pod or node, by their paths and names.
+	// About are those about one pod, node or group, by their paths and names.
 	About map[string]map[string]json.RawMessage `json:"about"`
 }
 

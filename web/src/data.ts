@@ -11,14 +11,17 @@ export class Refused extends Error {
 }
 
 // exported are the answers that a page of one file holds; undefined: the page has a server.
-interface Exported { route: string; answers: Record<string, unknown>; about: Record<string, Record<string, unknown>> | null }
+interface Exported { route: string; redacted?: boolean; answers: Record<string, unknown>; about: Record<string, Record<string, unknown>> | null }
 const held = document.getElementById('exported')?.textContent
 export const exported = held ? JSON.parse(held) as Exported : undefined
 
 // heldOf returns what a page of one file holds of an answer.
 function heldOf(e: Exported, what: string, query: Record<string, string>): unknown {
   const answer = e.answers[what], name = query['pod'] ?? query['name'] ?? ''
-  if (what === 'why' || what === 'node') return e.about?.[what]?.[name]
+  if (what === 'why' || what === 'node' || what === 'group') {
+    const about = e.about?.[what]
+    return about && Object.hasOwn(about, name) ? about[name] : undefined
+  }
   if (what === 'records' && answer) return { ...answer, records: (answer as RecordList).records.filter(r => name === '' || r.pod === name).slice(-Number(query['limit'])) }
   if (what !== 'pending' || !answer) return answer
   const list = (answer as PendingList).pods.filter(p => (!query['place'] || p.place === query['place']) && p.pod.startsWith(query['namespace'] ? query['namespace'] + '/' : '') && (p.message ?? '').includes(query['reason'] ?? ''))
@@ -45,7 +48,8 @@ async function request(what: string, init: RequestInit): Promise<Response> {
 
 // at is the time of the record that is shown, "" for its end and for what is no record.
 export const at = signal('')
-const timeless = ['replay', 'compare']
+// timeless are the questions whose answer is the same at each time.
+export const timeless = ['replay', 'compare']
 
 export async function ask<T>(what: string, query: Record<string, string> = {}, stop?: AbortSignal): Promise<T> {
   if (exported) {
@@ -206,7 +210,8 @@ function connect() {
   void navigator.locks.request('berth-stream', () => new Promise<void>(() => { leads = true; open() }))
 }
 
-export async function begin() {
+// begin asks for what all views need; asked is the time of a record that the address has.
+export async function begin(asked: string) {
   if (exported && !exported.answers['capabilities']) { // of a command: there is no more than its answer
     connection.value = { state: 'live' }
     return
@@ -216,6 +221,7 @@ export async function begin() {
     setTime(of.time)
     if (exported || of.identity === 'files' || of.identity === 'record') still = Date.parse(of.time)
     capabilities.value = of
+    if (of.identity === 'record' && !Number.isNaN(Date.parse(asked))) moveTo(new Date(asked).toISOString())
   } catch (error) {
     nodesProblem.value = (error as Refused).problem
   }

@@ -115,6 +115,7 @@ function Page() {
     </header>
     <main id="content" aria-busy={busy.value > 0} class={state === 'stale' || state === 'notLeading' ? 'old' : ''}>
       <h1 ref={heading} tabIndex={-1}><bdi>{view.title}</bdi></h1>
+      {exported?.redacted && <p class="note">The names in this file are redacted: one name is replaced by one hash, wherever it stands.</p>}
       {state !== 'live' && connection.value.problem && <div role="alert" class="trouble"><p>{connection.value.problem.message}</p></div>}
       <Boundary key={view.title}>{view.content}</Boundary>
     </main>
@@ -124,6 +125,7 @@ function Page() {
 
 const root = document.getElementById('page')
 if (root) {
-  void begin()
+  const { path, query } = route.peek()
+  void begin(path[0] === 'replay' ? query.get('at') ?? '' : '')
   render(<Page />, root)
 }

@@ -3,7 +3,7 @@ import { h, Fragment, type ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import type { Problem, RecordOf } from './api'
-import { ask, at, Refused } from './data'
+import { ask, at, Refused, timeless } from './data'
 import { clock, recordText } from './text'
 
 // busy says how many answers the view at hand waits for.
@@ -15,7 +15,7 @@ export interface Answer<T> { data?: T; problem?: Problem; again: () => void }
 export function useAnswer<T>(what: string, query: Record<string, string>, seconds = 0): Answer<T> {
   const [state, set] = useState<{ of: string; data?: T; problem?: Problem }>({ of: '' })
   const [turn, next] = useState(0)
-  const of = what + '?' + new URLSearchParams({ ...query, at: at.value }).toString()
+  const of = what + '?' + new URLSearchParams({ ...query, at: timeless.includes(what) ? '' : at.value }).toString()
   useEffect(() => {
     const stop = new AbortController()
     let over = false, timer = 0
@@ -47,13 +47,13 @@ export function Loading({ what }: { what: string }) {
   return useLate() ? <p class="quiet">Loading {what} …</p> : <></>
 }
 
-// advice says what to do about a problem.
-function advice(p: Problem): string {
+// advice says what to do about a problem with what was asked for.
+function advice(p: Problem, what: string): string {
   switch (p.code) {
     case 0: return ''
     case 401: return ''
     case 403: return 'Ask whoever runs the cluster for the right, then reload this page.'
-    case 404: return 'It may be gone since, or be named otherwise. Find it with the box above.'
+    case 404: return p.reason === 'NotExported' || !/\b(pod|node|group) /.test(what) ? '' : 'It may be gone since, or be named otherwise. Find it with the box above.'
     case 501: return 'What the scheduler recorded of the pod is shown instead.'
     case 502: return 'The page asks again by itself once the scheduler answers.'
     case 503: return p.leader ? `The page follows the leader, ${p.leader}, by itself.` : 'The page goes on by itself once a scheduler leads.'
@@ -64,7 +64,7 @@ function advice(p: Problem): string {
 const retryAfter = 5
 
 // Trouble shows why there is no answer, and asks again where that may help.
-export function Trouble({ problem, again }: { problem: Problem; again?: () => void }) {
+export function Trouble({ problem, what = '', again }: { problem: Problem; what?: string; again?: () => void }) {
   const retries = again !== undefined && [429, 502, 503, 504].includes(problem.code)
   const [left, set] = useState(retryAfter)
   useEffect(() => {
@@ -76,14 +76,14 @@ export function Trouble({ problem, again }: { problem: Problem; again?: () => vo
   useEffect(() => { if (retries && left <= 0) again() }, [left])
   return <div role="alert" class="trouble">
     <p>{problem.message}</p>
-    {advice(problem) && <p>{advice(problem)}</p>}
+    {advice(problem, what) && <p>{advice(problem, what)}</p>}
     {retries && <p>Asking again in {Math.max(0, left)} s.</p>}
   </div>
 }
 
 // Shown shows an answer, or why there is none.
 export function Shown<T>({ answer, what, children }: { answer: Answer<T>; what: string; children: (data: T) => ComponentChildren }) {
-  if (answer.problem) return <Trouble problem={answer.problem} again={answer.again} />
+  if (answer.problem) return <Trouble problem={answer.problem} what={what} again={answer.again} />
   if (answer.data === undefined) return <Loading key={what} what={what} />
   return <>{children(answer.data)}</>
 }

@@ -37,7 +37,7 @@ function Story({ pod }: { pod: string }) {
 
 function Unexplained({ problem, again, pod, records }: { problem: Problem; again: () => void; pod: string; records?: RecordList }) {
   return <>
-    <Trouble problem={problem} again={again} />
+    <Trouble problem={problem} what={'pod ' + pod} again={again} />
     {records && <Region name="Attempts">{records.records.length ? <Records list={[...records.records].reverse()} pods={false} /> : <p>Nothing is recorded of pod {pod}.</p>}</Region>}
   </>
 }

@@ -20,6 +20,7 @@ const playSteps = 100
 function Player({ r, asked }: { r: Replayed; asked: string }) {
   const from = Date.parse(r.from), to = Date.parse(r.to)
   const wanted = Date.parse(asked), time = Number.isNaN(wanted) ? to : Math.min(Math.max(wanted, from), to)
+  const stop = Math.max(1, Math.round((to - from) / 1000)), last = from + Math.floor((to - from) / stop) * stop // of the slider
   const [playing, play] = useState(false)
   // 1: a browser's times are in whole milliseconds, and a step is to be over.
   const decisions = useMemo(() => r.decisions.map(d => Date.parse(d) + 1), [r])
@@ -38,13 +39,13 @@ function Player({ r, asked }: { r: Replayed; asked: string }) {
   const shown = new Date(time).toISOString()
   return <>
     {r.cut && <p class="note">The record is cut: {r.cut}. What comes before is shown.</p>}
-    {r.redacted && <p class="note">The names of this record are redacted: one name is replaced by one hash, wherever it stands.</p>}
+    {r.redacted && !exported && <p class="note">The names of this record are redacted: one name is replaced by one hash, wherever it stands.</p>}
     {asked !== '' && wanted < from && <p class="note">The record begins later than the time that was asked for, at {clock(r.from)}.</p>}
     {(r.notes ?? []).map(n => <p class="note">{n}</p>)}
     {exported ? <p class="note">This file holds the end of the record. "berth view --record" shows any time of it.</p> : <div class="bar">
       <button type="button" aria-pressed={playing} onClick={() => { if (time >= to) show(from); play(!playing) }}>Play</button>
       <button type="button" onClick={step}>Step</button>
-      <label class="wide">Time <input type="range" min={from} max={to} step={1} value={time} aria-label="Time" aria-valuetext={shown} onInput={e => { play(false); show(Number(e.currentTarget.value)) }} /></label>
+      <label class="wide">Time <input type="range" min={from} max={to} step={stop} value={time} aria-label="Time" aria-valuetext={shown} onInput={e => { play(false); const t = Number(e.currentTarget.value); show(t >= last ? to : t) }} /></label>
     </div>}
     <p class="lead">{clock(shown)}</p>
     <Then />

@@ -2,7 +2,7 @@
 import { h, Fragment } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Problem, WhatIf } from './api'
-import { exported, post, type Refused } from './data'
+import { capabilities, exported, post, type Refused } from './data'
 import { busy, nodeLink, podLink, Region, Table, Trouble } from './parts'
 import { go } from './route'
 import { amount, count, resourceName } from './text'
@@ -25,6 +25,7 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
     run(change)
   }
   if (exported) return answer.data ? <Outcome w={answer.data} /> : <p>This file holds no answer to such a question. "berth what-if --html FILE.html" writes one.</p>
+  if (capabilities.value?.identity === 'record') return <p>What a change would lead to is not answered on a record. "berth what-if" answers it about a cluster or files.</p>
   return <>
     <p>Nothing changes in the cluster: the change is tried on a copy of it.</p>
     <form class="bar" onSubmit={submit}>
