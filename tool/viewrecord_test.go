@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -120,6 +122,16 @@ func TestViewCutRecord(t *testing.T) {
 	}
 }
 
+// In a browser, a record that replays as it went is shown, and says so.
+func TestOwnReplayInABrowser(t *testing.T) {
+	c := startChromium(t)
+	c.enter(view(t, "--record", recorded(t)))
+	c.route("#/replay")
+	c.until(`document.querySelector("main").innerText.includes("200 pods on the node that the record has, 0 elsewhere")`)
+	c.route("#/compare")
+	c.until(`document.querySelector("[role=alert]")?.innerText.includes("--config NEW.yaml") && !document.querySelector("[role=alert]").innerText.includes("It may be gone")`)
+}
+
 // In a browser, the slider shows the cluster at a time, and the comparison has charts.
 func TestReplayInABrowser(t *testing.T) {
 	c := startChromium(t)
@@ -161,4 +173,33 @@ func TestReplayInABrowser(t *testing.T) {
 	}
 	c.picture("compare")
 	c.quiet()
+}
+
+// A question that is given up ends nothing, and moves nothing under one that follows.
+func TestViewRecordGivenUp(t *testing.T) {
+	v := viewing{source: newSource(nil), record: recorded(t), build: Build{Version: version}}
+	tape, err := v.openTape(t.Context(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string][]string{"at": {tape.from.Add(12 * time.Hour).Format(time.RFC3339Nano)}}
+	gone, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := tape.ask(gone, "summary", at, nil); !errors.Is(err, context.Canceled) || !tape.at.Equal(tape.to) {
+		t.Errorf("%v, at %s", err, tape.at)
+	}
+	if err := tape.move(gone, tape.from.Add(time.Hour)); !errors.Is(err, context.Canceled) || tape.player.World() != nil {
+		t.Error(err)
+	}
+	for _, when := range []time.Time{tape.to, tape.from.Add(12 * time.Hour)} {
+		reply, err := tape.ask(t.Context(), "summary", map[string][]string{"at": {when.Format(time.RFC3339Nano)}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s api.Summary
+		if err := json.NewDecoder(reply.Body).Decode(&s); err != nil || !s.Time.Equal(when) || s.Nodes != 20 {
+			t.Errorf("%s: %v %+v", when, err, s)
+		}
+	}
+	tape.close()
 }
