@@ -40,11 +40,11 @@ func chart(t *testing.T, namespace string, values map[string]any) []*unstructure
 	t.Helper()
 	files := rendered(t, namespace, values)
 	var all []*unstructured.Unstructured
-	for _, name := range []string{"rbac", "flowcontrol", "deployment", "monitoring"} {
+	for _, name := range []string{"rbac", "flowcontrol", "deployment", "monitoring", "elasticquotas"} {
 		all = append(all, objects(t, files[templates+name+".yaml"])...)
 	}
-	if len(files) != 4+1 {
-		t.Errorf("%d templates, of which this test knows 4 and the notes", len(files))
+	if len(files) != 5+1 {
+		t.Errorf("%d templates, of which this test knows 5 and the notes", len(files))
 	}
 	return all
 }
