@@ -47,7 +47,7 @@ func (m *Machine) composePods() {
 	}
 	var podGroup func(types.NamespacedName) *object.PodGroup
 	if m.options.PodGroups {
-		podGroup = func(name types.NamespacedName) *object.PodGroup { return lookUpPodGroup(m.table, name) }
+		podGroup = func(name types.NamespacedName) *object.PodGroup { return table.PodGroup(m.table, name) }
 	}
 	m.queue = queue.New(queue.Options{
 		InitialBackoff:   m.options.InitialBackoff,

@@ -133,7 +133,7 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 		m.reportGated(profile, p, s)
 		return s
 	}
-	if _, unlisted := m.unlisted[object.PodGroups]; m.options.hasGroup(p) && !unlisted && lookUpPodGroup(m.table, p.GroupKey()) == nil {
+	if _, unlisted := m.unlisted[object.PodGroups]; m.options.hasGroup(p) && !unlisted && table.PodGroup(m.table, p.GroupKey()) == nil {
 		s := &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("waiting for pod group %q to be created", p.PodGroup())}}
 		m.reportGated(profile, p, s)
 		return s

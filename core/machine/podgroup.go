@@ -112,16 +112,11 @@ var (
 	errGroupUnschedulable = errors.New("pod group is unschedulable")
 )
 
-// lookUpPodGroup returns the PodGroup of this name; nil if there is none.
-func lookUpPodGroup(t *table.Table, name types.NamespacedName) *object.PodGroup {
-	return table.Lookup[*object.PodGroup](t, object.PodGroups, name.Namespace, name.Name)
-}
-
 // scheduleGroup runs the scheduling cycle of a pod group, whose waiting pods were popped
 // from the queue. entries are these, in the order in which they are tried.
 func (l *podGroups) scheduleGroup(entries []*queue.Entry) {
 	c := &groupCycle{name: entries[0].Pod.GroupKey(), profile: entries[0].Owner.(*podState).request.Profile}
-	c.group = lookUpPodGroup(l.table, c.name)
+	c.group = table.PodGroup(l.table, c.name)
 	for _, e := range entries {
 		c.members = append(c.members, l.newMember(e.Owner.(*podState), l.table.Live()))
 	}

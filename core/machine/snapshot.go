@@ -245,7 +245,7 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 		}
 		ps.eviction.preemptors = m.pods.withUIDs(e.Preemptors)
 		if e.ForGroup && len(e.Preemptors) > 0 {
-			ps.eviction.group = lookUpPodGroup(m.table, ps.eviction.preemptors[0].GroupKey())
+			ps.eviction.group = table.PodGroup(m.table, ps.eviction.preemptors[0].GroupKey())
 		}
 	}
 }

@@ -244,7 +244,7 @@ func groupOf(t *table.Table, p *object.Pod) *object.PodGroup {
 	if t.Groups() == nil || p.PodGroup() == "" {
 		return nil
 	}
-	return table.Lookup[*object.PodGroup](t, object.PodGroups, p.Namespace, p.PodGroup())
+	return table.PodGroup(t, p.GroupKey())
 }
 
 // PriorityOf returns the priority by which a placed pod is preempted: that of its PodGroup,

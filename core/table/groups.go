@@ -1,6 +1,8 @@
 package table
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/group"
 	"github.com/berth-scheduler/berth/core/object"
 )
@@ -12,6 +14,12 @@ func (t *Table) CountGroups() { t.groups = group.New() }
 // Groups returns the pod groups with their pods; nil if CountGroups was not called. The
 // table records which of the pods are placed; the machine records which exist.
 func (t *Table) Groups() *group.Groups { return t.groups }
+
+// PodGroup returns the PodGroup of this name; nil if there is none, as of the name that a pod
+// without a group has.
+func PodGroup(t *Table, name types.NamespacedName) *object.PodGroup {
+	return Lookup[*object.PodGroup](t, object.PodGroups, name.Namespace, name.Name)
+}
 
 // placedInGroup records in the pod's group, if it has one, that the pod is placed.
 func (t *Table) placedInGroup(p *object.Pod) {

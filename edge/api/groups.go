@@ -156,7 +156,7 @@ func groupOf(m *machine.Machine, name types.NamespacedName) Group {
 	pods := m.Table().Groups().Named(name)
 	g := Group{Group: name.String(), Minimum: 1, Pods: pods.Len(), Bound: pods.Bound()}
 	g.Assumed, g.Waiting = pods.Scheduled()-g.Bound, g.Pods-pods.Scheduled()
-	if o := table.Lookup[*object.PodGroup](m.Table(), object.PodGroups, name.Namespace, name.Name); o != nil {
+	if o := table.PodGroup(m.Table(), name); o != nil {
 		g.Gang, g.Priority, g.Topology = o.Gang, o.Priority, o.TopologyKey
 		if o.Gang {
 			g.Minimum = o.MinCount

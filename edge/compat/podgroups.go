@@ -14,7 +14,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -57,7 +56,7 @@ func (g podGroups) Get(namespace, name string) (fwk.PodGroupState, error) {
 	var pods []machine.GroupPod
 	var known bool
 	err := g.ask(func() {
-		known = table.Lookup[*object.PodGroup](g.machine.Table(), object.PodGroups, namespace, name) != nil
+		known = table.PodGroup(g.machine.Table(), key) != nil
 		if pods = g.machine.GroupPods(key, g.tried); g.tried && g.lastGroup.of != nil && g.lastGroup.name == key && g.machine.GroupCycle() == nil {
 			pods = g.lastGroup.before
 		}

@@ -198,7 +198,7 @@ func (r *Run) takeGroup(members []Pod) {
 	first := r.decode(members[0].API)
 	t := r.machine.Table()
 	s := &Short{Name: first.GroupKey(), Members: members, MinCount: 1}
-	if g := table.Lookup[*object.PodGroup](t, object.PodGroups, s.Name.Namespace, s.Name.Name); g == nil {
+	if g := table.PodGroup(t, s.Name); g == nil {
 		s.MinCount = len(members)
 	} else if g.Gang {
 		s.MinCount = max(1, g.MinCount-t.Groups().Named(s.Name).Scheduled())

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -14,7 +13,7 @@ import (
 func (c *Cluster) gangText(name types.NamespacedName, fitting, waiting int) string {
 	t := c.Machine.Table()
 	text, placed := "", t.Groups().Named(name).Scheduled()-fitting
-	if g := table.Lookup[*object.PodGroup](t, object.PodGroups, name.Namespace, name.Name); g != nil && g.Gang {
+	if g := table.PodGroup(t, name); g != nil && g.Gang {
 		text = fmt.Sprintf("minCount %d, ", g.MinCount)
 		if all := placed + waiting; int(g.MinCount) < all {
 			text = fmt.Sprintf("minCount %d of %s, so %d count as complete; ", g.MinCount, count(all, "pod"), g.MinCount)

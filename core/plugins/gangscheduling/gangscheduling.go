@@ -98,17 +98,12 @@ func placementFeasible(t *table.Table, g *object.PodGroup, p framework.Placement
 	return nil
 }
 
-// groupOf returns the pod's PodGroup; nil if it does not exist.
-func groupOf(t *table.Table, p *object.Pod) *object.PodGroup {
-	return table.Lookup[*object.PodGroup](t, object.PodGroups, p.Namespace, p.PodGroup())
-}
-
 // preEnqueue gates the pod until its PodGroup exists and, for a gang, has MinCount pods.
 func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	if p.PodGroup() == "" {
 		return nil
 	}
-	g := groupOf(t, p)
+	g := table.PodGroup(t, p.GroupKey())
 	if g == nil {
 		return rejected(fmt.Sprintf("waiting for pods's pod group %q to appear in scheduling queue", p.PodGroup()))
 	}
@@ -130,7 +125,7 @@ func permit(t *table.Table, p *object.Pod, _ string) framework.PermitResult {
 	if p.PodGroup() == "" {
 		return framework.PermitResult{}
 	}
-	g := groupOf(t, p)
+	g := table.PodGroup(t, p.GroupKey())
 	if g == nil {
 		return framework.PermitResult{Status: &decision.Status{Code: decision.Error,
 			Err: fmt.Errorf("failed to get podGroup %s: podgroup.scheduling.k8s.io %q not found", p.GroupKey(), p.PodGroup())}}

@@ -25,7 +25,7 @@ func New() framework.Plugin {
 // among the parent's nodes, sorted by value. If pods of the group are placed already,
 // it returns only that with their value; for a group without a key, the parent alone.
 func generatePlacements(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
-	g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, c.Group.Namespace, c.Group.Name)
+	g := table.PodGroup(c.Table, c.Group)
 	if g == nil {
 		return nil, decision.Failed("podgroup.scheduling.k8s.io %q not found", c.Group.Name)
 	}
