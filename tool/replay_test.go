@@ -86,16 +86,7 @@ func TestReplay(t *testing.T) {
 	if status, out, errs := called("replay", dir, "--seed", "9"); status != 0 || !strings.Contains(out, "seed 9") || !strings.Contains(out, "RECORDED, REPLAYED") {
 		t.Errorf("exit status %d: %s%s", status, out, errs)
 	}
-	packing := filepath.Join(t.TempDir(), "packing.yaml")
-	if err := os.WriteFile(packing, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- pluginConfig:
-  - name: NodeResourcesFit
-    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	packing := packed(t)
 	page := filepath.Join(t.TempDir(), "day.html")
 	status, out, errs = called("compare", "recorded", packing, "--record", dir, "--html", page)
 	if status != 0 || !strings.Contains(out, "ELSEWHERE UNDER B") || !strings.Contains(out, "CPU requested, mean") {
