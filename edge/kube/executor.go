@@ -81,7 +81,7 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	h := &Executor{clients: c, report: report, logger: logger, decode: decode.Pod, asking: newCalls(), delegated: newCalls(), plugins: newCalls(),
 		bindings: newPool(bindWorkers, 0, slowAfter), requests: newPool(requestWorkers, 0, slowAfter)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
-	h.quotas = newPatches(h.status.pool, latestQuota, anyQuota, h.patchQuota)
+	h.quotas = newPatches(h.status.pool, latest, anyQuota, h.patchQuota)
 	h.groups = newPatches(h.status.pool, latest, rewordsGroup, h.patchGroup)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h

@@ -25,8 +25,8 @@ type groupCondition struct {
 }
 
 // groupStatusOf returns the strategic merge patch for a PatchGroupStatus effect. The
-// transition time is set only if the condition's status changes. The UID makes the API
-// server reject the patch if another PodGroup has the name by then.
+// transition time is set only if the condition's status changes. The patch has the UID: the
+// API server then rejects it if another PodGroup has the name by then.
 func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	c := e.Condition
 	written := groupCondition{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
@@ -44,9 +44,9 @@ func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	return body
 }
 
-// latest returns the one of two patches of a group's status that is to be sent: the later,
-// since each patch sets all that the machine writes there.
-func latest(_, later machine.PatchGroupStatus) machine.PatchGroupStatus { return later }
+// latest returns the one of two patches of a status that is to be sent: the later, since each
+// patch sets all that the machine writes there.
+func latest[T machine.PatchGroupStatus | machine.PatchQuotaStatus](_, later T) T { return later }
 
 // rewordsGroup reports whether the later patch changes only the message of the condition
 // in the earlier one.

@@ -13,16 +13,13 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// latestQuota returns the one of two patches of a quota's status that is to be sent.
-func latestQuota(_, later machine.PatchQuotaStatus) machine.PatchQuotaStatus { return later }
-
 // anyQuota makes every patch of a quota's status wait for statusPause after the one before:
 // what a queue uses changes with each of its pods.
 func anyQuota(_, _ machine.PatchQuotaStatus) bool { return true }
 
 // quotaStatusOf returns the JSON merge patch for a PatchQuotaStatus effect. It removes the
-// resources that the status shows and that do not belong there. The UID makes the API server
-// reject the patch if another ElasticQuota has the name by then.
+// resources that the status shows and that do not belong there. It has the UID: the API
+// server then rejects it if another ElasticQuota has the name by then.
 func quotaStatusOf(e machine.PatchQuotaStatus) []byte {
 	used := map[string]any{}
 	for _, a := range e.Quota.Used {
