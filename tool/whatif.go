@@ -165,7 +165,7 @@ func newWriter(out io.Writer, form string, seed uint64, ignored map[string]int, 
 // writers write the same in several forms.
 type writers []writer
 
-// AttemptDone takes in a decision.
+// AttemptDone passes the decision to each writer.
 func (all writers) AttemptDone(d *decision.Decision) {
 	for _, w := range all {
 		w.AttemptDone(d)

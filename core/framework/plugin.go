@@ -44,12 +44,11 @@ type Plugin struct {
 	// PreFilter prepares Filter (PreFilterPlugin). It runs once for all pods
 	// with one signature, not once a pod.
 	PreFilter func(t *table.Table, p *object.Pod) PreFilterResult
-	// RejectPod belongs to PreFilter, which must be set, and runs after it. What PreFilter
-	// returns is kept for all pods with one signature; RejectPod is called in each decision,
-	// and so may read sums over all pods. It returns why the pod cannot be placed anywhere
-	// now (Code Unschedulable), nil to let it through. nominated are the pods that are
-	// nominated to nodes, in any order, with the pod itself if it is. depends reports whether
-	// pods that come or go may change the answer for this pod.
+	// RejectPod returns why the pod cannot be placed anywhere now (Code Unschedulable), nil if
+	// it may be. depends reports whether pods that come or go may change the answer. nominated
+	// are the pods that are nominated to nodes, in any order, the pod itself included.
+	// RejectPod runs after PreFilter, which must be set, in each decision, so that it may read
+	// sums over all pods; a result of PreFilter is kept for all pods with the same signature.
 	RejectPod func(t *table.Table, p *object.Pod, nominated iter.Seq[*object.Pod]) (why *decision.Status, depends bool)
 	FilterPlugin
 	// PostFilter runs for a pod that fits no node (PostFilterPlugin).

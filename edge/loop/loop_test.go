@@ -160,7 +160,7 @@ func TestNewsBeforeCycles(t *testing.T) {
 	})
 }
 
-// Whoever begins to lead has the machine told so, once, also if no pod waits.
+// When leading begins, the machine gets one ScheduleOne, even if no pod waits.
 func TestLeadWithoutPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}

@@ -32,7 +32,7 @@ type Options struct {
 	Data Data
 	// Asks are the questions that are posted, by their paths below api.Prefix.
 	Asks map[string]Ask
-	// Replays has the server pass on the paths of a record, too.
+	// Replays is set if Data also answers the paths of a record.
 	Replays bool
 	// Now is the time; nil: that of the system.
 	Now func() time.Time

@@ -61,7 +61,7 @@ type follower struct {
 type difference struct {
 	pod  string // namespace/name
 	diff string
-	// meant is set where Berth does otherwise on purpose. A story may mark it.
+	// meant is set if the difference is intended. A story may mark it.
 	meant bool
 }
 

@@ -42,8 +42,8 @@ func (f *Fed) Run(<-chan struct{}) {}
 
 func (f *Fed) RunWithContext(context.Context) {}
 
-// Feed has the factory hand out a Fed informer for the type. It has to be called
-// before anybody asks the factory.
+// Feed registers a Fed informer for the type with the factory. Call it before anybody asks
+// the factory.
 func Feed(factory informers.SharedInformerFactory, object runtime.Object) *Fed {
 	f := &Fed{SharedIndexInformer: cache.NewSharedIndexInformer(nil, object, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 	return factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return f }).(*Fed)
@@ -78,8 +78,8 @@ func (f *Fed) Remove(o metav1.Object) error {
 	return err
 }
 
-// feed has the factory hand out fed informers for all that is about devices and for
-// PodGroups: what kube-scheduler knows about them it has by being told.
+// feed registers fed informers with the factory, for PodGroups and for all kinds about
+// devices: kube-scheduler knows of them what the world tells it.
 func feed(factory informers.SharedInformerFactory) {
 	for i := range decode.Kinds {
 		if k := &decode.Kinds[i]; fed(k) {

@@ -413,7 +413,7 @@ func (f groupFramework) RunPlacementScorePlugins(ctx context.Context, state fwk.
 	return scores, status
 }
 
-// RunPodGroupPostFilterPlugins records whom the plugins would evict. Nobody is evicted.
+// RunPodGroupPostFilterPlugins records which pods the plugins would evict, and evicts none.
 func (f groupFramework) RunPodGroupPostFilterPlugins(ctx context.Context, state *framework.CycleState, group fwk.PodGroupInfo, try fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
 	f.cycle.trial = true
 	defer func() { f.cycle.trial = false }()
