@@ -111,28 +111,22 @@ func (h *handler) groups(r *http.Request) (any, error) {
 		return nil, err
 	}
 	slices.SortFunc(list.Groups, func(a, b Group) int {
-		return cmp.Or(-compareBool(a.Waiting > 0, b.Waiting > 0), compareTime(a.Since, b.Since), cmp.Compare(a.Group, b.Group))
+		return cmp.Or(cmp.Compare(min(b.Waiting, 1), min(a.Waiting, 1)), compareTime(a.Since, b.Since), cmp.Compare(a.Group, b.Group))
 	})
 	list.Total = len(list.Groups)
 	list.Groups = list.Groups[:min(limit, list.Total)]
 	return list, nil
 }
 
-// compareBool puts false before true.
-func compareBool(a, b bool) int {
+// compareTime compares two times; nil comes last.
+func compareTime(a, b *time.Time) int {
 	switch {
 	case a == b:
 		return 0
-	case b:
+	case a == nil:
+		return 1
+	case b == nil:
 		return -1
-	}
-	return 1
-}
-
-// compareTime compares two times; nil comes last.
-func compareTime(a, b *time.Time) int {
-	if a == nil || b == nil {
-		return compareBool(a == nil, b == nil)
 	}
 	return a.Compare(*b)
 }
