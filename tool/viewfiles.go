@@ -138,8 +138,8 @@ func (c *still) object(parts []string) ([]byte, error) {
 	switch {
 	case len(parts) == 1 && parts[0] == "pods":
 		list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
-		for _, is := range c.world.Cluster.Pods() {
-			if p := c.pod(is); p != nil && is.NodeName == "" {
+		for _, known := range c.world.Cluster.Pods() {
+			if p := c.pod(known); p != nil && known.NodeName == "" {
 				list.Items = append(list.Items, *p)
 			}
 		}
@@ -149,8 +149,8 @@ func (c *still) object(parts []string) ([]byte, error) {
 			return json.Marshal(n)
 		}
 	case len(parts) == 4 && parts[0] == "namespaces" && parts[2] == "pods":
-		if is := c.world.Cluster.Pod(parts[1] + "/" + parts[3]); is != nil {
-			if p := c.pod(is); p != nil {
+		if known := c.world.Cluster.Pod(parts[1] + "/" + parts[3]); known != nil {
+			if p := c.pod(known); p != nil {
 				return json.Marshal(p)
 			}
 		}

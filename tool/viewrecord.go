@@ -89,7 +89,7 @@ func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error)
 		return printedBy(func(out io.Writer) error { return c.run([]string{"recorded", v.config}, out, io.Discard) })
 	})
 	decided := map[time.Time]bool{}
-	said, err := t.begin(func(w *sim.World) {
+	lines, err := t.begin(func(w *sim.World) {
 		shown := w.Observe
 		w.Observe = func(e machine.Effect) {
 			shown(e)
@@ -101,7 +101,7 @@ func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error)
 	if err != nil {
 		return nil, err
 	}
-	cut := t.player.Until(ctx, endOfTime)
+	cut := t.player.PlayTo(ctx, endOfTime)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -116,9 +116,9 @@ func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error)
 	t.day.Decisions = thinned(t.day.Decisions)
 	if cut != nil {
 		t.day.Cut = cut.Error()
-		said = append(said, "the record is shown up to where it is cut: "+cut.Error())
+		lines = append(lines, "the record is shown up to where it is cut: "+cut.Error())
 	}
-	notes(stderr, append(said, t.log.Notes...))
+	notes(stderr, append(lines, t.log.Notes...))
 	if err := t.show(day.To); err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (t *tape) move(ctx context.Context, to time.Time) error {
 		}
 	}
 	t.shown = false
-	err := t.player.Until(ctx, to)
+	err := t.player.PlayTo(ctx, to)
 	w := t.player.World()
 	if w == nil {
 		return cmp.Or(err, fmt.Errorf("%s: the record is empty", t.view.record))

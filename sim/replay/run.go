@@ -95,9 +95,9 @@ func NewPlayer(l Log, served []string, o machine.Options, s *sim.Scheduler) *Pla
 // owner closes it.
 func (p *Player) World() *sim.World { return p.world }
 
-// Until plays up to and including the time, or to the end of the record. What came before an error
+// PlayTo plays up to and including the time, or to the end of the record. What came before an error
 // of the record, or before the context ended, was played; what follows may be played later.
-func (p *Player) Until(ctx context.Context, t time.Time) error {
+func (p *Player) PlayTo(ctx context.Context, t time.Time) error {
 	for !p.over {
 		if err := ctx.Err(); err != nil {
 			return err

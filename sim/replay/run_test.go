@@ -322,7 +322,7 @@ func TestPodsThatNoProfileServes(t *testing.T) {
 }
 
 // What was played to a time is settled, and holds nothing of a later run.
-func TestUntil(t *testing.T) {
+func TestPlayTo(t *testing.T) {
 	node := func(name string) machine.Event {
 		return machine.NodeSet{Node: decode.Node(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourcePods: resource.MustParse("1")}}})}
 	}
@@ -339,14 +339,14 @@ func TestUntil(t *testing.T) {
 	p := NewPlayer(log, profileNames(o), o, nil)
 	gone, stop := context.WithCancel(t.Context())
 	stop()
-	if err := p.Until(gone, begin); err == nil || p.World() != nil {
+	if err := p.PlayTo(gone, begin); err == nil || p.World() != nil {
 		t.Errorf("nobody waits: %v", err)
 	}
 	for _, c := range []struct {
 		at   time.Time
 		runs int
 	}{{begin, 1}, {begin.Add(time.Minute), 1}, {later.Start, 2}} {
-		if err := p.Until(t.Context(), c.at); err != nil {
+		if err := p.PlayTo(t.Context(), c.at); err != nil {
 			t.Fatal(err)
 		}
 		w := p.World()
