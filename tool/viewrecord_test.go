@@ -93,8 +93,9 @@ func TestViewCompare(t *testing.T) {
 
 // A record that is cut in the middle is shown as far as it goes, and says so.
 func TestViewCutRecord(t *testing.T) {
+	const pods = 400
 	cluster, recorder, dir := recordedDay(t, headerOf(t, morning))
-	day.Generate(cluster, day.Size{Nodes: 20, Pods: 8000, Length: 24 * time.Hour, Seed: 1}, nil)
+	day.Generate(cluster, day.Size{Nodes: 20, Pods: pods, Length: 24 * time.Hour, Seed: 1}, nil)
 	recorder.Close(context.Background())
 	path := filepath.Join(dir, "0000000001.berthrecord")
 	text, err := os.ReadFile(path)
@@ -110,7 +111,7 @@ func TestViewCutRecord(t *testing.T) {
 		replay.Changed
 		Cut string
 	}
-	if code := v.get("replay", &r); code != http.StatusOK || !strings.Contains(r.Cut, path) || r.Replayed.Placed == 0 || r.Replayed.Arrived >= 8000 {
+	if code := v.get("replay", &r); code != http.StatusOK || !strings.Contains(r.Cut, path) || r.Replayed.Placed == 0 || r.Replayed.Arrived >= pods {
 		t.Errorf("%d %q, %d placed", code, r.Cut, r.Replayed.Placed)
 	}
 	var s api.Summary
