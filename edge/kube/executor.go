@@ -83,6 +83,7 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
 	h.quotas = newPatches(h.status.pool, latest, anyQuota, h.patchQuota)
 	h.groups = newPatches(h.status.pool, latest, rewordsGroup, h.patchGroup)
+	h.quotas.lasting, h.groups.lasting = true, true
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }

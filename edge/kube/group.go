@@ -55,23 +55,23 @@ func rewordsGroup(earlier, later machine.PatchGroupStatus) bool {
 	return later.Condition == earlier.Condition
 }
 
-// patchGroup carries out a PatchGroupStatus effect. It returns false if another try may
-// help. A group that is gone counts as done.
+// patchGroup carries out a PatchGroupStatus effect. It returns false if it failed,
+// also if the API server refuses the patch: it may do so for want of a right. A group
+// that is gone counts as done.
 func (x *Executor) patchGroup(ctx context.Context, e machine.PatchGroupStatus) bool {
 	err := contained("PatchGroupStatus", func() error {
 		return x.clients.GroupStatus.Patch(types.StrategicMergePatchType).Namespace(e.Group.Namespace).Resource("podgroups").Name(e.Group.Name).
 			SubResource("status").Body(groupStatusOf(e, time.Now())).Do(ctx).Error()
 	})
-	again := transient(err)
-	if err == nil || !again && gone(err) {
+	if err == nil || !transient(err) && gone(err) {
 		return true
 	}
 	x.patchFailed.Add(1)
 	group := klog.KRef(e.Group.Namespace, e.Group.Name)
-	if again {
+	if transient(err) {
 		x.logger.V(2).Info("Failed to update PodGroup status, retrying", "podGroup", group, "err", err)
 	} else {
 		x.logger.Error(err, "Failed to update PodGroup status", "podGroup", group)
 	}
-	return !again
+	return false
 }

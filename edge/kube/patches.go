@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A patch that fails is tried again after a wait that doubles, for about eight
-// minutes; by then the pod's next attempt, which writes the state of that time,
-// is due. kube-scheduler tries four times within half a second.
+// A patch that fails is tried again after a wait that doubles. That of a pod is given up
+// after about eight minutes; by then the pod's next attempt, which writes the state of that
+// time, is due. kube-scheduler tries four times within half a second.
 const (
 	statusTries   = 24
 	statusBackoff = 100 * time.Millisecond // before the second try
@@ -30,6 +30,9 @@ type patches[P any] struct {
 	send  func(context.Context, P) bool // false: to be tried again
 	// rewords reports whether the later patch changes nothing but words of the earlier one.
 	rewords func(earlier, later P) bool
+	// lasting is set if a patch that fails is never given up: nothing makes the machine ask
+	// for it again.
+	lasting bool
 
 	mu   sync.Mutex
 	open map[types.UID]*openPatch[P]
@@ -129,7 +132,7 @@ func (q *patches[P]) next(ctx context.Context, uid types.UID) {
 	q.mu.Lock()
 	then := s.then
 	s.then, s.sending = nil, nil
-	if !done && then == nil && s.tries < statusTries {
+	if !done && then == nil && (q.lasting || s.tries < statusTries) {
 		q.again(ctx, uid, s, *patch)
 	} else {
 		s.tries = 0
@@ -179,7 +182,7 @@ func (q *patches[P]) again(ctx context.Context, uid types.UID, s *openPatch[P], 
 		failed = q.merge(failed, *s.patch)
 	}
 	s.patch, s.queued = &failed, true
-	wait := min(statusBackoff<<s.tries, statusWait)
+	wait := min(statusBackoff<<min(s.tries, statusTries), statusWait)
 	s.tries++
 	time.AfterFunc(wait, func() {
 		q.mu.Lock()

@@ -38,23 +38,23 @@ func quotaStatusOf(e machine.PatchQuotaStatus) []byte {
 	return body
 }
 
-// patchQuota carries out a PatchQuotaStatus effect. It returns false if another try may
-// help. An ElasticQuota that is gone counts as done.
+// patchQuota carries out a PatchQuotaStatus effect. It returns false if it failed,
+// also if the API server refuses the patch: it may do so for want of a right, or of a field
+// of the CustomResourceDefinition. An ElasticQuota that is gone counts as done.
 func (x *Executor) patchQuota(ctx context.Context, e machine.PatchQuotaStatus) bool {
 	err := contained("PatchQuotaStatus", func() error {
 		return x.clients.QuotaStatus.Patch(types.MergePatchType).Namespace(e.Quota.Namespace).Resource(object.ElasticQuotas.Resource()).Name(e.Quota.Name).
 			SubResource("status").Body(quotaStatusOf(e)).Do(ctx).Error()
 	})
-	again := transient(err)
-	if err == nil || !again && gone(err) {
+	if err == nil || !transient(err) && gone(err) {
 		return true
 	}
 	x.patchFailed.Add(1)
 	quota := klog.KRef(e.Quota.Namespace, e.Quota.Name)
-	if again {
+	if transient(err) {
 		x.logger.V(2).Info("Failed to update ElasticQuota status, retrying", "elasticQuota", quota, "err", err)
 	} else {
 		x.logger.Error(err, "Failed to update ElasticQuota status", "elasticQuota", quota)
 	}
-	return !again
+	return false
 }

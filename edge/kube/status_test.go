@@ -134,6 +134,54 @@ func TestStatusIsGivenUp(t *testing.T) {
 	})
 }
 
+// The status of a pod group or an ElasticQuota that is refused for long is written once it is
+// not any more, without haste.
+func TestRefusedStatusIsWrittenLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, tries := time.Now(), 0
+		q := newPatches(newPool(1, 0, 0), latest, anyQuota, func(context.Context, machine.PatchQuotaStatus) bool {
+			tries++
+			return time.Since(start) > time.Hour
+		})
+		q.lasting = true
+		q.add("uid", machine.PatchQuotaStatus{Quota: &object.ElasticQuota{}})
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if tries < 100 || tries > 135 || len(q.open) != 0 {
+			t.Errorf("%d tries, %d statuses left", tries, len(q.open))
+		}
+		q.pool.close(false)
+		q.pool.wait(context.Background())
+	})
+}
+
+// What the API server refuses for the status of a pod group or an ElasticQuota is tried again,
+// unless the object is gone.
+func TestObjectStatusAnswers(t *testing.T) {
+	quota := &object.ElasticQuota{Meta: object.Meta{Kind: object.ElasticQuotas, Namespace: "n", Name: "q", UID: "u"}}
+	group := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "n", Name: "g", UID: "u"}}
+	for answered, done := range map[int]bool{200: true, 404: true, 400: false, 403: false, 409: false, 422: false, 500: false} {
+		s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+			if answered < 300 {
+				answer(w, answered, apiPod("p", ""))
+			} else {
+				answer(w, answered, nil)
+			}
+		})
+		x, _ := executorOn(t, s.config(), always)
+		if got := x.patchQuota(t.Context(), machine.PatchQuotaStatus{Quota: quota}); got != done {
+			t.Errorf("ElasticQuota, %d: done %t", answered, got)
+		}
+		if got := x.patchGroup(t.Context(), machine.PatchGroupStatus{Group: group}); got != done {
+			t.Errorf("pod group, %d: done %t", answered, got)
+		}
+	}
+	x, _ := executorOn(t, newWire(t, func(w http.ResponseWriter, _ *http.Request, _ string) { answer(w, 200, nil) }).config(), always)
+	if !x.groups.lasting || !x.quotas.lasting {
+		t.Error("these statuses are given up")
+	}
+}
+
 // A nomination counts as unwritten until the API has answered, or a binding voids it.
 // How far the watch has to come to show it is known then.
 func TestNominationsUnwritten(t *testing.T) {
