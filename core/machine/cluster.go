@@ -153,9 +153,6 @@ func (c *cluster) objectSet(o object.Object) {
 	} else {
 		c.moveAll(e)
 	}
-	if o.Head().Kind == object.ElasticQuotas {
-		c.quotas.wake(e.OldObject, o)
-	}
 	c.bindings.recheckWrites("")
 }
 
@@ -199,7 +196,7 @@ func (c *cluster) objectGone(e ObjectGone) {
 		c.moveAll(&framework.Event{Resource: framework.ResourceOf(e.Kind), ActionType: framework.Delete, OldObject: old})
 	}
 	if e.Kind == object.ElasticQuotas {
-		c.quotas.wake(old, nil)
+		c.quotas.gone(old)
 	}
 	c.bindings.recheckWrites("")
 }

@@ -155,7 +155,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	if m.extenders.freed {
 		m.extenders.admit(m.scheduling.resume)
 	}
-	m.quotas.write()
+	m.quotas.settle()
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
 			panic(fmt.Sprintf("machine: after %T: %v", e, err))

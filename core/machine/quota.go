@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/quota"
 )
 
-// quotas writes what the queues of ElasticQuotas use to their status, and reports what is
-// wrong with them.
+// quotas writes what the queues of ElasticQuotas use to their status, reports what is wrong
+// with them, and lets pods be tried again that may get back what their queue has lent.
 type quotas struct {
 	*step
 	profiles profiles
@@ -23,15 +25,33 @@ type quotas struct {
 // the other that was deleted.
 func identity(q *object.ElasticQuota) string { return q.Key() + "/" + string(q.UID) }
 
-// write emits a patch for each ElasticQuota whose queue changed and uses something else now
-// than the API shows, unless that was asked to be written. Nothing is written before the
-// first ScheduleOne: until then another process may be the leader.
-func (w *quotas) write() {
+// lead begins to write, at the first ScheduleOne: until then another process may be the
+// leader. What happened before calls no pod.
+func (w *quotas) lead() {
+	if w.leads {
+		return
+	}
+	w.leads = true
+	changed, _ := quota.Of(w.table).TakeChanged()
+	w.patch(changed)
+}
+
+// settle follows the changes of queues in the step: it lets pods be tried again that may
+// preempt others now, and writes. It does nothing before lead.
+func (w *quotas) settle() {
 	if !w.leads {
 		return
 	}
 	w.report()
-	for _, q := range quota.Of(w.table).TakeChanged() {
+	changed, relief := quota.Of(w.table).TakeChanged()
+	w.wake(&relief)
+	w.patch(changed)
+}
+
+// patch emits a patch for the ElasticQuota of each of the queues that uses something else now
+// than the API shows, unless that was asked to be written.
+func (w *quotas) patch(changed []*quota.Queue) {
+	for _, q := range changed {
 		used := q.Used()
 		shown := q.Quota.Used
 		if asked, isAsked := w.asked[identity(q.Quota)]; isAsked {
@@ -81,23 +101,28 @@ func (w *quotas) shown(before, now object.Object) {
 	}
 }
 
-// wake lets those pods be tried again, whatever plugin rejected them, that may preempt others
-// now that an ElasticQuota changed from before to now, nil if it does not exist. The events
-// of CapacityScheduling reach only pods that it rejected itself.
-func (w *quotas) wake(before, now object.Object) {
-	old, _ := before.(*object.ElasticQuota)
-	if q, is := now.(*object.ElasticQuota); is && old != nil && old.Alike(q) {
+// wake lets those pods be tried again that the relief helps, whatever plugin rejected them.
+// Nominations are ignored.
+func (w *quotas) wake(relief *quota.Relief) {
+	if relief.None() {
 		return
 	}
+	event := queue.Label(framework.ResourceOf(object.ElasticQuotas), framework.UpdateOther)
+	w.queue.MoveInNamespaces(w.now, event, relief.Concerns, func(p *object.Pod) bool {
+		of := w.profiles[p.SchedulerName]
+		return of != nil && of.Quotas != nil && relief.Helps(&quota.Ask{Pod: p, UnlistedZero: of.Quotas.UnlistedZero})
+	})
+}
+
+// gone lets pods without a queue be tried again if the namespace of an ElasticQuota that was
+// deleted has none any more: these pods and its own may preempt each other.
+func (w *quotas) gone(old object.Object) {
 	queues := quota.Of(w.table)
+	if queues.Queue(old.Head().Namespace) != nil {
+		return
+	}
 	w.queue.MoveAllToActiveOrBackoff(w.now, anythingChanged(), func(p *object.Pod) bool {
 		of := w.profiles[p.SchedulerName]
-		if of == nil || of.Quotas == nil {
-			return false
-		}
-		if queues.Queue(p.Namespace) == nil { // pods without a queue preempt each other
-			return now == nil
-		}
-		return queues.Reclaim(&quota.Ask{Pod: p, UnlistedZero: of.Quotas.UnlistedZero}, nil).Entitled() // nominations are ignored
+		return of != nil && of.Quotas != nil && queues.Queue(p.Namespace) == nil
 	})
 }

@@ -39,7 +39,7 @@ func (m *Machine) Repair() []Effect {
 	}
 	m.queue.EndGroups(m.now)
 	m.moveAll(anythingChanged())
-	m.quotas.write()
+	m.quotas.settle()
 	return m.end()
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -210,6 +211,9 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	}
 	m.table.Groups().Arrange(s.Members)
 	m.conditions.restore(now, s.Pods)
+	if m.quotas.leads {
+		quota.Of(m.table).TakeChanged() // what led here was acted on before the snapshot
+	}
 	m.options.Check = check
 	if err := m.Verify(); err != nil {
 		return fmt.Errorf("the state of the scheduler in the record is invalid: %w", err)

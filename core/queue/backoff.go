@@ -89,7 +89,7 @@ type Backoffs struct{ Initial, Max time.Duration }
 func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 	q.opts.InitialBackoff, q.opts.MaxBackoff = max(b.Initial, 0), max(b.Max, 0)
 	entries := slices.SortedFunc(q.Entries(), func(a, b *Entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	q.plugins.plugins, q.plugins.byKey = nil, map[string]*peers{}
+	q.plugins = newPluginIndex(q.plugins.eventsToRegister)
 	for _, e := range entries {
 		e.rejectors, e.unknown, e.peers = nil, nil, nil
 		e.backoffEnd, e.errors = time.Time{}, 0

@@ -136,6 +136,8 @@ func (q *Queue) checkPeers(e *Entry) error {
 		return nil
 	case e.peerIndex >= len(a.entries) || a.entries[e.peerIndex] != e:
 		return fmt.Errorf("pod %s is not among the pods that are like it", e.Pod.UID)
+	case !q.plugins.lists(a):
+		return fmt.Errorf("pod %s is not found by its namespace", e.Pod.UID)
 	case a.key == "" && len(a.entries) > 1 || a.key != "" && q.plugins.byKey[a.key] != a:
 		return fmt.Errorf("the pods that are like pod %s are not found", e.Pod.UID)
 	case e.place == Unschedulable:

@@ -147,6 +147,7 @@ const inFlightEventsKept = 256
 // events, without asking the hint. So no event is missed, and the memory is bounded.
 type inFlightEvents struct {
 	number uint64                                  // number of the last event
+	calls  uint64                                  // of MoveInNamespaces, so far
 	last   [inFlightEventsKept]*framework.Event    // event n is at n % inFlightEventsKept
 	old    [framework.NumEventResources][32]uint64 // number of the last dropped event, by resource and action bit
 }
@@ -180,11 +181,11 @@ func (q *Queue) EventsInFlight() map[string]int {
 }
 
 // strategySincePop returns where a pod that comes back from its attempt goes because of
-// what happened since its Pop: events, updates of the pod, and Activate. It is the
-// strongest answer of the hints of the plugins that rejected it.
+// what happened since its Pop: events, updates of the pod, Activate, and MoveInNamespaces. It
+// is the strongest answer of the hints of the plugins that rejected it.
 func (q *Queue) strategySincePop(e *Entry) strategy {
 	how, _ := q.hints.strategyAfterUpdate(e, e.changed, e.changes)
-	if e.activated {
+	if e.activated || e.calls != q.events.calls {
 		how = max(how, afterBackoff)
 	}
 	l := &q.events

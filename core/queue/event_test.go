@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -187,5 +188,39 @@ func TestLabelsAreUpstreams(t *testing.T) {
 		if own[name] == "" {
 			t.Errorf("%s is not kube-scheduler's", name)
 		}
+	}
+}
+
+// Only pods of the namespaces that are concerned are asked about, equal ones once, and one in
+// flight when it comes back.
+func TestMoveInNamespaces(t *testing.T) {
+	q := New(options(&door{}))
+	add := func(namespace, name, like string) *Entry {
+		p := pod(name, app(like))
+		p.Namespace = namespace
+		q.Add(start, p)
+		return q.Pop(start)
+	}
+	var entries []*Entry
+	for _, p := range [][3]string{{"a", "1", "x"}, {"a", "2", "x"}, {"a", "no", "y"}, {"b", "3", "z"}} {
+		e := add(p[0], p[1], p[2])
+		q.Requeue(start, e, []string{"Deaf"}, nil)
+		entries = append(entries, e)
+	}
+	flies, now, asked := add("a", "4", "x"), start.Add(time.Minute), 0
+	q.MoveInNamespaces(now, "Event", func(namespace string) bool { return namespace == "a" }, func(p *object.Pod) bool {
+		asked++
+		return p.Name != "no"
+	})
+	q.Requeue(now, flies, []string{"Deaf"}, nil)
+	var places []string
+	for _, e := range append(entries, flies) {
+		places = append(places, e.Place().String())
+	}
+	if want := []string{"active", "active", "unschedulable", "unschedulable", "backoff"}; !slices.Equal(places, want) || asked != 2 {
+		t.Errorf("%q, want %q; asked %d times", places, want, asked)
+	}
+	if err := q.Check(); err != nil {
+		t.Error(err)
 	}
 }

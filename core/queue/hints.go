@@ -54,6 +54,12 @@ type pluginIndex struct {
 	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
 	plugins          []*plugin         // sorted by profile, then name
 	byKey            map[string]*peers // peers by their key
+	byNamespace      map[string]map[*peers]struct{}
+}
+
+// newPluginIndex returns an index without plugins.
+func newPluginIndex(eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)) pluginIndex {
+	return pluginIndex{eventsToRegister: eventsToRegister, byKey: map[string]*peers{}, byNamespace: map[string]map[*peers]struct{}{}}
 }
 
 // find returns the plugin of the profile (a pod's SchedulerName), nil if the profile does
@@ -158,6 +164,31 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		q.listeners.notifySkipped(&q.heaps[Unschedulable], label, preCheck)
 	}
 	return len(moved)
+}
+
+// MoveInNamespaces moves unschedulable pods, whatever plugins rejected them, as if an event of
+// this name may help them: those of the namespaces for which concerned is true that helps is
+// true for. helps is asked once for equal pods. No pod that is in flight becomes
+// unschedulable.
+func (q *Queue) MoveInNamespaces(now time.Time, event string, concerned func(namespace string) bool, helps func(*object.Pod) bool) {
+	q.events.calls++
+	var moved []*Entry
+	for namespace, waiting := range q.plugins.byNamespace { // any order: sorted below
+		if !concerned(namespace) {
+			continue
+		}
+		for a := range waiting { // any order: sorted below
+			if a.entries[0].place == Unschedulable && helps(a.entries[0].Pod) {
+				moved = append(moved, a.entries...)
+			}
+		}
+	}
+	slices.SortFunc(moved, func(a, b *Entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	for _, e := range moved {
+		if e.place == Unschedulable { // else with its group
+			q.moveToActiveOrBackoff(now, e, afterBackoff, event)
+		}
+	}
 }
 
 // calledPod is a pod that is to move because of an event.
@@ -276,10 +307,11 @@ func (h *hints) run(plugin string, w *framework.ClusterEventWithHint, p *object.
 // nor Question.CouldHelp can tell apart (Class.Key). Both are called once for all of them:
 // of 10,000 replicas that fit nowhere, an event costs one question.
 type peers struct {
-	key      string // "" for a single pod without peers
-	entries  []*Entry
-	slots    []slot   // place in the list of each plugin that they wait for
-	strategy strategy // during MoveAllToActiveOrBackoff: the strongest answer so far
+	key       string // "" for a single pod without peers
+	namespace string
+	entries   []*Entry
+	slots     []slot   // place in the list of each plugin that they wait for
+	strategy  strategy // during MoveAllToActiveOrBackoff: the strongest answer so far
 }
 
 // slot is the place of the peers in the list of one plugin.
@@ -315,9 +347,20 @@ func (x *pluginIndex) add(e *Entry, c Class, rejectors ...rejector) {
 		if a.key != "" {
 			x.byKey[a.key] = a
 		}
+		a.namespace = e.Pod.Namespace
+		if x.byNamespace[a.namespace] == nil {
+			x.byNamespace[a.namespace] = map[*peers]struct{}{}
+		}
+		x.byNamespace[a.namespace][a] = struct{}{}
 	}
 	e.peers, e.peerIndex = a, len(a.entries)
 	a.entries = append(a.entries, e)
+}
+
+// lists reports whether the peers are found by their namespace.
+func (x *pluginIndex) lists(a *peers) bool {
+	_, listed := x.byNamespace[a.namespace][a]
+	return listed
 }
 
 // classOf returns the class of an unschedulable pod. Pods with equal Keys are peers, for
@@ -351,6 +394,9 @@ func (x *pluginIndex) remove(e *Entry) {
 		return
 	}
 	delete(x.byKey, a.key)
+	if delete(x.byNamespace[a.namespace], a); len(x.byNamespace[a.namespace]) == 0 {
+		delete(x.byNamespace, a.namespace)
+	}
 	for _, s := range a.slots {
 		s.plugin.remove(a, s)
 	}

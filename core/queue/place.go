@@ -41,6 +41,7 @@ type Entry struct {
 	// Of a pod in flight: the number of the last event at its Pop, the pod as it was then
 	// if it was updated since, with the changes, and whether Activate was called.
 	popped    uint64
+	calls     uint64 // of MoveInNamespaces at its Pop
 	changed   *object.Pod
 	changes   framework.ActionType
 	activated bool

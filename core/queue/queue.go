@@ -104,7 +104,7 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{
 		opts:        o,
-		plugins:     pluginIndex{eventsToRegister: o.EventsToRegister, byKey: map[string]*peers{}},
+		plugins:     newPluginIndex(o.EventsToRegister),
 		nominations: nominations{nominated: map[string][]*object.Pod{}},
 		arrivals:    map[Arrival]int{},
 		groups:      groups{},
@@ -259,7 +259,7 @@ func (q *Queue) handOut(now time.Time, e *Entry) {
 	}
 	e.Tries++
 	e.changed, e.changes, e.activated = nil, 0, false
-	e.popped = q.events.number
+	e.popped, e.calls = q.events.number, q.events.calls
 	q.move(now, e, InFlight, eventPopped)
 	e.rejectors, e.unknown = nil, nil
 }

@@ -112,7 +112,7 @@ func (x *Index) overMins(a *Ask, q *Queue, nominated []nominatedPod) (found *Exc
 		number, known := x.resources[name]
 		if known {
 			t := &x.total[number]
-			e.Limit, e.Used = t.min, t.usedListed.amount()
+			e.Limit, e.Used = t.min.amount(), t.usedListed.amount()
 			if a.UnlistedZero {
 				e.Used = t.used.amount()
 			}
@@ -125,7 +125,7 @@ func (x *Index) overMins(a *Ask, q *Queue, nominated []nominatedPod) (found *Exc
 		}
 		if e.exceeded() {
 			exceeded := e
-			exceeded.Unlisted = !known || !x.anyMin(number)
+			exceeded.Unlisted = !known || x.total[number].listed == 0
 			found = &exceeded
 		}
 	})
@@ -140,16 +140,6 @@ func (x *Index) sharesMins(a *Ask, q *Queue, name v1.ResourceName) bool {
 	}
 	number, known := x.resources[name]
 	return known && q.top().min.lists(number)
-}
-
-// anyMin reports whether the min of a queue without a parent lists the resource.
-func (x *Index) anyMin(number int) bool {
-	for _, q := range x.queues { // any order: any
-		if q.parent == nil && q.min.lists(number) {
-			return true
-		}
-	}
-	return false
 }
 
 // exceeded reports whether the limit is exceeded.

@@ -5,41 +5,41 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Index keeps the queues of a table's ElasticQuotas. It is used by the table's owner.
 type Index struct {
 	table  *table.Table
-	queues map[string]*Queue // by namespace
-	stale  bool              // an ElasticQuota changed, and link was not called since
-	// revision counts the calls of link that made queues anew.
+	queues map[string]*Queue                 // by namespace
+	quotas map[string][]*object.ElasticQuota // by namespace, the oldest first
+	stale  map[string]bool                   // namespaces whose ElasticQuotas changed since link was called
+	// revision counts the calls of link that found a change.
 	revision uint64
 
 	resources map[v1.ResourceName]int // their numbers, by which amounts are kept
-	names     []v1.ResourceName       // by number
+	names     []v1.ResourceName       // by number; "" for a number that is free
+	holders   []int                   // by number: how many amounts that are not 0, and limits, queues have of it
+	free      []int                   // numbers without a name
 	total     []total                 // of the queues without a parent, by resource
 
-	faults  map[string]string // by key of the ElasticQuota; found by link
-	changed []*Queue          // queues with changed set
+	changed []*Queue // queues with changed set
 }
 
 // total sums one resource over the queues without a parent. Listed sums leave out the
 // queues whose min does not list the resource.
 type total struct {
-	used, usedListed sum
-	min              int64
+	used, usedListed, min sum
+	listed                int // queues whose min lists the resource
 }
 
 // index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
-	x := &Index{table: t, queues: map[string]*Queue{}, resources: map[v1.ResourceName]int{}}
+	x := &Index{table: t, queues: map[string]*Queue{}, quotas: map[string][]*object.ElasticQuota{}, stale: map[string]bool{}, resources: map[v1.ResourceName]int{}}
 	return table.Follower[*Index]{
 		Index: x, ObjectChanged: x.objectChanged, Check: x.check,
 		Came: func(pl *table.Placed) { x.count(pl.Pod, 1) },
@@ -62,41 +62,71 @@ func (x *Index) Queues() []*Queue {
 	return x.sorted()
 }
 
+// TakeChanged returns the queues whose use or ElasticQuota may have changed since the last
+// call, in no particular order, and whom that may help. Both are valid until the next
+// change of the table.
+func (x *Index) TakeChanged() ([]*Queue, Relief) {
+	x.link()
+	changed, relief := x.changed, Relief{index: x}
+	x.changed = x.changed[:0]
+	changed = slices.DeleteFunc(changed, func(q *Queue) bool { return x.queues[q.Quota.Namespace] != q })
+	for _, q := range changed {
+		q.changed = false
+		relief.add(q)
+	}
+	return changed, relief
+}
+
 // Faults returns what is wrong with the ElasticQuota, and what counts instead; nil for
 // nothing.
-func (x *Index) Faults(q *object.ElasticQuota) []string {
+func (x *Index) Faults(o *object.ElasticQuota) []string {
 	x.link()
-	faults := slices.Clone(q.Faults)
-	if why := x.faults[q.Key()]; why != "" {
-		faults = append(faults, why)
+	faults := slices.Clone(o.Faults)
+	switch q := x.queues[o.Namespace]; {
+	case q != nil && q.Quota.Name != o.Name:
+		faults = append(faults, fmt.Sprintf("ElasticQuota %s is older and counts for the namespace; this one does not", q.Quota.Key()))
+	case q != nil && q.fault != "":
+		faults = append(faults, q.fault)
 	}
 	return faults
 }
 
-// TakeChanged returns the queues whose use or ElasticQuota may have changed since the last
-// call, in no particular order. The slice is valid until the next change of the table.
-func (x *Index) TakeChanged() []*Queue {
-	x.link()
-	changed := x.changed
-	x.changed = x.changed[:0]
-	for _, q := range changed {
-		q.changed = false
-	}
-	return changed
-}
-
-// objectChanged marks the queues as stale if an ElasticQuota changed in more than its status.
+// objectChanged records an ElasticQuota that changed. Its namespace is stale if more than
+// its status did.
 func (x *Index) objectChanged(was, is object.Object) {
 	old, gone := was.(*object.ElasticQuota)
 	now, came := is.(*object.ElasticQuota)
-	if gone && came && old.Alike(now) {
+	if gone {
+		x.forget(old)
+	}
+	if came {
+		at, _ := slices.BinarySearchFunc(x.quotas[now.Namespace], now, byAge)
+		x.quotas[now.Namespace] = slices.Insert(x.quotas[now.Namespace], at, now)
+	}
+	switch {
+	case gone && came && old.Alike(now):
 		if q := x.queues[now.Namespace]; q != nil && q.Quota == old {
 			q.Quota = now
 			x.markChanged(q)
 		}
-		return
+	case gone:
+		x.stale[old.Namespace] = true
+	case came:
+		x.stale[now.Namespace] = true
 	}
-	x.stale = x.stale || gone || came
+}
+
+// forget removes an ElasticQuota that is gone, or that another state of it follows.
+func (x *Index) forget(o *object.ElasticQuota) {
+	left := slices.DeleteFunc(x.quotas[o.Namespace], func(other *object.ElasticQuota) bool { return other == o })
+	if x.quotas[o.Namespace] = left; len(left) == 0 {
+		delete(x.quotas, o.Namespace)
+	}
+}
+
+// byAge compares ElasticQuotas of a namespace, the one that counts before others first.
+func byAge(a, b *object.ElasticQuota) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
 // count adds what the pod requests to its queue and the parents of that, or subtracts it if
@@ -117,13 +147,33 @@ func (x *Index) count(p *object.Pod, sign int64) {
 
 // charge adds the amount of a resource to what the queue and its parents use.
 func (x *Index) charge(q *Queue, resource int, amount sum) {
+	x.hold(q, resource, amount)
+	q.used.add(resource, amount)
+	x.passOn(q, resource, amount)
+	x.release(resource)
+}
+
+// hold adds the amount to what the pods of the queue's namespace use. Call release once the
+// number of the resource is not used any more.
+func (x *Index) hold(q *Queue, resource int, amount sum) {
+	before := q.own.at(resource) != sum{}
 	q.own.add(resource, amount)
-	for {
-		q.used.add(resource, amount)
-		if q.parent == nil {
-			break
-		}
-		q = q.parent
+	switch after := q.own.at(resource) != (sum{}); {
+	case after && !before:
+		x.holders[resource]++
+	case before && !after:
+		x.holders[resource]--
+	}
+}
+
+// passOn adds the amount to what the ancestors of the queue use, and all queues together.
+// It ends at one that is not linked: that one passes on what it uses once it is.
+func (x *Index) passOn(q *Queue, resource int, amount sum) {
+	for ; q.linked && q.parent != nil; q = q.parent {
+		q.parent.used.add(resource, amount)
+	}
+	if !q.linked {
+		return
 	}
 	t := &x.total[resource]
 	t.used.add(amount)
@@ -155,125 +205,34 @@ func each(p *object.Pod, visit func(name v1.ResourceName, amount int64)) {
 	}
 }
 
-// number returns the number of the resource, a new one if it has none. Pods that have a
-// node and ElasticQuotas name few resources.
+// number returns the number of the resource, a new one if it has none. Whoever asks for it
+// holds it, or calls release.
 func (x *Index) number(name v1.ResourceName) int {
-	n, known := x.resources[name]
-	if !known {
-		n = len(x.names)
-		x.resources[name], x.names, x.total = n, append(x.names, name), append(x.total, total{})
+	if n, known := x.resources[name]; known {
+		return n
 	}
+	n := len(x.names)
+	if last := len(x.free) - 1; last >= 0 {
+		n, x.free = x.free[last], x.free[:last]
+	} else {
+		x.names, x.holders, x.total = append(x.names, ""), append(x.holders, 0), append(x.total, total{})
+	}
+	x.resources[name], x.names[n] = n, name
 	return n
 }
 
-// link makes the queues anew from the ElasticQuotas, if these changed. It counts the pods
-// of the namespaces that had no queue before, and of no others.
-func (x *Index) link() {
-	if !x.stale {
-		return
-	}
-	x.stale = false
-	x.revision++
-	before := x.queues
-	x.queues, x.faults, x.changed = map[string]*Queue{}, map[string]string{}, x.changed[:0]
-	for _, o := range x.oldestFirst() {
-		if first := x.queues[o.Namespace]; first != nil {
-			x.faults[o.Key()] = fmt.Sprintf("ElasticQuota %s is older and counts for the namespace; this one does not", first.Quota.Key())
-			continue
-		}
-		q := &Queue{Quota: o, index: x, min: x.limits(o.Min), max: x.limits(o.Max)}
-		if old := before[o.Namespace]; old != nil {
-			q.own = old.own
-		} else {
-			x.countAll(q)
-		}
-		x.queues[o.Namespace] = q
-		x.markChanged(q)
-	}
-	x.linkParents()
-	x.sum()
-}
-
-// oldestFirst returns all ElasticQuotas, sorted by age, then namespace and name.
-func (x *Index) oldestFirst() []*object.ElasticQuota {
-	var list []*object.ElasticQuota
-	for _, o := range x.table.Objects().List(object.ElasticQuotas) {
-		list = append(list, o.(*object.ElasticQuota))
-	}
-	slices.SortStableFunc(list, func(a, b *object.ElasticQuota) int { return a.Created.Compare(b.Created) })
-	return list
-}
-
-// countAll adds what the placed pods of the queue's namespace use.
-func (x *Index) countAll(q *Queue) {
-	x.table.PodsByLabels(q.Quota.Namespace, func(same *table.PodsWithLabels) {
-		for _, pl := range same.Pods() {
-			each(pl.Pod, func(name v1.ResourceName, amount int64) { q.own.add(x.number(name), wide(amount)) })
-		}
-	})
-}
-
-// linkParents sets each queue's parent. A queue that would be its own ancestor gets none.
-func (x *Index) linkParents() {
-	for _, q := range x.sorted() {
-		if q.Quota.Parent == "" {
-			continue
-		}
-		parent := x.byKey(q.Quota.Parent)
-		switch {
-		case parent == nil:
-			x.faults[q.Quota.Key()] = fmt.Sprintf("its parent, ElasticQuota %s, does not exist or does not count; it has none", q.Quota.Parent)
-		case x.leadsTo(parent, q):
-			x.faults[q.Quota.Key()] = fmt.Sprintf("its parent, ElasticQuota %s, is a part of it; it has none", q.Quota.Parent)
-		default:
-			q.parent = parent
-		}
+// release frees the number if no queue uses or limits the resource any more, so that there
+// are only as many numbers as resources were in use at one time.
+func (x *Index) release(number int) {
+	if x.holders[number] == 0 {
+		delete(x.resources, x.names[number])
+		x.names[number], x.free = "", append(x.free, number)
 	}
 }
 
 // sorted returns the queues, sorted by namespace.
 func (x *Index) sorted() []*Queue {
 	return slices.SortedFunc(maps.Values(x.queues), func(a, b *Queue) int { return cmp.Compare(a.Quota.Namespace, b.Quota.Namespace) })
-}
-
-// byKey returns the queue of the ElasticQuota with that namespace and name; nil if there is
-// none, or it does not count.
-func (x *Index) byKey(key string) *Queue {
-	namespace, _, _ := strings.Cut(key, "/")
-	if q := x.queues[namespace]; q != nil && q.Quota.Key() == key {
-		return q
-	}
-	return nil
-}
-
-// leadsTo reports whether the ElasticQuotas that the queue names as its parent, the parent
-// of that and so on come to the queue to.
-func (x *Index) leadsTo(q, to *Queue) bool {
-	for range len(x.queues) { // a cycle of others ends here
-		if q == nil || q == to {
-			break
-		}
-		q = x.byKey(q.Quota.Parent)
-	}
-	return q == to
-}
-
-// sum computes what the queues use with their parts, and the totals.
-func (x *Index) sum() {
-	clear(x.total)
-	for _, q := range x.queues { // any order: adds up
-		own := q.own
-		q.own = nil
-		for n, amount := range own {
-			x.charge(q, n, amount)
-		}
-		if q.parent == nil {
-			for _, l := range q.min {
-				t := &x.total[l.resource]
-				t.min = resource.Add(t.min, l.amount)
-			}
-		}
-	}
 }
 
 // check returns an error for the first difference from the index of a fresh table.

@@ -13,11 +13,16 @@ type Queue struct {
 	Quota  *object.ElasticQuota
 	index  *Index
 	parent *Queue // nil for none
+	linked bool   // what it uses counts for its parent and the totals
+	fault  string // why it does not have the parent that Quota names; "" if it has
 
 	own      sums // what the pods of the namespace use
 	used     sums // the same with the parts of the queue
 	min, max limits
 	changed  bool // TakeChanged is to return it
+
+	spared object.Amounts // what spare returned when TakeChanged was called last
+	remade bool           // since then it came, or changed in more than its amounts
 }
 
 // limits are the amounts of a min or max, sorted by resource.
@@ -29,11 +34,13 @@ type limit struct {
 	amount   int64
 }
 
-// limits returns the amounts of a list, with the numbers of the resources.
+// limits returns the amounts of a list, with the numbers of the resources, which it holds.
 func (x *Index) limits(list object.Amounts) limits {
 	var l limits
 	for _, a := range list {
-		l = append(l, limit{x.number(a.Name), a.Value})
+		n := x.number(a.Name)
+		x.holders[n]++
+		l = append(l, limit{n, a.Value})
 	}
 	slices.SortFunc(l, func(a, b limit) int { return cmp.Compare(a.resource, b.resource) })
 	return l

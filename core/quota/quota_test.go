@@ -276,7 +276,8 @@ func TestUsed(t *testing.T) {
 func TestTakeChanged(t *testing.T) {
 	tb := tableWith([]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "-", ""), quotaOf("b", "q", 0, "-", "-", "a/q"), quotaOf("c", "q", 0, "-", "-", "")})
 	changed := func() (keys []string) {
-		for _, q := range Of(tb).TakeChanged() {
+		all, _ := Of(tb).TakeChanged()
+		for _, q := range all {
 			keys = append(keys, q.Quota.Namespace)
 		}
 		slices.Sort(keys)
@@ -298,6 +299,18 @@ func TestTakeChanged(t *testing.T) {
 	}
 	if got := Of(tb).Queue("c").Quota; got != &shown {
 		t.Error("the queue has an older state of its ElasticQuota")
+	}
+	tb.Objects().Set(quotaOf("c", "q", 0, "cpu 1", "-", ""))
+	if got := changed(); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("with another min of c %q", got)
+	}
+	tb.Objects().Set(quotaOf("b", "q", 0, "-", "cpu 9", "a/q"))
+	if got := changed(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("with another max of b %q", got)
+	}
+	tb.Objects().Set(quotaOf("b", "q", 0, "-", "cpu 9", "c/q"))
+	if got := changed(); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("with another parent of b %q", got)
 	}
 }
 
@@ -422,4 +435,70 @@ func TestLenderKeepsItsMin(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
+}
+
+// Resources that nobody uses or limits any more take no room.
+func TestResourcesThatLeft(t *testing.T) {
+	tb := tableWith([]*object.ElasticQuota{quotaOf("a", "q", 0, "cpu 1", "-", ""), quotaOf("b", "q", 0, "cpu 1", "-", "a/q")})
+	for i := range 100 {
+		p := podOf("b", "p", 1, 0)
+		p.Demand.Usage.Scalars = []resource.Scalar{{Name: v1.ResourceName(fmt.Sprintf("example.com/%d", i)), Value: 1}}
+		tb.AddPod(p, "n")
+		tb.Objects().Set(quotaOf("b", "q", 0, "cpu 1", fmt.Sprintf("example.com/most-%d 1", i), "a/q"))
+		if err := tb.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(Of(tb).names); n > 6 {
+		t.Errorf("%d resources are kept", n)
+	}
+}
+
+// Whoever can take something back from others and could not before is helped by what
+// happened in between.
+func TestRelief(t *testing.T) {
+	namespaces := []string{"a", "b", "c"}
+	rapid.Check(t, func(rt *rapid.T) {
+		of := func(what string, from ...string) string { return rapid.SampledFrom(from).Draw(rt, what) }
+		set := func(tb *table.Table, namespace string) {
+			tb.Objects().Set(quotaOf(namespace, "q", 0, of("min", "-", "cpu 1", "cpu 2", "cpu 3, example.com/gpu 1"), "-", of("parent", "", "", "a/q", "b/q")))
+		}
+		pod := func() *object.Pod {
+			return podOf(of("namespace", namespaces...), of("pod", "1", "2", "3", "4", "5", "6"), rapid.Int64Range(0, 2).Draw(rt, "cpu"), rapid.Int64Range(0, 1).Draw(rt, "gpus"))
+		}
+		tb := tableWith(nil)
+		for _, namespace := range namespaces {
+			set(tb, namespace)
+		}
+		for range rapid.IntRange(0, 8).Draw(rt, "placed") {
+			tb.AddPod(pod(), "n")
+		}
+		Of(tb).TakeChanged()
+		asks := podOf(of("namespace of who asks", namespaces...), "asks", rapid.Int64Range(0, 2).Draw(rt, "cpu"), rapid.Int64Range(0, 1).Draw(rt, "gpus"))
+		placed := map[types.UID]bool{}
+		for _, pl := range tb.Pods(0) {
+			placed[pl.Pod.UID] = true
+		}
+		before := preemptible(tb, asks)
+		switch rapid.IntRange(0, 3).Draw(rt, "what") {
+		case 0:
+			p := pod()
+			delete(placed, p.UID)
+			tb.AddPod(p, "n")
+		case 1:
+			tb.RemovePod(types.UID(of("pod", "1", "2", "3", "4", "5", "6")))
+		case 2:
+			set(tb, of("namespace", namespaces...))
+		default:
+			tb.Objects().Remove(object.ElasticQuotas, of("namespace", namespaces...), "q")
+		}
+		may := false
+		for name := range strings.FieldsSeq(strings.Trim(preemptible(tb, asks), "[]")) {
+			may = may || placed[types.UID(name)]
+		}
+		_, relief := Of(tb).TakeChanged()
+		if helps := !relief.None() && relief.Concerns(asks.Namespace) && relief.Helps(&Ask{Pod: asks}); before == "[]" && may && !helps {
+			rt.Fatalf("%s may take %s and is not told", asks.Namespace, preemptible(tb, asks))
+		}
+	})
 }

@@ -36,8 +36,8 @@ func (x *Index) Any() bool {
 	return len(x.queues) > 0
 }
 
-// Revision returns a number that grows whenever the namespaces that have queues may have
-// changed.
+// Revision returns a number that grows whenever an ElasticQuota changed in more than its
+// status.
 func (x *Index) Revision() uint64 {
 	x.link()
 	return x.revision
@@ -115,7 +115,11 @@ func (r *Reclaim) allows(victim *object.Pod) bool {
 	}
 	for q := lender; ; q = q.parent {
 		taken := r.taken[q]
-		each(victim, func(name v1.ResourceName, amount int64) { taken.add(r.index.number(name), wide(amount)) })
+		each(victim, func(name v1.ResourceName, amount int64) {
+			if number, known := r.index.resources[name]; known { // else no min lists it
+				taken.add(number, wide(amount))
+			}
+		})
 		if r.taken[q] = taken; q == its {
 			return true
 		}
@@ -182,7 +186,7 @@ func (r *Reclaim) leavingFrom(q *Queue) sums {
 		r.index.table.PodsByLabels(part.Quota.Namespace, func(same *table.PodsWithLabels) {
 			for _, pl := range same.Pods() {
 				if r.isLeaving(pl.Pod) {
-					each(pl.Pod, func(name v1.ResourceName, amount int64) { leaving.add(r.index.number(name), wide(amount)) })
+					each(pl.Pod, func(name v1.ResourceName, amount int64) { leaving.add(r.index.resources[name], wide(amount)) })
 				}
 			}
 		})

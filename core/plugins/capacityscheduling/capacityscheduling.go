@@ -101,22 +101,20 @@ func shown(name v1.ResourceName) string {
 // that another one left a node or requests less. A pod without a queue uses nothing of
 // others.
 func (pl *plugin) podLeft(p *object.Pod, e *framework.Event) bool {
-	return e.Table == nil || quota.Of(e.Table).Queue(e.OldPod.Namespace) != nil && pl.helps(e.Table, p)
+	if e.Table == nil {
+		return true
+	}
+	queues, ask := quota.Of(e.Table), pl.ask(p, nil)
+	return queues.Queue(e.OldPod.Namespace) != nil && (queues.Exceeded(ask) == nil || queues.Reclaim(ask, nil).Entitled())
 }
 
-// quotaChanged reports whether the pod would be let through, or may have others preempted,
-// now that an ElasticQuota is another. What only its status says does not matter.
+// quotaChanged reports whether no limit rejects the pod now that an ElasticQuota is another.
+// What only its status says does not matter. Whether the pod may have others preempted now is
+// seen in the queues (quota.Relief). Nominations are ignored.
 func (pl *plugin) quotaChanged(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ElasticQuota)
 	if now, _ := e.NewObject.(*object.ElasticQuota); old != nil && now != nil && old.Alike(now) {
 		return false
 	}
-	return e.Table == nil || pl.helps(e.Table, p)
-}
-
-// helps reports whether no limit rejects the pod, or it is entitled to what others have
-// borrowed. Nominations are ignored.
-func (pl *plugin) helps(t *table.Table, p *object.Pod) bool {
-	queues, ask := quota.Of(t), pl.ask(p, nil)
-	return queues.Exceeded(ask) == nil || queues.Reclaim(ask, nil).Entitled()
+	return e.Table == nil || quota.Of(e.Table).Exceeded(pl.ask(p, nil)) == nil
 }
