@@ -51,3 +51,46 @@ func BenchmarkGroupPreemption(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPreemptionBesideAGroup has a single pod find no victims on 5,000 full nodes while a
+// pod of a group runs on one of them.
+func BenchmarkPreemptionBesideAGroup(b *testing.B) {
+	gates := features.New()
+	if err := gates.Set("GenericWorkload=true"); err != nil {
+		b.Fatal(err)
+	}
+	o, err := OptionsUnder(config.With(gates).Default(), gates)
+	if err != nil {
+		b.Fatal(err)
+	}
+	o.Check, o.Seed, o.Workers = false, 1, 2
+	const nodes = 5000
+	now := time.Unix(0, 0)
+	m := fullCluster(o, now, nodes)
+	for i := range nodes { // one pod of each node stays, and leaves no room for the preemptor
+		p := *benchPod(i, 900, 500<<20)
+		p.NodeName, p.Priority = fmt.Sprint("node-", i), 20
+		m.Step(now, machine.PodSet{Pod: &p})
+	}
+	m.Step(now, machine.ObjectSet{Object: &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "default", Name: "g", UID: "g"}, Gang: true, MinCount: 1}})
+	member := *benchPod(1<<20, 1, 1)
+	member.NodeName, member.SchedulingGroup = "node-0", object.InPodGroup("g")
+	m.Step(now, machine.PodSet{Pod: &member})
+	next := 1 << 21
+	for b.Loop() {
+		b.StopTimer()
+		p := *benchPod(next, 3500, 500<<20)
+		next++
+		p.Priority = 10
+		m.Step(now, machine.PodSet{Pod: &p})
+		b.StartTimer()
+		for _, e := range m.Step(now, machine.ScheduleOne{}) {
+			if _, evicts := e.(machine.Evict); evicts {
+				b.Fatal("somebody is evicted")
+			}
+		}
+		b.StopTimer()
+		m.Step(now, machine.PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+		b.StartTimer()
+	}
+}

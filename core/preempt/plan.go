@@ -205,14 +205,13 @@ func verifyNoVictims(c *call, limits Limits, said []decision.Tally) {
 
 // findAmong returns the best plan by a trial on each candidate row, without ranks, until
 // there are enough. It is used for pods that are narrowed to a few nodes, for units, and if
-// there are ElasticQuotas. Except for units, whose pods are on several nodes, it leaves out
-// rows that cannot have a better plan than those before.
+// there are ElasticQuotas. It leaves out rows that cannot have a better plan than those before,
+// except those with units, whose pods are on several nodes.
 func findAmong(c *call, limits Limits) (*Plan, []decision.Tally, error) {
 	var best choice
 	var bounds criteriaBounds
-	units := byUnits(c.Table)
 	refused, err := search(c, limits, func(row table.Row) bool {
-		if best.Plan == nil || units {
+		if best.Plan == nil || unitsOn(c.Table, row) {
 			return true
 		}
 		found, ok := bounds.of(c, row, c.Disruption.Budgets)

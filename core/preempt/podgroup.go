@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -199,35 +197,16 @@ func (s *groupSearch) fits(back []*unit) (fits bool) {
 	return true
 }
 
-// lowerUnits returns the units of lower priority than the group, in the order of their
-// first pods' rows. Pods of nodes that are gone are left out.
+// lowerUnits returns the units of lower priority than the group, in the order of the rows on
+// which a pod of them is first. Pods of nodes that are gone are left out.
 func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
-	var units []*unit
-	wholes := map[types.UID]*unit{} // by group
+	list := unitList{table: c.Table, priority: c.Group.Priority, now: c.Now}
 	for _, r := range c.Table.All() {
-		if c.Table.Node(r) == nil {
-			continue // its pods are bound to a node that is gone
-		}
-		for _, pl := range c.Table.Pods(r) {
-			p := pl.Pod
-			u := &unit{priority: PriorityOf(c.Table, p), grouped: p.PodGroup() != ""}
-			if u.priority >= c.Group.Priority {
-				continue
-			}
-			if g := groupOf(c.Table, p); g != nil && g.PreemptedWhole {
-				if whole := wholes[g.UID]; whole != nil {
-					u = whole
-				} else {
-					wholes[g.UID] = u
-				}
-			}
-			if len(u.pods) == 0 {
-				units = append(units, u)
-			}
-			u.add(p, r, c.Now)
+		if c.Table.Node(r) != nil { // else its pods are bound to a node that is gone
+			list.add(r)
 		}
 	}
-	return units
+	return list.units
 }
 
 // add adds a pod, placed on row r, to the unit. A pod that has not started counts as
@@ -249,8 +228,11 @@ func groupOf(t *table.Table, p *object.Pod) *object.PodGroup {
 
 // PriorityOf returns the priority by which a placed pod is preempted: that of its PodGroup,
 // if it has one (kube-scheduler, GetPodPriority).
-func PriorityOf(t *table.Table, p *object.Pod) int32 {
-	if g := groupOf(t, p); g != nil {
+func PriorityOf(t *table.Table, p *object.Pod) int32 { return priorityIn(groupOf(t, p), p) }
+
+// priorityIn returns the same for a pod of the group g; nil for none.
+func priorityIn(g *object.PodGroup, p *object.Pod) int32 {
+	if g != nil {
 		return g.Priority
 	}
 	return p.Priority

@@ -198,6 +198,7 @@ func TestForGroupSparesGuarded(t *testing.T) {
 	pod := func(name, group string, priority int32) *object.Pod {
 		p := &object.Pod{UID: types.UID(name), Namespace: "d", Name: name, Priority: priority, Labels: map[string]string{"app": name}, SchedulingGroup: object.InPodGroup(group)}
 		p.Demand.Requests.MilliCPU = nodeCPU / 2
+		w.Table.Groups().Join(p)
 		return p
 	}
 	whole := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "whole", UID: "whole"}, Priority: 2, PreemptedWhole: true}

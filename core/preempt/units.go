@@ -2,49 +2,69 @@ package preempt
 
 import (
 	"slices"
+	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 // While a pod of a pod group is placed anywhere, a single pod preempts by units: a group
 // that is preempted as a whole goes from all its nodes, and at equal priority pods of groups
-// are more important than others.
+// are more important than others. On a node without pods of groups each pod is a unit, and
+// the search is that among pods.
 
 // byUnits reports whether victims are units.
 func byUnits(t *table.Table) bool { return t.Groups().AnyPlaced() }
 
-// unitsOn returns the units of lower priority than the pod at hand that have a pod on the
-// row.
-func unitsOn(c *call, row table.Row) (units []*unit) {
-	var wholes []*object.PodGroup
-	for _, pl := range c.Table.Pods(row) {
+// unitsOn reports whether victims on the row are units of more than a pod each, or may be.
+func unitsOn(t *table.Table, row table.Row) bool {
+	return byUnits(t) && priorities.Of(t).Grouped(row)
+}
+
+// unitList collects the units below a priority.
+type unitList struct {
+	table    *table.Table
+	priority int32
+	now      time.Time
+	units    []*unit
+	wholes   map[*object.PodGroup]bool // those of which the unit is in units
+}
+
+// add adds the units of which pods are on the row, unless they are in the list.
+func (l *unitList) add(row table.Row) {
+	for _, pl := range l.table.Pods(row) {
 		p := pl.Pod
-		u := &unit{priority: PriorityOf(c.Table, p), grouped: p.PodGroup() != ""}
-		if u.priority >= c.Pod.Priority {
+		g := groupOf(l.table, p)
+		priority := priorityIn(g, p)
+		if priority >= l.priority || l.wholes[g] {
 			continue
 		}
-		if g := groupOf(c.Table, p); g == nil || !g.PreemptedWhole {
-			u.add(p, row, c.Now)
-		} else if !slices.Contains(wholes, g) {
-			wholes = append(wholes, g)
-			for uid := range c.Table.Groups().Of(p).Placed() {
-				member := c.Table.Pod(uid)
-				u.add(member.Pod, member.Row, c.Now)
-			}
+		u := &unit{priority: priority, grouped: p.PodGroup() != ""}
+		if g == nil || !g.PreemptedWhole {
+			u.add(p, row, l.now)
 		} else {
-			continue
+			if l.wholes == nil {
+				l.wholes = map[*object.PodGroup]bool{}
+			}
+			l.wholes[g] = true
+			for uid := range l.table.Groups().Of(p).Placed() {
+				if member := l.table.Pod(uid); l.table.Node(member.Row) != nil { // else its node is gone
+					u.add(member.Pod, member.Row, l.now)
+				}
+			}
 		}
-		units = append(units, u)
+		l.units = append(l.units, u)
 	}
-	return units
 }
 
 // planByUnits returns a plan for the row in which units go, or the blocker if the pod does
 // not fit there even without all units of lower priority. It leaves the table as it was.
 func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
-	units := unitsOn(c, row)
+	list := unitList{table: c.Table, priority: c.Pod.Priority, now: c.Now}
+	list.add(row)
+	units := list.units
 	if len(units) == 0 {
 		return nil, &noVictims
 	}

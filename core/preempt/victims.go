@@ -22,7 +22,7 @@ var noVictims = decision.Blocker{
 // planFor returns a plan for the row, or the blocker if the pod does not fit there even
 // without all pods of lower priority. It leaves the table as it was.
 func planFor(c *call, row table.Row) (*Plan, *decision.Blocker) {
-	if byUnits(c.Table) {
+	if unitsOn(c.Table, row) {
 		return planByUnits(c, row)
 	}
 	if !c.entitled && priorities.Of(c.Table).Lowest(row) >= c.Pod.Priority {

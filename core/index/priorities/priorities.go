@@ -1,4 +1,5 @@
-// Package priorities keeps the lowest priority of the pods on each row of a table.
+// Package priorities keeps the lowest priority of the pods on each row of a table, and where
+// pods of pod groups are, which have the priority of their group.
 package priorities
 
 import (
@@ -10,11 +11,12 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index keeps, for each row, the lowest priority of its pods, and the latest start time of the
-// pods that have it.
+// Index keeps, for each row, the lowest priority of its pods, the latest start time of the
+// pods that have it, and the number of its pods that name a pod group.
 type Index struct {
-	table *table.Table
-	rows  []lowest
+	table   *table.Table
+	rows    []lowest
+	grouped []int32 // by row
 	// ofAll is the result of LowestOfAll at a revision of the table.
 	ofAll struct {
 		priority int32
@@ -35,12 +37,17 @@ func Of(t *table.Table) *Index { return index.Of(t) }
 // grow adds a row without pods when the table gets one.
 func (x *Index) grow(r table.Row, _, _ *object.Node) {
 	if int(r) == len(x.rows) {
-		x.rows = append(x.rows, noLowest)
+		x.rows, x.grouped = append(x.rows, noLowest), append(x.grouped, 0)
 	}
 }
 
 // came updates the row for a pod that was placed there.
-func (x *Index) came(pl *table.Placed) { x.rows[pl.Row].add(pl.Pod) }
+func (x *Index) came(pl *table.Placed) {
+	x.rows[pl.Row].add(pl.Pod)
+	if pl.Pod.PodGroup() != "" {
+		x.grouped[pl.Row]++
+	}
+}
 
 // left updates the row for a pod that was removed from it. It looks at all pods of the row
 // if the pod had the lowest priority.
@@ -48,11 +55,17 @@ func (x *Index) left(pl *table.Placed) {
 	if pl.Pod.Priority == x.rows[pl.Row].priority {
 		x.rows[pl.Row] = lowestOf(x.table.Pods(pl.Row))
 	}
+	if pl.Pod.PodGroup() != "" {
+		x.grouped[pl.Row]--
+	}
 }
 
 // Lowest returns the lowest priority of the pods on the row, math.MaxInt32 if there are
 // none.
 func (x *Index) Lowest(r table.Row) int32 { return x.rows[r].priority }
+
+// Grouped reports whether a pod on the row names a pod group.
+func (x *Index) Grouped(r table.Row) bool { return x.grouped[r] > 0 }
 
 // LatestOfLowest returns the latest start time of the pods on the row that have its lowest
 // priority. Pods that have not started count as started now: if that is the latest, the
@@ -119,6 +132,15 @@ func (x *Index) check(*Index) error {
 	for _, r := range x.table.All() {
 		if is, now := x.rows[r], lowestOf(x.table.Pods(r)); is.priority != now.priority || is.unstarted != now.unstarted || !is.latest.Equal(now.latest) {
 			return fmt.Errorf("node %q: lowest priority %+v, recounted %+v", x.table.Name(r), is, now)
+		}
+		grouped := int32(0)
+		for _, pl := range x.table.Pods(r) {
+			if pl.Pod.PodGroup() != "" {
+				grouped++
+			}
+		}
+		if grouped != x.grouped[r] {
+			return fmt.Errorf("node %q: %d pods of groups, recounted %d", x.table.Name(r), x.grouped[r], grouped)
 		}
 	}
 	if l := x.ofAll; l.known && l.revision == x.table.Revision() {
