@@ -217,12 +217,14 @@ func (l *podGroups) showCondition(c *groupCycle, condition object.GroupCondition
 
 // shown handles a PodGroup that changed from before to now in the API, nil if it does not
 // exist: it forgets the condition that was asked for if it is shown or the group is gone.
-// The pods of a group that was created, deleted or replaced pass PreEnqueue again.
+// The pods of a group that was created, deleted or replaced pass PreEnqueue again; those of one
+// that is gone are nominated to no node any more.
 func (l *podGroups) shown(before, now object.Object) {
 	g, _ := now.(*object.PodGroup)
 	old, _ := before.(*object.PodGroup)
 	if old != nil && (g == nil || g.UID != old.UID) {
 		delete(l.asked, old.UID)
+		l.clearNominations(types.NamespacedName{Namespace: old.Namespace, Name: old.Name})
 	}
 	switch {
 	case g == nil && old != nil:
@@ -232,5 +234,14 @@ func (l *podGroups) shown(before, now object.Object) {
 	}
 	if g != nil && l.asked[g.UID] == g.Scheduled {
 		delete(l.asked, g.UID)
+	}
+}
+
+// clearNominations ends the nominations of the waiting pods that name the group.
+func (l *podGroups) clearNominations(name types.NamespacedName) {
+	for _, uid := range slices.Collect(l.table.Groups().Named(name).Unscheduled()) {
+		if ps := l.pods.byUID[uid]; ps != nil && ps.entry.NominatedNode() != "" {
+			l.nominations.clear(ps)
+		}
 	}
 }
