@@ -89,7 +89,7 @@ func (l *podGroups) takeResult(c *groupCycle, pl *framework.Plugin, found *frame
 	if found.Status.Code != decision.Success {
 		return
 	}
-	if l.preemptors.holdsBack(c.members[0].attempt, uidsOf(found.Victims)) {
+	if victims := uidsOf(found.Victims); slices.ContainsFunc(c.members, func(mb *groupMember) bool { return l.preemptors.holdsBack(mb.attempt, victims) }) {
 		found.Status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{heldBack}}
 		return
 	}
@@ -124,6 +124,31 @@ func (l *podGroups) victimsLeaving(name types.NamespacedName) bool {
 		}
 	}
 	return false
+}
+
+// nominated reports whether a waiting pod of the group is nominated to a node: the group has
+// preempted others.
+func (l *podGroups) nominated(name types.NamespacedName) bool {
+	for uid := range l.table.Groups().Named(name).Unscheduled() {
+		if l.pods.entry(uid).NominatedNode() != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// handOn passes what the group waits for on to another pod of it that waits, as ps, which
+// preempted in its name, is deleted.
+func (l *podGroups) handOn(ps *podState) {
+	if ps.preemption == nil && ps.preemptionCount.n == 0 || !l.options.hasGroup(ps.pod) {
+		return
+	}
+	for uid := range l.table.Groups().Of(ps.pod).Unscheduled() {
+		if heir := l.pods.byUID[uid]; heir != nil && heir != ps && heir.entry != nil {
+			heir.preemption, heir.preemptionCount = ps.preemption, ps.preemptionCount
+			return
+		}
+	}
 }
 
 // tryAgain tries to place the group on the table as it is now, for the plugin that searches

@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,37 @@ func TestGroupWaitsForItsVictims(t *testing.T) {
 	p.do(Tick{})
 	if done := p.ended(); done.Result != decision.ResultScheduled {
 		t.Fatalf("got %+v", done)
+	}
+}
+
+// What a group waits for is not forgotten with the pod that preempted in its name.
+func TestGroupWaitsForVictimsOfADeletedPod(t *testing.T) {
+	p := newGroupPreemption(t)
+	p.do(preemptible("low", 0, "n"), grouped("a", 5), grouped("b", 5))
+	if done := p.ended(); done.Result != decision.ResultPreempting || len(done.Victims) != 1 {
+		t.Fatalf("got %+v", done)
+	}
+	p.expect("evict low for g on cluster")
+	p.do(PodGone{UID: "a"}, NodeSet{&object.Node{UID: "m", Name: "m"}}, preemptible("other", 0, "m"))
+	p.now = p.now.Add(time.Minute)
+	p.do(Tick{})
+	if done := p.ended(); done.Result != decision.ResultPreempting || len(done.Victims) != 0 {
+		t.Errorf("got %+v", done)
+	}
+	p.expect()
+}
+
+// A group that has preempted ten times and was not placed is held back.
+func TestGroupIsHeldBack(t *testing.T) {
+	p := newGroupPreemption(t)
+	p.do(preemptible("low", 0, "n"), grouped("a", 5))
+	p.pods.byUID["a"].preemptionCount = preemptionCount{n: freePreemptions, last: p.now}
+	if done := p.ended(); len(done.Victims) != 0 {
+		t.Errorf("got %+v", done)
+	}
+	p.expect()
+	if got := p.groups.asked["g-uid"].Message; !strings.Contains(got, heldBack) {
+		t.Errorf("the condition says %q", got)
 	}
 }
 

@@ -209,9 +209,8 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 // even if nothing else is active: while its victims are leaving, or if it has a group,
 // whose attempts cost more, unless that has preempted others.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
-	ps := m.pods.byUID[p.UID]
 	if !m.options.hasGroup(p) {
-		return m.preemptors.victimsLeaving(ps) != ""
+		return m.preemptors.victimsLeaving(m.pods.byUID[p.UID]) != ""
 	}
-	return ps.entry.NominatedNode() == "" || m.groups.victimsLeaving(p.GroupKey())
+	return !m.groups.nominated(p.GroupKey()) || m.groups.victimsLeaving(p.GroupKey())
 }

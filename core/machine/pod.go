@@ -231,6 +231,7 @@ func (w *podWatch) endPod(ps *podState) {
 		delete(w.pods.byName, name)
 	}
 	w.pods.setAssumed(ps, false)
+	w.groups.handOn(ps)
 	ps.unconfirmed, ps.goneByRead, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, nil, false, nil, nil, nil
 	w.evictions.gone(ps)
 	w.extenders.finish(ps)
