@@ -79,6 +79,33 @@ func TestGroupOfAPodChanges(t *testing.T) {
 	}
 }
 
+// A pod of a group whose binding failed, while no other pod of the group waits, waits its own
+// backoff.
+func TestPodOfAGroupWhoseBindingFailed(t *testing.T) {
+	b := newBench(t, withGroups)
+	b.Add(start, pod("a", inGroup("g")))
+	b.popAll(start)
+	b.EndGroup(start, groupNamed("g"), GroupPlaced)
+	b.Requeue(start, uid("a"), by())
+	b.want("a", ErrorBackoff)
+}
+
+// A rejected group may be tried again when a pod of it is deleted, or another one comes.
+func TestRejectedGroupChanges(t *testing.T) {
+	b := newBench(t, withGroups)
+	for _, name := range []string{"a", "b"} {
+		b.Add(start, pod(name, inGroup("g")))
+	}
+	b.rejectAll(start, "g", GroupRejected, "Room")
+	b.want("b", Unschedulable)
+	b.Add(at(time.Minute), pod("c", inGroup("g")))
+	b.want("b", Active)
+	b.rejectAll(at(time.Minute), "g", GroupRejected, "Room")
+	b.want("b", Unschedulable)
+	b.Delete(uid("a"))
+	b.want("b", Backoff)
+}
+
 // A group of which no plugin rejected a pod waits its backoff out, even if nothing else is to
 // be tried; after a preemption SkipBackoff ends that. It counts as a rejection, and a plugin
 // that is not known as none.
