@@ -20,6 +20,9 @@ type ElasticQuota struct {
 	Min, Max Amounts
 	// Parent is the key of the ElasticQuota that this one is a part of, "" for none.
 	Parent string
+	// Parts are the namespaces whose ElasticQuotas may be a part of this one; "*" stands for
+	// all.
+	Parts []string
 	// Unreadable says what of min or max cannot be read, and why; "" if all can. Until it is
 	// mended, no pod of the namespace is placed, and none is preempted for another queue.
 	Unreadable string
@@ -32,13 +35,23 @@ type ElasticQuota struct {
 // Alike reports whether two states of an ElasticQuota are equal in all but the version and
 // the status.
 func (q *ElasticQuota) Alike(r *ElasticQuota) bool {
-	return q.UID == r.UID && q.Namespace == r.Namespace && q.Name == r.Name && q.Created.Equal(r.Created) && q.Parent == r.Parent &&
+	return q.UID == r.UID && q.Namespace == r.Namespace && q.Name == r.Name && q.Created.Equal(r.Created) && q.Parent == r.Parent && slices.Equal(q.Parts, r.Parts) &&
 		(q.Min == nil) == (r.Min == nil) && (q.Max == nil) == (r.Max == nil) &&
 		slices.Equal(q.Min, r.Min) && slices.Equal(q.Max, r.Max) && q.Unreadable == r.Unreadable && slices.Equal(q.Faults, r.Faults)
 }
 
-// ParentAnnotation is the annotation of an ElasticQuota that names its Parent.
-const ParentAnnotation = "berth.dev/parent-quota"
+// Annotations of an ElasticQuota.
+const (
+	ParentAnnotation = "berth.dev/parent-quota" // its Parent
+	PartsAnnotation  = "berth.dev/part-quotas"  // its Parts, separated by commas
+)
+
+// Admits reports whether an ElasticQuota of the namespace may be a part of this one. What it
+// uses counts here then, and its pods may take back what this one is guaranteed: so whoever
+// writes that one does not decide alone.
+func (q *ElasticQuota) Admits(namespace string) bool {
+	return slices.Contains(q.Parts, namespace) || slices.Contains(q.Parts, "*")
+}
 
 // Amounts is a list of amounts of named resources as a quota holds it, sorted by name. It
 // tells a resource that it lists as 0 from one that it does not list.

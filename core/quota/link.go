@@ -58,7 +58,7 @@ func (x *Index) replace(namespace string) (q *Queue, remade bool) {
 		x.countAll(q, namespace)
 		x.queues[namespace] = q
 	} else {
-		remade = q.Quota.Name != now.Name || q.Quota.Parent != now.Parent
+		remade = q.Quota.Name != now.Name || q.Quota.Parent != now.Parent || !slices.Equal(q.Quota.Parts, now.Parts)
 		q.remade = q.remade || q.Quota.Unreadable != now.Unreadable
 	}
 	q.remade = q.remade || remade
@@ -129,6 +129,8 @@ func (x *Index) parentOf(o *object.ElasticQuota) (parent *Queue, fault string) {
 	switch parent = x.byKey(o.Parent); {
 	case parent == nil:
 		return nil, fmt.Sprintf("its parent, ElasticQuota %s, does not exist or does not count; it has none", o.Parent)
+	case !parent.Quota.Admits(o.Namespace):
+		return nil, fmt.Sprintf("its parent, ElasticQuota %s, does not name the namespace %s in its annotation %s; it has none", o.Parent, o.Namespace, object.PartsAnnotation)
 	case x.leadsTo(parent, x.queues[o.Namespace]):
 		return nil, fmt.Sprintf("its parent, ElasticQuota %s, is a part of it; it has none", o.Parent)
 	}
@@ -146,13 +148,16 @@ func (x *Index) byKey(key string) *Queue {
 }
 
 // leadsTo reports whether the ElasticQuotas that the queue names as its parent, the parent
-// of that and so on come to the queue to.
+// of that and so on, each of which admits the one before, come to the queue to.
 func (x *Index) leadsTo(q, to *Queue) bool {
 	for range len(x.queues) { // a cycle of others ends here
 		if q == nil || q == to {
 			break
 		}
-		q = x.byKey(q.Quota.Parent)
+		part := q.Quota.Namespace
+		if q = x.byKey(q.Quota.Parent); q != nil && !q.Quota.Admits(part) {
+			q = nil
+		}
 	}
 	return q == to
 }

@@ -40,7 +40,7 @@ func amounts(text string) object.Amounts {
 // quotaOf is an ElasticQuota of the namespace, made so many seconds after the start.
 func quotaOf(namespace, name string, made int, least, most, parent string) *object.ElasticQuota {
 	return &object.ElasticQuota{Meta: object.Meta{Kind: object.ElasticQuotas, Namespace: namespace, Name: name, UID: types.UID(namespace + name)},
-		Created: start.Add(time.Duration(made) * time.Second), Min: amounts(least), Max: amounts(most), Parent: parent}
+		Created: start.Add(time.Duration(made) * time.Second), Min: amounts(least), Max: amounts(most), Parent: parent, Parts: []string{"*"}}
 }
 
 // podOf is a pod that requests so much CPU, in thousandths, and so many GPUs.
@@ -212,6 +212,28 @@ func TestTree(t *testing.T) {
 		if got := exceeded(tb, pod, false); got != want {
 			t.Errorf("%s with %d: got %q, want %q", pod.Namespace, pod.Demand.Usage.MilliCPU, got, want)
 		}
+	}
+}
+
+// A queue is a part of another one only if that admits its namespace.
+func TestParentThatDoesNotAdmit(t *testing.T) {
+	org, a, b := quotaOf("org", "q", 0, "cpu 6", "cpu 8", ""), quotaOf("a", "q", 0, "-", "-", "org/q"), quotaOf("b", "q", 0, "-", "-", "org/q")
+	org.Parts = []string{"a"}
+	tb := tableWith([]*object.ElasticQuota{org, a, b}, podOf("a", "1", 1, 0), podOf("b", "2", 5, 0))
+	if got := used(tb, "org"); got != "cpu 1" {
+		t.Errorf("org uses %s", got)
+	}
+	if got, want := fmt.Sprint(Of(tb).Faults(a), Of(tb).Faults(b)), "[] [its parent, ElasticQuota org/q, does not name the namespace b in its annotation berth.dev/part-quotas; it has none]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	all := *org
+	all.Parts = []string{"*"}
+	tb.Objects().Set(&all)
+	if got := used(tb, "org"); got != "cpu 6" {
+		t.Errorf("it admits all, and uses %s", got)
+	}
+	if err := tb.Check(); err != nil {
+		t.Error(err)
 	}
 }
 

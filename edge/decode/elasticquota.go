@@ -166,7 +166,7 @@ func (q *ElasticQuota) Unmarshal(data []byte) error { return json.Unmarshal(data
 
 func elasticQuota(q *ElasticQuota) *object.ElasticQuota {
 	decoded := &object.ElasticQuota{Meta: meta(object.ElasticQuotas, &q.ObjectMeta), Created: q.CreationTimestamp.Time,
-		Parent: q.Annotations[object.ParentAnnotation]}
+		Parent: q.Annotations[object.ParentAnnotation], Parts: strings.FieldsFunc(q.Annotations[object.PartsAnnotation], func(r rune) bool { return r == ',' || r == ' ' })}
 	r := quantityReader{}
 	decoded.Min = r.amounts("spec.min", q.Spec.Min)
 	decoded.Max = r.amounts("spec.max", q.Spec.Max)

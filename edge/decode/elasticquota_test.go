@@ -33,6 +33,7 @@ func TestElasticQuota(t *testing.T) {
 		`{"metadata":{"annotations":{"berth.dev/parent-quota":"org"}},"spec":{"max":{"cpu":1}}}`: {"min none max [cpu 1] used none",
 			`["its annotation berth.dev/parent-quota is \"org\", and should be NAMESPACE/NAME; it has no parent"]`},
 		`{"metadata":{"annotations":{"berth.dev/parent-quota":"org/q"}},"spec":{"max":{"cpu":1}}}`: {"min none max [cpu 1] used none parent org/q", "[]"},
+		`{"metadata":{"annotations":{"berth.dev/part-quotas":"a, b,"}},"spec":{"max":{"cpu":1}}}`:  {"min none max [cpu 1] used none parts [a b]", "[]"},
 	} {
 		q := &ElasticQuota{}
 		if err := json.Unmarshal([]byte(body), q); err != nil {
@@ -43,6 +44,9 @@ func TestElasticQuota(t *testing.T) {
 		shown := fmt.Sprintf("min %s max %s used %s", list(got.Min), list(got.Max), list(got.Used))
 		if got.Parent != "" {
 			shown += " parent " + got.Parent
+		}
+		if len(got.Parts) > 0 {
+			shown += fmt.Sprint(" parts ", got.Parts)
 		}
 		if faults := fmt.Sprintf("%q", got.Faults); shown != want.quota || faults != want.faults {
 			t.Errorf("%s: got %s, faults %s; want %s, %s", body, shown, faults, want.quota, want.faults)

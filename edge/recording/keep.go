@@ -76,7 +76,7 @@ func keepFinalizers(all []string) []string {
 // annotations are those that decisions depend on.
 var annotations = []string{
 	storage.AnnBindCompleted, storage.AnnBoundByController, storage.AnnSelectedNode, v1.BetaStorageClassAnnotation,
-	v1.MigratedPluginsAnnotationKey, resourcev1.ExtendedResourceClaimAnnotation, object.ParentAnnotation,
+	v1.MigratedPluginsAnnotationKey, resourcev1.ExtendedResourceClaimAnnotation, object.ParentAnnotation, object.PartsAnnotation,
 }
 
 func keepAnnotations(all map[string]string) map[string]string {

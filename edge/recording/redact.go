@@ -164,15 +164,24 @@ func (n *Names) redactClaim(c *resourcev1.ResourceClaim) {
 }
 
 // redactQuota replaces names and what cannot be read, and leaves amounts. A parent stays the
-// parent.
+// parent, and admits the same namespaces.
 func (n *Names) redactQuota(q *decode.ElasticQuota) {
 	namespace, name, named := strings.Cut(q.Annotations[object.ParentAnnotation], "/")
+	parts := decode.Object(q).(*object.ElasticQuota).Parts
 	n.walk(reflect.ValueOf(&q.ObjectMeta).Elem(), "")
 	q.Spec.Min.Redact()
 	q.Spec.Max.Redact()
 	q.Status.Used.Redact()
 	if named {
 		q.Annotations[object.ParentAnnotation] = n.Of(namespace) + "/" + n.Of(name)
+	}
+	for i := range parts {
+		if parts[i] != "*" {
+			parts[i] = n.Of(parts[i])
+		}
+	}
+	if len(parts) > 0 {
+		q.Annotations[object.PartsAnnotation] = strings.Join(parts, ",")
 	}
 }
 
