@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 )
 
 // rejectWhole asks RejectPod of the profile's plugins and sets pre.rejected and Rejected if
@@ -41,12 +41,13 @@ func (x *feasibility) depends() bool {
 	})
 }
 
-// allNominated returns the pods that are nominated to nodes, in any order.
-func (x *feasibility) allNominated(nominated Nominator) iter.Seq[*object.Pod] {
-	return func(yield func(*object.Pod) bool) {
-		if nominated == nil {
-			return
-		}
+// allNominated returns the pods that are nominated to nodes.
+func (x *feasibility) allNominated(nominated Nominator) quota.Nominated {
+	if nominated == nil {
+		return quota.Nominated{}
+	}
+	_, now, _ := nominated.Renominated(0)
+	return quota.Nominated{Revision: quota.Revision{Nominations: now, Nodes: x.engine.table.NodeRevision()}, All: func(yield func(*object.Pod) bool) {
 		for _, n := range x.engine.nominated.Follow(x.engine.table, nominated) {
 			for _, p := range n.Pods {
 				if !yield(p) {
@@ -54,5 +55,5 @@ func (x *feasibility) allNominated(nominated Nominator) iter.Seq[*object.Pod] {
 				}
 			}
 		}
-	}
+	}}
 }

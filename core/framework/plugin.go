@@ -2,7 +2,6 @@ package framework
 
 import (
 	"errors"
-	"iter"
 	"math"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -46,10 +46,10 @@ type Plugin struct {
 	PreFilter func(t *table.Table, p *object.Pod) PreFilterResult
 	// RejectPod returns why the pod cannot be placed anywhere now (Code Unschedulable), nil if
 	// it may be. depends reports whether pods that come or go may change the answer. nominated
-	// are the pods that are nominated to nodes, in any order, the pod itself included.
+	// are the pods that are nominated to nodes, the pod itself included.
 	// RejectPod runs after PreFilter, which must be set, in each decision, so that it may read
 	// sums over all pods; a result of PreFilter is kept for all pods with the same signature.
-	RejectPod func(t *table.Table, p *object.Pod, nominated iter.Seq[*object.Pod]) (why *decision.Status, depends bool)
+	RejectPod func(t *table.Table, p *object.Pod, nominated quota.Nominated) (why *decision.Status, depends bool)
 	FilterPlugin
 	// PostFilter runs for a pod that fits no node (PostFilterPlugin).
 	PostFilter func(c *PostFilterCall) PostFilterResult

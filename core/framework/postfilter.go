@@ -1,13 +1,13 @@
 package framework
 
 import (
-	"iter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -89,8 +89,8 @@ type Nominations struct {
 	PreemptedNodeName string
 	// PodsForNode returns the pods nominated to the node, in no particular order.
 	PodsForNode func(node string) []*object.Pod
-	// All are the pods nominated to nodes, in any order; nil stands for none.
-	All iter.Seq[*object.Pod]
+	// All are the pods nominated to nodes.
+	All quota.Nominated
 	// ChangedSince returns the nodes whose nominations changed after the revision, and the
 	// present revision; false if changes so old are not known any more.
 	ChangedSince func(revision uint64) (nodes []string, now uint64, known bool)

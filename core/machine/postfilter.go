@@ -68,7 +68,7 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 		},
 		Nominations: framework.Nominations{
 			NodeName: nominated, PreemptedNodeName: cmp.Or(d.preemptors.victimsLeaving(ps), nominated),
-			PodsForNode: d.queue.NominatedTo, All: d.nominations.all, ChangedSince: d.queue.Renominated,
+			PodsForNode: d.queue.NominatedTo, All: d.nominations.all(), ChangedSince: d.queue.Renominated,
 		},
 		Disruption: framework.Disruption{Budgets: d.budgets.list, Evicting: d.preemptors.evicting},
 		Quotas:     d.profiles[p.SchedulerName].Quotas,

@@ -74,15 +74,21 @@ func (n *nominations) toWrite(ps *podState, node string) *string {
 	return &node
 }
 
-// all calls yield with each pod that is nominated to a node, until it returns false.
-func (n *nominations) all(yield func(*object.Pod) bool) {
-	for _, node := range n.NominatedNodes() {
-		for _, p := range n.NominatedTo(node) {
-			if !yield(p) {
-				return
+// all returns the pods that are nominated to nodes that exist.
+func (n *nominations) all() quota.Nominated {
+	_, now, _ := n.Renominated(0)
+	return quota.Nominated{Revision: quota.Revision{Nominations: now, Nodes: n.table.NodeRevision()}, All: func(yield func(*object.Pod) bool) {
+		for _, node := range n.NominatedNodes() {
+			if _, known := n.table.Find(node); !known {
+				continue
+			}
+			for _, p := range n.NominatedTo(node) {
+				if !yield(p) {
+					return
+				}
 			}
 		}
-	}
+	}}
 }
 
 // NominatedNode returns the node that the pod is nominated to; "" for none.

@@ -1,8 +1,6 @@
 package quota
 
 import (
-	"iter"
-
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -12,9 +10,8 @@ import (
 // Ask is the question whether a pod may be placed as far as quotas are concerned.
 type Ask struct {
 	Pod *object.Pod
-	// Nominated are the pods that are nominated to nodes, in any order; nil stands for none.
-	// The pod itself is ignored among them.
-	Nominated iter.Seq[*object.Pod]
+	// Nominated are the pods that are nominated to nodes. The pod itself is ignored among them.
+	Nominated Nominated
 	// UnlistedZero makes a list that is there, but does not name CPU, memory or ephemeral
 	// storage, have 0 of it, and each min that does not name a resource, or is absent, have
 	// 0 of that. Otherwise a resource that a list does not name is not bounded by it.
@@ -35,12 +32,6 @@ type Excess struct {
 	Unlisted bool
 }
 
-// nominatedPod is a pod that is nominated to a node, and its queue.
-type nominatedPod struct {
-	*Queue
-	pod *object.Pod
-}
-
 // Exceeded returns the limit that the pod would exceed if it were placed now: first those of
 // each queue, from its own up, then the sum of the mins. It is nil if there is none, or the
 // pod has no queue. Only resources that the pod requests count.
@@ -49,7 +40,7 @@ func (x *Index) Exceeded(a *Ask) *Excess {
 	if q == nil {
 		return nil
 	}
-	nominated := x.nominatedPods(a)
+	nominated := x.nominated.of(a.Nominated)
 	for n := q; n != nil; n = n.parent {
 		if n.Quota.Unreadable != "" {
 			return &Excess{Queue: n}
@@ -61,23 +52,10 @@ func (x *Index) Exceeded(a *Ask) *Excess {
 	return x.overMins(a, q, nominated)
 }
 
-// nominatedPods returns the nominated pods that have a queue, except the pod of the question.
-func (x *Index) nominatedPods(a *Ask) (list []nominatedPod) {
-	if a.Nominated == nil {
-		return nil
-	}
-	for p := range a.Nominated {
-		if q := x.queues[p.Namespace]; q != nil && p.UID != a.Pod.UID {
-			list = append(list, nominatedPod{q, p})
-		}
-	}
-	return list
-}
-
 // overMax returns the first resource of which the queue n, that of the pod or an ancestor,
 // would use more than its max. Nominated pods count if they are in n and not less important
 // than the pod.
-func (x *Index) overMax(a *Ask, n *Queue, nominated []nominatedPod) (found *Excess) {
+func (x *Index) overMax(a *Ask, n *Queue, nominated nominatedPods) (found *Excess) {
 	each(a.Pod, func(name v1.ResourceName, requested int64) {
 		e := Excess{Queue: n, Resource: name, Requested: requested, Unlisted: true}
 		if number, known := x.resources[name]; known {
@@ -87,11 +65,7 @@ func (x *Index) overMax(a *Ask, n *Queue, nominated []nominatedPod) (found *Exce
 		if found != nil || e.Unlisted && !(a.UnlistedZero && n.Quota.Max != nil && isBasic(name)) {
 			return
 		}
-		for _, other := range nominated {
-			if other.pod.Priority >= a.Pod.Priority && other.within(n) {
-				e.Nominated = resource.Add(e.Nominated, amountOf(other.pod, name))
-			}
-		}
+		e.Nominated = x.keptWithin(a, n, name, nominated)
 		if e.exceeded() {
 			exceeded := e
 			found = &exceeded
@@ -103,7 +77,7 @@ func (x *Index) overMax(a *Ask, n *Queue, nominated []nominatedPod) (found *Exce
 // overMins returns the first resource of which all queues together would use more than the
 // sum of their mins. Nominated pods count if they are in the pod's queue and not less
 // important, or in another one that is not over its min.
-func (x *Index) overMins(a *Ask, q *Queue, nominated []nominatedPod) (found *Excess) {
+func (x *Index) overMins(a *Ask, q *Queue, nominated nominatedPods) (found *Excess) {
 	each(a.Pod, func(name v1.ResourceName, requested int64) {
 		if found != nil || !x.sharesMins(a, q, name) {
 			return
@@ -117,10 +91,13 @@ func (x *Index) overMins(a *Ask, q *Queue, nominated []nominatedPod) (found *Exc
 				e.Used = t.used.amount()
 			}
 		}
-		for _, other := range nominated {
-			counts := other.Queue == q && other.pod.Priority >= a.Pod.Priority || other.Queue != q && !other.overMin(a.UnlistedZero)
-			if counts && x.sharesMins(a, other.Queue, name) {
-				e.Nominated = resource.Add(e.Nominated, amountOf(other.pod, name))
+		for namespace, in := range nominated { // any order: adds up
+			switch other := x.queues[namespace]; {
+			case other == nil || !x.sharesMins(a, other, name):
+			case other == q:
+				e.Nominated = resource.Add(e.Nominated, in.kept(a.Pod, name))
+			case !other.overMin(a.UnlistedZero):
+				e.Nominated = resource.Add(e.Nominated, in.total[name])
 			}
 		}
 		if e.exceeded() {

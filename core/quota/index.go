@@ -27,7 +27,8 @@ type Index struct {
 	free      []int                   // numbers without a name
 	total     []total                 // of the queues without a parent, by resource
 
-	changed []*Queue // queues with changed set
+	changed   []*Queue // queues with changed set
+	nominated nominations
 }
 
 // total sums one resource over the queues without a parent. Listed sums leave out the

@@ -67,7 +67,7 @@ func tableWith(quotas []*object.ElasticQuota, pods ...*object.Pod) *table.Table 
 
 // exceeded describes the limit that the pod would exceed, "" for none.
 func exceeded(t *table.Table, p *object.Pod, zero bool, nominated ...*object.Pod) string {
-	e := Of(t).Exceeded(&Ask{Pod: p, Nominated: slices.Values(nominated), UnlistedZero: zero})
+	e := Of(t).Exceeded(&Ask{Pod: p, Nominated: Nominated{All: slices.Values(nominated)}, UnlistedZero: zero})
 	if e == nil {
 		return ""
 	}
@@ -417,7 +417,7 @@ func preemptible(tb *table.Table, p *object.Pod, nominated ...*object.Pod) strin
 	})
 	evicted := func(uid types.UID) bool { return strings.HasPrefix(string(uid), "evicted") }
 	names := []string{}
-	for _, victim := range Of(tb).Reclaim(&Ask{Pod: p, Nominated: slices.Values(nominated)}, evicted).Preemptible(nil, placed) {
+	for _, victim := range Of(tb).Reclaim(&Ask{Pod: p, Nominated: Nominated{All: slices.Values(nominated)}}, evicted).Preemptible(nil, placed) {
 		names = append(names, victim.Name)
 	}
 	slices.Sort(names)
@@ -523,4 +523,26 @@ func TestRelief(t *testing.T) {
 			rt.Fatalf("%s may take %s and is not told", asks.Namespace, preemptible(tb, asks))
 		}
 	})
+}
+
+// The nominated pods are walked once for a revision, and what counts is that of the revision.
+func TestNominatedAreKept(t *testing.T) {
+	tb := tableWith([]*object.ElasticQuota{quotaOf("a", "q", 0, "-", "cpu 9", "")})
+	nominated, walks := []*object.Pod{podOf("a", "n", 5, 0)}, 0
+	ask := Ask{Pod: podOf("a", "p", 5, 0), Nominated: Nominated{All: func(yield func(*object.Pod) bool) {
+		walks++
+		slices.Values(nominated)(yield)
+	}}}
+	for revision := range uint64(3) {
+		ask.Nominated.Revision = Revision{Nominations: 1 + revision/2, Nodes: 7}
+		if e := Of(tb).Exceeded(&ask); (e != nil) != (len(nominated) > 0) {
+			t.Errorf("revision %d: %+v", revision, e)
+		}
+		if revision == 1 {
+			nominated = nil
+		}
+	}
+	if walks != 2 {
+		t.Errorf("%d walks", walks)
+	}
 }

@@ -24,7 +24,7 @@ type Reclaim struct {
 	ask       *Ask
 	evicting  func(types.UID) bool
 	queue     *Queue // of the pod; nil for none
-	nominated []nominatedPod
+	nominated nominatedPods
 	entitled  map[*Queue]bool // what isEntitled found
 	leaving   map[*Queue]sums // what leavingFrom found
 	taken     map[*Queue]sums // what the pods that were allowed use
@@ -46,7 +46,7 @@ func (x *Index) Revision() uint64 {
 // Reclaim returns a Reclaim for the pod of the question. evicting reports whether a pod is
 // leaving though it is not being deleted yet; nil stands for none.
 func (x *Index) Reclaim(a *Ask, evicting func(types.UID) bool) *Reclaim {
-	return &Reclaim{index: x, ask: a, evicting: evicting, queue: x.Queue(a.Pod.Namespace), nominated: x.nominatedPods(a),
+	return &Reclaim{index: x, ask: a, evicting: evicting, queue: x.Queue(a.Pod.Namespace), nominated: x.nominated.of(a.Nominated),
 		entitled: map[*Queue]bool{}, leaving: map[*Queue]sums{}, taken: map[*Queue]sums{}}
 }
 
@@ -86,11 +86,7 @@ func (r *Reclaim) isEntitled(q *Queue) bool {
 			return
 		}
 		needed := resource.Add(q.used.at(number).amount(), requested)
-		for _, other := range r.nominated {
-			if other.within(q) && other.pod.Priority >= r.ask.Pod.Priority {
-				needed = resource.Add(needed, amountOf(other.pod, name))
-			}
-		}
+		needed = resource.Add(needed, r.index.keptWithin(r.ask, q, name, r.nominated))
 		some, all = true, all && needed <= least
 	})
 	r.entitled[q] = some && all

@@ -3,7 +3,6 @@ package capacityscheduling
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -45,13 +44,13 @@ func New(raw json.RawMessage, preemption framework.Plugin) (*framework.Plugin, e
 }
 
 // ask returns the question whether the pod may be placed.
-func (pl *plugin) ask(p *object.Pod, nominated iter.Seq[*object.Pod]) *quota.Ask {
+func (pl *plugin) ask(p *object.Pod, nominated quota.Nominated) *quota.Ask {
 	return &quota.Ask{Pod: p, Nominated: nominated, UnlistedZero: pl.rules.UnlistedZero}
 }
 
 // rejectPod rejects a pod that would exceed the max of its queue or of an ancestor, or the
 // sum of all mins.
-func (pl *plugin) rejectPod(t *table.Table, p *object.Pod, nominated iter.Seq[*object.Pod]) (why *decision.Status, depends bool) {
+func (pl *plugin) rejectPod(t *table.Table, p *object.Pod, nominated quota.Nominated) (why *decision.Status, depends bool) {
 	queues := quota.Of(t)
 	if queues.Queue(p.Namespace) == nil {
 		return nil, false
@@ -104,7 +103,7 @@ func (pl *plugin) podLeft(p *object.Pod, e *framework.Event) bool {
 	if e.Table == nil {
 		return true
 	}
-	queues, ask := quota.Of(e.Table), pl.ask(p, nil)
+	queues, ask := quota.Of(e.Table), pl.ask(p, quota.Nominated{})
 	return queues.Queue(e.OldPod.Namespace) != nil && (queues.Exceeded(ask) == nil || queues.Reclaim(ask, nil).Entitled())
 }
 
@@ -116,5 +115,5 @@ func (pl *plugin) quotaChanged(p *object.Pod, e *framework.Event) bool {
 	if now, _ := e.NewObject.(*object.ElasticQuota); old != nil && now != nil && old.Alike(now) {
 		return false
 	}
-	return e.Table == nil || quota.Of(e.Table).Exceeded(pl.ask(p, nil)) == nil
+	return e.Table == nil || quota.Of(e.Table).Exceeded(pl.ask(p, quota.Nominated{})) == nil
 }

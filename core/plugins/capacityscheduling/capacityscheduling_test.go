@@ -3,7 +3,6 @@ package capacityscheduling
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -54,17 +54,17 @@ func TestRejectPod(t *testing.T) {
 	nominated := pod("web", "n", 500)
 	for name, c := range map[string]struct {
 		pod       *object.Pod
-		nominated iter.Seq[*object.Pod]
+		nominated quota.Nominated
 		want      string
 		depends   bool
 	}{
-		"no queue": {pod("other", "p", 9000), nil, "", false},
-		"it fits":  {pod("web", "p", 1000), nil, "", true},
-		"its max": {pod("web", "p", 2500), nil,
+		"no queue": {pod("other", "p", 9000), quota.Nominated{}, "", false},
+		"it fits":  {pod("web", "p", 1000), quota.Nominated{}, "", true},
+		"its max": {pod("web", "p", 2500), quota.Nominated{},
 			"Pod web/p is rejected in PreFilter because ElasticQuota web is more than Max; ElasticQuota web/q: of CPU 6 used, 2500m requested, 8 at most", true},
-		"all mins": {pod("batch", "p", 2000), nil,
+		"all mins": {pod("batch", "p", 2000), quota.Nominated{},
 			"Pod batch/p is rejected in PreFilter because total ElasticQuota used is more than min; all ElasticQuotas: of CPU 9 used, 2 requested, 10 guaranteed", true},
-		"nominated": {pod("web", "p", 2000), slices.Values([]*object.Pod{nominated}),
+		"nominated": {pod("web", "p", 2000), quota.Nominated{All: slices.Values([]*object.Pod{nominated})},
 			"Pod web/p is rejected in PreFilter because ElasticQuota web is more than Max; ElasticQuota web/q: of CPU 6 used, 500m kept for nominated pods, 2 requested, 8 at most", true},
 	} {
 		s, depends := newPlugin(t, "").RejectPod(cluster(), c.pod, c.nominated)
@@ -131,10 +131,10 @@ func TestArgs(t *testing.T) {
 	zero := newPlugin(t, `{"unlisted":"zero"}`)
 	p := pod("web", "p", 0)
 	p.Demand.Usage.Memory = 1
-	if s, _ := newPlugin(t, "").RejectPod(cluster(), p, nil); s != nil {
+	if s, _ := newPlugin(t, "").RejectPod(cluster(), p, quota.Nominated{}); s != nil {
 		t.Errorf("memory, which is not listed, is bounded: %v", s)
 	}
-	if s, _ := zero.RejectPod(cluster(), p, nil); s == nil || s.Reasons[1] != "ElasticQuota web/q: of memory 0 used, 1 requested, 0 at most, as spec.max does not name it" {
+	if s, _ := zero.RejectPod(cluster(), p, quota.Nominated{}); s == nil || s.Reasons[1] != "ElasticQuota web/q: of memory 0 used, 1 requested, 0 at most, as spec.max does not name it" {
 		t.Errorf("memory, which is not listed, is bounded so: %v", s)
 	}
 }
