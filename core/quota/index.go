@@ -119,7 +119,7 @@ func (x *Index) objectChanged(was, is object.Object) {
 
 // forget removes an ElasticQuota that is gone, or that another state of it follows.
 func (x *Index) forget(o *object.ElasticQuota) {
-	left := slices.DeleteFunc(x.quotas[o.Namespace], func(other *object.ElasticQuota) bool { return other == o })
+	left := slices.DeleteFunc(x.quotas[o.Namespace], func(other *object.ElasticQuota) bool { return other.Name == o.Name })
 	if x.quotas[o.Namespace] = left; len(left) == 0 {
 		delete(x.quotas, o.Namespace)
 	}

@@ -3,6 +3,7 @@ package capacityscheduling
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -108,12 +109,29 @@ func (pl *plugin) podLeft(p *object.Pod, e *framework.Event) bool {
 }
 
 // quotaChanged reports whether no limit rejects the pod now that an ElasticQuota is another.
-// What only its status says does not matter. Whether the pod may have others preempted now is
-// seen in the queues (quota.Relief). Nominations are ignored.
+// Its status does not matter, and its max matters to its own pods and those of its parts.
+// Whether the pod may have others preempted now is seen in the queues (quota.Relief).
+// Nominations are ignored.
 func (pl *plugin) quotaChanged(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ElasticQuota)
-	if now, _ := e.NewObject.(*object.ElasticQuota); old != nil && now != nil && old.Alike(now) {
+	now, _ := e.NewObject.(*object.ElasticQuota)
+	switch changed := old != nil && now != nil; {
+	case changed && old.Alike(now):
+		return false
+	case e.Table == nil:
+		return true
+	case changed && old.Parent == now.Parent && slices.Equal(old.Min, now.Min) && slices.Equal(old.Parts, now.Parts) && !isPart(quota.Of(e.Table).Queue(p.Namespace), now):
 		return false
 	}
-	return e.Table == nil || quota.Of(e.Table).Exceeded(pl.ask(p, quota.Nominated{})) == nil
+	return quota.Of(e.Table).Exceeded(pl.ask(p, quota.Nominated{})) == nil
+}
+
+// isPart reports whether the queue is that of the ElasticQuota, or a part of it.
+func isPart(q *quota.Queue, of *object.ElasticQuota) bool {
+	for ; q != nil; q = q.Parent() {
+		if q.Quota == of {
+			return true
+		}
+	}
+	return false
 }

@@ -102,6 +102,7 @@ func TestEvents(t *testing.T) {
 		"a pod without a queue leaves":    {pod("web", "p", 1000), func() (framework.Event, func(*table.Table)) { return gone("other", "o") }, false},
 		"its max is raised":               {pod("web", "p", 3000), func() (framework.Event, func(*table.Table)) { return changed(elastic("web", 6000, 9000)) }, true},
 		"its max is raised by too little": {pod("web", "p", 3000), func() (framework.Event, func(*table.Table)) { return changed(elastic("web", 6000, 8500)) }, false},
+		"the max of another queue":        {pod("web", "p", 0), func() (framework.Event, func(*table.Table)) { return changed(elastic("batch", 4000, 9000)) }, false},
 		"the status alone":                {pod("web", "p", 1000), func() (framework.Event, func(*table.Table)) { return changed(elastic("web", 4000, 8000)) }, false},
 	} {
 		tb := cluster()
