@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // newGroupPreemption is a machine with a group "g". Pods take a node for themselves, and
@@ -138,6 +139,43 @@ func TestGroupIsHeldBack(t *testing.T) {
 	p.expect()
 	if got := p.groups.asked["g-uid"].Message; !strings.Contains(got, heldBack) {
 		t.Errorf("the condition says %q", got)
+	}
+}
+
+// A gang whose minimum is out of reach before a pod of it is tried, as one is being deleted,
+// does not fit, and no pod is tried.
+func TestGangOutOfReach(t *testing.T) {
+	p := newGroupPreemption(t)
+	p.profiles["s"].PlacementFeasible = []*framework.Plugin{{Name: "Minimum", PodGroup: &framework.PodGroupPlugin{
+		PlacementFeasible: func(_ *table.Table, _ *object.PodGroup, made framework.PlacementProgress) *decision.Status {
+			switch {
+			case made.Scheduled >= 2:
+				return nil
+			case made.Scheduled+made.Remaining >= 2:
+				return &decision.Status{Code: decision.Wait}
+			}
+			return &decision.Status{Code: decision.Unschedulable, Reasons: []string{"out of reach"}}
+		},
+	}}}
+	leaves := grouped("leaves", 5)
+	leaves.Pod.Terminating = true
+	p.do(grouped("stays", 5), leaves)
+	if done := p.ended(); done.Result != decision.ResultUnschedulable || done.Scheduled != 0 {
+		t.Errorf("got %+v", done)
+	}
+	if got := p.groups.asked["g-uid"].Message; !strings.Contains(got, "out of reach") {
+		t.Errorf("the condition says %q", got)
+	}
+}
+
+// The nomination of a pod of the group keeps no room from those that are tried before it.
+func TestNominationOfAnotherPodOfTheGroup(t *testing.T) {
+	p := newGroupPreemption(t)
+	nominated := grouped("nominated", 5)
+	nominated.Pod.NominatedNode = "n"
+	p.do(grouped("first", 5), nominated)
+	if done := p.ended(); done.Scheduled != 1 || p.table.Pod("first") == nil {
+		t.Errorf("got %+v", done)
 	}
 }
 

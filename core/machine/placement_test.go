@@ -134,3 +134,28 @@ func TestWindow(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Of placements that are as good the seed decides.
+func TestPlacementsAreDrawnWithASeed(t *testing.T) {
+	drawn := func(seed uint64) string {
+		p := newPlacements(t, func(alone *framework.Plugin) {
+			alone.PodGroup.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
+				return 0, nil
+			}
+		})
+		p.options.Seed = seed
+		p.do(NodeSet{&object.Node{UID: "a", Name: "a"}}, NodeSet{&object.Node{UID: "b", Name: "b"}}, grouped("x", 1))
+		return p.attempt()
+	}
+	all := map[string]bool{}
+	for seed := range uint64(16) {
+		got := drawn(seed)
+		if again := drawn(seed); again != got {
+			t.Errorf("seed %d: %s, and then %s", seed, got, again)
+		}
+		all[got] = true
+	}
+	if len(all) != 3 {
+		t.Errorf("drawn %v", all)
+	}
+}
