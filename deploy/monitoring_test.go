@@ -19,11 +19,12 @@ import (
 func served() map[string]bool {
 	names := map[string]bool{"leader_election_master_status": true, "rest_client_requests_total": true,
 		"process_resident_memory_bytes": true, "process_cpu_seconds_total": true}
-	berthmetrics.New(func(all ...metrics.Registerable) {
+	register := func(all ...metrics.Registerable) {
 		for _, m := range all {
 			names[m.FQName()] = true
 		}
-	}, nil)
+	}
+	berthmetrics.New(register, nil).Groups(register)
 	return names
 }
 

@@ -80,6 +80,9 @@ type (
 		// nil.
 		Group *object.PodGroup
 		Node  string
+		// Reclaims is set if the victim used what is guaranteed to the preemptor: both have an
+		// ElasticQuota, each its own.
+		Reclaims bool
 	}
 	// PublishEvent publishes an event (of the Events API) about the pod.
 	PublishEvent struct {
@@ -120,7 +123,10 @@ type (
 		Result          decision.Result
 		Pods, Scheduled int           // pods that were tried; those of them that are assumed now
 		Victims         []*object.Pod // pods preempted for the group as a whole
-		Err             error         // set with ResultError
+		// Waited is the time from when one of these pods could first be tried, if the group is
+		// placed and no pod of it was placed before; else 0.
+		Waited time.Duration
+		Err    error // set with ResultError
 	}
 	// AttemptDone publishes the record of an attempt. The receiver may keep it; the machine
 	// does not change it any more.

@@ -106,8 +106,14 @@ func TestGroupWaitsForItsVictims(t *testing.T) {
 	p.do(EvictReply{Victim: "low", Preemptor: "a"}, PodGone{UID: "low"})
 	p.now = p.now.Add(time.Minute)
 	p.do(Tick{})
-	if done := p.ended(); done.Result != decision.ResultScheduled {
+	p.now = p.now.Add(time.Minute)
+	if done := p.ended(); done.Result != decision.ResultScheduled || done.Waited != time.Minute {
 		t.Fatalf("got %+v", done)
+	}
+	p.do(grouped("b", 5), NodeSet{&object.Node{UID: "o", Name: "o"}})
+	p.now = p.now.Add(time.Minute)
+	if done := p.ended(); done.Result != decision.ResultScheduled || done.Waited != 0 {
+		t.Fatalf("a pod that comes later: got %+v", done)
 	}
 }
 

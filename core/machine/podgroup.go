@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,6 +40,8 @@ type groupCycle struct {
 	// nominated holds, after a preemption, the node for each pod that it makes fit.
 	nominated map[types.UID]string
 	scheduled int // number of pods that go on to their binding
+	// firstActive is when the first of the pods could first be tried.
+	firstActive time.Time
 	groupTry
 }
 
@@ -119,6 +122,9 @@ func (l *podGroups) scheduleGroup(entries []*queue.Entry) {
 	c.group = table.PodGroup(l.table, c.name)
 	for _, e := range entries {
 		c.members = append(c.members, l.newMember(e.Owner.(*podState), l.table.Live()))
+		if c.firstActive.IsZero() || e.FirstActive.Before(c.firstActive) {
+			c.firstActive = e.FirstActive
+		}
 	}
 	if err := l.validate(c); err != nil {
 		l.failGroup(c, err)

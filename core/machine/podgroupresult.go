@@ -40,6 +40,9 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 	switch {
 	case c.status == nil:
 		done.Result = decision.ResultScheduled
+		if l.table.Groups().Named(c.name).Scheduled() == c.scheduled {
+			done.Waited = l.now.Sub(c.firstActive)
+		}
 		condition.Status, condition.Reason = v1.ConditionTrue, "Scheduled"
 	case c.status.Code == decision.Error:
 		done.Result, done.Err = decision.ResultError, c.status.Err

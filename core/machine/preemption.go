@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 )
 
 // preemption is a pod's last preemption: the nominated node, and the victims that were
@@ -97,8 +98,15 @@ func (v *evictions) evict(ps *podState, victim *object.Pod, by preemptor, node, 
 	default:
 		ps.eviction = &eviction{victim: victim, node: node, preemptors: []*object.Pod{by.pod}, group: by.group}
 		v.open++
-		v.emit(Evict{Victim: victim, Preemptor: by.pod, Group: by.group, Node: node})
+		v.emit(Evict{Victim: victim, Preemptor: by.pod, Group: by.group, Node: node, Reclaims: v.reclaims(by.pod, victim)})
 	}
+}
+
+// reclaims reports whether the victim's ElasticQuota is another one than the pod's.
+func (v *evictions) reclaims(pod, victim *object.Pod) bool {
+	queues := quota.Of(v.table)
+	own, other := queues.Queue(pod.Namespace), queues.Queue(victim.Namespace)
+	return own != nil && other != nil && own != other
 }
 
 // stop fails a binding cycle that Permit or PreBind holds, because its pod is

@@ -176,3 +176,26 @@ func TestEndOfANominationOfAnotherQueue(t *testing.T) {
 		t.Error("the pod was not called")
 	}
 }
+
+// A victim of another queue is reclaimed, one of the pod's own is not.
+func TestReclaims(t *testing.T) {
+	for _, borrower := range []string{"a", "b"} {
+		m := quotaMachine(t, true)
+		m.Step(sim.Epoch, machine.NodeSet{Node: node("n", "4", false)})
+		m.Step(sim.Epoch, machine.ObjectSet{Object: elastic("a", 4000, 0)})
+		m.Step(sim.Epoch, machine.ObjectSet{Object: elastic("b", 0, 0)})
+		m.Step(sim.Epoch, machine.PodSet{Pod: bound(in(borrower, 0, pod("1", "4")), "n")})
+		m.Step(sim.Epoch, machine.PodSet{Pod: in("a", 5, pod("asks", "4"))})
+		evicted := 0
+		for _, e := range m.Step(sim.Epoch, machine.ScheduleOne{}) {
+			if e, is := e.(machine.Evict); is {
+				if evicted++; e.Reclaims != (borrower == "b") {
+					t.Errorf("%s/1: got %+v", borrower, e)
+				}
+			}
+		}
+		if evicted != 1 {
+			t.Errorf("%d pods of %s are evicted", evicted, borrower)
+		}
+	}
+}

@@ -213,7 +213,7 @@ func (b *bench) reject(now time.Time, name string, o outcome) {
 
 // arrived is how many pods came to the queue by the event, hinted or not.
 func arrived(a map[Arrival]int, queue, event string) int {
-	return a[Arrival{queue, event, false}] + a[Arrival{queue, event, true}]
+	return a[Arrival{queue, event, false, PodAlone}] + a[Arrival{queue, event, true, PodAlone}]
 }
 
 func (b *bench) wantArrival(queue, event string) {

@@ -142,6 +142,9 @@ func (q *Queue) memberLeft(now time.Time, g *group, e *Entry, from Place) {
 // kube-scheduler.
 func (q *Queue) popGroup(now time.Time, g *group) *Entry {
 	g.tried, g.waiting = g.waiting, nil
+	if g.tried[0].place == Backoff {
+		q.arrivals[Arrival{Queue: "active", Event: eventPopFromBackoff, Of: WholeGroup}]++
+	}
 	slices.SortFunc(g.tried, func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(b.Pod.Priority, a.Pod.Priority), cmp.Compare(b.Tries, a.Tries), a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.Sequence, b.Sequence))
 	})
@@ -338,6 +341,9 @@ func (g *group) findGate(preEnqueue func(*object.Pod) *decision.Status) (*Entry,
 // moveGroup moves the waiting pods of the group that are elsewhere to a place because of the
 // event, and counts their arrivals. hinted is put's.
 func (q *Queue) moveGroup(now time.Time, g *group, to Place, event, hinted string) {
+	if queue := to.metric(); g.waiting[0].place != to {
+		q.arrivals[Arrival{queue, event, queue == hinted, WholeGroup}]++
+	}
 	for _, e := range g.waiting {
 		if e.place != to {
 			q.putAlone(now, e, to, event, hinted)

@@ -127,6 +127,40 @@ func TestGroupWithoutRejectors(t *testing.T) {
 	}
 }
 
+// A group counts once where it waits, with the plugin that holds it back, and arrives once
+// beside its pods.
+func TestWaitingGroups(t *testing.T) {
+	b := newBench(t, withGroups)
+	for _, name := range []string{"a", "b", "c"} {
+		b.Add(start, pod(name, inGroup("g")))
+	}
+	b.Add(start, pod("d", inGroup("h"), gated))
+	b.Add(start, pod("e"))
+	waiting := func(want ...WaitingGroup) {
+		t.Helper()
+		got := b.WaitingGroups()
+		slices.SortFunc(got, func(x, y WaitingGroup) int { return int(x.Place) - int(y.Place) })
+		if !slices.Equal(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	gate := b.entries[uid("d")].preEnqueueStatus.Plugin
+	waiting(WaitingGroup{Active, 3, ""}, WaitingGroup{Gated, 1, gate})
+	b.rejectAll(start, "g", GroupRejected, "Room")
+	waiting(WaitingGroup{Unschedulable, 3, "Room"}, WaitingGroup{Gated, 1, gate})
+	for a, want := range map[Arrival]int{
+		{"active", "UnscheduledPodAdd", false, PodAlone}:              1,
+		{"active", "UnscheduledPodAdd", false, PodOfGroup}:            3,
+		{"active", "UnscheduledPodAdd", false, WholeGroup}:            1,
+		{"unschedulable", "UnscheduledPodAdd", false, WholeGroup}:     1,
+		{"unschedulable", "ScheduleAttemptFailure", true, WholeGroup}: 1,
+	} {
+		if got := b.Arrivals()[a]; got != want {
+			t.Errorf("%+v: %d, want %d; all: %v", a, got, want, b.Arrivals())
+		}
+	}
+}
+
 // In a group that is gated, one pod is asked at a time why: what a pod that comes or changes
 // costs does not grow with the group.
 func TestPreEnqueueOfALargeGroup(t *testing.T) {

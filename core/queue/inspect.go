@@ -31,19 +31,69 @@ func (q *Queue) Counts() Counts {
 	}
 }
 
-// Arrival is the label of a count of pods that arrived in a queue because of an event, both
-// named as in kube-scheduler's metric queue_incoming_pods_total.
+// Arrival is the label of a count of pods, or groups, that arrived in a queue because of an
+// event, both named as in kube-scheduler's metric queue_incoming_pods_total.
 type Arrival struct {
 	Queue, Event string
 	// Hinted is set if the queueing hints, or that there was none, named this queue.
-	// kube-scheduler does not count these pods in queue_incoming_entities_total.
+	// kube-scheduler does not count these in queue_incoming_entities_total.
 	Hinted bool
+	Of     Arriving
 }
 
-// Arrivals returns how many pods have arrived in each queue for each event since the
+// Arriving is what an arrival counts.
+type Arriving uint8
+
+const (
+	PodAlone   Arriving = iota // a pod that is scheduled by itself
+	PodOfGroup                 // a pod that is scheduled with its group
+	WholeGroup                 // a group: its pods count as well
+)
+
+// arrives returns what the arrival of the entry counts.
+func (e *Entry) arrives() Arriving {
+	if e.group != nil {
+		return PodOfGroup
+	}
+	return PodAlone
+}
+
+// Arrivals returns how many pods and groups have arrived in each queue for each event since the
 // start, for the metrics queue_incoming_pods_total and queue_incoming_entities_total. The
 // caller owns the map.
 func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
+
+// WaitingGroup is how it stands with a pod group of which pods wait.
+type WaitingGroup struct {
+	Place Place
+	Pods  int // that wait
+	// Plugin is the one that holds back a gated group, or the first that rejected a pod of
+	// another one in its last attempt; "" for none.
+	Plugin string
+}
+
+// WaitingGroups returns the pod groups of which pods wait, in no order.
+func (q *Queue) WaitingGroups() (all []WaitingGroup) {
+	for _, g := range q.groups { // any order: the result has none
+		if len(g.waiting) > 0 {
+			all = append(all, WaitingGroup{g.waiting[0].place, len(g.waiting), g.heldBy()})
+		}
+	}
+	return all
+}
+
+// heldBy returns the Plugin of the group's WaitingGroup.
+func (g *group) heldBy() string {
+	if g.gate != nil {
+		return g.gate.preEnqueueStatus.Plugin
+	}
+	for _, e := range g.waiting {
+		for plugin := range e.RejectedBy() {
+			return plugin
+		}
+	}
+	return ""
+}
 
 // Panics returns how often queueing hints have panicked since the start, by plugin. The
 // caller owns the map.

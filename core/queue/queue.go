@@ -255,7 +255,7 @@ func (q *Queue) Pop(now time.Time) *Entry {
 // forgets what rejected the pod before.
 func (q *Queue) handOut(now time.Time, e *Entry) {
 	if e.place == Backoff {
-		q.arrivals[Arrival{Queue: "active", Event: eventPopFromBackoff}]++
+		q.arrivals[Arrival{Queue: "active", Event: eventPopFromBackoff, Of: e.arrives()}]++
 	}
 	e.Tries++
 	e.changed, e.changes, e.activated = nil, 0, false
@@ -452,7 +452,7 @@ func (q *Queue) put(now time.Time, e *Entry, to Place, event, hinted string) {
 // putAlone does what put does, without the other pods of the group.
 func (q *Queue) putAlone(now time.Time, e *Entry, to Place, event, hinted string) {
 	if from, queue := e.place, to.metric(); from != to {
-		q.arrivals[Arrival{queue, event, queue == hinted}]++
+		q.arrivals[Arrival{queue, event, queue == hinted, e.arrives()}]++
 	}
 	q.move(now, e, to, event)
 }

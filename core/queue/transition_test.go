@@ -178,20 +178,20 @@ func TestHintedArrivals(t *testing.T) {
 		given, when func(*bench)
 		want        Arrival
 	}{
-		{"a pod comes", func(*bench) {}, active, Arrival{"active", "UnscheduledPodAdd", false}},
-		{"a gated pod comes", func(*bench) {}, atGate, Arrival{"unschedulable", "UnscheduledPodAdd", false}},
-		{"rejected", inFlight, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Arrival{"unschedulable", "ScheduleAttemptFailure", true}},
-		{"rejected after something helped", func(*bench) {}, backoffed, Arrival{"backoff", "ScheduleAttemptFailure", true}},
-		{"failed", inFlight, func(b *bench) { b.Requeue(start, uid("p"), outcome{}) }, Arrival{"backoff", "ScheduleAttemptFailure", true}},
-		{"failed and gated", inFlight, func(b *bench) { b.Update(start, pod("p", gated)); b.Requeue(start, uid("p"), outcome{}) }, Arrival{"unschedulable", "ScheduleAttemptFailure", false}},
-		{"called while backing off", requeued(by("Room")), move(0, on(framework.Add)), Arrival{"backoff", "NodeAdd", true}},
-		{"called after backoff", requeued(by("Room")), move(2*s, on(framework.Add)), Arrival{"active", "NodeAdd", false}},
-		{"called by a pending plugin", requeued(pendingBy("Room")), move(0, on(framework.Add)), Arrival{"active", "NodeAdd", true}},
-		{"called and gated", requeued(by("Taints")), update(2*s, tolerant, gated), Arrival{"unschedulable", "TargetPodUpdatePodToleration", false}},
-		{"activated", requeued(by("Room")), activate, Arrival{"active", "ForceActivate", false}},
-		{"left alone for five minutes", requeued(by("Deaf")), flush(5 * time.Minute), Arrival{"active", "UnschedulableTimeout", false}},
-		{"its backoff ends", requeued(outcome{}), flush(time.Minute), Arrival{"active", "BackoffComplete", false}},
-		{"popped from backoff", backoffed, func(b *bench) { b.pop(start, "p") }, Arrival{"active", "PopFromBackoffQ", false}},
+		{"a pod comes", func(*bench) {}, active, Arrival{"active", "UnscheduledPodAdd", false, PodAlone}},
+		{"a gated pod comes", func(*bench) {}, atGate, Arrival{"unschedulable", "UnscheduledPodAdd", false, PodAlone}},
+		{"rejected", inFlight, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Arrival{"unschedulable", "ScheduleAttemptFailure", true, PodAlone}},
+		{"rejected after something helped", func(*bench) {}, backoffed, Arrival{"backoff", "ScheduleAttemptFailure", true, PodAlone}},
+		{"failed", inFlight, func(b *bench) { b.Requeue(start, uid("p"), outcome{}) }, Arrival{"backoff", "ScheduleAttemptFailure", true, PodAlone}},
+		{"failed and gated", inFlight, func(b *bench) { b.Update(start, pod("p", gated)); b.Requeue(start, uid("p"), outcome{}) }, Arrival{"unschedulable", "ScheduleAttemptFailure", false, PodAlone}},
+		{"called while backing off", requeued(by("Room")), move(0, on(framework.Add)), Arrival{"backoff", "NodeAdd", true, PodAlone}},
+		{"called after backoff", requeued(by("Room")), move(2*s, on(framework.Add)), Arrival{"active", "NodeAdd", false, PodAlone}},
+		{"called by a pending plugin", requeued(pendingBy("Room")), move(0, on(framework.Add)), Arrival{"active", "NodeAdd", true, PodAlone}},
+		{"called and gated", requeued(by("Taints")), update(2*s, tolerant, gated), Arrival{"unschedulable", "TargetPodUpdatePodToleration", false, PodAlone}},
+		{"activated", requeued(by("Room")), activate, Arrival{"active", "ForceActivate", false, PodAlone}},
+		{"left alone for five minutes", requeued(by("Deaf")), flush(5 * time.Minute), Arrival{"active", "UnschedulableTimeout", false, PodAlone}},
+		{"its backoff ends", requeued(outcome{}), flush(time.Minute), Arrival{"active", "BackoffComplete", false, PodAlone}},
+		{"popped from backoff", backoffed, func(b *bench) { b.pop(start, "p") }, Arrival{"active", "PopFromBackoffQ", false, PodAlone}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)

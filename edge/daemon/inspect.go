@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/metrics"
 )
@@ -66,7 +67,7 @@ func (d *Daemon) AuditRepairs() uint64 { return d.watcher.Audits() }
 func (d *Daemon) snapshot() metrics.Snapshot {
 	q, t := d.machine.Queue(), d.machine.Table()
 	s := metrics.Snapshot{
-		Queue: q.Counts(), Arrivals: q.Arrivals(), EventsInFlight: q.EventsInFlight(), Scoring: d.metrics.Scoring(),
+		Queue: q.Counts(), Groups: q.WaitingGroups(), Arrivals: q.Arrivals(), EventsInFlight: q.EventsInFlight(), Scoring: d.metrics.Scoring(),
 		Nodes: t.Live(), Pods: t.Placements(), Assumed: d.machine.Assumed(),
 		PluginPanics: d.machine.Panics(), BadObjects: d.watcher.BadObjects(),
 		Rewinds: d.watcher.Rewinds(), Undone: d.machine.Undone(), HeldBack: d.machine.HeldBack(),
@@ -75,6 +76,9 @@ func (d *Daemon) snapshot() metrics.Snapshot {
 	}
 	for _, m := range d.watcher.Missing() {
 		s.UnlistedKinds = append(s.UnlistedKinds, m.Resource)
+	}
+	for _, of := range quota.Of(t).Queues() {
+		s.Quotas = append(s.Quotas, metrics.Quota{Quota: of.Quota, Used: of.Used()})
 	}
 	if d.hosts != nil {
 		s.PreBinding, s.Late = d.hosts.PreBinding(), d.hosts.Overdue()

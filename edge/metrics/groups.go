@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/queue"
 )
 
 // groupMetrics are the metrics about pod groups, which are there with the gate
@@ -15,6 +16,9 @@ type groupMetrics struct {
 	attempts         *metrics.CounterVec
 	attemptSeconds   *metrics.HistogramVec
 	algorithmSeconds *metrics.Histogram
+
+	waiting       *metrics.GaugeVec
+	placedSeconds *metrics.Histogram
 }
 
 // Groups adds the metrics about pod groups, before the first step.
@@ -26,7 +30,24 @@ func (m *Metrics) Groups(register func(...metrics.Registerable)) {
 		"Time of an attempt to schedule a pod group, without the bindings of its pods.", "result", "profile")
 	g.algorithmSeconds = histogram("podgroup_scheduling_algorithm_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.001, 2, 15),
 		"Time of the decision on a pod group.")
-	register(g.attempts, g.attemptSeconds, g.algorithmSeconds)
+	g.waiting = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "pod_groups_waiting", StabilityLevel: metrics.ALPHA,
+		Help: "Pod groups of which pods wait, by queue, and by the plugin that holds back the group (gated) or rejected a pod of it; an empty one for none."}, []string{"queue", "plugin"})
+	g.placedSeconds = metrics.NewHistogram(&metrics.HistogramOpts{Subsystem: berth, Name: "pod_group_placement_seconds", StabilityLevel: metrics.ALPHA, Buckets: metrics.ExponentialBuckets(0.01, 2, 20),
+		Help: "Time from when a pod of a group could first be tried until the group is placed, over all attempts. Pods that come to a placed group do not count."})
+	register(g.attempts, g.attemptSeconds, g.algorithmSeconds, g.waiting, g.placedSeconds)
+}
+
+// refresh sets the gauge to the groups that wait.
+func (g *groupMetrics) refresh(groups []queue.WaitingGroup) {
+	if g.waiting == nil {
+		return
+	}
+	g.waiting.Reset()
+	for _, w := range groups {
+		if name := queueOf(w.Place); name != "" {
+			g.waiting.WithLabelValues(name, w.Plugin).Inc()
+		}
+	}
 }
 
 // groupDone takes in the end of a pod group's cycle, which took all of the step.
@@ -42,6 +63,9 @@ func (m *Metrics) groupDone(d machine.PodGroupDone, took time.Duration) {
 	g.attempts.WithLabelValues(result, d.Profile).Inc()
 	g.attemptSeconds.WithLabelValues(result, d.Profile).Observe(took.Seconds())
 	g.algorithmSeconds.Observe(took.Seconds())
+	if d.Waited > 0 {
+		g.placedSeconds.Observe(d.Waited.Seconds())
+	}
 	if len(d.Victims) > 0 {
 		m.preemptionVictims.Observe(float64(len(d.Victims)))
 	}

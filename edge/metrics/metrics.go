@@ -12,7 +12,11 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-const scheduler = "scheduler"
+// Prefixes of metrics: kube-scheduler's, and those of Berth's own.
+const (
+	scheduler = "scheduler"
+	berth     = "berth"
+)
 
 // Metrics are the scheduler's metrics. Observe belongs to the loop's
 // goroutine, Refresh to one caller at a time.
@@ -54,6 +58,7 @@ type Metrics struct {
 	waitedDevices      *metrics.CounterVec
 	deviceSeconds      *metrics.HistogramVec
 	groups             groupMetrics
+	elasticQuotas      quotaMetrics
 
 	unknownBindings *metrics.Counter
 	panics          *metrics.CounterVec
@@ -73,8 +78,8 @@ type Metrics struct {
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
 }
 
-// queueMetrics are about what waits. Entities are what is scheduled as one: pods alone, as
-// no pod group is an entity.
+// queueMetrics are about what waits. Entities are what is scheduled as one: pods alone, and
+// pod groups.
 type queueMetrics struct {
 	pods, entities                 *metrics.GaugeVec
 	incomingPods, incomingEntities *metrics.CounterVec
@@ -100,12 +105,14 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 	m.queue()
 	m.plugins()
 	m.own()
+	m.elasticQuotas = newQuotaMetrics()
 	register(m.attempts, m.attemptSeconds, m.algorithmSeconds, m.podAttempts, m.sliSeconds,
 		m.pointSeconds, m.permitWaitSeconds, m.preemptionAttempts, m.preemptionVictims,
 		m.queued.pods, m.queued.incomingPods, m.queued.entities, m.queued.incomingEntities, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims, m.waitedDevices, m.deviceSeconds,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.server.behind, m.server.unlisted, m.server.skew, m.hosted, m.reloads, m.refused)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.server.behind, m.server.unlisted, m.server.skew, m.hosted, m.reloads, m.refused,
+		m.elasticQuotas.amounts, m.elasticQuotas.reclaimed)
 	for _, result := range []string{"applied", "refused"} { // so that the first of each is an increase
 		m.reloads.WithLabelValues(result)
 	}
@@ -143,8 +150,8 @@ func (m *Metrics) attempt() {
 func (m *Metrics) queue() {
 	m.queued.pods = gauges("pending_pods", metrics.STABLE, "Pods that wait, by queue.", "queue")
 	m.queued.incomingPods = counters("queue_incoming_pods_total", metrics.STABLE, "Pods that came to a queue, by the event that brought them.", "queue", "event")
-	m.queued.entities = gauges("queued_entities", metrics.ALPHA, "What waits and is scheduled as one, by queue: pods.", "queue", "type")
-	m.queued.incomingEntities = counters("queue_incoming_entities_total", metrics.ALPHA, "What came to a queue and is scheduled as one, by the event that brought it: pods.", "queue", "event", "type")
+	m.queued.entities = gauges("queued_entities", metrics.ALPHA, "What waits and is scheduled as one, by queue: pods, and pod groups.", "queue", "type")
+	m.queued.incomingEntities = counters("queue_incoming_entities_total", metrics.ALPHA, "What came to a queue and is scheduled as one, by the event that brought it: pods, and pod groups.", "queue", "event", "type")
 	m.unschedulable = gauges("unschedulable_pods", metrics.BETA,
 		"Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.", "plugin", "profile")
 	m.cacheSize = gauges("cache_size", metrics.ALPHA, "Nodes, pods on nodes, and among these pods that the API has not confirmed yet.", "type")
@@ -174,7 +181,6 @@ func (m *Metrics) plugins() {
 
 // own makes the metrics that only Berth has.
 func (m *Metrics) own() {
-	const berth = "berth"
 	m.unknownBindings = counter(berth, "bindings_unknown_total", metrics.ALPHA, "Bindings whose reply was lost; a read of the pod tells.")
 	m.panics = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "panics_total", StabilityLevel: metrics.ALPHA,
 		Help: "Panics that were contained, by where: plugin (the pod at hand backs off), hint (the pod is requeued), loop (the event is tried again)."}, []string{"where"})

@@ -174,13 +174,13 @@ scheduler_pending_pods{queue="unschedulable"} 4
 # HELP scheduler_queue_incoming_pods_total [STABLE] Pods that came to a queue, by the event that brought them.
 # TYPE scheduler_queue_incoming_pods_total counter
 scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 9
-# HELP scheduler_queued_entities [ALPHA] What waits and is scheduled as one, by queue: pods.
+# HELP scheduler_queued_entities [ALPHA] What waits and is scheduled as one, by queue: pods, and pod groups.
 # TYPE scheduler_queued_entities gauge
 scheduler_queued_entities{queue="active",type="pod"} 1
 scheduler_queued_entities{queue="backoff",type="pod"} 5
 scheduler_queued_entities{queue="gated",type="pod"} 5
 scheduler_queued_entities{queue="unschedulable",type="pod"} 4
-# HELP scheduler_queue_incoming_entities_total [ALPHA] What came to a queue and is scheduled as one, by the event that brought it: pods.
+# HELP scheduler_queue_incoming_entities_total [ALPHA] What came to a queue and is scheduled as one, by the event that brought it: pods, and pod groups.
 # TYPE scheduler_queue_incoming_entities_total counter
 scheduler_queue_incoming_entities_total{event="NodeAdd",queue="active",type="pod"} 5
 # HELP berth_events_dropped_total [ALPHA] API events that were not published, because too many waited or the API refused.
@@ -339,4 +339,72 @@ scheduler_dra_bindingconditions_allocations_total{driver="gpu",profile="default-
 			t.Errorf("%s: got %q, want %q", labels, got[labels], want)
 		}
 	}
+}
+
+// Groups that wait are entities, and their pods are not. A group that was placed has the time
+// that it waited.
+func TestGroups(t *testing.T) {
+	s, registry := newStory(t)
+	s.Groups(registry.MustRegister)
+	group := func(arrived int) Snapshot {
+		return Snapshot{
+			Queue:    queue.Counts{Active: 1, Unschedulable: 8, Gated: 2},
+			Groups:   []queue.WaitingGroup{{Place: queue.Unschedulable, Pods: 4, Plugin: "NodeResourcesFit"}, {Place: queue.Unschedulable, Pods: 3, Plugin: "NodeResourcesFit"}, {Place: queue.Gated, Pods: 2, Plugin: "GangScheduling"}},
+			Arrivals: map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd", Of: queue.PodOfGroup}: 3 * arrived, {Queue: "active", Event: "NodeAdd", Of: queue.WholeGroup}: arrived},
+		}
+	}
+	s.Refresh(group(1))
+	s.Refresh(group(2))
+	s.step(machine.ScheduleOne{}, machine.PodGroupDone{Result: decision.ResultScheduled, Profile: "default-scheduler", Waited: 3 * time.Second})
+	s.step(machine.ScheduleOne{}, machine.PodGroupDone{Result: decision.ResultScheduled, Profile: "default-scheduler"})
+	expect(t, registry, `
+# HELP scheduler_queued_entities [ALPHA] What waits and is scheduled as one, by queue: pods, and pod groups.
+# TYPE scheduler_queued_entities gauge
+scheduler_queued_entities{queue="active",type="pod"} 1
+scheduler_queued_entities{queue="active",type="podgroup"} 0
+scheduler_queued_entities{queue="backoff",type="pod"} 0
+scheduler_queued_entities{queue="backoff",type="podgroup"} 0
+scheduler_queued_entities{queue="gated",type="pod"} 0
+scheduler_queued_entities{queue="gated",type="podgroup"} 1
+scheduler_queued_entities{queue="unschedulable",type="pod"} 1
+scheduler_queued_entities{queue="unschedulable",type="podgroup"} 2
+# HELP scheduler_queue_incoming_pods_total [STABLE] Pods that came to a queue, by the event that brought them.
+# TYPE scheduler_queue_incoming_pods_total counter
+scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 6
+# HELP scheduler_queue_incoming_entities_total [ALPHA] What came to a queue and is scheduled as one, by the event that brought it: pods, and pod groups.
+# TYPE scheduler_queue_incoming_entities_total counter
+scheduler_queue_incoming_entities_total{event="NodeAdd",queue="active",type="podgroup"} 2
+# HELP berth_pod_groups_waiting [ALPHA] Pod groups of which pods wait, by queue, and by the plugin that holds back the group (gated) or rejected a pod of it; an empty one for none.
+# TYPE berth_pod_groups_waiting gauge
+berth_pod_groups_waiting{plugin="GangScheduling",queue="gated"} 1
+berth_pod_groups_waiting{plugin="NodeResourcesFit",queue="unschedulable"} 2
+`, "scheduler_queued_entities", "scheduler_queue_incoming_pods_total", "scheduler_queue_incoming_entities_total", "berth_pod_groups_waiting")
+	if n, err := testutil.GetHistogramVecFromGatherer(registry, "berth_pod_group_placement_seconds", nil); err != nil || n.GetAggregatedSampleCount() != 1 {
+		t.Errorf("%d groups placed (%v)", n.GetAggregatedSampleCount(), err)
+	}
+}
+
+// What ElasticQuotas have is shown in the units of Prometheus. One that is gone leaves no
+// series. Only pods of another quota are reclaimed.
+func TestQuotas(t *testing.T) {
+	s, registry := newStory(t)
+	amounts := func(cpu int64) object.Amounts {
+		return object.Amounts{{Name: "cpu", Value: cpu}, {Name: "gpu", Value: 2}}
+	}
+	s.Refresh(Snapshot{Quotas: []Quota{{Quota: &object.ElasticQuota{Meta: object.Meta{Namespace: "gone", Name: "q"}, Min: amounts(1)}}}})
+	s.Refresh(Snapshot{Quotas: []Quota{{Quota: &object.ElasticQuota{Meta: object.Meta{Namespace: "ns", Name: "q"}, Min: amounts(1000), Max: amounts(2000)}, Used: amounts(500)}}})
+	s.step(machine.ScheduleOne{}, machine.Evict{Victim: pending("a"), Preemptor: pending("b")}, machine.Evict{Victim: pending("c"), Preemptor: pending("d"), Reclaims: true})
+	expect(t, registry, `
+# HELP berth_elastic_quota [ALPHA] What an ElasticQuota guarantees (min), allows at most (max), and what its pods use (used), in cores, bytes or pieces.
+# TYPE berth_elastic_quota gauge
+berth_elastic_quota{elasticquota="q",namespace="ns",resource="cpu",type="max"} 2
+berth_elastic_quota{elasticquota="q",namespace="ns",resource="cpu",type="min"} 1
+berth_elastic_quota{elasticquota="q",namespace="ns",resource="cpu",type="used"} 0.5
+berth_elastic_quota{elasticquota="q",namespace="ns",resource="gpu",type="max"} 2
+berth_elastic_quota{elasticquota="q",namespace="ns",resource="gpu",type="min"} 2
+berth_elastic_quota{elasticquota="q",namespace="ns",resource="gpu",type="used"} 2
+# HELP berth_reclaimed_pods_total [ALPHA] Pods of a namespace that were preempted for pods of another ElasticQuota, which has its min back from them.
+# TYPE berth_reclaimed_pods_total counter
+berth_reclaimed_pods_total{namespace="ns"} 1
+`, "berth_elastic_quota", "berth_reclaimed_pods_total")
 }

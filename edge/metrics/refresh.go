@@ -12,6 +12,8 @@ import (
 // Snapshot is what the machine and the edge count themselves.
 type Snapshot struct {
 	Queue                queue.Counts
+	Groups               []queue.WaitingGroup
+	Quotas               []Quota
 	Arrivals             map[queue.Arrival]int
 	EventsInFlight       map[string]int
 	Scoring              int // questions to extenders for scores
@@ -44,16 +46,40 @@ type totals struct {
 	executor                 kube.Counters
 }
 
-// pods is the type of an entity that is one pod.
-const pods = "pod"
+// Types of entities, as labels: what is scheduled as one.
+const (
+	onePod   = "pod"
+	podGroup = "podgroup"
+)
+
+// queueOf returns the label of the place in pending_pods; "" for one that it does not count.
+func queueOf(p queue.Place) string {
+	switch p {
+	case queue.Active, queue.Backoff, queue.Unschedulable, queue.Gated:
+		return p.String()
+	case queue.ErrorBackoff:
+		return queue.Backoff.String()
+	}
+	return ""
+}
 
 // Refresh sets the gauges and advances the counters to the snapshot.
 func (m *Metrics) Refresh(s Snapshot) {
 	q := s.Queue
+	groups, grouped := map[string]int{}, map[string]int{}
+	for _, g := range s.Groups {
+		groups[queueOf(g.Place)]++
+		grouped[queueOf(g.Place)] += g.Pods
+	}
 	for name, n := range map[string]int{"active": q.Active, "backoff": q.Backoff + q.ErrorBackoff, "unschedulable": q.Unschedulable, "gated": q.Gated} { // any order: each has its gauge
 		m.queued.pods.WithLabelValues(name).Set(float64(n))
-		m.queued.entities.WithLabelValues(name, pods).Set(float64(n))
+		m.queued.entities.WithLabelValues(name, onePod).Set(float64(n - grouped[name]))
+		if m.groups.attempts != nil {
+			m.queued.entities.WithLabelValues(name, podGroup).Set(float64(groups[name]))
+		}
 	}
+	m.groups.refresh(s.Groups)
+	m.quotas(s.Quotas)
 	m.cacheSize.WithLabelValues("nodes").Set(float64(s.Nodes))
 	m.cacheSize.WithLabelValues("pods").Set(float64(s.Pods))
 	m.cacheSize.WithLabelValues("assumed_pods").Set(float64(s.Assumed))
@@ -78,9 +104,11 @@ func (m *Metrics) Refresh(s Snapshot) {
 
 	m.evaluations()
 	for a, n := range s.Arrivals {
-		advance(m.queued.incomingPods.WithLabelValues(a.Queue, a.Event), m.last.arrivals[a], n)
-		if !a.Hinted {
-			advance(m.queued.incomingEntities.WithLabelValues(a.Queue, a.Event, pods), m.last.arrivals[a], n)
+		if a.Of != queue.WholeGroup {
+			advance(m.queued.incomingPods.WithLabelValues(a.Queue, a.Event), m.last.arrivals[a], n)
+		}
+		if entity := map[queue.Arriving]string{queue.PodAlone: onePod, queue.WholeGroup: podGroup}[a.Of]; entity != "" && !a.Hinted {
+			advance(m.queued.incomingEntities.WithLabelValues(a.Queue, a.Event, entity), m.last.arrivals[a], n)
 		}
 	}
 	advance(m.panics.WithLabelValues("plugin"), m.last.pluginPanics, s.PluginPanics)
