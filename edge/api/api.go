@@ -151,6 +151,7 @@ func Handler(o Options) http.Handler {
 	serve("group", h.led(placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.group)))))
 	serve("watch", h.led(compressed(h.watch)))
 	serve("why", h.led(placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.why)))))
+	serve("blockers", h.led(placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.blockers)))))
 	serve("why/all", h.led(placed(bounds.NewPlaces(mostWhyAlls), h.compressed(inTurn(h.whyAll)))))
 	mux.HandleFunc(Prefix, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -216,7 +217,7 @@ func (h *handler) answered(answer func(*http.Request) (any, error)) http.Handler
 			defer out.end()
 			asJSON(w, http.StatusOK)
 			_ = out.write(w) // who asked is gone
-		case *NodeTable, *History:
+		case *NodeTable, *NodeBlockers, *History:
 			writeLine(w, out)
 		default:
 			write(w, http.StatusOK, out)

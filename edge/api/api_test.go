@@ -423,10 +423,13 @@ func TestBadQuestions(t *testing.T) {
 		"nodes?colour=red":               "400 parameter colour=red: is not known; there are labels",
 		"summary?x=y":                    "400 parameter x=y: is not known; there are ",
 		"why":                            "400 parameter pod=: is needed: NAMESPACE/NAME",
+		"blockers":                       "400 parameter pod=: is needed: NAMESPACE/NAME",
+		"blockers?pod=nobody":            "404 pod default/nobody: there is no such pod",
+		"blockers?pod=a/b&output=text":   "400 parameter output=text: is not known; there are pod",
 		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
-		"nothing":                        "404 /berth/v1/nothing is not served: there are status, capabilities, records, pending, summary, history, nodes, node, groups, group, watch, why, why/all below /berth/v1/",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are status, capabilities, records, pending, summary, history, nodes, node, groups, group, watch, why, blockers, why/all below /berth/v1/",
 		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output, kind, namespace, selector, workload",
 	} {
 		var p Problem
@@ -440,7 +443,7 @@ func TestBadQuestions(t *testing.T) {
 		t.Errorf("not synced: %d %s", code, body)
 	}
 	f.leads = false
-	for _, path := range []string{"records", "pending", "summary", "history", "nodes", "node?name=n1", "watch", "why?pod=shop/big", "why/all"} {
+	for _, path := range []string{"records", "pending", "summary", "history", "nodes", "node?name=n1", "watch", "why?pod=shop/big", "blockers?pod=shop/big", "why/all"} {
 		var p Problem
 		if code, _ := f.get(path, &p); code != 503 || p.Reason != NotLeading || p.Leader != "berth-7f9_1234" {
 			t.Errorf("%s of one that does not lead: %d %+v", path, code, p)

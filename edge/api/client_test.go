@@ -20,7 +20,7 @@ func TestWhyEndsWithItsClient(t *testing.T) {
 		return newProfiles()
 	}
 	handler := Handler(f.options)
-	for _, path := range []string{"why?pod=shop/big", "why/all"} {
+	for _, path := range []string{"why?pod=shop/big", "blockers?pod=shop/big", "why/all"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		gone = cancel

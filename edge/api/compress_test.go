@@ -36,7 +36,7 @@ func TestAnswersAreCompressed(t *testing.T) {
 		}
 		return reply, string(text)
 	}
-	for _, path := range []string{"records", "pending", "summary", "nodes", "why?pod=shop/big&output=text", "why/all", "status", "watch?since=1h", "records?limit=x"} {
+	for _, path := range []string{"records", "pending", "summary", "nodes", "why?pod=shop/big&output=text", "blockers?pod=shop/big", "why/all", "status", "watch?since=1h", "records?limit=x"} {
 		_, want := get(path, "")
 		for accept, zipped := range map[string]bool{"": false, "gzip": true, "br;q=1.0, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0, br": false, "gzip;q=x": false, "identity": false, "x-gzip": false} {
 			reply, got := get(path, accept)

@@ -46,7 +46,7 @@ func TestCapabilities(t *testing.T) {
 	f.sample()
 	var c Capabilities
 	f.get("capabilities", &c)
-	all := []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "group", "watch", "why", "why/all"}
+	all := []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "group", "watch", "why", "blockers", "why/all"}
 	if !c.Leads || c.Version != "v0.9.0" || c.Kubernetes != "v1.37.2" || fmt.Sprint(c.Gates) != "map[SchedulerAsyncPreemption:false]" || !slices.Equal(c.Paths, all) ||
 		c.RecordsSince == nil || !c.RecordsSince.Equal(start.Add(4*time.Second)) || c.HistorySince == nil || !c.HistorySince.Equal(f.now) {
 		t.Errorf("%+v", c)

@@ -270,7 +270,7 @@ func TestVeilIsBounded(t *testing.T) {
 func TestAboutPod(t *testing.T) {
 	for path, want := range map[string]string{
 		"why?pod=shop/cart": "shop/cart", "why?pod=cart": "default/cart", "records?pod=shop/cart&limit=3": "shop/cart", "watch?pod=shop/cart&since=1m": "shop/cart",
-		"records": "", "watch?pod=shop/cart&every=1s": "", "nodes": "", "node?name=n1&pod=shop/cart": "", "history": "", "records?node=n1": "", "why/all": "", "summary?pod=shop/cart": "", "why?pod=a/b/c": "", "why?pod=a/b&pod=c/d": "", "status": "", "pending?namespace=shop": "",
+		"records": "", "watch?pod=shop/cart&every=1s": "", "nodes": "", "node?name=n1&pod=shop/cart": "", "history": "", "records?node=n1": "", "why/all": "", "blockers?pod=shop/cart": "", "summary?pod=shop/cart": "", "why?pod=a/b/c": "", "why?pod=a/b&pod=c/d": "", "status": "", "pending?namespace=shop": "",
 	} {
 		got, ok := AboutPod(httptest.NewRequest(http.MethodGet, Prefix+path, nil))
 		if ok != (want != "") || ok && got != (types.NamespacedName{Namespace: strings.Split(want, "/")[0], Name: strings.Split(want, "/")[1]}) {

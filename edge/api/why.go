@@ -85,43 +85,17 @@ func textOf(headers map[string]string, a interface{ Text(io.Writer, bool) error 
 // answer answers about a pod. A veil that is not nil hides names in what was recorded, and
 // learns the cluster's namespaces.
 func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil) (*why.Answer, error) {
-	set, pod, err := h.read(ctx, name)
+	of, err := h.pictureOf(ctx, name, v)
 	if err != nil {
 		return nil, err
 	}
-	var now knowledge
-	if err := h.look(ctx, func(m *machine.Machine) { now = take(m, pod.UID) }); err != nil {
-		return nil, err
-	}
-	assumed := types.UID("")
-	if now.node != "" {
-		assumed = pod.UID
-	}
-	if v != nil {
-		v.learn(now.cluster)
-		set.Hides = func(namespace string) bool { return !v.seesPodsOf(namespace) }
-	}
+	set, pod, now := of.set, of.pod, &of.now
 	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory, View: v.record})
 	history := slices.Collect(found.All())
 	found.End()
-	copied, err := h.copyOf(ctx, &now, assumed)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		said := ""
-		lasts := h.Recorder.Lasts(map[string]bool{string(pod.UID): true})
-		if last, tried := lasts.Of(string(pod.UID)); tried {
-			last = v.record(last)
-			said = "; its last attempt: " + last.Text()
-		}
-		lasts.End()
-		return nil, problem(http.StatusNotImplemented, Unsupported, "pod %s: this daemon cannot say why: %s%s", name, v.text(err.Error()), said)
-	}
-	set.Nodes = now.apiNodes()
-	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
+	cluster := why.Cluster{Machine: of.copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
 	if !cluster.NoFixes {
-		leftOut, err := h.readPending(ctx, set, &now, mostBeside)
+		leftOut, err := h.readPending(ctx, set, now, mostBeside)
 		if err != nil {
 			return nil, err
 		}
@@ -150,6 +124,51 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 		a.Verdict, a.Node = why.InProgress, now.node
 	}
 	return a, nil
+}
+
+// picture is what an answer about a pod is made from: the pod and its claims as they were written, the
+// nodes, and a machine that knows the same cluster.
+type picture struct {
+	pod    *v1.Pod
+	set    *manifest.Set
+	now    knowledge
+	copied *machine.Machine
+}
+
+// pictureOf returns the picture for a pod. A veil that is not nil learns the cluster's namespaces.
+func (h *handler) pictureOf(ctx context.Context, name types.NamespacedName, v *veil) (*picture, error) {
+	set, pod, err := h.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	of := &picture{pod: pod, set: set}
+	if err := h.look(ctx, func(m *machine.Machine) { of.now = take(m, pod.UID) }); err != nil {
+		return nil, err
+	}
+	assumed := types.UID("")
+	if of.now.node != "" {
+		assumed = pod.UID
+	}
+	if v != nil {
+		v.learn(of.now.cluster)
+		set.Hides = func(namespace string) bool { return !v.seesPodsOf(namespace) }
+	}
+	of.copied, err = h.copyOf(ctx, &of.now, assumed)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		said := ""
+		lasts := h.Recorder.Lasts(map[string]bool{string(pod.UID): true})
+		if last, tried := lasts.Of(string(pod.UID)); tried {
+			last = v.record(last)
+			said = "; its last attempt: " + last.Text()
+		}
+		lasts.End()
+		return nil, problem(http.StatusNotImplemented, Unsupported, "pod %s: this daemon cannot say why: %s%s", name, v.text(err.Error()), said)
+	}
+	set.Nodes = of.now.apiNodes()
+	return of, nil
 }
 
 // lastAttempt returns what the records say of the last attempt that failed; nil where the

@@ -90,7 +90,7 @@ func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
 	case p.NodeName != "":
 		c.placed(a, api)
 	case p.Terminal:
-		a.Message = "the pod has ended: its phase is " + string(api.Status.Phase) + inBrackets(api.Status.Reason, api.Status.Message)
+		a.Message = ended(api)
 	default:
 		c.pending(ctx, a, p)
 		c.observe(a, api)
@@ -105,15 +105,7 @@ func (c *Cluster) placed(a *Answer, api *v1.Pod) {
 	if a.facts.pod.Terminal {
 		return
 	}
-	unbound := api.DeepCopy()
-	unbound.Spec.NodeName, unbound.DeletionTimestamp, unbound.Status.NominatedNodeName = "", nil, ""
-	t := c.Machine.Table()
-	pl := t.Pod(api.UID)
-	t.RemovePod(api.UID)
-	d := c.Machine.Assess(c.Set.DecodePod(unbound))
-	if pl != nil {
-		t.AddPod(pl.Pod, a.Node)
-	}
+	d := c.assessElsewhere(api)
 	a.facts.decision = d
 	a.NodesFeasible, a.Scores = d.NodesFeasible, scoresOf(d.Nodes, a.Node)
 	c.evicted(a)
