@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -185,6 +187,67 @@ func TestViewAsks(t *testing.T) {
 		var p api.Problem
 		if code := v.post(tt.what, tt.question, &p); code != http.StatusBadRequest || !strings.Contains(p.Message, tt.want) {
 			t.Errorf("%s %s: %d %s", tt.what, tt.question, code, p.Message)
+		}
+	}
+}
+
+// Where the page asks for them, a what-if has each node before and after beside what the command says.
+func TestViewWhatIfNodes(t *testing.T) {
+	const file = "testdata/stuck.yaml"
+	v := view(t, "-f", file)
+	var got map[string]any
+	if code := v.post("what-if", `{"change":"drain n2 , add-nodes 1 n1","nodes":true}`, &got); code != http.StatusOK {
+		t.Fatal(code, got)
+	}
+	part, _ := json.Marshal(got["nodes"])
+	type table struct {
+		Names     []string
+		Cordoned  []bool
+		Zones     []string
+		Resources map[string]api.Amounts
+	}
+	var nodes struct{ Before, After table }
+	if err := json.Unmarshal(part, &nodes); err != nil {
+		t.Fatal(err)
+	}
+	b, a := nodes.Before, nodes.After
+	if fmt.Sprint(b.Names, b.Cordoned, b.Zones) != "[gpu1 n1 n2 n3] [false false false true] [b a a b]" {
+		t.Errorf("before: %+v", b)
+	}
+	if len(a.Names) != 5 || !a.Cordoned[slices.Index(a.Names, "n2")] {
+		t.Errorf("after: %+v", a)
+	}
+	for _, of := range []struct {
+		table
+		node            string
+		cpu, pods, room int64
+	}{{b, "n2", 3000, 2, 4000}, {a, "n2", 0, 0, 4000}} {
+		at := slices.Index(of.Names, of.node)
+		cpu, pods := of.Resources["cpu"], of.Resources["pods"]
+		if cpu.Requested[at] != of.cpu || pods.Requested[at] != of.pods || cpu.Allocatable[at] != of.room || pods.Allocatable[at] != 10 {
+			t.Errorf("%s: %d of %d CPU, %d of %d pods", of.node, cpu.Requested[at], cpu.Allocatable[at], pods.Requested[at], pods.Allocatable[at])
+		}
+	}
+	delete(got, "nodes")
+	var want any
+	_, out, errs := berth("", "what-if", "-f", file, "-o", "json", "drain", "n2", ",", "add-nodes", "1", "n1")
+	if err := json.Unmarshal([]byte(out), &want); err != nil || !sameJSON(got, want) {
+		t.Errorf("%s %v\ngot  %v\nwant %v", errs, err, got, want)
+	}
+}
+
+// Which nodes a pod does not fit, and why, is told of files as a daemon tells it.
+func TestViewBlockers(t *testing.T) {
+	for _, simulates := range [][]string{nil, {"--simulate"}} {
+		v := view(t, append([]string{"-f", "testdata/stuck.yaml"}, simulates...)...)
+		var n api.NodeBlockers
+		if code := v.get("blockers?pod=default/cordoned", &n); code != http.StatusOK || fmt.Sprint(n.Names) != "[gpu1 n1 n2 n3]" {
+			t.Fatalf("%d %+v", code, n)
+		}
+		for i, want := range []string{"NodeAffinity", "NodeAffinity", "NodeAffinity", "NodeUnschedulable"} {
+			if got := n.Blockers.Values[n.Blockers.Of[i]][0].Plugin; got != want && i > 0 {
+				t.Errorf("%s: %s, want %s", n.Names[i], got, want)
+			}
 		}
 	}
 }

@@ -20,13 +20,15 @@ func (v *viewing) asks() map[string]page.Ask {
 	return map[string]page.Ask{"what-if": v.askWhatIf, "fit": v.askFit, "simulate": v.askSimulate}
 }
 
-// askWhatIf answers {"change": "drain node-1", "ignoreBudgets": false, "objects": "..."}. The
-// objects are what the change "apply -" applies.
+// askWhatIf answers {"change": "drain node-1", "ignoreBudgets": false, "objects": "...", "nodes": false}.
+// The objects are what the change "apply -" applies. With nodes the answer has more than the command's:
+// each node before and after.
 func (v *viewing) askWhatIf(ctx context.Context, question []byte) ([]byte, error) {
 	var q struct {
 		Change        string `json:"change"`
 		IgnoreBudgets bool   `json:"ignoreBudgets"`
 		Objects       string `json:"objects"`
+		Nodes         bool   `json:"nodes"`
 	}
 	if err := strictly(question, &q); err != nil {
 		return nil, err
@@ -41,8 +43,14 @@ func (v *viewing) askWhatIf(ctx context.Context, question []byte) ([]byte, error
 			return nil, err
 		}
 	}
-	s := supposition{source: v.source, output: "json", ignoreBudgets: q.IgnoreBudgets, timeout: timeLimit{usualTime}}
-	return printedBy(func(out io.Writer) error { return s.run(ctx, words, strings.NewReader(q.Objects), out, io.Discard) })
+	s := supposition{source: v.source, output: "json", ignoreBudgets: q.IgnoreBudgets, nodes: q.Nodes, timeout: timeLimit{usualTime}}
+	printed, err := printedBy(func(out io.Writer) error { return s.run(ctx, words, strings.NewReader(q.Objects), out, io.Discard) })
+	if err != nil {
+		return nil, err
+	}
+	var answer bytes.Buffer
+	err = json.Compact(&answer, printed) // columns of nodes would have a line for each
+	return answer.Bytes(), err
 }
 
 // checkApplied returns an error about a change that would read a file: a page names none.

@@ -22,6 +22,7 @@ type supposition struct {
 	source
 	output, html  string
 	ignoreBudgets bool
+	nodes         bool // write JSON with the nodes before and after
 	timeout       timeLimit
 }
 
@@ -118,10 +119,20 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 		return err
 	}
 	out := bufio.NewWriterSize(stdout, 1<<16)
-	w := writers{newWriter(out, s.output, s.seed, set.Ignored, s.workers)}
+	withNodes := func(out io.Writer) writer {
+		j := report.NewJSON(out, s.seed, set.Ignored, s.workers)
+		j.Nodes = true
+		return j
+	}
+	var w writers
+	if s.nodes {
+		w = append(w, withNodes(out))
+	} else {
+		w = append(w, newWriter(out, s.output, s.seed, set.Ignored, s.workers))
+	}
 	var answer bytes.Buffer
 	if s.html != "" {
-		w = append(w, newWriter(&answer, "json", s.seed, set.Ignored, s.workers))
+		w = append(w, withNodes(&answer))
 	}
 	progress := newProgress(stderr, len(in.Pods))
 	in.Decided = func(d *decision.Decision) {

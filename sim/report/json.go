@@ -85,6 +85,8 @@ func newNode(n *decision.Node, scored bool) node {
 // JSON writes the result as JSON while the run goes on: with every node
 // explained, the decisions of a large cluster are more than memory holds.
 type JSON struct {
+	// Nodes is set to write each node before and after, in the result of a run with changes.
+	Nodes   bool
 	out     io.Writer
 	workers int
 	count   int

@@ -56,7 +56,13 @@ type beforeAfter struct {
 }
 
 // FinishWhatIf ends the result of a run with changes.
-func (j *JSON) FinishWhatIf(r *whatif.Result) error { return j.finish(r.Result, members(r)...) }
+func (j *JSON) FinishWhatIf(r *whatif.Result) error {
+	all := members(r)
+	if j.Nodes {
+		all = append(all, nodesOf(r))
+	}
+	return j.finish(r.Result, all...)
+}
 
 // FinishWhatIf writes the result of a run with changes.
 func (y *YAML) FinishWhatIf(r *whatif.Result) error { return y.finish(r.Result, members(r)...) }
