@@ -59,7 +59,12 @@ export interface Why {
   since?: { what: string; since?: string; by?: string }[]
 }
 
+// NodeBlockers has the blockers of each node by its index, -1 where the pod fits.
+export interface NodeBlockers { time: string; pod: string; node?: string; message?: string; names: string[]; blockers: Values<Blocker[]> }
+
+export interface NodeColumns { names: string[]; ready: boolean[]; cordoned: boolean[]; zones: string[]; resources: Record<string, Amounts> }
 export interface WhatIf {
+  nodes?: { before: NodeColumns; after: NodeColumns }
   changes: string[]
   moved: { pod: string; from: string; to: string | null; workload?: string }[]
   placements: Record<string, string>; unplaced: Record<string, string>

@@ -14,7 +14,7 @@ interface Layout { size: number; columns: number; rows: number; gap: number; pla
 const height = 440
 const labelHeight = 18
 
-function layoutOf(groups: Group[], width: number): Layout {
+function layoutOf(groups: Group[], width: number, height: number): Layout {
   for (let size = 40; ; size = size > 4 ? size - 2 : size - 0.5) {
     const columns = Math.max(1, Math.floor(width / size)), gap = groups.length > 1 ? Math.ceil(labelHeight / size) : 0
     let rows = 0
@@ -35,7 +35,10 @@ const mix = (part: number): number => {
   return (255 << 24) | (c[2] << 16) | (c[1] << 8) | c[0]
 }
 const palette = Array.from({ length: 101 }, (_, i) => mix(i / 100))
-const rgb = (r: number, g: number, b: number) => (255 << 24) | (b << 16) | (g << 8) | r
+export const rgb = (r: number, g: number, b: number) => (255 << 24) | (b << 16) | (g << 8) | r
+// cssOf and inkOf are a colour of the map in a style sheet, and the colour of text on it.
+export const cssOf = (c: number): string => `rgb(${c & 255} ${(c >> 8) & 255} ${(c >> 16) & 255})`
+export const inkOf = (c: number): string => (c & 255) * 0.3 + ((c >> 8) & 255) * 0.59 + ((c >> 16) & 255) * 0.11 > 125 ? '#000' : '#fff'
 const cordonedColour = rgb(176, 142, 60), unreadyColour = rgb(176, 42, 55)
 
 export interface MapOptions {
@@ -44,19 +47,61 @@ export interface MapOptions {
   part: (n: Node) => number
   describe: (n: Node) => string
   open: (n: Node) => void
+  // name is that of the grid, by default "Nodes".
+  name?: string
+  // most is the largest height. The map is as high as its nodes need; without it, as high as it can be.
+  most?: number
+  // colour is that of a node, 0 for none; by default that of its part and state.
+  colour?: (n: Node) => number
+  // mark is a sign in the cell of a node, "" for none; outlined are cells with a mark.
+  mark?: (n: Node) => string
+  outlined?: boolean
   // changed is another number when the amounts of nodes have changed.
   changed: number
+}
+
+// usualColour is that of a node's state or, of one that takes pods, of a part from 0 to 1.
+export const usualColour = (n: Node, part: number): number => !n.ready ? unreadyColour : n.cordoned ? cordonedColour : palette[Math.round(100 * Math.min(Math.max(part, 0), 1))]
+const colourOf = (o: MapOptions, n: Node): number => o.colour ? o.colour(n) : usualColour(n, o.part(n))
+
+// View is which part of the map is seen: how far it is moved and enlarged.
+interface View { x: number; y: number; zoom: number }
+
+const leastMark = 14 // pixels of a cell in which a sign can be read
+
+// drawMarks draws the marks of the nodes that are seen. size is that of a cell.
+function drawMarks(context: CanvasRenderingContext2D, o: MapOptions, layout: Layout, view: View, size: number, ink: string) {
+  const { width, height } = context.canvas, ratio = devicePixelRatio
+  context.font = `600 ${Math.round(Math.min(size * 0.6, 18 * ratio))}px system-ui, sans-serif`
+  context.textAlign = 'center'
+  context.textBaseline = 'middle'
+  for (const p of layout.places) p.group.nodes.forEach((n, i) => {
+    const x = view.x * ratio + (i % layout.columns) * size, y = view.y * ratio + (p.row + Math.floor(i / layout.columns)) * size
+    const sign = x + size < 0 || y + size < 0 || x > width || y > height ? '' : o.mark?.(n) ?? ''
+    if (sign === '') return
+    const colour = colourOf(o, n)
+    context.fillStyle = context.strokeStyle = colour === 0 ? ink : inkOf(colour)
+    if (o.outlined) {
+      context.lineWidth = Math.max(ratio, size / 10)
+      context.strokeRect(x + size * 0.1, y + size * 0.1, size * 0.8, size * 0.8)
+    }
+    if (size >= leastMark * ratio) context.fillText(sign, x + size / 2, y + size * 0.54)
+  })
+  context.textAlign = 'start'
+  context.textBaseline = 'alphabetic'
 }
 
 export function NodeMap(o: MapOptions) {
   const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null)
   const [width, setWidth] = useState(0)
   const [active, setActive] = useState({ row: 0, column: 0 })
-  const view = useRef({ x: 0, y: 0, zoom: 1 })
+  const view = useRef<View>({ x: 0, y: 0, zoom: 1 })
   const drag = useRef<{ x: number; y: number; moved: boolean } | undefined>(undefined)
-  const layout = layoutOf(o.groups, width || 600)
-  const now = useRef({ o, layout, active })
-  now.current = { o, layout, active }
+  const layout = layoutOf(o.groups, width || 600, o.most ?? height)
+  const high = o.most === undefined ? height : Math.max(layout.rows * layout.size, 40)
+  const now = useRef({ o, layout, active, high })
+  now.current = { o, layout, active, high }
+  const id = o.name === undefined ? 'active-node' : 'active-' + o.name.replace(/ /g, '-')
   const frame = useRef(0)
 
   const nodeAt = (row: number, column: number): Node | undefined => {
@@ -78,7 +123,7 @@ export function NodeMap(o: MapOptions) {
     const image = new ImageData(layout.columns, Math.max(1, layout.rows)), pixels = new Uint32Array(image.data.buffer)
     for (const p of layout.places) {
       p.group.nodes.forEach((n, i) => {
-        pixels[p.row * layout.columns + i] = !n.ready ? unreadyColour : n.cordoned ? cordonedColour : palette[Math.round(100 * Math.min(Math.max(o.part(n), 0), 1))]
+        pixels[p.row * layout.columns + i] = colourOf(o, n)
       })
     }
     const bitmap = new OffscreenCanvas(image.width, image.height)
@@ -97,6 +142,7 @@ export function NodeMap(o: MapOptions) {
       for (let i = 0; i <= layout.rows; i++) { context.moveTo(0, y * ratio + i * size); context.lineTo(c.width, y * ratio + i * size) }
       context.stroke()
     }
+    if (o.mark) drawMarks(context, o, layout, view.current, size, style.color)
     context.fillStyle = style.color
     context.font = `${12 * ratio}px system-ui, sans-serif`
     if (layout.gap > 0) for (const p of layout.places) context.fillText(`${p.group.name} (${p.group.nodes.length})`, Math.max(2, x) * ratio, y * ratio + p.row * size - 4 * ratio)
@@ -106,17 +152,21 @@ export function NodeMap(o: MapOptions) {
   }
   const redraw = () => { if (frame.current === 0) frame.current = requestAnimationFrame(draw) }
 
+  const fit = () => {
+    const b = box.current, c = canvas.current
+    if (!b || !c) return
+    const wide = b.clientWidth * devicePixelRatio, tall = now.current.high * devicePixelRatio
+    setWidth(b.clientWidth)
+    if (c.width === wide && c.height === tall) return
+    c.style.height = now.current.high + 'px'
+    c.width = wide
+    c.height = tall
+    draw() // at once: a canvas of another size is empty
+  }
+  useEffect(fit, [high])
   useEffect(() => {
     const b = box.current, c = canvas.current
     if (!b || !c) return
-    const fit = () => {
-      const wide = b.clientWidth * devicePixelRatio, high = height * devicePixelRatio
-      setWidth(b.clientWidth)
-      if (c.width === wide && c.height === high) return
-      c.width = wide
-      c.height = high
-      draw() // at once: a canvas of another size is empty
-    }
     const watch = new ResizeObserver(fit)
     watch.observe(b)
     fit()
@@ -198,10 +248,10 @@ export function NodeMap(o: MapOptions) {
     if (!moved && found) o.open(found)
   }
   return <div>
-    <div ref={box} role="grid" aria-label="Nodes" tabIndex={0} class="map" aria-rowcount={layout.rows} aria-colcount={layout.columns} aria-activedescendant={node && 'active-node'} aria-readonly="true" onKeyDown={onKeyDown}>
+    <div ref={box} role="grid" aria-label={o.name ?? 'Nodes'} tabIndex={0} class="map" aria-rowcount={layout.rows} aria-colcount={layout.columns} aria-activedescendant={node && id} aria-readonly="true" onKeyDown={onKeyDown}>
       <canvas ref={canvas} aria-hidden="true" onPointerDown={onPointerDown} onPointerMove={onPointerMove} onClick={onClick} />
       <div role="row" aria-rowindex={active.row + 1} class="hidden">
-        {node && <div role="gridcell" id="active-node" aria-colindex={active.column + 1} aria-label={o.describe(node)} aria-selected="true" />}
+        {node && <div role="gridcell" id={id} aria-colindex={active.column + 1} aria-label={o.describe(node)} aria-selected="true" />}
       </div>
     </div>
     <p class="caption" aria-hidden="true">{node ? o.describe(node) : ' '}</p>

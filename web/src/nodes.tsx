@@ -5,6 +5,7 @@ import type { NodeOf } from './api'
 import { instanceLabel, type Node, nodes, nodesChanged, nodesProblem, loadNodes, poolLabels, resources } from './data'
 import { Loading, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { amount, ago, count, percent, plain, resourceName } from './text'
+import { answersWhy, WhyMap } from './fits'
 import { type Group, NodeMap } from './map'
 import { go } from './route'
 
@@ -34,8 +35,8 @@ const groupings: Record<string, (n: Node) => string> = {
   instance: n => n.labels[instanceLabel] ?? 'no instance type', state, none: () => 'all nodes',
 }
 
-export function groupsOf(list: Node[], by: string): Group[] {
-  const groups = new Map<string, Node[]>(), key = groupings[by] ?? groupings.zone
+export function groupsOf(list: Node[], by: string, other?: (n: Node) => string): Group[] {
+  const groups = new Map<string, Node[]>(), key = other ?? groupings[by] ?? groupings.zone
   for (const n of list) {
     const name = key(n), of = groups.get(name)
     if (of) of.push(n)
@@ -44,6 +45,11 @@ export function groupsOf(list: Node[], by: string): Group[] {
   return [...groups].sort(([a], [b]) => a < b ? -1 : 1).map(([name, of]) => ({ name, nodes: of.sort((a, b) => a.name < b.name ? -1 : 1) }))
 }
 
+export const openNode = (n: Node) => { go('#/node/' + encodeURIComponent(n.name)) }
+
+// Scale says what the colours of amounts and states mean.
+export const Scale = () => <p class="legend"><span class="swatch scale" /> empty to full <span class="swatch cordoned" /> cordoned <span class="swatch unready" /> not ready</p>
+
 export function Nodes({ query }: { query: URLSearchParams }) {
   const changed = nodesChanged.value, by = query.get('by') ?? 'cpu', group = query.get('group') ?? 'zone', q = query.get('q') ?? ''
   const [table, setTable] = useState(false)
@@ -51,7 +57,15 @@ export function Nodes({ query }: { query: URLSearchParams }) {
   const groups = useMemo(() => groupsOf(list, group), [list, group])
   if (changed === 0) return nodesProblem.value ? <Trouble problem={nodesProblem.value} again={() => { void loadNodes() }} /> : <Loading what="the nodes" />
   if (nodes.size === 0) return <p>There is no node. Nodes come here when their kubelets join the cluster.</p>
-  const set = (name: string, value: string) => { const next = new URLSearchParams(query); next.set(name, value); go('#/nodes?' + next.toString(), true) }
+  const set = (name: string, value: string) => {
+    const next = new URLSearchParams(query)
+    next.set(name, value)
+    if (next.get('by') !== 'why') {
+      next.delete('pod')
+      if (next.get('group') === 'why') next.delete('group')
+    }
+    go('#/nodes?' + next.toString(), true)
+  }
   const part = by === 'room' ? fullest : by === 'fragmentation' ? uneven : (n: Node) => share(n, by)
   return <>
     <form class="bar" onSubmit={e => { e.preventDefault() }}>
@@ -59,34 +73,39 @@ export function Nodes({ query }: { query: URLSearchParams }) {
         {resources.map(r => <option value={r}>{resourceName(r)}</option>)}
         <option value="room">Fullest of CPU, memory and pods</option>
         <option value="fragmentation">Fragmentation: CPU beside memory</option>
+        {(answersWhy() || by === 'why') && <option value="why">Why a pod does not fit</option>}
       </select></label>
       <label>Group by <select value={group} onChange={e => { set('group', e.currentTarget.value) }}>
         <option value="zone">Zone</option><option value="pool">Pool</option><option value="instance">Instance type</option><option value="state">State</option><option value="none">Nothing</option>
+        {by === 'why' && <option value="why">Why the pod does not fit</option>}
       </select></label>
       <label>Only nodes with <input value={q} placeholder="part of name, zone or taint" onInput={e => { set('q', e.currentTarget.value) }} /></label>
       <button type="button" aria-pressed={table} onClick={() => { setTable(!table) }}>Show as table</button>
     </form>
     <p role="status" aria-label="Map">{count(list.length, 'node')} shown</p>
-    {table ? <NodeTable list={list} /> : <NodeMap groups={groups} part={part} describe={describe} changed={changed} open={n => { go('#/node/' + encodeURIComponent(n.name)) }} />}
-    {!table && <p class="legend"><span class="swatch scale" /> empty to full <span class="swatch cordoned" /> cordoned <span class="swatch unready" /> not ready</p>}
-    <Region name="Groups of nodes"><GroupTable groups={groups} /></Region>
+    {by === 'why' ? <WhyMap pod={query.get('pod') ?? ''} choose={pod => { set('pod', pod) }} list={list} group={group} table={table} changed={changed} /> : <>
+      {table ? <NodeTable list={list} /> : <NodeMap groups={groups} part={part} describe={describe} changed={changed} open={openNode} />}
+      {!table && <Scale />}
+      <Region name="Groups of nodes"><GroupTable groups={groups} /></Region>
+    </>}
   </>
 }
 
 // mostRows bounds a table: a page with more elements is slow.
 const mostRows = 300
 
-function NodeTable({ list }: { list: Node[] }) {
+// NodeTable has a column more where there is more to say of each node.
+export function NodeTable({ list, more }: { list: Node[]; more?: { name: string; of: (n: Node) => string } }) {
   const sorted = [...list].sort((a, b) => a.name < b.name ? -1 : 1)
   const part = (n: Node, r: string) => `${percent(n.requested[index(r)], n.allocatable[index(r)])}% of ${amount(r, n.allocatable[index(r)])}`
   return <>
-    <Table name="Nodes" columns={['Node', 'Zone', 'State', 'CPU', 'Memory', 'Pods', 'Taints']}
-      rows={sorted.slice(0, mostRows).map(n => [nodeLink(n.name), n.zone, state(n), part(n, 'cpu'), part(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>])} />
+    <Table name="Nodes" columns={['Node', 'Zone', 'State', 'CPU', 'Memory', 'Pods', 'Taints', ...more ? [more.name] : []]}
+      rows={sorted.slice(0, mostRows).map(n => [nodeLink(n.name), n.zone, state(n), part(n, 'cpu'), part(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>, ...more ? [<span class="words">{more.of(n)}</span>] : []])} />
     {sorted.length > mostRows && <p>{count(sorted.length - mostRows, 'more node')}: say which with "Only nodes with".</p>}
   </>
 }
 
-function GroupTable({ groups }: { groups: Group[] }) {
+export function GroupTable({ groups }: { groups: Group[] }) {
   const sum = (g: Group, r: string, of: 'allocatable' | 'requested') => g.nodes.reduce((s, n) => s + n[of][index(r)], 0)
   const free = (g: Group, r: string) => `${amount(r, sum(g, r, 'allocatable') - sum(g, r, 'requested'))} (${100 - percent(sum(g, r, 'requested'), sum(g, r, 'allocatable'))}%)`
   return <Table name="Groups of nodes" columns={['Group', 'Nodes', 'Free CPU', 'Free memory', 'Free pods', 'Cordoned', 'Not ready']}

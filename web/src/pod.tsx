@@ -2,6 +2,7 @@
 import { h, Fragment } from 'preact'
 import type { Problem, RecordList, Why } from './api'
 import { decided, isStill } from './data'
+import { answersWhy } from './fits'
 import { CopyButton, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { ago, clock, count, until } from './text'
 
@@ -25,6 +26,7 @@ function Story({ pod }: { pod: string }) {
     <Region name="Blockers">{w.groups.length === 0 ? <p>{w.verdict === 'Placed' ? 'It has a node.' : 'No node rejects it.'}</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']}
       rows={w.groups.map(g => [g.nodes, <>{g.examples.map((n, i) => <>{i > 0 && ', '}{nodeLink(n)}</>)}{g.nodes > g.examples.length && ' …'}</>,
         g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.reasons.join(', ')).join('; ')}</span>])} />}
+      {answersWhy() && <p><a class="button" href={'#/nodes?by=why&pod=' + encodeURIComponent(pod)}>Show on the map</a></p>}
       {w.holders?.length ? <p>Most of what it lacks is held by {w.holders.map(x => `${x.workload} (${x.amount} ${x.resource}, ${count(x.pods, 'pod')})`).join(', ')}.</p> : null}
       {w.since?.length ? <ul>{w.since.map(x => <li>{x.what}{x.since ? ` for ${ago(x.since)}` : ''}{x.by ? `, by ${x.by}` : ''}</li>)}</ul> : null}
     </Region>

@@ -6,6 +6,7 @@ import { capabilities, exported, post, type Refused } from './data'
 import { busy, nodeLink, podLink, Region, Table, Trouble } from './parts'
 import { go } from './route'
 import { amount, count, resourceName } from './text'
+import { Maps } from './whatifmaps'
 
 export function WhatIfView({ query }: { query: URLSearchParams }) {
   const asked = query.get('do') ?? ''
@@ -15,7 +16,7 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
   const run = (change: string) => {
     busy.value++
     set({ of: '' })
-    post<WhatIf>('what-if', { change }).then(data => { set({ of: change, data }) }, (e: unknown) => { set({ of: change, problem: (e as Refused).problem }) }).finally(() => { busy.value-- })
+    post<WhatIf>('what-if', { change, nodes: true }).then(data => { set({ of: change, data }) }, (e: unknown) => { set({ of: change, problem: (e as Refused).problem }) }).finally(() => { busy.value-- })
   }
   const submit = (e: Event) => {
     e.preventDefault()
@@ -46,6 +47,7 @@ function Outcome({ w }: { w: WhatIf }) {
   return <>
     <p role="status" aria-label="Outcome" class="lead">{w.changes.join(', ')}: {count(moved.length, 'pod moves', 'pods move')}, {count(left.length, 'pod')} without a node, {count(w.kept.length, 'pod')} not evicted.</p>
     {w.cut && <p class="note">{w.cut}</p>}
+    <Maps w={w} />
     <Region name="Moved">{moved.length === 0 ? <p>No pod moves.</p> : <Table name="Moved" columns={['Pod', 'From', 'To']} rows={moved.slice(0, 300).map(m => [podLink(m.pod), nodeLink(m.from), m.to === null ? '' : nodeLink(m.to)])} />}</Region>
     {placed.length > 0 && <Region name="Placed"><Table name="Placed" columns={['Pod', 'Node']} rows={placed.slice(0, 300).map(([p, n]) => [podLink(p), nodeLink(n)])} /></Region>}
     <Region name="Without a node">{left.length === 0 ? <p>Every pod has a node.</p> : <Table name="Without a node" columns={['Pod', 'Lost its node', 'Why']} rows={left.slice(0, 300).map(([pod, text]) => [podLink(pod), stuck.some(m => m.pod === pod) ? 'yes' : 'had none', <span class="words">{text}</span>])} />}</Region>
