@@ -83,3 +83,17 @@ func TestBlockersOfNoNode(t *testing.T) {
 		t.Errorf("no node: %d %s", code, body)
 	}
 }
+
+// BenchmarkBlockers asks about a pod in the cluster of BenchmarkWhy.
+func BenchmarkBlockers(b *testing.B) {
+	f := large(b, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		var n NodeBlockers
+		code, body := f.get("blockers?pod=shop/stuck-0", &n)
+		if code != 200 || len(n.Names) == 0 {
+			b.Fatal(code, body)
+		}
+		b.ReportMetric(float64(len(body)), "bytes")
+	}
+}

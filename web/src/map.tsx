@@ -38,7 +38,7 @@ const palette = Array.from({ length: 101 }, (_, i) => mix(i / 100))
 export const rgb = (r: number, g: number, b: number) => (255 << 24) | (b << 16) | (g << 8) | r
 // cssOf and inkOf are a colour of the map in a style sheet, and the colour of text on it.
 export const cssOf = (c: number): string => `rgb(${c & 255} ${(c >> 8) & 255} ${(c >> 16) & 255})`
-export const inkOf = (c: number): string => (c & 255) * 0.3 + ((c >> 8) & 255) * 0.59 + ((c >> 16) & 255) * 0.11 > 125 ? '#000' : '#fff'
+export const inkOf = (c: number): string => (c & 255) * 0.3 + ((c >> 8) & 255) * 0.59 + ((c >> 16) & 255) * 0.11 > 100 ? '#000' : '#fff'
 const cordonedColour = rgb(176, 142, 60), unreadyColour = rgb(176, 42, 55)
 
 export interface MapOptions {
@@ -69,9 +69,11 @@ interface View { x: number; y: number; zoom: number }
 
 const leastMark = 14 // pixels of a cell in which a sign can be read
 
-// drawMarks draws the marks of the nodes that are seen. size is that of a cell.
+// drawMarks draws the marks of the nodes that are seen, in small cells as a dot where they are outlined.
+// size is that of a cell.
 function drawMarks(context: CanvasRenderingContext2D, o: MapOptions, layout: Layout, view: View, size: number, ink: string) {
-  const { width, height } = context.canvas, ratio = devicePixelRatio
+  const { width, height } = context.canvas, ratio = devicePixelRatio, small = size < leastMark * ratio
+  if (small && !o.outlined) return
   context.font = `600 ${Math.round(Math.min(size * 0.6, 18 * ratio))}px system-ui, sans-serif`
   context.textAlign = 'center'
   context.textBaseline = 'middle'
@@ -81,11 +83,16 @@ function drawMarks(context: CanvasRenderingContext2D, o: MapOptions, layout: Lay
     if (sign === '') return
     const colour = colourOf(o, n)
     context.fillStyle = context.strokeStyle = colour === 0 ? ink : inkOf(colour)
+    if (small) {
+      const dot = Math.max(ratio, Math.round(size * 0.3))
+      context.fillRect(Math.round(x + (size - dot) / 2), Math.round(y + (size - dot) / 2), dot, dot)
+      return
+    }
     if (o.outlined) {
       context.lineWidth = Math.max(ratio, size / 10)
       context.strokeRect(x + size * 0.1, y + size * 0.1, size * 0.8, size * 0.8)
     }
-    if (size >= leastMark * ratio) context.fillText(sign, x + size / 2, y + size * 0.54)
+    context.fillText(sign, x + size / 2, y + size * 0.54)
   })
   context.textAlign = 'start'
   context.textBaseline = 'alphabetic'
@@ -207,7 +214,7 @@ export function NodeMap(o: MapOptions) {
   }
   const all = layout.places.flatMap(p => p.group.nodes.map((_, i) => ({ row: p.row + Math.floor(i / layout.columns), column: i % layout.columns })))
   const node = nodeAt(active.row, active.column)
-  useEffect(() => { if (!node && all.length > 0) setActive(all[0]) })
+  useEffect(() => { if (!node && all.length > 0 && width > 0) setActive(all[0]) })
 
   const onKeyDown = (e: KeyboardEvent) => {
     const arrows: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }

@@ -48,7 +48,7 @@ export function groupsOf(list: Node[], by: string, other?: (n: Node) => string):
 export const openNode = (n: Node) => { go('#/node/' + encodeURIComponent(n.name)) }
 
 // Scale says what the colours of amounts and states mean.
-export const Scale = () => <p class="legend"><span class="swatch scale" /> empty to full <span class="swatch cordoned" /> cordoned <span class="swatch unready" /> not ready</p>
+export const Scale = () => <p class="legend"><span><span class="swatch scale" /> empty to full</span> <span><span class="swatch cordoned" /> cordoned</span> <span><span class="swatch unready" /> not ready</span></p>
 
 export function Nodes({ query }: { query: URLSearchParams }) {
   const changed = nodesChanged.value, by = query.get('by') ?? 'cpu', group = query.get('group') ?? 'zone', q = query.get('q') ?? ''

@@ -51,6 +51,8 @@ function changesOf(w: WhatIf, names: string[]): Map<string, Change> {
 }
 
 const mostRows = 300
+// mostOpen is how many rows are shown before anybody asks for them: what moves comes behind.
+const mostOpen = 20
 
 export function Maps({ w }: { w: WhatIf }) {
   const [by, setBy] = useState('fullest')
@@ -86,9 +88,12 @@ export function Maps({ w }: { w: WhatIf }) {
     <Scale />
     {changed.length > 0 && <>
       <ul class="causes" aria-label="Changes">{kinds.map(k => ({ ...k, n: changed.filter(c => kindOf(c) === k).length })).filter(k => k.n > 0).map(k => <li><span class="swatch key" aria-hidden="true">{k.sign}</span> <span class="words">{count(k.n, 'node')}: {k.text}</span></li>)}</ul>
+      <p class="quiet">In small cells a dot stands for the sign. The map is enlarged with +.</p>
+      <details open={rows.length <= mostOpen}><summary>Nodes that change</summary>
       <Table name="Nodes that change" columns={['Node', 'Zone', 'Change', 'CPU', 'Memory', 'Pods']} rows={rows.slice(0, mostRows).map(c => [c.before ? nodeLink(nameOf(c)) : <bdi>{nameOf(c)}</bdi>, <bdi>{(c.before ?? c.after)!.zone}</bdi>, words(c),
         both(c, n => `${at(n, 'cpu')}%`), both(c, n => `${at(n, 'memory')}%`), both(c, n => String(pods(n)))])} />
       {rows.length > mostRows && <p>And {count(rows.length - mostRows, 'more node')}.</p>}
+      </details>
     </>}
   </Region>
 }
