@@ -54,8 +54,8 @@ func TestMapOfBlockersInABrowser(t *testing.T) {
 	})()`); colours != "3" {
 		t.Errorf("%s of 3 colours of causes are on the map", colours)
 	}
-	c.eval(`location.reload()`)
-	c.until(`document.querySelector("[aria-label=Fit]")?.innerText === "default/cpu fits none of 4 nodes."`)
+	c.eval(`(window.old = true, location.reload())`)
+	c.until(`!window.old && document.querySelector("[aria-label=Fit]")?.innerText === "default/cpu fits none of 4 nodes."`)
 	c.eval(`[...document.querySelectorAll("button")].find(b => b.innerText === "Show as table").click()`)
 	c.until(`document.querySelector("table[aria-label=Nodes]")?.innerText.includes("does not fit: Insufficient cpu (NodeResourcesFit)")`)
 	c.eval(`[...document.querySelectorAll("button")].find(b => b.innerText === "Show as table").click()`)

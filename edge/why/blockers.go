@@ -31,7 +31,7 @@ func (c *Cluster) Blocked(api *v1.Pod) *Blocked {
 	case p.Terminal:
 		b.Message = ended(api)
 	case p.NodeName != "":
-		f.decision = c.assessElsewhere(api)
+		f.decision = assessElsewhere(c, api)
 	default:
 		f.decision = c.Machine.Assess(p)
 		if !p.Terminating && c.Machine.Profile(p.SchedulerName) == nil {
@@ -57,8 +57,8 @@ func ended(api *v1.Pod) string {
 	return "the pod has ended: its phase is " + string(api.Status.Phase) + inBrackets(api.Status.Reason, api.Status.Message)
 }
 
-// assessElsewhere returns how the nodes would do if the pod had none.
-func (c *Cluster) assessElsewhere(api *v1.Pod) *decision.Decision {
+// assessElsewhere returns how the nodes would do if the pod, which has one, had none.
+func assessElsewhere(c *Cluster, api *v1.Pod) *decision.Decision {
 	unbound := api.DeepCopy()
 	unbound.Spec.NodeName, unbound.DeletionTimestamp, unbound.Status.NominatedNodeName = "", nil, ""
 	t := c.Machine.Table()

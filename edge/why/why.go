@@ -105,7 +105,7 @@ func (c *Cluster) placed(a *Answer, api *v1.Pod) {
 	if a.facts.pod.Terminal {
 		return
 	}
-	d := c.assessElsewhere(api)
+	d := assessElsewhere(c, api)
 	a.facts.decision = d
 	a.NodesFeasible, a.Scores = d.NodesFeasible, scoresOf(d.Nodes, a.Node)
 	c.evicted(a)
