@@ -3,6 +3,7 @@ package page
 import (
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -15,7 +16,8 @@ const (
 	mostRefusal = 64 << 10
 )
 
-// pass passes a question on to the daemon.
+// pass passes a question on to the daemon. It reads the answer as a whole, so that one that is too
+// long or breaks off is an error.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, what string) {
 	header := http.Header{}
 	if coding := r.Header.Get("Accept-Encoding"); coding != "" {
@@ -31,12 +33,23 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, what string) {
 		writeProblem(w, refusal(reply))
 		return
 	}
+	body, err := io.ReadAll(io.LimitReader(reply.Body, mostAnswer+1))
+	switch {
+	case r.Context().Err() != nil: // who asked is gone
+		return
+	case err != nil:
+		refuse(w, http.StatusBadGateway, api.Failed, fmt.Sprintf("%s: the answer broke off: %s", r.URL.Path, err))
+		return
+	case len(body) > mostAnswer:
+		refuse(w, http.StatusInternalServerError, api.Failed, fmt.Sprintf("%s: the answer has more than %d MiB, which is the most that this page passes on", r.URL.Path, mostAnswer>>20))
+		return
+	}
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Vary"} {
 		if value := reply.Header.Get(name); value != "" {
 			w.Header().Set(name, value)
 		}
 	}
-	_, _ = io.Copy(w, io.LimitReader(reply.Body, mostAnswer)) // one of both is gone
+	_, _ = w.Write(body) // who asked is gone
 }
 
 // refusal returns what an answer says that is none. Before the daemon's own handlers the library

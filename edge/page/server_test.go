@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/berth-scheduler/berth/edge/api"
@@ -65,7 +66,7 @@ func (s *served) do(method, target, body string, change func(*http.Request)) *ht
 	if change != nil {
 		change(r)
 	}
-	ctx, cancel := context.WithTimeout(s.Context(), time.Second) // a stream that should have been refused ends
+	ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second) // a stream that should have been refused ends
 	defer cancel()
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r.WithContext(ctx))
@@ -281,4 +282,45 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%d: %d %+v", tt.code, w.Code, p)
 		}
 	}
+}
+
+// An answer that is larger than may be passed on, or that breaks off, is a Problem that names the
+// path: no part of an answer is shown as if it were the whole.
+func TestAnswersAreWhole(t *testing.T) {
+	s := newServed(t)
+	s.enter()
+	for _, tt := range []struct {
+		body    io.Reader
+		code    int
+		message string
+	}{
+		{io.LimitReader(endless{}, mostAnswer), http.StatusOK, ""},
+		{endless{}, http.StatusInternalServerError, "/berth/v1/nodes: the answer has more than 64 MiB, which is the most that this page passes on"},
+		{io.MultiReader(strings.NewReader(`{"names":[`), iotest.ErrReader(io.ErrUnexpectedEOF)), http.StatusBadGateway, "/berth/v1/nodes: the answer broke off: unexpected EOF"},
+	} {
+		s.reply = func(string, map[string][]string) *http.Response {
+			r := reply(http.StatusOK, "application/json", "")
+			r.Body = io.NopCloser(tt.body)
+			return r
+		}
+		w := s.do(http.MethodGet, api.Prefix+"nodes", "", nil)
+		if w.Code != tt.code {
+			t.Errorf("%d instead of %d, %d bytes", w.Code, tt.code, w.Body.Len())
+		} else if tt.code == http.StatusOK {
+			if w.Body.Len() != mostAnswer {
+				t.Errorf("%d bytes", w.Body.Len())
+			}
+		} else if p := problemOf(t, w); p.Message != tt.message {
+			t.Errorf("%d %+v", w.Code, p)
+		}
+	}
+}
+
+// endless is an answer without an end.
+type endless struct{}
+
+// Read is for io.Reader.
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
