@@ -107,11 +107,19 @@ func oneConfig(_ *cobra.Command, args []string) error {
 
 // loadConfig reads the configuration that a flag names. Errors say which flag.
 func loadConfig(r config.Reader, flag, file string) (*config.Config, error) {
-	text, err := readFile(flag, file, untrusted.Config)
+	text, err := configText(flag, file)
 	if err != nil {
 		return nil, err
 	}
 	return r.Decode(text, file)
+}
+
+// configText reads a file with a configuration; nil if none is named.
+func configText(flag, file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	return readFile(flag, file, untrusted.Config)
 }
 
 // readFile reads a file that a flag (or nothing: an argument) names.

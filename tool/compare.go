@@ -123,7 +123,11 @@ func (c *comparing) side(file string) (*playing, error) {
 	if file == "recorded" {
 		file = ""
 	}
-	p, err := playWith(&header, "", file, c.plugins, c.own)
+	text, err := configText("", file)
+	if err != nil {
+		return nil, err
+	}
+	p, err := playWith(&header, file, text, c.plugins, c.own)
 	if err == nil {
 		p.options.Workers = c.workers
 	}

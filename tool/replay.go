@@ -138,7 +138,11 @@ func otherRules(h *recording.Header) []string {
 // changed replays what came from outside, under another configuration or seed.
 func (r *replaying) changed(log *recording.Reader, out, stderr io.Writer) error {
 	header := log.Header()
-	p, err := playWith(&header, "--config", r.config, r.plugins, r.own)
+	text, err := configText("--config", r.config)
+	if err != nil {
+		return err
+	}
+	p, err := playWith(&header, r.config, text, r.plugins, r.own)
 	if err != nil {
 		return err
 	}
@@ -185,7 +189,7 @@ func (p *playing) served() []string {
 
 // playWith returns what plays a record with the configuration of the file, under the
 // record's feature gates and with its seed; without a file, with the record's configuration.
-func playWith(h *recording.Header, flag, file string, own *sim.Plugins, others []string) (*playing, error) {
+func playWith(h *recording.Header, file string, text []byte, own *sim.Plugins, others []string) (*playing, error) {
 	gates := features.New()
 	if err := gates.SetFromMap(h.FeatureGates); err != nil {
 		return nil, h.Refusal(fmt.Errorf("%s: the record's feature gates: %w", h.Path, err))
@@ -204,7 +208,7 @@ func playWith(h *recording.Header, flag, file string, own *sim.Plugins, others [
 	}
 	if file != "" {
 		of = file
-		if c, err = loadConfig(config.With(gates), flag, file); err != nil {
+		if c, err = config.With(gates).Decode(text, file); err != nil {
 			return nil, err
 		}
 	}

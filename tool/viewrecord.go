@@ -45,8 +45,14 @@ type tape struct {
 	at     time.Time // that was played to
 	shown  bool      // data is of at
 
-	compared func() ([]byte, error) // once
-	able     []byte                 // the answer about capabilities, which holds at each time
+	able []byte // the answer about capabilities, which holds at each time
+
+	// configText is the configuration of the call as it was at the start: all times of the record
+	// are shown under it.
+	configText []byte
+	comparing  sync.Mutex // held by who makes or reads the comparison
+	comparedTo []byte     // the text of the configuration that it is with; nil: there is none yet
+	comparison []byte
 }
 
 // replayed is the answer of replay: that of the command, and when something was decided.
@@ -72,22 +78,22 @@ func thinned(times []time.Time) []time.Time {
 }
 
 // playing returns what plays the record, with the configuration of the call or with its own.
-func (v *viewing) playing(log *recording.Reader) (*playing, error) {
+func (t *tape) playing(log *recording.Reader) (*playing, error) {
 	header := log.Header()
-	p, err := playWith(&header, "--config", v.config, v.plugins, v.others)
+	p, err := playWith(&header, t.view.config, t.configText, t.view.plugins, t.view.others)
 	if err == nil {
-		p.options.Workers = v.workers
+		p.options.Workers = t.view.workers
 	}
 	return p, err
 }
 
 // openTape plays a record to its end.
 func (v *viewing) openTape(ctx context.Context, stderr io.Writer) (*tape, error) {
-	t := &tape{ctx: ctx, view: v, stop: func() {}}
-	t.compared = sync.OnceValues(func() ([]byte, error) {
-		c := comparing{record: v.record, output: "json", workers: v.workers, plugins: v.plugins, own: v.others}
-		return printedBy(func(out io.Writer) error { return c.run([]string{"recorded", v.config}, out, io.Discard) })
-	})
+	text, err := configText("--config", v.config)
+	if err != nil {
+		return nil, err
+	}
+	t := &tape{ctx: ctx, view: v, stop: func() {}, configText: text}
 	decided := map[time.Time]bool{}
 	lines, err := t.begin(func(w *sim.World) {
 		shown := w.Observe
@@ -135,7 +141,7 @@ func (t *tape) begin(begun func(*sim.World)) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.view.playing(log)
+	p, err := t.playing(log)
 	if err != nil {
 		_ = log.Close()
 		return nil, err
@@ -148,7 +154,7 @@ func (t *tape) begin(begun func(*sim.World)) ([]string, error) {
 		if p.scheduler.Hosts() {
 			return nil, api.ErrHosted
 		}
-		again, err := t.view.playing(log)
+		again, err := t.playing(log)
 		if err != nil {
 			return nil, err
 		}
@@ -257,6 +263,23 @@ func (t *tape) ask(ctx context.Context, what string, query map[string][]string, 
 	body, err := io.ReadAll(reply.Body)
 	reply.Body = io.NopCloser(bytes.NewReader(body))
 	return reply, err
+}
+
+// compared returns the comparison of the record's configuration with that of the file as it is
+// now. It is made anew when the file has changed.
+func (t *tape) compared() ([]byte, error) {
+	t.comparing.Lock()
+	defer t.comparing.Unlock()
+	text, err := configText("--config", t.view.config)
+	if err != nil || t.comparedTo != nil && bytes.Equal(text, t.comparedTo) {
+		return t.comparison, err
+	}
+	c := comparing{record: t.view.record, output: "json", workers: t.view.workers, plugins: t.view.plugins, own: t.view.others}
+	answer, err := printedBy(func(out io.Writer) error { return c.run([]string{"recorded", t.view.config}, out, io.Discard) })
+	if err == nil {
+		t.comparedTo, t.comparison = text, answer
+	}
+	return answer, err
 }
 
 // compare compares the record's configuration with that of the call, as the command does.

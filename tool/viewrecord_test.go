@@ -91,6 +91,43 @@ func TestViewCompare(t *testing.T) {
 	}
 }
 
+// The other configuration is read for each comparison: a mistake in it is told with its file and
+// field, and is over once the file is mended. What is shown of the record is not concerned.
+func TestViewCompareAfterAnEdit(t *testing.T) {
+	dir, config := recorded(t), packed(t)
+	good, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := view(t, "--record", dir, "--config", config)
+	var first, second struct {
+		From time.Time
+		B    replay.Side
+	}
+	if code := v.get("compare", &first); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	for text, want := range map[string]string{strings.Replace(string(good), "profiles:", "profile:", 1): `unknown field "profile"`, strings.Replace(string(good), "weight: 1", "weight: x", 1): "weight", "": ""} {
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var p api.Problem
+		if code := v.get("compare", &p); code != http.StatusBadRequest || !strings.Contains(p.Message, config) || !strings.Contains(p.Message, want) {
+			t.Errorf("%s: %d %s", text, code, p.Message)
+		}
+		var s api.Summary
+		if code := v.get("summary?at="+url.QueryEscape(first.From.Format(time.RFC3339Nano)), &s); code != http.StatusOK {
+			t.Errorf("%s: the begin of the record: %d", text, code)
+		}
+	}
+	if err := os.WriteFile(config, []byte(strings.Replace(string(good), "MostAllocated", "LeastAllocated", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := v.get("compare", &second); code != http.StatusOK || second.B.Placed != first.B.Placed || second.B.Empty >= first.B.Empty {
+		t.Errorf("%d, packed %.1f nodes are empty, spread %.1f", code, first.B.Empty, second.B.Empty)
+	}
+}
+
 // A record that is cut in the middle is shown as far as it goes, and says so.
 func TestViewCutRecord(t *testing.T) {
 	const pods = 400
@@ -136,7 +173,8 @@ func TestOwnReplayInABrowser(t *testing.T) {
 // In a browser, the slider shows the cluster at a time, and the comparison has charts.
 func TestReplayInABrowser(t *testing.T) {
 	c := startChromium(t)
-	v := view(t, "--record", recorded(t), "--config", packed(t))
+	config := packed(t)
+	v := view(t, "--record", recorded(t), "--config", config)
 	c.size(1280, 900, "light")
 	c.enter(v)
 	c.route("#/replay")
@@ -174,6 +212,17 @@ func TestReplayInABrowser(t *testing.T) {
 	}
 	c.picture("compare")
 	c.quiet()
+	good, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, config, strings.Replace(string(good), "profiles:", "profile:", 1))
+	c.route("#/replay")
+	c.route("#/compare")
+	c.until(`[...document.querySelectorAll("[role=alert]")].some(a => a.innerText.includes("packing.yaml: ") && a.innerText.includes('unknown field "profile"'))`)
+	write(t, config, string(good))
+	c.eval(`[...document.querySelectorAll("button")].find(b => b.innerText === "Ask again").click()`)
+	c.until(`document.querySelectorAll("polyline.second").length === 5`)
 }
 
 // A question that is given up ends nothing, and moves nothing under one that follows.

@@ -77,6 +77,7 @@ export function Trouble({ problem, what = '', again }: { problem: Problem; what?
   return <div role="alert" class="trouble">
     <p>{problem.message}</p>
     {advice(problem, what) && <p>{advice(problem, what)}</p>}
+    {again && [400, 500].includes(problem.code) && <button type="button" onClick={again}>Ask again</button>}
     {retries && <p>Asking again in {Math.max(0, left)} s.</p>}
   </div>
 }
