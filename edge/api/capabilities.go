@@ -40,10 +40,10 @@ func (h *handler) capabilities(r *http.Request) (any, error) {
 	}
 	s := h.Status(r.Context())
 	c := Capabilities{Head: head("Capabilities"), Time: h.Now().UTC(), Build: h.Build, Identity: s.Identity, Leads: s.Leads, Leader: s.Leader, Synced: s.Synced,
-		Paths: h.paths, Shadow: h.Shadow, Hosted: s.Hosted, RecordsSince: h.Recorder.Size().Oldest}
-	if h.Hosted { // of which no copy can be made
-		c.Paths = slices.DeleteFunc(slices.Clone(h.paths), func(path string) bool { return path == "why" || path == "why/all" || path == "blockers" })
-	}
+		Shadow: h.Shadow, Hosted: s.Hosted, RecordsSince: h.Recorder.Size().Oldest}
+	c.Paths = slices.DeleteFunc(slices.Clone(h.paths), func(path string) bool {
+		return !h.Shadow && path == "shadow" || h.Hosted && (path == "why" || path == "why/all" || path == "blockers") // no copy of hosted plugins can be made
+	})
 	if samples := h.History.Since(time.Time{}); len(samples) > 0 {
 		c.HistorySince = &samples[0].Time
 	}

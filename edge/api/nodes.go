@@ -25,6 +25,8 @@ type NodeTable struct {
 	Names    []string  `json:"names"`
 	Ready    []bool    `json:"ready"`
 	Cordoned []bool    `json:"cordoned"`
+	// CordonedSince is when nodes got the taint of a cordon, by name, as far as the taint says.
+	CordonedSince map[string]time.Time `json:"cordonedSince,omitempty"`
 	// Zones are the values of the label topology.kubernetes.io/zone.
 	Zones  Values[string]  `json:"zones"`
 	Taints Values[[]Taint] `json:"taints"`
@@ -114,6 +116,12 @@ func (h *handler) table(s *snapshot.Snapshot, rows []table.Row, labels []string)
 		node := s.Nodes[r]
 		t.Names[i], t.Ready[i], t.Cordoned[i] = node.Name, snapshot.IsReady(node), node.Unschedulable
 		setLabel(&t.Zones, i, node, v1.LabelTopologyZone)
+		if since := cordonTime(node); since != nil {
+			if t.CordonedSince == nil {
+				t.CordonedSince = map[string]time.Time{}
+			}
+			t.CordonedSince[node.Name] = *since
+		}
 		if len(node.Taints) > 0 {
 			t.Taints.set(i, keyOf(node.Taints), func() []Taint { return taints(node) })
 		}
@@ -122,6 +130,17 @@ func (h *handler) table(s *snapshot.Snapshot, rows []table.Row, labels []string)
 		}
 	}
 	return t
+}
+
+// cordonTime returns when a node got the taint of a cordon; nil if it has none, or the taint does not
+// say.
+func cordonTime(n *object.Node) *time.Time {
+	for _, t := range n.Taints {
+		if n.Unschedulable && t.Key == v1.TaintNodeUnschedulable && t.TimeAdded != nil {
+			return utc(t.TimeAdded.Time)
+		}
+	}
+	return nil
 }
 
 // revision returns that of a snapshot in an answer.

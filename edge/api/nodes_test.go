@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/shadow"
 	"github.com/berth-scheduler/berth/edge/snapshot"
 )
 
@@ -297,4 +300,45 @@ func BenchmarkNodes(b *testing.B) {
 	b.ReportAllocs()
 	slices.Sort(looks)
 	b.ReportMetric(float64(looks[len(looks)/2].Microseconds()), "µs-of-the-loop/op") // the median
+}
+
+// A table says since when nodes are cordoned, where the taint of the cordon has its time.
+func TestCordonedSince(t *testing.T) {
+	f := newFixture(t)
+	since := metav1.NewTime(start.Add(-time.Hour))
+	for name, added := range map[string]*metav1.Time{"said": &since, "unsaid": nil} {
+		n := pooled(name, "a", "web")
+		n.Spec.Unschedulable = true
+		n.Spec.Taints = []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule, TimeAdded: added}}
+		f.step(machine.NodeSet{Node: decode.Node(n)})
+	}
+	var table NodeTable
+	if code, body := f.get("nodes", &table); code != http.StatusOK || len(table.CordonedSince) != 1 || !table.CordonedSince["said"].Equal(since.Time) {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+// There is an answer about quotas where there are none, and about a shadow from a shadow alone.
+func TestQuotasAndShadow(t *testing.T) {
+	f := newFixture(t)
+	var list QuotaList
+	if code, body := f.get("quotas", &list); code != http.StatusOK || list.Total != 0 || list.Quotas == nil {
+		t.Errorf("%d %s", code, body)
+	}
+	var p Problem
+	if code, body := f.get("shadow", &p); code != http.StatusNotFound || !strings.Contains(p.Message, "is no shadow") {
+		t.Errorf("%d %s", code, body)
+	}
+	f.options.Shadow = true
+	found := ShadowStatus{Choices: []Choices{{Result: "lower", Pods: 1}}, Differences: []shadow.Record{{Pod: "shop/cart", Node: "n1", BerthNode: "n2"}}}
+	f.options.Status = func(context.Context) Status { of := found; return Status{Shadow: &of} }
+	f.serve()
+	var a ShadowAnswer
+	if code, body := f.get("shadow", &a); code != http.StatusOK || !reflect.DeepEqual(a.ShadowStatus, found) {
+		t.Errorf("%d %s", code, body)
+	}
+	var s Status
+	if code, body := f.get("status", &s); code != http.StatusOK || s.Shadow == nil || len(s.Shadow.Choices) != 1 || s.Shadow.Differences != nil {
+		t.Errorf("%d %s", code, body)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/access"
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/shadow"
 )
 
 // Status is the answer of status: how it stands with this process. One that does not lead
@@ -85,6 +86,29 @@ type ShadowStatus struct {
 	Choices []Choices `json:"choices"`
 	// Placeable are pods that wait and that Berth would place.
 	Placeable int `json:"placeable"`
+	// Differences are the last ones, the newest first. The answer of status has none.
+	Differences []shadow.Record `json:"differences,omitempty"`
+}
+
+// ShadowAnswer is the answer of shadow: where the choices of the live scheduler differ.
+type ShadowAnswer struct {
+	Head
+	Time time.Time `json:"time"`
+	ShadowStatus
+}
+
+func (h *handler) shadow(r *http.Request) (any, error) {
+	if p := paramsOf(r); p.err != nil {
+		return nil, p.err
+	}
+	if !h.Shadow {
+		return nil, problem(http.StatusNotFound, NotFound, "this daemon is no shadow: it compares its choices with nobody's")
+	}
+	s := h.Status(r.Context())
+	if s.Shadow == nil {
+		return nil, problem(http.StatusServiceUnavailable, Failed, "the scheduling loop does not answer")
+	}
+	return &ShadowAnswer{head("Shadow"), h.Now().UTC(), *s.Shadow}, nil
 }
 
 // Choices count choices of the live scheduler that are alike.
@@ -102,6 +126,9 @@ func (h *handler) status(r *http.Request) (any, error) {
 	s := h.Status(r.Context())
 	s.Head, s.Time = head("Status"), h.Now().UTC()
 	h.hideReason(r.Context(), s.Configuration.Refused)
+	if s.Shadow != nil {
+		s.Shadow.Differences = nil
+	}
 	err := h.look(r.Context(), func(m *machine.Machine) {
 		t := m.Table()
 		s.Queue, s.Nodes, s.Pods, s.Assumed = Queue(m.Queue().Counts()), t.Live(), t.Placements(), m.Assumed()

@@ -3,6 +3,7 @@ package shadow
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,16 @@ func (s *Shadow) Found() (choices map[Choices]int, placeable int) {
 	return maps.Clone(s.choices), placeable
 }
 
+// mostLast bounds the differences that are kept. Each takes about a kilobyte.
+const mostLast = 200
+
+// Differences returns the last differences, the newest first. It is for the loop's goroutine.
+func (s *Shadow) Differences() []Record {
+	last := slices.Clone(s.last)
+	slices.Reverse(last)
+	return last
+}
+
 // Record is a difference as data.
 type Record struct {
 	Time   time.Time `json:"time"`
@@ -102,6 +113,10 @@ func (s *Shadow) report(d *difference) {
 	}
 	if d.finding.Result == Stale {
 		return // it is none
+	}
+	s.last = append(s.last, r)
+	if excess := len(s.last) - mostLast; excess > 0 {
+		s.last = slices.Delete(s.last, 0, excess)
 	}
 	about := []any{"pod", r.Pod, "node", r.Node, "result", r.Result, "plugin", r.Plugin, "berthNode", r.BerthNode,
 		"feasibleNodes", r.NodesFeasible, "nodes", r.NodesTotal}

@@ -42,6 +42,7 @@ type Shadow struct {
 	placements map[types.UID]*placement // the same
 	held       []difference             // the oldest first
 	lastReport time.Time
+	last       []Record // differences that were reported last, at most mostLast, the oldest first
 }
 
 // New returns a shadow around the machine, to whom nobody else may give events.

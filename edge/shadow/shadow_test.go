@@ -85,6 +85,9 @@ func TestNodeThatDoesNotFit(t *testing.T) {
 	w.after(window)
 	w.counted(Infeasible, "TaintToleration", 1)
 	w.logged(`"node"="tainted"`, `"berthNode"="free"`, "untolerated taint")
+	if last := w.s.Differences(); len(last) != 1 || last[0].Pod != "default/p" || last[0].Node != "tainted" || last[0].BerthNode != "free" || !strings.Contains(strings.Join(last[0].Reasons, ""), "untolerated taint") {
+		t.Errorf("%+v", last)
+	}
 }
 
 // A node that is not known counts as infeasible under no plugin.
