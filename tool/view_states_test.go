@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/shadow"
 )
 
 // hostile is a text that a page must not take for anything but text.
@@ -56,6 +57,14 @@ func TestPageStates(t *testing.T) {
 		case "notLeading":
 			said(http.StatusServiceUnavailable, `{"kind":"Problem","code":503,"reason":"NotLeading","message":"this daemon does not lead: berth-2 does","leader":"berth-2"}`)
 			return
+		case "slow":
+			for strings.HasSuffix(r.URL.Path, "/summary") && mode.Load() == "slow" {
+				select {
+				case <-r.Context().Done():
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
 		case "busy":
 			if !strings.HasSuffix(r.URL.Path, "/watch") {
 				said(http.StatusTooManyRequests, `{"kind":"Problem","code":429,"reason":"TooManyRequests","message":"ask again"}`)
@@ -67,7 +76,7 @@ func TestPageStates(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "id: a-1\n: alive\n\n")
 			_ = http.NewResponseController(w).Flush()
-			for mode.Load() == "live" {
+			for mode.Load() == "live" || mode.Load() == "slow" || mode.Load() == "empty" {
 				select {
 				case <-r.Context().Done():
 					return
@@ -83,7 +92,14 @@ func TestPageStates(t *testing.T) {
 				_, _ = io.WriteString(w, `{"kind":"Summary"}`)
 				return
 			}
+			if mode.Load() == "empty" {
+				_ = json.NewEncoder(w).Encode(api.Summary{Time: time.Now(), Nodes: 3, Shadow: true, Hosted: true, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{}})
+				return
+			}
 			_ = json.NewEncoder(w).Encode(api.Summary{Time: time.Now(), Nodes: 10_000, Queue: api.Queue{Unschedulable: 1}, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{{Plugin: "P", Reason: long, Pods: 1}}})
+		case "shadow":
+			_ = json.NewEncoder(w).Encode(api.ShadowAnswer{Time: time.Now(), ShadowStatus: api.ShadowStatus{Placeable: 2, Choices: []api.Choices{{Result: "same", Profile: "default-scheduler", Pods: 40}, {Result: "infeasible", Plugin: "TaintToleration", Profile: "default-scheduler", Pods: 1}},
+				Differences: []shadow.Record{{Time: time.Now(), Pod: "shop/cart", Node: "tainted", BerthNode: "free", Result: shadow.Infeasible, Reasons: []string{"TaintToleration: " + long}}}}})
 		case "pending":
 			_ = json.NewEncoder(w).Encode(api.PendingList{Pods: []api.PendingPod{{Pod: "shop/cart", Place: "unschedulable", Since: time.Now(), Message: long}}, Total: 1})
 		case "why":
@@ -123,6 +139,23 @@ func TestPageStates(t *testing.T) {
 			t.Errorf("%s: a name became %s pictures", hash, n)
 		}
 	}
+	mode.Store("empty")
+	c.route("#/nodes")
+	c.route("#/")
+	for _, text := range []string{"3 nodes with 0 pods. No pod waits.", " ago: shop/cart, attempt 1: unschedulable: no room", "This is a shadow", "has hosted plugins", "2 pods wait that Berth would place", "a node that Berth would reject: TaintToleration: <img"} {
+		c.until(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, text))
+	}
+	for _, name := range []string{"Choices", "Differences"} {
+		if c.named("table", name) != 1 {
+			t.Errorf("there is no table %q", name)
+		}
+	}
+	mode.Store("slow")
+	c.route("#/nodes")
+	c.eval(`location.hash = "#/"`)
+	c.until(`document.querySelector("main").innerText.includes("Loading the overview …") && document.querySelector("main").getAttribute("aria-busy") === "true"`)
+	mode.Store("live")
+	c.until(`document.querySelector("main").innerText.includes("the most frequent cause")`)
 	c.route("#/pod/shop/cart")
 	alert("this daemon cannot say why")
 	c.until(`document.body.innerText.includes("no room")`)
@@ -137,6 +170,7 @@ func TestPageStates(t *testing.T) {
 	c.route("#/")
 	alert("kubectl create clusterrolebinding")
 	connection("Stale since")
+	c.until(`/The scheduler is not heard. What is shown is \d+ s old/.test(document.querySelector("main").innerText) && getComputedStyle(document.querySelector("main")).filter.includes("grayscale")`)
 	mode.Store("unauthorized") // a token that was revoked while the page is open
 	c.route("#/queue")
 	alert("does not accept the credentials of the kubeconfig")

@@ -323,3 +323,34 @@ func TestViewCalls(t *testing.T) {
 		}
 	}
 }
+
+// Where there are quotas, each has what it uses, borrows and lends, and how many pods wait for it.
+func TestViewQuotas(t *testing.T) {
+	v := view(t, "-f", "testdata/quotas.yaml", "--config", "testdata/quotas-config.yaml", "--simulate")
+	var list api.QuotaList
+	if code := v.get("quotas", &list); code != http.StatusOK || list.Total != 2 {
+		t.Fatal(code, list)
+	}
+	text, err := json.Marshal(list.Quotas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"quota":"research/research","resources":[{"name":"example.com/gpu","used":6,"min":6,"max":8}],"waiting":0},{"quota":"web/web","resources":[{"name":"example.com/gpu","used":2,"min":2,"max":4}],"waiting":1}]`
+	if string(text) != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	still := view(t, "-f", "testdata/quotas.yaml", "--config", "testdata/quotas-config.yaml")
+	if still.get("quotas", &list); list.Quotas[0].Resources[0].Lends != 2 || list.Quotas[1].Resources[0].Borrows != 2 {
+		t.Errorf("%+v", list.Quotas)
+	}
+	c := startChromium(t)
+	c.enter(v)
+	c.route("#/groups")
+	c.until(`document.querySelector("table[aria-label=Quotas]")?.innerText.includes("web/web")`)
+	if n := c.eval(`document.querySelectorAll("table[aria-label=Quotas] meter").length`); n != "2" {
+		t.Errorf("%s bars", n)
+	}
+	c.eval(`document.querySelector("table[aria-label=Quotas] a[href*=queue]").click()`)
+	c.until(`document.querySelector("table[aria-label=Pods]")?.innerText.includes("web/web-3")`)
+	c.quiet()
+}

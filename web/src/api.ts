@@ -7,7 +7,7 @@ export interface Values<T> { values: T[]; of: number[] }
 export interface Taint { key: string; value?: string; effect: string }
 export interface Amounts { allocatable: number[]; requested: number[] }
 export interface NodeTable {
-  revision: string; time: string; names: string[]; ready: boolean[]; cordoned: boolean[]
+  revision: string; time: string; names: string[]; ready: boolean[]; cordoned: boolean[]; cordonedSince?: Record<string, string>
   zones: Values<string>; taints: Values<Taint[]>; labels?: Record<string, Values<string>>
   resources: Record<string, Amounts>; whole?: boolean; gone?: string[]
 }
@@ -87,6 +87,18 @@ export interface GroupAnswer extends Group {
   last?: RecordOf; placements?: number; unknown?: string
   nearest?: { placement?: string; nodes: number; has: number; needs: number; feasible: boolean; message?: string }
 }
+
+export interface Quota {
+  quota: string; parent?: string; waiting: number; faults?: string[]
+  resources: { name: string; used: number; min?: number; max?: number; borrows?: number; lends?: number }[]
+}
+export interface QuotaList { quotas: Quota[]; total: number }
+
+export interface Difference {
+  time: string; pod: string; node: string; result: string; plugin?: string; berthNode?: string; ties?: number; bestScore?: number; score?: number
+  scores?: { plugin: string; weight: number; node: number; best: number }[]; reasons?: string[]; nodesFeasible: number; nodesTotal: number
+}
+export interface ShadowAnswer { choices: { result: string; plugin?: string; profile: string; pods: number }[]; placeable: number; differences?: Difference[] }
 
 export interface Sample { time: string; pending: number; placed: number; cpu: number; memory: number; stranded: number; empty: number }
 export interface Day {

@@ -22,7 +22,7 @@ function heldOf(e: Exported, what: string, query: Record<string, string>): unkno
     const about = e.about?.[what]
     return about && Object.hasOwn(about, name) ? about[name] : undefined
   }
-  if (what === 'records' && answer) return { ...answer, records: (answer as RecordList).records.filter(r => name === '' || r.pod === name).slice(-Number(query['limit'])) }
+  if (what === 'records' && answer) return { ...answer, records: (answer as RecordList).records.filter(r => (name === '' || r.pod === name) && r.type.toLowerCase().includes(query['reason'] ?? '')).slice(-Number(query['limit'])) }
   if (what !== 'pending' || !answer) return answer
   const list = (answer as PendingList).pods.filter(p => (!query['place'] || p.place === query['place']) && p.pod.startsWith(query['namespace'] ? query['namespace'] + '/' : '') && (p.message ?? '').includes(query['reason'] ?? ''))
   return { ...answer, pods: list.slice(0, Number(query['limit'])), total: list.length }
@@ -88,7 +88,7 @@ export const isStill = (): boolean => still !== undefined
 
 // Node is a node as the map has it. Amounts are in the order of resources.
 export interface Node {
-  name: string; ready: boolean; cordoned: boolean; zone: string; taints: string
+  name: string; ready: boolean; cordoned: boolean; cordonedSince?: string; zone: string; taints: string
   labels: Record<string, string>; allocatable: number[]; requested: number[]
 }
 
@@ -132,7 +132,7 @@ function take(t: NodeTable, whole: boolean) {
     const labels: Record<string, string> = { ...before.get(name)?.labels }
     for (const [key, column] of Object.entries(t.labels ?? {})) if (column.of[i] >= 0) labels[key] = column.values[column.of[i]]
     nodes.set(name, {
-      name, ready: t.ready[i], cordoned: t.cordoned[i], labels,
+      name, ready: t.ready[i], cordoned: t.cordoned[i], cordonedSince: t.cordonedSince?.[name], labels,
       zone: t.zones.of[i] < 0 ? '' : t.zones.values[t.zones.of[i]], taints: t.taints.of[i] < 0 ? '' : taints[t.taints.of[i]],
       allocatable: resources.map(r => t.resources[r]?.allocatable[i] ?? 0), requested: resources.map(r => t.resources[r]?.requested[i] ?? 0),
     })

@@ -1,11 +1,39 @@
 // Pod groups: which wait, how far each is, and where it comes nearest to its minimum.
 import { h, Fragment } from 'preact'
-import type { Group, GroupAnswer, GroupList } from './api'
+import type { Group, GroupAnswer, GroupList, QuotaList } from './api'
 import { isStill } from './data'
 import { nodeLink, podLink, Region, Shown, Table, useAnswer } from './parts'
-import { ago, clock, count, recordText, until } from './text'
+import { ago, amount, clock, count, recordText, resourceName, until } from './text'
 
 export function GroupsView() {
+  return <><PodGroups /><Quotas /></>
+}
+
+// Quotas shows the ElasticQuotas, where there are any. A daemon that does not know the question has none.
+function Quotas() {
+  const { data } = useAnswer<QuotaList>('quotas', {}, isStill() ? 0 : 5)
+  if (!data || data.total === 0) return <></>
+  return <Region name="Quotas">
+    <p>Each namespace is guaranteed its minimum. It may borrow up to its maximum what others do not use of theirs, and gives it back when they need it.</p>
+    <Table name="Quotas" columns={['Quota', 'Part of', 'Resource', 'Used', 'Minimum', 'Maximum', 'Borrows', 'Lends', 'Pods that wait for it']} rows={data.quotas.flatMap(q => {
+      const name = <><bdi>{q.quota}</bdi>{q.faults?.map(f => <p class="note">{f}</p>)}</>
+      const waiting = q.waiting > 0 ? <a href={'#/queue?' + new URLSearchParams({ ns: q.quota.split('/')[0], reason: 'CapacityScheduling', place: 'unschedulable' }).toString()}>{q.waiting}</a> : 0
+      const of = (r: string, n?: number) => n ? amount(r, n) : n === 0 ? '0' : ''
+      if (q.resources.length === 0) return [[name, <bdi>{q.parent}</bdi>, '', '', '', '', '', '', waiting]]
+      return q.resources.map(r => [name, <bdi>{q.parent}</bdi>, resourceName(r.name),
+        <>{of(r.name, r.used)} <Used name={`${resourceName(r.name)} of ${q.quota}`} used={r.used} min={r.min} max={r.max} /></>, of(r.name, r.min), of(r.name, r.max), of(r.name, r.borrows), of(r.name, r.lends), waiting])
+    })} />
+    {data.total > data.quotas.length && <p>{count(data.total - data.quotas.length, 'more quota')}.</p>}
+  </Region>
+}
+
+// Used draws what is used as part of the maximum, or of the minimum where there is none.
+function Used({ name, used, min, max }: { name: string; used: number; min?: number; max?: number }) {
+  const most = max ?? min ?? 0
+  return most > 0 ? <meter min={0} max={Math.max(most, used)} value={used} aria-label={name} /> : <></>
+}
+
+function PodGroups() {
   const answer = useAnswer<GroupList>('groups', {}, isStill() ? 0 : 5)
   return <Shown answer={answer} what="the groups">{list => list.groups.length === 0
     ? <p>{list.off ? 'Pods are scheduled one by one: the feature gate GenericWorkload is off.' : 'There is no pod group.'}</p>

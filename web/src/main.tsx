@@ -7,12 +7,12 @@ import { Find } from './find'
 import { GroupsView, GroupView } from './groups'
 import { Nodes, NodeView } from './nodes'
 import { Overview } from './overview'
-import { busy, CopyButton } from './parts'
+import { busy, CopyButton, useTick } from './parts'
 import { PodView } from './pod'
 import { QueueView } from './queue'
 import { Compare, Replay } from './replay'
 import { type Route, route } from './route'
-import { clock } from './text'
+import { ago, clock } from './text'
 import { FitView, WhatIfView } from './whatif'
 
 interface View { title: string; of?: string; content: ComponentChildren }
@@ -98,6 +98,12 @@ class Boundary extends Component<{ children: ComponentChildren }, { failed?: str
   }
 }
 
+// Age says how old the data is, where nothing new comes.
+function Age({ since }: { since: string }) {
+  useTick()
+  return <p class="note">The scheduler is not heard. What is shown is {ago(since)} old, and goes on by itself once it answers.</p>
+}
+
 function Page() {
   const view = viewOf(route.value), heading = useRef<HTMLHeadingElement>(null), first = useRef(true)
   useEffect(() => {
@@ -116,6 +122,7 @@ function Page() {
     <main id="content" aria-busy={busy.value > 0} class={state === 'stale' || state === 'notLeading' ? 'old' : ''}>
       <h1 ref={heading} tabIndex={-1}><bdi>{view.title}</bdi></h1>
       {exported?.redacted && <p class="note">The names in this file are redacted: one name is replaced by one hash, wherever it stands.</p>}
+      {state === 'stale' && connection.value.since && <Age since={connection.value.since} />}
       {state !== 'live' && connection.value.problem && <div role="alert" class="trouble"><p>{connection.value.problem.message}</p></div>}
       <Boundary key={view.title}>{view.content}</Boundary>
     </main>

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { NodeOf } from './api'
 import { instanceLabel, type Node, nodes, nodesChanged, nodesProblem, loadNodes, poolLabels, resources } from './data'
 import { Loading, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
-import { amount, ago, count, percent, plain, resourceName } from './text'
+import { amount, ago, clock, count, percent, plain, resourceName } from './text'
 import { answersWhy, WhyMap } from './fits'
 import { type Group, NodeMap } from './map'
 import { go } from './route'
@@ -87,6 +87,7 @@ export function Nodes({ query }: { query: URLSearchParams }) {
       {table ? <NodeTable list={list} /> : <NodeMap groups={groups} part={part} describe={describe} changed={changed} open={openNode} />}
       {!table && <Scale />}
       <Region name="Groups of nodes"><GroupTable groups={groups} /></Region>
+      <Cordoned list={list} />
     </>}
   </>
 }
@@ -103,6 +104,16 @@ export function NodeTable({ list, more }: { list: Node[]; more?: { name: string;
       rows={sorted.slice(0, mostRows).map(n => [nodeLink(n.name), n.zone, state(n), part(n, 'cpu'), part(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>, ...more ? [<span class="words">{more.of(n)}</span>] : []])} />
     {sorted.length > mostRows && <p>{count(sorted.length - mostRows, 'more node')}: say which with "Only nodes with".</p>}
   </>
+}
+
+// Cordoned lists the nodes that take no pods, with since when.
+function Cordoned({ list }: { list: Node[] }) {
+  const of = list.filter(n => n.cordoned).sort((a, b) => a.name < b.name ? -1 : 1)
+  if (of.length === 0) return <></>
+  return <Region name="Cordoned">
+    <Table name="Cordoned" columns={['Node', 'Zone', 'Since']} rows={of.slice(0, mostRows).map(n => [nodeLink(n.name), <bdi>{n.zone}</bdi>, n.cordonedSince ? `${clock(n.cordonedSince)}, for ${ago(n.cordonedSince)}` : 'its taint does not say'])} />
+    {of.length > mostRows && <p>{count(of.length - mostRows, 'more node')}: say which with "Only nodes with".</p>}
+  </Region>
 }
 
 export function GroupTable({ groups }: { groups: Group[] }) {

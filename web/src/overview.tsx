@@ -1,10 +1,10 @@
 // The cluster in one sentence, what happens a minute, and what pods wait for.
 import { h, Fragment } from 'preact'
-import type { History, Queue, Summary } from './api'
+import type { Difference, History, Queue, RecordList, ShadowAnswer, Summary } from './api'
 import { counts, isStill } from './data'
 import { Line } from './line'
-import { Region, Shown, Table, useAnswer } from './parts'
-import { ago, clock, count } from './text'
+import { nodeLink, podLink, Region, Shown, Table, useAnswer, useTick } from './parts'
+import { ago, clock, count, recordText } from './text'
 
 export const waitingOf = (q: Queue): number => q.active + q.backoff + q.errorBackoff + q.unschedulable + q.gated + q.inFlight
 
@@ -27,6 +27,8 @@ export function Overview() {
       {s.hosted && <p class="note">The scheduler has hosted plugins, so that it cannot say why a pod waits; what it recorded is shown.</p>}
       {s.refused && <p class="note">A configuration was refused {ago(s.refused.time)} ago{s.refused.reason ? ': ' + s.refused.reason : '.'}</p>}
       <p class="lead">{sentence(s)}</p>
+      {s.shadow && <Shadow />}
+      {waitingOf(live.queue) === 0 && <LastDecision />}
       {s.oldest && waitingOf(live.queue) > 0 && <p>The oldest pod that waits was made {ago(s.oldest)} ago.</p>}
       <Region name="Queue"><ul class="figures">{places(live.queue).map(([name, n]) => <li><a href={'#/queue?place=' + encodeURIComponent({ 'in backoff': 'backoff', 'in flight': 'in flight' }[name] ?? name)}><b>{n.toLocaleString('en')}</b> {name}</a></li>)}</ul></Region>
       <Region name="Last minute"><ul class="figures">
@@ -41,6 +43,39 @@ export function Overview() {
       <p class="quiet">{s.log.oldest ? `Records begin ${clock(s.log.oldest)}.` : 'There is no record yet.'}</p>
     </>
   }}</Shown>
+}
+
+const results: Record<string, string> = {
+  same: 'the same node', tie: 'another node of the same score', nominated: 'the node that pods were preempted from', stale: 'among the best as the scheduler saw the cluster',
+  sampled: 'a lower score, as only some nodes were looked at', lower: 'a lower score', infeasible: 'a node that Berth would reject', unschedulable: 'a node, where Berth would find none', not_compared: 'not compared',
+}
+
+// Shadow shows how the choices of the scheduler in charge compare, and where they differ.
+function Shadow() {
+  return <Shown answer={useAnswer<ShadowAnswer>('shadow', {}, 10)} what="what the shadow found">{s => <>
+    <Region name="Choices">
+      {s.choices.length === 0 ? <p>The scheduler in charge has bound no pod since the shadow began.</p> : <Table name="Choices" columns={['Pods', 'The scheduler chose', 'By plugin', 'Profile']} rows={s.choices.map(c => [c.pods, results[c.result] ?? c.result, c.plugin ?? '', c.profile])} />}
+      <p>{s.placeable === 0 ? 'No pod waits that Berth would place.' : `${count(s.placeable, 'pod waits', 'pods wait')} that Berth would place.`}</p>
+    </Region>
+    <Region name="Differences">{!s.differences?.length ? <p>Berth would have chosen no other node so far.</p> : <Table name="Differences" columns={['Time', 'Pod', 'Node there', 'Node here', 'Why']}
+      rows={s.differences.map(d => [clock(d.time), podLink(d.pod), nodeLink(d.node), d.berthNode ? nodeLink(d.berthNode) : 'none', <span class="words">{because(d)}</span>])} />}</Region>
+  </>}</Shown>
+}
+
+// because says why the shadow chose otherwise.
+function because(d: Difference): string {
+  const what = results[d.result] ?? d.result
+  if (d.reasons?.length) return `${what}: ${d.reasons.join('; ')}`
+  const scores = (d.scores ?? []).filter(s => s.best !== s.node).map(s => `${s.plugin} ${s.node} instead of ${s.best}${s.weight !== 1 ? ` × ${s.weight}` : ''}`)
+  return `${what}, ${d.score ?? 0} instead of ${d.bestScore ?? 0}${scores.length > 0 ? `: ${scores.join(', ')}` : ''}`
+}
+
+// LastDecision says when the scheduler decided last: where no pod waits, that it is not stuck.
+function LastDecision() {
+  const answer = useAnswer<RecordList>('records', { reason: 'attempt', limit: '1' }, isStill() ? 0 : 5)
+  useTick()
+  const last = answer.data?.records[0]
+  return last ? <p>Last decision {ago(last.time)} ago: {podLink(last.pod)}, <span class="words">{recordText(last)}</span></p> : <></>
 }
 
 export function Causes({ list }: { list: Summary['blocking'] }) {

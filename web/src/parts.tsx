@@ -3,7 +3,7 @@ import { h, Fragment, type ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import type { Problem, RecordOf } from './api'
-import { ask, at, Refused, timeless } from './data'
+import { ask, at, isStill, Refused, timeless } from './data'
 import { clock, recordText } from './text'
 
 // busy says how many answers the view at hand waits for.
@@ -31,6 +31,16 @@ export function useAnswer<T>(what: string, query: Record<string, string>, second
   }, [of, turn, seconds])
   const again = () => { next(n => n + 1) }
   return state.of === of ? { ...state, again } : { again }
+}
+
+// useTick renders anew each second.
+export function useTick() {
+  const [, tick] = useState(0)
+  useEffect(() => {
+    if (isStill()) return
+    const timer = setInterval(() => { tick(n => n + 1) }, 1000)
+    return () => { clearInterval(timer) }
+  }, [])
 }
 
 // useLate is true 300 ms after the first use.
@@ -111,7 +121,7 @@ export function Region({ name, children }: { name: string; children: ComponentCh
 }
 
 export function Records({ list, pods }: { list: RecordOf[]; pods: boolean }) {
-  return <ol class="records">{list.map(r => <li><time dateTime={r.time}>{clock(r.time)}</time> {pods && podLink(r.pod)} <span class="words">{recordText(r)}</span></li>)}</ol>
+  return <ol class="records">{list.map(r => <li><time dateTime={r.time}>{clock(r.time)}</time> {pods && podLink(r.pod)} {r.type === 'Evicted' ? <>evicted from {nodeLink(r.node ?? '')} for {podLink(r.for ?? '')}</> : <span class="words">{recordText(r)}</span>}</li>)}</ol>
 }
 
 // CopyButton copies a text.

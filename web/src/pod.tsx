@@ -4,6 +4,7 @@ import type { Problem, RecordList, Why } from './api'
 import { decided, isStill } from './data'
 import { answersWhy } from './fits'
 import { CopyButton, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
+import { go } from './route'
 import { ago, clock, count, until } from './text'
 
 export function PodView({ pod }: { pod: string }) {
@@ -22,7 +23,7 @@ function Story({ pod }: { pod: string }) {
     {w.stalled && <p class="note">{w.stalled}</p>}
     {w.observed && !w.observed.agrees && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
     {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, ${w.queue.position}. in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.</p>}
-    <Region name="Attempts">{records.data?.records.length ? <Records list={[...records.data.records].reverse()} pods={false} /> : <p>Nothing is recorded of this pod{records.data?.log.oldest ? ` since ${clock(records.data.log.oldest)}` : ''}.</p>}</Region>
+    <Region name="Attempts">{records.data && <Earlier list={records.data} attempts={w.queue?.attempts ?? 0} />}{records.data?.records.length ? <Records list={[...records.data.records].reverse()} pods={false} /> : <p>Nothing is recorded of this pod{records.data?.log.oldest ? ` since ${clock(records.data.log.oldest)}` : ''}.</p>}</Region>
     <Region name="Blockers">{w.groups.length === 0 ? <p>{w.verdict === 'Placed' ? 'It has a node.' : 'No node rejects it.'}</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']}
       rows={w.groups.map(g => [g.nodes, <>{g.examples.map((n, i) => <>{i > 0 && ', '}{nodeLink(n)}</>)}{g.nodes > g.examples.length && ' …'}</>,
         g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.reasons.join(', ')).join('; ')}</span>])} />}
@@ -32,9 +33,16 @@ function Story({ pod }: { pod: string }) {
     </Region>
     <Scores why={w} />
     <Fixes why={w} />
-    <Region name="Wakes on">{w.events.length === 0 ? <p>Nothing needs to wake it.</p> : <ul>{w.events.map(e => <li>{e.text} <span class="quiet">({e.plugin})</span></li>)}</ul>}</Region>
+    <Region name="Wakes on">{w.events.length === 0 ? <p>Nothing needs to wake it.</p> : <><p>Each of these lets it be tried sooner:</p><ul>{w.events.map(e => <li>{e.text} <span class="quiet">({e.plugin})</span></li>)}</ul></>}</Region>
     <Preemption why={w} />
   </>}</Shown>
+}
+
+// Earlier says that attempts were made that no record shows.
+function Earlier({ list, attempts }: { list: RecordList; attempts: number }) {
+  const shown = list.records.filter(r => r.type === 'Attempt').length
+  if (shown >= attempts || list.more) return list.more ? <p class="note">The newest {list.records.length} records are shown.</p> : <></>
+  return <p class="note">{count(attempts - shown, 'earlier attempt')} {attempts - shown === 1 ? 'is' : 'are'} not recorded: {list.log.oldest ? `records begin ${clock(list.log.oldest)}` : 'there is no record yet'}.</p>
 }
 
 function Unexplained({ problem, again, pod, records }: { problem: Problem; again: () => void; pod: string; records?: RecordList }) {
@@ -69,13 +77,13 @@ function tryable(commands: string[]): string {
 
 function Fixes({ why }: { why: Why }) {
   if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.verdict === 'Placed' ? 'It needs none.' : why.cut ?? 'No small change was found that places it.'}</p></Region>
-  return <Region name="Fixes"><ul class="fixes">{why.fixes.map(f => {
+  return <Region name="Fixes">{why.fixes.length > 1 && <p>Each of these suffices, as the scheduler's own rules have it; the smallest comes first.</p>}<ul class="fixes">{why.fixes.map(f => {
     const commands = f.commands ?? [], words = tryable(commands)
     return <li>
       <p><span class="words">{f.summary}</span> <span class="quiet">Then it is placed on {f.then.node}{f.then.evicts?.length ? ', and evicts ' + f.then.evicts.join(', ') : ''}.</span></p>
       {commands.length > 0 && <pre tabIndex={0}>{commands.join('\n')}</pre>}
       <CopyButton name="Copy command" text={commands.length > 0 ? commands.join('\n') : f.summary} />
-      {words !== '' && <>{' '}<a class="button" role="button" href={'#/what-if?do=' + encodeURIComponent(words)}>Try in what-if</a></>}
+      {words !== '' && <>{' '}<button type="button" onClick={() => { go('#/what-if?do=' + encodeURIComponent(words)) }}>Try in what-if</button></>}
     </li>
   })}</ul>{why.cut && <p class="quiet">{why.cut}</p>}</Region>
 }

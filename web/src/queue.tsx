@@ -1,10 +1,9 @@
 // The pods that wait, by place and cause, with when each is tried next.
 import { h, Fragment } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import type { PendingList, PendingPod, Queue, Summary } from './api'
 import { counts, isStill } from './data'
 import { Causes } from './overview'
-import { podLink, Region, Shown, Table, useAnswer } from './parts'
+import { podLink, Region, Shown, Table, useAnswer, useTick } from './parts'
 import { go } from './route'
 import { ago, count, until } from './text'
 
@@ -57,12 +56,7 @@ function Pods({ place, namespace, reason }: { place: string; namespace: string; 
 
 // Next counts down to the next attempt.
 function Next({ pod }: { pod: PendingPod }) {
-  const [, tick] = useState(0)
-  useEffect(() => {
-    if (isStill()) return
-    const timer = setInterval(() => { tick(n => n + 1) }, 1000)
-    return () => { clearInterval(timer) }
-  }, [])
+  useTick()
   if (pod.place === 'active') return <>next</>
   if (pod.place === 'gated') return <>once its gates are gone</>
   if (!pod.until) return <>when something changes</>

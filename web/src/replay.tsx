@@ -97,14 +97,24 @@ const figures: [string, (d: Day) => string][] = [
   ['CPU requested, mean', d => percentOf(d.cpu)], ['Memory requested, mean', d => percentOf(d.memory)], ['Free CPU stranded, mean', d => percentOf(d.stranded)],
   ['Empty nodes, mean', d => d.empty.toFixed(1)], ['Empty nodes at the end', d => whole(d.emptyAtEnd)]]
 
+// waits says under which configuration pods waited longer.
+function waits(a: Day, b: Day): string {
+  const parts: [string, number, number][] = [['median', a.waitP50, b.waitP50], ['90%', a.waitP90, b.waitP90], ['99%', a.waitP99, b.waitP99], ['longest', a.waitMax, b.waitMax]]
+  const said = parts.filter(([, x, y]) => seconds(x) !== seconds(y)).map(([name, x, y]) => `${name} ${seconds(y)} instead of ${seconds(x)}`)
+  if (said.length === 0) return 'Pods waited equally long under both.'
+  const longer = parts.filter(([, x, y]) => y > x).length, shorter = parts.filter(([, x, y]) => y < x).length
+  return `Pods waited ${longer > 0 && shorter > 0 ? 'partly longer, partly shorter' : longer > 0 ? 'longer' : 'shorter'} under B than under A: ${said.join(', ')}.`
+}
+
 export function Compare() {
   return <Shown answer={useAnswer<Compared>('compare', {})} what="the comparison">{c => {
     const changed = c.workloads.filter(w => w.verdict === 'worse' || w.verdict === 'better')
     return <>
       <p class="lead">{clock(c.from)} to {clock(c.to)}: {count(c.same, 'pod')} on the same node under both, {whole(c.elsewhere.length)} elsewhere, {whole(c.onlyA.length)} placed under A alone, {whole(c.onlyB.length)} under B alone.</p>
       <p>A (solid) is <bdi>{c.a.name}</bdi>, B (dashed) is <bdi>{c.b.name}</bdi>.</p>
+      <p>{waits(c.a, c.b)}</p>
       {(c.notes ?? []).map(n => <p class="note">{n}</p>)}
-      <Region name="Figures"><Table name="Figures" columns={['', 'A', 'B']} rows={figures.map(([name, of]) => [name, of(c.a), of(c.b)])} /></Region>
+      <Region name="Figures"><Table name="Figures" columns={['Figure', 'A', 'B']} rows={figures.map(([name, of]) => [name, of(c.a), of(c.b)])} /></Region>
       <Region name="Over time"><Lines days={[c.a, c.b]} /></Region>
       {changed.length > 0 && <Region name="Workloads"><Table name="Workloads" columns={['Workload', 'Under B', 'By', 'Pods', 'Elsewhere']} rows={changed.slice(0, mostMoves).map(w => [<bdi>{w.workload}</bdi>, w.verdict, w.because ?? '', w.pods, w.elsewhere])} /></Region>}
       <Region name="Pods">{c.elsewhere.length + c.onlyA.length + c.onlyB.length === 0 && <p>Every pod is on the same node under both.</p>}

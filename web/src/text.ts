@@ -44,7 +44,6 @@ export function recordText(r: import('./api').RecordOf): string {
     case 'Moved': return `${r.from || 'new'} → ${r.to || 'out of the queue'}${r.event ? ' by ' + r.event : ''}${r.plugin ? ', gated by ' + r.plugin : ''}${r.message ? ': ' + r.message : ''}`
     case 'Bound': return 'bound'
     case 'BindingUnknown': return `the reply to the binding was lost${r.message ? ': ' + r.message : ''}`
-    case 'Evicted': return `evicted from ${r.node} for ${r.for}`
   }
   return r.type
 }
