@@ -15,7 +15,7 @@ SKEWFLAGS := -X k8s.io/component-base/version.gitVersion=$(OTHER) -X k8s.io/comp
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: help all build lab up test upstream skew page page-types picture check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
+.PHONY: help all build lab up test upstream skew page page-types page-axe picture check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
 
 all: build lab
 
@@ -46,6 +46,10 @@ page: ## edge/page/assets: the page of "berth view", of the sources in web and w
 
 page-types: ## the types of the page's sources, with Node and a compiler of TypeScript that npm fetches
 	npm exec --yes --package=typescript@5.9.3 -- tsc -p web
+
+page-axe: ## the accessibility of each view of the page, with Debian's package chromium and the library axe that npm fetches
+	@mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent axe-core@4.10.3 && tar -xzf axe-core-4.10.3.tgz
+	BERTH_AXE=$(abspath $(BIN))/axe/package/axe.min.js $(GO) test -vet=off -count=1 -run TestEachView ./tool
 
 picture: ## docs/page.png: the picture of the page in the README, with Debian's package chromium
 	BERTH_README_PICTURE=$(CURDIR)/docs/page.png go test -vet=off -count=1 -run TestReadmePicture ./tool
