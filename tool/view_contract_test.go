@@ -65,6 +65,9 @@ func TestEachView(t *testing.T) {
 			c.enter(view(t, tt.args()...))
 			c.axe()
 			for _, w := range windows {
+				if w.theme == "dark" && os.Getenv("BERTH_AXE") == "" {
+					continue // only axe looks at colours
+				}
 				c.size(w.width, w.height, w.theme)
 				c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": w.width, "height": w.height, "deviceScaleFactor": w.scale, "mobile": false}, nil)
 				for _, v := range tt.views {

@@ -32,7 +32,7 @@ const exportLabels = "karpenter.sh/nodepool,cloud.google.com/gke-nodepool,eks.am
 // left out, but not the nodes.
 func exported(ctx context.Context, data page.Data, isRecord bool) (*page.Exported, error) {
 	e := &page.Exported{Route: "#/", Answers: map[string]json.RawMessage{}, About: map[string]map[string]json.RawMessage{"why": {}, "node": {}, "group": {}}}
-	questions := map[string]map[string][]string{"capabilities": nil, "summary": nil, "history": nil, "nodes": {"labels": {exportLabels}}, "pending": {"limit": {"10000"}}, "groups": {"limit": {"10000"}}, "records": {"limit": {"2000"}}}
+	questions := map[string]map[string][]string{"capabilities": nil, "summary": nil, "history": nil, "nodes": {"labels": {exportLabels}}, "pending": {"limit": {"10000"}}, "groups": {"limit": {"10000"}}, "quotas": {"limit": {"10000"}}, "shadow": nil, "records": {"limit": {"2000"}}}
 	if isRecord {
 		e.Route, questions["replay"], questions["compare"] = "#/replay", nil, nil
 	}

@@ -13,10 +13,11 @@ import (
 func TestExportInABrowser(t *testing.T) {
 	c := startChromium(t)
 	dir := t.TempDir()
-	cluster, change, room, day, gang := filepath.Join(dir, "cluster.html"), filepath.Join(dir, "change.html"), filepath.Join(dir, "room.html"), filepath.Join(dir, "day.html"), filepath.Join(dir, "gang.html")
+	cluster, change, room, day, gang, quotas := filepath.Join(dir, "cluster.html"), filepath.Join(dir, "change.html"), filepath.Join(dir, "room.html"), filepath.Join(dir, "day.html"), filepath.Join(dir, "gang.html"), filepath.Join(dir, "quotas.html")
 	for _, call := range [][]string{
 		{"view", "-f", "testdata/stuck.yaml", "--simulate", "--export", cluster},
 		{"view", "-f", "testdata/gang.yaml", "--expand", "--simulate", "--feature-gates", "GenericWorkload=true", "--export", gang},
+		{"view", "-f", "testdata/quotas.yaml", "--config", "testdata/quotas-config.yaml", "--simulate", "--export", quotas},
 		{"what-if", "-f", "testdata/stuck.yaml", "uncordon", "n3", "--html", change},
 		{"fit", "-f", "testdata/stuck.yaml", "--nodes-like", "cpu=64,memory=256Gi", "--html", room},
 		{"view", "--record", recorded(t), "--config", packed(t), "--export", day},
@@ -47,6 +48,9 @@ func TestExportInABrowser(t *testing.T) {
 	c.open("file://" + gang)
 	c.route("#/group/default/train")
 	c.until(`document.querySelector("[aria-label=Group]")?.innerText === "0 of 3 pods placed, at least 3 at once."`)
+	c.open("file://" + quotas)
+	c.route("#/groups")
+	c.until(`document.querySelector("table[aria-label=Quotas]")?.innerText.includes("web/web")`)
 	c.open("file://" + change)
 	c.until(`document.querySelector("[aria-label=Outcome]")?.innerText.startsWith("uncordon n3:")`)
 	c.picture("what-if-file")
