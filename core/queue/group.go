@@ -49,7 +49,7 @@ const (
 )
 
 // hasGroup reports whether the pod waits with a group.
-func (q *Queue) hasGroup(p *object.Pod) bool { return q.opts.PodGroup != nil && p.PodGroup() != "" }
+func (o *Options) hasGroup(p *object.Pod) bool { return o.PodGroup != nil && p.PodGroup() != "" }
 
 // Group returns the entries that were popped with this one, in the order in which they are
 // to be tried, itself included; nil for a pod that was popped by itself. The slice is valid
@@ -370,7 +370,7 @@ func (all groups) saved(now time.Time) (saved []SavedGroup) {
 // first pod.
 func (q *Queue) restoreGroups(now time.Time, saved []SavedGroup, entries []*Entry) {
 	for _, e := range entries {
-		if e.place == InFlight || !q.hasGroup(e.Pod) {
+		if e.place == InFlight || !q.opts.hasGroup(e.Pod) {
 			continue
 		}
 		name := e.Pod.GroupKey()
@@ -450,7 +450,7 @@ func (q *Queue) checkGroups() error {
 	for e := range q.Entries() {
 		if e.group != nil {
 			grouped--
-		} else if e.place != InFlight && q.hasGroup(e.Pod) {
+		} else if e.place != InFlight && q.opts.hasGroup(e.Pod) {
 			return fmt.Errorf("pod %s waits without its group", e.Pod.UID)
 		}
 	}

@@ -161,7 +161,7 @@ func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 
 // insert makes a pod that is nowhere or in flight wait: with its group, or as an active pod.
 func (q *Queue) insert(now time.Time, e *Entry, event string) {
-	if q.hasGroup(e.Pod) {
+	if q.opts.hasGroup(e.Pod) {
 		q.join(now, e, event)
 	} else {
 		q.enqueue(now, e, Active, event, "")
@@ -285,7 +285,7 @@ func (q *Queue) Requeue(now time.Time, e *Entry, rejectedBy, pendingBy []string)
 	q.stamp(now, e)
 	e.flushed = false
 	e.backoffEnd = q.backoffs.backoffEnd(e)
-	if q.hasGroup(e.Pod) {
+	if q.opts.hasGroup(e.Pod) {
 		q.join(now, e, eventAttemptFailure)
 		return
 	}

@@ -247,7 +247,7 @@ func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 	if g := s.Gate; g != nil {
 		e.preEnqueueStatus = &decision.Status{Code: g.Code, Plugin: g.Plugin, Reasons: g.Reasons}
 	}
-	if e.place == InFlight || !q.hasGroup(p) { // else restoreGroups does
+	if e.place == InFlight || !q.opts.hasGroup(p) { // else restoreGroups does
 		q.enter(now, e)
 	}
 	return e

@@ -73,8 +73,7 @@ type Metrics struct {
 	stepSeconds     *metrics.Gauge
 	longestSeconds  *metrics.Gauge
 	server          serverMetrics
-	reloads         *metrics.CounterVec
-	refused         *metrics.Gauge
+	config          configMetrics
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
 }
 
@@ -83,6 +82,12 @@ type Metrics struct {
 type queueMetrics struct {
 	pods, entities                 *metrics.GaugeVec
 	incomingPods, incomingEntities *metrics.CounterVec
+}
+
+// configMetrics are about configurations that come while the scheduler runs.
+type configMetrics struct {
+	reloads *metrics.CounterVec
+	refused *metrics.Gauge
 }
 
 // serverMetrics are about the API server.
@@ -111,10 +116,10 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.queued.pods, m.queued.incomingPods, m.queued.entities, m.queued.incomingEntities, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims, m.waitedDevices, m.deviceSeconds,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.server.behind, m.server.unlisted, m.server.skew, m.hosted, m.reloads, m.refused,
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.server.behind, m.server.unlisted, m.server.skew, m.hosted, m.config.reloads, m.config.refused,
 		m.elasticQuotas.amounts, m.elasticQuotas.reclaimed)
 	for _, result := range []string{"applied", "refused"} { // so that the first of each is an increase
-		m.reloads.WithLabelValues(result)
+		m.config.reloads.WithLabelValues(result)
 	}
 	return m
 }
@@ -198,9 +203,9 @@ func (m *Metrics) own() {
 		Help: "By how many minor versions the API server is newer than the one that Berth is built for. -1, 0 and 1 are supported; a negative value is an API server that is older."}, []string{"version"})
 	m.hosted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "plugin_calls_running", StabilityLevel: metrics.ALPHA,
 		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind (prebind), whose pods stay assumed, and those that took too long (late), which nothing waits for any more."}, []string{"call"})
-	m.reloads = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "config_reloads_total", StabilityLevel: metrics.ALPHA,
+	m.config.reloads = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "config_reloads_total", StabilityLevel: metrics.ALPHA,
 		Help: "Configurations that were taken over while the scheduler ran (applied), or refused as a whole (refused)."}, []string{"result"})
-	m.refused = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "config_refused", StabilityLevel: metrics.ALPHA,
+	m.config.refused = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "config_refused", StabilityLevel: metrics.ALPHA,
 		Help: "1 while the configuration that was read last is refused and the one before stays in effect, else 0."})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
 	m.rewinds = counter(berth, "api_rewinds_total", metrics.ALPHA, "Lists that showed an older state than was seen before, as etcd was restored from a backup.")
@@ -215,12 +220,12 @@ func (m *Metrics) own() {
 // Reloaded counts a configuration that was taken over, or refused.
 func (m *Metrics) Reloaded(applied bool) {
 	result := "refused"
-	m.refused.Set(1)
+	m.config.refused.Set(1)
 	if applied {
 		result = "applied"
-		m.refused.Set(0)
+		m.config.refused.Set(0)
 	}
-	m.reloads.WithLabelValues(result).Inc()
+	m.config.reloads.WithLabelValues(result).Inc()
 }
 
 func counter(subsystem, name string, level metrics.StabilityLevel, help string) *metrics.Counter {

@@ -86,7 +86,7 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 			m.waitEnded(m.pods[e.Pod.UID], s.Now, nil)
 		case machine.Evict:
 			m.evicting(e.Preemptor.UID, s.Now)
-			m.reclaimed(e)
+			m.elasticQuotas.evicted(e)
 		case machine.CallExtender:
 			m.extenderCalled(e)
 		}

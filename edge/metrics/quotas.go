@@ -29,9 +29,9 @@ func newQuotaMetrics() quotaMetrics {
 	}
 }
 
-// quotas sets the gauge to the ElasticQuotas.
-func (m *Metrics) quotas(all []Quota) {
-	m.elasticQuotas.amounts.Reset()
+// refresh sets the gauge to the ElasticQuotas.
+func (m *quotaMetrics) refresh(all []Quota) {
+	m.amounts.Reset()
 	for _, q := range all {
 		for kind, list := range map[string]object.Amounts{"used": q.Used, "min": q.Quota.Min, "max": q.Quota.Max} { // any order: each has its gauges
 			for _, a := range list {
@@ -39,15 +39,15 @@ func (m *Metrics) quotas(all []Quota) {
 				if a.Name == v1.ResourceCPU {
 					value /= 1000
 				}
-				m.elasticQuotas.amounts.WithLabelValues(q.Quota.Namespace, q.Quota.Name, string(a.Name), kind).Set(value)
+				m.amounts.WithLabelValues(q.Quota.Namespace, q.Quota.Name, string(a.Name), kind).Set(value)
 			}
 		}
 	}
 }
 
-// reclaimed counts a pod that is evicted for one of another ElasticQuota.
-func (m *Metrics) reclaimed(e machine.Evict) {
+// evicted counts a pod that is evicted for one of another ElasticQuota.
+func (m *quotaMetrics) evicted(e machine.Evict) {
 	if e.Reclaims {
-		m.elasticQuotas.reclaimed.WithLabelValues(e.Victim.Namespace).Inc()
+		m.reclaimed.WithLabelValues(e.Victim.Namespace).Inc()
 	}
 }

@@ -79,7 +79,7 @@ func (m *Metrics) Refresh(s Snapshot) {
 		}
 	}
 	m.groups.refresh(s.Groups)
-	m.quotas(s.Quotas)
+	m.elasticQuotas.refresh(s.Quotas)
 	m.cacheSize.WithLabelValues("nodes").Set(float64(s.Nodes))
 	m.cacheSize.WithLabelValues("pods").Set(float64(s.Pods))
 	m.cacheSize.WithLabelValues("assumed_pods").Set(float64(s.Assumed))
