@@ -132,7 +132,7 @@ type QueuedPodInfo struct {
 
 // Priority returns the priority of the pod, or that of the group for which it stands.
 func (i *QueuedPodInfo) Priority() int32 {
-	if i.Group != nil {
+	if i.Group != nil && i.Group.Source == "" {
 		return i.Group.Priority
 	}
 	return i.Pod.Priority

@@ -86,9 +86,29 @@ type Reads struct {
 	// Optional means that the plugin then decides as if there were no such objects, which
 	// places no pod wrongly. Otherwise only pods that PreFilter skips are placed.
 	Optional bool
+	// Groups is set if pods of its profile are in groups by their labels.
+	Groups *GroupRules
 	// Quotas is set if the plugin bounds pods by ElasticQuotas. All preemption of its profile
 	// follows them then.
 	Quotas *QuotaRules
+}
+
+// GroupRules are how labels put the pods of a profile into groups. The name of a group is an
+// object.GroupName.
+type GroupRules struct {
+	// Labels are the sources of groups that are labels alone, the first that a pod names
+	// counts.
+	Labels []string
+}
+
+// Name returns the name of the group in which the labels put a pod, "" for none.
+func (r *GroupRules) Name(labels map[string]string) string {
+	for _, source := range r.Labels {
+		if name := labels[object.NameLabel(source)]; name != "" {
+			return object.GroupName(source, name)
+		}
+	}
+	return ""
 }
 
 // QuotaRules are how a profile counts ElasticQuotas.

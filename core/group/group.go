@@ -17,7 +17,7 @@ import (
 // changes.
 type Groups struct {
 	byName map[types.NamespacedName]*Group
-	placed int // number of pods that are assumed or assigned
+	placed int // number of pods of Kubernetes' own groups that are assumed or assigned
 }
 
 // New returns an empty Groups.
@@ -26,15 +26,18 @@ func New() *Groups { return &Groups{byName: map[types.NamespacedName]*Group{}} }
 // Group is the set of known pods that name one PodGroup, with the state of each. It does
 // not know whether the PodGroup exists and what it requires.
 type Group struct {
-	members []member          // in an order that is the same for the same history
-	at      map[types.UID]int // index in members by UID
-	counts  [states]int       // number of members by state
+	members  []member          // in an order that is the same for the same history
+	at       map[types.UID]int // index in members by UID
+	counts   [states]int       // number of members by state
+	labelled                   // of a group from labels alone
 }
 
 // member is a pod of a group.
 type member struct {
 	uid   types.UID
 	state state
+	// minAvailable is the label of that name of a pod in a group from labels alone.
+	minAvailable string
 }
 
 // state is how far a pod of a group is scheduled.
@@ -47,8 +50,9 @@ const (
 	states      = int(assigned) + 1
 )
 
-// Join adds a pod, as unscheduled, to the group that it names. It does nothing if the pod
-// names no group, or is a member already. Call it when the API first shows the pod.
+// Join adds a pod, as unscheduled, to the group that it names. Of a member it reads what the
+// labels say of the group anew. It does nothing if the pod names no group. Call it when the
+// API shows the pod.
 func (gs *Groups) Join(p *object.Pod) {
 	if gs == nil || p.PodGroup() == "" {
 		return
@@ -58,15 +62,17 @@ func (gs *Groups) Join(p *object.Pod) {
 		g = &Group{at: map[types.UID]int{}}
 		gs.byName[p.GroupKey()] = g
 	}
-	if _, known := g.at[p.UID]; known {
-		return
+	at, known := g.at[p.UID]
+	if !known {
+		at = len(g.members)
+		g.at[p.UID] = at
+		g.members = append(g.members, member{uid: p.UID})
+		g.counts[unscheduled]++
 	}
-	g.at[p.UID] = len(g.members)
-	g.members = append(g.members, member{uid: p.UID})
-	g.counts[unscheduled]++
+	g.read(p, &g.members[at], known)
 }
 
-// Leave removes a deleted pod from its group. A group without pods is removed.
+// Leave removes a pod, which is deleted or names another group, from its group. A group without pods is removed.
 func (gs *Groups) Leave(p *object.Pod) {
 	g := gs.Of(p)
 	if g == nil {
@@ -76,7 +82,8 @@ func (gs *Groups) Leave(p *object.Pod) {
 	if !known {
 		return
 	}
-	gs.count(g.members[at].state, -1)
+	gs.count(p, g.members[at].state, -1)
+	g.unread(p, &g.members[at])
 	g.counts[g.members[at].state]--
 	last := len(g.members) - 1
 	g.members[at] = g.members[last]
@@ -109,22 +116,23 @@ func (gs *Groups) set(p *object.Pod, s state) {
 	}
 	if at, known := g.at[p.UID]; known {
 		m := &g.members[at]
-		gs.count(m.state, -1)
-		gs.count(s, 1)
+		gs.count(p, m.state, -1)
+		gs.count(p, s, 1)
 		g.counts[m.state]--
 		g.counts[s]++
 		m.state = s
 	}
 }
 
-// count adds n to the number of placed pods if a pod in state s is placed.
-func (gs *Groups) count(s state, n int) {
-	if s != unscheduled {
+// count adds n to the number of placed pods if the pod in state s is placed, and its group
+// is Kubernetes' own.
+func (gs *Groups) count(p *object.Pod, s state, n int) {
+	if s != unscheduled && p.KubernetesGroup() != "" {
 		gs.placed += n
 	}
 }
 
-// AnyPlaced reports whether a pod of any group is assumed or bound.
+// AnyPlaced reports whether a pod of any of Kubernetes' own groups is assumed or bound.
 func (gs *Groups) AnyPlaced() bool { return gs != nil && gs.placed > 0 }
 
 // Of returns the group that the pod names, nil if it names none or the group has no pods.
@@ -273,7 +281,12 @@ func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*obje
 	scheduled := 0
 	for name, g := range gs.byName { // any order: an error is an error
 		pods -= len(g.members)
-		scheduled += g.Scheduled()
+		if source, _ := object.GroupSource(name.Name); source == "" {
+			scheduled += g.Scheduled()
+		}
+		if err := g.checkLabels(name); err != nil {
+			return err
+		}
 		var counts [states]int
 		for i, m := range g.members {
 			counts[m.state]++

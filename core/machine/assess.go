@@ -47,6 +47,7 @@ func (q *Assessor) AssessBriefly(p *object.Pod) *decision.Decision { return q.as
 // assessWith implements Assess and, without nodes, AssessBriefly. A plugin's panic is the
 // record's error.
 func (q *Assessor) assessWith(p *object.Pod, nodes bool) *decision.Decision {
+	p = q.groups.member(p)
 	d := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: 1, NodesTotal: q.table.Live(), Result: decision.ResultError}
 	if err := q.guard.run("scheduling cycle", "", func() { q.assess(p, d, nodes) }); err != nil {
 		d.Result, d.Err = decision.ResultError, err
@@ -186,6 +187,7 @@ func (q *Assessor) Admits(p *object.Pod) (node string, placed bool) {
 // Reserve plugins run, until undo is called; several pods are undone in reverse order. undo
 // is nil if the pod does not fit.
 func (q *Assessor) Place(p *object.Pod) (node string, undo func()) {
+	p = q.groups.member(p)
 	node, placed := q.Admits(p)
 	if !placed {
 		return "", nil
@@ -283,7 +285,7 @@ func (q *Assessor) Signature(profileName string, p *object.Pod) (string, bool) {
 // for pod groups and for pods with extenders or hosted plugins.
 func (q *Assessor) PresentCondition(p *object.Pod) *object.Condition {
 	of := q.profiles[p.SchedulerName]
-	if of == nil || of.Host != nil || q.options.hasGroup(p) || q.extenders.of(p) != nil {
+	if of == nil || of.Host != nil || q.groups.has(p) || q.extenders.of(p) != nil {
 		return nil
 	}
 	d := q.AssessBriefly(p)

@@ -157,4 +157,6 @@ const (
 	ReasonScheduled        EventReason = "Scheduled" // the pod is bound
 	ReasonFailedScheduling EventReason = "FailedScheduling"
 	ReasonPreempted        EventReason = "Preempted" // the pod is a victim
+	// ReasonOtherPodGroup: the pod names two groups, of which one counts.
+	ReasonOtherPodGroup EventReason = "OtherPodGroupIgnored"
 )

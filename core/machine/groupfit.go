@@ -5,7 +5,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/table"
 )
 
 // GroupFit is how many pods of a pod group have a node in one placement.
@@ -34,7 +33,7 @@ func (q *Assessor) AssessGroup(name types.NamespacedName, proceed func() bool) (
 
 // assess implements AssessGroup.
 func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits []GroupFit, err error) {
-	c := &groupCycle{name: name, group: table.PodGroup(l.table, name), trial: true}
+	c := &groupCycle{name: name, trial: true}
 	for uid := range l.table.Groups().Named(name).Unscheduled() {
 		if ps := l.pods.byUID[uid]; ps.entry != nil && !ps.pod.Terminating {
 			c.members = append(c.members, l.newMember(ps, l.table.Live()))
@@ -43,7 +42,7 @@ func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits
 	if len(c.members) == 0 {
 		return nil, nil
 	}
-	c.profile = c.members[0].profile
+	c.profile, c.group = c.members[0].profile, l.groupOf(c)
 	if err := l.validate(c); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ func (l *podGroups) preemptForGroup(c *groupCycle) {
 	if c.status == nil || c.status.Code != decision.Unschedulable {
 		return
 	}
+	if c.profile.Quotas != nil {
+		return // the search for a group follows no quotas
+	}
 	answer := l.groupPostFilter(c)
 	if answer.Code == decision.Error {
 		c.status = answer
@@ -140,7 +143,7 @@ func (l *podGroups) nominated(name types.NamespacedName) bool {
 // handOn passes what the group waits for on to another pod of it that waits, as ps, which
 // preempted in its name, is deleted.
 func (l *podGroups) handOn(ps *podState) {
-	if ps.preemption == nil && ps.preemptionCount.n == 0 || !l.options.hasGroup(ps.pod) {
+	if ps.preemption == nil && ps.preemptionCount.n == 0 || !l.has(ps.pod) {
 		return
 	}
 	for uid := range l.table.Groups().Of(ps.pod).Unscheduled() {
@@ -173,7 +176,11 @@ func (l *podGroups) tryAgain(c *groupCycle) (assignments []framework.GroupAssign
 // evictForGroup evicts the group's victims, in the name of its first pod.
 func (l *podGroups) evictForGroup(c *groupCycle) {
 	first := c.members[0]
-	l.evictions.evictAll(first.state, preemptor{first.pod, c.group}, uidsOf(c.victims), anyNode, c.evictedBy)
+	by := preemptor{first.pod, c.group}
+	if c.group.Source != "" {
+		by.group = nil // Events and conditions name PodGroups of scheduling.k8s.io alone
+	}
+	l.evictions.evictAll(first.state, by, uidsOf(c.victims), anyNode, c.evictedBy)
 }
 
 // uidsOf returns the pods' UIDs, in order.

@@ -216,8 +216,18 @@ func (v *Inspector) Overcommits() int { return v.overcommits.pods }
 // preempted too often without being placed.
 func (v *Inspector) HeldBack() int { return v.preemptors.heldBack }
 
-// PlacesGroups reports whether pods of a PodGroup are scheduled together (GenericWorkload).
-func (v *Inspector) PlacesGroups() bool { return v.options.PodGroups }
+// PlacesGroups reports whether pods of a group are scheduled together: those of PodGroups
+// (GenericWorkload), or those that labels put into groups.
+func (v *Inspector) PlacesGroups() bool { return v.table.Groups() != nil }
+
+// Member returns the pod as a member of the group that it is in.
+func (v *Inspector) Member(p *object.Pod) *object.Pod { return v.groups.member(p) }
+
+// GroupName returns the name of the group that a pod with this schedulerName,
+// spec.schedulingGroup and labels is in, "" for none.
+func (v *Inspector) GroupName(schedulerName, schedulingGroup string, labels map[string]string) string {
+	return v.groups.nameOf(schedulerName, schedulingGroup, labels)
+}
 
 // Profile returns the profile with that schedulerName; nil if there is none.
 func (v *Inspector) Profile(name string) *profile.Profile { return v.profiles[name] }

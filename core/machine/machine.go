@@ -27,8 +27,9 @@ type Options struct {
 	// ViewsOff makes each decision evaluate all nodes from scratch: slow, with the same
 	// results.
 	ViewsOff bool
-	// PodGroups places the pods of a pod group together and searches victims for the group
-	// as a whole, as the gate GenericWorkload does. Without it PodGroups are ignored.
+	// PodGroups places the pods of a PodGroup of scheduling.k8s.io together and searches
+	// victims for the group as a whole, as the gate GenericWorkload does. Without it such
+	// PodGroups are ignored. Groups by labels are the profiles' (Profile.Groups).
 	PodGroups bool
 	// GroupPlacements tries a pod group in each of the placements that plugins generate, as
 	// the gate TopologyAwareWorkloadScheduling does.
@@ -57,8 +58,11 @@ type Options struct {
 	InitialBackoff, MaxBackoff, MaxUnschedulable time.Duration
 }
 
-// hasGroup reports whether the pod is placed together with its group.
-func (o *Options) hasGroup(p *object.Pod) bool { return o.PodGroups && p.PodGroup() != "" }
+// placesGroups reports whether pods of groups are placed together: Kubernetes' own, or
+// others.
+func (o *Options) placesGroups() bool {
+	return o.PodGroups || slices.ContainsFunc(o.Profiles, func(p *profile.Profile) bool { return p.Groups != nil })
+}
 
 // Reads returns the kinds of objects that a machine with these options needs to watch,
 // besides pods, nodes and those that every scheduler reads.
@@ -209,7 +213,7 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 // even if nothing else is active: while its victims are leaving, or if it has a group,
 // whose attempts cost more, unless that has preempted others.
 func (m *Machine) holdInBackoff(p *object.Pod) bool {
-	if !m.options.hasGroup(p) {
+	if !m.groups.has(p) {
 		return m.preemptors.victimsLeaving(m.pods.byUID[p.UID]) != ""
 	}
 	return !m.groups.nominated(p.GroupKey()) || m.groups.victimsLeaving(p.GroupKey())

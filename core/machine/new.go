@@ -17,7 +17,7 @@ import (
 // New returns a machine without nodes and pods.
 func New(o Options) *Machine {
 	m := &Machine{options: o, profiles: profiles{}, unlisted: unlistedKinds{}, budgets: &budgets{}, step: &step{table: table.New()}}
-	if o.PodGroups {
+	if o.placesGroups() {
 		m.table.CountGroups()
 	}
 	for _, p := range o.Profiles {
@@ -43,10 +43,10 @@ func (m *Machine) composePods() {
 	m.extenders = &extenderCycles{step: m.step, options: &m.options, profiles: m.profiles, busy: make([]int, len(m.options.Extenders))}
 	foresee := &foresight.Foresight{
 		Table: m.table, Profiles: m.profiles, Panicked: m.guard.report, FoundNoVictims: m.pods.foundNoVictims,
-		Extended: func(p *object.Pod) bool { return m.extenders.of(p) != nil }, Grouped: m.options.hasGroup,
+		Extended: func(p *object.Pod) bool { return m.extenders.of(p) != nil }, Grouped: func(p *object.Pod) bool { return m.groups.has(p) },
 	}
 	var podGroup func(types.NamespacedName) *object.PodGroup
-	if m.options.PodGroups {
+	if m.options.placesGroups() {
 		podGroup = func(name types.NamespacedName) *object.PodGroup { return table.PodGroup(m.table, name) }
 	}
 	m.queue = queue.New(queue.Options{
@@ -85,7 +85,7 @@ func (m *Machine) composeCycles() {
 		attempts: m.attempts, nominations: m.nominations, preemptors: m.preemptors, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders,
 	}
 	m.groups = &podGroups{
-		step: m.step, options: &m.options, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, preemptors: m.preemptors,
+		step: m.step, options: &m.options, profiles: m.profiles, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, preemptors: m.preemptors,
 		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling,
 		asked: map[types.UID]object.GroupCondition{},
 	}

@@ -42,6 +42,7 @@ type podWatch struct {
 
 // podSet handles a pod that the API shows, of any scheduler and in any state.
 func (w *podWatch) podSet(p *object.Pod) {
+	p = w.groups.member(p)
 	if other := w.pods.byUID[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
 		w.endPod(other) // no API server shows one pod under two names
 	}
@@ -64,9 +65,8 @@ func (w *podWatch) podSet(p *object.Pod) {
 		return
 	case ps == nil:
 		ps = w.pods.state(p)
-	case ps.pod.PodGroup() != p.PodGroup():
-		w.table.Groups().Leave(ps.pod)
-		w.table.Groups().Join(p)
+	default:
+		w.groups.rejoinAs(ps.pod, p)
 	}
 	if p.NodeName != "" {
 		w.podAssigned(ps, p)
@@ -103,7 +103,7 @@ func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 		w.recordChange(framework.UnscheduledPod, framework.Add)
 		ps.entry = w.queue.Add(w.now, p)
 		ps.entry.Owner = ps
-		if w.options.PodGroups {
+		if w.table.Groups() != nil {
 			w.moveAll(&framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Add, NewPod: p})
 		}
 		return
@@ -133,7 +133,7 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 		m.reportGated(profile, p, s)
 		return s
 	}
-	if _, unlisted := m.unlisted[object.PodGroups]; m.options.hasGroup(p) && !unlisted && table.PodGroup(m.table, p.GroupKey()) == nil {
+	if m.groups.has(p) && m.unlisted.group(p) == nil && table.PodGroup(m.table, p.GroupKey()) == nil {
 		s := &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("waiting for pod group %q to be created", p.PodGroup())}}
 		m.reportGated(profile, p, s)
 		return s
@@ -253,7 +253,7 @@ func (w *podWatch) endPod(ps *podState) {
 	if pl := w.table.Pod(ps.pod.UID); pl != nil {
 		w.takeOff(pl)
 	}
-	w.table.Groups().Leave(ps.pod)
+	w.groups.rejoinAs(ps.pod, nil)
 	w.pods.forget(ps)
 }
 

@@ -49,6 +49,7 @@ type groupCycle struct {
 type podGroups struct {
 	*step
 	options     *Options
+	profiles    profiles
 	budgets     *budgets
 	engine      *engine.Engine
 	guard       *guard
@@ -119,13 +120,14 @@ var (
 // from the queue. entries are these, in the order in which they are tried.
 func (l *podGroups) scheduleGroup(entries []*queue.Entry) {
 	c := &groupCycle{name: entries[0].Pod.GroupKey(), profile: entries[0].Owner.(*podState).request.Profile}
-	c.group = table.PodGroup(l.table, c.name)
 	for _, e := range entries {
 		c.members = append(c.members, l.newMember(e.Owner.(*podState), l.table.Live()))
 		if c.firstActive.IsZero() || e.FirstActive.Before(c.firstActive) {
 			c.firstActive = e.FirstActive
 		}
+		l.reportOtherGroup(e)
 	}
+	c.group = l.groupOf(c)
 	if err := l.validate(c); err != nil {
 		l.failGroup(c, err)
 		return
@@ -191,7 +193,7 @@ func (l *podGroups) validate(c *groupCycle) error {
 		if s := l.scheduling.cannotTry(c.members[0].attempt); s != nil && s.Code == decision.Error {
 			return s.Err
 		}
-		return fmt.Errorf("podgroup.scheduling.k8s.io %q not found", c.name.Name)
+		return fmt.Errorf("podgroup.%s %q not found", apiGroup(c.name.Name), c.name.Name)
 	}
 	first := c.members[0].pod
 	for _, mb := range c.members {
@@ -218,7 +220,7 @@ func (c *groupCycle) matches(first, p *object.Pod) error {
 	switch {
 	case p.SchedulerName != first.SchedulerName:
 		return fmt.Errorf("all pods in a single pod group should have the same .spec.schedulerName set, got: %q and %q", p.SchedulerName, first.SchedulerName)
-	case p.Priority != c.group.Priority:
+	case c.group.Source == "" && p.Priority != c.group.Priority:
 		return fmt.Errorf("all pods in a single pod group should have the same priority as the pod group's priority, got %d and %d", p.Priority, c.group.Priority)
 	case p.NeverPreempts != first.NeverPreempts:
 		return fmt.Errorf("all pods in a single pod group should have the same preemption policy, got %v and %v", policy(p), policy(first))
@@ -381,7 +383,7 @@ func (l *podGroups) showTry(mb *groupMember) {
 // rejoin, after a panic, rebuilds the table's list of pod groups and their pods.
 // Table.Rebuild then adds which pods are placed.
 func (l *podGroups) rejoin() {
-	if !l.options.PodGroups {
+	if l.table.Groups() == nil {
 		return
 	}
 	l.table.CountGroups()

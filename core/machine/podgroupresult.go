@@ -68,9 +68,12 @@ func (l *podGroups) failGroup(c *groupCycle, err error) {
 // waitsForEvents reports whether a group that does not fit need not be tried again before an
 // event may help one of its pods. All pods of the cycle are of one class then, and filters
 // answer by the node alone: how many fit does not depend on which of equal nodes were
-// chosen. Another group, one that is constrained, and one for which a plugin generates no
+// chosen. A group that is not tried waits, too, for what mends its fault. Another group, one that is constrained, and one for which a plugin generates no
 // placement is tried again after its backoff.
 func (l *podGroups) waitsForEvents(c *groupCycle) bool {
+	if c.group.Fault != "" {
+		return true
+	}
 	first := c.members[0].pod.AppendTemplate(nil)
 	generated := !l.options.GroupPlacements || c.placement != nil
 	return generated && !l.constrained(c) && !slices.ContainsFunc(c.members, func(mb *groupMember) bool {

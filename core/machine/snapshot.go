@@ -186,6 +186,8 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(pending)) {
 		p := pending[uid]
+		p = m.groups.member(p)
+		pending[uid] = p
 		m.pods.state(p).request = engine.For(m.profiles[p.SchedulerName], p)
 	}
 	for i := range s.Pods {

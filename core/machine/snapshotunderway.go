@@ -254,7 +254,7 @@ func (m *Machine) restoreUnderway(ps *podState, s *SavedUnderway) {
 		if pl := m.table.Pod(ps.pod.UID); pl != nil {
 			m.table.RemovePod(pl.Pod.UID)
 		}
-		p := s.Placed
+		p := m.groups.member(s.Placed)
 		if p.Claiming != nil && len(s.Taken)+len(p.FromDevices) > 0 {
 			p = p.With(s.Taken)
 		}
@@ -297,7 +297,7 @@ func (m *Machine) restoreCycles(now time.Time, ps *podState, s *SavedUnderway) {
 }
 
 func (m *Machine) restoredAttempt(ps *podState, s *SavedAttempt) *attempt {
-	p := s.Pod
+	p := m.groups.member(s.Pod)
 	record := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: s.Attempt, Flushed: s.Flushed, Result: s.Result,
 		Score: s.Score, Ties: s.Ties, NodesTotal: s.NodesTotal, NodesFeasible: s.NodesFeasible}
 	a := &attempt{state: ps, pod: p, profile: m.profiles[p.SchedulerName], request: ps.request, record: record, binding: &bindingCycle{}, noVictims: s.NoVictims}

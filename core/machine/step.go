@@ -190,13 +190,21 @@ func (l unlistedKinds) undecidable(t *table.Table, of *profile.Profile, p *objec
 	if len(l) == 0 {
 		return nil
 	}
-	if err, is := l[object.PodGroups]; is && p.PodGroup() != "" {
-		return &decision.Status{Code: decision.Error, Err: errUnlisted(object.PodGroups, err)}
+	if err := l.group(p); err != nil {
+		return &decision.Status{Code: decision.Error, Err: err}
 	}
 	for _, pl := range of.PreFilter {
 		if err := l.hides(pl); err != nil && !pl.PreFilter(t, p).Skip {
 			return attribute(&decision.Status{Code: decision.Error, Err: err}, "PreFilter", pl.Name)
 		}
+	}
+	return nil
+}
+
+// group returns an error if the pod names a PodGroup and these cannot be listed.
+func (l unlistedKinds) group(p *object.Pod) error {
+	if err, is := l[object.PodGroups]; is && p.KubernetesGroup() != "" {
+		return errUnlisted(object.PodGroups, err)
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ type Pod struct {
 	// Disrupted is true when the pod carries DisruptionTarget=True with
 	// reason PreemptionByScheduler.
 	Disrupted bool
-	// SchedulingGroup is spec.schedulingGroup, nil for a pod of no group. It is only set
-	// with the gate GenericWorkload.
+	// SchedulingGroup is spec.schedulingGroup, nil for a pod of no group. The machine also
+	// sets it in pods that are in a group by their labels.
 	SchedulingGroup *SchedulingGroup
 
 	Created    time.Time
@@ -87,7 +87,7 @@ type Pod struct {
 	Recorded string
 }
 
-// SchedulingGroup names the PodGroup with which a pod is scheduled.
+// SchedulingGroup names the pod group with which a pod is scheduled, by its GroupName.
 type SchedulingGroup struct{ PodGroupName string }
 
 // InPodGroup returns the SchedulingGroup that names the PodGroup; nil for "".
@@ -98,12 +98,21 @@ func InPodGroup(name string) *SchedulingGroup {
 	return &SchedulingGroup{PodGroupName: name}
 }
 
-// PodGroup returns the name of the pod's PodGroup, "" for a pod of no group.
+// PodGroup returns the GroupName of the pod's group, "" for a pod of no group.
 func (p *Pod) PodGroup() string {
 	if p.SchedulingGroup == nil {
 		return ""
 	}
 	return p.SchedulingGroup.PodGroupName
+}
+
+// KubernetesGroup returns the name of the pod's PodGroup of scheduling.k8s.io; "" for a pod
+// of no group, or of one from another source.
+func (p *Pod) KubernetesGroup() string {
+	if source, name := GroupSource(p.PodGroup()); source == "" {
+		return name
+	}
+	return ""
 }
 
 // Condition is the part of a pod condition that the scheduler writes: as the API shows it,

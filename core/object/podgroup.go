@@ -1,10 +1,22 @@
 package object
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"strings"
+	"time"
 
-// PodGroup is what the scheduler reads of one PodGroup.
+	v1 "k8s.io/api/core/v1"
+)
+
+// PodGroup is what the scheduler reads of one pod group: a PodGroup, or what labels of pods
+// say.
 type PodGroup struct {
 	Meta
+	// Source says where the group is from, as in the names of groups (GroupSource).
+	Source  string
+	Created time.Time // metadata.creationTimestamp; zero for a group from labels alone
+	// Fault says what is wrong with the group, so that no pod of it is placed; "" for
+	// nothing.
+	Fault      string
 	Generation int64 // metadata.generation
 	// Gang is set if the group has a gang policy. Without one as many of its pods are
 	// placed, in one cycle, as fit.
@@ -14,7 +26,8 @@ type PodGroup struct {
 	// TopologyKey is the node label of which all its pods' nodes must have one value, ""
 	// for none.
 	TopologyKey string
-	// Priority is spec.priority, 0 without one. The pods of the group have their own.
+	// Priority is spec.priority, 0 without one. The pods of the group have their own, and
+	// only those count in a group that is not Kubernetes' own.
 	Priority int32
 	// PreemptedWhole is set if all pods of the group are preempted when one is
 	// (spec.disruptionMode all).
@@ -31,3 +44,36 @@ type GroupCondition struct {
 	Message            string
 	ObservedGeneration int64
 }
+
+// GroupName returns the name under which the scheduler has a pod group of a source: NAME for
+// a PodGroup of Kubernetes' own (source ""), SOURCE/NAME for any other. No name in the API has
+// a slash, so groups of one name from two sources are two groups.
+func GroupName(source, name string) string {
+	if source == "" || name == "" {
+		return name
+	}
+	return source + "/" + name
+}
+
+// GroupSource returns the source and the rest of a GroupName.
+func GroupSource(group string) (source, name string) {
+	if source, name, found := strings.Cut(group, "/"); found {
+		return source, name
+	}
+	return "", group
+}
+
+// SchedulerPlugins is the source of groups that are a PodGroup of scheduling.x-k8s.io, which
+// is the API of sigs.k8s.io/scheduler-plugins.
+const SchedulerPlugins = "scheduling.x-k8s.io"
+
+// FromLabels reports whether the source is labels alone.
+func FromLabels(source string) bool { return source != "" && source != SchedulerPlugins }
+
+// MinAvailableLabel returns the label that says how many pods of a group must be placed
+// together, for a source that is labels alone; NameLabel returns the label that names the
+// group.
+func MinAvailableLabel(source string) string { return source + "/min-available" }
+
+// NameLabel is described with MinAvailableLabel.
+func NameLabel(source string) string { return source + "/name" }

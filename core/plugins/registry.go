@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/plugins/balancedallocation"
 	"github.com/berth-scheduler/berth/core/plugins/capacityscheduling"
+	"github.com/berth-scheduler/berth/core/plugins/coscheduling"
 	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
 	"github.com/berth-scheduler/berth/core/plugins/defaultpreemption"
 	"github.com/berth-scheduler/berth/core/plugins/deferredpodscheduling"
@@ -38,6 +39,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/volumebinding"
 	"github.com/berth-scheduler/berth/core/plugins/volumerestrictions"
 	"github.com/berth-scheduler/berth/core/plugins/volumezone"
+	"github.com/berth-scheduler/berth/core/preempt"
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
@@ -78,6 +80,15 @@ func Registry(f feature.Features) profile.Registry {
 		}
 		return capacityscheduling.New(raw, preemption)
 	})
+	registry[names.Coscheduling] = func(args any) (*framework.Plugin, error) {
+		given, _ := args.(coscheduling.Args)
+		search := preempt.ForGroup
+		if f.GenericWorkload {
+			search = nil // DefaultPreemption searches for any group
+		}
+		return coscheduling.New(given, gangscheduling.New(), search)
+	}
+	registry[names.CoschedulingLabels] = refused("it is no plugin, but arguments of " + names.Coscheduling)
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())

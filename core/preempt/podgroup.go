@@ -218,9 +218,10 @@ func (u *unit) add(p *object.Pod, r table.Row, now time.Time) {
 	u.pods, u.rows = append(u.pods, p), append(u.rows, r)
 }
 
-// groupOf returns the PodGroup of the pod; nil if it has none, or that does not exist.
+// groupOf returns the PodGroup of the pod; nil if it has none, or that does not exist. Pods of
+// groups from other sources are preempted one by one, by their own priority.
 func groupOf(t *table.Table, p *object.Pod) *object.PodGroup {
-	if t.Groups() == nil || p.PodGroup() == "" {
+	if t.Groups() == nil || p.KubernetesGroup() == "" {
 		return nil
 	}
 	return table.PodGroup(t, p.GroupKey())

@@ -41,7 +41,7 @@ func (l *unitList) add(row table.Row) {
 		if priority >= l.priority || l.wholes[g] {
 			continue
 		}
-		u := &unit{priority: priority, grouped: p.PodGroup() != ""}
+		u := &unit{priority: priority, grouped: p.KubernetesGroup() != ""}
 		if g == nil || !g.PreemptedWhole {
 			u.add(p, row, l.now)
 		} else {

@@ -202,7 +202,9 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Plugins)) {
-		if pl := p.Plugins[name]; pl.PodGroup != nil && pl.PodGroup.PlacementFeasible != nil {
+		pl := p.Plugins[name]
+		p.Groups = cmp.Or(p.Groups, pl.Reads.Groups)
+		if pl.PodGroup != nil && pl.PodGroup.PlacementFeasible != nil {
 			p.PlacementFeasible = append(p.PlacementFeasible, pl)
 		}
 	}

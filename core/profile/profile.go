@@ -21,6 +21,7 @@ type Profile struct {
 	Filter     []*framework.Plugin
 	PostFilter []*framework.Plugin
 	Quotas     *framework.QuotaRules // of the first plugin that has them; nil: ElasticQuotas are not followed
+	Groups     *framework.GroupRules // of the first plugin that has them; nil: labels put no pod into a group
 	PreScore   []*framework.Plugin
 	Score      []Scorer
 	Reserve    []*framework.Plugin

@@ -15,9 +15,12 @@ func (t *Table) CountGroups() { t.groups = group.New() }
 // table records which of the pods are placed; the machine records which exist.
 func (t *Table) Groups() *group.Groups { return t.groups }
 
-// PodGroup returns the PodGroup of this name; nil if there is none, as of the name that a pod
-// without a group has.
+// PodGroup returns the pod group of this name; nil if there is none, as of the name that a
+// pod without a group has. What labels alone make is there while it has pods.
 func PodGroup(t *Table, name types.NamespacedName) *object.PodGroup {
+	if source, _ := object.GroupSource(name.Name); object.FromLabels(source) {
+		return t.Groups().Named(name).Labelled()
+	}
 	return Lookup[*object.PodGroup](t, object.PodGroups, name.Namespace, name.Name)
 }
 

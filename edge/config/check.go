@@ -310,7 +310,7 @@ func (c *checker) checkDisabled(path *field.Path, name string, names []string) {
 }
 
 // farthestPlugin is how far a name may be from that of a plugin to be taken for it: names of
-// other people's plugins, such as Coscheduling, are not much farther.
+// other people's plugins, such as PreemptionToleration, are not much farther.
 const farthestPlugin = 2
 
 // noPlugin says that there is no such plugin, and what may have been meant.

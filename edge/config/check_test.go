@@ -80,7 +80,7 @@ func TestCheckOfOtherTexts(t *testing.T) {
 		header + "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]":             {"3 profiles[0]: only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got 0"},
 		header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]":                 {`3 profiles[0].plugins.score.enabled[0].name: there is no plugin "Mine"; if your scheduler has it, name it with --plugins`},
 		header + "profiles: [{plugins: {multiPoint: {disabled: [{name: GangScheduling}]}}}]": nil,
-		header + "profiles: [{plugins: {permit: {enabled: [{name: Coscheduling}]}}}]":        {`3 profiles[0].plugins.permit.enabled[0].name: there is no plugin "Coscheduling"; if your scheduler has it, name it with --plugins`},
+		header + "profiles: [{plugins: {permit: {enabled: [{name: TargetLoadPacking}]}}}]":   {`3 profiles[0].plugins.permit.enabled[0].name: there is no plugin "TargetLoadPacking"; if your scheduler has it, name it with --plugins`},
 		header + "profiles: [{plugins: {multiPoint: {enabled: [{name: GangScheduling}, {name: PodGroupPodsCount}]}}}]": {
 			`3 profiles[0]: initializing plugin "GangScheduling": it needs the feature gate GenericWorkload`,
 			`3 profiles[0]: initializing plugin "PodGroupPodsCount": it needs the feature gate TopologyAwareWorkloadScheduling`},

@@ -9,6 +9,7 @@ import (
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
@@ -22,7 +23,7 @@ func YAML(c *Config) ([]byte, error) {
 		p := &c.Profiles[i]
 		enabled := enabledNames(p.Plugins)
 		p.PluginConfig = slices.DeleteFunc(p.PluginConfig, func(pc configv1.PluginConfig) bool {
-			return !slices.Contains(enabled, pc.Name)
+			return !slices.Contains(enabled, pc.Name) && (pc.Name != names.CoschedulingLabels || !slices.Contains(enabled, names.Coscheduling))
 		})
 		slices.SortFunc(p.PluginConfig, func(a, b configv1.PluginConfig) int { return strings.Compare(a.Name, b.Name) })
 	}

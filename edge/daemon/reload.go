@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -104,6 +105,11 @@ func (d *Daemon) refusal(c *config.Config, profiles []*profile.Profile) error {
 	}
 	if names := config.RestartNeeded(d.config.Load(), c); names != nil {
 		return fmt.Errorf("a change of %s needs a restart", strings.Join(names, ", "))
+	}
+	for i, p := range profiles { // as many, of the same names
+		if !reflect.DeepEqual(p.Groups, d.profiles[i].Groups) {
+			return errors.New("a change of Coscheduling, or of its labels, needs a restart: pods stay in the groups that they are in")
+		}
 	}
 	for _, kind := range profile.Reads(profiles) {
 		if !slices.Contains(d.watched, kind) {

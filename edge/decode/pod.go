@@ -31,7 +31,7 @@ func Pod(p *v1.Pod) *object.Pod {
 		NominatedNode:   p.Status.NominatedNodeName,
 		NeverPreempts:   spec.PreemptionPolicy != nil && *spec.PreemptionPolicy == v1.PreemptNever,
 		Created:         p.CreationTimestamp.Time,
-		SchedulingGroup: object.InPodGroup(podGroupOf(spec)),
+		SchedulingGroup: object.InPodGroup(PodGroupName(spec)),
 		Terminating:     p.DeletionTimestamp != nil,
 		Terminal:        Ended(p),
 		Generation:      p.Generation,

@@ -8,7 +8,7 @@ import (
 )
 
 func podGroup(g *schedulingv1beta1.PodGroup) *object.PodGroup {
-	decoded := &object.PodGroup{Meta: meta(object.PodGroups, &g.ObjectMeta), Generation: g.Generation}
+	decoded := &object.PodGroup{Meta: meta(object.PodGroups, &g.ObjectMeta), Created: g.CreationTimestamp.Time, Generation: g.Generation}
 	if gang := g.Spec.SchedulingPolicy.Gang; gang != nil {
 		decoded.Gang, decoded.MinCount = true, int(gang.MinCount)
 	}
@@ -28,8 +28,8 @@ func podGroup(g *schedulingv1beta1.PodGroup) *object.PodGroup {
 	return decoded
 }
 
-// podGroupOf is the name of the pod's group, "" for none.
-func podGroupOf(spec *v1.PodSpec) string {
+// PodGroupName returns the name of the PodGroup in spec.schedulingGroup, "" for none.
+func PodGroupName(spec *v1.PodSpec) string {
 	if g := spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName
 	}

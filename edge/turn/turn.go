@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // Bounds of a run.
@@ -101,7 +102,7 @@ type Run struct {
 func Take(ctx context.Context, m *machine.Machine, decode Decode, pods []Pod, short func(*Short)) *Run {
 	groups := map[types.NamespacedName][]Pod{}
 	for _, p := range pods {
-		if name, ok := groupOf(p.API); ok && m.PlacesGroups() {
+		if name, ok := groupOf(m, p.API); ok && m.PlacesGroups() {
 			groups[name] = append(groups[name], p)
 		}
 	}
@@ -141,7 +142,7 @@ func (r *Run) pass(ctx context.Context, pods []Pod, waiting map[int]bool, count 
 		if r.Nodes[p.API.UID] != "" || r.Nominated[p.API.UID] != "" || r.failed[p.Kind] {
 			continue
 		}
-		if name, ok := groupOf(p.API); ok && r.groups[name] != nil {
+		if name, ok := groupOf(r.machine, p.API); ok && r.groups[name] != nil {
 			r.takeGroup(r.groups[name])
 			continue
 		}
@@ -185,19 +186,16 @@ func (r *Run) nominate(p Pod, o *object.Pod) bool {
 }
 
 // groupOf returns the name of the pod's group; false where it has none.
-func groupOf(p *v1.Pod) (name types.NamespacedName, ok bool) {
-	g := p.Spec.SchedulingGroup
-	if g == nil || g.PodGroupName == nil {
-		return name, false
-	}
-	return types.NamespacedName{Namespace: p.Namespace, Name: *g.PodGroupName}, true
+func groupOf(m *machine.Machine, p *v1.Pod) (name types.NamespacedName, ok bool) {
+	group := m.GroupName(p.Spec.SchedulerName, decode.PodGroupName(&p.Spec), p.Labels)
+	return types.NamespacedName{Namespace: p.Namespace, Name: group}, group != ""
 }
 
 // takeGroup places the members of a group, or none of them.
 func (r *Run) takeGroup(members []Pod) {
-	first := r.decode(members[0].API)
 	t := r.machine.Table()
-	s := &Short{Name: first.GroupKey(), Members: members, MinCount: 1}
+	s := &Short{Members: members, MinCount: 1}
+	s.Name, _ = groupOf(r.machine, members[0].API)
 	if g := table.PodGroup(t, s.Name); g == nil {
 		s.MinCount = len(members)
 	} else if g.Gang {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/turn"
 )
@@ -236,7 +237,7 @@ func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 		if !l.scope.Has(l.Cluster, p.API) {
 			continue
 		}
-		switch group := groupOf(p.API); {
+		switch group := l.groupOf(p.API); {
 		case run.Nodes[p.API.UID] != "":
 			if l.Machine.PlacesGroups() {
 				group = ""
@@ -256,11 +257,11 @@ func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 	return left
 }
 
-func groupOf(p *v1.Pod) string {
-	if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-		return *g.PodGroupName
-	}
-	return ""
+// groupOf returns the name of the pod's group, as the scheduler has it, or of the PodGroup in
+// its spec, which may not count; "" for none.
+func (c *Cluster) groupOf(p *v1.Pod) string {
+	name := decode.PodGroupName(&p.Spec)
+	return cmp.Or(c.Machine.GroupName(p.Spec.SchedulerName, name, p.Labels), name)
 }
 
 // stuck adds the pods that found no node, by sort, and returns how many it looked at.

@@ -73,7 +73,7 @@ type facts struct {
 // Why answers for a pod of the cluster. Once the context ends it looks for no more fixes,
 // and the answer says so.
 func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
-	p := c.Set.DecodePod(api)
+	p := c.Machine.Member(c.Set.DecodePod(api))
 	a := &Answer{
 		APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed, PodGroup: p.PodGroup(),
 		NodesTotal: c.Machine.Table().Live(), Groups: []NodeGroup{}, Fixes: []fix.Fix{}, Events: []Event{}, Scores: []Node{},

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -52,8 +53,8 @@ func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 		}
 	}
 	if kind == "" {
-		if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-			kind, name = "podgroup", *g.PodGroupName
+		if group := c.groupOf(p); group != "" {
+			kind, name = "podgroup", group
 		}
 	}
 	if kind == "" {
@@ -75,8 +76,9 @@ func (c *Cluster) belongs(p *v1.Pod, w Workload) bool {
 	}
 	switch owner := metav1.GetControllerOfNoCopy(p); {
 	case w.Kind == "podgroup":
-		g := p.Spec.SchedulingGroup
-		return g != nil && g.PodGroupName != nil && *g.PodGroupName == w.Name
+		group := c.groupOf(p)
+		_, name := object.GroupSource(group)
+		return group == w.Name || name == w.Name
 	case owner != nil && strings.ToLower(owner.Kind) == w.Kind && owner.Name == w.Name:
 		return true
 	case w.Kind == "cronjob" && owner != nil && owner.Kind == "Job":

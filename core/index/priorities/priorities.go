@@ -44,7 +44,7 @@ func (x *Index) grow(r table.Row, _, _ *object.Node) {
 // came updates the row for a pod that was placed there.
 func (x *Index) came(pl *table.Placed) {
 	x.rows[pl.Row].add(pl.Pod)
-	if pl.Pod.PodGroup() != "" {
+	if pl.Pod.KubernetesGroup() != "" {
 		x.grouped[pl.Row]++
 	}
 }
@@ -55,7 +55,7 @@ func (x *Index) left(pl *table.Placed) {
 	if pl.Pod.Priority == x.rows[pl.Row].priority {
 		x.rows[pl.Row] = lowestOf(x.table.Pods(pl.Row))
 	}
-	if pl.Pod.PodGroup() != "" {
+	if pl.Pod.KubernetesGroup() != "" {
 		x.grouped[pl.Row]--
 	}
 }
@@ -135,7 +135,7 @@ func (x *Index) check(*Index) error {
 		}
 		grouped := int32(0)
 		for _, pl := range x.table.Pods(r) {
-			if pl.Pod.PodGroup() != "" {
+			if pl.Pod.KubernetesGroup() != "" {
 				grouped++
 			}
 		}

@@ -64,10 +64,10 @@ func groupUpdated(p *object.Pod, e *framework.Event) bool {
 
 // required returns how many pods of the group must be placed together: 1 for one that is no
 // gang, and for a gang that was placed once and of which a pod is still bound and is not being
-// deleted. Others of it have finished or were lost then, and whoever takes their place need not
+// deleted. That a gang which is not Kubernetes' own was placed once, its bound pods say. Others of it have finished or were lost then, and whoever takes their place need not
 // wait for them. (kube-scheduler counts what it still sees, and such a pod waits for ever.)
 func required(t *table.Table, g *object.PodGroup, pods *group.Group) int {
-	if !g.Gang || g.Scheduled.Status == v1.ConditionTrue && anyStays(t, pods) {
+	if !g.Gang || (g.Scheduled.Status == v1.ConditionTrue || g.Source != "") && anyStays(t, pods) {
 		return 1
 	}
 	return g.MinCount
@@ -86,6 +86,9 @@ func anyStays(t *table.Table, pods *group.Group) bool {
 // placementFeasible returns whether the gang can still have as many pods placed as it
 // requires.
 func placementFeasible(t *table.Table, g *object.PodGroup, p framework.PlacementProgress) *decision.Status {
+	if g.Fault != "" {
+		return &decision.Status{Code: decision.Unschedulable, Reasons: []string{g.Fault}}
+	}
 	n := required(t, g, t.Groups().Named(types.NamespacedName{Namespace: g.Namespace, Name: g.Name}))
 	switch {
 	case p.Remaining+p.Scheduled < n:
@@ -107,7 +110,7 @@ func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	if g == nil {
 		return rejected(fmt.Sprintf("waiting for pods's pod group %q to appear in scheduling queue", p.PodGroup()))
 	}
-	if pods := t.Groups().Of(p); g.Gang && pods.Len() < required(t, g, pods) {
+	if pods := t.Groups().Of(p); g.Fault == "" && g.Gang && pods.Len() < required(t, g, pods) {
 		return rejected("waiting for minCount pods from a gang to appear in scheduling queue")
 	}
 	return nil

@@ -28,5 +28,12 @@ const (
 	VolumeZone                      = "VolumeZone"
 )
 
-// CapacityScheduling is a plugin of sigs.k8s.io/scheduler-plugins.
-const CapacityScheduling = "CapacityScheduling"
+// The plugins of sigs.k8s.io/scheduler-plugins.
+const (
+	CapacityScheduling = "CapacityScheduling"
+	Coscheduling       = "Coscheduling"
+)
+
+// CoschedulingLabels is no plugin: a configuration has arguments under this name that
+// Coscheduling reads.
+const CoschedulingLabels = "CoschedulingLabels"

@@ -1,0 +1,103 @@
+package group
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// labelled is what the labels of a group's pods say of it, where there is no object that
+// does.
+type labelled struct {
+	minAvailable map[string]int // number of members by their label, "" for none
+	group        *object.PodGroup
+}
+
+// Labelled returns the group as the labels of its pods describe it, another object whenever
+// they say something else. It is nil for a group that has an object, or no pods.
+func (g *Group) Labelled() *object.PodGroup {
+	if g == nil {
+		return nil
+	}
+	return g.group
+}
+
+// read reads the labels of the member's pod; again is set if it was read before.
+func (g *Group) read(p *object.Pod, m *member, again bool) {
+	source, _ := object.GroupSource(p.PodGroup())
+	if !object.FromLabels(source) {
+		return
+	}
+	text := p.Labels[object.MinAvailableLabel(source)]
+	if again && m.minAvailable == text {
+		return
+	}
+	if again {
+		g.unread(p, m)
+	}
+	if g.minAvailable == nil {
+		g.minAvailable = map[string]int{}
+	}
+	m.minAvailable = text
+	if g.minAvailable[text]++; g.minAvailable[text] == 1 {
+		g.group = g.describe(p.GroupKey())
+	}
+}
+
+// unread drops what read has read.
+func (g *Group) unread(p *object.Pod, m *member) {
+	if g.group == nil {
+		return
+	}
+	if g.minAvailable[m.minAvailable]--; g.minAvailable[m.minAvailable] == 0 {
+		delete(g.minAvailable, m.minAvailable)
+		g.group = g.describe(p.GroupKey())
+	}
+}
+
+// describe returns the group of this name that the labels describe.
+func (g *Group) describe(name types.NamespacedName) *object.PodGroup {
+	source, _ := object.GroupSource(name.Name)
+	o := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: name.Namespace, Name: name.Name}, Source: source, Gang: true}
+	label := object.MinAvailableLabel(source)
+	texts := slices.Sorted(maps.Keys(g.minAvailable))
+	if len(texts) != 1 {
+		for i, text := range texts {
+			if texts[i] = strconv.Quote(text); text == "" {
+				texts[i] = "none"
+			}
+		}
+		o.Fault = fmt.Sprintf("its pods do not agree on the label %s: %s", label, strings.Join(texts, " and "))
+		return o
+	}
+	n, err := strconv.ParseInt(texts[0], 10, 32)
+	switch {
+	case texts[0] == "":
+		o.Fault = fmt.Sprintf("its pods lack the label %s", label)
+	case err != nil || n < 1:
+		o.Fault = fmt.Sprintf("the label %s of its pods is %q, and should be a number of pods, at least 1", label, texts[0])
+	}
+	o.MinCount = int(n)
+	return o
+}
+
+// checkLabels returns an error unless the labels that were read are those of the members.
+func (g *Group) checkLabels(name types.NamespacedName) error {
+	if source, _ := object.GroupSource(name.Name); !object.FromLabels(source) {
+		return nil
+	}
+	counted := map[string]int{}
+	for i := range g.members {
+		counted[g.members[i].minAvailable]++
+	}
+	if !maps.Equal(counted, g.minAvailable) || g.group == nil || *g.group != *g.describe(name) {
+		return fmt.Errorf("group: the labels of %s are %v, counted are %v", name, counted, g.minAvailable)
+	}
+	return nil
+}

@@ -1,0 +1,5 @@
+// Package coscheduling is the plugin Coscheduling of sigs.k8s.io/scheduler-plugins: pods that
+// labels put into a group are placed together or not at all. The machine decides on them in
+// one cycle, as on those of a PodGroup of scheduling.k8s.io, so none waits in Permit for the
+// others. docs/deviations-groups.md says where the two differ.
+package coscheduling
