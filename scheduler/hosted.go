@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kube-scheduler/framework"
 
+	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/compat"
@@ -91,7 +92,7 @@ func (o *hostedOptions) check(known profile.Registry) error {
 			return errors.New("a plugin has no name")
 		case pl.factory == nil:
 			return fmt.Errorf("plugin %q has no factory", pl.name)
-		case known[pl.name] != nil || seen[pl.name]:
+		case known[pl.name] != nil && !names.Replaceable(pl.name) || seen[pl.name]:
 			return fmt.Errorf("a plugin named %q already exists", pl.name)
 		}
 		seen[pl.name] = true

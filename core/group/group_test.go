@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -101,4 +102,40 @@ func TestNoGroups(t *testing.T) {
 	if g := gs.Of(p); g != nil || g.Len() != 0 || g.Scheduled() != 0 || len(slices.Collect(g.All())) != 0 || gs.Names() != nil {
 		t.Errorf("got %v", g)
 	}
+}
+
+// Whatever joins, leaves and is labelled otherwise, a group from labels alone is what the
+// labels of its pods say, and is another object only if they say something else.
+func TestLabelledGroups(t *testing.T) {
+	const source = "s.example.com"
+	rapid.Check(t, func(t *rapid.T) {
+		gs, known := New(), map[types.UID]*object.Pod{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			uid := types.UID(fmt.Sprint(rapid.IntRange(0, 4).Draw(t, "pod")))
+			p := &object.Pod{UID: uid, Namespace: "d", Name: string(uid), SchedulingGroup: object.InPodGroup(object.GroupName(source, "g")),
+				Labels: map[string]string{object.MinAvailableLabel(source): rapid.SampledFrom([]string{"", "0", "2", "3", "x"}).Draw(t, "label")}}
+			before, all := gs.Of(p).Labelled(), map[string]bool{}
+			if rapid.Bool().Draw(t, "joins") {
+				gs.Join(p)
+				known[uid] = p
+			} else if known[uid] != nil {
+				gs.Leave(known[uid])
+				delete(known, uid)
+			}
+			for _, p := range known {
+				all[p.Labels[object.MinAvailableLabel(source)]] = true
+			}
+			g := gs.Of(p).Labelled()
+			if err := gs.Check(func(types.UID) *object.Pod { return nil }, maps.Values(known)); err != nil {
+				t.Fatal(err)
+			}
+			sound := len(all) == 1 && (all["2"] || all["3"])
+			if (g != nil) != (len(known) > 0) || g != nil && (g.Fault == "") != sound {
+				t.Fatalf("%d pods with the labels %v: %+v", len(known), all, g)
+			}
+			if before != nil && g != nil && *before == *g && before != g && len(all) == 1 {
+				t.Fatalf("the group %+v is another one", g)
+			}
+		}
+	})
 }

@@ -32,7 +32,7 @@ type Config struct {
 	Points [Points]Set
 	// Args are the plugin arguments; each plugin may occur once.
 	Args []Args
-	// Own holds factories for this profile alone, in addition to the registry's.
+	// Own holds factories for this profile alone, which come before the registry's.
 	Own Registry
 }
 
@@ -249,9 +249,9 @@ func (c *Config) makePlugins(registry Registry) (map[string]*framework.Plugin, [
 	}
 	plugins := map[string]*framework.Plugin{}
 	for _, name := range slices.Sorted(maps.Keys(enabledAt)) {
-		factory, ok := registry[name]
+		factory, ok := c.Own[name]
 		if !ok {
-			factory, ok = c.Own[name]
+			factory, ok = registry[name]
 		}
 		if !ok {
 			errs = append(errs, fmt.Errorf("%s %q does not exist", enabledAt[name], name))

@@ -57,6 +57,9 @@ func hasTypes(scheme *runtime.Scheme, gv schema.GroupVersion) bool {
 // kubescheduler.config.k8s.io/v1, or the one that the arguments name.
 func (a Args) Decode(plugin string, raw any) (runtime.Object, error) {
 	body, _ := raw.(json.RawMessage)
+	if with, is := raw.(interface{ RawArgs() json.RawMessage }); is { // of a plugin of Berth's that has this name
+		body = with.RawArgs()
+	}
 	if string(body) == "null" {
 		body = nil
 	}

@@ -45,7 +45,7 @@ that a change requeues, and the order of the queue. A mix is a choice of subject
 that its worlds vary. A seed makes the same world on every machine.
 
 The stories of scenarios/ are also played on both sides, step by step, with the
-same comparison, but for those of quotas, which kube-scheduler does not know.
+same comparison, but for those of quotas and of Coscheduling, which kube-scheduler does not know.
 A story marks an intended difference ("differs"). A mark without
 a difference is an error. The run includes the stories if neither --mix nor
 --stories is given and the current directory has a directory scenarios.

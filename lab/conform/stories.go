@@ -45,7 +45,7 @@ func playStories(dir string, out io.Writer) error {
 	if total.stories == 0 {
 		return fmt.Errorf("--stories: %s holds no story", dir)
 	}
-	fmt.Fprintf(out, "stories: %d played, %d decisions and %d requeues compared (%d extra, %d in vain that Berth spares), %d intended differences, %d stories of quotas not compared, %d stories disagree\n",
+	fmt.Fprintf(out, "stories: %d played, %d decisions and %d requeues compared (%d extra, %d in vain that Berth spares), %d intended differences, %d stories of quotas and Coscheduling not compared, %d stories disagree\n",
 		total.stories, total.decisions, total.requeues, total.extra, total.spared, total.marked, total.alone, wrong)
 	if faults > 0 {
 		return fmt.Errorf("Berth and kube-scheduler disagree in %d stories", wrong)
@@ -99,7 +99,7 @@ func compareStory(file, text string) (storyCounts, []string) {
 			return none, []string{fmt.Sprintf("%s: configuration: %v", file, err)}
 		}
 	}
-	if strings.Contains(w.Config, pluginnames.CapacityScheduling) { // kube-scheduler has no such plugin
+	if strings.Contains(w.Config, pluginnames.CapacityScheduling) || strings.Contains(w.Config, pluginnames.Coscheduling) { // kube-scheduler has no such plugins
 		return storyCounts{stories: 1, alone: 1}, nil
 	}
 	upstream, err := oracle.New(w)

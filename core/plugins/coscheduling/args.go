@@ -23,6 +23,9 @@ type Args struct {
 	Labels json.RawMessage
 }
 
+// RawArgs returns the arguments for a plugin that is hosted under the name.
+func (a Args) RawArgs() json.RawMessage { return a.Peer }
+
 // peerArgs are the arguments that the plugin of sigs.k8s.io/scheduler-plugins has.
 type peerArgs struct {
 	// PermitWaitingTimeSeconds is how long a pod that has a node waits in Permit for the

@@ -34,6 +34,10 @@ const (
 	Coscheduling       = "Coscheduling"
 )
 
+// Replaceable reports whether a scheduler may bring a plugin of its own under the name: that
+// of sigs.k8s.io/scheduler-plugins itself, say.
+func Replaceable(name string) bool { return name == CapacityScheduling || name == Coscheduling }
+
 // CoschedulingLabels is no plugin: a configuration has arguments under this name that
 // Coscheduling reads.
 const CoschedulingLabels = "CoschedulingLabels"
