@@ -11,7 +11,7 @@ import (
 )
 
 // A good configuration is refused by a shadow, while a record is written, and if a
-// plugin of it reads objects that are not watched.
+// plugin of it reads objects that are not watched, or puts pods into other groups.
 func TestRefusal(t *testing.T) {
 	reads := []*profile.Profile{{Plugins: map[string]*framework.Plugin{"P": {Reads: framework.Reads{Kinds: []object.Kind{object.CSINodes}}}}}}
 	for why, tc := range map[string]struct {
@@ -20,8 +20,9 @@ func TestRefusal(t *testing.T) {
 	}{
 		"a shadow cannot reload the configuration": {&Daemon{shadow: true}, nil},
 		"a record holds one configuration":         {&Daemon{recorded: true}, nil},
-		"they are not watched":                     {&Daemon{}, reads},
-		"":                                         {&Daemon{watched: []object.Kind{object.CSINodes}}, reads},
+		"they are not watched":                     {&Daemon{profiles: reads}, reads},
+		"a change of Coscheduling":                 {&Daemon{profiles: reads}, []*profile.Profile{{Groups: &framework.GroupRules{Labels: []string{"s"}}}}},
+		"":                                         {&Daemon{watched: []object.Kind{object.CSINodes}, profiles: reads}, reads},
 	} {
 		d := tc.daemon
 		d.config.Store(config.Default())
