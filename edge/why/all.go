@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
@@ -237,7 +238,7 @@ func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 		if !l.scope.Has(l.Cluster, p.API) {
 			continue
 		}
-		switch group := l.groupOf(p.API); {
+		switch group := groupOf(l.Machine, p.API); {
 		case run.Nodes[p.API.UID] != "":
 			if l.Machine.PlacesGroups() {
 				group = ""
@@ -259,9 +260,9 @@ func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 
 // groupOf returns the name of the pod's group, as the scheduler has it, or of the PodGroup in
 // its spec, which may not count; "" for none.
-func (c *Cluster) groupOf(p *v1.Pod) string {
+func groupOf(m *machine.Machine, p *v1.Pod) string {
 	name := decode.PodGroupName(&p.Spec)
-	return cmp.Or(c.Machine.GroupName(p.Spec.SchedulerName, name, p.Labels), name)
+	return cmp.Or(m.GroupName(p.Spec.SchedulerName, name, p.Labels), name)
 }
 
 // stuck adds the pods that found no node, by sort, and returns how many it looked at.

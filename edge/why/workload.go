@@ -53,7 +53,7 @@ func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 		}
 	}
 	if kind == "" {
-		if group := c.groupOf(p); group != "" {
+		if group := groupOf(c.Machine, p); group != "" {
 			kind, name = "podgroup", group
 		}
 	}
@@ -76,7 +76,7 @@ func (c *Cluster) belongs(p *v1.Pod, w Workload) bool {
 	}
 	switch owner := metav1.GetControllerOfNoCopy(p); {
 	case w.Kind == "podgroup":
-		group := c.groupOf(p)
+		group := groupOf(c.Machine, p)
 		_, name := object.GroupSource(group)
 		return group == w.Name || name == w.Name
 	case owner != nil && strings.ToLower(owner.Kind) == w.Kind && owner.Name == w.Name:
