@@ -47,9 +47,12 @@ page: ## edge/page/assets: the page of "berth view", of the sources in web and w
 page-types: ## the types of the page's sources, with Node and a compiler of TypeScript that npm fetches
 	npm exec --yes --package=typescript@5.9.3 -- tsc -p web
 
-page-axe: ## the accessibility of each view of the page, with Debian's package chromium and the library axe that npm fetches
-	@mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent axe-core@4.10.3 && tar -xzf axe-core-4.10.3.tgz
-	BERTH_AXE=$(abspath $(BIN))/axe/package/axe.min.js $(GO) test -vet=off -count=1 -run TestEachView ./tool
+AXE := $(abspath $(BIN))/axe/package/axe.min.js
+$(AXE):
+	mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent axe-core@4.10.3 && tar -xzf axe-core-4.10.3.tgz
+
+page-axe: $(AXE) ## the accessibility of each view of the page, with Debian's package chromium and the library axe that npm fetches
+	BERTH_AXE=$(AXE) $(GO) test -vet=off -count=1 -run TestEachView ./tool
 
 picture: ## docs/page.png: the picture of the page in the README, with Debian's package chromium
 	BERTH_README_PICTURE=$(CURDIR)/docs/page.png go test -vet=off -count=1 -run TestReadmePicture ./tool
