@@ -262,6 +262,9 @@ func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 // its spec, which may not count; "" for none.
 func groupOf(m *machine.Machine, p *v1.Pod) string {
 	name := decode.PodGroupName(&p.Spec)
+	if m == nil { // whoever asks may not read the cluster
+		return name
+	}
 	return cmp.Or(m.GroupName(p.Spec.SchedulerName, name, p.Labels), name)
 }
 
