@@ -12,9 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
 	"github.com/berth-scheduler/berth/edge/turn"
 )
@@ -256,16 +254,6 @@ func (l *listing) turned(run *turn.Run) (left [][]turn.Pod) {
 		}
 	}
 	return left
-}
-
-// groupOf returns the name of the pod's group, as the scheduler has it, or of the PodGroup in
-// its spec, which may not count; "" for none.
-func groupOf(m *machine.Machine, p *v1.Pod) string {
-	name := decode.PodGroupName(&p.Spec)
-	if m == nil { // whoever asks may not read the cluster
-		return name
-	}
-	return cmp.Or(m.GroupName(p.Spec.SchedulerName, name, p.Labels), name)
 }
 
 // stuck adds the pods that found no node, by sort, and returns how many it looked at.

@@ -10,7 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
@@ -67,6 +69,16 @@ func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 func (c *Cluster) sameTemplate(a, b *v1.Pod) bool {
 	w := c.WorkloadOf(a)
 	return w.Kind != "" && w.Kind != "podgroup" && w == c.WorkloadOf(b)
+}
+
+// groupOf returns the name of the pod's group, as the scheduler has it, or of the PodGroup in
+// its spec, which may not count; "" for none.
+func groupOf(m *machine.Machine, p *v1.Pod) string {
+	name := decode.PodGroupName(&p.Spec)
+	if m == nil { // whoever asks may not read the cluster
+		return name
+	}
+	return cmp.Or(m.GroupName(p.Spec.SchedulerName, name, p.Labels), name)
 }
 
 // belongs reports whether the pod is one of the workload's.
