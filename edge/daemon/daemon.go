@@ -208,7 +208,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	d.metrics = metrics.New(o.Register, names)
 	d.metrics.Time(o.Profiles)
-	if o.PodGroups {
+	if d.machine.PlacesGroups() {
 		d.metrics.Groups(o.Register)
 	}
 	d.executor = kube.NewExecutor(clients, func(e machine.Event) { d.loop.Report(e) }, o.Logger.WithName("kube"))

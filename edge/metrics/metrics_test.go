@@ -397,14 +397,14 @@ func TestQuotas(t *testing.T) {
 	expect(t, registry, `
 # HELP berth_elastic_quota [ALPHA] What an ElasticQuota guarantees (min), allows at most (max), and what its pods use (used), in cores, bytes or pieces.
 # TYPE berth_elastic_quota gauge
-berth_elastic_quota{elasticquota="q",namespace="ns",resource="cpu",type="max"} 2
-berth_elastic_quota{elasticquota="q",namespace="ns",resource="cpu",type="min"} 1
-berth_elastic_quota{elasticquota="q",namespace="ns",resource="cpu",type="used"} 0.5
-berth_elastic_quota{elasticquota="q",namespace="ns",resource="gpu",type="max"} 2
-berth_elastic_quota{elasticquota="q",namespace="ns",resource="gpu",type="min"} 2
-berth_elastic_quota{elasticquota="q",namespace="ns",resource="gpu",type="used"} 2
+berth_elastic_quota{elasticquota="q",quota_namespace="ns",resource="cpu",type="max"} 2
+berth_elastic_quota{elasticquota="q",quota_namespace="ns",resource="cpu",type="min"} 1
+berth_elastic_quota{elasticquota="q",quota_namespace="ns",resource="cpu",type="used"} 0.5
+berth_elastic_quota{elasticquota="q",quota_namespace="ns",resource="gpu",type="max"} 2
+berth_elastic_quota{elasticquota="q",quota_namespace="ns",resource="gpu",type="min"} 2
+berth_elastic_quota{elasticquota="q",quota_namespace="ns",resource="gpu",type="used"} 2
 # HELP berth_reclaimed_pods_total [ALPHA] Pods of a namespace that were preempted for pods of another ElasticQuota, which has its min back from them.
 # TYPE berth_reclaimed_pods_total counter
-berth_reclaimed_pods_total{namespace="ns"} 1
+berth_reclaimed_pods_total{quota_namespace="ns"} 1
 `, "berth_elastic_quota", "berth_reclaimed_pods_total")
 }

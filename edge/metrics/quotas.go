@@ -23,9 +23,9 @@ type quotaMetrics struct {
 func newQuotaMetrics() quotaMetrics {
 	return quotaMetrics{
 		metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "elastic_quota", StabilityLevel: metrics.ALPHA,
-			Help: "What an ElasticQuota guarantees (min), allows at most (max), and what its pods use (used), in cores, bytes or pieces."}, []string{"namespace", "elasticquota", "resource", "type"}),
+			Help: "What an ElasticQuota guarantees (min), allows at most (max), and what its pods use (used), in cores, bytes or pieces."}, []string{"quota_namespace", "elasticquota", "resource", "type"}),
 		metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "reclaimed_pods_total", StabilityLevel: metrics.ALPHA,
-			Help: "Pods of a namespace that were preempted for pods of another ElasticQuota, which has its min back from them."}, []string{"namespace"}),
+			Help: "Pods of a namespace that were preempted for pods of another ElasticQuota, which has its min back from them."}, []string{"quota_namespace"}),
 	}
 }
 

@@ -9,7 +9,7 @@ import { podLink, Region, Shown, useAnswer } from './parts'
 import { count } from './text'
 
 // answersWhy tells whether it can be asked why a pod does not fit.
-export const answersWhy = (): boolean => !exported && (capabilities.value?.paths.includes('blockers') ?? false)
+export const answersWhy = (): boolean => !exported && (capabilities.value?.paths?.includes('blockers') ?? false)
 
 // Cause is why a pod does not fit on nodes: what blocks it there first.
 interface Cause { sign: string; colour: number; text: string; plugin?: string; nodes: number }

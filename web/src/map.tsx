@@ -257,9 +257,9 @@ export function NodeMap(o: MapOptions) {
   return <div>
     <div ref={box} role="grid" aria-label={o.name ?? 'Nodes'} tabIndex={0} class="map" aria-rowcount={layout.rows} aria-colcount={layout.columns} aria-activedescendant={node && id} aria-readonly="true" onKeyDown={onKeyDown}>
       <canvas ref={canvas} aria-hidden="true" onPointerDown={onPointerDown} onPointerMove={onPointerMove} onClick={onClick} />
-      <div role="row" aria-rowindex={active.row + 1} class="hidden">
-        {node && <div role="gridcell" id={id} aria-colindex={active.column + 1} aria-label={o.describe(node)} aria-selected="true" />}
-      </div>
+      {node && <div role="row" aria-rowindex={active.row + 1} class="hidden">
+        <div role="gridcell" id={id} aria-colindex={active.column + 1} aria-label={o.describe(node)} aria-selected="true" />
+      </div>}
     </div>
     <p class="caption" aria-hidden="true">{node ? o.describe(node) : ' '}</p>
   </div>
