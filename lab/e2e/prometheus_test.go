@@ -152,8 +152,9 @@ func TestPrometheus(t *testing.T) {
 	ours.awaitAlerts(monitoring, "BerthDown")
 }
 
-// later matches queries of what has a series only once it has happened.
-var later = regexp.MustCompile(`berth_panics_total|result="error"`)
+// later matches queries of what has a series only once it has happened, or where there are
+// pod groups or quotas.
+var later = regexp.MustCompile(`berth_panics_total|result="error"|berth_pod_group|berth_elastic_quota|berth_reclaimed_pods_total`)
 
 // monitoring is what the chart installs for Prometheus and Grafana. The API server
 // has what needs no operator.
