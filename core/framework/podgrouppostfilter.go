@@ -46,5 +46,7 @@ type PodGroupPostFilterResult struct {
 	Victims []*object.Pod // the most important first
 	// Assignments are the nodes for the group's pods once the victims are gone.
 	Assignments []Assignment
+	// Unnominated are pods of the group whose nomination ends.
+	Unnominated []*object.Pod
 	Status      *decision.Status
 }

@@ -100,6 +100,9 @@ func (l *podGroups) takeResult(c *groupCycle, pl *framework.Plugin, found *frame
 	for _, a := range found.Assignments {
 		c.nominated[a.Pod.UID] = l.table.Name(a.Row)
 	}
+	for _, p := range found.Unnominated {
+		c.nominated[p.UID] = ""
+	}
 }
 
 // leavingFor reports whether victims of an earlier preemption for the group are on their

@@ -185,6 +185,37 @@ func TestNominationOfAnotherPodOfTheGroup(t *testing.T) {
 	}
 }
 
+// A plugin may end the nomination of a pod of the group. Others keep theirs.
+func TestGroupPostFilterEndsNominations(t *testing.T) {
+	ends := ""
+	p := newGroupPreemption(t, func(pl *framework.Plugin) {
+		pl.PodGroup.PostFilter = func(c *framework.PodGroupPostFilterCall) (out framework.PodGroupPostFilterResult) {
+			for _, pod := range c.Pods {
+				if pod.Name == ends {
+					out.Unnominated = append(out.Unnominated, pod)
+				}
+			}
+			out.Status = &decision.Status{}
+			return out
+		}
+	})
+	nominated := grouped("a", 5)
+	nominated.Pod.NominatedNode = "n"
+	p.do(preemptible("low", 0, "n"), nominated)
+	for _, want := range []string{"n", ""} {
+		if done := p.ended(); done.Result != decision.ResultPreempting {
+			t.Fatalf("got %+v", done)
+		}
+		if got := p.pods.entry("a").NominatedNode(); got != want {
+			t.Errorf("the pod is nominated to %q, want %q", got, want)
+		}
+		ends = "a"
+		p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, preemptible("other", 0, "m"))
+		p.now = p.now.Add(time.Minute)
+		p.do(Tick{})
+	}
+}
+
 // A preemption that fails leaves everything as it was: a panic is an error of the attempt.
 func TestGroupPreemptionFails(t *testing.T) {
 	for name, edit := range map[string]func(*framework.Plugin){

@@ -37,7 +37,8 @@ type groupCycle struct {
 	// victims are the pods preempted for the group as a whole, by evictedBy.
 	victims   []*object.Pod
 	evictedBy string
-	// nominated holds, after a preemption, the node for each pod that it makes fit.
+	// nominated holds, after a preemption, the node for each pod that it makes fit; "" ends a
+	// pod's nomination.
 	nominated map[types.UID]string
 	scheduled int // number of pods that go on to their binding
 	// firstActive is when the first of the pods could first be tried.

@@ -113,7 +113,7 @@ func (l *podGroups) submitMember(c *groupCycle, mb *groupMember, waits bool) (sc
 // nominating returns how the pod's nomination changes after a cycle in which its group was
 // not placed. Without a preemption that makes the pod fit it stays if keep is set.
 func (l *podGroups) nominating(c *groupCycle, mb *groupMember, keep bool) nominating {
-	if node := c.nominated[mb.pod.UID]; node != "" {
+	if node, named := c.nominated[mb.pod.UID]; named {
 		return nominating{node: node}
 	}
 	return nominating{keep: keep || c.preempts}

@@ -253,6 +253,18 @@ func (l *hangs) refuse(pod types.UID, plugin string) error {
 	return nil
 }
 
+// refuseAt returns an error if a call for a pod is overdue at the extension point.
+func (l *hangs) refuseAt(point string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.pods { // any order: one is enough
+		if x.point == point {
+			return fmt.Errorf("plugin %q has not returned from %s since %s", x.plugin, x.point, x.since.Format(time.RFC3339))
+		}
+	}
+	return nil
+}
+
 // add records that a call of the plugin is overdue.
 func (l *hangs) add(pod types.UID, plugin, point string) {
 	l.mu.Lock()

@@ -24,7 +24,7 @@ var _ fwk.Handle = (*handle)(nil)
 // SnapshotSharedLister returns the snapshot of the present cycle, or of the last one.
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{h.Hosts} }
 
-// MutableSnapshotSharedLister returns the same, with methods that refuse to change it.
+// MutableSnapshotSharedLister returns the same, with methods that change it.
 func (h *handle) MutableSnapshotSharedLister() fwk.MutableSnapshotSharedLister {
 	return sharedLister{h.Hosts}
 }

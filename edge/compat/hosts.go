@@ -58,6 +58,9 @@ type Options struct {
 	// GroupPlacements is the feature gate TopologyAwareWorkloadScheduling: the plugins'
 	// PlacementGenerate and PlacementScore points are called.
 	GroupPlacements bool
+	// PreQueueingHints is the feature gate SchedulerPreQueueingHints: the plugins'
+	// PreQueueingHintFns are called.
+	PreQueueingHints bool
 }
 
 // Loop is the part of the scheduling loop (package loop) that Hosts need.
@@ -84,8 +87,10 @@ type Hosts struct {
 	logging     context.Context  // carries the logger
 	asked       askedBuffer      // scratch of Filter and Score calls
 	snapshots   snapshots
-	lastGroup   lastGroup // only for the loop
-	step        step      // only for the loop
+	lastGroup   lastGroup                  // only for the loop
+	step        step                       // only for the loop
+	groupTrial  atomic.Pointer[groupTrial] // of the PodGroupPostFilter call under way; nil: none
+	trialNodes  atomic.Pointer[trialNodes] // the nodes that plugins see then; nil: those of the snapshot
 	workers     workers
 	timer       *time.Timer // for the loop's next call; nil: in use or not made yet
 	hangs       hangs

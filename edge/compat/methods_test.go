@@ -226,7 +226,7 @@ func TestUncalledInterfacesAreNamed(t *testing.T) {
 		}
 	}
 	lines := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-	for _, want := range []string{"PlacementGeneratePlugin", "PlacementScorePlugin", "PodGroupPostFilterPlugin", "PreQueueingHintFn", `gate="SchedulerPreQueueingHints"`, `gate="TopologyAwareWorkloadScheduling"`, `plugin="P"`} {
+	for _, want := range []string{"PlacementGeneratePlugin", "PlacementScorePlugin", "PodGroupPostFilterPlugin", `gate="GenericWorkload"`, "PreQueueingHintFn", `gate="SchedulerPreQueueingHints"`, `gate="TopologyAwareWorkloadScheduling"`, `plugin="P"`} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %s in %s", want, lines)
 		}

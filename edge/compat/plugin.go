@@ -69,11 +69,10 @@ func isNil(pl fwk.Plugin) bool {
 // placementGate is the feature gate of the PlacementGenerate and PlacementScore points.
 const placementGate = "TopologyAwareWorkloadScheduling"
 
-// tellUncalled logs the plugin's interfaces that are not called: those of placementGate
-// without it, and PodGroupPostFilterPlugin.
+// tellUncalled logs the plugin's interfaces that are not called for want of a feature gate.
 func (h *Host) tellUncalled(p *hostedPlugin) {
-	if p.groupPostFilter != nil {
-		h.tell(p, "PodGroupPostFilterPlugin")
+	if p.groupPostFilter != nil && !h.options.PodGroups {
+		h.tell(p, "PodGroupPostFilterPlugin", "gate", groupGate)
 	}
 	if h.options.GroupPlacements {
 		return
@@ -104,6 +103,7 @@ func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, e
 	h.adaptScore(native, p)
 	h.adaptReserve(native, p)
 	h.adaptPlacement(native, p)
+	h.adaptGroupPostFilter(native, p)
 	native.Hosted.Blocking = framework.Blocking{PreBind: p.preBind != nil, Bind: p.bind != nil, PostBind: p.postBind != nil}
 	return native, nil
 }

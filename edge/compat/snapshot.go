@@ -234,24 +234,32 @@ func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSumma
 }
 
 // sharedLister is the fwk.SharedLister of plugins. It always reads the last snapshot,
-// so that a plugin may keep it. It is their fwk.MutableSnapshotSharedLister too, but refuses
-// to change the snapshot.
+// so that a plugin may keep it. It is their fwk.MutableSnapshotSharedLister too, which
+// PodGroupPostFilter plugins may change while they are called (grouppostfilter.go).
 type sharedLister struct{ *Hosts }
 
-// errUnchangeable is the error of a plugin that wants to change the snapshot.
-var errUnchangeable = errors.New("only PodGroupPostFilter plugins may change the snapshot, and these are not called")
+// StartMutations begins changes of the snapshot.
+func (l sharedLister) StartMutations() error { return l.inTrial((*groupTrial).start) }
 
-// StartMutations returns an error.
-func (l sharedLister) StartMutations() error { return errUnchangeable }
+// EndMutations undoes the changes since StartMutations.
+func (l sharedLister) EndMutations() error { return l.inTrial((*groupTrial).finish) }
 
-// EndMutations returns an error.
-func (l sharedLister) EndMutations() error { return errUnchangeable }
+// AddPod adds a pod to the node, unless it is placed already.
+func (l sharedLister) AddPod(p fwk.PodInfo, node string) error {
+	if p == nil || p.GetPod() == nil || p.GetPod().UID == "" {
+		return errors.New("AddPod: there is no pod, or none with a UID")
+	}
+	pod := coreInfo(p)
+	return l.inTrial(func(x *groupTrial) error { return x.add(p, pod, node) })
+}
 
-// AddPod returns an error.
-func (l sharedLister) AddPod(fwk.PodInfo, string) error { return errUnchangeable }
-
-// RemovePod returns an error.
-func (l sharedLister) RemovePod(klog.Logger, *v1.Pod, string) error { return errUnchangeable }
+// RemovePod removes a pod from the node.
+func (l sharedLister) RemovePod(_ klog.Logger, p *v1.Pod, node string) error {
+	if p == nil {
+		return errors.New("RemovePod: there is no pod")
+	}
+	return l.inTrial(func(x *groupTrial) error { return x.remove(p, node) })
+}
 
 // NodeInfos returns l.
 func (l sharedLister) NodeInfos() fwk.NodeInfoLister { return l }
@@ -275,7 +283,7 @@ func (l sharedLister) CompositePodGroups() fwk.CompositePodGroupLister { return 
 
 // List returns all nodes. The list is the caller's.
 func (l sharedLister) List() ([]fwk.NodeInfo, error) {
-	return slices.Clone(l.snapshots.last().nodes()), nil
+	return slices.Clone(l.shownNodes()), nil
 }
 
 // HavePodsWithAffinityList returns the nodes with such pods.
@@ -297,7 +305,7 @@ func (l sharedLister) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk
 // that returns the nodes for which holds is true.
 func (l sharedLister) that(holds func(fwk.NodeInfo) bool) []fwk.NodeInfo {
 	var list []fwk.NodeInfo
-	for _, n := range l.snapshots.last().nodes() {
+	for _, n := range l.shownNodes() {
 		if holds(n) {
 			list = append(list, n)
 		}
@@ -307,14 +315,13 @@ func (l sharedLister) that(holds func(fwk.NodeInfo) bool) []fwk.NodeInfo {
 
 // Get returns the node of that name.
 func (l sharedLister) Get(name string) (fwk.NodeInfo, error) {
-	s := l.snapshots.last()
-	if r, ok := s.rows[name]; ok {
-		return s.at(r), nil
+	if n := l.shownNode(name); n != nil {
+		return n, nil
 	}
 	return nil, fmt.Errorf("nodeinfo not found for node name %q", name)
 }
 
 // IsPVCUsedByPods reports whether a pod on a node uses the claim, by namespace/name.
 func (l sharedLister) IsPVCUsedByPods(key string) bool {
-	return slices.ContainsFunc(l.snapshots.last().nodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
+	return slices.ContainsFunc(l.shownNodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
 }
