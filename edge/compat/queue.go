@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -119,7 +120,7 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 		if err := known(events[i].Event.Resource); err != nil {
 			return nil, err
 		}
-		if events[i].PreQueueingHintFn != nil {
+		if events[i].PreQueueingHintFn != nil && !h.options.PreQueueingHints {
 			h.tell(p, "PreQueueingHintFn", "gate", "SchedulerPreQueueingHints")
 		}
 		list = append(list, h.eventOf(p, &events[i])...)
@@ -147,7 +148,8 @@ func known(r fwk.EventResource) error {
 // several or none. It records that the resource must be watched if core does not send
 // its events.
 func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework.ClusterEventWithHint {
-	resource, action, hint := e.Event.Resource, actionOf(e.Event.ActionType), h.hint(p, e.QueueingHintFn)
+	resource, action := e.Event.Resource, actionOf(e.Event.ActionType)
+	hint := h.narrow(p, e.PreQueueingHintFn, h.hint(p, e.QueueingHintFn))
 	on := func(r framework.EventResource) framework.ClusterEventWithHint {
 		return framework.ClusterEventWithHint{Resource: r, ActionType: action, QueueingHintFn: hint}
 	}
@@ -193,6 +195,53 @@ func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *fr
 		})
 		return err != nil || failed != nil || answer == fwk.Queue
 	}
+}
+
+// narrow returns the hint (nil: queue any pod) for just the pods that pre names for the event.
+// It returns the hint itself if pre is nil or not to be called. pre is called once for an
+// event; an event without objects is not narrowed.
+func (h *Host) narrow(p *hostedPlugin, pre fwk.PreQueueingHintFn, hint func(*object.Pod, *framework.Event) bool) func(*object.Pod, *framework.Event) bool {
+	if pre == nil || !h.options.PreQueueingHints {
+		return hint
+	}
+	var last framework.Event
+	var named map[types.NamespacedName]bool // of last; nil: all pods
+	return func(rejected *object.Pod, e *framework.Event) bool {
+		if *e != last {
+			last, named = *e, h.podsNamed(p, pre, e)
+		}
+		if named != nil && !named[rejected.NamespacedName()] {
+			return false
+		}
+		return hint == nil || hint(rejected, e)
+	}
+}
+
+// podsNamed returns the pods that the PreQueueingHintFn names for the event; nil for all pods.
+// If it fails or is overdue it returns nil.
+func (h *Host) podsNamed(p *hostedPlugin, pre fwk.PreQueueingHintFn, e *framework.Event) map[types.NamespacedName]bool {
+	old, now := objectsOf(e)
+	if old == nil && now == nil {
+		return nil
+	}
+	var result fwk.PreQueueingHintResult
+	var failed error
+	err := h.callOnce("", "PreQueueingHint", p.name, func() { result, failed = pre(h.options.Logger, old, now) })
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		h.options.Logger.Error(err, "PreQueueingHintFn failed, falling back to evaluate all pods", "plugin", p.name)
+		return nil
+	}
+	if result.AllPods {
+		return nil
+	}
+	named := map[types.NamespacedName]bool{}
+	for _, name := range result.Pods {
+		named[name] = true
+	}
+	return named
 }
 
 // objectsOf returns the API objects before and after the event; nil if it has none.

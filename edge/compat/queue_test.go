@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -147,6 +148,69 @@ func TestQueueingHints(t *testing.T) {
 	c.Update(Node("b", "ok", "yes"))
 	if node := c.NodeOf("p"); node != "b" {
 		t.Errorf("got %s", node)
+	}
+}
+
+// preHinting rejects pods until a node has a label, and names the pods that an event about a
+// node concerns.
+type preHinting struct {
+	hinting
+	names func() (fwk.PreQueueingHintResult, error)
+	mu    sync.Mutex
+	about []string // the nodes that it was asked about, in order
+}
+
+func (h *preHinting) EventsToRegister(ctx context.Context) ([]fwk.ClusterEventWithHint, error) {
+	events, err := h.hinting.EventsToRegister(ctx)
+	events[0].PreQueueingHintFn = func(_ klog.Logger, _, now any) (fwk.PreQueueingHintResult, error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.about = append(h.about, now.(*v1.Node).Name)
+		return h.names()
+	}
+	return events, err
+}
+
+// With the gate SchedulerPreQueueingHints a PreQueueingHintFn is asked once for an event, and
+// the hint just about the pods that it names; about all pods if it fails. Without the gate it
+// is not called.
+func TestPreQueueingHints(t *testing.T) {
+	one := func() (fwk.PreQueueingHintResult, error) {
+		return fwk.PreQueueingHintResult{Pods: []types.NamespacedName{{Namespace: "default", Name: "p"}}}, nil
+	}
+	on := []Option{WithPreQueueingHints()}
+	for name, tc := range map[string]struct {
+		opts  []Option
+		names func() (fwk.PreQueueingHintResult, error)
+		hints int32 // how often the hint is called for one event about three pods
+		about string
+	}{
+		"named":    {on, one, 1, "[b]"},
+		"none":     {on, func() (fwk.PreQueueingHintResult, error) { return fwk.PreQueueingHintResult{}, nil }, 0, "[b]"},
+		"all":      {on, func() (fwk.PreQueueingHintResult, error) { return fwk.PreQueueingHintResult{AllPods: true}, nil }, 3, "[b]"},
+		"fails":    {on, func() (r fwk.PreQueueingHintResult, err error) { return r, errors.New("it is broken") }, 3, "[b]"},
+		"panics":   {on, func() (fwk.PreQueueingHintResult, error) { panic("it is broken") }, 3, "[b]"},
+		"gate off": {nil, one, 3, "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &preHinting{names: tc.names, hinting: hinting{filter: filter{"H", func(_ fwk.CycleState, _ *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+				if n.Node().Labels["ok"] == "" {
+					return fwk.NewStatus(fwk.Unschedulable, "not ok")
+				}
+				return nil
+			}}}}
+			c := New(t, append(tc.opts, WithPlugin("H", with(func(fwk.Handle) fwk.Plugin { return h })))...)
+			c.Add(Node("a"), Pod("o"), Pod("p"), Pod("q"))
+			for _, pod := range []string{"o", "p", "q"} {
+				c.Decision(pod, 0)
+			}
+			c.Add(Node("b")) // and returns when its event is done
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if asked := h.asked.Load(); asked != tc.hints || fmt.Sprint(h.about) != tc.about {
+				t.Errorf("the hint was asked %d times, the other about %v", asked, h.about)
+			}
+		})
 	}
 }
 

@@ -230,6 +230,7 @@ var shown = map[string]string{
 	"NominatedNodeNameForExpectation": "`core/machine`, TestHiddenNode",
 	"SchedulerAsyncPreemption":        "`core/machine`, TestEvictionsAreWaitedFor",
 	"SchedulerPopFromBackoffQ":        "`core/queue`, TestBackoffIsWaitedOut",
+	"SchedulerPreQueueingHints":       "`edge/compat`, TestPreQueueingHints",
 }
 
 // decides tells whether the gate changes what in-tree plugins say, or is read for what

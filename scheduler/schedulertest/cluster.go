@@ -55,6 +55,7 @@ type options struct {
 	custom     map[schema.GroupVersionResource]string
 	change     []func(*configv1.KubeSchedulerConfiguration)
 	groups     bool
+	preHints   bool // SchedulerPreQueueingHints
 	placements bool
 
 	podsToActivate func() framework.StateData
@@ -99,6 +100,10 @@ func WithPodGroups() Option { return func(o *options) { o.groups = true } }
 // TopologyPlacementGenerator disabled.
 func WithPlacements() Option { return func(o *options) { o.groups, o.placements = true, true } }
 
+// WithPreQueueingHints calls the plugins' PreQueueingHintFns: the gate
+// SchedulerPreQueueingHints is on.
+func WithPreQueueingHints() Option { return func(o *options) { o.preHints = true } }
+
 // WithTimeout bounds calls of plugins.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
@@ -132,7 +137,7 @@ func Start(t testing.TB, opts ...Option) (*Cluster, error) {
 	t.Cleanup(cancel)
 	c := &Cluster{t: t, client: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme.Scheme, o.custom)}
 	c.hosts = compat.New(compat.Options{Logger: logger, Client: c.client, Dynamic: c.dynamic,
-		Timeout: o.timeout, Parallelism: 4, PodGroups: o.groups, GroupPlacements: o.placements, PodsToActivate: o.podsToActivate})
+		Timeout: o.timeout, Parallelism: 4, PodGroups: o.groups, GroupPlacements: o.placements, PreQueueingHints: o.preHints, PodsToActivate: o.podsToActivate})
 	profiles, err := o.profiles(c.hosts)
 	if err != nil {
 		return nil, err

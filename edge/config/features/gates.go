@@ -19,6 +19,7 @@ const (
 	NominatedNodeNameForExpectation featuregate.Feature = "NominatedNodeNameForExpectation"
 	SchedulerAsyncPreemption        featuregate.Feature = "SchedulerAsyncPreemption"
 	SchedulerPopFromBackoffQ        featuregate.Feature = "SchedulerPopFromBackoffQ"
+	SchedulerPreQueueingHints       featuregate.Feature = "SchedulerPreQueueingHints"
 	StorageCapacityScoring          featuregate.Feature = "StorageCapacityScoring"
 	TopologyAwareWorkloadScheduling featuregate.Feature = "TopologyAwareWorkloadScheduling"
 )

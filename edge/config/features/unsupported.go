@@ -20,7 +20,7 @@ var lacks = []struct {
 
 // Idle are the gates that only switch how fast kube-scheduler decides. Any value is taken
 // and changes nothing.
-var Idle = []featuregate.Feature{"InterPodAffinityHostnameFastPath", "OpportunisticBatching", "SchedulerAsyncAPICalls", "SchedulerPreQueueingHints"}
+var Idle = []featuregate.Feature{"InterPodAffinityHostnameFastPath", "OpportunisticBatching", "SchedulerAsyncAPICalls"}
 
 // Refusal is the value of a gate that Berth cannot take.
 type Refusal struct {

@@ -151,7 +151,8 @@ func newHosts(logger klog.Logger, o *Options, api *rest.Config, gates featuregat
 	}
 	return compat.New(compat.Options{Logger: logger, Config: api, Client: o.Client, Dynamic: d, Parallelism: int(o.Parallelism),
 		DeviceTaintRules: gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: gates.Enabled("DRAConsumableCapacity"),
-		PodGroups: gates.Enabled(features.GenericWorkload), GroupPlacements: gates.Enabled(features.TopologyAwareWorkloadScheduling)}), nil
+		PodGroups: gates.Enabled(features.GenericWorkload), GroupPlacements: gates.Enabled(features.TopologyAwareWorkloadScheduling),
+		PreQueueingHints: gates.Enabled(features.SchedulerPreQueueingHints)}), nil
 }
 
 // connection is how a client reaches its API server.
