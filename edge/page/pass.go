@@ -1,11 +1,13 @@
 package page
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/berth-scheduler/berth/edge/api"
 )
@@ -16,12 +18,12 @@ const (
 	mostRefusal = 64 << 10
 )
 
-// pass passes a question on to the daemon. It reads the answer as a whole, so that one that is too
-// long or breaks off is an error.
+// pass passes a question on to the daemon. It reads the answer as a whole, and decodes it, so that
+// one that is too long for the browser or breaks off is an error.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, what string) {
 	header := http.Header{}
-	if coding := r.Header.Get("Accept-Encoding"); coding != "" {
-		header.Set("Accept-Encoding", coding)
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		header.Set("Accept-Encoding", "gzip")
 	}
 	reply, err := s.options.Data(r.Context(), what, r.URL.Query(), header)
 	if err != nil {
@@ -33,15 +35,20 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, what string) {
 		writeProblem(w, refusal(reply))
 		return
 	}
-	body, err := io.ReadAll(io.LimitReader(reply.Body, mostAnswer+1))
+	var body bytes.Buffer
+	size := int64(0)
+	plain, err := decoded(reply, io.TeeReader(io.LimitReader(reply.Body, mostAnswer+1), &body))
+	if err == nil {
+		size, err = io.Copy(io.Discard, io.LimitReader(plain, mostAnswer+1))
+	}
 	switch {
 	case r.Context().Err() != nil: // who asked is gone
 		return
+	case max(size, int64(body.Len())) > mostAnswer:
+		refuse(w, http.StatusInternalServerError, api.Failed, fmt.Sprintf("%s: the answer has more than %d MiB, which is the most that this page passes on", r.URL.Path, mostAnswer>>20))
+		return
 	case err != nil:
 		refuse(w, http.StatusBadGateway, api.Failed, fmt.Sprintf("%s: the answer broke off: %s", r.URL.Path, err))
-		return
-	case len(body) > mostAnswer:
-		refuse(w, http.StatusInternalServerError, api.Failed, fmt.Sprintf("%s: the answer has more than %d MiB, which is the most that this page passes on", r.URL.Path, mostAnswer>>20))
 		return
 	}
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Vary"} {
@@ -49,21 +56,29 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, what string) {
 			w.Header().Set(name, value)
 		}
 	}
-	_, _ = w.Write(body) // who asked is gone
+	_, _ = w.Write(body.Bytes()) // who asked is gone
+}
+
+// decoded returns what a reply says, of its body as it came.
+func decoded(reply *http.Response, body io.Reader) (io.Reader, error) {
+	switch coding := reply.Header.Get("Content-Encoding"); coding {
+	case "":
+		return body, nil
+	case "gzip":
+		return gzip.NewReader(body)
+	default:
+		return nil, fmt.Errorf("it is in the coding %q, which nobody asked for", coding)
+	}
 }
 
 // refusal returns what an answer says that is none. Before the daemon's own handlers the library
 // answers that authenticates and authorizes, as a Status or as text.
 func refusal(reply *http.Response) *api.Problem {
-	from := io.Reader(reply.Body)
-	if reply.Header.Get("Content-Encoding") == "gzip" {
-		plain, err := gzip.NewReader(reply.Body)
-		if err != nil {
-			return Problem(http.StatusBadGateway, api.Failed, "the daemon's refusal cannot be read: "+err.Error())
-		}
-		from = plain
+	var body []byte
+	from, err := decoded(reply, reply.Body)
+	if err == nil {
+		body, err = io.ReadAll(io.LimitReader(from, mostRefusal))
 	}
-	body, err := io.ReadAll(io.LimitReader(from, mostRefusal))
 	if err != nil {
 		return Problem(http.StatusBadGateway, api.Failed, "the daemon's refusal cannot be read: "+err.Error())
 	}

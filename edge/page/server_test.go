@@ -1,6 +1,8 @@
 package page
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"io"
@@ -8,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -284,36 +287,68 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// An answer that is larger than may be passed on, or that breaks off, is a Problem that names the
-// path: no part of an answer is shown as if it were the whole.
+// An answer that is larger than may be passed on once it is decoded, or that breaks off, is a Problem
+// that names the path: no part of an answer is shown as if it were the whole.
 func TestAnswersAreWhole(t *testing.T) {
 	s := newServed(t)
 	s.enter()
+	most, more := zipped(t, mostAnswer), zipped(t, mostAnswer+1)
+	const tooLong = "/berth/v1/nodes: the answer has more than 64 MiB, which is the most that this page passes on"
 	for _, tt := range []struct {
+		coding  string
 		body    io.Reader
+		size    int // of the answer that is passed on; 0: none is
 		code    int
 		message string
 	}{
-		{io.LimitReader(endless{}, mostAnswer), http.StatusOK, ""},
-		{endless{}, http.StatusInternalServerError, "/berth/v1/nodes: the answer has more than 64 MiB, which is the most that this page passes on"},
-		{io.MultiReader(strings.NewReader(`{"names":[`), iotest.ErrReader(io.ErrUnexpectedEOF)), http.StatusBadGateway, "/berth/v1/nodes: the answer broke off: unexpected EOF"},
+		{"", io.LimitReader(endless{}, mostAnswer), mostAnswer, http.StatusOK, ""},
+		{"", endless{}, 0, http.StatusInternalServerError, tooLong},
+		{"", io.MultiReader(strings.NewReader(`{"names":[`), iotest.ErrReader(io.ErrUnexpectedEOF)), 0, http.StatusBadGateway, "/berth/v1/nodes: the answer broke off: unexpected EOF"},
+		{"gzip", bytes.NewReader(most), len(most), http.StatusOK, ""},
+		{"gzip", bytes.NewReader(more), 0, http.StatusInternalServerError, tooLong},
+		{"gzip", bytes.NewReader(most[:len(most)-9]), 0, http.StatusBadGateway, "/berth/v1/nodes: the answer broke off: unexpected EOF"},
+		{"gzip", repeated(zipped(t, 0)), 0, http.StatusInternalServerError, tooLong},
+		{"br", strings.NewReader("x"), 0, http.StatusBadGateway, `/berth/v1/nodes: the answer broke off: it is in the coding "br", which nobody asked for`},
 	} {
 		s.reply = func(string, map[string][]string) *http.Response {
 			r := reply(http.StatusOK, "application/json", "")
 			r.Body = io.NopCloser(tt.body)
+			if tt.coding != "" {
+				r.Header.Set("Content-Encoding", tt.coding)
+			}
 			return r
 		}
 		w := s.do(http.MethodGet, api.Prefix+"nodes", "", nil)
 		if w.Code != tt.code {
-			t.Errorf("%d instead of %d, %d bytes", w.Code, tt.code, w.Body.Len())
+			t.Errorf("%q: %d instead of %d, %d bytes", tt.coding, w.Code, tt.code, w.Body.Len())
 		} else if tt.code == http.StatusOK {
-			if w.Body.Len() != mostAnswer {
-				t.Errorf("%d bytes", w.Body.Len())
+			if w.Body.Len() != tt.size || w.Header().Get("Content-Encoding") != tt.coding {
+				t.Errorf("%q: %d bytes, %v", tt.coding, w.Body.Len(), w.Header())
 			}
-		} else if p := problemOf(t, w); p.Message != tt.message {
-			t.Errorf("%d %+v", w.Code, p)
+		} else if p := problemOf(t, w); p.Message != tt.message || w.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%q: %d %+v", tt.coding, w.Code, p)
 		}
 	}
+}
+
+// zipped returns so many zero bytes in gzip.
+func zipped(t *testing.T, size int64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.CopyN(w, endless{}, size); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// repeated returns a text that begins again without end.
+func repeated(text []byte) io.Reader {
+	many := bytes.Repeat(text, 1+(mostAnswer+1)/len(text))
+	return bytes.NewReader(many)
 }
 
 // endless is an answer without an end.
@@ -323,4 +358,32 @@ type endless struct{}
 func (endless) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
+}
+
+// All that the page loads is at most 60 kB in gzip, and each of its files names no other server.
+func TestAssetsAreSmall(t *testing.T) {
+	files, err := assets.ReadDir("assets")
+	if err != nil || len(files) < 5 {
+		t.Fatal(err, files)
+	}
+	var all bytes.Buffer
+	for _, f := range files {
+		text, err := assets.ReadFile("assets/" + f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := gzip.NewWriter(&all)
+		_, _ = w.Write(text)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, address := range regexp.MustCompile(`(https?:)?//[a-z0-9-]+\.[a-z0-9.-]+`).FindAllString(string(text), -1) {
+			if !strings.HasPrefix(address, "http://www.w3.org") && f.Name() != "licenses.txt" { // the names of XML
+				t.Errorf("%s names %s", f.Name(), address)
+			}
+		}
+	}
+	if all.Len() > 60_000 {
+		t.Errorf("the files of the page are %d bytes in gzip", all.Len())
+	}
 }
