@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -98,8 +97,8 @@ func TestPageStates(t *testing.T) {
 			}
 			_ = json.NewEncoder(w).Encode(api.Summary{Time: time.Now(), Nodes: 10_000, Queue: api.Queue{Unschedulable: 1}, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{{Plugin: "P", Reason: long, Pods: 1}}})
 		case "shadow":
-			_ = json.NewEncoder(w).Encode(api.ShadowAnswer{Time: time.Now(), ShadowStatus: api.ShadowStatus{Placeable: 2, Choices: []api.Choices{{Result: "same", Profile: "default-scheduler", Pods: 40}, {Result: "infeasible", Plugin: "TaintToleration", Profile: "default-scheduler", Pods: 1}},
-				Differences: []shadow.Record{{Time: time.Now(), Pod: "shop/cart", Node: "tainted", BerthNode: "free", Result: shadow.Infeasible, Reasons: []string{"TaintToleration: " + long}}}}})
+			_ = json.NewEncoder(w).Encode(api.ShadowAnswer{Time: time.Now(), ShadowStatus: api.ShadowStatus{Placeable: 2, Choices: []api.Choices{{Result: "same", Profile: "default-scheduler", Pods: 40}, {Result: "infeasible", Plugin: "TaintToleration", Profile: "default-scheduler", Pods: 1}}},
+				Differences: []shadow.Record{{Time: time.Now(), Pod: "shop/cart", Node: "tainted", BerthNode: "free", Result: shadow.Infeasible, Reasons: []string{"TaintToleration: " + long}}}})
 		case "pending":
 			_ = json.NewEncoder(w).Encode(api.PendingList{Pods: []api.PendingPod{{Pod: "shop/cart", Place: "unschedulable", Since: time.Now(), Message: long}}, Total: 1})
 		case "why":
@@ -115,8 +114,7 @@ func TestPageStates(t *testing.T) {
 	c := startChromium(t)
 	c.size(1000, 800, "light")
 	v := view(t, "--daemon", daemon.URL, "--insecure-skip-tls-verify", "--kubeconfig", kubeconfigFor(t, daemon.URL))
-	cookie := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(v.base, "http://"), Path: "/"})[0]
-	c.call("Network.setCookie", map[string]any{"name": cookie.Name, "value": cookie.Value, "url": v.base, "httpOnly": true, "sameSite": "Strict"}, nil)
+	c.give(v)
 	connection := func(begin string) {
 		t.Helper()
 		c.until(fmt.Sprintf(`document.querySelector("[aria-label=Connection]").innerText.startsWith(%q)`, begin))

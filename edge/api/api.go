@@ -18,6 +18,7 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/bounds"
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/shadow"
 	"github.com/berth-scheduler/berth/edge/snapshot"
 )
 
@@ -81,6 +82,9 @@ type Options struct {
 	// Status returns what is known of the daemon beside its machine and records. Its
 	// caller owns the answer.
 	Status func(context.Context) Status
+	// Differences returns the last differences that a shadow found, the newest first. It is
+	// called between two steps of the loop.
+	Differences func() []shadow.Record
 	// Profiles makes profiles for a copy of the machine; an error where the daemon has
 	// plugins that cannot be copied.
 	Profiles func() ([]*profile.Profile, error)

@@ -330,15 +330,16 @@ func TestQuotasAndShadow(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	f.options.Shadow = true
-	found := ShadowStatus{Choices: []Choices{{Result: "lower", Pods: 1}}, Differences: []shadow.Record{{Pod: "shop/cart", Node: "n1", BerthNode: "n2"}}}
+	found, differences, copies := ShadowStatus{Choices: []Choices{{Result: "lower", Pods: 1}}}, []shadow.Record{{Pod: "shop/cart", Node: "n1", BerthNode: "n2"}}, 0
 	f.options.Status = func(context.Context) Status { of := found; return Status{Shadow: &of} }
+	f.options.Differences = func() []shadow.Record { copies++; return differences }
 	f.serve()
 	var a ShadowAnswer
-	if code, body := f.get("shadow", &a); code != http.StatusOK || !reflect.DeepEqual(a.ShadowStatus, found) {
+	if code, body := f.get("shadow", &a); code != http.StatusOK || !reflect.DeepEqual(a.ShadowStatus, found) || !reflect.DeepEqual(a.Differences, differences) {
 		t.Errorf("%d %s", code, body)
 	}
 	var s Status
-	if code, body := f.get("status", &s); code != http.StatusOK || s.Shadow == nil || len(s.Shadow.Choices) != 1 || s.Shadow.Differences != nil {
-		t.Errorf("%d %s", code, body)
+	if code, body := f.get("status", &s); code != http.StatusOK || s.Shadow == nil || len(s.Shadow.Choices) != 1 || copies != 1 {
+		t.Errorf("%d %s, the differences were copied %d times", code, body, copies)
 	}
 }

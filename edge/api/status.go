@@ -86,8 +86,6 @@ type ShadowStatus struct {
 	Choices []Choices `json:"choices"`
 	// Placeable are pods that wait and that Berth would place.
 	Placeable int `json:"placeable"`
-	// Differences are the last ones, the newest first. The answer of status has none.
-	Differences []shadow.Record `json:"differences,omitempty"`
 }
 
 // ShadowAnswer is the answer of shadow: where the choices of the live scheduler differ.
@@ -95,6 +93,8 @@ type ShadowAnswer struct {
 	Head
 	Time time.Time `json:"time"`
 	ShadowStatus
+	// Differences are the last ones, the newest first.
+	Differences []shadow.Record `json:"differences,omitempty"`
 }
 
 func (h *handler) shadow(r *http.Request) (any, error) {
@@ -108,7 +108,9 @@ func (h *handler) shadow(r *http.Request) (any, error) {
 	if s.Shadow == nil {
 		return nil, problem(http.StatusServiceUnavailable, Failed, "the scheduling loop does not answer")
 	}
-	return &ShadowAnswer{head("Shadow"), h.Now().UTC(), *s.Shadow}, nil
+	a := &ShadowAnswer{Head: head("Shadow"), Time: h.Now().UTC(), ShadowStatus: *s.Shadow}
+	err := h.look(r.Context(), func(*machine.Machine) { a.Differences = h.Differences() })
+	return a, err
 }
 
 // Choices count choices of the live scheduler that are alike.
@@ -126,9 +128,6 @@ func (h *handler) status(r *http.Request) (any, error) {
 	s := h.Status(r.Context())
 	s.Head, s.Time = head("Status"), h.Now().UTC()
 	h.hideReason(r.Context(), s.Configuration.Refused)
-	if s.Shadow != nil {
-		s.Shadow.Differences = nil
-	}
 	err := h.look(r.Context(), func(m *machine.Machine) {
 		t := m.Table()
 		s.Queue, s.Nodes, s.Pods, s.Assumed = Queue(m.Queue().Counts()), t.Live(), t.Placements(), m.Assumed()

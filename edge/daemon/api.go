@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/shadow"
 )
 
 // newAPI returns what serves /berth/v1/. A copy of the machine logs nothing, asks no
@@ -21,22 +22,23 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 	copied.Profiles, copied.Extenders, copied.Explain, copied.StepDone, copied.Panicked, copied.Check = nil, nil, nil, nil, nil, false
 	copied.Workers = max(runtime.GOMAXPROCS(0)/2, 1)
 	return api.Handler(api.Options{
-		Recorder:  d.records,
-		History:   d.history,
-		Build:     o.Build,
-		Inspect:   d.Inspect,
-		Leads:     d.inCharge,
-		Leader:    d.leader,
-		Status:    d.status,
-		Synced:    d.isSynced,
-		Shadow:    o.Shadow,
-		Hosted:    o.Hosts != nil,
-		Profiles:  func() ([]*profile.Profile, error) { return o.CopyProfiles(d.config.Load()) },
-		Machine:   copied,
-		Read:      read,
-		PodFields: o.PodFields,
-		Stopped:   d.stopped,
-		Now:       time.Now,
+		Recorder:    d.records,
+		History:     d.history,
+		Build:       o.Build,
+		Inspect:     d.Inspect,
+		Leads:       d.inCharge,
+		Leader:      d.leader,
+		Status:      d.status,
+		Differences: func() []shadow.Record { return d.shadowed.Differences() }, // asked of a shadow alone
+		Synced:      d.isSynced,
+		Shadow:      o.Shadow,
+		Hosted:      o.Hosts != nil,
+		Profiles:    func() ([]*profile.Profile, error) { return o.CopyProfiles(d.config.Load()) },
+		Machine:     copied,
+		Read:        read,
+		PodFields:   o.PodFields,
+		Stopped:     d.stopped,
+		Now:         time.Now,
 	})
 }
 

@@ -96,7 +96,6 @@ func shadowStatus(s *shadow.Shadow) *api.ShadowStatus {
 	for c, n := range choices { // any order: sorted below
 		out.Choices = append(out.Choices, api.Choices{Result: string(c.Result), Plugin: c.Plugin, Profile: c.Profile, Pods: n})
 	}
-	out.Differences = s.Differences()
 	slices.SortFunc(out.Choices, func(a, b api.Choices) int {
 		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Result, b.Result), cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Profile, b.Profile))
 	})
