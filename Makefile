@@ -50,8 +50,9 @@ page-types: ## the types of the page's sources, with Node and a compiler of Type
 	npm exec --yes --package=typescript@5.9.3 -- tsc -p web
 
 AXE := $(abspath $(BIN))/axe/package/axe.min.js
+AXE_SUM := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 $(AXE):
-	mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent axe-core@4.10.3 && tar -xzf axe-core-4.10.3.tgz
+	mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent axe-core@4.10.3 && echo '$(AXE_SUM)  axe-core-4.10.3.tgz' | sha256sum --check && tar -xzf axe-core-4.10.3.tgz
 
 page-axe: $(AXE) ## the accessibility of each view of the page, with Debian's package chromium and the library axe that npm fetches
 	BERTH_AXE=$(AXE) $(GO) test -vet=off -count=1 -run TestEachView ./tool
