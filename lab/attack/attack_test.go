@@ -3,8 +3,14 @@ package attack
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/edge/api"
 )
 
 // A control character is found, whether it is C0 or C1, encoded or a byte of its own;
@@ -40,6 +46,27 @@ func TestChosen(t *testing.T) {
 	for _, only := range []string{"nothing", "("} {
 		if _, err := (Options{Only: only}).chosen(); err == nil || !strings.Contains(err.Error(), "--only "+only) {
 			t.Errorf("--only %s: %v", only, err)
+		}
+	}
+}
+
+// Every path of the API is asked by those who may not.
+func TestRecordPaths(t *testing.T) {
+	w := httptest.NewRecorder()
+	api.Handler(api.Options{Now: time.Now}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, api.Prefix+"nothing", nil))
+	var p api.Problem
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+		t.Fatal(err, w.Body)
+	}
+	_, list, _ := strings.Cut(p.Message, "there are ")
+	list, _, _ = strings.Cut(list, " below ")
+	served := strings.Split(list, ", ")
+	if len(served) < 16 {
+		t.Errorf("%d paths are served: %s", len(served), p.Message)
+	}
+	for _, path := range served {
+		if !slices.ContainsFunc(recordPaths, func(asked string) bool { asked, _, _ = strings.Cut(asked, "?"); return asked == path }) {
+			t.Errorf("%s is not asked for", path)
 		}
 	}
 }
