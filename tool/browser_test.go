@@ -24,6 +24,7 @@ type chromium struct {
 	next    int
 	replies map[int]chan json.RawMessage
 	console []string // errors that the page logged or did not catch
+	came    int      // bytes of answers and streams, decoded, since Network.enable
 }
 
 // startChromium starts a browser, or skips the test where there is none.
@@ -87,6 +88,7 @@ func (c *chromium) read(from io.Reader) {
 			ID     int
 			Method string
 			Params struct {
+				DataLength       int
 				Entry            struct{ Level, Text, URL string }
 				ExceptionDetails struct {
 					Text      string
@@ -99,6 +101,8 @@ func (c *chromium) read(from io.Reader) {
 		switch {
 		case m.ID > 0:
 			c.replies[m.ID] <- message[:len(message)-1]
+		case m.Method == "Network.dataReceived":
+			c.came += m.Params.DataLength
 		case m.Method == "Log.entryAdded" && m.Params.Entry.Level == "error":
 			c.console = append(c.console, m.Params.Entry.Text+" "+m.Params.Entry.URL)
 		case m.Method == "Runtime.exceptionThrown":
@@ -138,6 +142,9 @@ func (c *chromium) call(method string, params map[string]any, result any) {
 		var r struct {
 			Result json.RawMessage
 			Error  *struct{ Message string }
+		}
+		if json.Unmarshal(body, &r) == nil && r.Error != nil && method == "Runtime.evaluate" && r.Error.Message == "Inspected target navigated or closed" {
+			return // the page was loaded anew meanwhile: the expression comes to nothing
 		}
 		if err := json.Unmarshal(body, &r); err != nil || r.Error != nil {
 			c.Fatalf("%s: %s, %v", method, body, err)

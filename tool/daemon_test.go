@@ -44,7 +44,7 @@ func scheduler(t *testing.T, answer http.HandlerFunc) []string {
 	return []string{"--kubeconfig", kubeconfigFor(t, "https://nowhere:1"), "--daemon", s.URL, "--daemon-ca", ca}
 }
 
-func kubeconfigFor(t *testing.T, server string) string {
+func kubeconfigFor(t testing.TB, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	write(t, path, fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
@@ -52,7 +52,7 @@ clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: {token: se
 	return path
 }
 
-func write(t *testing.T, path, body string) {
+func write(t testing.TB, path, body string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,16 +1,20 @@
 package tool
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 )
 
+// give gives the browser the cookie of the test's own client.
+func (c *chromium) give(v *viewed) {
+	c.Helper()
+	c.call("Network.setCookie", map[string]any{"name": v.cookie().Name, "value": v.cookie().Value, "url": v.base, "httpOnly": true, "sameSite": "Strict"}, nil)
+}
+
 // enter opens the page with the cookie that the test's own client was given.
 func (c *chromium) enter(v *viewed) {
 	c.Helper()
-	jar := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(v.base, "http://"), Path: "/"})
-	c.call("Network.setCookie", map[string]any{"name": jar[0].Name, "value": jar[0].Value, "url": v.base, "httpOnly": true, "sameSite": "Strict"}, nil)
+	c.give(v)
 	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	c.console = nil
 	c.open(v.base + "/#/")

@@ -1,9 +1,15 @@
 package tool
 
 import (
+	"fmt"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/edge/api"
 )
 
 // has fails the test if the page has no element of the role with the name.
@@ -88,18 +94,58 @@ func TestMapOfBlockersInABrowser(t *testing.T) {
 	}
 }
 
-// A record answers at any time of it on which nodes a pod did not fit.
+// A record answers at any time of it on which nodes a pod did not fit: as it was then, not as it is at
+// the end, and not before the pod was there.
 func TestMapOfBlockersOfARecordInABrowser(t *testing.T) {
 	c := startChromium(t)
-	c.enter(view(t, "--record", recorded(t)))
+	v := view(t, "--record", recorded(t))
 	c.size(1280, 900, "light")
-	c.route("#/queue")
-	c.route("#/nodes?by=why")
-	c.until(`document.querySelector("main").innerText.includes("Which pod?")`)
-	pod := c.eval(`fetch("berth/v1/records?limit=1").then(r => r.json()).then(l => l.records[0].pod)`)
-	c.route("#/nodes?by=why&pod=" + pod)
-	c.until(`document.querySelector("[aria-label=Fit]")?.innerText.startsWith("` + pod + ` ")`)
-	c.quiet()
+	c.enter(v)
+	var r struct {
+		From, To  time.Time
+		Decisions []time.Time
+	}
+	v.get("replay", &r)
+	decided := r.Decisions[len(r.Decisions)/2].Truncate(time.Millisecond).Add(time.Millisecond) // as the page has it: in whole milliseconds
+	at := func(when time.Time) string { return "at=" + url.QueryEscape(when.Format("2006-01-02T15:04:05.000Z")) }
+	var list api.RecordList
+	if v.get("records?limit=1&reason=attempt&"+at(decided), &list); len(list.Records) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	pod, said := list.Records[0].Pod, map[string]bool{}
+	for _, when := range []time.Time{r.From, decided, r.To} {
+		var s api.Summary
+		v.get("summary?"+at(when), &s)
+		c.route("#/replay?" + at(when))
+		c.until(fmt.Sprintf(`document.querySelector("main").innerText.includes("%d nodes with %d pods;")`, s.Nodes, s.Pods))
+		c.route("#/nodes?by=why&pod=" + pod)
+		var n api.NodeBlockers
+		if code := v.get("blockers?pod="+pod+"&"+at(when), &n); code != http.StatusOK {
+			said["unknown"] = true
+			c.until(`document.querySelector("main").innerText.includes("there is no such pod")`)
+			continue
+		}
+		text := fitText(n)
+		said[text] = true
+		c.until(fmt.Sprintf(`document.querySelector("[aria-label=Fit]")?.innerText === %q`, text))
+	}
+	if len(said) < 2 || !said["unknown"] {
+		t.Errorf("at all times it is %v", said)
+	}
+}
+
+// fitText is what the page says above the map of a pod, of its answer.
+func fitText(n api.NodeBlockers) string {
+	fitting := 0
+	for i, of := range n.Blockers.Of {
+		if of < 0 && n.Names[i] != n.Node {
+			fitting++
+		}
+	}
+	if n.Node == "" {
+		return fmt.Sprintf("%s fits %d of %d nodes.", n.Pod, fitting, len(n.Names))
+	}
+	return fmt.Sprintf("%s is on %s, and would fit %d other nodes.", n.Pod, n.Node, fitting)
 }
 
 // What a change would lead to is shown as two maps, beside each other or one below the other, and as a

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,6 +33,22 @@ type viewed struct {
 // view runs the command with the arguments until the test ends, and opens the page.
 func view(t testing.TB, args ...string) *viewed {
 	t.Helper()
+	v := started(t, args...)
+	reply, err := v.browser.Get(v.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if page, _ := io.ReadAll(reply.Body); reply.StatusCode != http.StatusOK || !bytes.Contains(page, []byte(`src="page.js"`)) {
+		t.Fatalf("%s: %s %s", v.address, reply.Status, page)
+	}
+	return v
+}
+
+// started runs the command with the arguments until the test ends. Nothing that it logs may have the
+// code of its address or the cookie.
+func started(t testing.TB, args ...string) *viewed {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	from, to := io.Pipe()
 	var errs bytes.Buffer
@@ -49,27 +66,33 @@ func view(t testing.TB, args ...string) *viewed {
 		<-done
 		t.Fatal(err, errs.String())
 	}
+	v := &viewed{TB: t, address: strings.TrimSpace(address)}
+	base, code, _ := strings.Cut(v.address, "/start?once=")
+	v.base = base
 	t.Cleanup(func() {
 		cancel()
 		if status := <-done; status != exitPlaced {
 			t.Errorf("exit status %d: %s", status, errs.String())
+		}
+		if strings.Contains(errs.String(), code) || v.cookie() != nil && strings.Contains(errs.String(), v.cookie().Value) {
+			t.Errorf("a secret is logged: %s", errs.String())
 		}
 	})
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &viewed{TB: t, address: strings.TrimSpace(address), browser: &http.Client{Jar: jar, Timeout: time.Minute}}
-	v.base, _, _ = strings.Cut(v.address, "/start?once=")
-	reply, err := v.browser.Get(v.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reply.Body.Close()
-	if page, _ := io.ReadAll(reply.Body); reply.StatusCode != http.StatusOK || !bytes.Contains(page, []byte(`src="page.js"`)) {
-		t.Fatalf("%s: %s %s", v.address, reply.Status, page)
-	}
+	v.browser = &http.Client{Jar: jar, Timeout: time.Minute}
 	return v
+}
+
+// cookie returns the cookie that opens the data, nil if the page was not opened yet.
+func (v *viewed) cookie() *http.Cookie {
+	cookies := v.browser.Jar.Cookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(v.base, "http://"), Path: "/"})
+	if len(cookies) == 0 {
+		return nil
+	}
+	return cookies[0]
 }
 
 // get asks, as the page does.
@@ -236,17 +259,36 @@ func TestViewWhatIfNodes(t *testing.T) {
 	}
 }
 
-// Which nodes a pod does not fit, and why, is told of files as a daemon tells it.
+// Which nodes a pod does not fit, and why, is told of files as a daemon tells it, of each node: of pods
+// that wait, and of one that a simulation placed.
 func TestViewBlockers(t *testing.T) {
-	for _, simulates := range [][]string{nil, {"--simulate"}} {
-		v := view(t, append([]string{"-f", "testdata/stuck.yaml"}, simulates...)...)
-		var n api.NodeBlockers
-		if code := v.get("blockers?pod=default/cordoned", &n); code != http.StatusOK || fmt.Sprint(n.Names) != "[gpu1 n1 n2 n3]" {
-			t.Fatalf("%d %+v", code, n)
-		}
-		for i, want := range []string{"NodeAffinity", "NodeAffinity", "NodeAffinity", "NodeUnschedulable"} {
-			if got := n.Blockers.Values[n.Blockers.Of[i]][0].Plugin; got != want && i > 0 {
-				t.Errorf("%s: %s, want %s", n.Names[i], got, want)
+	for _, tt := range []struct{ file, pod, blockers, on, simulatedOn string }{
+		{"stuck.yaml", "default/cordoned", "gpu1: TaintToleration NodeAffinity, n1: NodeAffinity, n2: NodeAffinity, n3: NodeUnschedulable TaintToleration", "", ""},
+		{"stuck.yaml", "default/train-1", "gpu1: fits, n1: NodeResourcesFit, n2: NodeResourcesFit, n3: NodeUnschedulable TaintToleration NodeResourcesFit", "gpu1", "gpu1"},
+		{"small.yaml", "default/trainer", "node-a: NodeResourcesFit, node-b: fits", "", "node-b"},
+	} {
+		for _, simulates := range []bool{false, true} {
+			args, on := []string{"-f", "testdata/" + tt.file}, tt.on
+			if simulates {
+				args, on = append(args, "--simulate"), tt.simulatedOn
+			}
+			var n api.NodeBlockers
+			if code := view(t, args...).get("blockers?pod="+tt.pod, &n); code != http.StatusOK {
+				t.Fatalf("%d %+v", code, n)
+			}
+			var nodes []string
+			for i, name := range n.Names {
+				blockers := " fits"
+				if of := n.Blockers.Of[i]; of >= 0 {
+					blockers = ""
+					for _, b := range n.Blockers.Values[of] {
+						blockers += " " + b.Plugin
+					}
+				}
+				nodes = append(nodes, name+":"+blockers)
+			}
+			if got := strings.Join(nodes, ", "); got != tt.blockers || n.Node != on {
+				t.Errorf("%s, simulated %t:\ngot  %s\nwant %s\non %q, want %q", tt.pod, simulates, got, tt.blockers, n.Node, on)
 			}
 		}
 	}
