@@ -145,9 +145,9 @@ func TestWaitingGroups(t *testing.T) {
 		}
 	}
 	gate := b.entries[uid("d")].preEnqueueStatus.Plugin
-	waiting(WaitingGroup{Active, 3, ""}, WaitingGroup{Gated, 1, gate})
-	b.rejectAll(start, "g", GroupRejected, "Room")
-	waiting(WaitingGroup{Unschedulable, 3, "Room"}, WaitingGroup{Gated, 1, gate})
+	waiting(WaitingGroup{Active, 3, "", start}, WaitingGroup{Gated, 1, gate, time.Time{}})
+	b.rejectAll(at(time.Minute), "g", GroupRejected, "Room")
+	waiting(WaitingGroup{Unschedulable, 3, "Room", start}, WaitingGroup{Gated, 1, gate, time.Time{}})
 	for a, want := range map[Arrival]int{
 		{"active", "UnscheduledPodAdd", false, PodAlone}:              1,
 		{"active", "UnscheduledPodAdd", false, PodOfGroup}:            3,
@@ -159,6 +159,8 @@ func TestWaitingGroups(t *testing.T) {
 			t.Errorf("%+v: %d, want %d; all: %v", a, got, want, b.Arrivals())
 		}
 	}
+	b.Add(at(2*time.Minute), pod("f", inGroup("g"))) // with it the group may fit
+	waiting(WaitingGroup{Active, 4, "Room", start}, WaitingGroup{Gated, 1, gate, time.Time{}})
 }
 
 // In a group that is gated, one pod is asked at a time why: what a pod that comes or changes

@@ -70,13 +70,16 @@ type WaitingGroup struct {
 	// Plugin is the one that holds back a gated group, or the first that rejected a pod of
 	// another one in its last attempt; "" for none.
 	Plugin string
+	// Since is when the first of these pods was active for the first time, wherever the group
+	// has waited from then on; zero if none was.
+	Since time.Time
 }
 
 // WaitingGroups returns the pod groups of which pods wait, in no order.
 func (q *Queue) WaitingGroups() (all []WaitingGroup) {
 	for _, g := range q.groups { // any order: the result has none
 		if len(g.waiting) > 0 {
-			all = append(all, WaitingGroup{g.waiting[0].place, len(g.waiting), g.heldBy()})
+			all = append(all, WaitingGroup{g.waiting[0].place, len(g.waiting), g.heldBy(), g.activeSince()})
 		}
 	}
 	return all
@@ -93,6 +96,16 @@ func (g *group) heldBy() string {
 		}
 	}
 	return ""
+}
+
+// activeSince returns the Since of the group's WaitingGroup.
+func (g *group) activeSince() (since time.Time) {
+	for _, e := range g.waiting {
+		if at := e.FirstActive; !at.IsZero() && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	return since
 }
 
 // Panics returns how often queueing hints have panicked since the start, by plugin. The

@@ -18,6 +18,7 @@ type groupMetrics struct {
 	algorithmSeconds *metrics.Histogram
 
 	waiting       *metrics.GaugeVec
+	oldestSeconds *metrics.GaugeVec
 	placedSeconds *metrics.Histogram
 }
 
@@ -32,21 +33,31 @@ func (m *Metrics) Groups(register func(...metrics.Registerable)) {
 		"Time of the decision on a pod group.")
 	g.waiting = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "pod_groups_waiting", StabilityLevel: metrics.ALPHA,
 		Help: "Pod groups of which pods wait, by queue, and by the plugin that holds back the group (gated) or rejected a pod of it; an empty one for none."}, []string{"queue", "plugin"})
+	g.oldestSeconds = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "pod_group_oldest_wait_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "Time since a pod of a group could first be tried, of the group in each queue that has waited longest; 0 for none. Groups that are gated do not count."}, []string{"queue"})
 	g.placedSeconds = metrics.NewHistogram(&metrics.HistogramOpts{Subsystem: berth, Name: "pod_group_placement_seconds", StabilityLevel: metrics.ALPHA, Buckets: metrics.ExponentialBuckets(0.01, 2, 20),
 		Help: "Time from when a pod of a group could first be tried until the group is placed, over all attempts. Pods that come to a placed group do not count."})
-	register(g.attempts, g.attemptSeconds, g.algorithmSeconds, g.waiting, g.placedSeconds)
+	register(g.attempts, g.attemptSeconds, g.algorithmSeconds, g.waiting, g.oldestSeconds, g.placedSeconds)
 }
 
-// refresh sets the gauge to the groups that wait.
-func (g *groupMetrics) refresh(groups []queue.WaitingGroup) {
+// refresh sets the gauges to the groups that wait at the time now.
+func (g *groupMetrics) refresh(groups []queue.WaitingGroup, now time.Time) {
 	if g.waiting == nil {
 		return
 	}
 	g.waiting.Reset()
+	oldest := map[string]time.Duration{queueOf(queue.Active): 0, queueOf(queue.Backoff): 0, queueOf(queue.Unschedulable): 0}
 	for _, w := range groups {
-		if name := queueOf(w.Place); name != "" {
+		name := queueOf(w.Place)
+		if name != "" {
 			g.waiting.WithLabelValues(name, w.Plugin).Inc()
 		}
+		if longest, counts := oldest[name]; counts && !w.Since.IsZero() {
+			oldest[name] = max(longest, now.Sub(w.Since))
+		}
+	}
+	for name, wait := range oldest { // any order: each has its gauge
+		g.oldestSeconds.WithLabelValues(name).Set(wait.Seconds())
 	}
 }
 

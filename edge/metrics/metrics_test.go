@@ -348,8 +348,10 @@ func TestGroups(t *testing.T) {
 	s.Groups(registry.MustRegister)
 	group := func(arrived int) Snapshot {
 		return Snapshot{
-			Queue:    queue.Counts{Active: 1, Unschedulable: 8, Gated: 2},
-			Groups:   []queue.WaitingGroup{{Place: queue.Unschedulable, Pods: 4, Plugin: "NodeResourcesFit"}, {Place: queue.Unschedulable, Pods: 3, Plugin: "NodeResourcesFit"}, {Place: queue.Gated, Pods: 2, Plugin: "GangScheduling"}},
+			Now:   time.Unix(1000, 0),
+			Queue: queue.Counts{Active: 1, ErrorBackoff: 1, Unschedulable: 8, Gated: 2},
+			Groups: []queue.WaitingGroup{{Place: queue.Unschedulable, Pods: 4, Plugin: "NodeResourcesFit", Since: time.Unix(800, 0)}, {Place: queue.Unschedulable, Pods: 3, Plugin: "NodeResourcesFit", Since: time.Unix(700, 0)},
+				{Place: queue.Gated, Pods: 2, Plugin: "GangScheduling", Since: time.Unix(100, 0)}, {Place: queue.ErrorBackoff, Pods: 1}},
 			Arrivals: map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd", Of: queue.PodOfGroup}: 3 * arrived, {Queue: "active", Event: "NodeAdd", Of: queue.WholeGroup}: arrived},
 		}
 	}
@@ -363,7 +365,7 @@ func TestGroups(t *testing.T) {
 scheduler_queued_entities{queue="active",type="pod"} 1
 scheduler_queued_entities{queue="active",type="podgroup"} 0
 scheduler_queued_entities{queue="backoff",type="pod"} 0
-scheduler_queued_entities{queue="backoff",type="podgroup"} 0
+scheduler_queued_entities{queue="backoff",type="podgroup"} 1
 scheduler_queued_entities{queue="gated",type="pod"} 0
 scheduler_queued_entities{queue="gated",type="podgroup"} 1
 scheduler_queued_entities{queue="unschedulable",type="pod"} 1
@@ -374,11 +376,17 @@ scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 6
 # HELP scheduler_queue_incoming_entities_total [ALPHA] What came to a queue and is scheduled as one, by the event that brought it: pods, and pod groups.
 # TYPE scheduler_queue_incoming_entities_total counter
 scheduler_queue_incoming_entities_total{event="NodeAdd",queue="active",type="podgroup"} 2
+# HELP berth_pod_group_oldest_wait_seconds [ALPHA] Time since a pod of a group could first be tried, of the group in each queue that has waited longest; 0 for none. Groups that are gated do not count.
+# TYPE berth_pod_group_oldest_wait_seconds gauge
+berth_pod_group_oldest_wait_seconds{queue="active"} 0
+berth_pod_group_oldest_wait_seconds{queue="backoff"} 0
+berth_pod_group_oldest_wait_seconds{queue="unschedulable"} 300
 # HELP berth_pod_groups_waiting [ALPHA] Pod groups of which pods wait, by queue, and by the plugin that holds back the group (gated) or rejected a pod of it; an empty one for none.
 # TYPE berth_pod_groups_waiting gauge
+berth_pod_groups_waiting{plugin="",queue="backoff"} 1
 berth_pod_groups_waiting{plugin="GangScheduling",queue="gated"} 1
 berth_pod_groups_waiting{plugin="NodeResourcesFit",queue="unschedulable"} 2
-`, "scheduler_queued_entities", "scheduler_queue_incoming_pods_total", "scheduler_queue_incoming_entities_total", "berth_pod_groups_waiting")
+`, "scheduler_queued_entities", "scheduler_queue_incoming_pods_total", "scheduler_queue_incoming_entities_total", "berth_pod_groups_waiting", "berth_pod_group_oldest_wait_seconds")
 	if n, err := testutil.GetHistogramVecFromGatherer(registry, "berth_pod_group_placement_seconds", nil); err != nil || n.GetAggregatedSampleCount() != 1 {
 		t.Errorf("%d groups placed (%v)", n.GetAggregatedSampleCount(), err)
 	}

@@ -11,6 +11,7 @@ import (
 
 // Snapshot is what the machine and the edge count themselves.
 type Snapshot struct {
+	Now                  time.Time
 	Queue                queue.Counts
 	Groups               []queue.WaitingGroup
 	Quotas               []Quota
@@ -78,7 +79,7 @@ func (m *Metrics) Refresh(s Snapshot) {
 			m.queued.entities.WithLabelValues(name, podGroup).Set(float64(groups[name]))
 		}
 	}
-	m.groups.refresh(s.Groups)
+	m.groups.refresh(s.Groups, s.Now)
 	m.elasticQuotas.refresh(s.Quotas)
 	m.cacheSize.WithLabelValues("nodes").Set(float64(s.Nodes))
 	m.cacheSize.WithLabelValues("pods").Set(float64(s.Pods))
