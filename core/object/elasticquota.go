@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -65,12 +66,11 @@ type Amount struct {
 
 // Of returns the amount of the named resource; false if the list has none.
 func (l Amounts) Of(name v1.ResourceName) (int64, bool) {
-	for i := range l {
-		if l[i].Name == name {
-			return l[i].Value, true
-		}
+	at, listed := slices.BinarySearchFunc(l, name, func(a Amount, name v1.ResourceName) int { return cmp.Compare(a.Name, name) })
+	if !listed {
+		return 0, false
 	}
-	return 0, false
+	return l[at].Value, true
 }
 
 // String formats the amounts for people: cpu 500m, memory 1Gi.

@@ -70,7 +70,7 @@ func (x *Index) TakeChanged() ([]*Queue, Relief) {
 	x.link()
 	changed, relief := x.changed, Relief{index: x}
 	x.changed = x.changed[:0]
-	changed = slices.DeleteFunc(changed, func(q *Queue) bool { return x.queues[q.Quota.Namespace] != q })
+	changed = slices.DeleteFunc(changed, x.isGone)
 	for _, q := range changed {
 		q.changed = false
 		relief.add(q)
@@ -183,13 +183,21 @@ func (x *Index) passOn(q *Queue, resource int, amount sum) {
 	}
 }
 
-// markChanged adds the queue to those that TakeChanged returns next.
+// markChanged adds the queue to those that TakeChanged returns next. Where nobody calls that,
+// as in a scheduler that does not lead, queues that are gone leave the list from time to time.
 func (x *Index) markChanged(q *Queue) {
-	if !q.changed {
-		q.changed = true
-		x.changed = append(x.changed, q)
+	if q.changed {
+		return
 	}
+	if len(x.changed) > 2*len(x.queues) {
+		x.changed = slices.DeleteFunc(x.changed, x.isGone)
+	}
+	q.changed = true
+	x.changed = append(x.changed, q)
 }
+
+// isGone reports whether the queue's namespace has another one by now, or none.
+func (x *Index) isGone(q *Queue) bool { return x.queues[q.Quota.Namespace] != q }
 
 // each calls visit with each resource that the pod uses once it is placed, and the amount.
 func each(p *object.Pod, visit func(name v1.ResourceName, amount int64)) {

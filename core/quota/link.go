@@ -121,18 +121,22 @@ func (x *Index) linkParents(touched []*Queue) []*Queue {
 
 // parentOf returns the queue of which that of the ElasticQuota is a part; nil for none. fault
 // is why it is not the one that the ElasticQuota names. A queue that would be its own ancestor
-// has none.
+// has none, and one with too many ancestors.
 func (x *Index) parentOf(o *object.ElasticQuota) (parent *Queue, fault string) {
 	if o.Parent == "" {
 		return nil, ""
 	}
-	switch parent = x.byKey(o.Parent); {
+	parent = x.byKey(o.Parent)
+	cycle, deep := x.leadsTo(parent, x.queues[o.Namespace])
+	switch {
 	case parent == nil:
 		return nil, fmt.Sprintf("its parent, ElasticQuota %s, does not exist or does not count; it has none", o.Parent)
 	case !parent.Quota.Admits(o.Namespace):
 		return nil, fmt.Sprintf("its parent, ElasticQuota %s, does not name the namespace %s in its annotation %s; it has none", o.Parent, o.Namespace, object.PartsAnnotation)
-	case x.leadsTo(parent, x.queues[o.Namespace]):
+	case cycle:
 		return nil, fmt.Sprintf("its parent, ElasticQuota %s, is a part of it; it has none", o.Parent)
+	case deep:
+		return nil, fmt.Sprintf("its parent, ElasticQuota %s, has %d others above it or more; it has none", o.Parent, mostAncestors)
 	}
 	return parent, ""
 }
@@ -147,19 +151,26 @@ func (x *Index) byKey(key string) *Queue {
 	return nil
 }
 
+// mostAncestors bounds the ancestors of a queue: each is written to whenever a pod of the
+// queue comes or goes.
+const mostAncestors = 16
+
 // leadsTo reports whether the ElasticQuotas that the queue names as its parent, the parent
-// of that and so on, each of which admits the one before, come to the queue to.
-func (x *Index) leadsTo(q, to *Queue) bool {
-	for range len(x.queues) { // a cycle of others ends here
-		if q == nil || q == to {
-			break
+// of that and so on, each of which admits the one before, come to the queue to. deep is set if
+// there are more than mostAncestors of them, the queue included.
+func (x *Index) leadsTo(q, to *Queue) (leads, deep bool) {
+	passed := make([]*Queue, 0, mostAncestors)
+	for q != nil && q != to && !slices.Contains(passed, q) { // a cycle of others ends here
+		if len(passed) == mostAncestors {
+			return false, true
 		}
+		passed = append(passed, q)
 		part := q.Quota.Namespace
 		if q = x.byKey(q.Quota.Parent); q != nil && !q.Quota.Admits(part) {
 			q = nil
 		}
 	}
-	return q == to
+	return q == to, false
 }
 
 // attach adds the queue, which was not linked, with what it uses to its ancestors and the

@@ -69,12 +69,10 @@ func (q *Queue) Parent() *Queue { return q.parent }
 func (q *Queue) Used() object.Amounts {
 	var used object.Amounts
 	for _, l := range slices.Concat(q.min, q.max) {
-		if name := q.index.names[l.resource]; !slices.ContainsFunc(used, func(a object.Amount) bool { return a.Name == name }) {
-			used = append(used, object.Amount{Name: name, Value: q.used.at(l.resource).amount()})
-		}
+		used = append(used, object.Amount{Name: q.index.names[l.resource], Value: q.used.at(l.resource).amount()})
 	}
 	slices.SortFunc(used, byName)
-	return used
+	return slices.Compact(used) // what both list is there twice
 }
 
 // amounts returns the amounts that are not 0, sorted by name.
@@ -113,8 +111,11 @@ func (q *Queue) top() *Queue {
 // overMin reports whether the queue uses more of some resource than its min. A resource
 // that min does not list has a min of 0 if unlistedZero is set; else it does not matter.
 func (q *Queue) overMin(unlistedZero bool) bool {
+	if slices.ContainsFunc(q.min, func(l limit) bool { return q.used.at(l.resource).amount() > l.amount }) {
+		return true
+	}
 	for resource, used := range q.used {
-		if guaranteed, listed := q.min.amount(resource); (listed || unlistedZero) && used.amount() > guaranteed {
+		if unlistedZero && used.amount() > 0 && !q.min.lists(resource) {
 			return true
 		}
 	}

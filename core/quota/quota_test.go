@@ -476,6 +476,49 @@ func TestResourcesThatLeft(t *testing.T) {
 	}
 }
 
+// A queue has no more ancestors than are written to at little cost. Which of a long chain has
+// none does not depend on the order in which they came.
+func TestDeepTree(t *testing.T) {
+	for name, order := range map[string]func(i, n int) int{"from above": func(i, _ int) int { return i }, "from below": func(i, n int) int { return n - 1 - i }} {
+		tb, n := tableWith(nil), 40
+		for i := range n {
+			level, parent := order(i, n), ""
+			if level > 0 {
+				parent = fmt.Sprintf("n%02d/q", level-1)
+			}
+			tb.Objects().Set(quotaOf(fmt.Sprintf("n%02d", level), "q", 0, "cpu 1", "-", parent))
+			Of(tb).Queues()
+		}
+		tb.AddPod(podOf("n39", "p", 1, 0), "n")
+		if err := tb.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for level, q := range Of(tb).Queues() {
+			if faults := Of(tb).Faults(q.Quota); (q.Parent() != nil) != (level > 0 && level <= 16) || (len(faults) == 0) != (level <= 16) {
+				t.Errorf("%s: level %d: parent %v, faults %q", name, level, q.Parent() != nil, faults)
+			}
+		}
+	}
+}
+
+// Quotas that come and go where nobody takes what changed leave nothing.
+func TestQueuesThatLeft(t *testing.T) {
+	tb := tableWith([]*object.ElasticQuota{quotaOf("a", "q", 0, "cpu 1", "-", "")})
+	for i := range 100 {
+		namespace := fmt.Sprint("n", i)
+		tb.Objects().Set(quotaOf(namespace, "q", 0, "cpu 1", "-", ""))
+		Of(tb).Queues()
+		tb.Objects().Remove(object.ElasticQuotas, namespace, "q")
+		Of(tb).Queues()
+	}
+	if n := len(Of(tb).changed); n > 10 {
+		t.Errorf("%d queues are kept", n)
+	}
+	if changed, _ := Of(tb).TakeChanged(); len(changed) != 1 || changed[0].Quota.Namespace != "a" {
+		t.Errorf("%d queues changed", len(changed))
+	}
+}
+
 // Whoever can take something back from others and could not before is helped by what
 // happened in between.
 func TestRelief(t *testing.T) {

@@ -32,12 +32,14 @@ type lent struct {
 	resource v1.ResourceName
 }
 
-// spare returns what is left of the queue's min; negative amounts are what it uses beyond.
+// spare returns what is left of the queue's min, sorted by name; negative amounts are what it
+// uses beyond.
 func (q *Queue) spare() object.Amounts {
 	var list object.Amounts
 	for _, l := range q.min {
 		list = append(list, object.Amount{Name: q.index.names[l.resource], Value: resource.Sub(l.amount, q.used.at(l.resource).amount())})
 	}
+	slices.SortFunc(list, byName)
 	return list
 }
 
@@ -56,12 +58,22 @@ func (r *Relief) add(q *Queue) {
 	if more {
 		r.freed = append(r.freed, freed{q, before, remade})
 	}
-	for n, used := range q.used { // what min does not list is lent whole
-		name := q.index.names[n]
-		_, listed := before.Of(name)
-		if (listed || remade) && !q.min.lists(n) && used.amount() > 0 {
-			r.lent = append(r.lent, lent{q, name})
+	if !remade {
+		for _, a := range before {
+			r.addUnlisted(q, a.Name)
 		}
+		return
+	}
+	for n := range q.used {
+		r.addUnlisted(q, q.index.names[n])
+	}
+}
+
+// addUnlisted adds the resource if the queue uses it and its min does not list it: it lends
+// all of it then.
+func (r *Relief) addUnlisted(q *Queue, name v1.ResourceName) {
+	if n, known := r.index.resources[name]; known && !q.min.lists(n) && q.used.at(n).amount() > 0 {
+		r.lent = append(r.lent, lent{q, name})
 	}
 }
 

@@ -168,8 +168,8 @@ func elasticQuota(q *ElasticQuota) *object.ElasticQuota {
 	decoded := &object.ElasticQuota{Meta: meta(object.ElasticQuotas, &q.ObjectMeta), Created: q.CreationTimestamp.Time,
 		Parent: q.Annotations[object.ParentAnnotation], Parts: strings.FieldsFunc(q.Annotations[object.PartsAnnotation], func(r rune) bool { return r == ',' || r == ' ' })}
 	r := quantityReader{}
-	decoded.Min = r.amounts("spec.min", q.Spec.Min)
-	decoded.Max = r.amounts("spec.max", q.Spec.Max)
+	decoded.Min = r.limits("spec.min", q.Spec.Min)
+	decoded.Max = r.limits("spec.max", q.Spec.Max)
 	decoded.Used = (&quantityReader{}).amounts("status.used", q.Status.Used)
 	faults := r.faults
 	if len(r.unreadable) > 0 {
@@ -223,6 +223,24 @@ type quantityReader struct {
 	unreadable []string
 }
 
+// mostNames is how many resources a min or max may name. Each has metrics, and is compared
+// whenever a pod of the quota comes or goes.
+const mostNames = 100
+
+// limits returns the amounts of the min or max at the path, nil if it is absent. A list that
+// names too many resources cannot be read.
+func (r *quantityReader) limits(path string, q Quantities) object.Amounts {
+	if len(q) > mostNames {
+		r.unreadable = append(r.unreadable, fmt.Sprintf("%s names %d resources, more than %d", path, len(q), mostNames))
+		return object.Amounts{}
+	}
+	return r.amounts(path, q)
+}
+
+// longestName is the length of the longest name of a resource that a pod can request: a DNS
+// subdomain of 253 characters, a slash, and 63 characters.
+const longestName = 253 + 1 + 63
+
 // amounts returns the amounts of the list at the path, nil if it is absent.
 func (r *quantityReader) amounts(path string, q Quantities) object.Amounts {
 	if q == nil {
@@ -237,6 +255,10 @@ func (r *quantityReader) amounts(path string, q Quantities) object.Amounts {
 		}
 		if name == "" {
 			r.unreadable = append(r.unreadable, fmt.Sprintf("%s is not a list of amounts: %s", path, shortened(text)))
+			continue
+		}
+		if len(name) > longestName {
+			r.faults = append(r.faults, fmt.Sprintf("%s of %s is ignored: no resource has a name of %d characters", path, shortened(string(name)), len(name)))
 			continue
 		}
 		path := path + " of " + string(name)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/kubernetes/scheme"
@@ -25,9 +26,12 @@ func TestElasticQuota(t *testing.T) {
 		`{"spec":{"max":{"cpu":"1e-999999999","memory":"x"}}}`:                 {"min none max [] used none", mended(`spec.max of cpu, "1e-999999999", is not a quantity, such as 500m, 2 or 1Gi; spec.max of memory, "x", is not a quantity, such as 500m, 2 or 1Gi`)},
 		`{"spec":{"min":{"cpu":true,"memory":{"a":1}},"max":{"cpu":3}}}`: {"min [] max [cpu 3] used none",
 			mended(`spec.min of cpu, "true", is not a quantity, such as 500m, 2 or 1Gi; spec.min of memory, "{\"a\":1}", is not a quantity, such as 500m, 2 or 1Gi`)},
-		`{"spec":{"min":{"cpu":1},"max":[3]}}`: {"min [cpu 1] max [] used none", mended(`spec.max is not a list of amounts: "[3]"`)},
-		`{"spec":"all","status":7}`:            {"min none max [] used none", mended(`spec.max is not a list of amounts: "\"all\""`)},
-		`{"status":{"used":{"cpu":[]}}}`:       {"min none max none used []", `["it names no resource in spec.min and spec.max, so it bounds nothing and guarantees nothing"]`},
+		`{"spec":{"min":{"cpu":1},"max":[3]}}`:                    {"min [cpu 1] max [] used none", mended(`spec.max is not a list of amounts: "[3]"`)},
+		`{"spec":"all","status":7}`:                               {"min none max [] used none", mended(`spec.max is not a list of amounts: "\"all\""`)},
+		`{"status":{"used":{"cpu":[]}}}`:                          {"min none max none used []", `["it names no resource in spec.min and spec.max, so it bounds nothing and guarantees nothing"]`},
+		`{"spec":{"min":{"cpu":1},"max":` + resources(101) + `}}`: {"min [cpu 1] max [] used none", mended("spec.max names 101 resources, more than 100")},
+		`{"spec":{"max":{"example.com/kubernetes.io/` + strings.Repeat("x", 300) + `":1,"cpu":2}}}`: {"min none max [cpu 2] used none",
+			`["spec.max of \"example.com/kubernetes.io/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" is ignored: no resource has a name of 326 characters"]`},
 		`{"metadata":{"labels":7},"spec":{"max":{}}}`: {"min none max [] used none",
 			mended(`metadata cannot be read: "json: cannot unmarshal number into Go struct field ObjectMet..."`)},
 		`{"metadata":{"annotations":{"berth.dev/parent-quota":"org"}},"spec":{"max":{"cpu":1}}}`: {"min none max [cpu 1] used none",
@@ -54,6 +58,19 @@ func TestElasticQuota(t *testing.T) {
 	}
 }
 
+// resources is a list of that many resources.
+func resources(n int) string {
+	list := map[string]int{}
+	for i := range n {
+		list[fmt.Sprintf("example.com/%d", i)] = 1
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // texts and numbers only
+	}
+	return string(data)
+}
+
 // mended is the fault of an ElasticQuota that cannot be read.
 func mended(what string) string {
 	return fmt.Sprintf("[%q]", what+"; until that is mended no pod of its namespace is placed, and none is preempted for another quota")
@@ -66,6 +83,7 @@ func TestElasticQuotasOfAnotherShape(t *testing.T) {
 		{"metadata":{"namespace":"a","name":"q","resourceVersion":"1"},"spec":{"min":{"cpu":"1"},"max":{}}},
 		{"metadata":{"namespace":"b","name":"q","uid":"u","resourceVersion":"2","creationTimestamp":"never"},"spec":{"max":{"cpu":1}}},
 		{"metadata":{"namespace":"c","name":"q","resourceVersion":"3"},"spec":{"max":{"cpu":[1]}}},
+		{"metadata":{"namespace":"many","name":"q","resourceVersion":"5"},"spec":{"min":` + resources(5000) + `}},
 		{"metadata":{"namespace":"d","name":"q","resourceVersion":"4"},"spec":{"max":{"cpu":1}}}]}`
 	k := Named("ElasticQuota")
 	read, _, err := k.Codecs().UniversalDeserializer().Decode([]byte(body), nil, nil)
@@ -82,7 +100,7 @@ func TestElasticQuotasOfAnotherShape(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s/%s %s %s %t", q.Namespace, q.Name, q.UID, q.ResourceVersion, Object(q).(*object.ElasticQuota).Unreadable == ""))
 	}
-	if want := []string{"a/q  1 true", "b/q u 2 false", "c/q  3 false", "d/q  4 true"}; !slices.Equal(got, want) {
+	if want := []string{"a/q  1 true", "b/q u 2 false", "c/q  3 false", "many/q  5 false", "d/q  4 true"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
