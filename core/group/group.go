@@ -237,10 +237,12 @@ func (g *Group) Placed() iter.Seq[types.UID] {
 	}
 }
 
-// those returns the pods in state s, or all pods if s is states. A nil group has none.
+// those returns the pods in state s, or all pods if s is states. A nil group has none. It
+// looks at no pod if the count says that there is none: whether a pod of a large group is
+// bound is asked for each pod that joins it.
 func (g *Group) those(s int) iter.Seq[types.UID] {
 	return func(yield func(types.UID) bool) {
-		if g == nil {
+		if g == nil || s != states && g.counts[s] == 0 {
 			return
 		}
 		for i := range g.members {

@@ -113,7 +113,7 @@ func TestLabelledGroups(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			uid := types.UID(fmt.Sprint(rapid.IntRange(0, 4).Draw(t, "pod")))
 			p := &object.Pod{UID: uid, Namespace: "d", Name: string(uid), SchedulingGroup: object.InPodGroup(object.GroupName(source, "g")),
-				Labels: map[string]string{object.MinAvailableLabel(source): rapid.SampledFrom([]string{"", "0", "2", "3", "x"}).Draw(t, "label")}}
+				Labels: map[string]string{object.MinAvailableLabel(source): rapid.SampledFrom([]string{"", "0", "2", "3", "x", "y"}).Draw(t, "label")}}
 			before, all := gs.Of(p).Labelled(), map[string]bool{}
 			if rapid.Bool().Draw(t, "joins") {
 				gs.Join(p)
@@ -133,9 +133,27 @@ func TestLabelledGroups(t *testing.T) {
 			if (g != nil) != (len(known) > 0) || g != nil && (g.Fault == "") != sound {
 				t.Fatalf("%d pods with the labels %v: %+v", len(known), all, g)
 			}
-			if before != nil && g != nil && *before == *g && before != g && len(all) == 1 {
+			if before != nil && g != nil && *before == *g && before != g {
 				t.Fatalf("the group %+v is another one", g)
 			}
 		}
 	})
+}
+
+// Many labels that contradict each other are not listed, and one more changes nothing: of a
+// flood of such pods each costs the same.
+func TestManyLabels(t *testing.T) {
+	const source = "s.example.com"
+	gs, before := New(), (*object.PodGroup)(nil)
+	for i := range 100 {
+		p := &object.Pod{UID: types.UID(fmt.Sprint(i)), Namespace: "d", Name: fmt.Sprint(i), SchedulingGroup: object.InPodGroup(object.GroupName(source, "g")),
+			Labels: map[string]string{object.MinAvailableLabel(source): fmt.Sprint(200 - i)}}
+		gs.Join(p)
+		g := gs.Of(p).Labelled()
+		if i == 2 && g.Fault != `its pods do not agree on the label s.example.com/min-available: "198" and "199" and "200"` ||
+			i == 3 && g.Fault != "its pods do not agree on the label s.example.com/min-available: it has more than 3 values" || i > 3 && g != before {
+			t.Fatalf("with pod %d: %+v", i, g)
+		}
+		before = g
+	}
 }

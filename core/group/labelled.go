@@ -38,34 +38,52 @@ func (g *Group) read(p *object.Pod, m *member, again bool) {
 	if again && m.minAvailable == text {
 		return
 	}
-	if again {
-		g.unread(p, m)
-	}
 	if g.minAvailable == nil {
 		g.minAvailable = map[string]int{}
 	}
+	gone := again && g.drop(m.minAvailable)
 	m.minAvailable = text
-	if g.minAvailable[text]++; g.minAvailable[text] == 1 {
-		g.group = g.describe(p.GroupKey())
+	if g.minAvailable[text]++; g.minAvailable[text] == 1 || gone {
+		g.describeAgain(p.GroupKey())
 	}
 }
 
 // unread drops what read has read.
 func (g *Group) unread(p *object.Pod, m *member) {
-	if g.group == nil {
-		return
-	}
-	if g.minAvailable[m.minAvailable]--; g.minAvailable[m.minAvailable] == 0 {
-		delete(g.minAvailable, m.minAvailable)
-		g.group = g.describe(p.GroupKey())
+	if g.group != nil && g.drop(m.minAvailable) {
+		g.describeAgain(p.GroupKey())
 	}
 }
+
+// drop counts the label of one member less. It reports whether no member has it any more.
+func (g *Group) drop(text string) (gone bool) {
+	g.minAvailable[text]--
+	if gone = g.minAvailable[text] == 0; gone {
+		delete(g.minAvailable, text)
+	}
+	return gone
+}
+
+// describeAgain sets the group to what the labels describe now, if that is something else.
+func (g *Group) describeAgain(name types.NamespacedName) {
+	if now := g.describe(name); g.group == nil || *now != *g.group {
+		g.group = now
+	}
+}
+
+// mostShown is how many labels that differ are named. There may be as many as pods, and each
+// pod that comes must not cost a look at all of them.
+const mostShown = 3
 
 // describe returns the group of this name that the labels describe.
 func (g *Group) describe(name types.NamespacedName) *object.PodGroup {
 	source, _ := object.GroupSource(name.Name)
 	o := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: name.Namespace, Name: name.Name}, Source: source, Gang: true}
 	label := object.MinAvailableLabel(source)
+	if len(g.minAvailable) > mostShown {
+		o.Fault = fmt.Sprintf("its pods do not agree on the label %s: it has more than %d values", label, mostShown)
+		return o
+	}
 	texts := slices.Sorted(maps.Keys(g.minAvailable))
 	if len(texts) != 1 {
 		for i, text := range texts {
