@@ -92,9 +92,10 @@ func (pl *plugin) placementFeasible(t *table.Table, g *object.PodGroup, p framew
 }
 
 // less reports whether pod or group a comes before b: by priority, then by when the group was
-// created, else by when it entered the queue, then by name.
+// created, else by when it entered the queue. The queue keeps equals in the order in which
+// they came. Their names do not count: a record may have others (recording.Names).
 func less(a, b *framework.QueuedPodInfo) bool {
-	return cmp.Or(cmp.Compare(b.Priority(), a.Priority()), since(a).Compare(since(b)), cmp.Compare(key(a), key(b))) < 0
+	return cmp.Or(cmp.Compare(b.Priority(), a.Priority()), since(a).Compare(since(b))) < 0
 }
 
 // since returns when the group was created, if it is an object. Else it returns when the pod
@@ -108,12 +109,4 @@ func since(i *framework.QueuedPodInfo) time.Time {
 		return i.FirstActive
 	}
 	return i.Timestamp
-}
-
-// key returns the name of the group or the pod.
-func key(i *framework.QueuedPodInfo) string {
-	if i.Group != nil {
-		return i.Group.Key()
-	}
-	return i.Pod.Key()
 }

@@ -42,7 +42,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// Higher priority comes first, then who was created or came first, then the name.
+// Higher priority comes first, then who was created or came first. Names do not matter.
 func TestLess(t *testing.T) {
 	at := func(second int64) time.Time { return time.Unix(second, 0) }
 	pod := func(name string, priority int32, active int64) *framework.QueuedPodInfo {
@@ -53,7 +53,7 @@ func TestLess(t *testing.T) {
 			Group: &object.PodGroup{Meta: object.Meta{Namespace: "d", Name: name}, Source: "s", Created: created}}
 	}
 	ordered := []*framework.QueuedPodInfo{
-		pod("b", 5, 9), pod("a", 1, 2), group("old", 1, at(3), 200), pod("c", 1, 4), group("g", 1, at(5), 6), group("h", 1, at(5), 6),
+		pod("b", 5, 9), pod("a", 1, 2), group("old", 1, at(3), 200), pod("c", 1, 4), group("g", 1, at(5), 6),
 		group("labels", 1, time.Time{}, 7), pod("a", 0, 1),
 	}
 	for i, a := range ordered {
@@ -62,5 +62,8 @@ func TestLess(t *testing.T) {
 				t.Errorf("%d before %d: %t", i, j, less(a, b))
 			}
 		}
+	}
+	if g, h := group("g", 1, at(5), 6), group("h", 1, at(5), 6); less(g, h) || less(h, g) {
+		t.Error("the name decides")
 	}
 }
