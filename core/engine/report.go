@@ -116,6 +116,9 @@ func (o *Outcome) RejectedBy() []string {
 // Code returns how the row's node was rejected: Unschedulable if removing pods may help,
 // UnschedulableAndUnresolvable if it cannot, Success if the node is feasible.
 func (o *Outcome) Code(r table.Row) decision.Code {
+	if o.work.engine.table.Node(r) == nil { // pods are bound to a node that is gone
+		return decision.UnschedulableAndUnresolvable
+	}
 	if s := o.work.pre.rejected; s != nil {
 		return s.Code
 	}
