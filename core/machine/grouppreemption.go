@@ -13,9 +13,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// anyNode stands for the node's name in Events about victims of a pod group, which are on
+// AnyNode stands for the node's name in Events about victims of a pod group, which are on
 // nodes all over the cluster (kube-scheduler, actuatePodGroupPreemption).
-const anyNode = "cluster"
+const AnyNode = "cluster"
 
 // preemptForGroup runs the PodGroupPostFilter plugins for a group that does not fit. If they
 // find victims these are in c.victims. What they say is added to the group's status.
@@ -183,7 +183,7 @@ func (l *podGroups) evictForGroup(c *groupCycle) {
 	if c.group.Source != "" {
 		by.group = nil // Events and conditions name PodGroups of scheduling.k8s.io alone
 	}
-	l.evictions.evictAll(first.state, by, uidsOf(c.victims), anyNode, c.evictedBy)
+	l.evictions.evictAll(first.state, by, uidsOf(c.victims), AnyNode, c.evictedBy)
 }
 
 // uidsOf returns the pods' UIDs, in order.

@@ -39,7 +39,9 @@ func (l *podGroups) member(p *object.Pod) *object.Pod {
 		return p // it is the machine's own
 	}
 	name = l.nameOf(p.SchedulerName, name, p.Labels)
-	if pl := l.table.Pod(p.UID); pl != nil {
+	if kept, is := l.kept[p.UID]; is {
+		name = kept
+	} else if pl := l.table.Pod(p.UID); pl != nil {
 		name = pl.Pod.PodGroup()
 	}
 	if name == p.PodGroup() {
@@ -48,6 +50,16 @@ func (l *podGroups) member(p *object.Pod) *object.Pod {
 	member := *p
 	member.SchedulingGroup = object.InPodGroup(name)
 	return &member
+}
+
+// keptGroup returns the name of the group that the pod is in though its labels, which have
+// changed, say otherwise ("" for none); nil for a pod of which they say where it is.
+func (l *podGroups) keptGroup(p *object.Pod) *string {
+	name := p.PodGroup()
+	if l.table.Groups() == nil || name == l.nameOf(p.SchedulerName, p.KubernetesGroup(), p.Labels) {
+		return nil
+	}
+	return &name
 }
 
 // groupOf returns the group of the cycle, nil if there is none. One that has no priority of

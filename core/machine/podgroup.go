@@ -68,6 +68,7 @@ type podGroups struct {
 	// asked holds, by the group's UID, the condition in a patch that the API does not show
 	// yet.
 	asked map[types.UID]object.GroupCondition
+	kept  map[types.UID]string // during Restore: what SavedPod.Group has, by the pod's UID
 }
 
 // groupTry is one try to place the pods of a group in one placement, with its results.

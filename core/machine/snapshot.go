@@ -59,6 +59,9 @@ type SavedPod struct {
 	Stated     *SavedStated          `json:",omitempty"`
 	Eviction   *SavedEviction        `json:",omitempty"` // of the pod as a victim
 	Underway   *SavedUnderway        `json:",omitempty"`
+	// Group is the name of the group that the pod is in though its labels say otherwise, "" for
+	// none (keptGroup).
+	Group *string `json:",omitempty"`
 }
 
 // SavedStated is the pod's place in the list of unschedulable pods whose PodScheduled
@@ -123,7 +126,7 @@ func (m *Machine) Snapshot() *Snapshot {
 			return nil
 		}
 		saved := ps.saved(m.now)
-		saved.Stated, saved.Underway = stated[ps], m.saveUnderway(ps)
+		saved.Stated, saved.Underway, saved.Group = stated[ps], m.saveUnderway(ps), m.groups.keptGroup(ps.pod)
 		if saved.Underway == nil || !saved.Underway.Gone {
 			s.Known = append(s.Known, ps.pod)
 		}
@@ -159,6 +162,12 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	m.options.Check = false // rows are laid out before their nodes are there; Verify ends it
 	for _, e := range s.Unlisted {
 		m.unlisted[e.Kind] = e.Err
+	}
+	m.groups.kept = map[types.UID]string{}
+	for i := range s.Pods {
+		if name := s.Pods[i].Group; name != nil {
+			m.groups.kept[s.Pods[i].UID] = *name
+		}
 	}
 	pending := map[types.UID]*object.Pod{}
 	for _, e := range objects {
@@ -212,6 +221,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		m.extenders.line = append(m.extenders.line, m.pods.byUID[uid].extender)
 	}
 	m.table.Groups().Arrange(s.Members)
+	m.groups.kept = nil
 	m.conditions.restore(now, s.Pods)
 	if m.quotas.leads {
 		quota.Of(m.table).TakeChanged() // what led here was acted on before the snapshot

@@ -76,6 +76,7 @@ type Saved struct {
 	Popped    uint64               `json:",omitempty"` // of a pod in flight: number of the last event at its Pop
 	Changes   framework.ActionType `json:",omitempty"` // updates of the pod since
 	Activated bool                 `json:",omitempty"` // since
+	Called    bool                 `json:",omitempty"` // MoveInNamespaces ran since
 	Pod       *object.Pod          `json:"-"`          // as it is in the queue
 	Changed   *object.Pod          `json:"-"`          // as it was at its Pop, nil if Pod is that
 }
@@ -124,7 +125,7 @@ func (q *Queue) Snapshot(now time.Time) Snapshot {
 	}
 	s := Snapshot{Sequence: q.sequence, Epoch: ageOf(q.backoffs.epoch, now), Entries: make([]Saved, 0, n)}
 	for e := range q.Entries() {
-		s.Entries = append(s.Entries, e.saved(now))
+		s.Entries = append(s.Entries, e.saved(now, q.events.calls))
 	}
 	slices.SortFunc(s.Entries, func(a, b Saved) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	if q.inFlight.len() > 0 {
@@ -185,8 +186,8 @@ func (s *Snapshot) Valid() error {
 }
 
 // saved returns the entry in the form of a snapshot made at the time now, with times as
-// ages.
-func (e *Entry) saved(now time.Time) Saved {
+// ages. calls is the number of calls of MoveInNamespaces so far.
+func (e *Entry) saved(now time.Time, calls uint64) Saved {
 	s := Saved{
 		UID: e.Pod.UID, Place: e.place, Since: ageOf(e.since, now), Queued: ageOf(e.Timestamp, now), FirstActive: ageOf(e.FirstActive, now),
 		Sequence: e.Sequence, Tries: e.Tries, Rejections: e.own.rejections, Errors: e.own.errors, BackoffEnd: ageOf(e.own.backoffEnd, now),
@@ -199,7 +200,7 @@ func (e *Entry) saved(now time.Time) Saved {
 		s.Gate = &Gate{g.Code, g.Plugin, g.Reasons}
 	}
 	if e.place == InFlight {
-		s.Popped, s.Changes, s.Activated, s.Pod, s.Changed = e.popped, e.changes, e.activated, e.Pod, e.changed
+		s.Popped, s.Changes, s.Activated, s.Called, s.Pod, s.Changed = e.popped, e.changes, e.activated, e.calls != calls, e.Pod, e.changed
 	}
 	return s
 }
@@ -239,6 +240,9 @@ func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 	e.Timestamp, e.FirstActive = s.Queued.Time(now), s.FirstActive.Time(now)
 	e.Tries, e.Sequence = s.Tries, s.Sequence
 	e.popped, e.changes, e.activated, e.changed = s.Popped, s.Changes, s.Activated, s.Changed
+	if s.Called {
+		e.calls = q.events.calls - 1 // any other number
+	}
 	for _, r := range s.RejectedBy {
 		if plugin := q.plugins.find(p.SchedulerName, r.Plugin); plugin != nil {
 			e.rejectors = append(e.rejectors, rejector{plugin, r.Pending})

@@ -78,7 +78,11 @@ func (d *Digest) effect(e machine.Effect) {
 		d.number(7)
 		d.text(string(e.Victim.UID))
 		d.text(string(e.Preemptor.UID))
-		d.name(e.Node)
+		if e.Node == machine.AnyNode { // no name
+			d.text(e.Node)
+		} else {
+			d.name(e.Node)
+		}
 	case machine.PublishEvent:
 		if d.texts {
 			d.number(8)

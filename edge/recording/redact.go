@@ -319,6 +319,16 @@ func (n *Names) value(s string) string {
 
 func validValue(s string) bool { return len(validation.IsValidLabelValue(s)) == 0 }
 
+// group is what stands for the name of a pod group (object.GroupName): the rest of a name that
+// has a source is a value of a label.
+func (n *Names) group(name string) string {
+	source, rest := object.GroupSource(name)
+	if source == "" {
+		return n.Of(rest)
+	}
+	return object.GroupName(source, n.value(rest))
+}
+
 func (n *Names) text(field, s string) string {
 	if labelFields[field] {
 		return n.value(s)

@@ -20,10 +20,12 @@ import (
 
 // Version of the format that is written, and the last that can be read. The first had
 // no snapshots, those of the second held nothing that is under way. Up to the third, events
-// have the numbers that they had on Kubernetes 1.36, and headers do not name Kubernetes.
+// have the numbers that they had on Kubernetes 1.36, and headers do not name Kubernetes. Up to
+// the fourth, snapshots have no groups of the queue and no quotas.
 const (
-	Version        = 4
-	lastVersion136 = 3
+	Version           = 5
+	lastVersion136    = 3
+	lastWithoutGroups = 4
 )
 
 const magic = "BERTHREC"

@@ -97,11 +97,15 @@ func (w *encoder) redactedPod(p machine.SavedPod) machine.SavedPod {
 		node := w.names.Of(*p.Nominating)
 		p.Nominating = &node
 	}
+	if p.Group != nil {
+		group := w.names.group(*p.Group)
+		p.Group = &group
+	}
 	if x := p.Preemption; x != nil {
 		p.Preemption = &machine.SavedPreemption{Node: w.names.Of(x.Node), Victims: x.Victims}
 	}
 	if x := p.Eviction; x != nil {
-		p.Eviction = &machine.SavedEviction{Node: w.names.Of(x.Node), Preemptors: x.Preemptors, Replied: x.Replied, Undone: x.Undone, Gone: x.Gone}
+		p.Eviction = &machine.SavedEviction{Node: w.names.Of(x.Node), Preemptors: x.Preemptors, ForGroup: x.ForGroup, Replied: x.Replied, Undone: x.Undone, Gone: x.Gone}
 	}
 	return p
 }

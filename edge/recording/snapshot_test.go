@@ -23,7 +23,7 @@ func TestSnapshots(t *testing.T) {
 			w.out = append(w.out, codeSnapshot)
 			return w.resting(s)
 		},
-		"version 4": func(w *encoder) error { return w.snapshot(s) },
+		"version 5": func(w *encoder) error { return w.snapshot(s) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newEncoder(nil, start)

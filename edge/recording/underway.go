@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +56,36 @@ func (w *encoder) underway(s *machine.Snapshot) error {
 			}
 		}
 	}
+	w.json(w.redactedGroups(s.Queue.Groups))
+	w.json(w.redactedQuotas(s.Quotas))
 	return nil
+}
+
+// redactedGroups names the groups of the queue as the record does.
+func (w *encoder) redactedGroups(groups []queue.SavedGroup) []queue.SavedGroup {
+	groups = slices.Clone(groups)
+	for i := range groups {
+		g := &groups[i]
+		g.Namespace, g.Name = w.names.Of(g.Namespace), w.names.group(g.Name)
+	}
+	return groups
+}
+
+// redactedQuotas names the ElasticQuotas as the record does. What was reported of them does
+// not count in a record without texts.
+func (w *encoder) redactedQuotas(s *machine.SavedQuotas) *machine.SavedQuotas {
+	if s == nil || w.names == nil {
+		return s
+	}
+	redacted := &machine.SavedQuotas{Asked: map[string]object.Amounts{}}
+	for identity, used := range s.Asked { // any order: into a map
+		parts := strings.SplitN(identity, "/", 3)
+		for i := range min(2, len(parts)) {
+			parts[i] = w.names.Of(parts[i])
+		}
+		redacted.Asked[strings.Join(parts, "/")] = used
+	}
+	return redacted
 }
 
 func textsOf[T ~string](list []T) []string {
@@ -282,6 +312,10 @@ func (r *decoder) underway(s *machine.Snapshot) (objects []machine.Event) {
 		}
 		r.podsAsTheyWere(places...)
 		r.kept(u)
+	}
+	if r.header.Version > lastWithoutGroups {
+		r.json(&s.Queue.Groups)
+		r.json(&s.Quotas)
 	}
 	if r.err == nil {
 		if err := s.Queue.Valid(); err != nil {
