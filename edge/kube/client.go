@@ -51,9 +51,10 @@ type Clients struct {
 	devices, taintRules deviceVersion
 	// Groups lists and watches PodGroups, GroupStatus patches their status.
 	Groups, GroupStatus rest.Interface
-	// Quotas lists and watches ElasticQuotas, QuotaStatus patches their status.
-	Quotas, QuotaStatus rest.Interface
-	objects             metadata.Interface // lists the metadata of any kind
+	// Custom lists and watches scheduling.x-k8s.io, CustomStatus patches the status of its
+	// ElasticQuotas.
+	Custom, CustomStatus rest.Interface
+	objects              metadata.Interface // lists the metadata of any kind
 
 	// Read gets single pods, to learn what became of a binding or an eviction. It works
 	// without the lease too.
@@ -141,7 +142,7 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		return c.RESTClient()
 	}
 	clients.Groups, clients.GroupStatus = groups(false), groups(true)
-	quotas := func(fenced bool) rest.Interface {
+	custom := func(fenced bool) rest.Interface {
 		c, err := customClient(separate(config, fenced, held), object.ElasticQuotas)
 		if err != nil {
 			errs = append(errs, err)
@@ -149,7 +150,7 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		}
 		return c
 	}
-	clients.Quotas, clients.QuotaStatus = quotas(false), quotas(true)
+	clients.Custom, clients.CustomStatus = custom(false), custom(true)
 	if clients.objects, err = metadata.NewForConfig(separate(config, false, nil)); err != nil {
 		errs = append(errs, err)
 	}

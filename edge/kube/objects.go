@@ -13,7 +13,7 @@ import (
 // watcherOf returns the REST client that lists and watches objects of the kind, by the
 // kind's group and version; nil if no client is for these.
 func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
-	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Groups, c.Quotas} {
+	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Groups, c.Custom} {
 		if client.APIVersion() == kind.GroupVersion() {
 			return client
 		}

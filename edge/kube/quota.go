@@ -43,7 +43,7 @@ func quotaStatusOf(e machine.PatchQuotaStatus) []byte {
 // of the CustomResourceDefinition. An ElasticQuota that is gone counts as done.
 func (x *Executor) patchQuota(ctx context.Context, e machine.PatchQuotaStatus) bool {
 	err := contained("PatchQuotaStatus", func() error {
-		return x.clients.QuotaStatus.Patch(types.MergePatchType).Namespace(e.Quota.Namespace).Resource(object.ElasticQuotas.Resource()).Name(e.Quota.Name).
+		return x.clients.CustomStatus.Patch(types.MergePatchType).Namespace(e.Quota.Namespace).Resource(object.ElasticQuotas.Resource()).Name(e.Quota.Name).
 			SubResource("status").Body(quotaStatusOf(e)).Do(ctx).Error()
 	})
 	if err == nil || !transient(err) && gone(err) {
