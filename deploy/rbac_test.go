@@ -123,11 +123,20 @@ func TestRolesOfKubeScheduler(t *testing.T) {
 	}
 }
 
-// Who applies elasticquotas.yaml, or sets elasticQuotas of the chart, gets the
-// CustomResourceDefinition, in which the kind is what Berth reads, and the rights to read it
-// and to write the status.
-func TestElasticQuotas(t *testing.T) {
-	documents := bytes.Split(read(t, "elasticquotas.yaml"), []byte("\n---\n"))
+// Who applies elasticquotas.yaml or podgroups.yaml, or sets elasticQuotas or podGroups of the
+// chart, gets the CustomResourceDefinition, in which the kind is what Berth reads, and the
+// rights to read it and to write the status that Berth writes.
+func TestCustomResources(t *testing.T) {
+	t.Run("elasticquotas", func(t *testing.T) {
+		testCustomResource(t, "elasticquotas.yaml", decode.Named("ElasticQuota"), "ClusterRole berth-scheduler-quotas", true)
+	})
+	t.Run("podgroups", func(t *testing.T) {
+		testCustomResource(t, "podgroups.yaml", decode.Named("PodGroup.scheduling.x-k8s.io"), "ClusterRole berth-scheduler-podgroups", false)
+	})
+}
+
+func testCustomResource(t *testing.T, file string, k *decode.Kind, of string, writes bool) {
+	documents := bytes.Split(read(t, file), []byte("\n---\n"))
 	var crd struct {
 		Metadata struct{ Name string }
 		Spec     json.RawMessage
@@ -147,20 +156,21 @@ func TestElasticQuotas(t *testing.T) {
 	if err := json.Unmarshal(crd.Spec, &spec); err != nil {
 		t.Fatal(err)
 	}
-	k := decode.Named("ElasticQuota")
 	if v := spec.Versions; crd.Metadata.Name != k.Resource+"."+k.Group || spec.Group != k.Group || spec.Scope != "Namespaced" || spec.Names.Kind != k.Name ||
 		spec.Names.Plural != k.Resource || len(v) != 1 || v[0].Name != k.Version || !v[0].Served || !v[0].Storage || v[0].Subresources.Status == nil {
 		t.Errorf("%s: %+v", crd.Metadata.Name, spec)
 	}
-	role := rolesOf(t, "elasticquotas.yaml")["ClusterRole berth-scheduler-quotas"]
-	if want := []rbacv1.PolicyRule{{APIGroups: []string{k.Group}, Resources: []string{k.Resource}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{k.Group}, Resources: []string{k.Resource + "/status"}, Verbs: []string{"patch"}}}; !reflect.DeepEqual(role.Rules, want) {
+	want := []rbacv1.PolicyRule{{APIGroups: []string{k.Group}, Resources: []string{k.Resource}, Verbs: []string{"get", "list", "watch"}}}
+	if writes {
+		want = append(want, rbacv1.PolicyRule{APIGroups: []string{k.Group}, Resources: []string{k.Resource + "/status"}, Verbs: []string{"patch"}})
+	}
+	if role := rolesOf(t, file)[of]; !reflect.DeepEqual(role.Rules, want) {
 		t.Errorf("the role has %v", role.Rules)
 	}
 	_, definition, _ := bytes.Cut(documents[0], []byte("\nspec:"))
 	_, rules, _ := bytes.Cut(documents[1], []byte("\nrules:"))
 	for _, part := range [][]byte{definition, rules} {
-		if !bytes.Contains(read(t, "chart/templates/elasticquotas.yaml"), part) {
+		if !bytes.Contains(read(t, "chart/templates/"+file), part) {
 			t.Errorf("the chart lacks %s", part)
 		}
 	}

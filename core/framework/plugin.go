@@ -93,7 +93,8 @@ type Reads struct {
 	Quotas *QuotaRules
 }
 
-// GroupRules are how labels put the pods of a profile into groups. The name of a group is an
+// GroupRules are how labels put the pods of a profile into groups: the label of a PodGroup of
+// scheduler-plugins, else those of groups without an object. The name of a group is an
 // object.GroupName.
 type GroupRules struct {
 	// Labels are the sources of groups that are labels alone, the first that a pod names
@@ -103,6 +104,9 @@ type GroupRules struct {
 
 // Name returns the name of the group in which the labels put a pod, "" for none.
 func (r *GroupRules) Name(labels map[string]string) string {
+	if name := labels[object.PodGroupLabel]; name != "" {
+		return object.GroupName(object.SchedulerPlugins, name)
+	}
 	for _, source := range r.Labels {
 		if name := labels[object.NameLabel(source)]; name != "" {
 			return object.GroupName(source, name)

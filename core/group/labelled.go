@@ -77,8 +77,8 @@ const mostShown = 3
 
 // describe returns the group of this name that the labels describe.
 func (g *Group) describe(name types.NamespacedName) *object.PodGroup {
-	source, _ := object.GroupSource(name.Name)
-	o := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: name.Namespace, Name: name.Name}, Source: source, Gang: true}
+	source, short := object.GroupSource(name.Name)
+	o := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: name.Namespace, Name: short}, Source: source, Gang: true}
 	label := object.MinAvailableLabel(source)
 	if len(g.minAvailable) > mostShown {
 		o.Fault = fmt.Sprintf("its pods do not agree on the label %s: it has more than %d values", label, mostShown)

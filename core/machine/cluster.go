@@ -143,7 +143,7 @@ func (c *cluster) objectSet(o object.Object) {
 		e.ActionType = framework.UpdateOther
 	}
 	switch o.Head().Kind {
-	case object.PodGroups:
+	case object.PodGroups, object.CoschedulingGroups:
 		c.groups.shown(e.OldObject, o)
 	case object.ElasticQuotas:
 		c.quotas.shown(e.OldObject, o)
@@ -182,7 +182,7 @@ func (c *cluster) objectReplied(o object.Object) {
 func (c *cluster) objectGone(e ObjectGone) {
 	old := c.table.Objects().Remove(e.Kind, e.Namespace, e.Name)
 	switch e.Kind {
-	case object.PodGroups:
+	case object.PodGroups, object.CoschedulingGroups:
 		c.groups.shown(old, nil)
 	case object.ElasticQuotas:
 		c.quotas.shown(old, nil)
@@ -202,13 +202,13 @@ func (c *cluster) objectGone(e ObjectGone) {
 }
 
 // follows reports whether the machine reads objects of the kind. DeviceTaintRules need a
-// plugin that reads them, that is the gate DRADeviceTaintRules, and so do ElasticQuotas.
-// PodGroups need the gate GenericWorkload.
+// plugin that reads them, that is the gate DRADeviceTaintRules, and so do ElasticQuotas and
+// the PodGroups of scheduler-plugins. Those of Kubernetes need the gate GenericWorkload.
 func (c *cluster) follows(kind object.Kind) bool {
 	switch kind {
 	case object.PodGroups:
 		return c.options.PodGroups
-	case object.DeviceTaintRules, object.ElasticQuotas:
+	case object.DeviceTaintRules, object.ElasticQuotas, object.CoschedulingGroups:
 		return slices.Contains(profile.Reads(c.options.Profiles), kind)
 	}
 	return true

@@ -223,24 +223,37 @@ func (l *podGroups) showCondition(c *groupCycle, condition object.GroupCondition
 
 // shown handles a PodGroup that changed from before to now in the API, nil if it does not
 // exist: it forgets the condition that was asked for if it is shown or the group is gone.
-// The pods of a group that was created, deleted or replaced pass PreEnqueue again; those of one
-// that is gone are nominated to no node any more.
+// The pods of a group that was created, deleted, replaced or changed in what the queue reads
+// pass PreEnqueue again; those of one that is gone are nominated to no node any more.
 func (l *podGroups) shown(before, now object.Object) {
 	g, _ := now.(*object.PodGroup)
 	old, _ := before.(*object.PodGroup)
 	if old != nil && (g == nil || g.UID != old.UID) {
 		delete(l.asked, old.UID)
-		l.clearNominations(types.NamespacedName{Namespace: old.Namespace, Name: old.Name})
+		l.clearNominations(old.GroupKey())
 	}
 	switch {
 	case g == nil && old != nil:
-		l.queue.PodGroupChanged(l.now, types.NamespacedName{Namespace: old.Namespace, Name: old.Name})
-	case g != nil && (old == nil || old.UID != g.UID || old.Priority != g.Priority):
-		l.queue.PodGroupChanged(l.now, types.NamespacedName{Namespace: g.Namespace, Name: g.Name})
+		l.recheckGates(old)
+	case g != nil && (old == nil || old.UID != g.UID || old.Priority != g.Priority || g.Source != "" && (old.MinCount != g.MinCount || old.Fault != g.Fault)):
+		l.recheckGates(g)
 	}
 	if g != nil && l.asked[g.UID] == g.Scheduled {
 		delete(l.asked, g.UID)
 	}
+}
+
+// recheckGates lets the pods of the group pass PreEnqueue again. Those of a group that is not
+// Kubernetes' own say anew why they are gated.
+func (l *podGroups) recheckGates(g *object.PodGroup) {
+	if g.Source != "" {
+		for uid := range l.table.Groups().Named(g.GroupKey()).Unscheduled() {
+			if ps := l.pods.byUID[uid]; ps != nil {
+				ps.toldGated = false
+			}
+		}
+	}
+	l.queue.PodGroupChanged(l.now, g.GroupKey())
 }
 
 // clearNominations ends the nominations of the waiting pods that name the group.

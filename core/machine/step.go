@@ -203,8 +203,9 @@ func (l unlistedKinds) undecidable(t *table.Table, of *profile.Profile, p *objec
 
 // group returns an error if the pod names a PodGroup and these cannot be listed.
 func (l unlistedKinds) group(p *object.Pod) error {
-	if err, is := l[object.PodGroups]; is && p.KubernetesGroup() != "" {
-		return errUnlisted(object.PodGroups, err)
+	kind, _, ok := object.GroupObject(p.PodGroup())
+	if err, is := l[kind]; is && ok {
+		return errUnlisted(kind, err)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package object
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,6 +30,7 @@ const (
 	DeviceTaintRules
 	PodGroups
 	ElasticQuotas
+	CoschedulingGroups // the PodGroups of sigs.k8s.io/scheduler-plugins
 	// Kinds is the number of kinds.
 	Kinds
 
@@ -35,7 +38,8 @@ const (
 	Pods = Kinds
 )
 
-// kinds are the API's names of each kind.
+// kinds are the API's names of each kind. A name that a kind before has, too, is followed by
+// the group.
 var kinds = [Kinds + 1]struct {
 	name, group, version, resource string
 	namespaced                     bool
@@ -53,11 +57,19 @@ var kinds = [Kinds + 1]struct {
 	DeviceTaintRules:       {"DeviceTaintRule", "resource.k8s.io", "v1", "devicetaintrules", false},
 	PodGroups:              {"PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups", true},
 	ElasticQuotas:          {"ElasticQuota", "scheduling.x-k8s.io", "v1alpha1", "elasticquotas", true},
+	CoschedulingGroups:     {"PodGroup." + SchedulerPlugins, SchedulerPlugins, "v1alpha1", "podgroups", true},
 	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 
-// String returns the name of the kind in manifests, such as PersistentVolumeClaim.
+// String returns the name of the kind, which no other has: the one in manifests, such as
+// PersistentVolumeClaim, or PodGroup.scheduling.x-k8s.io.
 func (k Kind) String() string { return kinds[k].name }
+
+// ManifestName returns the name of the kind in manifests, such as PodGroup.
+func (k Kind) ManifestName() string {
+	name, _, _ := strings.Cut(kinds[k].name, ".")
+	return name
+}
 
 // GroupVersion returns the API group, "" for the core group, and the version that Berth
 // reads.
@@ -69,9 +81,9 @@ func (k Kind) GroupVersion() schema.GroupVersion {
 // storage.k8s.io/CSINode.
 func (k Kind) EventResource() string {
 	if kinds[k].group == "" {
-		return kinds[k].name
+		return k.ManifestName()
 	}
-	return kinds[k].group + "/" + kinds[k].name
+	return kinds[k].group + "/" + k.ManifestName()
 }
 
 // Resource returns the kind as in paths of the API: persistentvolumeclaims.
@@ -80,7 +92,7 @@ func (k Kind) Resource() string { return kinds[k].resource }
 // Namespaced reports whether objects of the kind belong to namespaces.
 func (k Kind) Namespaced() bool { return kinds[k].namespaced }
 
-// KindOf returns the kind with that name in manifests, such as PersistentVolume; false if
+// KindOf returns the kind with that name (Kind.String), such as PersistentVolume; false if
 // the scheduler reads no such kind.
 func KindOf(name string) (Kind, bool) {
 	for k := range Kinds {
@@ -91,7 +103,7 @@ func KindOf(name string) (Kind, bool) {
 	return 0, false
 }
 
-// KindNames returns the names of all kinds as in manifests, in their order.
+// KindNames returns the names of all kinds, in their order.
 func KindNames() []string {
 	names := make([]string, Kinds)
 	for k := range Kinds {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // PodGroup is what the scheduler reads of one pod group: a PodGroup, or what labels of pods
@@ -23,6 +24,9 @@ type PodGroup struct {
 	Gang bool
 	// MinCount is how many pods of a gang must fit for any to be bound.
 	MinCount int
+	// PermitTimeout is how long a pod of the group waits in Permit; 0: as long as the plugin
+	// says.
+	PermitTimeout time.Duration
 	// TopologyKey is the node label of which all its pods' nodes must have one value, ""
 	// for none.
 	TopologyKey string
@@ -34,6 +38,11 @@ type PodGroup struct {
 	PreemptedWhole bool
 	// Scheduled is the group's PodGroupInitiallyScheduled condition as the API shows it.
 	Scheduled GroupCondition
+}
+
+// GroupKey returns the group's namespace and its GroupName.
+func (g *PodGroup) GroupKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: g.Namespace, Name: GroupName(g.Source, g.Name)}
 }
 
 // GroupCondition is the part of a PodGroup condition that the scheduler writes: as the API
@@ -66,6 +75,21 @@ func GroupSource(group string) (source, name string) {
 // SchedulerPlugins is the source of groups that are a PodGroup of scheduling.x-k8s.io, which
 // is the API of sigs.k8s.io/scheduler-plugins.
 const SchedulerPlugins = "scheduling.x-k8s.io"
+
+// PodGroupLabel is the label of a pod that names such a PodGroup.
+const PodGroupLabel = SchedulerPlugins + "/pod-group"
+
+// GroupObject returns the kind and the name of the object of the group with this GroupName;
+// false for "" and for a group that is labels alone.
+func GroupObject(group string) (of Kind, name string, ok bool) {
+	switch source, name := GroupSource(group); source {
+	case "":
+		return PodGroups, name, name != ""
+	case SchedulerPlugins:
+		return CoschedulingGroups, name, true
+	}
+	return 0, "", false
+}
 
 // FromLabels reports whether the source is labels alone.
 func FromLabels(source string) bool { return source != "" && source != SchedulerPlugins }

@@ -139,7 +139,7 @@ func TestChanges(t *testing.T) {
 // The label of an event on an object ends in the object's kind and the action.
 func TestKindsHaveLabels(t *testing.T) {
 	for k := range object.Kinds {
-		if got := Label(framework.ResourceOf(k), framework.Add); !strings.HasSuffix(got, k.String()+"Add") {
+		if got := Label(framework.ResourceOf(k), framework.Add); !strings.HasSuffix(got, k.ManifestName()+"Add") {
 			t.Errorf("an event on a %s is called %q", k, got)
 		}
 	}
@@ -161,6 +161,7 @@ func TestLabelsAreUpstreams(t *testing.T) {
 		"resource SelectorOwner":                    "default constraints of PodTopologySpread",
 		"resource resource.k8s.io/DeviceTaintRule":  "its taints stand in the slices, for kube-scheduler",
 		"resource scheduling.x-k8s.io/ElasticQuota": "a kind of sigs.k8s.io/scheduler-plugins",
+		"resource scheduling.x-k8s.io/PodGroup":     "a kind of sigs.k8s.io/scheduler-plugins",
 		"resource Other":                            "objects that only hosted plugins know",
 	}
 	got := map[string]bool{}

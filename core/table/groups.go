@@ -18,10 +18,10 @@ func (t *Table) Groups() *group.Groups { return t.groups }
 // PodGroup returns the pod group of this name; nil if there is none, as of the name that a
 // pod without a group has. What labels alone make is there while it has pods.
 func PodGroup(t *Table, name types.NamespacedName) *object.PodGroup {
-	if source, _ := object.GroupSource(name.Name); object.FromLabels(source) {
-		return t.Groups().Named(name).Labelled()
+	if kind, short, ok := object.GroupObject(name.Name); ok {
+		return Lookup[*object.PodGroup](t, kind, name.Namespace, short)
 	}
-	return Lookup[*object.PodGroup](t, object.PodGroups, name.Namespace, name.Name)
+	return t.Groups().Named(name).Labelled()
 }
 
 // placedInGroup records in the pod's group, if it has one, that the pod is placed.

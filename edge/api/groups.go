@@ -138,8 +138,10 @@ func groupNames(m *machine.Machine) []types.NamespacedName {
 		return nil
 	}
 	names := m.Table().Groups().Names()
-	for _, o := range m.Table().Objects().List(object.PodGroups) {
-		names = append(names, types.NamespacedName{Namespace: o.Head().Namespace, Name: o.Head().Name})
+	for _, kind := range []object.Kind{object.PodGroups, object.CoschedulingGroups} {
+		for _, o := range m.Table().Objects().List(kind) {
+			names = append(names, o.(*object.PodGroup).GroupKey())
+		}
 	}
 	slices.SortFunc(names, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(names)

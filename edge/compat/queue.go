@@ -51,11 +51,11 @@ func (h *Hosts) askGatedLater() {
 
 // kinds maps the resources of plugins' events, besides pods and nodes, to the kinds
 // that core knows. Plugins have no name for DeviceTaintRules, and register for
-// ElasticQuotas as for any custom resource.
+// custom resources by another name.
 var kinds = func() map[fwk.EventResource]object.Kind {
 	named := map[fwk.EventResource]object.Kind{}
 	for k := range object.Kinds {
-		if k != object.DeviceTaintRules && k != object.ElasticQuotas {
+		if k != object.DeviceTaintRules && k.GroupVersion().Group != object.SchedulerPlugins {
 			named[fwk.EventResource(k.EventResource())] = k
 		}
 	}

@@ -134,7 +134,7 @@ var customCodecs = serializer.NewCodecFactory(customScheme)
 // AddCustomToScheme adds the kinds that CustomResourceDefinitions define to the scheme.
 func AddCustomToScheme(s *runtime.Scheme) {
 	version := object.ElasticQuotas.GroupVersion()
-	s.AddKnownTypes(version, &ElasticQuota{}, &ElasticQuotaList{})
+	s.AddKnownTypes(version, &ElasticQuota{}, &ElasticQuotaList{}, &PodGroup{}, &PodGroupList{})
 	metav1.AddToGroupVersion(s, version)
 }
 

@@ -63,6 +63,7 @@ var Kinds = []Kind{
 	objects(object.DeviceTaintRules, deviceTaintRule),
 	objects(object.PodGroups, podGroup),
 	objects(object.ElasticQuotas, elasticQuota),
+	objects(object.CoschedulingGroups, coschedulingGroup),
 }
 
 // byName and byType find a kind.
@@ -74,11 +75,15 @@ var (
 func init() {
 	for i := range Kinds {
 		k := &Kinds[i]
-		byName[k.Name], byType[reflect.TypeOf(k.New())] = k, k
+		name := k.Name
+		if byName[name] != nil {
+			name += "." + k.Group // as object.Kind has it
+		}
+		byName[name], byType[reflect.TypeOf(k.New())] = k, k
 	}
 }
 
-// Named is the kind that manifests write so, nil for one that Berth does not
+// Named is the kind of that name, as object.Kind has it; nil for one that Berth does not
 // read.
 func Named(name string) *Kind { return byName[name] }
 
@@ -87,7 +92,7 @@ func Of(o any) *Kind { return byType[reflect.TypeOf(o)] }
 
 // Custom reports whether the kind is defined by a CustomResourceDefinition: an API server may
 // not have it, and sends its objects as JSON alone.
-func (k *Kind) Custom() bool { return k.Name == object.ElasticQuotas.String() }
+func (k *Kind) Custom() bool { return k.Group == object.SchedulerPlugins }
 
 // Scheme returns a scheme that knows the kind.
 func (k *Kind) Scheme() *runtime.Scheme {
@@ -136,7 +141,7 @@ func namespaced[T any, P api[T]](version schema.GroupVersion, name, resource str
 
 // objects describes one of package object's kinds.
 func objects[T any, P api[T], O object.Object](kind object.Kind, decode func(P) O) Kind {
-	k := global[T, P](kind.GroupVersion(), kind.String(), kind.Resource())
+	k := global[T, P](kind.GroupVersion(), kind.ManifestName(), kind.Resource())
 	k.Namespaced = kind.Namespaced()
 	k.object = func(o any) object.Object { return decode(o.(P)) }
 	return k

@@ -13,13 +13,22 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// Who needs ElasticQuotas is told at the start that the API server has none, and how to get
-// them.
+// Who needs ElasticQuotas, or the PodGroups of the same group, is told at the start that the
+// API server has none, and how to get them.
 func TestCheckServed(t *testing.T) {
-	served := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: []metav1.APIResource{{Name: "elasticquotas"}}}
+	for kind, other := range map[object.Kind]object.Kind{object.ElasticQuotas: object.CoschedulingGroups, object.CoschedulingGroups: object.ElasticQuotas} {
+		t.Run(kind.String(), func(t *testing.T) { testServed(t, kind, other) })
+	}
+	if err := CheckServed(t.Context(), newWire(t, func(http.ResponseWriter, *http.Request, string) { t.Error("asked") }).config(), []object.Kind{object.PodGroups}); err != nil {
+		t.Error(err)
+	}
+}
+
+func testServed(t *testing.T, kind, other object.Kind) {
+	served := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: []metav1.APIResource{{Name: kind.Resource()}}}
 	others := served
-	others.APIResources = []metav1.APIResource{{Name: "podgroups"}}
-	const refused = "the API server does not serve elasticquotas of scheduling.x-k8s.io/v1alpha1, which a plugin of the configuration reads; install them first: kubectl apply -f deploy/elasticquotas.yaml"
+	others.APIResources = []metav1.APIResource{{Name: other.Resource()}}
+	refused := "the API server does not serve " + kind.Resource() + " of scheduling.x-k8s.io/v1alpha1, which a plugin of the configuration reads; install them first: kubectl apply -f deploy/" + kind.Resource() + ".yaml"
 	for name, c := range map[string]struct {
 		code int
 		body any
@@ -35,15 +44,12 @@ func TestCheckServed(t *testing.T) {
 			answer(w, c.code, c.body)
 		})
 		got := ""
-		if err := CheckServed(t.Context(), s.config(), []object.Kind{object.PodGroups, object.ElasticQuotas}); err != nil {
+		if err := CheckServed(t.Context(), s.config(), []object.Kind{object.PodGroups, kind}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
 			t.Errorf("%s: %q", name, got)
 		}
-	}
-	if err := CheckServed(t.Context(), newWire(t, func(http.ResponseWriter, *http.Request, string) { t.Error("asked") }).config(), []object.Kind{object.PodGroups}); err != nil {
-		t.Error(err)
 	}
 }
 

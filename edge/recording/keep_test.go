@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -91,6 +92,7 @@ func fill(seed int64) *randfill.Filler {
 		func(s *v1.PersistentVolumeSource, c randfill.Continue) { one(reflect.ValueOf(s).Elem(), c) },
 		func(r *runtime.RawExtension, c randfill.Continue) {},
 		func(p *v1.PodPhase, c randfill.Continue) { *p = v1.PodRunning },
+		func(m *json.RawMessage, c randfill.Continue) { *m = strconv.AppendInt(nil, int64(c.Intn(3)), 10) },
 		func(m *map[string]string, c randfill.Continue) {
 			*m = map[string]string{}
 			for _, key := range append([]string{"a", "b"}, annotations...) {

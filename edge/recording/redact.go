@@ -145,6 +145,9 @@ func (n *Names) redact(o api) {
 		n.redactClaim(o)
 	case *decode.ElasticQuota:
 		n.redactQuota(o)
+	case *decode.PodGroup:
+		n.walk(reflect.ValueOf(&o.ObjectMeta).Elem(), "")
+		o.Redact()
 	case *v1.Pod:
 		n.redactPod(o)
 	case *v1.PersistentVolume:

@@ -9,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // longValue is valid, and its parts are so many that their hashes are not.
@@ -78,5 +80,25 @@ func TestRedactedZonesAreThoseOfNodes(t *testing.T) {
 		if n.redact(node); node.Labels[v1.LabelTopologyZone] != zone {
 			t.Errorf("%s: the volume is in %s, the node in %s", zones[i], zone, node.Labels[v1.LabelTopologyZone])
 		}
+	}
+}
+
+// A redacted PodGroup of scheduling.x-k8s.io has the name that the labels of its pods have,
+// and its minimum. Nothing else that it says is kept.
+func TestRedactedCoschedulingGroup(t *testing.T) {
+	n := NewNames([]byte("key"))
+	g := &decode.PodGroup{}
+	if err := g.Unmarshal([]byte(`{"metadata":{"name":"secret","namespace":"secret"},"spec":{"minMember":3,"minResources":{"secret":1},"scheduleTimeoutSeconds":"secret"},"status":{"occupiedBy":"secret"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "secret", Labels: map[string]string{object.PodGroupLabel: "secret"}}}
+	n.redact(g)
+	n.redact(pod)
+	text, err := g.Marshal()
+	if err != nil || strings.Contains(string(text), "secret") || string(g.Spec.MinMember) != "3" {
+		t.Errorf("%s, %v", text, err)
+	}
+	if g.Name != pod.Labels[object.PodGroupLabel] || g.Namespace != pod.Namespace {
+		t.Errorf("the group is %s/%s, its pod is in %s/%s", g.Namespace, g.Name, pod.Namespace, pod.Labels[object.PodGroupLabel])
 	}
 }

@@ -40,11 +40,11 @@ func chart(t *testing.T, namespace string, values map[string]any) []*unstructure
 	t.Helper()
 	files := rendered(t, namespace, values)
 	var all []*unstructured.Unstructured
-	for _, name := range []string{"rbac", "flowcontrol", "deployment", "monitoring", "elasticquotas"} {
+	for _, name := range []string{"rbac", "flowcontrol", "deployment", "monitoring", "elasticquotas", "podgroups"} {
 		all = append(all, objects(t, files[templates+name+".yaml"])...)
 	}
-	if len(files) != 5+1 {
-		t.Errorf("%d templates, of which this test knows 5 and the notes", len(files))
+	if len(files) != 6+1 {
+		t.Errorf("%d templates, of which this test knows 6 and the notes", len(files))
 	}
 	return all
 }

@@ -317,7 +317,7 @@ func (p *play) setPod(pod *v1.Pod, attributes []attribute) error {
 
 // object creates or replaces what is written as YAML.
 func (p *play) object(block string) error {
-	var head struct{ Kind string }
+	var head struct{ APIVersion, Kind string }
 	if err := yaml.Unmarshal([]byte(block), &head); err != nil {
 		return err
 	}
@@ -362,6 +362,10 @@ func (p *play) object(block string) error {
 		p.wrote(o)
 		p.world.Cluster.SetSelectorOwner(decode.SelectorOwner(o))
 		return nil
+	}
+	group, _, _ := strings.Cut(head.APIVersion, "/")
+	if kind, known := object.KindOf(head.Kind + "." + group); known {
+		return p.setObject(kind, block)
 	}
 	if kind, known := object.KindOf(head.Kind); known {
 		return p.setObject(kind, block)

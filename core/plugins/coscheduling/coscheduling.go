@@ -30,7 +30,7 @@ func New(args Args, gang framework.Plugin, preemption func(*framework.PodGroupPo
 	pl := plugin{gang, wait}
 	return &framework.Plugin{
 		Name:             names.Coscheduling,
-		Reads:            framework.Reads{Groups: &framework.GroupRules{Labels: sources}},
+		Reads:            framework.Reads{Kinds: []object.Kind{object.CoschedulingGroups}, Groups: &framework.GroupRules{Labels: sources}},
 		EventsToRegister: pl.events(),
 		Less:             less,
 		PreEnqueue: func(t *table.Table, p *object.Pod) *decision.Status {
@@ -58,7 +58,8 @@ func New(args Args, gang framework.Plugin, preemption func(*framework.PodGroupPo
 // ours reports whether the pod is in a group that is not Kubernetes' own.
 func ours(p *object.Pod) bool { return p.PodGroup() != "" && p.KubernetesGroup() == "" }
 
-// events returns the events that may help a pod that the plugin rejected.
+// events returns the events that may help a pod that the plugin rejected. Of a group that has
+// an object the queue is told whenever that changes.
 func (pl *plugin) events() []framework.ClusterEventWithHint {
 	sameGroup := func(p *object.Pod, other *object.Pod) bool { return ours(p) && p.GroupKey() == other.GroupKey() }
 	added := func(p *object.Pod, e *framework.Event) bool { return sameGroup(p, e.NewPod) }
@@ -77,7 +78,7 @@ func (pl *plugin) permit(t *table.Table, p *object.Pod, node string) framework.P
 	}
 	result := pl.gang.Permit(t, p, node)
 	if result.Status != nil && result.Status.Code == decision.Wait {
-		result.Timeout = pl.wait
+		result.Timeout = cmp.Or(table.PodGroup(t, p.GroupKey()).PermitTimeout, pl.wait)
 	}
 	return result
 }

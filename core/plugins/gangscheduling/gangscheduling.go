@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -89,7 +88,7 @@ func placementFeasible(t *table.Table, g *object.PodGroup, p framework.Placement
 	if g.Fault != "" {
 		return &decision.Status{Code: decision.Unschedulable, Reasons: []string{g.Fault}}
 	}
-	n := required(t, g, t.Groups().Named(types.NamespacedName{Namespace: g.Namespace, Name: g.Name}))
+	n := required(t, g, t.Groups().Named(g.GroupKey()))
 	switch {
 	case p.Remaining+p.Scheduled < n:
 		return &decision.Status{Code: decision.Unschedulable, Reasons: []string{
@@ -107,13 +106,17 @@ func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 		return nil
 	}
 	g := table.PodGroup(t, p.GroupKey())
-	if g == nil {
+	switch pods := t.Groups().Of(p); {
+	case g == nil && p.KubernetesGroup() == "":
+		return rejected(fmt.Sprintf("PodGroup %s not found", p.PodGroup()))
+	case g == nil:
 		return rejected(fmt.Sprintf("waiting for pods's pod group %q to appear in scheduling queue", p.PodGroup()))
+	case g.Fault != "" || !g.Gang || pods.Len() >= required(t, g, pods):
+		return nil
+	case g.Source == object.SchedulerPlugins:
+		return rejected(fmt.Sprintf("waiting for as many pods as spec.minMember (%d) of PodGroup %s", g.MinCount, p.PodGroup()))
 	}
-	if pods := t.Groups().Of(p); g.Fault == "" && g.Gang && pods.Len() < required(t, g, pods) {
-		return rejected("waiting for minCount pods from a gang to appear in scheduling queue")
-	}
-	return nil
+	return rejected("waiting for minCount pods from a gang to appear in scheduling queue")
 }
 
 // rejected returns an UnschedulableAndUnresolvable status.
