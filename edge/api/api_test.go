@@ -253,6 +253,9 @@ func TestQuestions(t *testing.T) {
 	if pending.Total != 0 {
 		t.Errorf("gated: %+v", pending)
 	}
+	if f.get("pending?place=gated,unschedulable", &pending); pending.Total != 1 {
+		t.Errorf("gated or unschedulable: %+v", pending)
+	}
 	var s Summary
 	f.options.Shadow, f.options.Hosted = true, true
 	f.serve()
@@ -267,6 +270,9 @@ func TestQuestions(t *testing.T) {
 		!reflect.DeepEqual(s.Blocking, []records.Blocking{{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 1, Workloads: []records.Workload{{Name: "shop/big", Pods: 1}}}}) ||
 		s.Rates.Binding != (records.Times{Pods: 1, P50: 1, P99: 1}) || s.Refused == nil || s.Refused.Reason != "bad file" {
 		t.Errorf("summary: %+v", s)
+	}
+	if d := s.LastDecision; d == nil || d.Type != records.Attempt || d.Pod != "shop/big" || d.Result != "Unschedulable" {
+		t.Errorf("the last decision: %+v", d)
 	}
 }
 

@@ -104,6 +104,19 @@ func (p *params) one(name, otherwise string, of ...string) string {
 	return value
 }
 
+// some reads values with commas between; none if there is no such parameter.
+func (p *params) some(name string, of ...string) []string {
+	value := p.values.Get(name)
+	if value == "" {
+		return nil
+	}
+	all := strings.Split(value, ",")
+	if slices.ContainsFunc(all, func(one string) bool { return !slices.Contains(of, one) }) {
+		p.fail(name, "must be one of "+strings.Join(of, ", "))
+	}
+	return all
+}
+
 // query reads what all questions about records have. Answers go through the veil.
 func (p *params) query(now time.Time, v *veil) records.Query {
 	return records.Query{Pod: p.pod("pod"), Node: p.values.Get("node"), Reason: p.values.Get("reason"), Since: p.time("since", now), Until: p.time("until", now), View: v.record}

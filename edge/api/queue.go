@@ -86,7 +86,7 @@ type PendingList struct {
 func (h *handler) pending(r *http.Request) (any, error) {
 	p := paramsOf(r, "namespace", "place", "reason", "limit")
 	limit, namespace, reason := p.limit(), p.values.Get("namespace"), p.values.Get("reason")
-	place := p.one("place", "", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight")
+	places := p.some("place", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight")
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -95,7 +95,7 @@ func (h *handler) pending(r *http.Request) (any, error) {
 		return nil, err
 	}
 	waiting = slices.DeleteFunc(waiting, func(w waitingPod) bool {
-		return namespace != "" && w.Pod.Namespace != namespace || place != "" && w.Place.String() != place
+		return namespace != "" && w.Pod.Namespace != namespace || len(places) > 0 && !slices.Contains(places, w.Place.String())
 	})
 	uids := make(map[string]bool, len(waiting))
 	for i := range waiting {
@@ -174,6 +174,8 @@ type Summary struct {
 	Oldest *time.Time `json:"oldest,omitempty"`
 	// Rates count what happened in the last minute.
 	Rates records.Rates `json:"rates"`
+	// LastDecision is the attempt that was made last; nil if there is no record of one.
+	LastDecision *records.Record `json:"lastDecision,omitempty"`
 	// Blocking ranks what blocks the pods that wait, by their last attempts.
 	Blocking []records.Blocking `json:"blocking"`
 	// Refused is the configuration that was refused last, if none was taken over since.
@@ -224,6 +226,9 @@ func (h *handler) summary(r *http.Request) (any, error) {
 	s.Blocking = records.Rank(last.All(), func(r *records.Record) string { return workloads[r.UID] })
 	s.Blocking = s.Blocking[:min(mostBlocking, len(s.Blocking))]
 	s.Rates, s.Log = h.Recorder.Rates(s.Time, rateTime), h.Recorder.Size()
+	if attempt, found := h.Recorder.LastAttempt(); found {
+		s.LastDecision = &attempt
+	}
 	s.Refused = h.Status(r.Context()).Configuration.Refused
 	h.hideReason(r.Context(), s.Refused)
 	return s, nil

@@ -43,22 +43,41 @@ type Found struct {
 	More bool
 }
 
-// Find returns the records that match. The caller calls End.
+// Find returns the records that match. The caller calls End. It reads the log from its end, and
+// only as far back as it must.
 func (r *Recorder) Find(q Query) *Found {
 	f := &Found{log: r.log, query: q}
-	for _, s := range r.log.read() {
-		s.each(func(e entry) bool {
-			if q.wants(e) {
-				f.entries = append(f.entries, e)
+	var found [][]entry // of each segment, the newest segment first
+	fresh := 0
+	for _, s := range slices.Backward(r.log.read()) {
+		of := q.matching(s)
+		found = append(found, of)
+		// Entries that were written again are older than all others. One record more than are
+		// wanted tells that there are more.
+		for _, e := range of {
+			if !e.kept() {
+				fresh++
 			}
-			if q.Most > 0 && len(f.entries) >= 2*q.Most {
-				f.cut(q.Most)
-			}
-			return true
-		})
+		}
+		if q.Most > 0 && fresh > q.Most {
+			break
+		}
 	}
+	slices.Reverse(found)
+	f.entries = slices.Concat(found...)
 	f.cut(q.Most)
 	return f
+}
+
+// matching returns the entries of the segment that match.
+func (q *Query) matching(s *segment) (found []entry) {
+	s.each(func(e entry) bool {
+		if q.wants(e) {
+			found = append(found, e)
+		}
+		return true
+	})
+	return found
 }
 
 // cut sorts the records and drops all but the newest n; 0 drops none.
@@ -111,6 +130,28 @@ func (r *Record) Has(words string) bool {
 	}
 	return is(string(r.Type), r.Result, r.Event, r.Plugin) || is(r.RejectedBy...) || is(r.PendingBy...) ||
 		slices.ContainsFunc(r.Blockers, func(b Blocker) bool { return is(b.Plugin) || is(b.Reasons...) })
+}
+
+// LastAttempt returns the attempt that was made last; false if there is no record of one. It reads the
+// log from its end.
+func (r *Recorder) LastAttempt() (Record, bool) {
+	defer r.log.done()
+	var last entry
+	for _, s := range slices.Backward(r.log.read()) {
+		s.each(func(e entry) bool {
+			if e.kind() == kindAttempt && (last == nil || e.nanosecond() >= last.nanosecond()) {
+				last = e
+			}
+			return true
+		})
+		if last != nil && !last.kept() { // what is kept is older than all others
+			break
+		}
+	}
+	if last == nil {
+		return Record{}, false
+	}
+	return last.record(), true
 }
 
 // Lasts are the last attempts of pods that wait, by UID. Until End the log keeps what

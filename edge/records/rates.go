@@ -80,7 +80,7 @@ func (c *Rates) count(e entry) {
 	case kindEvicted:
 		c.Evicted++
 	case kindAttempt:
-		c.Attempts[e.record().Result]++
+		c.Attempts[string(results[e.result()])]++
 	case kindMoved:
 		if r := e.record(); (r.From == "unschedulable" || r.From == "gated") && r.To != "nowhere" {
 			c.Requeued[r.Event]++
