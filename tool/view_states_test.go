@@ -92,7 +92,7 @@ func TestPageStates(t *testing.T) {
 				return
 			}
 			if mode.Load() == "empty" {
-				_ = json.NewEncoder(w).Encode(api.Summary{Time: time.Now(), Nodes: 3, Shadow: true, Hosted: true, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{}})
+				_ = json.NewEncoder(w).Encode(api.Summary{Time: time.Now(), Nodes: 3, Shadow: true, Hosted: true, LastDecision: &records.Record{Time: time.Now(), Type: records.Attempt, Pod: "shop/cart", Attempt: 1, Result: "Unschedulable", Message: "no room"}, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{}})
 				return
 			}
 			_ = json.NewEncoder(w).Encode(api.Summary{Time: time.Now(), Nodes: 10_000, Queue: api.Queue{Unschedulable: 1}, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{{Plugin: "P", Reason: long, Pods: 1}}})
@@ -168,7 +168,7 @@ func TestPageStates(t *testing.T) {
 	c.route("#/")
 	alert("kubectl create clusterrolebinding")
 	connection("Stale since")
-	c.until(`/The scheduler is not heard. What is shown is \d+ s old/.test(document.querySelector("main").innerText) && getComputedStyle(document.querySelector("main")).filter.includes("grayscale")`)
+	c.until(`/The scheduler refuses to say what changes. What is shown is \d+ s old\./.test(document.querySelector("main").innerText) && getComputedStyle(document.querySelector("main")).filter.includes("grayscale")`)
 	mode.Store("unauthorized") // a token that was revoked while the page is open
 	c.route("#/queue")
 	alert("does not accept the credentials of the kubeconfig")

@@ -22,7 +22,7 @@ export interface Rates {
 export interface Blocking { plugin: string; reason: string; pods: number; workloads?: { name: string; pods: number }[] }
 export interface Summary extends Counts {
   time: string; leader?: string; shadow?: boolean; hosted?: boolean; oldest?: string; rates: Rates; blocking: Blocking[]
-  refused?: { time: string; reason?: string }; log: { oldest?: string }
+  lastDecision?: RecordOf; refused?: { time: string; reason?: string }; log: { oldest?: string }
 }
 export interface Capabilities { time: string; version: string; kubernetes: string; identity: string; leads: boolean; leader?: string; paths: string[]; shadow?: boolean; hosted?: string[]; recordsSince?: string }
 export interface History { times: string[]; attempts: Record<string, number[]>; bound: number[]; evicted: number[]; queue: Record<string, number[]>; every: number }

@@ -22,9 +22,11 @@ function heldOf(e: Exported, what: string, query: Record<string, string>): unkno
     const about = e.about?.[what]
     return about && Object.hasOwn(about, name) ? about[name] : undefined
   }
-  if (what === 'records' && answer) return { ...answer, records: (answer as RecordList).records.filter(r => (name === '' || r.pod === name) && r.type.toLowerCase().includes(query['reason'] ?? '')).slice(-Number(query['limit'])) }
+  if (what === 'records' && answer) return { ...answer, records: (answer as RecordList).records.filter(r => name === '' || r.pod === name).slice(-Number(query['limit'])) }
   if (what !== 'pending' || !answer) return answer
-  const list = (answer as PendingList).pods.filter(p => (!query['place'] || p.place === query['place']) && p.pod.startsWith(query['namespace'] ? query['namespace'] + '/' : '') && (p.message ?? '').includes(query['reason'] ?? ''))
+  const places = query['place'] ? query['place'].split(',') : undefined, reason = (query['reason'] ?? '').toLowerCase()
+  const list = (answer as PendingList).pods.filter(p => (places?.includes(p.place) ?? true) && p.pod.startsWith(query['namespace'] ? query['namespace'] + '/' : '')
+    && [p.message ?? '', ...p.rejectedBy ?? [], ...p.pendingBy ?? []].some(text => text.toLowerCase().includes(reason)))
   return { ...answer, pods: list.slice(0, Number(query['limit'])), total: list.length }
 }
 
@@ -61,15 +63,16 @@ export async function ask<T>(what: string, query: Record<string, string> = {}, s
   return await answerOf(await request(what + (parameters && '?' + parameters), { signal: stop })) as T
 }
 
-export async function post<T>(what: string, question: unknown): Promise<T> {
-  return await answerOf(await request(what, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(question) })) as T
+export async function post<T>(what: string, question: unknown, stop?: AbortSignal): Promise<T> {
+  return await answerOf(await request(what, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(question), signal: stop })) as T
 }
 
 // now is the time of the cluster. That of files stands still.
 let skew = 0
 let still: number | undefined
 export const now = (): number => still ?? Date.now() + skew
-function setTime(time: string) { skew = Date.parse(time) - Date.now() }
+function setTime(time: string) { if (!Number.isNaN(Date.parse(time))) skew = Date.parse(time) - Date.now() }
+const clusterTime = (browser: number): string => new Date(browser + skew).toISOString()
 
 // moveTo shows another time of the record.
 export function moveTo(time: string) {
@@ -145,7 +148,9 @@ let loading: Promise<void> | undefined
 export function loadNodes(): Promise<void> {
   loading ??= (async () => {
     try {
-      take(await ask<NodeTable>('nodes', { labels: [...poolLabels, instanceLabel].join(',') }), true)
+      const table = await ask<NodeTable>('nodes', { labels: [...poolLabels, instanceLabel].join(',') })
+      if (still === undefined) setTime(table.time)
+      take(table, true)
       nodesProblem.value = undefined
     } catch (error) {
       nodesProblem.value = (error as Refused).problem
@@ -181,12 +186,19 @@ function handle(m: Message) {
     case 'record': keep(JSON.parse(m.data) as RecordOf); break
     case 'lost': lost.value += (JSON.parse(m.data) as { lost: number }).lost; break
     case 'connection': connection.value = JSON.parse(m.data) as Connection; break
-    case 'broken': if (connection.value.state === 'live') connection.value = { state: 'stale', since: new Date().toISOString() }; break
+    case 'broken': if (connection.value.state === 'live') connection.value = { state: 'stale', since: clusterTime(Date.now()) }; break
     case 'open': void loadNodes(); break
   }
 }
 
 const kinds = ['nodes', 'counts', 'record', 'lost', 'connection']
+
+// inClusterTime returns the data of an event in the time of the cluster: since when nothing came, the page's
+// server says by the clock of this machine.
+function inClusterTime(kind: string, data: string): string {
+  const of = kind === 'connection' ? JSON.parse(data) as Connection : undefined
+  return of?.since ? JSON.stringify({ ...of, since: clusterTime(Date.parse(of.since)) }) : data
+}
 
 // connect reads the stream in one tab of the browser, which tells the others.
 function connect() {
@@ -200,7 +212,7 @@ function connect() {
   const tell = (kind: string, data: string) => { handle({ kind, data }); others.postMessage({ kind, data }) }
   const open = () => {
     const stream = new EventSource(prefix + 'watch')
-    for (const kind of kinds) stream.addEventListener(kind, e => { tell(kind, (e as MessageEvent<string>).data) })
+    for (const kind of kinds) stream.addEventListener(kind, e => { tell(kind, inClusterTime(kind, (e as MessageEvent<string>).data)) })
     stream.onopen = () => { tell('open', '') }
     stream.onerror = () => {
       tell('broken', '')

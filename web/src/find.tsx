@@ -2,7 +2,7 @@
 import { h } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { PendingList } from './api'
-import { ask, decided, nodes } from './data'
+import { ask, decided, nodes, type Refused } from './data'
 import { go } from './route'
 
 interface Found { name: string; hash: string }
@@ -22,7 +22,7 @@ function search(text: string, pending: string[]): Found[] {
 
 export function Find() {
   const box = useRef<HTMLInputElement>(null)
-  const [text, setText] = useState(''), [active, setActive] = useState(0), [pending, setPending] = useState<string[]>([])
+  const [text, setText] = useState(''), [active, setActive] = useState(0), [pending, setPending] = useState<string[]>([]), [refused, setRefused] = useState('')
   useEffect(() => {
     const slash = (e: KeyboardEvent) => {
       const on = e.target as HTMLElement
@@ -31,7 +31,7 @@ export function Find() {
     addEventListener('keydown', slash)
     return () => { removeEventListener('keydown', slash) }
   }, [])
-  const load = () => { void ask<PendingList>('pending', { limit: '10000' }).then(l => { setPending(l.pods.map(p => p.pod)) }, () => { /* nodes are found all the same */ }) }
+  const load = () => { void ask<PendingList>('pending', { limit: '10000' }).then(l => { setPending(l.pods.map(p => p.pod)); setRefused('') }, (e: unknown) => { setRefused((e as Refused).message) }) }
   const found = search(text.trim(), pending)
   const open = (f: Found) => { setText(''); box.current?.blur(); go(f.hash) }
   const onKeyDown = (e: KeyboardEvent) => {
@@ -48,5 +48,6 @@ export function Find() {
       onFocus={load} onInput={e => { setText(e.currentTarget.value); setActive(0) }} onKeyDown={onKeyDown} />
     {found.length > 0 && <ul role="listbox" id="results" aria-label="Results">{found.map((f, i) =>
       <li role="option" id={'result-' + i} aria-selected={i === active} onMouseDown={e => { e.preventDefault(); open(f) }}><bdi>{f.name}</bdi></li>)}</ul>}
+    {refused !== '' && text !== '' && <p role="status" class="note">Pods that wait are not found: {refused}</p>}
   </div>
 }

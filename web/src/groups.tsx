@@ -2,28 +2,31 @@
 import { h, Fragment } from 'preact'
 import type { Group, GroupAnswer, GroupList, QuotaList } from './api'
 import { isStill } from './data'
-import { nodeLink, podLink, Region, Shown, Table, useAnswer } from './parts'
+import { More, mostRows, nodeLink, Part, podLink, Region, Shown, Table, useAnswer } from './parts'
 import { ago, amount, clock, count, recordText, resourceName, until } from './text'
 
 export function GroupsView() {
   return <><PodGroups /><Quotas /></>
 }
 
-// Quotas shows the ElasticQuotas, where there are any. A daemon that does not know the question has none.
-function Quotas() {
-  const { data } = useAnswer<QuotaList>('quotas', {}, isStill() ? 0 : 5)
-  if (!data || data.total === 0) return <></>
+// mostQuotas is how many rows of resources are shown beside a table of groups.
+const mostQuotas = 150
+
+// Quotas shows the ElasticQuotas, where there are any.
+const Quotas = () => <Part<QuotaList> name="Quotas" path="quotas" what="the quotas" seconds={5}>{list => list.total === 0 ? <></> : <QuotaTable of={list} />}</Part>
+
+function QuotaTable({ of: { quotas, total } }: { of: QuotaList }) {
+  let n = 0
+  const shown = quotas.filter(q => (n += Math.max(1, q.resources.length)) <= mostQuotas)
+  const rows = shown.flatMap(q => (q.resources.length > 0 ? q.resources : [undefined]).map(r => ({ q, r })))
+  const said = (r: string, n?: number) => n ? amount(r, n) : n === 0 ? '0' : ''
   return <Region name="Quotas">
     <p>Each namespace is guaranteed its minimum. It may borrow up to its maximum what others do not use of theirs, and gives it back when they need it.</p>
-    <Table name="Quotas" columns={['Quota', 'Part of', 'Resource', 'Used', 'Minimum', 'Maximum', 'Borrows', 'Lends', 'Pods that wait for it']} rows={data.quotas.flatMap(q => {
-      const name = <><bdi>{q.quota}</bdi>{q.faults?.map(f => <p class="note">{f}</p>)}</>
-      const waiting = q.waiting > 0 ? <a href={'#/queue?' + new URLSearchParams({ ns: q.quota.split('/')[0], reason: 'CapacityScheduling', place: 'unschedulable' }).toString()}>{q.waiting}</a> : 0
-      const of = (r: string, n?: number) => n ? amount(r, n) : n === 0 ? '0' : ''
-      if (q.resources.length === 0) return [[name, <bdi>{q.parent}</bdi>, '', '', '', '', '', '', waiting]]
-      return q.resources.map(r => [name, <bdi>{q.parent}</bdi>, resourceName(r.name),
-        <>{of(r.name, r.used)} <Used name={`${resourceName(r.name)} of ${q.quota}`} used={r.used} min={r.min} max={r.max} /></>, of(r.name, r.min), of(r.name, r.max), of(r.name, r.borrows), of(r.name, r.lends), waiting])
-    })} />
-    {data.total > data.quotas.length && <p>{count(data.total - data.quotas.length, 'more quota')}.</p>}
+    <Table name="Quotas" columns={['Quota', 'Part of', 'Resource', 'Used', 'Minimum', 'Maximum', 'Borrows', 'Lends', 'Pods that wait for it']} list={rows} most={rows.length} of="resource" row={({ q, r }) => [
+      <><bdi>{q.quota}</bdi>{q.faults?.map(f => <p class="note">{f}</p>)}</>, <bdi>{q.parent}</bdi>,
+      ...r ? [resourceName(r.name), <>{said(r.name, r.used)} <Used name={`${resourceName(r.name)} of ${q.quota}`} used={r.used} min={r.min} max={r.max} /></>, said(r.name, r.min), said(r.name, r.max), said(r.name, r.borrows), said(r.name, r.lends)] : ['', '', '', '', '', ''],
+      q.waiting > 0 ? <a href={'#/queue?' + new URLSearchParams({ place: '', ns: q.quota.split('/')[0], reason: 'CapacityScheduling' }).toString()}>{q.waiting}</a> : 0]} />
+    <More n={total - shown.length} of="quota" />
   </Region>
 }
 
@@ -38,9 +41,8 @@ function PodGroups() {
   return <Shown answer={answer} what="the groups">{list => list.groups.length === 0
     ? <p>{list.off ? 'Pods are scheduled one by one: the feature gate GenericWorkload is off.' : 'There is no pod group.'}</p>
     : <>
-      <Table name="Groups" columns={['Group', 'Minimum', 'Bound', 'Assumed', 'Waiting', 'Waits for', 'Place', 'Message']} rows={list.groups.map(g => [
-        groupLink(g.group), g.minimum, g.bound, g.assumed, g.waiting, g.since ? ago(g.since) : '', g.place ?? '', <span class="words">{stateText(g)}</span>])} />
-      {list.total > list.groups.length && <p>{count(list.total - list.groups.length, 'more group')}.</p>}
+      <Table name="Groups" columns={['Group', 'Minimum', 'Bound', 'Assumed', 'Waiting', 'Waits for', 'Place', 'Message']} list={list.groups} of="group" total={list.total} row={g => [
+        groupLink(g.group), g.minimum, g.bound, g.assumed, g.waiting, g.since ? ago(g.since) : '', g.place ?? '', <span class="words">{stateText(g)}</span>]} />
     </>}</Shown>
 }
 
@@ -59,8 +61,8 @@ export function GroupView({ group }: { group: string }) {
     {g.waiting > 0 && g.place && <p>In the queue: {g.place}{g.since ? `, the oldest pod for ${ago(g.since)}` : ''}{g.until ? `, tried again at the latest in ${until(g.until)}` : ''}.</p>}
     {g.waiting > 0 && <Region name="Nearest placement"><NearestOf of={g} /></Region>}
     {g.last && <p>Last attempt ({clock(g.last.time)}): {podLink(g.last.pod)}, <span class="words">{recordText(g.last)}</span></p>}
-    <Region name="Members"><Table name="Members" columns={['Pod', 'Place', 'Node', 'Attempts', 'Message']} rows={g.members.map(m => [
-      podLink(m.pod), m.place, m.node ? nodeLink(m.node) : '', m.attempts ?? '', <span class="words">{m.message}</span>])} /></Region>
+    <Region name="Members"><Table name="Members" columns={['Pod', 'Place', 'Node', 'Attempts', 'Message']} list={g.members} most={3 * mostRows} of="pod" row={m => [
+      podLink(m.pod), m.place, m.node ? nodeLink(m.node) : '', m.attempts ?? '', <span class="words">{m.message}</span>]} /></Region>
   </>}</Shown>
 }
 

@@ -1,6 +1,7 @@
 // The page: what stands around each view, and which view it is.
 import { Component, h, Fragment, render, type ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Problem } from './api'
 import { begin, capabilities, connection, exported, isStill } from './data'
 import { Decisions } from './decisions'
 import { Find } from './find'
@@ -98,10 +99,14 @@ class Boundary extends Component<{ children: ComponentChildren }, { failed?: str
   }
 }
 
-// Age says how old the data is, where nothing new comes.
-function Age({ since }: { since: string }) {
+// Age says how old the data is, where nothing new comes. What is refused goes on only once somebody does
+// something about it, which the refusal says.
+function Age({ since, problem }: { since: string; problem?: Problem }) {
   useTick()
-  return <p class="note">The scheduler is not heard. What is shown is {ago(since)} old, and goes on by itself once it answers.</p>
+  const old = <>What is shown is {ago(since)} old</>
+  if (connection.value.state === 'notLeading') return <p class="note">{old}, and goes on by itself once the page hears the one that leads.</p>
+  if (problem && problem.code >= 400 && problem.code < 500 && problem.code !== 429) return <p class="note">The scheduler refuses to say what changes. {old}.</p>
+  return <p class="note">The scheduler is not heard. {old}, and goes on by itself once it answers.</p>
 }
 
 function Page() {
@@ -122,7 +127,7 @@ function Page() {
     <main id="content" aria-busy={busy.value > 0} class={state === 'stale' || state === 'notLeading' ? 'old' : ''}>
       <h1 ref={heading} tabIndex={-1}><bdi>{view.title}</bdi></h1>
       {exported?.redacted && <p class="note">The names in this file are redacted: one name is replaced by one hash, wherever it stands.</p>}
-      {state === 'stale' && connection.value.since && <Age since={connection.value.since} />}
+      {(state === 'stale' || state === 'notLeading') && connection.value.since && <Age since={connection.value.since} problem={connection.value.problem} />}
       {state !== 'live' && connection.value.problem && <div role="alert" class="trouble"><p>{connection.value.problem.message}</p></div>}
       <Boundary key={view.title}>{view.content}</Boundary>
     </main>

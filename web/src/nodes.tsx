@@ -3,7 +3,7 @@ import { h, Fragment } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { NodeOf } from './api'
 import { instanceLabel, type Node, nodes, nodesChanged, nodesProblem, loadNodes, poolLabels, resources } from './data'
-import { Loading, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
+import { Loading, mostRows, nodeLink, podLink, Pods, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { amount, ago, clock, count, percent, plain, resourceName } from './text'
 import { answersWhy, WhyMap } from './fits'
 import { type Group, NodeMap } from './map'
@@ -68,6 +68,7 @@ export function Nodes({ query }: { query: URLSearchParams }) {
   }
   const part = by === 'room' ? fullest : by === 'fragmentation' ? uneven : (n: Node) => share(n, by)
   return <>
+    {nodesProblem.value && <Trouble problem={nodesProblem.value} again={() => { void loadNodes() }} />}
     <form class="bar" onSubmit={e => { e.preventDefault() }}>
       <label>Colour by <select value={by} onChange={e => { set('by', e.currentTarget.value) }}>
         {resources.map(r => <option value={r}>{resourceName(r)}</option>)}
@@ -92,18 +93,14 @@ export function Nodes({ query }: { query: URLSearchParams }) {
   </>
 }
 
-// mostRows bounds a table: a page with more elements is slow.
-const mostRows = 300
+const hint = ': say which with "Only nodes with"'
 
 // NodeTable has a column more where there is more to say of each node.
 export function NodeTable({ list, more }: { list: Node[]; more?: { name: string; of: (n: Node) => string } }) {
   const sorted = [...list].sort((a, b) => a.name < b.name ? -1 : 1)
   const part = (n: Node, r: string) => `${percent(n.requested[index(r)], n.allocatable[index(r)])}% of ${amount(r, n.allocatable[index(r)])}`
-  return <>
-    <Table name="Nodes" columns={['Node', 'Zone', 'State', 'CPU', 'Memory', 'Pods', 'Taints', ...more ? [more.name] : []]}
-      rows={sorted.slice(0, mostRows).map(n => [nodeLink(n.name), n.zone, state(n), part(n, 'cpu'), part(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>, ...more ? [<span class="words">{more.of(n)}</span>] : []])} />
-    {sorted.length > mostRows && <p>{count(sorted.length - mostRows, 'more node')}: say which with "Only nodes with".</p>}
-  </>
+  return <Table name="Nodes" columns={['Node', 'Zone', 'State', 'CPU', 'Memory', 'Pods', 'Taints', ...more ? [more.name] : []]} list={sorted} most={2 * mostRows} of="node" hint={hint}
+    row={n => [nodeLink(n.name), n.zone, state(n), part(n, 'cpu'), part(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>, ...more ? [<span class="words">{more.of(n)}</span>] : []]} />
 }
 
 // Cordoned lists the nodes that take no pods, with since when.
@@ -111,8 +108,7 @@ function Cordoned({ list }: { list: Node[] }) {
   const of = list.filter(n => n.cordoned).sort((a, b) => a.name < b.name ? -1 : 1)
   if (of.length === 0) return <></>
   return <Region name="Cordoned">
-    <Table name="Cordoned" columns={['Node', 'Zone', 'Since']} rows={of.slice(0, mostRows).map(n => [nodeLink(n.name), <bdi>{n.zone}</bdi>, n.cordonedSince ? `${clock(n.cordonedSince)}, for ${ago(n.cordonedSince)}` : 'its taint does not say'])} />
-    {of.length > mostRows && <p>{count(of.length - mostRows, 'more node')}: say which with "Only nodes with".</p>}
+    <Table name="Cordoned" columns={['Node', 'Zone', 'Since']} list={of} of="node" hint={hint} row={n => [nodeLink(n.name), <bdi>{n.zone}</bdi>, n.cordonedSince ? `${clock(n.cordonedSince)}, for ${ago(n.cordonedSince)}` : 'its taint does not say']} />
   </Region>
 }
 
@@ -120,18 +116,18 @@ export function GroupTable({ groups }: { groups: Group[] }) {
   const sum = (g: Group, r: string, of: 'allocatable' | 'requested') => g.nodes.reduce((s, n) => s + n[of][index(r)], 0)
   const free = (g: Group, r: string) => `${amount(r, sum(g, r, 'allocatable') - sum(g, r, 'requested'))} (${100 - percent(sum(g, r, 'requested'), sum(g, r, 'allocatable'))}%)`
   return <Table name="Groups of nodes" columns={['Group', 'Nodes', 'Free CPU', 'Free memory', 'Free pods', 'Cordoned', 'Not ready']}
-    rows={groups.slice(0, mostRows).map(g => [<bdi>{g.name}</bdi>, g.nodes.length, free(g, 'cpu'), free(g, 'memory'), free(g, 'pods'), g.nodes.filter(n => n.cordoned).length, g.nodes.filter(n => !n.ready).length])} />
+    list={groups} of="group" row={g => [<bdi>{g.name}</bdi>, g.nodes.length, free(g, 'cpu'), free(g, 'memory'), free(g, 'pods'), g.nodes.filter(n => n.cordoned).length, g.nodes.filter(n => !n.ready).length]} />
 }
 
 export function NodeView({ name }: { name: string }) {
   const answer = useAnswer<NodeOf>('node', { name }, 10)
   return <Shown answer={answer} what={'node ' + name}>{n => <>
     <p>{n.ready ? 'Ready' : 'Not ready'}{n.cordoned ? ', cordoned' : ''}, {n.labels?.['topology.kubernetes.io/zone'] ? 'zone ' + n.labels['topology.kubernetes.io/zone'] : 'no zone'}. <a href={'#/what-if?do=' + encodeURIComponent('drain ' + n.name)}>What if it is drained?</a></p>
-    <Region name="Resources"><Table name="Resources" columns={['Resource', 'Allocatable', 'Requested', 'Free', 'Used']} rows={Object.entries(n.resources).map(([r, a]) => [resourceName(r), amount(r, a.allocatable), amount(r, a.requested), amount(r, a.allocatable - a.requested), percent(a.requested, a.allocatable) + '%'])} /></Region>
+    <Region name="Resources"><Table name="Resources" columns={['Resource', 'Allocatable', 'Requested', 'Free', 'Used']} list={Object.entries(n.resources)} of="resource" row={([r, a]) => [resourceName(r), amount(r, a.allocatable), amount(r, a.requested), amount(r, a.allocatable - a.requested), percent(a.requested, a.allocatable) + '%']} /></Region>
     <Region name="Taints">{n.taints?.length ? <ul>{n.taints.map(t => <li><bdi>{t.key}{t.value ? '=' + t.value : ''}:{t.effect}</bdi>{t.timeAdded && ` for ${ago(t.timeAdded)}`}</li>)}</ul> : <p>It has none.</p>}</Region>
-    <Region name="Pods">{n.pods.length === 0 ? <p>No pod is here.</p> : <Table name="Pods" columns={['Pod', 'Priority', 'CPU', 'Memory', 'Largest part of the node', 'State']}
-      rows={n.pods.slice(0, mostRows).map(p => [podLink(p.pod), p.priority, amount('cpu', p.requested['cpu'] ?? 0), amount('memory', p.requested['memory'] ?? 0), Math.round(100 * p.share) + '%', p.terminating ? 'terminating' : p.assumed ? 'being bound' : ''])} />}</Region>
-    {n.nominated?.length ? <Region name="Nominated"><ul>{n.nominated.map(p => <li>{podLink(p)}</li>)}</ul></Region> : null}
+    <Region name="Pods">{n.pods.length === 0 ? <p>No pod is here.</p> : <Table name="Pods" columns={['Pod', 'Priority', 'CPU', 'Memory', 'Largest part of the node', 'State']} list={n.pods} most={2 * mostRows} of="pod"
+      row={p => [podLink(p.pod), p.priority, amount('cpu', p.requested['cpu'] ?? 0), amount('memory', p.requested['memory'] ?? 0), Math.round(100 * p.share) + '%', p.terminating ? 'terminating' : p.assumed ? 'being bound' : '']} />}</Region>
+    {n.nominated?.length ? <Region name="Nominated"><p><Pods list={n.nominated} /></p></Region> : null}
     <Region name="Records">{n.records.length ? <Records list={[...n.records].reverse()} pods /> : <p>Nothing is recorded of this node.</p>}</Region>
   </>}</Shown>
 }

@@ -1,9 +1,9 @@
 // The cluster in one sentence, what happens a minute, and what pods wait for.
 import { h, Fragment } from 'preact'
-import type { Difference, History, Queue, RecordList, ShadowAnswer, Summary } from './api'
+import type { Difference, History, Queue, RecordOf, ShadowAnswer, Summary } from './api'
 import { counts, isStill } from './data'
 import { Line } from './line'
-import { nodeLink, podLink, Region, Shown, Table, useAnswer, useTick } from './parts'
+import { nodeLink, Part, podLink, Region, Shown, Table, useAnswer, useTick } from './parts'
 import { ago, clock, count, recordText } from './text'
 
 export const waitingOf = (q: Queue): number => q.active + q.backoff + q.errorBackoff + q.unschedulable + q.gated + q.inFlight
@@ -18,27 +18,31 @@ function sentence(s: Summary): string {
   return `${has}. ${count(waiting, 'pod waits', 'pods wait')}${first}.`
 }
 
+// lately names the time that the figures are about: it is shorter where the records do not reach back a minute.
+const lately = (seconds: number): string => seconds === 0 || Math.round(seconds) >= 60 ? 'Last minute' : `Last ${Math.round(seconds)} s`
+
 export function Overview() {
   const answer = useAnswer<Summary>('summary', {}, isStill() ? 0 : 5)
   return <Shown answer={answer} what="the overview">{s => {
-    const live = counts.value ?? s, perMinute = (n: number) => Math.round(n * 60 / Math.max(1, s.rates.seconds))
+    const live = counts.value ?? s
     return <>
       {s.shadow && <p class="note">This is a shadow: it compares its choices with those of the scheduler in charge and schedules nothing.</p>}
       {s.hosted && <p class="note">The scheduler has hosted plugins, so that it cannot say why a pod waits; what it recorded is shown.</p>}
       {s.refused && <p class="note">A configuration was refused {ago(s.refused.time)} ago{s.refused.reason ? ': ' + s.refused.reason : '.'}</p>}
       <p class="lead">{sentence(s)}</p>
       {s.shadow && <Shadow />}
-      {waitingOf(live.queue) === 0 && <LastDecision />}
+      {waitingOf(live.queue) === 0 && s.lastDecision && <LastDecision of={s.lastDecision} />}
       {s.oldest && waitingOf(live.queue) > 0 && <p>The oldest pod that waits was made {ago(s.oldest)} ago.</p>}
       <Region name="Queue"><ul class="figures">{places(live.queue).map(([name, n]) => <li><a href={'#/queue?place=' + encodeURIComponent({ 'in backoff': 'backoff', 'in flight': 'in flight' }[name] ?? name)}><b>{n.toLocaleString('en')}</b> {name}</a></li>)}</ul></Region>
-      <Region name="Last minute"><ul class="figures">
-        {Object.entries(s.rates.attempts).map(([result, n]) => <li><b>{perMinute(n).toLocaleString('en')}</b> {result.toLowerCase()}</li>)}
-        <li><b>{perMinute(s.rates.bound).toLocaleString('en')}</b> bound</li>
-        <li><b>{perMinute(s.rates.evicted).toLocaleString('en')}</b> evicted</li>
+      <Region name={lately(s.rates.seconds)}>{s.rates.seconds === 0 ? <p>Nothing is recorded yet.</p> : <ul class="figures">
+        {Object.entries(s.rates.attempts).map(([result, n]) => <li><b>{n.toLocaleString('en')}</b> {result.toLowerCase()}</li>)}
+        <li><b>{s.rates.bound.toLocaleString('en')}</b> bound</li>
+        <li><b>{s.rates.evicted.toLocaleString('en')}</b> evicted</li>
         {s.rates.binding.pods > 0 && <li><b>{s.rates.binding.p50.toFixed(2)} s</b> a binding takes (p99 {s.rates.binding.p99.toFixed(2)} s)</li>}
-      </ul></Region>
-      <Region name="Causes">{s.blocking.length === 0 ? <p>Nothing blocks a pod.</p> : <Causes list={s.blocking} />}</Region>
-      {s.rates.preemptions?.length ? <Region name="Preemptions"><Table name="Preemptions" columns={['For', 'Node', 'Evicted', 'Victims']} rows={s.rates.preemptions.map(p => [p.for, p.node, p.evicted, p.victims.join(', ')])} /></Region> : null}
+      </ul>}</Region>
+      <Region name="Causes"><Causes list={s.blocking} /></Region>
+      {s.rates.preemptions?.length ? <Region name="Preemptions"><Table name="Preemptions" columns={['For', 'Node', 'Evicted', 'Victims']} list={s.rates.preemptions} of="pod"
+        row={p => [podLink(p.for), nodeLink(p.node), p.evicted, p.victims.join(', ') + (p.evicted > p.victims.length ? ', …' : '')]} /></Region> : null}
       {!isStill() && <Lines />}
       <p class="quiet">{s.log.oldest ? `Records begin ${clock(s.log.oldest)}.` : 'There is no record yet.'}</p>
     </>
@@ -52,42 +56,45 @@ const results: Record<string, string> = {
 
 // Shadow shows how the choices of the scheduler in charge compare, and where they differ.
 function Shadow() {
-  return <Shown answer={useAnswer<ShadowAnswer>('shadow', {}, 10)} what="what the shadow found">{s => <>
+  return <Part<ShadowAnswer> name="Choices" path="shadow" what="what the shadow found" seconds={10}>{s => <>
     <Region name="Choices">
-      {s.choices.length === 0 ? <p>The scheduler in charge has bound no pod since the shadow began.</p> : <Table name="Choices" columns={['Pods', 'The scheduler chose', 'By plugin', 'Profile']} rows={s.choices.map(c => [c.pods, results[c.result] ?? c.result, c.plugin ?? '', c.profile])} />}
+      {s.choices.length === 0 ? <p>The scheduler in charge has bound no pod since the shadow began.</p> : <Table name="Choices" columns={['Pods', 'The scheduler chose', 'By plugin', 'Profile']} list={s.choices} of="kind" row={c => [c.pods, results[c.result] ?? c.result, c.plugin ?? '', c.profile]} />}
       <p>{s.placeable === 0 ? 'No pod waits that Berth would place.' : `${count(s.placeable, 'pod waits', 'pods wait')} that Berth would place.`}</p>
     </Region>
-    <Region name="Differences">{!s.differences?.length ? <p>Berth would have chosen no other node so far.</p> : <Table name="Differences" columns={['Time', 'Pod', 'Node there', 'Node here', 'Why']}
-      rows={s.differences.map(d => [clock(d.time), podLink(d.pod), nodeLink(d.node), d.berthNode ? nodeLink(d.berthNode) : 'none', <span class="words">{because(d)}</span>])} />}</Region>
-  </>}</Shown>
+    <Region name="Differences">{!s.differences?.length ? <p>No difference was found so far.</p> : <Table name="Differences" columns={['Time', 'Pod', 'Node there', 'Node here', 'Why']} list={s.differences} of="difference"
+      row={d => [clock(d.time), podLink(d.pod), nodeLink(d.node), d.berthNode ? nodeLink(d.berthNode) : 'none', <span class="words">{because(d)}</span>]} />}</Region>
+  </>}</Part>
 }
 
-// because says why the shadow chose otherwise.
+// because says why the shadow chose otherwise. A score that is 0 is not in the answer: only beside scores that
+// differ was there one.
 function because(d: Difference): string {
   const what = results[d.result] ?? d.result
   if (d.reasons?.length) return `${what}: ${d.reasons.join('; ')}`
-  const scores = (d.scores ?? []).filter(s => s.best !== s.node).map(s => `${s.plugin} ${s.node} instead of ${s.best}${s.weight !== 1 ? ` × ${s.weight}` : ''}`)
-  return `${what}, ${d.score ?? 0} instead of ${d.bestScore ?? 0}${scores.length > 0 ? `: ${scores.join(', ')}` : ''}`
+  if (!d.scores?.length) return what
+  const scores = d.scores.map(s => `${s.plugin} ${s.node} instead of ${s.best}${s.weight !== 1 ? ` × ${s.weight}` : ''}`)
+  return `${what}, ${d.score ?? 0} instead of ${d.bestScore ?? 0}: ${scores.join(', ')}`
 }
 
 // LastDecision says when the scheduler decided last: where no pod waits, that it is not stuck.
-function LastDecision() {
-  const answer = useAnswer<RecordList>('records', { reason: 'attempt', limit: '1' }, isStill() ? 0 : 5)
+function LastDecision({ of }: { of: RecordOf }) {
   useTick()
-  const last = answer.data?.records[0]
-  return last ? <p>Last decision {ago(last.time)} ago: {podLink(last.pod)}, <span class="words">{recordText(last)}</span></p> : <></>
+  return <p>Last decision {ago(of.time)} ago: {podLink(of.pod)}, <span class="words">{recordText(of)}</span></p>
 }
 
+// Causes ranks what blocks the pods that wait. One that was never tried, or whose attempt is not in the log any
+// more, is not among them.
 export function Causes({ list }: { list: Summary['blocking'] }) {
-  return <Table name="Causes" columns={['Pods', 'Plugin', 'Reason', 'Workloads']} rows={list.map(b => [b.pods, b.plugin,
-    <a href={'#/queue?reason=' + encodeURIComponent(b.reason)}><bdi>{b.reason}</bdi></a>, (b.workloads ?? []).map(w => `${w.name} (${w.pods})`).join(', ')])} />
+  if (list.length === 0) return <p>No pod that waits was rejected.</p>
+  return <Table name="Causes" columns={['Pods', 'Plugin', 'Reason', 'Workloads']} list={list} of="cause" row={b => [b.pods, b.plugin,
+    <a href={'#/queue?place=&reason=' + encodeURIComponent(b.reason)}><bdi>{b.reason}</bdi></a>, (b.workloads ?? []).map(w => `${w.name} (${w.pods})`).join(', ')]} />
 }
 
 // Lines draws the last hour.
-function Lines() {
-  const answer = useAnswer<History>('history', {}, 15)
-  const t = answer.data
-  if (!t || t.times.length < 2) return <></>
+const Lines = () => <Part<History> name="Last hour" path="history" what="the last hour" seconds={15}>{t => <Curves t={t} />}</Part>
+
+function Curves({ t }: { t: History }) {
+  if (t.times.length < 2) return <></>
   const waiting = t.times.map((_, i) => Object.values(t.queue).reduce((s, column) => s + column[i], 0))
   const round = (n: number) => Number(n.toFixed(1)).toLocaleString('en')
   const each = (column: number[]) => column.map(n => n / t.every)

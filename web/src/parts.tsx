@@ -3,15 +3,22 @@ import { h, Fragment, type ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import type { Problem, RecordOf } from './api'
-import { ask, at, isStill, Refused, timeless } from './data'
-import { clock, recordText } from './text'
+import { ask, at, capabilities, isStill, Refused, timeless } from './data'
+import { clock, count, recordText } from './text'
 
 // busy says how many answers the view at hand waits for.
 export const busy = signal(0)
 
 export interface Answer<T> { data?: T; problem?: Problem; again: () => void }
 
-// useAnswer asks the daemon, and asks again so often; 0: never.
+// passes reports whether a problem says nothing about what was asked for: what was answered before may hold still.
+const passes = (p: Problem): boolean => [0, 429, 500, 502, 503, 504].includes(p.code)
+
+// retried reports whether Trouble asks again by itself.
+const retried = (p: Problem): boolean => [429, 502, 503, 504].includes(p.code)
+
+// useAnswer asks the daemon, and asks again so often while the page is seen; 0: never. Beside a problem
+// that passes, the data are those of the last answer.
 export function useAnswer<T>(what: string, query: Record<string, string>, seconds = 0): Answer<T> {
   const [state, set] = useState<{ of: string; data?: T; problem?: Problem }>({ of: '' })
   const [turn, next] = useState(0)
@@ -21,11 +28,19 @@ export function useAnswer<T>(what: string, query: Record<string, string>, second
     let over = false, timer = 0
     const done = () => { if (!over) { over = true; busy.value-- } }
     busy.value++
+    const more = () => {
+      if (document.hidden) document.addEventListener('visibilitychange', more, { once: true, signal: stop.signal })
+      else next(n => n + 1)
+    }
+    let later = seconds > 0
     ask<T>(what, query, stop.signal).then(data => { set({ of, data }) }, (error: unknown) => {
-      if (!stop.signal.aborted) set({ of, problem: (error as Refused).problem ?? { code: 0, reason: '', message: String(error) } })
+      if (stop.signal.aborted) return
+      const problem = (error as Refused).problem ?? { code: 0, reason: '', message: String(error) }
+      later &&= !retried(problem)
+      set(was => ({ of, problem, data: was.of === of && passes(problem) ? was.data : undefined }))
     }).finally(() => {
       done()
-      if (seconds > 0 && !stop.signal.aborted) timer = setTimeout(() => { next(n => n + 1) }, seconds * 1000)
+      if (later && !stop.signal.aborted) timer = setTimeout(more, seconds * 1000)
     })
     return () => { stop.abort(); clearTimeout(timer); done() }
   }, [of, turn, seconds])
@@ -57,16 +72,15 @@ export function Loading({ what }: { what: string }) {
   return useLate() ? <p class="quiet">Loading {what} …</p> : <></>
 }
 
-// advice says what to do about a problem with what was asked for.
-function advice(p: Problem, what: string): string {
+// advice says what to do about a problem with what was asked for. goesOn: the page asks again.
+function advice(p: Problem, what: string, goesOn: boolean): string {
   switch (p.code) {
     case 0: return ''
     case 401: return ''
     case 403: return 'Ask whoever runs the cluster for the right, then reload this page.'
     case 404: return p.reason === 'NotExported' || !/\b(pod|node|group) /.test(what) ? '' : 'It may be gone since, or be named otherwise. Find it with the box above.'
-    case 501: return 'What the scheduler recorded of the pod is shown instead.'
-    case 502: return 'The page asks again by itself once the scheduler answers.'
-    case 503: return p.leader ? `The page follows the leader, ${p.leader}, by itself.` : 'The page goes on by itself once a scheduler leads.'
+    case 501: return what.startsWith('pod ') ? 'What the scheduler recorded of the pod is shown instead.' : ''
+    case 503: return !goesOn ? '' : p.leader ? `The page follows the leader, ${p.leader}, by itself.` : 'The page goes on by itself once a scheduler leads.'
   }
   return ''
 }
@@ -75,28 +89,45 @@ const retryAfter = 5
 
 // Trouble shows why there is no answer, and asks again where that may help.
 export function Trouble({ problem, what = '', again }: { problem: Problem; what?: string; again?: () => void }) {
-  const retries = again !== undefined && [429, 502, 503, 504].includes(problem.code)
+  const retries = again !== undefined && retried(problem), advised = advice(problem, what, again !== undefined)
   const [left, set] = useState(retryAfter)
   useEffect(() => {
     if (!retries) return
     set(retryAfter)
-    const timer = setInterval(() => { set(n => n - 1) }, 1000)
+    const timer = setInterval(() => { set(n => Math.max(0, n - 1)) }, 1000) // at 0 it has asked, and waits
     return () => { clearInterval(timer) }
   }, [problem])
   useEffect(() => { if (retries && left <= 0) again() }, [left])
   return <div role="alert" class="trouble">
     <p>{problem.message}</p>
-    {advice(problem, what) && <p>{advice(problem, what)}</p>}
+    {advised && <p>{advised}</p>}
     {again && [400, 500].includes(problem.code) && <button type="button" onClick={again}>Ask again</button>}
-    {retries && <p>Asking again in {Math.max(0, left)} s.</p>}
+    {retries && <p>{left > 0 ? `Asking again in ${left} s.` : 'Asking again …'}</p>}
   </div>
 }
 
-// Shown shows an answer, or why there is none.
+// Shown shows an answer, or why there is none. What was answered before stays in grey where there may be an
+// answer later.
 export function Shown<T>({ answer, what, children }: { answer: Answer<T>; what: string; children: (data: T) => ComponentChildren }) {
-  if (answer.problem) return <Trouble problem={answer.problem} what={what} again={answer.again} />
-  if (answer.data === undefined) return <Loading key={what} what={what} />
-  return <>{children(answer.data)}</>
+  const { problem, data, again } = answer
+  return <>
+    {problem && <Trouble problem={problem} what={what} again={again} />}
+    {data !== undefined ? <div key="answer" class={problem ? 'old' : ''}>{children(data)}</div> : !problem && <Loading key={what} what={what} />}
+  </>
+}
+
+interface PartOf<T> { name: string; path: string; what: string; seconds: number; children: (data: T) => ComponentChildren }
+
+// Part is what a view asks for beside what it is about. Where that is refused, the heading says of what. A
+// scheduler of another version may not know the question: then there is no such part.
+export function Part<T>(p: PartOf<T>) {
+  return capabilities.value?.paths?.includes(p.path) ?? true ? <Asked {...p} /> : <></>
+}
+
+function Asked<T>({ name, path, what, seconds, children }: PartOf<T>) {
+  const answer = useAnswer<T>(path, {}, isStill() ? 0 : seconds)
+  const shown = <Shown answer={answer} what={what}>{children}</Shown>
+  return answer.problem && answer.data === undefined ? <Region name={name}>{shown}</Region> : shown
 }
 
 export const nodeLink = (name: string) => <a href={'#/node/' + encodeURIComponent(name)}><bdi>{name}</bdi></a>
@@ -105,15 +136,31 @@ export const podLink = (pod: string) => {
   return name === undefined ? <bdi>{pod}</bdi> : <a href={`#/pod/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`}><bdi>{pod}</bdi></a>
 }
 
-// Table is a table with a name. A cell is a number where its column is to the right.
-export function Table({ name, columns, rows }: { name: string; columns: string[]; rows: ComponentChildren[][] }) {
-  return <div class="scroll" tabIndex={0} role="group" aria-label={name + ', scrollable'}>
-    <table aria-label={name}>
-      <thead><tr>{columns.map(c => <th scope="col">{c}</th>)}</tr></thead>
-      <tbody>{rows.map(row => <tr>{row.map(cell => <td class={typeof cell === 'number' ? 'number' : ''}>{typeof cell === 'number' ? cell.toLocaleString('en') : cell}</td>)}</tr>)}</tbody>
-    </table>
-  </div>
+// mostRows bounds a list: a page with more elements is slow. A view has several lists.
+export const mostRows = 100
+
+// More says how many there are beyond those that are shown, and how to see them.
+export const More = ({ n, of, hint = '' }: { n: number; of: string; hint?: string }) => n > 0 ? <p>And {count(n, 'more ' + of)}{hint}.</p> : <></>
+
+// Table is a table with a name, of at most so many things of a list. It says how many there are more, total
+// being how many there are at all. A cell is a number where its column is to the right.
+export function Table<T>({ name, columns, list, row, of, most = mostRows, total = list.length, hint }: {
+  name: string; columns: string[]; list: T[]; row: (thing: T) => ComponentChildren[]; of: string; most?: number; total?: number; hint?: string
+}) {
+  const shown = list.slice(0, most)
+  return <>
+    <div class="scroll" tabIndex={0} role="group" aria-label={name + ', scrollable'}>
+      <table aria-label={name}>
+        <thead><tr>{columns.map(c => <th scope="col">{c}</th>)}</tr></thead>
+        <tbody>{shown.map(thing => <tr>{row(thing).map(cell => <td class={typeof cell === 'number' ? 'number' : ''}>{typeof cell === 'number' ? cell.toLocaleString('en') : cell}</td>)}</tr>)}</tbody>
+      </table>
+    </div>
+    <More n={total - shown.length} of={of} hint={hint} />
+  </>
 }
+
+// Pods links to pods, with commas between.
+export const Pods = ({ list }: { list: string[] }) => <>{list.slice(0, mostRows).map((p, i) => <>{i > 0 && ', '}{podLink(p)}</>)}{list.length > mostRows && ` and ${count(list.length - mostRows, 'more pod')}`}</>
 
 export function Region({ name, children }: { name: string; children: ComponentChildren }) {
   const id = 'region-' + name.replace(/ /g, '-')
@@ -126,7 +173,8 @@ export function Records({ list, pods }: { list: RecordOf[]; pods: boolean }) {
 
 // CopyButton copies a text.
 export function CopyButton({ name, text }: { name: string; text: string }) {
-  const [done, set] = useState(false)
-  const copy = () => { void navigator.clipboard.writeText(text).then(() => { set(true); setTimeout(() => { set(false) }, 2000) }) }
-  return <><button type="button" onClick={copy}>{name}</button><span role="status" class="quiet">{done ? ' copied' : ''}</span></>
+  const [said, set] = useState('')
+  const say = (text: string) => { set(text); setTimeout(() => { set('') }, 2000) }
+  const copy = () => { void navigator.clipboard.writeText(text).then(() => { say(' copied') }, () => { say(' the browser does not let the page copy') }) }
+  return <><button type="button" onClick={copy}>{name}</button><span role="status" class="quiet">{said}</span></>
 }

@@ -1,32 +1,46 @@
 // The story of a pod: what was tried, what blocks it, what would help, and what wakes it.
 import { h, Fragment } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Problem, RecordList, Why } from './api'
 import { decided, isStill } from './data'
 import { answersWhy } from './fits'
-import { CopyButton, nodeLink, podLink, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
+import { type Answer, CopyButton, nodeLink, Pods, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { go } from './route'
 import { ago, clock, count, until } from './text'
 
 export function PodView({ pod }: { pod: string }) {
   // A record about the pod asks anew.
   const touched = decided.value.find(d => d.record.pod === pod)?.key ?? 0
-  return <Story key={pod + touched} pod={pod} />
+  return <Story key={pod} pod={pod} touched={touched} />
 }
 
-function Story({ pod }: { pod: string }) {
+// leastPause is between two questions why: they cost the scheduler more than others, and a pod may be tried often.
+const leastPause = 5000
+
+function Story({ pod, touched }: { pod: string; touched: number }) {
   const why = useAnswer<Why>('why', { pod }, isStill() ? 0 : 30)
   const records = useAnswer<RecordList>('records', { pod, limit: '100' })
-  if (why.problem) return <Unexplained problem={why.problem} again={why.again} pod={pod} records={records.data} />
+  const asked = useRef({ touched, time: Date.now() })
+  useEffect(() => {
+    if (asked.current.touched === touched) return
+    const timer = setTimeout(() => {
+      asked.current = { touched, time: Date.now() }
+      why.again()
+      records.again()
+    }, asked.current.time + leastPause - Date.now())
+    return () => { clearTimeout(timer) }
+  }, [touched])
+  if (why.problem && why.data === undefined) return <Unexplained problem={why.problem} again={why.again} pod={pod} records={records} />
   return <Shown answer={why} what={'the story of pod ' + pod}>{w => <>
     <p role="status" aria-label="Verdict" class="lead">{w.verdict}: {w.verdict === 'Placed' ? <>on <bdi>{w.node}</bdi>{w.notRunning ? '; ' + w.notRunning : ''}</> : w.message || (w.node ? 'on ' + w.node : 'it can be placed')}</p>
     {w.node && <p>Node: {nodeLink(w.node)}</p>}
     {w.stalled && <p class="note">{w.stalled}</p>}
     {w.observed && !w.observed.agrees && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
     {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, ${w.queue.position}. in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.</p>}
-    <Region name="Attempts">{records.data && <Earlier list={records.data} attempts={w.queue?.attempts ?? 0} />}{records.data?.records.length ? <Records list={[...records.data.records].reverse()} pods={false} /> : <p>Nothing is recorded of this pod{records.data?.log.oldest ? ` since ${clock(records.data.log.oldest)}` : ''}.</p>}</Region>
-    <Region name="Blockers">{w.groups.length === 0 ? <p>{w.verdict === 'Placed' ? 'It has a node.' : 'No node rejects it.'}</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']}
-      rows={w.groups.map(g => [g.nodes, <>{g.examples.map((n, i) => <>{i > 0 && ', '}{nodeLink(n)}</>)}{g.nodes > g.examples.length && ' …'}</>,
-        g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.reasons.join(', ')).join('; ')}</span>])} />}
+    <Region name="Attempts"><Attempts of={records} attempts={w.queue?.attempts ?? 0} /></Region>
+    <Region name="Blockers">{w.groups.length === 0 ? <p>{w.verdict === 'Placed' ? 'It has a node.' : 'No node rejects it.'}</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']} list={w.groups} of="group"
+      row={g => [g.nodes, <>{g.examples.map((n, i) => <>{i > 0 && ', '}{nodeLink(n)}</>)}{g.nodes > g.examples.length && ' …'}</>,
+        g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.reasons.join(', ')).join('; ')}</span>]} />}
       {answersWhy() && <p><a class="button" href={'#/nodes?by=why&pod=' + encodeURIComponent(pod)}>Show on the map</a></p>}
       {w.holders?.length ? <p>Most of what it lacks is held by {w.holders.map(x => `${x.workload} (${x.amount} ${x.resource}, ${count(x.pods, 'pod')})`).join(', ')}.</p> : null}
       {w.since?.length ? <ul>{w.since.map(x => <li>{x.what}{x.since ? ` for ${ago(x.since)}` : ''}{x.by ? `, by ${x.by}` : ''}</li>)}</ul> : null}
@@ -38,6 +52,14 @@ function Story({ pod }: { pod: string }) {
   </>}</Shown>
 }
 
+// Attempts lists what is recorded of the pod.
+function Attempts({ of, attempts }: { of: Answer<RecordList>; attempts: number }) {
+  return <Shown answer={of} what="the records">{list => <>
+    <Earlier list={list} attempts={attempts} />
+    {list.records.length > 0 ? <Records list={[...list.records].reverse()} pods={false} /> : <p>Nothing is recorded of this pod{list.log.oldest ? ` since ${clock(list.log.oldest)}` : ''}.</p>}
+  </>}</Shown>
+}
+
 // Earlier says that attempts were made that no record shows.
 function Earlier({ list, attempts }: { list: RecordList; attempts: number }) {
   const shown = list.records.filter(r => r.type === 'Attempt').length
@@ -45,22 +67,21 @@ function Earlier({ list, attempts }: { list: RecordList; attempts: number }) {
   return <p class="note">{count(attempts - shown, 'earlier attempt')} {attempts - shown === 1 ? 'is' : 'are'} not recorded: {list.log.oldest ? `records begin ${clock(list.log.oldest)}` : 'there is no record yet'}.</p>
 }
 
-function Unexplained({ problem, again, pod, records }: { problem: Problem; again: () => void; pod: string; records?: RecordList }) {
+function Unexplained({ problem, again, pod, records }: { problem: Problem; again: () => void; pod: string; records: Answer<RecordList> }) {
   return <>
     <Trouble problem={problem} what={'pod ' + pod} again={again} />
-    {records && <Region name="Attempts">{records.records.length ? <Records list={[...records.records].reverse()} pods={false} /> : <p>Nothing is recorded of pod {pod}.</p>}</Region>}
+    {records.problem?.code !== problem.code && <Region name="Attempts"><Attempts of={records} attempts={0} /></Region>}
   </>
 }
 
 const mostScores = 20
 
 function Scores({ why }: { why: Why }) {
-  if (why.scores.length === 0) return <Region name="Scores"><p>{why.nodesFeasible === 0 ? 'No node is feasible, so none was scored.' : 'The only feasible node needs no score.'}</p></Region>
+  if (why.scores.length === 0) return <Region name="Scores"><p>{why.nodesFeasible === 0 ? 'No node is feasible, so none was scored.' : why.nodesFeasible === 1 ? 'The only feasible node needs no score.' : 'No node was scored.'}</p></Region>
   const plugins = [...new Set(why.scores.flatMap(s => s.scores.map(p => p.plugin)))]
   return <Region name="Scores">
-    <Table name="Scores" columns={['Node', 'Total', 'Margin', ...plugins]} rows={why.scores.slice(0, mostScores).map(s => [nodeLink(s.node), s.score, s.margin,
-      ...plugins.map(p => { const of = s.scores.find(x => x.plugin === p); return of ? <>{of.score}{of.weight !== 1 && ` × ${of.weight}`} <meter min={0} max={100} value={of.score} aria-label={`${p} of ${s.node}`} /></> : '' })])} />
-    {why.scores.length > mostScores && <p>{count(why.scores.length - mostScores, 'more node')} with lower scores.</p>}
+    <Table name="Scores" columns={['Node', 'Total', 'Margin', ...plugins]} list={why.scores} most={mostScores} of="node" hint=" with lower scores" row={s => [nodeLink(s.node), s.score, s.margin,
+      ...plugins.map(p => { const of = s.scores.find(x => x.plugin === p); return of ? <>{of.score}{of.weight !== 1 && ` × ${of.weight}`} <meter min={0} max={100} value={of.score} aria-label={`${p} of ${s.node}`} /></> : '' })]} />
   </Region>
 }
 
@@ -89,13 +110,12 @@ function Fixes({ why }: { why: Why }) {
 }
 
 function Preemption({ why }: { why: Why }) {
-  const list = (pods: string[]) => <>{pods.map((p, i) => <>{i > 0 && ', '}{podLink(p)}</>)}</>
   const none = !why.victims?.length && !why.evictedBy?.length && !why.against?.length && !why.first?.length
   return <Region name="Preemption">
     {none && <p>It evicts no pod, and no pod evicts it.</p>}
-    {why.victims?.length ? <p>These pods leave for it: {list(why.victims)}.</p> : null}
+    {why.victims?.length ? <p>These pods leave for it: <Pods list={why.victims} />.</p> : null}
     {why.against?.length ? <p>Against the budgets {why.against.join(', ')}.</p> : null}
-    {why.evictedBy?.length ? <p>It is evicted for {list(why.evictedBy)}. {why.evicted}</p> : null}
-    {why.first?.length ? <p>These pods come first and take the room: {list(why.first)}.</p> : null}
+    {why.evictedBy?.length ? <p>It is evicted for <Pods list={why.evictedBy} />. {why.evicted}</p> : null}
+    {why.first?.length ? <p>These pods come first and take the room: <Pods list={why.first} />.</p> : null}
   </Region>
 }

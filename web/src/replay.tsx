@@ -6,7 +6,7 @@ import { at, exported, moveTo, nodes, nodesChanged } from './data'
 import { Line } from './line'
 import { NodeMap } from './map'
 import { describe, groupsOf, share } from './nodes'
-import { nodeLink, podLink, Records, Region, Shown, Table, useAnswer } from './parts'
+import { More, mostRows, nodeLink, podLink, Records, Region, Shown, Table, useAnswer } from './parts'
 import { go } from './route'
 import { clock, count } from './text'
 
@@ -64,7 +64,7 @@ function Then() {
   return <>
     <Shown answer={useAnswer<Summary>('summary', {})} what="the cluster at that time">{s => <p>{count(s.nodes, 'node')} with {count(s.pods, 'pod')}; <a href="#/queue">{count(s.queue.active + s.queue.backoff + s.queue.errorBackoff + s.queue.unschedulable + s.queue.gated + s.queue.inFlight, 'pod waits', 'pods wait')}</a>. The other views show this time, too.</p>}</Shown>
     {nodes.size > 0 && <NodeMap groups={groups} part={n => share(n, 'cpu')} describe={describe} changed={changed} open={n => { go('#/node/' + encodeURIComponent(n.name)) }} />}
-    <Region name="Last records">{records.data?.records.length ? <Records list={[...records.data.records].reverse()} pods /> : <p>Nothing has happened yet{at.value && ' at this time'}.</p>}</Region>
+    <Region name="Last records"><Shown answer={records} what="the records">{list => list.records.length > 0 ? <Records list={[...list.records].reverse()} pods /> : <p>Nothing has happened yet{at.value && ' at this time'}.</p>}</Shown></Region>
   </>
 }
 
@@ -80,14 +80,8 @@ function Lines({ days }: { days: Day[] }) {
   return <div class="lines">{charts.map(([name, of, format]) => <Line name={name} format={format} curves={days.map((d, i) => ({ name: days.length > 1 ? 'AB'[i] : undefined, values: d.samples.map(of) }))} />)}</div>
 }
 
-const mostMoves = 300
-
 function Moves({ name, columns, list }: { name: string; columns: string[]; list: Move[] }) {
-  if (list.length === 0) return <></>
-  return <>
-    <Table name={name} columns={columns} rows={list.slice(0, mostMoves).map(m => [podLink(m.pod), m.a && nodeLink(m.a), m.b && nodeLink(m.b)])} />
-    {list.length > mostMoves && <p>And {count(list.length - mostMoves, 'more pod')}.</p>}
-  </>
+  return list.length === 0 ? <></> : <Table name={name} columns={columns} list={list} of="pod" row={m => [podLink(m.pod), m.a && nodeLink(m.a), m.b && nodeLink(m.b)]} />
 }
 
 const figures: [string, (d: Day) => string][] = [
@@ -114,15 +108,15 @@ export function Compare() {
       <p>A (solid) is <bdi>{c.a.name}</bdi>, B (dashed) is <bdi>{c.b.name}</bdi>.</p>
       <p>{waits(c.a, c.b)}</p>
       {(c.notes ?? []).map(n => <p class="note">{n}</p>)}
-      <Region name="Figures"><Table name="Figures" columns={['Figure', 'A', 'B']} rows={figures.map(([name, of]) => [name, of(c.a), of(c.b)])} /></Region>
+      <Region name="Figures"><Table name="Figures" columns={['Figure', 'A', 'B']} list={figures} of="figure" row={([name, of]) => [name, of(c.a), of(c.b)]} /></Region>
       <Region name="Over time"><Lines days={[c.a, c.b]} /></Region>
-      {changed.length > 0 && <Region name="Workloads"><Table name="Workloads" columns={['Workload', 'Under B', 'By', 'Pods', 'Elsewhere']} rows={changed.slice(0, mostMoves).map(w => [<bdi>{w.workload}</bdi>, w.verdict, w.because ?? '', w.pods, w.elsewhere])} /></Region>}
+      {changed.length > 0 && <Region name="Workloads"><Table name="Workloads" columns={['Workload', 'Under B', 'By', 'Pods', 'Elsewhere']} list={changed} of="workload" row={w => [<bdi>{w.workload}</bdi>, w.verdict, w.because ?? '', w.pods, w.elsewhere]} /></Region>}
       <Region name="Pods">{c.elsewhere.length + c.onlyA.length + c.onlyB.length === 0 && <p>Every pod is on the same node under both.</p>}
         <Moves name="Elsewhere under B" columns={['Pod', 'A', 'B']} list={c.elsewhere} />
         <Moves name="Placed under A alone" columns={['Pod', 'A', 'B']} list={c.onlyA} />
         <Moves name="Placed under B alone" columns={['Pod', 'A', 'B']} list={c.onlyB} />
       </Region>
-      {([['Preempted under A alone', c.evictedA], ['Preempted under B alone', c.evictedB], ['Empty at the end under A alone', c.emptyA], ['Empty at the end under B alone', c.emptyB]] as [string, string[]][]).map(([name, list]) => list.length > 0 && <Region name={name}><p class="words">{list.slice(0, mostMoves).join(', ')}{list.length > mostMoves && ' …'}</p></Region>)}
+      {([['Preempted under A alone', c.evictedA], ['Preempted under B alone', c.evictedB], ['Empty at the end under A alone', c.emptyA], ['Empty at the end under B alone', c.emptyB]] as [string, string[]][]).map(([name, list]) => list.length > 0 && <Region name={name}><p class="words">{list.slice(0, mostRows).join(', ')}</p><More n={list.length - mostRows} of={name.startsWith('Empty') ? 'node' : 'pod'} /></Region>)}
     </>
   }}</Shown>
 }

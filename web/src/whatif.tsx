@@ -1,32 +1,41 @@
 // What a change would lead to: the words of "berth what-if", and what comes of them.
 import { h, Fragment } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Problem, WhatIf } from './api'
 import { capabilities, exported, post, type Refused } from './data'
 import { busy, nodeLink, podLink, Region, Table, Trouble } from './parts'
-import { go } from './route'
+import { followed, go } from './route'
 import { amount, count, resourceName } from './text'
 import { Maps } from './whatifmaps'
 
+// WhatIfView tries what a link or the form asks for. The page's server reads the cluster for it with the
+// rights of the user. What the page was opened with waits for the button.
 export function WhatIfView({ query }: { query: URLSearchParams }) {
-  const asked = query.get('do') ?? ''
+  const asked = query.get('do') ?? '', able = capabilities.value?.identity !== 'record'
   const [words, setWords] = useState(asked)
-  const [answer, set] = useState<{ of: string; data?: WhatIf; problem?: Problem }>({ of: '', data: exported?.answers['what-if'] as WhatIf | undefined })
-  useEffect(() => { setWords(asked) }, [asked])
+  const [answer, set] = useState<{ trying?: boolean; data?: WhatIf; problem?: Problem }>({ data: exported?.answers['what-if'] as WhatIf | undefined })
+  const stop = useRef(() => { /* nothing is tried yet */ })
+  useEffect(() => () => { stop.current() }, [])
+  useEffect(() => {
+    setWords(asked)
+    if (followed && able && !exported && asked !== '') run(asked)
+  }, [asked])
   const run = (change: string) => {
+    stop.current()
+    const trying = new AbortController(), done = (outcome: { data?: WhatIf; problem?: Problem }) => { if (!trying.signal.aborted) set(outcome) }
+    stop.current = () => { trying.abort() }
     busy.value++
-    set({ of: '' })
-    post<WhatIf>('what-if', { change, nodes: true }).then(data => { set({ of: change, data }) }, (e: unknown) => { set({ of: change, problem: (e as Refused).problem }) }).finally(() => { busy.value-- })
+    set({ trying: true })
+    post<WhatIf>('what-if', { change, nodes: true }, trying.signal).then(data => { done({ data }) }, (e: unknown) => { done({ problem: (e as Refused).problem ?? { code: 0, reason: '', message: String(e) } }) }).finally(() => { busy.value-- })
   }
   const submit = (e: Event) => {
     e.preventDefault()
     const change = words.trim()
-    if (change === '') return
-    go('#/what-if?do=' + encodeURIComponent(change), true)
-    run(change)
+    if (change === asked && change !== '') run(change)
+    else if (change !== '') go('#/what-if?do=' + encodeURIComponent(change), true)
   }
   if (exported) return answer.data ? <Outcome w={answer.data} /> : <p>This file holds no answer to such a question. "berth what-if --html FILE.html" writes one.</p>
-  if (capabilities.value?.identity === 'record') return <p>What a change would lead to is not answered on a record. "berth what-if" answers it about a cluster or files.</p>
+  if (!able) return <p>What a change would lead to is not answered on a record. "berth what-if" answers it about a cluster or files.</p>
   return <>
     <p>Nothing changes in the cluster: the change is tried on a copy of it.</p>
     <form class="bar" onSubmit={submit}>
@@ -34,11 +43,14 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
       <button type="submit">Try</button>
     </form>
     <p class="quiet">The words are those of "berth what-if": drain, cordon, uncordon and remove NODE, lose-zone ZONE, add-nodes NUMBER SHAPE, scale WORKLOAD=NUMBER, evict POD, priority POD=VALUE. Commas separate changes.</p>
-    {busy.value > 0 && answer.of === '' && <p role="status">Trying …</p>}
+    {answer.trying && <p role="status">Trying …</p>}
     {answer.problem && <Trouble problem={answer.problem} />}
     {answer.data && <Outcome w={answer.data} />}
   </>
 }
+
+// most bounds each of the lists, of which there are seven.
+const most = 70
 
 function Outcome({ w }: { w: WhatIf }) {
   const moved = w.moved.filter(m => m.to !== null), stuck = w.moved.filter(m => m.to === null), isMoved = new Set(w.moved.map(m => m.pod))
@@ -48,13 +60,13 @@ function Outcome({ w }: { w: WhatIf }) {
     <p role="status" aria-label="Outcome" class="lead">{w.changes.join(', ')}: {count(moved.length, 'pod moves', 'pods move')}, {count(left.length, 'pod')} without a node, {count(w.kept.length, 'pod')} not evicted.</p>
     {w.cut && <p class="note">{w.cut}</p>}
     <Maps w={w} />
-    <Region name="Moved">{moved.length === 0 ? <p>No pod moves.</p> : <Table name="Moved" columns={['Pod', 'From', 'To']} rows={moved.slice(0, 300).map(m => [podLink(m.pod), nodeLink(m.from), m.to === null ? '' : nodeLink(m.to)])} />}</Region>
-    {placed.length > 0 && <Region name="Placed"><Table name="Placed" columns={['Pod', 'Node']} rows={placed.slice(0, 300).map(([p, n]) => [podLink(p), nodeLink(n)])} /></Region>}
-    <Region name="Without a node">{left.length === 0 ? <p>Every pod has a node.</p> : <Table name="Without a node" columns={['Pod', 'Lost its node', 'Why']} rows={left.slice(0, 300).map(([pod, text]) => [podLink(pod), stuck.some(m => m.pod === pod) ? 'yes' : 'had none', <span class="words">{text}</span>])} />}</Region>
-    <Region name="Not evicted">{w.kept.length === 0 ? <p>Every eviction was made.</p> : <Table name="Not evicted" columns={['Pod', 'Node', 'Why']} rows={w.kept.map(k => [podLink(k.pod), nodeLink(k.node), k.why])} />}</Region>
-    {w.evicted.length > 0 && <Region name="Preempted"><Table name="Preempted" columns={['Pod', 'Node', 'For']} rows={w.evicted.map(e => [podLink(e.pod), nodeLink(e.node), podLink(e.for)])} /></Region>}
-    <Region name="Budgets">{w.budgets.length === 0 ? <p>No disruption budget is concerned.</p> : <Table name="Budgets" columns={['Budget', 'Allowed', 'Down', 'Holds']} rows={w.budgets.map(b => [b.budget, b.allowed, b.down, b.broken ? 'no' : 'yes'])} />}</Region>
-    <Region name="Resources"><Table name="Resources" columns={['Resource', 'Free before', 'Free after', 'Allocatable after']} rows={Object.entries(w.resources.after).map(([r, a]) => [resourceName(r), amount(r, w.resources.before[r]?.free ?? 0), amount(r, a.free), amount(r, a.allocatable)])} /></Region>
+    <Region name="Moved">{moved.length === 0 ? <p>No pod moves.</p> : <Table name="Moved" columns={['Pod', 'From', 'To']} list={moved} most={most} of="pod" row={m => [podLink(m.pod), nodeLink(m.from), m.to === null ? '' : nodeLink(m.to)]} />}</Region>
+    {placed.length > 0 && <Region name="Placed"><Table name="Placed" columns={['Pod', 'Node']} list={placed} most={most} of="pod" row={([p, n]) => [podLink(p), nodeLink(n)]} /></Region>}
+    <Region name="Without a node">{left.length === 0 ? <p>Every pod has a node.</p> : <Table name="Without a node" columns={['Pod', 'Lost its node', 'Why']} list={left} most={most} of="pod" row={([pod, text]) => [podLink(pod), stuck.some(m => m.pod === pod) ? 'yes' : 'had none', <span class="words">{text}</span>]} />}</Region>
+    <Region name="Not evicted">{w.kept.length === 0 ? <p>No eviction was refused.</p> : <Table name="Not evicted" columns={['Pod', 'Node', 'Why']} list={w.kept} most={most} of="pod" row={k => [podLink(k.pod), nodeLink(k.node), k.why]} />}</Region>
+    {w.evicted.length > 0 && <Region name="Preempted"><Table name="Preempted" columns={['Pod', 'Node', 'For']} list={w.evicted} most={most} of="pod" row={e => [podLink(e.pod), nodeLink(e.node), podLink(e.for)]} /></Region>}
+    <Region name="Budgets">{w.budgets.length === 0 ? <p>No disruption budget is concerned.</p> : <Table name="Budgets" columns={['Budget', 'Allowed', 'Down', 'Holds']} list={w.budgets} most={most} of="budget" row={b => [b.budget, b.allowed, b.down, b.broken ? 'no' : 'yes']} />}</Region>
+    <Region name="Resources"><Table name="Resources" columns={['Resource', 'Free before', 'Free after', 'Allocatable after']} list={Object.entries(w.resources.after)} most={most} of="resource" row={([r, a]) => [resourceName(r), amount(r, w.resources.before[r]?.free ?? 0), amount(r, a.free), amount(r, a.allocatable)]} /></Region>
   </>
 }
 

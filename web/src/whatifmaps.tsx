@@ -50,7 +50,6 @@ function changesOf(w: WhatIf, names: string[]): Map<string, Change> {
   return all
 }
 
-const mostRows = 300
 // mostOpen is how many rows are shown before anybody asks for them: what moves comes behind.
 const mostOpen = 20
 
@@ -90,9 +89,8 @@ export function Maps({ w }: { w: WhatIf }) {
       <ul class="causes" aria-label="Changes">{kinds.map(k => ({ ...k, n: changed.filter(c => kindOf(c) === k).length })).filter(k => k.n > 0).map(k => <li><span class="swatch key" aria-hidden="true">{k.sign}</span> <span class="words">{count(k.n, 'node')}: {k.text}</span></li>)}</ul>
       <p class="quiet">In small cells a dot stands for the sign. The map is enlarged with +.</p>
       <details open={rows.length <= mostOpen}><summary>Nodes that change</summary>
-      <Table name="Nodes that change" columns={['Node', 'Zone', 'Change', 'CPU', 'Memory', 'Pods']} rows={rows.slice(0, mostRows).map(c => [c.before ? nodeLink(nameOf(c)) : <bdi>{nameOf(c)}</bdi>, <bdi>{(c.before ?? c.after)!.zone}</bdi>, words(c),
-        both(c, n => `${at(n, 'cpu')}%`), both(c, n => `${at(n, 'memory')}%`), both(c, n => String(pods(n)))])} />
-      {rows.length > mostRows && <p>And {count(rows.length - mostRows, 'more node')}.</p>}
+      <Table name="Nodes that change" columns={['Node', 'Zone', 'Change', 'CPU', 'Memory', 'Pods']} list={rows} of="node" row={c => [c.before ? nodeLink(nameOf(c)) : <bdi>{nameOf(c)}</bdi>, <bdi>{(c.before ?? c.after)!.zone}</bdi>, words(c),
+        both(c, n => `${at(n, 'cpu')}%`), both(c, n => `${at(n, 'memory')}%`), both(c, n => String(pods(n)))]} />
       </details>
     </>}
   </Region>
