@@ -57,11 +57,12 @@ func newShadowed(t *testing.T) *shadowed {
 			look(s.m)
 			return nil
 		},
+		Differences: s.shadow.Differences,
 		Status: func(context.Context) api.Status {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			choices, placeable := s.shadow.Found()
-			found := &api.ShadowStatus{Choices: []api.Choices{}, Placeable: placeable, Differences: s.shadow.Differences()}
+			found := &api.ShadowStatus{Choices: []api.Choices{}, Placeable: placeable}
 			for c, n := range choices { // any order: the test counts one
 				found.Choices = append(found.Choices, api.Choices{Result: string(c.Result), Plugin: c.Plugin, Profile: c.Profile, Pods: n})
 			}
