@@ -1,10 +1,10 @@
 // The story of a pod: what was tried, what blocks it, what would help, and what wakes it.
 import { h, Fragment } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Problem, RecordList, Why } from './api'
+import type { Problem, RecordList, RecordOf, Why } from './api'
 import { decided, isStill } from './data'
 import { answersWhy } from './fits'
-import { type Answer, CopyButton, nodeLink, Pods, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
+import { type Answer, CopyButton, nodeLink, podLink, Pods, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { go } from './route'
 import { ago, clock, count, until } from './text'
 
@@ -48,7 +48,7 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
     <Scores why={w} />
     <Fixes why={w} />
     <Region name="Wakes on">{w.events.length === 0 ? <p>Nothing needs to wake it.</p> : <><p>Each of these lets it be tried sooner:</p><ul>{w.events.map(e => <li>{e.text} <span class="quiet">({e.plugin})</span></li>)}</ul></>}</Region>
-    <Preemption why={w} />
+    <Preemption why={w} records={records.data} />
   </>}</Shown>
 }
 
@@ -109,13 +109,23 @@ function Fixes({ why }: { why: Why }) {
   })}</ul>{why.cut && <p class="quiet">{why.cut}</p>}</Region>
 }
 
-function Preemption({ why }: { why: Why }) {
-  const none = !why.victims?.length && !why.evictedBy?.length && !why.against?.length && !why.first?.length
+// Preemption says what the answer says of now, and what the records say of before.
+function Preemption({ why, records }: { why: Why; records?: RecordList }) {
+  const past = [...records?.records ?? []].reverse().filter(r => r.type === 'Evicted' || r.type === 'Attempt' && r.victims?.length)
+  const none = past.length === 0 && !why.victims?.length && !why.evictedBy?.length && !why.against?.length && !why.first?.length
   return <Region name="Preemption">
-    {none && <p>It evicts no pod, and no pod evicts it.</p>}
+    {none && <p>{records ? 'It evicts no pod, and no pod evicts it.' : 'It evicts no pod now, and no pod evicts it.'}</p>}
     {why.victims?.length ? <p>These pods leave for it: <Pods list={why.victims} />.</p> : null}
     {why.against?.length ? <p>Against the budgets {why.against.join(', ')}.</p> : null}
     {why.evictedBy?.length ? <p>It is evicted for <Pods list={why.evictedBy} />. {why.evicted}</p> : null}
     {why.first?.length ? <p>These pods come first and take the room: <Pods list={why.first} />.</p> : null}
+    <Evictions list={past} />
   </Region>
+}
+
+// Evictions says whom the pod evicted, and for whom a pod of its name was evicted.
+function Evictions({ list }: { list: RecordOf[] }) {
+  return list.length === 0 ? <></> : <ul>{list.map(r => <li><time dateTime={r.time}>{clock(r.time)}</time>: {r.type === 'Evicted'
+    ? <>it was evicted from {nodeLink(r.node ?? '')} for {podLink(r.for ?? '')}</>
+    : <>attempt {r.attempt ?? 1} evicted <Pods list={r.victims ?? []} /> from {nodeLink(r.nominatedNode ?? '')}</>}.</li>)}</ul>
 }
