@@ -9,7 +9,7 @@ import { GroupsView, GroupView } from './groups'
 import { Nodes, NodeView } from './nodes'
 import { Overview } from './overview'
 import { busy, CopyButton, useTick } from './parts'
-import { PodView } from './pod'
+import { onNode, PodView } from './pod'
 import { QueueView } from './queue'
 import { Compare, Replay } from './replay'
 import { type Route, route } from './route'
@@ -24,7 +24,7 @@ function viewOf({ path, query }: Route): View {
     case 'nodes': return { title: 'Nodes', content: <Nodes query={query} /> }
     case 'node': if (path.length === 2) return { title: 'Node ' + path[1], of: 'Nodes', content: <NodeView key={path[1]} name={path[1]} /> }; break
     case 'queue': return { title: 'Queue', content: <QueueView query={query} /> }
-    case 'pod': if (path.length === 3) return { title: `Pod ${path[1]}/${path[2]}`, of: 'Queue', content: <PodView pod={path[1] + '/' + path[2]} /> }; break
+    case 'pod': if (path.length === 3) return { title: `Pod ${path[1]}/${path[2]}`, of: onNode.value === path[1] + '/' + path[2] ? 'Nodes' : 'Queue', content: <PodView pod={path[1] + '/' + path[2]} /> }; break
     case 'groups': return { title: 'Groups', content: <GroupsView /> }
     case 'group': if (path.length === 3) return { title: `Group ${path[1]}/${path[2]}`, of: 'Groups', content: <GroupView group={path[1] + '/' + path[2]} /> }; break
     case 'decisions': return { title: 'Decisions', content: <Decisions /> }

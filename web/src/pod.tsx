@@ -1,12 +1,16 @@
 // The story of a pod: what was tried, what blocks it, what would help, and what wakes it.
 import { h, Fragment } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { signal } from '@preact/signals'
 import type { Problem, RecordList, RecordOf, Why } from './api'
 import { decided, isStill } from './data'
 import { answersWhy } from './fits'
 import { type Answer, CopyButton, nodeLink, podLink, Pods, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { go } from './route'
 import { ago, clock, count, until } from './text'
+
+// onNode is the pod that is shown, if it has a node.
+export const onNode = signal('')
 
 export function PodView({ pod }: { pod: string }) {
   // A record about the pod asks anew.
@@ -20,6 +24,11 @@ const leastPause = 5000
 function Story({ pod, touched }: { pod: string; touched: number }) {
   const why = useAnswer<Why>('why', { pod }, isStill() ? 0 : 30)
   const records = useAnswer<RecordList>('records', { pod, limit: '100' })
+  const has = why.data !== undefined && placed(why.data)
+  useEffect(() => {
+    if (has) onNode.value = pod
+    return () => { onNode.value = '' }
+  }, [has, pod])
   const asked = useRef({ touched, time: Date.now() })
   useEffect(() => {
     if (asked.current.touched === touched) return
@@ -36,20 +45,47 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
     {w.node && <p>Node: {nodeLink(w.node)}</p>}
     {w.stalled && <p class="note">{w.stalled}</p>}
     {w.observed && !w.observed.agrees && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
-    {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, ${w.queue.position}. in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.</p>}
+    {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, number ${w.queue.position.toLocaleString('en')} in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.</p>}
+    {(!placed(w) || w.fixes.length > 0) && <Fixes why={w} />}
     <Region name="Attempts"><Attempts of={records} attempts={w.queue?.attempts ?? 0} /></Region>
-    <Region name="Blockers">{w.groups.length === 0 ? <p>{w.verdict === 'Placed' ? 'It has a node.' : 'No node rejects it.'}</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']} list={w.groups} of="group"
+    {(!placed(w) || w.groups.length > 0 || w.since?.length) && <Region name="Blockers">{w.groups.length === 0 ? <p>No node rejects it.</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']} list={w.groups} of="group"
       row={g => [g.nodes, <>{g.examples.map((n, i) => <>{i > 0 && ', '}{nodeLink(n)}</>)}{g.nodes > g.examples.length && ' …'}</>,
         g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.reasons.join(', ')).join('; ')}</span>]} />}
-      {answersWhy() && <p><a class="button" href={'#/nodes?by=why&pod=' + encodeURIComponent(pod)}>Show on the map</a></p>}
+      {answersWhy() && !placed(w) && <p><a class="button" href={'#/nodes?by=why&pod=' + encodeURIComponent(pod)}>Show on the map</a></p>}
       {w.holders?.length ? <p>Most of what it lacks is held by {w.holders.map(x => `${x.workload} (${x.amount} ${x.resource}, ${count(x.pods, 'pod')})`).join(', ')}.</p> : null}
-      {w.since?.length ? <ul>{w.since.map(x => <li>{x.what}{x.since ? ` for ${ago(x.since)}` : ''}{x.by ? `, by ${x.by}` : ''}</li>)}</ul> : null}
-    </Region>
+      {w.since?.length ? <ul>{held(w.since).map(text => <li>{text}</li>)}</ul> : null}
+    </Region>}
     <Scores why={w} />
-    <Fixes why={w} />
-    <Region name="Wakes on">{w.events.length === 0 ? <p>Nothing needs to wake it.</p> : <><p>Each of these lets it be tried sooner:</p><ul>{w.events.map(e => <li>{e.text} <span class="quiet">({e.plugin})</span></li>)}</ul></>}</Region>
+    {(!placed(w) || w.events.length > 0) && <Region name="Wakes on">{w.events.length === 0 ? <p>Nothing needs to wake it.</p> : <><p>Each of these lets it be tried sooner:</p><ul>{[...pluginsOf(w.events)].map(([text, plugins]) => <li>{text} <span class="quiet">({[...plugins].join(', ')})</span></li>)}</ul></>}</Region>}
     <Preemption why={w} records={records.data} />
   </>}</Shown>
+}
+
+const placed = (w: Why): boolean => w.verdict === 'Placed'
+
+// pluginsOf returns the plugins that wait for each event, by its text.
+function pluginsOf(events: Why['events']): Map<string, Set<string>> {
+  const by = new Map<string, Set<string>>()
+  for (const e of events) by.set(e.text, (by.get(e.text) ?? new Set()).add(e.plugin))
+  return by
+}
+
+const mostExamples = 3
+
+// held says since when the pod is held by what: in one text what is alike on several nodes.
+function held(list: NonNullable<Why['since']>): string[] {
+  const by = new Map<string, { what: string; by: string; nodes: string[]; since: string }>()
+  for (const x of list) {
+    const [, what, node] = /^((?:cordon|taint .*)) of (\S+)$/.exec(x.what) ?? ['', x.what, ''], key = JSON.stringify([what, x.by ?? ''])
+    const of = by.get(key) ?? { what, by: x.by ?? '', nodes: [], since: '' }
+    if (node !== '') of.nodes.push(node)
+    if (x.since && (of.since === '' || Date.parse(x.since) < Date.parse(of.since))) of.since = x.since
+    by.set(key, of)
+  }
+  return [...by.values()].map(x => {
+    const on = x.nodes.slice(0, mostExamples).join(', ') + (x.nodes.length > mostExamples ? ' and others' : '')
+    return `${x.what}${on && ' of ' + on}${x.since && ` for ${x.nodes.length > 1 ? 'up to ' : ''}${ago(x.since)}`}${x.by && ', by ' + x.by}`
+  })
 }
 
 // Attempts lists what is recorded of the pod.
@@ -80,7 +116,8 @@ function Scores({ why }: { why: Why }) {
   if (why.scores.length === 0) return <Region name="Scores"><p>{why.nodesFeasible === 0 ? 'No node is feasible, so none was scored.' : why.nodesFeasible === 1 ? 'The only feasible node needs no score.' : 'No node was scored.'}</p></Region>
   const plugins = [...new Set(why.scores.flatMap(s => s.scores.map(p => p.plugin)))]
   return <Region name="Scores">
-    <Table name="Scores" columns={['Node', 'Total', 'Margin', ...plugins]} list={why.scores} most={mostScores} of="node" hint=" with lower scores" row={s => [nodeLink(s.node), s.score, s.margin,
+    <p class="quiet">As the nodes score {isStill() ? 'at the time that is shown' : 'now'}, {placed(why) ? 'if the pod were placed anew' : 'not when it was last tried'}. Margin is how many points the node is behind the best.</p>
+    <Table name="Scores" columns={['Node', 'Total', 'Margin', ...plugins]} list={why.scores} most={mostScores} of="node" hint=" with lower scores" row={s => [<>{nodeLink(s.node)}{s.node === why.node && <b> {placed(why) ? '(the pod is here)' : '(chosen)'}</b>}</>, s.score, s.margin,
       ...plugins.map(p => { const of = s.scores.find(x => x.plugin === p); return of ? <>{of.score}{of.weight !== 1 && ` × ${of.weight}`} <meter min={0} max={100} value={of.score} aria-label={`${p} of ${s.node}`} /></> : '' })]} />
   </Region>
 }
@@ -97,13 +134,13 @@ function tryable(commands: string[]): string {
 }
 
 function Fixes({ why }: { why: Why }) {
-  if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.verdict === 'Placed' ? 'It needs none.' : why.cut ?? 'No small change was found that places it.'}</p></Region>
+  if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.cut ?? 'No small change was found that places it.'}</p></Region>
   return <Region name="Fixes">{why.fixes.length > 1 && <p>Each of these suffices, as the scheduler's own rules have it; the smallest comes first.</p>}<ul class="fixes">{why.fixes.map(f => {
     const commands = f.commands ?? [], words = tryable(commands)
     return <li>
       <p><span class="words">{f.summary}</span> <span class="quiet">Then it is placed on {f.then.node}{f.then.evicts?.length ? ', and evicts ' + f.then.evicts.join(', ') : ''}.</span></p>
       {commands.length > 0 && <pre tabIndex={0}>{commands.join('\n')}</pre>}
-      <CopyButton name="Copy command" text={commands.length > 0 ? commands.join('\n') : f.summary} />
+      {commands.some(c => !c.startsWith('#')) && <CopyButton name="Copy command" text={commands.join('\n')} />}
       {words !== '' && <>{' '}<button type="button" onClick={() => { go('#/what-if?do=' + encodeURIComponent(words)) }}>Try in what-if</button></>}
     </li>
   })}</ul>{why.cut && <p class="quiet">{why.cut}</p>}</Region>
