@@ -50,14 +50,39 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
 }
 
 // most bounds each of the lists, of which there are seven.
-const most = 70
+const most = 50
+
+interface Holding { allowed: number; down: number; pods: number }
+
+// holding returns the budgets that held pods back, as the reasons of those pods name them.
+function holding(w: WhatIf): Map<string, Holding> {
+  const by = new Map<string, Holding>()
+  for (const k of w.kept) {
+    const [, first, second, allowed, down] = /^budgets? (\S+)(?: and (\S+) both)?(?: lets (\d+) .* and (\d+) are)?/.exec(k.why) ?? []
+    for (const name of [first, second]) if (name !== undefined) by.set(name, { allowed: Number(allowed ?? 0), down: Number(down ?? 0), pods: (by.get(name)?.pods ?? 0) + 1 })
+  }
+  return by
+}
+
+// verdict says in a sentence or two whether the change can be made, and who waits after it that did not before.
+function verdict(w: WhatIf, lost: number): string {
+  const node = w.changes.length === 1 ? /^drain (\S+)$/.exec(w.changes[0])?.[1] : undefined
+  const holds = [...holding(w)].map(([name, h]) => `the budget ${name} holds ${count(h.pods, 'pod')}`)
+  const because = holds.length > 0 ? holds.join(', ') : count(w.kept.length, 'pod is', 'pods are') + ' not evicted'
+  const able = w.kept.length > 0 ? `${node ? node + ' cannot be drained' : 'The change cannot be made in full'}: ${because}.` : `${node ? node + ' can be drained' : 'The change can be made'}.`
+  return `${able} ${lost === 0 ? 'No pod more waits than before.' : count(lost, 'pod loses its node and finds', 'pods lose their nodes and find') + ' no other.'}`
+}
 
 function Outcome({ w }: { w: WhatIf }) {
   const moved = w.moved.filter(m => m.to !== null), stuck = w.moved.filter(m => m.to === null), isMoved = new Set(w.moved.map(m => m.pod))
   const placed = Object.entries(w.placements).filter(([pod]) => !isMoved.has(pod))
   const left = Object.entries(w.unplaced)
+  const lost = left.filter(([pod]) => isMoved.has(pod)).length, held = holding(w)
+  const budgets = [...w.budgets.map(b => ({ ...b, pods: held.get(b.budget)?.pods ?? 0 })),
+    ...[...held].filter(([name]) => !w.budgets.some(b => b.budget === name)).map(([budget, h]) => ({ budget, ...h, broken: false }))]
   return <>
-    <p role="status" aria-label="Outcome" class="lead">{w.changes.join(', ')}: {count(moved.length, 'pod moves', 'pods move')}, {count(left.length, 'pod')} without a node, {count(w.kept.length, 'pod')} not evicted.</p>
+    {!w.cut && <p role="status" aria-label="Verdict" class="lead">{verdict(w, lost)}</p>}
+    <p role="status" aria-label="Outcome">{w.changes.join(', ')}: {count(moved.length, 'pod moves', 'pods move')}, {count(left.length, 'pod')} without a node{left.length > lost ? ` (${(left.length - lost).toLocaleString('en')} had none before)` : ''}, {count(w.kept.length, 'pod')} not evicted.</p>
     {w.cut && <p class="note">{w.cut}</p>}
     <Maps w={w} />
     <Region name="Moved">{moved.length === 0 ? <p>No pod moves.</p> : <Table name="Moved" columns={['Pod', 'From', 'To']} list={moved} most={most} of="pod" row={m => [podLink(m.pod), nodeLink(m.from), m.to === null ? '' : nodeLink(m.to)]} />}</Region>
@@ -65,7 +90,7 @@ function Outcome({ w }: { w: WhatIf }) {
     <Region name="Without a node">{left.length === 0 ? <p>Every pod has a node.</p> : <Table name="Without a node" columns={['Pod', 'Lost its node', 'Why']} list={left} most={most} of="pod" row={([pod, text]) => [podLink(pod), stuck.some(m => m.pod === pod) ? 'yes' : 'had none', <span class="words">{text}</span>]} />}</Region>
     <Region name="Not evicted">{w.kept.length === 0 ? <p>No eviction was refused.</p> : <Table name="Not evicted" columns={['Pod', 'Node', 'Why']} list={w.kept} most={most} of="pod" row={k => [podLink(k.pod), nodeLink(k.node), k.why]} />}</Region>
     {w.evicted.length > 0 && <Region name="Preempted"><Table name="Preempted" columns={['Pod', 'Node', 'For']} list={w.evicted} most={most} of="pod" row={e => [podLink(e.pod), nodeLink(e.node), podLink(e.for)]} /></Region>}
-    <Region name="Budgets">{w.budgets.length === 0 ? <p>No disruption budget is concerned.</p> : <Table name="Budgets" columns={['Budget', 'Allowed', 'Down', 'Holds']} list={w.budgets} most={most} of="budget" row={b => [b.budget, b.allowed, b.down, b.broken ? 'no' : 'yes']} />}</Region>
+    <Region name="Budgets">{budgets.length === 0 ? <p>No disruption budget is concerned.</p> : <Table name="Budgets" columns={['Budget', 'Lets be down', 'Down', 'Respected', 'Pods it holds back']} list={budgets} most={most} of="budget" row={b => [b.budget, b.allowed, b.down, b.broken ? 'no' : 'yes', b.pods]} />}</Region>
     <Region name="Resources"><Table name="Resources" columns={['Resource', 'Free before', 'Free after', 'Allocatable after']} list={Object.entries(w.resources.after)} most={most} of="resource" row={([r, a]) => [resourceName(r), amount(r, w.resources.before[r]?.free ?? 0), amount(r, a.free), amount(r, a.allocatable)]} /></Region>
   </>
 }
