@@ -67,6 +67,7 @@ type PendingPod struct {
 	Place         string     `json:"place"`
 	Since         time.Time  `json:"since"`
 	Until         *time.Time `json:"until,omitempty"`
+	Created       *time.Time `json:"created,omitempty"`
 	Attempts      int        `json:"attempts"`
 	RejectedBy    []string   `json:"rejectedBy,omitempty"`
 	PendingBy     []string   `json:"pendingBy,omitempty"`
@@ -109,7 +110,7 @@ func (h *handler) pending(r *http.Request) (any, error) {
 		})
 	}
 	slices.SortFunc(waiting, func(a, b waitingPod) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Pod.Key(), b.Pod.Key()))
+		return cmp.Or(a.began().Compare(b.began()), cmp.Compare(a.Pod.Key(), b.Pod.Key()))
 	})
 	frame := PendingList{Head: head("PendingList"), Pods: []PendingPod{}, Total: len(waiting)}
 	shown := slices.Clone(waiting[:min(limit, len(waiting))]) // the others go
@@ -126,7 +127,15 @@ func (h *handler) pending(r *http.Request) (any, error) {
 func (w *waitingPod) pending(last *records.Lasts) PendingPod {
 	l, _ := last.Of(string(w.Pod.UID))
 	return PendingPod{Pod: w.Pod.Key(), UID: w.Pod.UID, Place: w.Place.String(), Since: w.Since.UTC(), Attempts: w.Attempts,
-		RejectedBy: w.RejectedBy, PendingBy: w.PendingBy, NominatedNode: w.NominatedNode, Until: utc(w.until), Message: l.Message}
+		RejectedBy: w.RejectedBy, PendingBy: w.PendingBy, NominatedNode: w.NominatedNode, Until: utc(w.until), Created: utc(w.Pod.Created), Message: l.Message}
+}
+
+// began returns since when the pod waits: each attempt begins its place anew.
+func (w *waitingPod) began() time.Time {
+	if w.Pod.Created.IsZero() {
+		return w.Since
+	}
+	return w.Pod.Created
 }
 
 func utc(t time.Time) *time.Time {

@@ -1,20 +1,24 @@
 // The box that finds a pod or a node.
 import { h } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { PendingList } from './api'
+import type { PendingList, RecordList } from './api'
 import { ask, decided, nodes, type Refused } from './data'
 import { go } from './route'
 
 interface Found { name: string; hash: string }
 
 const mostFound = 12
+
+// mostBound bounds the pods that were bound lately, which can be found. They are asked for once in so many milliseconds.
+const mostBound = 5000
+const boundAfter = 30000
 const podHash = (pod: string) => '#/pod/' + pod.split('/').map(encodeURIComponent).join('/')
 
-function search(text: string, pending: string[]): Found[] {
+function search(text: string, known: string[]): Found[] {
   const found: Found[] = []
   if (text === '') return found
   for (const name of nodes.keys()) if (name.includes(text)) found.push({ name: 'node ' + name, hash: '#/node/' + encodeURIComponent(name) })
-  const pods = new Set([...pending, ...decided.peek().map(d => d.record.pod)].filter(p => p.includes(text)))
+  const pods = new Set([...known, ...decided.peek().map(d => d.record.pod)].filter(p => p.includes(text)))
   const best = [...[...pods].map(p => ({ name: 'pod ' + p, hash: podHash(p) })), ...found].slice(0, mostFound)
   if (/^[^/\s]+\/[^/\s]+$/.test(text) && !pods.has(text)) best.unshift({ name: 'pod ' + text, hash: podHash(text) })
   return best
@@ -23,6 +27,7 @@ function search(text: string, pending: string[]): Found[] {
 export function Find() {
   const box = useRef<HTMLInputElement>(null)
   const [text, setText] = useState(''), [active, setActive] = useState(0), [pending, setPending] = useState<string[]>([]), [refused, setRefused] = useState('')
+  const [bound, setBound] = useState<string[]>([]), asked = useRef(-boundAfter)
   useEffect(() => {
     const slash = (e: KeyboardEvent) => {
       const on = e.target as HTMLElement
@@ -31,8 +36,13 @@ export function Find() {
     addEventListener('keydown', slash)
     return () => { removeEventListener('keydown', slash) }
   }, [])
-  const load = () => { void ask<PendingList>('pending', { limit: '10000' }).then(l => { setPending(l.pods.map(p => p.pod)); setRefused('') }, (e: unknown) => { setRefused((e as Refused).message) }) }
-  const found = search(text.trim(), pending)
+  const load = () => {
+    void ask<PendingList>('pending', { limit: '10000' }).then(l => { setPending(l.pods.map(p => p.pod)); setRefused('') }, (e: unknown) => { setRefused((e as Refused).message) })
+    if (performance.now() - asked.current < boundAfter) return
+    asked.current = performance.now()
+    void ask<RecordList>('records', { reason: 'bound', limit: String(mostBound) }).then(l => { setBound(l.records.map(r => r.pod).reverse()) }, () => { /* the pods that wait can still be found */ })
+  }
+  const found = search(text.trim(), [...pending, ...bound])
   const open = (f: Found) => { setText(''); box.current?.blur(); go(f.hash) }
   const onKeyDown = (e: KeyboardEvent) => {
     if (e.key === 'ArrowDown') setActive(Math.min(active + 1, found.length - 1))
@@ -48,6 +58,7 @@ export function Find() {
       onFocus={load} onInput={e => { setText(e.currentTarget.value); setActive(0) }} onKeyDown={onKeyDown} />
     {found.length > 0 && <ul role="listbox" id="results" aria-label="Results">{found.map((f, i) =>
       <li role="option" id={'result-' + i} aria-selected={i === active} onMouseDown={e => { e.preventDefault(); open(f) }}><bdi>{f.name}</bdi></li>)}</ul>}
+    {text.trim() !== '' && found.length === 0 && refused === '' && <p role="status" class="nothing">Nothing is found among the nodes and the pods that wait or were bound lately. Write NAMESPACE/NAME to open any other pod.</p>}
     {refused !== '' && text !== '' && <p role="status" class="note">Pods that wait are not found: {refused}</p>}
   </div>
 }
