@@ -14,7 +14,7 @@ function sentence(s: Summary): string {
   const live = counts.value ?? s, waiting = waitingOf(live.queue)
   const has = `${count(live.nodes, 'node')} with ${count(live.pods, 'pod')}`
   if (waiting === 0) return `${has}. No pod waits.`
-  const first = s.blocking.length > 0 ? `; the most frequent cause, of ${s.blocking[0].pods}: ${s.blocking[0].reason} (${s.blocking[0].plugin})` : ''
+  const first = s.blocking.length > 0 ? `; the most frequent cause (${count(s.blocking[0].pods, 'pod')}): ${s.blocking[0].reason} (${s.blocking[0].plugin})` : ''
   return `${has}. ${count(waiting, 'pod waits', 'pods wait')}${first}.`
 }
 
@@ -97,10 +97,10 @@ function Curves({ t }: { t: History }) {
   if (t.times.length < 2) return <></>
   const waiting = t.times.map((_, i) => Object.values(t.queue).reduce((s, column) => s + column[i], 0))
   const round = (n: number) => Number(n.toFixed(1)).toLocaleString('en')
-  const each = (column: number[]) => column.map(n => n / t.every)
-  return <Region name="Last hour"><div class="lines">
-    <Line name="Pods that wait" curves={[{ values: waiting }]} format={round} last="now" />
-    <Line name="Bound a second" curves={[{ values: each(t.bound) }]} format={round} last="now" />
-    <Line name="Evicted a second" curves={[{ values: each(t.evicted) }]} format={round} last="now" />
+  const each = (column: number[]) => column.map(n => n / t.every), hour = Math.max(3600 / t.every, t.times.length) - 1
+  return <Region name="Last hour"><p class="quiet">Each line is of an hour, and ends now{t.times.length < hour ? `; what happened before the last ${ago(t.times[0])} is not known` : ''}.</p><div class="lines">
+    <Line name="Pods that wait" curves={[{ values: waiting }]} format={round} last="now" steps={hour} />
+    <Line name="Bound a second" curves={[{ values: each(t.bound) }]} format={round} last="now" steps={hour} />
+    <Line name="Evicted a second" curves={[{ values: each(t.evicted) }]} format={round} last="now" steps={hour} />
   </div></Region>
 }
