@@ -27,14 +27,23 @@ function layoutOf(groups: Group[], width: number, height: number): Layout {
   }
 }
 
-// The colours of parts from 0 to 1: light is empty, dark is full, and red is over.
-const stops: [number, number, number][] = [[222, 235, 247], [158, 202, 225], [66, 146, 198], [8, 81, 156], [8, 38, 90]]
-const mix = (part: number): number => {
+// The colours of parts from 0 to 1: what is empty is near the background, and what is full stands out.
+type Stops = [number, number, number][]
+const onLight: Stops = [[222, 235, 247], [158, 202, 225], [66, 146, 198], [8, 81, 156], [8, 38, 90]]
+const onDark: Stops = [[33, 48, 66], [28, 79, 130], [66, 146, 198], [158, 202, 225], [234, 243, 252]]
+const mix = (stops: Stops, part: number): number => {
   const at = Math.min(Math.max(part, 0), 1) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2), f = at - i
   const c = stops[i].map((from, k) => Math.round(from + (stops[i + 1][k] - from) * f))
   return (255 << 24) | (c[2] << 16) | (c[1] << 8) | c[0]
 }
-const palette = Array.from({ length: 101 }, (_, i) => mix(i / 100))
+const paletteOf = (stops: Stops) => Array.from({ length: 101 }, (_, i) => mix(stops, i / 100))
+const light = paletteOf(onLight), dark = paletteOf(onDark)
+// palette is that of the theme that is seen when the map is drawn.
+let palette = light
+function choosePalette() {
+  const theme = document.documentElement.dataset['theme']
+  palette = theme === 'dark' || theme !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches ? dark : light
+}
 export const rgb = (r: number, g: number, b: number) => (255 << 24) | (b << 16) | (g << 8) | r
 // cssOf and inkOf are a colour of the map in a style sheet, and the colour of text on it.
 export const cssOf = (c: number): string => `rgb(${c & 255} ${(c >> 8) & 255} ${(c >> 16) & 255})`
@@ -43,7 +52,7 @@ const cordonedColour = rgb(176, 142, 60), unreadyColour = rgb(176, 42, 55)
 
 export interface MapOptions {
   groups: Group[]
-  // part is how dark a node is, from 0 to 1.
+  // part is how full a node is, from 0 to 1.
   part: (n: Node) => number
   describe: (n: Node) => string
   open: (n: Node) => void
@@ -127,6 +136,7 @@ export function NodeMap(o: MapOptions) {
     if (!c || c.width === 0) return
     const ratio = devicePixelRatio, context = c.getContext('2d')
     if (!context) return
+    choosePalette()
     const image = new ImageData(layout.columns, Math.max(1, layout.rows)), pixels = new Uint32Array(image.data.buffer)
     for (const p of layout.places) {
       p.group.nodes.forEach((n, i) => {
@@ -179,13 +189,15 @@ export function NodeMap(o: MapOptions) {
     fit()
     const dark = matchMedia('(prefers-color-scheme: dark)')
     dark.addEventListener('change', redraw)
+    const theme = new MutationObserver(redraw)
+    theme.observe(document.documentElement, { attributeFilter: ['data-theme'] })
     const wheel = (e: WheelEvent) => {
       if (!e.ctrlKey && document.activeElement !== b) return
       e.preventDefault()
       zoomBy(e.deltaY < 0 ? 1.2 : 1 / 1.2, e.offsetX, e.offsetY)
     }
     c.addEventListener('wheel', wheel, { passive: false })
-    return () => { watch.disconnect(); dark.removeEventListener('change', redraw); c.removeEventListener('wheel', wheel); cancelAnimationFrame(frame.current) }
+    return () => { watch.disconnect(); theme.disconnect(); dark.removeEventListener('change', redraw); c.removeEventListener('wheel', wheel); cancelAnimationFrame(frame.current) }
   }, [])
   useEffect(redraw)
 
