@@ -142,12 +142,16 @@ export const mostRows = 100
 // More says how many there are beyond those that are shown, and how to see them.
 export const More = ({ n, of, hint = '' }: { n: number; of: string; hint?: string }) => n > 0 ? <p>And {count(n, 'more ' + of)}{hint}.</p> : <></>
 
-// Table is a table with a name, of at most so many things of a list. It says how many there are more, total
-// being how many there are at all. A cell is a number where its column is to the right.
+// mostExpanded bounds a list whose reader asked for all of it.
+const mostExpanded = 1000
+
+// Table is a table with a name, of at most so many things of a list until its reader asks for the rest. It says
+// how many there are more, total being how many there are at all. A cell is a number where its column is to the right.
 export function Table<T>({ name, columns, list, row, of, most = mostRows, total = list.length, hint }: {
   name: string; columns: string[]; list: T[]; row: (thing: T) => ComponentChildren[]; of: string; most?: number; total?: number; hint?: string
 }) {
-  const shown = list.slice(0, most)
+  const [all, showAll] = useState(false)
+  const shown = list.slice(0, all ? mostExpanded : most)
   return <>
     <div class="scroll" tabIndex={0} role="group" aria-label={name + ', scrollable'}>
       <table aria-label={name}>
@@ -156,6 +160,7 @@ export function Table<T>({ name, columns, list, row, of, most = mostRows, total 
       </table>
     </div>
     <More n={total - shown.length} of={of} hint={hint} />
+    {!all && list.length > most && <p><button type="button" onClick={() => { showAll(true) }}>{list.length === total && total <= mostExpanded ? `Show all ${total.toLocaleString('en')}` : `Show ${Math.min(list.length, mostExpanded).toLocaleString('en')}`}</button></p>}
   </>
 }
 

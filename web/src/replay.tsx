@@ -81,7 +81,7 @@ function Lines({ days }: { days: Day[] }) {
 }
 
 function Moves({ name, columns, list }: { name: string; columns: string[]; list: Move[] }) {
-  return list.length === 0 ? <></> : <Table name={name} columns={columns} list={list} of="pod" row={m => [podLink(m.pod), m.a && nodeLink(m.a), m.b && nodeLink(m.b)]} />
+  return list.length === 0 ? <></> : <Table name={name} columns={columns} list={list} most={50} of="pod" row={m => [podLink(m.pod), m.a && nodeLink(m.a), m.b && nodeLink(m.b)]} />
 }
 
 const figures: [string, (d: Day) => string][] = [
