@@ -32,6 +32,31 @@ export function amount(resource: string, n: number): string {
 export const resourceName = (r: string): string => ({ cpu: 'CPU', memory: 'Memory', pods: 'Pods', 'ephemeral-storage': 'Ephemeral storage' })[r] ?? r
 export const percent = (part: number, of: number): number => of > 0 ? Math.round(100 * part / of) : 0
 
+// moves says of the scheduler's own events why a pod was moved in the queue.
+const moves: Record<string, string> = {
+  ScheduleAttemptFailure: 'after its attempt failed', BackoffComplete: 'as its backoff is over', PopFromBackoffQ: 'as no other pod was active', ForceActivate: 'as a plugin asked for it',
+  UnschedulableTimeout: 'as it waited long enough', Reconfigured: 'as the configuration changed', SkipBackoff: 'without backoff',
+}
+const things: Record<string, string> = { AssignedPod: 'a pod with a node', UnscheduledPod: 'a pod that waits', TargetPod: 'the pod itself', '*': 'something' }
+
+// eventText says what happened, of an event by the scheduler's name, such as AssignedPodDelete.
+function eventText(event: string): string {
+  if (moves[event]) return moves[event]
+  const [, thing, action, of] = /^(.+?)(Add|Delete|Update|All)([A-Z]\w*)?$/.exec(event) ?? []
+  if (thing === undefined) return 'by ' + event
+  const what = things[thing] ?? (thing === 'Node' ? 'a node' : thing === 'Namespace' ? 'a namespace' : 'a ' + thing)
+  if (action === 'Add') return `as ${what} came`
+  if (action === 'Delete') return `as ${what} went`
+  return `as ${what} changed${of ? ` (${of.replace(/^(Node|Pod)(?=[A-Z])/, '').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()})` : ''}`
+}
+
+function movedText(r: import('./api').RecordOf): string {
+  if (r.to === 'in flight') return 'taken for an attempt'
+  if (!r.to || r.to === 'nowhere') return 'left the queue'
+  const from = !r.from || r.from === 'nowhere' ? 'new' : r.from
+  return `${from} → ${r.to}${r.event ? ' ' + eventText(r.event) : ''}`
+}
+
 // recordText says what happened, in one line.
 export function recordText(r: import('./api').RecordOf): string {
   switch (r.type) {
@@ -41,7 +66,7 @@ export function recordText(r: import('./api').RecordOf): string {
       const victims = r.victims?.length ? `, evicts ${r.victims.join(', ')} from ${r.nominatedNode}` : ''
       return `attempt ${r.attempt ?? 1}: ${(r.result ?? '').toLowerCase()}${victims}${r.message ? ': ' + r.message : nodes}`
     }
-    case 'Moved': return `${r.from || 'new'} → ${r.to || 'out of the queue'}${r.event ? ' by ' + r.event : ''}${r.plugin ? ', gated by ' + r.plugin : ''}${r.message ? ': ' + r.message : ''}`
+    case 'Moved': return movedText(r) + (r.plugin ? ', gated by ' + r.plugin : '') + (r.message ? ': ' + r.message : '')
     case 'Bound': return 'bound'
     case 'BindingUnknown': return `the reply to the binding was lost${r.message ? ': ' + r.message : ''}`
   }

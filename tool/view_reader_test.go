@@ -1,0 +1,99 @@
+package tool
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/records"
+)
+
+// The story of a placed pod says whom it evicted, and has nothing about what would help it. That of one
+// that waits begins with the fixes, and says each thing once.
+func TestStoriesInABrowser(t *testing.T) {
+	now := time.Now()
+	c, p := play(t, map[string]any{
+		"why":     json.RawMessage(`{"pod":"shop/cart","verdict":"Placed","node":"n1","groups":[],"fixes":[],"events":[],"nodesFeasible":2,"scores":[{"node":"n1","score":70,"margin":0,"scores":[]},{"node":"n2","score":60,"margin":10,"scores":[]}]}`),
+		"records": &api.RecordList{Records: []records.Record{{Time: now, Type: records.Attempt, Pod: "shop/cart", Attempt: 1, Result: "Preempting", NominatedNode: "n1", Victims: []string{"shop/small-1", "shop/small-2"}}}},
+	})
+	c.route("#/pod/shop/cart")
+	c.until(`document.querySelector("#region-Preemption")?.parentNode.innerText.includes("attempt 1 evicted shop/small-1, shop/small-2 from n1.")`)
+	c.until(`[...document.querySelectorAll("#region-Preemption ~ ul a")].map(a => a.hash).join(" ") === "#/pod/shop/small-1 #/pod/shop/small-2 #/node/n1"`)
+	c.saysNot("It evicts no pod")
+	c.says("n1 (the pod is here)")
+	c.says("As the nodes score now")
+	for _, none := range []string{"Blockers", "Fixes", "Wakes on"} {
+		if c.named("region", none) > 0 {
+			t.Errorf("of a placed pod there is %s", none)
+		}
+	}
+	c.until(`document.querySelector("nav [aria-current]").innerText === "Nodes"`)
+
+	p.set(map[string]any{
+		"why": json.RawMessage(`{"pod":"shop/small-1","verdict":"Waiting","message":"no room","node":"","nodesFeasible":0,"scores":[],
+			"groups":[{"nodes":2,"examples":["n1","n2"],"blockers":[{"plugin":"TaintToleration","code":"U","reasons":["untolerated taint"]}]}],
+			"since":[{"what":"taint a=b:NoSchedule of n1","by":"ann"},{"what":"taint a=b:NoSchedule of n2","by":"ann"}],
+			"fixes":[{"summary":"add a node","then":{"node":"new"},"commands":["# 16 CPUs"]}],
+			"events":[{"resource":"Node","action":"Add","plugin":"NodeResourcesFit","text":"a node comes"},{"resource":"Node","action":"Add","plugin":"TaintToleration","text":"a node comes"}],
+			"queue":{"place":"unschedulable","since":"` + now.Format(time.RFC3339) + `","attempts":1,"position":51}}`),
+		"records": &api.RecordList{Records: []records.Record{{Time: now, Type: records.Evicted, Pod: "shop/small-1", Node: "n1", For: "shop/cart"}, {Time: now, Type: records.Moved, Pod: "shop/small-1", From: "unschedulable", To: "active", Event: "AssignedPodDelete"}}},
+	})
+	c.route("#/pod/shop/small-1")
+	c.until(`document.querySelector("#region-Preemption")?.parentNode.innerText.includes("it was evicted from n1 for shop/cart.")`)
+	c.says("number 51 in turn")
+	c.says("unschedulable → active as a pod with a node went")
+	c.says("taint a=b:NoSchedule of n1, n2, by ann")
+	c.says("a node comes (NodeResourcesFit, TaintToleration)")
+	c.until(`document.querySelector("main h2").innerText === "Fixes" && document.querySelector("nav [aria-current]").innerText === "Queue"`)
+	if c.named("button", "Copy command") > 0 {
+		t.Error("a comment can be copied as a command")
+	}
+	c.quiet()
+}
+
+// The box finds pods that were bound, by a part of their names, and says where nothing is found. The queue
+// says since when pods wait, not since when they were tried last.
+func TestFindingPodsInABrowser(t *testing.T) {
+	now := time.Now()
+	created := now.Add(-21 * time.Minute)
+	c, p := play(t, map[string]any{
+		"records": &api.RecordList{Records: []records.Record{{Time: now, Type: records.Bound, Pod: "shop/web-7f-1", Node: "n1"}}},
+		"summary": &api.Summary{Time: now, Nodes: 1, Queue: api.Queue{Unschedulable: 1}, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{}},
+		"pending": &api.PendingList{Pods: []api.PendingPod{{Pod: "shop/cart", Place: "unschedulable", Since: now.Add(-52 * time.Second), Created: &created}}, Total: 1},
+	})
+	c.route("#/queue")
+	c.until(`document.querySelector("table[aria-label=Pods] td:nth-child(2)")?.innerText === "21 min"`)
+	c.eval(`document.querySelector("[type=search]").focus()`)
+	for _, key := range "web" {
+		c.press(string(key))
+	}
+	c.until(`document.querySelector("[role=option]")?.innerText === "pod shop/web-7f-1"`)
+	c.press("x")
+	c.until(`document.querySelector(".nothing")?.innerText.startsWith("Nothing is found")`)
+	c.press("Escape")
+	c.eval(`(document.activeElement.blur(), document.querySelector("[type=search]").focus())`)
+	c.press("w")
+	c.until(`document.querySelector("[role=option]")`)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if asked := strings.Count(strings.Join(p.asked, " "), "reason=bound"); asked != 1 {
+		t.Errorf("the records were asked for %d times", asked)
+	}
+	c.quiet()
+}
+
+// What a change leads to begins with whether it can be made, and names the budgets that hold pods back.
+func TestVerdictOfWhatIfInABrowser(t *testing.T) {
+	c := startChromium(t)
+	v := view(t, "-f", "testdata/held.yaml", "--simulate")
+	c.size(1280, 900, "light")
+	c.enter(v)
+	c.route("#/what-if?do=drain%20n1")
+	c.until(`document.querySelector("[aria-label=Verdict]")?.innerText === "n1 cannot be drained: the budget default/web holds 2 pods. No pod more waits than before."`)
+	if got := c.eval(`document.querySelector("table[aria-label=Budgets] tbody").innerText`); got != "default/web\t0\t0\tyes\t2" {
+		t.Errorf("of the budget it says %q", got)
+	}
+	c.quiet()
+}
