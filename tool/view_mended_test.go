@@ -151,7 +151,7 @@ func TestRefusedPartsInABrowser(t *testing.T) {
 
 	p.set(map[string]any{"capabilities": &api.Capabilities{Time: time.Now(), Identity: "berth-1", Leads: true, Paths: []string{"summary", "groups", "nodes", "records"}}, "quotas": nil, "records": &api.RecordList{Records: []records.Record{}}})
 	c.eval(`(window.old = true, location.hash = "#/groups", location.reload())`)
-	c.until(`!window.old`)
+	c.until(`!window.old && document.querySelector("main")`)
 	c.says("There is no pod group.")
 	c.until(`document.querySelector("main").getAttribute("aria-busy") === "false"`)
 	c.saysNot("there is no such thing")
