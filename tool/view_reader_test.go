@@ -91,7 +91,7 @@ func TestVerdictOfWhatIfInABrowser(t *testing.T) {
 	c.size(1280, 900, "light")
 	c.enter(v)
 	c.route("#/what-if?do=drain%20n1")
-	c.until(`document.querySelector("[aria-label=Verdict]")?.innerText === "n1 cannot be drained: the budget default/web holds 2 pods. No pod more waits than before."`)
+	c.until(`document.querySelector("[aria-label=Verdict]")?.innerText === "n1 cannot be drained: the budget default/web holds 2 pods. Each pod that has a node keeps it or finds another."`)
 	if got := c.eval(`document.querySelector("table[aria-label=Budgets] tbody").innerText`); got != "default/web\t0\t0\tyes\t2" {
 		t.Errorf("of the budget it says %q", got)
 	}

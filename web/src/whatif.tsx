@@ -64,13 +64,13 @@ function holding(w: WhatIf): Map<string, Holding> {
   return by
 }
 
-// verdict says in a sentence or two whether the change can be made, and who waits after it that did not before.
+// verdict says in a sentence or two whether the change can be made, and which pods it costs their nodes.
 function verdict(w: WhatIf, lost: number): string {
   const node = w.changes.length === 1 ? /^drain (\S+)$/.exec(w.changes[0])?.[1] : undefined
   const holds = [...holding(w)].map(([name, h]) => `the budget ${name} holds ${count(h.pods, 'pod')}`)
   const because = holds.length > 0 ? holds.join(', ') : count(w.kept.length, 'pod is', 'pods are') + ' not evicted'
   const able = w.kept.length > 0 ? `${node ? node + ' cannot be drained' : 'The change cannot be made in full'}: ${because}.` : `${node ? node + ' can be drained' : 'The change can be made'}.`
-  return `${able} ${lost === 0 ? 'No pod more waits than before.' : count(lost, 'pod loses its node and finds', 'pods lose their nodes and find') + ' no other.'}`
+  return `${able} ${lost === 0 ? 'Each pod that has a node keeps it or finds another.' : count(lost, 'pod loses its node and finds', 'pods lose their nodes and find') + ' no other.'}`
 }
 
 function Outcome({ w }: { w: WhatIf }) {
