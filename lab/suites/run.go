@@ -22,7 +22,7 @@ const (
 )
 
 // testTime is how long a top-level test may take. The longest take four minutes.
-const testTime = 15 * time.Minute
+const testTime = 30 * time.Minute
 
 // verdict is what came of a case.
 type verdict string
