@@ -304,7 +304,7 @@ func FuzzEntries(f *testing.F) {
 func TestNoRecord(t *testing.T) {
 	newer := t.TempDir()
 	text := []byte(magic)
-	text = appendFrame(text, []byte(`{"version":5,"berth":"v9.1.0"}`))
+	text = appendFrame(text, fmt.Appendf(nil, `{"version":%d,"berth":"v9.1.0"}`, Version+1))
 	if err := os.WriteFile(filepath.Join(newer, segmentName(1)), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestNoRecord(t *testing.T) {
 	}
 	file := filepath.Join(other, segmentName(1))
 	for dir, want := range map[string]string{
-		newer:                           "version 5 of the format",
+		newer:                           fmt.Sprintf("version %d of the format", Version+1),
 		other:                           "not a segment of a record",
 		t.TempDir():                     "no record",
 		file:                            "not a directory",
