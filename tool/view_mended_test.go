@@ -314,6 +314,12 @@ func TestTryingAFixInABrowser(t *testing.T) {
 	if c.eval(`!document.querySelector("[aria-label=Outcome]")`) != "true" {
 		t.Error("the page was opened with a change, and tries it")
 	}
+	c.route("#/queue")
+	c.eval(`history.back()`)
+	c.until(`document.querySelector("input[type=text]")?.value === "drain n1" && document.querySelector("main").getAttribute("aria-busy") === "false"`)
+	if c.eval(`!document.querySelector("[aria-label=Outcome]")`) != "true" {
+		t.Error("the page came back to the change that it was opened with, and tries it")
+	}
 	c.eval(`[...document.querySelectorAll("button")].find(b => b.innerText === "Try").click()`)
 	c.until(`document.querySelector("[aria-label=Outcome]")?.innerText.startsWith("drain n1:")`)
 	c.quiet()

@@ -56,7 +56,7 @@ func (h *Host) runGroupPostFilter(p *hostedPlugin, c *framework.PodGroupPostFilt
 	x := &groupTrial{host: h, call: c}
 	h.groupTrial.Store(x)
 	defer x.end()
-	group := &framework.PlacementCall{Table: c.Table, Group: types.NamespacedName{Namespace: c.Group.Namespace, Name: c.Group.Name}, Pods: c.Pods}
+	group := &framework.PlacementCall{Table: c.Table, Group: c.Group.GroupKey(), Pods: c.Pods}
 	var result *fwk.PodGroupPostFilterResult // not results of this function: the plugin may write them late
 	var status *fwk.Status
 	err := h.callForGroup(groupPostFilter, p, group, func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo) {

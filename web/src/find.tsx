@@ -40,7 +40,7 @@ export function Find() {
     void ask<PendingList>('pending', { limit: '10000' }).then(l => { setPending(l.pods.map(p => p.pod)); setRefused('') }, (e: unknown) => { setRefused((e as Refused).message) })
     if (performance.now() - asked.current < boundAfter) return
     asked.current = performance.now()
-    void ask<RecordList>('records', { reason: 'bound', limit: String(mostBound) }).then(l => { setBound(l.records.map(r => r.pod).reverse()) }, () => { /* the pods that wait can still be found */ })
+    void ask<RecordList>('records', { reason: 'bound', limit: String(mostBound) }).then(l => { setBound(l.records.filter(r => r.type === 'Bound').map(r => r.pod).reverse()) }, () => { /* the pods that wait can still be found */ })
   }
   const found = search(text.trim(), [...pending, ...bound])
   const open = (f: Found) => { setText(''); box.current?.blur(); go(f.hash) }

@@ -12,16 +12,14 @@ function read(): Route {
 
 if (exported && location.hash === '') history.replaceState(null, '', exported.route)
 export const route = signal(read())
-addEventListener('hashchange', () => { followed = true; route.value = read() })
+addEventListener('hashchange', () => { route.value = read() })
 
-// followed reports whether the route is another than the one with which the page was opened. That one may be from
-// anybody, who is not to have anything tried by it.
-export let followed = false
+// opened is the place with which the page was opened. It may be from anybody, who is not to have anything tried by it.
+export const opened = location.hash
 
 // go opens a place of the page; replacing leaves no trace in Back.
 export function go(hash: string, replacing = false) {
   if (!replacing) { location.hash = hash; return }
   history.replaceState(null, '', hash)
-  followed = true
   route.value = read()
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Problem, WhatIf } from './api'
 import { capabilities, exported, post, type Refused } from './data'
 import { busy, nodeLink, podLink, Region, Table, Trouble } from './parts'
-import { followed, go } from './route'
+import { go, opened } from './route'
 import { amount, count, resourceName } from './text'
 import { Maps } from './whatifmaps'
 
@@ -18,7 +18,7 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
   useEffect(() => () => { stop.current() }, [])
   useEffect(() => {
     setWords(asked)
-    if (followed && able && !exported && asked !== '') run(asked)
+    if (location.hash !== opened && able && !exported && asked !== '') run(asked)
   }, [asked])
   const run = (change: string) => {
     stop.current()
