@@ -51,7 +51,7 @@ func serverFor(t *testing.T, pods []v1.Pod, may func(path string) bool) string {
 			_ = json.NewEncoder(w).Encode(v1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}})
 		default:
 			for _, k := range slices.Concat(decode.Kinds, makers, manifest.OfNewPods) {
-				if k.Resource == parts[len(parts)-1] {
+				if k.Resource == parts[len(parts)-1] && strings.Contains(r.URL.Path, "/"+k.GroupVersion.String()+"/") {
 					_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": k.GroupVersion.String(), "kind": k.Name + "List"})
 					return
 				}

@@ -115,7 +115,7 @@ func TestKeyboardInABrowser(t *testing.T) {
 		c.route("#/queue?place=unschedulable")
 		c.until(`document.querySelector("table[aria-label=Pods]")`)
 		focus("[role=tab][aria-selected=true]")
-		for _, step := range []struct{ key, tab string }{{"ArrowRight", "Gated 2"}, {"ArrowRight", "In flight 0"}, {"ArrowRight", "Active 0"}, {"ArrowLeft", "In flight 0"}, {"Home", "Active 0"}, {"End", "In flight 0"}} {
+		for _, step := range []struct{ key, tab string }{{"ArrowRight", "Gated 2"}, {"ArrowRight", "In flight 0"}, {"ArrowRight", "All 17"}, {"ArrowLeft", "In flight 0"}, {"Home", "All 17"}, {"End", "In flight 0"}} {
 			c.press(step.key)
 			c.until(fmt.Sprintf(`document.activeElement.innerText === %q && document.activeElement.getAttribute("aria-selected") === "true" && document.querySelectorAll("[role=tab][aria-selected=true]").length === 1`, step.tab))
 		}

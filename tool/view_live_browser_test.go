@@ -50,6 +50,7 @@ func (d *standIn) args(t testing.TB) []string {
 func (d *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.asked.Add(1)
 	now := time.Now().Add(d.off)
+	rejected := records.Record{Time: now, Type: "Attempt", Pod: "shop/cart", Attempt: 1, Result: "Unschedulable", Message: "no room"}
 	var answer any
 	switch strings.TrimPrefix(r.URL.Path, api.Prefix) {
 	case "watch":
@@ -70,11 +71,11 @@ func (d *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "nodes":
 		answer = largeTable(d.nodes)
 	case "summary":
-		answer = api.Summary{Time: now, Nodes: d.nodes, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{}}
+		answer = api.Summary{Time: now, Nodes: d.nodes, LastDecision: &rejected, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{}}
 	case "history":
 		answer = api.History{Every: 5, Times: []time.Time{}, Bound: []int{}, Evicted: []int{}}
 	case "records":
-		answer = api.RecordList{Records: []records.Record{{Time: now, Type: "Attempt", Pod: "shop/cart", Attempt: 1, Result: "Unschedulable", Message: "no room"}}}
+		answer = api.RecordList{Records: []records.Record{rejected}}
 	default:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"kind":"Problem","code":404,"reason":"NotFound","message":"there is no such thing"}`)
