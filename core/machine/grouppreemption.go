@@ -161,7 +161,9 @@ func (l *podGroups) handOn(ps *podState) {
 // victims. It leaves nothing assumed.
 func (l *podGroups) tryAgain(c *groupCycle) (assignments []framework.GroupAssignment, status *decision.Status) {
 	c.groupTry = l.newTry(c, nil)
+	c.again = c.members[0]
 	l.decideGroup(c)
+	c.again = nil
 	if c.status != nil {
 		return nil, c.status
 	}

@@ -179,6 +179,15 @@ func (v *Inspector) GroupTry() (try any, placement string) {
 	return c.members[0], c.placement.Name
 }
 
+// GroupAgain identifies the try under way to place the group for a plugin that searches
+// victims; nil if there is none.
+func (v *Inspector) GroupAgain() any {
+	if c := v.groups.underway; c != nil {
+		return c.again
+	}
+	return nil
+}
+
 // Steps returns how many steps have begun.
 func (v *Inspector) Steps() uint64 { return v.number }
 

@@ -94,7 +94,13 @@ func placedOn(p *v1.Pod, node string) *v1.Pod {
 // node, a, for the two pods of the gang g.
 func newFullNode(t *testing.T, x *roomMaker, opts ...Option) *Cluster {
 	t.Helper()
-	c := New(t, append([]Option{WithPodGroups(), WithPlugin("R", with(func(h fwk.Handle) fwk.Plugin { x.handle = h; return x })),
+	return newFullNodeWith(t, x, x, opts...)
+}
+
+// newFullNodeWith is newFullNode with the plugin pl, which has x.
+func newFullNodeWith(t *testing.T, x *roomMaker, pl fwk.Plugin, opts ...Option) *Cluster {
+	t.Helper()
+	c := New(t, append([]Option{WithPodGroups(), WithPlugin("R", with(func(h fwk.Handle) fwk.Plugin { x.handle = h; return pl })),
 		WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
 			c.Profiles[0].Plugins.PodGroupPostFilter.Disabled = []configv1.Plugin{{Name: "DefaultPreemption"}}
 		})}, opts...)...)
@@ -310,4 +316,46 @@ func TestGroupPostFilterWhileTried(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	expectUnchanged(t, c, x)
+}
+
+// keeper notes for the group which pods are on the node, each time that a pod of the group is
+// tried, and reads the note after it has tried the group without the pod old.
+type keeper struct {
+	*roomMaker
+	read string
+}
+
+func (k *keeper) PreFilter(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if g := state.GetPodGroupSchedulingCycle(); g != nil {
+		g.Write("on a", noted(fmt.Sprint(k.on())))
+	}
+	return nil, nil
+}
+
+func (k *keeper) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+func (k *keeper) PodGroupPostFilter(ctx context.Context, state fwk.PodGroupCycleState, _ fwk.PodGroupInfo, try fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
+	k.do(k.roomMaker, ctx, nil, try)
+	saw, err := state.Read("on a")
+	k.read = fmt.Sprint(saw, " ", err)
+	return nil, fwk.NewStatus(fwk.Unschedulable)
+}
+
+// What plugins keep for a group in its own try is not changed by tries for a plugin that
+// searches victims: each of these begins with a state of its own.
+func TestGroupPostFilterKeepsTheStateOfTheGroup(t *testing.T) {
+	x := &roomMaker{named: "R"}
+	k := &keeper{roomMaker: x}
+	x.do = func(x *roomMaker, ctx context.Context, _ fwk.PodGroupInfo, try fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
+		removeOld(t, x)
+		if _, status := try(ctx); !status.IsSuccess() {
+			t.Error(status.Message())
+		}
+		return nil, nil
+	}
+	c := newFullNodeWith(t, x, k)
+	c.Decision("g-1", 0)
+	if want := "[old] <nil>"; k.read != want {
+		t.Errorf("got %q, want %q", k.read, want)
+	}
 }

@@ -257,6 +257,8 @@ type lastGroup struct {
 	state  *cycleState // data that plugins store for the group
 	name   types.NamespacedName
 	before []machine.GroupPod // the group's pods when the cycle began
+	again  any                // the machine's GroupAgain of which trial is
+	trial  *cycleState        // as state, of a try for a plugin that searches victims
 
 	tries map[string]*groupTry // the last try in each placement, by its name; "": all nodes
 	// assignments are those that plugins got, by core's.
@@ -271,13 +273,20 @@ type groupTry struct {
 }
 
 // groupState returns the state of the group's cycle under way, which plugins store data in.
-// It makes a new one when a cycle begins.
+// It makes a new one when a cycle begins, and for each try for a plugin that searches victims.
 func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	if of := h.machine.GroupCycle(); h.lastGroup.of != of {
-		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false), map[string]*groupTry{},
-			map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments{}}
+		h.lastGroup = lastGroup{of: of, state: &cycleState{}, name: name, before: h.machine.GroupPods(name, false), tries: map[string]*groupTry{},
+			assignments: map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments{}}
 	}
-	return h.lastGroup.state
+	again := h.machine.GroupAgain()
+	if again == nil {
+		return h.lastGroup.state
+	}
+	if h.lastGroup.again != again {
+		h.lastGroup.again, h.lastGroup.trial = again, &cycleState{}
+	}
+	return h.lastGroup.trial
 }
 
 // groupTry returns the try under way of the group's cycle. It makes a new one when a try
@@ -286,7 +295,7 @@ func (h *Host) groupTry() *groupTry {
 	of, placement := h.machine.GroupTry()
 	try := h.lastGroup.tries[placement]
 	if try == nil || try.of != of {
-		try = &groupTry{of, &cycleState{group: h.lastGroup.state}, map[types.UID]*cycleState{}}
+		try = &groupTry{of, &cycleState{group: h.groupState(h.lastGroup.name)}, map[types.UID]*cycleState{}}
 		h.lastGroup.tries[placement] = try
 	}
 	return try
