@@ -21,7 +21,8 @@ const (
 	kubeScheduler = "kube-scheduler"
 )
 
-// testTime is how long a top-level test may take. The longest take four minutes.
+// testTime is how long a top-level test may take. Most take less than four minutes,
+// TestPreemption about 25: it waits half a minute in each case of a gate that is refused.
 const testTime = 30 * time.Minute
 
 // verdict is what came of a case.
