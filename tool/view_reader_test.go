@@ -10,8 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/records"
 )
 
-// The story of a placed pod says whom it evicted, and has nothing about what would help it. That of one
-// that waits begins with the fixes, and says each thing once.
+// The page of a placed pod names the pods that it evicted, and has no fixes. The page of a pod that
+// waits begins with the fixes, and says each thing once.
 func TestStoriesInABrowser(t *testing.T) {
 	now := time.Now()
 	c, p := play(t, map[string]any{

@@ -94,7 +94,8 @@ func (s *shadowed) node(name string, taints ...v1.Taint) {
 	s.hears(machine.NodeSet{Node: decode.Node(n)})
 }
 
-// bound has the scheduler in charge place a pod that waited.
+// bound plays the scheduler that decides, beside which the shadow runs: a pod is made and waits, and
+// then that scheduler binds it to the node.
 func (s *shadowed) bound(name, node string) {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)}}
 	p.Spec.SchedulerName = v1.DefaultSchedulerName

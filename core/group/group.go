@@ -238,8 +238,8 @@ func (g *Group) Placed() iter.Seq[types.UID] {
 }
 
 // those returns the pods in state s, or all pods if s is states. A nil group has none. It
-// looks at no pod if the count says that there is none: whether a pod of a large group is
-// bound is asked for each pod that joins it.
+// looks at no pod if none is in that state. Otherwise each pod that joins a large group would
+// cost a look at all of it, for the question whether one is bound.
 func (g *Group) those(s int) iter.Seq[types.UID] {
 	return func(yield func(types.UID) bool) {
 		if g == nil || s != states && g.counts[s] == 0 {

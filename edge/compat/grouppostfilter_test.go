@@ -23,7 +23,8 @@ import (
 	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
 )
 
-// roomMaker does so for a pod group that does not fit, at its first call.
+// roomMaker is a PodGroupPostFilter plugin. It calls do the first time that it is asked, and
+// makes no room later on.
 type roomMaker struct {
 	named
 	handle fwk.Handle

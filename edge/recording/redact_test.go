@@ -83,8 +83,8 @@ func TestRedactedZonesAreThoseOfNodes(t *testing.T) {
 	}
 }
 
-// A redacted PodGroup of scheduling.x-k8s.io has the name that the labels of its pods have,
-// and its minimum. Nothing else that it says is kept.
+// A redacted PodGroup of scheduling.x-k8s.io and the labels of its pods have the same new
+// name. The group keeps its minimum, and nothing else of its spec and status.
 func TestRedactedCoschedulingGroup(t *testing.T) {
 	n := NewNames([]byte("key"))
 	g := &decode.PodGroup{}

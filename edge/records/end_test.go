@@ -42,7 +42,7 @@ func TestTheNewestAreThoseOfAll(t *testing.T) {
 	}
 }
 
-// Whoever asks for the newest record has the end of the log read, however long it is.
+// A query for the newest records reads the end of the log alone, however long the log is.
 func TestTheNewestAreReadFromTheEnd(t *testing.T) {
 	r, read := New(LeastBytes), 0
 	for i := range 20_000 {

@@ -147,9 +147,9 @@ func (s *saved) read(t *testing.T, dir string) {
 	}
 }
 
-// A record of groups and of elastic quotas is replayed as it was, wherever it begins, also if
-// names are redacted: when each group is tried next, which group a pod is in whose labels have
-// changed since it was placed, and whom the change of a quota wakes.
+// A record of groups and of elastic quotas is replayed as it was, wherever it begins, and also
+// if names are redacted. Each group is tried at the same time. A placed pod stays in its group
+// after its labels have changed. The change of a quota wakes the same pods.
 func TestGroupsAreExact(t *testing.T) {
 	decisions, has := 0, saved{}
 	for seed := range 6 * *worlds {
