@@ -21,7 +21,7 @@ const (
 )
 
 // busy sends what a busy daemon does, until the benchmark ends.
-func (d *standIn) busy(b *testing.B) {
+func (d *standIn) busy(b testing.TB) {
 	table := largeTable(d.nodes)
 	go func() {
 		every := time.NewTicker(benchEvery)
@@ -52,7 +52,7 @@ func (d *standIn) busy(b *testing.B) {
 }
 
 // pageOf opens the page of a daemon of so many nodes that is busy, if it is to be.
-func pageOf(b *testing.B, nodes int, busy bool) *chromium {
+func pageOf(b testing.TB, nodes int, busy bool) *chromium {
 	b.Helper()
 	d := newStandIn(b, nodes)
 	c := startChromium(b)

@@ -300,13 +300,7 @@ func TestSmallClustersInABrowser(t *testing.T) {
 func TestDrawsOnAMap(t *testing.T) {
 	var elements [2]string
 	for i, nodes := range []int{10_000, 50_000} {
-		d := newStandIn(t, nodes)
-		c := startChromium(t)
-		c.size(1280, 900, "light")
-		c.atStart(drawings)
-		c.enter(d.view(t))
-		c.route("#/nodes?group=none")
-		c.until(`document.querySelector("[role=gridcell]") && drawn > 0`)
+		c := pageOf(t, nodes, false)
 		c.eval(`document.querySelector("[role=grid]").focus()`)
 		c.frame()
 		begin := c.where()
