@@ -14,7 +14,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -128,9 +127,6 @@ func (f *unlistable) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // unlist runs a test with a synced watcher of volumes, too, and what it posts.
 func unlist(t *testing.T, wire *unlistable, test func(t *testing.T, ctx context.Context, w *Watcher, posted chan string)) {
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = handlers[:1] // the other one waits by the clock of the machine
-	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	synctest.Test(t, func(t *testing.T) {
 		wire.server = apiserver.New()
 		clients, err := NewClients(&rest.Config{Host: "http://api", Transport: wire, QPS: -1}, always)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -55,6 +56,18 @@ func create(t *testing.T, s *Server, o Object) {
 
 func binding(name string, uid types.UID, node string) *v1.Binding {
 	return &v1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid}, Target: v1.ObjectReference{Kind: "Node", Name: node}}
+}
+
+// An error that client-go hands on does not wait for the clock of the one before.
+func TestErrorsOfAnotherClock(t *testing.T) {
+	utilruntime.HandleErrorWithContext(t.Context(), nil, "by the clock of the machine")
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		utilruntime.HandleErrorWithContext(t.Context(), nil, "by the bubble's")
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("it waited %v", waited)
+		}
+	})
 }
 
 // A pod is bound once, by its UID, not with a gate and not while it is deleted.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/sim/scenario"
@@ -48,7 +47,6 @@ type Result struct {
 func Prepare() {
 	runtime.GOMAXPROCS(1)
 	klog.SetLogger(logr.Discard())
-	utilruntime.ErrorHandlers = nil // they remember the time, and each run begins anew
 	_ = os.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",randseednop=0", ","))
 	_ = os.Setenv("BERTH_CHECK", "1")
 }
