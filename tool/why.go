@@ -178,6 +178,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	if a.Verdict == why.WouldBePlaced {
 		a.Stalled = q.stalled(ctx, pod.Spec.SchedulerName, stderr)
 	}
+	a.Explain()
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
 	}

@@ -49,6 +49,9 @@ func (h *handler) why(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if output == "json" {
+		a.Explain()
+	}
 	var data any = a
 	if v != nil {
 		if data, err = v.answer(a); err != nil {

@@ -39,6 +39,8 @@ type Answer struct {
 	// Stalled says why nobody schedules, of a pod that would be placed. Who reads the leases of
 	// schedulers sets it.
 	Stalled string `json:"stalled,omitempty"`
+	// Sentence is the verdict in words. Explain sets it.
+	Sentence string `json:"sentence,omitempty"`
 	// PodGroup is the group that the pod is placed with. The answer is of the pod alone.
 	PodGroup string `json:"podGroup,omitempty"`
 	Message  string `json:"message"`
@@ -102,6 +104,10 @@ type Blocker struct {
 	// TopologyKeys are those of the spread constraints, or of the terms of anti-affinity, that
 	// block, where the pod has several.
 	TopologyKeys []string `json:"topologyKeys,omitempty"`
+
+	// Text says with numbers and names what the blocker means on the nodes of its group.
+	// Answer.Explain sets it.
+	Text string `json:"text,omitempty"`
 
 	insufficient []v1.ResourceName // sorted
 	text         string            // of detail, once it was asked for

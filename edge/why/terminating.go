@@ -37,6 +37,8 @@ type Leaving struct {
 	NodeLost   bool     `json:"nodeLost,omitempty"`
 	// Grace is the time that it is given to end, in seconds.
 	Grace int64 `json:"gracePeriodSeconds,omitempty"`
+	// Text says all this in words, and what keeps it there. Answer.Explain sets it.
+	Text string `json:"text,omitempty"`
 
 	known bool // its API object was read
 }

@@ -21,6 +21,10 @@ const (
 	shortNames  = 3
 )
 
+// explainedGroups is how many groups of nodes Explain explains: a text may look at each of
+// the cluster's pods.
+const explainedGroups = 20
+
 // Text writes the answer for people; wide leaves nothing out.
 func (a *Answer) Text(out io.Writer, wide bool) error {
 	var b strings.Builder
@@ -46,6 +50,21 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	a.shadowText(&b)
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// Explain has the data say in words what the text says: the verdict, what blocks the pod
+// where it comes nearest, and what keeps the pods that it waits for. The verdict has to stand.
+func (a *Answer) Explain() {
+	a.Sentence = a.sentence()
+	for i := range a.Groups[:min(len(a.Groups), explainedGroups)] {
+		g := &a.Groups[i]
+		for k := range g.Blockers {
+			g.Blockers[k].Text = a.facts.detail(&g.Blockers[k], g.names)
+		}
+	}
+	for i := range a.Leaving {
+		a.Leaving[i].Text = a.Leaving[i].text()
+	}
 }
 
 // takeFirst says that the pods take the room before the one that the answer is about.

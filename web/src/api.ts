@@ -43,13 +43,14 @@ export interface NodeOf {
   pods: NodePod[]; nominated?: string[]; records: RecordOf[]
 }
 
-export interface Blocker { plugin: string; code: string; reasons: string[]; topologyKeys?: string[] }
+export interface Blocker { plugin: string; code: string; reasons: string[]; text?: string; topologyKeys?: string[] }
 export interface Fix { summary: string; then: { node: string; evicts?: string[] }; commands?: string[]; first?: string[]; undoesRollout?: boolean }
 export interface Why {
-  pod: string; profile: string; verdict: string; message: string; node: string; notRunning?: string; stalled?: string; podGroup?: string
+  pod: string; profile: string; verdict: string; sentence?: string; message: string; node: string; notRunning?: string; stalled?: string; podGroup?: string
   observed?: { from: string; time?: string; reason: string; message: string; agrees: boolean }
   nodesTotal: number; nodesFeasible: number
   groups: { nodes: number; examples: string[]; blockers: Blocker[] }[]
+  leaving?: { pod: string; node: string; text?: string }[]
   holders?: { workload: string; resource: string; amount: string; pods: number }[]
   fixes: Fix[]; cut?: string
   events: { resource: string; action: string; plugin: string; text: string }[]

@@ -41,7 +41,8 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
   }, [touched])
   if (why.problem && why.data === undefined) return <Unexplained problem={why.problem} again={why.again} pod={pod} records={records} />
   return <Shown answer={why} what={'the story of pod ' + pod}>{w => <>
-    <p role="status" aria-label="Verdict" class="lead">{w.verdict}: {w.verdict === 'Placed' ? <>on <bdi>{w.node}</bdi>{w.notRunning ? '; ' + w.notRunning : ''}</> : w.message || (w.node ? 'on ' + w.node : 'it can be placed')}</p>
+    <p role="status" aria-label="Verdict" class="lead">{w.verdict}: {w.verdict === 'Placed' ? <>on <bdi>{w.node}</bdi>{w.notRunning ? '; ' + w.notRunning : ''}</> : w.sentence || w.message || (w.node ? 'on ' + w.node : 'it can be placed')}</p>
+    {!placed(w) && w.sentence && w.message && <p class="quiet words">kube-scheduler's words: {w.message}</p>}
     {w.node && <p>Node: {nodeLink(w.node)}</p>}
     {w.stalled && <p class="note">{w.stalled}</p>}
     {w.observed && !w.observed.agrees && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
@@ -50,9 +51,9 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
     <Region name="Attempts"><Attempts of={records} attempts={w.queue?.attempts ?? 0} /></Region>
     {(!placed(w) || w.groups.length > 0 || w.since?.length) && <Region name="Blockers">{w.groups.length === 0 ? <p>No node rejects it.</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']} list={w.groups} of="group"
       row={g => [g.nodes, <>{g.examples.map((n, i) => <>{i > 0 && ', '}{nodeLink(n)}</>)}{g.nodes > g.examples.length && ' …'}</>,
-        g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.reasons.join(', ')).join('; ')}</span>]} />}
+        g.blockers.map(b => b.plugin).join(', '), <span class="words">{g.blockers.map(b => b.text || b.reasons.join(', ')).join('; ')}</span>]} />}
       {answersWhy() && !placed(w) && <p><a class="button" href={'#/nodes?by=why&pod=' + encodeURIComponent(pod)}>Show on the map</a></p>}
-      {w.holders?.length ? <p>Most of what it lacks is held by {w.holders.map(x => `${x.workload} (${x.amount} ${x.resource}, ${count(x.pods, 'pod')})`).join(', ')}.</p> : null}
+      {w.holders?.length ? <p>Most of what it lacks is held by {w.holders.map(x => `${x.workload} (${x.amount}, ${count(x.pods, 'pod')})`).join(', ')}.</p> : null}
       {w.since?.length ? <ul>{held(w.since).map(text => <li>{text}</li>)}</ul> : null}
     </Region>}
     <Scores why={w} />
@@ -134,7 +135,7 @@ function tryable(commands: string[]): string {
 }
 
 function Fixes({ why }: { why: Why }) {
-  if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.cut ?? 'No small change was found that places it.'}</p></Region>
+  if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.cut ?? (why.verdict === 'WouldBePlaced' ? 'It fits, so none was sought.' : why.verdict === 'Preempting' ? 'It waits for the pods that leave for it.' : 'No small change was found that places it.')}</p></Region>
   return <Region name="Fixes">{why.fixes.length > 1 && <p>Each of these suffices, as the scheduler's own rules have it; the smallest comes first.</p>}<ul class="fixes">{why.fixes.map(f => {
     const commands = f.commands ?? [], words = tryable(commands)
     return <li>
@@ -149,9 +150,10 @@ function Fixes({ why }: { why: Why }) {
 // Preemption says what the answer says of now, and what the records say of before.
 function Preemption({ why, records }: { why: Why; records?: RecordList }) {
   const past = [...records?.records ?? []].reverse().filter(r => r.type === 'Evicted' || r.type === 'Attempt' && r.victims?.length)
-  const none = past.length === 0 && !why.victims?.length && !why.evictedBy?.length && !why.against?.length && !why.first?.length
+  const none = past.length === 0 && !why.victims?.length && !why.evictedBy?.length && !why.against?.length && !why.first?.length && !why.leaving?.length
   return <Region name="Preemption">
     {none && <p>{records ? 'It evicts no pod, and no pod evicts it.' : 'It evicts no pod now, and no pod evicts it.'}</p>}
+    {why.leaving?.map(l => l.text && <p>{l.text}.</p>)}
     {why.victims?.length ? <p>These pods leave for it: <Pods list={why.victims} />.</p> : null}
     {why.against?.length ? <p>Against the budgets {why.against.join(', ')}.</p> : null}
     {why.evictedBy?.length ? <p>It is evicted for <Pods list={why.evictedBy} />. {why.evicted}</p> : null}
