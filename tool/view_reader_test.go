@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,8 @@ func TestStoriesInABrowser(t *testing.T) {
 	c.until(`[...document.querySelectorAll("#region-Preemption ~ ul a")].map(a => a.hash).join(" ") === "#/pod/shop/small-1 #/pod/shop/small-2 #/node/n1"`)
 	c.saysNot("It evicts no pod")
 	c.says("n1 (the pod is here)")
-	c.says("As the nodes score now")
+	c.says("No record of the decision is kept.")
+	c.says("As of now, not of the decision:")
 	for _, none := range []string{"Blockers", "Fixes", "Wakes on"} {
 		if c.named("region", none) > 0 {
 			t.Errorf("of a placed pod there is %s", none)
@@ -50,6 +52,31 @@ func TestStoriesInABrowser(t *testing.T) {
 	if c.named("button", "Copy command") > 0 {
 		t.Error("a comment can be copied as a command")
 	}
+	c.quiet()
+}
+
+// Of a placed pod the page says what the record of its decision keeps: the points of the node, of how many
+// nodes, and whether a draw decided. The table beside is of now, and says so.
+func TestScoresOfTheDecisionInABrowser(t *testing.T) {
+	attempt := records.Record{Time: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Type: records.Attempt, Pod: "shop/cart", Attempt: 2, Result: "Scheduled", Node: "n1", Score: 187, NodesFeasible: 12}
+	c, p := play(t, map[string]any{
+		"why":     json.RawMessage(`{"pod":"shop/cart","verdict":"Placed","node":"n1","groups":[],"fixes":[],"events":[],"nodesFeasible":2,"scores":[{"node":"n2","score":70,"margin":0,"scores":[]},{"node":"n1","score":60,"margin":10,"scores":[]}]}`),
+		"records": &api.RecordList{Records: []records.Record{attempt}},
+	})
+	says := func(text string) {
+		t.Helper()
+		c.route("#/")
+		c.route("#/pod/shop/cart")
+		c.until(fmt.Sprintf(`document.querySelector("#region-Scores")?.parentNode.innerText.includes(%q)`, text))
+	}
+	says("The decision, 2026-01-31 12:00:00 UTC: n1 had 187 points, the most of 12 feasible nodes. The scores of the other nodes are not kept.")
+	says("As of now, not of the decision:")
+	attempt.Ties = 3
+	p.set(map[string]any{"records": &api.RecordList{Records: []records.Record{attempt}}})
+	says("the most of 12 feasible nodes, as had 2 others, and a draw decided.")
+	attempt.NodesFeasible, attempt.Ties = 1, 1
+	p.set(map[string]any{"records": &api.RecordList{Records: []records.Record{attempt}}})
+	says("n1 was the only feasible node, and needed no score.")
 	c.quiet()
 }
 

@@ -29,7 +29,7 @@ export interface History { times: string[]; attempts: Record<string, number[]>; 
 
 export interface RecordOf {
   time: string; type: string; pod: string; from?: string; to?: string; event?: string; until?: string; plugin?: string
-  attempt?: number; result?: string; score?: number; nodesTotal?: number; nodesFeasible?: number; node?: string; for?: string
+  attempt?: number; result?: string; score?: number; ties?: number; nodesTotal?: number; nodesFeasible?: number; node?: string; for?: string
   message?: string; victims?: string[]; nominatedNode?: string; blockers?: (Blocker & { nodes: number })[]
 }
 export interface RecordList { records: RecordOf[]; more: boolean; log: { oldest?: string } }

@@ -56,7 +56,7 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
       {w.holders?.length ? <p>Most of what it lacks is held by {w.holders.map(x => `${x.workload} (${x.amount}, ${count(x.pods, 'pod')})`).join(', ')}.</p> : null}
       {w.since?.length ? <ul>{held(w.since).map(text => <li>{text}</li>)}</ul> : null}
     </Region>}
-    <Scores why={w} />
+    <Scores why={w} records={records.data} />
     {(!placed(w) || w.events.length > 0) && <Region name="Wakes on">{w.events.length === 0 ? <p>Nothing needs to wake it.</p> : <><p>Each of these lets it be tried sooner:</p><ul>{[...pluginsOf(w.events)].map(([text, plugins]) => <li>{text} <span class="quiet">({[...plugins].join(', ')})</span></li>)}</ul></>}</Region>}
     <Preemption why={w} records={records.data} />
   </>}</Shown>
@@ -113,11 +113,22 @@ function Unexplained({ problem, again, pod, records }: { problem: Problem; again
 
 const mostScores = 20
 
-function Scores({ why }: { why: Why }) {
-  if (why.scores.length === 0) return <Region name="Scores"><p>{why.nodesFeasible === 0 ? 'No node is feasible, so none was scored.' : why.nodesFeasible === 1 ? 'The only feasible node needs no score.' : 'No node was scored.'}</p></Region>
+// Choice says what the record of the attempt that placed the pod keeps of its scores: that of the chosen node.
+function Choice({ why, records }: { why: Why; records?: RecordList }) {
+  const of = [...records?.records ?? []].reverse().find(r => r.type === 'Attempt' && (r.result === 'Scheduled' || r.result === 'Waiting') && r.node === why.node)
+  if (!of) return <p class="note">{records ? 'No record of the decision is kept.' : 'The record of the decision is not known.'}</p>
+  const feasible = of.nodesFeasible ?? 0
+  return <p class="note">The decision, <time dateTime={of.time}>{clock(of.time)}</time>: {nodeLink(why.node)} {feasible === 1 ? 'was the only feasible node, and needed no score.'
+    : <>had {(of.score ?? 0).toLocaleString('en')} points, the most of {count(feasible, 'feasible node')}{(of.ties ?? 0) > 1 && `, as had ${(of.ties ?? 0) === 2 ? 'one other, and a draw decided' : `${((of.ties ?? 0) - 1).toLocaleString('en')} others, and a draw decided`}`}. The scores of the other nodes are not kept.</>}</p>
+}
+
+function Scores({ why, records }: { why: Why; records?: RecordList }) {
+  const choice = placed(why) && <Choice why={why} records={records} />
+  if (why.scores.length === 0) return <Region name="Scores">{choice}<p>{why.nodesFeasible === 0 ? 'No node is feasible, so none was scored.' : why.nodesFeasible === 1 ? 'The only feasible node needs no score.' : 'No node was scored.'}</p></Region>
   const plugins = [...new Set(why.scores.flatMap(s => s.scores.map(p => p.plugin)))]
   return <Region name="Scores">
-    <p class="quiet">As the nodes score {isStill() ? 'at the time that is shown' : 'now'}, {placed(why) ? 'if the pod were placed anew' : 'not when it was last tried'}. Margin is how many points the node is behind the best.</p>
+    {choice}
+    <p><b>As of {isStill() ? 'the time that is shown' : 'now'}, not of the {placed(why) ? 'decision' : 'last attempt'}:</b> <span class="quiet">{placed(why) && 'the scores if the pod were placed anew. '}Margin is how many points the node is behind the best.</span></p>
     <Table name="Scores" columns={['Node', 'Total', 'Margin', ...plugins]} list={why.scores} most={mostScores} of="node" hint=" with lower scores" row={s => [<>{nodeLink(s.node)}{s.node === why.node && <b> {placed(why) ? '(the pod is here)' : '(chosen)'}</b>}</>, s.score, s.margin,
       ...plugins.map(p => { const of = s.scores.find(x => x.plugin === p); return of ? <>{of.score}{of.weight !== 1 && ` × ${of.weight}`} <meter min={0} max={100} value={of.score} aria-label={`${p} of ${s.node}`} /></> : '' })]} />
   </Region>
