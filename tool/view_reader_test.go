@@ -124,3 +124,40 @@ func TestVerdictOfWhatIfInABrowser(t *testing.T) {
 	}
 	c.quiet()
 }
+
+// The decisions can be narrowed to a part of a name and to a result. The hash route holds both, and what
+// matches stays when 500 other records come.
+func TestDecisionsAreNarrowedInABrowser(t *testing.T) {
+	now := time.Now()
+	attempt := func(pod, result, node string) records.Record {
+		return records.Record{Time: now, Type: records.Attempt, Pod: pod, Attempt: 1, Result: result, Node: node}
+	}
+	c, p := play(t, map[string]any{"records": &api.RecordList{Records: []records.Record{attempt("shop/cart", "Scheduled", "n1"), attempt("shop/web", "Unschedulable", ""), attempt("bank/cart", "Scheduled", "n2")}}})
+	shows := func(pods string) {
+		t.Helper()
+		c.until(fmt.Sprintf(`[...document.querySelectorAll("[role=log] li > a")].map(a => a.innerText).join(" ") === %q`, pods))
+	}
+	c.route("#/decisions")
+	shows("bank/cart shop/web shop/cart")
+	c.eval(`document.querySelector("main input").focus()`)
+	for _, key := range "shop/" {
+		c.press(string(key))
+	}
+	shows("shop/web shop/cart")
+	c.until(`location.hash === "#/decisions?q=shop%2F" && document.activeElement === document.querySelector("main input")`)
+	c.press("Tab")
+	c.until(`document.activeElement.labels[0].innerText.startsWith("Result")`)
+	c.press("S") // a list is chosen from by the first letter
+	shows("shop/cart")
+	c.until(`location.hash === "#/decisions?q=shop%2F&result=Scheduled"`)
+	c.route("#/decisions?q=N2")
+	shows("bank/cart")
+	c.route("#/decisions?q=nothing")
+	c.says("None of the newest 3 records matches.")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if asked := strings.Join(p.asked, " "); !strings.Contains(asked, "records?limit=2000&reason=Scheduled") {
+		t.Errorf("it asks %s", asked)
+	}
+	c.quiet()
+}

@@ -173,7 +173,7 @@ function flush() {
   decided.value = [...came, ...decided.value].slice(0, mostDecided)
 }
 
-export function keep(record: RecordOf) {
+function keep(record: RecordOf) {
   if (waiting.length === 0) setTimeout(flush, 250)
   waiting.push({ key: ++key, record })
   if (waiting.length > mostDecided) waiting.shift()

@@ -27,7 +27,7 @@ function viewOf({ path, query }: Route): View {
     case 'pod': if (path.length === 3) return { title: `Pod ${path[1]}/${path[2]}`, of: onNode.value === path[1] + '/' + path[2] ? 'Nodes' : 'Queue', content: <PodView pod={path[1] + '/' + path[2]} /> }; break
     case 'groups': return { title: 'Groups', content: <GroupsView /> }
     case 'group': if (path.length === 3) return { title: `Group ${path[1]}/${path[2]}`, of: 'Groups', content: <GroupView group={path[1] + '/' + path[2]} /> }; break
-    case 'decisions': return { title: 'Decisions', content: <Decisions /> }
+    case 'decisions': return { title: 'Decisions', content: <Decisions query={query} /> }
     case 'fit': return { title: 'Fit', content: <FitView /> }
     case 'replay': return { title: 'Replay', content: <Replay query={query} /> }
     case 'compare': return { title: 'Compare', content: <Compare /> }
