@@ -197,6 +197,37 @@ func TestLongListsInABrowser(t *testing.T) {
 	}
 }
 
+// Of a list of more than 1,000 the rest can be reached, a thousand at a time, and it says which are shown.
+func TestTheRestOfALongListInABrowser(t *testing.T) {
+	group := &api.GroupAnswer{Group: api.Group{Group: "shop/train", Pods: 2300}}
+	for i := range 2300 {
+		group.Members = append(group.Members, api.Member{Pod: fmt.Sprintf("shop/train-%d", i+1), Place: "active"})
+	}
+	c, _ := play(t, map[string]any{"group": group})
+	c.route("#/group/shop/train")
+	shows := func(rows int, first, text string) {
+		t.Helper()
+		c.until(fmt.Sprintf(`document.querySelectorAll("table[aria-label=Members] tbody tr").length === %d && document.querySelector("table[aria-label=Members] tbody a").innerText === %q`, rows, first))
+		c.says(text)
+	}
+	click := func(button string) {
+		t.Helper()
+		c.until(fmt.Sprintf(`[...document.querySelectorAll("button")].some(b => b.innerText === %q)`, button))
+		c.eval(fmt.Sprintf(`[...document.querySelectorAll("button")].find(b => b.innerText === %q).click()`, button))
+	}
+	click("Show 1,000")
+	shows(1000, "shop/train-1", "1 to 1,000 pods of 2,300 are shown.")
+	c.says("And 1,300 more pods.")
+	click("Show the next 1,000")
+	shows(1000, "shop/train-1001", "1,001 to 2,000 pods of 2,300 are shown.")
+	click("Show the next 300")
+	shows(300, "shop/train-2001", "2,001 to 2,300 pods of 2,300 are shown.")
+	c.saysNot("more pods")
+	click("Show the 1,000 before")
+	shows(1000, "shop/train-1001", "1,001 to 2,000 pods of 2,300 are shown.")
+	c.quiet()
+}
+
 // How old the data is does not depend on the clock of the daemon, and it is said to go on by itself only
 // where it does. What was answered before stays, in grey.
 func TestOldDataInABrowser(t *testing.T) {

@@ -142,16 +142,18 @@ export const mostRows = 100
 // More says how many there are beyond those that are shown, and how to see them.
 export const More = ({ n, of, hint = '' }: { n: number; of: string; hint?: string }) => n > 0 ? <p>And {count(n, 'more ' + of)}{hint}.</p> : <></>
 
-// mostExpanded bounds a list whose reader asked for all of it.
+// mostExpanded bounds how much of a list is shown at a time once its reader asks for more.
 const mostExpanded = 1000
 
-// Table is a table with a name, of at most so many things of a list until its reader asks for the rest. It says
-// how many there are more, total being how many there are at all. A cell is a number where its column is to the right.
+// Table is a table with a name, of at most so many things of a list until its reader asks for more, which come a
+// thousand at a time. It says how many there are more, total being how many there are at all. A cell is a number where its column is to the right.
 export function Table<T>({ name, columns, list, row, of, most = mostRows, total = list.length, hint }: {
   name: string; columns: string[]; list: T[]; row: (thing: T) => ComponentChildren[]; of: string; most?: number; total?: number; hint?: string
 }) {
-  const [all, showAll] = useState(false)
-  const shown = list.slice(0, all ? mostExpanded : most)
+  const [from, show] = useState<number | undefined>(undefined) // undefined: the first ones alone
+  const all = from !== undefined, begin = from !== undefined && from < list.length ? from : 0
+  const shown = list.slice(begin, begin + (all ? mostExpanded : most)), end = begin + shown.length
+  const left = Math.min(mostExpanded, list.length - end)
   return <>
     <div class="scroll" tabIndex={0} role="group" aria-label={name + ', scrollable'}>
       <table aria-label={name}>
@@ -159,8 +161,13 @@ export function Table<T>({ name, columns, list, row, of, most = mostRows, total 
         <tbody>{shown.map(thing => <tr>{row(thing).map(cell => <td class={typeof cell === 'number' ? 'number' : ''}>{typeof cell === 'number' ? cell.toLocaleString('en') : cell}</td>)}</tr>)}</tbody>
       </table>
     </div>
-    <More n={total - shown.length} of={of} hint={hint} />
-    {!all && list.length > most && <p><button type="button" onClick={() => { showAll(true) }}>{list.length === total && total <= mostExpanded ? `Show all ${total.toLocaleString('en')}` : `Show ${Math.min(list.length, mostExpanded).toLocaleString('en')}`}</button></p>}
+    {all && list.length > mostExpanded && <p>{(begin + 1).toLocaleString('en')} to {count(end, of)} of {total.toLocaleString('en')} are shown.</p>}
+    <More n={total - end} of={of} hint={hint} />
+    {!all && list.length > most && <p><button type="button" onClick={() => { show(0) }}>{list.length === total && total <= mostExpanded ? `Show all ${total.toLocaleString('en')}` : `Show ${Math.min(list.length, mostExpanded).toLocaleString('en')}`}</button></p>}
+    {all && list.length > mostExpanded && <p>
+      {begin > 0 && <><button type="button" onClick={() => { show(Math.max(0, begin - mostExpanded)) }}>Show the {mostExpanded.toLocaleString('en')} before</button>{' '}</>}
+      {left > 0 && <button type="button" onClick={() => { show(end) }}>Show the next {left.toLocaleString('en')}</button>}
+    </p>}
   </>
 }
 
