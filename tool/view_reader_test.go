@@ -161,3 +161,25 @@ func TestDecisionsAreNarrowedInABrowser(t *testing.T) {
 	}
 	c.quiet()
 }
+
+// Of each pod that is not evicted the answer has the budgets that hold it back, by name and in numbers:
+// nobody is to read them out of a sentence.
+func TestKeptPodsHaveTheirBudgets(t *testing.T) {
+	var got struct {
+		Kept []struct {
+			Pod     string
+			Budgets []struct {
+				Budget        string
+				Allowed, Down int
+				Broken        bool
+			}
+		}
+	}
+	_, out, errs := berth("", "what-if", "-f", "testdata/held.yaml", "-o", "json", "drain", "n1")
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err, errs)
+	}
+	if text := fmt.Sprint(got.Kept); text != "[{default/web-1 [{default/web 0 0 false}]} {default/web-2 [{default/web 0 0 false}]}]" {
+		t.Error(text)
+	}
+}

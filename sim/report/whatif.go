@@ -29,6 +29,14 @@ type stay struct {
 	Why  string `json:"why"`
 }
 
+// kept is a pod that was not evicted, and the budgets that held it back.
+type kept struct {
+	Pod     string      `json:"pod"`
+	Node    string      `json:"node"`
+	Why     string      `json:"why"`
+	Budgets []budgetUse `json:"budgets"`
+}
+
 type eviction struct {
 	Pod  string `json:"pod"`
 	Node string `json:"node"`
@@ -86,15 +94,23 @@ func members(r *whatif.Result) []member {
 		}
 		return out
 	}
-	evicted, budgets := []eviction{}, []budgetUse{}
+	budgetUses := func(list []whatif.BudgetUse) []budgetUse {
+		out := []budgetUse{}
+		for _, b := range list {
+			out = append(out, budgetUse{b.Budget, b.Allowed, b.Down, b.Broken()})
+		}
+		return out
+	}
+	keeps := []kept{}
+	for _, k := range r.Kept {
+		keeps = append(keeps, kept{k.Pod, k.Node, k.Why, budgetUses(r.KeptBy[k.Pod])})
+	}
+	evicted := []eviction{}
 	for _, e := range r.Evicted {
 		evicted = append(evicted, eviction(e))
 	}
-	for _, b := range r.Budgets {
-		budgets = append(budgets, budgetUse{b.Budget, b.Allowed, b.Down, b.Broken()})
-	}
-	return []member{{"changes", changes}, {"moved", moved}, {"gone", stays(r.Gone)}, {"kept", stays(r.Kept)}, {"stayed", stays(r.Stayed)},
-		{"evicted", evicted}, {"budgets", budgets}, {"resources", beforeAfter{rooms(r.Before), rooms(r.Cluster)}}}
+	return []member{{"changes", changes}, {"moved", moved}, {"gone", stays(r.Gone)}, {"kept", keeps}, {"stayed", stays(r.Stayed)},
+		{"evicted", evicted}, {"budgets", budgetUses(r.Budgets)}, {"resources", beforeAfter{rooms(r.Before), rooms(r.Cluster)}}}
 }
 
 // rooms sums up all nodes, by resource.

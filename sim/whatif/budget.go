@@ -24,6 +24,11 @@ type budget struct {
 
 func (b *budget) name() string { return b.api.Namespace + "/" + b.api.Name }
 
+// use returns the budget with so many of its pods down.
+func (b *budget) use(down int) BudgetUse {
+	return BudgetUse{b.name(), int(b.api.Status.DisruptionsAllowed), down}
+}
+
 // covers tells whether the eviction API asks the budget about the pod. Unlike
 // for preemption, an empty selector covers all pods of the namespace.
 func (b *budget) covers(p *object.Pod) bool {
@@ -62,26 +67,27 @@ func (s *session) countDown() {
 	}
 }
 
-// refused returns why the eviction API would not evict the pod now, "" if it would. A pod
+// refused returns why the eviction API would not evict the pod now, "" if it would, and the budgets that say so. A pod
 // that does not run yet is not asked about. One that is not ready may go while its budget is
 // healthy without it, or always, as the budget says.
-func (s *session) refused(p *object.Pod) string {
+func (s *session) refused(p *object.Pod) (why string, by []BudgetUse) {
 	if api := s.pods[p.Key()]; api.DeletionTimestamp != nil || api.Status.Phase == v1.PodPending {
-		return ""
+		return "", nil
 	}
 	var of []*budget
 	for _, b := range s.budgets {
 		if b.covers(p) {
 			of = append(of, b)
+			by = append(by, b.use(b.down))
 		}
 	}
 	if len(of) > 1 {
-		return fmt.Sprintf("budgets %s and %s both cover it, which the eviction API does not support", of[0].name(), of[1].name())
+		return fmt.Sprintf("budgets %s and %s both cover it, which the eviction API does not support", of[0].name(), of[1].name()), by
 	}
 	if len(of) == 0 || !workload.Ready(s.pods[p.Key()]) && of[0].sparesUnready() || of[0].down < int(of[0].api.Status.DisruptionsAllowed) {
-		return ""
+		return "", nil
 	}
-	return fmt.Sprintf("budget %s lets %d of its pods be down at once, and %d are", of[0].name(), of[0].api.Status.DisruptionsAllowed, of[0].down)
+	return fmt.Sprintf("budget %s lets %d of its pods be down at once, and %d are", of[0].name(), of[0].api.Status.DisruptionsAllowed, of[0].down), by
 }
 
 // sparesUnready reports whether a pod that is not ready may go without being counted.

@@ -47,6 +47,8 @@ type Result struct {
 	Gone []Stay
 	// Kept are the pods that were to be evicted and were not.
 	Kept []Stay
+	// KeptBy are the budgets that held these back, by pod, with how many were down then.
+	KeptBy map[string][]BudgetUse
 	// Stayed are the pods that a drain leaves on their nodes.
 	Stayed []Stay
 	// Budgets are those some of whose pods were down.
@@ -179,13 +181,14 @@ func (s *session) tell(r *Result) {
 			r.Gone = append(r.Gone, Stay{key, "", s.gone[key]})
 		}
 	}
+	r.KeptBy = map[string][]BudgetUse{}
 	for _, l := range s.leaving {
-		r.Kept = append(r.Kept, Stay{l.pod, l.node, l.why})
+		r.Kept, r.KeptBy[l.pod] = append(r.Kept, Stay{l.pod, l.node, l.why}), l.by
 	}
 	s.countDown()
 	for _, b := range s.budgets {
 		if b.most > 0 {
-			r.Budgets = append(r.Budgets, BudgetUse{b.name(), int(b.api.Status.DisruptionsAllowed), b.most})
+			r.Budgets = append(r.Budgets, b.use(b.most))
 		}
 	}
 	if len(s.bare) > 0 {

@@ -40,12 +40,13 @@ type session struct {
 	bare    []string // pods without controller that were made again all the same
 }
 
-// leaver is a pod that is to be evicted. why is what keeps it.
+// leaver is a pod that is to be evicted. why is what keeps it, and by the budgets that do.
 type leaver struct {
 	pod  string // namespace/name
 	uid  types.UID
 	node string
 	why  string
+	by   []BudgetUse
 }
 
 func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
@@ -167,7 +168,7 @@ func (s *session) evictAllowed() bool {
 		if p == nil || p.UID != l.uid || p.NodeName == "" {
 			continue // somebody evicted it, or it is going anyway
 		}
-		if l.why = s.refused(p); l.why != "" && !s.force {
+		if l.why, l.by = s.refused(p); l.why != "" && !s.force {
 			rest = append(rest, l)
 			continue
 		}

@@ -69,12 +69,13 @@ export interface WhatIf {
   changes: string[]
   moved: { pod: string; from: string; to: string | null; workload?: string }[]
   placements: Record<string, string>; unplaced: Record<string, string>
-  kept: { pod: string; node: string; why: string }[]; gone: { pod: string; node: string; why: string }[]
+  kept: { pod: string; node: string; why: string; budgets?: Budget[] }[]; gone: { pod: string; node: string; why: string }[]
   stayed: { pod: string; node: string; why: string }[]; evicted: { pod: string; node: string; for: string }[]
-  budgets: { budget: string; allowed: number; down: number; broken: boolean }[]
+  budgets: Budget[]
   resources: { before: Record<string, Room>; after: Record<string, Room> }
   cut?: string
 }
+export interface Budget { budget: string; allowed: number; down: number; broken: boolean }
 export interface Room { allocatable: number; requested: number; free: number }
 
 export interface Group {

@@ -1,7 +1,7 @@
 // What a change would lead to: the words of "berth what-if", and what comes of them.
 import { h, Fragment } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Problem, WhatIf } from './api'
+import type { Budget, Problem, WhatIf } from './api'
 import { capabilities, exported, post, type Refused } from './data'
 import { busy, nodeLink, podLink, Region, Table, Trouble } from './parts'
 import { go, opened } from './route'
@@ -52,15 +52,10 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
 // most bounds each of the lists, of which there are seven.
 const most = 50
 
-interface Holding { allowed: number; down: number; pods: number }
-
-// holding returns the budgets that held pods back, as the reasons of those pods name them.
-function holding(w: WhatIf): Map<string, Holding> {
-  const by = new Map<string, Holding>()
-  for (const k of w.kept) {
-    const [, first, second, allowed, down] = /^budgets? (\S+)(?: and (\S+) both)?(?: lets (\d+) .* and (\d+) are)?/.exec(k.why) ?? []
-    for (const name of [first, second]) if (name !== undefined) by.set(name, { allowed: Number(allowed ?? 0), down: Number(down ?? 0), pods: (by.get(name)?.pods ?? 0) + 1 })
-  }
+// holding returns the budgets that held pods back, by name, with how many pods.
+function holding(w: WhatIf): Map<string, Budget & { pods: number }> {
+  const by = new Map<string, Budget & { pods: number }>()
+  for (const b of w.kept.flatMap(k => k.budgets ?? [])) by.set(b.budget, { ...b, pods: (by.get(b.budget)?.pods ?? 0) + 1 })
   return by
 }
 
@@ -79,7 +74,7 @@ function Outcome({ w }: { w: WhatIf }) {
   const left = Object.entries(w.unplaced)
   const lost = left.filter(([pod]) => isMoved.has(pod)).length, held = holding(w)
   const budgets = [...w.budgets.map(b => ({ ...b, pods: held.get(b.budget)?.pods ?? 0 })),
-    ...[...held].filter(([name]) => !w.budgets.some(b => b.budget === name)).map(([budget, h]) => ({ budget, ...h, broken: false }))]
+    ...[...held.values()].filter(h => !w.budgets.some(b => b.budget === h.budget))]
   return <>
     {!w.cut && <p role="status" aria-label="Verdict" class="lead">{verdict(w, lost)}</p>}
     <p role="status" aria-label="Outcome">{w.changes.join(', ')}: {count(moved.length, 'pod moves', 'pods move')}, {count(left.length, 'pod')} without a node{left.length > lost ? ` (${(left.length - lost).toLocaleString('en')} had none before)` : ''}, {count(w.kept.length, 'pod')} not evicted.</p>
