@@ -183,3 +183,42 @@ func TestKeptPodsHaveTheirBudgets(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// What-if and compare begin with a sentence, and group what changes by what it costs: evicted, without a
+// node, moved; worse, better.
+func TestOutcomesAreGroupedInABrowser(t *testing.T) {
+	c, _ := play(t, nil)
+	c.eval(`(() => {
+		const day = wait => ({ name: "default", arrived: 4, placed: 4, pending: 0, left: 0, decisions: 4, preemptions: 0, waitP50: wait, waitP90: 2, waitP99: 2, waitMax: 2, cpu: 0, memory: 0, stranded: 0, empty: 0, emptyAtEnd: 0, samples: [] })
+		const room = { cpu: { allocatable: 4000, requested: 1000, free: 3000 } }
+		const answers = {
+			"what-if": { changes: ["drain n1"], moved: [{ pod: "shop/a", from: "n1", to: "n2" }, { pod: "shop/b", from: "n1", to: null }], placements: { "shop/a": "n2" }, unplaced: { "shop/b": "no room", "shop/c": "no room" },
+				kept: [{ pod: "shop/d", node: "n1", why: "in words that nobody reads", budgets: [{ budget: "shop/web", allowed: 2, down: 1, broken: false }] }], gone: [], stayed: [], evicted: [{ pod: "shop/e", node: "n2", for: "shop/a" }], budgets: [],
+				resources: { before: room, after: room } },
+			compare: { from: "2026-01-31T12:00:00Z", to: "2026-01-31T13:00:00Z", a: day(1), b: day(3), same: 4, elsewhere: [], onlyA: [], onlyB: [], evictedA: [], evictedB: [], emptyA: [], emptyB: [],
+				workloads: [{ workload: "x", pods: 1, elsewhere: 0, verdict: "better", because: "wait" }, { workload: "y", pods: 1, elsewhere: 0, verdict: "worse", because: "wait" }, { workload: "z", pods: 2, elsewhere: 0, verdict: "same" }] },
+		}
+		const ask = window.fetch
+		window.fetch = (url, ...rest) => { const answer = answers[String(url).replace("berth/v1/", "").split("?")[0]]; return answer ? Promise.resolve(new Response(JSON.stringify(answer))) : ask(url, ...rest) }
+	})()`)
+	regions := func() string {
+		t.Helper()
+		return c.eval(`[...document.querySelectorAll("main section > h2")].map(x => x.innerText).join(", ")`)
+	}
+	c.route("#/what-if?do=drain%20n1")
+	c.until(`document.querySelector("[aria-label=Verdict]")?.innerText === "n1 cannot be drained: the budget shop/web holds 1 pod. 1 pod loses its node and finds no other. 1 pod is preempted."`)
+	if got := regions(); !strings.HasSuffix(got, "Preempted, Without a node, Not evicted, Moved, Budgets, Resources") {
+		t.Error(got)
+	}
+	for table, want := range map[string]string{"Lost their node": "shop/b", "Had no node before": "shop/c", "Moved": "shop/a", "Budgets": "shop/web"} { // any order
+		if got := c.eval(fmt.Sprintf(`[...document.querySelectorAll("table[aria-label=\"%s\"] tbody td:first-child")].map(x => x.innerText).join(" ")`, table)); got != want {
+			t.Errorf("%s: %s", table, got)
+		}
+	}
+	c.route("#/compare")
+	c.until(`document.querySelector("main .lead")?.innerText === "Pods waited longer under B than under A: median 3.000 s instead of 1.000 s."`)
+	if got := regions(); got != "Worse under B, Better under B, Figures, Over time, Pods" {
+		t.Error(got)
+	}
+	c.quiet()
+}

@@ -100,17 +100,21 @@ function waits(a: Day, b: Day): string {
   return `Pods waited ${longer > 0 && shorter > 0 ? 'partly longer, partly shorter' : longer > 0 ? 'longer' : 'shorter'} under B than under A: ${said.join(', ')}.`
 }
 
+function Workloads({ name, list }: { name: string; list: Compared['workloads'] }) {
+  return list.length === 0 ? <></> : <Region name={name}><Table name={name} columns={['Workload', 'By', 'Pods', 'Elsewhere']} list={list} of="workload" row={w => [<bdi>{w.workload}</bdi>, w.because ?? '', w.pods, w.elsewhere]} /></Region>
+}
+
 export function Compare() {
   return <Shown answer={useAnswer<Compared>('compare', {})} what="the comparison">{c => {
-    const changed = c.workloads.filter(w => w.verdict === 'worse' || w.verdict === 'better')
     return <>
-      <p class="lead">{clock(c.from)} to {clock(c.to)}: {count(c.same, 'pod')} on the same node under both, {whole(c.elsewhere.length)} elsewhere, {whole(c.onlyA.length)} placed under A alone, {whole(c.onlyB.length)} under B alone.</p>
+      <p role="status" aria-label="Verdict" class="lead">{waits(c.a, c.b)}</p>
+      <p>{clock(c.from)} to {clock(c.to)}: {count(c.same, 'pod')} on the same node under both, {whole(c.elsewhere.length)} elsewhere, {whole(c.onlyA.length)} placed under A alone, {whole(c.onlyB.length)} under B alone.</p>
       <p>A (solid) is <bdi>{c.a.name}</bdi>, B (dashed) is <bdi>{c.b.name}</bdi>.</p>
-      <p>{waits(c.a, c.b)}</p>
       {(c.notes ?? []).map(n => <p class="note">{n}</p>)}
+      <Workloads name="Worse under B" list={c.workloads.filter(w => w.verdict === 'worse')} />
+      <Workloads name="Better under B" list={c.workloads.filter(w => w.verdict === 'better')} />
       <Region name="Figures"><Table name="Figures" columns={['Figure', 'A', 'B']} list={figures} of="figure" row={([name, of]) => [name, of(c.a), of(c.b)]} /></Region>
       <Region name="Over time"><Lines days={[c.a, c.b]} /></Region>
-      {changed.length > 0 && <Region name="Workloads"><Table name="Workloads" columns={['Workload', 'Under B', 'By', 'Pods', 'Elsewhere']} list={changed} of="workload" row={w => [<bdi>{w.workload}</bdi>, w.verdict, w.because ?? '', w.pods, w.elsewhere]} /></Region>}
       <Region name="Pods">{c.elsewhere.length + c.onlyA.length + c.onlyB.length === 0 && <p>Every pod is on the same node under both.</p>}
         <Moves name="Elsewhere under B" columns={['Pod', 'A', 'B']} list={c.elsewhere} />
         <Moves name="Placed under A alone" columns={['Pod', 'A', 'B']} list={c.onlyA} />

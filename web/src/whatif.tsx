@@ -65,11 +65,11 @@ function verdict(w: WhatIf, lost: number): string {
   const holds = [...holding(w)].map(([name, h]) => `the budget ${name} holds ${count(h.pods, 'pod')}`)
   const because = holds.length > 0 ? holds.join(', ') : count(w.kept.length, 'pod is', 'pods are') + ' not evicted'
   const able = w.kept.length > 0 ? `${node ? node + ' cannot be drained' : 'The change cannot be made in full'}: ${because}.` : `${node ? node + ' can be drained' : 'The change can be made'}.`
-  return `${able} ${lost === 0 ? 'Each pod that has a node keeps it or finds another.' : count(lost, 'pod loses its node and finds', 'pods lose their nodes and find') + ' no other.'}`
+  return `${able} ${lost === 0 ? 'Each pod that has a node keeps it or finds another.' : count(lost, 'pod loses its node and finds', 'pods lose their nodes and find') + ' no other.'}${w.evicted.length > 0 ? ` ${count(w.evicted.length, 'pod is', 'pods are')} preempted.` : ''}`
 }
 
 function Outcome({ w }: { w: WhatIf }) {
-  const moved = w.moved.filter(m => m.to !== null), stuck = w.moved.filter(m => m.to === null), isMoved = new Set(w.moved.map(m => m.pod))
+  const moved = w.moved.filter(m => m.to !== null), isMoved = new Set(w.moved.map(m => m.pod))
   const placed = Object.entries(w.placements).filter(([pod]) => !isMoved.has(pod))
   const left = Object.entries(w.unplaced)
   const lost = left.filter(([pod]) => isMoved.has(pod)).length, held = holding(w)
@@ -80,14 +80,23 @@ function Outcome({ w }: { w: WhatIf }) {
     <p role="status" aria-label="Outcome">{w.changes.join(', ')}: {count(moved.length, 'pod moves', 'pods move')}, {count(left.length, 'pod')} without a node{left.length > lost ? ` (${(left.length - lost).toLocaleString('en')} had none before)` : ''}, {count(w.kept.length, 'pod')} not evicted.</p>
     {w.cut && <p class="note">{w.cut}</p>}
     <Maps w={w} />
-    <Region name="Moved">{moved.length === 0 ? <p>No pod moves.</p> : <Table name="Moved" columns={['Pod', 'From', 'To']} list={moved} most={most} of="pod" row={m => [podLink(m.pod), nodeLink(m.from), m.to === null ? '' : nodeLink(m.to)]} />}</Region>
-    {placed.length > 0 && <Region name="Placed"><Table name="Placed" columns={['Pod', 'Node']} list={placed} most={most} of="pod" row={([p, n]) => [podLink(p), nodeLink(n)]} /></Region>}
-    <Region name="Without a node">{left.length === 0 ? <p>Every pod has a node.</p> : <Table name="Without a node" columns={['Pod', 'Lost its node', 'Why']} list={left} most={most} of="pod" row={([pod, text]) => [podLink(pod), stuck.some(m => m.pod === pod) ? 'yes' : 'had none', <span class="words">{text}</span>]} />}</Region>
-    <Region name="Not evicted">{w.kept.length === 0 ? <p>No eviction was refused.</p> : <Table name="Not evicted" columns={['Pod', 'Node', 'Why']} list={w.kept} most={most} of="pod" row={k => [podLink(k.pod), nodeLink(k.node), k.why]} />}</Region>
     {w.evicted.length > 0 && <Region name="Preempted"><Table name="Preempted" columns={['Pod', 'Node', 'For']} list={w.evicted} most={most} of="pod" row={e => [podLink(e.pod), nodeLink(e.node), podLink(e.for)]} /></Region>}
+    <Region name="Without a node">{left.length === 0 ? <p>Every pod has a node.</p> : <>
+      <Unplaced name="Lost their node" list={left.filter(([pod]) => isMoved.has(pod))} />
+      <Unplaced name="Had no node before" list={left.filter(([pod]) => !isMoved.has(pod))} />
+    </>}</Region>
+    <Region name="Not evicted">{w.kept.length === 0 ? <p>No eviction was refused.</p> : <Table name="Not evicted" columns={['Pod', 'Node', 'Why']} list={w.kept} most={most} of="pod" row={k => [podLink(k.pod), nodeLink(k.node), k.why]} />}</Region>
+    <Region name="Moved">{moved.length === 0 ? <p>No pod moves.</p> : <Table name="Moved" columns={['Pod', 'From', 'To']} list={moved} most={most} of="pod" row={m => [podLink(m.pod), nodeLink(m.from), nodeLink(m.to ?? '')]} />}</Region>
+    {placed.length > 0 && <Region name="Placed"><Table name="Placed" columns={['Pod', 'Node']} list={placed} most={most} of="pod" row={([p, n]) => [podLink(p), nodeLink(n)]} /></Region>}
     <Region name="Budgets">{budgets.length === 0 ? <p>No disruption budget is concerned.</p> : <Table name="Budgets" columns={['Budget', 'Lets be down', 'Down', 'Respected', 'Pods it holds back']} list={budgets} most={most} of="budget" row={b => [b.budget, b.allowed, b.down, b.broken ? 'no' : 'yes', b.pods]} />}</Region>
     <Region name="Resources"><Table name="Resources" columns={['Resource', 'Free before', 'Free after', 'Allocatable after']} list={Object.entries(w.resources.after)} most={most} of="resource" row={([r, a]) => [resourceName(r), amount(r, w.resources.before[r]?.free ?? 0), amount(r, a.free), amount(r, a.allocatable)]} /></Region>
   </>
+}
+
+// Unplaced lists pods without a node, those that lost one apart from those that had none.
+function Unplaced({ name, list }: { name: string; list: [string, string][] }) {
+  return list.length === 0 ? <></> : <><h3>{name}: {count(list.length, 'pod')}</h3>
+    <Table name={name} columns={['Pod', 'Why']} list={list} most={most} of="pod" row={([pod, text]) => [podLink(pod), <span class="words">{text}</span>]} /></>
 }
 
 // FitView is the answer of "berth fit", in a page of one file.
