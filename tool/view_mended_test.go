@@ -228,6 +228,30 @@ func TestTheRestOfALongListInABrowser(t *testing.T) {
 	c.quiet()
 }
 
+// At 320 pixels no table scrolls sideways: a row is a card, each cell with its label. It is a table to a
+// screen reader all the same.
+func TestTablesAreCardsInABrowser(t *testing.T) {
+	c := startChromium(t)
+	v := view(t, "-f", "testdata/stuck.yaml", "--simulate")
+	c.size(320, 700, "light")
+	c.enter(v)
+	for hash, table := range map[string]string{"#/queue": "Pods", "#/node/n1": "Resources", "#/pod/default/affinity": "Blockers"} { // any order
+		c.route(hash)
+		c.until(fmt.Sprintf(`document.querySelector("table[aria-label=%s] td")`, table))
+		if got := c.eval(`[...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.getAttribute("aria-label")).join(", ")`); got != "" {
+			t.Errorf("%s scrolls sideways: %s", hash, got)
+		}
+		label := c.eval(fmt.Sprintf(`getComputedStyle(document.querySelector("table[aria-label=%s] td"), "::before").content`, table))
+		if head := c.eval(fmt.Sprintf(`document.querySelector("table[aria-label=%s] th").textContent`, table)); !strings.Contains(label, head) {
+			t.Errorf("%s: a cell of %s has the label %s, not %s", hash, table, label, head)
+		}
+		if head := c.eval(fmt.Sprintf(`document.querySelector("table[aria-label=%s] th").textContent`, table)); c.named("table", table) == 0 || c.named("columnheader", head) == 0 {
+			t.Errorf("%s: there is no table %s with a column %s", hash, table, head)
+		}
+	}
+	c.quiet()
+}
+
 // How old the data is does not depend on the clock of the daemon, and it is said to go on by itself only
 // where it does. What was answered before stays, in grey.
 func TestOldDataInABrowser(t *testing.T) {

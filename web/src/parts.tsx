@@ -156,9 +156,10 @@ export function Table<T>({ name, columns, list, row, of, most = mostRows, total 
   const left = Math.min(mostExpanded, list.length - end)
   return <>
     <div class="scroll" tabIndex={0} role="group" aria-label={name + ', scrollable'}>
-      <table aria-label={name}>
-        <thead><tr>{columns.map(c => <th scope="col">{c}</th>)}</tr></thead>
-        <tbody>{shown.map(thing => <tr>{row(thing).map(cell => <td class={typeof cell === 'number' ? 'number' : ''}>{typeof cell === 'number' ? cell.toLocaleString('en') : cell}</td>)}</tr>)}</tbody>
+      {/* A narrow window shows rows as cards, which takes the roles from what is no table to it any more. */}
+      <table role="table" aria-label={name}>
+        <thead role="rowgroup"><tr role="row">{columns.map(c => <th role="columnheader" scope="col">{c}</th>)}</tr></thead>
+        <tbody role="rowgroup">{shown.map(thing => <tr role="row">{row(thing).map((cell, i) => <td role="cell" data-label={columns[i]} class={typeof cell === 'number' ? 'number' : ''}>{typeof cell === 'number' ? cell.toLocaleString('en') : cell}</td>)}</tr>)}</tbody>
       </table>
     </div>
     {all && list.length > mostExpanded && <p>{(begin + 1).toLocaleString('en')} to {count(end, of)} of {total.toLocaleString('en')} are shown.</p>}
