@@ -164,7 +164,7 @@ func TestForeignPageInABrowser(t *testing.T) {
 	c.open(foreign.URL)
 	asked := d.asked.Load()
 	var paths []string
-	for _, what := range []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "group", "quotas", "shadow", "why", "why/all", "blockers", "watch", "what-if", "fit", "simulate", "replay", "compare"} {
+	for _, what := range []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "group", "quotas", "find", "shadow", "why", "why/all", "blockers", "watch", "what-if", "fit", "simulate", "replay", "compare"} {
 		paths = append(paths, v.base+api.Prefix+what)
 	}
 	list, _ := json.Marshal(append(paths, v.base+"/", v.base+"/page.js", v.base+"/icon.svg"))

@@ -111,6 +111,30 @@ func TestFindingPodsInABrowser(t *testing.T) {
 	c.quiet()
 }
 
+// A daemon that finds any pod by a part of its name is asked for that, and for no list of pods.
+func TestFindingAnyPodInABrowser(t *testing.T) {
+	c, p := play(t, map[string]any{
+		"capabilities": &api.Capabilities{Time: time.Now(), Identity: "berth-1", Leads: true, Paths: []string{"summary", "nodes", "find", "records", "pending"}},
+		"find":         &api.Found{Pods: []string{"shop/cart-of-last-week"}, Nodes: []string{}},
+	})
+	c.until(`document.querySelector("[aria-label=Connection]").innerText === "Live"`)
+	c.eval(`document.querySelector("[type=search]").focus()`)
+	for _, key := range "last" {
+		c.press(string(key))
+	}
+	c.until(`document.querySelector("[role=option]")?.innerText === "pod shop/cart-of-last-week"`)
+	p.set(map[string]any{"find": &api.Found{Pods: []string{}, Nodes: []string{}}})
+	c.press("x")
+	c.until(`document.querySelector(".nothing")?.innerText === "No node and no pod has that in its name."`)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked := strings.Join(p.asked, " ")
+	if !strings.Contains(asked, "find?q=lastx&limit=12") && !strings.Contains(asked, "find?limit=12&q=lastx") || strings.Contains(asked, "pending") {
+		t.Errorf("it asks %s", asked)
+	}
+	c.quiet()
+}
+
 // What a change leads to begins with whether it can be made, and names the budgets that hold pods back.
 func TestVerdictOfWhatIfInABrowser(t *testing.T) {
 	c := startChromium(t)

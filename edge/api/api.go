@@ -153,6 +153,7 @@ func Handler(o Options) http.Handler {
 	serve("node", h.led(read(h.node)))
 	serve("groups", h.led(read(h.groups)))
 	serve("quotas", h.led(read(h.quotas)))
+	serve("find", h.led(read(h.find)))
 	serve("group", h.led(placed(bounds.NewPlaces(mostWhys), h.compressed(inTurn(h.group)))))
 	serve("watch", h.led(compressed(h.watch)))
 	serve("shadow", h.led(read(h.shadow)))

@@ -428,6 +428,7 @@ func TestBadQuestions(t *testing.T) {
 		"watch?every=1s&revision=7":      "400 parameter revision=7: is not the revision of an answer",
 		"nodes?colour=red":               "400 parameter colour=red: is not known; there are labels",
 		"summary?x=y":                    "400 parameter x=y: is not known; there are ",
+		"find?limit=5":                   "400 parameter q=: is needed: a part of a name",
 		"why":                            "400 parameter pod=: is needed: NAMESPACE/NAME",
 		"blockers":                       "400 parameter pod=: is needed: NAMESPACE/NAME",
 		"blockers?pod=nobody":            "404 pod default/nobody: there is no such pod",
@@ -435,7 +436,7 @@ func TestBadQuestions(t *testing.T) {
 		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
-		"nothing":                        "404 /berth/v1/nothing is not served: there are status, capabilities, records, pending, summary, history, nodes, node, groups, quotas, group, watch, shadow, why, blockers, why/all below /berth/v1/",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are status, capabilities, records, pending, summary, history, nodes, node, groups, quotas, find, group, watch, shadow, why, blockers, why/all below /berth/v1/",
 		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output, kind, namespace, selector, workload",
 	} {
 		var p Problem

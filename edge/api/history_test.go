@@ -46,7 +46,7 @@ func TestCapabilities(t *testing.T) {
 	f.sample()
 	var c Capabilities
 	f.get("capabilities", &c)
-	all := []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "quotas", "group", "watch", "why", "blockers", "why/all"}
+	all := []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "quotas", "find", "group", "watch", "why", "blockers", "why/all"}
 	if !c.Leads || c.Version != "v0.9.0" || c.Kubernetes != "v1.37.2" || fmt.Sprint(c.Gates) != "map[SchedulerAsyncPreemption:false]" || !slices.Equal(c.Paths, all) ||
 		c.RecordsSince == nil || !c.RecordsSince.Equal(start.Add(4*time.Second)) || c.HistorySince == nil || !c.HistorySince.Equal(f.now) {
 		t.Errorf("%+v", c)
@@ -55,7 +55,7 @@ func TestCapabilities(t *testing.T) {
 	f.options.Hosted, f.options.Shadow = true, true
 	f.serve()
 	c = Capabilities{}
-	if code, _ := f.get("capabilities", &c); code != 200 || c.Leads || !c.Shadow || !slices.Equal(c.Paths, append(all[:12:12], "shadow")) {
+	if code, _ := f.get("capabilities", &c); code != 200 || c.Leads || !c.Shadow || !slices.Equal(c.Paths, append(all[:13:13], "shadow")) {
 		t.Errorf("a follower with hosted plugins: %d %+v", code, c)
 	}
 }

@@ -49,7 +49,7 @@ type Server struct {
 }
 
 // passed are the paths of Data that are passed on, besides watch.
-var passed = []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "group", "quotas", "shadow", "why", "why/all", "blockers"}
+var passed = []string{"status", "capabilities", "records", "pending", "summary", "history", "nodes", "node", "groups", "group", "quotas", "find", "shadow", "why", "why/all", "blockers"}
 
 // ofRecords are the paths that Data has of a record alone.
 var ofRecords = []string{"replay", "compare"}

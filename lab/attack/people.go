@@ -79,7 +79,7 @@ func (s *stage) address() string { return fmt.Sprintf("https://127.0.0.1:%d", s.
 // profiles.
 var (
 	healthPaths = []string{"/healthz", "/livez", "/readyz", "/livez?verbose", "/readyz?verbose"}
-	recordPaths = []string{"summary", "status", "capabilities", "records", "pending", "history", "nodes", "node?name=a", "groups", "group?name=kube-system%2fa", "quotas", "shadow",
+	recordPaths = []string{"summary", "status", "capabilities", "records", "pending", "history", "nodes", "node?name=a", "groups", "group?name=kube-system%2fa", "quotas", "shadow", "find?q=a",
 		"why?pod=kube-system%2fa", "records?pod=kube-system%2fa", "watch?pod=kube-system%2fa", "why/all", "watch", "watch?every=250ms",
 		"blockers?pod=kube-system%2fa", "blockers?pod=" + url.QueryEscape(target+"/a"), "group?name=" + url.QueryEscape(target+"/a")}
 	podPaths   = []string{"why?pod=" + url.QueryEscape(target+"/a"), "records?pod=" + url.QueryEscape(target+"/a")}

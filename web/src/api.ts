@@ -33,6 +33,7 @@ export interface RecordOf {
   message?: string; victims?: string[]; nominatedNode?: string; blockers?: (Blocker & { nodes: number })[]
 }
 export interface RecordList { records: RecordOf[]; more: boolean; log: { oldest?: string } }
+export interface Found { pods: string[]; nodes: string[]; more: boolean }
 export interface PendingPod { pod: string; place: string; since: string; created?: string; until?: string; attempts: number; rejectedBy?: string[]; pendingBy?: string[]; nominatedNode?: string; message?: string }
 export interface PendingList { pods: PendingPod[]; total: number }
 
