@@ -1,7 +1,7 @@
 // The map of the nodes: a bitmap of one pixel a node on a canvas, scaled, and the one cell of it that
 // a screen reader is told of.
 import { h } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Node } from './data'
 
 export interface Group { name: string; nodes: Node[] }
@@ -107,18 +107,29 @@ function drawMarks(context: CanvasRenderingContext2D, o: MapOptions, layout: Lay
   context.textBaseline = 'alphabetic'
 }
 
+// paint returns the bitmap of the map, one pixel a node.
+function paint(o: MapOptions, layout: Layout): OffscreenCanvas {
+  const image = new ImageData(layout.columns, Math.max(1, layout.rows)), pixels = new Uint32Array(image.data.buffer)
+  for (const p of layout.places) p.group.nodes.forEach((n, i) => { pixels[p.row * layout.columns + i] = colourOf(o, n) })
+  const bitmap = new OffscreenCanvas(image.width, image.height)
+  bitmap.getContext('2d')?.putImageData(image, 0, 0)
+  return bitmap
+}
+
 export function NodeMap(o: MapOptions) {
   const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null)
   const [width, setWidth] = useState(0)
   const [active, setActive] = useState({ row: 0, column: 0 })
   const view = useRef<View>({ x: 0, y: 0, zoom: 1 })
   const drag = useRef<{ x: number; y: number; moved: boolean } | undefined>(undefined)
-  const layout = layoutOf(o.groups, width || 600, o.most ?? height)
+  const layout = useMemo(() => layoutOf(o.groups, width || 600, o.most ?? height), [o.groups, width, o.most])
   const high = o.most === undefined ? height : Math.max(layout.rows * layout.size, 40)
   const now = useRef({ o, layout, active, high })
   now.current = { o, layout, active, high }
   const id = o.name === undefined ? 'active-node' : 'active-' + o.name.replace(/ /g, '-')
   const frame = useRef(0)
+  // painted is the bitmap with what it was made of: whoever moves over the map changes none of it.
+  const painted = useRef<{ o: MapOptions; layout: Layout; palette: number[]; bitmap: OffscreenCanvas } | undefined>(undefined)
 
   const nodeAt = (row: number, column: number): Node | undefined => {
     const at = now.current.layout
@@ -137,19 +148,14 @@ export function NodeMap(o: MapOptions) {
     const ratio = devicePixelRatio, context = c.getContext('2d')
     if (!context) return
     choosePalette()
-    const image = new ImageData(layout.columns, Math.max(1, layout.rows)), pixels = new Uint32Array(image.data.buffer)
-    for (const p of layout.places) {
-      p.group.nodes.forEach((n, i) => {
-        pixels[p.row * layout.columns + i] = colourOf(o, n)
-      })
-    }
-    const bitmap = new OffscreenCanvas(image.width, image.height)
-    bitmap.getContext('2d')?.putImageData(image, 0, 0)
+    const was = painted.current
+    const bitmap = was && was.o === o && was.layout === layout && was.palette === palette ? was.bitmap : paint(o, layout)
+    painted.current = { o, layout, palette, bitmap }
     const { x, y, zoom } = view.current, size = layout.size * zoom * ratio
     context.setTransform(1, 0, 0, 1, 0, 0)
     context.clearRect(0, 0, c.width, c.height)
     context.imageSmoothingEnabled = false
-    context.drawImage(bitmap, x * ratio, y * ratio, image.width * size, image.height * size)
+    context.drawImage(bitmap, x * ratio, y * ratio, bitmap.width * size, bitmap.height * size)
     const style = getComputedStyle(c)
     if (size >= 8 * ratio) {
       context.strokeStyle = style.backgroundColor
@@ -224,9 +230,14 @@ export function NodeMap(o: MapOptions) {
     } while (!nodeAt(row, column) && (rows !== 0 || columns !== 0))
     setActive({ row, column })
   }
-  const all = layout.places.flatMap(p => p.group.nodes.map((_, i) => ({ row: p.row + Math.floor(i / layout.columns), column: i % layout.columns })))
+  const filled = layout.places.filter(p => p.group.nodes.length > 0), first = filled[0], last = filled[filled.length - 1]
+  const goToFirst = () => { if (first) setActive({ row: first.row, column: 0 }) }
+  const goToLast = () => {
+    const i = last ? last.group.nodes.length - 1 : 0
+    if (last) setActive({ row: last.row + Math.floor(i / layout.columns), column: i % layout.columns })
+  }
   const node = nodeAt(active.row, active.column)
-  useEffect(() => { if (!node && all.length > 0 && width > 0) setActive(all[0]) })
+  useEffect(() => { if (!node && width > 0) goToFirst() })
 
   const onKeyDown = (e: KeyboardEvent) => {
     const arrows: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }
@@ -234,8 +245,8 @@ export function NodeMap(o: MapOptions) {
     if (e.ctrlKey || e.metaKey || e.altKey) return
     if (to && e.shiftKey) pan(-to[1] * 40, -to[0] * 40)
     else if (to) go(to[0], to[1])
-    else if (e.key === 'Home' && all.length > 0) setActive(all[0])
-    else if (e.key === 'End' && all.length > 0) setActive(all[all.length - 1])
+    else if (e.key === 'Home') goToFirst()
+    else if (e.key === 'End') goToLast()
     else if (e.key === '+' || e.key === '=') zoomBy(1.25, width / 2, height / 2)
     else if (e.key === '-') zoomBy(0.8, width / 2, height / 2)
     else if (e.key === '0') { view.current = { x: 0, y: 0, zoom: 1 }; redraw() }
