@@ -230,14 +230,11 @@ func (h *handler) summary(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := h.Recorder.Lasts(waiting)
+	last := h.Recorder.Overview(waiting, s.Time, rateTime)
 	defer last.End()
 	s.Blocking = records.Rank(last.All(), func(r *records.Record) string { return workloads[r.UID] })
 	s.Blocking = s.Blocking[:min(mostBlocking, len(s.Blocking))]
-	s.Rates, s.Log = h.Recorder.Rates(s.Time, rateTime), h.Recorder.Size()
-	if attempt, found := h.Recorder.LastAttempt(); found {
-		s.LastDecision = &attempt
-	}
+	s.Rates, s.LastDecision, s.Log = last.Rates, last.LastAttempt, h.Recorder.Size()
 	s.Refused = h.Status(r.Context()).Configuration.Refused
 	h.hideReason(r.Context(), s.Refused)
 	return s, nil

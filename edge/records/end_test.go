@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-scheduler/berth/edge/loop"
 )
@@ -15,7 +16,7 @@ func TestTheNewestAreThoseOfAll(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		r := New(LeastBytes)
-		if last, found := r.LastAttempt(); found {
+		if last := lastAttempt(r); last != nil {
 			t.Fatalf("an attempt in an empty log: %+v", last)
 		}
 		for i := range 20_000 {
@@ -36,7 +37,7 @@ func TestTheNewestAreThoseOfAll(t *testing.T) {
 			}
 		}
 		all, _ := find(r, Query{})
-		if last, found := r.LastAttempt(); !found || !reflect.DeepEqual(last, all[len(all)-1]) {
+		if last := lastAttempt(r); !reflect.DeepEqual(last, &all[len(all)-1]) {
 			t.Fatalf("seed %d: the last attempt is %+v, want %+v", seed, last, all[len(all)-1])
 		}
 	}
@@ -68,7 +69,55 @@ func TestTheLastAttemptIsNoMove(t *testing.T) {
 		r.log.append(e.end())
 	}
 	r.Flush()
-	if last, found := r.LastAttempt(); !found || last.Pod != podName(1).String() || !last.Time.Equal(start) {
-		t.Errorf("%t %+v", found, last)
+	if last := lastAttempt(r); last == nil || last.Pod != podName(1).String() || !last.Time.Equal(start) {
+		t.Errorf("%+v", last)
+	}
+}
+
+func lastAttempt(r *Recorder) *Record {
+	o := r.Overview(nil, start, time.Minute)
+	defer o.End()
+	return o.LastAttempt
+}
+
+// One pass over the log finds what separate ones do: the attempts of pods that wait, some of which were
+// written again, the rates, victims in the order of time, and how long bindings took whose decision is of
+// another segment.
+func TestTheOverviewIsOnePass(t *testing.T) {
+	r := New(LeastBytes)
+	const n = 20_000
+	for i := range n {
+		d := placement(i, 1)
+		if i%4 == 0 {
+			d = rejection(i/4%1000, 3, "Insufficient cpu")
+		}
+		r.Observe(loop.Step{Now: at(i), Effects: done(d)})
+		if late := i - 500; late >= 0 && late%4 != 0 {
+			var e encoder
+			e.begin(kindBound, at(i).UnixNano(), string(uid(late)), podName(late).Namespace, podName(late).Name)
+			r.Flush()
+			r.log.append(e.end())
+		}
+	}
+	r.Flush()
+	bound := 0
+	all, _ := find(r, Query{})
+	for _, of := range all {
+		if of.Type == Bound && !of.Time.Before(at(n-2000)) {
+			bound++
+		}
+	}
+	uids := map[string]bool{string(uid(3)): true, string(uid(999)): true}
+	o, last := r.Overview(uids, at(n), 2*time.Second), r.Lasts(uids)
+	defer o.End()
+	defer last.End()
+	if !reflect.DeepEqual(o.Lasts.entries, last.entries) || len(last.entries) != 2 {
+		t.Errorf("last attempts: %d, want %d", len(o.Lasts.entries), len(last.entries))
+	}
+	if b := o.Rates.Binding; o.Rates.Bound != bound || b.Pods != bound || b.P50 != 0.5 || b.P99 != 0.5 {
+		t.Errorf("rates: %+v, want %d bound", o.Rates, bound)
+	}
+	if rates := r.Rates(at(n), 2*time.Second); !reflect.DeepEqual(rates, o.Rates) {
+		t.Errorf("rates: %+v, want %+v", o.Rates, rates)
 	}
 }

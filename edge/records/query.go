@@ -132,52 +132,87 @@ func (r *Record) Has(words string) bool {
 		slices.ContainsFunc(r.Blockers, func(b Blocker) bool { return is(b.Plugin) || is(b.Reasons...) })
 }
 
-// LastAttempt returns the attempt that was made last; false if there is no record of one. It reads the
-// log from its end.
-func (r *Recorder) LastAttempt() (Record, bool) {
-	defer r.log.done()
-	var last entry
-	for _, s := range slices.Backward(r.log.read()) {
-		s.each(func(e entry) bool {
-			if e.kind() == kindAttempt && (last == nil || e.nanosecond() >= last.nanosecond()) {
-				last = e
-			}
-			return true
-		})
-		if last != nil && !last.kept() { // what is kept is older than all others
-			break
-		}
-	}
-	if last == nil {
-		return Record{}, false
-	}
-	return last.record(), true
-}
-
 // Lasts are the last attempts of pods that wait, by UID. Until End the log keeps what
 // they stand in.
 type Lasts struct {
 	log     *log
-	entries map[string]entry
+	uids    map[string]bool // nil means all pods
+	entries map[string]lastEntry
+	newest  lastEntry // of all attempts that were seen
+}
+
+// lastEntry is the last attempt so far, and the number of its segment.
+type lastEntry struct {
+	entry
+	segment int
+}
+
+// precedes reports whether the entry of a segment comes behind this one.
+func (l lastEntry) precedes(e entry, segment int) bool {
+	return l.entry == nil || cmp.Or(cmp.Compare(l.nanosecond(), e.nanosecond()), cmp.Compare(l.segment, segment)) <= 0
 }
 
 // Lasts returns the last attempts of the pods with these UIDs; nil means all pods. The
 // caller calls End.
 func (r *Recorder) Lasts(uids map[string]bool) *Lasts {
-	l := &Lasts{r.log, map[string]entry{}}
+	l := &Lasts{log: r.log, uids: uids, entries: map[string]lastEntry{}}
 	for _, s := range r.log.read() {
-		s.each(func(e entry) bool {
-			if e.kind() != kindAttempt || uids != nil && !uids[string(e.uid())] {
-				return true
-			}
-			if before, known := l.entries[string(e.uid())]; !known || before.nanosecond() <= e.nanosecond() {
-				l.entries[string(e.uid())] = e
-			}
-			return true
-		})
+		s.each(func(e entry) bool { return l.see(e, s.number) })
 	}
-	maps.DeleteFunc(l.entries, func(_ string, e entry) bool { return !e.waits() })
+	return l.end()
+}
+
+// see takes an attempt of a segment, if it is later than what was seen. It is true: more are wanted.
+func (l *Lasts) see(e entry, segment int) bool {
+	if e.kind() != kindAttempt {
+		return true
+	}
+	if l.newest.precedes(e, segment) {
+		l.newest = lastEntry{e, segment}
+	}
+	uid := e.uid()
+	if (l.uids == nil || l.uids[string(uid)]) && l.entries[string(uid)].precedes(e, segment) {
+		l.entries[string(uid)] = lastEntry{e, segment}
+	}
+	return true
+}
+
+// end drops the pods that do not wait.
+func (l *Lasts) end() *Lasts {
+	maps.DeleteFunc(l.entries, func(_ string, e lastEntry) bool { return !e.waits() })
 	return l
+}
+
+// Overview is what the log says of now, which one pass over it finds.
+type Overview struct {
+	*Lasts
+	Rates Rates
+	// LastAttempt is the attempt that was made last, nil if there is no record of one.
+	LastAttempt *Record
+}
+
+// Overview returns the last attempts of the pods with these UIDs, the last attempt of all, and what
+// happened since. The caller calls End.
+func (r *Recorder) Overview(uids map[string]bool, now time.Time, since time.Duration) *Overview {
+	l, c := &Lasts{log: r.log, uids: uids, entries: map[string]lastEntry{}}, newCounter(now, since)
+	for _, s := range slices.Backward(r.log.read()) {
+		counted := c.complete
+		s.each(func(e entry) bool {
+			if !counted {
+				c.see(e)
+			}
+			return l.see(e, s.number)
+		})
+		if !counted {
+			c.endSegment()
+		}
+	}
+	o := &Overview{Lasts: l.end(), Rates: c.end()}
+	if l.newest.entry != nil {
+		attempt := l.newest.record()
+		o.LastAttempt = &attempt
+	}
+	return o
 }
 
 // Of decodes the last attempt of a pod, if the pod was tried and waits.

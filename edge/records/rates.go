@@ -43,34 +43,91 @@ const (
 	mostVictims     = 5
 )
 
-// Rates counts what happened since.
+// Rates counts what happened since. It reads the log from its end, and only as far back as it must.
 func (r *Recorder) Rates(now time.Time, since time.Duration) Rates {
-	out := Rates{Attempts: map[string]int{}, Requeued: map[string]int{}}
-	from := now.Add(-since).UnixNano()
-	oldest := now.UnixNano()
-	bound := map[string]int64{} // nanosecond, by UID
-	preemptions := map[string]*Preemption{}
-	r.log.each(func(e entry) bool {
-		if e.kept() {
-			return true
+	defer r.log.done()
+	c := newCounter(now, since)
+	for _, s := range slices.Backward(r.log.read()) {
+		if c.complete {
+			break
 		}
-		if oldest = min(oldest, e.nanosecond()); e.nanosecond() < from {
-			return true
-		}
-		switch e.kind() {
-		case kindBound:
-			bound[string(e.uid())] = e.nanosecond()
-		case kindEvicted:
-			evicted := e.record()
-			add(preemptions, &evicted)
-		}
-		out.count(e)
+		s.each(c.see)
+		c.endSegment()
+	}
+	return c.end()
+}
+
+// counter counts what happened in a while. It sees the entries of one segment of the log after the other,
+// the newest segment first.
+type counter struct {
+	Rates
+	now, from, oldest int64            // nanoseconds
+	bound             map[string]int64 // when pods were bound whose decision was not seen yet, by UID
+	times             []int64          // that bindings took
+	attempts, evicted []entry          // of the segment that is being seen
+	evictions         [][]entry        // of the segments that were seen
+	before            bool             // an entry of before the while was seen
+	// complete is set once no older segment can count.
+	complete bool
+}
+
+func newCounter(now time.Time, since time.Duration) *counter {
+	at := now.UnixNano()
+	return &counter{Rates: Rates{Attempts: map[string]int{}, Requeued: map[string]int{}}, now: at, from: now.Add(-since).UnixNano(), oldest: at, bound: map[string]int64{}}
+}
+
+// see counts an entry. It is true: more are wanted.
+func (c *counter) see(e entry) bool {
+	if e.kind() == kindAttempt {
+		c.attempts = append(c.attempts, e)
+	}
+	if e.kept() {
 		return true
-	})
-	out.Seconds = time.Duration(now.UnixNano() - max(oldest, from)).Seconds()
-	out.Binding = r.bindingTimes(bound)
-	out.Preemptions = most(preemptions)
-	return out
+	}
+	if c.oldest = min(c.oldest, e.nanosecond()); e.nanosecond() < c.from {
+		c.before = true
+		return true
+	}
+	switch e.kind() {
+	case kindBound:
+		c.bound[string(e.uid())] = e.nanosecond()
+	case kindEvicted:
+		c.evicted = append(c.evicted, e)
+	}
+	c.count(e)
+	return true
+}
+
+// endSegment finds the decisions of the pods that were bound: the last attempt before that is the one that
+// placed the pod.
+func (c *counter) endSegment() {
+	if len(c.bound) > 0 {
+		for _, e := range slices.Backward(c.attempts) {
+			if at, is := c.bound[string(e.uid())]; is && e.nanosecond() <= at {
+				c.times = append(c.times, at-e.nanosecond())
+				delete(c.bound, string(e.uid()))
+			}
+		}
+	}
+	c.evictions = append(c.evictions, c.evicted)
+	c.attempts, c.evicted = c.attempts[:0], nil
+	c.complete = c.before && len(c.bound) == 0
+}
+
+// end returns the rates.
+func (c *counter) end() Rates {
+	c.Seconds = time.Duration(c.now - max(c.oldest, c.from)).Seconds()
+	slices.Sort(c.times)
+	c.Binding = Times{Pods: len(c.times), P50: quantile(c.times, 50), P99: quantile(c.times, 99)}
+	preemptions := map[string]*Preemption{}
+	for _, of := range slices.Backward(c.evictions) {
+		for _, e := range of {
+			victim := e.record()
+			add(preemptions, &victim)
+		}
+	}
+	c.Preemptions = most(preemptions)
+	return c.Rates
 }
 
 func (c *Rates) count(e entry) {
@@ -86,26 +143,6 @@ func (c *Rates) count(e entry) {
 			c.Requeued[r.Event]++
 		}
 	}
-}
-
-// bindingTimes returns how long the bindings of pods took, which were confirmed at these
-// times. The last attempt before that was the one that placed the pod.
-func (r *Recorder) bindingTimes(bound map[string]int64) Times {
-	decided := map[string]int64{}
-	r.log.each(func(e entry) bool {
-		if e.kind() == kindAttempt {
-			if until, is := bound[string(e.uid())]; is && e.nanosecond() <= until {
-				decided[string(e.uid())] = max(decided[string(e.uid())], e.nanosecond())
-			}
-		}
-		return true
-	})
-	times := make([]int64, 0, len(decided))
-	for uid, at := range decided { // any order: sorted below
-		times = append(times, bound[uid]-at)
-	}
-	slices.Sort(times)
-	return Times{Pods: len(times), P50: quantile(times, 50), P99: quantile(times, 99)}
 }
 
 // quantile returns, in seconds, the smallest of the sorted times that so many of a hundred
