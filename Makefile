@@ -104,8 +104,8 @@ soak: ## a million random events: no kept view differs from a fresh evaluation; 
 conform: lab ## every decision beside kube-scheduler's; SEEDS=1-500
 	$(BIN)/berth-lab conform --seeds $(or $(SEEDS),1-50)
 
-sim: lab ## whole schedulers over an API server in memory, with faults that a seed decides; SEEDS=1-300
-	$(BIN)/berth-lab sim --seeds $(or $(SEEDS),1-300)
+sim: lab ## whole schedulers over an API server in memory, with faults that a seed decides; SEEDS=1-300, WITH=groups,quotas for gangs and quotas
+	$(BIN)/berth-lab sim --seeds $(or $(SEEDS),1-300) $(if $(WITH),--with $(WITH))
 
 faults: build lab ## faults of kube-scheduler that Berth does not have, shown live
 	$(BIN)/berth-lab faults

@@ -51,6 +51,9 @@ func (k *cluster) stir(e machine.Event) {
 // is followed by another one because of what happens meanwhile: of such pods nothing is
 // said.
 func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Decision) {
+	if c.grouped(d.UID) {
+		return // a cycle of its group may try it or not
+	}
 	before := k.attempts[d.UID]
 	if d.Attempt < before.number {
 		before = attempt{} // the pod came anew
@@ -92,6 +95,11 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 // extended tells whether the extender manages the pod. An attempt that waits for its
 // answer counts the nodes that there were when it began.
 func (c *check) extended(uid types.UID) bool { return c.specs[uid] != nil && managed(c.specs[uid]) }
+
+// grouped tells whether the pod is in a group.
+func (c *check) grouped(uid types.UID) bool {
+	return c.specs[uid] != nil && groupOf(c.specs[uid]) != ""
+}
 
 // says takes in what a condition says, and looks that it counts the nodes that there are.
 func (c *check) says(proc *process, k *cluster, e machine.PatchStatus) {

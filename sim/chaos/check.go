@@ -14,14 +14,15 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	resourcehelper "k8s.io/component-helpers/resource"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
-	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/sim/apiserver"
 )
@@ -53,6 +54,7 @@ type check struct {
 	made    map[string]bool       // claims whose volumes the driver makes
 
 	specs  map[types.UID]*v1.Pod // what the pods ask for
+	hurt   map[string]bool       // groups that have lost a pod which was bound, or are not what they were
 	passed map[string][]string   // nodes, by process and UID of the pod
 
 	deviceClaims map[string]*resourcev1.ResourceClaim
@@ -119,7 +121,7 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]author{}, worded: map[types.UID]author{}, claims: map[string]string{}, made: map[string]bool{}, read: map[string]bool{}, passed: map[string][]string{}, specs: map[types.UID]*v1.Pod{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]author{}, worded: map[types.UID]author{}, claims: map[string]string{}, made: map[string]bool{}, read: map[string]bool{}, passed: map[string][]string{}, specs: map[types.UID]*v1.Pod{}, hurt: map[string]bool{},
 		deviceClaims: map[string]*resourcev1.ResourceClaim{}, reservedBy: map[reservation]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
@@ -158,6 +160,8 @@ func (c *check) changed(change *apiserver.Change) {
 		c.volumeChanged(o, change)
 	case *v1.Pod:
 		c.podChanged(o, change)
+	case *schedulingv1beta1.PodGroup, *decode.PodGroup:
+		c.groupChanged(change.Object, change)
 	}
 }
 
@@ -178,6 +182,7 @@ func (c *check) leaseChanged(l *coordinationv1.Lease, change *apiserver.Change) 
 func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 	before, _ := change.Before.(*v1.Pod)
 	c.specs[p.UID] = p
+	c.memberChanged(p, before, change)
 	if before == nil || before.Status.NominatedNodeName != p.Status.NominatedNodeName {
 		c.named[p.UID] = author{change.By, time.Now()}
 	}
@@ -185,7 +190,9 @@ func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 		c.worded[p.UID] = author{change.By, time.Now()}
 	}
 	if change.By != "" {
-		c.written = time.Now()
+		if groupOf(p) == "" { // else it may be tried again and again
+			c.written = time.Now()
+		}
 		if p.Spec.SchedulerName != v1.DefaultSchedulerName && change.Type != watch.Deleted && p.DeletionTimestamp == nil && before != nil && before.Spec.NodeName != p.Spec.NodeName {
 			c.note("%s bound pod %s, which is another scheduler's", change.By, p.Name)
 		}
@@ -438,11 +445,11 @@ func (c *check) observe(proc *process, s loop.Step) {
 	for _, effect := range s.Effects {
 		switch e := effect.(type) {
 		case machine.AttemptDone:
-			if e.Decision.Result == decision.ResultScheduled {
+			if placesPod(e.Decision) {
 				k.decided[e.Decision.UID] = placed{e.Decision.Node, k.step}
 			}
 		case machine.Evict:
-			if e.Victim.Priority >= e.Preemptor.Priority {
+			if e.Victim.Priority >= e.Preemptor.Priority && (!c.play.quotas || e.Victim.Namespace == e.Preemptor.Namespace) {
 				c.note("%s evicts pod %s of priority %d for pod %s of priority %d", proc.name,
 					e.Victim.Key(), e.Victim.Priority, e.Preemptor.Key(), e.Preemptor.Priority)
 			}

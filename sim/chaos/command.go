@@ -33,6 +33,9 @@ cluster has to come to rest within three minutes of its clock: each pod that fit
 bound, nothing is nominated or assumed, each scheduler knows what the API server
 knows. Nothing may change then.
 
+With groups, no gang that lost none of its pods is bound in part. With quotas, none
+is exceeded, none lends what its min guarantees to who asks, and each status is true.
+
 A seed that fails is cut down to a story, which is printed. --story plays it. The
 exit status is 1 if a seed or the story fails. The same seed gives the same run.`
 
@@ -47,6 +50,7 @@ func NewCommand() *cobra.Command {
 		Example: `  berth-lab sim --seeds 1-1000
   berth-lab sim --seeds 17 --verbose
   berth-lab sim --seeds 1-200 --with devices,extenders
+  berth-lab sim --seeds 1-10000 --with groups,quotas
   berth-lab sim --story failing.txt --verbose`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

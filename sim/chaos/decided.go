@@ -33,12 +33,14 @@ type cluster struct {
 	attempts map[types.UID]attempt
 	stirs    int                  // how often something happened that may help a pod which waits
 	used     map[types.UID]uint64 // the version of the pod that an effect was last about
+	queues   queues
+	minimums map[string]int // of groups, by name
 }
 
 func newCluster() cluster {
 	return cluster{nodes: map[string]*object.Node{}, pods: map[types.UID]*object.Pod{}, evicting: map[types.UID]bool{}, budgets: map[string]int32{},
 		assumed: map[types.UID]string{}, perhaps: map[types.UID]string{}, nominated: map[types.UID]string{}, hoped: map[types.UID]string{},
-		attempts: map[types.UID]attempt{}, used: map[types.UID]uint64{}}
+		attempts: map[types.UID]attempt{}, used: map[types.UID]uint64{}, queues: queues{}, minimums: map[string]int{}}
 }
 
 // take takes in what an event tells.
@@ -55,6 +57,10 @@ func (k *cluster) take(e machine.Event) {
 		k.budgets[e.Budget.Name] = e.Budget.Allowed
 	case machine.BudgetGone:
 		delete(k.budgets, e.Name)
+	case machine.ObjectSet:
+		k.learn(e.Object)
+	case machine.ObjectGone:
+		k.lose(e)
 	case machine.PodSet:
 		for uid, p := range k.pods { // any order: one at most has the name
 			if uid != e.Pod.UID && p.NamespacedName() == e.Pod.NamespacedName() {
@@ -112,11 +118,17 @@ func (k *cluster) forget(uid types.UID) {
 	delete(k.hoped, uid)
 }
 
+// placesPod tells whether the decision puts the pod on a node. Others of its group may wait
+// in Permit for the last one, in the same step.
+func placesPod(d *decision.Decision) bool {
+	return d.Result == decision.ResultScheduled || d.Result == decision.ResultWaiting
+}
+
 // decide takes in what the process has decided about a pod.
 func (k *cluster) decide(d *decision.Decision) {
 	delete(k.assumed, d.UID)
 	delete(k.nominated, d.UID)
-	if d.Result == decision.ResultScheduled {
+	if placesPod(d) {
 		k.assumed[d.UID], k.perhaps[d.UID] = d.Node, d.Node
 	}
 }
@@ -155,12 +167,15 @@ func (c *check) decides(proc *process, k *cluster, s loop.Step) {
 			if p := k.pods[e.Victim.UID]; !k.panicked && (k.evicting[e.Victim.UID] || p != nil && p.Terminating) {
 				c.note("%s evicts pod %s a second time", proc.name, e.Victim.Key())
 			}
+			if why := c.undercut(k, e.Victim, e.Preemptor); why != "" && !k.panicked && !c.setBack {
+				c.note("%s evicts pod %s for pod %s: %s", proc.name, e.Victim.Key(), e.Preemptor.Key(), why)
+			}
 			k.evicting[e.Victim.UID] = true
 		case machine.AttemptDone:
 			if !k.panicked && !c.setBack {
 				c.tried(proc, k, s.Now, e.Decision)
 			}
-			if e.Decision.Result == decision.ResultScheduled && !k.panicked {
+			if placesPod(e.Decision) && !k.panicked {
 				c.chose(proc, k, e.Decision)
 			}
 			if e.Decision.Result == decision.ResultPreempting && !k.panicked && !c.setBack {
@@ -169,6 +184,7 @@ func (c *check) decides(proc *process, k *cluster, s loop.Step) {
 			k.decide(e.Decision)
 		}
 	}
+	c.placedWhole(proc, k, s)
 }
 
 func (c *check) chose(proc *process, k *cluster, d *decision.Decision) {
@@ -200,6 +216,9 @@ func (c *check) choseWell(proc *process, k *cluster, d *decision.Decision) {
 	if why := w.breaks(pod, d.Node); why != "" {
 		c.note("%s chooses node %s for pod %s: %s", proc.name, d.Node, d.Pod, why)
 	}
+	if why := c.overQuota(k, pod); why != "" {
+		c.note("%s chooses node %s for pod %s: %s", proc.name, d.Node, d.Pod, why)
+	}
 	sum := requestsOf(pod)
 	for _, l := range w.sure {
 		if l.node == d.Node {
@@ -208,6 +227,9 @@ func (c *check) choseWell(proc *process, k *cluster, d *decision.Decision) {
 	}
 	for uid, node := range k.nominated { // any order: each breach is one
 		p := c.specs[uid]
+		if p != nil && groupOf(p) != "" && groupOf(p) == groupOf(pod) {
+			continue // they are placed one after the other, wherever it is
+		}
 		_, decided := k.perhaps[uid] // it takes its room, and is nominated while its volumes are bound
 		if node == d.Node && uid != d.UID && p != nil && !decided && priority(p) >= priority(pod) &&
 			!sum.plus(requestsOf(p)).within(amounts{n.Allocatable.MilliCPU, n.Allocatable.Memory, n.AllowedPods}) {

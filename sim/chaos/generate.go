@@ -13,10 +13,13 @@ import (
 func Generate(seed uint64) *scenario.Story { return generate(seed, nil) }
 
 func generate(seed uint64, w with) *scenario.Story {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468)), with: w} // #nosec G404 -- a seed is to give the same plan
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468)), with: w, spaces: map[int]string{}} // #nosec G404 -- a seed is to give the same plan
 	g.line("seed %d", seed)
 	if g.with.has(withExtenders) {
 		g.line("extender%s", g.word("", "", " binds"))
+	}
+	if words := g.batchOf(); words != "" {
+		g.line("batch %s", words)
 	}
 	g.line("replicas %d", g.pick(1, 2, 2, 2, 3))
 	for range 1 + g.IntN(4) {
@@ -24,6 +27,11 @@ func generate(seed uint64, w with) *scenario.Story {
 	}
 	if g.with.has(withBudgets) {
 		g.budget()
+	}
+	for range 3 {
+		if g.with.has(withQuotas) {
+			g.quota()
+		}
 	}
 	g.early = g.IntN(3) == 0 // faults from the start
 	if g.early {
@@ -55,6 +63,10 @@ type generator struct {
 	claims      int
 	devices     int // claims of them
 	stores      int // volumes
+	groups      int
+	groupKind   string
+	member      member         // what the pods of the last group have in common
+	spaces      map[int]string // the namespaces of pods, with a slash, by number
 }
 
 func (g *generator) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }
@@ -82,11 +94,17 @@ func (g *generator) node() {
 }
 
 func (g *generator) someNode() string { return fmt.Sprint("n", 1+g.IntN(g.nodes)) }
-func (g *generator) somePod() string  { return fmt.Sprint("p", 1+g.IntN(max(g.pods, 1))) }
+func (g *generator) somePod() string {
+	n := 1 + g.IntN(max(g.pods, 1))
+	return fmt.Sprint(g.spaces[n], "p", n)
+}
 
 func (g *generator) pod() {
 	g.pods++
-	words := fmt.Sprintf("pod p%d cpu=%s", g.pods, g.word("500m", "500m", "1", "1", "2"))
+	if g.with.has(withQuotas) {
+		g.spaces[g.pods] = g.namespace()
+	}
+	words := fmt.Sprintf("pod %sp%d cpu=%s", g.spaces[g.pods], g.pods, g.word("500m", "500m", "1", "1", "2"))
 	switch g.IntN(10) {
 	case 0, 1:
 		words += fmt.Sprintf(" priority=%d", g.pick(10, 10, 100))
@@ -94,7 +112,7 @@ func (g *generator) pod() {
 		words += " selector:zone=" + g.word("a", "b")
 	case 3:
 		words += " gate=wait"
-		g.gated = append(g.gated, fmt.Sprint("p", g.pods))
+		g.gated = append(g.gated, fmt.Sprint(g.spaces[g.pods], "p", g.pods))
 	case 4:
 		words += " scheduler=another"
 	}
@@ -185,6 +203,9 @@ func (g *generator) alter() {
 
 // happen is one thing that happens.
 func (g *generator) happen() {
+	if g.batchHappens() {
+		return
+	}
 	if len(g.with) > 0 && !g.with.has(withVolumes) && g.IntN(8) == 0 {
 		g.alter()
 		return

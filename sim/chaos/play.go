@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/sim/apiserver"
 	"github.com/berth-scheduler/berth/sim/scenario"
@@ -23,12 +24,16 @@ import (
 type play struct {
 	options Options
 	config  *config.Config
-	server  *apiserver.Server
-	faults  *faults
-	check   *check
-	begin   time.Time
-	healed  chan struct{} // closed when the faults are over
-	backup  *apiserver.Backup
+	gates   feature.Features
+	// nativeGroups: pods of a PodGroup of Kubernetes are placed together. quotas: the story
+	// has some.
+	nativeGroups, quotas bool
+	server               *apiserver.Server
+	faults               *faults
+	check                *check
+	begin                time.Time
+	healed               chan struct{} // closed when the faults are over
+	backup               *apiserver.Backup
 
 	mu       sync.Mutex
 	replicas []string
@@ -39,7 +44,7 @@ type play struct {
 }
 
 func newPlay(o Options, seed uint64) *play {
-	p := &play{options: o, config: defaultConfig(), server: apiserver.New(), faults: newFaults(seed), begin: time.Now(), healed: make(chan struct{}),
+	p := &play{options: o, config: defaultConfig(), gates: pluginGates(), server: apiserver.New(), faults: newFaults(seed), begin: time.Now(), healed: make(chan struct{}),
 		running: map[string]*process{}, lives: map[string]int{}, clocks: map[string]time.Duration{}}
 	p.check = newCheck(p)
 	p.server.Changed = func(c *apiserver.Change) { p.check.changed(c); p.kubelet(c); p.volumes(c); p.releaseDevices(c) }
@@ -162,11 +167,16 @@ func (p *play) do(s *scenario.Step) error {
 		return p.limit(words)
 	case "budget":
 		return p.budget(words)
-	case "bound":
-		if pod, ok := p.server.Get("pods", v1.NamespaceDefault, strings.Join(words, "")).(*v1.Pod); !ok || pod.Spec.NodeName == "" {
-			p.check.breach("pod %v is not bound", words)
-		}
-		return nil
+	case "bound", "unbound":
+		return p.expect(words, verb == "bound")
+	case "batch":
+		return p.batch(words)
+	case "podgroup":
+		return p.podGroup(words)
+	case "quota":
+		return p.quota(words)
+	case "finish":
+		return p.finish(words)
 	case "clock":
 		return p.setClock(words)
 	case "extender":
@@ -210,6 +220,16 @@ func (p *play) do(s *scenario.Step) error {
 		return p.processes(verb, words[:1], d)
 	}
 	return errors.New("no such directive")
+}
+
+// expect notes if a pod is not bound that is to be, or is that is not to be.
+func (p *play) expect(words []string, bound bool) error {
+	namespace, called := name(strings.Join(words, ""))
+	pod, ok := p.server.Get("pods", namespace, called).(*v1.Pod)
+	if is := ok && pod.Spec.NodeName != ""; is != bound {
+		p.check.breach("pod %v is bound: %t", words, is)
+	}
+	return nil
 }
 
 func (p *play) replicate(words []string) error {
@@ -271,9 +291,13 @@ func (p *play) update(words []string) error {
 
 func (p *play) delete(words []string) error {
 	if len(words) != 2 {
-		return errors.New("want node, pod or lease, and a name")
+		return errors.New("want node, pod, lease, podgroup or quota, and a name")
 	}
 	switch words[0] {
+	case "podgroup":
+		p.deletePodGroup(words[1])
+	case "quota":
+		p.server.Delete(elasticQuotas, words[1], "q")
 	case "node":
 		p.server.Delete("nodes", "", words[1])
 	case "lease":

@@ -57,7 +57,7 @@ func (p *play) start(replica string) error {
 	name := fmt.Sprint(replica, p.lives[replica])
 	p.mu.Unlock()
 	c := p.config
-	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(pluginGates()))
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(p.gates))
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (p *play) start(replica string) error {
 		Logger: p.logger(name), Config: c, Profiles: profiles, Identity: name, Seed: mix(p.faults.seed, name),
 		API: &rest.Config{Host: "http://api", Transport: proc.network, QPS: c.ClientConnection.QPS, Burst: int(c.ClientConnection.Burst),
 			ContentConfig: rest.ContentConfig{ContentType: c.ClientConnection.ContentType, AcceptContentTypes: c.ClientConnection.AcceptContentTypes}},
-		ExtendersVia: proc.network, MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: registry.MustRegister, Record: p.recordOf(name),
+		ExtendersVia: proc.network, PodGroups: p.nativeGroups, MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: registry.MustRegister, Record: p.recordOf(name),
 		Wrap:    func(m loop.Machine) loop.Machine { return &steps{m, proc} },
 		Observe: func(s loop.Step) { p.check.observe(proc, s) },
 	})

@@ -101,7 +101,9 @@ func (p *play) restless() (why string, limit time.Duration) {
 	}
 	var pods []*v1.Pod
 	for _, o := range p.server.List("pods") {
-		pods = append(pods, o.(*v1.Pod))
+		if pod := o.(*v1.Pod); pod.Status.Phase != v1.PodSucceeded {
+			pods = append(pods, pod)
+		}
 	}
 	holder, leader := p.holder(), (*process)(nil)
 	p.mu.Lock()
@@ -124,8 +126,12 @@ func (p *play) restless() (why string, limit time.Duration) {
 	if claim := p.check.leftover(pods, leader.name); claim != "" {
 		return fmt.Sprintf("claim %s is reserved for a pod that waits", claim), restLimit
 	}
+	batch := p.batchWorld(nodes, pods, volumes)
+	if why := batch.restless(p.check); why != "" {
+		return why, restLimit
+	}
 	for _, pod := range pods {
-		why, limit := podRestless(pod, nodes, pods, volumes)
+		why, limit := podRestless(pod, batch)
 		if why == waitsAndNominated && named[pod.UID] {
 			limit = flushLimit
 		}
@@ -156,7 +162,7 @@ const boundAndNominated = "is bound and nominated"
 const waitsAndNominated = "waits and is nominated"
 
 // podRestless says what is wrong with a pod, and for how long it may be so.
-func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (why string, limit time.Duration) {
+func podRestless(pod *v1.Pod, w *batchWorld) (why string, limit time.Duration) {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return "is being deleted", restLimit
@@ -164,13 +170,17 @@ func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored)
 		return boundAndNominated, restLimit
 	case pod.Spec.NodeName != "" && !scheduled(pod):
 		return "is bound, and its condition does not say so", restLimit
-	case pod.Spec.NodeName != "" || pod.Spec.SchedulerName != v1.DefaultSchedulerName || len(pod.Spec.SchedulingGates) > 0 || volumes.misses(pod):
+	case pod.Spec.NodeName != "" || pod.Spec.SchedulerName != v1.DefaultSchedulerName || len(pod.Spec.SchedulingGates) > 0 || w.volumes.misses(pod):
 		return "", 0
 	}
-	if why, limit := placeable(pod, nodes, pods, volumes); why != "" {
+	why, limit, is := w.waits(pod)
+	if !is {
+		why, limit = placeable(pod, w.nodes, w.pods, w.volumes)
+	}
+	if why != "" || w.gated(pod) {
 		return why, limit
 	}
-	if pod.Status.NominatedNodeName != "" && !managed(pod) {
+	if pod.Status.NominatedNodeName != "" && !managed(pod) && groupOf(pod) == "" {
 		return waitsAndNominated, restLimit
 	}
 	for _, c := range pod.Status.Conditions {
@@ -255,15 +265,15 @@ func fits(pod *v1.Pod, n *v1.Node, pods []*v1.Pod, without func(*v1.Pod) bool) b
 
 // keepsRoom tells whether a pod that the extender manages keeps room on the node from
 // the other one. As with kube-scheduler it stays nominated where the extender has no
-// candidate left for it.
+// candidate left for it, and so does a pod of a group that has lost its room to others.
 func keepsRoom(p *v1.Pod, n *v1.Node, from *v1.Pod) bool {
-	return managed(p) && p.Spec.NodeName == "" && p.Status.NominatedNodeName == n.Name && p.UID != from.UID && priority(p) >= priority(from)
+	return (managed(p) || groupOf(p) != "") && p.Spec.NodeName == "" && p.Status.NominatedNodeName == n.Name && p.UID != from.UID && priority(p) >= priority(from)
 }
 
 // nominated are the nodes to which pods are nominated that no extender manages.
 func nominated(m *machine.Machine) (nodes []string) {
 	for _, node := range m.Queue().NominatedNodes() {
-		if slices.ContainsFunc(m.Queue().NominatedTo(node), func(p *object.Pod) bool { return p.API == nil || !managed(p.API) }) {
+		if slices.ContainsFunc(m.Queue().NominatedTo(node), func(p *object.Pod) bool { return p.PodGroup() == "" && (p.API == nil || !managed(p.API)) }) {
 			nodes = append(nodes, node)
 		}
 	}
@@ -323,7 +333,7 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 			why = untrue(m, pods)
 		}
 		ours := count(pods, func(p *v1.Pod) bool { return p.Spec.NodeName != "" || p.Spec.SchedulerName == v1.DefaultSchedulerName })
-		counts := m.Queue().Counts()
+		counts, again := m.Queue().Counts(), triedAgain(m, pods)
 		switch {
 		case why != "":
 		case m.Table().Placements() != bound:
@@ -338,7 +348,7 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 			why = fmt.Sprintf("pods are nominated to %v", nominated(m))
 		case m.Table().Live() != len(nodes):
 			why = fmt.Sprintf("%d nodes are known, there are %d", m.Table().Live(), len(nodes))
-		case leads && len(nodes) > 0 && counts.Active+counts.Backoff+counts.ErrorBackoff+counts.InFlight > 0: // without nodes pods are tried again and again
+		case leads && len(nodes) > 0 && counts.Active+counts.Backoff+counts.ErrorBackoff+counts.InFlight > again: // without nodes pods are tried again and again
 			why = fmt.Sprintf("pods are under way: %+v", counts)
 		}
 	})

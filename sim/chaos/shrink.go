@@ -31,7 +31,7 @@ func Shrink(s *scenario.Story, fails func(*scenario.Story) bool) *scenario.Story
 func without(s *scenario.Story, from, to int) *scenario.Story {
 	kept := &scenario.Story{File: s.File}
 	for i := range s.Steps {
-		if verb := s.Steps[i].Words[0]; i < from || i >= to || verb == "seed" || verb == "replicas" || verb == "extender" {
+		if verb := s.Steps[i].Words[0]; i < from || i >= to || verb == "seed" || verb == "replicas" || verb == "extender" || verb == "batch" {
 			kept.Steps = append(kept.Steps, s.Steps[i])
 		}
 	}

@@ -16,9 +16,11 @@ const (
 	// pods with host ports, affinity, anti-affinity and spread constraints
 	withConstraints = "constraints"
 	withBudgets     = "budgets" // disruption budgets, and pods that preempt
+	withGroups      = "groups"  // pods that are placed together
+	withQuotas      = "quotas"  // ElasticQuotas, of pods in several namespaces
 )
 
-var additions = []string{withVolumes, withLimits, withDevices, withExtenders, withClocks, withConstraints, withBudgets}
+var additions = []string{withVolumes, withLimits, withDevices, withExtenders, withClocks, withConstraints, withBudgets, withGroups, withQuotas}
 
 // with are the additions that the stories of a campaign have.
 type with []string
