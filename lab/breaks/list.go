@@ -21,7 +21,7 @@ var (
 // simulation of whole schedulers, with something added or not; the tests of the file's
 // package, where random worlds hardly get; or the stories in scenarios/, for what
 // kube-scheduler cannot play.
-var simulations = []string{"sim", "sim-volumes", "sim-limits", "sim-devices", "sim-extenders", "sim-clocks", "sim-constraints", "sim-budgets"}
+var simulations = []string{"sim", "sim-volumes", "sim-limits", "sim-devices", "sim-extenders", "sim-clocks", "sim-constraints", "sim-budgets", "sim-groups", "sim-quotas"}
 
 const (
 	unit    = "unit"
