@@ -74,6 +74,7 @@ Progress goes to standard error, and the result to standard output.`,
   berth-lab bench --suite --pods 3000 --mode cluster -o markdown
   berth-lab bench scale --nodes 1000,5000,20000 --svg scale.svg
   berth-lab bench hard --mix volumes,interpod --budget 20s
+  berth-lab bench gangs --case 9000-pods
   berth-lab bench replay --openb DIR`,
 		Args: cobra.NoArgs,
 		RunE: untilSignalled(func(ctx context.Context, out io.Writer) error {
@@ -101,7 +102,7 @@ Progress goes to standard error, and the result to standard output.`,
 	flags.StringVar(&o.Binary, "berth", "", "path of the berth-scheduler to measure in mode cluster (default: the program beside berth-lab)")
 	flags.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of Berth's measured phase to this file; in mode cluster, of its first seconds")
 	flags.StringVar(&o.MemProfile, "memprofile", "", "mode decide: write a profile of Berth's allocations to this file")
-	command.AddCommand(newScaleCommand(), newHostedCommand(), newHardCommand(), newReplayCommand(), newTurnCommand())
+	command.AddCommand(newScaleCommand(), newHostedCommand(), newHardCommand(), newGangsCommand(), newReplayCommand(), newTurnCommand())
 	return command
 }
 

@@ -177,14 +177,23 @@ type berthDecider struct {
 	later   []*v1.Pod     // to be offered one after the other
 	ahead   time.Duration // of the clock, for backoffs that nobody waits for
 	last    types.UID     // decided on last
+	groups  []machine.PodGroupDone
 }
 
 func (d *berthDecider) decided() types.UID { return d.last }
 
-func newBerth(configuration, hosted string) (*berthDecider, error) {
-	c, err := config.Default(), error(nil)
+// newBerth starts Berth with a configuration, "" for the defaults, a kind of hosted plugin,
+// "" for none, and feature gates that are on besides.
+func newBerth(configuration, hosted string, on ...string) (*berthDecider, error) {
+	gates := features.New()
+	for _, gate := range on {
+		if err := gates.Set(gate + "=true"); err != nil {
+			return nil, err
+		}
+	}
+	c, err := config.With(gates).Default(), error(nil)
 	if configuration != "" {
-		c, err = config.Decode([]byte(configuration), "the configuration")
+		c, err = config.With(gates).Decode([]byte(configuration), "the configuration")
 	}
 	if err != nil {
 		return nil, err
@@ -195,12 +204,12 @@ func newBerth(configuration, hosted string) (*berthDecider, error) {
 			return nil, err
 		}
 	}
-	profiles, err := profile.BuildAll(configs, plugins.Registry(features.Plugins(features.New())))
+	profiles, err := profile.BuildAll(configs, plugins.Registry(features.Plugins(gates)))
 	if err != nil {
 		return nil, err
 	}
 	d.m = machine.New(machine.Options{
-		Profiles: profiles, Seed: 1, Workers: goruntime.GOMAXPROCS(0),
+		Profiles: profiles, Seed: 1, Workers: goruntime.GOMAXPROCS(0), PodGroups: gates.Enabled(features.GenericWorkload),
 		InitialBackoff: time.Second, MaxBackoff: 10 * time.Second, MaxUnschedulable: 5 * time.Minute,
 	})
 	if d.hosts != nil {
@@ -238,6 +247,8 @@ func (d *berthDecider) step(e machine.Event) (record *decision.Decision) {
 		case machine.AttemptDone:
 			record, d.last = e.Decision, e.Decision.UID
 			d.victims = append(d.victims, record.Victims...)
+		case machine.PodGroupDone:
+			d.groups = append(d.groups, e)
 		case machine.PatchStatus:
 			d.patches = append(d.patches, e)
 		case machine.Evict:

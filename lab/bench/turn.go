@@ -32,6 +32,7 @@ type turn struct {
 	Gates      string     // the feature gates of kube-scheduler; or
 	Scale      *scaleCase // one case of bench scale; or
 	Hard       *hardWorld
+	Gangs      *gangCase
 	Replay     *trace // a trace
 	CPUProfile string // of the measured phase, "" for none
 	MemProfile string // of all allocations, "" for none
@@ -88,6 +89,8 @@ func (t turn) run(w io.Writer) (err error) {
 		result, err = t.Scale.measure(t)
 	case t.Hard != nil:
 		result, err = t.Hard.measure(t)
+	case t.Gangs != nil:
+		result, err = t.Gangs.measure(t)
 	case t.Replay != nil:
 		result, err = t.Replay.measure(t)
 	default:

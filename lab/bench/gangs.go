@@ -1,0 +1,396 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/lab/oracle"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// gangGates are the feature gates under which both schedulers place groups.
+const gangGates = "GenericWorkload"
+
+// gangPool is the value of the label pool of the nodes that hopeless gangs select.
+const gangPool = "gangs"
+
+// gangCase is a cluster, and gangs that come to it.
+type gangCase struct {
+	Name    string
+	Nodes   int // of 4 CPUs
+	Pool    int // how many of them hopeless gangs select
+	Gangs   int
+	Pods    int // of a gang
+	Most    int // of a gang, if their sizes differ: drawn with a seed
+	CPU     int64
+	Singles int // pods without a group, in between
+	Budget  time.Duration
+}
+
+// gangCases are the cases by default. The last one's nodes have room for 60 % of its pods.
+func gangCases() []gangCase {
+	return []gangCase{
+		{Name: "3000-pods", Nodes: 5000, Gangs: 1000, Pods: 3, CPU: 100},
+		{Name: "6000-pods", Nodes: 5000, Gangs: 2000, Pods: 3, CPU: 100},
+		{Name: "9000-pods", Nodes: 5000, Gangs: 3000, Pods: 3, CPU: 100},
+		{Name: "one-of-512", Nodes: 512, Gangs: 1, Pods: 512, CPU: 4000},
+		{Name: "20-of-500", Nodes: 5000, Gangs: 20, Pods: 500, CPU: 1000},
+		{Name: "hopeless", Nodes: 5000, Pool: 63, Gangs: 1000, Pods: 64, CPU: 4000, Singles: 100},
+		{Name: "60-percent", Nodes: 534, Gangs: 100, Pods: 8, Most: 64, CPU: 1000},
+	}
+}
+
+func caseNames() (names []string) {
+	for _, c := range gangCases() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// GangRun is what one scheduler did in a case.
+type GangRun struct {
+	Case       string  `json:"case"`
+	Scheduler  string  `json:"scheduler"`
+	Nodes      int     `json:"nodes"`
+	Gangs      int     `json:"gangs"`
+	Attempts   int     `json:"attempts"` // of gangs
+	Placed     int     `json:"gangsPlaced"`
+	Partial    int     `json:"partialGangs"`
+	Pods       int     `json:"podsPlaced"`
+	Singles    int     `json:"singlesPlaced"`
+	MeanMicros float64 `json:"meanMicros"` // of an attempt
+	P99Micros  float64 `json:"p99Micros"`
+	MaxMillis  float64 `json:"longestStepMillis"`
+	// LastMillis is how long was decided until the last pod had its node.
+	LastMillis float64 `json:"lastMemberMillis"`
+	PeakRSSMiB float64 `json:"peakRSSMiB"`
+	Done       bool    `json:"done"` // each gang was tried within the budget
+}
+
+// GangOptions are the flags of `berth-lab bench gangs`.
+type GangOptions struct {
+	Cases, Schedulers []string
+	Budget            time.Duration
+	Output            string
+}
+
+func newGangsCommand() *cobra.Command {
+	var o GangOptions
+	command := &cobra.Command{
+		Use:   "gangs",
+		Short: "Measure how pod groups are placed",
+		Long: `Decide on pod groups in process, beside kube-scheduler with its gate GenericWorkload on.
+The groups are gangs: all pods of one are placed, or none. Each turn is a process of its
+own. Nodes have 4 CPUs.
+
+  3000-pods, 6000-pods, 9000-pods  5,000 nodes, 1,000 to 3,000 gangs of 3
+  one-of-512   512 nodes, one gang that takes them all
+  20-of-500    5,000 nodes, 20 gangs of 500
+  hopeless     5,000 nodes, 1,000 gangs of 64 for whose last pod no node is left,
+               and 100 pods without a group in between
+  60-percent   100 gangs of 8 to 64, on nodes for 60 % of their pods
+
+An attempt is one cycle for a gang. Berth decides with its queue, in which all pods are
+before the clock runs. kube-scheduler gets one gang after the other, with an empty queue:
+each is tried once. Bindings are answered while the clock stands still.`,
+		Example: `  berth-lab bench gangs
+  berth-lab bench gangs --case 9000-pods,one-of-512 -o markdown
+  berth-lab bench gangs --case hopeless --schedulers berth -o json`,
+		Args: cobra.NoArgs,
+		RunE: untilSignalled(func(ctx context.Context, out io.Writer) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			runs, err := Gangs(ctx, o, say)
+			if err != nil {
+				return err
+			}
+			return writeGangs(out, o.Output, runs)
+		}),
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&o.Cases, "case", caseNames(), "cases: "+strings.Join(caseNames(), ", "))
+	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "schedulers that take turns, in this order")
+	flags.DurationVar(&o.Budget, "budget", time.Minute, "longest time of decisions in a turn")
+	flags.StringVarP(&o.Output, "output", "o", "table", "output format: table, json or markdown")
+	return command
+}
+
+func (o *GangOptions) validate() error {
+	for _, name := range o.Cases {
+		if !slices.Contains(caseNames(), name) {
+			return fmt.Errorf("--case %s: must be one of %s", name, strings.Join(caseNames(), ", "))
+		}
+	}
+	if o.Budget <= 0 {
+		return fmt.Errorf("--budget %s: must be more than 0", o.Budget)
+	}
+	if !slices.Contains([]string{"table", "json", "markdown"}, o.Output) {
+		return fmt.Errorf("--output %q: must be table, json or markdown", o.Output)
+	}
+	return validSchedulers(o.Schedulers)
+}
+
+// Gangs measures the cases; progress is told in lines.
+func Gangs(ctx context.Context, o GangOptions, say func(string, ...any)) ([]GangRun, error) {
+	var runs []GangRun
+	for _, c := range gangCases() {
+		if c.Budget = o.Budget; !slices.Contains(o.Cases, c.Name) {
+			continue
+		}
+		for _, scheduler := range o.Schedulers {
+			var r GangRun
+			if err := (turn{Scheduler: scheduler, Gangs: &c}).in(ctx, &r); err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", c.Name, scheduler, err)
+			}
+			say("%s, %s: %d of %d gangs placed, %.1f µs an attempt, the longest %.2f ms", c.Name, scheduler, r.Placed, r.Gangs, r.MeanMicros, r.MaxMillis)
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
+}
+
+// gangScene is the case's objects.
+type gangScene struct {
+	nodes   []*v1.Node
+	groups  []*schedulingv1beta1.PodGroup
+	pods    [][]*v1.Pod // by group
+	singles []*v1.Pod
+}
+
+func (c *gangCase) scene() *gangScene {
+	s := &gangScene{}
+	for n := range (&scaleCase{Nodes: c.Nodes}).nodes() {
+		if len(s.nodes) < c.Pool {
+			n.Labels["pool"] = gangPool
+		}
+		s.nodes = append(s.nodes, n)
+	}
+	draw := rand.New(rand.NewPCG(1, 1)) // #nosec G404 -- the sizes are to be the same in each turn
+	requests := func(milliCPU int64) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI)}
+	}
+	for i := range c.Gangs {
+		size, name := c.Pods, fmt.Sprintf("gang-%04d", i)
+		if c.Most > c.Pods {
+			size += draw.IntN(c.Most - c.Pods + 1)
+		}
+		priority := int32(0)
+		s.groups = append(s.groups, &schedulingv1beta1.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
+			Spec: schedulingv1beta1.PodGroupSpec{Priority: &priority, SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+				Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(size)}}},
+		})
+		var pods []*v1.Pod
+		for j := range size {
+			p := podOf(fmt.Sprintf("%s-%03d", name, j), requests(c.CPU))
+			p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name}
+			if c.Pool > 0 {
+				p.Spec.NodeSelector = map[string]string{"pool": gangPool}
+			}
+			pods = append(pods, p)
+		}
+		s.pods = append(s.pods, pods)
+	}
+	for i := range c.Singles {
+		s.singles = append(s.singles, podOf(fmt.Sprintf("single-%03d", i), requests(100)))
+	}
+	return s
+}
+
+// gangTally is what a turn counts.
+type gangTally struct {
+	run   *GangRun
+	spent time.Duration
+	took  []time.Duration // by attempt of a gang
+	most  time.Duration   // of a step
+}
+
+// step counts a step. pods is how many were placed in it.
+func (t *gangTally) step(took time.Duration, gang bool, pods int) {
+	t.spent += took
+	t.most = max(t.most, took)
+	if gang {
+		t.took = append(t.took, took)
+	}
+	if pods > 0 {
+		t.run.LastMillis = round(millis([]time.Duration{t.spent})[0])
+	}
+}
+
+// gang counts what became of a gang in an attempt.
+func (t *gangTally) gang(pods, placed int) {
+	t.run.Attempts++
+	t.run.Pods += placed
+	switch {
+	case placed == pods:
+		t.run.Placed++
+	case placed > 0:
+		t.run.Partial++
+	}
+}
+
+// measure takes the turn's decisions.
+func (c *gangCase) measure(t turn) (*GangRun, error) {
+	r, s := &GangRun{Case: c.Name, Scheduler: t.Scheduler, Nodes: c.Nodes, Gangs: c.Gangs}, c.scene()
+	tally := &gangTally{run: r}
+	var err error
+	if t.Scheduler == Berth {
+		err = c.measureBerth(s, tally)
+	} else {
+		err = c.measureKubeScheduler(s, tally)
+	}
+	if err != nil {
+		return nil, err
+	}
+	total := time.Duration(0)
+	for _, d := range tally.took {
+		total += d
+	}
+	r.MeanMicros = micros(total, max(1, len(tally.took)))
+	r.P99Micros = round(1000 * percentile(millis(tally.took), 0.99))
+	r.MaxMillis = round(millis([]time.Duration{tally.most})[0])
+	r.PeakRSSMiB = round(peakRSS())
+	return r, nil
+}
+
+func (c *gangCase) measureBerth(s *gangScene, t *gangTally) error {
+	d, err := newBerth("", "", gangGates)
+	if err != nil {
+		return err
+	}
+	d.addNodes(slices.Values(s.nodes))
+	for _, g := range s.groups {
+		d.m.Step(time.Now(), machine.ObjectSet{Object: decode.Object(g)})
+	}
+	for i, pods := range s.pods {
+		d.addPods(slices.Values(pods))
+		if c.Singles > 0 && i%(c.Gangs/c.Singles) == 0 {
+			d.addPods(slices.Values(s.singles[i/(c.Gangs/c.Singles):][:1]))
+		}
+	}
+	goruntime.GC()
+	for n := 1; d.m.Ready() && t.spent < c.Budget; n++ {
+		start := time.Now()
+		record := d.step(machine.ScheduleOne{})
+		took := time.Since(start)
+		placed := 0
+		for _, g := range d.groups {
+			placed = g.Scheduled
+			t.gang(g.Pods, placed)
+		}
+		if len(d.groups) == 0 && record != nil && record.Result == decision.ResultScheduled {
+			placed = 1
+			t.run.Singles++
+		}
+		t.step(took, len(d.groups) > 0, placed)
+		if d.groups = d.groups[:0]; n%slice == 0 || !d.m.Ready() {
+			if err := d.settle(); err != nil {
+				return err
+			}
+		}
+	}
+	t.run.Done = t.run.Attempts >= c.Gangs
+	return nil
+}
+
+func (c *gangCase) measureKubeScheduler(s *gangScene, t *gangTally) error {
+	w := generate.World{Nodes: s.nodes, Gates: map[string]bool{gangGates: true}}
+	defer oracle.Under(w.Gates)()
+	for _, g := range s.groups {
+		w.Objects = append(w.Objects, g)
+	}
+	d, err := oracle.NewDefaultSchedulerOn(w)
+	if err != nil {
+		return err
+	}
+	defer d.Stop()
+	goruntime.GC()
+	for i, pods := range s.pods {
+		if t.spent > c.Budget {
+			return nil
+		}
+		placed, took, err := d.DecideGroup(pods)
+		if err != nil {
+			return err
+		}
+		t.gang(len(pods), placed)
+		t.step(took, true, placed)
+		if c.Singles > 0 && i%(c.Gangs/c.Singles) == 0 {
+			start := time.Now()
+			_, err := d.Decide(s.singles[i/(c.Gangs/c.Singles)])
+			if err == nil {
+				t.run.Singles++
+			}
+			t.step(time.Since(start), false, 1)
+		}
+	}
+	t.run.Done = true
+	return nil
+}
+
+var gangColumns = []struct {
+	name string
+	of   func(*GangRun) string
+}{
+	{"case", func(r *GangRun) string { return r.Case }},
+	{"scheduler", func(r *GangRun) string { return r.Scheduler }},
+	{"gangs", func(r *GangRun) string { return fmt.Sprint(r.Gangs) }},
+	{"attempts", func(r *GangRun) string { return fmt.Sprint(r.Attempts) }},
+	{"placed", func(r *GangRun) string { return fmt.Sprint(r.Placed) }},
+	{"partial", func(r *GangRun) string { return fmt.Sprint(r.Partial) }},
+	{"singles", func(r *GangRun) string { return fmt.Sprint(r.Singles) }},
+	{"µs/attempt", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.MeanMicros) }},
+	{"p99 µs", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.P99Micros) }},
+	{"longest ms", func(r *GangRun) string { return fmt.Sprintf("%.2f", r.MaxMillis) }},
+	{"last member ms", func(r *GangRun) string { return fmt.Sprintf("%.1f", r.LastMillis) }},
+	{"peak MiB", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.PeakRSSMiB) }},
+}
+
+func writeGangs(w io.Writer, format string, runs []GangRun) error {
+	if format == "json" {
+		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "GangsResult", "runs": runs})
+	}
+	rows := [][]string{{}}
+	for _, c := range gangColumns {
+		rows[0] = append(rows[0], c.name)
+	}
+	for i := range runs {
+		var row []string
+		for _, c := range gangColumns {
+			row = append(row, c.of(&runs[i]))
+		}
+		rows = append(rows, row)
+	}
+	if format == "markdown" {
+		for i, row := range rows {
+			fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
+			if i == 0 {
+				fmt.Fprintln(w, "|"+strings.Repeat("---|", len(row)))
+			}
+		}
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	}
+	return t.Flush()
+}
