@@ -52,12 +52,30 @@ func recordedDay(t *testing.T, h recording.Header) (c *day.Cluster, r *recording
 	return c, r, dir
 }
 
-// recorded is a directory with the record of a small day.
+// smallDay holds the segment of a small day's record once a test asked for it.
+var smallDay []byte
+
+// recorded returns a directory of the test's own with the record of a small day. The day
+// is scheduled once for all tests, as that takes seconds.
 func recorded(t *testing.T) string {
 	t.Helper()
-	c, r, dir := recordedDay(t, headerOf(t, morning))
-	day.Generate(c, day.Size{Nodes: 20, Pods: 200, Length: 24 * time.Hour, Seed: 1}, nil)
-	r.Close(context.Background())
+	const segment = "0000000001.berthrecord"
+	if smallDay == nil {
+		c, r, dir := recordedDay(t, headerOf(t, morning))
+		day.Generate(c, day.Size{Nodes: 20, Pods: 100, Length: 24 * time.Hour, Seed: 1}, nil)
+		r.Close(context.Background())
+		files, err := os.ReadDir(dir)
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v, %d segments, want 1", err, len(files))
+		}
+		if smallDay, err = os.ReadFile(filepath.Join(dir, segment)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, segment), smallDay, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 
@@ -71,7 +89,7 @@ func called(arguments ...string) (status int, out, errs string) {
 // A record is replayed, tried with another seed and configuration, and compared.
 func TestReplay(t *testing.T) {
 	dir := recorded(t)
-	if status, out, errs := called("replay", dir); status != 0 || !strings.Contains(out, "All 200 decisions") {
+	if status, out, errs := called("replay", dir); status != 0 || !strings.Contains(out, "All 100 decisions") {
 		t.Errorf("exit status %d: %s%s", status, out, errs)
 	}
 	var exact struct {
@@ -80,7 +98,7 @@ func TestReplay(t *testing.T) {
 		Decisions []struct{ Pod, Result, Node string }
 	}
 	status, out, errs := called("replay", dir, "-o", "json")
-	if err := json.Unmarshal([]byte(out), &exact); err != nil || status != 0 || exact.Kind != "ReplayResult" || exact.Same != 200 || len(exact.Decisions) != 200 || exact.Decisions[0].Node == "" {
+	if err := json.Unmarshal([]byte(out), &exact); err != nil || status != 0 || exact.Kind != "ReplayResult" || exact.Same != 100 || len(exact.Decisions) != 100 || exact.Decisions[0].Node == "" {
 		t.Errorf("exit status %d, %v: %.300s%s", status, err, out, errs)
 	}
 	if status, out, errs := called("replay", dir, "--seed", "9"); status != 0 || !strings.Contains(out, "seed 9") || !strings.Contains(out, "RECORDED, REPLAYED") {
@@ -97,7 +115,7 @@ func TestReplay(t *testing.T) {
 	}
 	var compared replay.Comparison
 	status, out, errs = called("compare", packing, packing, "--record", dir, "-o", "json")
-	if err := json.Unmarshal([]byte(out), &compared); err != nil || status != 0 || compared.Same != 200 || len(compared.Elsewhere) > 0 {
+	if err := json.Unmarshal([]byte(out), &compared); err != nil || status != 0 || compared.Same != 100 || len(compared.Elsewhere) > 0 {
 		t.Errorf("exit status %d, %v: %.300s%s", status, err, out, errs)
 	}
 }
@@ -183,7 +201,7 @@ func older(t *testing.T, dir, field, value string) string {
 func TestReplayOfAnOlderMinor(t *testing.T) {
 	dir := recorded(t)
 	same := older(t, dir, "segment", `1`)
-	if status, out, errs := called("replay", same); status != 0 || !strings.Contains(out, "All 200 decisions") || errs != "" {
+	if status, out, errs := called("replay", same); status != 0 || !strings.Contains(out, "All 100 decisions") || errs != "" {
 		t.Errorf("exit status %d: %s%s", status, out, errs)
 	}
 	const note = "berth: note: the record (version 3 of the format) is of berth v0.9, which follows Kubernetes 1.36; this berth follows "

@@ -44,7 +44,7 @@ func TestViewRecord(t *testing.T) {
 		Decisions []time.Time
 		Cut       string
 	}
-	if code := v.get("replay", &r); code != http.StatusOK || r.Cut != "" || len(r.Decisions) == 0 || r.Elsewhere == nil || len(r.Replayed.Samples) == 0 || r.Replayed.Placed != 200 {
+	if code := v.get("replay", &r); code != http.StatusOK || r.Cut != "" || len(r.Decisions) == 0 || r.Elsewhere == nil || len(r.Replayed.Samples) == 0 || r.Replayed.Placed != 100 {
 		t.Fatalf("%d %+v", code, r)
 	}
 	at := func(when time.Time) (s api.Summary) {
@@ -165,7 +165,7 @@ func TestOwnReplayInABrowser(t *testing.T) {
 	c := startChromium(t)
 	c.enter(view(t, "--record", recorded(t)))
 	c.route("#/replay")
-	c.until(`document.querySelector("main").innerText.includes("200 pods on the node that the record has, 0 elsewhere")`)
+	c.until(`document.querySelector("main").innerText.includes("100 pods on the node that the record has, 0 elsewhere")`)
 	c.route("#/compare")
 	c.until(`document.querySelector("[role=alert]")?.innerText.includes("--config NEW.yaml") && !document.querySelector("[role=alert]").innerText.includes("It may be gone")`)
 }
