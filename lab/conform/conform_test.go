@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,7 @@ func (b broken) Spared(types.UID) bool { return true }
 
 func TestMain(m *testing.M) {
 	silence()
+	debug.SetGCPercent(400) // each world makes two schedulers and drops them
 	m.Run()
 }
 
