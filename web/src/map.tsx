@@ -1,7 +1,7 @@
 // The map of the nodes: a bitmap of one pixel a node on a canvas, scaled, and the one cell of it that
 // a screen reader is told of.
 import { h } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Node } from './data'
 
 export interface Group { name: string; nodes: Node[] }
@@ -205,7 +205,7 @@ export function NodeMap(o: MapOptions) {
     c.addEventListener('wheel', wheel, { passive: false })
     return () => { watch.disconnect(); theme.disconnect(); dark.removeEventListener('change', redraw); c.removeEventListener('wheel', wheel); cancelAnimationFrame(frame.current) }
   }, [])
-  useEffect(redraw)
+  useLayoutEffect(redraw) // not after this frame: who pressed a key would wait for another one
 
   const zoomBy = (by: number, x: number, y: number) => {
     const v = view.current, zoom = Math.min(Math.max(v.zoom * by, 1), 64 / now.current.layout.size + 8)
