@@ -69,7 +69,9 @@ func (d *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "capabilities":
 		answer = api.Capabilities{Time: now, Identity: "berth-1", Leads: true}
 	case "nodes":
-		answer = largeTable(d.nodes)
+		table := largeTable(d.nodes)
+		table.Time = now
+		answer = table
 	case "summary":
 		answer = api.Summary{Time: now, Nodes: d.nodes, LastDecision: &rejected, Rates: records.Rates{Attempts: map[string]int{}}, Blocking: []records.Blocking{}}
 	case "history":
