@@ -128,14 +128,14 @@ func TestRolesOfKubeScheduler(t *testing.T) {
 // rights to read it and to write the status that Berth writes.
 func TestCustomResources(t *testing.T) {
 	t.Run("elasticquotas", func(t *testing.T) {
-		testCustomResource(t, "elasticquotas.yaml", decode.Named("ElasticQuota"), "ClusterRole berth-scheduler-quotas", true)
+		testCustomResource(t, "elasticquotas.yaml", decode.Named("ElasticQuota"), "ClusterRole berth-scheduler-quotas")
 	})
 	t.Run("podgroups", func(t *testing.T) {
-		testCustomResource(t, "podgroups.yaml", decode.Named("PodGroup.scheduling.x-k8s.io"), "ClusterRole berth-scheduler-podgroups", false)
+		testCustomResource(t, "podgroups.yaml", decode.Named("PodGroup.scheduling.x-k8s.io"), "ClusterRole berth-scheduler-podgroups")
 	})
 }
 
-func testCustomResource(t *testing.T, file string, k *decode.Kind, of string, writes bool) {
+func testCustomResource(t *testing.T, file string, k *decode.Kind, of string) {
 	documents := bytes.Split(read(t, file), []byte("\n---\n"))
 	var crd struct {
 		Metadata struct{ Name string }
@@ -160,10 +160,8 @@ func testCustomResource(t *testing.T, file string, k *decode.Kind, of string, wr
 		spec.Names.Plural != k.Resource || len(v) != 1 || v[0].Name != k.Version || !v[0].Served || !v[0].Storage || v[0].Subresources.Status == nil {
 		t.Errorf("%s: %+v", crd.Metadata.Name, spec)
 	}
-	want := []rbacv1.PolicyRule{{APIGroups: []string{k.Group}, Resources: []string{k.Resource}, Verbs: []string{"get", "list", "watch"}}}
-	if writes {
-		want = append(want, rbacv1.PolicyRule{APIGroups: []string{k.Group}, Resources: []string{k.Resource + "/status"}, Verbs: []string{"patch"}})
-	}
+	want := []rbacv1.PolicyRule{{APIGroups: []string{k.Group}, Resources: []string{k.Resource}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{k.Group}, Resources: []string{k.Resource + "/status"}, Verbs: []string{"patch"}}}
 	if role := rolesOf(t, file)[of]; !reflect.DeepEqual(role.Rules, want) {
 		t.Errorf("the role has %v", role.Rules)
 	}

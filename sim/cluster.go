@@ -20,6 +20,7 @@ import (
 type Cluster struct {
 	nodes map[string]*object.Node
 	pods  map[string]*object.Pod // by namespace/name
+	ended map[string]*object.Pod // likewise, those that have succeeded or failed
 	// objects are those that only some plugins read, by kind and key.
 	objects map[string]object.Object
 	// owned are claims that stand for a pod's extended resources, by the pod's
@@ -33,7 +34,7 @@ type Cluster struct {
 // NewCluster returns an empty cluster in which nothing started before the
 // given time.
 func NewCluster(start time.Time) *Cluster {
-	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, objects: map[string]object.Object{}, owned: map[types.UID][]*object.ResourceClaim{}, started: start}
+	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, ended: map[string]*object.Pod{}, objects: map[string]object.Object{}, owned: map[types.UID][]*object.ResourceClaim{}, started: start}
 }
 
 // Watch returns the events since the last call, in order.
@@ -119,6 +120,10 @@ func (c *Cluster) Objects() []object.Object {
 // Pod returns the pod by namespace/name, nil where there is none.
 func (c *Cluster) Pod(key string) *object.Pod { return c.pods[key] }
 
+// Read returns the pod by namespace/name as a read shows it: one that has succeeded or failed,
+// too.
+func (c *Cluster) Read(key string) *object.Pod { return cmp.Or(c.pods[key], c.ended[key]) }
+
 // Pods returns all pods by namespace and name.
 func (c *Cluster) Pods() []*object.Pod {
 	return slices.SortedFunc(maps.Values(c.pods), func(a, b *object.Pod) int {
@@ -131,8 +136,10 @@ func (c *Cluster) Pods() []*object.Pod {
 func (c *Cluster) SetPod(p *object.Pod) {
 	if p.Terminal {
 		c.remove(p)
+		c.ended[p.Key()] = p
 		return
 	}
+	delete(c.ended, p.Key())
 	if p.NodeName != "" && p.Started.After(c.started) {
 		c.started = p.Started
 	}
@@ -146,10 +153,13 @@ func (c *Cluster) Hold(p *object.Pod) { c.pods[p.Key()] = p }
 // DeletePod deletes the pod at once.
 func (c *Cluster) DeletePod(key string) error {
 	p := c.pods[key]
-	if p == nil {
+	if p == nil && c.ended[key] == nil {
 		return fmt.Errorf("pod %s: does not exist", key)
 	}
-	c.remove(p)
+	delete(c.ended, key)
+	if p != nil {
+		c.remove(p)
+	}
 	return nil
 }
 
@@ -220,6 +230,17 @@ func (c *Cluster) PatchGroup(g *object.PodGroup, condition object.GroupCondition
 	}
 	patched := *now
 	patched.Scheduled = condition
+	c.SetObject(&patched)
+}
+
+// PatchPhase gives the PodGroup of scheduler-plugins its status, unless it is gone.
+func (c *Cluster) PatchPhase(g *object.PodGroup, status object.GroupStatus) {
+	now, _ := c.Object(object.CoschedulingGroups, g.Namespace, g.Name).(*object.PodGroup)
+	if now == nil || now.UID != g.UID {
+		return
+	}
+	patched := *now
+	patched.Status = status
 	c.SetObject(&patched)
 }
 

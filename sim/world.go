@@ -211,7 +211,7 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 		}
 		return machine.WriteReply{UID: e.Pod.UID, Call: e.Call}
 	case machine.ReadPod:
-		return machine.ReadReply{UID: e.Pod.UID, Pod: w.Cluster.Pod(e.Pod.Key())}
+		return machine.ReadReply{UID: e.Pod.UID, Pod: w.Cluster.Read(e.Pod.Key())}
 	case machine.PatchStatus:
 		// A pod that is gone or bound meanwhile needs no status.
 		if nominated, err := w.Cluster.Patch(e.Pod.Key(), e.Pod.UID, e.Condition, e.Nominated); err == nil && nominated {
@@ -219,6 +219,8 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 		}
 	case machine.PatchGroupStatus:
 		w.Cluster.PatchGroup(e.Group, e.Condition)
+	case machine.PatchGroupPhase:
+		w.Cluster.PatchPhase(e.Group, e.Status)
 	case machine.PatchQuotaStatus:
 		w.Cluster.PatchQuota(e.Quota, e.Used)
 	case machine.Evict:

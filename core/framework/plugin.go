@@ -100,6 +100,8 @@ type GroupRules struct {
 	// Labels are the sources of groups that are labels alone, the first that a pod names
 	// counts.
 	Labels []string
+	// LeaveStatus is set if others write the status of the PodGroups.
+	LeaveStatus bool
 }
 
 // Name returns the name of the group in which the labels put a pod, "" for none.

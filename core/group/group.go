@@ -29,13 +29,15 @@ type Group struct {
 	members  []member          // in an order that is the same for the same history
 	at       map[types.UID]int // index in members by UID
 	counts   [states]int       // number of members by state
+	running  int               // number of members in phase Running
 	labelled                   // of a group from labels alone
 }
 
 // member is a pod of a group.
 type member struct {
-	uid   types.UID
-	state state
+	uid     types.UID
+	state   state
+	running bool // in phase Running
 	// minAvailable is the label of that name of a pod in a group from labels alone.
 	minAvailable string
 }
@@ -50,8 +52,8 @@ const (
 	states      = int(assigned) + 1
 )
 
-// Join adds a pod, as unscheduled, to the group that it names. Of a member it reads what the
-// labels say of the group anew. It does nothing if the pod names no group. Call it when the
+// Join adds a pod, as unscheduled, to the group that it names. Of a member it reads its phase,
+// and what the labels say of the group, anew. It does nothing if the pod names no group. Call it when the
 // API shows the pod.
 func (gs *Groups) Join(p *object.Pod) {
 	if gs == nil || p.PodGroup() == "" {
@@ -69,7 +71,18 @@ func (gs *Groups) Join(p *object.Pod) {
 		g.members = append(g.members, member{uid: p.UID})
 		g.counts[unscheduled]++
 	}
+	g.setRunning(&g.members[at], p.Running)
 	g.read(p, &g.members[at], known)
+}
+
+// setRunning records whether the member is in phase Running.
+func (g *Group) setRunning(m *member, running bool) {
+	if m.running != running {
+		m.running = running
+		if g.running--; running {
+			g.running += 2
+		}
+	}
 }
 
 // Leave removes a pod, which is deleted or names another group, from its group. A group without pods is removed.
@@ -83,6 +96,7 @@ func (gs *Groups) Leave(p *object.Pod) {
 		return
 	}
 	gs.count(p, g.members[at].state, -1)
+	g.setRunning(&g.members[at], false)
 	g.unread(p, &g.members[at])
 	g.counts[g.members[at].state]--
 	last := len(g.members) - 1
@@ -214,6 +228,14 @@ func (g *Group) Bound() int {
 	return g.counts[assigned]
 }
 
+// Running returns the number of pods in phase Running. A nil group has none.
+func (g *Group) Running() int {
+	if g == nil {
+		return 0
+	}
+	return g.running
+}
+
 // All returns the pods of the group, in an order that is the same for the same history.
 func (g *Group) All() iter.Seq[types.UID] { return g.those(states) }
 
@@ -278,6 +300,8 @@ func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*obje
 		}
 		if at, in := g.at[p.UID]; !in || g.members[at].state != want {
 			return fmt.Errorf("group: pod %s is in group %s %t, or is not %d there", p.Key(), p.GroupKey(), in, want)
+		} else if g.members[at].running != p.Running {
+			return fmt.Errorf("group: pod %s is running: %t, which group %s does not know", p.Key(), p.Running, p.GroupKey())
 		}
 	}
 	scheduled := 0
@@ -290,11 +314,18 @@ func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*obje
 			return err
 		}
 		var counts [states]int
+		running := 0
 		for i, m := range g.members {
 			counts[m.state]++
+			if m.running {
+				running++
+			}
 			if g.at[m.uid] != i {
 				return fmt.Errorf("group: pod %s of group %s is not where it is found", m.uid, name)
 			}
+		}
+		if running != g.running {
+			return fmt.Errorf("group: %d pods of %s run, counted are %d", running, name, g.running)
 		}
 		if counts != g.counts || len(g.members) == 0 || len(g.at) != len(g.members) {
 			return fmt.Errorf("group: %s has %v pods unscheduled, assumed and assigned, counted are %v", name, counts, g.counts)

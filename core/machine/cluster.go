@@ -22,6 +22,7 @@ type cluster struct {
 	bindings    *bindingCycles
 	groups      *podGroups
 	quotas      *quotas
+	statuses    *groupStatuses
 }
 
 // handle handles an event about a node, a PodDisruptionBudget, a Service or controller,
@@ -145,6 +146,7 @@ func (c *cluster) objectSet(o object.Object) {
 	switch o.Head().Kind {
 	case object.PodGroups, object.CoschedulingGroups:
 		c.groups.shown(e.OldObject, o)
+		c.statuses.shown(e.OldObject, o)
 	case object.ElasticQuotas:
 		c.quotas.shown(e.OldObject, o)
 	}
@@ -184,6 +186,7 @@ func (c *cluster) objectGone(e ObjectGone) {
 	switch e.Kind {
 	case object.PodGroups, object.CoschedulingGroups:
 		c.groups.shown(old, nil)
+		c.statuses.shown(old, nil)
 	case object.ElasticQuotas:
 		c.quotas.shown(old, nil)
 	}

@@ -103,6 +103,11 @@ type (
 		Group     *object.PodGroup
 		Condition object.GroupCondition
 	}
+	// PatchGroupPhase writes the status of a PodGroup of scheduler-plugins.
+	PatchGroupPhase struct {
+		Group  *object.PodGroup
+		Status object.GroupStatus
+	}
 	// PatchQuotaStatus writes what the queue of the ElasticQuota uses to its status.
 	PatchQuotaStatus struct {
 		Quota *object.ElasticQuota
@@ -145,6 +150,7 @@ func (PatchStatus) effect()       {}
 func (Evict) effect()             {}
 func (PublishEvent) effect()      {}
 func (PatchGroupStatus) effect()  {}
+func (PatchGroupPhase) effect()   {}
 func (PatchQuotaStatus) effect()  {}
 func (ReportQuotaFaults) effect() {}
 func (PodGroupDone) effect()      {}

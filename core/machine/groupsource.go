@@ -48,7 +48,7 @@ func (l *podGroups) member(p *object.Pod) *object.Pod {
 		return p
 	}
 	member := *p
-	member.SchedulingGroup = object.InPodGroup(name)
+	member.SchedulingGroup = &object.SchedulingGroup{PodGroupName: name, Owners: p.Owners()}
 	return &member
 }
 
@@ -107,6 +107,7 @@ func (l *podGroups) rejoinAs(old, now *object.Pod) {
 		groups.Join(now)
 	}
 	for i, name := range names {
+		l.statuses.markChanged(name)
 		if after := groups.Named(name).Labelled(); after != before[i] && before[i] != nil && after != nil {
 			l.queue.PodGroupChanged(l.now, name)
 		}

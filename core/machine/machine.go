@@ -160,6 +160,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.extenders.admit(m.scheduling.resume)
 	}
 	m.quotas.settle()
+	m.groups.statuses.settle()
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
 			panic(fmt.Sprintf("machine: after %T: %v", e, err))

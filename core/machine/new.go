@@ -84,22 +84,26 @@ func (m *Machine) composeCycles() {
 		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods,
 		attempts: m.attempts, nominations: m.nominations, preemptors: m.preemptors, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders,
 	}
+	statuses := &groupStatuses{
+		step: m.step, pods: m.pods, ended: map[types.UID]EndedPods{}, reads: map[types.UID]*endedRead{}, recent: map[types.NamespacedName]bool{},
+		asked: newAsked[types.UID](func(a, b object.GroupStatus) bool { return a == b }),
+	}
 	m.groups = &podGroups{
 		step: m.step, options: &m.options, profiles: m.profiles, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, preemptors: m.preemptors,
-		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling,
+		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling, statuses: statuses,
 		asked: map[types.UID]object.GroupCondition{},
 	}
-	m.quotas = &quotas{step: m.step, profiles: m.profiles, asked: map[string]object.Amounts{}, reported: map[string]string{}}
+	m.quotas = &quotas{step: m.step, profiles: m.profiles, asked: newAsked[string](slices.Equal[object.Amounts]), reported: map[string]string{}}
 }
 
 // composeRest creates the parts that handle events from the API, Assessor and Inspector.
 func (m *Machine) composeRest() {
 	m.cluster = &cluster{
-		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups, quotas: m.quotas,
+		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups, quotas: m.quotas, statuses: m.groups.statuses,
 	}
 	m.watch = &podWatch{
 		step: m.step, options: &m.options, profiles: m.profiles, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, reads: m.reads,
-		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, groups: m.groups,
+		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, groups: m.groups, statuses: m.groups.statuses,
 	}
 	m.Assessor = Assessor{
 		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, engine: m.engine, guard: m.guard, pods: m.pods,

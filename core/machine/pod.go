@@ -37,6 +37,7 @@ type podWatch struct {
 	evictions   *evictions
 	extenders   *extenderCycles
 	groups      *podGroups
+	statuses    *groupStatuses
 	undone      int // bindings that were undone by a restore of etcd
 }
 
@@ -65,6 +66,7 @@ func (w *podWatch) podSet(p *object.Pod) {
 		return
 	case ps == nil:
 		ps = w.pods.state(p)
+		w.statuses.markChanged(p.GroupKey())
 	default:
 		w.groups.rejoinAs(ps.pod, p)
 	}
@@ -250,7 +252,9 @@ func (w *podWatch) endPod(ps *podState) {
 		w.bindings.finish(c)
 		w.moveAll(assumptionEnded(c))
 	}
-	if pl := w.table.Pod(ps.pod.UID); pl != nil {
+	pl := w.table.Pod(ps.pod.UID)
+	w.statuses.left(ps.pod, pl != nil)
+	if pl != nil {
 		w.takeOff(pl)
 	}
 	w.groups.rejoinAs(ps.pod, nil)

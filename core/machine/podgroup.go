@@ -65,6 +65,7 @@ type podGroups struct {
 	evictions   *evictions
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
+	statuses    *groupStatuses
 
 	underway *groupCycle // the cycle in which pods are being tried; nil: none
 	// asked holds, by the group's UID, the condition in a patch that the API does not show

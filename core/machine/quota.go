@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -15,10 +14,10 @@ import (
 type quotas struct {
 	*step
 	profiles profiles
-	leads    bool                      // a ScheduleOne came, so this process is the leader
-	asked    map[string]object.Amounts // by identity: statuses that were asked to be written, and are not shown yet
-	reported map[string]string         // by identity: faults that were reported last
-	linked   uint64                    // the revision of the queues as of report
+	leads    bool                          // a ScheduleOne came, so this process is the leader
+	asked    asked[string, object.Amounts] // by identity
+	reported map[string]string             // by identity: faults that were reported last
+	linked   uint64                        // the revision of the queues as of report
 }
 
 // identity returns a text that differs for two ElasticQuotas, also if one has the name of
@@ -52,16 +51,9 @@ func (w *quotas) settle() {
 // than the API shows, unless that was asked to be written.
 func (w *quotas) patch(changed []*quota.Queue) {
 	for _, q := range changed {
-		used := q.Used()
-		shown := q.Quota.Used
-		if asked, isAsked := w.asked[identity(q.Quota)]; isAsked {
-			shown = asked // before long
+		if used := q.Used(); w.asked.due(identity(q.Quota), q.Quota.Used, used) {
+			w.emit(PatchQuotaStatus{Quota: q.Quota, Used: used})
 		}
-		if slices.Equal(shown, used) {
-			continue
-		}
-		w.asked[identity(q.Quota)] = used
-		w.emit(PatchQuotaStatus{Quota: q.Quota, Used: used})
 	}
 }
 
@@ -88,16 +80,20 @@ func (w *quotas) report() {
 }
 
 // shown handles an ElasticQuota that changed from before to now in the API, nil if it does
-// not exist: it forgets the status that was asked for if the object is gone, or shows it, or
-// shows another one than before, which somebody else may have written.
+// not exist: it updates asked.
 func (w *quotas) shown(before, now object.Object) {
 	q, _ := now.(*object.ElasticQuota)
 	old, _ := before.(*object.ElasticQuota)
 	if old != nil && (q == nil || q.UID != old.UID) {
-		delete(w.asked, identity(old))
+		delete(w.asked.by, identity(old))
+		old = nil
 	}
-	if q != nil && (slices.Equal(w.asked[identity(q)], q.Used) || old != nil && !slices.Equal(old.Used, q.Used)) {
-		delete(w.asked, identity(q))
+	if q != nil {
+		var before *object.Amounts
+		if old != nil {
+			before = &old.Used
+		}
+		w.asked.shows(identity(q), before, q.Used)
 	}
 }
 

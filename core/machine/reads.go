@@ -42,6 +42,9 @@ func (r *reads) sendUnconfirmed(ps *podState) {
 // gone, the assumption ends; if it is unbound, the same binding is sent again or counts
 // as refused.
 func (w *podWatch) readReplied(e ReadReply) {
+	if w.statuses.replied(e) {
+		return
+	}
 	ps := w.pods.byUID[e.UID]
 	if ps == nil {
 		return
@@ -108,6 +111,7 @@ func (w *podWatch) recheckReplied(ps *podState, e ReadReply) {
 func (w *podWatch) rewound() {
 	w.table.Objects().ForgetReplies()
 	clear(w.groups.asked)
+	w.statuses.rewound()
 	for _, ps := range w.pods.sorted() {
 		ps.staleRead = ps.staleRead || ps.reading()
 		if ps.unconfirmed != nil {

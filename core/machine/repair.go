@@ -40,6 +40,7 @@ func (m *Machine) Repair() []Effect {
 	m.queue.EndGroups(m.now)
 	m.moveAll(anythingChanged())
 	m.quotas.settle()
+	m.groups.statuses.settle()
 	return m.end()
 }
 

@@ -24,6 +24,7 @@ var ErrNoNodes = errors.New(explain.NoNodes)
 // its pod group. If a node is found, it starts the binding cycle.
 func (m *Machine) scheduleOne() {
 	m.quotas.lead()
+	m.groups.statuses.lead(m.profiles)
 	if m.evictions.awaited() {
 		return
 	}

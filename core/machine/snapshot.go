@@ -26,8 +26,10 @@ type Snapshot struct {
 	Pods     []SavedPod   // those of which there is something to say, by UID
 	Groups   []SavedGroup `json:",omitempty"` // likewise
 	Quotas   *SavedQuotas `json:",omitempty"` // nil before the first ScheduleOne
-	Members  []types.UID  // of pod groups, those of a group in its order
-	Line     []types.UID  // for extenders
+	// Statuses is nil before the first ScheduleOne, and if others write these statuses.
+	Statuses *SavedStatuses `json:",omitempty"`
+	Members  []types.UID    // of pod groups, those of a group in its order
+	Line     []types.UID    // for extenders
 	// Known are the pods that the machine knows, as the API showed them last, in no order.
 	Known []*object.Pod
 }
@@ -44,6 +46,13 @@ type SavedGroup struct {
 type SavedQuotas struct {
 	Asked    map[string]object.Amounts `json:",omitempty"` // by key and UID
 	Reported map[string]string         `json:",omitempty"` // faults, likewise
+}
+
+// SavedStatuses are, of the PodGroups of scheduler-plugins, the statuses that the API was asked
+// to show and does not yet, and how many pods have ended, by the group's UID.
+type SavedStatuses struct {
+	Asked map[types.UID]object.GroupStatus `json:",omitempty"`
+	Ended map[types.UID]EndedPods          `json:",omitempty"`
 }
 
 // SavedPod is what a machine knows of a pod, beyond its place in the queue. A field is nil
@@ -114,8 +123,9 @@ func (m *Machine) Snapshot() *Snapshot {
 		s.Groups = append(s.Groups, SavedGroup{uid, m.groups.asked[uid]})
 	}
 	if m.quotas.leads {
-		s.Quotas = &SavedQuotas{Asked: maps.Clone(m.quotas.asked), Reported: maps.Clone(m.quotas.reported)}
+		s.Quotas = &SavedQuotas{Asked: maps.Clone(m.quotas.asked.by), Reported: maps.Clone(m.quotas.reported)}
 	}
+	s.Statuses = m.groups.statuses.saved()
 	for _, c := range m.extenders.line {
 		s.Line = append(s.Line, c.pod.UID)
 	}
@@ -190,9 +200,10 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	}
 	if s.Quotas != nil {
 		m.quotas.leads = true
-		maps.Copy(m.quotas.asked, s.Quotas.Asked)
+		maps.Copy(m.quotas.asked.by, s.Quotas.Asked)
 		maps.Copy(m.quotas.reported, s.Quotas.Reported)
 	}
+	m.groups.statuses.restore(s.Statuses)
 	for _, uid := range slices.Sorted(maps.Keys(pending)) {
 		p := pending[uid]
 		p = m.groups.member(p)

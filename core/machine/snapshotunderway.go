@@ -357,6 +357,9 @@ func phaseNamed(name string) phase {
 
 // saveable reports whether a snapshot can hold all cycles that are under way.
 func (m *Machine) saveable() bool {
+	if len(m.groups.statuses.reads) > 0 {
+		return false
+	}
 	if slices.ContainsFunc(m.extenders.cycles, func(c *extenderCycle) bool { return !c.saveable() }) {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 var idle = []string{
 	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Version", "Generation", "Gates",
 	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Claiming", "Controller", "Images", "Features", "Extended",
-	"Scheduled", "Disrupted", "API", "Recorded", "Limits", "SchedulingGroup",
+	"Scheduled", "Disrupted", "API", "Recorded", "Limits", "SchedulingGroup", "Running", "Failed",
 }
 
 // Every field of a pod counts for Alike, or is known not to.

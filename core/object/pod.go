@@ -27,11 +27,13 @@ type Pod struct {
 	NeverPreempts bool // spec.preemptionPolicy: Never
 	Terminating   bool // metadata.deletionTimestamp is set
 	Terminal      bool // status.phase is Succeeded or Failed
+	Running       bool // status.phase is Running
+	Failed        bool // status.phase is Failed
 	// Disrupted is true when the pod carries DisruptionTarget=True with
 	// reason PreemptionByScheduler.
 	Disrupted bool
 	// SchedulingGroup is spec.schedulingGroup, nil for a pod of no group. The machine also
-	// sets it in pods that are in a group by their labels.
+	// sets the name in pods that are in a group by their labels.
 	SchedulingGroup *SchedulingGroup
 
 	Created    time.Time
@@ -88,7 +90,20 @@ type Pod struct {
 }
 
 // SchedulingGroup names the pod group with which a pod is scheduled, by its GroupName.
-type SchedulingGroup struct{ PodGroupName string }
+type SchedulingGroup struct {
+	PodGroupName string
+	// Owners are the owners of a pod with the PodGroupLabel as the status of its PodGroup names
+	// them: NAMESPACE/NAME, sorted and joined by commas. It is "" for any other pod.
+	Owners string
+}
+
+// Owners returns the owners of a pod with the PodGroupLabel, as SchedulingGroup has them.
+func (p *Pod) Owners() string {
+	if p.SchedulingGroup == nil {
+		return ""
+	}
+	return p.SchedulingGroup.Owners
+}
 
 // InPodGroup returns the SchedulingGroup that names the PodGroup; nil for "".
 func InPodGroup(name string) *SchedulingGroup {

@@ -38,7 +38,37 @@ type PodGroup struct {
 	PreemptedWhole bool
 	// Scheduled is the group's PodGroupInitiallyScheduled condition as the API shows it.
 	Scheduled GroupCondition
+	// Status is the status of a PodGroup of scheduler-plugins as the API shows it.
+	Status GroupStatus
 }
+
+// GroupStatus is the status of a PodGroup of scheduler-plugins: as the API shows it, or as it
+// is to be.
+type GroupStatus struct {
+	Phase      GroupPhase
+	OccupiedBy string // the Owners of the pod that came first
+	Running    int    // pods in each phase
+	Succeeded  int
+	Failed     int
+}
+
+// GroupPhase is how far a PodGroup of scheduler-plugins is; "" while nobody has said.
+type GroupPhase string
+
+// The phases. GroupFinished and GroupFailed are final.
+const (
+	GroupPending    GroupPhase = "Pending"    // it has fewer pods than it needs
+	GroupScheduling GroupPhase = "Scheduling" // fewer than it needs run or have succeeded
+	GroupRunning    GroupPhase = "Running"
+	GroupFinished   GroupPhase = "Finished" // as many as it needs have succeeded
+	GroupFailed     GroupPhase = "Failed"   // as many as it needs have run, and one has failed
+)
+
+// Final reports whether no other phase follows.
+func (p GroupPhase) Final() bool { return p == GroupFinished || p == GroupFailed }
+
+// GroupPhases are all phases.
+var GroupPhases = []GroupPhase{GroupPending, GroupScheduling, GroupRunning, GroupFinished, GroupFailed}
 
 // GroupKey returns the group's namespace and its GroupName.
 func (g *PodGroup) GroupKey() types.NamespacedName {

@@ -12,7 +12,7 @@ import (
 // is getting on, and which node is the best for it.
 var personal = []string{
 	"UID", "Name", "Version", "NodeName", "NominatedNode", "Terminating", "Terminal", "Disrupted", "Created", "Started", "Generation", "Gates",
-	"FromDevices", "Claiming", "Limits", "PreferredNodes", "Images", "Scheduled", "API", "Recorded",
+	"FromDevices", "Claiming", "Limits", "PreferredNodes", "Images", "Scheduled", "API", "Recorded", "Running", "Failed",
 }
 
 // Every field of a pod is in its template, or is known not to be.

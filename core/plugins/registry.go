@@ -88,7 +88,9 @@ func Registry(f feature.Features) profile.Registry {
 		}
 		return coscheduling.New(given, gangscheduling.New(), search)
 	}
-	registry[names.CoschedulingLabels] = refused("it is no plugin, but arguments of " + names.Coscheduling)
+	for _, name := range []string{names.CoschedulingLabels, names.CoschedulingStatus} {
+		registry[name] = refused("it is no plugin, but arguments of " + names.Coscheduling)
+	}
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())

@@ -28,13 +28,15 @@ func Profiles(c *Config) []profile.Config {
 				gangs.Peer = json.RawMessage(pc.Args.Raw)
 			case pc.Name == names.CoschedulingLabels:
 				gangs.Labels = json.RawMessage(pc.Args.Raw)
+			case pc.Name == names.CoschedulingStatus:
+				gangs.Status = json.RawMessage(pc.Args.Raw)
 			case pc.Args.Object != nil:
 				out.Args = append(out.Args, profile.Args{Plugin: pc.Name, Value: pc.Args.Object})
 			case len(pc.Args.Raw) > 0:
 				out.Args = append(out.Args, profile.Args{Plugin: pc.Name, Value: json.RawMessage(pc.Args.Raw)})
 			}
 		}
-		if gangs.Peer != nil || gangs.Labels != nil {
+		if gangs.Peer != nil || gangs.Labels != nil || gangs.Status != nil {
 			out.Args = append(out.Args, profile.Args{Plugin: names.Coscheduling, Value: gangs})
 		}
 		profiles = append(profiles, out)

@@ -23,7 +23,11 @@ func YAML(c *Config) ([]byte, error) {
 		p := &c.Profiles[i]
 		enabled := enabledNames(p.Plugins)
 		p.PluginConfig = slices.DeleteFunc(p.PluginConfig, func(pc configv1.PluginConfig) bool {
-			return !slices.Contains(enabled, pc.Name) && (pc.Name != names.CoschedulingLabels || !slices.Contains(enabled, names.Coscheduling))
+			plugin := pc.Name
+			if plugin == names.CoschedulingLabels || plugin == names.CoschedulingStatus {
+				plugin = names.Coscheduling
+			}
+			return !slices.Contains(enabled, plugin)
 		})
 		slices.SortFunc(p.PluginConfig, func(a, b configv1.PluginConfig) int { return strings.Compare(a.Name, b.Name) })
 	}

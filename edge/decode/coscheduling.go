@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +34,7 @@ type PodGroupSpec struct {
 	ScheduleTimeoutSeconds json.RawMessage `json:"scheduleTimeoutSeconds,omitempty"`
 }
 
-// PodGroupStatus is how it stands with the group. Nothing reads it.
+// PodGroupStatus is how it stands with the group. The fields are JSON as written.
 type PodGroupStatus struct {
 	Phase             json.RawMessage `json:"phase,omitempty"`
 	OccupiedBy        json.RawMessage `json:"occupiedBy,omitempty"`
@@ -116,12 +118,43 @@ func (g *PodGroup) Unmarshal(data []byte) error { return json.Unmarshal(data, g)
 
 // Redact drops what no decision reads, and replaces what is no number, as it may say anything.
 func (g *PodGroup) Redact() {
-	g.Spec.MinResources, g.Status = nil, PodGroupStatus{}
-	for _, raw := range []*json.RawMessage{&g.Spec.MinMember, &g.Spec.ScheduleTimeoutSeconds} {
+	g.Spec.MinResources, g.Status.OccupiedBy, g.Status.ScheduleStartTime = nil, nil, nil
+	if !slices.Contains(object.GroupPhases, groupStatus(&g.Status).Phase) {
+		g.Status.Phase = nil
+	}
+	for _, raw := range []*json.RawMessage{&g.Spec.MinMember, &g.Spec.ScheduleTimeoutSeconds, &g.Status.Running, &g.Status.Succeeded, &g.Status.Failed} {
 		if _, err := strconv.ParseInt(string(*raw), 10, 64); err != nil && len(*raw) > 0 {
 			*raw = json.RawMessage(`"redacted"`)
 		}
 	}
+}
+
+// owners returns the owners of a pod with the label of such a PodGroup (object.SchedulingGroup).
+func owners(p *v1.Pod) string {
+	if p.Labels[object.PodGroupLabel] == "" {
+		return ""
+	}
+	names := make([]string, len(p.OwnerReferences))
+	for i := range p.OwnerReferences {
+		names[i] = p.Namespace + "/" + p.OwnerReferences[i].Name
+	}
+	slices.Sort(names)
+	return strings.Join(names, ",")
+}
+
+// groupStatus returns what of the status can be read.
+func groupStatus(s *PodGroupStatus) (status object.GroupStatus) {
+	_ = json.Unmarshal(s.Phase, &status.Phase)
+	_ = json.Unmarshal(s.OccupiedBy, &status.OccupiedBy)
+	for _, n := range []struct {
+		raw  json.RawMessage
+		into *int
+	}{{s.Running, &status.Running}, {s.Succeeded, &status.Succeeded}, {s.Failed, &status.Failed}} {
+		if read, err := strconv.ParseInt(string(n.raw), 10, 32); err == nil {
+			*n.into = int(read)
+		}
+	}
+	return status
 }
 
 func coschedulingGroup(g *PodGroup) *object.PodGroup {
@@ -139,6 +172,7 @@ func coschedulingGroup(g *PodGroup) *object.PodGroup {
 	if seconds, err := strconv.ParseInt(string(g.Spec.ScheduleTimeoutSeconds), 10, 32); err == nil && seconds > 0 {
 		decoded.PermitTimeout = time.Duration(seconds) * time.Second
 	}
+	decoded.Status = groupStatus(&g.Status)
 	return decoded
 }
 

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -86,5 +89,30 @@ func TestKindsOfOneName(t *testing.T) {
 		if k := Named(kind.String()); k == nil || k.Key() != want || k.Custom() != (kind == object.CoschedulingGroups) || Of(Empty(kind)) != k {
 			t.Errorf("%s is %+v", kind, k)
 		}
+	}
+}
+
+// Of the status counts what can be read; of a pod's owners, whom the status names.
+func TestStatusOfACoschedulingGroup(t *testing.T) {
+	for body, want := range map[string]object.GroupStatus{
+		`{}`: {},
+		`{"status":{"phase":"Running","occupiedBy":"d/j","running":3,"succeeded":2,"failed":1}}`:   {Phase: object.GroupRunning, OccupiedBy: "d/j", Running: 3, Succeeded: 2, Failed: 1},
+		`{"status":{"phase":7,"occupiedBy":{},"running":"x","succeeded":1.5,"failed":4294967296}}`: {},
+	} {
+		g := &PodGroup{}
+		if err := json.Unmarshal([]byte(body), g); err != nil {
+			t.Fatal(err)
+		}
+		if got := Object(g).(*object.PodGroup).Status; got != want {
+			t.Errorf("%s: %+v, want %+v", body, got, want)
+		}
+	}
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", OwnerReferences: []metav1.OwnerReference{{Name: "z"}, {Name: "j"}}}}
+	if got := Pod(p).Owners(); got != "" {
+		t.Errorf("a pod of no group: %s", got)
+	}
+	p.Labels = map[string]string{object.PodGroupLabel: "g"}
+	if got := Pod(p); got.Owners() != "d/j,d/z" || got.PodGroup() != "" {
+		t.Errorf("%s of %s", got.PodGroup(), got.Owners())
 	}
 }

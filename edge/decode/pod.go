@@ -34,6 +34,8 @@ func Pod(p *v1.Pod) *object.Pod {
 		SchedulingGroup: object.InPodGroup(PodGroupName(spec)),
 		Terminating:     p.DeletionTimestamp != nil,
 		Terminal:        Ended(p),
+		Running:         p.Status.Phase == v1.PodRunning,
+		Failed:          p.Status.Phase == v1.PodFailed,
 		Generation:      p.Generation,
 		Demand:          resource.OfPod(p),
 		FromDevices:     p.Status.NodeAllocatableResourceClaimStatuses,
@@ -46,6 +48,9 @@ func Pod(p *v1.Pod) *object.Pod {
 		Extended:        extendedRequests(spec),
 		Volumes:         podVolumes(p),
 		Features:        neededFeatures(spec),
+	}
+	if list := owners(p); list != "" {
+		pod.SchedulingGroup = &object.SchedulingGroup{PodGroupName: pod.PodGroup(), Owners: list}
 	}
 	pod.Claiming = claiming(p, pod.Extended)
 	if spec.Priority != nil {

@@ -76,7 +76,7 @@ func TestPod(t *testing.T) {
 	}
 	want := &object.Pod{
 		UID: "17", Namespace: "shop", Name: "web-0", Generation: 3, Labels: map[string]string{"app": "web"},
-		SchedulerName: "berth", NodeName: "n1", NominatedNode: "n2", Priority: 7, NeverPreempts: true,
+		SchedulerName: "berth", NodeName: "n1", NominatedNode: "n2", Priority: 7, NeverPreempts: true, Running: true,
 		Created:       time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC),
 		Started:       time.Date(2024, 5, 1, 10, 1, 0, 0, time.UTC),
 		Gates:         []string{"b", "a"},

@@ -52,7 +52,7 @@ type Clients struct {
 	// Groups lists and watches PodGroups, GroupStatus patches their status.
 	Groups, GroupStatus rest.Interface
 	// Custom lists and watches scheduling.x-k8s.io, CustomStatus patches the status of its
-	// ElasticQuotas.
+	// objects.
 	Custom, CustomStatus rest.Interface
 	objects              metadata.Interface // lists the metadata of any kind
 

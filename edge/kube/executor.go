@@ -52,6 +52,7 @@ type Executor struct {
 	requests *pool
 	status   *statusQueue
 	groups   *patches[machine.PatchGroupStatus]
+	phases   *patches[machine.PatchGroupPhase]
 	quotas   *patches[machine.PatchQuotaStatus]
 	events   *recorder
 
@@ -83,7 +84,8 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
 	h.quotas = newPatches(h.status.pool, latest, anyQuota, h.patchQuota)
 	h.groups = newPatches(h.status.pool, latest, rewordsGroup, h.patchGroup)
-	h.quotas.lasting, h.groups.lasting = true, true
+	h.phases = newPatches(h.status.pool, latest, rewordsPhase, h.patchPhase)
+	h.quotas.lasting, h.groups.lasting, h.phases.lasting = true, true, true
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }
@@ -140,6 +142,8 @@ func (x *Executor) Do(e machine.Effect) {
 		x.status.add(e)
 	case machine.PatchGroupStatus:
 		x.groups.add(e.Group.UID, e)
+	case machine.PatchGroupPhase:
+		x.phases.add(e.Group.UID, e)
 	case machine.PatchQuotaStatus:
 		x.quotas.add(e.Quota.UID, e)
 	case machine.ReportQuotaFaults:

@@ -9,9 +9,11 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // groupCondition is a PodGroup's condition in the JSON of a patch.
@@ -34,19 +36,14 @@ func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	if c.Status != e.Group.Scheduled.Status {
 		written.LastTransitionTime = &metav1.Time{Time: now}
 	}
-	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": e.Group.UID},
-		"status":   map[string]any{"conditions": []groupCondition{written}},
-	})
-	if err != nil {
-		panic(fmt.Sprintf("patch of pod group %s: %v", e.Group.Key(), err)) // strings and numbers only
-	}
-	return body
+	return objectPatch(&e.Group.Meta, map[string]any{"conditions": []groupCondition{written}})
 }
 
 // latest returns the one of two patches of a status that is to be sent: the later, since each
 // patch sets all that the machine writes there.
-func latest[T machine.PatchGroupStatus | machine.PatchQuotaStatus](_, later T) T { return later }
+func latest[T machine.PatchGroupStatus | machine.PatchGroupPhase | machine.PatchQuotaStatus](_, later T) T {
+	return later
+}
 
 // rewordsGroup reports whether the later patch changes only the message of the condition
 // in the earlier one.
@@ -55,23 +52,57 @@ func rewordsGroup(earlier, later machine.PatchGroupStatus) bool {
 	return later.Condition == earlier.Condition
 }
 
-// patchGroup carries out a PatchGroupStatus effect. It returns false if it failed,
-// also if the API server refuses the patch: it may do so for want of a right. A group
-// that is gone counts as done.
+// patchGroup carries out a PatchGroupStatus effect. It returns false if it is to be tried
+// again.
 func (x *Executor) patchGroup(ctx context.Context, e machine.PatchGroupStatus) bool {
-	err := contained("PatchGroupStatus", func() error {
-		return x.clients.GroupStatus.Patch(types.StrategicMergePatchType).Namespace(e.Group.Namespace).Resource("podgroups").Name(e.Group.Name).
-			SubResource("status").Body(groupStatusOf(e, time.Now())).Do(ctx).Error()
+	return x.patchObject(ctx, "PatchGroupStatus", x.clients.GroupStatus.Patch(types.StrategicMergePatchType), &e.Group.Meta, groupStatusOf(e, time.Now()))
+}
+
+// phaseOf returns the JSON merge patch for a PatchGroupPhase effect. It has the UID, as that
+// for a PatchGroupStatus.
+func phaseOf(e machine.PatchGroupPhase) []byte {
+	s := e.Status
+	return objectPatch(&e.Group.Meta, map[string]any{
+		"phase": s.Phase, "occupiedBy": s.OccupiedBy, "running": s.Running, "succeeded": s.Succeeded, "failed": s.Failed,
+	})
+}
+
+// rewordsPhase reports whether the later patch leaves the phase as the earlier one sets it. The
+// numbers change with each pod, and wait for statusPause.
+func rewordsPhase(earlier, later machine.PatchGroupPhase) bool {
+	return earlier.Status.Phase == later.Status.Phase
+}
+
+// patchPhase carries out a PatchGroupPhase effect. It returns false if it is to be tried again.
+func (x *Executor) patchPhase(ctx context.Context, e machine.PatchGroupPhase) bool {
+	return x.patchObject(ctx, "PatchGroupPhase", x.clients.CustomStatus.Patch(types.MergePatchType), &e.Group.Meta, phaseOf(e))
+}
+
+// objectPatch returns a patch that sets these fields of the object's status, with its UID.
+func objectPatch(m *object.Meta, status map[string]any) []byte {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": m.UID}, "status": status})
+	if err != nil {
+		panic(fmt.Sprintf("patch of %s %s: %v", m.Kind, m.Key(), err)) // strings and numbers only
+	}
+	return body
+}
+
+// patchObject sends a patch of the object's status for the effect of that name. It returns
+// false if the patch failed, also if the API server refuses it: it may do so for want of a
+// right, or of a field of the CustomResourceDefinition. An object that is gone counts as done.
+func (x *Executor) patchObject(ctx context.Context, effect string, r *rest.Request, m *object.Meta, body []byte) bool {
+	err := contained(effect, func() error {
+		return r.Namespace(m.Namespace).Resource(m.Kind.Resource()).Name(m.Name).SubResource("status").Body(body).Do(ctx).Error()
 	})
 	if err == nil || !transient(err) && gone(err) {
 		return true
 	}
 	x.patchFailed.Add(1)
-	group := klog.KRef(e.Group.Namespace, e.Group.Name)
+	message, ref := "Failed to update "+m.Kind.ManifestName()+" status", klog.KRef(m.Namespace, m.Name)
 	if transient(err) {
-		x.logger.V(2).Info("Failed to update PodGroup status, retrying", "podGroup", group, "err", err)
+		x.logger.V(2).Info(message+", retrying", "object", ref, "err", err)
 	} else {
-		x.logger.Error(err, "Failed to update PodGroup status", "podGroup", group)
+		x.logger.Error(err, message, "object", ref)
 	}
 	return false
 }

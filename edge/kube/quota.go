@@ -2,14 +2,10 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
@@ -28,33 +24,10 @@ func quotaStatusOf(e machine.PatchQuotaStatus) []byte {
 	for _, a := range e.Used {
 		used[string(a.Name)] = resource.Quantity(a.Name, a.Value)
 	}
-	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": e.Quota.UID},
-		"status":   map[string]any{"used": used},
-	})
-	if err != nil {
-		panic(fmt.Sprintf("patch of ElasticQuota %s: %v", e.Quota.Key(), err)) // strings and numbers only
-	}
-	return body
+	return objectPatch(&e.Quota.Meta, map[string]any{"used": used})
 }
 
-// patchQuota carries out a PatchQuotaStatus effect. It returns false if it failed,
-// also if the API server refuses the patch: it may do so for want of a right, or of a field
-// of the CustomResourceDefinition. An ElasticQuota that is gone counts as done.
+// patchQuota carries out a PatchQuotaStatus effect. It returns false if it is to be tried again.
 func (x *Executor) patchQuota(ctx context.Context, e machine.PatchQuotaStatus) bool {
-	err := contained("PatchQuotaStatus", func() error {
-		return x.clients.CustomStatus.Patch(types.MergePatchType).Namespace(e.Quota.Namespace).Resource(object.ElasticQuotas.Resource()).Name(e.Quota.Name).
-			SubResource("status").Body(quotaStatusOf(e)).Do(ctx).Error()
-	})
-	if err == nil || !transient(err) && gone(err) {
-		return true
-	}
-	x.patchFailed.Add(1)
-	quota := klog.KRef(e.Quota.Namespace, e.Quota.Name)
-	if transient(err) {
-		x.logger.V(2).Info("Failed to update ElasticQuota status, retrying", "elasticQuota", quota, "err", err)
-	} else {
-		x.logger.Error(err, "Failed to update ElasticQuota status", "elasticQuota", quota)
-	}
-	return false
+	return x.patchObject(ctx, "PatchQuotaStatus", x.clients.CustomStatus.Patch(types.MergePatchType), &e.Quota.Meta, quotaStatusOf(e))
 }

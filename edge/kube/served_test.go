@@ -63,6 +63,22 @@ func TestQuotaStatus(t *testing.T) {
 	}
 }
 
+// The status of a PodGroup that is written has its phase and all its numbers. Only a change of
+// the phase is sent at once.
+func TestGroupPhase(t *testing.T) {
+	g := &object.PodGroup{Meta: object.Meta{Kind: object.CoschedulingGroups, Namespace: "n", Name: "g", UID: "u"}}
+	running := machine.PatchGroupPhase{Group: g, Status: object.GroupStatus{Phase: object.GroupRunning, OccupiedBy: "n/j", Running: 3}}
+	got := string(phaseOf(running))
+	if want := `{"metadata":{"uid":"u"},"status":{"failed":0,"occupiedBy":"n/j","phase":"Running","running":3,"succeeded":0}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	fewer, failed := running, running
+	fewer.Status.Running, failed.Status.Phase = 2, object.GroupFailed
+	if !rewordsPhase(running, fewer) || rewordsPhase(running, failed) {
+		t.Error("numbers do not wait, or phases do")
+	}
+}
+
 // What is wrong with an ElasticQuota is logged.
 func TestFaultsAreLogged(t *testing.T) {
 	var lines []string

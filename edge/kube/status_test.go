@@ -175,9 +175,12 @@ func TestObjectStatusAnswers(t *testing.T) {
 		if got := x.patchGroup(t.Context(), machine.PatchGroupStatus{Group: group}); got != done {
 			t.Errorf("pod group, %d: done %t", answered, got)
 		}
+		if got := x.patchPhase(t.Context(), machine.PatchGroupPhase{Group: group}); got != done {
+			t.Errorf("PodGroup of scheduler-plugins, %d: done %t", answered, got)
+		}
 	}
 	x, _ := executorOn(t, newWire(t, func(w http.ResponseWriter, _ *http.Request, _ string) { answer(w, 200, nil) }).config(), always)
-	if !x.groups.lasting || !x.quotas.lasting {
+	if !x.groups.lasting || !x.quotas.lasting || !x.phases.lasting {
 		t.Error("these statuses are given up")
 	}
 }

@@ -21,7 +21,7 @@ import (
 // Version of the format that is written, and the last that can be read. The first had
 // no snapshots, those of the second held nothing that is under way. Up to the third, events
 // have the numbers that they had on Kubernetes 1.36, and headers do not name Kubernetes. Up to
-// the fourth, snapshots have no groups of the queue and no quotas.
+// the fourth, snapshots have no groups of the queue, no quotas and no statuses of groups.
 const (
 	Version           = 5
 	lastVersion136    = 3

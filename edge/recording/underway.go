@@ -58,6 +58,7 @@ func (w *encoder) underway(s *machine.Snapshot) error {
 	}
 	w.json(w.redactedGroups(s.Queue.Groups))
 	w.json(w.redactedQuotas(s.Quotas))
+	w.json(w.redactedStatuses(s.Statuses))
 	return nil
 }
 
@@ -84,6 +85,19 @@ func (w *encoder) redactedQuotas(s *machine.SavedQuotas) *machine.SavedQuotas {
 			parts[i] = w.names.Of(parts[i])
 		}
 		redacted.Asked[strings.Join(parts, "/")] = used
+	}
+	return redacted
+}
+
+// redactedStatuses leaves out who a PodGroup is occupied by.
+func (w *encoder) redactedStatuses(s *machine.SavedStatuses) *machine.SavedStatuses {
+	if s == nil || w.names == nil {
+		return s
+	}
+	redacted := &machine.SavedStatuses{Asked: maps.Clone(s.Asked), Ended: s.Ended}
+	for uid, status := range redacted.Asked { // any order: each by itself
+		status.OccupiedBy = ""
+		redacted.Asked[uid] = status
 	}
 	return redacted
 }
@@ -316,6 +330,7 @@ func (r *decoder) underway(s *machine.Snapshot) (objects []machine.Event) {
 	if r.header.Version > lastWithoutGroups {
 		r.json(&s.Queue.Groups)
 		r.json(&s.Quotas)
+		r.json(&s.Statuses)
 	}
 	if r.err == nil {
 		if err := s.Queue.Valid(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/config/features"
@@ -45,6 +46,8 @@ func (p *play) expect(words []string, text string) error {
 	switch words[0] {
 	case "podgroup":
 		return p.expectPodGroup(words[1:], text)
+	case "podgroup." + object.SchedulerPlugins:
+		return p.expectGroupStatus(words[1:], text)
 	case "elasticquota":
 		return p.expectElasticQuota(words[1:], text)
 	}

@@ -77,6 +77,8 @@ func setPod(p *v1.Pod, a attribute) error {
 			return fmt.Errorf("started=%s: want a time such as 2030-01-31T12:00:00Z", a.value)
 		}
 		p.Status.StartTime = &metav1.Time{Time: at}
+	case "phase":
+		p.Status.Phase = v1.PodPhase(a.value)
 	case "terminating":
 		now := metav1.Now()
 		p.DeletionTimestamp = &now

@@ -68,3 +68,25 @@ func (p *play) expectPodGroup(words []string, text string) error {
 	}
 	return nil
 }
+
+// expectGroupStatus: the status of a PodGroup of scheduler-plugins: its phase, the numbers of
+// its pods, and whose it is.
+func (p *play) expectGroupStatus(words []string, text string) error {
+	if len(words) != 1 {
+		return errors.New("want a PodGroup of " + object.SchedulerPlugins)
+	}
+	namespace, name, _ := strings.Cut(key(words[0]), "/")
+	g, _ := p.world.Cluster.Object(object.CoschedulingGroups, namespace, name).(*object.PodGroup)
+	if g == nil {
+		return errors.New("it does not exist")
+	}
+	s := g.Status
+	got := fmt.Sprintf("%s, %d running, %d succeeded, %d failed", s.Phase, s.Running, s.Succeeded, s.Failed)
+	if s.OccupiedBy != "" {
+		got += ", of " + s.OccupiedBy
+	}
+	if got != text {
+		return fmt.Errorf("its status says %q", got)
+	}
+	return nil
+}

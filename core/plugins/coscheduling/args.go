@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -18,9 +19,10 @@ import (
 type Args struct {
 	// Peer are those of the plugin in sigs.k8s.io/scheduler-plugins.
 	Peer json.RawMessage
-	// Labels are Berth's own, which stand under the name CoschedulingLabels, so that the
-	// same configuration runs with the plugin of scheduler-plugins.
-	Labels json.RawMessage
+	// Labels and Status are Berth's own, which stand under the names CoschedulingLabels and
+	// CoschedulingStatus, so that the same configuration runs with the plugin of
+	// scheduler-plugins.
+	Labels, Status json.RawMessage
 }
 
 // RawArgs returns the arguments for a plugin that is hosted under the name.
@@ -48,18 +50,27 @@ type labelArgs struct {
 	kind
 }
 
+// statusArgs are the arguments of CoschedulingStatus.
+type statusArgs struct {
+	// Write says whether Berth writes the status of PodGroups; nil: it does. While the
+	// controller of scheduler-plugins runs, one of the two must not.
+	Write *bool `json:"write,omitempty"`
+
+	kind
+}
+
 // kind may stand in any plugin's arguments.
 type kind struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 }
 
-// parse returns how long a pod may wait in Permit, and the sources of groups that are labels
-// alone.
-func (a Args) parse() (wait time.Duration, sources []string, err error) {
+// parse returns how long a pod may wait in Permit, and how labels put pods into groups.
+func (a Args) parse() (wait time.Duration, rules *framework.GroupRules, err error) {
 	var peer peerArgs
 	var own labelArgs
-	err = errors.Join(decode("args", a.Peer, &peer), decode("args of CoschedulingLabels", a.Labels, &own))
+	var status statusArgs
+	err = errors.Join(decode("args", a.Peer, &peer), decode("args of CoschedulingLabels", a.Labels, &own), decode("args of CoschedulingStatus", a.Status, &status))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -90,7 +101,7 @@ func (a Args) parse() (wait time.Duration, sources []string, err error) {
 		}
 	}
 	const most = int64(365 * 24 * time.Hour / time.Second)
-	return time.Duration(min(seconds, most)) * time.Second, own.Prefixes, errors.Join(errs...)
+	return time.Duration(min(seconds, most)) * time.Second, &framework.GroupRules{Labels: own.Prefixes, LeaveStatus: status.Write != nil && !*status.Write}, errors.Join(errs...)
 }
 
 // decode decodes the JSON, if there is any.

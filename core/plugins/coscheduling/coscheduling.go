@@ -23,14 +23,14 @@ type plugin struct {
 // It is at each extension point at which the plugin of sigs.k8s.io/scheduler-plugins is, so
 // that a configuration may name it there.
 func New(args Args, gang framework.Plugin, preemption func(*framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult) (*framework.Plugin, error) {
-	wait, sources, err := args.parse()
+	wait, rules, err := args.parse()
 	if err != nil {
 		return nil, err
 	}
 	pl := plugin{gang, wait}
 	return &framework.Plugin{
 		Name:             names.Coscheduling,
-		Reads:            framework.Reads{Kinds: []object.Kind{object.CoschedulingGroups}, Groups: &framework.GroupRules{Labels: sources}},
+		Reads:            framework.Reads{Kinds: []object.Kind{object.CoschedulingGroups}, Groups: rules},
 		EventsToRegister: pl.events(),
 		Less:             less,
 		PreEnqueue: func(t *table.Table, p *object.Pod) *decision.Status {

@@ -28,7 +28,7 @@ func TestArgs(t *testing.T) {
 		{"", `{"prefixes":["a.b","a.b"]}`, "is there twice"},
 		{"", `{"prefixes":["scheduling.x-k8s.io"]}`, "its groups are PodGroups"},
 	} {
-		_, err := New(Args{json.RawMessage(c.peer), json.RawMessage(c.labels)}, gangscheduling.New(), nil)
+		_, err := New(Args{Peer: json.RawMessage(c.peer), Labels: json.RawMessage(c.labels)}, gangscheduling.New(), nil)
 		if got := ""; err != nil {
 			if got = err.Error(); c.want == "" || !strings.Contains(got, c.want) {
 				t.Errorf("%s %s: %v, want %q", c.peer, c.labels, err, c.want)
@@ -36,6 +36,14 @@ func TestArgs(t *testing.T) {
 		} else if c.want != "" {
 			t.Errorf("%s %s: accepted, want %q", c.peer, c.labels, c.want)
 		}
+	}
+	for status, leaves := range map[string]bool{"": false, "{}": false, `{"write":true}`: false, `{"write":false}`: true} {
+		if _, rules, err := (Args{Status: json.RawMessage(status)}).parse(); err != nil || rules.LeaveStatus != leaves {
+			t.Errorf("%s: %+v, %v", status, rules, err)
+		}
+	}
+	if _, err := New(Args{Status: json.RawMessage(`{"write":"no"}`)}, gangscheduling.New(), nil); err == nil || !strings.Contains(err.Error(), "args of CoschedulingStatus") {
+		t.Errorf("a switch that is no bool: %v", err)
 	}
 	if wait, _, err := (Args{}).parse(); wait != time.Minute || err != nil {
 		t.Errorf("by default a pod waits %v in Permit: %v", wait, err)

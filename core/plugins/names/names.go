@@ -38,6 +38,9 @@ const (
 // of sigs.k8s.io/scheduler-plugins itself, say.
 func Replaceable(name string) bool { return name == CapacityScheduling || name == Coscheduling }
 
-// CoschedulingLabels is no plugin: a configuration has arguments under this name that
-// Coscheduling reads.
-const CoschedulingLabels = "CoschedulingLabels"
+// CoschedulingLabels and CoschedulingStatus are no plugins: a configuration has arguments
+// under these names that Coscheduling reads.
+const (
+	CoschedulingLabels = "CoschedulingLabels"
+	CoschedulingStatus = "CoschedulingStatus"
+)

@@ -1,0 +1,198 @@
+package machine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/group"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// groupStatuses writes the status of the PodGroups of scheduler-plugins. The watch leaves out
+// pods that have ended, so each pod of such a group that leaves it is read once, to count it
+// as succeeded or failed. The status that a process finds when it begins to lead holds what was
+// counted before.
+type groupStatuses struct {
+	*step
+	pods   *pods
+	leads  bool                                 // a ScheduleOne came, and this process is to write
+	ended  map[types.UID]EndedPods              // by UID of the PodGroup
+	asked  asked[types.UID, object.GroupStatus] // likewise
+	reads  map[types.UID]*endedRead             // by UID of the pod
+	recent map[types.NamespacedName]bool        // groups of which something changed in the step
+}
+
+// EndedPods are the numbers of a group's pods that have ended so far.
+type EndedPods struct{ Succeeded, Failed int }
+
+// endedRead is the read of a pod that has left the watch and may have ended.
+type endedRead struct {
+	pod  *object.Pod
+	lost LostReply // counts the reads that failed
+}
+
+// lead begins to write, at the first ScheduleOne: until then another process may be the
+// leader. If a profile leaves the status to others, it does nothing.
+func (w *groupStatuses) lead(profiles profiles) {
+	if w.leads || w.table.Groups() == nil {
+		return
+	}
+	for _, p := range profiles { // any order: one is enough
+		if p.Groups != nil && p.Groups.LeaveStatus {
+			return
+		}
+	}
+	w.leads = true
+	for _, o := range w.table.Objects().List(object.CoschedulingGroups) {
+		w.markChanged(o.(*object.PodGroup).GroupKey())
+	}
+}
+
+// markChanged records that something changed of the group that may change its status.
+func (w *groupStatuses) markChanged(name types.NamespacedName) {
+	if !w.leads {
+		return
+	}
+	if source, _ := object.GroupSource(name.Name); source == object.SchedulerPlugins {
+		w.recent[name] = true
+	}
+}
+
+// settle emits patches for the groups that changed in the step and have another status now than
+// the API shows, unless that was asked to be written.
+func (w *groupStatuses) settle() {
+	if len(w.recent) == 0 {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(w.recent), func(a, b types.NamespacedName) int { // any order: sorted
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	clear(w.recent)
+	for _, name := range names {
+		_, short := object.GroupSource(name.Name)
+		g, _ := w.table.Objects().Shown(object.CoschedulingGroups, name.Namespace, short).(*object.PodGroup)
+		if g == nil {
+			continue
+		}
+		if status := group.Status(g, w.asked.latest(g.UID, g.Status), w.census(g)); w.asked.due(g.UID, g.Status, status) {
+			w.emit(PatchGroupPhase{Group: g, Status: status})
+		}
+	}
+}
+
+// census counts the pods of the group.
+func (w *groupStatuses) census(g *object.PodGroup) group.Census {
+	members := w.table.Groups().Named(g.GroupKey())
+	ended := w.endedOf(g)
+	c := group.Census{Present: members.Len(), Running: members.Running(), Succeeded: ended.Succeeded, Failed: ended.Failed}
+	if g.Status.OccupiedBy == "" {
+		for uid := range members.All() {
+			c.Owners = w.pods.byUID[uid].pod.Owners()
+			break
+		}
+	}
+	return c
+}
+
+// endedOf returns the numbers of pods that have ended, at first those that the status has.
+func (w *groupStatuses) endedOf(g *object.PodGroup) EndedPods {
+	n, counted := w.ended[g.UID]
+	if !counted {
+		n = EndedPods{g.Status.Succeeded, g.Status.Failed}
+		w.ended[g.UID] = n
+	}
+	return n
+}
+
+// shown handles a PodGroup that changed from before to now in the API, nil if it does not
+// exist. Nothing is kept of one that is gone.
+func (w *groupStatuses) shown(before, now object.Object) {
+	g, _ := now.(*object.PodGroup)
+	old, _ := before.(*object.PodGroup)
+	if old != nil && (g == nil || g.UID != old.UID) {
+		delete(w.ended, old.UID)
+		delete(w.asked.by, old.UID)
+		old = nil
+	}
+	if g == nil {
+		return
+	}
+	w.markChanged(g.GroupKey())
+	if old != nil {
+		w.asked.shows(g.UID, &old.Status, g.Status)
+	} else {
+		w.asked.shows(g.UID, nil, g.Status)
+	}
+}
+
+// left handles a pod that is not there any more for the watch. If it had a node and was not
+// being deleted, it has probably ended: a read decides.
+func (w *groupStatuses) left(p *object.Pod, placed bool) {
+	source, name := object.GroupSource(p.PodGroup())
+	if !w.leads || !placed || p.Terminating || source != object.SchedulerPlugins ||
+		w.table.Objects().Shown(object.CoschedulingGroups, p.Namespace, name) == nil || w.reads[p.UID] != nil {
+		return
+	}
+	w.reads[p.UID] = &endedRead{pod: p}
+	w.emit(ReadPod{Pod: p})
+}
+
+// replied handles the reply to a read of a pod. It returns false if the read was not for this.
+// A pod that is gone altogether is not counted.
+func (w *groupStatuses) replied(e ReadReply) bool {
+	read := w.reads[e.UID]
+	if read == nil {
+		return false
+	}
+	if e.Err != nil {
+		read.lost.ReadFailed()
+		w.emit(ReadPod{Pod: read.pod, Delay: read.lost.Delay()})
+		return true
+	}
+	delete(w.reads, e.UID)
+	if e.Pod == nil || e.Pod.UID != e.UID || !e.Pod.Terminal {
+		return true
+	}
+	_, name := object.GroupSource(read.pod.PodGroup())
+	g, _ := w.table.Objects().Shown(object.CoschedulingGroups, read.pod.Namespace, name).(*object.PodGroup)
+	if g == nil {
+		return true
+	}
+	n := w.endedOf(g)
+	if e.Pod.Failed {
+		n.Failed++
+	} else {
+		n.Succeeded++
+	}
+	w.ended[g.UID] = n
+	w.markChanged(g.GroupKey())
+	return true
+}
+
+// rewound handles a restore of etcd to an older state: what was counted since is not so any
+// more, and the statuses that are shown from now on hold what was counted before.
+func (w *groupStatuses) rewound() {
+	clear(w.asked.by)
+	clear(w.ended)
+}
+
+// saved returns what a snapshot holds of this; nil before lead.
+func (w *groupStatuses) saved() *SavedStatuses {
+	if !w.leads {
+		return nil
+	}
+	return &SavedStatuses{Asked: maps.Clone(w.asked.by), Ended: maps.Clone(w.ended)}
+}
+
+// restore sets what saved returned.
+func (w *groupStatuses) restore(s *SavedStatuses) {
+	if s == nil {
+		return
+	}
+	w.leads = true
+	maps.Copy(w.asked.by, s.Asked)
+	maps.Copy(w.ended, s.Ended)
+}
