@@ -146,7 +146,11 @@ func (n *Names) redact(o api) {
 	case *decode.ElasticQuota:
 		n.redactQuota(o)
 	case *decode.PodGroup:
+		name := o.Name
 		n.walk(reflect.ValueOf(&o.ObjectMeta).Elem(), "")
+		if validValue(name) { // labels of pods name it
+			o.Name = n.value(name)
+		}
 		o.Redact()
 	case *v1.Pod:
 		n.redactPod(o)
