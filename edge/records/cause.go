@@ -40,7 +40,7 @@ func Rank(last iter.Seq[Record], workload func(*Record) string) []Blocking {
 	causes := map[[2]string]*cause{}
 	for r := range last {
 		plugin, text := r.mainReason()
-		key := [2]string{plugin, quoted.ReplaceAllString(text, `"..."`)}
+		key := [2]string{plugin, withoutNames(text)}
 		c := causes[key]
 		if c == nil {
 			c = &cause{texts: map[string]bool{}, workloads: map[string]int{}}
@@ -68,6 +68,8 @@ func Rank(last iter.Seq[Record], workload func(*Record) string) []Blocking {
 // quoted matches a name in a reason. It is left out, so that pods with a claim each have the same
 // cause.
 var quoted = regexp.MustCompile(`"[^"]*"`)
+
+func withoutNames(reason string) string { return quoted.ReplaceAllString(reason, `"..."`) }
 
 // available is how many nodes there are, which differs from attempt to attempt.
 var available = regexp.MustCompile(`^\d+/\d+ nodes are available: `)

@@ -33,6 +33,28 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// Each cause finds the pods that it counts.
+func TestCausesFindTheirPods(t *testing.T) {
+	records := []Record{
+		{Message: `pods "a" is forbidden`},
+		{Message: `pods "b" is forbidden`},
+		{Blockers: []Blocker{{Plugin: "VolumeBinding", Nodes: 1, Reasons: []string{`claim "c" not found`}}}},
+		{Blockers: []Blocker{{Plugin: "VolumeBinding", Nodes: 1, Reasons: []string{`claim "d" not found`}}}},
+		{Message: "0/3 nodes are available: 3 Insufficient cpu"},
+	}
+	for _, cause := range Rank(slices.Values(records), func(*Record) string { return "" }) {
+		found := 0
+		for i := range records {
+			if records[i].Has(cause.Reason) {
+				found++
+			}
+		}
+		if found != cause.Pods {
+			t.Errorf("%q finds %d pods and counts %d", cause.Reason, found, cause.Pods)
+		}
+	}
+}
+
 // Quantiles are times that were seen, of few pods too.
 func TestQuantile(t *testing.T) {
 	hundred := make([]int64, 100)

@@ -122,11 +122,14 @@ func (q *Query) wants(e entry) bool {
 }
 
 // Has tells whether the words are a part, in any case, of the record's type, result,
-// event, plugins or reasons.
+// event, plugins, reasons or cause as Rank names it.
 func (r *Record) Has(words string) bool {
 	part := strings.ToLower(words)
 	is := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(w), part) })
+	}
+	if _, cause := r.mainReason(); is(cause, withoutNames(cause)) {
+		return true
 	}
 	return is(string(r.Type), r.Result, r.Event, r.Plugin) || is(r.RejectedBy...) || is(r.PendingBy...) ||
 		slices.ContainsFunc(r.Blockers, func(b Blocker) bool { return is(b.Plugin) || is(b.Reasons...) })
