@@ -237,8 +237,10 @@ func (w *podWatch) endPod(ps *podState) {
 	ps.unconfirmed, ps.goneByRead, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, nil, false, nil, nil, nil
 	w.evictions.gone(ps)
 	w.extenders.finish(ps)
-	if ps.entry != nil {
+	waited := ps.entry != nil
+	if waited {
 		p, kept := ps.entry.Pod, ps.entry.NominatedNode()
+		w.groups.rejoinAs(ps.pod, nil) // before the others of its group are asked whether they are gated
 		w.attempts.dequeue(ps)
 		w.recordChange(framework.UnscheduledPod, framework.Delete)
 		w.nominations.moved(p, kept, "")
@@ -257,7 +259,9 @@ func (w *podWatch) endPod(ps *podState) {
 	if pl != nil {
 		w.takeOff(pl)
 	}
-	w.groups.rejoinAs(ps.pod, nil)
+	if !waited {
+		w.groups.rejoinAs(ps.pod, nil)
+	}
 	w.pods.forget(ps)
 }
 

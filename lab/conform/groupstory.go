@@ -70,6 +70,7 @@ type storyGroup struct {
 	min, priority int // min 0: no gang
 	within, whole bool
 	gated         []string
+	headless      bool // its first pod was deleted
 }
 
 func (w *groupWorld) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
@@ -242,7 +243,11 @@ func (w *groupWorld) change() {
 			g.gated = g.gated[1:]
 		}
 	case 3:
+		if g.headless {
+			return
+		}
 		w.line("delete pod %s-0", g.name)
+		g.headless = true
 	case 4:
 		w.line("node late-%d cpu=%d label:zone=z%d label:kubernetes.io/hostname=late-%d", w.made, 1+w.IntN(6), w.IntN(3), w.made)
 		w.made++
