@@ -65,6 +65,8 @@ type (
 	ReadPod struct {
 		Pod   *object.Pod
 		Delay time.Duration
+		// Ended: only how the pod ended is asked for, which others need not wait for.
+		Ended bool
 	}
 	// PatchStatus patches the pod's status. Nil fields stay as they are.
 	PatchStatus struct {

@@ -137,7 +137,7 @@ func (w *groupStatuses) left(p *object.Pod, placed bool) {
 		return
 	}
 	w.reads[p.UID] = &endedRead{pod: p}
-	w.emit(ReadPod{Pod: p})
+	w.emit(ReadPod{Pod: p, Ended: true})
 }
 
 // replied handles the reply to a read of a pod. It returns false if the read was not for this.
@@ -149,7 +149,7 @@ func (w *groupStatuses) replied(e ReadReply) bool {
 	}
 	if e.Err != nil {
 		read.lost.ReadFailed()
-		w.emit(ReadPod{Pod: read.pod, Delay: read.lost.Delay()})
+		w.emit(ReadPod{Pod: read.pod, Delay: read.lost.Delay(), Ended: true})
 		return true
 	}
 	delete(w.reads, e.UID)

@@ -165,6 +165,32 @@ func TestStopGivesUp(t *testing.T) {
 	}
 }
 
+// How pods ended is read aside: an eviction does not wait for it.
+func TestEvictionsDoNotWaitForEndedPods(t *testing.T) {
+	release := make(chan struct{})
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		if r.Method == http.MethodGet {
+			<-release
+		}
+		answer(w, 200, apiPod("p", "node"))
+	})
+	h, outcomes := executorOn(t, s.config(), always)
+	for range 2 * requestWorkers {
+		h.Do(machine.ReadPod{Pod: testPod("p"), Ended: true})
+	}
+	if n := h.requests.waiting(); n != 0 {
+		t.Errorf("%d of the reads stand before evictions", n)
+	}
+	h.Do(machine.Evict{Victim: testPod("q"), Preemptor: testPod("p")})
+	if got, is := (<-outcomes).(machine.EvictReply); !is {
+		t.Errorf("%v came before the eviction", got)
+	}
+	close(release)
+	for range 2 * requestWorkers {
+		<-outcomes
+	}
+}
+
 // While a scheduler stops, a binding whose reply was lost is still read, and
 // counts as unanswered until its outcome is reported.
 func TestStopReadsWhatWasLost(t *testing.T) {

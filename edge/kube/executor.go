@@ -26,6 +26,7 @@ const (
 	bindWorkers    = 64     // bindings sent at a time; slow ones (slowAfter) do not count
 	bindLimit      = 1024   // queued bindings from which on Full returns true
 	requestWorkers = 16     // reads, writes and evictions sent at a time
+	endedWorkers   = 2      // reads of how pods ended, at a time: many may end at once
 	statusWorkers  = 16     // status patches sent at a time
 	eventWorkers   = 16     // Events sent at a time
 	eventLimit     = 10_000 // queued Events; more are dropped
@@ -50,6 +51,7 @@ type Executor struct {
 
 	bindings *pool
 	requests *pool
+	ended    *pool
 	status   *statusQueue
 	groups   *patches[machine.PatchGroupStatus]
 	phases   *patches[machine.PatchGroupPhase]
@@ -80,7 +82,7 @@ type Executor struct {
 // block. It works until Stop and Close.
 func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Executor {
 	h := &Executor{clients: c, report: report, logger: logger, decode: decode.Pod, asking: newCalls(), delegated: newCalls(), plugins: newCalls(),
-		bindings: newPool(bindWorkers, 0, slowAfter), requests: newPool(requestWorkers, 0, slowAfter)}
+		bindings: newPool(bindWorkers, 0, slowAfter), requests: newPool(requestWorkers, 0, slowAfter), ended: newPool(endedWorkers, 0, slowAfter)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
 	h.quotas = newPatches(h.status.pool, latest, anyQuota, h.patchQuota)
 	h.groups = newPatches(h.status.pool, latest, rewordsGroup, h.patchGroup)
@@ -185,8 +187,12 @@ func (x *Executor) startBind(e machine.Bind) {
 
 // startRead reads the pod, after the effect's delay, and reports a ReadReply.
 func (x *Executor) startRead(e machine.ReadPod) {
+	pool := x.requests
+	if e.Ended {
+		pool = x.ended
+	}
 	read := func() {
-		x.requests.submit(func(ctx context.Context) {
+		pool.submit(func(ctx context.Context) {
 			var p *object.Pod
 			err := contained("ReadPod", func() (err error) {
 				p, err = x.get(ctx, e.Pod)
@@ -359,8 +365,10 @@ func (x *Executor) Stop(ctx context.Context, known func() bool) {
 	x.plugins.leave(ctx)
 	for !known() && sleep(ctx, stopPoll) {
 	}
+	x.ended.close(true)
 	x.requests.close(true)
 	x.requests.wait(ctx)
+	x.ended.wait(ctx)
 }
 
 // Close takes no more events and status patches, sends those that wait until ctx ends,
@@ -382,7 +390,7 @@ func (x *Executor) patchStatus(ctx context.Context, c statusClient, p *object.Po
 func (x *Executor) Abandon() {
 	x.asking.end()
 	x.delegated.end()
-	for _, p := range []*pool{x.bindings, x.requests, x.status.pool, x.events.pool} {
+	for _, p := range []*pool{x.bindings, x.requests, x.ended, x.status.pool, x.events.pool} {
 		p.close(true)
 		p.cancel()
 	}
