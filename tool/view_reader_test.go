@@ -186,7 +186,7 @@ func TestDecisionsAreNarrowedInABrowser(t *testing.T) {
 	c.quiet()
 }
 
-// Of each pod that is not evicted the answer has the budgets that hold it back, by name and in numbers:
+// The answer names the budgets that hold back each pod that is not evicted, with their numbers:
 // nobody is to read them out of a sentence.
 func TestKeptPodsHaveTheirBudgets(t *testing.T) {
 	var got struct {

@@ -92,7 +92,7 @@ func TestKindsOfOneName(t *testing.T) {
 	}
 }
 
-// Of the status counts what can be read; of a pod's owners, whom the status names.
+// A status keeps the fields that can be read. The owners of a pod are named as the status does.
 func TestStatusOfACoschedulingGroup(t *testing.T) {
 	for body, want := range map[string]object.GroupStatus{
 		`{}`: {},

@@ -52,8 +52,8 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	return err
 }
 
-// Explain has the data say in words what the text says: the verdict, what blocks the pod
-// where it comes nearest, and what keeps the pods that it waits for. The verdict has to stand.
+// Explain sets the texts of the data: Sentence, and the Text of each pod that is leaving and of
+// the blockers of the nearest groups of nodes. Call it when the verdict changes no more.
 func (a *Answer) Explain() {
 	a.Sentence = a.sentence()
 	for i := range a.Groups[:min(len(a.Groups), explainedGroups)] {

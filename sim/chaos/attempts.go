@@ -96,7 +96,7 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 // answer counts the nodes that there were when it began.
 func (c *check) extended(uid types.UID) bool { return c.specs[uid] != nil && managed(c.specs[uid]) }
 
-// grouped tells whether the pod is in a group.
+// grouped reports whether the pod is in a group.
 func (c *check) grouped(uid types.UID) bool {
 	return c.specs[uid] != nil && groupOf(c.specs[uid]) != ""
 }

@@ -118,7 +118,7 @@ func (k *cluster) forget(uid types.UID) {
 	delete(k.hoped, uid)
 }
 
-// placesPod tells whether the decision puts the pod on a node. Others of its group may wait
+// placesPod reports whether the decision puts the pod on a node. Others of its group may wait
 // in Permit for the last one, in the same step.
 func placesPod(d *decision.Decision) bool {
 	return d.Result == decision.ResultScheduled || d.Result == decision.ResultWaiting

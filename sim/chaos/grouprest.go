@@ -103,13 +103,13 @@ func copies(pod *v1.Pod, n *v1.Node, pods []*v1.Pod, without func(*v1.Pod) bool)
 	}
 }
 
-// gated tells whether the pod's group lacks its object or pods, so that none is tried.
+// gated reports whether the pod's group lacks its object or pods, so that none is tried.
 func (w *batchWorld) gated(pod *v1.Pod) bool {
 	g := w.gangs[groupOf(pod)]
 	return g != nil && (g.min == 0 || len(g.bound)+len(g.waiting) < g.min || g.unlike)
 }
 
-// learn takes in a group or a quota, lose that it is gone.
+// learn records a group or a quota.
 func (k *cluster) learn(o object.Object) {
 	switch o := o.(type) {
 	case *object.ElasticQuota:

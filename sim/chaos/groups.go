@@ -227,7 +227,7 @@ func (p *play) gangOf(called string, pod *v1.Pod) *gang {
 	return g
 }
 
-// groupChanged notes that a group is not the one any more of which pods were bound.
+// groupChanged records that the group has changed since its pods were bound.
 func (c *check) groupChanged(o apiserver.Object, change *apiserver.Change) {
 	source := podGroups
 	if _, ok := o.(*decode.PodGroup); ok {
@@ -238,7 +238,7 @@ func (c *check) groupChanged(o apiserver.Object, change *apiserver.Change) {
 	}
 }
 
-// memberChanged notes that a group has lost a pod that was bound, or has one that somebody
+// memberChanged records that a group has lost a pod that was bound, or has one that somebody
 // else has bound.
 func (c *check) memberChanged(p, before *v1.Pod, change *apiserver.Change) {
 	called := groupOf(p)
@@ -252,7 +252,7 @@ func (c *check) memberChanged(p, before *v1.Pod, change *apiserver.Change) {
 	}
 }
 
-// isHurt tells whether a group may have fewer bound pods than its minimum.
+// isHurt reports whether a group may have fewer bound pods than its minimum.
 func (c *check) isHurt(called string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -81,7 +81,7 @@ func (l quotaList) untrue() string {
 	return ""
 }
 
-// admits tells whether the quotas have room for that many such pods.
+// admits reports whether the quotas have room for that many such pods.
 func (l quotaList) admits(pod *v1.Pod, many int) bool {
 	q := l[pod.Namespace]
 	if q == nil {
@@ -95,7 +95,7 @@ func (l quotaList) admits(pod *v1.Pod, many int) bool {
 	return q.used+asked <= q.max && used+asked <= least
 }
 
-// reclaims tells whether the pod is within its queue's min, and fits on the node if some pods
+// reclaims reports whether the pod is within its queue's min, and fits on the node if some pods
 // there go of queues that keep their min.
 func (l quotaList) reclaims(pod *v1.Pod, n *v1.Node, pods []*v1.Pod) bool {
 	q, asked := l[pod.Namespace], requestsOf(pod).milliCPU
