@@ -169,3 +169,65 @@ func BenchmarkGang(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkGangs places, or finds impossible, gangs that wait at once: all of their cycles. It
+// reports the longest step.
+func BenchmarkGangs(b *testing.B) {
+	for _, c := range []struct {
+		name                    string
+		nodes, gangs, size, min int
+		cpus                    []string // of the pods of a gang, in turn
+		placed                  int      // number of gangs
+	}{
+		{"one of 512 pods on 512 nodes", 512, 1, 512, 512, []string{"4"}, 1},
+		{"ten impossible", 500, 10, 501, 501, []string{"4"}, 0},
+		{"20 of 500 pods", 5000, 20, 500, 500, []string{"1"}, 20},
+		{"elastic, 100 of 500 fit", 100, 1, 500, 1, []string{"4"}, 1},
+		{"unequal, impossible", 250, 1, 500, 500, []string{"1", "4"}, 0},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			gates := features.New()
+			if err := gates.Set("GenericWorkload=true"); err != nil {
+				b.Fatal(err)
+			}
+			options, err := sim.OptionsUnder(config.With(gates).Default(), gates)
+			if err != nil {
+				b.Fatal(err)
+			}
+			options.Check = false
+			var longest time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				m := machine.New(options)
+				for i := range c.nodes {
+					m.Step(sim.Epoch, machine.NodeSet{Node: node(fmt.Sprint("node-", i), "4", false)})
+				}
+				for g := range c.gangs {
+					name := fmt.Sprint("g-", g)
+					m.Step(sim.Epoch, machine.ObjectSet{Object: &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "default", Name: name, UID: types.UID(name)}, Gang: true, MinCount: c.min}})
+					for i := range c.size {
+						p := pod(fmt.Sprint(g, "-", i), c.cpus[i%len(c.cpus)])
+						p.SchedulingGroup = object.InPodGroup(name)
+						m.Step(sim.Epoch, machine.PodSet{Pod: p})
+					}
+				}
+				b.StartTimer()
+				placed := 0
+				for range c.gangs {
+					began := time.Now()
+					effects := m.Step(sim.Epoch, machine.ScheduleOne{})
+					longest = max(longest, time.Since(began))
+					for _, e := range effects {
+						if done, is := e.(machine.PodGroupDone); is && done.Scheduled > 0 {
+							placed++
+						}
+					}
+				}
+				if placed != c.placed {
+					b.Fatalf("%d gangs are placed", placed)
+				}
+			}
+			b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest-step")
+		})
+	}
+}

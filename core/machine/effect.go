@@ -126,6 +126,7 @@ type (
 	PodGroupDone struct {
 		Group           types.NamespacedName
 		Placement       string // name of the chosen placement; "" for all nodes
+		Order           string // in which its pods fit, by name; "" for the queue's
 		Profile         string
 		Result          decision.Result
 		Pods, Scheduled int           // pods that were tried; those of them that are assumed now

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -62,9 +63,14 @@ func (l *podGroups) groupPostFilter(c *groupCycle) *decision.Status {
 // askPostFilter runs one PodGroupPostFilter plugin. If it finds victims they are in c, with
 // the nodes for the group's pods.
 func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin) (found framework.PodGroupPostFilterResult) {
+	order := "" // in which the group fits without some victims
 	call := &framework.PodGroupPostFilterCall{
 		Now: l.now, Table: l.table, Group: c.group, Constrained: l.constrained(c), Budgets: l.budgets.list, Leaving: l.leavingFor(c),
-		Try: func() ([]framework.GroupAssignment, *decision.Status) { return l.tryAgain(c) },
+		Try: func() ([]framework.GroupAssignment, *decision.Status) {
+			assignments, status := l.tryAgain(c)
+			order = cmp.Or(c.order, order)
+			return assignments, status
+		},
 		Fits: func(a framework.GroupAssignment) bool {
 			return l.engine.DecideWithin([]table.Row{a.Row}, l.pods.byUID[a.Pod.UID].request, l.nominations).Row >= 0
 		},
@@ -77,7 +83,9 @@ func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin) (found fr
 	found = framework.PodGroupPostFilterResult{Status: decision.Failed("plugin %q panicked", pl.Name)}
 	defer func() {
 		*c = tried
-		l.takeResult(c, pl, &found)
+		if l.takeResult(c, pl, &found); c.preempts {
+			c.order = order
+		}
 		if h := c.profile.Host; h != nil {
 			h.Show(l.table)
 		}

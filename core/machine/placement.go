@@ -16,18 +16,19 @@ import (
 const mostTries = 100_000
 
 // tryPlacements tries the group in each of its placements. The results of the best in
-// which it fits are left in c; if it fits in none, those of the first.
-func (l *podGroups) tryPlacements(c *groupCycle) {
+// which it fits are left in c; if it fits in none, those of the first. It returns the
+// placements that it tried, none if a plugin rejected the group or failed.
+func (l *podGroups) tryPlacements(c *groupCycle) (tried []*framework.Placement) {
 	placements, status := l.generatePlacements(c)
 	if status != nil {
 		c.status = status
-		return
+		return nil
 	}
 	placements = window(placements, len(c.members), c.members[0].record.Attempt)
 	chosen, fits := &placements[0], false
 	if c.placements = len(placements); c.placements > 1 {
 		if chosen, fits = l.choosePlacement(c, placements); chosen == nil {
-			return
+			return nil
 		}
 	}
 	c.placements = 1
@@ -35,6 +36,10 @@ func (l *podGroups) tryPlacements(c *groupCycle) {
 	if !fits && c.status != nil && c.status.Code != decision.Error {
 		c.status = unschedulableGroup(fmt.Sprintf("0/%d placements are available, first placement status: %v", len(placements), errorOf(c.status)))
 	}
+	for i := range placements {
+		tried = append(tried, &placements[i])
+	}
+	return tried
 }
 
 // choosePlacement tries all placements. It returns the best of those in which the group
@@ -67,7 +72,12 @@ func (l *podGroups) choosePlacement(c *groupCycle, placements []framework.Placem
 // otherwise at most mostTries / pods of them, so that no attempt blocks the loop. The next
 // attempt begins where this one ends.
 func window(placements []framework.Placement, pods, attempt int) []framework.Placement {
-	n := max(2, mostTries/pods)
+	return nextPlacements(placements, max(2, mostTries/pods), attempt)
+}
+
+// nextPlacements returns n of the placements for the attempt (1 is the first), those after the
+// n of the attempt before; all if there are no more than n.
+func nextPlacements[P any](placements []P, n, attempt int) []P {
 	if n >= len(placements) {
 		return placements
 	}

@@ -78,6 +78,7 @@ type podGroups struct {
 type groupTry struct {
 	placement *framework.Placement // nil: all nodes
 	members   []*groupMember       // in the order in which they are tried
+	order     string               // name of that order; "" for the queue's
 	// status is why the group does not fit; nil if it fits.
 	status *decision.Status
 	// preempts is set if the group fits once victims are gone.
@@ -170,11 +171,15 @@ func (c *groupCycle) result() queue.GroupResult {
 // decideGroup finds nodes for the pods of the group. A group may have enough pods already; it
 // still fits only if another one does. The results are left in c; nothing stays assumed.
 func (l *podGroups) decideGroup(c *groupCycle) {
+	placements := []*framework.Placement{nil}
 	if l.options.GroupPlacements {
-		l.tryPlacements(c) // placement.go
+		placements = l.tryPlacements(c) // placement.go
 	} else {
 		l.tryGroup(c)
 		l.undoGroup(c)
+	}
+	if c.status != nil && c.status.Code == decision.Unschedulable {
+		l.tryOtherOrders(c, placements) // grouporder.go
 	}
 	if c.status == nil && !slices.ContainsFunc(c.members, func(mb *groupMember) bool { return mb.fits }) {
 		c.status = unschedulableGroup()

@@ -17,7 +17,7 @@ import (
 // submitGroup carries out the result of the group's cycle: its pods are assumed for
 // good or go back to the queue, and the group's condition is written.
 func (l *podGroups) submitGroup(c *groupCycle) {
-	done := PodGroupDone{Group: c.name, Profile: c.profile.Name, Pods: len(c.members), Victims: c.victims}
+	done := PodGroupDone{Group: c.name, Profile: c.profile.Name, Pods: len(c.members), Victims: c.victims, Order: c.order}
 	if len(c.victims) > 0 {
 		l.evictForGroup(c)
 	}

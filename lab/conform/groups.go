@@ -78,9 +78,16 @@ func (f *follower) groupDone(done machine.PodGroupDone) error {
 			f.assumed[t.decision.UID] = true
 		}
 	}
-	if f.relaxed(list[0].pod) {
+	intended := ""
+	switch {
+	case f.relaxed(list[0].pod):
+		intended = "kube-scheduler waits for the gang's minimum"
+	case done.Order != "":
+		intended = "kube-scheduler tries the gang's pods in the order of the queue alone"
+	}
+	if intended != "" {
 		for _, t := range list {
-			f.mean(t.pod, "kube-scheduler waits for the gang's minimum")
+			f.mean(t.pod, intended)
 		}
 		f.leftOut = true
 		return nil
