@@ -15,7 +15,7 @@ SKEWFLAGS := -X k8s.io/component-base/version.gitVersion=$(OTHER) -X k8s.io/comp
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: help all build lab up test test-berth test-lab upstream skew page page-types page-axe picture check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
+.PHONY: help all build lab up test test-berth test-lab upstream skew page page-types page-axe picture check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community peers breaks clean
 
 all: build lab
 
@@ -128,6 +128,9 @@ suites-quick: ## a few of them, in less than three minutes
 
 breaks: ## break Berth on purpose, one rule at a time: the comparison has to see it; ONLY=PodTopologySpread
 	cd lab && $(GO) run ./cmd/breaks --only '$(ONLY)'
+
+peers: ## bin/peers: kube-scheduler v1.35 with Coscheduling and CapacityScheduling of scheduler-plugins, for `berth-lab bench gangs --peers`; it downloads those modules
+	cd lab/cmd/peers && $(GO) build -o ../../../$(BIN)/ .
 
 community: ## a scheduler plugin of others, Coscheduling of scheduler-plugins, with the Less that v1.37 asks for, in Berth on a real API server; it downloads that module
 	cd lab && $(GO) vet -tags community ./e2e

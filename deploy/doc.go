@@ -15,3 +15,13 @@ var RBAC []byte
 //
 //go:embed flowcontrol.yaml
 var FlowControl []byte
+
+// PodGroups is podgroups.yaml: the PodGroups of the plugin Coscheduling, and Berth's right to them.
+//
+//go:embed podgroups.yaml
+var PodGroups []byte
+
+// ElasticQuotas is elasticquotas.yaml: the quotas of the plugin CapacityScheduling, and Berth's right to them.
+//
+//go:embed elasticquotas.yaml
+var ElasticQuotas []byte

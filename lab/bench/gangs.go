@@ -2,16 +2,17 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	goruntime "runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,6 +29,9 @@ import (
 // gangGates are the feature gates under which both schedulers place groups.
 const gangGates = "GenericWorkload"
 
+// The modes of bench: deciding in process, or a scheduler beside a real API server.
+const decideMode, clusterMode = "decide", "cluster"
+
 // gangPool is the value of the label pool of the nodes that hopeless gangs select.
 const gangPool = "gangs"
 
@@ -40,7 +44,8 @@ type gangCase struct {
 	Pods    int // of a gang
 	Most    int // of a gang, if their sizes differ: drawn with a seed
 	CPU     int64
-	Singles int // pods without a group, in between
+	Singles int  // pods without a group, in between
+	Lent    bool // each node is full with a pod that borrows what the gangs' queue is guaranteed
 	Budget  time.Duration
 }
 
@@ -54,12 +59,17 @@ func gangCases() []gangCase {
 		{Name: "20-of-500", Nodes: 5000, Gangs: 20, Pods: 500, CPU: 1000},
 		{Name: "hopeless", Nodes: 5000, Pool: 63, Gangs: 1000, Pods: 64, CPU: 4000, Singles: 100},
 		{Name: "60-percent", Nodes: 534, Gangs: 100, Pods: 8, Most: 64, CPU: 1000},
+		{Name: "reclaim-250", Nodes: 250, Gangs: 1, Pods: 250, CPU: 4000, Lent: true},
+		{Name: "reclaim-500", Nodes: 500, Gangs: 1, Pods: 500, CPU: 4000, Lent: true},
 	}
 }
 
-func caseNames() (names []string) {
+// caseNames returns the names of the cases; those with quotas only if quotas is set.
+func caseNames(quotas bool) (names []string) {
 	for _, c := range gangCases() {
-		names = append(names, c.Name)
+		if quotas || !c.Lent {
+			names = append(names, c.Name)
+		}
 	}
 	return names
 }
@@ -82,12 +92,20 @@ type GangRun struct {
 	LastMillis float64 `json:"lastMemberMillis"`
 	PeakRSSMiB float64 `json:"peakRSSMiB"`
 	Done       bool    `json:"done"` // each gang was tried within the budget
+
+	// In mode cluster:
+	CPUMillis    float64 `json:"cpuMillis,omitempty"`    // of the scheduler
+	InPartMillis float64 `json:"inPartMillis,omitempty"` // longest time from the first binding of a placed gang to its last
+	Evicted      int     `json:"evicted,omitempty"`
+	Set          string  `json:"set,omitempty"` // hash of the names of the gangs that are placed
 }
 
 // GangOptions are the flags of `berth-lab bench gangs`.
 type GangOptions struct {
 	Cases, Schedulers []string
-	Budget            time.Duration
+	Mode              string
+	Binary, Peers     string
+	Budget, Settle    time.Duration
 	Output            string
 }
 
@@ -109,8 +127,18 @@ own. Nodes have 4 CPUs.
 
 An attempt is one cycle for a gang. Berth decides with its queue, in which all pods are
 before the clock runs. kube-scheduler gets one gang after the other, with an empty queue:
-each is tried once. Bindings are answered while the clock stands still.`,
+each is tried once. Bindings are answered while the clock stands still.
+
+With --mode cluster a scheduler runs beside a real API server, which has all objects before
+the scheduler starts. The clock runs from that start to the last binding. With --peers the
+groups and quotas are those of scheduling.x-k8s.io, and Berth takes turns with that binary;
+both get one configuration, with the plugins Coscheduling and CapacityScheduling. Two cases
+more have quotas then:
+
+  reclaim-250, reclaim-500  a gang for all nodes, each of which another queue has borrowed`,
 		Example: `  berth-lab bench gangs
+  berth-lab bench gangs --mode cluster --case 60-percent
+  make peers && berth-lab bench gangs --mode cluster --peers bin/peers
   berth-lab bench gangs --case 9000-pods,one-of-512 -o markdown
   berth-lab bench gangs --case hopeless --schedulers berth -o json`,
 		Args: cobra.NoArgs,
@@ -122,30 +150,62 @@ each is tried once. Bindings are answered while the clock stands still.`,
 			if err != nil {
 				return err
 			}
-			return writeGangs(out, o.Output, runs)
+			return o.write(out, runs)
 		}),
 	}
-	flags := command.Flags()
-	flags.StringSliceVar(&o.Cases, "case", caseNames(), "cases: "+strings.Join(caseNames(), ", "))
-	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "schedulers that take turns, in this order")
-	flags.DurationVar(&o.Budget, "budget", time.Minute, "longest time of decisions in a turn")
-	flags.StringVarP(&o.Output, "output", "o", "table", "output format: table, json or markdown")
+	command.Flags().AddFlagSet(o.flags())
 	return command
 }
 
+// flags returns the flags, which set the options.
+func (o *GangOptions) flags() *pflag.FlagSet {
+	flags := pflag.NewFlagSet("gangs", pflag.ContinueOnError)
+	flags.StringSliceVar(&o.Cases, "case", nil, "cases; default: all of "+strings.Join(caseNames(true), ", ")+", of which the last two need --peers")
+	flags.StringSliceVar(&o.Schedulers, "schedulers", nil, "schedulers that take turns, in this order; default: berth,kube-scheduler, or berth,peers with --peers")
+	flags.StringVar(&o.Mode, "mode", decideMode, "what a turn is: decide (in process) or cluster (on a real API server)")
+	flags.StringVar(&o.Binary, "binary", "", "berth-scheduler to run in mode cluster; default: the one beside berth-lab")
+	flags.StringVar(&o.Peers, "peers", "", "kube-scheduler with Coscheduling and CapacityScheduling, built by make peers, in mode cluster")
+	flags.DurationVar(&o.Budget, "budget", time.Minute, "longest time of decisions in a turn; in mode cluster, longest turn")
+	flags.DurationVar(&o.Settle, "settle", 15*time.Second, "how long nothing is bound when a turn in mode cluster ends")
+	flags.StringVarP(&o.Output, "output", "o", "table", "output format: table, json or markdown")
+	return flags
+}
+
 func (o *GangOptions) validate() error {
+	known := caseNames(o.Peers != "")
+	if o.Cases == nil {
+		o.Cases = known
+	}
 	for _, name := range o.Cases {
-		if !slices.Contains(caseNames(), name) {
-			return fmt.Errorf("--case %s: must be one of %s", name, strings.Join(caseNames(), ", "))
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("--case %s: must be one of %s", name, strings.Join(known, ", "))
 		}
 	}
-	if o.Budget <= 0 {
-		return fmt.Errorf("--budget %s: must be more than 0", o.Budget)
+	if o.Budget <= 0 || o.Settle <= 0 {
+		return fmt.Errorf("--budget %s, --settle %s: must be more than 0", o.Budget, o.Settle)
+	}
+	if o.Mode != decideMode && o.Mode != clusterMode {
+		return fmt.Errorf("--mode %q: must be %s or %s", o.Mode, decideMode, clusterMode)
+	}
+	if o.Mode == decideMode && (o.Peers != "" || o.Binary != "") {
+		return errors.New("--peers, --binary: only in mode cluster")
 	}
 	if !slices.Contains([]string{"table", "json", "markdown"}, o.Output) {
 		return fmt.Errorf("--output %q: must be table, json or markdown", o.Output)
 	}
-	return validSchedulers(o.Schedulers)
+	rival := KubeScheduler
+	if o.Peers != "" {
+		rival = Peers
+	}
+	if o.Schedulers == nil {
+		o.Schedulers = []string{Berth, rival}
+	}
+	for _, name := range o.Schedulers {
+		if name != Berth && name != rival {
+			return fmt.Errorf("--schedulers %s: must be %s or %s", name, Berth, rival)
+		}
+	}
+	return nil
 }
 
 // Gangs measures the cases; progress is told in lines.
@@ -156,15 +216,24 @@ func Gangs(ctx context.Context, o GangOptions, say func(string, ...any)) ([]Gang
 			continue
 		}
 		for _, scheduler := range o.Schedulers {
-			var r GangRun
-			if err := (turn{Scheduler: scheduler, Gangs: &c}).in(ctx, &r); err != nil {
+			r, err := c.turn(ctx, &o, scheduler)
+			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", c.Name, scheduler, err)
 			}
-			say("%s, %s: %d of %d gangs placed, %.1f µs an attempt, the longest %.2f ms", c.Name, scheduler, r.Placed, r.Gangs, r.MeanMicros, r.MaxMillis)
-			runs = append(runs, r)
+			say("%s, %s: %d of %d gangs placed, the last pod after %.0f ms", c.Name, scheduler, r.Placed, r.Gangs, r.LastMillis)
+			runs = append(runs, *r)
 		}
 	}
 	return runs, nil
+}
+
+// turn is one scheduler's turn.
+func (c *gangCase) turn(ctx context.Context, o *GangOptions, scheduler string) (*GangRun, error) {
+	if o.Mode == clusterMode {
+		return c.measureOnCluster(ctx, o, scheduler)
+	}
+	r := &GangRun{}
+	return r, turn{Scheduler: scheduler, Gangs: c}.in(ctx, r)
 }
 
 // gangScene is the case's objects.
@@ -173,6 +242,7 @@ type gangScene struct {
 	groups  []*schedulingv1beta1.PodGroup
 	pods    [][]*v1.Pod // by group
 	singles []*v1.Pod
+	lent    []*v1.Pod // one bound to each node, in the namespace of another queue
 }
 
 func (c *gangCase) scene() *gangScene {
@@ -208,6 +278,11 @@ func (c *gangCase) scene() *gangScene {
 			pods = append(pods, p)
 		}
 		s.pods = append(s.pods, pods)
+	}
+	for i := 0; c.Lent && i < c.Nodes; i++ {
+		p := podOf(fmt.Sprintf("lent-%03d", i), requests(c.CPU))
+		p.Namespace, p.Spec.NodeName, p.Spec.TerminationGracePeriodSeconds = lender, s.nodes[i].Name, new(int64)
+		s.lent = append(s.lent, p)
 	}
 	for i := range c.Singles {
 		s.singles = append(s.singles, podOf(fmt.Sprintf("single-%03d", i), requests(100)))
@@ -346,51 +421,37 @@ func (c *gangCase) measureKubeScheduler(s *gangScene, t *gangTally) error {
 	return nil
 }
 
-var gangColumns = []struct {
-	name string
-	of   func(*GangRun) string
-}{
-	{"case", func(r *GangRun) string { return r.Case }},
-	{"scheduler", func(r *GangRun) string { return r.Scheduler }},
-	{"gangs", func(r *GangRun) string { return fmt.Sprint(r.Gangs) }},
-	{"attempts", func(r *GangRun) string { return fmt.Sprint(r.Attempts) }},
-	{"placed", func(r *GangRun) string { return fmt.Sprint(r.Placed) }},
-	{"partial", func(r *GangRun) string { return fmt.Sprint(r.Partial) }},
-	{"singles", func(r *GangRun) string { return fmt.Sprint(r.Singles) }},
-	{"µs/attempt", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.MeanMicros) }},
-	{"p99 µs", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.P99Micros) }},
-	{"longest ms", func(r *GangRun) string { return fmt.Sprintf("%.2f", r.MaxMillis) }},
-	{"last member ms", func(r *GangRun) string { return fmt.Sprintf("%.1f", r.LastMillis) }},
-	{"peak MiB", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.PeakRSSMiB) }},
-}
+// gangColumns are the columns of the table that both modes have, and those of one.
+var (
+	gangColumns = []column[GangRun]{
+		{"case", func(r *GangRun) string { return r.Case }},
+		{"scheduler", func(r *GangRun) string { return r.Scheduler }},
+		{"gangs", func(r *GangRun) string { return fmt.Sprint(r.Gangs) }},
+		{"placed", func(r *GangRun) string { return fmt.Sprint(r.Placed) }},
+		{"partial", func(r *GangRun) string { return fmt.Sprint(r.Partial) }},
+		{"singles", func(r *GangRun) string { return fmt.Sprint(r.Singles) }},
+		{"last member ms", func(r *GangRun) string { return fmt.Sprintf("%.1f", r.LastMillis) }},
+		{"peak MiB", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.PeakRSSMiB) }},
+	}
+	gangColumnsOf = map[string][]column[GangRun]{
+		decideMode: {
+			{"attempts", func(r *GangRun) string { return fmt.Sprint(r.Attempts) }},
+			{"µs/attempt", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.MeanMicros) }},
+			{"p99 µs", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.P99Micros) }},
+			{"longest ms", func(r *GangRun) string { return fmt.Sprintf("%.2f", r.MaxMillis) }},
+		},
+		clusterMode: {
+			{"in part ms", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.InPartMillis) }},
+			{"evicted", func(r *GangRun) string { return fmt.Sprint(r.Evicted) }},
+			{"CPU ms", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.CPUMillis) }},
+			{"set", func(r *GangRun) string { return r.Set }},
+		},
+	}
+)
 
-func writeGangs(w io.Writer, format string, runs []GangRun) error {
-	if format == "json" {
+func (o *GangOptions) write(w io.Writer, runs []GangRun) error {
+	if o.Output == "json" {
 		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "GangsResult", "runs": runs})
 	}
-	rows := [][]string{{}}
-	for _, c := range gangColumns {
-		rows[0] = append(rows[0], c.name)
-	}
-	for i := range runs {
-		var row []string
-		for _, c := range gangColumns {
-			row = append(row, c.of(&runs[i]))
-		}
-		rows = append(rows, row)
-	}
-	if format == "markdown" {
-		for i, row := range rows {
-			fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
-			if i == 0 {
-				fmt.Fprintln(w, "|"+strings.Repeat("---|", len(row)))
-			}
-		}
-		return nil
-	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
-	}
-	return t.Flush()
+	return writeRows(w, o.Output, slices.Concat(gangColumns, gangColumnsOf[o.Mode]), runs)
 }

@@ -35,26 +35,55 @@ func TestGangsMeasure(t *testing.T) {
 	}
 }
 
+// On a real API server a scheduler places the gangs that fit, and the run says what a watch shows.
+func TestGangsOnACluster(t *testing.T) {
+	c := gangCase{Name: "in part", Nodes: 5, Gangs: 3, Pods: 2, CPU: 4000, Budget: time.Minute}
+	o := &GangOptions{Mode: clusterMode, Settle: 5 * time.Second}
+	r, err := c.measureOnCluster(t.Context(), o, KubeScheduler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Placed != 2 || r.Partial != 0 || r.Pods != 4 || r.Set == "" || r.LastMillis <= 0 || r.CPUMillis <= 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestGangsAreWritten(t *testing.T) {
 	runs := []GangRun{{Case: "one-of-512", Scheduler: Berth, Placed: 1}, {Case: "one-of-512", Scheduler: KubeScheduler}}
-	for _, format := range []string{"table", "json", "markdown"} {
-		var b bytes.Buffer
-		if err := writeGangs(&b, format, runs); err != nil || strings.Count(b.String(), "one-of-512") != 2 {
-			t.Errorf("%s: %v\n%s", format, err, &b)
+	for _, mode := range []string{decideMode, clusterMode} {
+		for _, format := range []string{"table", "json", "markdown"} {
+			var b bytes.Buffer
+			o := GangOptions{Mode: mode, Output: format}
+			if err := o.write(&b, runs); err != nil || strings.Count(b.String(), "one-of-512") != 2 {
+				t.Errorf("%s, %s: %v\n%s", mode, format, err, &b)
+			}
 		}
 	}
 }
 
 func TestGangOptions(t *testing.T) {
-	for want, o := range map[string]GangOptions{
-		"":               {Cases: caseNames(), Schedulers: []string{Berth}, Budget: time.Second, Output: "json"},
-		"--case one":     {Cases: []string{"one"}, Schedulers: []string{Berth}, Budget: time.Second, Output: "json"},
-		"--budget":       {Schedulers: []string{Berth}, Output: "json"},
-		`--output "csv"`: {Schedulers: []string{Berth}, Budget: time.Second, Output: "csv"},
-		"--schedulers x": {Schedulers: []string{"x"}, Budget: time.Second, Output: "table"},
+	for _, c := range []struct {
+		arguments, want string
+	}{
+		{"", ""},
+		{"--mode cluster --peers p --case reclaim-250", ""},
+		{"--mode cluster --schedulers kube-scheduler", ""},
+		{"--case one", "--case one"},
+		{"--case reclaim-250", "--case reclaim-250"},
+		{"--budget 0s", "--budget"},
+		{"--output csv", `--output "csv"`},
+		{"--mode x", `--mode "x"`},
+		{"--peers p", "--peers"},
+		{"--schedulers x", "--schedulers x"},
+		{"--schedulers peers", "--schedulers peers"},
 	} {
-		if err := o.validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: error is %v, want %q", o, err, want)
+		var o GangOptions
+		flags := o.flags()
+		if err := flags.Parse(strings.Fields(c.arguments)); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error is %v, want %q", c.arguments, err, c.want)
 		}
 	}
 }

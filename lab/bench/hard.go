@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -295,10 +293,7 @@ func (d *berthDecider) await() bool {
 // await: nobody backs off without a queue.
 func (d *defaultDecider) await() bool { return len(d.pods) > 0 }
 
-var hardColumns = []struct {
-	name string
-	of   func(*HardRun) string
-}{
+var hardColumns = []column[HardRun]{
 	{"mix", func(r *HardRun) string { return r.Mix }},
 	{"scheduler", func(r *HardRun) string { return r.Scheduler }},
 	{"decisions", func(r *HardRun) string { return fmt.Sprint(r.Decisions) }},
@@ -319,23 +314,5 @@ func writeHard(w io.Writer, format string, runs []HardRun) error {
 	if format == "json" {
 		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "HardResult", "runs": runs})
 	}
-	rows := [][]string{{}}
-	for _, c := range hardColumns {
-		rows[0] = append(rows[0], c.name)
-	}
-	for i := range runs {
-		var row []string
-		for _, c := range hardColumns {
-			row = append(row, c.of(&runs[i]))
-		}
-		rows = append(rows, row)
-	}
-	if format == "csv" {
-		return csv.NewWriter(w).WriteAll(rows)
-	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
-	}
-	return t.Flush()
+	return writeRows(w, format, hardColumns, runs)
 }

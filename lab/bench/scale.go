@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -331,57 +328,33 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// column is a column of the table and the CSV.
-type column struct {
-	name string
-	of   func(Point) string
+func figure(format string, of func(*Point) float64) func(*Point) string {
+	return func(p *Point) string { return fmt.Sprintf(format, of(p)) }
 }
 
-func figure(format string, of func(Point) float64) func(Point) string {
-	return func(p Point) string { return fmt.Sprintf(format, of(p)) }
-}
-
-var columns = []column{
-	{"scheduler", func(p Point) string { return p.Scheduler }},
-	{"pattern", func(p Point) string { return p.Pattern }},
-	{"nodes", func(p Point) string { return fmt.Sprint(p.Nodes) }},
-	{"decisions", func(p Point) string { return fmt.Sprint(p.Decisions) }},
-	{"decisions/s", figure("%.0f", func(p Point) float64 { return p.PerSecond })},
-	{"µs", figure("%.2f", func(p Point) float64 { return p.Micros })},
-	{"CPU µs", figure("%.2f", func(p Point) float64 { return p.CPUMicros })},
-	{"p50 µs", figure("%.2f", func(p Point) float64 { return p.P50Micros })},
-	{"p99 µs", figure("%.2f", func(p Point) float64 { return p.P99Micros })},
-	{"allocs", figure("%.1f", func(p Point) float64 { return p.Allocations })},
-	{"alloc B", figure("%.0f", func(p Point) float64 { return p.AllocatedBytes })},
-	{"answer µs", figure("%.2f", func(p Point) float64 { return p.SettleMicros })},
-	{"B/node", figure("%.0f", func(p Point) float64 { return p.BytesPerNode })},
-	{"B/pending", figure("%.0f", func(p Point) float64 { return p.BytesPerPendingPod })},
-	{"B/placed", figure("%.0f", func(p Point) float64 { return p.BytesPerPlacedPod })},
-	{"B/class", figure("%.0f", func(p Point) float64 { return p.BytesPerClass })},
-	{"peak MiB", figure("%.0f", func(p Point) float64 { return p.PeakRSSMiB })},
+var scaleColumns = []column[Point]{
+	{"scheduler", func(p *Point) string { return p.Scheduler }},
+	{"pattern", func(p *Point) string { return p.Pattern }},
+	{"nodes", func(p *Point) string { return fmt.Sprint(p.Nodes) }},
+	{"decisions", func(p *Point) string { return fmt.Sprint(p.Decisions) }},
+	{"decisions/s", figure("%.0f", func(p *Point) float64 { return p.PerSecond })},
+	{"µs", figure("%.2f", func(p *Point) float64 { return p.Micros })},
+	{"CPU µs", figure("%.2f", func(p *Point) float64 { return p.CPUMicros })},
+	{"p50 µs", figure("%.2f", func(p *Point) float64 { return p.P50Micros })},
+	{"p99 µs", figure("%.2f", func(p *Point) float64 { return p.P99Micros })},
+	{"allocs", figure("%.1f", func(p *Point) float64 { return p.Allocations })},
+	{"alloc B", figure("%.0f", func(p *Point) float64 { return p.AllocatedBytes })},
+	{"answer µs", figure("%.2f", func(p *Point) float64 { return p.SettleMicros })},
+	{"B/node", figure("%.0f", func(p *Point) float64 { return p.BytesPerNode })},
+	{"B/pending", figure("%.0f", func(p *Point) float64 { return p.BytesPerPendingPod })},
+	{"B/placed", figure("%.0f", func(p *Point) float64 { return p.BytesPerPlacedPod })},
+	{"B/class", figure("%.0f", func(p *Point) float64 { return p.BytesPerClass })},
+	{"peak MiB", figure("%.0f", func(p *Point) float64 { return p.PeakRSSMiB })},
 }
 
 func writePoints(w io.Writer, format string, points []Point) error {
 	if format == "json" {
 		return writeJSON(w, map[string]any{"apiVersion": "berth.dev/v1alpha1", "kind": "ScaleResult", "points": points})
 	}
-	rows := [][]string{{}}
-	for _, c := range columns {
-		rows[0] = append(rows[0], c.name)
-	}
-	for _, p := range points {
-		var row []string
-		for _, c := range columns {
-			row = append(row, c.of(p))
-		}
-		rows = append(rows, row)
-	}
-	if format == "csv" {
-		return csv.NewWriter(w).WriteAll(rows)
-	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
-	}
-	return t.Flush()
+	return writeRows(w, format, scaleColumns, points)
 }

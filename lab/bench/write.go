@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"strings"
@@ -84,4 +85,38 @@ func writeMarkdown(w io.Writer, results []*Result, without []error) {
 	if len(without) > 0 {
 		fmt.Fprintln(w)
 	}
+}
+
+// column is a column of a table of figures.
+type column[R any] struct {
+	name string
+	of   func(*R) string
+}
+
+// writeRows writes a row of figures for each of the list: as csv, markdown or a table.
+func writeRows[R any](w io.Writer, format string, columns []column[R], list []R) error {
+	rows := make([][]string, 1+len(list))
+	for _, c := range columns {
+		rows[0] = append(rows[0], c.name)
+		for i := range list {
+			rows[1+i] = append(rows[1+i], c.of(&list[i]))
+		}
+	}
+	switch format {
+	case "csv":
+		return csv.NewWriter(w).WriteAll(rows)
+	case "markdown":
+		for i, row := range rows {
+			fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
+			if i == 0 {
+				fmt.Fprintln(w, "|"+strings.Repeat("---|", len(row)))
+			}
+		}
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	}
+	return t.Flush()
 }

@@ -24,7 +24,12 @@ var kwokRBAC []byte
 
 // applyRBAC gives Berth and kwok their rights, and Berth its priority.
 func (c *Cluster) applyRBAC(ctx context.Context) error {
-	for _, manifest := range [][]byte{deploy.RBAC, deploy.FlowControl, kwokRBAC} {
+	return c.Apply(ctx, deploy.RBAC, deploy.FlowControl, kwokRBAC)
+}
+
+// Apply applies the objects of manifests.
+func (c *Cluster) Apply(ctx context.Context, manifests ...[]byte) error {
+	for _, manifest := range manifests {
 		if err := c.apply(ctx, manifest); err != nil {
 			return err
 		}
