@@ -3,8 +3,11 @@ package framework
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -28,6 +31,15 @@ type PodGroupPostFilterCall struct {
 	Fits func(a GroupAssignment) bool
 	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget
+	// Quotas is how the profile counts ElasticQuotas; nil: it does not follow them.
+	Quotas *QuotaRules
+	// Nominated are the pods nominated to nodes, those of the group included.
+	Nominated quota.Nominated
+	// Evicting reports whether the pod is a victim of an earlier preemption whose eviction was
+	// requested and has not failed.
+	Evicting func(types.UID) bool
+	// Searched is set if the result of a plugin before this one has Searched set.
+	Searched bool
 }
 
 // GroupAssignment is the node that was found for a pod of a group.
@@ -49,4 +61,7 @@ type PodGroupPostFilterResult struct {
 	// Unnominated are pods of the group whose nomination ends.
 	Unnominated []*object.Pod
 	Status      *decision.Status
+	// Searched is set if victims were searched by Berth's own rules, so that another search
+	// finds none either.
+	Searched bool
 }

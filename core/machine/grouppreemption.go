@@ -24,9 +24,6 @@ func (l *podGroups) preemptForGroup(c *groupCycle) {
 	if c.status == nil || c.status.Code != decision.Unschedulable {
 		return
 	}
-	if c.profile.Quotas != nil {
-		return // the search for a group follows no quotas
-	}
 	answer := l.groupPostFilter(c)
 	if answer.Code == decision.Error {
 		c.status = answer
@@ -43,11 +40,13 @@ func (l *podGroups) preemptForGroup(c *groupCycle) {
 // could be one, and returns what they say.
 func (l *podGroups) groupPostFilter(c *groupCycle) *decision.Status {
 	answer := &decision.Status{Code: decision.Unschedulable}
+	searched := false
 	for _, pl := range c.profile.PodGroupPostFilter {
 		var found framework.PodGroupPostFilterResult
-		if err := l.guard.run("PodGroupPostFilter", pl.Name, func() { found = l.askPostFilter(c, pl) }); err != nil {
+		if err := l.guard.run("PodGroupPostFilter", pl.Name, func() { found = l.askPostFilter(c, pl, searched) }); err != nil {
 			return &decision.Status{Code: decision.Error, Err: err}
 		}
+		searched = searched || found.Searched
 		switch s := found.Status; s.Code {
 		case decision.Success, decision.UnschedulableAndUnresolvable:
 			return s
@@ -61,11 +60,12 @@ func (l *podGroups) groupPostFilter(c *groupCycle) *decision.Status {
 }
 
 // askPostFilter runs one PodGroupPostFilter plugin. If it finds victims they are in c, with
-// the nodes for the group's pods.
-func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin) (found framework.PodGroupPostFilterResult) {
+// the nodes for the group's pods. searched is set if a plugin before it has searched.
+func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin, searched bool) (found framework.PodGroupPostFilterResult) {
 	order := "" // in which the group fits without some victims
 	call := &framework.PodGroupPostFilterCall{
 		Now: l.now, Table: l.table, Group: c.group, Constrained: l.constrained(c), Budgets: l.budgets.list, Leaving: l.leavingFor(c),
+		Quotas: c.profile.Quotas, Nominated: l.nominations.all(), Evicting: l.preemptors.evicting, Searched: searched,
 		Try: func() ([]framework.GroupAssignment, *decision.Status) {
 			assignments, status := l.tryAgain(c)
 			order = cmp.Or(c.order, order)

@@ -41,16 +41,6 @@ func TestHintsAreForWhatIsNamed(t *testing.T) {
 	}
 }
 
-// Quotas evict pods one by one, and a pod group goes as a whole: they are not had together.
-func TestNoQuotasBesideGroups(t *testing.T) {
-	for _, on := range []bool{false, true} {
-		_, err := Registry(feature.Features{GenericWorkload: on})[names.CapacityScheduling](nil)
-		if (err != nil) != on {
-			t.Errorf("GenericWorkload=%t: CapacityScheduling: %v", on, err)
-		}
-	}
-}
-
 // A change of a node's taints requeues pods that these plugins rejected, and no others.
 func TestTaintsRequeue(t *testing.T) {
 	want := []string{names.NodeUnschedulable, names.PodTopologySpread, names.TaintToleration}

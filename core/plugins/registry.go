@@ -74,7 +74,7 @@ func Registry(f feature.Features) profile.Registry {
 		names.NodeResourcesBalancedAllocation: withArgsAndOption(balancedallocation.New, counter),
 	}
 	registry[names.CapacityScheduling] = withRawArgs(func(raw json.RawMessage) (*framework.Plugin, error) {
-		preemption, err := defaultpreemption.New(nil, feature.Features{})
+		preemption, err := defaultpreemption.New(nil, f)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,6 @@ func Registry(f feature.Features) profile.Registry {
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())
-		registry[names.CapacityScheduling] = refused("it is not supported with feature gate GenericWorkload=true: it evicts pods one by one, also of a group that goes as a whole")
 	}
 	for _, pl := range []framework.Plugin{podgrouppodscount.New(), topologyplacementgenerator.New()} {
 		registry[pl.Name] = refused("it needs the feature gate TopologyAwareWorkloadScheduling")

@@ -173,10 +173,10 @@ func whyNoVictims(c *call) []decision.Tally {
 // contradict themselves.
 func (f *Finder) Find(of *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	c := newCall(of)
-	if byUnits(c.Table) {
+	if byUnits(c.Table) && c.reclaim == nil {
 		return findAmong(c, limits)
 	}
-	if c.Filters.Rows != nil || c.entitled {
+	if c.Filters.Rows != nil || c.entitled || byUnits(c.Table) {
 		// To try a few rows costs less than to rank all, and what an entitled pod may preempt
 		// on a row depends on the pods of other rows.
 		return findAmong(c, Limits{Percentage: 100})

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -77,14 +78,57 @@ func ForGroup(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterR
 // beyond the node it puts units back many at a time.
 func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodGroupPostFilterResult {
 	switch {
+	case c.Searched:
+		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable}, Searched: true}
 	case slices.ContainsFunc(c.Pods, func(p *object.Pod) bool { return p.NeverPreempts }):
 		return groupResult(decision.Unschedulable, reasonNever)
 	case c.Leaving:
 		return groupResult(decision.Success, "ongoing preemption on nominated nodes")
 	}
-	units := lowerUnits(c)
+	rules := rulesForGroup(c)
+	all := lowerUnits(c, rules)
+	units := rules.together(all)
+	found, _ := tryWithout(c, units, most, rules)
+	if found.Status.Code == decision.Success || !rules.entitled {
+		return found
+	}
+	// What may go together is spread over nodes as importance has it. Others may do.
+	if some := rules.alone(all); len(some) > len(units) {
+		if other, gone := tryWithout(c, some, most, rules); other.Status.Code == decision.Success && len(rules.together(gone)) == len(gone) {
+			return other
+		}
+	}
+	return found
+}
+
+// rulesForGroup returns which units the group may have go. ElasticQuotas judge what its pods
+// request together.
+func rulesForGroup(c *framework.PodGroupPostFilterCall) unitRules {
+	rules := unitRules{priority: c.Group.Priority}
+	if c.Quotas == nil || !quota.Of(c.Table).Any() {
+		return rules
+	}
+	group := *quota.Together(c.Pods)
+	group.UID, group.Priority = "", c.Group.Priority
+	others := func(yield func(*object.Pod) bool) {
+		for p := range c.Nominated.All {
+			if !slices.ContainsFunc(c.Pods, func(own *object.Pod) bool { return own.UID == p.UID }) && !yield(p) {
+				return
+			}
+		}
+	}
+	if c.Nominated.All == nil {
+		others = nil
+	}
+	rules.reclaim = quota.Of(c.Table).Reclaim(&quota.Ask{Pod: &group, Nominated: quota.Nominated{All: others}, UnlistedZero: c.Quotas.UnlistedZero}, c.Evicting)
+	rules.entitled = rules.reclaim.Entitled()
+	return rules
+}
+
+// tryWithout searches the victims among the units. It returns the units that go, too.
+func tryWithout(c *framework.PodGroupPostFilterCall, units []*unit, most int, rules unitRules) (_ framework.PodGroupPostFilterResult, gone []*unit) {
 	if len(units) == 0 {
-		return groupResult(decision.UnschedulableAndUnresolvable, noneToEvict)
+		return groupResult(decision.UnschedulableAndUnresolvable, noneToEvict), nil
 	}
 	defer func() { // also where a plugin panics
 		for _, u := range units {
@@ -96,7 +140,8 @@ func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodG
 	for _, u := range units {
 		u.takeFrom(c.Table)
 	}
-	s := groupSearch{PodGroupPostFilterCall: c, byRow: map[table.Row][]int{}, local: true}
+	s := groupSearch{PodGroupPostFilterCall: c, byRow: map[table.Row][]int{}}
+	s.local = rules.reclaim == nil || !rules.reclaim.Queued() // the quotas' verdict depends on all nodes
 	var status *decision.Status
 	if s.assignments, status = c.Try(); status != nil {
 		failed := *status
@@ -105,13 +150,12 @@ func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodG
 			failed.Reasons = slices.Insert(failed.Reasons, 0, status.Err.Error())
 		}
 		failed.Reasons = []string{prefix + strings.Join(failed.Reasons, ", ")}
-		return framework.PodGroupPostFilterResult{Status: &failed}
+		return framework.PodGroupPostFilterResult{Status: &failed, Searched: true}, nil
 	}
 	for i, a := range s.assignments {
 		s.byRow[a.Row] = append(s.byRow[a.Row], i)
 		s.local = s.local && a.Local
 	}
-	slices.SortFunc(units, moreImportantUnit)
 	guarded, others := splitUnits(units, c.Budgets)
 	atOnce := 1
 	if !s.local && len(units)*len(s.assignments) > most {
@@ -119,7 +163,7 @@ func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodG
 	}
 	s.reprieve(guarded, atOnce)
 	s.reprieve(others, atOnce)
-	return s.result(units)
+	return s.result(units), slices.DeleteFunc(slices.Clone(units), func(u *unit) bool { return !u.gone })
 }
 
 // result returns the search's result: the pods of the units that are gone.
@@ -140,7 +184,7 @@ func (s *groupSearch) result(units []*unit) framework.PodGroupPostFilterResult {
 
 // groupResult returns a result without victims, with that code and reason.
 func groupResult(code decision.Code, why string) framework.PodGroupPostFilterResult {
-	return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: code, Reasons: []string{prefix + why}}}
+	return framework.PodGroupPostFilterResult{Searched: true, Status: &decision.Status{Code: code, Reasons: []string{prefix + why}}}
 }
 
 // reprieve puts the units back, atOnce at a time, and removes those again with which the
@@ -197,10 +241,10 @@ func (s *groupSearch) fits(back []*unit) (fits bool) {
 	return true
 }
 
-// lowerUnits returns the units of lower priority than the group, in the order of the rows on
+// lowerUnits returns the units that the rules do not exclude, in the order of the rows on
 // which a pod of them is first. Pods of nodes that are gone are left out.
-func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
-	list := unitList{table: c.Table, priority: c.Group.Priority, now: c.Now}
+func lowerUnits(c *framework.PodGroupPostFilterCall, rules unitRules) []*unit {
+	list := unitList{unitRules: rules, table: c.Table, now: c.Now}
 	for _, r := range c.Table.All() {
 		if c.Table.Node(r) != nil { // else its pods are bound to a node that is gone
 			list.add(r)

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -23,13 +24,60 @@ func unitsOn(t *table.Table, row table.Row) bool {
 	return byUnits(t) && priorities.Of(t).Grouped(row)
 }
 
-// unitList collects the units below a priority.
+// unitRules says which units a preemptor may have go.
+type unitRules struct {
+	priority int32          // of the preemptor
+	reclaim  *quota.Reclaim // nil if no ElasticQuotas are followed
+	entitled bool           // the preemptor may preempt pods of other queues
+}
+
+// rules returns which units the pod at hand may have go.
+func (c *call) rules() unitRules { return unitRules{c.Pod.Priority, c.reclaim, c.entitled} }
+
+// excludes reports whether the unit of the pod, of that priority, may not go in any state of
+// the quotas that entitles the preemptor as it is entitled now.
+func (r *unitRules) excludes(p *object.Pod, priority int32) bool {
+	if r.entitled {
+		return false
+	}
+	return priority >= r.priority || r.reclaim != nil && !r.reclaim.SharesQueue(p)
+}
+
+// together returns those of the units that may go together: no queue falls below its min. The
+// least important are decided on first. It sorts the units.
+func (r *unitRules) together(units []*unit) (may []*unit) {
+	slices.SortFunc(units, moreImportantUnit)
+	if !r.entitled {
+		return units
+	}
+	r.reclaim.Restart()
+	for _, u := range slices.Backward(units) {
+		if r.reclaim.Allows(u.pods, u.priority) {
+			may = append(may, u)
+		}
+	}
+	slices.Reverse(may)
+	return may
+}
+
+// alone returns those of the units that may go if no other one does.
+func (r *unitRules) alone(units []*unit) (may []*unit) {
+	for _, u := range units {
+		r.reclaim.Restart()
+		if r.reclaim.Allows(u.pods, u.priority) {
+			may = append(may, u)
+		}
+	}
+	return may
+}
+
+// unitList collects the units that the rules do not exclude.
 type unitList struct {
-	table    *table.Table
-	priority int32
-	now      time.Time
-	units    []*unit
-	wholes   map[*object.PodGroup]bool // those of which the unit is in units
+	unitRules
+	table  *table.Table
+	now    time.Time
+	units  []*unit
+	wholes map[*object.PodGroup]bool // those of which the unit is in units
 }
 
 // add adds the units of which pods are on the row, unless they are in the list.
@@ -38,7 +86,7 @@ func (l *unitList) add(row table.Row) {
 		p := pl.Pod
 		g := groupOf(l.table, p)
 		priority := priorityIn(g, p)
-		if priority >= l.priority || l.wholes[g] {
+		if l.wholes[g] || l.excludes(p, priority) {
 			continue
 		}
 		u := &unit{priority: priority, grouped: p.KubernetesGroup() != ""}
@@ -62,9 +110,9 @@ func (l *unitList) add(row table.Row) {
 // planByUnits returns a plan for the row in which units go, or the blocker if the pod does
 // not fit there even without all units of lower priority. It leaves the table as it was.
 func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
-	list := unitList{table: c.Table, priority: c.Pod.Priority, now: c.Now}
+	list := unitList{unitRules: c.rules(), table: c.Table, now: c.Now}
 	list.add(row)
-	units := list.units
+	units := list.together(list.units)
 	if len(units) == 0 {
 		return nil, &noVictims
 	}
@@ -76,7 +124,6 @@ func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	if b := c.Filters.Run(row); b != nil {
 		return nil, b
 	}
-	slices.SortFunc(units, moreImportantUnit)
 	guarded, others := splitUnits(units, c.Disruption.Budgets)
 	plan := &Plan{Node: c.Table.Name(row), uid: nodeUID(c.Table, row)}
 	for _, u := range slices.Concat(guarded, others) {

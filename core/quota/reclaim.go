@@ -93,25 +93,24 @@ func (r *Reclaim) isEntitled(q *Queue) bool {
 	return some && all
 }
 
-// allows reports whether the pod may preempt victim, and counts victim as gone if so.
-func (r *Reclaim) allows(victim *object.Pod) bool {
-	lender := r.index.queues[victim.Namespace]
+// Allows reports whether the pod may preempt the victims, pods of one namespace that go
+// together, and counts them as gone if so. priority is that by which they are preempted.
+func (r *Reclaim) Allows(victims []*object.Pod, priority int32) bool {
+	lender := r.index.queues[victims[0].Namespace]
 	if lender == r.queue {
-		return victim.Priority < r.ask.Pod.Priority
+		return priority < r.ask.Pod.Priority
 	}
 	if lender == nil || r.queue == nil {
 		return false
 	}
 	mine, its := apart(r.queue, lender)
-	if mine == nil || its == nil || !r.isEntitled(mine) || !r.lends(victim, lender, mine) {
+	stays := r.staying(victims) // the others count as gone already
+	if mine == nil || its == nil || !r.isEntitled(mine) || !r.lends(Together(victims), stays, lender, mine) {
 		return false
-	}
-	if r.isLeaving(victim) {
-		return true // it counts as gone already
 	}
 	for q := lender; ; q = q.parent {
 		taken := r.taken[q]
-		each(victim, func(name v1.ResourceName, amount int64) {
+		each(stays, func(name v1.ResourceName, amount int64) {
 			if number, known := r.index.resources[name]; known { // else no min lists it
 				taken.add(number, wide(amount))
 			}
@@ -135,19 +134,20 @@ func apart(a, b *Queue) (ofA, ofB *Queue) {
 	return up(a, b), up(b, a)
 }
 
-// lends reports whether victim, of the queue lender, uses something that the pod requests
-// and the min of mine lists, and no queue that victim is a part of has less than its min of
-// that then. Other resources do not matter: the lender stays entitled to them.
-func (r *Reclaim) lends(victim *object.Pod, lender, mine *Queue) bool {
+// lends reports whether the victims, of the queue lender, use something that the pod requests
+// and the min of mine lists, and no queue that they are a part of has less than its min of
+// that then. Other resources do not matter: the lender stays entitled to them. stays is what
+// those of them use that do not leave anyway.
+func (r *Reclaim) lends(victims, stays *object.Pod, lender, mine *Queue) bool {
 	useful, enough := false, true
 	each(r.ask.Pod, func(name v1.ResourceName, _ int64) {
 		number, known := r.index.resources[name]
-		amount := amountOf(victim, name)
-		if !known || amount == 0 || !mine.min.lists(number) {
+		if !known || amountOf(victims, name) == 0 || !mine.min.lists(number) {
 			return
 		}
 		useful = true
-		if r.isLeaving(victim) {
+		amount := amountOf(stays, name)
+		if amount == 0 {
 			return
 		}
 		for q := lender; q != nil && !r.queue.within(q); q = q.parent {
@@ -161,6 +161,14 @@ func (r *Reclaim) lends(victim *object.Pod, lender, mine *Queue) bool {
 		enough = enough && q.Quota.Unreadable == ""
 	}
 	return useful && enough
+}
+
+// staying returns what those of the victims use that are not leaving.
+func (r *Reclaim) staying(victims []*object.Pod) *object.Pod {
+	if slices.ContainsFunc(victims, r.isLeaving) {
+		victims = slices.DeleteFunc(slices.Clone(victims), r.isLeaving)
+	}
+	return Together(victims)
 }
 
 // isLeaving reports whether the pod is being deleted or evicted.
@@ -191,13 +199,16 @@ func (r *Reclaim) leavingFrom(q *Queue) sums {
 	return leaving
 }
 
+// Restart forgets which pods were allowed: they count as there again.
+func (r *Reclaim) Restart() { clear(r.taken) }
+
 // Preemptible appends those of the pods that the pod may preempt together, the least
 // important decided on first. pods are sorted, the most important first; so is the result.
 func (r *Reclaim) Preemptible(to, pods []*object.Pod) []*object.Pod {
-	clear(r.taken)
+	r.Restart()
 	from := len(to)
-	for _, p := range slices.Backward(pods) {
-		if r.allows(p) {
+	for i, p := range slices.Backward(pods) {
+		if r.Allows(pods[i:i+1], p.Priority) {
 			to = append(to, p)
 		}
 	}

@@ -117,6 +117,9 @@ func (r *Relief) isNew(a *Ask, q, n *Queue) bool {
 		if f.Queue != n {
 			return false
 		}
+		if a.Pod.PodGroup() != "" { // its group requests more than it does
+			return true
+		}
 		covered, fits := false, true
 		each(a.Pod, func(name v1.ResourceName, requested int64) {
 			if was, listed := f.before.Of(name); listed {

@@ -1,9 +1,41 @@
 package quota
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
 )
+
+// Together returns a pod that stands for the pods, which have one namespace: it uses what
+// they use together. It returns a single pod as it is.
+func Together(pods []*object.Pod) *object.Pod {
+	if len(pods) == 1 {
+		return pods[0]
+	}
+	total := &object.Pod{}
+	u := &total.Demand.Usage
+	for _, p := range pods {
+		total.Namespace = p.Namespace
+		of := &p.Demand.Usage
+		u.MilliCPU = resource.Add(u.MilliCPU, max(of.MilliCPU, 0))
+		u.Memory = resource.Add(u.Memory, max(of.Memory, 0))
+		u.EphemeralStorage = resource.Add(u.EphemeralStorage, max(of.EphemeralStorage, 0))
+		for _, s := range of.Scalars {
+			at, known := slices.BinarySearchFunc(u.Scalars, s.Name, func(s resource.Scalar, name v1.ResourceName) int { return cmp.Compare(s.Name, name) })
+			if !known {
+				u.Scalars = slices.Insert(u.Scalars, at, resource.Scalar{Name: s.Name})
+			}
+			u.Scalars[at].Value = resource.Add(u.Scalars[at].Value, max(s.Value, 0))
+		}
+	}
+	return total
+}
 
 // sum is an exact sum of amounts, of 128 bits: what was added can be subtracted again,
 // however large it was.

@@ -29,7 +29,7 @@ func New(raw json.RawMessage, preemption framework.Plugin) (*framework.Plugin, e
 	pl := plugin{framework.QuotaRules{UnlistedZero: args.Unlisted == "zero"}}
 	return &framework.Plugin{
 		Name:  names.CapacityScheduling,
-		Reads: framework.Reads{Kinds: []object.Kind{object.ElasticQuotas}, Quotas: &pl.rules},
+		Reads: framework.Reads{Kinds: append(slices.Clone(preemption.Reads.Kinds), object.ElasticQuotas), Quotas: &pl.rules},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodScaleDown, QueueingHintFn: pl.podLeft},
 			{Resource: framework.ResourceOf(object.ElasticQuotas), ActionType: framework.Add | framework.Delete | framework.UpdateOther, QueueingHintFn: pl.quotaChanged},
@@ -41,6 +41,7 @@ func New(raw json.RawMessage, preemption framework.Plugin) (*framework.Plugin, e
 
 		PostFilter:    preemption.PostFilter,
 		PostFilterMay: preemption.PostFilterMay,
+		PodGroup:      preemption.PodGroup,
 	}, nil
 }
 
