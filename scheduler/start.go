@@ -59,7 +59,7 @@ func start(o *options) error {
 	if ignored := o.ignoredFlags(); len(ignored) > 0 {
 		logger.Info("Ignoring flags, because --config is given", "flags", ignored)
 	}
-	if err := kube.CheckSilentConnections(); err != nil {
+	if err := kube.DetectSilentConnections(); err != nil {
 		return err
 	}
 	api, err := o.restConfig(c.ClientConnection)

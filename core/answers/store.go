@@ -94,8 +94,8 @@ func (s *Store) sign(pl *framework.Plugin, in *framework.Input) {
 	}
 }
 
-// add adds a partition, and drops those used longest ago if all exceed the bounds. rows is
-// the number of rows of the table.
+// add adds a partition. If the store then exceeds its bound, which grows with rows (the table's),
+// it deletes the half that was used longest ago. Views may still hold deleted ones.
 func (s *Store) add(k key, p *Partition, rows int) {
 	if s.byKey == nil {
 		s.byKey = map[key]*Partition{}

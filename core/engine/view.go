@@ -74,9 +74,10 @@ func (v *view) current() bool {
 	return v.columnRevision == v.table.ColumnRevision() && v.epochs == v.keys.Epoch(v.table)
 }
 
-// build gets the partitions of plugins that read node objects alone from the store, and
-// lists the plugins that are to be asked about rows. The view uses index, whose content is
-// dropped.
+// build prepares a new view for its first refresh. It takes from the store the partitions of the
+// first filters, up to the first that reads more than node objects, and of all such scorers; a
+// view narrowed to few nodes takes none. It lists the filters that answer by rows, and joins a
+// pass. The view takes over index, whose rows are dropped when the view is first evaluated.
 func (v *view) build(store *answers.Store, index *ranking.Index) {
 	v.index, v.revision = index, 0
 	for v.closing < len(v.filters) && answers.Keeps(v.filters[v.closing].Plugin) && v.narrowed == nil {

@@ -36,10 +36,12 @@ type Foresight struct {
 	Panicked func(*recovered.Panic)
 }
 
-// Class implements queue.Foresight. The key is that of the pod's template. It is empty, so
-// that the pod has no peers, for a pod with extenders, hosted plugins, a nomination or
-// claims of devices, or if a plugin that rejected it has a PostFilter, which may depend on
-// more. A RejectPod reads no more than hints do.
+// Class implements queue.Foresight. It appends the key to the buffer key. The key is that of the
+// pod's template, with a mark if preemption found no victims in its last attempt. It is empty
+// (the pod has no peers) if the pod has extenders, hosted plugins, a nomination or claims of
+// devices. It is empty, too, if a plugin that rejected the pod has a PostFilter but no RejectPod:
+// that PostFilter may read more than hints do. In that case the class still has a size; in the
+// cases before it has none.
 func (f *Foresight) Class(key []byte, e *queue.Entry) queue.Class {
 	p, of := e.Pod, f.Profiles[e.Pod.SchedulerName]
 	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
@@ -260,7 +262,7 @@ func hintsCover(pl *framework.Plugin, event *framework.Event) bool {
 }
 
 // mayHelp reports whether one of the plugin's own hints says that the event may help the
-// pod.
+// pod. An event that matches and has no hint may.
 func mayHelp(pl *framework.Plugin, p *object.Pod, event *framework.Event) bool {
 	return slices.ContainsFunc(pl.EventsToRegister, func(w framework.ClusterEventWithHint) bool {
 		return w.Matches(event) && (w.QueueingHintFn == nil || w.QueueingHintFn(p, event))

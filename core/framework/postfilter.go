@@ -96,7 +96,8 @@ type Nominations struct {
 	ChangedSince func(revision uint64) (nodes []string, now uint64, known bool)
 }
 
-// Disruption holds what limits, and what is already in, the eviction of pods.
+// Disruption holds what PostFilter has to respect when it evicts pods: the budgets, and the
+// evictions under way.
 type Disruption struct {
 	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget

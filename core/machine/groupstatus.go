@@ -187,7 +187,8 @@ func (w *groupStatuses) saved() *SavedStatuses {
 	return &SavedStatuses{Asked: maps.Clone(w.asked.by), Ended: maps.Clone(w.ended)}
 }
 
-// restore sets what saved returned.
+// restore adds what a snapshot holds, a result of saved. The machine writes statuses from then
+// on, as after lead. nil means that it did not write them yet; restore then does nothing.
 func (w *groupStatuses) restore(s *SavedStatuses) {
 	if s == nil {
 		return

@@ -166,8 +166,9 @@ func (v *Inspector) GroupCycle() any {
 	return v.groups.underway
 }
 
-// GroupTry identifies the try, by the cycle of a pod group under way, to place the group,
-// and names its placement; "" stands for all nodes. It is nil if there is no cycle.
+// GroupTry returns a value that identifies the current try of the pod group whose cycle is
+// under way, and the name of its placement; "" stands for all nodes. It is nil if there is no
+// cycle.
 func (v *Inspector) GroupTry() (try any, placement string) {
 	c := v.groups.underway
 	switch {

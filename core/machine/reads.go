@@ -37,10 +37,14 @@ func (r *reads) sendUnconfirmed(ps *podState) {
 	}
 }
 
-// readReplied handles the reply to a read of a pod. For a binding whose reply was lost:
-// if the pod is bound to our node, the binding was made; if it is bound elsewhere or
-// gone, the assumption ends; if it is unbound, the same binding is sent again or counts
-// as refused.
+// readReplied handles the reply to a read of a pod, by what the read was sent for: a group's
+// status, a pod that a read showed gone, an unconfirmed binding, or a binding whose reply was
+// lost. A read that failed, or that was under way when etcd was restored, is sent again.
+//
+// For a lost reply: a pod bound to our node counts as bound. If it is bound elsewhere or gone,
+// the assumption ends. If it is unbound, the same binding is sent again, or counts as refused if
+// the API refused it when resent, or after maxReads reads. While the node is gone it is only read
+// again.
 func (w *podWatch) readReplied(e ReadReply) {
 	if w.statuses.replied(e) {
 		return

@@ -307,6 +307,8 @@ func (m *Machine) restoredAttempt(ps *podState, s *SavedAttempt) *attempt {
 	return a
 }
 
+// restoredBinding returns the pod's binding cycle as the snapshot holds it. Plugins that keep
+// state for the pod get it back (Keeper). Saved ages are counted back from now. Nothing is sent.
 func (m *Machine) restoredBinding(now time.Time, ps *podState, s *SavedBinding) *bindingCycle {
 	a := m.restoredAttempt(ps, &s.SavedAttempt)
 	a.record.Node = s.Node

@@ -30,9 +30,11 @@ type nominating struct {
 	ends []types.UID // pods of lower priority whose nomination to the node ends
 }
 
-// moved passes to the queue that p is no longer nominated to the node kept, but
-// nominated to or placed on now ("" for none): the resources there are free for other
-// pods of at most its priority, and its part of the mins of all quotas for any pod. It does nothing if kept is "" or equal to now.
+// moved posts to the queue, as an event AssignedPod/Delete, that p left the node kept, where it
+// was nominated: it is nominated to or placed on now ("" for none). The event may move pods of at
+// most p's priority. If p has an ElasticQuota it may also move pods of any priority with a quota
+// in another namespace: p no longer counts against the sum of the mins. It does nothing if kept
+// is "" or equal to now.
 func (n *nominations) moved(p *object.Pod, kept, now string) {
 	if kept == "" || kept == now {
 		return

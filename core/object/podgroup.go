@@ -84,9 +84,10 @@ type GroupCondition struct {
 	ObservedGeneration int64
 }
 
-// GroupName returns the name under which the scheduler has a pod group of a source: NAME for
-// a PodGroup of Kubernetes' own (source ""), SOURCE/NAME for any other. No name in the API has
-// a slash, so groups of one name from two sources are two groups.
+// GroupName returns the name by which the scheduler knows a pod group: NAME for Kubernetes' own
+// PodGroup (source ""), SOURCE/NAME for any other. It returns "" if name is empty, for a pod in
+// no group. No name in the API has a slash, so groups of one name from two sources are two
+// groups.
 func GroupName(source, name string) string {
 	if source == "" || name == "" {
 		return name

@@ -223,9 +223,10 @@ func findAmong(c *call, limits Limits) (*Plan, []decision.Tally, error) {
 	return best.Plan, refused, err
 }
 
-// Candidates returns a plan each for candidate nodes, from a random one on, until there are
-// enough and one of them violates no budget. If there are none it returns the reasons, over
-// all nodes. It is used if extenders take part in preemption.
+// Candidates returns one plan each for candidate nodes, starting at a random one. It stops when
+// there are enough and one of them violates no budget. If there are none it returns the reasons,
+// over all nodes, or the error of a filter that failed. Failures are ignored once there is a
+// plan. It is used if extenders take part in preemption.
 func Candidates(of *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
 	c := newCall(of)
 	var found []framework.Candidate

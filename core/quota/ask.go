@@ -74,9 +74,10 @@ func (x *Index) overMax(a *Ask, n *Queue, nominated nominatedPods) (found *Exces
 	return found
 }
 
-// overMins returns the first resource of which all queues together would use more than the
-// sum of their mins. Nominated pods count if they are in the pod's queue and not less
-// important, or in another one that is not over its min.
+// overMins returns the first resource of which the queues would use more than the sum of their
+// mins; nil if there is none. Unless UnlistedZero is set, a queue counts only if the min of its
+// uppermost ancestor lists the resource. Nominated pods in the pod's queue count if they are not
+// less important; those in another queue count if that queue is not over its min.
 func (x *Index) overMins(a *Ask, q *Queue, nominated nominatedPods) (found *Excess) {
 	each(a.Pod, func(name v1.ResourceName, requested int64) {
 		if found != nil || !x.sharesMins(a, q, name) {

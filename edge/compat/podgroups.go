@@ -88,8 +88,9 @@ func (g podGroups) BuildHierarchySnapshotFromPod(pod *v1.Pod) (fwk.PodGroupManag
 	return &oneGroup{g, key, object, state}, nil
 }
 
-// GetRootKeyForGroup returns the key itself, as there are no composite pod groups; false if
-// there is no such group.
+// GetRootKeyForGroup returns the key of a PodGroup itself: there are no composite pod groups. It
+// returns false for another kind of key or if no such group exists, and an error for the key of a
+// pod.
 func (g podGroups) GetRootKeyForGroup(key fwk.EntityKey) (fwk.EntityKey, bool, error) {
 	return rootKey(g.PodGroups(), key)
 }

@@ -169,8 +169,8 @@ func (p *pool) close(drop bool) {
 	}
 }
 
-// wait waits until a closed pool has nothing left or ctx ends, then cancels what still
-// runs and waits for it.
+// wait waits until a closed pool has run all its jobs, or until ctx ends. Then it drops the jobs
+// that are still queued, cancels those that run, and waits for them to return.
 func (p *pool) wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { p.wg.Wait(); close(done) }()

@@ -15,10 +15,10 @@ const (
 	pongWithin  = 2 * time.Second
 )
 
-// CheckSilentConnections makes the HTTP/2 connections that this process opens through
+// DetectSilentConnections makes the HTTP/2 connections that this process opens through
 // client-go from now on notice within silentAfter and pongWithin that the other end is
 // gone. It sets the environment variables that client-go reads, unless they are set.
-func CheckSilentConnections() error {
+func DetectSilentConnections() error {
 	for name, wait := range map[string]time.Duration{ // any order: each by itself
 		"HTTP2_READ_IDLE_TIMEOUT_SECONDS": silentAfter,
 		"HTTP2_PING_TIMEOUT_SECONDS":      pongWithin,

@@ -142,7 +142,7 @@ func slowBinder(network *pipes, takes time.Duration) *httptest.Server {
 func executorOverPipes(t *testing.T, takes time.Duration) (*Executor, chan machine.Event, *pipes) {
 	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "")
 	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "")
-	if err := CheckSilentConnections(); err != nil {
+	if err := DetectSilentConnections(); err != nil {
 		t.Fatal(err)
 	}
 	network := newPipes()

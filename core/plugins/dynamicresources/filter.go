@@ -88,7 +88,7 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found,
 		return found{verdict: unoffered}, nil
 	}
 	if pl.features.DRANodeAllocatableResources {
-		if why := pl.sharedWith(in, n); why != nil {
+		if why := pl.sharedDeviceRejection(in, n); why != nil {
 			return found{verdict: why.verdict(refused)}, why
 		}
 	}

@@ -15,7 +15,10 @@ import (
 // it on that node alone. Then the successor of a preempted pod goes to another node of the
 // zone, and is preempted there, without end.
 
-// setNominated closes the domains from which the nominated pods exclude the pod.
+// setNominated sets, in place of those of the last call, which domains required anti-affinity
+// with the nominated pods closes for the pod. own is the row that the pod itself is nominated to,
+// -1 if none: its domain stays open unless the nominated pod has a higher priority. What concerns
+// one row alone is left to the engine (see close).
 func setNominated(in *framework.Input, pod *object.Pod, own table.Row, nominated iter.Seq2[table.Row, *object.Pod]) {
 	c := in.State.(*counts)
 	c.openAll()

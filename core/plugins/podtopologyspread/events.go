@@ -102,9 +102,9 @@ func anyHonorsTaints(list []match.SpreadConstraint) bool {
 	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.HonorTaints })
 }
 
-// defaultSelectorChanged reports whether the changed Service or controller may change the
-// default constraints of the rejected pod, which has none of its own. A Service counts if it
-// is in the pod's namespace, whatever it selects; a controller counts if the pod's
+// defaultSelectorChanged reports whether the changed Service or controller may change the default
+// constraints of the rejected pod. It is false for a pod with constraints of its own. A Service
+// counts if it is in the pod's namespace, whatever it selects; a controller counts if the pod's
 // ownerReferences name it.
 func defaultSelectorChanged(p *object.Pod, e *framework.Event) bool {
 	return p.Spread == nil && (mayBeOf(p, e.OldSelectorOwner) || mayBeOf(p, e.NewSelectorOwner))
