@@ -210,6 +210,9 @@ func summaryText(s *api.Summary) string {
 	}
 	terminal.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", plural(s.Nodes, "node"), plural(s.Pods, "pod"), s.Assumed)
 	terminal.Fprintf(w, "QUEUE\tactive %d, backoff %d, unschedulable %d, gated %d, in flight %d%s\n", q.Active, q.Backoff+q.ErrorBackoff, q.Unschedulable, q.Gated, q.InFlight, oldest(s))
+	if s.Others != nil {
+		terminal.Fprintf(w, "OTHERS\t%s\n", othersText(s.Others))
+	}
 	attempts := 0
 	for _, n := range s.Rates.Attempts { // any order: a sum
 		attempts += n
@@ -249,6 +252,25 @@ func summaryText(s *api.Summary) string {
 		terminal.Fprintf(&b, "  (and %s)\n", plural(rest, "more cause"))
 	}
 	return b.String()
+}
+
+// othersText says how many pods ask for other schedulers, and for which.
+func othersText(o *records.Others) string {
+	var names []string
+	for _, of := range o.Schedulers {
+		names = append(names, fmt.Sprintf("%s %d", of.Name, of.Pods))
+	}
+	if o.Names > len(o.Schedulers) {
+		names = append(names, "...")
+	}
+	atLeast, ask := "", "ask"
+	if o.More {
+		atLeast = "at least "
+	}
+	if o.Pods == 1 {
+		ask = "asks"
+	}
+	return fmt.Sprintf("%s%s %s for schedulers that are not this one: %s (this one is %s)", atLeast, plural(o.Pods, "pod"), ask, strings.Join(names, ", "), strings.Join(o.Profiles, ", "))
 }
 
 // bindingText says how long bindings took.

@@ -100,12 +100,14 @@ func TestTopForOperators(t *testing.T) {
 	s.Rates = records.Rates{Seconds: 60, Bound: 200, Evicted: 7, Binding: records.Times{Pods: 200, P50: 0.0123456, P99: 2.5},
 		Preemptions: []records.Preemption{{For: "shop/vip", Node: "n1", Evicted: 7, Victims: []string{"infra/a", "infra/b"}}}}
 	s.Refused = &api.Refusal{Time: noon, Reason: "profiles[0]: unknown plugin"}
+	s.Others = &records.Others{Pods: 4, Names: 2, Schedulers: []records.OtherScheduler{{Name: "my-schduler", Pods: 3}, {Name: "volcano", Pods: 1}}, Profiles: []string{"default-scheduler"}}
 	s.Blocking = []records.Blocking{{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 40,
 		Workloads: []records.Workload{{Name: "shop/web", Pods: 30}, {Name: "shop/api", Pods: 8}, {Name: "shop/x", Pods: 1}, {Name: "shop/y", Pods: 1}}}}
 	text := summaryText(s)
 	for _, want := range []string{
 		"BINDING   p50 12.3ms, p99 2.5s, from the decision to the API server's confirmation",
 		"EVICTED   7 pods for shop/vip: infra/a, infra/b and 5 more on n1",
+		"OTHERS    4 pods ask for schedulers that are not this one: my-schduler 3, volcano 1 (this one is default-scheduler)",
 		"CONFIG    refused at 2026-01-31T12:00:00Z, the previous one stays in effect: profiles[0]: unknown plugin",
 		"  40  NodeResourcesFit  Insufficient cpu  shop/web 30, shop/api 8, shop/x 1, ...",
 	} {

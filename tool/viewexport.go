@@ -44,13 +44,18 @@ func exported(ctx context.Context, data page.Data, isRecord bool) (*page.Exporte
 			return nil, err
 		}
 	}
-	var pending api.PendingList
+	var pending, others api.PendingList
+	if body, err := answerOf(ctx, data, "pending", map[string][]string{"place": {"other scheduler"}, "limit": {"10000"}}); err == nil { // an older daemon knows no such place
+		e.Answers["others"] = body
+		_ = json.Unmarshal(body, &others)
+	}
 	var nodes api.NodeTable
 	_ = json.Unmarshal(e.Answers["pending"], &pending) // none, if it was left out
 	if err := json.Unmarshal(e.Answers["nodes"], &nodes); err != nil {
 		return nil, err
 	}
-	for _, p := range pending.Pods[:min(len(pending.Pods), mostExportedPods)] {
+	pods := append(pending.Pods[:min(len(pending.Pods), mostExportedPods)], others.Pods...)
+	for _, p := range pods[:min(len(pods), mostExportedPods)] {
 		if body, err := answerOf(ctx, data, "why", map[string][]string{"pod": {p.Pod}}); err == nil {
 			e.About["why"][p.Pod] = body
 		}

@@ -69,6 +69,9 @@ func (v *viewing) load(ctx context.Context, stderr io.Writer) (*still, error) {
 	}
 	c.written = newFromFiles(set)
 	c.records.Watch(c.world.Machine)
+	for _, p := range c.world.Cluster.Pods() {
+		c.records.Observe(loop.Step{Now: c.world.Now, Event: machine.PodSet{Pod: p}})
+	}
 	if v.simulate {
 		c.observe()
 		c.world.Exhaust()

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -37,6 +36,9 @@ func (h *handler) find(r *http.Request) (any, error) {
 	if err := h.look(r.Context(), s.queued); err != nil {
 		return nil, err
 	}
+	for _, p := range h.Recorder.OtherPods() {
+		s.compare(p.Pod.Namespace, p.Pod.Name)
+	}
 	for s.next < s.rows && !s.full() {
 		if err := h.look(r.Context(), s.placed); err != nil {
 			return nil, err
@@ -62,7 +64,7 @@ func (s *search) full() bool { return len(s.pods) > s.most && len(s.nodes) > s.m
 func (s *search) queued(m *machine.Machine) {
 	s.rows = m.Table().Rows()
 	for e := range m.Queue().Entries() {
-		s.compare(e.Pod)
+		s.compare(e.Pod.Namespace, e.Pod.Name)
 	}
 }
 
@@ -76,18 +78,18 @@ func (s *search) placed(m *machine.Machine) {
 			s.nodes = append(s.nodes, n.Name)
 		}
 		for _, pl := range t.Pods(row) {
-			s.compare(pl.Pod)
+			s.compare(pl.Pod.Namespace, pl.Pod.Name)
 		}
 		compared += 1 + len(t.Pods(row))
 	}
 }
 
-func (s *search) compare(p *object.Pod) {
+func (s *search) compare(namespace, name string) {
 	if len(s.pods) > s.most {
 		return
 	}
-	if strings.Contains(p.Name, s.text) || strings.Contains(p.Namespace, s.text) || strings.Contains(s.text, "/") && strings.Contains(p.Key(), s.text) {
-		s.pods[p.Key()] = true
+	if strings.Contains(name, s.text) || strings.Contains(namespace, s.text) || strings.Contains(s.text, "/") && strings.Contains(namespace+"/"+name, s.text) {
+		s.pods[namespace+"/"+name] = true
 	}
 }
 

@@ -87,9 +87,15 @@ type PendingList struct {
 func (h *handler) pending(r *http.Request) (any, error) {
 	p := paramsOf(r, "namespace", "place", "reason", "limit")
 	limit, namespace, reason := p.limit(), p.values.Get("namespace"), p.values.Get("reason")
-	places := p.some("place", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight")
+	places := p.some("place", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight", otherPlace)
+	if slices.Contains(places, otherPlace) && len(places) > 1 {
+		p.fail("place", otherPlace+" goes with no other place")
+	}
 	if p.err != nil {
 		return nil, p.err
+	}
+	if slices.Contains(places, otherPlace) {
+		return h.otherPods(namespace, reason, limit), nil
 	}
 	waiting, err := h.waiting(r)
 	if err != nil {
@@ -187,6 +193,9 @@ type Summary struct {
 	LastDecision *records.Record `json:"lastDecision,omitempty"`
 	// Blocking ranks what blocks the pods that wait, by their last attempts.
 	Blocking []records.Blocking `json:"blocking"`
+	// Others counts pods without a node that ask for other schedulers, which may or may not be
+	// there; nil if there are none.
+	Others *records.Others `json:"otherSchedulers,omitempty"`
 	// Refused is the configuration that was refused last, if none was taken over since.
 	Refused *Refusal     `json:"refused,omitempty"`
 	Log     records.Size `json:"log"`
@@ -235,6 +244,7 @@ func (h *handler) summary(r *http.Request) (any, error) {
 	s.Blocking = records.Rank(last.All(), func(r *records.Record) string { return workloads[r.UID] })
 	s.Blocking = s.Blocking[:min(mostBlocking, len(s.Blocking))]
 	s.Rates, s.LastDecision, s.Log = last.Rates, last.LastAttempt, h.Recorder.Size()
+	s.Others = h.Recorder.Others()
 	s.Refused = h.Status(r.Context()).Configuration.Refused
 	h.hideReason(r.Context(), s.Refused)
 	return s, nil

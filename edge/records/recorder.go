@@ -30,6 +30,7 @@ type Recorder struct {
 	stayEnd func(*queue.Entry) time.Time
 
 	namespaces namespaces
+	others     others
 }
 
 // move is a move of a pod in the queue, as it was when it happened.
@@ -54,6 +55,10 @@ func New(limit int) *Recorder {
 // Watch has the machine's queue tell the recorder of its moves, before the first step.
 func (r *Recorder) Watch(m *machine.Machine) {
 	r.stayEnd = m.Queue().StayEnd
+	r.others.profiles = map[string]bool{}
+	for _, name := range m.Profiles() {
+		r.others.profiles[name] = true
+	}
 	m.Listen(&queue.Listener{Moved: r.moved})
 }
 
@@ -102,6 +107,7 @@ const mostNotes = 64
 // in the log only after as many steps, or after Flush.
 func (r *Recorder) Observe(s loop.Step) {
 	r.namespaces.observe(s.Event)
+	r.others.observe(s.Event)
 	now := s.Now.UnixNano()
 	for _, effect := range s.Effects {
 		switch e := effect.(type) {

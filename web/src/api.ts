@@ -20,8 +20,9 @@ export interface Rates {
   preemptions?: { for: string; node: string; evicted: number; victims: string[] }[]
 }
 export interface Blocking { plugin: string; reason: string; pods: number; workloads?: { name: string; pods: number }[] }
+export interface Others { pods: number; more?: boolean; schedulers: { name: string; pods: number }[]; names: number; profiles: string[] }
 export interface Summary extends Counts {
-  time: string; leader?: string; shadow?: boolean; hosted?: boolean; oldest?: string; rates: Rates; blocking: Blocking[]
+  time: string; leader?: string; shadow?: boolean; hosted?: boolean; oldest?: string; rates: Rates; blocking: Blocking[]; otherSchedulers?: Others
   lastDecision?: RecordOf; refused?: { time: string; reason?: string }; log: { oldest?: string }
 }
 export interface Capabilities { time: string; version: string; kubernetes: string; identity: string; leads: boolean; leader?: string; paths: string[]; shadow?: boolean; hosted?: string[]; recordsSince?: string }

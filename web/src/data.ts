@@ -17,7 +17,7 @@ export const exported = held ? JSON.parse(held) as Exported : undefined
 
 // heldOf returns what a page of one file holds of an answer.
 function heldOf(e: Exported, what: string, query: Record<string, string>): unknown {
-  const answer = e.answers[what], name = query['pod'] ?? query['name'] ?? ''
+  const answer = e.answers[query['place'] === 'other scheduler' ? 'others' : what], name = query['pod'] ?? query['name'] ?? ''
   if (what === 'why' || what === 'node' || what === 'group') {
     const about = e.about?.[what]
     return about && Object.hasOwn(about, name) ? about[name] : undefined

@@ -1,6 +1,6 @@
 // The cluster in one sentence, what happens a minute, and what pods wait for.
 import { h, Fragment } from 'preact'
-import type { Difference, History, Queue, RecordOf, ShadowAnswer, Summary } from './api'
+import type { Difference, History, Others, Queue, RecordOf, ShadowAnswer, Summary } from './api'
 import { counts, isStill } from './data'
 import { Line } from './line'
 import { nodeLink, Part, podLink, Region, Shown, Table, useAnswer, useTick } from './parts'
@@ -30,6 +30,7 @@ export function Overview() {
       {s.hosted && <p class="note">The scheduler has hosted plugins, so that it cannot say why a pod waits; what it recorded is shown.</p>}
       {s.refused && <p class="note">A configuration was refused {ago(s.refused.time)} ago{s.refused.reason ? ': ' + s.refused.reason : '.'}</p>}
       <p class="lead">{sentence(s)}</p>
+      {s.otherSchedulers && <OthersNote of={s.otherSchedulers} />}
       {s.shadow && <Shadow />}
       {waitingOf(live.queue) === 0 && s.lastDecision && <LastDecision of={s.lastDecision} />}
       {s.oldest && waitingOf(live.queue) > 0 && <p>The oldest pod that waits was made {ago(s.oldest)} ago.</p>}
@@ -47,6 +48,12 @@ export function Overview() {
       <p class="quiet">{s.log.oldest ? `Records begin ${clock(s.log.oldest)}.` : 'There is no record yet.'}</p>
     </>
   }}</Shown>
+}
+
+// OthersNote says which schedulers pods ask for that are not this one. Another one of that name may well be there.
+function OthersNote({ of }: { of: Others }) {
+  const link = (name: string) => '#/queue?place=other%20scheduler&reason=' + encodeURIComponent(name)
+  return <p class="note">{of.more && 'At least '}<a href={link('')}>{count(of.pods, 'pod asks', 'pods ask')} for schedulers that are not this one</a>: {of.schedulers.map((s, i) => <>{i > 0 && ', '}<a href={link(s.name)}><bdi>{s.name}</bdi></a> {s.pods.toLocaleString('en')}</>)}{of.names > of.schedulers.length && ', …'}. This one is <bdi>{of.profiles.join(', ')}</bdi>.</p>
 }
 
 const results: Record<string, string> = {

@@ -13,6 +13,9 @@ const tabs: [string, string, (q: Queue) => number][] = [
   ['Gated', 'gated', q => q.gated], ['In flight', 'in flight', q => q.inFlight],
 ]
 
+// others is where pods are that ask for other schedulers: it has a tab while there are any.
+const others = 'other scheduler'
+
 const idOf = (place: string): string => 'tab-' + (place.replace(' ', '-') || 'all')
 
 const mostShown = 200
@@ -25,23 +28,25 @@ export function QueueView({ query }: { query: URLSearchParams }) {
 function Places({ summary, query }: { summary: Summary; query: URLSearchParams }) {
   const q = (counts.value ?? summary).queue
   const fullest = tabs.slice(1).reduce((a, b) => b[2](q) > a[2](q) ? b : a)
-  const place = query.get('place') ?? fullest[1], reason = query.get('reason') ?? '', namespace = query.get('ns') ?? ''
+  const place = query.get('place') ?? fullest[1], elsewhere = summary.otherSchedulers?.pods ?? 0
+  const all: typeof tabs = elsewhere > 0 || place === others ? [...tabs, ['Other schedulers', others, () => elsewhere]] : tabs
+  const reason = query.get('reason') ?? '', namespace = query.get('ns') ?? ''
   const set = (name: string, value: string) => { const next = new URLSearchParams(query); if (value || name === 'place') next.set(name, value); else next.delete(name); go('#/queue?' + next.toString(), true) }
   const move = (e: KeyboardEvent) => {
-    const i = tabs.findIndex(t => t[1] === place), to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[e.key]
+    const i = all.findIndex(t => t[1] === place), to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: all.length - 1 }[e.key]
     if (to === undefined) return
     e.preventDefault()
-    const next = tabs[(to + tabs.length) % tabs.length][1]
+    const next = all[(to + all.length) % all.length][1]
     set('place', next)
     document.getElementById(idOf(next))?.focus()
   }
   return <>
-    <div role="tablist" aria-label="Places" onKeyDown={move}>{tabs.map(([name, value, of]) =>
+    <div role="tablist" aria-label="Places" onKeyDown={move}>{all.map(([name, value, of]) =>
       <button type="button" role="tab" id={idOf(value)} aria-selected={value === place} aria-controls="queue-panel" tabIndex={value === place ? 0 : -1} onClick={() => { set('place', value) }}>{name} {of(q)}</button>)}</div>
     <div role="tabpanel" id="queue-panel" aria-labelledby={idOf(place)}>
       <form class="bar" onSubmit={e => { e.preventDefault() }}>
         <label>Namespace <input value={namespace} onChange={e => { set('ns', e.currentTarget.value) }} /></label>
-        <label>Reason <input value={reason} onChange={e => { set('reason', e.currentTarget.value) }} /></label>
+        <label>{place === others ? 'Scheduler' : 'Reason'} <input value={reason} onChange={e => { set('reason', e.currentTarget.value) }} /></label>
       </form>
       <Pods place={place} namespace={namespace} reason={reason} />
     </div>
@@ -62,6 +67,7 @@ function Next({ pod }: { pod: PendingPod }) {
   useTick()
   if (pod.place === 'active') return <>when it is its turn</>
   if (pod.place === 'in flight') return <>it is being tried or bound</>
+  if (pod.place === others) return <>by its own scheduler</>
   if (pod.place === 'gated') return <>once nothing gates it</>
   if (!pod.until) return <>when something changes</>
   return <>{pod.place === 'unschedulable' ? 'when something changes, at the latest in ' : 'in '}{until(pod.until)}</>
