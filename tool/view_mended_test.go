@@ -130,7 +130,7 @@ func TestRefusedPartsInABrowser(t *testing.T) {
 	c.alertIn("Last hour", "ann may not read history")
 	c.says("1 node with 0 pods. 2 pods wait.")
 	c.says("No pod that waits was rejected.")
-	if text := c.eval(`[...document.querySelectorAll("section")].find(s => s.querySelector("h2").innerText === "Last 12 s")?.innerText`); text != "Last 12 s\n7 scheduled\n7 bound\n0 evicted" {
+	if text := c.eval(`[...document.querySelectorAll("section")].find(s => s.querySelector("h2").innerText === "Last 12 s")?.innerText`); text != "Last 12 s\n7 bound\n7 attempts found a node\n0 evicted" {
 		t.Errorf("of 12 s it says %q", text)
 	}
 	c.route("#/groups")

@@ -414,7 +414,7 @@ func TestBadQuestions(t *testing.T) {
 		"records?pod=a&pod=b":            "400 parameter pod=a: is given twice",
 		"records?pod=%zz":                `400 invalid URL escape "%zz"`,
 		"records?pod=shop/nobody":        `404 pod shop/nobody: there is no record of it: it is not there, or is gone for longer than records are kept, or its schedulerName is none of ["default-scheduler"]`,
-		"pending?place=nirvana":          "400 parameter place=nirvana: must be one of active, backoff, error backoff, unschedulable, gated, in flight",
+		"pending?place=nirvana":          "400 parameter place=nirvana: must be one of active, backoff, error backoff, unschedulable, gated, in flight, other scheduler",
 		"nodes?labels=a,b%20c":           `400 parameter labels=a,b c: "b c" is not the key of a label`,
 		"nodes?labels=a,a":               `400 parameter labels=a,a: "a" is given twice`,
 		"history?since=soon":             "400 parameter since=soon: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",

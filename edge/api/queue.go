@@ -62,16 +62,18 @@ func (h *handler) known(r *http.Request, pod string) error {
 
 // PendingPod is a pod that waits to be scheduled.
 type PendingPod struct {
-	Pod           string     `json:"pod"`
-	UID           types.UID  `json:"uid"`
-	Place         string     `json:"place"`
-	Since         time.Time  `json:"since"`
-	Until         *time.Time `json:"until,omitempty"`
-	Created       *time.Time `json:"created,omitempty"`
-	Attempts      int        `json:"attempts"`
-	RejectedBy    []string   `json:"rejectedBy,omitempty"`
-	PendingBy     []string   `json:"pendingBy,omitempty"`
-	NominatedNode string     `json:"nominatedNode,omitempty"`
+	Pod        string     `json:"pod"`
+	UID        types.UID  `json:"uid"`
+	Place      string     `json:"place"`
+	Since      time.Time  `json:"since"`
+	Until      *time.Time `json:"until,omitempty"`
+	Created    *time.Time `json:"created,omitempty"`
+	Attempts   int        `json:"attempts"`
+	RejectedBy []string   `json:"rejectedBy,omitempty"`
+	PendingBy  []string   `json:"pendingBy,omitempty"`
+	// FailedBy is what failed in the last attempt, if it ended in an error: "binding", a plugin, or "error".
+	FailedBy      string `json:"failedBy,omitempty"`
+	NominatedNode string `json:"nominatedNode,omitempty"`
 	// Message is that of the last attempt.
 	Message string `json:"message,omitempty"`
 }
@@ -133,7 +135,8 @@ func (h *handler) pending(r *http.Request) (any, error) {
 func (w *waitingPod) pending(last *records.Lasts) PendingPod {
 	l, _ := last.Of(string(w.Pod.UID))
 	return PendingPod{Pod: w.Pod.Key(), UID: w.Pod.UID, Place: w.Place.String(), Since: w.Since.UTC(), Attempts: w.Attempts,
-		RejectedBy: w.RejectedBy, PendingBy: w.PendingBy, NominatedNode: w.NominatedNode, Until: utc(w.until), Created: utc(w.Pod.Created), Message: l.Message}
+		RejectedBy: w.RejectedBy, PendingBy: w.PendingBy, NominatedNode: w.NominatedNode, Until: utc(w.until), Created: utc(w.Pod.Created), Message: l.Message,
+		FailedBy: l.FailedBy()}
 }
 
 // began returns since when the pod waits: each attempt begins its place anew.

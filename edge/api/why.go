@@ -26,6 +26,7 @@ import (
 // Bounds of an answer about one pod.
 const (
 	mostHistory = 20    // records
+	mostCounted = 2_000 // records in which refused bindings are counted
 	mostBeside  = 1_000 // pods that are read which wait beside it
 )
 
@@ -93,8 +94,8 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 		return nil, err
 	}
 	set, pod, now := of.set, of.pod, &of.now
-	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory, View: v.record})
-	history := slices.Collect(found.All())
+	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostCounted, View: v.record})
+	history, more := slices.Collect(found.All()), found.More
 	found.End()
 	cluster := why.Cluster{Machine: of.copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
 	if !cluster.NoFixes {
@@ -121,7 +122,8 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName, v *veil
 		}
 		return a, nil
 	}
-	now.queue.History = history
+	a.Refusal = refusalOf(history, pod.UID, more)
+	now.queue.History = history[max(0, len(history)-mostHistory):]
 	a.Queue = &now.queue
 	if now.node != "" && pod.Spec.NodeName == "" {
 		a.Verdict, a.Node = why.InProgress, now.node
@@ -191,6 +193,31 @@ func lastAttempt(history []records.Record) *why.Said {
 		return nil
 	}
 	return nil
+}
+
+// refusalOf counts the bindings of a pod that were refused since an attempt ended in something else, nil if its
+// last one was not refused. more is set if there are older records.
+func refusalOf(history []records.Record, pod types.UID, more bool) *why.Refusal {
+	var of *why.Refusal
+	for i := range slices.Backward(history) {
+		r := &history[i]
+		switch {
+		case r.UID != string(pod), r.Type == records.Bound:
+			return of
+		case r.Type != records.Attempt, r.Result == string(decision.ResultScheduled), r.Result == string(decision.ResultWaiting):
+			continue // what came of it is the next record
+		case r.FailedBy() != records.Binding:
+			return of
+		case of == nil:
+			of = &why.Refusal{Last: r.Time, Message: r.Refusal()}
+		}
+		of.Times++
+		of.Since = r.Time
+	}
+	if of != nil {
+		of.More = more
+	}
+	return of
 }
 
 // read reads the pod and its claims from the API server, as they were written.

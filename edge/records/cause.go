@@ -74,6 +74,31 @@ func withoutNames(reason string) string { return quoted.ReplaceAllString(reason,
 // available is how many nodes there are, which differs from attempt to attempt.
 var available = regexp.MustCompile(`^\d+/\d+ nodes are available: `)
 
+// Binding is what failed where the API server, an extender or a Bind plugin did not bind the pod.
+const Binding = "binding"
+
+// failing finds, in the message of a failed attempt, the extension point and the plugin that failed.
+var failing = regexp.MustCompile(`^running (?:(\w+) plugin "([^"]+)"|"([^"]+)" filter plugin): `)
+
+// FailedBy returns what failed in an attempt that ended in an error: Binding, a plugin, or "error" where
+// the message does not tell. It returns "" of all other records.
+func (r *Record) FailedBy() string {
+	if r.Type != Attempt || r.Result != string(decision.ResultError) {
+		return ""
+	}
+	found := failing.FindStringSubmatch(r.Message)
+	switch {
+	case found == nil:
+		return "error"
+	case found[1] == "Bind":
+		return Binding
+	}
+	return cmp.Or(found[2], found[3])
+}
+
+// Refusal returns the message of an attempt whose binding failed, without the plugin.
+func (r *Record) Refusal() string { return failing.ReplaceAllString(r.Message, "") }
+
 // mainReason returns the plugin and the reason that block the pod where it comes nearest:
 // of the reasons that other pods could take away by leaving, the one that came first on most
 // nodes; if there is none, of all others.
@@ -93,7 +118,7 @@ func (r *Record) mainReason() (plugin, reason string) {
 		near = far
 	}
 	if len(near) == 0 {
-		return strings.Join(r.RejectedBy, ", "), available.ReplaceAllString(r.Message, "")
+		return cmp.Or(strings.Join(r.RejectedBy, ", "), r.FailedBy()), available.ReplaceAllString(r.Message, "")
 	}
 	best := slices.MinFunc(slices.Collect(maps.Keys(near)), func(a, b key) int {
 		return cmp.Or(cmp.Compare(near[b], near[a]), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reason, b.reason))

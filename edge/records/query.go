@@ -131,7 +131,7 @@ func (r *Record) Has(words string) bool {
 	if _, cause := r.mainReason(); is(cause, withoutNames(cause)) {
 		return true
 	}
-	return is(string(r.Type), r.Result, r.Event, r.Plugin) || is(r.RejectedBy...) || is(r.PendingBy...) ||
+	return is(string(r.Type), r.Result, r.Event, r.Plugin, r.FailedBy()) || is(r.RejectedBy...) || is(r.PendingBy...) ||
 		slices.ContainsFunc(r.Blockers, func(b Blocker) bool { return is(b.Plugin) || is(b.Reasons...) })
 }
 

@@ -1,6 +1,8 @@
 package why
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -46,7 +48,9 @@ type Answer struct {
 	Message  string `json:"message"`
 	// Observed is what the cluster itself said last, nil where nothing is known.
 	Observed *Observed `json:"observed"`
-	Node     string    `json:"node"`
+	// Refusal is set by a daemon, of a pod whose binding was refused at last.
+	Refusal *Refusal `json:"refusal,omitempty"`
+	Node    string   `json:"node"`
 	// NotRunning is what keeps a placed pod from running, or why it failed.
 	NotRunning    string      `json:"notRunning,omitempty"`
 	NodesTotal    int         `json:"nodesTotal"`
@@ -85,6 +89,16 @@ type Answer struct {
 	exceeded []*object.Budget // those of Against
 	next     bool             // nobody was asked to leave for it yet (Preempting)
 	outrun   bool             // the pod would fit if others did not take their turn before it
+}
+
+// Refusal is how often the binding of a pod was refused, attempt after attempt.
+type Refusal struct {
+	Times int `json:"times"`
+	// More is set if the records do not reach back to the first time.
+	More    bool      `json:"more,omitempty"`
+	Since   time.Time `json:"since"`
+	Last    time.Time `json:"last"`
+	Message string    `json:"message"` // of the last time
 }
 
 // NodeGroup is nodes that the same blockers reject.

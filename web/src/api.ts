@@ -35,7 +35,7 @@ export interface RecordOf {
 }
 export interface RecordList { records: RecordOf[]; more: boolean; log: { oldest?: string } }
 export interface Found { pods: string[]; nodes: string[]; more: boolean }
-export interface PendingPod { pod: string; place: string; since: string; created?: string; until?: string; attempts: number; rejectedBy?: string[]; pendingBy?: string[]; nominatedNode?: string; message?: string }
+export interface PendingPod { pod: string; place: string; since: string; created?: string; until?: string; attempts: number; rejectedBy?: string[]; pendingBy?: string[]; failedBy?: string; nominatedNode?: string; message?: string }
 export interface PendingList { pods: PendingPod[]; total: number }
 
 export interface NodePod { pod: string; priority: number; requested: Record<string, number>; share: number; created?: string; assumed?: boolean; terminating?: boolean }
@@ -50,6 +50,7 @@ export interface Fix { summary: string; then: { node: string; evicts?: string[] 
 export interface Why {
   pod: string; profile: string; verdict: string; sentence?: string; message: string; node: string; notRunning?: string; stalled?: string; podGroup?: string
   observed?: { from: string; time?: string; reason: string; message: string; agrees: boolean }
+  refusal?: { times: number; more?: boolean; since: string; last: string; message: string }
   nodesTotal: number; nodesFeasible: number
   groups: { nodes: number; examples: string[]; blockers: Blocker[] }[]
   leaving?: { pod: string; node: string; text?: string }[]

@@ -26,7 +26,7 @@ function heldOf(e: Exported, what: string, query: Record<string, string>): unkno
   if (what !== 'pending' || !answer) return answer
   const places = query['place'] ? query['place'].split(',') : undefined, reason = (query['reason'] ?? '').toLowerCase()
   const list = (answer as PendingList).pods.filter(p => (places?.includes(p.place) ?? true) && p.pod.startsWith(query['namespace'] ? query['namespace'] + '/' : '')
-    && [p.message ?? '', ...p.rejectedBy ?? [], ...p.pendingBy ?? []].some(text => [text, text.replace(/"[^"]*"/g, '"..."')].some(t => t.toLowerCase().includes(reason))))
+    && [p.message ?? '', ...p.rejectedBy ?? [], ...p.pendingBy ?? [], p.failedBy ?? ''].some(text => [text, text.replace(/"[^"]*"/g, '"..."')].some(t => t.toLowerCase().includes(reason))))
   return { ...answer, pods: list.slice(0, Number(query['limit'])), total: list.length }
 }
 

@@ -18,6 +18,9 @@ function sentence(s: Summary): string {
   return `${has}. ${count(waiting, 'pod waits', 'pods wait')}${first}.`
 }
 
+// ends says how attempts ended: one that found a node may be refused yet, or fail.
+const ends: Record<string, string> = { Scheduled: 'found a node', Unschedulable: 'found none', Preempting: 'found pods to evict', Waiting: 'found a node and wait in Permit', Gated: 'gated', Error: 'failed' }
+
 // lately names the time that the figures are about: it is shorter where the records do not reach back a minute.
 const lately = (seconds: number): string => seconds === 0 || Math.round(seconds) >= 60 ? 'Last minute' : `Last ${Math.round(seconds)} s`
 
@@ -36,8 +39,8 @@ export function Overview() {
       {s.oldest && waitingOf(live.queue) > 0 && <p>The oldest pod that waits was made {ago(s.oldest)} ago.</p>}
       <Region name="Queue"><ul class="figures">{places(live.queue).map(([name, n]) => <li><a href={'#/queue?place=' + encodeURIComponent({ 'in backoff': 'backoff', 'in flight': 'in flight' }[name] ?? name)}><b>{n.toLocaleString('en')}</b> {name}</a></li>)}</ul></Region>
       <Region name={lately(s.rates.seconds)}>{s.rates.seconds === 0 ? <p>Nothing is recorded yet.</p> : <ul class="figures">
-        {Object.entries(s.rates.attempts).map(([result, n]) => <li><b>{n.toLocaleString('en')}</b> {result.toLowerCase()}</li>)}
         <li><b>{s.rates.bound.toLocaleString('en')}</b> bound</li>
+        {Object.entries(s.rates.attempts).map(([result, n]) => <li><a href={'#/decisions?result=' + encodeURIComponent(result)}><b>{n.toLocaleString('en')}</b> {n === 1 ? 'attempt' : 'attempts'} {ends[result] ?? result}</a></li>)}
         <li><b>{s.rates.evicted.toLocaleString('en')}</b> evicted</li>
         {s.rates.binding.pods > 0 && <li><b>{s.rates.binding.p50.toFixed(2)} s</b> a binding takes (p99 {s.rates.binding.p99.toFixed(2)} s)</li>}
       </ul>}</Region>

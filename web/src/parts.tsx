@@ -180,9 +180,10 @@ export function Region({ name, children }: { name: string; children: ComponentCh
   return <section aria-labelledby={id}><h2 id={id}>{name}</h2>{children}</section>
 }
 
-export function Records({ list, pods }: { list: RecordOf[]; pods: boolean }) {
-  return <ol class="records">{list.map(r => <li><time dateTime={r.time}>{clock(r.time)}</time> {pods && podLink(r.pod)} {r.type === 'Evicted' ? <>evicted from {nodeLink(r.node ?? '')} for {podLink(r.for ?? '')}</> : <span class="words">{recordText(r)}</span>}</li>)}</ol>
-}
+export const Line = ({ of, pods }: { of: RecordOf; pods: boolean }) =>
+  <li><time dateTime={of.time}>{clock(of.time)}</time> {pods && podLink(of.pod)} {of.type === 'Evicted' ? <>evicted from {nodeLink(of.node ?? '')} for {podLink(of.for ?? '')}</> : <span class="words">{recordText(of)}</span>}</li>
+
+export const Records = ({ list, pods }: { list: RecordOf[]; pods: boolean }) => <ol class="records">{list.map(r => <Line of={r} pods={pods} />)}</ol>
 
 // CopyButton copies a text.
 export function CopyButton({ name, text }: { name: string; text: string }) {

@@ -5,7 +5,7 @@ import { signal } from '@preact/signals'
 import type { Problem, RecordList, RecordOf, Why } from './api'
 import { decided, isStill } from './data'
 import { answersWhy } from './fits'
-import { type Answer, CopyButton, nodeLink, podLink, Pods, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
+import { type Answer, CopyButton, Line, nodeLink, podLink, Pods, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { go } from './route'
 import { ago, clock, count, until } from './text'
 
@@ -23,7 +23,7 @@ const leastPause = 5000
 
 function Story({ pod, touched }: { pod: string; touched: number }) {
   const why = useAnswer<Why>('why', { pod }, isStill() ? 0 : 30)
-  const records = useAnswer<RecordList>('records', { pod, limit: '100' })
+  const records = useAnswer<RecordList>('records', { pod, limit: '400' })
   const has = why.data !== undefined && placed(why.data)
   useEffect(() => {
     if (has) onNode.value = pod
@@ -41,11 +41,12 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
   }, [touched])
   if (why.problem && why.data === undefined) return <Unexplained problem={why.problem} again={why.again} pod={pod} records={records} />
   return <Shown answer={why} what={'the story of pod ' + pod}>{w => <>
-    <p role="status" aria-label="Verdict" class="lead">{w.verdict}: {w.verdict === 'Placed' ? <>on <bdi>{w.node}</bdi>{w.notRunning ? '; ' + w.notRunning : ''}</> : w.sentence || w.message || (w.node ? 'on ' + w.node : 'it can be placed')}</p>
+    <p role="status" aria-label="Verdict" class="lead">{w.verdict}: {refused(w) ? refusalText(refused(w)!) : w.verdict === 'Placed' ? <>on <bdi>{w.node}</bdi>{w.notRunning ? '; ' + w.notRunning : ''}</> : w.sentence || w.message || (w.node ? 'on ' + w.node : 'it can be placed')}</p>
+    {refused(w) && w.sentence && <p>By what is known here, without the policies and webhooks of the API server: {w.sentence}</p>}
     {!placed(w) && w.sentence && w.message && <p class="quiet words">kube-scheduler's words: {w.message}</p>}
     {w.node && <p>Node: {nodeLink(w.node)}</p>}
     {w.stalled && <p class="note">{w.stalled}</p>}
-    {w.observed && !w.observed.agrees && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
+    {w.observed && !w.observed.agrees && !refused(w) && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
     {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, number ${w.queue.position.toLocaleString('en')} in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.</p>}
     {(!placed(w) || w.fixes.length > 0) && <Fixes why={w} />}
     <Region name="Attempts"><Attempts of={records} attempts={w.queue?.attempts ?? 0} /></Region>
@@ -61,6 +62,11 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
     <Preemption why={w} records={records.data} />
   </>}</Shown>
 }
+
+// refused returns how often the binding of a pod was refused that fits by what the scheduler knows.
+const refused = (w: Why): Why['refusal'] => ['WouldBePlaced', 'InProgress'].includes(w.verdict) ? w.refusal : undefined
+
+const refusalText = (r: NonNullable<Why['refusal']>) => <>its binding was refused {r.more && 'at least '}{r.times === 1 ? 'once' : `${r.times.toLocaleString('en')} times`}, last {ago(r.last)} ago: <span class="words">{r.message}</span></>
 
 const placed = (w: Why): boolean => w.verdict === 'Placed'
 
@@ -89,11 +95,46 @@ function held(list: NonNullable<Why['since']>): string[] {
   })
 }
 
+// Round is what is recorded of an attempt, and how many before it went alike.
+interface Round { records: RecordOf[]; times: number; first: string }
+
+// alike is the same for records that differ in nothing but their time, attempt, node and names.
+const alike = (r: RecordOf): string => [r.type, r.result, r.from, r.to, r.event, r.plugin, r.for, ...r.victims ?? [], (r.message ?? '').replace(/"[^"]*"/g, '"..."')].join('|')
+
+// roundsOf returns the attempts of a pod with what follows each, those alike together. The last one may still go on.
+function roundsOf(list: RecordOf[]): Round[] {
+  const rounds: (Round & { key: string })[] = []
+  let round: RecordOf[] = [], attempt: number | undefined
+  const end = () => {
+    if (round.length === 0) return
+    const key = round.map(r => alike(r) + '\n').join(''), before = rounds[rounds.length - 1], first = round[0].time
+    if (before?.key.startsWith(key) && attempt !== undefined) {
+      before.records = round
+      before.times++
+    } else rounds.push({ records: round, times: 1, first, key })
+    round = []
+    attempt = undefined
+  }
+  for (const r of list) {
+    const of = r.type === 'Attempt' ? r.attempt ?? 1 : undefined
+    if (r.to === 'in flight' || of !== undefined && attempt !== undefined && of !== attempt) end()
+    attempt = of ?? attempt
+    round.push(r)
+  }
+  end()
+  return rounds
+}
+
+const newest = (list: RecordOf[]) => [...list].reverse().map(r => <Line of={r} pods={false} />)
+
 // Attempts lists what is recorded of the pod.
 function Attempts({ of, attempts }: { of: Answer<RecordList>; attempts: number }) {
   return <Shown answer={of} what="the records">{list => <>
     <Earlier list={list} attempts={attempts} />
-    {list.records.length > 0 ? <Records list={[...list.records].reverse()} pods={false} /> : <p>Nothing is recorded of this pod{list.log.oldest ? ` since ${clock(list.log.oldest)}` : ''}.</p>}
+    {list.records.length > 0 ? <ol class="records">{roundsOf(list.records).reverse().map(r => r.times === 1 ? newest(r.records) : <li>
+      <b>{r.times.toLocaleString('en')} times</b>, first <time dateTime={r.first}>{clock(r.first)}</time>, last:
+      <ol class="records">{newest(r.records)}</ol>
+    </li>)}</ol> : <p>Nothing is recorded of this pod{list.log.oldest ? ` since ${clock(list.log.oldest)}` : ''}.</p>}
   </>}</Shown>
 }
 
@@ -146,7 +187,7 @@ function tryable(commands: string[]): string {
 }
 
 function Fixes({ why }: { why: Why }) {
-  if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.cut ?? (why.verdict === 'WouldBePlaced' ? 'It fits, so none was sought.' : why.verdict === 'Preempting' ? 'It waits for the pods that leave for it.' : 'No small change was found that places it.')}</p></Region>
+  if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.cut ?? (refused(why) ? 'None is sought, as the API server refuses the binding: no change of the pod or the nodes is known to help. What refuses it is in the message above.' : why.verdict === 'WouldBePlaced' ? 'It fits, so none was sought.' : why.verdict === 'Preempting' ? 'It waits for the pods that leave for it.' : 'No small change was found that places it.')}</p></Region>
   return <Region name="Fixes">{why.fixes.length > 1 && <p>Each of these suffices, as the scheduler's own rules have it; the smallest comes first.</p>}<ul class="fixes">{why.fixes.map(f => {
     const commands = f.commands ?? [], words = tryable(commands)
     return <li>

@@ -58,7 +58,7 @@ function Pods({ place, namespace, reason }: { place: string; namespace: string; 
   const answer = useAnswer<PendingList>('pending', { place: place === 'backoff' ? 'backoff,error backoff' : place, namespace, reason, limit: String(mostShown) }, isStill() ? 0 : 3)
   return <Shown answer={answer} what="the pods">{list => list.pods.length === 0 ? <p>No pod waits here{namespace || reason ? ' that matches' : ''}.</p> : <>
     <Table name="Pods" columns={['Pod', 'Waits for', 'In its place for', 'Attempts', 'Tried again', 'Rejected by', 'Message']} list={list.pods} of="pod" most={mostShown} total={list.total} hint=", which wait shorter: say which with a namespace or a reason"
-      row={p => [podLink(p.pod), ago(p.created ?? p.since), ago(p.since), p.attempts, <Next pod={p} />, [...p.rejectedBy ?? [], ...p.pendingBy ?? []].join(', '), <span class="words">{p.message}</span>]} />
+      row={p => [podLink(p.pod), ago(p.created ?? p.since), ago(p.since), p.attempts, <Next pod={p} />, [...p.rejectedBy ?? [], ...p.pendingBy ?? []].join(', ') || p.failedBy, <span class="words">{p.message}</span>]} />
   </>}</Shown>
 }
 
