@@ -121,8 +121,10 @@ func (e *Entry) leaveGroup() {
 	e.group, e.turn, e.returned = nil, &e.own, false
 }
 
-// memberLeft follows the deletion of a pod from its group: a gate that it was is gone, and a
-// rejected group may fit without it. from is its place before.
+// memberLeft follows the deletion of a pod from its group: a gate that it was is gone, a
+// rejected group may fit without it, and one that is ready or in backoff may be too small now.
+// A plugin that counts a group's pods says the same of each, so one of them is asked. from is
+// the place of the deleted pod.
 func (q *Queue) memberLeft(now time.Time, g *group, e *Entry, from Place) {
 	if g.info.Pod == e.Pod && len(g.waiting) > 0 {
 		q.reorder(g, func() { g.info.Pod = g.waiting[0].Pod })
@@ -134,6 +136,8 @@ func (q *Queue) memberLeft(now time.Time, g *group, e *Entry, from Place) {
 		}
 	case from == Unschedulable || g.gate == e:
 		q.moveToActiveOrBackoff(now, g.waiting[0], afterBackoff, Label(framework.UnscheduledPod, framework.Delete))
+	case from != Gated && q.opts.PreEnqueue(g.waiting[0].Pod) != nil:
+		q.enqueueGroup(now, g.waiting[0], Gated, Label(framework.UnscheduledPod, framework.Delete), "")
 	}
 }
 

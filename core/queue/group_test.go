@@ -106,6 +106,40 @@ func TestRejectedGroupChanges(t *testing.T) {
 	b.want("b", Backoff)
 }
 
+// A group of which a deletion leaves too few pods is gated, wherever it waits, and does not
+// depend on another event for that.
+func TestTooFewOfAGroupAreLeft(t *testing.T) {
+	for at, reach := range map[Place]func(b *bench){
+		Active:        func(*bench) {},
+		Backoff:       func(b *bench) { b.rejectAll(start, "g", GroupRejected); b.SkipBackoff(start, uid("a")) },
+		ErrorBackoff:  func(b *bench) { b.rejectAll(start, "g", GroupRejected) },
+		Unschedulable: func(b *bench) { b.rejectAll(start, "g", GroupRejected, "Room") },
+	} {
+		few := false
+		b := newBench(t, withGroups, func(o *Options) {
+			o.PreEnqueue = func(*object.Pod) *decision.Status {
+				if !few {
+					return nil
+				}
+				return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Plugin: "Gates"}
+			}
+		})
+		for _, name := range []string{"a", "b", "c", "d"} {
+			b.Add(start, pod(name, inGroup("g")))
+		}
+		reach(b)
+		b.want("b", at)
+		b.Delete(uid("a"))
+		if at != Unschedulable {
+			b.want("b", at)
+		}
+		few = true
+		b.Delete(uid("b"))
+		b.want("c", Gated)
+		b.want("d", Gated)
+	}
+}
+
 // A group of which no plugin rejected a pod waits its backoff out, even if nothing else is to
 // be tried; after a preemption SkipBackoff ends that. It counts as a rejection, and a plugin
 // that is not known as none.

@@ -173,13 +173,13 @@ var Moves = [places][places]string{
 	Backoff: {
 		Active:   "the backoff is over, or Activate",
 		InFlight: "Pop, when nothing is active",
-		Gated:    "Reconfigure, or backoff is waited out, and a PreEnqueue plugin rejects the pod",
+		Gated:    "Reconfigure, a change of its group, or backoff is waited out, and a PreEnqueue plugin rejects a pod",
 		Nowhere:  "Delete",
 	},
 	ErrorBackoff: {
 		Active:  "the backoff is over, or Activate",
 		Backoff: "SkipBackoff",
-		Gated:   "Reconfigure, or backoff is waited out, and a PreEnqueue plugin rejects the pod",
+		Gated:   "Reconfigure, a change of its group, or backoff is waited out, and a PreEnqueue plugin rejects a pod",
 		Nowhere: "Delete",
 	},
 	Unschedulable: {
