@@ -401,7 +401,8 @@ var selectorOwners = map[string]func() metav1.Object{
 }
 
 func (p *play) delete(words []string) error {
-	if len(words) != 2 {
+	lenient := len(words) == 3 && words[0] == "pod" && words[2] == "ignore-not-found"
+	if len(words) != 2 && !lenient {
 		return errors.New("want node or pod, and a name")
 	}
 	switch words[0] {
@@ -409,6 +410,9 @@ func (p *play) delete(words []string) error {
 		delete(p.nodes, words[1])
 		return p.world.Cluster.DeleteNode(words[1])
 	case "pod":
+		if lenient && p.world.Cluster.Pod(key(words[1])) == nil {
+			return nil
+		}
 		delete(p.pods, key(words[1]))
 		return p.world.Cluster.DeletePod(key(words[1]))
 	}

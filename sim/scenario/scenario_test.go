@@ -115,6 +115,7 @@ func TestErrors(t *testing.T) {
 		"a duplicate":              {"node a\nnode a\n", "f.txt:2: node a: node a: exists already"},
 		"an update of nothing":     {"update pod web cpu=1\n", "f.txt:1: update pod web cpu=1: pod web: does not exist"},
 		"a delete of nothing":      {"delete node a\n", "f.txt:1: delete node a: node a: does not exist"},
+		"a delete if not found":    {"node a\ndelete pod web ignore-not-found\ndelete node a ignore-not-found\n", "f.txt:3: delete node a ignore-not-found: want node or pod, and a name"},
 		"a late configuration":     {"node a\nconfig\n  kind: x\n", "f.txt:2: config: must be the first directive"},
 		"a bad configuration":      {"config\n  apiVersion: kubescheduler.config.k8s.io/v1\n  kind: KubeSchedulerConfiguration\n  profile: []\n", "f.txt:1: config: configuration: "},
 		"a late extender":          {"node a\nextender no\n", "f.txt:2: extender no: must stand before what happens"},
