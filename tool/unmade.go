@@ -42,7 +42,7 @@ func (q *whyOptions) unmade(ctx context.Context, args []string, none bool, stder
 	if err != nil {
 		return nil, err
 	}
-	none = none && scope.Workload != nil
+	none = none && scope.Workload != nil && !scope.IsQuota() // which the scheduler knows
 	config, err := q.connect()
 	if err != nil {
 		return nil, err

@@ -56,8 +56,8 @@ pods come first in the queue and take the room.
 
 With --all it says what blocks all pending pods, by cause, and with KIND/NAME or
 NAMESPACE/KIND/NAME those of a Deployment, ReplicaSet, StatefulSet, DaemonSet, Job,
-CronJob or PodGroup (also deploy, rs, sts, ds, cj), with the replicas that its
-controller could not make. Each pod takes its turn in the scheduler's order, so that no
+CronJob, PodGroup or ElasticQuota (also deploy, rs, sts, ds, cj, eq), with the replicas
+that its controller could not make, and what the quota has lent and borrowed. Each pod takes its turn in the scheduler's order, so that no
 two are promised the same room. A fix is tried on all pods of its cause together.
 
 Whoever may not list nodes, or the pods of all namespaces, is told what the conditions of
@@ -94,6 +94,9 @@ const whyExamples = `  # Why does it wait?
 
   # Why do the pods of a Deployment wait, or are not even made?
   %[1]s why shop/deploy/web
+
+  # What does a quota lend and borrow, and who waits for it?
+  %[1]s why -n research elasticquota/research
 
   # What blocks most? In the cluster of the kubeconfig, or as the scheduler sees it
   %[1]s why --all

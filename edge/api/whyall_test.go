@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -62,5 +63,14 @@ func TestWhyWithOthers(t *testing.T) {
 	f.pageSize = pageSize
 	if _, body := f.get("why?pod=shop/big&output=text", nil); !strings.Contains(body, "not all were let take their turn first") {
 		t.Errorf("more pods wait than are read, and nobody says so:\n%s", body)
+	}
+}
+
+// An ElasticQuota that the scheduler does not have is no list without pods.
+func TestWhyNoElasticQuota(t *testing.T) {
+	f := newFixture(t)
+	code, body := f.get("why/all?namespace=web&workload=elasticquota/web", nil)
+	if want := "elasticquota web/web: no profile of the configuration used here enables the plugin CapacityScheduling, so no ElasticQuota counts"; code != http.StatusNotFound || !strings.Contains(body, want+`"`) {
+		t.Errorf("%d %s", code, body)
 	}
 }

@@ -32,7 +32,9 @@ type List struct {
 	// Stalled is as in an answer.
 	Stalled string `json:"stalled,omitempty"`
 	// Pods is how many wait.
-	Pods    int       `json:"pods"`
+	Pods int `json:"pods"`
+	// Quota is the ElasticQuota that the list is about, if it is about one.
+	Quota   *Quota    `json:"quota,omitempty"`
 	Missing []Missing `json:"missing"`
 	// Idle says why a workload has no pending pod.
 	Idle []string `json:"idle,omitempty"`
@@ -135,6 +137,9 @@ type listing struct {
 func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
 	l := &listing{Cluster: c, scope: &scope, rank: map[*v1.Pod]int{}, at: map[string]int{}, short: map[types.NamespacedName]*Cause{},
 		list: &List{APIVersion: "berth.dev/v1alpha1", Kind: "WhyList", Causes: []Cause{}, about: scope.String()}}
+	if scope.IsQuota() && c.Machine != nil {
+		l.list.Quota = newQuota(c.Machine, *scope.Workload)
+	}
 	whole := true
 	if l.list.Missing, whole = c.missing(ctx, &scope); !whole {
 		l.cut("before all workloads had been looked at whose controllers make no pods")

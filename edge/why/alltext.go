@@ -30,6 +30,9 @@ func (s *Scope) String() string {
 func (l *List) Text(out io.Writer, wide bool) error {
 	var b strings.Builder
 	stalledText(&b, l.Stalled)
+	if l.Quota != nil {
+		l.Quota.text(&b)
+	}
 	l.headText(&b)
 	for i := range l.Causes {
 		l.Causes[i].text(&b, wide)

@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -19,7 +20,7 @@ func causeKey(a *Answer) string {
 	case Waiting, Misconfigured:
 		if len(a.Groups) > 0 {
 			spec := &a.facts.api.Spec
-			return fmt.Sprintf("%s %t %q %v", a.Verdict, a.outrun, a.nearestGroup().Blockers, spec.NodeSelector)
+			return fmt.Sprintf("%s %t %q %v", a.Verdict, a.outrun, a.withoutName(a.nearestGroup().Blockers), spec.NodeSelector)
 		}
 	case WouldBePlaced:
 		return fmt.Sprintf("%s %t %s", a.Verdict, a.PodGroup != "", a.refused())
@@ -29,6 +30,17 @@ func causeKey(a *Answer) string {
 		return string(a.Verdict)
 	}
 	return string(a.Verdict) + " " + a.Message
+}
+
+// withoutName returns the blockers with reasons that do not name the pod, as those of quotas do.
+func (a *Answer) withoutName(blockers []Blocker) []Blocker {
+	blockers = slices.Clone(blockers)
+	for i := range blockers {
+		if b := &blockers[i]; b.Plugin == names.CapacityScheduling {
+			b.Reasons = []string{strings.ReplaceAll(strings.Join(b.Reasons, ", "), a.Pod, "")}
+		}
+	}
+	return blockers
 }
 
 // cause is what the answer says, without the pod's name.
@@ -79,6 +91,8 @@ func (a *Answer) awaited() string {
 		switch b.Plugin {
 		case names.NodeResourcesFit, names.DynamicResources, names.NodeVolumeLimits:
 			text = "room"
+		case names.CapacityScheduling:
+			return "quota"
 		}
 	}
 	return text + a.cordons()

@@ -42,6 +42,8 @@ func (f *facts) newDetail(b *Blocker, nodes []string) string {
 		return f.spreadText(b, nodes)
 	case names.VolumeBinding, names.VolumeZone, names.VolumeRestrictions, names.NodeVolumeLimits:
 		return strings.Join(b.Reasons, ", ") + f.claimText(b, nodes)
+	case names.CapacityScheduling:
+		return quotaDetail(f, b)
 	case names.DynamicResources:
 		return strings.Join(b.Reasons, ", ") + f.deviceText(nodes)
 	}

@@ -67,7 +67,7 @@ func (c *Cluster) inNamespace(name, namespace string) (in, plain string) {
 // none. One of the name's own namespace comes first. Others count if the name has no namespace.
 func (c *Cluster) called(name, namespace string) (found Workload, give string) {
 	in, plain := c.inNamespace(name, namespace)
-	var all []Workload
+	all := quotas(c.Machine)
 	for _, o := range c.all() {
 		all = append(all, keyOf(o))
 	}

@@ -177,11 +177,14 @@ func (a *Answer) nearest() string {
 			parts = append(parts, a.facts.detail(&g.Blockers[i], g.names))
 		}
 	}
-	where := "on every node"
-	if g.Nodes < a.NodesTotal {
-		where = "on " + count(g.Nodes, "node") + ": " + list(g.names, shortNames)
+	where := " (on every node)"
+	switch {
+	case len(g.Blockers) == 1 && g.Blockers[0].Plugin == names.CapacityScheduling: // whatever node
+		where = ""
+	case g.Nodes < a.NodesTotal:
+		where = " (on " + count(g.Nodes, "node") + ": " + list(g.names, shortNames) + ")"
 	}
-	return fmt.Sprintf("%s (%s)", strings.Join(parts, "; and "), where)
+	return strings.Join(parts, "; and ") + where
 }
 
 // nearestGroup are the nodes where the pod comes nearest: of a pod that waits, those

@@ -16,7 +16,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
-// Workload is the key of an object that owns pods, or of their pod group. Kind is in lower case.
+// Workload is the key of an object that owns pods, of their pod group, or of the ElasticQuota that
+// counts what they use. Kind is in lower case.
 type Workload struct{ Kind, Namespace, Name string }
 
 func (w Workload) String() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
@@ -30,6 +31,9 @@ var workloadKinds = func() map[string]string {
 		if group != "" {
 			kinds[kind+"."+group], kinds[kind+"s."+group] = kind, kind
 		}
+	}
+	for _, name := range []string{"eq", "eqs", elasticQuota, elasticQuota + "s", elasticQuota + ".scheduling.x-k8s.io", elasticQuota + "s.scheduling.x-k8s.io"} {
+		kinds[name] = elasticQuota
 	}
 	return kinds
 }()
@@ -83,6 +87,9 @@ func groupOf(m *machine.Machine, p *v1.Pod) string {
 
 // belongs reports whether the pod is one of the workload's.
 func (c *Cluster) belongs(p *v1.Pod, w Workload) bool {
+	if w.Kind == elasticQuota {
+		return isOfQuota(c.Machine, p.Namespace, w)
+	}
 	if p.Namespace != w.Namespace {
 		return false
 	}
@@ -113,8 +120,13 @@ func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 			elsewhere[o.GetNamespace()] = true
 		}
 	}
+	for _, key := range quotas(c.Machine) {
+		if key == (Workload{kind, key.Namespace, name}) {
+			elsewhere[key.Namespace] = true
+		}
+	}
 	for _, p := range c.Set.Pods {
-		if c.belongs(p, Workload{kind, p.Namespace, name}) {
+		if kind != elasticQuota && c.belongs(p, Workload{kind, p.Namespace, name}) {
 			elsewhere[p.Namespace] = true
 		}
 	}
@@ -130,6 +142,9 @@ func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 
 // knows reports whether the cluster has the workload or pods of it.
 func (c *Cluster) knows(w Workload) bool {
+	if w.Kind == elasticQuota {
+		return slices.Contains(quotas(c.Machine), w)
+	}
 	return c.indexWorkloads().objects[w] != nil || slices.ContainsFunc(c.Set.Pods, func(p *v1.Pod) bool { return c.belongs(p, w) })
 }
 
@@ -147,6 +162,15 @@ func (c *Cluster) noSuchWorkload(w Workload) error {
 		}
 	}
 	text := fmt.Sprintf("%s %s/%s: there is none, and no pod of it", w.Kind, w.Namespace, w.Name)
+	if w.Kind == elasticQuota {
+		text = fmt.Sprintf("%s %s/%s: there is none", w.Kind, w.Namespace, w.Name)
+		if none := noQuotas(c); none != "" {
+			return fmt.Errorf("%s %s/%s: %s", w.Kind, w.Namespace, w.Name, none)
+		}
+		for _, key := range quotas(c.Machine) {
+			known[key.Namespace+"/"+key.Name] = true
+		}
+	}
 	if meant := didYouMean(w.Namespace, w.Name, known); meant != "" {
 		return fmt.Errorf("%s; %s", text, meant)
 	}
