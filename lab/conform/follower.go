@@ -44,6 +44,10 @@ type follower struct {
 	condition *metav1.Condition     // that kube-scheduler wrote of the last group
 	leftOut   bool                  // the last cycle of a group: the two differ on purpose
 	assumed   map[types.UID]bool    // placed with their group, and not shown as bound yet
+	// admitted holds the groups, by key, whose pods passed kube-scheduler's PreEnqueue plugins
+	// when they were asked last. While a group is active or in backoff they are asked again
+	// when a pod of it comes, goes or is bound, and at the end of a cycle.
+	admitted map[string]bool
 	// arrived are the pods that came before the first decision, decidedFirst the pods and
 	// groups in the order in which they were tried since, until ordered is set: the two
 	// were compared. unordered are groups of which kube-scheduler's order is random.
@@ -77,7 +81,7 @@ type storyCounts struct {
 
 func newFollower(upstream *oracle.Scheduler) *follower {
 	return &follower{oracle: upstream, written: store{}, nodes: map[string]bool{}, pods: map[types.UID]*v1.Pod{},
-		origin: map[types.UID]*v1.Pod{}, placing: map[types.UID]*v1.Pod{}, unordered: map[string]bool{}, assumed: map[types.UID]bool{}}
+		origin: map[types.UID]*v1.Pod{}, placing: map[types.UID]*v1.Pod{}, unordered: map[string]bool{}, assumed: map[types.UID]bool{}, admitted: map[string]bool{}}
 }
 
 // Directive settles what the one before led to: a difference has to be marked
@@ -142,6 +146,9 @@ func (f *follower) Wrote(o metav1.Object) { f.written[objectKey(o)], f.last = o,
 
 // Told shows kube-scheduler what the scheduler was told.
 func (f *follower) Told(e machine.Event) {
+	if !f.cycleUnderWay() {
+		f.settleCycle()
+	}
 	if err := f.follow(e); err != nil && f.err == nil {
 		f.err = fmt.Errorf("kube-scheduler: %w", err)
 	}
@@ -189,6 +196,9 @@ func (f *follower) follow(e machine.Event) error {
 	case machine.PodGone:
 		gone := f.pods[e.UID]
 		if f.groups && gone != nil && gone.Spec.NodeName == "" {
+			if err := f.askGate(gone); err != nil { // the pod still counts then
+				return err
+			}
 			f.oracle.LeaveGroup(gone)
 		}
 		delete(f.pods, e.UID)
@@ -220,10 +230,18 @@ func (f *follower) podSet(e machine.PodSet) error {
 	if f.groups && old == nil && p.NodeName == "" {
 		f.oracle.JoinGroup(now)
 		f.arrive(now)
+		if err := f.askGate(now); err != nil {
+			return err
+		}
 	}
 	switch {
 	case p.NodeName != "" && (old == nil || old.Spec.NodeName == ""):
 		f.leave(p.UID)
+		if old != nil {
+			if err := f.askGate(now); err != nil {
+				return err
+			}
+		}
 		return f.change(generate.Change{Verb: generate.Add, Pod: now})
 	case p.NodeName != "":
 		return f.change(generate.Change{Verb: generate.Update, Pod: now})

@@ -9,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,6 +24,9 @@ type tried struct {
 	decision *decision.Decision
 	pod      *v1.Pod
 	attempts int // before this one
+	// place and nominated are where the pod waits after the cycle, and its nomination then.
+	place     queue.Place
+	nominated string
 }
 
 // groupTried keeps a decision on a pod of a group until the end of the group's cycle, and
@@ -35,12 +37,16 @@ func (f *follower) groupTried(d *decision.Decision, pod *v1.Pod) bool {
 		return false
 	}
 	if d.Result != decision.ResultGated {
-		if len(f.tried) > 0 && !sameGroup(f.tried[0].pod, pod) {
-			f.endCycle()
-		}
-		f.tried = append(f.tried, tried{d, pod, max(0, f.world.Machine.Entry(d.UID).State().Attempts-1)})
+		entry := f.world.Machine.Entry(d.UID)
+		f.tried = append(f.tried, tried{d, pod, max(0, entry.State().Attempts-1), entry.Place(), entry.NominatedNode()})
 	}
 	return true
+}
+
+// cycleUnderWay reports whether the decisions of a cycle are not all known yet. A cycle that
+// could not begin failed for each of its pods, in one step, and nothing says that it is over.
+func (f *follower) cycleUnderWay() bool {
+	return slices.ContainsFunc(f.tried, func(t tried) bool { return t.decision.Result != decision.ResultError })
 }
 
 // endCycle compares a cycle of which Berth did not say that it is over: it could not begin.
@@ -101,6 +107,7 @@ func (f *follower) groupDone(done machine.PodGroupDone) error {
 		f.condition, f.leftOut = want.Condition, want.Untried != "" || faulty(want) || f.missesTerms(want, done)
 		differences = f.compareGroup(want, done, list)
 		if len(differences) == 0 {
+			f.admitted[done.Group.String()] = want.Untried == "" && !slices.Contains(slices.Collect(maps.Values(want.Places)), oracle.GroupGated)
 			break
 		}
 	}
@@ -119,7 +126,7 @@ func (f *follower) compareGroup(want oracle.GroupRecord, done machine.PodGroupDo
 	differ := func(what string, want, got any) {
 		all = append(all, difference{pod: done.Group.String(), diff: fmt.Sprintf("%s: kube-scheduler %v, Berth %v", what, want, got)})
 	}
-	if want.Untried != "" && !retried(want.Untried, f.members(list)) {
+	if want.Untried != "" && !(want.Untried == oracle.GroupGated && f.admitted[done.Group.String()]) {
 		differ("cycle of the pod group", "keeps it "+string(want.Untried), "tries it")
 	}
 	if f.leftOut {
@@ -144,11 +151,10 @@ func (f *follower) compareGroup(want oracle.GroupRecord, done machine.PodGroupDo
 			all = append(all, difference{pod: key, diff: strings.Join(diffs, "; ")})
 		}
 		wantNode, decides := want.Nominated[uid]
-		entry := f.world.Machine.Entry(uid)
-		if got := entry.NominatedNode(); decides && wantNode != got {
-			all = append(all, difference{pod: key, diff: fmt.Sprintf("nominated node: kube-scheduler %q, Berth %q", wantNode, got)})
+		if decides && wantNode != t.nominated {
+			all = append(all, difference{pod: key, diff: fmt.Sprintf("nominated node: kube-scheduler %q, Berth %q", wantNode, t.nominated)})
 		}
-		if got := groupPlace(entry.Place()); got != want.Places[uid] && !(got == oracle.GroupWaits && want.Places[uid] == oracle.GroupBackoff) {
+		if got := groupPlace(t.place); got != want.Places[uid] && !(got == oracle.GroupWaits && want.Places[uid] == oracle.GroupBackoff) {
 			all = append(all, difference{pod: key, diff: fmt.Sprintf("place after the cycle of its group: kube-scheduler %q, Berth %q", want.Places[uid], got)})
 		}
 	}
@@ -156,15 +162,6 @@ func (f *follower) compareGroup(want oracle.GroupRecord, done machine.PodGroupDo
 		all = append(all, difference{pod: left[uid].Pod, diff: "kube-scheduler tries it with its group, and Berth does not"})
 	}
 	return all
-}
-
-// retried reports whether kube-scheduler would keep the group out of the queue if it came now,
-// but tries it as it waits in backoff: PreEnqueue plugins are not asked again there, unless a
-// pod comes. A pod with a gate of its own was never tried.
-func retried(place oracle.GroupPlace, members []oracle.Member) bool {
-	return place == oracle.GroupGated && !slices.ContainsFunc(members, func(m oracle.Member) bool {
-		return m.Attempts == 0 || len(m.Pod.Spec.SchedulingGates) > 0
-	})
 }
 
 // faulty reports whether kube-scheduler's cycle failed as DynamicResources looks for what
@@ -238,7 +235,7 @@ func groupPlace(p queue.Place) oracle.GroupPlace {
 func (f *follower) choices(list []tried) map[types.UID]oracle.Choice {
 	all := map[types.UID]oracle.Choice{}
 	for _, t := range list {
-		all[t.decision.UID] = oracle.Choice{Node: cmp.Or(t.decision.Node, t.decision.GroupNode), Nominated: f.world.Machine.Entry(t.decision.UID).NominatedNode()}
+		all[t.decision.UID] = oracle.Choice{Node: cmp.Or(t.decision.Node, t.decision.GroupNode), Nominated: t.nominated}
 	}
 	return all
 }
@@ -271,6 +268,14 @@ func (f *follower) pending(of *v1.Pod) []*v1.Pod {
 	return all
 }
 
+// waitingMembers lists the waiting pods of the pod's group with their attempts, by name.
+func (f *follower) waitingMembers(of *v1.Pod) (members []oracle.Member) {
+	for _, p := range f.pending(of) {
+		members = append(members, oracle.Member{Pod: p, Attempts: f.world.Machine.Entry(p.UID).State().Attempts})
+	}
+	return members
+}
+
 func sameGroup(p, q *v1.Pod) bool {
 	return p.Namespace == q.Namespace && p.Spec.SchedulingGroup != nil && *p.Spec.SchedulingGroup.PodGroupName == *q.Spec.SchedulingGroup.PodGroupName
 }
@@ -287,11 +292,11 @@ func (f *follower) nominatedBeside(of *v1.Pod) []*v1.Pod {
 	return nominated
 }
 
-// asNominated returns the pod with its nomination, also while that is not shown yet: the first
-// victims of a group may go before.
+// asNominated returns the pod with its nomination, also while that is not shown yet: victims
+// may go before.
 func (f *follower) asNominated(p *v1.Pod) *v1.Pod {
 	node := f.world.Machine.Entry(p.UID).NominatedNode()
-	if p.Spec.SchedulingGroup == nil || node == p.Status.NominatedNodeName {
+	if node == p.Status.NominatedNodeName {
 		return p
 	}
 	p = p.DeepCopy()
@@ -302,84 +307,6 @@ func (f *follower) asNominated(p *v1.Pod) *v1.Pod {
 // mean records what Berth does otherwise on purpose.
 func (f *follower) mean(p *v1.Pod, diff string) {
 	f.differences = append(f.differences, difference{pod: p.Namespace + "/" + p.Name, diff: diff, meant: true})
-}
-
-// checkGroups compares which groups are kept out of the queue: those without a PodGroup, and
-// those of which a PreEnqueue plugin rejects a pod. A group that waits for an event may not
-// fit.
-func (f *follower) checkGroups() error {
-	seen := map[string]bool{}
-	for _, p := range f.pods { // any order: differences are sorted
-		if !f.groups || p.Spec.NodeName != "" || p.Spec.SchedulingGroup == nil || seen[entityOf(p)] || f.relaxed(p) {
-			continue
-		}
-		seen[entityOf(p)] = true
-		var members []oracle.Member
-		places, pods := map[queue.Place]int{}, map[string]queue.Place{}
-		for _, q := range f.pending(p) {
-			e := f.world.Machine.Entry(q.UID)
-			members = append(members, oracle.Member{Pod: q, Attempts: e.State().Attempts})
-			pods[q.Name] = e.Place()
-			places[e.Place()]++
-		}
-		if len(members) == 0 {
-			continue
-		}
-		want, err := f.oracle.GroupPlace(members)
-		if err != nil {
-			return err
-		}
-		f.counts.places++
-		switch held := places[queue.Gated] > 0; {
-		case held != (want != oracle.GroupActive) && !(places[queue.Gated] == 0 && retried(want, members)):
-			f.differences = append(f.differences, difference{pod: entityOf(p), diff: fmt.Sprintf("place of the pod group: kube-scheduler %s, Berth has its pods in %v", want, pods)})
-		case places[queue.Unschedulable] == len(members):
-			for _, m := range members {
-				f.mean(m.Pod, "kube-scheduler tries it again after its backoff")
-			}
-			if err := f.checkWait(p, members); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// relaxed reports whether the pod's group is a gang that was placed once and has fewer bound
-// pods than its minimum. kube-scheduler keeps what comes later until the minimum is there
-// again; Berth does not (docs/deviations-groups.md).
-func (f *follower) relaxed(p *v1.Pod) bool {
-	g, _ := f.written["PodGroup "+entityOf(p)].(*schedulingv1beta1.PodGroup)
-	if g == nil || g.Spec.SchedulingPolicy.Gang == nil || !meta.IsStatusConditionTrue(g.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled) {
-		return false
-	}
-	bound := 0
-	for _, q := range f.pods { // any order: a sum
-		if q.Spec.NodeName != "" && sameGroup(q, p) {
-			bound++
-		}
-	}
-	return bound > 0 && bound < int(g.Spec.SchedulingPolicy.Gang.MinCount)
-}
-
-// checkWait makes a difference of a group that waits for an event although it fits, or would
-// preempt. Where that depends on a choice among equal nodes it need not be tried again.
-func (f *follower) checkWait(p *v1.Pod, members []oracle.Member) error {
-	for range mostRuns {
-		rec, err := f.oracle.ScheduleGroup(members, f.nominatedBeside(p), oracle.Chosen{})
-		if err != nil {
-			return err
-		}
-		fits := len(rec.Victims) > 0
-		for _, r := range rec.Pods { // any order: one is enough
-			fits = fits || r.Result == oracle.Scheduled
-		}
-		if !fits {
-			return nil
-		}
-	}
-	f.differences = append(f.differences, difference{pod: entityOf(p), diff: "the pod group waits for an event, and fits or preempts"})
-	return nil
 }
 
 // entityOf returns the key of what kube-scheduler's queue holds for the pod: its group, or

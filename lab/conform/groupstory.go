@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -246,7 +247,8 @@ func (w *groupWorld) change() {
 		if g.headless {
 			return
 		}
-		w.line("delete pod %s-0", g.name)
+		w.line("delete pod %s-0 ignore-not-found", g.name) // it may have been evicted
+		g.gated = slices.DeleteFunc(g.gated, func(name string) bool { return name == g.name+"-0" })
 		g.headless = true
 	case 4:
 		w.line("node late-%d cpu=%d label:zone=z%d label:kubernetes.io/hostname=late-%d", w.made, 1+w.IntN(6), w.IntN(3), w.made)
