@@ -71,7 +71,7 @@ type gangField struct {
 // gangWatch is what a watch of all pods shows.
 type gangWatch struct {
 	mu      sync.Mutex
-	bound   map[string]time.Time // by name
+	bound   map[string]time.Time // by name; not the lender's
 	evicted int                  // pods that went
 	news    chan struct{}        // has a token when something was seen
 }
@@ -171,7 +171,7 @@ func (f *gangField) see(object any, gone bool) {
 	switch _, known := w.bound[p.Name]; {
 	case gone:
 		w.evicted++
-	case p.Spec.NodeName == "" || known:
+	case p.Namespace == lender || p.Spec.NodeName == "" || known:
 		return
 	default:
 		w.bound[p.Name] = time.Now()
