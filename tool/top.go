@@ -36,7 +36,8 @@ percentile), who evicts whom, which events requeue pods, what blocks most, and w
 configuration was refused.
 
 Each pod that waits counts for one cause: the reason that rejects most of the nodes on
-which others could make room for it, by its last attempt.
+which others could make room for it, or else of those that it is meant for by taints and
+labels, by its last attempt.
 
 On a terminal the view refreshes until it is interrupted. With --daemon auto it follows
 the leader: where that stops answering, or another leads, it goes on with who leads then.

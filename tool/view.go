@@ -145,6 +145,9 @@ func (v *viewing) run(ctx context.Context, stdout, stderr io.Writer) error {
 		if o.Data, err = c.data(ctx); err != nil {
 			return err
 		}
+		if of, are := c.written.(fromFiles); are {
+			o.Data = withRollouts(o.Data, of.makers)
+		}
 	} else {
 		way := newFinder(ctx, &v.daemon)
 		defer way.close()
@@ -152,7 +155,7 @@ func (v *viewing) run(ctx context.Context, stdout, stderr io.Writer) error {
 			said, _ := v.daemon.explained(ctx, err)
 			return said
 		}
-		o.Data = way.data
+		o.Data = withRollouts(way.data, v.readMakers)
 	}
 	if v.export != "" {
 		return v.writeExport(ctx, o.Data, redacted)

@@ -91,3 +91,78 @@ func TestRefusedBindingsInABrowser(t *testing.T) {
 	c.saysNot("attempt 3")
 	c.quiet()
 }
+
+// The page of a pod names the rollout that blocks it in the sentence of berth why: of files, and of a cluster, whose
+// Deployments are read with the rights of the user. Nothing is said where they may not be read, or the rollout was
+// complete. It says how many pods wait beside this one, and that what helps was tried for this one.
+func TestRolloutsInABrowser(t *testing.T) {
+	c := startChromium(t)
+	c.size(1280, 900, "light")
+	c.enter(view(t, "-f", "testdata/cases/why-rollout-raised.yaml", "--simulate"))
+	c.route("#/pod/shop/search-7d-a")
+	c.says(`The rollout to replicaset search-7d (revision 3), since 2026-11-27 02:00:00Z, raised the memory request of container "c" from 4Gi to 40Gi; 1 pod of search-5c runs.`)
+	c.says("1 other pod of its workload waits, too.")
+	c.says("What helps was tried for this pod alone: it may not suffice for the other pod of its workload.")
+	c.route("#/pod/web/back-7d-a")
+	c.says("back-7d-a waits for room")
+	c.saysNot("rollout")
+
+	const apps = "/apis/apps/v1/namespaces/shop/"
+	complete := func(reason string) json.RawMessage {
+		return json.RawMessage(`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"web","uid":"d"},"spec":{"selector":{"matchLabels":{"b":"c"}},"template":{"metadata":{"labels":{"b":"c"}},"spec":{"containers":[{"name":"c"}]}}},
+			"status":{"conditions":[{"type":"Progressing","status":"True","reason":"` + reason + `"}]}}`)
+	}
+	c, p := play(t, map[string]any{
+		"why": json.RawMessage(`{"pod":"shop/web-2-a","verdict":"Waiting","sentence":"shop/web-2-a waits for room.","message":"","node":"","fixes":[],"events":[],"scores":[],
+			"groups":[{"nodes":1,"examples":["n1"],"blockers":[{"plugin":"NodeResourcesFit","code":"Unschedulable","reasons":["Insufficient memory"]}]}]}`),
+		"/api/v1/namespaces/shop/pods/web-2-a": json.RawMessage(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-2-a","labels":{"a":"b","pod-template-hash":"2"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-2","uid":"web-2","controller":true}]},
+			"spec":{"containers":[{"name":"c","resources":{"requests":{"memory":"40Gi"}}}]}}`),
+		apps + "replicasets":     json.RawMessage(`{"kind":"ReplicaSetList","apiVersion":"apps/v1","items":[` + replicaSet("web-1", 1, "4Gi") + "," + replicaSet("web-2", 2, "40Gi") + `]}`),
+		apps + "deployments/web": complete("ReplicaSetUpdated"),
+	})
+	c.route("#/pod/shop/web-2-a")
+	c.says(`raised the memory request of container "c" from 4Gi to 40Gi`)
+	for name, answer := range map[string]any{"complete": complete("NewReplicaSetAvailable"), "forbidden": nil} { // any order
+		p.set(map[string]any{apps + "deployments/web": answer})
+		c.route("#/")
+		c.route("#/pod/shop/web-2-a")
+		c.says("waits for room")
+		if c.eval(`document.querySelector("main").innerText.includes("rollout")`) != "false" {
+			t.Errorf("%s: a rollout is named", name)
+		}
+	}
+}
+
+// The map begins with the resource that is the most frequent cause, and the tables have a column for it. What the
+// address asks for is shown, though.
+func TestMapBeginsWithTheCauseInABrowser(t *testing.T) {
+	const eni = "vpc.amazonaws.com/pod-eni"
+	table := largeTable(2)
+	table.Resources[eni] = api.Amounts{Allocatable: []int64{9, 9}, Requested: []int64{9, 6}}
+	of := func(reason string) *api.Summary {
+		return &api.Summary{Time: time.Now(), Nodes: 2, Queue: api.Queue{Unschedulable: 3}, Rates: records.Rates{Attempts: map[string]int{}},
+			Blocking: []records.Blocking{{Plugin: "NodeResourcesFit", Reason: reason, Pods: 3}, {Plugin: "NodeResourcesFit", Reason: "Insufficient memory", Pods: 1}}}
+	}
+	c, p := play(t, map[string]any{"nodes": table, "summary": of("Insufficient " + eni)})
+	by := func(want string) {
+		t.Helper()
+		c.until(fmt.Sprintf(`document.querySelector("main select")?.value === %q`, want))
+	}
+	c.route("#/nodes")
+	by(eni)
+	c.says("The colours begin with " + eni)
+	c.until(`[...document.querySelectorAll("table[aria-label='Groups of nodes'] th")].map(x => x.innerText).join() === "Group,Nodes,Free CPU,Free memory,Free pods,Free ` + eni + `,Cordoned,Not ready"`)
+	c.until(`document.querySelector("table[aria-label='Groups of nodes'] td:nth-child(6)").innerText === "3 (17%)"`)
+	c.eval(`[...document.querySelectorAll("button")].find(b => b.innerText === "Show as table").click()`)
+	c.until(`document.querySelector("table[aria-label=Nodes] td:last-child")?.innerText === "100% of 9"`)
+	c.route("#/nodes?by=memory")
+	by("memory")
+	c.saysNot("The colours begin with")
+	for reason, want := range map[string]string{"Too many pods": "pods", "Insufficient example.com/unknown": "cpu"} { // any order
+		p.set(map[string]any{"summary": of(reason)})
+		c.route("#/")
+		c.route("#/nodes")
+		by(want)
+	}
+	c.quiet()
+}

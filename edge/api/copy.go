@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,9 +35,27 @@ func take(m *machine.Machine, uid types.UID) knowledge {
 	if e := m.Entry(uid); e.Place() != queue.Nowhere {
 		state := e.State()
 		s.queue = why.Queue{Place: state.Place.String(), Since: state.Since.UTC(), Until: utc(m.Queue().StayEnd(e)),
-			Attempts: state.Attempts, Position: m.Queue().Position(e)}
+			Attempts: state.Attempts, Position: m.Queue().Position(e), Alike: alike(m.Queue(), e.Pod)}
 	}
 	return s
+}
+
+// alike counts the other pods of the pod's workload in the queue: of its controller or, where that is not known,
+// those whose names differ in what was made up.
+func alike(q *queue.Queue, p *object.Pod) (pods int) {
+	begin := generated.ReplaceAllString(p.Name, "") + "-"
+	for e := range q.Entries() {
+		switch o := e.Pod; {
+		case o.UID == p.UID, o.Namespace != p.Namespace, o.Controller.Kind != p.Controller.Kind:
+		case p.Controller.Kind != object.NoSelectorOwner:
+			if o.Controller.Name == p.Controller.Name {
+				pods++
+			}
+		case strings.HasPrefix(o.Name, begin) && generated.ReplaceAllString(o.Name, "")+"-" == begin:
+			pods++
+		}
+	}
+	return pods
 }
 
 // apiNodes are the nodes as objects of the API.

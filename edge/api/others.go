@@ -23,7 +23,11 @@ func (h *handler) otherPods(namespace, part string, limit int) *PendingList {
 	})
 	list := &PendingList{Head: head("PendingList"), Pods: []PendingPod{}, Total: len(pods)}
 	for _, p := range pods[:min(limit, len(pods))] {
-		list.Pods = append(list.Pods, PendingPod{Pod: p.Pod.String(), UID: p.UID, Place: otherPlace, Since: p.Created.UTC(), Created: utc(p.Created),
+		since := p.Created
+		if since.IsZero() {
+			since = p.Seen
+		}
+		list.Pods = append(list.Pods, PendingPod{Pod: p.Pod.String(), UID: p.UID, Place: otherPlace, Since: since.UTC(), Created: utc(p.Created),
 			Message: fmt.Sprintf("its schedulerName is %q", p.Scheduler)})
 	}
 	return list

@@ -2,6 +2,7 @@ package api
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -41,7 +42,13 @@ func TestPodsOfOtherSchedulers(t *testing.T) {
 			}
 		}
 	}
+	fresh := newPod("fresh", "1", time.Time{})
+	fresh.Spec.SchedulerName = "other"
+	f.step(machine.PodSet{Pod: decode.Pod(fresh)})
 	var list PendingList
+	if f.get("pending?place=other%20scheduler&limit=1", &list); list.Pods[0].Pod != "shop/fresh" || !list.Pods[0].Since.Equal(f.now) {
+		t.Errorf("a pod of which it is not known when it was made: %+v", list)
+	}
 	if f.get("pending", &list); list.Total != 1 {
 		t.Errorf("the queue: %+v", list)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
 // Blocking is what blocks pods that wait, and how many of them. A pod counts once.
@@ -99,31 +100,40 @@ func (r *Record) FailedBy() string {
 // Refusal returns the message of an attempt whose binding failed, without the plugin.
 func (r *Record) Refusal() string { return failing.ReplaceAllString(r.Message, "") }
 
-// mainReason returns the plugin and the reason that block the pod where it comes nearest:
-// of the reasons that other pods could take away by leaving, the one that came first on most
-// nodes; if there is none, of all others.
+// meant are the plugins that say for which nodes a pod is meant: they come before those that look at what
+// else a node has.
+var meant = []string{names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity}
+
+// mainReason returns the plugin and the reason that block the pod where it comes nearest: the one that came
+// first on most nodes, of the reasons that other pods could take away by leaving; if there is none, of those on
+// nodes that the pod is meant for; if there is none, of all others.
 func (r *Record) mainReason() (plugin, reason string) {
 	type key struct{ plugin, reason string }
-	near, far := map[key]int{}, map[key]int{}
+	var tiers [3]map[key]int
 	for _, b := range r.Blockers {
-		of := near
+		tier := 0
 		if b.Code == decision.UnschedulableAndUnresolvable.String() {
-			of = far
+			if tier = 1; slices.Contains(meant, b.Plugin) {
+				tier = 2
+			}
+		}
+		if tiers[tier] == nil {
+			tiers[tier] = map[key]int{}
 		}
 		for _, reason := range b.Reasons {
-			of[key{b.Plugin, reason}] += b.Nodes
+			tiers[tier][key{b.Plugin, reason}] += b.Nodes
 		}
 	}
-	if len(near) == 0 {
-		near = far
+	for _, nodes := range tiers {
+		if len(nodes) == 0 {
+			continue
+		}
+		best := slices.MinFunc(slices.Collect(maps.Keys(nodes)), func(a, b key) int {
+			return cmp.Or(cmp.Compare(nodes[b], nodes[a]), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reason, b.reason))
+		})
+		return best.plugin, best.reason
 	}
-	if len(near) == 0 {
-		return cmp.Or(strings.Join(r.RejectedBy, ", "), r.FailedBy()), available.ReplaceAllString(r.Message, "")
-	}
-	best := slices.MinFunc(slices.Collect(maps.Keys(near)), func(a, b key) int {
-		return cmp.Or(cmp.Compare(near[b], near[a]), cmp.Compare(a.plugin, b.plugin), cmp.Compare(a.reason, b.reason))
-	})
-	return best.plugin, best.reason
+	return cmp.Or(strings.Join(r.RejectedBy, ", "), r.FailedBy()), available.ReplaceAllString(r.Message, "")
 }
 
 // largest returns the workloads with most pods.

@@ -9,7 +9,7 @@ import (
 )
 
 // Each pod counts for one cause: the reason that most nodes have among those which a pod
-// that leaves could take away. Pods whose reasons differ in a name alone have one cause.
+// that leaves could take away, or else among those that it is meant for. Pods whose reasons differ in a name alone have one cause.
 func TestRank(t *testing.T) {
 	const far, near = "UnschedulableAndUnresolvable", "Unschedulable"
 	tainted := Blocker{"TaintToleration", far, []string{"node(s) had untolerated taint {a: b}"}, 90}
@@ -19,6 +19,7 @@ func TestRank(t *testing.T) {
 		{Pod: "shop/web-2", Blockers: []Blocker{tainted, cpu(2, "Insufficient cpu", "Insufficient memory"), cpu(1, "Insufficient cpu")}},
 		{Pod: "shop/api-1", Blockers: []Blocker{cpu(1, "Insufficient memory"), cpu(4, "Insufficient cpu")}},
 		{Pod: "infra/gpu-1", Blockers: []Blocker{tainted}},
+		{Pod: "shop/zonal-0", Blockers: []Blocker{tainted, {"NodeAffinity", far, []string{"node(s) didn't match"}, 9}, {"VolumeBinding", far, []string{"volume node affinity conflict"}, 3}}},
 		{Pod: "shop/db-0", RejectedBy: []string{"VolumeBinding"}, Message: `0/3 nodes are available: persistentvolumeclaim "data-0" not found`},
 		{Pod: "shop/db-1", RejectedBy: []string{"VolumeBinding"}, Message: `0/4 nodes are available: persistentvolumeclaim "data-1" not found`},
 	}
@@ -27,6 +28,7 @@ func TestRank(t *testing.T) {
 		{"NodeResourcesFit", "Insufficient cpu", 3, []Workload{{"shop/web", 2}, {"shop/api", 1}}},
 		{"VolumeBinding", `persistentvolumeclaim "..." not found`, 2, []Workload{{"shop/db", 2}}},
 		{"TaintToleration", "node(s) had untolerated taint {a: b}", 1, []Workload{{"infra/gpu", 1}}},
+		{"VolumeBinding", "volume node affinity conflict", 1, []Workload{{"shop/zonal", 1}}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -44,6 +44,7 @@ type OtherPod struct {
 	UID       types.UID
 	Scheduler string
 	Created   time.Time
+	Seen      time.Time // when the recorder heard of it first
 }
 
 // others are the pods without a node that ask for other schedulers. The loop's goroutine alone writes.
@@ -58,12 +59,12 @@ type others struct {
 
 // observe updates the pods for the event. It looks at no pod that has a node or asks for this scheduler
 // while no other one is kept.
-func (o *others) observe(e machine.Event) {
+func (o *others) observe(now time.Time, e machine.Event) {
 	switch e := e.(type) {
 	case machine.PodSet:
 		switch p := e.Pod; {
 		case p.NodeName == "" && !p.Terminal && !p.Terminating && o.profiles != nil && !o.profiles[p.SchedulerName]:
-			o.set(p)
+			o.set(now, p)
 		case len(o.pods) > 0:
 			o.remove(p.NamespacedName())
 		}
@@ -75,7 +76,7 @@ func (o *others) observe(e machine.Event) {
 }
 
 // set keeps the pod. Its strings are copied, as they may be parts of a whole answer of the API server.
-func (o *others) set(p *object.Pod) {
+func (o *others) set(now time.Time, p *object.Pod) {
 	name := p.NamespacedName()
 	if was, kept := o.pods[name]; kept && was.UID == p.UID && was.Scheduler == p.SchedulerName {
 		return
@@ -91,7 +92,7 @@ func (o *others) set(p *object.Pod) {
 		o.pods, o.names = map[types.NamespacedName]OtherPod{}, map[string]int{}
 	}
 	name = types.NamespacedName{Namespace: strings.Clone(name.Namespace), Name: strings.Clone(name.Name)}
-	of := OtherPod{name, types.UID(strings.Clone(string(p.UID))), strings.Clone(p.SchedulerName), p.Created}
+	of := OtherPod{name, types.UID(strings.Clone(string(p.UID))), strings.Clone(p.SchedulerName), p.Created, now}
 	o.pods[name] = of
 	o.names[of.Scheduler]++
 }

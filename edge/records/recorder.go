@@ -107,7 +107,7 @@ const mostNotes = 64
 // in the log only after as many steps, or after Flush.
 func (r *Recorder) Observe(s loop.Step) {
 	r.namespaces.observe(s.Event)
-	r.others.observe(s.Event)
+	r.others.observe(s.Now, s.Event)
 	now := s.Now.UnixNano()
 	for _, effect := range s.Effects {
 		switch e := effect.(type) {

@@ -16,8 +16,10 @@ type Queue struct {
 	Until    *time.Time `json:"until,omitempty"`
 	Attempts int        `json:"attempts"`
 	// Position is how many pods leave the place before it, and one.
-	Position int              `json:"position,omitempty"`
-	History  []records.Record `json:"history"`
+	Position int `json:"position,omitempty"`
+	// Alike is how many other pods of the same workload are in the queue.
+	Alike   int              `json:"alike,omitempty"`
+	History []records.Record `json:"history"`
 }
 
 // Shadow is what a daemon that schedules nothing knows of a pod that waits for another

@@ -51,13 +51,14 @@ export interface Why {
   pod: string; profile: string; verdict: string; sentence?: string; message: string; node: string; notRunning?: string; stalled?: string; podGroup?: string
   observed?: { from: string; time?: string; reason: string; message: string; agrees: boolean }
   refusal?: { times: number; more?: boolean; since: string; last: string; message: string }
+  rollout?: { text?: string }
   nodesTotal: number; nodesFeasible: number
   groups: { nodes: number; examples: string[]; blockers: Blocker[] }[]
   leaving?: { pod: string; node: string; text?: string }[]
   holders?: { workload: string; resource: string; amount: string; pods: number }[]
   fixes: Fix[]; cut?: string
   events: { resource: string; action: string; plugin: string; text: string }[]
-  queue?: { place: string; since: string; until?: string; attempts: number; position?: number; history?: RecordOf[] }
+  queue?: { place: string; since: string; until?: string; attempts: number; position?: number; alike?: number; history?: RecordOf[] }
   scores: { node: string; score: number; margin: number; scores: { plugin: string; score: number; weight: number }[] }[]
   victims?: string[]; against?: string[]; first?: string[]; evictedBy?: string[]; evicted?: string
   since?: { what: string; since?: string; by?: string }[]

@@ -1,7 +1,7 @@
 // The nodes: the map, the same as a table, and one node.
 import { h, Fragment } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import type { NodeOf } from './api'
+import type { Blocking, NodeOf, Summary } from './api'
 import { instanceLabel, type Node, nodes, nodesChanged, nodesProblem, loadNodes, poolLabels, resources } from './data'
 import { Loading, mostRows, nodeLink, podLink, Pods, Records, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { amount, ago, clock, count, percent, plain, resourceName } from './text'
@@ -50,8 +50,19 @@ export const openNode = (n: Node) => { go('#/node/' + encodeURIComponent(n.name)
 // Scale says what the colours of amounts and states mean.
 export const Scale = () => <p class="legend"><span><span class="swatch scale" /> empty to full</span> <span><span class="swatch cordoned" /> cordoned</span> <span><span class="swatch unready" /> not ready</span></p>
 
+// lacked is the resource that is the most frequent cause, undefined where another cause is.
+function lacked(list: Blocking[] | undefined): string | undefined {
+  const cause = list?.[0]
+  const name = cause?.plugin !== 'NodeResourcesFit' ? undefined : cause.reason === 'Too many pods' ? 'pods' : /^Insufficient (\S+)$/.exec(cause.reason)?.[1]
+  return name !== undefined && resources.includes(name) ? name : undefined
+}
+
+const usual = ['cpu', 'memory', 'pods']
+
 export function Nodes({ query }: { query: URLSearchParams }) {
-  const changed = nodesChanged.value, by = query.get('by') ?? 'cpu', group = query.get('group') ?? 'zone', q = query.get('q') ?? ''
+  const summary = useAnswer<Summary>('summary', {})
+  const changed = nodesChanged.value, lack = query.get('by') ? undefined : lacked(summary.data?.blocking)
+  const by = query.get('by') ?? lack ?? 'cpu', group = query.get('group') ?? 'zone', q = query.get('q') ?? ''
   const [table, setTable] = useState(false)
   const list = useMemo(() => [...nodes.values()].filter(n => q === '' || n.name.includes(q) || n.zone === q || n.taints.includes(q)), [changed, q])
   const groups = useMemo(() => groupsOf(list, group), [list, group])
@@ -66,6 +77,7 @@ export function Nodes({ query }: { query: URLSearchParams }) {
     }
     go('#/nodes?' + next.toString(), true)
   }
+  const other = resources.includes(by) && !usual.includes(by) ? by : undefined
   const part = by === 'room' ? fullest : by === 'fragmentation' ? uneven : (n: Node) => share(n, by)
   return <>
     {nodesProblem.value && <Trouble problem={nodesProblem.value} again={() => { void loadNodes() }} />}
@@ -84,10 +96,11 @@ export function Nodes({ query }: { query: URLSearchParams }) {
       <button type="button" aria-pressed={table} onClick={() => { setTable(!table) }}>Show as table</button>
     </form>
     <p role="status" aria-label="Map">{count(list.length, 'node')} shown</p>
+    {lack && <p class="quiet">The colours begin with {resourceName(lack)}: it is what pods that wait lack most often.</p>}
     {by === 'why' ? <WhyMap pod={query.get('pod') ?? ''} choose={pod => { set('pod', pod) }} list={list} group={group} table={table} changed={changed} /> : <>
-      {table ? <NodeTable list={list} /> : <NodeMap groups={groups} part={part} describe={describe} changed={changed} open={openNode} />}
+      {table ? <NodeTable list={list} more={other ? { name: resourceName(other), of: n => partOf(n, other) } : undefined} /> : <NodeMap groups={groups} part={part} describe={describe} changed={changed} open={openNode} />}
       {!table && <Scale />}
-      <Region name="Groups of nodes"><GroupTable groups={groups} /></Region>
+      <Region name="Groups of nodes"><GroupTable groups={groups} other={other} /></Region>
       <Cordoned list={list} />
     </>}
   </>
@@ -95,12 +108,13 @@ export function Nodes({ query }: { query: URLSearchParams }) {
 
 const hint = ': say which with "Only nodes with"'
 
+const partOf = (n: Node, r: string) => `${percent(n.requested[index(r)], n.allocatable[index(r)])}% of ${amount(r, n.allocatable[index(r)])}`
+
 // NodeTable has a column more where there is more to say of each node.
 export function NodeTable({ list, more }: { list: Node[]; more?: { name: string; of: (n: Node) => string } }) {
   const sorted = [...list].sort((a, b) => a.name < b.name ? -1 : 1)
-  const part = (n: Node, r: string) => `${percent(n.requested[index(r)], n.allocatable[index(r)])}% of ${amount(r, n.allocatable[index(r)])}`
   return <Table name="Nodes" columns={['Node', 'Zone', 'State', 'CPU', 'Memory', 'Pods', 'Taints', ...more ? [more.name] : []]} list={sorted} most={2 * mostRows} of="node" hint={hint}
-    row={n => [nodeLink(n.name), n.zone, state(n), part(n, 'cpu'), part(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>, ...more ? [<span class="words">{more.of(n)}</span>] : []]} />
+    row={n => [nodeLink(n.name), n.zone, state(n), partOf(n, 'cpu'), partOf(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>, ...more ? [<span class="words">{more.of(n)}</span>] : []]} />
 }
 
 // Cordoned lists the nodes that take no pods, with since when.
@@ -112,11 +126,12 @@ function Cordoned({ list }: { list: Node[] }) {
   </Region>
 }
 
-export function GroupTable({ groups }: { groups: Group[] }) {
+// GroupTable has a column more where the nodes are looked at for another resource.
+export function GroupTable({ groups, other }: { groups: Group[]; other?: string }) {
   const sum = (g: Group, r: string, of: 'allocatable' | 'requested') => g.nodes.reduce((s, n) => s + n[of][index(r)], 0)
   const free = (g: Group, r: string) => `${amount(r, sum(g, r, 'allocatable') - sum(g, r, 'requested'))} (${100 - percent(sum(g, r, 'requested'), sum(g, r, 'allocatable'))}%)`
-  return <Table name="Groups of nodes" columns={['Group', 'Nodes', 'Free CPU', 'Free memory', 'Free pods', 'Cordoned', 'Not ready']}
-    list={groups} of="group" row={g => [<bdi>{g.name}</bdi>, g.nodes.length, free(g, 'cpu'), free(g, 'memory'), free(g, 'pods'), g.nodes.filter(n => n.cordoned).length, g.nodes.filter(n => !n.ready).length]} />
+  return <Table name="Groups of nodes" columns={['Group', 'Nodes', 'Free CPU', 'Free memory', 'Free pods', ...other ? [`Free ${resourceName(other)}`] : [], 'Cordoned', 'Not ready']}
+    list={groups} of="group" row={g => [<bdi>{g.name}</bdi>, g.nodes.length, free(g, 'cpu'), free(g, 'memory'), free(g, 'pods'), ...other ? [free(g, other)] : [], g.nodes.filter(n => n.cordoned).length, g.nodes.filter(n => !n.ready).length]} />
 }
 
 export function NodeView({ name }: { name: string }) {

@@ -47,7 +47,8 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
     {w.node && <p>Node: {nodeLink(w.node)}</p>}
     {w.stalled && <p class="note">{w.stalled}</p>}
     {w.observed && !w.observed.agrees && !refused(w) && <p class="note">The cluster said last{w.observed.time ? ' (' + clock(w.observed.time) + ')' : ''}: {w.observed.message}</p>}
-    {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, number ${w.queue.position.toLocaleString('en')} in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.</p>}
+    {w.queue && w.queue.place !== '' && <p>In the queue: {w.queue.place} for {ago(w.queue.since)}, {count(w.queue.attempts, 'attempt')}{w.queue.position ? `, number ${w.queue.position.toLocaleString('en')} in turn` : ''}{w.queue.until ? `, tried again at the latest in ${until(w.queue.until)}` : ''}.{w.queue.alike ? ` ${count(w.queue.alike, 'other pod')} of its workload ${w.queue.alike === 1 ? 'waits' : 'wait'}, too.` : ''}</p>}
+    {w.rollout?.text && <p class="note words">{w.rollout.text}.</p>}
     {(!placed(w) || w.fixes.length > 0) && <Fixes why={w} />}
     <Region name="Attempts"><Attempts of={records} attempts={w.queue?.attempts ?? 0} /></Region>
     {(!placed(w) || w.groups.length > 0 || w.since?.length) && <Region name="Blockers">{w.groups.length === 0 ? <p>No node rejects it.</p> : <Table name="Blockers" columns={['Nodes', 'Examples', 'Plugins', 'Reasons']} list={w.groups} of="group"
@@ -188,7 +189,8 @@ function tryable(commands: string[]): string {
 
 function Fixes({ why }: { why: Why }) {
   if (why.fixes.length === 0) return <Region name="Fixes"><p>{why.cut ?? (refused(why) ? 'None is sought, as the API server refuses the binding: no change of the pod or the nodes is known to help. What refuses it is in the message above.' : why.verdict === 'WouldBePlaced' ? 'It fits, so none was sought.' : why.verdict === 'Preempting' ? 'It waits for the pods that leave for it.' : 'No small change was found that places it.')}</p></Region>
-  return <Region name="Fixes">{why.fixes.length > 1 && <p>Each of these suffices, as the scheduler's own rules have it; the smallest comes first.</p>}<ul class="fixes">{why.fixes.map(f => {
+  const alike = why.queue?.alike ?? 0
+  return <Region name="Fixes">{alike > 0 && <p>What helps was tried for this pod alone: it may not suffice for the {alike === 1 ? 'other pod' : `${alike.toLocaleString('en')} other pods`} of its workload.</p>}{why.fixes.length > 1 && <p>Each of these suffices, as the scheduler's own rules have it; the smallest comes first.</p>}<ul class="fixes">{why.fixes.map(f => {
     const commands = f.commands ?? [], words = tryable(commands)
     return <li>
       <p><span class="words">{f.summary}</span> <span class="quiet">Then it is placed on {f.then.node}{f.then.evicts?.length ? ', and evicts ' + f.then.evicts.join(', ') : ''}.</span></p>

@@ -13,7 +13,7 @@ const tabs: [string, string, (q: Queue) => number][] = [
   ['Gated', 'gated', q => q.gated], ['In flight', 'in flight', q => q.inFlight],
 ]
 
-// others is where pods are that ask for other schedulers: it has a tab while there are any.
+// others is where pods are that ask for other schedulers: it has a tab while it is shown.
 const others = 'other scheduler'
 
 const idOf = (place: string): string => 'tab-' + (place.replace(' ', '-') || 'all')
@@ -29,7 +29,7 @@ function Places({ summary, query }: { summary: Summary; query: URLSearchParams }
   const q = (counts.value ?? summary).queue
   const fullest = tabs.slice(1).reduce((a, b) => b[2](q) > a[2](q) ? b : a)
   const place = query.get('place') ?? fullest[1], elsewhere = summary.otherSchedulers?.pods ?? 0
-  const all: typeof tabs = elsewhere > 0 || place === others ? [...tabs, ['Other schedulers', others, () => elsewhere]] : tabs
+  const all: typeof tabs = place === others ? [...tabs, ['Other schedulers', others, () => elsewhere]] : tabs
   const reason = query.get('reason') ?? '', namespace = query.get('ns') ?? ''
   const set = (name: string, value: string) => { const next = new URLSearchParams(query); if (value || name === 'place') next.set(name, value); else next.delete(name); go('#/queue?' + next.toString(), true) }
   const move = (e: KeyboardEvent) => {
