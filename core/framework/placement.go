@@ -43,6 +43,7 @@ type PodGroupAssignments struct {
 // PlacementProgress is how far the try of a pod group in a placement has come.
 type PlacementProgress struct {
 	Remaining int // pods that were not tried yet
+	Tried     int // pods that were tried
 	Scheduled int // pods that have a node, in the try or from before
 }
 

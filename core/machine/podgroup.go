@@ -265,7 +265,7 @@ func (l *podGroups) tryGroup(c *groupCycle) {
 			c.status = decision.Failed("failed to schedule other pod from a pod group: %w", mb.failed.Err)
 			return
 		}
-		progress.Remaining--
+		progress.Remaining, progress.Tried = progress.Remaining-1, progress.Tried+1
 		if mb.fits {
 			progress.Scheduled++
 		}

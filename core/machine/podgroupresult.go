@@ -235,7 +235,7 @@ func (l *podGroups) shown(before, now object.Object) {
 	switch {
 	case g == nil && old != nil:
 		l.recheckGates(old)
-	case g != nil && (old == nil || old.UID != g.UID || old.Priority != g.Priority || g.Source != "" && (old.MinCount != g.MinCount || old.Fault != g.Fault)):
+	case g != nil && (old == nil || old.UID != g.UID || old.Priority != g.Priority || g.Source != "" && (old.MinCount != g.MinCount || old.Fault != g.Fault || !slices.Equal(old.Needs(), g.Needs()))):
 		l.recheckGates(g)
 	}
 	if g != nil && l.asked[g.UID] == g.Scheduled {

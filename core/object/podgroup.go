@@ -24,6 +24,9 @@ type PodGroup struct {
 	Gang bool
 	// MinCount is how many pods of a gang must fit for any to be bound.
 	MinCount int
+	// MinResources is what must be free on all nodes together, the pods of the group taken off,
+	// before one of its pods is tried (spec.minResources); nil for nothing.
+	MinResources *Amounts
 	// PermitTimeout is how long a pod of the group waits in Permit; 0: as long as the plugin
 	// says.
 	PermitTimeout time.Duration
@@ -40,6 +43,14 @@ type PodGroup struct {
 	Scheduled GroupCondition
 	// Status is the status of a PodGroup of scheduler-plugins as the API shows it.
 	Status GroupStatus
+}
+
+// Needs returns MinResources as a list.
+func (g *PodGroup) Needs() Amounts {
+	if g.MinResources == nil {
+		return nil
+	}
+	return *g.MinResources
 }
 
 // GroupStatus is the status of a PodGroup of scheduler-plugins: as the API shows it, or as it

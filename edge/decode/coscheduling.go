@@ -30,7 +30,7 @@ type PodGroup struct {
 // as written.
 type PodGroupSpec struct {
 	MinMember              json.RawMessage `json:"minMember,omitempty"`
-	MinResources           json.RawMessage `json:"minResources,omitempty"` // does not count
+	MinResources           json.RawMessage `json:"minResources,omitempty"`
 	ScheduleTimeoutSeconds json.RawMessage `json:"scheduleTimeoutSeconds,omitempty"`
 }
 
@@ -58,6 +58,14 @@ func (s *PodGroupSpec) UnmarshalJSON(data []byte) error {
 		*s = PodGroupSpec{MinMember: slices.Clone(data)}
 	}
 	return nil
+}
+
+// minResources returns the list of minResources, nil if it is none.
+func (s *PodGroupSpec) minResources() (least Quantities) {
+	if len(s.MinResources) > 0 && json.Unmarshal(s.MinResources, &least) == nil {
+		delete(least, "")
+	}
+	return least
 }
 
 // UnmarshalJSON drops what is no status.
@@ -118,7 +126,12 @@ func (g *PodGroup) Unmarshal(data []byte) error { return json.Unmarshal(data, g)
 
 // Redact drops what no decision reads, and replaces what is no number, as it may say anything.
 func (g *PodGroup) Redact() {
-	g.Spec.MinResources, g.Status.OccupiedBy, g.Status.ScheduleStartTime = nil, nil, nil
+	least := g.Spec.minResources()
+	least.Redact()
+	if g.Spec.MinResources = nil; len(least) > 0 {
+		g.Spec.MinResources, _ = json.Marshal(least) // texts by name: no error
+	}
+	g.Status.OccupiedBy, g.Status.ScheduleStartTime = nil, nil
 	if !slices.Contains(object.GroupPhases, groupStatus(&g.Status).Phase) {
 		g.Status.Phase = nil
 	}
@@ -171,6 +184,10 @@ func coschedulingGroup(g *PodGroup) *object.PodGroup {
 	}
 	if seconds, err := strconv.ParseInt(string(g.Spec.ScheduleTimeoutSeconds), 10, 32); err == nil && seconds > 0 {
 		decoded.PermitTimeout = time.Duration(seconds) * time.Second
+	}
+	if least := g.Spec.minResources(); len(least) > 0 {
+		needs := (&quantityReader{}).limits("spec.minResources", least) // what cannot be read does not count: its schema excludes that
+		decoded.MinResources = &needs
 	}
 	decoded.Status = groupStatus(&g.Status)
 	return decoded

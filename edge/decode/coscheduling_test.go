@@ -3,6 +3,7 @@ package decode
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 func TestCoschedulingGroup(t *testing.T) {
 	const should = ", and should be a number of pods, at least 1"
 	for body, want := range map[string]string{
-		`{"spec":{"minMember":3,"minResources":{"cpu":"3"},"scheduleTimeoutSeconds":10},"status":{"phase":"Running","running":3}}`: "3 10s ",
+		`{"spec":{"minMember":3,"minResources":{"cpu":"3"},"scheduleTimeoutSeconds":10},"status":{"phase":"Running","running":3}}`: "3 10s cpu 3 ",
 		`{"spec":{"minMember":2147483647}}`: "2147483647 0s ",
 		`{"spec":{"minMember":2147483648}}`: "0 0s spec.minMember of the PodGroup scheduling.x-k8s.io/g is 2147483648" + should,
 		`{"spec":{"minMember":0}}`:          "0 0s spec.minMember of the PodGroup scheduling.x-k8s.io/g is 0" + should,
@@ -28,6 +29,7 @@ func TestCoschedulingGroup(t *testing.T) {
 		`{"spec":"all","status":[]}`:        `0 0s spec.minMember of the PodGroup scheduling.x-k8s.io/g is "all"` + should,
 		`{}`:                                "0 0s the PodGroup scheduling.x-k8s.io/g lacks spec.minMember",
 		`{"spec":{"minMember":1,"minResources":7,"scheduleTimeoutSeconds":"x"},"status":{"phase":{}}}`: "1 0s ",
+		`{"spec":{"minMember":1,"minResources":{"cpu":"much","memory":"-1","example.com/gpu":8}}}`:     "1 0s example.com/gpu 8, memory 0 ",
 		`{"spec":{"minMember":1,"scheduleTimeoutSeconds":-1}}`:                                         "1 0s ",
 		`{"metadata":{"name":"g","labels":7},"spec":{"minMember":1}}`:                                  `0 0s spec.minMember of the PodGroup scheduling.x-k8s.io/g is "not known, as the metadata cannot be read"` + should,
 	} {
@@ -38,7 +40,7 @@ func TestCoschedulingGroup(t *testing.T) {
 		}
 		g.Name = "g"
 		got := Object(g).(*object.PodGroup)
-		if text := fmt.Sprintf("%d %s %s", got.MinCount, got.PermitTimeout, got.Fault); text != want {
+		if text := fmt.Sprintf("%d %s %s%s", got.MinCount, got.PermitTimeout, spaced(got.Needs()), got.Fault); text != want {
 			t.Errorf("%s: got %s, want %s", body, text, want)
 		}
 		if !got.Gang || got.Source != object.SchedulerPlugins || got.Kind != object.CoschedulingGroups {
@@ -46,10 +48,18 @@ func TestCoschedulingGroup(t *testing.T) {
 		}
 		data, err := g.Marshal()
 		again := &PodGroup{}
-		if err != nil || again.Unmarshal(data) != nil || *Object(again).(*object.PodGroup) != *got {
+		if err != nil || again.Unmarshal(data) != nil || !reflect.DeepEqual(Object(again), got) {
 			t.Errorf("%s: in a record %s", body, data)
 		}
 	}
+}
+
+// spaced returns the amounts and a space; "" for none.
+func spaced(list object.Amounts) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list.String() + " "
 }
 
 // A PodGroup of another shape does not end the list of the others.

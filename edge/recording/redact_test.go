@@ -84,7 +84,7 @@ func TestRedactedZonesAreThoseOfNodes(t *testing.T) {
 }
 
 // A redacted PodGroup of scheduling.x-k8s.io and the labels of its pods have the same new
-// name, also if a label's value may not be as long. The group keeps its minimum, its phase and its
+// name, also if a label's value may not be as long. The group keeps its minimum, what it needs free, its phase and its
 // numbers, and nothing else of its spec and status.
 func TestRedactedCoschedulingGroup(t *testing.T) {
 	for _, name := range []string{"secret", "secret-a-b-c-d-e-f"} { // what stands for the second is no value of a label
@@ -95,7 +95,7 @@ func TestRedactedCoschedulingGroup(t *testing.T) {
 func testRedactedCoschedulingGroup(t *testing.T, name string) {
 	n := NewNames([]byte("key"))
 	g := &decode.PodGroup{}
-	if err := g.Unmarshal([]byte(`{"metadata":{"name":"` + name + `","namespace":"secret"},"spec":{"minMember":3,"minResources":{"secret":1},"scheduleTimeoutSeconds":"secret"},
+	if err := g.Unmarshal([]byte(`{"metadata":{"name":"` + name + `","namespace":"secret"},"spec":{"minMember":3,"minResources":{"cpu":"1500m","memory":"secret"},"scheduleTimeoutSeconds":"secret"},
 		"status":{"phase":"Running","occupiedBy":"secret","running":2,"succeeded":"secret","failed":1}}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func testRedactedCoschedulingGroup(t *testing.T, name string) {
 	n.redact(g)
 	n.redact(pod)
 	text, err := g.Marshal()
-	if err != nil || strings.Contains(string(text), "secret") || string(g.Spec.MinMember) != "3" || string(g.Status.Phase) != `"Running"` || string(g.Status.Running) != "2" || string(g.Status.Failed) != "1" {
+	if err != nil || strings.Contains(string(text), "secret") || string(g.Spec.MinMember) != "3" || !strings.Contains(string(g.Spec.MinResources), `"cpu":"1500m"`) || string(g.Status.Phase) != `"Running"` || string(g.Status.Running) != "2" || string(g.Status.Failed) != "1" {
 		t.Errorf("%s, %v", text, err)
 	}
 	if g.Name != pod.Labels[object.PodGroupLabel] || g.Namespace != pod.Namespace {

@@ -67,6 +67,8 @@ func (pl *plugin) events() []framework.ClusterEventWithHint {
 		{Resource: framework.AssignedPod, ActionType: framework.Add, QueueingHintFn: added},
 		{Resource: framework.UnscheduledPod, ActionType: framework.Add, QueueingHintFn: added},
 		{Resource: framework.TargetPod, ActionType: framework.UpdatePodLabel},
+		{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodScaleDown, QueueingHintFn: freed},
+		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable, QueueingHintFn: freed},
 	}
 }
 
@@ -84,10 +86,15 @@ func (pl *plugin) permit(t *table.Table, p *object.Pod, node string) framework.P
 }
 
 // placementFeasible returns whether the group can still have as many pods placed as it
-// requires.
+// requires. Before the first is tried, its MinResources must be free.
 func (pl *plugin) placementFeasible(t *table.Table, g *object.PodGroup, p framework.PlacementProgress) *decision.Status {
 	if g.Source == "" {
 		return nil
+	}
+	if p.Tried == 0 && g.Fault == "" {
+		if why := lacking(t, g); why != "" {
+			return &decision.Status{Code: decision.Unschedulable, Reasons: []string{why}}
+		}
 	}
 	return pl.gang.PodGroup.PlacementFeasible(t, g, p)
 }

@@ -1,0 +1,62 @@
+package coscheduling
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// lacking says which of the group's MinResources is not free on all nodes together, or that there
+// is no room for so many pods; "" if all are. What the group's own placed pods use counts as
+// free, and a node whose pods use more than it has as full.
+func lacking(t *table.Table, g *object.PodGroup) string {
+	if len(g.Needs()) == 0 {
+		return ""
+	}
+	short := func(name v1.ResourceName, wants, free int64) string {
+		return fmt.Sprintf("minResources cannot be satisfied: of %s %s free on all nodes together, %s needed", name, resource.Quantity(name, free), resource.Quantity(name, wants))
+	}
+	for _, a := range g.Needs() {
+		if free := free(t, g, a.Name); free < a.Value {
+			return short(a.Name, a.Value, free)
+		}
+	}
+	pods := int64(t.Groups().Named(g.GroupKey()).Scheduled())
+	for r, allowed := range t.AllowedPods() {
+		pods = resource.Add(pods, max(0, resource.Sub(allowed, t.PodCount()[r])))
+	}
+	if pods < int64(g.MinCount) {
+		return short(v1.ResourcePods, int64(g.MinCount), pods)
+	}
+	return ""
+}
+
+// free returns how much of the resource is free for the group on all nodes together.
+func free(t *table.Table, g *object.PodGroup, name v1.ResourceName) (sum int64) {
+	id, offered := t.Column(name)
+	if !offered {
+		return 0
+	}
+	used := t.Used(id)
+	for r, allocatable := range t.Allocatable(id) {
+		sum = resource.Add(sum, max(0, resource.Sub(allocatable, used[r])))
+	}
+	for uid := range t.Groups().Named(g.GroupKey()).Placed() {
+		sum = resource.Add(sum, t.Pod(uid).Pod.Demand.Usage.Of(name))
+	}
+	return sum
+}
+
+// freed reports whether the MinResources of the pod's group are free now.
+func freed(p *object.Pod, e *framework.Event) bool {
+	if !ours(p) || e.Table == nil {
+		return false
+	}
+	g := table.PodGroup(e.Table, p.GroupKey())
+	return g != nil && len(g.Needs()) > 0 && lacking(e.Table, g) == ""
+}
