@@ -49,7 +49,9 @@ func play(t *testing.T, answers map[string]any) (*chromium, *played) {
 	t.Cleanup(daemon.Close)
 	t.Cleanup(daemon.CloseClientConnections)
 	p.url = daemon.URL
-	p.view = view(t, "--daemon", p.url, "--insecure-skip-tls-verify", "--kubeconfig", kubeconfigFor(t, p.url))
+	apiServer := httptest.NewServer(p) // it has no certificate that a kubeconfig would have to know
+	t.Cleanup(apiServer.Close)
+	p.view = view(t, "--daemon", p.url, "--insecure-skip-tls-verify", "--kubeconfig", kubeconfigFor(t, apiServer.URL))
 	c.size(1280, 900, "light")
 	c.enter(p.view)
 	return c, p
@@ -61,6 +63,7 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, closed := p.answers[what], p.closed
 	p.asked = append(p.asked, strings.TrimPrefix(r.URL.String(), api.Prefix))
 	p.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
 	switch a := answer.(type) {
 	case nil:
 		if what == "watch" {

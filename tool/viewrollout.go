@@ -94,7 +94,9 @@ const mostReplicaSets = 100
 
 // readMakers is a makerReader: it reads the cluster, with the rights of the user.
 func (s *source) readMakers(ctx context.Context, namespace, name string) (*manifest.Set, *v1.Pod, error) {
-	config, err := s.connect()
+	own := *s // questions come at the same time, and each has its own bound of what it reads
+	own.reached = nil
+	config, err := own.connect()
 	if err != nil {
 		return nil, nil, err
 	}
