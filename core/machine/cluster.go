@@ -155,6 +155,9 @@ func (c *cluster) objectSet(o object.Object) {
 	} else {
 		c.moveAll(e)
 	}
+	if o.Head().Kind == object.ElasticQuotas && e.OldObject == nil {
+		c.quotas.came(o)
+	}
 	c.bindings.recheckWrites("")
 }
 

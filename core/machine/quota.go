@@ -110,6 +110,17 @@ func (w *quotas) wake(relief *quota.Relief) {
 	})
 }
 
+// came lets the pods of a namespace that has its first ElasticQuota be tried again: they may
+// preempt pods of any priority from now on, and the queue has reckoned with others.
+func (w *quotas) came(now object.Object) {
+	queues, namespace := quota.Of(w.table), now.Head().Namespace
+	if q := queues.Queue(namespace); q == nil || q.Quota != now {
+		return
+	}
+	event := queue.Label(framework.ResourceOf(object.ElasticQuotas), framework.Add)
+	w.queue.MoveInNamespaces(w.now, event, func(other string) bool { return other == namespace }, func(*object.Pod) bool { return true })
+}
+
 // gone lets pods without a queue be tried again if the namespace of an ElasticQuota that was
 // deleted has none any more: these pods and its own may preempt each other.
 func (w *quotas) gone(old object.Object) {
