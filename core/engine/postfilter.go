@@ -98,7 +98,10 @@ func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
 // Local reports whether each filter's verdict on a node depends on that node and its pods
 // alone, no filter can fail, and no RejectPod depends on pods. Preemption may then keep what
 // it found for a node.
-func (o *Outcome) Local() bool { return o.work.view.local() && !o.work.depends() }
+func (o *Outcome) Local() bool { return o.LocalFilters() && !o.work.depends() }
+
+// LocalFilters reports what Local does, whatever RejectPod depends on.
+func (o *Outcome) LocalFilters() bool { return o.work.view.local() }
 
 // local reports whether each filter's verdict on a row depends on that row alone: there
 // are no cell filters, hosted filters, or filters that can fail. Then results of trials on

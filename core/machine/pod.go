@@ -244,6 +244,9 @@ func (w *podWatch) endPod(ps *podState) {
 		w.attempts.dequeue(ps)
 		w.recordChange(framework.UnscheduledPod, framework.Delete)
 		w.nominations.moved(p, kept, "")
+		if p.PodGroup() != "" {
+			w.groups.clearGated(p.GroupKey())
+		}
 	}
 	if c := ps.binding; c != nil {
 		w.bindings.forgetAssumed(c)

@@ -154,6 +154,7 @@ func (l *podGroups) scheduleGroup(entries []*queue.Entry) {
 		l.submitGroup(c)
 	}
 	l.queue.EndGroup(l.now, c.name, c.result())
+	l.endNominations(c)
 }
 
 // result returns how the cycle ended, for the queue. A group that fits failed if Reserve or
@@ -315,7 +316,7 @@ func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	}
 	o := l.engine.DecideWithin(c.rows(), a.request, l.nominations)
 	l.stepDone(c, "Computing predicates and prioritizing done")
-	mb.local = o.Local()
+	mb.local = o.LocalFilters()
 	l.askDeallocate(c, mb, o)
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		l.attempts.recordRejection(a, o)

@@ -68,7 +68,8 @@ func (l *podGroups) failGroup(c *groupCycle, err error) {
 // waitsForEvents reports whether a group that does not fit need not be tried again before an
 // event may help one of its pods. All pods of the cycle are of one class then, and filters
 // answer by the node alone: how many fit does not depend on which of equal nodes were
-// chosen. A group that is not tried waits, too, for what mends its fault. Another group, one that is constrained, and one for which a plugin generates no
+// chosen. Nor does what quotas leave. A group that is not tried waits, too, for what mends its
+// fault. Another group, one that is constrained, and one for which a plugin generates no
 // placement is tried again after its backoff.
 func (l *podGroups) waitsForEvents(c *groupCycle) bool {
 	if c.group.Fault != "" {
@@ -103,20 +104,36 @@ func (l *podGroups) submitMember(c *groupCycle, mb *groupMember, waits bool) (sc
 			wakes = nil
 		}
 		l.deallocate(c, mb)
-		l.attempts.requeueFor(a, l.nominating(c, mb, true), wakes)
+		l.attempts.requeueFor(a, c.nominating(mb), wakes)
 	default:
 		l.holdMember(c, mb, waits)
 	}
 	return false
 }
 
-// nominating returns how the pod's nomination changes after a cycle in which its group was
-// not placed. Without a preemption that makes the pod fit it stays if keep is set.
-func (l *podGroups) nominating(c *groupCycle, mb *groupMember, keep bool) nominating {
-	if node, named := c.nominated[mb.pod.UID]; named {
-		return nominating{node: node}
+// nominating returns how the pod's nomination changes as it is requeued: a preemption for the
+// group that makes the pod fit sets it.
+func (c *groupCycle) nominating(mb *groupMember) nominating {
+	node, named := c.nominated[mb.pod.UID]
+	return nominating{keep: !named, node: node}
+}
+
+// endNominations ends the nominations of the pods that were not placed, unless victims of the
+// group are leaving, or nobody knows whether it fits. Others have the room then that the group
+// preempted for, and more of it is not to be kept from them. The group waits by then: what ends
+// does not help it.
+func (l *podGroups) endNominations(c *groupCycle) {
+	if c.preempts || c.status != nil && c.status.Code == decision.Error {
+		return
 	}
-	return nominating{keep: keep || c.preempts}
+	for _, mb := range c.members {
+		if ps := mb.state; ps.entry != nil && mb.kept != "" && !(mb.fits && c.status == nil) && ps.entry.NominatedNode() != "" {
+			if l.leavingFor(c) {
+				return
+			}
+			l.nominations.clear(ps)
+		}
+	}
 }
 
 // commitMember assumes the pod on the node that was found and starts its binding cycle. It
@@ -154,7 +171,7 @@ func (l *podGroups) holdMember(c *groupCycle, mb *groupMember, waits bool) {
 		wakes = c.heldBy(mb)
 	}
 	l.deallocate(c, mb)
-	l.attempts.requeueFor(mb.attempt, l.nominating(c, mb, !mb.fits), wakes)
+	l.attempts.requeueFor(mb.attempt, c.nominating(mb), wakes)
 }
 
 // constrained reports whether the pods of the group must be placed in one topology domain.
@@ -254,6 +271,18 @@ func (l *podGroups) recheckGates(g *object.PodGroup) {
 		}
 	}
 	l.queue.PodGroupChanged(l.now, g.GroupKey())
+	l.clearGated(g.GroupKey())
+}
+
+// clearGated ends the nominations of the pods of the group if these are gated: the group is
+// not tried until it has the pods that it needs.
+func (l *podGroups) clearGated(name types.NamespacedName) {
+	for uid := range l.table.Groups().Named(name).Unscheduled() {
+		if l.pods.entry(uid).Place() == queue.Gated {
+			l.clearNominations(name)
+			return
+		}
+	}
 }
 
 // clearNominations ends the nominations of the waiting pods that name the group.

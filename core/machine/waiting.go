@@ -33,8 +33,8 @@ type nominating struct {
 // moved posts to the queue, as an event AssignedPod/Delete, that p left the node kept, where it
 // was nominated: it is nominated to or placed on now ("" for none). The event may move pods of at
 // most p's priority. If p has an ElasticQuota it may also move pods of any priority with a quota
-// in another namespace: p no longer counts against the sum of the mins. It does nothing if kept
-// is "" or equal to now.
+// in another namespace: p no longer counts against the sum of the mins. To other pods of p's group
+// the room was free before. It does nothing if kept is "" or equal to now.
 func (n *nominations) moved(p *object.Pod, kept, now string) {
 	if kept == "" || kept == now {
 		return
@@ -44,7 +44,7 @@ func (n *nominations) moved(p *object.Pod, kept, now string) {
 	n.queue.MoveAllToActiveOrBackoff(n.now, &framework.Event{
 		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old, Table: n.table,
 	}, func(other *object.Pod) bool {
-		return other.UID != p.UID && (other.Priority <= p.Priority || n.shareMins(other, p))
+		return other.UID != p.UID && (p.PodGroup() == "" || other.GroupKey() != p.GroupKey()) && (other.Priority <= p.Priority || n.shareMins(other, p))
 	})
 }
 
@@ -129,10 +129,15 @@ func (w *preemptors) activateReady(preemptors []*object.Pod) {
 
 // skipBackoffs ends the backoff of those of these pods whose victims are all gone. The
 // others go on waiting: it is called for each victim, and a thousand preemptors would
-// be tried a million times.
+// be tried a million times. One with an ElasticQuota is tried though no hint calls it: if others
+// have what its queue was left with, it must not keep its room from them.
 func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	for _, p := range preemptors {
 		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" {
+			if quota.Of(w.table).Queue(p.Namespace) != nil && ps.entry.Place() == queue.Unschedulable {
+				w.queue.Activate(w.now, ps.entry)
+				continue
+			}
 			w.queue.SkipBackoff(w.now, ps.entry)
 		}
 	}

@@ -433,7 +433,7 @@ func (c *check) observe(proc *process, s loop.Step) {
 	case machine.ReadReply:
 		switch {
 		case e.Err != nil:
-		case e.Pod == nil:
+		case e.Pod == nil || e.Pod.Terminal:
 			k.forget(e.UID)
 		default:
 			k.tell(e.Pod.UID, e.Pod.NodeName)

@@ -73,7 +73,7 @@ func (k *cluster) take(e machine.Event) {
 	case machine.ReadReply:
 		switch {
 		case e.Err != nil:
-		case e.Pod == nil:
+		case e.Pod == nil || e.Pod.Terminal:
 			k.forget(e.UID)
 		default:
 			k.tell(e.Pod)

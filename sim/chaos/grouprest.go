@@ -62,7 +62,7 @@ func (w *batchWorld) waits(pod *v1.Pod) (why string, limit time.Duration, is boo
 // pods are alike.
 func (w *batchWorld) gangWaits(g *gang, pod *v1.Pod) (string, time.Duration) {
 	need := max(1, g.min-len(g.bound))
-	if g.unlike || g.min == 0 || len(g.waiting) < need || len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) > 0 || managed(pod) || constrained(pod) {
+	if g.unlike || g.min == 0 || len(g.waiting) < need || dependsOnMore(pod) {
 		return "", 0
 	}
 	if !w.quotas.admits(pod, need) {
@@ -155,13 +155,17 @@ func (c *check) placedWhole(proc *process, k *cluster, s loop.Step) {
 	}
 }
 
-// triedAgain is how many pods of groups back off. A group that does not fit is tried again
-// then, unless its pods are alike and nothing but the nodes matters to them.
-func triedAgain(m *machine.Machine, pods []*v1.Pod) int {
-	return count(pods, func(p *v1.Pod) bool {
-		if place := m.Entry(p.UID).Place(); groupOf(p) == "" || place != queue.Backoff && place != queue.ErrorBackoff && place != queue.Active {
-			return false
-		}
-		return true
+// triedAgain is how many pods of groups back off though nothing happens. A group that does not
+// fit is tried again then, unless its pods are alike and nothing but the nodes and quotas
+// matters to them.
+func (w *batchWorld) triedAgain(m *machine.Machine) int {
+	return count(w.pods, func(p *v1.Pod) bool {
+		g, place := w.gangs[groupOf(p)], m.Entry(p.UID).Place()
+		return g != nil && (g.unlike || dependsOnMore(p)) && (place == queue.Backoff || place == queue.ErrorBackoff || place == queue.Active)
 	})
+}
+
+// dependsOnMore reports whether more than the room and the labels of a node matters to the pod.
+func dependsOnMore(p *v1.Pod) bool {
+	return len(p.Spec.Volumes)+len(p.Spec.ResourceClaims) > 0 || managed(p) || constrained(p)
 }

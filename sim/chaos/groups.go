@@ -184,13 +184,14 @@ func (p *play) gangs(pods []*v1.Pod) map[string]*gang {
 			g = p.gangOf(called, pod)
 			all[called] = g
 		}
+		for _, other := range slices.Concat(g.bound, g.waiting) {
+			g.unlike = g.unlike || !alike(other, pod)
+		}
 		if pod.Spec.NodeName != "" {
 			g.bound = append(g.bound, pod)
 		} else {
 			g.waiting = append(g.waiting, pod)
 		}
-		first := slices.Concat(g.bound, g.waiting)[0]
-		g.unlike = g.unlike || !alike(first, pod)
 	}
 	return all
 }
@@ -259,15 +260,11 @@ func (c *check) isHurt(called string) bool {
 	return c.hurt[called] || c.setBack
 }
 
-// restless says what is wrong with a group as a whole.
+// restless says what is wrong with a group as a whole. That a gang of which fewer pods are bound
+// than its minimum could be placed whole, gangWaits says.
 func (g *gang) restless(hurt bool) string {
-	short := g.name[strings.LastIndex(g.name, "/")+1:]
-	switch {
-	case hurt || g.min == 0 || len(g.bound) == 0:
-	case len(g.bound) < g.min:
-		return fmt.Sprintf("group %s has %d pods bound, and its minimum is %d", short, len(g.bound), g.min)
-	case strings.HasPrefix(g.name, podGroups+"/") && g.condition != metav1.ConditionTrue:
-		return fmt.Sprintf("group %s is placed, and its condition does not say so", short)
+	if !hurt && g.min > 0 && len(g.bound) >= g.min && strings.HasPrefix(g.name, podGroups+"/") && g.condition != metav1.ConditionTrue {
+		return fmt.Sprintf("group %s is placed, and its condition does not say so", g.name[strings.LastIndex(g.name, "/")+1:])
 	}
 	return ""
 }

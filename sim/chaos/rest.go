@@ -147,7 +147,7 @@ func (p *play) restless() (why string, limit time.Duration) {
 		}
 	}
 	for _, proc := range running {
-		if why := proc.restless(nodes, pods, proc == leader); why != "" {
+		if why := proc.restless(nodes, pods, batch, proc == leader); why != "" {
 			return fmt.Sprintf("%s: %s", proc.name, why), restLimit
 		}
 	}
@@ -180,7 +180,7 @@ func podRestless(pod *v1.Pod, w *batchWorld) (why string, limit time.Duration) {
 	if why != "" || w.gated(pod) {
 		return why, limit
 	}
-	if pod.Status.NominatedNodeName != "" && !managed(pod) && groupOf(pod) == "" {
+	if pod.Status.NominatedNodeName != "" && !managed(pod) {
 		return waitsAndNominated, restLimit
 	}
 	for _, c := range pod.Status.Conditions {
@@ -265,15 +265,15 @@ func fits(pod *v1.Pod, n *v1.Node, pods []*v1.Pod, without func(*v1.Pod) bool) b
 
 // keepsRoom tells whether a pod that the extender manages keeps room on the node from
 // the other one. As with kube-scheduler it stays nominated where the extender has no
-// candidate left for it, and so does a pod of a group that has lost its room to others.
+// candidate left for it.
 func keepsRoom(p *v1.Pod, n *v1.Node, from *v1.Pod) bool {
-	return (managed(p) || groupOf(p) != "") && p.Spec.NodeName == "" && p.Status.NominatedNodeName == n.Name && p.UID != from.UID && priority(p) >= priority(from)
+	return managed(p) && p.Spec.NodeName == "" && p.Status.NominatedNodeName == n.Name && p.UID != from.UID && priority(p) >= priority(from)
 }
 
 // nominated are the nodes to which pods are nominated that no extender manages.
 func nominated(m *machine.Machine) (nodes []string) {
 	for _, node := range m.Queue().NominatedNodes() {
-		if slices.ContainsFunc(m.Queue().NominatedTo(node), func(p *object.Pod) bool { return p.PodGroup() == "" && (p.API == nil || !managed(p.API)) }) {
+		if slices.ContainsFunc(m.Queue().NominatedTo(node), func(p *object.Pod) bool { return p.API == nil || !managed(p.API) }) {
 			nodes = append(nodes, node)
 		}
 	}
@@ -306,7 +306,7 @@ func untrue(m *machine.Machine, pods []*v1.Pod) string {
 }
 
 // restless says what the process believes that is not so.
-func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why string) {
+func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, batch *batchWorld, leads bool) (why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), inspectTime)
 	defer cancel()
 	err := proc.daemon.Inspect(ctx, func(m *machine.Machine) {
@@ -333,7 +333,7 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 			why = untrue(m, pods)
 		}
 		ours := count(pods, func(p *v1.Pod) bool { return p.Spec.NodeName != "" || p.Spec.SchedulerName == v1.DefaultSchedulerName })
-		counts, again := m.Queue().Counts(), triedAgain(m, pods)
+		counts, again := m.Queue().Counts(), batch.triedAgain(m)
 		switch {
 		case why != "":
 		case m.Table().Placements() != bound:

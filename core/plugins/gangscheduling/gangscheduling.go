@@ -61,12 +61,16 @@ func groupUpdated(p *object.Pod, e *framework.Event) bool {
 	return was != nil && is != nil && groupAdded(p, e) && was.Gang && is.Gang && is.MinCount < was.MinCount
 }
 
-// required returns how many pods of the group must be placed together: 1 for one that is no
-// gang, and for a gang that was placed once and of which a pod is still bound and is not being
-// deleted. That a gang which is not Kubernetes' own was placed once, its bound pods say. Others of it have finished or were lost then, and whoever takes their place need not
-// wait for them. (kube-scheduler counts what it still sees, and such a pod waits for ever.)
+// required returns how many pods of the group must have a node together: 1 for one that is no
+// gang, else MinCount. It is 1, too, for a gang that was placed once, of which a pod is still
+// bound and is not being deleted, and of which fewer than MinCount pods are known. Others of it
+// have finished or were lost then, and whoever takes their place need not wait for them.
+// (kube-scheduler counts what it still sees, and such a pod waits for ever.) That a gang which
+// is not Kubernetes' own was placed once, its bound pods say: they may also be those that a
+// leader bound before it died. While MinCount pods are known, those that wait are placed
+// together then, or none.
 func required(t *table.Table, g *object.PodGroup, pods *group.Group) int {
-	if !g.Gang || (g.Scheduled.Status == v1.ConditionTrue || g.Source != "") && anyStays(t, pods) {
+	if !g.Gang || (g.Scheduled.Status == v1.ConditionTrue || g.Source != "") && pods.Len() < g.MinCount && anyStays(t, pods) {
 		return 1
 	}
 	return g.MinCount

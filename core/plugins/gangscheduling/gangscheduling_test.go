@@ -66,20 +66,46 @@ func TestPreEnqueue(t *testing.T) {
 	}
 }
 
-// A gang that was placed once requires no more than a pod while one of it stays bound, and is a
-// whole gang again once all that are bound are being deleted.
+// A gang that was placed once, and of which fewer pods are known than it needs, requires no more
+// than a pod while one of it stays bound. It is a whole gang again once all that are bound are
+// being deleted, and while as many pods as it needs are known: those that wait are placed
+// together then.
 func TestRequired(t *testing.T) {
-	for name, leaving := range map[string]int{"one leaves": 1, "both leave": 2} {
-		g := &object.PodGroup{Gang: true, MinCount: 3, Scheduled: object.GroupCondition{Status: v1.ConditionTrue}}
-		tab := gang(3, 0, g)
-		for i := range 2 {
-			p := pod(fmt.Sprint("p", i), "g")
-			p.NodeName, p.Terminating = "n", i < leaving
-			tab.AddPod(p, "n")
+	const feasible = decision.Success
+	for name, c := range map[string]struct {
+		condition           v1.ConditionStatus
+		source              string
+		pods, leaving, left int // known, of the two bound ones being deleted, and not yet tried
+		want                decision.Code
+	}{
+		"one leaves":                          {v1.ConditionTrue, "", 3, 1, 1, feasible},
+		"both leave":                          {v1.ConditionTrue, "", 3, 2, 1, decision.Unschedulable},
+		"it was never placed":                 {v1.ConditionFalse, "", 3, 0, 1, decision.Unschedulable},
+		"from labels":                         {"", object.SchedulerPlugins, 3, 1, 1, feasible},
+		"all are known":                       {v1.ConditionTrue, "", 4, 0, 2, decision.Wait},
+		"all are known, one does not fit":     {v1.ConditionTrue, "", 4, 0, 1, decision.Unschedulable},
+		"from labels, and one does not fit":   {"", object.SchedulerPlugins, 4, 0, 1, decision.Unschedulable},
+		"all are known, one that leaves, too": {"", object.SchedulerPlugins, 4, 1, 2, decision.Wait},
+	} {
+		called := object.GroupName(c.source, "g")
+		g := &object.PodGroup{Gang: true, MinCount: 4, Source: c.source, Scheduled: object.GroupCondition{Status: c.condition}}
+		g.Meta = object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g"}
+		tab := table.New()
+		tab.CountGroups()
+		for i := range c.pods {
+			p := pod(fmt.Sprint("p", i), called)
+			tab.Groups().Join(p)
+			if i < 2 {
+				p.NodeName, p.Terminating = "n", i < c.leaving
+				tab.AddPod(p, "n")
+			}
 		}
-		s := New().PodGroup.PlacementFeasible(tab, g, framework.PlacementProgress{Remaining: 1})
-		if stays := leaving < 2; stays != (s.Code == decision.Wait) {
-			t.Errorf("%s: got %+v", name, s)
+		code := feasible
+		if s := New().PodGroup.PlacementFeasible(tab, g, framework.PlacementProgress{Scheduled: 2, Remaining: c.left}); s != nil {
+			code = s.Code
+		}
+		if code != c.want {
+			t.Errorf("%s: got %s, want %s", name, code, c.want)
 		}
 	}
 }
