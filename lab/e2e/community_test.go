@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
@@ -119,28 +117,6 @@ func (f *field) rejected(prefix string, n int) string {
 		}
 	}
 	return missing(rejected, n)
-}
-
-// podGroup makes a PodGroup of the plugin's own kind.
-func (f *field) podGroup(name string, least int64) {
-	f.Helper()
-	f.applyWith([]*unstructured.Unstructured{{Object: map[string]any{
-		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
-		"metadata": map[string]any{"name": name, "namespace": f.name},
-		"spec":     map[string]any{"minMember": least},
-	}}}, metav1.ApplyOptions{})
-}
-
-// awaitServed waits until the API server serves the kind of a custom resource.
-func (f *field) awaitServed(kind string) {
-	f.Helper()
-	f.await(kind+" to be served", func() string {
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": kind}}
-		if _, err := f.resource(o).List(context.Background(), metav1.ListOptions{}); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
 }
 
 // goTool runs the go command in that module, and returns what it prints.
