@@ -27,7 +27,7 @@ func TestSimulateQuotas(t *testing.T) {
 // why says of an ElasticQuota what it has lent and borrowed, what a pod may request, what of it is
 // wrong, and which pods wait, as docs/batch.md shows.
 func TestWhyElasticQuota(t *testing.T) {
-	const files, tree = "testdata/quotas.yaml", "testdata/cases/why-elasticquota.yaml"
+	const files, tree = "testdata/quotas.yaml", "testdata/quotas-tree.yaml"
 	var all strings.Builder
 	for _, c := range []struct{ file, name string }{{files, "eq/research"}, {files, "elasticquotas/web"}, {tree, "team/eq/all"}, {tree, "a/eq/a"}, {tree, "eq/b"}, {tree, "eq/lab"}, {tree, "eq/odd"}, {tree, "eq/late"}} {
 		_, out, errs := berth("", "why", "-f", c.file, "--config", "testdata/quotas-config.yaml", c.name)
