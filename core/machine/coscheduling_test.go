@@ -154,6 +154,7 @@ func TestUnlistedCoschedulingGroups(t *testing.T) {
 func TestCoschedulingGroupIsDeleted(t *testing.T) {
 	m := coschedulingMachine(t)
 	m.Step(sim.Epoch, machine.NodeSet{Node: node("n", "4", false)})
+	m.Step(sim.Epoch, machine.ScheduleOne{}) // it leads
 	m.Step(sim.Epoch, machine.ObjectSet{Object: gang("g", 1, sim.Epoch)})
 	p := ganged("g", pod("a", "1"))
 	p.NominatedNode = "n"

@@ -88,12 +88,12 @@ func (m *Machine) composeCycles() {
 		step: m.step, pods: m.pods, ended: map[types.UID]EndedPods{}, reads: map[types.UID]*endedRead{}, recent: map[types.NamespacedName]bool{},
 		asked: newAsked[types.UID](func(a, b object.GroupStatus) bool { return a == b }),
 	}
+	m.quotas = &quotas{step: m.step, profiles: m.profiles, asked: newAsked[string](slices.Equal[object.Amounts]), reported: map[string]string{}}
 	m.groups = &podGroups{
 		step: m.step, options: &m.options, profiles: m.profiles, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, preemptors: m.preemptors,
-		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling, statuses: statuses,
+		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling, statuses: statuses, quotas: m.quotas,
 		asked: map[types.UID]object.GroupCondition{},
 	}
-	m.quotas = &quotas{step: m.step, profiles: m.profiles, asked: newAsked[string](slices.Equal[object.Amounts]), reported: map[string]string{}}
 }
 
 // composeRest creates the parts that handle events from the API, Assessor and Inspector.

@@ -14,6 +14,9 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
+// placedCondition is the condition of a group that is placed.
+var placedCondition = object.GroupCondition{Status: v1.ConditionTrue, Reason: "Scheduled"}
+
 // submitGroup carries out the result of the group's cycle: its pods are assumed for
 // good or go back to the queue, and the group's condition is written.
 func (l *podGroups) submitGroup(c *groupCycle) {
@@ -43,7 +46,7 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 		if l.table.Groups().Named(c.name).Scheduled() == c.scheduled {
 			done.Waited = l.now.Sub(c.firstActive)
 		}
-		condition.Status, condition.Reason = v1.ConditionTrue, "Scheduled"
+		condition = placedCondition
 	case c.status.Code == decision.Error:
 		done.Result, done.Err = decision.ResultError, c.status.Err
 		condition.Reason, condition.Message = v1.PodReasonSchedulerError, c.status.Err.Error()
@@ -53,7 +56,22 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 		done.Result = decision.ResultUnschedulable
 	}
 	l.emit(done)
-	l.showCondition(c, condition)
+	l.showCondition(c.name, condition)
+}
+
+// lead does what the leader before may have ended without: it emits the condition of each gang
+// whose pods are bound and whose condition does not say so, and ends the nominations of gated
+// groups.
+func (l *podGroups) lead() {
+	for _, name := range l.table.Groups().Names() {
+		l.clearGated(name)
+	}
+	for _, o := range l.table.Objects().List(object.PodGroups) {
+		g := o.(*object.PodGroup)
+		if g.Gang && g.Scheduled.Status != v1.ConditionTrue && l.table.Groups().Named(g.GroupKey()).Bound() >= g.MinCount {
+			l.showCondition(g.GroupKey(), placedCondition)
+		}
+	}
 }
 
 // failGroup ends a cycle that cannot begin, because of err: all its pods back off.
@@ -61,7 +79,7 @@ func (l *podGroups) failGroup(c *groupCycle, err error) {
 	for _, mb := range c.members {
 		l.bindings.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
 	}
-	l.showCondition(c, object.GroupCondition{Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulerError, Message: err.Error()})
+	l.showCondition(c.name, object.GroupCondition{Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulerError, Message: err.Error()})
 	l.queue.EndGroup(l.now, c.name, queue.GroupFailed)
 }
 
@@ -221,8 +239,8 @@ func (c *groupCycle) heldBy(mb *groupMember) (names []string) {
 // showCondition emits a patch of the group's condition, unless the API shows it already
 // or was asked to. A group that was scheduled once stays so, whatever becomes of later
 // pods.
-func (l *podGroups) showCondition(c *groupCycle, condition object.GroupCondition) {
-	g, _ := l.table.Objects().Shown(object.PodGroups, c.name.Namespace, c.name.Name).(*object.PodGroup)
+func (l *podGroups) showCondition(name types.NamespacedName, condition object.GroupCondition) {
+	g, _ := l.table.Objects().Shown(object.PodGroups, name.Namespace, name.Name).(*object.PodGroup)
 	if g == nil {
 		return
 	}
@@ -285,8 +303,12 @@ func (l *podGroups) clearGated(name types.NamespacedName) {
 	}
 }
 
-// clearNominations ends the nominations of the waiting pods that name the group.
+// clearNominations ends the nominations of the waiting pods that name the group. It does nothing
+// before lead: only the leader may write that they end.
 func (l *podGroups) clearNominations(name types.NamespacedName) {
+	if !l.quotas.leads {
+		return
+	}
 	for _, uid := range slices.Collect(l.table.Groups().Named(name).Unscheduled()) {
 		if ps := l.pods.byUID[uid]; ps != nil && ps.entry.NominatedNode() != "" {
 			l.nominations.clear(ps)

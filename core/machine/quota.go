@@ -14,7 +14,7 @@ import (
 type quotas struct {
 	*step
 	profiles profiles
-	leads    bool                          // a ScheduleOne came, so this process is the leader
+	leads    bool                          // a ScheduleOne came: until then another process may be the leader
 	asked    asked[string, object.Amounts] // by identity
 	reported map[string]string             // by identity: faults that were reported last
 	linked   uint64                        // the revision of the queues as of report
@@ -24,12 +24,8 @@ type quotas struct {
 // the other that was deleted.
 func identity(q *object.ElasticQuota) string { return q.Key() + "/" + string(q.UID) }
 
-// lead begins to write, at the first ScheduleOne: until then another process may be the
-// leader. What happened before calls no pod.
+// lead begins to write, at the first ScheduleOne. What happened before calls no pod.
 func (w *quotas) lead() {
-	if w.leads {
-		return
-	}
 	w.leads = true
 	changed, _ := quota.Of(w.table).TakeChanged()
 	w.patch(changed)

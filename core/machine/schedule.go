@@ -23,7 +23,10 @@ var ErrNoNodes = errors.New(explain.NoNodes)
 // scheduleOne pops the first pod of the queue and runs its scheduling cycle, or that of
 // its pod group. If a node is found, it starts the binding cycle.
 func (m *Machine) scheduleOne() {
-	m.quotas.lead()
+	if !m.quotas.leads {
+		m.quotas.lead()
+		m.groups.lead()
+	}
 	m.groups.statuses.lead(m.profiles)
 	if m.evictions.awaited() {
 		return

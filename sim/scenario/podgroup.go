@@ -8,13 +8,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
 )
 
 // podGroup creates a PodGroup: a gang with min=N, else one with the basic policy. With
-// within=KEY its pods share one value of that node label.
+// within=KEY its pods share one value of that node label. With "scheduled" its condition says that
+// it was placed.
 func (p *play) podGroup(words []string) error {
 	if len(words) == 0 {
 		return errors.New("want a name")
@@ -29,6 +31,8 @@ func (p *play) podGroup(words []string) error {
 		switch {
 		case a.key == "within":
 			g.Spec.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: a.value}}}
+		case w == "scheduled":
+			g.Status.Conditions = []metav1.Condition{{Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled"}}
 		case w == "disruption=single":
 			g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}}
 		case w == "disruption=all":
@@ -38,7 +42,7 @@ func (p *play) podGroup(words []string) error {
 		case a.key == "priority" && err == nil:
 			g.Spec.Priority = new(int32(n))
 		default:
-			return fmt.Errorf("%q: want min=NUMBER, priority=NUMBER, disruption=single or all, or within=KEY", w)
+			return fmt.Errorf("%q: want min=NUMBER, priority=NUMBER, disruption=single or all, within=KEY, or scheduled", w)
 		}
 	}
 	p.tellObject(object.PodGroups, g)
