@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -74,6 +75,42 @@ func TestWhyNamesTermsByNode(t *testing.T) {
 	for _, want := range []string{"1 node: a1\n    " + zone + "; " + host + "2 is there\n", "1 node: a2\n    " + zone + "\n", "1 node: b1\n    " + host + " is there\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q: %s\n%s", want, errs, out)
+		}
+	}
+}
+
+// Where many pods keep a pod off, the text says how many there are and in how many domains: none
+// reads as if it were the only one.
+func TestWhyCountsPodsThatKeepOthersOff(t *testing.T) {
+	nodes := func(cordoned string) (all string) {
+		for _, name := range []string{"a1", "a2", "b1", "c1"} {
+			all += fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {zone: %s}}\nspec: {unschedulable: %t}\nstatus: {allocatable: {cpu: \"4\", memory: 8Gi, pods: \"110\"}}\n---\n", name, name[:1], strings.Contains(cordoned, name))
+		}
+		return all
+	}
+	pod := func(name, app, node, spec string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", labels: {app: " + app + "}}\nspec: {nodeName: '" + node + "', containers: [{name: c, image: i}]" + spec + "}\n---\n"
+	}
+	anti := func(app string) string {
+		return ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchLabels: {app: " + app + "}}}]}}"
+	}
+	const forbids, keeps = "its anti-affinity forbids app=web in the same zone, and ", "pod default/w1 on a1 keeps pods like this one away (its anti-affinity by zone)"
+	a := pod("web1", "web", "a1", "") + pod("web2", "web", "a2", "")
+	b, c, away := pod("web3", "web", "b1", ""), pod("web4", "web", "c1", ""), pod("p", "p", "", anti("web"))
+	w1, w2, w3 := pod("w1", "w", "a1", anti("p")), pod("w2", "w", "b1", anti("p")), pod("w3", "w", "c1", anti("p"))
+	spread := pod("p", "web", "", ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]")
+	for name, test := range map[string]struct{ cordoned, pods, want string }{
+		"one domain":      {"b1 c1", a + away, "2 nodes: a1, a2\n    " + forbids + "2 such pods are there, e.g. default/web1\n"},
+		"some domains":    {"c1", a + b + away, "3 nodes: a1, a2, b1\n    " + forbids + "3 such pods are in 2 of 3 domains, e.g. default/web1\n"},
+		"all domains":     {"", a + b + c + away, "4 nodes: a1, a2, b1, c1\n    " + forbids + "4 such pods are in all 3 domains, e.g. default/web1\n"},
+		"one that keeps":  {"b1 c1", w1 + pod("p", "p", "", ""), "2 nodes: a1, a2\n    " + keeps + "\n"},
+		"two that keep":   {"c1", w1 + w2 + pod("p", "p", "", ""), "3 nodes: a1, a2, b1\n    " + keeps + ", as does 1 other pod\n"},
+		"three that keep": {"", w1 + w2 + w3 + pod("p", "p", "", ""), "4 nodes: a1, a2, b1, c1\n    " + keeps + ", as do 2 other pods\n"},
+		"spread":          {"b1 c1", a + spread, "2 nodes: a1, a2\n    spread by zone allows maxSkew 1; matching pods: a has 2, b has 0\n"},
+		"spread further":  {"c1", a + b + spread, "3 nodes: a1, a2, b1\n    spread by zone allows maxSkew 1; matching pods: a has 2, c has 0; 1 more domain has too many\n"},
+	} {
+		if _, out, errs := berth(nodes(test.cordoned)+test.pods, "why", "-f", "-", "p"); !strings.Contains(out, test.want) {
+			t.Errorf("%s: no %q: %s\n%s", name, test.want, errs, out)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -27,15 +28,33 @@ func (f *facts) spreadText(b *Blocker, nodes []string) string {
 	var parts []string
 	spreads := f.spreads()
 	for i := range spreads {
-		at := slices.IndexFunc(nodes, func(name string) bool { return spreads[i].blocks(f.node(name)) })
-		if at >= 0 {
-			parts = append(parts, spreads[i].text(f.node(nodes[at]))+meantKey(spreads[i].TopologyKey, f.cluster.Set))
+		var first *v1.Node
+		full := map[string]bool{} // domains
+		for _, name := range nodes {
+			if n := f.node(name); spreads[i].blocks(n) {
+				first = cmp.Or(first, n)
+				full[n.Labels[spreads[i].TopologyKey]] = true
+			}
+		}
+		if first != nil {
+			parts = append(parts, spreads[i].text(first)+othersFull(len(full)-1)+meantKey(spreads[i].TopologyKey, f.cluster.Set))
 		}
 	}
 	if len(parts) == 0 {
 		return strings.Join(b.Reasons, ", ")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// othersFull says how many domains have too many pods beside the one that is named.
+func othersFull(n int) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n == 1:
+		return "; 1 more domain has too many"
+	}
+	return fmt.Sprintf("; %d more domains have too many", n)
 }
 
 // spreadKeys returns the topology keys of the constraints that keep the pod off the node,

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,12 +21,19 @@ func (f *facts) podAffinityText(b *Blocker, nodes []string) string {
 		var texts []string
 		switch reason {
 		case interpodaffinity.ReasonExistingAntiAffinity:
-			if p, on, key := f.keeper(nodes[0]); p != nil {
+			if p, on, key, others := f.keeper(nodes); p != nil {
 				where := " on " + on
 				if f.cluster.isNominated(p) {
 					where = ", which is nominated to " + on + ","
 				}
-				texts = []string{fmt.Sprintf("pod %s%s keeps pods like this one away (its anti-affinity by %s)", p.Key(), where, key)}
+				text := fmt.Sprintf("pod %s%s keeps pods like this one away (its anti-affinity by %s)", p.Key(), where, key)
+				switch {
+				case others == 1:
+					text += ", as does 1 other pod"
+				case others > 1:
+					text += fmt.Sprintf(", as do %d other pods", others)
+				}
+				texts = []string{text}
 			}
 		case interpodaffinity.ReasonAntiAffinity:
 			texts = f.antiAffinityTexts(nodes)
@@ -41,20 +49,51 @@ func (f *facts) podAffinityText(b *Blocker, nodes []string) string {
 }
 
 func (f *facts) antiAffinityTexts(nodes []string) (texts []string) {
-	domains := f.forbidden()
+	forbidden := f.forbidden()
 	for i, term := range podTerms(f.api, true) {
+		var example *object.Pod
+		pods, closed := 0, map[string]bool{}
 		for _, name := range nodes {
-			if p := f.podAt(domains[i], name, term.TopologyKey); p != nil {
-				where := "there"
-				if f.cluster.isNominated(p) {
-					where = "nominated to " + f.cluster.Machine.Nominator().NominatedNode(p.UID)
-				}
-				texts = append(texts, fmt.Sprintf("its anti-affinity forbids %s in the same %s, and %s is %s", selectorText(term.LabelSelector), term.TopologyKey, p.Key(), where))
-				break
+			value, has := f.label(name, term.TopologyKey)
+			if at := forbidden[i][value]; has && at.first != nil && !closed[value] {
+				example = cmp.Or(example, at.first)
+				pods += at.pods
+				closed[value] = true
 			}
 		}
+		if example == nil {
+			continue
+		}
+		nominated := ""
+		if f.cluster.isNominated(example) {
+			nominated = f.cluster.Machine.Nominator().NominatedNode(example.UID)
+		}
+		there := thereText(example.Key(), nominated, pods, len(closed), len(forbidden[i]))
+		texts = append(texts, fmt.Sprintf("its anti-affinity forbids %s in the same %s, and %s", selectorText(term.LabelSelector), term.TopologyKey, there))
 	}
 	return texts
+}
+
+// thereText says where the pods are that a term forbids: so many in so many of all domains, the
+// example among them. nominated is "" if the example has a node.
+func thereText(example, nominated string, pods, closed, all int) string {
+	if nominated != "" {
+		nominated = "nominated to " + nominated
+	}
+	if pods == 1 {
+		return example + " is " + cmp.Or(nominated, "there")
+	}
+	where := fmt.Sprintf("in %d of %d domains", closed, all)
+	switch closed {
+	case 1:
+		where = "there"
+	case all:
+		where = fmt.Sprintf("in all %d domains", all)
+	}
+	if nominated != "" {
+		example += ", " + nominated
+	}
+	return fmt.Sprintf("%d such pods are %s, e.g. %s", pods, where, example)
 }
 
 // antiAffinityKeys returns the topology keys of the pod's anti-affinity that keep it off the
@@ -65,31 +104,28 @@ func (f *facts) antiAffinityKeys(node string) (keys []string) {
 		return nil
 	}
 	for i, domains := range f.forbidden() {
-		if f.podAt(domains, node, terms[i].TopologyKey) != nil {
+		if value, has := f.label(node, terms[i].TopologyKey); has && domains[value].first != nil {
 			keys = append(keys, terms[i].TopologyKey)
 		}
 	}
 	return keys
 }
 
-// forbidden is, for each term of the pod's anti-affinity, the first pod that it is about in
-// each domain that has one. They are looked for once.
-func (f *facts) forbidden() []map[string]*object.Pod {
+// domain has the pods of a topology domain that terms are about.
+type domain struct {
+	first *object.Pod // by name; nil if there is none
+	pods  int
+}
+
+// forbidden returns, for each term of the pod's anti-affinity, the domains with the pods that
+// it is about. They are looked for once.
+func (f *facts) forbidden() []map[string]domain {
 	if f.anti == nil && f.pod.Affinity != nil {
 		for i, term := range podTerms(f.api, true) {
 			f.anti = append(f.anti, f.domains(term.TopologyKey, f.about(f.pod.Affinity.AntiAffinity[i:i+1])))
 		}
 	}
 	return f.anti
-}
-
-// podAt is the pod of the node's domain.
-func (f *facts) podAt(domains map[string]*object.Pod, node, key string) *object.Pod {
-	value, has := f.label(node, key)
-	if !has {
-		return nil
-	}
-	return domains[value]
 }
 
 // isNominated reports whether the pod counts as placed because it is nominated to a node.
@@ -104,7 +140,7 @@ func (f *facts) affinityTexts(nodes []string) (texts []string) {
 		unmet, labelled := false, false
 		for _, name := range nodes {
 			value, has := f.label(name, term.TopologyKey)
-			unmet = unmet || at[value] == nil
+			unmet = unmet || at[value].first == nil
 			labelled = labelled || has
 		}
 		text := fmt.Sprintf("its affinity wants a pod with %s in the same %s", selectorText(term.LabelSelector), term.TopologyKey)
@@ -145,9 +181,9 @@ func (f *facts) label(node, key string) (value string, has bool) {
 	return value, has
 }
 
-// domains is the first pod, by name, that is meant in each domain that has one.
-func (f *facts) domains(key string, meant func(*object.Pod) bool) map[string]*object.Pod {
-	first := map[string]*object.Pod{}
+// domains returns the domains of the key by the label's value, with the pods that are meant.
+func (f *facts) domains(key string, meant func(*object.Pod) bool) map[string]domain {
+	domains := map[string]domain{}
 	t := f.cluster.Machine.Table()
 	for _, r := range t.All() {
 		n := t.Node(r)
@@ -158,13 +194,19 @@ func (f *facts) domains(key string, meant func(*object.Pod) bool) map[string]*ob
 		if !has {
 			continue
 		}
+		of := domains[value]
 		for _, p := range f.on(n.Name) {
-			if meant(p) && (first[value] == nil || compareKeys(p, first[value]) < 0) {
-				first[value] = p
+			if !meant(p) {
+				continue
+			}
+			of.pods++
+			if of.first == nil || compareKeys(p, of.first) < 0 {
+				of.first = p
 			}
 		}
+		domains[value] = of
 	}
-	return first
+	return domains
 }
 
 func podTerms(p *v1.Pod, anti bool) []v1.PodAffinityTerm {
@@ -187,27 +229,56 @@ func selectorText(l *metav1.LabelSelector) string {
 	return text
 }
 
-// keeper is a pod whose own anti-affinity keeps the pod off the node, and where it is.
-func (f *facts) keeper(node string) (keeper *object.Pod, on, topology string) {
+// keeper returns the first pod, by name, whose own anti-affinity keeps the pod off some of the
+// nodes, the node it is on, the term's topology key, and how many other pods do so.
+func (f *facts) keeper(nodes []string) (keeper *object.Pod, on, topology string, others int) {
 	t := f.cluster.Machine.Table()
-	at := f.node(node)
+	values := map[string]map[string]bool{}
 	for _, r := range t.All() {
 		n := t.Node(r)
-		if n == nil || at == nil {
+		if n == nil {
 			continue
 		}
 		for _, p := range f.on(n.Name) {
-			if p.Affinity == nil || keeper != nil && compareKeys(keeper, p) <= 0 {
+			key, keeps := f.keepsOff(p, n.Labels, nodes, values)
+			switch {
+			case !keeps:
 				continue
+			case keeper != nil:
+				others++
 			}
-			for i := range p.Affinity.AntiAffinity {
-				term := &p.Affinity.AntiAffinity[i]
-				value, has := n.Labels[term.TopologyKey]
-				if has && at.Labels[term.TopologyKey] == value && term.MatchesPending(f.pod.Namespace, t.Namespaces().Labels(f.pod.Namespace), f.pod.Labels) {
-					keeper, on, topology = p, n.Name, term.TopologyKey
-				}
+			if keeper == nil || compareKeys(p, keeper) < 0 {
+				keeper, on, topology = p, n.Name, key
 			}
 		}
 	}
-	return keeper, on, topology
+	return keeper, on, topology, others
+}
+
+// keepsOff returns the topology key by which the anti-affinity of p, on a node with the labels,
+// keeps the pod off some of the nodes. It keeps the values that the nodes have for each key.
+func (f *facts) keepsOff(p *object.Pod, labels map[string]string, nodes []string, values map[string]map[string]bool) (key string, keeps bool) {
+	if p.Affinity == nil {
+		return "", false
+	}
+	namespace := f.cluster.Machine.Table().Namespaces().Labels(f.pod.Namespace)
+	for i := range p.Affinity.AntiAffinity {
+		term := &p.Affinity.AntiAffinity[i]
+		value, has := labels[term.TopologyKey]
+		if !has || !term.MatchesPending(f.pod.Namespace, namespace, f.pod.Labels) {
+			continue
+		}
+		if values[term.TopologyKey] == nil {
+			values[term.TopologyKey] = map[string]bool{}
+			for _, name := range nodes {
+				if at, has := f.label(name, term.TopologyKey); has {
+					values[term.TopologyKey][at] = true
+				}
+			}
+		}
+		if values[term.TopologyKey][value] {
+			return term.TopologyKey, true
+		}
+	}
+	return "", false
 }

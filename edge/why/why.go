@@ -67,7 +67,7 @@ type facts struct {
 	nodes    map[string]*v1.Node
 	spread   []spread
 	refused  bool // by admission
-	anti     []map[string]*object.Pod
+	anti     []map[string]domain
 }
 
 // Why answers for a pod of the cluster. Once the context ends it looks for no more fixes,
