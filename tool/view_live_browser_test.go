@@ -86,9 +86,9 @@ func (d *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// recordEvent is the record of an attempt as an event of a stream.
+// recordEvent is the record of an attempt, newer than all others, as an event of a stream.
 func recordEvent(n int) string {
-	return fmt.Sprintf("id: a-%d\nevent: record\ndata: {\"time\":\"2026-01-01T00:00:00Z\",\"type\":\"Attempt\",\"pod\":\"shop/cart-%d\",\"attempt\":1,\"result\":\"Scheduled\",\"node\":\"node-%05d\",\"nodesTotal\":10000,\"nodesFeasible\":9000}\n\n", n, n, n%10_000)
+	return fmt.Sprintf("id: a-%d\nevent: record\ndata: {\"time\":\"2126-01-01T00:00:00Z\",\"type\":\"Attempt\",\"pod\":\"shop/cart-%d\",\"attempt\":1,\"result\":\"Scheduled\",\"node\":\"node-%05d\",\"nodesTotal\":10000,\"nodesFeasible\":9000}\n\n", n, n, n%10_000)
 }
 
 // The page is on loopback alone: no other address of this machine leads to it.

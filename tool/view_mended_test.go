@@ -67,17 +67,13 @@ func (p *played) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch a := answer.(type) {
 	case nil:
 		if what == "watch" {
-			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = io.WriteString(w, "id: a-1\n: alive\n\n")
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-r.Context().Done():
-			case <-closed:
-			}
+			streamed("").stream(w, r, closed)
 			return
 		}
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"kind":"Problem","code":404,"reason":"NotFound","message":"there is no such thing"}`)
+	case streamed:
+		a.stream(w, r, closed)
 	case *api.Problem:
 		w.WriteHeader(a.Code)
 		_ = json.NewEncoder(w).Encode(a)

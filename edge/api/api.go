@@ -116,6 +116,7 @@ const queryTimeout = 10 * time.Second
 type handler struct {
 	Options
 	watches *bounds.Places
+	started time.Time
 	process string // this one, in the ids of events
 	// snapshots are what all who ask about nodes share.
 	snapshots *snapshot.Source
@@ -126,7 +127,8 @@ func newHandler(o Options) *handler {
 	if o.PodFields == nil {
 		o.PodFields = func(p *v1.Pod) *v1.Pod { return p }
 	}
-	h := &handler{Options: o, watches: bounds.NewPlaces(mostWatches), process: processOf(o.Now())}
+	h := &handler{Options: o, watches: bounds.NewPlaces(mostWatches), started: o.Now().UTC()}
+	h.process = processOf(h.started)
 	h.snapshots = snapshot.NewSource(h.look, o.Now)
 	return h
 }
@@ -185,15 +187,20 @@ func (h *handler) led(answer http.HandlerFunc) http.HandlerFunc {
 func (h *handler) leading() error {
 	switch {
 	case !h.Leads():
-		p := problem(http.StatusServiceUnavailable, NotLeading, "this daemon does not lead")
-		if p.Leader = h.Leader(); p.Leader != "" {
-			p.Message += ": " + p.Leader + " does"
-		}
-		return p
+		return h.notLeading()
 	case !h.Synced():
 		return problem(http.StatusServiceUnavailable, NotSynced, "this daemon leads and does not know the cluster yet")
 	}
 	return nil
+}
+
+// notLeading says that this daemon does not lead, and who does.
+func (h *handler) notLeading() *Problem {
+	p := problem(http.StatusServiceUnavailable, NotLeading, "this daemon does not lead")
+	if p.Leader = h.Leader(); p.Leader != "" {
+		p.Message += ": " + p.Leader + " does"
+	}
+	return p
 }
 
 // compressed writes what a function answers, in gzip where the client takes it.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,17 +151,33 @@ func TestQuietStreamsResume(t *testing.T) {
 func TestStreamsResumeElsewhere(t *testing.T) {
 	f := stuck(t)
 	f.step(machine.PodGone{UID: "big"})
-	at := f.now
+	f.now = f.now.Add(time.Minute)
+	at := f.now.Add(clocksApart) // by the clock of the process that led
 	f.pod("later", "9")
 	f.step(machine.ScheduleOne{})
 	s := f.watch("watch?reason=Unschedulable", position{processOf(start.Add(-time.Hour)), 1_000_000, 0, at}.String())
 	var lost Lost
 	var r records.Record
-	if s.of("lost", &lost); lost != (Lost{Restarted: true}) {
+	if s.of("lost", &lost); !lost.Restarted || lost.Leader != "berth-7f9_1234" || lost.Started == nil || !lost.Started.Equal(start) {
 		t.Errorf("lost: %+v", lost)
 	}
 	if s.of("record", &r); r.Pod != "shop/later" {
 		t.Errorf("the first record: %+v", r)
+	}
+}
+
+// A stream ends once its daemon leads no more, and says who does: whoever reads it finds that one.
+func TestStreamsEndWithTheLead(t *testing.T) {
+	f := stuck(t)
+	var lost atomic.Bool
+	f.options.Leads = func() bool { return !lost.Load() }
+	f.serve()
+	s := f.watch("watch", "")
+	s.next()
+	lost.Store(true)
+	var end Problem
+	if s.of("end", &end); end.Reason != NotLeading || end.Leader != "berth-7f9_1234" {
+		t.Errorf("%+v", end)
 	}
 }
 

@@ -24,6 +24,10 @@ const (
 // scheduling loop more than the record does.
 const pollTime = 100 * time.Millisecond
 
+// clocksApart is how far the clocks of two replicas may be apart. Records of one that leads after
+// another are sent from so long before the other's last event.
+const clocksApart = 10 * time.Second
+
 // mostPolled is how many records a stream sends in each pollTime. It gets behind where there are
 // more for long: to encode all of them would take more memory and time than to decide.
 const mostPolled = 256
@@ -33,8 +37,11 @@ const mostPolled = 256
 type Lost struct {
 	Lost uint64 `json:"lost"`
 	// Restarted is set if the stream goes on from one of another process. Records of that are not
-	// known here: how many were dropped is not known.
-	Restarted bool `json:"restarted,omitempty"`
+	// known here: how many were dropped is not known. Leader is the process that streams from here
+	// on, which began at the time Started.
+	Restarted bool       `json:"restarted,omitempty"`
+	Leader    string     `json:"leader,omitempty"`
+	Started   *time.Time `json:"started,omitempty"`
 }
 
 // watch streams records as server-sent events. "record" has a Record, "lost" a Lost,
@@ -65,9 +72,9 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
 	case from.process == h.process:
 		s.follow, s.changes.revision = h.Recorder.Follow(q, from.record), from.revision
 	default:
-		q.Since, s.changes.revision = from.at, 0
+		q.Since, s.changes.revision = from.at.Add(-clocksApart), 0
 		s.follow = h.follow(q)
-		s.event("lost", s.follow.Next(), Lost{Restarted: true})
+		s.event("lost", s.follow.Next(), Lost{Restarted: true, Leader: h.Leader(), Started: &h.started})
 	}
 	h.stream(s, r)
 }
@@ -96,16 +103,16 @@ func (h *handler) stream(s *stream, r *http.Request) {
 		if !s.send(most) || !h.sendChanges(r.Context(), s) {
 			return
 		}
+		if !h.Leads() {
+			s.end(h.notLeading())
+			return
+		}
 		select {
 		case <-end.C:
 			s.end(problem(http.StatusRequestTimeout, Ended, "a stream ends after %s; ask again", streamTime))
 			return
 		case <-poll.C:
 		case <-alive.C:
-			if !h.Leads() {
-				s.end(problem(http.StatusServiceUnavailable, NotLeading, "this daemon does not lead any more"))
-				return
-			}
 			if !s.alive() {
 				return
 			}

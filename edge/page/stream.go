@@ -22,7 +22,10 @@ const (
 	aliveTime  = 15 * time.Second
 	writeTime  = 30 * time.Second
 	leastPause = time.Second
-	mostPause  = 15 * time.Second
+	// mostPause is between two tries to hear a scheduler, which may lead for seconds only. One that
+	// refuses to answer is asked less often.
+	mostPause    = 2 * time.Second
+	refusedPause = 15 * time.Second
 )
 
 // mostWaiting is how many events may wait for a browser, and mostEvent bounds one. A browser that
@@ -143,15 +146,18 @@ func (h *hub) read(ctx context.Context) {
 			pause = leastPause
 		}
 		h.send(ctx, connection(h.broken(err, heard)), true)
-		var p *api.Problem
-		if errors.As(err, &p) && p.Reason != api.Ended && p.Reason != api.NotLeading && p.Code < 500 {
-			last = "" // it may be why
+		most := mostPause
+		if p := new(api.Problem); errors.As(err, &p) && p.Code >= 400 && p.Code < 500 && p.Reason != api.Ended {
+			most = refusedPause
+			if p.Code == http.StatusBadRequest {
+				last = "" // it may be why
+			}
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		pause = min(2*pause, mostPause)
+		pause = min(2*pause, most)
 	}
 }
 

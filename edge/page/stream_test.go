@@ -108,9 +108,22 @@ func TestStreamsGoOn(t *testing.T) {
 			t.Errorf("not leading: %q, %q", got, u.opened)
 		}
 		u.err = errors.New("connection refused")
+		before := len(u.opened)
 		time.Sleep(4 * mostPause)
-		if got := viewer(events); !strings.Contains(got, "connection refused") || len(u.opened) > 12 {
-			t.Errorf("refused: %q after %d", got, len(u.opened))
+		if got := viewer(events); !strings.Contains(got, "connection refused") || len(u.opened) > before+4 || len(u.opened) < before+3 {
+			t.Errorf("refused: %q after %d", got, len(u.opened)-before)
+		}
+		u.err = &api.Problem{Reason: api.TooMany, Code: 429}
+		time.Sleep(time.Minute)
+		before = len(u.opened)
+		time.Sleep(4 * refusedPause)
+		if len(u.opened) > before+5 || u.opened[len(u.opened)-1] != "a-9" {
+			t.Errorf("too many: %q after %d", u.opened[len(u.opened)-1], len(u.opened)-before)
+		}
+		u.err = &api.Problem{Reason: api.BadRequest, Code: 400}
+		time.Sleep(4 * refusedPause)
+		if u.opened[len(u.opened)-1] != "" {
+			t.Errorf("a refused id is sent again: %q", u.opened[len(u.opened)-1])
 		}
 	})
 }

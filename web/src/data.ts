@@ -109,6 +109,8 @@ export const connection = signal<Connection>({ state: 'reconnecting' })
 export const mostDecided = 500
 export const decided = signal<{ key: number; record: RecordOf }[]>([])
 export const lost = signal(0)
+// resumed is another number each time the stream goes on after a break: what came meanwhile may be missing.
+export const resumed = signal(0)
 
 // poolLabels are labels that say to which pool a node belongs, and instance what machine it is.
 export const poolLabels = ['karpenter.sh/nodepool', 'cloud.google.com/gke-nodepool', 'eks.amazonaws.com/nodegroup', 'kubernetes.azure.com/agentpool', 'pool']
@@ -179,14 +181,35 @@ function keep(record: RecordOf) {
   if (waiting.length > mostDecided) waiting.shift()
 }
 
+// heard is when the stream that broke last was heard last, "" if that is not known.
+let heard = ''
+
+function connected(c: Connection) {
+  if (c.state === 'live' && connection.value.state !== 'live') resumed.value++
+  if (c.state !== 'live') heard = c.since ?? ''
+  connection.value = c
+}
+
+const hostOf = (identity: string): string => identity.replace(/_[^_]*$/, '')
+
+// anotherProcess marks where the records of another process begin: of one on the same host since it started, of
+// another since the last one was heard no more.
+function anotherProcess(leader = '', started = '') {
+  const restarted = leader !== '' && hostOf(leader) === hostOf(capabilities.value?.identity ?? '')
+  keep({ time: (restarted ? started : heard) || clusterTime(Date.now()), type: 'Process', pod: '', message: restarted ? 'The scheduler restarted' : leader ? leader + ' leads' : 'Another scheduler leads, or this one restarted' })
+  ask<Capabilities>('capabilities').then(of => { capabilities.value = of }, () => { /* what was known stays */ })
+}
+
+interface Lost { lost: number; restarted?: boolean; leader?: string; started?: string }
+
 function handle(m: Message) {
   switch (m.kind) {
     case 'nodes': { const t = JSON.parse(m.data) as NodeTable; take(t, t.whole === true); break }
     case 'counts': counts.value = JSON.parse(m.data) as Counts; break
     case 'record': keep(JSON.parse(m.data) as RecordOf); break
-    case 'lost': lost.value += (JSON.parse(m.data) as { lost: number }).lost; break
-    case 'connection': connection.value = JSON.parse(m.data) as Connection; break
-    case 'broken': if (connection.value.state === 'live') connection.value = { state: 'stale', since: clusterTime(Date.now()) }; break
+    case 'lost': { const l = JSON.parse(m.data) as Lost; if (l.restarted) anotherProcess(l.leader, l.started); lost.value += l.lost; break }
+    case 'connection': connected(JSON.parse(m.data) as Connection); break
+    case 'broken': if (connection.value.state === 'live') connected({ state: 'stale', since: clusterTime(Date.now()) }); break
     case 'open': void loadNodes(); break
   }
 }

@@ -1,8 +1,8 @@
 // What the scheduler does, as it does it.
 import { h, Fragment } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RecordList, RecordOf } from './api'
-import { at, decided, isStill, lost, mostDecided } from './data'
+import { at, decided, isStill, lost, mostDecided, resumed } from './data'
 import { Records, Shown, useAnswer } from './parts'
 import { go } from './route'
 import { count } from './text'
@@ -33,18 +33,31 @@ export function Decisions({ query }: { query: URLSearchParams }) {
 // mostBefore bounds the records that are asked for at the start; where a name is looked for, they are more.
 const mostBefore = 200, mostSearched = 2000
 
-const same = (r: RecordOf): string => JSON.stringify([r.time, r.type, r.pod, r.to, r.result])
+// Dated is a record with its time as text that compares as the times do, and what tells it from others.
+interface Dated { time: string; id: string; record: RecordOf }
+const dated = (r: RecordOf): Dated => ({ time: r.time.replace(/(?:\.(\d+))?Z$/, (_, part?: string) => '.' + (part ?? '').padEnd(9, '0')), id: JSON.stringify([r.time, r.type, r.pod, r.to, r.result]), record: r })
+
+// merged returns the records of both lists, each once, the newest first. Of those of one time the newer list's come
+// first.
+function merged(newer: RecordOf[], list: Dated[]): Dated[] {
+  const known = new Set(list.map(d => d.id))
+  const all = [...newer.map(dated).filter(d => !known.has(d.id)), ...list]
+  return all.sort((a, b) => a.time < b.time ? 1 : a.time > b.time ? -1 : 0).slice(0, mostDecided)
+}
 
 function Stream({ q, result }: { q: string; result: string }) {
-  const matches = (r: RecordOf): boolean => (result === '' || r.type === result || r.result === result) && (q === '' || [r.pod, r.node, r.nominatedNode, r.for].some(name => name?.toLowerCase().includes(q)))
+  const matches = (r: RecordOf): boolean => r.type === 'Process' || (result === '' || r.type === result || r.result === result) && (q === '' || [r.pod, r.node, r.nominatedNode, r.for].some(name => name?.toLowerCase().includes(q)))
   const [paused, pause] = useState<RecordOf[] | undefined>(undefined)
   const before = useAnswer<RecordList>('records', { limit: String(q === '' ? mostBefore : mostSearched), reason: result })
-  // came are the records of the stream that match: it keeps them while others push them out of those decided last.
-  const came = useRef({ seen: 0, list: [] as RecordOf[] })
+  // A stream that broke may go on later, or with another process: what it left out is asked for.
+  const since = useRef(resumed.value)
+  useEffect(() => { if (resumed.value !== since.current) { since.current = resumed.value; before.again() } }, [resumed.value])
+  // came are the records that match: it keeps them while others push them out of those decided last.
+  const came = useRef({ seen: 0, answer: undefined as RecordList | undefined, list: [] as Dated[] })
+  if (before.data && before.data !== came.current.answer) came.current = { ...came.current, answer: before.data, list: merged([...before.data.records].reverse().filter(matches), came.current.list) }
   const fresh = decided.value.filter(d => d.key > came.current.seen)
-  if (fresh.length > 0) came.current = { seen: fresh[0].key, list: [...fresh.map(d => d.record).filter(matches), ...came.current.list].slice(0, mostDecided) }
-  const list = came.current.list, known = new Set(list.map(same))
-  const shown = paused ?? [...list, ...[...before.data?.records ?? []].reverse().filter(r => matches(r) && !known.has(same(r)))].slice(0, mostDecided)
+  if (fresh.length > 0) came.current = { ...came.current, seen: fresh[0].key, list: merged(fresh.map(d => d.record).filter(matches), came.current.list) }
+  const shown = paused ?? came.current.list.map(d => d.record)
   return <>
     <p>{isStill() ? 'What the simulation did, the newest first.' : 'What the scheduler does, the newest first.'} {!isStill() && <button type="button" onClick={() => { pause(paused ? undefined : shown) }}>{paused ? 'Resume' : 'Pause'}</button>}</p>
     {lost.value > 0 && <p class="note">{count(lost.value, 'record was', 'records were')} lost: they came faster than they could be sent.</p>}

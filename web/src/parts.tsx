@@ -181,7 +181,7 @@ export function Region({ name, children }: { name: string; children: ComponentCh
 }
 
 export const Line = ({ of, pods }: { of: RecordOf; pods: boolean }) =>
-  <li><time dateTime={of.time}>{clock(of.time)}</time> {pods && podLink(of.pod)} {of.type === 'Evicted' ? <>evicted from {nodeLink(of.node ?? '')} for {podLink(of.for ?? '')}</> : <span class="words">{recordText(of)}</span>}</li>
+  of.type === 'Process' ? <li><time dateTime={of.time}>{clock(of.time)}</time> <b><bdi>{of.message}</bdi></b></li> : <li><time dateTime={of.time}>{clock(of.time)}</time> {pods && podLink(of.pod)} {of.type === 'Evicted' ? <>evicted from {nodeLink(of.node ?? '')} for {podLink(of.for ?? '')}</> : <span class="words">{recordText(of)}</span>}</li>
 
 export const Records = ({ list, pods }: { list: RecordOf[]; pods: boolean }) => <ol class="records">{list.map(r => <Line of={r} pods={pods} />)}</ol>
 
