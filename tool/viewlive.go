@@ -21,6 +21,11 @@ type finder struct {
 	way   *daemon    // nil: none is known
 	tried time.Time
 	err   error // of the last search
+
+	learning sync.Mutex
+	outage   *outage // as it was read last; nil: it was not
+	learned  time.Time
+	reading  bool
 }
 
 func newFinder(ctx context.Context, flags *daemonFlags) *finder {
@@ -61,7 +66,7 @@ func (l *finder) close() {
 // data is a page.Data: what the scheduler answers.
 func (l *finder) data(ctx context.Context, what string, query map[string][]string, header http.Header) (*http.Response, error) {
 	if err := l.find(); err != nil {
-		return nil, err
+		return nil, l.explained(err)
 	}
 	l.mu.Lock()
 	way := l.way
@@ -69,7 +74,7 @@ func (l *finder) data(ctx context.Context, what string, query map[string][]strin
 	if way == nil {
 		return nil, errSilent
 	}
-	cancel := context.CancelFunc(func() {})
+	stop, cancel := ctx, context.CancelFunc(func() {})
 	if what != "watch" {
 		ctx, cancel = context.WithTimeoutCause(ctx, way.patience, errSilent)
 	}
@@ -77,9 +82,13 @@ func (l *finder) data(ctx context.Context, what string, query map[string][]strin
 	if err != nil {
 		cancel()
 		l.forget(way)
-		return nil, err
+		if stop.Err() != nil { // the browser asks no more
+			return nil, err
+		}
+		return nil, l.explained(err)
 	}
 	if reply.StatusCode == http.StatusServiceUnavailable {
+		l.explainLead(way, reply)
 		l.forget(way)
 	}
 	reply.Body = &ending{reply.Body, cancel}

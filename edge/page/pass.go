@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,7 +28,9 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, what string) {
 	}
 	reply, err := s.options.Data(r.Context(), what, r.URL.Query(), header)
 	if err != nil {
-		refuse(w, http.StatusBadGateway, api.Failed, err.Error())
+		p := Problem(http.StatusBadGateway, api.Failed, err.Error())
+		_ = errors.As(err, &p)
+		writeProblem(w, p)
 		return
 	}
 	defer reply.Body.Close()

@@ -20,7 +20,7 @@ const Port = 9259
 
 // Data opens an answer of a daemon: what is a path below api.Prefix. The header may have
 // Accept-Encoding and Last-Event-ID. A refusal is an answer, with its status; the error says why
-// there is no answer.
+// there is no answer, as an api.Problem or in words.
 type Data func(ctx context.Context, what string, query map[string][]string, header http.Header) (*http.Response, error)
 
 // Ask answers a question that the page posts as JSON, in JSON. Its error is about the question,

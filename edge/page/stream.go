@@ -18,7 +18,7 @@ import (
 // Times of the stream. The daemon says every 15 s that it is alive.
 const (
 	every      = "250ms" // how often nodes and counts come
-	silentTime = 45 * time.Second
+	silentTime = 25 * time.Second
 	aliveTime  = 15 * time.Second
 	writeTime  = 30 * time.Second
 	leastPause = time.Second

@@ -3,7 +3,7 @@ import { h, Fragment, type ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import type { Problem, RecordOf } from './api'
-import { ask, at, capabilities, isStill, Refused, timeless } from './data'
+import { ask, at, capabilities, connection, isStill, Refused, timeless } from './data'
 import { clock, count, recordText } from './text'
 
 // busy says how many answers the view at hand waits for.
@@ -80,7 +80,7 @@ function advice(p: Problem, what: string, goesOn: boolean): string {
     case 403: return 'Ask whoever runs the cluster for the right, then reload this page.'
     case 404: return p.reason === 'NotExported' || !/\b(pod|node|group) /.test(what) ? '' : 'It may be gone since, or be named otherwise. Find it with the box above.'
     case 501: return what.startsWith('pod ') ? 'What the scheduler recorded of the pod is shown instead.' : ''
-    case 503: return !goesOn ? '' : p.leader ? `The page follows the leader, ${p.leader}, by itself.` : 'The page goes on by itself once a scheduler leads.'
+    case 503: return goesOn ? 'The page goes on by itself once a scheduler leads that it reaches.' : ''
   }
   return ''
 }
@@ -98,6 +98,9 @@ export function Trouble({ problem, what = '', again }: { problem: Problem; what?
     return () => { clearInterval(timer) }
   }, [problem])
   useEffect(() => { if (retries && left <= 0) again() }, [left])
+  // Why nobody answers stands above each view, once.
+  const said = connection.value.problem
+  if (retries && said && said.reason === problem.reason && said.reason !== 'InternalError') return <p class="quiet">{left > 0 ? `Asking again in ${left} s.` : 'Asking again …'}</p>
   return <div role="alert" class="trouble">
     <p>{problem.message}</p>
     {advised && <p>{advised}</p>}
