@@ -103,6 +103,7 @@ func TestWhyCountsPodsThatKeepOthersOff(t *testing.T) {
 		"one domain":      {"b1 c1", a + away, "2 nodes: a1, a2\n    " + forbids + "2 such pods are there, e.g. default/web1\n"},
 		"some domains":    {"c1", a + b + away, "3 nodes: a1, a2, b1\n    " + forbids + "3 such pods are in 2 of 3 domains, e.g. default/web1\n"},
 		"all domains":     {"", a + b + c + away, "4 nodes: a1, a2, b1, c1\n    " + forbids + "4 such pods are in all 3 domains, e.g. default/web1\n"},
+		"cordoned, too":   {"a2 b1", a + b + c + away, "2 nodes: a2, b1\n    cordoned (spec.unschedulable)\n    " + forbids + "4 such pods are in all 3 domains, e.g. default/web1\n"},
 		"one that keeps":  {"b1 c1", w1 + pod("p", "p", "", ""), "2 nodes: a1, a2\n    " + keeps + "\n"},
 		"two that keep":   {"c1", w1 + w2 + pod("p", "p", "", ""), "3 nodes: a1, a2, b1\n    " + keeps + ", as does 1 other pod\n"},
 		"three that keep": {"", w1 + w2 + w3 + pod("p", "p", "", ""), "4 nodes: a1, a2, b1, c1\n    " + keeps + ", as do 2 other pods\n"},

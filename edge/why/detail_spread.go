@@ -29,15 +29,19 @@ func (f *facts) spreadText(b *Blocker, nodes []string) string {
 	spreads := f.spreads()
 	for i := range spreads {
 		var first *v1.Node
-		full := map[string]bool{} // domains
+		at := map[string]bool{} // domains of the nodes
 		for _, name := range nodes {
 			if n := f.node(name); spreads[i].blocks(n) {
 				first = cmp.Or(first, n)
-				full[n.Labels[spreads[i].TopologyKey]] = true
+				at[n.Labels[spreads[i].TopologyKey]] = true
 			}
 		}
 		if first != nil {
-			parts = append(parts, spreads[i].text(first)+othersFull(len(full)-1)+meantKey(spreads[i].TopologyKey, f.cluster.Set))
+			text := spreads[i].text(first)
+			if len(at) > 1 {
+				text += spreads[i].othersFull()
+			}
+			parts = append(parts, text+meantKey(spreads[i].TopologyKey, f.cluster.Set))
 		}
 	}
 	if len(parts) == 0 {
@@ -46,8 +50,14 @@ func (f *facts) spreadText(b *Blocker, nodes []string) string {
 	return strings.Join(parts, "; ")
 }
 
-// othersFull says how many domains have too many pods beside the one that is named.
-func othersFull(n int) string {
+// othersFull says how many domains have too many pods beside one that is named.
+func (s *spread) othersFull() string {
+	n := -1
+	for value := range s.counts {
+		if s.full(value) {
+			n++
+		}
+	}
 	switch {
 	case n <= 0:
 		return ""
@@ -96,6 +106,11 @@ func (s *spread) blocks(n *v1.Node) bool {
 		return false
 	}
 	value, has := n.Labels[s.TopologyKey]
+	return !has || s.full(value)
+}
+
+// full reports whether the domain has so many pods that another would exceed maxSkew.
+func (s *spread) full(value string) bool {
 	with, least := s.counts[value], s.least
 	if s.Self {
 		with++
@@ -103,7 +118,7 @@ func (s *spread) blocks(n *v1.Node) bool {
 	if s.fewDomains() {
 		least = 0
 	}
-	return !has || with-least > int(s.MaxSkew)
+	return with-least > int(s.MaxSkew)
 }
 
 // fewDomains reports whether there are fewer domains than minDomains.

@@ -52,13 +52,12 @@ func (f *facts) antiAffinityTexts(nodes []string) (texts []string) {
 	forbidden := f.forbidden()
 	for i, term := range podTerms(f.api, true) {
 		var example *object.Pod
-		pods, closed := 0, map[string]bool{}
+		at := map[string]domain{} // those of the nodes
 		for _, name := range nodes {
 			value, has := f.label(name, term.TopologyKey)
-			if at := forbidden[i][value]; has && at.first != nil && !closed[value] {
-				example = cmp.Or(example, at.first)
-				pods += at.pods
-				closed[value] = true
+			if of := forbidden[i][value]; has && of.first != nil {
+				example = cmp.Or(example, of.first)
+				at[value] = of
 			}
 		}
 		if example == nil {
@@ -68,7 +67,10 @@ func (f *facts) antiAffinityTexts(nodes []string) (texts []string) {
 		if f.cluster.isNominated(example) {
 			nominated = f.cluster.Machine.Nominator().NominatedNode(example.UID)
 		}
-		there := thereText(example.Key(), nominated, pods, len(closed), len(forbidden[i]))
+		if len(at) > 1 { // nobody is to think that the other domains have none
+			at = forbidden[i]
+		}
+		there := thereText(example.Key(), nominated, at, len(forbidden[i]))
 		texts = append(texts, fmt.Sprintf("its anti-affinity forbids %s in the same %s, and %s", selectorText(term.LabelSelector), term.TopologyKey, there))
 	}
 	return texts
@@ -76,7 +78,14 @@ func (f *facts) antiAffinityTexts(nodes []string) (texts []string) {
 
 // thereText says where the pods are that a term forbids: so many in so many of all domains, the
 // example among them. nominated is "" if the example has a node.
-func thereText(example, nominated string, pods, closed, all int) string {
+func thereText(example, nominated string, at map[string]domain, all int) string {
+	pods, closed := 0, 0
+	for _, of := range at {
+		pods += of.pods
+		if of.first != nil {
+			closed++
+		}
+	}
 	if nominated != "" {
 		nominated = "nominated to " + nominated
 	}
