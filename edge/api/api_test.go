@@ -249,6 +249,14 @@ func TestQuestions(t *testing.T) {
 		!strings.Contains(pending.Pods[0].Message, "2 Insufficient cpu") {
 		t.Errorf("pending: %+v", pending)
 	}
+	if pending.Pods[0].Workload != "shop/big" {
+		t.Errorf("its workload: %q", pending.Pods[0].Workload)
+	}
+	for workload, want := range map[string]int{"shop/big": 1, "shop/small": 0} {
+		if f.get("pending?workload="+workload, &pending); pending.Total != want {
+			t.Errorf("%d wait of %s", pending.Total, workload)
+		}
+	}
 	f.get("pending?place=gated", &pending)
 	if pending.Total != 0 {
 		t.Errorf("gated: %+v", pending)

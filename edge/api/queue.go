@@ -63,6 +63,7 @@ func (h *handler) known(r *http.Request, pod string) error {
 // PendingPod is a pod that waits to be scheduled.
 type PendingPod struct {
 	Pod        string     `json:"pod"`
+	Workload   string     `json:"workload,omitempty"`
 	UID        types.UID  `json:"uid"`
 	Place      string     `json:"place"`
 	Since      time.Time  `json:"since"`
@@ -87,8 +88,8 @@ type PendingList struct {
 }
 
 func (h *handler) pending(r *http.Request) (any, error) {
-	p := paramsOf(r, "namespace", "place", "reason", "limit")
-	limit, namespace, reason := p.limit(), p.values.Get("namespace"), p.values.Get("reason")
+	p := paramsOf(r, "namespace", "workload", "place", "reason", "limit")
+	limit, namespace, workload, reason := p.limit(), p.values.Get("namespace"), p.values.Get("workload"), p.values.Get("reason")
 	places := p.some("place", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight", otherPlace)
 	if slices.Contains(places, otherPlace) && len(places) > 1 {
 		p.fail("place", otherPlace+" goes with no other place")
@@ -104,7 +105,7 @@ func (h *handler) pending(r *http.Request) (any, error) {
 		return nil, err
 	}
 	waiting = slices.DeleteFunc(waiting, func(w waitingPod) bool {
-		return namespace != "" && w.Pod.Namespace != namespace || len(places) > 0 && !slices.Contains(places, w.Place.String())
+		return namespace != "" && w.Pod.Namespace != namespace || workload != "" && workloadOf(w.Pod) != workload || len(places) > 0 && !slices.Contains(places, w.Place.String())
 	})
 	uids := make(map[string]bool, len(waiting))
 	for i := range waiting {
@@ -134,7 +135,7 @@ func (h *handler) pending(r *http.Request) (any, error) {
 // pending is the pod with what its last attempt said.
 func (w *waitingPod) pending(last *records.Lasts) PendingPod {
 	l, _ := last.Of(string(w.Pod.UID))
-	return PendingPod{Pod: w.Pod.Key(), UID: w.Pod.UID, Place: w.Place.String(), Since: w.Since.UTC(), Attempts: w.Attempts,
+	return PendingPod{Pod: w.Pod.Key(), Workload: workloadOf(w.Pod), UID: w.Pod.UID, Place: w.Place.String(), Since: w.Since.UTC(), Attempts: w.Attempts,
 		RejectedBy: w.RejectedBy, PendingBy: w.PendingBy, NominatedNode: w.NominatedNode, Until: utc(w.until), Created: utc(w.Pod.Created), Message: l.Message,
 		FailedBy: l.FailedBy()}
 }

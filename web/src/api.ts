@@ -35,7 +35,7 @@ export interface RecordOf {
 }
 export interface RecordList { records: RecordOf[]; more: boolean; log: { oldest?: string } }
 export interface Found { pods: string[]; nodes: string[]; more: boolean }
-export interface PendingPod { pod: string; place: string; since: string; created?: string; until?: string; attempts: number; rejectedBy?: string[]; pendingBy?: string[]; failedBy?: string; nominatedNode?: string; message?: string }
+export interface PendingPod { pod: string; workload?: string; place: string; since: string; created?: string; until?: string; attempts: number; rejectedBy?: string[]; pendingBy?: string[]; failedBy?: string; nominatedNode?: string; message?: string }
 export interface PendingList { pods: PendingPod[]; total: number }
 
 export interface NodePod { pod: string; priority: number; requested: Record<string, number>; share: number; created?: string; assumed?: boolean; terminating?: boolean }

@@ -25,7 +25,7 @@ function heldOf(e: Exported, what: string, query: Record<string, string>): unkno
   if (what === 'records' && answer) return { ...answer, records: (answer as RecordList).records.filter(r => name === '' || r.pod === name).slice(-Number(query['limit'])) }
   if (what !== 'pending' || !answer) return answer
   const places = query['place'] ? query['place'].split(',') : undefined, reason = (query['reason'] ?? '').toLowerCase()
-  const list = (answer as PendingList).pods.filter(p => (places?.includes(p.place) ?? true) && p.pod.startsWith(query['namespace'] ? query['namespace'] + '/' : '')
+  const list = (answer as PendingList).pods.filter(p => (places?.includes(p.place) ?? true) && p.pod.startsWith(query['namespace'] ? query['namespace'] + '/' : '') && (!query['workload'] || p.workload === query['workload'])
     && [p.message ?? '', ...p.rejectedBy ?? [], ...p.pendingBy ?? [], p.failedBy ?? ''].some(text => [text, text.replace(/"[^"]*"/g, '"..."')].some(t => t.toLowerCase().includes(reason))))
   return { ...answer, pods: list.slice(0, Number(query['limit'])), total: list.length }
 }

@@ -1,7 +1,7 @@
 // The cluster in one sentence, what happens a minute, and what pods wait for.
 import { h, Fragment } from 'preact'
 import type { Difference, History, Others, Queue, RecordOf, ShadowAnswer, Summary } from './api'
-import { counts, isStill } from './data'
+import { at, capabilities, counts, isStill } from './data'
 import { Line } from './line'
 import { nodeLink, Part, podLink, Region, Shown, Table, useAnswer, useTick } from './parts'
 import { ago, clock, count, recordText } from './text'
@@ -32,6 +32,7 @@ export function Overview() {
       {s.shadow && <p class="note">This is a shadow: it compares its choices with those of the scheduler in charge and schedules nothing.</p>}
       {s.hosted && <p class="note">The scheduler has hosted plugins, so that it cannot say why a pod waits; what it recorded is shown.</p>}
       {s.refused && <p class="note">A configuration was refused {ago(s.refused.time)} ago{s.refused.reason ? ': ' + s.refused.reason : '.'}</p>}
+      {capabilities.value?.identity === 'record' && <p class="note">Record, {at.value ? `at ${clock(at.value)}; it ` : ''}ends at {clock(capabilities.value.time)}.</p>}
       <p class="lead">{sentence(s)}</p>
       {s.otherSchedulers && <OthersNote of={s.otherSchedulers} />}
       {s.shadow && <Shadow />}
@@ -41,7 +42,7 @@ export function Overview() {
       <Region name={lately(s.rates.seconds)}>{s.rates.seconds === 0 ? <p>Nothing is recorded yet.</p> : <ul class="figures">
         <li><b>{s.rates.bound.toLocaleString('en')}</b> bound</li>
         {Object.entries(s.rates.attempts).map(([result, n]) => <li><a href={'#/decisions?result=' + encodeURIComponent(result)}><b>{n.toLocaleString('en')}</b> {n === 1 ? 'attempt' : 'attempts'} {ends[result] ?? result}</a></li>)}
-        <li><b>{s.rates.evicted.toLocaleString('en')}</b> evicted</li>
+        <li><a href="#/decisions?result=Evicted"><b>{s.rates.evicted.toLocaleString('en')}</b> evicted</a></li>
         {s.rates.binding.pods > 0 && <li><b>{s.rates.binding.p50.toFixed(2)} s</b> a binding takes (p99 {s.rates.binding.p99.toFixed(2)} s)</li>}
       </ul>}</Region>
       <Region name="Causes"><Causes list={s.blocking} /></Region>
@@ -89,7 +90,7 @@ function because(d: Difference): string {
 // LastDecision says when the scheduler decided last: where no pod waits, that it is not stuck.
 function LastDecision({ of }: { of: RecordOf }) {
   useTick()
-  return <p>Last decision {ago(of.time)} ago: {podLink(of.pod)}, <span class="words">{recordText(of)}</span></p>
+  return <p>Last decision {isStill() ? 'at ' + clock(of.time) : ago(of.time) + ' ago'}: {podLink(of.pod)}, <span class="words">{recordText(of)}</span></p>
 }
 
 // Causes ranks what blocks the pods that wait. One that was never tried, or whose attempt is not in the log any
@@ -97,7 +98,7 @@ function LastDecision({ of }: { of: RecordOf }) {
 export function Causes({ list }: { list: Summary['blocking'] }) {
   if (list.length === 0) return <p>No pod that waits was rejected.</p>
   return <Table name="Causes" columns={['Pods', 'Plugin', 'Reason', 'Workloads']} list={list} of="cause" row={b => [b.pods, b.plugin,
-    <a href={'#/queue?place=&reason=' + encodeURIComponent(b.reason)}><bdi>{b.reason}</bdi></a>, (b.workloads ?? []).map(w => `${w.name} (${w.pods})`).join(', ')]} />
+    <a href={'#/queue?place=&reason=' + encodeURIComponent(b.reason)}><bdi>{b.reason}</bdi></a>, (b.workloads ?? []).map((w, i) => <>{i > 0 && ', '}<a href={`#/queue?place=&reason=${encodeURIComponent(b.reason)}&workload=${encodeURIComponent(w.name)}`}><bdi>{w.name}</bdi></a> ({w.pods})</>)]} />
 }
 
 // Lines draws the last hour.

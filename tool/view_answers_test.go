@@ -1,0 +1,46 @@
+package tool
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/records"
+)
+
+// Pods of one workload with one message are one row that unfolds. The workloads of a cause lead to the
+// queue narrowed to them, and the evicted pods to the decisions about them.
+func TestAlikePodsAreOneRowInABrowser(t *testing.T) {
+	now := time.Now()
+	pending := func(pod, workload, message string, attempts int) api.PendingPod {
+		return api.PendingPod{Pod: pod, Workload: workload, Place: "unschedulable", Since: now, Attempts: attempts, Message: message}
+	}
+	c, p := play(t, map[string]any{
+		"summary": &api.Summary{Time: now, Nodes: 1, Queue: api.Queue{Unschedulable: 4}, Rates: records.Rates{Seconds: 60, Evicted: 2, Attempts: map[string]int{}},
+			Blocking: []records.Blocking{{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 4, Workloads: []records.Workload{{Name: "shop/huge", Pods: 3}, {Name: "shop/db", Pods: 1}}}}},
+		"pending": &api.PendingList{Total: 9, Pods: []api.PendingPod{pending("shop/huge-1", "shop/huge", `no room for "a"`, 1), pending("shop/db-1", "shop/db", "no room", 1), pending("shop/huge-2", "shop/huge", `no room for "b"`, 7), pending("shop/huge-3", "shop/huge", "no zone", 1)}},
+	})
+	rows := func(want string) {
+		t.Helper()
+		c.until(fmt.Sprintf(`[...document.querySelectorAll("table[aria-label=Pods] tbody td:first-child")].map(x => x.innerText).join(", ") === %q`, want))
+	}
+	c.route("#/queue")
+	rows("▸ 2 pods of shop/huge, shop/db-1, shop/huge-3")
+	c.until(`document.querySelector("table[aria-label=Pods] tbody td:nth-child(4)").innerText === "7"`)
+	c.says("And 5 more pods")
+	c.eval(`document.querySelector("table[aria-label=Pods] button").click()`)
+	rows("▾ 2 pods of shop/huge, shop/huge-1, shop/huge-2, shop/db-1, shop/huge-3")
+	c.route("#/")
+	c.until(`[...document.querySelectorAll("table[aria-label=Causes] a")].map(a => a.hash).join(" ") === "#/queue?place=&reason=Insufficient%20cpu #/queue?place=&reason=Insufficient%20cpu&workload=shop%2Fhuge #/queue?place=&reason=Insufficient%20cpu&workload=shop%2Fdb"`)
+	c.until(`document.querySelector("a[href='#/decisions?result=Evicted']").innerText === "2 evicted"`)
+	c.route("#/queue?place=&reason=Insufficient%20cpu&workload=shop%2Fdb")
+	c.says("Only of shop/db")
+	p.mu.Lock()
+	asked := p.asked[len(p.asked)-1]
+	p.mu.Unlock()
+	if want := "pending?limit=200&reason=Insufficient+cpu&workload=shop%2Fdb"; asked != want && asked != "summary" {
+		t.Errorf("it asks %s", asked)
+	}
+	c.quiet()
+}
