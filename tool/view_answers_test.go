@@ -44,3 +44,18 @@ func TestAlikePodsAreOneRowInABrowser(t *testing.T) {
 	}
 	c.quiet()
 }
+
+// What is free of a zone is what pods can have: nodes that are cordoned or not ready do not count. The cordoned
+// ones are found by the word, and listed above the map.
+func TestCordonedNodesOfferNothingInABrowser(t *testing.T) {
+	table := largeTable(4)
+	table.Cordoned[0], table.Ready[1] = true, false
+	c, _ := play(t, map[string]any{"nodes": table})
+	c.route("#/nodes?group=none")
+	c.until(`document.querySelector("table[aria-label='Groups of nodes'] td:nth-child(3)")?.innerText === "2 CPUs (100%)"`) // of 4
+	c.says("What is free on nodes that are cordoned or not ready is not counted.")
+	c.until(`document.querySelector("main summary").innerText === "1 node is cordoned"`)
+	c.route("#/nodes?group=state&q=cordoned")
+	c.until(`document.querySelector("[aria-label=Map]").innerText === "1 node shown" && document.querySelector("table[aria-label='Groups of nodes'] td:nth-child(3)").innerText === "none"`)
+	c.quiet()
+}

@@ -64,7 +64,7 @@ export function Nodes({ query }: { query: URLSearchParams }) {
   const changed = nodesChanged.value, lack = query.get('by') ? undefined : lacked(summary.data?.blocking)
   const by = query.get('by') ?? lack ?? 'cpu', group = query.get('group') ?? 'zone', q = query.get('q') ?? ''
   const [table, setTable] = useState(false)
-  const list = useMemo(() => [...nodes.values()].filter(n => q === '' || n.name.includes(q) || n.zone === q || n.taints.includes(q)), [changed, q])
+  const list = useMemo(() => [...nodes.values()].filter(n => q === '' || n.name.includes(q) || n.zone === q || n.taints.includes(q) || q === state(n) || q === 'cordoned' && n.cordoned), [changed, q])
   const groups = useMemo(() => groupsOf(list, group), [list, group])
   if (changed === 0) return nodesProblem.value ? <Trouble problem={nodesProblem.value} again={() => { void loadNodes() }} /> : <Loading what="the nodes" />
   if (nodes.size === 0) return <p>There is no node. Nodes come here when their kubelets join the cluster.</p>
@@ -92,16 +92,16 @@ export function Nodes({ query }: { query: URLSearchParams }) {
         <option value="zone">Zone</option><option value="pool">Pool</option><option value="instance">Instance type</option><option value="state">State</option><option value="none">Nothing</option>
         {by === 'why' && <option value="why">Why the pod does not fit</option>}
       </select></label>
-      <label>Only nodes with <input value={q} placeholder="part of name, zone or taint" onInput={e => { set('q', e.currentTarget.value) }} /></label>
+      <label>Only nodes with <input value={q} size={28} placeholder="part of name, zone, taint, state" onInput={e => { set('q', e.currentTarget.value) }} /></label>
       <button type="button" aria-pressed={table} onClick={() => { setTable(!table) }}>Show as table</button>
     </form>
     <p role="status" aria-label="Map">{count(list.length, 'node')} shown</p>
+    <Cordoned list={list} />
     {lack && <p class="quiet">The colours begin with {resourceName(lack)}: it is what pods that wait lack most often.</p>}
     {by === 'why' ? <WhyMap pod={query.get('pod') ?? ''} choose={pod => { set('pod', pod) }} list={list} group={group} table={table} changed={changed} /> : <>
       {table ? <NodeTable list={list} more={other ? { name: resourceName(other), of: n => partOf(n, other) } : undefined} /> : <NodeMap groups={groups} part={part} describe={describe} changed={changed} open={openNode} />}
       {!table && <Scale />}
       <Region name="Groups of nodes"><GroupTable groups={groups} other={other} /></Region>
-      <Cordoned list={list} />
     </>}
   </>
 }
@@ -117,21 +117,30 @@ export function NodeTable({ list, more }: { list: Node[]; more?: { name: string;
     row={n => [nodeLink(n.name), n.zone, state(n), partOf(n, 'cpu'), partOf(n, 'memory'), `${n.requested[index('pods')]} of ${n.allocatable[index('pods')]}`, <bdi>{n.taints}</bdi>, ...more ? [<span class="words">{more.of(n)}</span>] : []]} />
 }
 
-// Cordoned lists the nodes that take no pods, with since when.
+// Cordoned lists the nodes that take no pods, with since when: what is above the map is seen without scrolling.
 function Cordoned({ list }: { list: Node[] }) {
   const of = list.filter(n => n.cordoned).sort((a, b) => a.name < b.name ? -1 : 1)
   if (of.length === 0) return <></>
-  return <Region name="Cordoned">
+  return <details><summary>{count(of.length, 'node is', 'nodes are')} cordoned</summary>
     <Table name="Cordoned" columns={['Node', 'Zone', 'Since']} list={of} of="node" hint={hint} row={n => [nodeLink(n.name), <bdi>{n.zone}</bdi>, n.cordonedSince ? `${clock(n.cordonedSince)}, for ${ago(n.cordonedSince)}` : 'its taint does not say']} />
-  </Region>
+  </details>
 }
 
-// GroupTable has a column more where the nodes are looked at for another resource.
+// GroupTable has a column more where the nodes are looked at for another resource. What is free of nodes that
+// take no pods is of no use to any: it is not counted.
 export function GroupTable({ groups, other }: { groups: Group[]; other?: string }) {
-  const sum = (g: Group, r: string, of: 'allocatable' | 'requested') => g.nodes.reduce((s, n) => s + n[of][index(r)], 0)
-  const free = (g: Group, r: string) => `${amount(r, sum(g, r, 'allocatable') - sum(g, r, 'requested'))} (${100 - percent(sum(g, r, 'requested'), sum(g, r, 'allocatable'))}%)`
-  return <Table name="Groups of nodes" columns={['Group', 'Nodes', 'Free CPU', 'Free memory', 'Free pods', ...other ? [`Free ${resourceName(other)}`] : [], 'Cordoned', 'Not ready']}
-    list={groups} of="group" row={g => [<bdi>{g.name}</bdi>, g.nodes.length, free(g, 'cpu'), free(g, 'memory'), free(g, 'pods'), ...other ? [free(g, other)] : [], g.nodes.filter(n => n.cordoned).length, g.nodes.filter(n => !n.ready).length]} />
+  const usable = (n: Node) => state(n) === 'ready'
+  const free = (g: Group, r: string) => {
+    const of = g.nodes.filter(usable), i = index(r)
+    if (of.length === 0) return 'none'
+    const whole = of.reduce((s, n) => s + n.allocatable[i], 0), taken = of.reduce((s, n) => s + n.requested[i], 0)
+    return `${r === 'cpu' ? `${((whole - taken) / 1000).toLocaleString('en', { maximumFractionDigits: 1 })} CPUs` : amount(r, whole - taken)} (${100 - percent(taken, whole)}%)`
+  }
+  return <>
+    <Table name="Groups of nodes" columns={['Group', 'Nodes', 'Free CPU', 'Free memory', 'Free pods', ...other ? [`Free ${resourceName(other)}`] : [], 'Cordoned', 'Not ready']}
+      list={groups} of="group" row={g => [<bdi>{g.name}</bdi>, g.nodes.length, free(g, 'cpu'), free(g, 'memory'), free(g, 'pods'), ...other ? [free(g, other)] : [], g.nodes.filter(n => n.cordoned).length, g.nodes.filter(n => !n.ready).length]} />
+    {groups.some(g => !g.nodes.every(usable)) && <p class="quiet">What is free on nodes that are cordoned or not ready is not counted.</p>}
+  </>
 }
 
 export function NodeView({ name }: { name: string }) {
