@@ -59,3 +59,16 @@ func TestCordonedNodesOfferNothingInABrowser(t *testing.T) {
 	c.until(`document.querySelector("[aria-label=Map]").innerText === "1 node shown" && document.querySelector("table[aria-label='Groups of nodes'] td:nth-child(3)").innerText === "none"`)
 	c.quiet()
 }
+
+// The examples of what-if name what is in the cluster, and fill in the field without trying it.
+func TestExamplesOfWhatIfInABrowser(t *testing.T) {
+	c := startChromium(t)
+	v := view(t, "-f", "testdata/held.yaml", "--simulate")
+	c.size(1280, 900, "light")
+	c.enter(v)
+	c.route("#/what-if")
+	c.until(`[...document.querySelectorAll("main p button")].map(b => b.innerText).join(", ") === "drain n1, remove n1"`)
+	c.eval(`document.querySelector("main p button").click()`)
+	c.until(`document.querySelector("main input").value === "drain n1" && !document.querySelector("[aria-label=Verdict]")`)
+	c.quiet()
+}

@@ -231,14 +231,15 @@ func TestOutcomesAreGroupedInABrowser(t *testing.T) {
 	}
 	c.route("#/what-if?do=drain%20n1")
 	c.until(`document.querySelector("[aria-label=Verdict]")?.innerText === "n1 cannot be drained: the budget shop/web holds 1 pod. 1 pod loses its node and finds no other. 1 pod is preempted."`)
-	if got := regions(); !strings.HasSuffix(got, "Preempted, Without a node, Not evicted, Moved, Budgets, Resources") {
+	if got := regions(); !strings.HasSuffix(got, "Not evicted, Budgets, Moved, Preempted, Without a node, Resources") {
 		t.Error(got)
 	}
 	for table, want := range map[string]string{"Lost their node": "shop/b", "Had no node before": "shop/c", "Moved": "shop/a", "Budgets": "shop/web"} { // any order
-		if got := c.eval(fmt.Sprintf(`[...document.querySelectorAll("table[aria-label=\"%s\"] tbody td:first-child")].map(x => x.innerText).join(" ")`, table)); got != want {
+		if got := c.eval(fmt.Sprintf(`[...document.querySelectorAll("table[aria-label=\"%s\"] tbody td:first-child")].map(x => x.textContent).join(" ")`, table)); got != want {
 			t.Errorf("%s: %s", table, got)
 		}
 	}
+	c.until(`document.querySelector("main details:not([open]) table")?.getAttribute("aria-label") === "Had no node before"`)
 	c.route("#/compare")
 	c.until(`document.querySelector("main .lead")?.innerText === "Pods waited longer under B than under A: median 3.000 s instead of 1.000 s."`)
 	if got := regions(); got != "Worse under B, Better under B, Figures, Over time, Pods" {

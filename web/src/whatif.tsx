@@ -1,8 +1,8 @@
 // What a change would lead to: the words of "berth what-if", and what comes of them.
 import { h, Fragment } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Budget, Problem, WhatIf } from './api'
-import { capabilities, exported, post, type Refused } from './data'
+import { capabilities, exported, nodes, nodesChanged, post, type Refused } from './data'
 import { busy, nodeLink, podLink, Region, Table, Trouble } from './parts'
 import { go, opened } from './route'
 import { amount, count, resourceName } from './text'
@@ -43,6 +43,7 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
       <button type="submit">Try</button>
     </form>
     <p class="quiet">The words are those of "berth what-if": drain, cordon, uncordon and remove NODE, lose-zone ZONE, add-nodes NUMBER SHAPE, scale WORKLOAD=NUMBER, evict POD, priority POD=VALUE. Commas separate changes.</p>
+    <Examples choose={setWords} />
     {answer.trying && <p role="status">Trying …</p>}
     {answer.problem && <Trouble problem={answer.problem} />}
     {answer.data && <Outcome w={answer.data} />}
@@ -79,24 +80,32 @@ function Outcome({ w }: { w: WhatIf }) {
     {!w.cut && <p role="status" aria-label="Verdict" class="lead">{verdict(w, lost)}</p>}
     <p role="status" aria-label="Outcome">{w.changes.join(', ')}: {count(moved.length, 'pod moves', 'pods move')}, {count(left.length, 'pod')} without a node{left.length > lost ? ` (${(left.length - lost).toLocaleString('en')} had none before)` : ''}, {count(w.kept.length, 'pod')} not evicted.</p>
     {w.cut && <p class="note">{w.cut}</p>}
-    <Maps w={w} />
-    {w.evicted.length > 0 && <Region name="Preempted"><Table name="Preempted" columns={['Pod', 'Node', 'For']} list={w.evicted} most={most} of="pod" row={e => [podLink(e.pod), nodeLink(e.node), podLink(e.for)]} /></Region>}
-    <Region name="Without a node">{left.length === 0 ? <p>Every pod has a node.</p> : <>
-      <Unplaced name="Lost their node" list={left.filter(([pod]) => isMoved.has(pod))} />
-      <Unplaced name="Had no node before" list={left.filter(([pod]) => !isMoved.has(pod))} />
-    </>}</Region>
     <Region name="Not evicted">{w.kept.length === 0 ? <p>No eviction was refused.</p> : <Table name="Not evicted" columns={['Pod', 'Node', 'Why']} list={w.kept} most={most} of="pod" row={k => [podLink(k.pod), nodeLink(k.node), k.why]} />}</Region>
-    <Region name="Moved">{moved.length === 0 ? <p>No pod moves.</p> : <Table name="Moved" columns={['Pod', 'From', 'To']} list={moved} most={most} of="pod" row={m => [podLink(m.pod), nodeLink(m.from), nodeLink(m.to ?? '')]} />}</Region>
-    {placed.length > 0 && <Region name="Placed"><Table name="Placed" columns={['Pod', 'Node']} list={placed} most={most} of="pod" row={([p, n]) => [podLink(p), nodeLink(n)]} /></Region>}
     <Region name="Budgets">{budgets.length === 0 ? <p>No disruption budget is concerned.</p> : <Table name="Budgets" columns={['Budget', 'Lets be down', 'Down', 'Respected', 'Pods it holds back']} list={budgets} most={most} of="budget" row={b => [b.budget, b.allowed, b.down, b.broken ? 'no' : 'yes', b.pods]} />}</Region>
+    <Region name="Moved">{moved.length === 0 ? <p>No pod moves.</p> : <Table name="Moved" columns={['Pod', 'From', 'To']} list={moved} most={most} of="pod" row={m => [podLink(m.pod), nodeLink(m.from), nodeLink(m.to ?? '')]} />}</Region>
+    {w.evicted.length > 0 && <Region name="Preempted"><Table name="Preempted" columns={['Pod', 'Node', 'For']} list={w.evicted} most={most} of="pod" row={e => [podLink(e.pod), nodeLink(e.node), podLink(e.for)]} /></Region>}
+    <Region name="Without a node">
+      {lost === 0 ? <p>{left.length === 0 ? 'Every pod has a node.' : 'No pod loses its node.'}</p> : <Unplaced name="Lost their node" list={left.filter(([pod]) => isMoved.has(pod))} />}
+      {left.length > lost && <details><summary>{count(left.length - lost, 'pod')} had no node before either</summary><Unplaced name="Had no node before" list={left.filter(([pod]) => !isMoved.has(pod))} /></details>}
+    </Region>
+    {placed.length > 0 && <Region name="Placed"><Table name="Placed" columns={['Pod', 'Node']} list={placed} most={most} of="pod" row={([p, n]) => [podLink(p), nodeLink(n)]} /></Region>}
+    <Maps w={w} />
     <Region name="Resources"><Table name="Resources" columns={['Resource', 'Free before', 'Free after', 'Allocatable after']} list={Object.entries(w.resources.after)} most={most} of="resource" row={([r, a]) => [resourceName(r), amount(r, w.resources.before[r]?.free ?? 0), amount(r, a.free), amount(r, a.allocatable)]} /></Region>
   </>
 }
 
-// Unplaced lists pods without a node, those that lost one apart from those that had none.
-function Unplaced({ name, list }: { name: string; list: [string, string][] }) {
-  return list.length === 0 ? <></> : <><h3>{name}: {count(list.length, 'pod')}</h3>
-    <Table name={name} columns={['Pod', 'Why']} list={list} most={most} of="pod" row={([pod, text]) => [podLink(pod), <span class="words">{text}</span>]} /></>
+// Unplaced lists pods without a node.
+const Unplaced = ({ name, list }: { name: string; list: [string, string][] }) =>
+  <><h3>{name}: {count(list.length, 'pod')}</h3><Table name={name} columns={['Pod', 'Why']} list={list} most={most} of="pod" row={([pod, text]) => [podLink(pod), <span class="words">{text}</span>]} /></>
+
+// Examples fill in the field with a change of this cluster. Nothing is tried before somebody says so.
+function Examples({ choose }: { choose: (words: string) => void }) {
+  const changed = nodesChanged.value
+  const list = useMemo(() => {
+    const all = [...nodes.values()].sort((a, b) => a.name < b.name ? -1 : 1), zone = all.find(n => n.zone !== '')?.zone
+    return all.length === 0 ? [] : ['drain ' + all[0].name, zone ? 'lose-zone ' + zone : 'remove ' + all[0].name]
+  }, [changed])
+  return list.length === 0 ? <></> : <p>For example: {list.map(words => <><button type="button" onClick={() => { choose(words) }}>{words}</button> </>)}</p>
 }
 
 // FitView is the answer of "berth fit", in a page of one file.
