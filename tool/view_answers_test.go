@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -45,6 +46,27 @@ func TestAlikePodsAreOneRowInABrowser(t *testing.T) {
 	c.quiet()
 }
 
+// The page of a pod that is gone begins with what happened to it, in place of an error.
+func TestPodsThatAreGoneInABrowser(t *testing.T) {
+	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	scheduled := records.Record{Time: at, Type: records.Attempt, Pod: "shop/cart", Attempt: 1, Result: "Scheduled", Node: "n1"}
+	evicted := records.Record{Time: at.Add(time.Minute), Type: records.Evicted, Pod: "shop/cart", Node: "n1", For: "shop/pay"}
+	c, p := play(t, map[string]any{"records": &api.RecordList{Records: []records.Record{scheduled, evicted}}})
+	verdict := func(want string) {
+		t.Helper()
+		c.route("#/")
+		c.route("#/pod/shop/cart")
+		c.until(fmt.Sprintf(`document.querySelector("[aria-label=Verdict]")?.innerText === %q && !document.querySelector("main [role=alert]")`, want))
+	}
+	verdict("Gone: it was evicted from n1 for shop/pay at 2026-01-31 12:01:00 UTC.")
+	p.set(map[string]any{"records": &api.RecordList{Records: []records.Record{evicted, scheduled}}}) // another of the name came
+	verdict("Gone: it ended or was deleted, on n1. Its last record is of 2026-01-31 12:00:00 UTC.")
+	p.set(map[string]any{"records": &api.RecordList{Records: []records.Record{}}})
+	c.route("#/")
+	c.route("#/pod/shop/cart")
+	c.until(`document.querySelector("main [role=alert]")?.innerText.includes("there is no such thing")`)
+}
+
 // What is free of a zone is what pods can have: nodes that are cordoned or not ready do not count. The cordoned
 // ones are found by the word, and listed above the map.
 func TestCordonedNodesOfferNothingInABrowser(t *testing.T) {
@@ -57,6 +79,26 @@ func TestCordonedNodesOfferNothingInABrowser(t *testing.T) {
 	c.until(`document.querySelector("main summary").innerText === "1 node is cordoned"`)
 	c.route("#/nodes?group=state&q=cordoned")
 	c.until(`document.querySelector("[aria-label=Map]").innerText === "1 node shown" && document.querySelector("table[aria-label='Groups of nodes'] td:nth-child(3)").innerText === "none"`)
+	c.quiet()
+}
+
+// Of a pod that is larger than each node the events that may help come first.
+func TestWhatHelpsALargePodInABrowser(t *testing.T) {
+	answer := func(code string) json.RawMessage {
+		return json.RawMessage(`{"pod":"shop/cart","verdict":"Misconfigured","message":"","node":"","nodesTotal":2,"nodesFeasible":0,"scores":[],"fixes":[],
+			"groups":[{"nodes":2,"examples":["n1","n2"],"blockers":[{"plugin":"NodeResourcesFit","code":"` + code + `","reasons":["Insufficient cpu"]},{"plugin":"TaintToleration","code":"UnschedulableAndUnresolvable","reasons":["untolerated taint"]}]}],
+			"events":[{"resource":"Node","action":"UpdateNodeTaint","plugin":"TaintToleration","text":"a node loses a taint"},{"resource":"Node","action":"Add","plugin":"NodeResourcesFit","text":"a node comes"},{"resource":"Pod","action":"UpdatePodScaleDown","plugin":"NodeResourcesFit","text":"a pod requests less"}]}`)
+	}
+	c, p := play(t, map[string]any{"why": answer("UnschedulableAndUnresolvable")})
+	list := func(want string) {
+		t.Helper()
+		c.route("#/")
+		c.route("#/pod/shop/cart")
+		c.until(fmt.Sprintf(`[...document.querySelector("#region-Wakes-on")?.parentNode.querySelectorAll("li") ?? []].map(x => x.firstChild.data.trim() + (x.closest("details") ? " (folded)" : "")).join(", ") === %q`, want))
+	}
+	list("a node comes, a pod requests less, a node loses a taint (folded)")
+	p.set(map[string]any{"why": answer("Unschedulable")})
+	list("a node loses a taint, a node comes, a pod requests less")
 	c.quiet()
 }
 

@@ -19,6 +19,8 @@ func TestStoriesInABrowser(t *testing.T) {
 		"why":     json.RawMessage(`{"pod":"shop/cart","verdict":"Placed","node":"n1","groups":[],"fixes":[],"events":[],"nodesFeasible":2,"scores":[{"node":"n1","score":70,"margin":0,"scores":[]},{"node":"n2","score":60,"margin":10,"scores":[]}]}`),
 		"records": &api.RecordList{Records: []records.Record{{Time: now, Type: records.Attempt, Pod: "shop/cart", Attempt: 1, Result: "Preempting", NominatedNode: "n1", Victims: []string{"shop/small-1", "shop/small-2"}}}},
 	})
+	c.route("#/decisions")
+	c.until(`document.title === "Decisions · Berth"`)
 	c.route("#/pod/shop/cart")
 	c.until(`document.querySelector("#region-Preemption")?.parentNode.innerText.includes("attempt 1 evicted shop/small-1, shop/small-2 from n1.")`)
 	c.until(`[...document.querySelectorAll("#region-Preemption ~ ul a")].map(a => a.hash).join(" ") === "#/pod/shop/small-1 #/pod/shop/small-2 #/node/n1"`)
@@ -31,7 +33,7 @@ func TestStoriesInABrowser(t *testing.T) {
 			t.Errorf("of a placed pod there is %s", none)
 		}
 	}
-	c.until(`document.querySelector("nav [aria-current]").innerText === "Nodes"`)
+	c.until(`document.querySelector("nav [aria-current]").innerText === "Decisions"`)
 
 	p.set(map[string]any{
 		"why": json.RawMessage(`{"pod":"shop/small-1","verdict":"Waiting","message":"no room","node":"","nodesFeasible":0,"scores":[],
@@ -48,7 +50,7 @@ func TestStoriesInABrowser(t *testing.T) {
 	c.says("unschedulable → active as a pod with a node went")
 	c.says("taint a=b:NoSchedule of n1, n2, by ann")
 	c.says("a node comes (NodeResourcesFit, TaintToleration)")
-	c.until(`document.querySelector("main h2").innerText === "Fixes" && document.querySelector("nav [aria-current]").innerText === "Queue"`)
+	c.until(`document.querySelector("main h2").innerText === "Fixes" && document.querySelector("nav [aria-current]").innerText === "Decisions"`)
 	if c.named("button", "Copy command") > 0 {
 		t.Error("a comment can be copied as a command")
 	}

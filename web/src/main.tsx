@@ -9,12 +9,15 @@ import { GroupsView, GroupView } from './groups'
 import { Nodes, NodeView } from './nodes'
 import { Overview } from './overview'
 import { busy, CopyButton, useTick } from './parts'
-import { onNode, PodView } from './pod'
+import { PodView } from './pod'
 import { QueueView } from './queue'
 import { Compare, Replay } from './replay'
 import { type Route, route } from './route'
 import { ago, clock } from './text'
 import { FitView, WhatIfView } from './whatif'
+
+// cameFrom is the view of the list above that was shown last: the page of a pod keeps its place there.
+let cameFrom = 'Queue'
 
 interface View { title: string; of?: string; content: ComponentChildren }
 
@@ -24,7 +27,7 @@ function viewOf({ path, query }: Route): View {
     case 'nodes': return { title: 'Nodes', content: <Nodes query={query} /> }
     case 'node': if (path.length === 2) return { title: 'Node ' + path[1], of: 'Nodes', content: <NodeView key={path[1]} name={path[1]} /> }; break
     case 'queue': return { title: 'Queue', content: <QueueView query={query} /> }
-    case 'pod': if (path.length === 3) return { title: `Pod ${path[1]}/${path[2]}`, of: onNode.value === path[1] + '/' + path[2] ? 'Nodes' : 'Queue', content: <PodView pod={path[1] + '/' + path[2]} /> }; break
+    case 'pod': if (path.length === 3) return { title: `Pod ${path[1]}/${path[2]}`, of: cameFrom, content: <PodView pod={path[1] + '/' + path[2]} /> }; break
     case 'groups': return { title: 'Groups', content: <GroupsView /> }
     case 'group': if (path.length === 3) return { title: `Group ${path[1]}/${path[2]}`, of: 'Groups', content: <GroupView group={path[1] + '/' + path[2]} /> }; break
     case 'decisions': return { title: 'Decisions', content: <Decisions query={query} /> }
@@ -110,9 +113,10 @@ function Age({ since, problem }: { since: string; problem?: Problem }) {
 }
 
 function Page() {
-  const view = viewOf(route.value), heading = useRef<HTMLHeadingElement>(null), first = useRef(true)
+  const view = viewOf(route.value), listed = view.of ?? view.title, heading = useRef<HTMLHeadingElement>(null), first = useRef(true)
   useEffect(() => {
     document.title = view.title + ' · Berth'
+    cameFrom = listed
     if (first.current) { first.current = false; return }
     heading.current?.focus()
   }, [view.title])

@@ -1,16 +1,12 @@
 // The story of a pod: what was tried, what blocks it, what would help, and what wakes it.
 import { h, Fragment } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { signal } from '@preact/signals'
 import type { Problem, RecordList, RecordOf, Why } from './api'
 import { decided, isStill } from './data'
 import { answersWhy } from './fits'
-import { type Answer, CopyButton, Line, nodeLink, podLink, Pods, Region, Shown, Table, Trouble, useAnswer } from './parts'
+import { type Answer, CopyButton, Line, Loading, nodeLink, podLink, Pods, Region, Shown, Table, Trouble, useAnswer } from './parts'
 import { go } from './route'
 import { ago, clock, count, until } from './text'
-
-// onNode is the pod that is shown, if it has a node.
-export const onNode = signal('')
 
 export function PodView({ pod }: { pod: string }) {
   // A record about the pod asks anew.
@@ -24,11 +20,6 @@ const leastPause = 5000
 function Story({ pod, touched }: { pod: string; touched: number }) {
   const why = useAnswer<Why>('why', { pod }, isStill() ? 0 : 30)
   const records = useAnswer<RecordList>('records', { pod, limit: '400' })
-  const has = why.data !== undefined && placed(why.data)
-  useEffect(() => {
-    if (has) onNode.value = pod
-    return () => { onNode.value = '' }
-  }, [has, pod])
   const asked = useRef({ touched, time: Date.now() })
   useEffect(() => {
     if (asked.current.touched === touched) return
@@ -59,7 +50,7 @@ function Story({ pod, touched }: { pod: string; touched: number }) {
       {w.since?.length ? <ul>{held(w.since).map(text => <li>{text}</li>)}</ul> : null}
     </Region>}
     <Scores why={w} records={records.data} />
-    {(!placed(w) || w.events.length > 0) && <Region name="Wakes on">{w.events.length === 0 ? <p>Nothing needs to wake it.</p> : <><p>Each of these lets it be tried sooner:</p><ul>{[...pluginsOf(w.events)].map(([text, plugins]) => <li>{text} <span class="quiet">({[...plugins].join(', ')})</span></li>)}</ul></>}</Region>}
+    {(!placed(w) || w.events.length > 0) && <Region name="Wakes on"><Wakes why={w} /></Region>}
     <Preemption why={w} records={records.data} />
   </>}</Shown>
 }
@@ -76,6 +67,21 @@ function pluginsOf(events: Why['events']): Map<string, Set<string>> {
   const by = new Map<string, Set<string>>()
   for (const e of events) by.set(e.text, (by.get(e.text) ?? new Set()).add(e.plugin))
   return by
+}
+
+// helps reports whether an event may help a pod that is larger than each node.
+const helps = (e: Why['events'][number]): boolean => e.resource === 'Node' && ['Add', 'UpdateNodeAllocatable'].includes(e.action) || e.action === 'UpdatePodScaleDown'
+
+const Events = ({ list }: { list: Why['events'] }) => <ul>{[...pluginsOf(list)].map(([text, plugins]) => <li>{text} <span class="quiet">({[...plugins].join(', ')})</span></li>)}</ul>
+
+// Wakes lists what lets the pod be tried sooner. Where no node is large enough, however empty, what may help comes first.
+function Wakes({ why }: { why: Why }) {
+  if (why.events.length === 0) return <p>Nothing needs to wake it.</p>
+  const tooLarge = why.groups.length > 0 && why.groups.every(g => g.blockers.some(b => b.plugin === 'NodeResourcesFit' && b.code === 'UnschedulableAndUnresolvable')) && why.groups.reduce((n, g) => n + g.nodes, 0) === why.nodesTotal
+  const first = why.events.filter(helps)
+  if (!tooLarge || first.length === 0) return <><p>Each of these lets it be tried sooner:</p><Events list={why.events} /></>
+  return <><p>No node is large enough, however empty. A larger node or a smaller request can help:</p><Events list={first} />
+    <details><summary>Other events let it be tried sooner, and do not suffice</summary><Events list={why.events.filter(e => !helps(e))} /></details></>
 }
 
 const mostExamples = 3
@@ -147,10 +153,22 @@ function Earlier({ list, attempts }: { list: RecordList; attempts: number }) {
 }
 
 function Unexplained({ problem, again, pod, records }: { problem: Problem; again: () => void; pod: string; records: Answer<RecordList> }) {
+  const list = records.data?.records ?? []
+  if (problem.code === 404 && !records.data && !records.problem) return <Loading what={'the records of pod ' + pod} />
   return <>
-    <Trouble problem={problem} what={'pod ' + pod} again={again} />
+    {problem.code === 404 && list.length > 0 ? <Gone list={list} /> : <Trouble problem={problem} what={'pod ' + pod} again={again} />}
     {records.problem?.code !== problem.code && <Region name="Attempts"><Attempts of={records} attempts={0} /></Region>}
   </>
+}
+
+// Gone says what happened to a pod that there is no more, by its records. They have evictions, but not what ended or
+// deleted other pods.
+function Gone({ list }: { list: RecordOf[] }) {
+  const end = [...list].reverse().find(r => r.type === 'Evicted' || r.type === 'Attempt' || r.type === 'Bound'), last = list[list.length - 1]
+  const node = [...list].reverse().find(r => r.node)?.node
+  return <p role="status" aria-label="Verdict" class="lead">Gone: {end?.type === 'Evicted'
+    ? <>it was evicted from {nodeLink(end.node ?? '')} for {podLink(end.for ?? '')} at <time dateTime={end.time}>{clock(end.time)}</time>.</>
+    : <>it ended or was deleted{node && <>, on {nodeLink(node)}</>}. Its last record is of <time dateTime={last.time}>{clock(last.time)}</time>.</>}</p>
 }
 
 const mostScores = 20
