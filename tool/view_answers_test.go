@@ -102,6 +102,19 @@ func TestWhatHelpsALargePodInABrowser(t *testing.T) {
 	c.quiet()
 }
 
+// Of a record the overview says when it ends, and of files when the last decision was: their time stands still.
+func TestTimeOfARecordInABrowser(t *testing.T) {
+	c := startChromium(t)
+	v := view(t, "--record", recorded(t))
+	c.size(1280, 900, "light")
+	c.enter(v)
+	c.route("#/")
+	c.until(`document.querySelector("main .note")?.innerText.startsWith("Record, ends at 2031-01-0")`)
+	c.saysNot(" ago: ")
+	c.route("#/compare")
+	c.until(`document.querySelector("main .note pre")?.innerText === "berth view --record DIR --config NEW.yaml" && !document.querySelector("main [role=alert]")`)
+}
+
 // The examples of what-if name what is in the cluster, and fill in the field without trying it.
 func TestExamplesOfWhatIfInABrowser(t *testing.T) {
 	c := startChromium(t)

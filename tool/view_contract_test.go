@@ -51,8 +51,8 @@ func TestEachView(t *testing.T) {
 			{"#/decisions", "Decisions", "", `document.querySelectorAll("[role=log] li").length > 10`},
 			{"#/groups", "Groups", "", `document.querySelector("main").innerText.includes("GenericWorkload")`},
 			{"#/what-if?do=drain%20n1", "What if", "Try", `document.querySelector("[aria-label=Outcome]")`},
-			{"#/replay", "Replay", "", `document.querySelector("[role=alert]")`},
-			{"#/compare", "Compare", "", `document.querySelector("[role=alert]")`},
+			{"#/replay", "Replay", "", `document.querySelector("main .note pre")?.innerText === "berth record --to DIR\nberth view --record DIR"`},
+			{"#/compare", "Compare", "", `document.querySelector("main .note pre")?.innerText === "berth record --to DIR\nberth view --record DIR --config NEW.yaml"`},
 			{"#/nothing", "Not found", "", `document.querySelector("[role=alert]")`},
 		}},
 		{"gang", func() []string {

@@ -167,7 +167,7 @@ func TestOwnReplayInABrowser(t *testing.T) {
 	c.route("#/replay")
 	c.until(`document.querySelector("main").innerText.includes("100 pods on the node that the record has, 0 elsewhere")`)
 	c.route("#/compare")
-	c.until(`document.querySelector("[role=alert]")?.innerText.includes("--config NEW.yaml") && !document.querySelector("[role=alert]").innerText.includes("It may be gone")`)
+	c.until(`document.querySelector("main .note pre")?.innerText === "berth view --record DIR --config NEW.yaml" && !document.querySelector("[role=alert]")`)
 }
 
 // In a browser, the slider shows the cluster at a time, and the comparison has charts.

@@ -2,16 +2,30 @@
 import { h, Fragment } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Compared, Day, Move, Replayed, Sample, Summary } from './api'
-import { at, exported, moveTo, nodes, nodesChanged } from './data'
+import { at, capabilities, exported, moveTo, nodes, nodesChanged } from './data'
 import { Line } from './line'
 import { NodeMap } from './map'
 import { describe, groupsOf, share } from './nodes'
-import { More, mostRows, nodeLink, podLink, Records, Region, Shown, Table, useAnswer } from './parts'
+import { type Answer, More, mostRows, nodeLink, podLink, Records, Region, Shown, Table, useAnswer } from './parts'
 import { go } from './route'
 import { clock, count } from './text'
 
 export function Replay({ query }: { query: URLSearchParams }) {
-  return <Shown answer={useAnswer<Replayed>('replay', {})} what="the record">{r => <Player r={r} asked={query.get('at') ?? ''} />}</Shown>
+  const answer = useAnswer<Replayed>('replay', {})
+  if (lacksRecord(answer)) return <NoRecord what="Replay shows the cluster at any time of a record" config="" />
+  return <Shown answer={answer} what="the record">{r => <Player r={r} asked={query.get('at') ?? ''} />}</Shown>
+}
+
+// lacksRecord reports whether the page's server has no record, or no other configuration, to answer from.
+const lacksRecord = (answer: Answer<unknown>): boolean => !exported && answer.problem?.code === 404
+
+// NoRecord says how to come to a view that needs a record.
+function NoRecord({ what, config }: { what: string; config: string }) {
+  const has = capabilities.value?.identity === 'record'
+  return <div class="note">
+    <p>{what}. {has ? 'This page was started with the record alone: start it with both.' : 'This page shows no record. Make one, and open it:'}</p>
+    <pre tabIndex={0}>{!has && 'berth record --to DIR\n'}berth view --record DIR{config}</pre>
+  </div>
 }
 
 const playTime = 500
@@ -105,7 +119,9 @@ function Workloads({ name, list }: { name: string; list: Compared['workloads'] }
 }
 
 export function Compare() {
-  return <Shown answer={useAnswer<Compared>('compare', {})} what="the comparison">{c => {
+  const answer = useAnswer<Compared>('compare', {})
+  if (lacksRecord(answer)) return <NoRecord what="Compare shows a recorded day under the record's configuration beside another one" config=" --config NEW.yaml" />
+  return <Shown answer={answer} what="the comparison">{c => {
     return <>
       <p role="status" aria-label="Verdict" class="lead">{waits(c.a, c.b)}</p>
       <p>{clock(c.from)} to {clock(c.to)}: {count(c.same, 'pod')} on the same node under both, {whole(c.elsewhere.length)} elsewhere, {whole(c.onlyA.length)} placed under A alone, {whole(c.onlyB.length)} under B alone.</p>
