@@ -158,3 +158,31 @@ func TestViewOfADaemonThatWaits(t *testing.T) {
 		}
 	}
 }
+
+// The overview says that bindings take longer in the last minute than in the hour before, though only half of them do.
+func TestSlowBindingsInABrowser(t *testing.T) {
+	history := func(last ...float64) *api.History {
+		const n = 36
+		h := &api.History{Every: 5, Attempts: map[string][]int{}, Bound: make([]int, n), Evicted: make([]int, n), Queue: map[string][]int{}, Lost: make([]uint64, n)}
+		for i := range n {
+			took := 0.02
+			if i >= n-12 {
+				took = last[i%len(last)]
+			}
+			h.Times = append(h.Times, time.Now().Add(time.Duration(i-n)*5*time.Second))
+			h.Binding.Pods, h.Binding.P50, h.Binding.P99 = append(h.Binding.Pods, 1+i%2), append(h.Binding.P50, took), append(h.Binding.P99, took)
+		}
+		return h
+	}
+	const slow = "Bindings are slow in the last minute: 1.00 s, where 0.02 s is usual."
+	c, p := play(t, map[string]any{"history": history(0.02, 1)})
+	c.says(slow)
+	for _, last := range [][]float64{{0.09}, {0.02, 0.02, 0.02, 1}} {
+		p.set(map[string]any{"history": history(last...)})
+		c.route("#/queue")
+		c.route("#/")
+		c.says("Pods that wait: ")
+		c.saysNot("Bindings are slow")
+	}
+	c.quiet()
+}

@@ -26,7 +26,7 @@ export interface Summary extends Counts {
   lastDecision?: RecordOf; refused?: { time: string; reason?: string }; log: { oldest?: string }
 }
 export interface Capabilities { time: string; version: string; kubernetes: string; identity: string; leads: boolean; leader?: string; paths: string[]; shadow?: boolean; hosted?: string[]; recordsSince?: string }
-export interface History { times: string[]; attempts: Record<string, number[]>; bound: number[]; evicted: number[]; queue: Record<string, number[]>; every: number }
+export interface History { times: string[]; attempts: Record<string, number[]>; bound: number[]; evicted: number[]; queue: Record<string, number[]>; every: number; binding?: { pods: number[] | null; p50: number[] | null } }
 
 export interface RecordOf {
   time: string; type: string; pod: string; from?: string; to?: string; event?: string; until?: string; plugin?: string

@@ -104,12 +104,23 @@ export function Causes({ list }: { list: Summary['blocking'] }) {
 // Lines draws the last hour.
 const Lines = () => <Part<History> name="Last hour" path="history" what="the last hour" seconds={15}>{t => <Curves t={t} />}</Part>
 
+// slowBindings says that bindings take much longer in the last minute than in the hour before, "" if they do not. Half
+// of them may be slow: then the median of some samples is as usual.
+function slowBindings({ binding, every }: History): string {
+  const minute = Math.round(60 / every), of = (from: number, to?: number) => (binding?.p50 ?? []).map((p50, i) => binding?.pods?.[i] ? p50 : -1).slice(from, to).filter(p50 => p50 >= 0)
+  const lately = of(-minute), before = of(0, -minute).sort((a, b) => a - b)
+  const usual = before[before.length >> 1], slow = lately.filter(p50 => p50 >= Math.max(0.2, 5 * usual))
+  if (before.length < minute || slow.length === 0 || slow.length * 3 < lately.length) return ''
+  return `Bindings are slow in the last minute: ${Math.max(...slow).toFixed(2)} s, where ${usual.toFixed(2)} s is usual. The API server takes that long, or a webhook that it asks, or a Permit or PreBind plugin.`
+}
+
 function Curves({ t }: { t: History }) {
   if (t.times.length < 2) return <></>
   const waiting = t.times.map((_, i) => Object.values(t.queue).reduce((s, column) => s + column[i], 0))
   const round = (n: number) => Number(n.toFixed(1)).toLocaleString('en')
   const each = (column: number[]) => column.map(n => n / t.every), hour = Math.max(3600 / t.every, t.times.length) - 1
-  return <Region name="Last hour"><p class="quiet">Each line is of an hour, and ends now{t.times.length < hour ? `; what happened before the last ${ago(t.times[0])} is not known` : ''}.</p><div class="lines">
+  const slow = slowBindings(t)
+  return <Region name="Last hour">{slow && <p class="note">{slow}</p>}<p class="quiet">Each line is of an hour, and ends now{t.times.length < hour ? `; what happened before the last ${ago(t.times[0])} is not known` : ''}.</p><div class="lines">
     <Line name="Pods that wait" curves={[{ values: waiting }]} format={round} last="now" steps={hour} />
     <Line name="Bound a second" curves={[{ values: each(t.bound) }]} format={round} last="now" steps={hour} />
     <Line name="Evicted a second" curves={[{ values: each(t.evicted) }]} format={round} last="now" steps={hour} />
