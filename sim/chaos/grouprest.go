@@ -130,7 +130,8 @@ func (k *cluster) lose(e machine.ObjectGone) {
 func groupResource(k object.Kind) string { return k.Resource() + "." + k.GroupVersion().Group }
 
 // placedWhole looks that a process which places pods of a group in a step has enough of them
-// on nodes then.
+// on nodes then. While it knows fewer than the minimum and one of them is bound, others have
+// finished or were lost, and whoever takes their place may be placed (gangscheduling.required).
 func (c *check) placedWhole(proc *process, k *cluster, s loop.Step) {
 	placed := map[string]bool{}
 	for _, effect := range s.Effects {
@@ -140,6 +141,12 @@ func (c *check) placedWhole(proc *process, k *cluster, s loop.Step) {
 	}
 	delete(placed, "")
 	for _, name := range sortedKeys(placed) {
+		known, some := 0, false
+		for uid, p := range k.pods { // any order: a sum
+			if spec := c.specs[uid]; spec != nil && groupOf(spec) == name {
+				known, some = known+1, some || p.NodeName != ""
+			}
+		}
 		on, least := 0, k.minimums[name]
 		for uid := range k.perhaps { // any order: a sum
 			if p := c.specs[uid]; p != nil && groupOf(p) == name {
@@ -149,7 +156,7 @@ func (c *check) placedWhole(proc *process, k *cluster, s loop.Step) {
 				}
 			}
 		}
-		if on < least && !c.hurt[name] && !c.setBack && !k.panicked {
+		if on < least && (known >= least || !some) && !c.hurt[name] && !c.setBack && !k.panicked {
 			c.note("%s places pods of group %s, and then has %d of %d", proc.name, name, on, least)
 		}
 	}
