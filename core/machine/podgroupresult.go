@@ -292,8 +292,8 @@ func (l *podGroups) recheckGates(g *object.PodGroup) {
 	l.clearGated(g.GroupKey())
 }
 
-// clearGated ends the nominations of the pods of the group if these are gated: the group is
-// not tried until it has the pods that it needs.
+// clearGated ends the nominations of the group's pods if the group is gated, for it is tried
+// again only once its gates open.
 func (l *podGroups) clearGated(name types.NamespacedName) {
 	for uid := range l.table.Groups().Named(name).Unscheduled() {
 		if l.pods.entry(uid).Place() == queue.Gated {

@@ -120,7 +120,7 @@ func (f *facts) antiAffinityKeys(node string) (keys []string) {
 	return keys
 }
 
-// domain has the pods of a topology domain that terms are about.
+// domain counts the pods of a topology domain that terms match.
 type domain struct {
 	first *object.Pod // by name; nil if there is none
 	pods  int

@@ -287,9 +287,10 @@ func fits(t *table.Table, r table.Row, total *berthresource.Vector) (found, erro
 	return found{verdict: why.verdict(kind)}, why
 }
 
-// sharedDeviceRejection returns a rejection if an allocated claim of the pod that the node can use is reserved
-// for others, and a device of it stands for resources of its node: only one pod can consume
-// these. What devices need besides each pod consumes for itself. It returns nil if there is none.
+// sharedDeviceRejection returns a rejection if an allocated claim of the pod that the node can
+// use is reserved for others, and a device of it stands for resources of its node: only one pod
+// can consume these. What devices need besides each pod consumes for itself. It returns nil if
+// there is none.
 func (pl *plugin) sharedDeviceRejection(in *framework.Input, n *object.Node) rejection {
 	s := in.State.(*state)
 	for _, c := range s.claims {
