@@ -10,7 +10,6 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/config"
-	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -129,14 +128,7 @@ func BenchmarkUnschedulable(b *testing.B) {
 func BenchmarkGang(b *testing.B) {
 	for name, cpus := range map[string][3]string{"fits": {"1", "1", "1"}, "fits nowhere": {"5", "5", "5"}, "fits but for one": {"1", "1", "5"}} {
 		b.Run(name, func(b *testing.B) {
-			gates := features.New()
-			if err := gates.Set("GenericWorkload=true"); err != nil {
-				b.Fatal(err)
-			}
-			options, err := sim.OptionsUnder(config.With(gates).Default(), gates)
-			if err != nil {
-				b.Fatal(err)
-			}
+			options := gangOptions(b)
 			options.Check = false
 			m := machine.New(options)
 			for i := range 5000 {
@@ -186,14 +178,7 @@ func BenchmarkGangs(b *testing.B) {
 		{"unequal, impossible", 250, 1, 500, 500, []string{"1", "4"}, 0},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			gates := features.New()
-			if err := gates.Set("GenericWorkload=true"); err != nil {
-				b.Fatal(err)
-			}
-			options, err := sim.OptionsUnder(config.With(gates).Default(), gates)
-			if err != nil {
-				b.Fatal(err)
-			}
+			options := gangOptions(b)
 			options.Check = false
 			var longest time.Duration
 			for b.Loop() {

@@ -42,17 +42,23 @@ func ended(effects []machine.Effect) (names []string) {
 	return names
 }
 
-// newGangMachine returns a machine with the gate GenericWorkload and a node n.
-func newGangMachine(t *testing.T) *machine.Machine {
+// gangOptions returns the default options with the gate GenericWorkload.
+func gangOptions(tb testing.TB) machine.Options {
+	tb.Helper()
 	gates := features.New()
 	if err := gates.Set("GenericWorkload=true"); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	options, err := sim.OptionsUnder(config.With(gates).Default(), gates)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	m := machine.New(options)
+	return options
+}
+
+// newGangMachine returns a machine with the gate GenericWorkload and a node n.
+func newGangMachine(t *testing.T) *machine.Machine {
+	m := machine.New(gangOptions(t))
 	m.Step(sim.Epoch, machine.NodeSet{Node: node("n", "8", false)})
 	return m
 }

@@ -14,8 +14,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/config"
-	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -43,14 +41,7 @@ func newUnequalGang(rng *rand.Rand) *unequalGang {
 // run lets a machine place the pods, which come in this order, in a gang or each by itself. It
 // returns the node of each pod that is placed, and the order in which the gang fits.
 func (w *unequalGang) run(t *testing.T, order []int, gang bool) (nodes map[types.UID]string, how string) {
-	gates := features.New()
-	if err := gates.Set("GenericWorkload=true"); err != nil {
-		t.Fatal(err)
-	}
-	options, err := sim.OptionsUnder(config.With(gates).Default(), gates)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := gangOptions(t)
 	options.Check = gang // of what is the reference nothing is checked
 	m, now := machine.New(options), sim.Epoch
 	for i, cpus := range w.nodes {
