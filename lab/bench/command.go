@@ -19,6 +19,9 @@ import (
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
+// The modes of bench: deciding in process, or a scheduler beside a real API server.
+const decideMode, clusterMode = "decide", "cluster"
+
 // The schedulers that take turns.
 const (
 	Berth         = "berth"
@@ -94,7 +97,7 @@ Progress goes to standard error, and the result to standard output.`,
 	flags.BoolVar(&o.NoCeiling, "no-ceiling", false, "mode cluster: do not measure the ceiling, a client that binds without deciding")
 	flags.BoolVar(&o.List, "list", false, "list all workloads, and why some cannot be run")
 	flags.StringVar(&o.Dir, "workloads", "bench", "directory with Berth's own workloads (*.yaml)")
-	flags.StringVar(&o.Mode, "mode", "cluster", "what to measure: cluster or decide")
+	flags.StringVar(&o.Mode, "mode", clusterMode, "what to measure: cluster or decide")
 	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "schedulers that take turns, in this order")
 	flags.StringVar(&o.Gates, "kube-scheduler-gates", "", "feature gates of kube-scheduler, as NAME=true,... (default: kube-scheduler's defaults)")
 	flags.IntVar(&o.Runs, "runs", 1, "number of turns of each scheduler")
@@ -145,7 +148,7 @@ func (o *Options) validate() error {
 	if len(o.Workloads) > 1 && o.CPUProfile+o.MemProfile != "" {
 		return errors.New("--cpuprofile and --memprofile are for one workload")
 	}
-	if o.Mode != "cluster" && o.Mode != "decide" {
+	if o.Mode != clusterMode && o.Mode != decideMode {
 		return fmt.Errorf("--mode %q: must be cluster or decide", o.Mode)
 	}
 	if o.Output != "table" && o.Output != "json" && o.Output != "markdown" {
@@ -154,7 +157,7 @@ func (o *Options) validate() error {
 	if o.Runs < 1 {
 		return fmt.Errorf("--runs %d: must be at least 1", o.Runs)
 	}
-	if o.Mode == "cluster" && o.MemProfile != "" {
+	if o.Mode == clusterMode && o.MemProfile != "" {
 		return errors.New("--memprofile is for --mode decide")
 	}
 	if err := validSchedulers(o.Schedulers); err != nil {
@@ -163,7 +166,7 @@ func (o *Options) validate() error {
 	if err := utilfeature.DefaultMutableFeatureGate.DeepCopy().Set(o.Gates); err != nil {
 		return fmt.Errorf("--kube-scheduler-gates: %w", err)
 	}
-	if o.Mode == "cluster" && slices.Contains(o.Schedulers, Berth) {
+	if o.Mode == clusterMode && slices.Contains(o.Schedulers, Berth) {
 		if err := (cluster.SchedulerOptions{Kind: cluster.Berth, Binary: o.Binary}).Check(); err != nil {
 			return err // now, and not after a turn of the other
 		}

@@ -29,9 +29,6 @@ import (
 // gangGates are the feature gates under which both schedulers place groups.
 const gangGates = "GenericWorkload"
 
-// The modes of bench: deciding in process, or a scheduler beside a real API server.
-const decideMode, clusterMode = "decide", "cluster"
-
 // gangPool is the value of the label pool of the nodes that hopeless gangs select.
 const gangPool = "gangs"
 

@@ -54,14 +54,14 @@ func Measure(ctx context.Context, o Options, name string, say func(string, ...an
 		return nil, err
 	}
 	w.limit(o.Pods)
-	if o.Mode == "decide" {
+	if o.Mode == decideMode {
 		if _, err := w.scene(); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", errUnfit, name, err)
 		}
 	}
 	r := newResult(w.Name, o.Mode)
 	r.Threshold, r.Gates = w.Threshold, o.Gates
-	if o.Mode == "cluster" && !o.NoCeiling {
+	if o.Mode == clusterMode && !o.NoCeiling {
 		say("measuring the ceiling: a client that binds without deciding")
 		ceiling, err := measureCeilings(ctx, w)
 		if err != nil {
@@ -86,7 +86,7 @@ func Measure(ctx context.Context, o Options, name string, say func(string, ...an
 }
 
 func one(ctx context.Context, o Options, w *Workload, scheduler string) (*Run, error) {
-	if o.Mode == "cluster" {
+	if o.Mode == clusterMode {
 		return runCluster(ctx, o, w, scheduler)
 	}
 	dir, err := filepath.Abs(o.Dir)
