@@ -1,8 +1,10 @@
 package machine_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,8 +19,7 @@ import (
 // Only the leader ends the nominations of a gated group, also those that it finds.
 func TestNewLeaderEndsNominationsOfGatedGangs(t *testing.T) {
 	m := newGangMachine(t)
-	g := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "default", Name: "g", UID: "g"}, Gang: true, MinCount: 2}
-	m.Step(sim.Epoch, machine.ObjectSet{Object: g})
+	m.Step(sim.Epoch, machine.ObjectSet{Object: gangObject("g")})
 	for _, name := range []string{"a", "b"} {
 		p := pod(name, "1")
 		p.SchedulingGroup, p.NominatedNode = object.InPodGroup("g"), "n"
@@ -63,15 +64,109 @@ func newGangMachine(t *testing.T) *machine.Machine {
 	return m
 }
 
+// After a restore of etcd, conditions that are missing are written again: those of a gang that
+// waits by another attempt, whether the API had shown them or not, and that of a placed gang.
+func TestConditionsOfGangsAfterARestore(t *testing.T) {
+	for _, shown := range []bool{true, false} {
+		m := newGangMachine(t)
+		pods := addGang(m, "g", "8")
+		written := conditions(m.Step(sim.Epoch, machine.ScheduleOne{}))
+		if len(written) != 2 {
+			t.Fatalf("conditions %v, want those of both pods", written)
+		}
+		if shown {
+			for i := range pods {
+				told := *pods[i]
+				told.Scheduled = written[told.Name]
+				m.Step(sim.Epoch, machine.PodSet{Pod: &told})
+			}
+		}
+		m.Step(sim.Epoch, machine.Rewound{})
+		for _, p := range pods {
+			before := *p // as it was, but for its version
+			m.Step(sim.Epoch, machine.PodSet{Pod: &before})
+		}
+		m.Step(sim.Epoch.Add(time.Minute), machine.Tick{})
+		if again := conditions(m.Step(sim.Epoch.Add(time.Minute), machine.ScheduleOne{})); !maps.Equal(again, written) {
+			t.Errorf("shown %t: the conditions %v are written again, want %v", shown, again, written)
+		}
+	}
+
+	m := newGangMachine(t)
+	for _, p := range addGang(m, "g", "1") {
+		bound := *p
+		bound.NodeName = "n"
+		m.Step(sim.Epoch, machine.PodSet{Pod: &bound})
+	}
+	g := gangObject("g")
+	g.Scheduled = object.GroupCondition{Status: v1.ConditionTrue, Reason: "Scheduled"}
+	m.Step(sim.Epoch, machine.ObjectSet{Object: g})
+	m.Step(sim.Epoch, machine.ScheduleOne{})
+	m.Step(sim.Epoch, machine.Rewound{})
+	effects := m.Step(sim.Epoch, machine.ObjectSet{Object: gangObject("g")})
+	if !slices.ContainsFunc(effects, func(e machine.Effect) bool {
+		patch, is := e.(machine.PatchGroupStatus)
+		return is && patch.Condition.Status == v1.ConditionTrue
+	}) {
+		t.Errorf("got %v, want the condition of the placed gang", effects)
+	}
+}
+
+// A pod of a group that the API showed running, and shows pending as etcd was restored, counts
+// as running until a read tells how it is.
+func TestRunningMemberAfterARestore(t *testing.T) {
+	m := newGangMachine(t)
+	p := addGang(m, "g", "1")[0]
+	running := *p
+	running.NodeName, running.Running = "n", true
+	m.Step(sim.Epoch, machine.PodSet{Pod: &running})
+	m.Step(sim.Epoch, machine.Rewound{})
+	effects := m.Step(sim.Epoch, machine.PodSet{Pod: p})
+	if err := m.Verify(); err != nil {
+		t.Error(err)
+	}
+	if !slices.ContainsFunc(effects, func(e machine.Effect) bool { _, is := e.(machine.ReadPod); return is }) {
+		t.Errorf("got %v, want a read of the pod", effects)
+	}
+}
+
+// gangObject returns a gang of two pods.
+func gangObject(name string) *object.PodGroup {
+	return &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "default", Name: name, UID: types.UID(name)}, Gang: true, MinCount: 2}
+}
+
+// addGang adds a gang of two pods that request cpu each.
+func addGang(m *machine.Machine, name, cpu string) (pods []*object.Pod) {
+	m.Step(sim.Epoch, machine.ObjectSet{Object: gangObject(name)})
+	for _, member := range []string{"-a", "-b"} {
+		p := pod(name+member, cpu)
+		p.SchedulingGroup = object.InPodGroup(name)
+		m.Step(sim.Epoch, machine.PodSet{Pod: p})
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+// conditions returns the conditions that the effects write, by pod.
+func conditions(effects []machine.Effect) map[string]object.Condition {
+	written := map[string]object.Condition{}
+	for _, e := range effects {
+		if patch, is := e.(machine.PatchStatus); is && patch.Condition != nil {
+			written[patch.Pod.Name] = *patch.Condition
+		}
+	}
+	return written
+}
+
 // A process that begins to lead says of each gang that is placed that it is, once, if the leader
 // before could not. Of a gang that is bound in part, or whose condition says so, it says nothing.
 func TestNewLeaderShowsPlacedGangs(t *testing.T) {
 	m := newGangMachine(t)
 	placed := object.GroupCondition{Status: v1.ConditionTrue, Reason: "Scheduled"}
 	for name, shown := range map[string]object.GroupCondition{"whole": {}, "part": {}, "said": placed} { // any order: groups of their own
-		m.Step(sim.Epoch, machine.ObjectSet{Object: &object.PodGroup{
-			Meta: object.Meta{Kind: object.PodGroups, Namespace: "default", Name: name, UID: types.UID(name)}, Gang: true, MinCount: 2, Scheduled: shown,
-		}})
+		g := gangObject(name)
+		g.Scheduled = shown
+		m.Step(sim.Epoch, machine.ObjectSet{Object: g})
 		for _, member := range []string{"-a", "-b"} {
 			p := pod(name+member, "1")
 			p.SchedulingGroup = object.InPodGroup(name)

@@ -59,6 +59,9 @@ func (w *podWatch) podSet(p *object.Pod) {
 	case ps != nil && ps.goneByRead != nil:
 		w.reads.shownAfterGone(ps)
 		return
+	case p.NodeName == "" && w.wasBound(p.UID):
+		w.reads.recheck(ps)
+		return
 	case p.NodeName == "" && !ours:
 		if ps != nil && w.pods.placed(ps) {
 			w.reads.recheck(ps)
@@ -77,17 +80,20 @@ func (w *podWatch) podSet(p *object.Pod) {
 	}
 }
 
+// wasBound reports whether the API has shown the pod bound.
+func (w *podWatch) wasBound(uid types.UID) bool {
+	pl := w.table.Pod(uid)
+	return pl != nil && pl.Pod.NodeName != ""
+}
+
 // podPending handles a pod without a node that names one of the machine's profiles.
 func (w *podWatch) podPending(ps *podState, p *object.Pod) {
-	if pl := w.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
-		w.reads.recheck(ps)
-		return
-	}
 	if ps.request == nil || ps.request.Pod != p {
 		ps.request = engine.For(w.profiles[p.SchedulerName], p)
 		// A plugin that panics here will do so again when the pod's turn comes.
 		_ = w.guard.run("classifying", "", func() { w.engine.Classify(ps.request) })
 	}
+	lost := ps.condition == nil && ps.pod.Scheduled != p.Scheduled
 	ps.pod = p
 	if ps.nominating != nil && *ps.nominating == p.NominatedNode {
 		ps.nominating = nil
@@ -114,6 +120,9 @@ func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 	kept := ps.entry.NominatedNode()
 	w.queue.Update(w.now, ps.entry, p)
 	w.nominations.moved(p, kept, ps.entry.NominatedNode())
+	if lost {
+		w.groups.stateAgain(p)
+	}
 }
 
 // runPreEnqueue calls the PreEnqueue plugins for the pod and returns the first status

@@ -67,10 +67,23 @@ func (l *podGroups) lead() {
 		l.clearGated(name)
 	}
 	for _, o := range l.table.Objects().List(object.PodGroups) {
-		g := o.(*object.PodGroup)
-		if g.Gang && g.Scheduled.Status != v1.ConditionTrue && l.table.Groups().Named(g.GroupKey()).Bound() >= g.MinCount {
-			l.showCondition(g.GroupKey(), placedCondition)
-		}
+		l.statePlaced(o.(*object.PodGroup))
+	}
+}
+
+// statePlaced emits the condition of a gang whose pods are bound, unless it says so.
+func (l *podGroups) statePlaced(g *object.PodGroup) {
+	if g.Gang && g.Scheduled.Status != v1.ConditionTrue && l.table.Groups().Named(g.GroupKey()).Bound() >= g.MinCount {
+		l.showCondition(g.GroupKey(), placedCondition)
+	}
+}
+
+// stateAgain lets the pod's group be tried again, after its backoff, as the API shows another
+// condition of the pod than was written: etcd was restored from a backup. What keeps the pod
+// waiting only an attempt of the group can tell.
+func (l *podGroups) stateAgain(p *object.Pod) {
+	if l.has(p) {
+		l.queue.PodGroupChanged(l.now, p.GroupKey())
 	}
 }
 
@@ -275,6 +288,9 @@ func (l *podGroups) shown(before, now object.Object) {
 	}
 	if g != nil && l.asked[g.UID] == g.Scheduled {
 		delete(l.asked, g.UID)
+	}
+	if g != nil && old != nil && old.Scheduled.Status == v1.ConditionTrue && l.quotas.leads { // etcd was restored
+		l.statePlaced(g)
 	}
 }
 

@@ -124,6 +124,9 @@ func (w *podWatch) rewound() {
 		if ps.assumed {
 			w.reads.recheck(ps)
 		}
+		if ps.condition != nil {
+			w.groups.stateAgain(ps.pod)
+		}
 	}
 	w.evictions.rewind()
 }
