@@ -10,10 +10,7 @@ import (
 func (g *generator) batchOf() string {
 	var words []string
 	if g.with.has(withGroups) {
-		g.groupKind = labelGroups
-		if !g.with.has(withQuotas) {
-			g.groupKind = g.word(nativeGroups, nativeGroups, labelGroups)
-		}
+		g.groupKind = g.word(nativeGroups, nativeGroups, labelGroups)
 		words = append(words, g.groupKind)
 	}
 	if g.with.has(withQuotas) {

@@ -51,7 +51,7 @@ func (w *batchWorld) waits(pod *v1.Pod) (why string, limit time.Duration, is boo
 		if w.quotas.admits(pod, 1) && fits(pod, n, w.pods, nil) && w.volumes.reach(pod, n) && allowed(pod, n) {
 			return "fits on node " + n.Name + ", and its quota admits it", restLimit, true
 		}
-		if w.quotas.reclaims(pod, n, w.pods) {
+		if w.reclaims(pod, n) {
 			return "is guaranteed what pods of node " + n.Name + " have borrowed", flushLimit, true
 		}
 	}
@@ -162,14 +162,20 @@ func (c *check) placedWhole(proc *process, k *cluster, s loop.Step) {
 	}
 }
 
-// triedAgain is how many pods of groups back off though nothing happens. A group that does not
-// fit is tried again then, unless its pods are alike and nothing but the nodes and quotas
-// matters to them.
+// triedAgain is how many pods of groups back off though nothing happens.
 func (w *batchWorld) triedAgain(m *machine.Machine) int {
 	return count(w.pods, func(p *v1.Pod) bool {
-		g, place := w.gangs[groupOf(p)], m.Entry(p.UID).Place()
-		return g != nil && (g.unlike || dependsOnMore(p)) && (place == queue.Backoff || place == queue.ErrorBackoff || place == queue.Active)
+		place := m.Entry(p.UID).Place()
+		return w.backsOff(p) && (place == queue.Backoff || place == queue.ErrorBackoff || place == queue.Active)
 	})
+}
+
+// backsOff reports whether the pod's group, if it does not fit, is tried again though nothing
+// happens. It waits for what may help it if its pods are alike, and nothing but the nodes and
+// quotas matters to them.
+func (w *batchWorld) backsOff(p *v1.Pod) bool {
+	g := w.gangs[groupOf(p)]
+	return g != nil && (g.unlike || dependsOnMore(p))
 }
 
 // dependsOnMore reports whether more than the room and the labels of a node matters to the pod.

@@ -51,18 +51,14 @@ func (p *play) batch(words []string) error {
 		return errors.New("it must stand before the replicas")
 	}
 	native, labelled, quotas := slices.Contains(words, nativeGroups), slices.Contains(words, labelGroups), slices.Contains(words, withQuotas)
+	if native == labelled && (native || !quotas) {
+		return fmt.Errorf("want %s or %s, and %s or not, or %s alone", nativeGroups, labelGroups, withQuotas, withQuotas)
+	}
 	gates := features.New()
-	switch {
-	case native && len(words) == 1:
+	if native {
 		if err := gates.Set("GenericWorkload=true"); err != nil {
 			return err
 		}
-		c, leads := config.With(gates).Default(), true
-		c.LeaderElection.LeaderElect = &leads
-		p.config, p.gates, p.nativeGroups = c, features.Plugins(gates), true
-		return nil
-	case native || !labelled && !quotas:
-		return fmt.Errorf("want %s alone, or %s, %s or both", nativeGroups, labelGroups, withQuotas)
 	}
 	var plugins []string
 	text := ""
@@ -70,16 +66,17 @@ func (p *play) batch(words []string) error {
 		plugins, text = append(plugins, "{name: Coscheduling}"), groupSort
 	}
 	if quotas {
-		plugins, text, p.quotas = append(plugins, "{name: CapacityScheduling}"), text+quotaSearch, true
+		plugins, text = append(plugins, "{name: CapacityScheduling}"), text+quotaSearch
 	}
 	if labelled {
 		text += groupLabels
 	}
-	c, err := config.Decode(fmt.Appendf(nil, batchYAML, strings.Join(plugins, ", "), text), "batch")
-	if err == nil {
-		p.config = c
+	c, err := config.With(gates).Decode(fmt.Appendf(nil, batchYAML, strings.Join(plugins, ", "), text), "batch")
+	if err != nil {
+		return err
 	}
-	return err
+	p.config, p.gates, p.nativeGroups, p.quotas = c, features.Plugins(gates), native, quotas
+	return nil
 }
 
 // podGroup makes a group: its name and its minimum, and with native groups a priority. Of
@@ -194,6 +191,16 @@ func (p *play) gangs(pods []*v1.Pod) map[string]*gang {
 		}
 	}
 	return all
+}
+
+// stands reports whether the gang keeps its minimum without the pods that are gone, or goes
+// whole. No gang (nil) does.
+func (g *gang) stands(gone map[*v1.Pod]bool) bool {
+	if g == nil {
+		return true
+	}
+	left := count(g.bound, func(p *v1.Pod) bool { return !gone[p] })
+	return left == 0 || left >= g.min
 }
 
 func alike(a, b *v1.Pod) bool {

@@ -32,7 +32,7 @@ bound p3
 
 func TestGangs(t *testing.T) {
 	for kind, member := range map[string]string{
-		nativeGroups: "group=g1", labelGroups: "label:scheduling.x-k8s.io/pod-group=g1",
+		nativeGroups: "group=g1", nativeGroups + " " + withQuotas: "group=g1", labelGroups: "label:scheduling.x-k8s.io/pod-group=g1",
 		labelGroups + " " + withQuotas: "label:" + labelsPrefix + "/name=g2 label:" + labelsPrefix + "/min-available=3",
 	} {
 		s := parsed(t, kind, strings.NewReplacer("KIND", kind, "MEMBER", member).Replace(gangs))

@@ -96,8 +96,9 @@ func (l quotaList) admits(pod *v1.Pod, many int) bool {
 }
 
 // reclaims reports whether the pod is within its queue's min, and fits on the node if some pods
-// there go of queues that keep their min.
-func (l quotaList) reclaims(pod *v1.Pod, n *v1.Node, pods []*v1.Pod) bool {
+// there go of queues that keep their min, and of gangs that keep theirs or go whole.
+func (w *batchWorld) reclaims(pod *v1.Pod, n *v1.Node) bool {
+	l, pods := w.quotas, w.pods
 	q, asked := l[pod.Namespace], requestsOf(pod).milliCPU
 	if q == nil || q.used+asked > q.min || q.used+asked > q.max || !preempts(pod) {
 		return false
@@ -126,7 +127,7 @@ func (l quotaList) reclaims(pod *v1.Pod, n *v1.Node, pods []*v1.Pod) bool {
 		}
 		kept := true
 		for p := range gone { // any order: all must hold
-			kept = kept && left[p.Namespace] >= l[p.Namespace].min
+			kept = kept && left[p.Namespace] >= l[p.Namespace].min && w.gangs[groupOf(p)].stands(gone)
 		}
 		if kept && len(gone) > 0 && used+asked <= least && fits(pod, n, pods, func(p *v1.Pod) bool { return gone[p] }) {
 			return true

@@ -40,31 +40,69 @@ func (p *play) rest() {
 	time.Sleep(time.Until(p.faults.shown()))
 	time.Sleep(time.Until(p.awake()))
 	healed := time.Now()
+	for from := healed; ; from = time.Now() {
+		quiet, settled := p.settle(from)
+		if !settled {
+			return
+		}
+		time.Sleep(silence)
+		p.check.mu.Lock()
+		written := p.check.written
+		p.check.mu.Unlock()
+		switch {
+		case !written.After(quiet):
+			if why, _ := p.restless(); why != "" {
+				p.check.breach("the cluster does not stay at rest: %s", why)
+			}
+			return
+		case !p.triesAgain() || time.Since(healed) > flushLimit:
+			p.check.breach("a pod is changed %s after the cluster came to rest", written.Sub(quiet))
+			return
+		}
+		p.logf("* not at rest: a group was tried again, and a pod was changed")
+	}
+}
+
+// settle waits from then on until the cluster is as it should be. It returns since when it
+// is; settled is false if that took too long.
+func (p *play) settle(from time.Time) (quiet time.Time, settled bool) {
 	time.Sleep(time.Second) // until the last change is told and has its effect
 	longest := restLimit
 	for why, limit := p.restless(); why != ""; why, limit = p.restless() {
 		longest = max(longest, limit) // what follows a flush comes after it
-		if late := time.Since(healed); late > longest && (late > auditLimit || !p.check.wasSetBack()) {
+		if late := time.Since(from); late > longest && (late > auditLimit || !p.check.wasSetBack()) {
 			p.check.breach("%s after the faults the cluster is not at rest: %s", late, why)
-			return
+			return time.Time{}, false
 		}
 		time.Sleep(time.Second)
 	}
-	quiet := time.Now()
-	if late := quiet.Sub(healed); late > longest && !p.audited() {
+	quiet = time.Now()
+	if late := quiet.Sub(from); late > longest && !p.audited() {
 		p.check.breach("the cluster came to rest %s after the faults, and no audit found anything", late)
 	}
-	p.logf("* at rest after %s", quiet.Sub(healed))
-	time.Sleep(silence)
-	p.check.mu.Lock()
-	written := p.check.written
-	p.check.mu.Unlock()
-	if written.After(quiet) {
-		p.check.breach("a pod is changed %s after the cluster came to rest", written.Sub(quiet))
+	p.logf("* at rest after %s", quiet.Sub(from))
+	return quiet, true
+}
+
+// triesAgain reports whether there is a group that backs off though nothing happens. Its next
+// try may find room among equal nodes, or victims, where its last one found none.
+func (p *play) triesAgain() bool {
+	nodes, pods := p.listed()
+	batch := p.batchWorld(nodes, pods, p.stored())
+	return slices.ContainsFunc(pods, batch.backsOff)
+}
+
+// listed returns the nodes of the API server, and the pods that have not finished.
+func (p *play) listed() (nodes []*v1.Node, pods []*v1.Pod) {
+	for _, o := range p.server.List("nodes") {
+		nodes = append(nodes, o.(*v1.Node))
 	}
-	if why, _ := p.restless(); why != "" {
-		p.check.breach("the cluster does not stay at rest: %s", why)
+	for _, o := range p.server.List("pods") {
+		if pod := o.(*v1.Pod); pod.Status.Phase != v1.PodSucceeded {
+			pods = append(pods, pod)
+		}
 	}
+	return nodes, pods
 }
 
 // audited tells whether an audit of a process that runs found what was not known.
@@ -95,16 +133,7 @@ func (p *play) awake() (last time.Time) {
 // restless says what is not as it should be, "" if all is, and for how long it may
 // be so.
 func (p *play) restless() (why string, limit time.Duration) {
-	var nodes []*v1.Node
-	for _, o := range p.server.List("nodes") {
-		nodes = append(nodes, o.(*v1.Node))
-	}
-	var pods []*v1.Pod
-	for _, o := range p.server.List("pods") {
-		if pod := o.(*v1.Pod); pod.Status.Phase != v1.PodSucceeded {
-			pods = append(pods, pod)
-		}
-	}
+	nodes, pods := p.listed()
 	holder, leader := p.holder(), (*process)(nil)
 	p.mu.Lock()
 	var running []*process
