@@ -33,6 +33,20 @@ func TestNewLeaderEndsNominationsOfGatedGangs(t *testing.T) {
 	}
 }
 
+// A gang that loses a placed pod, and has too few pods then, is nominated no more.
+func TestGangOfTooFewPodsIsNotNominated(t *testing.T) {
+	m := newGangMachine(t)
+	m.Step(sim.Epoch, machine.ScheduleOne{}) // it leads
+	pods := addGang(m, "g", "9")
+	placed, waits := *pods[0], *pods[1]
+	placed.NodeName, waits.NominatedNode = "n", "n"
+	m.Step(sim.Epoch, machine.PodSet{Pod: &placed})
+	m.Step(sim.Epoch, machine.PodSet{Pod: &waits})
+	if effects := m.Step(sim.Epoch, machine.PodGone{UID: placed.UID}); !slices.Equal(ended(effects), []string{waits.Name}) {
+		t.Errorf("ended are the nominations of %v", ended(effects))
+	}
+}
+
 // ended returns the names of the pods whose nomination the effects end.
 func ended(effects []machine.Effect) (names []string) {
 	for _, e := range effects {

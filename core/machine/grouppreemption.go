@@ -83,6 +83,9 @@ func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin, searched 
 	found = framework.PodGroupPostFilterResult{Status: decision.Failed("plugin %q panicked", pl.Name)}
 	defer func() {
 		*c = tried
+		for _, mb := range c.members {
+			l.nominateMember(mb, mb.kept) // the plugin may have placed and removed it
+		}
 		if l.takeResult(c, pl, &found); c.preempts {
 			c.order = order
 		}

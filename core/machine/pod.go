@@ -121,7 +121,7 @@ func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 	w.queue.Update(w.now, ps.entry, p)
 	w.nominations.moved(p, kept, ps.entry.NominatedNode())
 	if lost {
-		w.groups.stateAgain(p)
+		w.stateAgain(p)
 	}
 }
 
@@ -273,6 +273,7 @@ func (w *podWatch) endPod(ps *podState) {
 	}
 	if !waited {
 		w.groups.rejoinAs(ps.pod, nil)
+		w.groups.placedGone(ps.pod)
 	}
 	w.pods.forget(ps)
 }
@@ -282,6 +283,9 @@ func (w *podWatch) takeOff(pl *table.Placed) {
 	gone := boundTo(pl.Pod, w.table.Name(pl.Row))
 	w.table.RemovePod(gone.UID)
 	w.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: gone})
+	if gone.Terminating {
+		w.evictions.preemptors.victimLeft(pl.Row)
+	}
 }
 
 // podDecodeFailed handles a pod that cannot be decoded. A pending pod leaves the queue,

@@ -78,15 +78,6 @@ func (l *podGroups) statePlaced(g *object.PodGroup) {
 	}
 }
 
-// stateAgain lets the pod's group be tried again, after its backoff, as the API shows another
-// condition of the pod than was written: etcd was restored from a backup. What keeps the pod
-// waiting only an attempt of the group can tell.
-func (l *podGroups) stateAgain(p *object.Pod) {
-	if l.has(p) {
-		l.queue.PodGroupChanged(l.now, p.GroupKey())
-	}
-}
-
 // failGroup ends a cycle that cannot begin, because of err: all its pods back off.
 func (l *podGroups) failGroup(c *groupCycle, err error) {
 	for _, mb := range c.members {
@@ -314,6 +305,18 @@ func (l *podGroups) clearGated(name types.NamespacedName) {
 	for uid := range l.table.Groups().Named(name).Unscheduled() {
 		if l.pods.entry(uid).Place() == queue.Gated {
 			l.clearNominations(name)
+			return
+		}
+	}
+}
+
+// placedGone lets a group pass PreEnqueue again of which a placed pod has left, if others of it
+// are nominated: it may have too few pods now, and must not keep room from others then.
+func (l *podGroups) placedGone(p *object.Pod) {
+	for uid := range l.table.Groups().Of(p).Unscheduled() {
+		if l.pods.entry(uid).NominatedNode() != "" {
+			l.queue.PodGroupChanged(l.now, p.GroupKey())
+			l.clearGated(p.GroupKey())
 			return
 		}
 	}

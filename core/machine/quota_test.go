@@ -199,3 +199,26 @@ func TestReclaims(t *testing.T) {
 		}
 	}
 }
+
+// A pod for which the process that led before has preempted is tried once its victims are gone,
+// and loses its nomination if its quota does not admit it any more.
+func TestNominatedByAnotherUnderQuota(t *testing.T) {
+	m := quotaMachine(t, true)
+	m.Step(sim.Epoch, machine.NodeSet{Node: node("n", "4", false)})
+	m.Step(sim.Epoch, machine.ObjectSet{Object: elastic("a", 0, 0)})
+	leaving := bound(in("a", 0, pod("victim", "1")), "n")
+	leaving.Terminating, leaving.Disrupted = true, true
+	m.Step(sim.Epoch, machine.PodSet{Pod: leaving})
+	waits := in("a", 9, pod("waits", "1"))
+	waits.NominatedNode = "n"
+	m.Step(sim.Epoch, machine.PodSet{Pod: waits})
+	m.Step(sim.Epoch, machine.ScheduleOne{})
+	if e := m.Entry(waits.UID); e.NominatedNode() != "n" || e.Place() != queue.Unschedulable {
+		t.Fatalf("the pod is %s and nominated to %q while its victim leaves", e.Place(), e.NominatedNode())
+	}
+	m.Step(sim.Epoch.Add(time.Second), machine.PodGone{UID: leaving.UID})
+	m.Step(sim.Epoch.Add(time.Second), machine.ScheduleOne{})
+	if e := m.Entry(waits.UID); e.NominatedNode() != "" {
+		t.Errorf("the pod is %s and nominated to %q once its victim is gone", e.Place(), e.NominatedNode())
+	}
+}

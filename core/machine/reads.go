@@ -1,6 +1,10 @@
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
 
 // unconfirmedBinding is the state of a pod that counts as bound, while the API may show
 // it unbound. Either that state is older than the binding, or the binding was undone
@@ -125,10 +129,19 @@ func (w *podWatch) rewound() {
 			w.reads.recheck(ps)
 		}
 		if ps.condition != nil {
-			w.groups.stateAgain(ps.pod)
+			w.stateAgain(ps.pod)
 		}
 	}
 	w.evictions.rewind()
+}
+
+// stateAgain lets the pod's group be tried again, after its backoff, as the API shows another
+// condition of the pod than was written: etcd was restored from a backup. What keeps the pod
+// waiting only an attempt of the group can tell.
+func (w *podWatch) stateAgain(p *object.Pod) {
+	if w.groups.has(p) {
+		w.queue.PodGroupChanged(w.now, p.GroupKey())
+	}
 }
 
 // reading reports whether a read of the pod is under way.

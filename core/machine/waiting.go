@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/quota"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // nominations changes the nominations of queued pods. The queue holds them; the engine
@@ -133,13 +134,32 @@ func (w *preemptors) activateReady(preemptors []*object.Pod) {
 // have what its queue was left with, it must not keep its room from them.
 func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	for _, p := range preemptors {
-		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" {
-			if quota.Of(w.table).Queue(p.Namespace) != nil && ps.entry.Place() == queue.Unschedulable {
-				w.queue.Activate(w.now, ps.entry)
-				continue
-			}
+		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" && !w.tryUnderQuota(ps) {
 			w.queue.SkipBackoff(w.now, ps.entry)
 		}
+	}
+}
+
+// tryUnderQuota makes the pod active if it is unschedulable and has an ElasticQuota, and reports
+// whether it did.
+func (w *preemptors) tryUnderQuota(ps *podState) bool {
+	if quota.Of(w.table).Queue(ps.pod.Namespace) == nil || ps.entry.Place() != queue.Unschedulable {
+		return false
+	}
+	w.queue.Activate(w.now, ps.entry)
+	return true
+}
+
+// victimLeft tries the pods that are nominated to the node and have an ElasticQuota, now that a
+// pod that was being deleted has left it and no other is. The process that led before may have
+// preempted for them; skipBackoffs says why no hint need call them.
+func (w *preemptors) victimLeft(row table.Row) {
+	leaving := func(pl *table.Placed) bool { return pl.Pod.Terminating }
+	if slices.ContainsFunc(w.table.Pods(row), leaving) {
+		return
+	}
+	for _, p := range w.queue.NominatedTo(w.table.Name(row)) {
+		w.tryUnderQuota(w.pods.byUID[p.UID])
 	}
 }
 

@@ -51,6 +51,10 @@ func (k *cluster) stir(e machine.Event) {
 // is followed by another one because of what happens meanwhile: of such pods nothing is
 // said.
 func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Decision) {
+	rejected := d.Result == decision.ResultUnschedulable || d.Result == decision.ResultPreempting
+	if !rejected || d.Result == decision.ResultPreempting {
+		defer func() { k.stirs++ }() // a pod more, or room soon
+	}
 	if c.grouped(d.UID) {
 		return // a cycle of its group may try it or not
 	}
@@ -70,7 +74,6 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 	for i := range d.Tallies {
 		nodes += d.Tallies[i].Nodes
 	}
-	rejected := d.Result == decision.ResultUnschedulable || d.Result == decision.ResultPreempting
 	if rejected && d.PreFilter == nil && (nodes != d.NodesTotal || nodes != len(k.nodes) && !c.extended(d.UID)) {
 		c.note("%s gives reasons of %d nodes why pod %s is not placed; it knows %d", proc.name, nodes, d.Pod, len(k.nodes))
 	}
@@ -87,9 +90,6 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 		next.errors = before.errors
 	}
 	k.attempts[d.UID] = next
-	if !rejected || d.Result == decision.ResultPreempting {
-		k.stirs++ // a pod more, or room soon
-	}
 }
 
 // extended tells whether the extender manages the pod. An attempt that waits for its
