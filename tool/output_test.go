@@ -30,7 +30,7 @@ func TestCompletion(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(list)
 	}))
 	t.Cleanup(s.Close)
-	const verbs = "drain cordon uncordon remove lose-zone add-nodes scale apply priority evict :4"
+	const verbs = "drain cordon uncordon remove lose-zone add-nodes scale apply priority evict quota :4"
 	there, nowhere := kubeconfigFor(t, s.URL), kubeconfigFor(t, "http://127.0.0.1:1")
 	for args, want := range map[string]string{
 		"why|-o|":                     "text wide yaml json name jsonpath= go-template= :4",

@@ -55,3 +55,54 @@ func TestWhyNoElasticQuota(t *testing.T) {
 		}
 	}
 }
+
+// what-if changes what a quota guarantees and allows, and a pod that waited for it is placed, or no
+// longer makes another one go.
+func TestWhatIfQuota(t *testing.T) {
+	whatIf := func(file string, words ...string) string {
+		t.Helper()
+		code, out, errs := berth("", append([]string{"what-if", "-f", file, "--config", "testdata/quotas-config.yaml", "-o", "json"}, words...)...)
+		if code != exitPlaced || errs != "" {
+			t.Errorf("%q: exit status %d, stderr %q", words, code, errs)
+		}
+		return out
+	}
+	const tree = "testdata/quotas-tree.yaml"
+	if out := whatIf(tree, "quota", "a", "max:example.com/gpu=12,", "quota", "team/all", "max:example.com/gpu=12", "min:example.com/gpu=10"); !strings.Contains(out, `"quota team/all max:example.com/gpu=12 min:example.com/gpu=10"`) || !strings.Contains(out, `"a/a-3": "n1"`) {
+		t.Error(out)
+	}
+	if out := whatIf("testdata/quotas.yaml", "quota", "research/research", "min:example.com/gpu=4"); !strings.Contains(out, `"evicted": []`) {
+		t.Error("research takes back more than it is guaranteed:", out)
+	}
+}
+
+// A change of a quota that cannot be made is one line that says why, and what was meant.
+func TestWhatIfQuotaInvalid(t *testing.T) {
+	for words, want := range map[string]string{
+		"quota reserch max:cpu=4":           "no ElasticQuota is called reserch; did you mean research?",
+		"quota web/wep max:cpu=4":           "no ElasticQuota is called web/wep; did you mean web/web?",
+		"quota web":                         "web: want amounts of its min and max, such as max:cpu=8",
+		"quota web most:cpu=4":              "most:cpu=4: want min:RESOURCE=QUANTITY or max:RESOURCE=QUANTITY, such as max:cpu=8",
+		"quota web max:cpu=":                "max:cpu=: want min:RESOURCE=QUANTITY or max:RESOURCE=QUANTITY, such as max:cpu=8",
+		"quota web max:example.com/gpus=4":  "max:example.com/gpus=4: neither the quota nor a node has a resource example.com/gpus; did you mean example.com/gpu?",
+		"quota web max:pods=4":              "max:pods=4: no quota counts pods",
+		"quota web max:cpu=four":            `max:cpu=four: "four" is not a quantity, such as 500m, 2 or 1Gi`,
+		"quota web max:cpu=1e9999":          `max:cpu=1e9999: "1e9999" is not a quantity, such as 500m, 2 or 1Gi`,
+		"quota web max:cpu=-4":              "max:cpu=-4: -4 is negative",
+		"quota web min:example.com/gpu=5":   "ElasticQuota web/web: its min of example.com/gpu, 5, would be above its max, 4",
+		"quota web max:cpu=1 min:cpu=1500m": "ElasticQuota web/web: its min of cpu, 1500m, would be above its max, 1",
+	} {
+		code, out, errs := berth("", append([]string{"what-if", "-f", "testdata/quotas.yaml", "--config", "testdata/quotas-config.yaml"}, strings.Fields(words)...)...)
+		if code != exitInvalid || out != "" || errs != "berth: quota: "+want+"\n" {
+			t.Errorf("%s: exit status %d, stdout %q, stderr %q, want %q", words, code, out, errs, want)
+		}
+	}
+	for file, want := range map[string]string{
+		"testdata/quotas-config.yaml": `berth: quota: ElasticQuota odd/odd cannot be read: spec.max of memory, "much", is not a quantity, such as 500m, 2 or 1Gi` + "\n",
+		"testdata/most.yaml":          "berth: quota: no profile of the configuration used here enables the plugin CapacityScheduling, so no ElasticQuota counts: give --config FILE of the scheduler\n",
+	} {
+		if code, _, errs := berth("", "what-if", "-f", "testdata/quotas-tree.yaml", "--config", file, "quota", "odd/odd", "max:cpu=4"); code != exitInvalid || errs != want {
+			t.Errorf("exit status %d, stderr %q, want %q", code, errs, want)
+		}
+	}
+}

@@ -50,9 +50,12 @@ when the first run again.
   apply FILE...             create or replace what the files (-: standard input) hold
   priority POD=VALUE...     a number or a PriorityClass; WORKLOAD=VALUE for all its pods
   evict POD...              evict pods, or all pods of a WORKLOAD
+  quota QUOTA AMOUNT...     set amounts of an ElasticQuota, such as max:cpu=8 or
+                            min:example.com/gpu=4; --config names a file that enables
+                            CapacityScheduling
 
-A NODE may be a label, such as pool=old. A POD is NAME or NAMESPACE/NAME; -n gives
-the namespace of names without one.
+A NODE may be a label, such as pool=old. A POD or QUOTA is NAME or NAMESPACE/NAME; -n
+gives the namespace of names without one.
 A pod that loses its node is made again under its name. Where a pod has no
 controller, a note says that nobody would.
 
@@ -77,7 +80,10 @@ const whatIfExamples = `  # Can node-3 be drained?
   %[1]s what-if drain node-3 --html drain.html
 
   # Is there room for a rollout?
-  %[1]s what-if -f cluster.json apply web.yaml scale deployment/web=12`
+  %[1]s what-if -f cluster.json apply web.yaml scale deployment/web=12
+
+  # What would run if research were guaranteed more GPUs?
+  %[1]s what-if --config scheduler.yaml quota research/gpus min:example.com/gpu=6 max:example.com/gpu=8`
 
 func newWhatIf(name string, own *sim.Plugins) *cobra.Command {
 	s := supposition{source: newSource(own)}

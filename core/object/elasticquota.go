@@ -73,11 +73,24 @@ func (l Amounts) Of(name v1.ResourceName) (int64, bool) {
 	return l[at].Value, true
 }
 
+// Set gives the resource of the amount that amount.
+func (l *Amounts) Set(a Amount) {
+	at, listed := slices.BinarySearchFunc(*l, a.Name, func(a Amount, name v1.ResourceName) int { return cmp.Compare(a.Name, name) })
+	if listed {
+		(*l)[at] = a
+		return
+	}
+	*l = slices.Insert(*l, at, a)
+}
+
+// Quantity formats the amount for people: 500m.
+func (a Amount) Quantity() string { return resource.Quantity(a.Name, a.Value).String() }
+
 // String formats the amounts for people: cpu 500m, memory 1Gi.
 func (l Amounts) String() string {
 	texts := make([]string, len(l))
 	for i, a := range l {
-		texts[i] = string(a.Name) + " " + resource.Quantity(a.Name, a.Value).String()
+		texts[i] = string(a.Name) + " " + a.Quantity()
 	}
 	return strings.Join(texts, ", ")
 }

@@ -179,7 +179,7 @@ func elasticQuota(q *ElasticQuota) *object.ElasticQuota {
 	for i := range decoded.Min {
 		a := &decoded.Min[i]
 		if most, bounded := decoded.Max.Of(a.Name); bounded && a.Value > most {
-			faults = append(faults, fmt.Sprintf("spec.min of %s, %s, is more than spec.max, %s, which counts as min", a.Name, shownAmount(*a), shownAmount(object.Amount{Name: a.Name, Value: most})))
+			faults = append(faults, fmt.Sprintf("spec.min of %s, %s, is more than spec.max, %s, which counts as min", a.Name, a.Quantity(), object.Amount{Name: a.Name, Value: most}.Quantity()))
 			a.Value = most
 		}
 	}
@@ -193,8 +193,6 @@ func elasticQuota(q *ElasticQuota) *object.ElasticQuota {
 	decoded.Faults = faults
 	return decoded
 }
-
-func shownAmount(a object.Amount) string { return ours.Quantity(a.Name, a.Value).String() }
 
 // unreasonable matches quantities on which exact arithmetic takes forever.
 var unreasonable = regexp.MustCompile(`[eE][-+]?[0-9]{4}|[0-9]{101}`)
@@ -262,7 +260,7 @@ func (r *quantityReader) amounts(path string, q Quantities) object.Amounts {
 			continue
 		}
 		path := path + " of " + string(name)
-		if !ours.IsScalar(name) && name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
+		if !isCounted(name) {
 			r.faults = append(r.faults, path+" is ignored: no scheduler counts such a resource")
 			continue
 		}
@@ -271,16 +269,43 @@ func (r *quantityReader) amounts(path string, q Quantities) object.Amounts {
 			r.unreadable = append(r.unreadable, fmt.Sprintf("%s, %s, is not a quantity, such as 500m, 2 or 1Gi", path, shortened(text)))
 			continue
 		}
-		n := ours.Whole(quantity)
-		if name == v1.ResourceCPU {
-			n = ours.Milli(quantity)
-		}
+		n := valueOf(name, quantity)
 		if n < 0 {
 			r.faults = append(r.faults, fmt.Sprintf("%s, %s, is negative and counts as 0", path, text))
 		}
 		amounts = append(amounts, object.Amount{Name: name, Value: max(n, 0)})
 	}
 	return amounts
+}
+
+// isCounted reports whether a quota counts the resource.
+func isCounted(name v1.ResourceName) bool {
+	return ours.IsScalar(name) || name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage
+}
+
+// valueOf returns the quantity of the resource in the units of resource.Vector.
+func valueOf(name v1.ResourceName, q resource.Quantity) int64 {
+	if name == v1.ResourceCPU {
+		return ours.Milli(q)
+	}
+	return ours.Whole(q)
+}
+
+// Amount returns the amount of the resource that the text gives. It is an error if a quota would
+// not count it as it is written.
+func Amount(name v1.ResourceName, text string) (object.Amount, error) {
+	if !isCounted(name) {
+		return object.Amount{}, fmt.Errorf("no quota counts %s", name)
+	}
+	quantity, err := QuantityText(text).parse()
+	if err != nil {
+		return object.Amount{}, fmt.Errorf("%s is not a quantity, such as 500m, 2 or 1Gi", shortened(text))
+	}
+	a := object.Amount{Name: name, Value: valueOf(name, quantity)}
+	if a.Value < 0 {
+		return object.Amount{}, fmt.Errorf("%s is negative", text)
+	}
+	return a, nil
 }
 
 // longestShown is how many bytes of what cannot be read are shown.

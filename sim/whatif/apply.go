@@ -18,7 +18,7 @@ func (s *session) apply(c *Change) error {
 	nodes, pods, budgets, workloads := slices.Clone(set.Nodes), slices.Clone(set.Pods), slices.Clone(set.Budgets), slices.Clone(set.Workloads)
 	objects, owners, namespaces := len(set.Objects), len(set.SelectorOwners), len(set.Namespaces)
 	set.Replace = true
-	if err := set.Files(c.Operands, s.stdin, 1); err != nil {
+	if err := set.Files(c.Operands, s.options.Stdin, 1); err != nil {
 		return err
 	}
 	if err := set.AdmitNew(); err != nil {

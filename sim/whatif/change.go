@@ -33,6 +33,7 @@ var verbs = []struct {
 	{"apply", "FILE..., without -f,", (*session).apply},
 	{"priority", "POD|WORKLOAD=NUMBER|CLASS...", (*session).priority},
 	{"evict", "POD|WORKLOAD...", (*session).evict},
+	{"quota", "QUOTA min:RESOURCE=QUANTITY|max:RESOURCE=QUANTITY...", (*session).quota},
 }
 
 // Verbs names what can be done.

@@ -35,7 +35,7 @@ func (s *session) pod(word string) (*object.Pod, error) {
 	name := strings.TrimPrefix(word, "pod/")
 	key := name
 	if !strings.Contains(name, "/") {
-		key = s.names.namespace() + "/" + name
+		key = s.options.Names.namespace() + "/" + name
 	}
 	if p := s.cluster.Pod(key); p != nil {
 		return p, nil
@@ -44,7 +44,7 @@ func (s *session) pod(word string) (*object.Pod, error) {
 	var found []*object.Pod
 	for _, p := range s.cluster.Pods() {
 		all = append(all, p.Key())
-		if p.Name == name && !s.names.Only {
+		if p.Name == name && !s.options.Names.Only {
 			found = append(found, p)
 		}
 	}
@@ -68,21 +68,21 @@ func (s *session) workload(word string) (*workload.Workload, error) {
 	switch {
 	case len(parts) == 3:
 		namespace = parts[0]
-	case s.names.Only:
-		namespace = s.names.Namespace
+	case s.options.Names.Only:
+		namespace = s.options.Names.Namespace
 	}
 	if kind == "" || len(parts) > 3 {
 		return nil, fmt.Errorf("%s: is no workload: want [NAMESPACE/]KIND/NAME, such as deployment/web", word)
 	}
 	found, all := s.workloads(kind, name, namespace)
 	switch {
-	case len(found) > 1 && found[0].Namespace != s.names.namespace():
+	case len(found) > 1 && found[0].Namespace != s.options.Names.namespace():
 		return nil, fmt.Errorf("%s: there are several, in namespaces %s and %s, for example", word, found[0].Namespace, found[1].Namespace)
 	case len(found) > 0:
 		return found[0], nil
 	}
 	if namespace == "" {
-		namespace = s.names.namespace()
+		namespace = s.options.Names.namespace()
 	}
 	return nil, fmt.Errorf("there is no %s/%s/%s%s", namespace, strings.ToLower(kind), name, spelling.DidYouMean(namespace+"/"+strings.ToLower(kind)+"/"+name, all))
 }
@@ -113,7 +113,7 @@ func (s *session) workloads(kind, name, namespace string) (found []*workload.Wor
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *workload.Workload) int {
-		return cmp.Compare(btoi(a.Namespace != s.names.namespace()), btoi(b.Namespace != s.names.namespace()))
+		return cmp.Compare(btoi(a.Namespace != s.options.Names.namespace()), btoi(b.Namespace != s.options.Names.namespace()))
 	})
 	return found, all
 }

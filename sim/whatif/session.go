@@ -2,7 +2,6 @@ package whatif
 
 import (
 	"cmp"
-	"io"
 	"slices"
 	"time"
 
@@ -20,9 +19,8 @@ type session struct {
 	set     *manifest.Set
 	cluster *sim.Cluster
 	start   time.Time
-	force   bool // evict whatever the budgets say
-	stdin   io.Reader
-	names   Names
+	options Options
+	counted bool // a profile counts ElasticQuotas
 
 	// pods and nodes are the API's forms of what is or was in the cluster.
 	pods  map[string]*v1.Pod // by namespace/name
@@ -50,7 +48,7 @@ type leaver struct {
 }
 
 func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
-	s := &session{set: set, start: in.Start, force: o.IgnoreBudgets, stdin: o.Stdin, names: o.Names, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}, there: map[string]bool{}}
+	s := &session{set: set, start: in.Start, options: o, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}, there: map[string]bool{}}
 	for _, p := range set.Pods {
 		s.pods[p.Namespace+"/"+p.Name] = p
 	}
@@ -65,6 +63,9 @@ func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
 	slices.SortFunc(s.running, func(a, b *object.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	for _, p := range in.Machine.Profiles {
+		s.counted = s.counted || p.Quotas != nil
+	}
 	s.countBudgets()
 	return s
 }
@@ -168,7 +169,7 @@ func (s *session) evictAllowed() bool {
 		if p == nil || p.UID != l.uid || p.NodeName == "" {
 			continue // somebody evicted it, or it is going anyway
 		}
-		if l.why, l.by = s.refused(p); l.why != "" && !s.force {
+		if l.why, l.by = s.refused(p); l.why != "" && !s.options.IgnoreBudgets {
 			rest = append(rest, l)
 			continue
 		}

@@ -42,7 +42,7 @@ export function WhatIfView({ query }: { query: URLSearchParams }) {
       <label class="wide">Change <input type="text" value={words} placeholder="drain NODE" onInput={e => { setWords(e.currentTarget.value) }} autocomplete="off" spellcheck={false} /></label>
       <button type="submit">Try</button>
     </form>
-    <p class="quiet">The words are those of "berth what-if": drain, cordon, uncordon and remove NODE, lose-zone ZONE, add-nodes NUMBER SHAPE, scale WORKLOAD=NUMBER, evict POD, priority POD=VALUE. Commas separate changes.</p>
+    <p class="quiet">The words are those of "berth what-if": drain, cordon, uncordon and remove NODE, lose-zone ZONE, add-nodes NUMBER SHAPE, scale WORKLOAD=NUMBER, evict POD, priority POD=VALUE, quota QUOTA max:RESOURCE=QUANTITY. Commas separate changes.</p>
     <Examples choose={setWords} />
     {answer.trying && <p role="status">Trying …</p>}
     {answer.problem && <Trouble problem={answer.problem} />}
