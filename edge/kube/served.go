@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,12 +19,13 @@ import (
 // servedTimeout is how long CheckServed waits for an answer.
 const servedTimeout = 10 * time.Second
 
-// CheckServed returns an error if one of the kinds is defined by a CustomResourceDefinition
-// that the API server of config does not have. It returns nil if the API server does not
-// say.
+// CheckServed returns an error that names those of the kinds that are defined by a
+// CustomResourceDefinition which the API server of config does not have. It returns nil if
+// there are none. Kinds of which the API server does not say count as served.
 func CheckServed(ctx context.Context, config *rest.Config, kinds []object.Kind) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()
+	var absent []object.Kind
 	for _, kind := range kinds {
 		if !decode.Named(kind.String()).Custom() {
 			continue
@@ -39,8 +41,17 @@ func CheckServed(ctx context.Context, config *rest.Config, kinds []object.Kind) 
 			continue
 		}
 		if err == nil || apierrors.IsNotFound(err) {
-			return fmt.Errorf("the API server does not serve %s of %s, which a plugin of the configuration reads; install them first: kubectl apply -f deploy/%s.yaml", kind.Resource(), kind.GroupVersion(), kind.Resource())
+			absent = append(absent, kind)
 		}
 	}
-	return nil
+	if len(absent) == 0 {
+		return nil
+	}
+	var names []string
+	install := "kubectl apply"
+	for _, kind := range absent {
+		names = append(names, fmt.Sprintf("%s of %s", kind.Resource(), kind.GroupVersion()))
+		install += fmt.Sprintf(" -f deploy/%s.yaml", kind.Resource())
+	}
+	return fmt.Errorf("the API server does not serve %s, which plugins of the configuration read; install them first: %s", strings.Join(names, " and "), install)
 }

@@ -28,7 +28,7 @@ func testServed(t *testing.T, kind, other object.Kind) {
 	served := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: []metav1.APIResource{{Name: kind.Resource()}}}
 	others := served
 	others.APIResources = []metav1.APIResource{{Name: other.Resource()}}
-	refused := "the API server does not serve " + kind.Resource() + " of scheduling.x-k8s.io/v1alpha1, which a plugin of the configuration reads; install them first: kubectl apply -f deploy/" + kind.Resource() + ".yaml"
+	refused := "the API server does not serve " + kind.Resource() + " of scheduling.x-k8s.io/v1alpha1, which plugins of the configuration read; install them first: kubectl apply -f deploy/" + kind.Resource() + ".yaml"
 	for name, c := range map[string]struct {
 		code int
 		body any
@@ -50,6 +50,16 @@ func testServed(t *testing.T, kind, other object.Kind) {
 		if got != c.want {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// All kinds that the API server lacks are named at once, with the command that installs them.
+func TestCheckServedSeveral(t *testing.T) {
+	s := newWire(t, func(w http.ResponseWriter, _ *http.Request, _ string) { answer(w, 404, nil) })
+	err := CheckServed(t.Context(), s.config(), []object.Kind{object.ElasticQuotas, object.PodGroups, object.CoschedulingGroups})
+	want := "the API server does not serve elasticquotas of scheduling.x-k8s.io/v1alpha1 and podgroups of scheduling.x-k8s.io/v1alpha1, which plugins of the configuration read; install them first: kubectl apply -f deploy/elasticquotas.yaml -f deploy/podgroups.yaml"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
