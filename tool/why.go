@@ -185,7 +185,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
 	}
-	return statusOf(a.Verdict, a.Disagrees() || a.Stalled != "" || len(a.First) > 0)
+	return statusOf(a.Verdict, a.Disagrees() || a.Stalled != "" || len(a.First) > 0 || a.WaitsForGroup())
 }
 
 // ended reads a pod that has ended, which the lists leave out. If there is none, the

@@ -207,6 +207,45 @@ func TestWhyPodOfGroup(t *testing.T) {
 	}
 }
 
+// why of a pod of a gang says what keeps the gang from being placed, as why of its group does. A pod
+// that fits by itself waits for it.
+func TestWhyPodOfGang(t *testing.T) {
+	gang := []string{"-f", "testdata/gang.yaml", "--feature-gates", "GenericWorkload=true"}
+	_, group, _ := berth("", append([]string{"why", "podgroup/train"}, gang...)...)
+	_, story, _ := strings.Cut(group, "3 pods, ")
+	sentence, rest, _ := strings.Cut(story, "\n")
+	if !strings.Contains(sentence, "2 of 3 fit: default/train-2 is waiting for room: it requests 3 CPUs") || !strings.Contains(rest, "add a node like node-1; places 3 of 3") {
+		t.Fatal(group)
+	}
+	code, out, errs := berth("", append([]string{"why", "train-0"}, gang...)...)
+	if want := "default/train-0 waits: " + sentence + ". By itself it fits now on node-2.\n\nITS POD GROUP, each pod tried in the scheduler's order\n" + rest; code != exitWaiting || errs != "" || !strings.HasPrefix(out, want) {
+		t.Errorf("exit status %d, %s%s\nwant %s", code, out, errs, want)
+	}
+	file, err := os.ReadFile("testdata/gang.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		of, by string // of the file are replaced
+		code   int
+		want   []string
+	}{
+		"its gang fits": {"cpu: 3", "cpu: 1", exitPlaced, []string{"default/train-0 fits now, with the others of its pod group train: 3 pods that wait find a place.", "THE BEST NODES"}},
+		"no node fits": {"cpu: 3", "cpu: 5", exitMisconfigured, []string{"default/train-0 fits on none of 2 nodes", "ITS POD GROUP, each pod tried in the scheduler's order\n  pod group default/train is placed together (minCount 3, 0 placed, 3 wait), and 0 of 3 fit: ",
+			"WHAT WOULD HELP THIS POD ALONE (any one;"}},
+	} {
+		code, out, errs := berth(strings.ReplaceAll(string(file), c.of, c.by), "why", "train-0", "-f", "-", "--feature-gates", "GenericWorkload=true")
+		if code != c.code || errs != "" {
+			t.Errorf("%s: exit status %d, %s", name, code, errs)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: lacks %q:\n%s", name, want, out)
+			}
+		}
+	}
+}
+
 // A workload, and a pod with its kind, may be named with the namespace in front, as what-if and fit
 // have it.
 func TestWhyTakesNamespaceKindName(t *testing.T) {

@@ -121,9 +121,10 @@ func (q *whyOptions) question(args []string, form string) (what string, question
 // tells it in a header.
 func (q *whyOptions) statusOf(one bool, header http.Header, body []byte) (status, err error) {
 	var said struct {
-		Verdict  why.PodState
-		Observed *why.Observed
-		Pods     int
+		Verdict    why.PodState
+		Observed   *why.Observed
+		GroupCause *why.Cause
+		Pods       int
 	}
 	switch {
 	case (q.output == "json" || q.output == "yaml") && !one:
@@ -142,6 +143,7 @@ func (q *whyOptions) statusOf(one bool, header http.Header, body []byte) (status
 	if !one {
 		return statusOfAll(said.Pods), err
 	}
-	disagrees := said.Observed != nil && !said.Observed.Agrees || header.Get(api.DisagreesHeader) == "true"
+	group := why.Answer{Verdict: said.Verdict, GroupCause: said.GroupCause}
+	disagrees := group.WaitsForGroup() || said.Observed != nil && !said.Observed.Agrees || header.Get(api.DisagreesHeader) == "true"
 	return statusOf(said.Verdict, disagrees), err
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/why"
 )
 
 // A gang of three on a node for two waits, with how many fit and what the third lacks; a group
@@ -104,6 +106,38 @@ func TestNearestPlacement(t *testing.T) {
 	want := &Nearest{Placement: "b", Nodes: 2, Has: 2, Needs: 3, Message: "0/2 nodes are available: 2 Insufficient cpu."}
 	if !reflect.DeepEqual(one.Nearest, want) || one.Placements != 3 {
 		t.Errorf("%d placements, nearest %+v", one.Placements, one.Nearest)
+	}
+}
+
+// why of a pod that fits says that too few others of its gang do: so does the header, and the
+// condition that says it of the gang is no disagreement.
+func TestWhyOfAGangsPod(t *testing.T) {
+	f := newFixture(t)
+	f.groups("GenericWorkload=true")
+	f.node("n1", "4")
+	f.step(machine.ObjectSet{Object: &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "shop", Name: "train", UID: "train"}, Gang: true, MinCount: 3}})
+	for _, name := range []string{"t-0", "t-1", "t-2"} {
+		pod, group := f.pod(name, "1500m"), "train"
+		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group}
+		f.step(machine.PodGone{UID: pod.UID})
+		f.step(machine.PodSet{Pod: decode.Pod(pod.DeepCopy())})
+	}
+	f.step(machine.ScheduleOne{})
+	f.pods["shop/t-0"].Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: "Unschedulable", Message: "pod group is unschedulable, minCount (3) cannot be satisfied"}}
+	var a why.Answer
+	if code, body := f.get("why?pod=shop/t-0", &a); code != http.StatusOK || a.Verdict != why.WouldBePlaced || a.GroupCause == nil || !a.WaitsForGroup() || a.Disagrees() ||
+		!strings.Contains(a.Sentence, "shop/t-0 waits: pod group shop/train is placed together (minCount 3, 0 placed, 3 wait), and 2 of 3 fit: shop/t-2") {
+		t.Errorf("%d %s", code, body)
+	}
+	for path, want := range map[string]string{"why?pod=shop/t-0&output=text": "true", "why?pod=shop/t-0": ""} {
+		response, err := http.Get(f.server.URL + Prefix + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if got := response.Header.Get(DisagreesHeader); got != want {
+			t.Errorf("%s: %q", path, got)
+		}
 	}
 }
 

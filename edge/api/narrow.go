@@ -196,6 +196,9 @@ func (v *veil) answer(a *why.Answer) (any, error) {
 		a.Cut = fixesLeftOut
 	}
 	a.Fixes = shown
+	if c := a.GroupCause; c != nil {
+		c.Fixes = slices.DeleteFunc(c.Fixes, func(f why.Shared) bool { return v.hides(f.Fix) })
+	}
 	return v.data(a)
 }
 

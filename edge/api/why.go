@@ -62,7 +62,7 @@ func (h *handler) why(r *http.Request) (any, error) {
 	if output == "json" {
 		return data, nil
 	}
-	t, err := textOf(map[string]string{VerdictHeader: string(a.Verdict), DisagreesHeader: strconv.FormatBool(a.Disagrees())}, a, output == "wide")
+	t, err := textOf(map[string]string{VerdictHeader: string(a.Verdict), DisagreesHeader: strconv.FormatBool(a.Disagrees() || a.WaitsForGroup())}, a, output == "wide")
 	if err == nil && v != nil {
 		t.body = []byte(v.text(string(t.body)))
 	}
@@ -73,7 +73,8 @@ func (h *handler) why(r *http.Request) (any, error) {
 const (
 	VerdictHeader = "Berth-Verdict"
 	PendingHeader = "Berth-Pending" // how many pods
-	// DisagreesHeader is "true" where the last attempt ended in what the answer does not come to.
+	// DisagreesHeader is "true" where the last attempt ended in what the answer does not come to, or
+	// a pod that fits waits for its group.
 	DisagreesHeader = "Berth-Disagrees"
 )
 

@@ -87,6 +87,11 @@ func (l *List) unmadeText(b *strings.Builder) {
 // text writes the cause.
 func (c *Cause) text(b *strings.Builder, wide bool) {
 	terminal.Fprintf(b, "\n%s, %s\n", count(c.Pods, "pod"), c.Sentence)
+	c.restText(b, wide)
+}
+
+// restText writes what follows the sentence.
+func (c *Cause) restText(b *strings.Builder, wide bool) {
 	terminal.Fprintf(b, "  %s\n", c.names())
 	if of := c.ofText(); of != "" {
 		terminal.Fprintf(b, "  %s\n", of)

@@ -43,9 +43,11 @@ type Answer struct {
 	Stalled string `json:"stalled,omitempty"`
 	// Sentence is the verdict in words. Explain sets it.
 	Sentence string `json:"sentence,omitempty"`
-	// PodGroup is the group that the pod is placed with. The answer is of the pod alone.
+	// PodGroup is the group that the pod is placed with. The verdict is of the pod alone.
 	PodGroup string `json:"podGroup,omitempty"`
-	Message  string `json:"message"`
+	// GroupCause is the cause of the pod in the list about PodGroup; nil if that is not known.
+	GroupCause *Cause `json:"groupCause,omitempty"`
+	Message    string `json:"message"`
 	// Observed is what the cluster itself said last, nil where nothing is known.
 	Observed *Observed `json:"observed"`
 	// Refusal is set by a daemon, of a pod whose binding was refused at last.

@@ -1,11 +1,16 @@
 package why
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/turn"
 )
 
 // gangText says in brackets how many pods of the group are wanted at once, how many have a node and
@@ -20,6 +25,54 @@ func (c *Cluster) gangText(name types.NamespacedName, fitting, waiting int) stri
 		}
 	}
 	return fmt.Sprintf(" (%s%d placed, %d wait)", text, placed, waiting)
+}
+
+// groupCause returns the cause of the pod in the list about its group. It returns nil if groups do
+// not count, or not all pending pods are known.
+func (a *Answer) groupCause(ctx context.Context) *Cause {
+	c := a.facts.cluster
+	if c.NoFixes || c.Unread || a.PodGroup == "" || !c.Machine.PlacesGroups() {
+		return nil
+	}
+	l, err := c.All(ctx, Scope{Workload: &Workload{"podgroup", a.facts.api.Namespace, a.PodGroup}})
+	if err != nil {
+		return nil
+	}
+	for i := range l.Causes {
+		if slices.ContainsFunc(l.Causes[i].pods, func(p turn.Pod) bool { return p.API.UID == a.facts.api.UID }) {
+			return &l.Causes[i]
+		}
+	}
+	return nil
+}
+
+// WaitsForGroup reports whether the pod fits, and too few others of its group do.
+func (a *Answer) WaitsForGroup() bool {
+	return a.Verdict == WouldBePlaced && a.GroupCause != nil && a.GroupCause.Verdict != WouldBePlaced
+}
+
+// fitsByItself is the verdict of a pod of a group that has a feasible node.
+func (a *Answer) fitsByItself() string {
+	switch {
+	case a.WaitsForGroup():
+		return fmt.Sprintf("%s waits: %s. By itself it fits now on %s.", a.Pod, a.GroupCause.Sentence, a.Node)
+	case a.GroupCause != nil:
+		return fmt.Sprintf("%s fits now, with the others of its pod group %s: %s that wait find a place.%s", a.Pod, a.PodGroup, count(a.GroupCause.Pods, "pod"), a.margin())
+	}
+	return fmt.Sprintf("%s by itself fits now on %s.%s The pods of its group %s are placed together, which this answer does not try: \"berth simulate\" does, with the scheduler's --feature-gates.", a.Pod, a.Node, a.margin(), a.PodGroup)
+}
+
+// gangSection says what keeps the group of the pod from being placed, and what would help it.
+func (a *Answer) gangSection(b *strings.Builder, wide bool) {
+	c := a.GroupCause
+	if c == nil || c.Verdict == WouldBePlaced {
+		return
+	}
+	b.WriteString("\nITS POD GROUP, each pod tried in the scheduler's order\n")
+	if !a.WaitsForGroup() { // else the first line says it
+		terminal.Fprintf(b, "  %s\n", c.Sentence)
+	}
+	c.restText(b, wide)
 }
 
 // groupText says how it stands with the group of a pod that waits, "" where groups do not count.

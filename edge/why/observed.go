@@ -101,7 +101,7 @@ func (a *Answer) agreesWith(o *Observed) (agrees bool, moved string) {
 			return true, "since then its gates were removed"
 		}
 		return true, ""
-	case a.Verdict == InProgress, a.Verdict == Gated && strings.Contains(o.Message, a.Message), strings.Contains(o.Message, "deleting pod"):
+	case a.Verdict == InProgress, a.WaitsForGroup(), a.Verdict == Gated && strings.Contains(o.Message, a.Message), strings.Contains(o.Message, "deleting pod"):
 		return true, ""
 	case a.Verdict == Gated, a.Verdict == Failed, o.Reason == v1.PodReasonSchedulerError, !said.parsed, said.foreign():
 		return a.Message != "" && o.Message == a.Message, ""

@@ -37,6 +37,7 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	if a.Message != "" && (a.Verdict != Failed || a.facts.pod.Terminating) && a.Verdict != Gated && !a.facts.refused {
 		terminal.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
 	}
+	a.gangSection(&b, wide)
 	a.quotaText(&b)
 	a.groupText(&b, wide)
 	a.leavingText(&b, wide)
@@ -92,7 +93,7 @@ func (a *Answer) sentence() string {
 		return a.placedText()
 	case WouldBePlaced:
 		if a.PodGroup != "" {
-			return fmt.Sprintf("%s by itself fits now on %s.%s The pods of its group %s are placed together, which this answer does not try: \"berth simulate\" does, with the scheduler's --feature-gates.", a.Pod, a.Node, a.margin(), a.PodGroup)
+			return a.fitsByItself()
 		}
 		if len(a.First) > 0 {
 			return fmt.Sprintf("%s waits for its turn: %s has room for it now, but %s.", a.Pod, a.Node, takeFirst(a.First))
@@ -252,7 +253,11 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 	if !wide && len(shown) > shortFixes {
 		shown = shown[:shortFixes]
 	}
-	b.WriteString("\nWHAT WOULD HELP (any one; each was tried: leftovers first, then the smallest)\n")
+	who := ""
+	if a.GroupCause != nil {
+		who = " THIS POD ALONE"
+	}
+	terminal.Fprintf(b, "\nWHAT WOULD HELP%s (any one; each was tried: leftovers first, then the smallest)\n", who)
 	for i := range shown {
 		f := &shown[i]
 		terminal.Fprintf(b, "  %d. %s%s\n", i+1, f.Extended().Summary, thenText(f))

@@ -93,6 +93,9 @@ func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
 		a.Message = ended(api)
 	default:
 		c.pending(ctx, a, p)
+		if a.Verdict != Gated && a.Verdict != Failed && a.Verdict != InProgress {
+			a.GroupCause = a.groupCause(ctx)
+		}
 		c.observe(a, api)
 		a.Held = a.held()
 	}
