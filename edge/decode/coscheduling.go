@@ -163,7 +163,7 @@ func groupStatus(s *PodGroupStatus) (status object.GroupStatus) {
 		raw  json.RawMessage
 		into *int
 	}{{s.Running, &status.Running}, {s.Succeeded, &status.Succeeded}, {s.Failed, &status.Failed}} {
-		if read, err := strconv.ParseInt(string(n.raw), 10, 32); err == nil {
+		if read, err := strconv.ParseUint(string(n.raw), 10, 31); err == nil { // none is negative
 			*n.into = int(read)
 		}
 	}
