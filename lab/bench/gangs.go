@@ -32,6 +32,9 @@ const gangGates = "GenericWorkload"
 // gangPool is the value of the label pool of the nodes that hopeless gangs select.
 const gangPool = "gangs"
 
+// gpu is the resource of the case with GPUs.
+const gpu v1.ResourceName = "example.com/gpu"
+
 // gangCase is a cluster, and gangs that come to it.
 type gangCase struct {
 	Name    string
@@ -41,6 +44,7 @@ type gangCase struct {
 	Pods    int // of a gang
 	Most    int // of a gang, if their sizes differ: drawn with a seed
 	CPU     int64
+	GPU     bool // each node has eight, and each pod requests one
 	Singles int  // pods without a group, in between
 	Lent    bool // each node is full with a pod that borrows what the gangs' queue is guaranteed
 	Budget  time.Duration
@@ -53,6 +57,7 @@ func gangCases() []gangCase {
 		{Name: "6000-pods", Nodes: 5000, Gangs: 2000, Pods: 3, CPU: 100},
 		{Name: "9000-pods", Nodes: 5000, Gangs: 3000, Pods: 3, CPU: 100},
 		{Name: "one-of-512", Nodes: 512, Gangs: 1, Pods: 512, CPU: 4000},
+		{Name: "4000-jobs", Nodes: 500, Gangs: 4000, Pods: 1, CPU: 100, GPU: true},
 		{Name: "20-of-500", Nodes: 5000, Gangs: 20, Pods: 500, CPU: 1000},
 		{Name: "hopeless", Nodes: 5000, Pool: 63, Gangs: 1000, Pods: 64, CPU: 4000, Singles: 100},
 		{Name: "60-percent", Nodes: 534, Gangs: 100, Pods: 8, Most: 64, CPU: 1000},
@@ -117,6 +122,7 @@ own. Nodes have 4 CPUs.
 
   3000-pods, 6000-pods, 9000-pods  5,000 nodes, 1,000 to 3,000 gangs of 3
   one-of-512   512 nodes, one gang that takes them all
+  4000-jobs    500 nodes of 8 GPUs, 4,000 gangs of a pod that requests one
   20-of-500    5,000 nodes, 20 gangs of 500
   hopeless     5,000 nodes, 1,000 gangs of 64 for whose last pod no node is left,
                and 100 pods without a group in between
@@ -248,6 +254,9 @@ func (c *gangCase) scene() *gangScene {
 		if len(s.nodes) < c.Pool {
 			n.Labels["pool"] = gangPool
 		}
+		if c.GPU {
+			n.Status.Capacity[gpu], n.Status.Allocatable[gpu] = resource.MustParse("8"), resource.MustParse("8")
+		}
 		s.nodes = append(s.nodes, n)
 	}
 	draw := rand.New(rand.NewPCG(1, 1)) // #nosec G404 -- the sizes are to be the same in each turn
@@ -268,6 +277,10 @@ func (c *gangCase) scene() *gangScene {
 		var pods []*v1.Pod
 		for j := range size {
 			p := podOf(fmt.Sprintf("%s-%03d", name, j), requests(c.CPU))
+			if c.GPU {
+				one := v1.ResourceList{gpu: resource.MustParse("1")}
+				p.Spec.Containers[0].Resources.Requests[gpu], p.Spec.Containers[0].Resources.Limits = one[gpu], one
+			}
 			p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name}
 			if c.Pool > 0 {
 				p.Spec.NodeSelector = map[string]string{"pool": gangPool}
