@@ -48,7 +48,8 @@ func TestWhyNoElasticQuota(t *testing.T) {
 		"berth: elasticquota web/research: there is none; did you mean research/research?\n":                                                                                                                   {"-n", "web", "eq/research", "--config", "testdata/quotas-config.yaml"},
 		"berth: elasticquota default/none: there is none among 2\n":                                                                                                                                            {"eq/none", "--config", "testdata/quotas-config.yaml"},
 		"berth: pod web/web: there is no such pod; there is elasticquota web/web: give web/elasticquota/web\n":                                                                                                 {"web/web", "--config", "testdata/quotas-config.yaml"},
-		"berth: elasticquota default/web: no profile of the configuration used here enables the plugin CapacityScheduling, so no ElasticQuota counts: give --config FILE of the scheduler, or --daemon auto\n": {"eq/web"},
+		"berth: note: ElasticQuota research/research (and 1 more) does not count here, whatever the scheduler does with it: give the scheduler's configuration, --config FILE; the one used here does not enable CapacityScheduling, or ask it with --daemon\n" +
+			"berth: elasticquota default/web: no profile of the configuration used here enables the plugin CapacityScheduling, so no ElasticQuota counts: give --config FILE of the scheduler, or --daemon auto\n": {"eq/web"},
 	} {
 		if code, out, errs := berth("", append([]string{"why", "-f", "testdata/quotas.yaml"}, args...)...); code != exitInvalid || out != "" || errs != want {
 			t.Errorf("%q: exit status %d, %s%s", args, code, out, errs)
@@ -103,6 +104,29 @@ func TestWhatIfQuotaInvalid(t *testing.T) {
 	} {
 		if code, _, errs := berth("", "what-if", "-f", "testdata/quotas-tree.yaml", "--config", file, "quota", "odd/odd", "max:cpu=4"); code != exitInvalid || errs != want {
 			t.Errorf("exit status %d, stderr %q, want %q", code, errs, want)
+		}
+	}
+}
+
+// What does not count is told with what helps: gates for Kubernetes' PodGroups, a configuration for
+// the kinds that plugins read.
+func TestUncountedGroupsAndQuotas(t *testing.T) {
+	const group = "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 2}\n"
+	const quota = "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: ElasticQuota\nmetadata: {name: q}\nspec: {max: {cpu: 1}}\n"
+	const native = "---\napiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: {schedulingPolicy: {gang: {minCount: 2}}}\n"
+	const both = "testdata/gangs-config.yaml"
+	for name, c := range map[string]struct{ cluster, flags, want string }{
+		"a group, and no plugin":  {group, "", "PodGroup.scheduling.x-k8s.io default/g does not count here, whatever the scheduler does with it: give the scheduler's configuration, --config FILE; the one used here does not enable Coscheduling, or ask it with --daemon"},
+		"a quota, and no plugin":  {quota, "", "ElasticQuota default/q does not count here, whatever the scheduler does with it: give the scheduler's configuration, --config FILE; the one used here does not enable CapacityScheduling, or ask it with --daemon"},
+		"both, with the plugins":  {group + quota, "--config " + both, ""},
+		"Kubernetes', no gate":    {native, "--config " + both, "PodGroup default/g (minCount 2) does not count here, whatever the scheduler does with it: give the gates that the scheduler has, --feature-gates GenericWorkload=true, or ask it with --daemon"},
+		"Kubernetes', and a gate": {native, "--feature-gates GenericWorkload=true", ""},
+	} {
+		if c.want != "" {
+			c.want = "berth: note: " + c.want + "\n"
+		}
+		if _, _, errs := berth(nodeYAML+c.cluster, append([]string{"simulate", "-f", "-"}, strings.Fields(c.flags)...)...); errs != c.want {
+			t.Errorf("%s: got %q, want %q", name, errs, c.want)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (s *source) load(ctx context.Context, stdin io.Reader, stderr io.Writer) (*
 	if err != nil {
 		return nil, sim.Input{}, err
 	}
-	set.Notices = append(set.Notices, uncounted(set.Objects, gates)...)
+	set.Notices = append(set.Notices, uncounted(set.Objects, gates, options.Profiles)...)
 	set.Notices = append(set.Notices, absences(scheduler)...)
 	in := input(set, s.workers)
 	for _, p := range options.Profiles {
