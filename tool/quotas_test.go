@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -44,10 +46,10 @@ func TestWhyElasticQuota(t *testing.T) {
 // An ElasticQuota that is not there, or does not count, is not valid input; similar names are told.
 func TestWhyNoElasticQuota(t *testing.T) {
 	for want, args := range map[string][]string{
-		"berth: elasticquota default/reserch: there is none; did you mean research/research?\n":                                                                                                                {"eq/reserch", "--config", "testdata/quotas-config.yaml"},
-		"berth: elasticquota web/research: there is none; did you mean research/research?\n":                                                                                                                   {"-n", "web", "eq/research", "--config", "testdata/quotas-config.yaml"},
-		"berth: elasticquota default/none: there is none among 2\n":                                                                                                                                            {"eq/none", "--config", "testdata/quotas-config.yaml"},
-		"berth: pod web/web: there is no such pod; there is elasticquota web/web: give web/elasticquota/web\n":                                                                                                 {"web/web", "--config", "testdata/quotas-config.yaml"},
+		"berth: elasticquota default/reserch: there is none; did you mean research/research?\n":                {"eq/reserch", "--config", "testdata/quotas-config.yaml"},
+		"berth: elasticquota web/research: there is none; did you mean research/research?\n":                   {"-n", "web", "eq/research", "--config", "testdata/quotas-config.yaml"},
+		"berth: elasticquota default/none: there is none among 2\n":                                            {"eq/none", "--config", "testdata/quotas-config.yaml"},
+		"berth: pod web/web: there is no such pod; there is elasticquota web/web: give web/elasticquota/web\n": {"web/web", "--config", "testdata/quotas-config.yaml"},
 		"berth: note: ElasticQuota research/research (and 1 more) does not count here, whatever the scheduler does with it: give the scheduler's configuration, --config FILE; the one used here does not enable CapacityScheduling, or ask it with --daemon\n" +
 			"berth: elasticquota default/web: no profile of the configuration used here enables the plugin CapacityScheduling, so no ElasticQuota counts: give --config FILE of the scheduler, or --daemon auto\n": {"eq/web"},
 	} {
@@ -127,6 +129,32 @@ func TestUncountedGroupsAndQuotas(t *testing.T) {
 		}
 		if _, _, errs := berth(nodeYAML+c.cluster, append([]string{"simulate", "-f", "-"}, strings.Fields(c.flags)...)...); errs != c.want {
 			t.Errorf("%s: got %q, want %q", name, errs, c.want)
+		}
+	}
+}
+
+// Of a part of a quota, what it gets back from others beside it is bounded by its own min. Who has
+// borrowed most comes first. Nominated pods and resources that no list names are told.
+func TestWhyElasticQuotaTold(t *testing.T) {
+	config, err := os.ReadFile("testdata/quotas-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := filepath.Join(t.TempDir(), "zero.yaml")
+	if err := os.WriteFile(zero, append(config, "  pluginConfig: [{name: CapacityScheduling, args: {unlisted: zero}}]\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"a pod that requests at most 3 gets back what it lacks":                                      {"eq/a"},
+		"to web/web (3 above its min), lab/lab (1 above its min)":                                    {"eq/team"},
+		"all ElasticQuotas together use 12 of 13 guaranteed, and 1 are kept for nominated pods":      {"eq/web"},
+		"no pod is let through now: ElasticQuota team/team uses 0 of at most 0, as no list names it": {"eq/a", "--config", zero},
+	} {
+		if len(args) == 1 {
+			args = append(args, "--config", "testdata/quotas-config.yaml")
+		}
+		if _, out, errs := berth("", append([]string{"why", "-f", "testdata/quotas-more.yaml"}, args...)...); !strings.Contains(out, want) || errs != "" {
+			t.Errorf("%q lacks %q:\n%s%s", args, want, out, errs)
 		}
 	}
 }
