@@ -72,7 +72,7 @@ Where the cluster itself said something last that the answer does not come to, s
 as a binding that a policy denies, the answer leads with that.
 
 Exit status: 0 if the pod is placed, or would be placed now, the cluster did not
-say otherwise last, nobody comes first and somebody schedules; 1 if it waits; 3 if no change of load alone helps; 2 if the input
+say otherwise last, nobody comes first, its gang fits and somebody schedules; 1 if it waits; 3 if no change of load alone helps; 2 if the input
 is not valid or there is no such pod.
 With --all and KIND/NAME: 0 if no pod is pending or missing, else 1.`
 

@@ -46,6 +46,7 @@ type gangCase struct {
 	CPU     int64
 	GPU     bool // each node has eight, and each pod requests one
 	Singles int  // pods without a group, in between
+	Rate    int  // of the singles a second in mode cluster; 0: they are there before the scheduler
 	Lent    bool // each node is full with a pod that borrows what the gangs' queue is guaranteed
 	Budget  time.Duration
 }
@@ -59,7 +60,7 @@ func gangCases() []gangCase {
 		{Name: "one-of-512", Nodes: 512, Gangs: 1, Pods: 512, CPU: 4000},
 		{Name: "4000-jobs", Nodes: 500, Gangs: 4000, Pods: 1, CPU: 100, GPU: true},
 		{Name: "20-of-500", Nodes: 5000, Gangs: 20, Pods: 500, CPU: 1000},
-		{Name: "hopeless", Nodes: 5000, Pool: 63, Gangs: 1000, Pods: 64, CPU: 4000, Singles: 100},
+		{Name: "hopeless", Nodes: 5000, Pool: 63, Gangs: 1000, Pods: 64, CPU: 4000, Singles: 1000, Rate: 100},
 		{Name: "60-percent", Nodes: 534, Gangs: 100, Pods: 8, Most: 64, CPU: 1000},
 		{Name: "reclaim-250", Nodes: 250, Gangs: 1, Pods: 250, CPU: 4000, Lent: true},
 		{Name: "reclaim-500", Nodes: 500, Gangs: 1, Pods: 500, CPU: 4000, Lent: true},
@@ -99,7 +100,8 @@ type GangRun struct {
 	CPUMillis    float64 `json:"cpuMillis,omitempty"`    // of the scheduler
 	InPartMillis float64 `json:"inPartMillis,omitempty"` // longest time from the first binding of a placed gang to its last
 	Evicted      int     `json:"evicted,omitempty"`
-	Set          string  `json:"set,omitempty"` // hash of the names of the gangs that are placed
+	SingleP99    float64 `json:"singleP99Millis,omitempty"` // from the creation of a pod without a group to its binding
+	Set          string  `json:"set,omitempty"`             // hash of the names of the gangs that are placed
 }
 
 // GangOptions are the flags of `berth-lab bench gangs`.
@@ -125,7 +127,8 @@ own. Nodes have 4 CPUs.
   4000-jobs    500 nodes of 8 GPUs, 4,000 gangs of a pod that requests one
   20-of-500    5,000 nodes, 20 gangs of 500
   hopeless     5,000 nodes, 1,000 gangs of 64 for whose last pod no node is left,
-               and 100 pods without a group in between
+               and 1,000 pods without a group in between; in mode cluster these come at
+               100 a second, once the first is bound
   60-percent   100 gangs of 8 to 64, on nodes for 60 % of their pods
 
 An attempt is one cycle for a gang. Berth decides with its queue, in which all pods are
@@ -452,6 +455,7 @@ var (
 		},
 		clusterMode: {
 			{"in part ms", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.InPartMillis) }},
+			{"single p99 ms", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.SingleP99) }},
 			{"evicted", func(r *GangRun) string { return fmt.Sprint(r.Evicted) }},
 			{"CPU ms", func(r *GangRun) string { return fmt.Sprintf("%.0f", r.CPUMillis) }},
 			{"set", func(r *GangRun) string { return r.Set }},

@@ -17,6 +17,7 @@ func TestGangsMeasure(t *testing.T) {
 		{gangCase{Name: "fits", Nodes: 4, Gangs: 2, Pods: 2, CPU: 4000}, 2, 0},
 		{gangCase{Name: "in part", Nodes: 5, Gangs: 3, Pods: 2, CPU: 4000}, 2, 0},
 		{gangCase{Name: "hopeless", Nodes: 5, Pool: 3, Gangs: 4, Pods: 4, CPU: 4000, Singles: 2}, 0, 2},
+		{gangCase{Name: "GPUs", Nodes: 2, Gangs: 17, Pods: 1, CPU: 100, GPU: true}, 16, 0},
 		{gangCase{Name: "sizes", Nodes: 40, Gangs: 6, Pods: 2, Most: 5, CPU: 1000}, 6, 0},
 	} {
 		c.Budget = time.Minute
@@ -37,13 +38,13 @@ func TestGangsMeasure(t *testing.T) {
 
 // On a real API server a scheduler places the gangs that fit, and the run says what a watch shows.
 func TestGangsOnACluster(t *testing.T) {
-	c := gangCase{Name: "in part", Nodes: 5, Gangs: 3, Pods: 2, CPU: 4000, Budget: time.Minute}
+	c := gangCase{Name: "in part", Nodes: 5, Gangs: 3, Pods: 2, CPU: 4000, Singles: 3, Rate: 100, Budget: time.Minute}
 	o := &GangOptions{Mode: clusterMode, Settle: 5 * time.Second}
 	r, err := c.measureOnCluster(t.Context(), o, KubeScheduler)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Placed != 2 || r.Partial != 0 || r.Pods != 4 || r.Set == "" || r.LastMillis <= 0 || r.CPUMillis <= 0 {
+	if r.Placed != 2 || r.Partial != 0 || r.Pods != 4 || r.Singles != 3 || r.SingleP99 <= 0 || r.Set == "" || r.LastMillis <= 0 || r.CPUMillis <= 0 {
 		t.Errorf("%+v", r)
 	}
 }

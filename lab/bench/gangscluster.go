@@ -66,6 +66,7 @@ type gangField struct {
 	dynamic dynamic.Interface
 	scene   *gangScene
 	seen    gangWatch
+	came    map[string]time.Time // when singles that come at a rate were created, by name
 }
 
 // gangWatch is what a watch of all pods shows.
@@ -107,6 +108,9 @@ func (c *gangCase) measureOnCluster(ctx context.Context, o *GangOptions, schedul
 		return nil, err
 	}
 	defer s.Stop()
+	if err := f.createSingles(ctx); err != nil {
+		return nil, err
+	}
 	if err := f.settle(ctx, s); err != nil {
 		return nil, err
 	}
@@ -212,7 +216,10 @@ func (f *gangField) create(ctx context.Context) error {
 			return err
 		}
 	}
-	pods := slices.Concat(slices.Concat(s.pods...), s.singles, s.lent)
+	pods := slices.Concat(slices.Concat(s.pods...), s.lent)
+	if f.Rate == 0 {
+		pods = append(pods, s.singles...)
+	}
 	err = concurrently(ctx, creators, len(pods), func(i int) error {
 		p := pods[i].DeepCopy()
 		if p.UID = ""; f.o.Peers != "" && p.Spec.SchedulingGroup != nil {
@@ -224,6 +231,61 @@ func (f *gangField) create(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("creating pods: %w", err)
+	}
+	return nil
+}
+
+// createSingles makes the pods without a group that come at a rate: the first, and once it is
+// bound, the others.
+func (f *gangField) createSingles(ctx context.Context) error {
+	if f.Rate == 0 {
+		return nil
+	}
+	f.came = map[string]time.Time{}
+	create := func(p *v1.Pod) error {
+		p = p.DeepCopy()
+		p.UID = ""
+		_, err := f.client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
+		return err
+	}
+	singles := f.scene.singles
+	f.came[singles[0].Name] = time.Now()
+	if err := create(singles[0]); err != nil {
+		return err
+	}
+	bound := func() bool {
+		f.seen.mu.Lock()
+		defer f.seen.mu.Unlock()
+		return len(f.seen.bound) > 0
+	}
+	for end := time.After(f.Budget); !bound(); {
+		select {
+		case <-f.seen.news:
+		case <-end:
+			return fmt.Errorf("the first pod is not bound after %s", f.Budget)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	tick := time.NewTicker(time.Second / time.Duration(f.Rate))
+	defer tick.Stop()
+	var all sync.WaitGroup // a creation that takes long does not hold up the next
+	failed := make(chan error, len(singles))
+	for _, p := range singles[1:] {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		f.came[p.Name] = time.Now()
+		all.Go(func() { failed <- create(p) })
+	}
+	all.Wait()
+	close(failed)
+	for err := range failed {
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -323,12 +385,19 @@ func (f *gangField) result(began time.Time) *GangRun {
 			last = to
 		}
 	}
-	for _, p := range f.scene.singles {
+	var waits []time.Duration
+	for i, p := range f.scene.singles {
 		if at, is := f.seen.bound[p.Name]; is {
 			if r.Singles++; at.After(last) {
 				last = at
 			}
+			if came, paced := f.came[p.Name]; paced && i > 0 { // the first waits for the scheduler's start
+				waits = append(waits, at.Sub(came))
+			}
 		}
+	}
+	if len(waits) > 0 {
+		r.SingleP99 = round(percentile(millis(waits), 0.99))
 	}
 	r.LastMillis = round(millis([]time.Duration{last.Sub(began)})[0])
 	r.Set = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(placed, " "))))[:8]
