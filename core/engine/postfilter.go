@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -121,6 +122,22 @@ func (o *Outcome) Shortfall(r table.Row, amounts []int64) []int64 {
 func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.UsedBy(p)) })
 	return amounts
+}
+
+// HoldsAny is more pods than a node can have.
+const HoldsAny = math.MaxInt32
+
+// Holds returns how many pods like the one decided on the row may hold beside those that it has,
+// by the resource sums of the filters, HoldsAny if these do not bound it. It is 0 where the
+// filters reject the row and depend on that row alone. More do not fit, whatever other filters
+// say.
+func (o *Outcome) Holds(r table.Row) int {
+	if o.Rejected == nil && o.LocalFilters() && o.Code(r) != decision.Success {
+		return 0
+	}
+	n := int64(HoldsAny)
+	o.eachSum(func(s *sums.Sum) { n = min(n, s.Times(o.work.engine.table, r)) })
+	return int(n)
 }
 
 // eachSum calls visit for each resource sum of the filters, always in the same order.

@@ -86,6 +86,16 @@ func (s *Sum) On(t *table.Table, row table.Row) Answer {
 	return Compare(s.Request, has, used)
 }
 
+// Times returns how often the request fits on the row beside what its pods use now;
+// math.MaxInt64 if a device class stands for the resource there.
+func (s *Sum) Times(t *table.Table, row table.Row) int64 {
+	has, free := Free(t, s.Name, row)
+	if s.Delegated && has <= 0 {
+		return math.MaxInt64
+	}
+	return max(0, free) / s.Request
+}
+
 // EachUnfit calls visit with the index in rows of each row on which the request does not
 // fit, and how.
 func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a Answer)) {
