@@ -33,6 +33,10 @@ type PodGroup struct {
 	// TopologyKey is the node label of which all its pods' nodes must have one value, ""
 	// for none.
 	TopologyKey string
+	// Required and Preferred are the levels of GroupTopology in one domain of which its pods
+	// must be placed, and are placed where that is possible: the annotations as written, ""
+	// for none.
+	Required, Preferred string
 	// Priority is spec.priority, 0 without one. The pods of the group have their own, and
 	// only those count in a group that is not Kubernetes' own.
 	Priority int32
@@ -44,6 +48,12 @@ type PodGroup struct {
 	// Status is the status of a PodGroup of scheduler-plugins as the API shows it.
 	Status GroupStatus
 }
+
+// Annotations of a PodGroup, of either API.
+const (
+	RequiredTopology  = "berth.dev/required-topology"  // its Required
+	PreferredTopology = "berth.dev/preferred-topology" // its Preferred
+)
 
 // Needs returns MinResources as a list.
 func (g *PodGroup) Needs() Amounts {

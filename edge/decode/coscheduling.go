@@ -172,7 +172,7 @@ func groupStatus(s *PodGroupStatus) (status object.GroupStatus) {
 
 func coschedulingGroup(g *PodGroup) *object.PodGroup {
 	decoded := &object.PodGroup{Meta: meta(object.CoschedulingGroups, &g.ObjectMeta), Source: object.SchedulerPlugins, Created: g.CreationTimestamp.Time,
-		Generation: g.Generation, Gang: true}
+		Generation: g.Generation, Gang: true, Required: g.Annotations[object.RequiredTopology], Preferred: g.Annotations[object.PreferredTopology]}
 	n, err := strconv.ParseInt(string(g.Spec.MinMember), 10, 32)
 	switch {
 	case len(g.Spec.MinMember) == 0:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,7 +28,8 @@ func TestCoschedulingGroup(t *testing.T) {
 		`{"spec":{"minMember":"3"}}`:        `0 0s spec.minMember of the PodGroup scheduling.x-k8s.io/g is "3"` + should,
 		`{"spec":{"minMember":null}}`:       "0 0s spec.minMember of the PodGroup scheduling.x-k8s.io/g is null" + should,
 		`{"spec":"all","status":[]}`:        `0 0s spec.minMember of the PodGroup scheduling.x-k8s.io/g is "all"` + should,
-		`{}`:                                "0 0s the PodGroup scheduling.x-k8s.io/g lacks spec.minMember",
+		`{"metadata":{"annotations":{"berth.dev/required-topology":"zone","berth.dev/preferred-topology":"rack"}},"spec":{"minMember":1}}`: "1 0s ",
+		`{}`: "0 0s the PodGroup scheduling.x-k8s.io/g lacks spec.minMember",
 		`{"spec":{"minMember":1,"minResources":7,"scheduleTimeoutSeconds":"x"},"status":{"phase":{}}}`: "1 0s ",
 		`{"spec":{"minMember":1,"minResources":{"cpu":"much","memory":"-1","example.com/gpu":8}}}`:     "1 0s example.com/gpu 8, memory 0 ",
 		`{"spec":{"minMember":1,"scheduleTimeoutSeconds":-1}}`:                                         "1 0s ",
@@ -42,6 +44,9 @@ func TestCoschedulingGroup(t *testing.T) {
 		got := Object(g).(*object.PodGroup)
 		if text := fmt.Sprintf("%d %s %s%s", got.MinCount, got.PermitTimeout, spaced(got.Needs()), got.Fault); text != want {
 			t.Errorf("%s: got %s, want %s", body, text, want)
+		}
+		if topology := got.Required + got.Preferred; topology != strings.Repeat("zonerack", strings.Count(body, "annotations")) {
+			t.Errorf("%s: its levels are %q", body, topology)
 		}
 		if !got.Gang || got.Source != object.SchedulerPlugins || got.Kind != object.CoschedulingGroups {
 			t.Errorf("%s: got %+v", body, got)

@@ -8,7 +8,8 @@ import (
 )
 
 func podGroup(g *schedulingv1beta1.PodGroup) *object.PodGroup {
-	decoded := &object.PodGroup{Meta: meta(object.PodGroups, &g.ObjectMeta), Created: g.CreationTimestamp.Time, Generation: g.Generation}
+	decoded := &object.PodGroup{Meta: meta(object.PodGroups, &g.ObjectMeta), Created: g.CreationTimestamp.Time, Generation: g.Generation,
+		Required: g.Annotations[object.RequiredTopology], Preferred: g.Annotations[object.PreferredTopology]}
 	if gang := g.Spec.SchedulingPolicy.Gang; gang != nil {
 		decoded.Gang, decoded.MinCount = true, int(gang.MinCount)
 	}

@@ -13,7 +13,8 @@ import (
 // Of a group that counts which says how many of its pods must be placed, and its condition.
 func TestPodGroup(t *testing.T) {
 	g := &schedulingv1beta1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "g", UID: "u", ResourceVersion: "3", Generation: 2},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "g", UID: "u", ResourceVersion: "3", Generation: 2,
+			Annotations: map[string]string{object.RequiredTopology: "zone", object.PreferredTopology: "rack"}},
 		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
 			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 4}}},
 		Status: schedulingv1beta1.PodGroupStatus{Conditions: []metav1.Condition{
@@ -23,7 +24,7 @@ func TestPodGroup(t *testing.T) {
 	}
 	want := object.PodGroup{
 		Meta:       object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g", UID: "u", Version: "3"},
-		Generation: 2, Gang: true, MinCount: 4,
+		Generation: 2, Gang: true, MinCount: 4, Required: "zone", Preferred: "rack",
 		Scheduled: object.GroupCondition{Status: v1.ConditionFalse, Reason: "Unschedulable", Message: "no room", ObservedGeneration: 2},
 	}
 	if got := *Object(g).(*object.PodGroup); got != want {

@@ -77,6 +77,7 @@ func keepFinalizers(all []string) []string {
 var annotations = []string{
 	storage.AnnBindCompleted, storage.AnnBoundByController, storage.AnnSelectedNode, v1.BetaStorageClassAnnotation,
 	v1.MigratedPluginsAnnotationKey, resourcev1.ExtendedResourceClaimAnnotation, object.ParentAnnotation, object.PartsAnnotation,
+	object.RequiredTopology, object.PreferredTopology,
 }
 
 func keepAnnotations(all map[string]string) map[string]string {

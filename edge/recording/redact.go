@@ -288,6 +288,9 @@ func fieldIn(outer, field string) string {
 	return field
 }
 
+// plainAnnotations have values that name no object: plugins, and keys of labels.
+var plainAnnotations = []string{v1.MigratedPluginsAnnotationKey, object.RequiredTopology, object.PreferredTopology}
+
 // walkMap replaces values; keys only where they are names.
 func (n *Names) walkMap(v reflect.Value, field string) {
 	if v.IsNil() || v.Type().Elem() == quantityType {
@@ -300,7 +303,7 @@ func (n *Names) walkMap(v reflect.Value, field string) {
 		if field == "DisruptedPods" {
 			key = reflect.ValueOf(n.Of(key.String()))
 		}
-		if key.String() != v1.MigratedPluginsAnnotationKey {
+		if !slices.Contains(plainAnnotations, key.String()) {
 			n.walk(value, field)
 		}
 		own.SetMapIndex(key, value)

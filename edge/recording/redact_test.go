@@ -95,13 +95,16 @@ func TestRedactedCoschedulingGroup(t *testing.T) {
 func testRedactedCoschedulingGroup(t *testing.T, name string) {
 	n := NewNames([]byte("key"))
 	g := &decode.PodGroup{}
-	if err := g.Unmarshal([]byte(`{"metadata":{"name":"` + name + `","namespace":"secret"},"spec":{"minMember":3,"minResources":{"cpu":"1500m","memory":"secret"},"scheduleTimeoutSeconds":"secret"},
+	if err := g.Unmarshal([]byte(`{"metadata":{"name":"` + name + `","namespace":"secret","annotations":{"berth.dev/required-topology":"example.com/rack","secret":"secret"}},"spec":{"minMember":3,"minResources":{"cpu":"1500m","memory":"secret"},"scheduleTimeoutSeconds":"secret"},
 		"status":{"phase":"Running","occupiedBy":"secret","running":2,"succeeded":"secret","failed":1}}`)); err != nil {
 		t.Fatal(err)
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "secret", Labels: map[string]string{object.PodGroupLabel: name}}}
-	n.redact(g)
+	n.Redact(g)
 	n.redact(pod)
+	if key := decode.Object(g).(*object.PodGroup).Required; key != "example.com/rack" {
+		t.Errorf("the required level is %q", key)
+	}
 	text, err := g.Marshal()
 	if err != nil || strings.Contains(string(text), "secret") || string(g.Spec.MinMember) != "3" || !strings.Contains(string(g.Spec.MinResources), `"cpu":"1500m"`) || string(g.Status.Phase) != `"Running"` || string(g.Status.Running) != "2" || string(g.Status.Failed) != "1" {
 		t.Errorf("%s, %v", text, err)
