@@ -91,6 +91,7 @@ func Registry(f feature.Features) profile.Registry {
 	for _, name := range []string{names.CoschedulingLabels, names.CoschedulingStatus} {
 		registry[name] = refused("it is no plugin, but arguments of " + names.Coscheduling)
 	}
+	registry[profile.GroupTopology] = refused("it is no plugin, but the levels in which pod groups are kept together")
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())

@@ -148,6 +148,10 @@ func Build(c *Config, registry Registry) (*Profile, error) {
 	if len(lists[PlacementGenerate]) > 1 {
 		errs = append(errs, fmt.Errorf("at most one placement generate plugin is allowed for profile with scheduler name %q", c.Name))
 	}
+	levels, err := c.topologyLevels()
+	if err != nil {
+		errs = append(errs, err)
+	}
 	scorers, err := c.weigh(Score, lists[Score])
 	if err != nil {
 		errs = append(errs, fmt.Errorf("score plugins: %w", err))
@@ -159,7 +163,9 @@ func Build(c *Config, registry Registry) (*Profile, error) {
 	if len(errs) > 0 {
 		return nil, utilerrors.NewAggregate(errs)
 	}
-	return newProfile(c.Name, lists, scorers, placementScorers), nil
+	p := newProfile(c.Name, lists, scorers, placementScorers)
+	p.Levels = levels
+	return p, nil
 }
 
 // newProfile returns the profile with the plugins of each extension point, in order, and

@@ -38,6 +38,9 @@ type Profile struct {
 	// PlacementGenerate generates the placements for pod groups; nil: no plugin does.
 	PlacementGenerate *framework.Plugin
 	PlacementScore    []Scorer
+	// Levels are the node labels of the tree of domains in which pod groups are kept together
+	// (GroupTopology), widest first; nil: there is no tree.
+	Levels []string
 
 	// Host runs the hosted plugins; nil: there are none.
 	Host framework.Host

@@ -32,7 +32,7 @@ func Profiles(c *Config) []profile.Config {
 				gangs.Status = json.RawMessage(pc.Args.Raw)
 			case pc.Args.Object != nil:
 				out.Args = append(out.Args, profile.Args{Plugin: pc.Name, Value: pc.Args.Object})
-			case len(pc.Args.Raw) > 0:
+			case len(pc.Args.Raw) > 0 || pc.Name == profile.GroupTopology:
 				out.Args = append(out.Args, profile.Args{Plugin: pc.Name, Value: json.RawMessage(pc.Args.Raw)})
 			}
 		}

@@ -1,0 +1,56 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// GroupTopology is no plugin: a configuration has under this name, among the arguments of
+// plugins, the levels of the tree in which pod groups are kept together.
+const GroupTopology = "GroupTopology"
+
+// mostLevels bounds the levels. The domains of each may be tried in one cycle of a group.
+const mostLevels = 16
+
+// topologyArgs are the arguments of GroupTopology.
+type topologyArgs struct {
+	// Levels are keys of node labels, widest first.
+	Levels []string `json:"levels"`
+
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+}
+
+// topologyLevels returns the levels of GroupTopology, nil if the configuration has none.
+func (c *Config) topologyLevels() ([]string, error) {
+	if !slices.ContainsFunc(c.Args, func(a Args) bool { return a.Plugin == GroupTopology }) {
+		return nil, nil
+	}
+	raw, _ := c.args(GroupTopology).(json.RawMessage)
+	var args topologyArgs
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&args); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("args of %s: %w", GroupTopology, err)
+	}
+	var errs []error
+	if n := len(args.Levels); n == 0 || n > mostLevels {
+		errs = append(errs, fmt.Errorf("args.levels of %s: Invalid value: %d levels: must be from 1 to %d", GroupTopology, n, mostLevels))
+	}
+	for i, key := range args.Levels {
+		at := fmt.Sprintf("args.levels[%d] of %s: Invalid value: %q: ", i, GroupTopology, key)
+		for _, why := range validation.IsQualifiedName(key) {
+			errs = append(errs, errors.New(at+why))
+		}
+		if slices.Contains(args.Levels[:i], key) {
+			errs = append(errs, errors.New(at+"is there twice"))
+		}
+	}
+	return args.Levels, errors.Join(errs...)
+}

@@ -1,0 +1,37 @@
+package profile
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The levels of GroupTopology are keys of labels, each once; a profile without them has none.
+func TestGroupTopology(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"levels":["topology.kubernetes.io/zone","rack"]}`: "topology.kubernetes.io/zone rack",
+		`{"apiVersion":"a","kind":"b","levels":["rack"]}`:   "rack",
+		``:                         "args.levels of GroupTopology: Invalid value: 0 levels: must be from 1 to 16",
+		`{"levels":[]}`:            "args.levels of GroupTopology: Invalid value: 0 levels: must be from 1 to 16",
+		`{"levels":["a","b","a"]}`: `args.levels[2] of GroupTopology: Invalid value: "a": is there twice`,
+		`{"levels":["a",""]}`:      `args.levels[1] of GroupTopology: Invalid value: "": name part must be non-empty`,
+		`{"levels":["a b"]}`:       `args.levels[0] of GroupTopology: Invalid value: "a b": name part must consist of`,
+		`{"levels":[7]}`:           "args of GroupTopology: json: cannot unmarshal number",
+		`{"level":["a"]}`:          `args of GroupTopology: json: unknown field "level"`,
+		`{"levels":["` + strings.Join(strings.Split("abcdefghijklmnopq", ""), `","`) + `"]}`: "Invalid value: 17 levels",
+	} {
+		c := config("", nil)
+		c.Args = []Args{{GroupTopology, json.RawMessage(args)}}
+		p, err := Build(c, registryOf())
+		switch {
+		case err != nil && !strings.Contains(err.Error(), want):
+			t.Errorf("%s: %v, want %q", args, err, want)
+		case err == nil && !slices.Equal(p.Levels, strings.Fields(want)):
+			t.Errorf("%s: %q, want %q", args, p.Levels, want)
+		}
+	}
+	if p, err := Build(config("", nil), registryOf()); err != nil || p.Levels != nil {
+		t.Errorf("%v, %v", p.Levels, err)
+	}
+}
