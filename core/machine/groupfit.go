@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"errors"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/explain"
@@ -23,7 +25,8 @@ type GroupFit struct {
 // AssessGroup returns, for each placement of the pod group, how many of its pods fit there
 // now, without placing them: none if no pod waits. Of many placements it tries those that a
 // first attempt would, and leaves out those that it has not tried to the end when proceed
-// returns false. The error is why the group cannot be tried at all, or a plugin's panic.
+// returns false. Of a group that is placed by the tree of its profile it returns the domain that
+// a first attempt would choose, or report. The error is why the group cannot be tried at all, or a plugin's panic.
 func (q *Assessor) AssessGroup(name types.NamespacedName, proceed func() bool) (fits []GroupFit, err error) {
 	if panicked := q.guard.run("scheduling cycle", "", func() { fits, err = q.groups.assess(name, proceed) }); panicked != nil {
 		return nil, panicked
@@ -42,12 +45,19 @@ func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits
 	if len(c.members) == 0 {
 		return nil, nil
 	}
-	c.profile, c.group = c.members[0].profile, l.groupOf(c)
+	c.profile = c.members[0].profile
+	c.group = l.groupOf(c)
 	if err := l.validate(c); err != nil {
 		return nil, err
 	}
 	placements := []*framework.Placement{nil}
-	if l.options.GroupPlacements {
+	switch of, fault := levelsOf(l.options, c.profile, c.group); {
+	case fault != "":
+		return nil, errors.New(fault)
+	case of.levels != nil:
+		newDomainSearch(l, c, of).run()
+		placements = []*framework.Placement{c.placement}
+	case l.options.GroupPlacements:
 		generated, status := l.generatePlacements(c)
 		if status != nil {
 			return nil, errorOf(status)

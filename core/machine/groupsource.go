@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -63,13 +64,21 @@ func (l *podGroups) keptGroup(p *object.Pod) *string {
 }
 
 // groupOf returns the group of the cycle, nil if there is none. One that has no priority of
-// its own gets the lowest of its pods, for the search for victims.
+// its own gets the lowest of its pods, for the search for victims. One that asks for what the
+// tree of its profile has not gets a Fault.
 func (l *podGroups) groupOf(c *groupCycle) *object.PodGroup {
 	g := table.PodGroup(l.table, c.name)
-	if g == nil || g.Source == "" {
+	if g == nil {
+		return nil
+	}
+	_, fault := levelsOf(l.options, c.profile, g)
+	if g.Source == "" && fault == "" {
 		return g
 	}
 	own := *g
+	if own.Fault = cmp.Or(g.Fault, fault); g.Source == "" {
+		return &own
+	}
 	own.Priority = c.members[0].pod.Priority
 	for _, mb := range c.members {
 		own.Priority = min(own.Priority, mb.pod.Priority)

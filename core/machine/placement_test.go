@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -157,5 +158,48 @@ func TestPlacementsAreDrawnWithASeed(t *testing.T) {
 	}
 	if len(all) != 3 {
 		t.Errorf("drawn %v", all)
+	}
+}
+
+// A group is placed at the levels that it names if they are in the tree and do not contradict each
+// other. The key of its spec is the required one; if it is not in the tree a plugin generates the
+// placements, where its gate is on.
+func TestLevelsOfAGroup(t *testing.T) {
+	tree := &profile.Profile{Levels: []string{"zone", "block", "x/rack"}}
+	for _, tc := range []struct {
+		group object.PodGroup
+		want  string
+	}{
+		{object.PodGroup{}, "[]"},
+		{object.PodGroup{Required: "block"}, "[zone block x/rack] 1-1"},
+		{object.PodGroup{Required: "block", Preferred: "x/rack"}, "[zone block x/rack] 1-2"},
+		{object.PodGroup{Preferred: "block"}, "[zone block x/rack] -1-1"},
+		{object.PodGroup{TopologyKey: "zone"}, "[zone block x/rack] 0-0"},
+		{object.PodGroup{TopologyKey: "zone", Required: "zone", Preferred: "block"}, "[zone block x/rack] 0-1"},
+		{object.PodGroup{TopologyKey: "zone", Required: "block"}, `its spec.schedulingConstraints.topology is "zone", but its annotation berth.dev/required-topology is "block"`},
+		{object.PodGroup{Required: "block", Preferred: "zone"}, `its annotation berth.dev/preferred-topology is "zone", which is wider than the required level "block"`},
+		{object.PodGroup{Required: "rack"}, `its annotation berth.dev/required-topology is "rack", which is no level of GroupTopology: zone, block, x/rack`},
+		{object.PodGroup{Preferred: "rack"}, `its annotation berth.dev/preferred-topology is "rack", which is no level of GroupTopology: zone, block, x/rack`},
+		{object.PodGroup{TopologyKey: "rack"}, `its spec.schedulingConstraints.topology is "rack", which is no level of GroupTopology: zone, block, x/rack`},
+	} {
+		for _, gate := range []bool{false, true} {
+			want := tc.want
+			if gate && tc.group.TopologyKey == "rack" {
+				want = "[]"
+			}
+			of, fault := levelsOf(&Options{GroupPlacements: gate}, tree, &tc.group)
+			got := fault
+			if fault == "" {
+				if got = fmt.Sprint(of.levels); of.levels != nil {
+					got += fmt.Sprintf(" %d-%d", of.widest, of.narrowest)
+				}
+			}
+			if got != want {
+				t.Errorf("%+v, gate %t: got %s, want %s", tc.group, gate, got, want)
+			}
+			if of, fault := levelsOf(&Options{GroupPlacements: gate}, &profile.Profile{}, &tc.group); of.levels != nil || fault != "" {
+				t.Errorf("%+v: without a tree %v, %s", tc.group, of, fault)
+			}
+		}
 	}
 }

@@ -174,13 +174,17 @@ func (c *groupCycle) result() queue.GroupResult {
 // still fits only if another one does. The results are left in c; nothing stays assumed.
 func (l *podGroups) decideGroup(c *groupCycle) {
 	placements := []*framework.Placement{nil}
-	if l.options.GroupPlacements {
+	of, _ := levelsOf(l.options, c.profile, c.group)
+	switch {
+	case of.levels != nil && c.group.Fault == "":
+		newDomainSearch(l, c, of).run() // grouptopology.go
+	case of.levels == nil && l.options.GroupPlacements:
 		placements = l.tryPlacements(c) // placement.go
-	} else {
+	default:
 		l.tryGroup(c)
 		l.undoGroup(c)
 	}
-	if c.status != nil && c.status.Code == decision.Unschedulable {
+	if of.levels == nil && c.status != nil && c.status.Code == decision.Unschedulable {
 		l.tryOtherOrders(c, placements) // grouporder.go
 	}
 	if c.status == nil && !slices.ContainsFunc(c.members, func(mb *groupMember) bool { return mb.fits }) {

@@ -27,6 +27,7 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 	if c.placement != nil {
 		done.Placement = c.placement.Name
 	}
+	of, _ := levelsOf(l.options, c.profile, c.group)
 	waits := l.waitsForEvents(c)
 	for _, mb := range c.members {
 		if l.submitMember(c, mb, waits) {
@@ -47,6 +48,7 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 			done.Waited = l.now.Sub(c.firstActive)
 		}
 		condition = placedCondition
+		condition.Message = of.placedIn(c.placement)
 	case c.status.Code == decision.Error:
 		done.Result, done.Err = decision.ResultError, c.status.Err
 		condition.Reason, condition.Message = v1.PodReasonSchedulerError, c.status.Err.Error()
@@ -98,7 +100,8 @@ func (l *podGroups) waitsForEvents(c *groupCycle) bool {
 		return true
 	}
 	first := c.members[0].pod.AppendTemplate(nil)
-	generated := !l.options.GroupPlacements || c.placement != nil
+	of, _ := levelsOf(l.options, c.profile, c.group)
+	generated := !l.options.GroupPlacements || of.levels != nil || c.placement != nil
 	return generated && !l.constrained(c) && !slices.ContainsFunc(c.members, func(mb *groupMember) bool {
 		return mb.tried && mb.failed == nil && !mb.local || !bytes.Equal(mb.pod.AppendTemplate(nil), first)
 	})
@@ -198,6 +201,9 @@ func (l *podGroups) holdMember(c *groupCycle, mb *groupMember, waits bool) {
 
 // constrained reports whether the pods of the group must be placed in one topology domain.
 func (l *podGroups) constrained(c *groupCycle) bool {
+	if of, _ := levelsOf(l.options, c.profile, c.group); of.levels != nil {
+		return of.widest != wholeCluster
+	}
 	return l.options.GroupPlacements && c.group.TopologyKey != ""
 }
 
@@ -274,7 +280,7 @@ func (l *podGroups) shown(before, now object.Object) {
 	switch {
 	case g == nil && old != nil:
 		l.recheckGates(old)
-	case g != nil && (old == nil || old.UID != g.UID || old.Priority != g.Priority || g.Source != "" && (old.MinCount != g.MinCount || old.Fault != g.Fault || !slices.Equal(old.Needs(), g.Needs()))):
+	case g != nil && (old == nil || old.UID != g.UID || old.Priority != g.Priority || old.Required != g.Required || old.Preferred != g.Preferred || g.Source != "" && (old.MinCount != g.MinCount || old.Fault != g.Fault || !slices.Equal(old.Needs(), g.Needs()))):
 		l.recheckGates(g)
 	}
 	if g != nil && l.asked[g.UID] == g.Scheduled {
