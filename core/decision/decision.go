@@ -147,7 +147,7 @@ type Decision struct {
 	Score         int64  // the winner's total
 	Ties          int    // number of feasible nodes with that total
 	NodesTotal    int
-	NodesFeasible int
+	NodesFeasible int // 0 if GroupStatus is set
 
 	// Tallies counts the rejected nodes by first blocker, in the profile's plugin order,
 	// then by reasons.
@@ -160,7 +160,7 @@ type Decision struct {
 	// itself, or would once its victims are gone.
 	GroupStatus *Status
 	// GroupNode is the node that the pod fits by itself, or would once its victims are
-	// gone, if GroupStatus is set.
+	// gone, if GroupStatus is set. It is "" if the pods of the group were counted, not tried.
 	GroupNode string
 	// PostFilter holds the messages of the PostFilter plugins, in order.
 	PostFilter []string

@@ -42,13 +42,13 @@ func TestSoak(t *testing.T) {
 			for left := (events + len(mixes) - 1) / len(mixes); left > 0; left -= perWorld {
 				newSoak(t, r, mix).run(t, min(left, perWorld), &sum)
 			}
-			t.Logf("%d events, %d decisions compared, %d checks of all views", sum.events, sum.decisions, sum.checks)
+			t.Logf("%d events, %d decisions and %d fillings compared, %d checks of all views", sum.events, sum.decisions, sum.fillings, sum.checks)
 		})
 	}
 }
 
 // soaked counts what was done.
-type soaked struct{ events, decisions, checks int }
+type soaked struct{ events, decisions, checks, fillings int }
 
 // soak is a table to which things happen, and engines over it.
 type soak struct {
@@ -109,6 +109,7 @@ var kinds = []event{
 	{6, "another class", (*soak).otherClass},
 	{1, "a panic is contained", func(w *soak, _ *testing.T) { w.kept.Reset() }},
 	{25, "a decision", (*soak).decide},
+	{3, "equal pods fill the nodes", (*soak).fill},
 }
 
 var totalWeight = func() (sum int) {

@@ -84,6 +84,7 @@ func (l *podGroups) fitIn(c *groupCycle, p *framework.Placement, proceed func() 
 	if p != nil {
 		fit.Placement, fit.Nodes = p.Name, len(p.Rows)
 	}
+	placed := l.table.Groups().Named(c.name).Scheduled()
 	for _, mb := range c.members {
 		l.nominateMember(mb, "")
 	}
@@ -102,7 +103,7 @@ func (l *podGroups) fitIn(c *groupCycle, p *framework.Placement, proceed func() 
 			fit.Message = explain.Message(mb.record)
 		}
 	}
-	fit.Scheduled = l.table.Groups().Named(c.name).Scheduled()
+	fit.Scheduled = placed + c.fitting()
 	fit.Feasible = l.placementFeasible(c, framework.PlacementProgress{Scheduled: fit.Scheduled}) == nil
 	return fit, true
 }

@@ -84,6 +84,7 @@ type groupTry struct {
 	status *decision.Status
 	// preempts is set if the group fits once victims are gone.
 	preempts bool
+	counted  *groupCount // nil: the pods are tried
 }
 
 // rows returns the rows of the placement; nil for all nodes.
@@ -101,7 +102,8 @@ func (t *groupTry) rows() []table.Row {
 // to place the group.
 type groupMember struct {
 	*attempt
-	// row is the node that was found for the pod, if fits is set.
+	// row is the node that was found for the pod, if fits is set; -1 if it was counted to fit
+	// on one of them.
 	row  table.Row
 	fits bool
 	// tried is set if the pod was decided on. If it does not fit then, failed or the
@@ -275,6 +277,9 @@ func (l *podGroups) tryGroup(c *groupCycle) {
 		if mb.fits {
 			progress.Scheduled++
 		}
+		if mb.fits && c.counted != nil {
+			continue // it is known that the group does not fit, but not yet after which pod
+		}
 		if c.status = l.placementFeasible(c, progress); c.status != nil && c.status.Code != decision.Wait {
 			return
 		}
@@ -311,6 +316,10 @@ func (l *podGroups) placementFeasible(c *groupCycle, p framework.PlacementProgre
 // tryMember decides on the pod, and assumes it if it fits.
 func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	a := mb.attempt
+	if c.counted != nil {
+		c.counted.take(mb, l.attempts)
+		return
+	}
 	mb.tried = true
 	if mb.failed = l.scheduling.cannotTry(a); mb.failed != nil {
 		return
@@ -321,6 +330,10 @@ func (l *podGroups) tryMember(c *groupCycle, mb *groupMember) {
 	}
 	o := l.engine.DecideWithin(c.rows(), a.request, l.nominations)
 	l.stepDone(c, "Computing predicates and prioritizing done")
+	if c.counted = (&counting{l, c}).count(mb, o); c.counted != nil { // groupcount.go
+		c.counted.take(mb, l.attempts)
+		return
+	}
 	mb.local = o.LocalFilters()
 	l.askDeallocate(c, mb, o)
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {

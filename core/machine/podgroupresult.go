@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bytes"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -99,11 +98,10 @@ func (l *podGroups) waitsForEvents(c *groupCycle) bool {
 	if c.group.Fault != "" {
 		return true
 	}
-	first := c.members[0].pod.AppendTemplate(nil)
 	of, _ := levelsOf(l.options, c.profile, c.group)
 	generated := !l.options.GroupPlacements || of.levels != nil || c.placement != nil
-	return generated && !l.constrained(c) && !slices.ContainsFunc(c.members, func(mb *groupMember) bool {
-		return mb.tried && mb.failed == nil && !mb.local || !bytes.Equal(mb.pod.AppendTemplate(nil), first)
+	return generated && !l.constrained(c) && equalPods(c.members) && !slices.ContainsFunc(c.members, func(mb *groupMember) bool {
+		return mb.tried && mb.failed == nil && !mb.local
 	})
 }
 
@@ -182,15 +180,17 @@ func (l *podGroups) holdMember(c *groupCycle, mb *groupMember, waits bool) {
 	r.Result = decision.ResultUnschedulable
 	switch {
 	case mb.fits && !c.preempts:
-		r.GroupNode = l.table.Name(mb.row)
 		r.GroupStatus = unschedulableGroup(explain.Status(c.status))
 	case mb.fits:
-		r.GroupNode, r.GroupStatus = l.table.Name(mb.row), c.status
+		r.GroupStatus = c.status
 	default:
 		r.GroupStatus = c.untried
 	}
 	r.RejectedBy, r.PendingBy, r.PostFilter = nil, nil, nil
-	r.Score, r.Ties = 0, 0
+	if mb.fits && mb.row >= 0 {
+		r.GroupNode = l.table.Name(mb.row)
+	}
+	r.Score, r.Ties, r.NodesFeasible = 0, 0, 0 // beside the pods before it, which are placed nowhere
 	var wakes []string
 	if waits {
 		wakes = c.heldBy(mb)

@@ -143,6 +143,29 @@ func (s *Sum) Most(t *table.Table, row table.Row, below int32, came []*object.Po
 	return max(0, resource.Add(has-used, s.usedByLower(t, row, below)))
 }
 
+// Repeats returns how many pods that request what the list says, and use what p does, fit on
+// the row beside each other once the pods in came were added; most if there are more. known is
+// false if a sum is saturated, or if the table has no columns of the resource.
+func Repeats(list []Sum, t *table.Table, row table.Row, came []*object.Pod, p *object.Pod, most int) (n int, known bool) {
+	n = most
+	for k := range list {
+		s := &list[k]
+		has, used, known := s.with(t, row, came)
+		switch {
+		case !known:
+			return 0, false
+		case s.Delegated && has <= 0:
+			continue
+		case Compare(s.Request, has, used) != Fits:
+			return 0, true
+		}
+		if use := s.UsedBy(p); use > 0 {
+			n = int(min(int64(n), 1+(has-used-s.Request)/use))
+		}
+	}
+	return n, true
+}
+
 // with returns what the row has, and what its pods and those in came use together. known is
 // false if that is saturated, or if the table has no columns of the resource.
 func (s *Sum) with(t *table.Table, row table.Row, came []*object.Pod) (has, used int64, known bool) {

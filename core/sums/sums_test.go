@@ -57,6 +57,10 @@ func TestSumsFollowTheTable(t *testing.T) {
 		below, came := rapid.Int32Range(0, 3).Draw(t, "below"), pod("came")
 		for _, name := range []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, gpu} {
 			s := New(tb, name, 1+amount("request"), rapid.Bool().Draw(t, "delegated") && name == gpu)
+			equal := pod("equal")
+			if n, known := Repeats([]Sum{s}, tb, row, nil, equal, 4); known && n != repeated(tb, &s, row, equal, 4) {
+				t.Fatalf("%s: %d equal pods fit, and %d were placed", name, n, repeated(tb, &s, row, equal, 4))
+			}
 			unfit := Fits
 			s.EachUnfit(tb, []table.Row{row}, func(_ int, a Answer) { unfit = a })
 			if unfit != s.On(tb, row) {
@@ -93,6 +97,19 @@ func TestSumsFollowTheTable(t *testing.T) {
 			}
 		}
 	})
+}
+
+// repeated returns how many such pods, at most most, are placed on the row before the sum says
+// that one more does not fit.
+func repeated(tb *table.Table, s *Sum, row table.Row, p *object.Pod, most int) (n int) {
+	mark := tb.Checkpoint()
+	defer tb.Undo(mark)
+	for ; n < most && s.On(tb, row) == Fits; n++ {
+		equal := *p
+		equal.UID = types.UID(fmt.Sprint("equal-", n))
+		tb.AddPod(&equal, "n")
+	}
+	return n
 }
 
 // What is not known of saturated sums is not said.

@@ -115,7 +115,7 @@ func (l *Logger) nodes(r *decision.Decision, pod klog.ObjectRef) {
 		for _, b := range n.Blockers {
 			v.Info("Plugin rejected node for pod", "pod", pod, "plugin", b.Plugin, "node", n.Name, "code", b.Code.String(), "reasons", b.Reasons)
 		}
-		if !n.Feasible || r.NodesFeasible < 2 {
+		if !n.Feasible || r.NodesFeasible == 1 {
 			continue
 		}
 		for _, s := range n.Scores {

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/sums"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Capacity returns how many pods equal to the one decided on fit on the feasible rows beside
+// each other, or most if there are more. Equal pods have one object.Pod.AppendTemplate. known
+// is false if only placing them can tell. Nothing is placed.
+func (o *Outcome) Capacity(most int) (n int, known bool) {
+	x := &o.work.feasibility
+	switch {
+	case o.Rejected != nil || !x.countable():
+		return 0, false
+	case o.Feasible >= most: // each takes one
+		return most, true
+	case !x.nominated.tried: // the pod is where it was nominated to
+		x.tryNominated()
+	}
+	for _, r := range x.feasibleRows() {
+		more, known := x.takes(r, most)
+		if !known {
+			return 0, false
+		}
+		if n = min(most, n+more); n == most {
+			break
+		}
+	}
+	return n, true
+}
+
+// Fill changes the outcome to that of one more pod once the feasible rows hold Capacity of
+// them, which must be fewer than most: it fits on no row, and each row counts its pods like
+// pods that are nominated to it. Only the Choice, Tallies and RejectedBy may be read then. It
+// returns false, and changes nothing, if only placing them can tell.
+func (o *Outcome) Fill(most int) bool {
+	x := &o.work.feasibility
+	blocked := maps.Clone(x.nominated.blocked) // which the view may keep
+	for _, r := range x.feasibleRows() {
+		n, _ := x.takes(r, most)
+		came := append(slices.Clip(x.countedOn(r, x.nominated.Nominator)), slices.Repeat([]*object.Pod{x.pod}, n)...)
+		c, known := x.causeExchanged(r, framework.Nobody, came)
+		if !known || !c.Rejects() {
+			return false
+		}
+		if blocked == nil {
+			blocked = map[table.Row]ranking.Cause{}
+		}
+		blocked[r] = c
+	}
+	x.nominated.blocked, x.rows, x.listed = blocked, nil, true
+	o.work.Choice = Choice{Row: -1}
+	o.Choice, o.tallies = o.work.Choice, nil
+	o.tallies = o.tally() // while the nominations are as now
+	return true
+}
+
+// countable reports whether how many equal pods a row takes follows from what the filters say
+// of one: each compares sums or pods, or reads the node alone, and has no Reserve that may
+// refuse what its Filter accepts.
+func (x *feasibility) countable() bool {
+	v := x.view
+	return !x.engine.plain && x.extenders == nil && v.failed == nil && v.local() && !x.depends() &&
+		!slices.ContainsFunc(v.filters, func(f filter) bool {
+			return f.Reserve != nil || f.Locality != framework.NodeOnly && f.in.Sums == nil && f.in.Conflicts == nil
+		})
+}
+
+// takes returns how many pods equal to the one at hand the feasible row takes, at most most,
+// with the nominated pods counted. known is false if a filter's sums are.
+func (x *feasibility) takes(r table.Row, most int) (n int, known bool) {
+	came := x.countedOn(r, x.nominated.Nominator)
+	n = most
+	for k := range x.view.filters {
+		in := &x.view.filters[k].in
+		if in.Conflicts != nil && in.Conflicts(x.pod) {
+			n = min(n, 1)
+		}
+		if n, known = sums.Repeats(in.Sums, x.engine.table, r, came, x.pod, n); !known {
+			return 0, false
+		}
+	}
+	return n, true
+}
