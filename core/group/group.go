@@ -18,6 +18,7 @@ import (
 type Groups struct {
 	byName map[types.NamespacedName]*Group
 	placed int // number of pods of Kubernetes' own groups that are assumed or assigned
+	others int // number of those of other groups
 }
 
 // New returns an empty Groups.
@@ -138,16 +139,23 @@ func (gs *Groups) set(p *object.Pod, s state) {
 	}
 }
 
-// count adds n to the number of placed pods if the pod in state s is placed, and its group
-// is Kubernetes' own.
+// count adds n to the number of placed pods, of Kubernetes' own groups or of others, if the
+// pod in state s is placed.
 func (gs *Groups) count(p *object.Pod, s state, n int) {
-	if s != unscheduled && p.KubernetesGroup() != "" {
+	switch {
+	case s == unscheduled:
+	case p.KubernetesGroup() != "":
 		gs.placed += n
+	default:
+		gs.others += n
 	}
 }
 
 // AnyPlaced reports whether a pod of any of Kubernetes' own groups is assumed or bound.
 func (gs *Groups) AnyPlaced() bool { return gs != nil && gs.placed > 0 }
+
+// AnyOthersPlaced reports whether a pod of any other group is assumed or bound.
+func (gs *Groups) AnyOthersPlaced() bool { return gs != nil && gs.others > 0 }
 
 // Of returns the group that the pod names, nil if it names none or the group has no pods.
 func (gs *Groups) Of(p *object.Pod) *Group {
@@ -304,11 +312,13 @@ func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*obje
 			return fmt.Errorf("group: pod %s is running: %t, which group %s does not know", p.Key(), p.Running, p.GroupKey())
 		}
 	}
-	scheduled := 0
+	scheduled, others := 0, 0
 	for name, g := range gs.byName { // any order: an error is an error
 		pods -= len(g.members)
 		if source, _ := object.GroupSource(name.Name); source == "" {
 			scheduled += g.Scheduled()
+		} else {
+			others += g.Scheduled()
 		}
 		if err := g.checkLabels(name); err != nil {
 			return err
@@ -331,8 +341,8 @@ func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*obje
 			return fmt.Errorf("group: %s has %v pods unscheduled, assumed and assigned, counted are %v", name, counts, g.counts)
 		}
 	}
-	if scheduled != gs.placed {
-		return fmt.Errorf("group: %d pods are placed, counted are %d", scheduled, gs.placed)
+	if scheduled != gs.placed || others != gs.others {
+		return fmt.Errorf("group: %d and %d pods are placed, counted are %d and %d", scheduled, others, gs.placed, gs.others)
 	}
 	if pods != 0 {
 		return fmt.Errorf("group: %d pods are in groups and are not known", -pods)

@@ -29,22 +29,24 @@ type Plan struct {
 	// NominationsToClear are the pods of lower priority whose nomination to the node ends.
 	NominationsToClear []*object.Pod
 
-	uid types.UID // of the node
+	uid     types.UID // of the node
+	surplus int       // how many victims are pods that their gang has beyond its minimum
 }
 
 // criteria is what plans are compared by, in the order of the fields (kube-scheduler,
-// pickOneNodeForPreemption). Less is better, except for since.
+// pickOneNodeForPreemption, which has no surplus). Less is better, except for surplus and since.
 type criteria struct {
 	numPDBViolations int
 	highest          int32     // the highest priority of a victim
 	weight           int64     // the sum of the victims' priorities, each moved up to 0 or more
 	victims          int       // number of victims
+	surplus          int       // of these that a gang has beyond its minimum; more is better
 	since            time.Time // the earliest start of a victim of the highest priority; zero: not started
 }
 
 // criteria returns the plan's criteria.
 func (p *Plan) criteria() criteria {
-	c := criteria{numPDBViolations: p.NumPDBViolations, victims: len(p.Victims)}
+	c := criteria{numPDBViolations: p.NumPDBViolations, victims: len(p.Victims), surplus: p.surplus}
 	for _, v := range p.Victims {
 		c.weight += weight(v.Priority)
 	}
@@ -64,7 +66,7 @@ func (p *Plan) criteria() criteria {
 func weight(priority int32) int64 { return int64(priority) + 1<<31 }
 
 // compare returns a negative number if c is better than o, 0 if they are equal: fewer
-// violations, a lower highest priority, a lower sum of priorities, fewer victims, a later
+// violations, a lower highest priority, a lower sum of priorities, fewer victims, more of the surplus of gangs, a later
 // start of the most important victims. A pod that has not started counts as starting now.
 func (c *criteria) compare(o *criteria, now time.Time) int {
 	switch {
@@ -76,6 +78,8 @@ func (c *criteria) compare(o *criteria, now time.Time) int {
 		return cmp.Compare(c.weight, o.weight)
 	case c.victims != o.victims:
 		return cmp.Compare(c.victims, o.victims)
+	case c.surplus != o.surplus:
+		return cmp.Compare(o.surplus, c.surplus)
 	}
 	return begun(o.since, now).Compare(begun(c.since, now))
 }
@@ -188,7 +192,8 @@ func (f *Finder) Find(of *framework.PostFilterCall, limits Limits) (*Plan, []dec
 		}
 		return nil, refused, nil
 	}
-	if c.reclaim != nil && c.reclaim.Queued() { // the quota's verdict depends on other rows
+	if c.reclaim != nil && c.reclaim.Queued() || c.Table.Groups().AnyOthersPlaced() {
+		// The quota's verdict depends on other rows, and so does who may go of a gang.
 		return findAmong(c, Limits{Percentage: 100})
 	}
 	return f.ranksOf(c).find(c, limits)
@@ -211,11 +216,17 @@ func findAmong(c *call, limits Limits) (*Plan, []decision.Tally, error) {
 	var best choice
 	var bounds criteriaBounds
 	refused, err := search(c, limits, func(row table.Row) bool {
-		if best.Plan == nil || unitsOn(c.Table, row) {
+		gangs := gangsOn(c.Table, row)
+		if best.Plan == nil || groupsOn(c.Table, row) || gangs && c.entitled {
 			return true
 		}
-		found, ok := bounds.of(c, row, c.Disruption.Budgets)
-		return ok && best.beatenBy(&found, nodeUID(c.Table, row), c.Table.Name(row), c.Now)
+		beaten := func(found criteria, known bool) bool {
+			if gangs {
+				found.surplus = found.victims
+			}
+			return known && best.beatenBy(&found, nodeUID(c.Table, row), c.Table.Name(row), c.Now)
+		}
+		return (c.entitled || beaten(promise(c, row))) && beaten(bounds.of(c, row, c.Disruption.Budgets))
 	}, func(p *Plan) { best.replaceIfBetter(p, c.Now) })
 	if best.Plan != nil {
 		best.NominationsToClear = nominationsToClear(c, best.Node)

@@ -21,11 +21,13 @@ import (
 // unit is what is preempted as a whole: a pod, or the placed pods of a group.
 type unit struct {
 	pods     []*object.Pod
-	rows     []table.Row // of the pods
+	rows     []table.Row // of the pods; none if they are units of their own, too
 	priority int32       // of the pod, or of its group
 	// grouped is set if its pods belong to a pod group. If the group is not preempted as a
 	// whole each of them is a unit.
 	grouped bool
+	surplus bool      // a pod of a gang that keeps its minimum
+	gang    *gang     // of such a pod, and of the unit of all of them; nil: it may go by itself
 	since   time.Time // when the first of its pods started
 	gone    bool      // its pods are off their nodes
 	// violations is the number of its pods whose eviction violates a budget.
@@ -35,16 +37,16 @@ type unit struct {
 // takeFrom removes the unit's pods from the table, to try the group without them.
 func (u *unit) takeFrom(t *table.Table) {
 	u.gone = true
-	for _, p := range u.pods {
-		t.RemovePod(p.UID)
+	for i := range u.rows {
+		t.RemovePod(u.pods[i].UID)
 	}
 }
 
 // putBack places the unit's pods on their rows again.
 func (u *unit) putBack(t *table.Table) {
 	u.gone = false
-	for i, p := range u.pods {
-		t.Place(p, u.rows[i])
+	for i, r := range u.rows {
+		t.Place(u.pods[i], r)
 	}
 }
 
@@ -86,25 +88,33 @@ func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodG
 		return groupResult(decision.Success, "ongoing preemption on nominated nodes")
 	}
 	rules := rulesForGroup(c)
-	all := lowerUnits(c, rules)
-	units := rules.together(all)
+	units := rules.together(lowerUnits(c, rules))
+	if some := spareOf(units); len(some) > 0 {
+		// Where all may go the group may be placed on nodes without any.
+		if found, gone := tryWithout(c, some, most, rules); found.Status.Code == decision.Success && !slices.ContainsFunc(gone, guarded) {
+			return found
+		}
+	}
 	found, _ := tryWithout(c, units, most, rules)
 	if found.Status.Code == decision.Success || !rules.entitled {
 		return found
 	}
 	// What may go together is spread over nodes as importance has it. Others may do.
-	if some := rules.alone(all); len(some) > len(units) {
-		if other, gone := tryWithout(c, some, most, rules); other.Status.Code == decision.Success && len(rules.together(gone)) == len(gone) {
+	if some := rules.alone(lowerUnits(c, rules)); len(some) > len(units) {
+		if other, gone := tryWithout(c, some, most, rules); other.Status.Code == decision.Success && rules.permits(gone) {
 			return other
 		}
 	}
 	return found
 }
 
+// guarded reports whether evicting the unit violates a budget, as splitUnits found.
+func guarded(u *unit) bool { return u.violations > 0 }
+
 // rulesForGroup returns which units the group may have go. ElasticQuotas judge what its pods
 // request together.
 func rulesForGroup(c *framework.PodGroupPostFilterCall) unitRules {
-	rules := unitRules{priority: c.Group.Priority}
+	rules := unitRules{priority: c.Group.Priority, evicting: c.Evicting}
 	if c.Quotas == nil || !quota.Of(c.Table).Any() {
 		return rules
 	}
@@ -161,18 +171,28 @@ func tryWithout(c *framework.PodGroupPostFilterCall, units []*unit, most int, ru
 	if !s.local && len(units)*len(s.assignments) > most {
 		atOnce = len(units)
 	}
-	s.reprieve(guarded, atOnce)
-	s.reprieve(others, atOnce)
-	return s.result(units), slices.DeleteFunc(slices.Clone(units), func(u *unit) bool { return !u.gone })
+	back := newPardon(c.Table, units, s.fits)
+	back.all(guarded, atOnce)
+	back.all(others, atOnce)
+	gone = goneOf(units)
+	return s.result(gone), gone
 }
 
-// result returns the search's result: the pods of the units that are gone.
-func (s *groupSearch) result(units []*unit) framework.PodGroupPostFilterResult {
-	var victims []*object.Pod
+// goneOf returns those of the units that go. A gang that goes as a whole is one of them.
+func goneOf(units []*unit) (gone []*unit) {
 	for _, u := range units {
-		if u.gone {
-			victims = append(victims, u.pods...)
+		if u.gone && (u.gang == nil || u.gang.lost == u.isWhole()) {
+			gone = append(gone, u)
 		}
+	}
+	return gone
+}
+
+// result returns the search's result: the pods of the units that go.
+func (s *groupSearch) result(gone []*unit) framework.PodGroupPostFilterResult {
+	var victims []*object.Pod
+	for _, u := range gone {
+		victims = append(victims, u.pods...)
 	}
 	result := groupResult(decision.Success, fmt.Sprintf("found a placement for podgroup, preempting %d victims", len(victims)))
 	result.Victims = victims
@@ -185,25 +205,6 @@ func (s *groupSearch) result(units []*unit) framework.PodGroupPostFilterResult {
 // groupResult returns a result without victims, with that code and reason.
 func groupResult(code decision.Code, why string) framework.PodGroupPostFilterResult {
 	return framework.PodGroupPostFilterResult{Searched: true, Status: &decision.Status{Code: code, Reasons: []string{prefix + why}}}
-}
-
-// reprieve puts the units back, atOnce at a time, and removes those again with which the
-// group's pods do not fit on their nodes.
-func (s *groupSearch) reprieve(units []*unit, atOnce int) {
-	for chunk := range slices.Chunk(units, max(1, atOnce)) {
-		for _, u := range chunk {
-			u.putBack(s.Table)
-		}
-		if s.fits(chunk) {
-			continue
-		}
-		for _, u := range chunk {
-			u.takeFrom(s.Table)
-		}
-		if len(chunk) > 1 {
-			s.reprieve(chunk, (len(chunk)+1)/2)
-		}
-	}
 }
 
 // fits reports whether the filters accept each pod of the group on its node, one after the
@@ -284,12 +285,14 @@ func priorityIn(g *object.PodGroup, p *object.Pod) int32 {
 }
 
 // moreImportantUnit compares units, the more important first: higher priority, groups
-// before pods, groups with more pods, then those that started earlier. The UID of the first
+// before pods and these before the surplus of gangs, groups with more pods, then those that
+// started earlier. The UID of the first
 // pod makes the order total, where kube-scheduler's is left open.
 func moreImportantUnit(a, b *unit) int {
 	return cmp.Or(
 		cmp.Compare(b.priority, a.priority),
 		-compareBool(a.grouped, b.grouped),
+		compareBool(a.surplus, b.surplus),
 		cmp.Compare(len(b.pods), len(a.pods)), // single pods are all of one size
 		a.since.Compare(b.since),
 		cmp.Compare(a.pods[0].UID, b.pods[0].UID),
@@ -313,6 +316,10 @@ func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*uni
 	used := newBudgetUse(budgets)
 	for _, u := range units {
 		u.violations = 0
+		used := used
+		if u.isWhole() { // each of its pods is charged when it is its turn
+			used = used.clone()
+		}
 		for _, p := range u.pods {
 			if used.charge(p) {
 				u.violations++

@@ -224,16 +224,27 @@ func (k *ranks) candidateRows(c *call) []table.Row {
 // the criteria of one victim of the lowest priority there, or nobody if no pod has a lower
 // priority than the pod at hand.
 func (k *ranks) rank(c *call, row table.Row) {
-	r, lowest := &k.rows[row], priorities.Of(c.Table).Lowest(row)
-	if lowest >= c.Pod.Priority {
-		*r = rank{outlook: nobody}
+	found, ok := promise(c, row)
+	if !ok {
+		k.rows[row] = rank{outlook: nobody}
 		return
+	}
+	k.rows[row] = rank{outlook: promising, criteria: found}
+}
+
+// promise returns the criteria of a plan with one victim, of the lowest priority on the row
+// and the last that started: no plan there is better. It returns false if no pod has a lower
+// priority than the pod at hand.
+func promise(c *call, row table.Row) (criteria, bool) {
+	lowest := priorities.Of(c.Table).Lowest(row)
+	if lowest >= c.Pod.Priority {
+		return criteria{}, false
 	}
 	since := priorities.Of(c.Table).LatestOfLowest(row, c.Now)
 	if !since.Before(c.Now) || since.IsZero() {
 		since = endOfTime
 	}
-	*r = rank{outlook: promising, criteria: criteria{highest: lowest, weight: weight(lowest), victims: 1, since: since}}
+	return criteria{highest: lowest, weight: weight(lowest), victims: 1, since: since}, true
 }
 
 // endOfTime is later than any start time of a pod.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/index/priorities"
 	"github.com/berth-scheduler/berth/core/object"
@@ -16,12 +18,22 @@ import (
 // are more important than others. On a node without pods of groups each pod is a unit, and
 // the search is that among pods.
 
-// byUnits reports whether victims are units.
+// byUnits reports whether victims are units by the rules of Kubernetes' own groups.
 func byUnits(t *table.Table) bool { return t.Groups().AnyPlaced() }
 
 // unitsOn reports whether victims on the row are units of more than a pod each, or may be.
-func unitsOn(t *table.Table, row table.Row) bool {
+func unitsOn(t *table.Table, row table.Row) bool { return groupsOn(t, row) || gangsOn(t, row) }
+
+// groupsOn reports whether pods of Kubernetes' own groups are on the row.
+func groupsOn(t *table.Table, row table.Row) bool {
 	return byUnits(t) && priorities.Of(t).Grouped(row)
+}
+
+// gangsOn reports whether pods of other groups are on the row.
+func gangsOn(t *table.Table, row table.Row) bool {
+	return t.Groups().AnyOthersPlaced() && slices.ContainsFunc(t.Pods(row), func(pl *table.Placed) bool {
+		return pl.Pod.PodGroup() != "" && pl.Pod.KubernetesGroup() == ""
+	})
 }
 
 // unitRules says which units a preemptor may have go.
@@ -29,10 +41,13 @@ type unitRules struct {
 	priority int32          // of the preemptor
 	reclaim  *quota.Reclaim // nil if no ElasticQuotas are followed
 	entitled bool           // the preemptor may preempt pods of other queues
+	evicting func(types.UID) bool
 }
 
 // rules returns which units the pod at hand may have go.
-func (c *call) rules() unitRules { return unitRules{c.Pod.Priority, c.reclaim, c.entitled} }
+func (c *call) rules() unitRules {
+	return unitRules{c.Pod.Priority, c.reclaim, c.entitled, c.Disruption.Evicting}
+}
 
 // excludes reports whether the unit of the pod, of that priority, may not go in any state of
 // the quotas that entitles the preemptor as it is entitled now.
@@ -45,30 +60,71 @@ func (r *unitRules) excludes(p *object.Pod, priority int32) bool {
 
 // together returns those of the units that may go together: no queue falls below its min. The
 // least important are decided on first. It sorts the units.
-func (r *unitRules) together(units []*unit) (may []*unit) {
+func (r *unitRules) together(units []*unit) []*unit {
 	slices.SortFunc(units, moreImportantUnit)
 	if !r.entitled {
 		return units
 	}
 	r.reclaim.Restart()
+	may, alone := map[*unit]bool{}, map[*gang]int{} // how many go though the gang stays
 	for _, u := range slices.Backward(units) {
-		if r.reclaim.Allows(u.pods, u.priority) {
-			may = append(may, u)
+		switch g := u.gang; {
+		case u.isWhole():
+			r.decideWhole(g, may)
+		case g == nil || g.least == 0 || alone[g] < g.spare:
+			if may[u] = r.reclaim.Allows(u.pods, u.priority); may[u] && g != nil {
+				alone[g]++
+			}
 		}
 	}
-	slices.Reverse(may)
-	return may
+	return slices.DeleteFunc(units, func(u *unit) bool { return !may[u] })
 }
 
-// alone returns those of the units that may go if no other one does.
+// decideWhole adds the gang's units to those that may go, if all of its pods may go together.
+// If not, those that may not go by themselves stay on their nodes.
+func (r *unitRules) decideWhole(g *gang, may map[*unit]bool) {
+	var rest []*object.Pod
+	for _, p := range g.whole.pods {
+		if !slices.ContainsFunc(g.surplus, func(u *unit) bool { return may[u] && u.pods[0] == p }) {
+			rest = append(rest, p)
+		}
+	}
+	if r.reclaim.Allows(rest, g.whole.priority) {
+		may[g.whole] = true
+		for _, u := range g.surplus {
+			may[u] = true
+		}
+		return
+	}
+	g.surplus, g.least = slices.DeleteFunc(slices.Clone(g.surplus), func(u *unit) bool { return !may[u] }), 0
+}
+
+// alone returns those of the units that may go if no other one does. Of gangs all may that can
+// help: who asks permits has the answer for all of them.
 func (r *unitRules) alone(units []*unit) (may []*unit) {
 	for _, u := range units {
 		r.reclaim.Restart()
-		if r.reclaim.Allows(u.pods, u.priority) {
+		switch {
+		case u.isWhole() || r.reclaim.Allows(u.pods, u.priority):
 			may = append(may, u)
+		case u.gang != nil:
+			u.gang.leave(u)
 		}
 	}
+	slices.SortFunc(may, moreImportantUnit)
 	return may
+}
+
+// permits reports whether all of the units may go.
+func (r *unitRules) permits(units []*unit) bool {
+	slices.SortFunc(units, moreImportantUnit)
+	r.reclaim.Restart()
+	for _, u := range slices.Backward(units) {
+		if !r.reclaim.Allows(u.pods, u.priority) {
+			return false
+		}
+	}
+	return true
 }
 
 // unitList collects the units that the rules do not exclude.
@@ -78,12 +134,19 @@ type unitList struct {
 	now    time.Time
 	units  []*unit
 	wholes map[*object.PodGroup]bool // those of which the unit is in units
+	// gangs are the groups that were looked at, whether they keep their minimum.
+	gangs map[types.NamespacedName]bool
+	// only is the row from which pods of gangs are taken one by one; nil: all rows.
+	only *table.Row
 }
 
 // add adds the units of which pods are on the row, unless they are in the list.
 func (l *unitList) add(row table.Row) {
 	for _, pl := range l.table.Pods(row) {
 		p := pl.Pod
+		if l.addGang(p) {
+			continue
+		}
 		g := groupOf(l.table, p)
 		priority := priorityIn(g, p)
 		if l.wholes[g] || l.excludes(p, priority) {
@@ -111,6 +174,9 @@ func (l *unitList) add(row table.Row) {
 // not fit there even without all units of lower priority. It leaves the table as it was.
 func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	list := unitList{unitRules: c.rules(), table: c.Table, now: c.Now}
+	if c.Filters.Local && (c.reclaim == nil || !c.reclaim.Queued()) {
+		list.only = &row // pods elsewhere change nothing
+	}
 	list.add(row)
 	units := list.together(list.units)
 	if len(units) == 0 {
@@ -125,17 +191,21 @@ func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 		return nil, b
 	}
 	guarded, others := splitUnits(units, c.Disruption.Budgets)
+	back := newPardon(c.Table, units, func([]*unit) bool { return c.Filters.Run(row) == nil })
+	back.all(guarded, 1)
+	back.all(others, 1)
 	plan := &Plan{Node: c.Table.Name(row), uid: nodeUID(c.Table, row)}
-	for _, u := range slices.Concat(guarded, others) {
-		if u.putBack(c.Table); c.Filters.Run(row) != nil {
-			u.takeFrom(c.Table)
-			plan.NumPDBViolations += u.violations
-		}
-	}
-	for _, u := range units {
-		if u.gone {
-			plan.Victims = append(plan.Victims, u.pods...)
-		}
-	}
+	plan.addVictims(goneOf(units))
 	return plan, nil
+}
+
+// addVictims adds the pods of the units to the victims.
+func (p *Plan) addVictims(gone []*unit) {
+	for _, u := range gone {
+		p.Victims = append(p.Victims, u.pods...)
+		p.NumPDBViolations += u.violations
+		if u.surplus {
+			p.surplus++
+		}
+	}
 }

@@ -3,6 +3,7 @@ package preempt
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -22,7 +23,7 @@ var noVictims = decision.Blocker{
 // planFor returns a plan for the row, or the blocker if the pod does not fit there even
 // without all pods of lower priority. It leaves the table as it was.
 func planFor(c *call, row table.Row) (*Plan, *decision.Blocker) {
-	if unitsOn(c.Table, row) {
+	if groupsOn(c.Table, row) {
 		return planByUnits(c, row)
 	}
 	if !c.entitled && priorities.Of(c.Table).Lowest(row) >= c.Pod.Priority {
@@ -34,6 +35,9 @@ func planFor(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	pods := lowerPods(c, row)
 	if len(pods) == 0 {
 		return nil, &noVictims
+	}
+	if gangsOn(c.Table, row) {
+		return planByUnits(c, row)
 	}
 	return tryRow(c, row, pods)
 }
@@ -131,6 +135,9 @@ type budgetUse struct {
 func newBudgetUse(budgets []*object.Budget) budgetUse {
 	return budgetUse{budgets, map[*object.Budget]int32{}}
 }
+
+// clone returns a copy, to which pods are charged apart.
+func (u budgetUse) clone() budgetUse { return budgetUse{u.budgets, maps.Clone(u.charged)} }
 
 // charge charges the pod to the budgets that cover it, in their order, up to the first that
 // it violates, and returns whether it violates one. A pod stays charged if it is not evicted
