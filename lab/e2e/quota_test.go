@@ -34,7 +34,7 @@ profiles:
 func TestGangsAndQuotas(t *testing.T) {
 	f := newField(t, "gangs")
 	f.sameNodes(2, "4", 110)
-	f.refusedWithout("elasticquotas")
+	f.refusedWithout("elasticquotas", "podgroups")
 	f.applyFile("elasticquotas.yaml")
 	f.awaitServed("ElasticQuota")
 	f.refusedWithout("podgroups")
@@ -82,7 +82,7 @@ func TestGangsAndQuotas(t *testing.T) {
 
 // refusedWithout checks that Berth ends, and says how to install the objects that it needs. The
 // cluster does not start it: it would report that a child of it died.
-func (f *field) refusedWithout(resource string) {
+func (f *field) refusedWithout(resources ...string) {
 	f.Helper()
 	config := filepath.Join(f.TempDir(), "config.yaml")
 	kubeconfig := fmt.Sprintf("clientConnection: {kubeconfig: %q}\n", f.cluster.Kubeconfig(cluster.Berth))
@@ -92,8 +92,12 @@ func (f *field) refusedWithout(resource string) {
 	ctx, cancel := context.WithTimeout(f.Context(), timeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, filepath.Join(programs(f.T), cluster.Berth), "--config", config, "--secure-port", "0").CombinedOutput()
-	if want := "install them first: kubectl apply -f deploy/" + resource + ".yaml"; err == nil || !strings.Contains(string(out), want) {
-		f.Fatalf("without %s: %v\n%s", resource, err, out)
+	want := "install them first: kubectl apply"
+	for _, resource := range resources {
+		want += " -f deploy/" + resource + ".yaml"
+	}
+	if err == nil || !strings.Contains(string(out), want+`"`) {
+		f.Fatalf("without %s: %v\n%s", resources, err, out)
 	}
 }
 
