@@ -36,17 +36,10 @@ func (q *Assessor) AssessGroup(name types.NamespacedName, proceed func() bool) (
 
 // assess implements AssessGroup.
 func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits []GroupFit, err error) {
-	c := &groupCycle{name: name, trial: true}
-	for uid := range l.table.Groups().Named(name).Unscheduled() {
-		if ps := l.pods.byUID[uid]; ps.entry != nil && !ps.pod.Terminating {
-			c.members = append(c.members, l.newMember(ps, l.table.Live()))
-		}
-	}
+	c := newAssessment(l, name)
 	if len(c.members) == 0 {
 		return nil, nil
 	}
-	c.profile = c.members[0].profile
-	c.group = l.groupOf(c)
 	if err := l.validate(c); err != nil {
 		return nil, err
 	}
@@ -73,6 +66,22 @@ func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits
 		}
 	}
 	return fits, nil
+}
+
+// newAssessment returns a cycle of the group's pods that wait, to be tried and not carried out. It
+// has neither profile nor group if none waits.
+func newAssessment(l *podGroups, name types.NamespacedName) *groupCycle {
+	c := &groupCycle{name: name, trial: true}
+	for uid := range l.table.Groups().Named(name).Unscheduled() {
+		if ps := l.pods.byUID[uid]; ps != nil && ps.entry != nil && !ps.pod.Terminating {
+			c.members = append(c.members, l.newMember(ps, l.table.Live()))
+		}
+	}
+	if len(c.members) > 0 {
+		c.profile = c.members[0].profile
+		c.group = l.groupOf(c)
+	}
+	return c
 }
 
 // fitIn returns how many pods of the group fit in a placement, nil for all nodes. It leaves

@@ -201,10 +201,13 @@ func (r *Run) takeGroup(members []Pod) {
 	} else if g.Gang {
 		s.MinCount = max(1, g.MinCount-t.Groups().Named(s.Name).Scheduled())
 	}
-	mark := len(r.undo)
+	mark, most := len(r.undo), len(members)
+	if holds, short := r.machine.TreeHolds(s.Name); short {
+		most = holds // elsewhere the others may fit, but not together with these
+	}
 	for _, p := range members {
 		switch {
-		case r.place(p, r.decode(p.API)):
+		case len(s.Fitting) < most && r.place(p, r.decode(p.API)):
 			s.Fitting = append(s.Fitting, p)
 		case s.First.API == nil:
 			s.First = p

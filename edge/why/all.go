@@ -34,8 +34,10 @@ type List struct {
 	// Pods is how many wait.
 	Pods int `json:"pods"`
 	// Quota is the ElasticQuota that the list is about, if it is about one.
-	Quota   *Quota    `json:"quota,omitempty"`
-	Missing []Missing `json:"missing"`
+	Quota *Quota `json:"quota,omitempty"`
+	// Topology says where in the tree of levels the pod group is, or fits, that the list is about.
+	Topology string    `json:"topology,omitempty"`
+	Missing  []Missing `json:"missing"`
 	// Idle says why a workload has no pending pod.
 	Idle []string `json:"idle,omitempty"`
 	// Preempted are the workloads whose pods made room for others lately.
@@ -140,6 +142,7 @@ func (c *Cluster) All(ctx context.Context, scope Scope) (*List, error) {
 	if scope.IsQuota() && c.Machine != nil {
 		l.list.Quota = newQuota(c.Machine, *scope.Workload)
 	}
+	l.list.Topology = topologyText(c, &scope)
 	whole := true
 	if l.list.Missing, whole = c.missing(ctx, &scope); !whole {
 		l.cut("before all workloads had been looked at whose controllers make no pods")
@@ -334,24 +337,6 @@ func (l *listing) look(ctx context.Context, cause *Cause) {
 	}
 	cause.Rollout = a.Rollout
 	cause.Holders, cause.Leaving, cause.Held = a.facts.heldMost(g), l.leaving(ctx, a), a.Held
-}
-
-// shortGroup makes a cause of a pod group of which too few pods fit. Those that fit are
-// placed while it is called.
-func (l *listing) shortGroup(ctx context.Context, s *turn.Short) {
-	members := slices.DeleteFunc(slices.Clone(s.Members), func(p turn.Pod) bool { return !l.scope.Has(l.Cluster, p.API) })
-	if len(members) == 0 {
-		return
-	}
-	first := l.Set.DecodePod(s.First.API)
-	a := l.blockedOnly().Why(ctx, s.First.API)
-	cause := &Cause{Verdict: a.Verdict, Blockers: []Blocker{}, pods: members, first: l.rank[members[0].API], short: s}
-	if len(a.Groups) > 0 {
-		cause.Blockers = a.nearestGroup().Blockers
-	}
-	cause.Sentence = fmt.Sprintf("pod group %s is placed together%s, and %d of %d fit: %s is %s",
-		s.Name, l.gangText(s.Name, len(s.Fitting), len(s.Members)), len(s.Fitting), len(s.Members), first.Key(), a.cause())
-	l.short[s.Name] = cause
 }
 
 // until returns a context for a share of the time that ctx has left.

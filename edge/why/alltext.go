@@ -34,6 +34,9 @@ func (l *List) Text(out io.Writer, wide bool) error {
 		l.Quota.text(&b)
 	}
 	l.headText(&b)
+	if l.Topology != "" {
+		terminal.Fprintf(&b, "\nTopology: %s\n", l.Topology)
+	}
 	for i := range l.Causes {
 		l.Causes[i].text(&b, wide)
 	}
