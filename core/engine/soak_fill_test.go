@@ -35,7 +35,13 @@ func (w *soak) fill(t *testing.T) {
 		if !o.Fill(most) {
 			return
 		}
-		got.tallies, got.by = o.Tallies(), o.RejectedBy()
+		node := w.name()
+		was := w.nominated.byNode[node]
+		w.nominated.add(w.stock.pod(""), node)
+		got.tallies, got.by = o.Tallies(), o.RejectedBy() // of the nominations before
+		if w.nominated.drop(node); was != nil {
+			w.nominated.byNode[node] = was
+		}
 	}
 	w.sum.fillings++
 	want := filling{}
