@@ -130,36 +130,37 @@ func (w *preemptors) activateReady(preemptors []*object.Pod) {
 
 // skipBackoffs ends the backoff of those of these pods whose victims are all gone. The
 // others go on waiting: it is called for each victim, and a thousand preemptors would
-// be tried a million times. One with an ElasticQuota is tried though no hint calls it: if others
-// have what its queue was left with, it must not keep its room from them.
+// be tried a million times.
 func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	for _, p := range preemptors {
-		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" && !w.tryUnderQuota(ps) {
+		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" && !w.claimRoom(ps) {
 			w.queue.SkipBackoff(w.now, ps.entry)
 		}
 	}
 }
 
-// tryUnderQuota makes the pod active if it is unschedulable and has an ElasticQuota, and reports
-// whether it did.
-func (w *preemptors) tryUnderQuota(ps *podState) bool {
-	if quota.Of(w.table).Queue(ps.pod.Namespace) == nil || ps.entry.Place() != queue.Unschedulable {
+// claimRoom makes the pod active if it is unschedulable, and has an ElasticQuota or is in a
+// group, and reports whether it did. Such a pod is tried though no hint calls it: if others have
+// what its queue was left with, or the room for another pod of its group, it must not keep its own
+// room from them.
+func (w *preemptors) claimRoom(ps *podState) bool {
+	if ps.entry.Place() != queue.Unschedulable || ps.pod.PodGroup() == "" && quota.Of(w.table).Queue(ps.pod.Namespace) == nil {
 		return false
 	}
 	w.queue.Activate(w.now, ps.entry)
 	return true
 }
 
-// victimLeft tries the pods that are nominated to the node and have an ElasticQuota, now that a
-// pod that was being deleted has left it and no other is. The process that led before may have
-// preempted for them; skipBackoffs says why no hint need call them.
+// victimLeft lets the pods claim their room that are nominated to the node, now that a pod that
+// was being deleted has left it and no other is. The process that led before may have preempted
+// for them.
 func (w *preemptors) victimLeft(row table.Row) {
 	leaving := func(pl *table.Placed) bool { return pl.Pod.Terminating }
 	if slices.ContainsFunc(w.table.Pods(row), leaving) {
 		return
 	}
 	for _, p := range w.queue.NominatedTo(w.table.Name(row)) {
-		w.tryUnderQuota(w.pods.byUID[p.UID])
+		w.claimRoom(w.pods.byUID[p.UID])
 	}
 }
 
