@@ -87,6 +87,8 @@ type Nominations struct {
 	// PreemptedNodeName is the node from which this pod preempted victims that are still
 	// leaving, else NodeName.
 	PreemptedNodeName string
+	// Leaving are the victims that this pod preempted and that are still leaving, on any node.
+	Leaving []*object.Pod
 	// PodsForNode returns the pods nominated to the node, in no particular order.
 	PodsForNode func(node string) []*object.Pod
 	// All are the pods nominated to nodes.

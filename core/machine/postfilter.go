@@ -67,7 +67,7 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 			Local: o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
 		},
 		Nominations: framework.Nominations{
-			NodeName: nominated, PreemptedNodeName: cmp.Or(d.preemptors.victimsLeaving(ps), nominated),
+			NodeName: nominated, PreemptedNodeName: cmp.Or(d.preemptors.victimsLeaving(ps), nominated), Leaving: d.preemptors.leaving(ps),
 			PodsForNode: d.queue.NominatedTo, All: d.nominations.all(), ChangedSince: d.queue.Renominated,
 		},
 		Disruption: framework.Disruption{Budgets: d.budgets.list, Evicting: d.preemptors.evicting},

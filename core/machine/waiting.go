@@ -183,6 +183,19 @@ func (w *preemptors) victimsLeaving(ps *podState) string {
 	return ""
 }
 
+// leaving returns the victims of the pod's last preemption that are still leaving.
+func (w *preemptors) leaving(ps *podState) (victims []*object.Pod) {
+	if ps.preemption == nil {
+		return nil
+	}
+	for _, uid := range ps.preemption.victims {
+		if pl := w.table.Pod(uid); pl != nil && w.evicting(uid) {
+			victims = append(victims, pl.Pod)
+		}
+	}
+	return victims
+}
+
 // stays reports whether the pod is placed and not being deleted or evicted: a victim to
 // which this applies must still be evicted.
 func (w *preemptors) stays(uid types.UID) bool {

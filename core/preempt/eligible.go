@@ -1,6 +1,8 @@
 package preempt
 
 import (
+	"slices"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -27,13 +29,18 @@ func NotEligible(c *framework.PostFilterCall) string {
 }
 
 // VictimsLeaving returns the pods that the pod may preempt and that are terminating, or about
-// to be evicted, on the node that the pod preempted them from. It returns nil if that node cannot
+// to be evicted, on the node that the pod preempted them from, and those that it preempted on
+// other nodes. It returns nil if that node cannot
 // take the pod any more whatever pods leave.
 func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	row, ok := c.Table.Find(c.Nominations.PreemptedNodeName)
 	if !ok || c.Filters.Code(row) == decision.UnschedulableAndUnresolvable {
 		return nil
 	}
+	victims = slices.DeleteFunc(slices.Clone(c.Nominations.Leaving), func(p *object.Pod) bool {
+		pl := c.Table.Pod(p.UID)
+		return pl == nil || pl.Row == row
+	})
 	for _, pl := range c.Table.Pods(row) {
 		if !mayBeVictim(c, pl.Pod) {
 			continue

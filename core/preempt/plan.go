@@ -183,7 +183,11 @@ func (f *Finder) Find(of *framework.PostFilterCall, limits Limits) (*Plan, []dec
 	if c.Filters.Rows != nil || c.entitled || byUnits(c.Table) {
 		// To try a few rows costs less than to rank all, and what an entitled pod may preempt
 		// on a row depends on the pods of other rows.
-		return findAmong(c, Limits{Percentage: 100})
+		plan, refused, err := findAmong(c, Limits{Percentage: 100})
+		if err == nil && across(c) {
+			plan = findAcross(c, plan)
+		}
+		return plan, refused, err
 	}
 	if priorities.Of(c.Table).LowestOfAll() >= c.Pod.Priority || c.Filters.Unschedulable() == 0 {
 		refused := whyNoVictims(c)

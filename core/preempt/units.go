@@ -190,13 +190,7 @@ func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	if b := c.Filters.Run(row); b != nil {
 		return nil, b
 	}
-	guarded, others := splitUnits(units, c.Disruption.Budgets)
-	back := newPardon(c.Table, units, func([]*unit) bool { return c.Filters.Run(row) == nil })
-	back.all(guarded, 1)
-	back.all(others, 1)
-	plan := &Plan{Node: c.Table.Name(row), uid: nodeUID(c.Table, row)}
-	plan.addVictims(goneOf(units))
-	return plan, nil
+	return c.pardonFor(row, units), nil
 }
 
 // addVictims adds the pods of the units to the victims.
