@@ -11,13 +11,13 @@ import (
 // A pod that its ElasticQuota rejects may have room on a node where nobody runs who has
 // borrowed from its queue. What it gets back then is on other nodes.
 
-// across reports whether pods on other nodes than the pod's may have to go for it: it may
-// get back what its queue has lent, and the quotas reject it as it is.
-func across(c *call) bool {
+// across reports whether pods on other nodes than the pod's may have to go for it: it may get back
+// what its queue has lent, and no node alone gives it that, or the quotas reject it as it is.
+func across(c *call, plan *Plan) bool {
 	if c.reclaim == nil || !c.entitled {
 		return false
 	}
-	return quota.Of(c.Table).Exceeded(&quota.Ask{Pod: c.Pod, Nominated: c.Nominations.All, UnlistedZero: c.Quotas.UnlistedZero}) != nil
+	return plan == nil || quota.Of(c.Table).Exceeded(&quota.Ask{Pod: c.Pod, Nominated: c.Nominations.All, UnlistedZero: c.Quotas.UnlistedZero}) != nil
 }
 
 // findAcross returns the better one of the plan, nil for none, and the best with victims on any
@@ -29,6 +29,9 @@ func findAcross(c *call, plan *Plan) *Plan {
 		best.replaceIfBetter(plan, c.Now)
 	}
 	rules, rows := c.rules(), rowsByNeed(c)
+	if len(rows) == 0 {
+		return plan
+	}
 	c.tryAcross(&best, rows, rules.together(c.unitsAnywhere()), func([]*unit) bool { return true })
 	if best.Plan == nil { // what may go together is chosen by importance: others may do
 		c.tryAcross(&best, rows, rules.alone(c.unitsAnywhere()), rules.permits)
@@ -51,28 +54,18 @@ func (c *call) unitsAnywhere() []*unit {
 }
 
 // tryAcross replaces best by a better plan in which some of the units go, if permits is true
-// for these. It ends with the first row of which no pod must go.
+// for these. It ends with the first row of which no pod must go, or as many as in the best plan.
 func (c *call) tryAcross(best *choice, rows []rowNeed, units []*unit, permits func([]*unit) bool) {
-	if len(units) == 0 {
-		return
-	}
-	mark := c.Table.Checkpoint()
-	defer c.Table.Undo(mark)
 	tried := 0
 	for _, r := range rows {
-		for _, u := range units {
-			if !u.gone {
-				u.takeFrom(c.Table)
-			}
-			if u.gang != nil {
-				u.gang.lost = false
-			}
+		if best.Plan != nil && best.numPDBViolations == 0 && r.victims >= best.victims {
+			return
 		}
-		if c.Filters.Run(r.row) != nil {
+		plan, gone := c.planAcross(r.row, units)
+		if plan == nil {
 			continue
 		}
-		plan := c.pardonFor(r.row, units)
-		if tried++; permits(goneOf(units)) {
+		if tried++; permits(gone) {
 			best.replaceIfBetter(plan, c.Now)
 			if r.victims == 0 {
 				return
@@ -82,6 +75,44 @@ func (c *call) tryAcross(best *choice, rows []rowNeed, units []*unit, permits fu
 			return
 		}
 	}
+}
+
+// planAcross returns the plan in which the pod goes to the row, and the units that go for it;
+// nil if it does not fit without all units. It leaves the table as it was.
+func (c *call) planAcross(row table.Row, units []*unit) (plan *Plan, gone []*unit) {
+	mark := c.Table.Checkpoint()
+	if taken := c.takeUntilFits(row, units); taken != nil {
+		plan = c.pardonFor(row, taken)
+		gone = goneOf(taken)
+	}
+	c.Table.Undo(mark)
+	for _, u := range units {
+		if u.gone = false; u.gang != nil {
+			u.gang.lost = false
+		}
+	}
+	return plan, gone
+}
+
+// takeUntilFits takes units off their nodes, the least important first, until the pod fits the
+// row. It returns them, twice as many as are needed at most, or nil if the pod does not fit
+// without all. Where there are pods of gangs it takes all.
+func (c *call) takeUntilFits(row table.Row, units []*unit) []*unit {
+	most := 1
+	if slices.ContainsFunc(units, func(u *unit) bool { return u.gang != nil }) {
+		most = len(units)
+	}
+	for taken := 0; taken < len(units); most *= 2 {
+		from := max(0, len(units)-most)
+		for _, u := range units[from : len(units)-taken] {
+			u.takeFrom(c.Table)
+		}
+		taken = len(units) - from
+		if c.Filters.Run(row) == nil {
+			return units[from:]
+		}
+	}
+	return nil
 }
 
 // pardonFor puts back those of the units, all of which are off their nodes, beside which the

@@ -109,6 +109,24 @@ func TestReclaimAcrossNodes(t *testing.T) {
 	}
 }
 
+// Where the least important pod of the lender would leave too little of its min to let a larger
+// one go, the larger one goes alone, and the lender never falls below its min.
+func TestReclaimOfTheLargerPod(t *testing.T) {
+	for least, want := range map[int64]string{1: "n: large, 0 violations", 2: ""} { // any order: worlds of their own
+		w := newWorld(pod("b/p", 0, 2))
+		w.quotas = &framework.QuotaRules{}
+		w.node("n", 3, pod("a/large", 0, 2, startedAt(-9)), pod("a/small", 0, 1, startedAt(-1)))
+		for namespace, amount := range map[string]int64{"a": least, "b": 2} { // any order: each has its own
+			w.table.Objects().Set(&object.ElasticQuota{Meta: object.Meta{Kind: object.ElasticQuotas, Namespace: namespace, Name: "q"},
+				Min: object.Amounts{{Name: v1.ResourceCPU, Value: amount}}})
+		}
+		plan, _, err := new(Finder).Find(w.call(), everything)
+		if got := plan.text(); err != nil || got != want {
+			t.Errorf("with a min of %d: %q, %v; want %q", least, got, err, want)
+		}
+	}
+}
+
 // A pod whose victims are leaving another node waits for them.
 func TestWaitsForVictimsElsewhere(t *testing.T) {
 	w := newWorld(pod("b/p", 0, 1))

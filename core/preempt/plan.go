@@ -184,7 +184,7 @@ func (f *Finder) Find(of *framework.PostFilterCall, limits Limits) (*Plan, []dec
 		// To try a few rows costs less than to rank all, and what an entitled pod may preempt
 		// on a row depends on the pods of other rows.
 		plan, refused, err := findAmong(c, Limits{Percentage: 100})
-		if err == nil && across(c) {
+		if err == nil && across(c, plan) {
 			plan = findAcross(c, plan)
 		}
 		return plan, refused, err
