@@ -139,15 +139,21 @@ func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	}
 }
 
-// claimRoom makes the pod active if it is unschedulable, and has an ElasticQuota or is in a
-// group, and reports whether it did. Such a pod is tried though no hint calls it: if others have
-// what its queue was left with, or the room for another pod of its group, it must not keep its own
-// room from them.
+// claimRoom lets the pod be tried if it is unschedulable, and is in a group, after its backoff, or
+// has an ElasticQuota, at once. It reports whether it did. No hint need call such a pod: if others
+// have what its queue was left with, or the room for another pod of its group, it must not keep
+// its own room from them.
 func (w *preemptors) claimRoom(ps *podState) bool {
-	if ps.entry.Place() != queue.Unschedulable || ps.pod.PodGroup() == "" && quota.Of(w.table).Queue(ps.pod.Namespace) == nil {
+	switch p := ps.pod; {
+	case ps.entry.Place() != queue.Unschedulable:
+		return false
+	case p.PodGroup() != "":
+		w.queue.PodGroupChanged(w.now, p.GroupKey())
+	case quota.Of(w.table).Queue(p.Namespace) != nil:
+		w.queue.Activate(w.now, ps.entry)
+	default:
 		return false
 	}
-	w.queue.Activate(w.now, ps.entry)
 	return true
 }
 
