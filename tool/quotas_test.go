@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,6 +156,28 @@ func TestWhyElasticQuotaTold(t *testing.T) {
 		}
 		if _, out, errs := berth("", append([]string{"why", "-f", "testdata/quotas-more.yaml"}, args...)...); !strings.Contains(out, want) || errs != "" {
 			t.Errorf("%q lacks %q:\n%s%s", args, want, out, errs)
+		}
+	}
+}
+
+// What nominated pods of the namespace keep of a min is not given back to another pod, also where
+// an ancestor guarantees more.
+func TestWhyElasticQuotaNominated(t *testing.T) {
+	file, err := os.ReadFile("testdata/quotas-more.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const nominated = `---
+apiVersion: v1
+kind: Pod
+metadata: {name: next, namespace: a}
+spec: {containers: [{name: main, image: main, resources: {requests: {example.com/gpu: %d}, limits: {example.com/gpu: %[1]d}}}]}
+status: {nominatedNodeName: n1}
+`
+	for kept, want := range map[int]string{1: "requests at most 2 gets back", 2: "requests at most 1 gets back", 3: ""} {
+		_, out, errs := berth(string(file)+fmt.Sprintf(nominated, kept), "why", "-f", "-", "--config", "testdata/quotas-config.yaml", "a/eq/a")
+		if errs != "" || want == "" && strings.Contains(out, "gets back") || !strings.Contains(out, want) {
+			t.Errorf("%d kept, want %q: %s%s", kept, want, out, errs)
 		}
 	}
 }

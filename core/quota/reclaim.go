@@ -25,7 +25,7 @@ type Reclaim struct {
 	evicting  func(types.UID) bool
 	queue     *Queue // of the pod; nil for none
 	nominated nominatedPods
-	entitled  map[*Queue]bool // what isEntitled found
+	entitled  map[*Queue]bool // what EntitledTo found
 	leaving   map[*Queue]sums // what leavingFrom found
 	taken     map[*Queue]sums // what the pods that were allowed use
 }
@@ -60,17 +60,17 @@ func (r *Reclaim) SharesQueue(p *object.Pod) bool { return r.index.queues[p.Name
 // guaranteed, so that others may have to give something back.
 func (r *Reclaim) Entitled() bool {
 	for q := r.queue; q != nil; q = q.parent {
-		if r.isEntitled(q) {
+		if r.EntitledTo(q) {
 			return true
 		}
 	}
 	return false
 }
 
-// isEntitled reports whether the queue's min covers what the queue uses, the pods nominated
-// there that are not less important, and the pod, of each resource that the pod requests and
-// min lists. There must be one. With UnlistedZero, min must list them all.
-func (r *Reclaim) isEntitled(q *Queue) bool {
+// EntitledTo reports whether the min of q, the pod's queue or an ancestor of that, covers what q
+// uses, the pods nominated there that are not less important, and the pod, of each resource that
+// the pod requests and min lists. There must be one. With UnlistedZero, min must list them all.
+func (r *Reclaim) EntitledTo(q *Queue) bool {
 	if entitled, known := r.entitled[q]; known {
 		return entitled
 	}
@@ -105,7 +105,7 @@ func (r *Reclaim) Allows(victims []*object.Pod, priority int32) bool {
 	}
 	mine, its := apart(r.queue, lender)
 	stays := r.staying(victims) // the others count as gone already
-	if mine == nil || its == nil || !r.isEntitled(mine) || !r.lends(Together(victims), stays, lender, mine) {
+	if mine == nil || its == nil || !r.EntitledTo(mine) || !r.lends(Together(victims), stays, lender, mine) {
 		return false
 	}
 	for q := lender; ; q = q.parent {

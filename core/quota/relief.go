@@ -89,7 +89,7 @@ func (r *Relief) Helps(a *Ask) bool {
 	}
 	reclaim := r.index.Reclaim(a, nil)
 	for n := q; n != nil; n = n.parent {
-		if reclaim.isEntitled(n) && (r.isNew(a, q, n) || r.mayTake(a, q, n)) {
+		if reclaim.EntitledTo(n) && (r.isNew(a, q, n) || r.mayTake(a, q, n)) {
 			return true
 		}
 	}

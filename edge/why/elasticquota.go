@@ -215,9 +215,10 @@ func (b *besides) resource(used object.Amount) QuotaResource {
 		r.Limit = limitText(b.exceeded(name, free+1), b.q)
 	}
 	if len(r.Borrowers) > 0 {
-		entitled := largest(func(n int64) bool { return b.queues.Reclaim(b.ask(name, n), nil).Entitled() })
-		if most := min(entitled, resource.Sub(least, used.Value)); most > 0 {
-			r.Reclaims = amountText(name, most)
+		// the borrowers are beside the queue, so its own min decides
+		entitled := largest(func(n int64) bool { return b.queues.Reclaim(b.ask(name, n), nil).EntitledTo(b.q) })
+		if entitled > 0 {
+			r.Reclaims = amountText(name, entitled)
 		}
 	}
 	return r
