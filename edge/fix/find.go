@@ -316,7 +316,7 @@ func kinds(edits []edit) []kind {
 // write is the candidate as data: the pod's changes first, then the others as they
 // come.
 func (s *search) write(c candidate) Fix {
-	f := Fix{stage: stageOf(c.edits), Then: Then{Node: c.node, Evicts: append([]string{}, c.evicts...)}, Changes: []Change{}}
+	f := Fix{stage: stageOf(c.edits), edits: c.edits, Then: Then{Node: c.node, Evicts: append([]string{}, c.evicts...)}, Changes: []Change{}}
 	var say []string
 	at := map[target]int{}
 	ops := map[target][]Op{}
@@ -347,9 +347,6 @@ func (s *search) write(c candidate) Fix {
 			doc = parse(s.writtenOf(t))
 		}
 		f.Changes[at[t]].Patch = render(doc, list)
-	}
-	if len(c.edits) == 1 && c.edits[0].tune != nil {
-		f.alone = &c.edits[0]
 	}
 	f.Summary = strings.Join(say, "; ")
 	if f.UndoesRollout = c.edits[0].kind == undoRollout; f.UndoesRollout {

@@ -16,8 +16,8 @@ type Fix struct {
 	UndoesRollout bool `json:"undoesRollout,omitempty"`
 
 	stage stage
-	// alone is the only edit, where that has a best value.
-	alone *edit
+	// edits are what the changes were made of.
+	edits []edit
 }
 
 // Change is a change of one object.

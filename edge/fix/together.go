@@ -67,8 +67,11 @@ func (g *Group) Find(ctx context.Context, samples []*v1.Pod) (found []Shared, cu
 			if shared.Places == 0 {
 				continue
 			}
-			found = append(found, shared)
-			if all, ok := g.lowerForAll(ctx, &shared); ok && !known[all.key()] {
+			all, ok := g.lowerForAll(ctx, &shared)
+			if !ok || shared.Places < len(g.Pods) {
+				found = append(found, shared)
+			}
+			if ok && !known[all.key()] {
 				known[all.key()] = true
 				found = append(found, all)
 			}
@@ -89,26 +92,39 @@ func (g *Group) sharing(ctx context.Context, sample *v1.Pod) *sharing {
 	return s
 }
 
-// lowerForAll returns the fix, which lowers a request and places some of the pods, with the largest
-// amount that places them all. ok is false where none above 0 does.
+// lowerForAll returns the fix, which lowers requests, with the largest amounts that place all pods.
+// ok is false if none above 0 places them, or of places them all and no larger ones do.
+//
+// The amounts of of are the largest with which the sample fits while others keep what they request.
+// If its template makes all of them, lower ones may be needed, or larger ones be enough.
 func (g *Group) lowerForAll(ctx context.Context, of *Shared) (all Shared, ok bool) {
-	if of.alone == nil || of.alone.kind != lowerRequest || of.alone.target != (target{}) || of.Places == len(g.Pods) {
-		return all, false
-	}
-	steps := of.alone.tune.value / of.alone.tune.step
-	places := func(n int64) bool {
-		if n == 0 {
-			return false
+	edits := slices.Clone(of.edits)
+	for i := range edits {
+		if edits[i].kind != lowerRequest || edits[i].target != (target{}) || edits[i].tune == nil {
+			continue
 		}
-		s := g.sharing(ctx, of.Sample)
-		tried := s.try(s.write(candidate{[]edit{of.alone.tune.with(n * of.alone.tune.step)}, trial{node: of.Then.Node}}))
-		if tried.Places == len(g.Pods) {
-			all, ok = tried, true
+		t := edits[i].tune
+		places := func(n int64) bool {
+			if n == 0 {
+				return false
+			}
+			edits[i] = t.with(n * t.step)
+			s := g.sharing(ctx, of.Sample)
+			tried := s.try(s.write(candidate{slices.Clone(edits), trial{node: of.Then.Node, evicts: of.Then.Evicts}}))
+			if tried.Places == len(g.Pods) {
+				all, ok = tried, true
+			}
+			return tried.Places == len(g.Pods)
 		}
-		return tried.Places == len(g.Pods)
-	}
-	if places(1) {
-		bisect(1, steps, places)
+		now, most := t.value/t.step, t.best/t.step
+		switch {
+		case of.Places == len(g.Pods) && now < most && places(now+1):
+			edits[i] = t.with(bisect(now+1, most+1, places) * t.step)
+		case of.Places == len(g.Pods):
+			edits[i] = t.with(t.value)
+		case len(edits) == 1 && places(1):
+			bisect(1, now, places)
+		}
 	}
 	return all, ok && ctx.Err() == nil
 }
