@@ -31,6 +31,8 @@ type PodGroupPostFilterCall struct {
 	Fits func(a GroupAssignment) bool
 	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget
+	// Strict is set if no victim's eviction may violate a budget.
+	Strict bool
 	// Quotas is how the profile counts ElasticQuotas; nil: it does not follow them.
 	Quotas *QuotaRules
 	// Nominated are the pods nominated to nodes, those of the group included.

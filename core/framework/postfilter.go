@@ -98,11 +98,18 @@ type Nominations struct {
 	ChangedSince func(revision uint64) (nodes []string, now uint64, known bool)
 }
 
+// PreemptionBudgets is no plugin: a configuration has under this name, among the arguments of
+// plugins, whether preemption may violate a PodDisruptionBudget. A budget that keeps victims is
+// a reason of that name.
+const PreemptionBudgets = "PreemptionBudgets"
+
 // Disruption holds what PostFilter has to respect when it evicts pods: the budgets, and the
 // evictions under way.
 type Disruption struct {
 	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget
+	// Strict is set if no victim's eviction may violate a budget.
+	Strict bool
 	// Evicting reports whether the pod is a victim of an earlier preemption whose
 	// eviction was requested and has not failed.
 	Evicting func(types.UID) bool

@@ -70,7 +70,7 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 			NodeName: nominated, PreemptedNodeName: cmp.Or(d.preemptors.victimsLeaving(ps), nominated), Leaving: d.preemptors.leaving(ps),
 			PodsForNode: d.queue.NominatedTo, All: d.nominations.all(), ChangedSince: d.queue.Renominated,
 		},
-		Disruption: framework.Disruption{Budgets: d.budgets.list, Evicting: d.preemptors.evicting},
+		Disruption: framework.Disruption{Budgets: d.budgets.list, Strict: d.profiles[p.SchedulerName].StrictBudgets, Evicting: d.preemptors.evicting},
 		Quotas:     d.profiles[p.SchedulerName].Quotas,
 		Draw:       func(n int) int { return draw.Number(draw.Seed(d.options.Seed, p.UID, attempt), n) },
 		Check:      d.options.Check && !o.AsksHosted(), // a hosted filter may count its calls

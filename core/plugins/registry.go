@@ -92,6 +92,7 @@ func Registry(f feature.Features) profile.Registry {
 		registry[name] = refused("it is no plugin, but arguments of " + names.Coscheduling)
 	}
 	registry[profile.GroupTopology] = refused("it is no plugin, but the levels in which pod groups are kept together")
+	registry[framework.PreemptionBudgets] = refused("it is no plugin, but says whether preemption may violate disruption budgets")
 	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())

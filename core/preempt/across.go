@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/quota"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -65,7 +66,15 @@ func (c *call) tryAcross(best *choice, rows []rowNeed, units []*unit, permits fu
 		if plan == nil {
 			continue
 		}
-		if tried++; permits(gone) {
+		_, refusal := c.accept(plan)
+		switch tried++; {
+		case !permits(gone):
+		case refusal != nil:
+			if c.spared == nil {
+				c.spared = map[table.Row]*decision.Blocker{}
+			}
+			c.spared[r.row] = refusal
+		default:
 			best.replaceIfBetter(plan, c.Now)
 			if r.victims == 0 {
 				return
@@ -80,8 +89,9 @@ func (c *call) tryAcross(best *choice, rows []rowNeed, units []*unit, permits fu
 // planAcross returns the plan in which the pod goes to the row, and the units that go for it;
 // nil if it does not fit without all units. It leaves the table as it was.
 func (c *call) planAcross(row table.Row, units []*unit) (plan *Plan, gone []*unit) {
+	guarded, others := splitUnits(units, c.Disruption.Budgets)
 	mark := c.Table.Checkpoint()
-	if taken := c.takeUntilFits(row, units); taken != nil {
+	if taken := c.takeUntilFits(row, slices.Concat(guarded, others)); taken != nil {
 		plan = c.pardonFor(row, taken)
 		gone = goneOf(taken)
 	}
@@ -94,8 +104,7 @@ func (c *call) planAcross(row table.Row, units []*unit) (plan *Plan, gone []*uni
 	return plan, gone
 }
 
-// takeUntilFits takes units off their nodes, the least important first, until the pod fits the
-// row. It returns them, twice as many as are needed at most, or nil if the pod does not fit
+// takeUntilFits takes units off their nodes, the last first, until the pod fits the row. It returns them, twice as many as are needed at most, or nil if the pod does not fit
 // without all. Where there are pods of gangs it takes all.
 func (c *call) takeUntilFits(row table.Row, units []*unit) []*unit {
 	most := 1

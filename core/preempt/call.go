@@ -3,6 +3,7 @@ package preempt
 import (
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/quota"
@@ -16,6 +17,9 @@ type call struct {
 	reclaim *quota.Reclaim
 	// entitled is set if the pod may preempt pods of other queues.
 	entitled bool
+	// spared says which budget kept the victims, on other nodes too, for the rows where the pod
+	// has no plan for that reason.
+	spared map[table.Row]*decision.Blocker
 }
 
 // newCall returns a call that serves one search.

@@ -185,7 +185,9 @@ func (f *Finder) Find(of *framework.PostFilterCall, limits Limits) (*Plan, []dec
 		// on a row depends on the pods of other rows.
 		plan, refused, err := findAmong(c, Limits{Percentage: 100})
 		if err == nil && across(c, plan) {
-			plan = findAcross(c, plan)
+			if plan = findAcross(c, plan); plan == nil && len(c.spared) > 0 {
+				_, refused, err = findAmong(c, limits) // now with the budgets' reasons
+			}
 		}
 		return plan, refused, err
 	}
@@ -252,12 +254,13 @@ func Candidates(of *framework.PostFilterCall, limits Limits) ([]framework.Candid
 }
 
 // Left returns those candidates on whose node the pod still fits without all pods of lower
-// priority. While extenders were asked, other pods may have been nominated or placed there.
+// priority, and whose victims may go. While extenders were asked, other pods may have been
+// nominated or placed there. Extenders may choose other victims.
 func Left(of *framework.PostFilterCall, candidates []framework.Candidate) []framework.Candidate {
 	c := newCall(of)
 	return slices.DeleteFunc(slices.Clone(candidates), func(o framework.Candidate) bool {
 		row, known := c.Table.Find(o.Node)
-		return !known || fitsWithout(c, row, lowerPods(c, row)) != nil
+		return !known || broken(&c.Disruption, o.Victims) != nil || fitsWithout(c, row, lowerPods(c, row)) != nil
 	})
 }
 

@@ -95,7 +95,13 @@ func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodG
 			return found
 		}
 	}
-	found, _ := tryWithout(c, units, most, rules)
+	found, gone := tryWithout(c, units, most, rules)
+	if len(gone) > 0 && found.Status.Code != decision.Success {
+		// A budget keeps victims. The group may be placed on nodes without them.
+		if other, _ := tryWithout(c, rules.unguarded(c), most, rules); other.Status.Code == decision.Success {
+			return other
+		}
+	}
 	if found.Status.Code == decision.Success || !rules.entitled {
 		return found
 	}
@@ -135,7 +141,8 @@ func rulesForGroup(c *framework.PodGroupPostFilterCall) unitRules {
 	return rules
 }
 
-// tryWithout searches the victims among the units. It returns the units that go, too.
+// tryWithout searches the victims among the units. It returns the units that go, too, also if
+// a budget does not let them.
 func tryWithout(c *framework.PodGroupPostFilterCall, units []*unit, most int, rules unitRules) (_ framework.PodGroupPostFilterResult, gone []*unit) {
 	if len(units) == 0 {
 		return groupResult(decision.UnschedulableAndUnresolvable, noneToEvict), nil
@@ -175,7 +182,11 @@ func tryWithout(c *framework.PodGroupPostFilterCall, units []*unit, most int, ru
 	back.all(guarded, atOnce)
 	back.all(others, atOnce)
 	gone = goneOf(units)
-	return s.result(gone), gone
+	result := s.result(gone)
+	if b := broken(&framework.Disruption{Budgets: c.Budgets, Strict: c.Strict}, result.Victims); b != nil {
+		result = groupResult(b.Code, b.Reasons[0])
+	}
+	return result, gone
 }
 
 // goneOf returns those of the units that go. A gang that goes as a whole is one of them.
@@ -321,7 +332,7 @@ func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*uni
 			used = used.clone()
 		}
 		for _, p := range u.pods {
-			if used.charge(p) {
+			if used.charge(p) != nil {
 				u.violations++
 			}
 		}

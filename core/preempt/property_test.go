@@ -58,13 +58,14 @@ func TestKeptRanksAreThoseMadeAnew(t *testing.T) {
 		w := drawWorld(t)
 		w.spread = rapid.Bool().Draw(t, "spread")
 		limits := Limits{Percentage: rapid.SampledFrom([]int{100, 0}).Draw(t, "percentage"), Absolute: 1}
-		finder := &Finder{}
+		strict, finder := rapid.Bool().Draw(t, "strict"), &Finder{}
 		for i := range rapid.IntRange(2, 6).Draw(t, "pods") {
 			for range rapid.IntRange(0, 3).Draw(t, "changes") {
 				w.change(t, i)
 			}
 			with, without := w.call(), w.call()
 			with.Check, without.Check, without.Cache = true, true, nil
+			with.Disruption.Strict, without.Disruption.Strict = strict, strict
 			plan, refused, err := finder.Find(with, limits)
 			again, why, _ := finder.Find(without, limits)
 			if err != nil || plan.text() != again.text() || fmt.Sprint(refused) != fmt.Sprint(why) {

@@ -190,7 +190,7 @@ func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	if b := c.Filters.Run(row); b != nil {
 		return nil, b
 	}
-	return c.pardonFor(row, units), nil
+	return c.accept(c.pardonFor(row, units))
 }
 
 // addVictims adds the pods of the units to the victims.

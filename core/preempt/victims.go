@@ -23,6 +23,9 @@ var noVictims = decision.Blocker{
 // planFor returns a plan for the row, or the blocker if the pod does not fit there even
 // without all pods of lower priority. It leaves the table as it was.
 func planFor(c *call, row table.Row) (*Plan, *decision.Blocker) {
+	if b := c.spared[row]; b != nil {
+		return nil, b
+	}
 	if groupsOn(c.Table, row) {
 		return planByUnits(c, row)
 	}
@@ -92,7 +95,7 @@ func tryRow(c *call, row table.Row, pods []*object.Pod) (*Plan, *decision.Blocke
 	violations := len(victims)
 	victims = append(victims, reprieve(c, row, others)...)
 	slices.SortFunc(victims, moreImportant)
-	return &Plan{Node: c.Table.Name(row), Victims: victims, NumPDBViolations: violations, uid: nodeUID(c.Table, row)}, nil
+	return c.accept(&Plan{Node: c.Table.Name(row), Victims: victims, NumPDBViolations: violations, uid: nodeUID(c.Table, row)})
 }
 
 // reprieve puts each of the pods back on the row, in their order, and removes it again if
@@ -115,7 +118,7 @@ func reprieve(c *call, row table.Row, pods []*object.Pod) []*object.Pod {
 func splitByPDBViolation(pods []*object.Pod, budgets []*object.Budget) (guarded, others []*object.Pod) {
 	used := newBudgetUse(budgets)
 	for _, p := range pods {
-		if used.charge(p) {
+		if used.charge(p) != nil {
 			guarded = append(guarded, p)
 		} else {
 			others = append(others, p)
@@ -140,17 +143,17 @@ func newBudgetUse(budgets []*object.Budget) budgetUse {
 func (u budgetUse) clone() budgetUse { return budgetUse{u.budgets, maps.Clone(u.charged)} }
 
 // charge charges the pod to the budgets that cover it, in their order, up to the first that
-// it violates, and returns whether it violates one. A pod stays charged if it is not evicted
+// it violates, and returns that one; nil for none. A pod stays charged if it is not evicted
 // in the end (kube-scheduler's FilterVictimsWithPDBViolation).
-func (u budgetUse) charge(p *object.Pod) bool {
+func (u budgetUse) charge(p *object.Pod) *object.Budget {
 	for _, b := range budgetsOf(p.Namespace, u.budgets) {
 		if b.Counts(p) {
 			if u.charged[b]++; u.charged[b] > b.Allowed {
-				return true
+				return b
 			}
 		}
 	}
-	return false
+	return nil
 }
 
 // budgetsOf returns the budgets of the namespace, a part of budgets, which are sorted by

@@ -152,6 +152,10 @@ func Build(c *Config, registry Registry) (*Profile, error) {
 	if err != nil {
 		errs = append(errs, err)
 	}
+	strict, err := c.strictBudgets()
+	if err != nil {
+		errs = append(errs, err)
+	}
 	scorers, err := c.weigh(Score, lists[Score])
 	if err != nil {
 		errs = append(errs, fmt.Errorf("score plugins: %w", err))
@@ -164,7 +168,7 @@ func Build(c *Config, registry Registry) (*Profile, error) {
 		return nil, utilerrors.NewAggregate(errs)
 	}
 	p := newProfile(c.Name, lists, scorers, placementScorers)
-	p.Levels = levels
+	p.Levels, p.StrictBudgets = levels, strict
 	return p, nil
 }
 

@@ -41,6 +41,9 @@ type Profile struct {
 	// Levels are the node labels of the tree of domains in which pod groups are kept together
 	// (GroupTopology), widest first; nil: there is no tree.
 	Levels []string
+	// StrictBudgets is set if preemption never violates a PodDisruptionBudget
+	// (PreemptionBudgets).
+	StrictBudgets bool
 
 	// Host runs the hosted plugins; nil: there are none.
 	Host framework.Host

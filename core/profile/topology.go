@@ -1,11 +1,8 @@
 package profile
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -32,12 +29,9 @@ func (c *Config) topologyLevels() ([]string, error) {
 	if !slices.ContainsFunc(c.Args, func(a Args) bool { return a.Plugin == GroupTopology }) {
 		return nil, nil
 	}
-	raw, _ := c.args(GroupTopology).(json.RawMessage)
 	var args topologyArgs
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&args); err != nil && err != io.EOF {
-		return nil, fmt.Errorf("args of %s: %w", GroupTopology, err)
+	if err := c.decodeOwn(GroupTopology, &args); err != nil {
+		return nil, err
 	}
 	var errs []error
 	if n := len(args.Levels); n == 0 || n > mostLevels {

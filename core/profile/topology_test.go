@@ -2,9 +2,12 @@ package profile
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/berth-scheduler/berth/core/framework"
 )
 
 // The levels of GroupTopology are keys of labels, each once; a profile without them has none.
@@ -33,5 +36,31 @@ func TestGroupTopology(t *testing.T) {
 	}
 	if p, err := Build(config("", nil), registryOf()); err != nil || p.Levels != nil {
 		t.Errorf("%v, %v", p.Levels, err)
+	}
+}
+
+// Budgets are strict if PreemptionBudgets says so, and only then.
+func TestPreemptionBudgets(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"strict":true}`: "true",
+		`{"apiVersion":"a","kind":"b","strict":true}`: "true",
+		`{"strict":false}`:                            "false",
+		`{}`:                                          "false",
+		``:                                            "false",
+		`{"strict":"yes"}`:                            "args of PreemptionBudgets: json: cannot unmarshal string",
+		`{"strikt":true}`:                             `args of PreemptionBudgets: json: unknown field "strikt"`,
+	} {
+		c := config("", nil)
+		c.Args = []Args{{framework.PreemptionBudgets, json.RawMessage(args)}}
+		p, err := Build(c, registryOf())
+		switch {
+		case err != nil && !strings.Contains(err.Error(), want):
+			t.Errorf("%s: %v, want %q", args, err, want)
+		case err == nil && fmt.Sprint(p.StrictBudgets) != want:
+			t.Errorf("%s: %t, want %s", args, p.StrictBudgets, want)
+		}
+	}
+	if p, err := Build(config("", nil), registryOf()); err != nil || p.StrictBudgets {
+		t.Errorf("%v, %v", p, err)
 	}
 }

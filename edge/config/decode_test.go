@@ -217,7 +217,7 @@ func TestYAMLShowsArgsOfEnabledPluginsByName(t *testing.T) {
 	c := mustDecode(t, `
 profiles:
 - plugins: {multiPoint: {disabled: [{name: '*'}], enabled: [{name: VolumeBinding}, {name: PrioritySort}]}, bind: {enabled: [{name: DefaultBinder}, {name: Custom}]}}
-  pluginConfig: [{name: InterPodAffinity, args: {}}, {name: VolumeBinding, args: {}}, {name: GroupTopology, args: {levels: [rack]}}, {name: Custom, args: {}}]
+  pluginConfig: [{name: InterPodAffinity, args: {}}, {name: VolumeBinding, args: {}}, {name: GroupTopology, args: {levels: [rack]}}, {name: PreemptionBudgets, args: {strict: true}}, {name: Custom, args: {}}]
 `)
 	text, err := YAML(c)
 	if err != nil {
@@ -231,7 +231,7 @@ profiles:
 	for _, pc := range written.Profiles[0].PluginConfig {
 		names = append(names, pc.Name)
 	}
-	if want := []string{"Custom", "GroupTopology", "VolumeBinding"}; !slices.Equal(names, want) {
+	if want := []string{"Custom", "GroupTopology", "PreemptionBudgets", "VolumeBinding"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/terminal"
@@ -28,7 +29,7 @@ func YAML(c *Config) ([]byte, error) {
 			if plugin == names.CoschedulingLabels || plugin == names.CoschedulingStatus {
 				plugin = names.Coscheduling
 			}
-			return plugin != profile.GroupTopology && !slices.Contains(enabled, plugin)
+			return plugin != profile.GroupTopology && plugin != framework.PreemptionBudgets && !slices.Contains(enabled, plugin)
 		})
 		slices.SortFunc(p.PluginConfig, func(a, b configv1.PluginConfig) int { return strings.Compare(a.Name, b.Name) })
 	}

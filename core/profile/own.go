@@ -1,0 +1,37 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/berth-scheduler/berth/core/framework"
+)
+
+// budgetArgs are the arguments of PreemptionBudgets.
+type budgetArgs struct {
+	Strict bool `json:"strict"`
+
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+}
+
+// strictBudgets reports whether the configuration has strict budgets.
+func (c *Config) strictBudgets() (bool, error) {
+	var args budgetArgs
+	err := c.decodeOwn(framework.PreemptionBudgets, &args)
+	return args.Strict, err
+}
+
+// decodeOwn decodes the arguments of a name that is no plugin's into args, and leaves these as
+// they are if there are none. Fields that args lacks are an error.
+func (c *Config) decodeOwn(name string, args any) error {
+	raw, _ := c.args(name).(json.RawMessage)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(args); err != nil && err != io.EOF {
+		return fmt.Errorf("args of %s: %w", name, err)
+	}
+	return nil
+}
