@@ -68,14 +68,10 @@ func (l *podGroups) lead() {
 		l.clearGated(name)
 	}
 	for _, o := range l.table.Objects().List(object.PodGroups) {
-		l.statePlaced(o.(*object.PodGroup))
-	}
-}
-
-// statePlaced emits the condition of a gang whose pods are bound, unless it says so.
-func (l *podGroups) statePlaced(g *object.PodGroup) {
-	if g.Gang && g.Scheduled.Status != v1.ConditionTrue && l.table.Groups().Named(g.GroupKey()).Bound() >= g.MinCount {
-		l.showCondition(g.GroupKey(), placedCondition)
+		g := o.(*object.PodGroup)
+		if g.Gang && g.Scheduled.Status != v1.ConditionTrue && l.table.Groups().Named(g.GroupKey()).Bound() >= g.MinCount {
+			l.showCondition(g.GroupKey(), placedCondition)
+		}
 	}
 }
 
@@ -285,9 +281,6 @@ func (l *podGroups) shown(before, now object.Object) {
 	}
 	if g != nil && l.asked[g.UID] == g.Scheduled {
 		delete(l.asked, g.UID)
-	}
-	if g != nil && old != nil && old.Scheduled.Status == v1.ConditionTrue && l.quotas.leads { // etcd was restored
-		l.statePlaced(g)
 	}
 }
 
