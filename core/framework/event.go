@@ -128,6 +128,9 @@ type QueuedPodInfo struct {
 	// Group is the PodGroup whose pods are tried together when Less is asked about it: Pod
 	// is one of them then, and the times are the group's. nil: the pod is tried by itself.
 	Group *object.PodGroup
+	// HalfBound is set if Group is a gang of which a part is bound, and that part is smaller
+	// than its minimum.
+	HalfBound bool
 }
 
 // Priority returns the priority of the pod, or that of the group for which it stands.

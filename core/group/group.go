@@ -19,6 +19,8 @@ type Groups struct {
 	byName map[types.NamespacedName]*Group
 	placed int // number of pods of Kubernetes' own groups that are assumed or assigned
 	others int // number of those of other groups
+	// changed holds the names of groups whose pods changed since TakeChanged.
+	changed []types.NamespacedName
 }
 
 // New returns an empty Groups.
@@ -31,6 +33,7 @@ type Group struct {
 	at       map[types.UID]int // index in members by UID
 	counts   [states]int       // number of members by state
 	running  int               // number of members in phase Running
+	changed  bool              // listed in Groups.changed
 	labelled                   // of a group from labels alone
 }
 
@@ -74,6 +77,31 @@ func (gs *Groups) Join(p *object.Pod) {
 	}
 	g.setRunning(&g.members[at], p.Running)
 	g.read(p, &g.members[at], known)
+	gs.markChanged(g, p.GroupKey())
+}
+
+// markChanged records that pods of the group, which has this name, changed.
+func (gs *Groups) markChanged(g *Group, name types.NamespacedName) {
+	if !g.changed {
+		g.changed = true
+		gs.changed = append(gs.changed, name)
+	}
+}
+
+// TakeChanged returns the names of the groups to which pods were added, or whose pods changed,
+// were placed, taken or removed since the last call. The slice is valid until the next change.
+func (gs *Groups) TakeChanged() []types.NamespacedName {
+	if gs == nil {
+		return nil
+	}
+	names := gs.changed
+	gs.changed = names[:0]
+	for _, name := range names {
+		if g := gs.byName[name]; g != nil {
+			g.changed = false
+		}
+	}
+	return names
 }
 
 // setRunning records whether the member is in phase Running.
@@ -96,6 +124,7 @@ func (gs *Groups) Leave(p *object.Pod) {
 	if !known {
 		return
 	}
+	gs.markChanged(g, p.GroupKey())
 	gs.count(p, g.members[at].state, -1)
 	g.setRunning(&g.members[at], false)
 	g.unread(p, &g.members[at])
@@ -136,6 +165,7 @@ func (gs *Groups) set(p *object.Pod, s state) {
 		g.counts[m.state]--
 		g.counts[s]++
 		m.state = s
+		gs.markChanged(g, p.GroupKey())
 	}
 }
 
@@ -234,6 +264,14 @@ func (g *Group) Bound() int {
 		return 0
 	}
 	return g.counts[assigned]
+}
+
+// HalfBound reports whether a part of the gang is bound that is smaller than its minimum, as a
+// leader leaves it that dies between the bindings. A gang of which fewer pods than its minimum
+// are known is none: others of it have finished or were lost. A nil gang, the group's object,
+// means that there is none.
+func (g *Group) HalfBound(gang *object.PodGroup) bool {
+	return gang != nil && gang.Gang && g.Bound() > 0 && g.Scheduled() < gang.MinCount && g.Len() >= gang.MinCount
 }
 
 // Running returns the number of pods in phase Running. A nil group has none.

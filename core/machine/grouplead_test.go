@@ -185,3 +185,47 @@ func TestNewLeaderShowsPlacedGangs(t *testing.T) {
 		t.Errorf("said of %v that they are placed", said)
 	}
 }
+
+// A new leader tries the rest of a gang of which a part is bound before others of its priority,
+// in whatever order the API lists the pods, and after a restore of a snapshot. Once the part is
+// as many as its minimum, it comes in its turn.
+func TestHalfBoundGangComesFirst(t *testing.T) {
+	options := gangOptions(t)
+	options.Check = true
+	rest, part, single := pod("g-a", "1"), bound(pod("g-b", "1"), "n"), pod("single", "1")
+	rest.SchedulingGroup, part.SchedulingGroup = object.InPodGroup("g"), object.InPodGroup("g")
+	for name, listed := range map[string][]*object.Pod{ // any order: each for itself
+		"part first": {part, single, rest}, "part last": {single, rest, part},
+	} {
+		events := []machine.Event{machine.NodeSet{Node: node("n", "2", false)}, machine.ObjectSet{Object: gangObject("g")}}
+		for _, p := range listed {
+			events = append(events, machine.PodSet{Pod: p})
+		}
+		m := machine.New(options)
+		for _, e := range events {
+			m.Step(sim.Epoch, e)
+		}
+		restored := machine.New(options)
+		if err := restored.Restore(sim.Epoch, events, m.Snapshot()); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []*machine.Machine{m, restored} {
+			if got := bindingsOf(m.Step(sim.Epoch, machine.ScheduleOne{})); got != "[g-a]" {
+				t.Errorf("%s: first comes %s", name, got)
+			}
+		}
+	}
+
+	m := machine.New(options)
+	lower := gangObject("g")
+	lower.MinCount = 1
+	for _, e := range []machine.Event{
+		machine.NodeSet{Node: node("n", "2", false)}, machine.ObjectSet{Object: gangObject("g")}, machine.PodSet{Pod: single},
+		machine.PodSet{Pod: rest}, machine.PodSet{Pod: part}, machine.ObjectSet{Object: lower},
+	} {
+		m.Step(sim.Epoch, e)
+	}
+	if got := bindingsOf(m.Step(sim.Epoch, machine.ScheduleOne{})); got != "[single]" {
+		t.Errorf("the part is its minimum, and first comes %s", got)
+	}
+}

@@ -161,6 +161,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	}
 	m.quotas.settle()
 	m.groups.statuses.settle()
+	m.orderGroups()
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
 			panic(fmt.Sprintf("machine: after %T: %v", e, err))

@@ -46,8 +46,10 @@ func (m *Machine) composePods() {
 		Extended: func(p *object.Pod) bool { return m.extenders.of(p) != nil }, Grouped: func(p *object.Pod) bool { return m.groups.has(p) },
 	}
 	var podGroup func(types.NamespacedName) *object.PodGroup
+	var halfBound func(types.NamespacedName) bool
 	if m.options.placesGroups() {
 		podGroup = func(name types.NamespacedName) *object.PodGroup { return table.PodGroup(m.table, name) }
+		halfBound = func(name types.NamespacedName) bool { return m.table.Groups().Named(name).HalfBound(podGroup(name)) }
 	}
 	m.queue = queue.New(queue.Options{
 		InitialBackoff:   m.options.InitialBackoff,
@@ -58,6 +60,7 @@ func (m *Machine) composePods() {
 		WaitOutBackoff:   m.options.WaitOutBackoff,
 		HoldInBackoff:    m.holdInBackoff,
 		PodGroup:         podGroup,
+		HalfBound:        halfBound,
 		EventsToRegister: m.profiles.eventsToRegister,
 		Foresight:        foresee,
 		HintPanicked: func(plugin string, value any) {

@@ -278,6 +278,8 @@ func (l *podGroups) shown(before, now object.Object) {
 		l.recheckGates(old)
 	case g != nil && (old == nil || old.UID != g.UID || old.Priority != g.Priority || old.Required != g.Required || old.Preferred != g.Preferred || g.Source != "" && (old.MinCount != g.MinCount || old.Fault != g.Fault || !slices.Equal(old.Needs(), g.Needs()))):
 		l.recheckGates(g)
+	case g != nil:
+		l.queue.UpdateHalfBound(g.GroupKey()) // its minimum may have changed
 	}
 	if g != nil && l.asked[g.UID] == g.Scheduled {
 		delete(l.asked, g.UID)

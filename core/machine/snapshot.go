@@ -232,6 +232,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		m.extenders.line = append(m.extenders.line, m.pods.byUID[uid].extender)
 	}
 	m.table.Groups().Arrange(s.Members)
+	m.orderGroups()
 	m.groups.kept = nil
 	m.conditions.restore(now, s.Pods)
 	if m.quotas.leads {

@@ -36,6 +36,14 @@ func (s *step) begin(now time.Time, e Event) {
 	}
 }
 
+// orderGroups updates where groups of which pods changed in the step come in the queue. The
+// step's tries have ended by then.
+func (s *step) orderGroups() {
+	for _, name := range s.table.Groups().TakeChanged() {
+		s.queue.UpdateHalfBound(name)
+	}
+}
+
 // end returns the effects of the step and clears them.
 func (s *step) end() []Effect {
 	effects := s.effects

@@ -39,6 +39,17 @@ func (all groups) names() []types.NamespacedName {
 	})
 }
 
+// getOrAdd returns the group of this name. If there is none it adds one, with the turn of the pod e.
+func (all groups) getOrAdd(o *Options, name types.NamespacedName, e *Entry) *group {
+	g := all[name]
+	if g == nil {
+		g = &group{turn: e.own, name: name, info: e.QueuedPodInfo}
+		g.order, g.info.Group, g.info.HalfBound = &g.info, o.PodGroup(name), o.HalfBound(name)
+		all[name] = g
+	}
+	return g
+}
+
 // GroupResult is how an attempt to place a pod group ended.
 type GroupResult uint8
 
@@ -82,12 +93,7 @@ func (e *Entry) members() iter.Seq[*Entry] {
 // fit.
 func (q *Queue) join(now time.Time, e *Entry, event string) {
 	name := e.Pod.GroupKey()
-	g := q.groups[name]
-	if g == nil {
-		g = &group{turn: e.own, name: name, info: e.QueuedPodInfo}
-		g.order, g.info.Group = &g.info, q.opts.PodGroup(name)
-		q.groups[name] = g
-	}
+	g := q.groups.getOrAdd(&q.opts, name, e)
 	e.group, e.turn = g, &g.turn
 	if g.tried != nil { // another attempt of the pod ended within that of its group
 		g.tried, e.returned = append(g.tried, e), true
@@ -271,7 +277,7 @@ func (q *Queue) PodGroupChanged(now time.Time, name types.NamespacedName) {
 	if g == nil {
 		return
 	}
-	q.reorder(g, func() { g.info.Group = q.opts.PodGroup(name) })
+	q.reorder(g, func() { g.info.Group, g.info.HalfBound = q.opts.PodGroup(name), q.opts.HalfBound(name) })
 	if len(g.waiting) > 0 {
 		to := g.waiting[0].place
 		if to == Gated || to == Unschedulable {
@@ -279,6 +285,17 @@ func (q *Queue) PodGroupChanged(now time.Time, name types.NamespacedName) {
 			return
 		}
 		q.enqueueGroup(now, g.waiting[0], to, Label(framework.ResourceOf(object.PodGroups), framework.Delete), "")
+	}
+}
+
+// UpdateHalfBound sorts the group in again if Options.HalfBound's answer for it has changed.
+func (q *Queue) UpdateHalfBound(name types.NamespacedName) {
+	g := q.groups[name]
+	if g == nil {
+		return
+	}
+	if half := q.opts.HalfBound(name); half != g.info.HalfBound {
+		q.reorder(g, func() { g.info.HalfBound = half })
 	}
 }
 
@@ -378,12 +395,7 @@ func (q *Queue) restoreGroups(now time.Time, saved []SavedGroup, entries []*Entr
 			continue
 		}
 		name := e.Pod.GroupKey()
-		g := q.groups[name]
-		if g == nil {
-			g = &group{turn: e.own, name: name, info: e.QueuedPodInfo}
-			g.order, g.info.Group = &g.info, q.opts.PodGroup(name)
-			q.groups[name] = g
-		}
+		g := q.groups.getOrAdd(&q.opts, name, e)
 		e.group, e.turn = g, &g.turn
 		g.waiting = append(g.waiting, e)
 	}
@@ -437,6 +449,8 @@ func (q *Queue) checkGroups() error {
 		switch {
 		case len(g.waiting) == 0 && len(g.tried) == 0 || g.order != &g.info:
 			return fmt.Errorf("group %s has no pods, or is not in its own order", name)
+		case g.info.HalfBound != q.opts.HalfBound(name):
+			return fmt.Errorf("group %s is half bound: %t, which the queue does not know", name, !g.info.HalfBound)
 		case g.gate != nil && !slices.Contains(g.waiting, g.gate), (g.gate != nil) != (len(g.waiting) > 0 && g.waiting[0].place == Gated):
 			return fmt.Errorf("group %s is gated by a pod that does not wait, or waits elsewhere", name)
 		}

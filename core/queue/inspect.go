@@ -179,7 +179,7 @@ func (q *Queue) StayEnd(e *Entry) time.Time {
 	case Backoff, ErrorBackoff:
 		return e.backoffEnd.Add(q.backoffs.grain())
 	case Unschedulable, Gated:
-		return q.stayEnd(e)
+		return q.opts.stayEnd(e)
 	}
 	return time.Time{}
 }

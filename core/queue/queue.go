@@ -45,6 +45,9 @@ type Options struct {
 	// pods that name one: the pods of a group wait and are tried together. A nil function
 	// means that each pod waits by itself.
 	PodGroup func(name types.NamespacedName) *object.PodGroup
+	// HalfBound returns QueuedPodInfo.HalfBound for the group of this name. Call
+	// UpdateHalfBound when its answer may have changed. nil: it is not set.
+	HalfBound func(name types.NamespacedName) bool
 	// EventsToRegister returns the events that may help pods which the plugin of
 	// the profile rejected, the profile being a pod's SchedulerName. The answer
 	// may not change. Pods rejected by a plugin that is not known are backed off
@@ -95,6 +98,9 @@ func New(o Options) *Queue {
 	}
 	if o.HoldInBackoff == nil {
 		o.HoldInBackoff = func(*object.Pod) bool { return false }
+	}
+	if o.HalfBound == nil {
+		o.HalfBound = func(types.NamespacedName) bool { return false }
 	}
 	if o.HintPanicked == nil {
 		o.HintPanicked = func(string, any) {}
@@ -360,7 +366,7 @@ func (q *Queue) Flush(now time.Time) {
 		}
 	}
 	for _, place := range []Place{Unschedulable, Gated} {
-		for e := q.heaps[place].head(); e != nil && !q.stayEnd(e).After(now); e = q.heaps[place].head() {
+		for e := q.heaps[place].head(); e != nil && !q.opts.stayEnd(e).After(now); e = q.heaps[place].head() {
 			q.moveToActiveOrBackoff(now, e, afterBackoff, eventUnschedulableTimeout)
 			for member := range e.members() {
 				member.flushed = e.place != Gated
@@ -378,7 +384,7 @@ func (q *Queue) NextTimer() (time.Time, bool) {
 		if e == nil {
 			continue
 		}
-		due := q.stayEnd(e)
+		due := q.opts.stayEnd(e)
 		if place == Backoff || place == ErrorBackoff {
 			due = e.backoffEnd.Add(q.backoffs.grain())
 		}
@@ -390,7 +396,7 @@ func (q *Queue) NextTimer() (time.Time, bool) {
 }
 
 // stayEnd returns when Flush moves an unschedulable or gated pod.
-func (q *Queue) stayEnd(e *Entry) time.Time { return e.since.Add(q.opts.MaxUnschedulable) }
+func (o *Options) stayEnd(e *Entry) time.Time { return e.since.Add(o.MaxUnschedulable) }
 
 // stamp records that the pod arrives now: it sets Timestamp, from which backoffs count,
 // and gives the pod the next Sequence number, which orders pods that QueueSort leaves

@@ -99,10 +99,14 @@ func (pl *plugin) placementFeasible(t *table.Table, g *object.PodGroup, p framew
 	return pl.gang.PodGroup.PlacementFeasible(t, g, p)
 }
 
-// less reports whether pod or group a comes before b: by priority, then by when the group was
-// created, else by when it entered the queue. The queue keeps equals in the order in which
+// less reports whether pod or group a comes before b: by priority, then half-bound gangs
+// first (as in PrioritySort), then by when the group was created, else by when it entered the
+// queue. The queue keeps equals in the order in which
 // they came. Their names do not count: a record may have others (recording.Names).
 func less(a, b *framework.QueuedPodInfo) bool {
+	if a.Priority() == b.Priority() && a.HalfBound != b.HalfBound {
+		return a.HalfBound
+	}
 	return cmp.Or(cmp.Compare(b.Priority(), a.Priority()), since(a).Compare(since(b))) < 0
 }
 

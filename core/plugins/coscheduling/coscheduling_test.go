@@ -50,7 +50,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// Higher priority comes first, then who was created or came first. Names do not matter.
+// Higher priority comes first, then half-bound gangs, then who was created or came first. Names do not matter.
 func TestLess(t *testing.T) {
 	at := func(second int64) time.Time { return time.Unix(second, 0) }
 	pod := func(name string, priority int32, active int64) *framework.QueuedPodInfo {
@@ -60,8 +60,10 @@ func TestLess(t *testing.T) {
 		return &framework.QueuedPodInfo{Pod: &object.Pod{Namespace: "d", Name: "z", Priority: priority}, FirstActive: at(1), Timestamp: at(came),
 			Group: &object.PodGroup{Meta: object.Meta{Namespace: "d", Name: name}, Source: "s", Created: created}}
 	}
+	half := group("half", 1, at(9), 9)
+	half.HalfBound = true
 	ordered := []*framework.QueuedPodInfo{
-		pod("b", 5, 9), pod("a", 1, 2), group("old", 1, at(3), 200), pod("c", 1, 4), group("g", 1, at(5), 6),
+		pod("b", 5, 9), half, pod("a", 1, 2), group("old", 1, at(3), 200), pod("c", 1, 4), group("g", 1, at(5), 6),
 		group("labels", 1, time.Time{}, 7), pod("a", 0, 1),
 	}
 	for i, a := range ordered {

@@ -14,10 +14,14 @@ func New() framework.Plugin {
 }
 
 // less reports whether pod or group a comes before b: by priority, then by when they
-// entered the queue.
+// entered the queue. Among equals in priority half-bound gangs come first: while their rest
+// waits, what is bound of them holds room in vain.
 func less(a, b *framework.QueuedPodInfo) bool {
 	if a.Priority() != b.Priority() {
 		return a.Priority() > b.Priority()
+	}
+	if a.HalfBound != b.HalfBound {
+		return a.HalfBound
 	}
 	return a.Timestamp.Before(b.Timestamp)
 }

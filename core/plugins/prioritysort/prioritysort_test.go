@@ -9,10 +9,15 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Higher priority goes first, and among equals who came earlier.
+// Higher priority goes first, among equals half-bound gangs, and then who came earlier.
 func TestLess(t *testing.T) {
 	queued := func(priority int32, second int64) *framework.QueuedPodInfo {
 		return &framework.QueuedPodInfo{Pod: &object.Pod{Priority: priority}, Timestamp: time.Unix(second, 0)}
+	}
+	half := func(priority int32, second int64) *framework.QueuedPodInfo {
+		q := queued(priority, second)
+		q.HalfBound = true
+		return q
 	}
 	for _, c := range []struct {
 		name string
@@ -25,6 +30,10 @@ func TestLess(t *testing.T) {
 		{"the lowest of all after the highest", queued(math.MinInt32, 1), queued(math.MaxInt32, 9), false},
 		{"equal priority: earlier first", queued(1, 1), queued(1, 2), true},
 		{"equal priority: later later", queued(1, 2), queued(1, 1), false},
+		{"equal priority: half-bound first", half(1, 2), queued(1, 1), true},
+		{"equal priority: half-bound not later", queued(1, 1), half(1, 2), false},
+		{"half-bound, of lower priority", half(0, 1), queued(1, 2), false},
+		{"both half-bound: earlier first", half(1, 1), half(1, 2), true},
 		{"equal in both", queued(1, 1), queued(1, 1), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
