@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -165,5 +168,51 @@ func TestCoschedulingGroupIsDeleted(t *testing.T) {
 	m.Step(sim.Epoch, machine.ObjectGone{Kind: object.CoschedulingGroups, Namespace: "default", Name: "g"})
 	if at, on := m.Entry("a").Place(), m.Entry("a").NominatedNode(); at != queue.Gated || on != "" {
 		t.Errorf("the pod is %s, nominated to %q", at, on)
+	}
+}
+
+// Each pod of a group that was tried, or gated for another reason, has a record that says why it is
+// gated now.
+func TestEachPodSaysWhyItIsGated(t *testing.T) {
+	deleted := machine.ObjectGone{Kind: object.CoschedulingGroups, Namespace: "default", Name: "g"}
+	const unknown = "PodGroup scheduling.x-k8s.io/g not found"
+	for name, c := range map[string]struct {
+		least int
+		then  machine.Event
+		want  map[types.UID]string // part of the message
+	}{
+		"deleted":                   {3, deleted, map[types.UID]string{"a": unknown, "b": unknown, "c": unknown}},
+		"deleted while it is gated": {4, deleted, map[types.UID]string{"a": unknown, "b": unknown, "c": unknown}},
+		"its minimum rises":         {3, machine.ObjectSet{Object: gang("g", 4, sim.Epoch)}, map[types.UID]string{"a": "4", "b": "4", "c": "4"}},
+		"a member is deleted":       {3, machine.PodGone{UID: "b", Namespace: "default", Name: "b"}, map[types.UID]string{"a": "3", "c": "3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := coschedulingMachine(t)
+			m.Step(sim.Epoch, machine.NodeSet{Node: node("n", "1", false)})
+			m.Step(sim.Epoch, machine.ObjectSet{Object: gang("g", c.least, sim.Epoch)})
+			for _, pod := range []*object.Pod{pod("a", "2"), pod("b", "2"), pod("c", "2")} {
+				m.Step(sim.Epoch, machine.PodSet{Pod: ganged("g", pod)})
+			}
+			for m.Ready() {
+				m.Step(sim.Epoch, machine.ScheduleOne{})
+			}
+			got := map[types.UID]string{}
+			for _, e := range m.Step(sim.Epoch.Add(time.Hour), c.then) {
+				if done, is := e.(machine.AttemptDone); is && done.Decision.Result == decision.ResultGated {
+					if got[done.Decision.UID] != "" {
+						t.Errorf("%s has two records", done.Decision.UID)
+					}
+					got[done.Decision.UID] = explain.Message(done.Decision)
+				}
+			}
+			if len(got) != len(c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			for uid, want := range c.want {
+				if s := m.Entry(uid).State(); !strings.Contains(got[uid], want) || s.Place != queue.Gated || explain.Status(s.PreEnqueueStatus) != got[uid] {
+					t.Errorf("%s has the record %q and is %s for %q, want %q", uid, got[uid], s.Place, explain.Status(s.PreEnqueueStatus), want)
+				}
+			}
+		})
 	}
 }

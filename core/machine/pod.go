@@ -126,7 +126,7 @@ func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 }
 
 // runPreEnqueue calls the PreEnqueue plugins for the pod and returns the first status
-// that gates it; nil if none does. It emits a Gated record the first time.
+// that gates it; nil if none does. It reports the pod gated.
 func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 	profile := m.profiles[p.SchedulerName]
 	for _, pl := range profile.PreEnqueue {
@@ -152,7 +152,7 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 	return nil
 }
 
-// reportGated emits a Gated record for the pod the first time that it is called for it.
+// reportGated emits a Gated record for the pod unless one was emitted before (toldGated).
 func (m *Machine) reportGated(of *profile.Profile, p *object.Pod, s *decision.Status) {
 	ps := m.pods.byUID[p.UID]
 	if ps.toldGated {
@@ -340,7 +340,8 @@ type podState struct {
 	staleRead bool
 	// goneByRead is set if a read showed the pod to be deleted and the watch has not yet.
 	goneByRead *goneByRead
-	// toldGated is set if a Gated record was emitted for the pod.
+	// toldGated is set if a Gated record was emitted for the pod; in a group of Coscheduling,
+	// since the last attempt or change of the group.
 	toldGated bool
 	// nominating is the nominatedNodeName in a patch that the API does not show yet; nil:
 	// there is none.

@@ -196,6 +196,9 @@ func (l *attempts) requeueFor(a *attempt, n nominating, rejectedBy []string) {
 		return // deleted while it was in flight
 	}
 	ps.noVictims = a.noVictims
+	if a.grouped && a.pod.KubernetesGroup() == "" {
+		ps.toldGated = false // its group may become gated again, for another reason
+	}
 	l.queue.Requeue(l.now, ps.entry, rejectedBy, r.PendingBy)
 	l.conditions.track(ps)
 	p, patch := ps.entry.Pod, PatchStatus{Pod: ps.entry.Pod}

@@ -282,6 +282,9 @@ func (q *Queue) PodGroupChanged(now time.Time, name types.NamespacedName) {
 		to := g.waiting[0].place
 		if to == Gated || to == Unschedulable {
 			q.moveToActiveOrBackoff(now, g.waiting[0], afterBackoff, Label(framework.ResourceOf(object.PodGroups), framework.Add))
+			if to == Gated && g.gate != nil {
+				g.askOthers(q.opts.PreEnqueue)
+			}
 			return
 		}
 		q.enqueueGroup(now, g.waiting[0], to, Label(framework.ResourceOf(object.PodGroups), framework.Delete), "")
@@ -332,6 +335,9 @@ func (q *Queue) enqueueGroup(now time.Time, e *Entry, to Place, event, hinted st
 		for _, member := range g.waiting {
 			member.preEnqueueStatus = status
 		}
+		if gate != nil {
+			g.askOthers(q.opts.PreEnqueue)
+		}
 		q.moveGroup(now, g, to, event, hinted)
 		return
 	}
@@ -357,6 +363,21 @@ func (g *group) findGate(preEnqueue func(*object.Pod) *decision.Status) (*Entry,
 		}
 	}
 	return nil, nil
+}
+
+// askOthers runs PreEnqueue for each waiting pod of the gated group but the gate, so that each
+// says why it is gated. A pod that passes keeps the status of the gate. Pods of Kubernetes' own
+// groups are not asked: kube-scheduler writes nothing of it.
+func (g *group) askOthers(preEnqueue func(*object.Pod) *decision.Status) {
+	for _, e := range g.waiting {
+		if e == g.gate || e.Pod.KubernetesGroup() != "" {
+			continue
+		}
+		e.preEnqueueStatus = g.gate.preEnqueueStatus
+		if s := preEnqueue(e.Pod); s != nil {
+			e.preEnqueueStatus = s
+		}
+	}
 }
 
 // moveGroup moves the waiting pods of the group that are elsewhere to a place because of the
