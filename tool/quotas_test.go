@@ -19,6 +19,14 @@ func TestWhyQuota(t *testing.T) {
 	}
 }
 
+// Each ElasticQuota that matters to a pod has a line of its own.
+func TestWhyQuotas(t *testing.T) {
+	_, out, errs := berth("", "why", "-f", "testdata/quotas.yaml", "--config", "testdata/quotas-config.yaml", "research/train-2")
+	if want := "QUOTAS\n  ElasticQuota research/research: 4 of example.com/gpu used, min 6, max 8\n  ElasticQuota web/web: "; !strings.Contains(out, want) {
+		t.Errorf("%s%s", out, errs)
+	}
+}
+
 // A pod within its quota's min takes back what another one has borrowed, as docs/batch.md shows.
 func TestSimulateQuotas(t *testing.T) {
 	_, out, errs := berth("", "simulate", "-f", "testdata/quotas.yaml", "--config", "testdata/quotas-config.yaml")

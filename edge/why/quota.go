@@ -33,7 +33,10 @@ func (a *Answer) quotaText(b *strings.Builder) {
 		}
 	}
 	if len(lines) > 0 {
-		terminal.Fprintf(b, "\nQUOTAS\n  %s\n", strings.Join(lines, "\n  "))
+		terminal.Fprintf(b, "\nQUOTAS\n")
+	}
+	for _, line := range lines {
+		terminal.Fprintf(b, "  %s\n", line)
 	}
 }
 
