@@ -62,9 +62,10 @@ func (o *Outcome) Fill(most int) bool {
 	return true
 }
 
-// countable reports whether how many equal pods a row takes follows from what the filters say
-// of one: each compares sums or pods, or reads the node alone, and has no Reserve that may
-// refuse what its Filter accepts.
+// countable reports whether the number of equal pods that fit on a row follows from the filters'
+// verdicts on one. Each filter must compare resource sums, compare pods or read the node alone,
+// and its plugin must have no Reserve. It is false with extenders, with hosted or cell filters,
+// with filters that can fail, and if the verdict on the pod as a whole depends on other pods.
 func (x *feasibility) countable() bool {
 	v := x.view
 	return !x.engine.plain && x.extenders == nil && v.failed == nil && v.local() && !x.depends() &&

@@ -127,10 +127,9 @@ func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 // HoldsAny is more pods than a node can have.
 const HoldsAny = math.MaxInt32
 
-// Holds returns how many pods like the one decided on the row may hold beside those that it has,
-// by the resource sums of the filters, HoldsAny if these do not bound it. It is 0 where the
-// filters reject the row and depend on that row alone. More do not fit, whatever other filters
-// say.
+// Holds returns an upper bound on how many more pods like the decided one fit on row r, from their
+// resource requests. HoldsAny means no bound. It is 0 if the filters reject r, as long as each of
+// them looks at r alone.
 func (o *Outcome) Holds(r table.Row) int {
 	if o.Rejected == nil && o.LocalFilters() && o.Code(r) != decision.Success {
 		return 0

@@ -88,8 +88,10 @@ func (gs *Groups) markChanged(g *Group, name types.NamespacedName) {
 	}
 }
 
-// TakeChanged returns the names of the groups to which pods were added, or whose pods changed,
-// were placed, taken or removed since the last call. The slice is valid until the next change.
+// TakeChanged returns the names of the groups that changed since the last call, and clears the
+// list. A group changes when the API shows one of its pods, and when a pod is placed on a node,
+// leaves its node or is removed from the group. A name can occur twice, and its group can be gone.
+// The slice is valid until the next change.
 func (gs *Groups) TakeChanged() []types.NamespacedName {
 	if gs == nil {
 		return nil

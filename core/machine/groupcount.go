@@ -42,18 +42,20 @@ type counting struct {
 // returns a count.
 func (n *counting) count(first *groupMember, o *engine.Outcome) *groupCount {
 	members := n.cycle.members
-	if first != members[0] || n.cycle.profile.Host != nil || n.listsNodes() {
+	if first != members[0] || n.cycle.profile.Host != nil || n.mustListNodes() {
 		return nil
 	}
 	fit, known := o.Capacity(len(members))
-	if !known || fit == len(members) || n.enough(fit) || !n.alike() || !o.Fill(len(members)) {
+	if !known || fit == len(members) || n.enough(fit) || !n.oneDecidesAll() || !o.Fill(len(members)) {
 		return nil
 	}
 	return &groupCount{fit, o}
 }
 
-// listsNodes reports whether the record of a pod is to list all nodes as a try finds them.
-func (n *counting) listsNodes() bool {
+// mustListNodes reports whether Options.Explain selects a pod of the group and this try writes its
+// record. The record lists the verdict of every node beside the pods before it, which a count
+// does not know.
+func (n *counting) mustListNodes() bool {
 	explain, c := n.groups.options.Explain, n.cycle
 	return explain != nil && !c.trial && c.placements <= 1 &&
 		slices.ContainsFunc(c.members, func(mb *groupMember) bool { return explain(mb.pod) })
@@ -66,9 +68,10 @@ func (n *counting) enough(fit int) bool {
 	return s == nil || s.Code == decision.Error
 }
 
-// alike reports whether what was found for the first pod holds for each: they are equal, each
-// can be decided on, and no plugin may deallocate claims for one of them.
-func (n *counting) alike() bool {
+// oneDecidesAll reports whether the outcome for the first pod is valid for every pod of the group.
+// That requires that the filters cannot tell the pods apart, that each pod can be decided on, and
+// that no pod uses an extender or has claims that a plugin may deallocate.
+func (n *counting) oneDecidesAll() bool {
 	l := n.groups
 	return equalPods(n.cycle.members) && !slices.ContainsFunc(n.cycle.members, func(mb *groupMember) bool {
 		return l.scheduling.cannotTry(mb.attempt) != nil || l.extenders.of(mb.pod) != nil || n.mayDeallocate(mb)

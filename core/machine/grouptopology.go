@@ -60,7 +60,8 @@ func levelsOf(o *Options, p *profile.Profile, g *object.PodGroup) (of levelRange
 	return of, ""
 }
 
-// name returns what a level is called in texts: its key without a prefix.
+// name returns the name of a level for messages: its label key without the prefix, such as zone
+// for topology.kubernetes.io/zone, or cluster for wholeCluster. level is an index in levels.
 func (r levelRange) name(level int) string {
 	if level == wholeCluster {
 		return "cluster"
@@ -97,8 +98,8 @@ type domain struct {
 	turn      int // drawn: decides between equals
 }
 
-// compare orders domains by how they are tried: first those that hold the most pods of the
-// group, of these the tightest.
+// compare orders domains as they are tried: first the domain in which the most waiting pods of the
+// group can fit, then the one with the least room, then the one with the lowest drawn number.
 func (d *domain) compare(o *domain) int {
 	return cmp.Or(cmp.Compare(o.most, d.most), cmp.Compare(d.room, o.room), cmp.Compare(d.turn, o.turn))
 }
@@ -222,9 +223,10 @@ func (s *domainSearch) liveRows() (rows []table.Row) {
 	return rows
 }
 
-// domains returns the domains of the level in which the group may be placed, in the order in
-// which they are tried. If pods of the group are placed, that is the one where they are, none if
-// they are in several.
+// domains returns the domains of the level in the order in which they are tried, also those that
+// are too small. If pods of the group are placed, it returns only their domain; it returns none if
+// they are in several, or if a node of theirs lacks a label of the level. wholeCluster always has
+// one domain.
 func (s *domainSearch) domains(level int) (list []*domain) {
 	if level == wholeCluster {
 		d := &domain{rows: s.liveRows()}
@@ -363,7 +365,7 @@ func (s *domainSearch) reportBest() {
 	switch {
 	case len(list) == 0:
 		c.groupTry = s.newTry(c, nil)
-		c.status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{s.lacksDomains()}}
+		c.status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{s.noDomainReason()}}
 		return
 	case s.widest == wholeCluster:
 		s.tryPlacement(c, nil)
@@ -393,8 +395,9 @@ func (s *domainSearch) shortfall(fits int) string {
 	return text
 }
 
-// lacksDomains says why the group has no domain of the widest level.
-func (s *domainSearch) lacksDomains() string {
+// noDomainReason returns the message for a group that has no domain of its widest level: its
+// placed pods are not all in one, or no node has the labels of the level.
+func (s *domainSearch) noDomainReason() string {
 	for range s.table.Groups().Named(s.cycle.name).Placed() {
 		return fmt.Sprintf("its pods that have a node are not in one %s", s.name(s.widest))
 	}

@@ -133,17 +133,17 @@ func (w *preemptors) activateReady(preemptors []*object.Pod) {
 // be tried a million times.
 func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	for _, p := range preemptors {
-		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" && !w.claimRoom(ps) {
+		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" && !w.retryPreemptor(ps) {
 			w.queue.SkipBackoff(w.now, ps.entry)
 		}
 	}
 }
 
-// claimRoom lets the pod be tried if it is unschedulable, and is in a group, after its backoff, or
-// has an ElasticQuota, at once. It reports whether it did. No hint need call such a pod: if others
-// have what its queue was left with, or the room for another pod of its group, it must not keep
-// its own room from them.
-func (w *preemptors) claimRoom(ps *podState) bool {
+// retryPreemptor makes an unschedulable pod be tried again after its victims left: with its whole
+// group and after the backoff if it is in a pod group, at once if it has an ElasticQuota. It
+// reports whether the pod is one of these. Other pods may have used its quota or its group's room
+// since; no queueing hint wakes it then, and its nomination would keep room from them.
+func (w *preemptors) retryPreemptor(ps *podState) bool {
 	switch p := ps.pod; {
 	case ps.entry.Place() != queue.Unschedulable:
 		return false
@@ -157,16 +157,16 @@ func (w *preemptors) claimRoom(ps *podState) bool {
 	return true
 }
 
-// victimLeft lets the pods claim their room that are nominated to the node, now that a pod that
-// was being deleted has left it and no other is. The process that led before may have preempted
-// for them.
+// victimLeft retries the pods that are nominated to the node, once no pod there is being deleted
+// any more. It is called when one has left. The process that led before may have preempted for
+// them.
 func (w *preemptors) victimLeft(row table.Row) {
 	leaving := func(pl *table.Placed) bool { return pl.Pod.Terminating }
 	if slices.ContainsFunc(w.table.Pods(row), leaving) {
 		return
 	}
 	for _, p := range w.queue.NominatedTo(w.table.Name(row)) {
-		w.claimRoom(w.pods.byUID[p.UID])
+		w.retryPreemptor(w.pods.byUID[p.UID])
 	}
 }
 

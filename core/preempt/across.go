@@ -86,8 +86,11 @@ func (c *call) tryAcross(best *choice, rows []rowNeed, units []*unit, permits fu
 	}
 }
 
-// planAcross returns the plan in which the pod goes to the row, and the units that go for it;
-// nil if it does not fit without all units. It leaves the table as it was.
+// planAcross returns a plan that places the pod on the row, and the units on any nodes that it
+// evicts. It removes units from the least important on, those that violate a budget last, until
+// the pod fits, and puts back those that can stay. If pods of gangs are among them it removes all
+// at first. The plan is nil if the pod does not fit even if all units go; it may violate a strict
+// budget. The table is unchanged afterwards.
 func (c *call) planAcross(row table.Row, units []*unit) (plan *Plan, gone []*unit) {
 	guarded, others := splitUnits(units, c.Disruption.Budgets)
 	mark := c.Table.Checkpoint()

@@ -34,8 +34,10 @@ func (c *call) accept(p *Plan) (*Plan, *decision.Blocker) {
 	return p, nil
 }
 
-// unguarded returns the units that may go together, without the single ones whose eviction
-// violates a budget. A gang may keep its guarded pods, and so it is among them.
+// unguarded returns the candidate victims for a search that spares strict budgets, sorted by
+// importance. It leaves out a pod, or a pod group that is evicted as a whole, whose eviction
+// violates a budget; more important candidates use up the budget first. A gang that keeps its
+// minimum is never left out, because its other pods may go.
 func (r *unitRules) unguarded(c *framework.PodGroupPostFilterCall) []*unit {
 	units := r.together(lowerUnits(c, *r))
 	splitUnits(units, c.Budgets)

@@ -24,8 +24,8 @@ func (c *Config) strictBudgets() (bool, error) {
 	return args.Strict, err
 }
 
-// decodeOwn decodes the arguments of a name that is no plugin's into args, and leaves these as
-// they are if there are none. Fields that args lacks are an error.
+// decodeOwn decodes the pluginConfig entry of one of Berth's own settings, such as GroupTopology,
+// into args. Without an entry args stays as it is. A field that args does not have is an error.
 func (c *Config) decodeOwn(name string, args any) error {
 	raw, _ := c.args(name).(json.RawMessage)
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -24,7 +24,8 @@ type topologyArgs struct {
 	Kind       string `json:"kind,omitempty"`
 }
 
-// topologyLevels returns the levels of GroupTopology, nil if the configuration has none.
+// topologyLevels returns the node label keys in the arguments of GroupTopology, widest first, or
+// nil if there are no such arguments. The error lists every invalid or repeated key.
 func (c *Config) topologyLevels() ([]string, error) {
 	if !slices.ContainsFunc(c.Args, func(a Args) bool { return a.Plugin == GroupTopology }) {
 		return nil, nil

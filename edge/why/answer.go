@@ -45,7 +45,7 @@ type Answer struct {
 	Sentence string `json:"sentence,omitempty"`
 	// PodGroup is the group that the pod is placed with. The verdict is of the pod alone.
 	PodGroup string `json:"podGroup,omitempty"`
-	// GroupCause is the cause of the pod in the list about PodGroup; nil if that is not known.
+	// GroupCause is what the pod waits for together with its pod group; nil if that is not known.
 	GroupCause *Cause `json:"groupCause,omitempty"`
 	Message    string `json:"message"`
 	// Observed is what the cluster itself said last, nil where nothing is known.

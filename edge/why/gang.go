@@ -27,8 +27,10 @@ func (c *Cluster) gangText(name types.NamespacedName, fitting, waiting int) stri
 	return fmt.Sprintf(" (%s%d placed, %d wait)", text, placed, waiting)
 }
 
-// groupCause returns the cause of the pod in the list about its group. It returns nil if groups do
-// not count, or not all pending pods are known.
+// groupCause returns what the pod waits for when its pod group is placed together. It tries all
+// pending pods of the cluster in the scheduler's order, so it is expensive. It returns nil if the
+// pod has no group, the scheduler places no groups together, NoFixes or Unread is set, or the time
+// is up before the pod was tried.
 func (a *Answer) groupCause(ctx context.Context) *Cause {
 	c := a.facts.cluster
 	if c.NoFixes || c.Unread || a.PodGroup == "" || !c.Machine.PlacesGroups() {
