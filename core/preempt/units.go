@@ -21,9 +21,6 @@ import (
 // byUnits reports whether victims are units by the rules of Kubernetes' own groups.
 func byUnits(t *table.Table) bool { return t.Groups().AnyPlaced() }
 
-// unitsOn reports whether victims on the row are units of more than a pod each, or may be.
-func unitsOn(t *table.Table, row table.Row) bool { return groupsOn(t, row) || gangsOn(t, row) }
-
 // groupsOn reports whether pods of Kubernetes' own groups are on the row.
 func groupsOn(t *table.Table, row table.Row) bool {
 	return byUnits(t) && priorities.Of(t).Grouped(row)
