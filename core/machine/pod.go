@@ -93,7 +93,7 @@ func (w *podWatch) podPending(ps *podState, p *object.Pod) {
 		// A plugin that panics here will do so again when the pod's turn comes.
 		_ = w.guard.run("classifying", "", func() { w.engine.Classify(ps.request) })
 	}
-	lost := ps.condition == nil && ps.pod.Scheduled != p.Scheduled
+	lost := ps.pod.Scheduled.Status != "" && p.Scheduled.Status == ""
 	ps.pod = p
 	if ps.nominating != nil && *ps.nominating == p.NominatedNode {
 		ps.nominating = nil

@@ -128,16 +128,16 @@ func (w *podWatch) rewound() {
 		if ps.assumed {
 			w.reads.recheck(ps)
 		}
-		if ps.condition != nil {
+		if ps.entry != nil && ps.pod.Scheduled.Status == "" { // it may be on its way
 			w.stateAgain(ps.pod)
 		}
 	}
 	w.evictions.rewind()
 }
 
-// stateAgain lets the pod's group be tried again, after its backoff, as the API shows another
-// condition of the pod than was written: etcd was restored from a backup. What keeps the pod
-// waiting only an attempt of the group can tell.
+// stateAgain lets the pod's group be tried again, after its backoff, as the API shows no condition
+// of the pod any more: etcd was restored from a backup. What keeps the pod waiting only an attempt
+// of the group can tell.
 func (w *podWatch) stateAgain(p *object.Pod) {
 	if w.groups.has(p) {
 		w.queue.PodGroupChanged(w.now, p.GroupKey())
