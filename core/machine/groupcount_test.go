@@ -167,8 +167,8 @@ func (w *countedWorld) single(name string) {
 	w.set(p)
 }
 
-// What is said and done of a gang whose pods are counted is what a try of each pod leads to: the
-// texts, the events that wake it, whom it preempts and where its pods go.
+// A gang whose pods are counted has the same messages, wake-ups, victims and nodes as one of which
+// each pod is tried.
 func TestCountedAsTried(t *testing.T) {
 	counted := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -395,8 +395,8 @@ func (s *domainSearch) shortfall(fits int) string {
 	return text
 }
 
-// noDomainReason returns the message for a group that has no domain of its widest level: its
-// placed pods are not all in one, or no node has the labels of the level.
+// noDomainReason returns the message for a group that has no domain of its widest level. Either
+// its placed pods are in several domains, or no node has the labels of the level.
 func (s *domainSearch) noDomainReason() string {
 	for range s.table.Groups().Named(s.cycle.name).Placed() {
 		return fmt.Sprintf("its pods that have a node are not in one %s", s.name(s.widest))

@@ -37,7 +37,7 @@ func TestStrictBudgets(t *testing.T) {
 		plain.Check, plain.Cache = true, nil
 		c.Disruption.Strict, c.Check = true, true
 		if rapid.Bool().Draw(t, "cached") {
-			// What is kept for the class is of a search just before.
+			// A search before this one has filled the cache of the class.
 			if _, _, err := finder.Find(c, everything); err != nil {
 				t.Fatal(err)
 			}

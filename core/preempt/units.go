@@ -96,8 +96,9 @@ func (r *unitRules) decideWhole(g *gang, may map[*unit]bool) {
 	g.surplus, g.least = slices.DeleteFunc(slices.Clone(g.surplus), func(u *unit) bool { return !may[u] }), 0
 }
 
-// alone returns those of the units that may go if no other one does. Of gangs all may that can
-// help: who asks permits has the answer for all of them.
+// alone returns the units of which each may go if no other unit does, the most important first.
+// The unit that stands for a whole gang is always among them. Whether several may go together,
+// permits reports.
 func (r *unitRules) alone(units []*unit) (may []*unit) {
 	for _, u := range units {
 		r.reclaim.Restart()
