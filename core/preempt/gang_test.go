@@ -241,7 +241,7 @@ func TestGroupKeepsMinimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawElastic(t)
 		g := newGroupWorldOf(&framework.PodGroupPostFilterCall{Now: now, Table: w.table, Group: &object.PodGroup{Priority: w.pod.Priority}}, w.pod.Demand.Usage.MilliCPU)
-		g.Try, g.Fits = g.tryRows, func(a framework.GroupAssignment) bool { return g.freeOf(a.Row) >= g.cpu }
+		g.Try, g.Fits = g.try, func(a framework.GroupAssignment) bool { return g.free(a.Row) >= g.cpu }
 		for range rapid.IntRange(1, 3).Draw(t, "pods of the group") {
 			g.Pods = append(g.Pods, &object.Pod{})
 		}
@@ -274,26 +274,6 @@ func TestGroupKeepsMinimum(t *testing.T) {
 	if preempted < 20 {
 		t.Errorf("%d groups preempt", preempted)
 	}
-}
-
-// freeOf returns how much CPU no pod on the row has, of what the node has.
-func (w *groupWorld) freeOf(r table.Row) int64 {
-	return w.free(r) - nodeCPU + w.Table.Node(r).Allocatable.MilliCPU
-}
-
-// tryRows is try for nodes of any size.
-func (w *groupWorld) tryRows() (found []framework.GroupAssignment, _ *decision.Status) {
-	for _, r := range w.Table.All() {
-		for free := w.freeOf(r); free >= w.cpu && len(found) < len(w.Pods); free -= w.cpu {
-			a := framework.GroupAssignment{Assignment: framework.Assignment{Pod: w.Pods[len(found)], Row: r}, Local: w.local}
-			a.Place, a.Remove = func() { w.taken[r] += w.cpu }, func() { w.taken[r] -= w.cpu }
-			found = append(found, a)
-		}
-	}
-	if len(found) < len(w.Pods) {
-		return nil, &decision.Status{Code: decision.Unschedulable, Reasons: []string{"no room"}}
-	}
-	return found, nil
 }
 
 // A gang one pod of which may not go does not go as a whole: its least important pods beyond

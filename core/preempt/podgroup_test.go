@@ -73,7 +73,7 @@ func (w *groupWorld) try() ([]framework.GroupAssignment, *decision.Status) {
 
 // free returns how much CPU no pod on the row has.
 func (w *groupWorld) free(r table.Row) int64 {
-	free := int64(nodeCPU) - w.taken[r]
+	free := w.Table.Node(r).Allocatable.MilliCPU - w.taken[r]
 	for _, pl := range w.Table.Pods(r) {
 		free -= pl.Pod.Demand.Requests.MilliCPU
 	}
