@@ -281,6 +281,9 @@ func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) 
 	if len(counted) == 0 {
 		return
 	}
+	for _, f := range x.view.cellFilters { // first: pods that are tried count otherwise than pods that are there
+		f.cells.sync(&f.in)
+	}
 	t := x.engine.table
 	mark := t.Checkpoint()
 	defer t.Undo(mark)
