@@ -281,7 +281,7 @@ func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) 
 	if len(counted) == 0 {
 		return
 	}
-	for _, f := range x.view.cellFilters { // first: pods that are tried count otherwise than pods that are there
+	for _, f := range x.view.cellFilters { // first: a pod that is tried counts otherwise than one that is there
 		f.cells.sync(&f.in)
 	}
 	t := x.engine.table

@@ -133,10 +133,28 @@ func (w *preemptors) activateReady(preemptors []*object.Pod) {
 // be tried a million times.
 func (w *preemptors) skipBackoffs(preemptors []*object.Pod) {
 	for _, p := range preemptors {
-		if ps := w.pods.byUID[p.UID]; ps != nil && ps.entry != nil && w.victimsLeaving(ps) == "" && !w.retryPreemptor(ps) {
+		ps := w.pods.byUID[p.UID]
+		if ps == nil || ps.entry == nil {
+			ps = w.heir(p)
+		}
+		if ps != nil && w.victimsLeaving(ps) == "" && !w.retryPreemptor(ps) {
 			w.queue.SkipBackoff(w.now, ps.entry)
 		}
 	}
+}
+
+// heir returns a pod that waits in the place of p, which preempted others for its group and does
+// not wait any more: one of the group that is nominated to a node; nil if there is none.
+func (w *preemptors) heir(p *object.Pod) *podState {
+	if w.table.Groups() == nil || p.PodGroup() == "" {
+		return nil
+	}
+	for uid := range w.table.Groups().Of(p).Unscheduled() {
+		if ps := w.pods.byUID[uid]; ps != nil && ps.entry.NominatedNode() != "" {
+			return ps
+		}
+	}
+	return nil
 }
 
 // retryPreemptor makes an unschedulable pod be tried again after its victims left: with its whole
