@@ -40,6 +40,8 @@ type World struct {
 	// how many of them that is the present one.
 	tried map[types.UID]uint64
 	fresh int
+	// placed counts the placements.
+	placed uint64
 	// settling bounds how long the world moves on its own.
 	settling
 	// idle counts steps since a change that can only happen so often: not a
@@ -169,6 +171,7 @@ func (w *World) step(e machine.Event) {
 	if w.hosted != nil {
 		w.hosted.tell(e)
 	}
+	placed := w.placed
 	effects := w.Machine.Step(w.Now, e)
 	if w.Told != nil {
 		w.Told(e)
@@ -180,6 +183,9 @@ func (w *World) step(e machine.Event) {
 		if outcome := w.carryOut(effect); outcome != nil {
 			w.step(outcome)
 		}
+	}
+	if w.placed > placed { // pods of the same group that were rejected may fit elsewhere, or beside these
+		w.changed(true)
 	}
 }
 
@@ -255,6 +261,7 @@ func (w *World) decided(d *decision.Decision) {
 	switch d.Result {
 	case decision.ResultGated:
 	case decision.ResultScheduled, decision.ResultWaiting:
+		w.placed++
 		w.changed(true)
 	default:
 		if last, ok := w.tried[d.UID]; !ok || last != w.epoch {
