@@ -158,7 +158,16 @@ func (j *JSON) nodes(d *decision.Decision) {
 const nodesTogether = 256
 
 // Finish ends the result and returns the first error in writing it.
-func (j *JSON) Finish(r *sim.Result) error { return j.finish(r) }
+func (j *JSON) Finish(r *sim.Result) error { return j.finish(r, evictedMember(r)...) }
+
+// evictedMember returns the field with the pods that were evicted, none if there are none. The
+// victims of a pod group stand nowhere else: they are of no pod's decision.
+func evictedMember(r *sim.Result) []member {
+	if len(r.Evicted) == 0 {
+		return nil
+	}
+	return []member{{"evicted", evictions(r)}}
+}
 
 // member is a field that a result of another command has beyond those of a
 // simulation.
@@ -246,7 +255,7 @@ func (y *YAML) AttemptDone(d *decision.Decision) {
 }
 
 // Finish ends the result and returns the first error in writing it.
-func (y *YAML) Finish(r *sim.Result) error { return y.finish(r) }
+func (y *YAML) Finish(r *sim.Result) error { return y.finish(r, evictedMember(r)...) }
 
 func (y *YAML) finish(r *sim.Result, more ...member) error {
 	if y.count == 0 {

@@ -114,7 +114,9 @@ func TestYAMLIsWrittenAsItComes(t *testing.T) {
 			t.Errorf("%s is not written yet", d.Pod)
 		}
 	}
-	if err := errors.Join(y.Finish(result()), j.Finish(result())); err != nil {
+	r := result()
+	r.Evicted = []sim.Eviction{{Pod: "ns/v", Node: "a", For: "ns/p-0"}}
+	if err := errors.Join(y.Finish(r), j.Finish(r)); err != nil {
 		t.Fatal(err)
 	}
 	want, err := yaml.JSONToYAML(asJSON.Bytes())

@@ -75,6 +75,15 @@ func (j *JSON) FinishWhatIf(r *whatif.Result) error {
 // FinishWhatIf writes the result of a run with changes.
 func (y *YAML) FinishWhatIf(r *whatif.Result) error { return y.finish(r.Result, members(r)...) }
 
+// evictions returns the pods that were evicted for others, in the order of the run.
+func evictions(r *sim.Result) []eviction {
+	evicted := []eviction{}
+	for _, e := range r.Evicted {
+		evicted = append(evicted, eviction(e))
+	}
+	return evicted
+}
+
 func members(r *whatif.Result) []member {
 	changes, moved := []string{}, []move{}
 	for i := range r.Changes {
@@ -105,12 +114,8 @@ func members(r *whatif.Result) []member {
 	for _, k := range r.Kept {
 		keeps = append(keeps, kept{k.Pod, k.Node, k.Why, budgetUses(r.KeptBy[k.Pod])})
 	}
-	evicted := []eviction{}
-	for _, e := range r.Evicted {
-		evicted = append(evicted, eviction(e))
-	}
 	return []member{{"changes", changes}, {"moved", moved}, {"gone", stays(r.Gone)}, {"kept", keeps}, {"stayed", stays(r.Stayed)},
-		{"evicted", evicted}, {"budgets", budgetUses(r.Budgets)}, {"resources", beforeAfter{rooms(r.Before), rooms(r.Cluster)}}}
+		{"evicted", evictions(r.Result)}, {"budgets", budgetUses(r.Budgets)}, {"resources", beforeAfter{rooms(r.Before), rooms(r.Cluster)}}}
 }
 
 // rooms sums up all nodes, by resource.
