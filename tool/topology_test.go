@@ -17,7 +17,7 @@ func TestWhyOfAGroupInATree(t *testing.T) {
 	const placed = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: old, namespace: default, labels: {scheduling.x-k8s.io/pod-group: train}}\n" +
 		"spec: {nodeName: node-1, containers: [{name: c, image: i}]}\n"
 	for change, want := range map[[2]string][]string{
-		{"", ""}: {"\nTopology: its pods must be in one rack; it fits in no rack; best rack a/r", ": 2 of 3 fit\n",
+		{"", ""}: {"\nTopology: its pods must be in one rack; it fits in no rack; best rack a/r1: 2 of 3 fit\n",
 			"and 2 of 3 fit: default/train-2 has room only outside the topology domain of the others\n"},
 		{"cpu: 4, memory: 16Gi, pods: 10}}\n---\napiVersion: scheduling", "cpu: 8, memory: 16Gi, pods: 10}}\n---\napiVersion: scheduling"}: {
 			"\nTopology: its pods must be in one rack; 3 that wait fit in rack a/r2 now\n", "3 pods, fitting now"},
@@ -39,6 +39,17 @@ func TestWhyOfAGroupInATree(t *testing.T) {
 			if !strings.Contains(out, part) {
 				t.Errorf("%q: want %q in\n%s%s", change, part, out, errs)
 			}
+		}
+	}
+}
+
+// simulate names the same rack as the best as why does, and says that the nodes are those of this
+// rack where it counts them.
+func TestBestRack(t *testing.T) {
+	_, out, errs := berth("", "simulate", "-f", "testdata/racks.yaml", "--config", "testdata/racks-config.yaml")
+	for _, want := range []string{"it fits in no rack; best rack a/r1: 2 of 3 fit, ", "\n    0/2 nodes of rack a/r1 are available: 2 Insufficient cpu.\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s%s", want, out, errs)
 		}
 	}
 }

@@ -148,6 +148,9 @@ type Decision struct {
 	Ties          int    // number of feasible nodes with that total
 	NodesTotal    int
 	NodesFeasible int // 0 if GroupStatus is set
+	// Domain is the domain of the profile's tree in which the pod was tried with its group, such
+	// as "rack a/r1": NodesTotal counts its nodes. It is "" if all nodes were tried.
+	Domain string
 
 	// Tallies counts the rejected nodes by first blocker, in the profile's plugin order,
 	// then by reasons.

@@ -104,19 +104,22 @@ func preemptorType(group bool) string {
 
 // fit returns the message for a pod that no node took: "0/N nodes are available:" with
 // PreFilter's message, or else the number of nodes by reason; then the messages of the
-// PostFilter plugins.
+// PostFilter plugins. The nodes are "of" the decision's domain if it has one.
 func fit(d *decision.Decision) string {
-	nodes := d.NodesTotal
+	nodes, of := d.NodesTotal, ""
 	if nodes == 0 {
 		return NoNodes
+	}
+	if d.Domain != "" {
+		of = " of " + d.Domain
 	}
 	// The pod had a node, and a Reserve or Permit plugin rejected it there:
 	// kube-scheduler then counts that node alone.
 	if d.NodesFeasible > 0 {
-		nodes = 1
+		nodes, of = 1, ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "0/%d nodes are available:", nodes)
+	fmt.Fprintf(&b, "0/%d nodes%s are available:", nodes, of)
 	said := Status(d.PreFilter)
 	if said == "" {
 		said = histogram(d.Tallies)

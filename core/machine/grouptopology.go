@@ -101,7 +101,12 @@ type domain struct {
 // compare orders domains as they are tried: first the domain in which the most waiting pods of the
 // group can fit, then the one with the least room, then the one with the lowest drawn number.
 func (d *domain) compare(o *domain) int {
-	return cmp.Or(cmp.Compare(o.most, d.most), cmp.Compare(d.room, o.room), cmp.Compare(d.turn, o.turn))
+	return cmp.Or(d.compareRoom(o), cmp.Compare(d.turn, o.turn))
+}
+
+// compareRoom compares what the domains hold, as compare does.
+func (d *domain) compareRoom(o *domain) int {
+	return cmp.Or(cmp.Compare(o.most, d.most), cmp.Compare(d.room, o.room))
 }
 
 // domainSearch tries a group in the domains of its levels.
@@ -127,6 +132,16 @@ type memberClass struct {
 // run tries the group in the domains of its levels. The results of the chosen one are left in
 // the cycle; if it fits in none, those of the best of the widest level.
 func (s *domainSearch) run() {
+	s.search()
+	if c := s.cycle; c.placement != nil {
+		for _, mb := range c.members {
+			mb.record.Domain = c.placement.Name
+		}
+	}
+}
+
+// search implements run.
+func (s *domainSearch) search() {
 	c := s.cycle
 	all := framework.PlacementProgress{Remaining: len(c.members), Scheduled: s.scheduled()}
 	if status := s.placementFeasible(c, all); status != nil && status.Code != decision.Wait {
@@ -358,6 +373,7 @@ func (s *domainSearch) roomLeft(d *domain) (left int) {
 
 // reportBest leaves in the cycle the try in the domain of the widest level that holds the most
 // pods of the group, with how many fit there. It is also tried if the cycle has not come to it.
+// Of equal domains it is the first by name, so that all answers about the group name the same.
 func (s *domainSearch) reportBest() {
 	c := s.cycle
 	c.members, c.placements = s.queued, 1
@@ -371,7 +387,9 @@ func (s *domainSearch) reportBest() {
 		s.tryPlacement(c, nil)
 		return
 	}
-	best := list[0].placement
+	best := slices.MinFunc(list, func(d, o *domain) int {
+		return cmp.Or(d.compareRoom(o), cmp.Compare(d.placement.Name, o.placement.Name))
+	}).placement
 	var fit GroupFit
 	if err := s.guard.run("scheduling cycle", "", func() { fit, _ = s.fitIn(c, best, func() bool { return true }) }); err != nil {
 		c.status = &decision.Status{Code: decision.Error, Err: err}

@@ -72,8 +72,8 @@ var quoted = regexp.MustCompile(`"[^"]*"`)
 
 func withoutNames(reason string) string { return quoted.ReplaceAllString(reason, `"..."`) }
 
-// available is how many nodes there are, which differs from attempt to attempt.
-var available = regexp.MustCompile(`^\d+/\d+ nodes are available: `)
+// available is how many nodes there are, and of which domain, which differs from attempt to attempt.
+var available = regexp.MustCompile(`^\d+/\d+ nodes (?:of [^:]+ )?are available: `)
 
 // Binding is what failed where the API server, an extender or a Bind plugin did not bind the pod.
 const Binding = "binding"

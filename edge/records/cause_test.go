@@ -21,7 +21,7 @@ func TestRank(t *testing.T) {
 		{Pod: "infra/gpu-1", Blockers: []Blocker{tainted}},
 		{Pod: "shop/zonal-0", Blockers: []Blocker{tainted, {"NodeAffinity", far, []string{"node(s) didn't match"}, 9}, {"VolumeBinding", far, []string{"volume node affinity conflict"}, 3}}},
 		{Pod: "shop/db-0", RejectedBy: []string{"VolumeBinding"}, Message: `0/3 nodes are available: persistentvolumeclaim "data-0" not found`},
-		{Pod: "shop/db-1", RejectedBy: []string{"VolumeBinding"}, Message: `0/4 nodes are available: persistentvolumeclaim "data-1" not found`},
+		{Pod: "shop/db-1", RejectedBy: []string{"VolumeBinding"}, Message: `0/4 nodes of rack a/r1 are available: persistentvolumeclaim "data-1" not found`},
 	}
 	got := Rank(slices.Values(last), func(r *Record) string { return r.Pod[:strings.LastIndex(r.Pod, "-")] })
 	want := []Blocking{

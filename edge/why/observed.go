@@ -107,6 +107,8 @@ func (a *Answer) agreesWith(o *Observed) (agrees bool, moved string) {
 		return a.Message != "" && o.Message == a.Message, ""
 	case a.Verdict == WouldBePlaced:
 		switch {
+		case said.part:
+			return true, "it was tried with its group, in one topology domain"
 		case said.nodes != a.NodesTotal:
 			return true, fmt.Sprintf("since then the number of nodes changed from %d to %d", said.nodes, a.NodesTotal)
 		case said.load() >= max(1, a.NodesFeasible): // the others may be rejected still
@@ -114,7 +116,7 @@ func (a *Answer) agreesWith(o *Observed) (agrees bool, moved string) {
 		}
 		return false, ""
 	}
-	if said.nodes != a.NodesTotal || a.blockedBy(said) {
+	if said.part || said.nodes != a.NodesTotal || a.blockedBy(said) {
 		return true, ""
 	}
 	return false, ""
@@ -138,13 +140,14 @@ func (a *Answer) blockedBy(said saidReasons) bool {
 // saidReasons is kube-scheduler's message about an attempt, taken apart.
 type saidReasons struct {
 	parsed  bool // it is such a message
+	part    bool // it is about the nodes of one topology domain
 	nodes   int
 	reasons []string
 	counts  []int // of nodes, by reason
 }
 
 var (
-	available  = regexp.MustCompile(`^(\d+)/(\d+) nodes are available(: |\.?$)`)
+	available  = regexp.MustCompile(`^(\d+)/(\d+) nodes (of [^:]+ )?are available(: |\.?$)`)
 	counted    = regexp.MustCompile(`(^|, )\d+ `)
 	afterwards = regexp.MustCompile(`\.? (preemption:|no new claims to deallocate|still not schedulable)`)
 )
@@ -158,7 +161,7 @@ func parseSaid(message string) (said saidReasons) {
 	if head == nil {
 		return said
 	}
-	said.parsed = true
+	said.parsed, said.part = true, head[3] != ""
 	_, _ = fmt.Sscan(head[2], &said.nodes) // too large a number is none of a cluster's
 	rest := message[len(head[0]):]
 	if at := afterwards.FindStringIndex(rest); at != nil {

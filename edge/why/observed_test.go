@@ -26,6 +26,8 @@ func TestAgreement(t *testing.T) {
 		"an error":              {Waiting, "SchedulerError", "running Bind plugin \"DefaultBinder\": denied", false, ""},
 		"fits, of load":         {WouldBePlaced, "Unschedulable", "0/3 nodes are available: 2 Insufficient memory, 1 Too many pods.", true, "room came"},
 		"fits, of a taint":      {WouldBePlaced, "Unschedulable", "0/3 nodes are available: 3 node(s) had untolerated taint(s).", false, ""},
+		"fits, not in a rack":   {WouldBePlaced, "Unschedulable", "0/2 nodes of rack a/r1 are available: 2 Insufficient cpu.", true, "in one topology domain"},
+		"not in a rack":         {Misconfigured, "Unschedulable", "0/3 nodes of rack a/r1 are available: 3 node(s) didn't match Pod's node affinity/selector.", true, ""},
 		"fits, of mixed":        {WouldBePlaced, "Unschedulable", "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) were unschedulable.", true, "room came"},
 		"fits, beyond load":     {WouldBePlaced, "Unschedulable", "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable.", false, ""},
 		"fits, a node came":     {WouldBePlaced, "Unschedulable", "0/2 nodes are available: 2 node(s) had untolerated taint(s).", true, "from 2 to 3"},
