@@ -2,8 +2,43 @@ package tool
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
+
+// gangNode, gangGroup and gangPod are documents of a cluster with gangs.
+const (
+	gangNode  = "---\napiVersion: v1\nkind: Node\nmetadata: {name: %s}\nstatus: {allocatable: {cpu: %d, pods: 10}}\n"
+	gangGroup = "---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: %s, namespace: default}\nspec: {minMember: %s}\n"
+	gangPod   = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: default, labels: {scheduling.x-k8s.io/pod-group: %s}}\n" +
+		"spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n"
+)
+
+// Two APIs may have a PodGroup of one name. Each pod is in that of the API by which it names it, and why
+// wants to know which one is meant.
+func TestGroupsOfOneName(t *testing.T) {
+	in := fmt.Sprintf(gangNode, "node", 4) + fmt.Sprintf(gangGroup, "dup", "2") + fmt.Sprintf(gangPod, "a", "dup") +
+		"---\napiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: dup, namespace: default}\nspec: {schedulingPolicy: {gang: {minCount: 3}}}\n" +
+		"---\napiVersion: v1\nkind: Pod\nmetadata: {name: b, namespace: default}\nspec: {schedulingGroup: {podGroupName: dup}, containers: [{name: c, image: i}]}\n"
+	for _, c := range [][]string{
+		{"simulate", "default/a\n    waiting for as many pods as spec.minMember (2) of PodGroup scheduling.x-k8s.io/dup\n"},
+		{"why podgroup/dup", "berth: podgroup default/dup: there are several: give podgroup.scheduling.k8s.io/dup or podgroup.scheduling.x-k8s.io/dup\n"},
+		{"why default/podgroup.scheduling.x-k8s.io/dup", "1 pod of podgroup default/scheduling.x-k8s.io/dup is pending, ", "\n  default/a\n"},
+		{"why podgroups.scheduling.k8s.io/dup", "1 pod of podgroup default/scheduling.k8s.io/dup is pending, ", "\n  default/b\n"},
+		{"why podgroup.example.com/dup", "berth: podgroup default/example.com/dup: there is none, "},
+	} {
+		_, out, errs := berth(in, append(strings.Fields(c[0]), "-f", "-", "--config", "testdata/gangs-config.yaml", "--feature-gates", "GenericWorkload=true")...)
+		for _, want := range c[1:] {
+			if !strings.Contains(out+errs, want) {
+				t.Errorf("%s: want %q in\n%s%s", c[0], want, out, errs)
+			}
+		}
+	}
+	_, _, errs := berth(in+fmt.Sprintf(gangGroup, "dup", "2"), "simulate", "-f", "-")
+	if want := "podgroup.scheduling.x-k8s.io default/dup: metadata.name: the same object is in "; !strings.Contains(errs, want) {
+		t.Errorf("want %q in %s", want, errs)
+	}
+}
 
 // The pods that are evicted for a gang are in no pod's decision, so the result lists them, as the
 // table does.
@@ -11,9 +46,9 @@ func TestVictimsOfAGang(t *testing.T) {
 	const pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: default, labels: {%s}}\n" +
 		"spec: {priority: %d, nodeName: %q, containers: [{name: c, image: i, resources: {requests: {cpu: 3}}}]}\n"
 	const label = "scheduling.x-k8s.io/pod-group: gang"
-	in := "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: gang, namespace: default}\nspec: {minMember: 2}\n"
+	in := fmt.Sprintf(gangGroup, "gang", "2")
 	for i := range 2 {
-		in += fmt.Sprintf("---\napiVersion: v1\nkind: Node\nmetadata: {name: n%d}\nstatus: {allocatable: {cpu: 4, pods: 10}}\n", i) +
+		in += fmt.Sprintf(gangNode, fmt.Sprint("n", i), 4) +
 			fmt.Sprintf(pod, fmt.Sprint("old-", i), "", 0, fmt.Sprint("n", i)) + fmt.Sprintf(pod, fmt.Sprint("gang-", i), label, 9, "")
 	}
 	_, out, errs := berth(in, "simulate", "-f", "-", "--config", "testdata/gangs-config.yaml", "-o", "jsonpath={.evicted}")

@@ -81,7 +81,7 @@ func (h *handler) list(ctx context.Context, scope why.Scope) (*why.List, error) 
 	cluster := why.Cluster{Machine: copied, Set: set, Now: h.Now(), Look: h.looker(ctx), LookNode: h.nodeLooker(ctx, mostNodes), Read: func(p *v1.Pod) {
 		_ = h.readClaims(ctx, set, p) // then no fix of the claim is found
 	}}
-	if err := scope.CheckQuota(&cluster); err != nil {
+	if err := scope.Check(&cluster); err != nil {
 		return nil, problem(http.StatusNotFound, NotFound, "%s", err)
 	}
 	list, err := cluster.All(ctx, scope)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
@@ -76,7 +77,7 @@ func (r raw) decode(controllers bool) decoded {
 	if k.Namespaced && o.GetNamespace() == "" {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
-	if err := admit(o, strings.ToLower(r.kind)); err != nil {
+	if err := admit(o, r.kindName()); err != nil {
 		return decoded{err: fmt.Errorf("%s: %w%s", r.where, err, misspelt(unknown))}
 	}
 	return decoded{object: o, created: o.GetCreationTimestamp().Time, unknown: unknown}
@@ -92,6 +93,16 @@ func misspelt(unknown []string) string {
 		return fmt.Sprintf(" (there is an unknown field %s: is it misspelt?)", unknown[0])
 	}
 	return fmt.Sprintf(" (there are unknown fields %s: are they misspelt?)", strings.Join(unknown, ", "))
+}
+
+// kindName returns the kind in lower case, as messages have it: with its API group where it is not the
+// only kind of this name, as object.Kind has it.
+func (r raw) kindName() string {
+	name := strings.ToLower(r.kind)
+	if k := object.CoschedulingGroups; r.apiVersion == k.GroupVersion().String() && r.kind == k.ManifestName() {
+		return name + "." + k.GroupVersion().Group
+	}
+	return name
 }
 
 // key is the kind as the table of kinds and the count of ignored objects
@@ -115,7 +126,7 @@ func (r raw) title(namespaced bool) string {
 	if namespaced && name != "" {
 		namespace = cmp.Or(namespace, metav1.NamespaceDefault)
 	}
-	return title(strings.ToLower(r.kind), namespace, name)
+	return title(r.kindName(), namespace, name)
 }
 
 // longestName is how many bytes a name may have in the API.

@@ -233,7 +233,7 @@ func (s *Set) add(r raw, d decoded) error {
 			return fmt.Errorf("%s: %w", r.where, err)
 		}
 	}
-	key := title(strings.ToLower(r.kind), o.GetNamespace(), o.GetName())
+	key := title(r.kindName(), o.GetNamespace(), o.GetName())
 	first, twice := s.known[key]
 	if twice && s.Replace {
 		s.drop(o)

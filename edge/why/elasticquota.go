@@ -82,12 +82,16 @@ func quotas(m *machine.Machine) (keys []Workload) {
 // IsQuota reports whether the scope is the pods of an ElasticQuota.
 func (s *Scope) IsQuota() bool { return s.Workload != nil && s.Workload.Kind == elasticQuota }
 
-// CheckQuota returns an error if the scope is the pods of an ElasticQuota that does not exist.
-func (s *Scope) CheckQuota(c *Cluster) error {
-	if !s.IsQuota() || c.knows(*s.Workload) {
+// Check returns an error if the scope is the pods of an ElasticQuota that does not exist, or of a pod
+// group that may be one of several.
+func (s *Scope) Check(c *Cluster) error {
+	switch {
+	case s.Workload == nil:
 		return nil
+	case s.IsQuota() && !c.knows(*s.Workload):
+		return c.noSuchWorkload(*s.Workload)
 	}
-	return c.noSuchWorkload(*s.Workload)
+	return c.checkOneGroup(*s.Workload)
 }
 
 // isOfQuota reports whether pods of the namespace use what the ElasticQuota guarantees.

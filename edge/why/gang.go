@@ -36,7 +36,7 @@ func (a *Answer) groupCause(ctx context.Context) *Cause {
 	if c.NoFixes || c.Unread || a.PodGroup == "" || !c.Machine.PlacesGroups() {
 		return nil
 	}
-	l, err := c.All(ctx, Scope{Workload: &Workload{"podgroup", a.facts.api.Namespace, a.PodGroup}})
+	l, err := c.All(ctx, Scope{Workload: &Workload{podGroup, a.facts.api.Namespace, qualifiedGroup(a.PodGroup)}})
 	if err != nil {
 		return nil
 	}

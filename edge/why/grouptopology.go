@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/turn"
 )
 
@@ -13,11 +12,11 @@ import (
 // scope, and for a group that is not placed by the tree.
 func topologyText(c *Cluster, scope *Scope) string {
 	w := scope.Workload
-	if w == nil || w.Kind != "podgroup" || c.Machine == nil || !c.Machine.PlacesGroups() {
+	if w == nil || w.Kind != podGroup || c.Machine == nil || !c.Machine.PlacesGroups() {
 		return ""
 	}
 	for _, name := range c.Machine.Table().Groups().Names() {
-		if _, short := object.GroupSource(name.Name); name.Namespace != w.Namespace || name.Name != w.Name && short != w.Name {
+		if name.Namespace != w.Namespace || !isGroup(name.Name, w.Name) {
 			continue
 		}
 		text, err := c.Machine.GroupTopology(name)

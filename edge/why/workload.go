@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/workload"
 )
@@ -26,7 +25,7 @@ func (w Workload) String() string { return w.Kind + "/" + w.Namespace + "/" + w.
 var workloadKinds = func() map[string]string {
 	kinds := map[string]string{"deploy": "deployment", "rs": "replicaset", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob", "rc": "replicationcontroller"}
 	for kind, group := range map[string]string{"deployment": "apps", "replicaset": "apps", "statefulset": "apps", "daemonset": "apps", "job": "batch", "cronjob": "batch",
-		"replicationcontroller": "", "podgroup": "scheduling.k8s.io"} { // any order: each by itself
+		"replicationcontroller": "", podGroup: ""} { // any order: each by itself
 		kinds[kind], kinds[kind+"s"] = kind, kind
 		if group != "" {
 			kinds[kind+"."+group], kinds[kind+"s."+group] = kind, kind
@@ -42,7 +41,11 @@ var workloadKinds = func() map[string]string {
 // workload.
 func ParseWorkload(text string) (kind, name string, ok bool) {
 	kind, name, both := strings.Cut(text, "/")
-	kind, known := workloadKinds[strings.ToLower(kind)]
+	kind = strings.ToLower(kind)
+	if of, api, qualified := strings.Cut(kind, "."); qualified && workloadKinds[of] == podGroup {
+		return podGroup, api + "/" + name, both && name != ""
+	}
+	kind, known := workloadKinds[kind]
 	return kind, name, both && known && name != ""
 }
 
@@ -60,7 +63,7 @@ func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 	}
 	if kind == "" {
 		if group := groupOf(c.Machine, p); group != "" {
-			kind, name = "podgroup", group
+			kind, name = podGroup, group
 		}
 	}
 	if kind == "" {
@@ -72,7 +75,7 @@ func (c *Cluster) WorkloadOf(p *v1.Pod) Workload {
 // sameTemplate reports whether one workload makes both pods.
 func (c *Cluster) sameTemplate(a, b *v1.Pod) bool {
 	w := c.WorkloadOf(a)
-	return w.Kind != "" && w.Kind != "podgroup" && w == c.WorkloadOf(b)
+	return w.Kind != "" && w.Kind != podGroup && w == c.WorkloadOf(b)
 }
 
 // groupOf returns the name of the pod's group, as the scheduler has it, or of the PodGroup in
@@ -94,10 +97,8 @@ func (c *Cluster) belongs(p *v1.Pod, w Workload) bool {
 		return false
 	}
 	switch owner := metav1.GetControllerOfNoCopy(p); {
-	case w.Kind == "podgroup":
-		group := groupOf(c.Machine, p)
-		_, name := object.GroupSource(group)
-		return group == w.Name || name == w.Name
+	case w.Kind == podGroup:
+		return isGroup(groupOf(c.Machine, p), w.Name)
 	case owner != nil && strings.ToLower(owner.Kind) == w.Kind && owner.Name == w.Name:
 		return true
 	case w.Kind == "cronjob" && owner != nil && owner.Kind == "Job":
@@ -112,7 +113,7 @@ func (c *Cluster) belongs(p *v1.Pod, w Workload) bool {
 func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 	w := Workload{kind, cmp.Or(namespace, c.Namespace, v1.NamespaceDefault), name}
 	if c.knows(w) {
-		return w, nil
+		return w, c.checkOneGroup(w)
 	}
 	elsewhere := map[string]bool{}
 	for _, o := range c.all() {
@@ -122,6 +123,11 @@ func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 	}
 	for _, key := range quotas(c.Machine) {
 		if key == (Workload{kind, key.Namespace, name}) {
+			elsewhere[key.Namespace] = true
+		}
+	}
+	for _, key := range c.groups() {
+		if kind == podGroup && isGroup(key.Name, name) {
 			elsewhere[key.Namespace] = true
 		}
 	}
@@ -135,7 +141,8 @@ func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 	case namespace != "" || len(in) == 0:
 		return w, c.noSuchWorkload(w)
 	case len(in) == 1:
-		return Workload{kind, in[0], name}, nil
+		w.Namespace = in[0]
+		return w, c.checkOneGroup(w)
 	}
 	return w, fmt.Errorf("%s %s: is in several namespaces: say which with -n: %s", kind, name, list(in, 5))
 }
@@ -144,6 +151,9 @@ func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 func (c *Cluster) knows(w Workload) bool {
 	if w.Kind == elasticQuota {
 		return slices.Contains(quotas(c.Machine), w)
+	}
+	if w.Kind == podGroup {
+		return len(c.groupsOf(w)) > 0
 	}
 	return c.indexWorkloads().objects[w] != nil || slices.ContainsFunc(c.Set.Pods, func(p *v1.Pod) bool { return c.belongs(p, w) })
 }
@@ -159,6 +169,11 @@ func (c *Cluster) noSuchWorkload(w Workload) error {
 	for _, o := range c.all() {
 		if kindOf(o) == w.Kind {
 			known[o.GetNamespace()+"/"+o.GetName()] = true
+		}
+	}
+	for _, key := range c.groups() {
+		if w.Kind == podGroup {
+			known[key.String()] = true
 		}
 	}
 	text := fmt.Sprintf("%s %s/%s: there is none, and no pod of it", w.Kind, w.Namespace, w.Name)
