@@ -40,6 +40,27 @@ func TestGroupsOfOneName(t *testing.T) {
 	}
 }
 
+// A group whose minimum is none is not placed: why says which field is wrong, and that a group has no pod.
+func TestWhyFaultyGroup(t *testing.T) {
+	const wrong = "spec.minMember of the PodGroup scheduling.x-k8s.io/g is %s, and should be a number of pods, at least 1\n"
+	for _, c := range []struct{ min, in, ask, want string }{
+		{"0", fmt.Sprintf(gangPod, "p", "g"), "podgroup/g", "\n1 pod, not placed, as pod group default/scheduling.x-k8s.io/g is not valid: " + wrong},
+		{"-2", fmt.Sprintf(gangPod, "p", "g"), "p", "default/p waits: not placed, as pod group default/scheduling.x-k8s.io/g is not valid: spec.minMember of the PodGroup scheduling.x-k8s.io/g is %s, "},
+		{"-2", "", "podgroup/g", "No pod of podgroup default/g is pending.\n  it is not valid: " + wrong + "  no pod names it: a pod of it has the label scheduling.x-k8s.io/pod-group: g\n"},
+		{"2", "", "podgroup/g", "No pod of podgroup default/g is pending.\n  no pod names it: a pod of it has the label scheduling.x-k8s.io/pod-group: g\n"},
+	} {
+		in := fmt.Sprintf(gangNode, "node", 4) + fmt.Sprintf(gangGroup, "g", c.min) + c.in
+		_, out, errs := berth(in, "why", "-f", "-", "--config", "testdata/gangs-config.yaml", c.ask)
+		if want := strings.Replace(c.want, "%s", c.min, 1); !strings.Contains(out, want) {
+			t.Errorf("minMember %s: why %s: want %q in\n%s%s", c.min, c.ask, want, out, errs)
+		}
+	}
+	_, _, errs := berth("apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: g}\nspec: {schedulingPolicy: {gang: {minCount: 0}}}\n", "simulate", "-f", "-")
+	if want := "podgroup default/g: spec.schedulingPolicy.gang.minCount: 0 is not positive\n"; !strings.HasSuffix(errs, want) {
+		t.Errorf("want %q in %s", want, errs)
+	}
+}
+
 // The pods that are evicted for a gang are in no pod's decision, so the result lists them, as the
 // table does.
 func TestVictimsOfAGang(t *testing.T) {

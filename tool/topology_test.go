@@ -23,7 +23,7 @@ func TestWhyOfAGroupInATree(t *testing.T) {
 			"\nTopology: its pods must be in one rack; 3 that wait fit in rack a/r2 now\n", "3 pods, fitting now"},
 		{"required-topology", "preferred-topology"}: {"\nTopology: its pods are to be in one rack if possible; 3 that wait fit in zone a now\n"},
 		{"example.com/rack}\nspec", "example.com/row}\nspec"}: {
-			"\nTopology: its annotation berth.dev/required-topology is \"example.com/row\", which is no level of GroupTopology: ", "and 0 of 3 fit"},
+			"\nTopology: its annotation berth.dev/required-topology is \"example.com/row\", which is no level of GroupTopology: ", "is not valid: its annotation berth.dev/required-topology is"},
 		{"cpu: 3}}\n", "cpu: 3}}\n" + placed}: {"\nTopology: its pods must be in one rack; 1 are in rack a/r1; 2 that wait fit in rack a/r1 now\n"},
 	} {
 		text := strings.Replace(string(written), change[0], change[1], 1)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // GroupFit is how many pods of a pod group have a node in one placement.
@@ -44,9 +45,9 @@ func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits
 		return nil, err
 	}
 	placements := []*framework.Placement{nil}
-	switch of, fault := levelsOf(l.options, c.profile, c.group); {
-	case fault != "":
-		return nil, errors.New(fault)
+	switch of, _ := levelsOf(l.options, c.profile, c.group); {
+	case c.group.Fault != "":
+		return nil, errors.New(c.group.Fault)
 	case of.levels != nil:
 		newDomainSearch(l, c, of).run()
 		placements = []*framework.Placement{c.placement}
@@ -66,6 +67,27 @@ func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits
 		}
 	}
 	return fits, nil
+}
+
+// GroupFault returns what is wrong with the pod group, so that no pod of it is placed; "" for
+// nothing, and for a group that does not exist.
+func (q *Assessor) GroupFault(name types.NamespacedName) (fault string) {
+	if q.groups.table.Groups() == nil {
+		return ""
+	}
+	panicked := q.guard.run("scheduling cycle", "", func() {
+		g := table.PodGroup(q.groups.table, name)
+		if c := newAssessment(q.groups, name); c.group != nil {
+			g = c.group // with what its profile lacks
+		}
+		if g != nil {
+			fault = g.Fault
+		}
+	})
+	if panicked != nil {
+		return panicked.Error()
+	}
+	return fault
 }
 
 // newAssessment returns a cycle of the group's pods that wait, to be tried and not carried out. It

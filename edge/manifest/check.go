@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -46,6 +47,10 @@ func admit(o metav1.Object, kind string) error {
 		decode.DefaultResourceClaim(&o.Spec.Spec)
 	case *policyv1.PodDisruptionBudget:
 		problems = append(problems, checkSelector(o.Spec.Selector, field.NewPath("spec", "selector")))
+	case *schedulingv1beta1.PodGroup:
+		if gang := o.Spec.SchedulingPolicy.Gang; gang != nil && gang.MinCount < 1 {
+			problems = append(problems, fmt.Errorf("spec.schedulingPolicy.gang.minCount: %d is not positive", gang.MinCount))
+		}
 	case *appsv1.ReplicaSet:
 		problems = append(problems, checkSelector(o.Spec.Selector, field.NewPath("spec", "selector")))
 	case *appsv1.StatefulSet:

@@ -69,10 +69,11 @@ func priority(p *v1.Pod) int32 {
 // Short is a pod group of which too few pods fit.
 type Short struct {
 	Name     types.NamespacedName
-	Members  []Pod // those that wait
-	Fitting  []Pod // those of them that fit together
-	First    Pod   // the first that does not
-	MinCount int   // how many are to be placed at once
+	Members  []Pod  // those that wait
+	Fitting  []Pod  // those of them that fit together
+	First    Pod    // the first that does not
+	MinCount int    // how many are to be placed at once
+	Fault    string // what is wrong with the group, so that none is placed; "" for nothing
 }
 
 // Decode returns a pod as the scheduler sees it.
@@ -202,7 +203,9 @@ func (r *Run) takeGroup(members []Pod) {
 		s.MinCount = max(1, g.MinCount-t.Groups().Named(s.Name).Scheduled())
 	}
 	mark, most := len(r.undo), len(members)
-	if holds, short := r.machine.TreeHolds(s.Name); short {
+	if s.Fault = r.machine.GroupFault(s.Name); s.Fault != "" {
+		most, s.MinCount = 0, max(1, s.MinCount)
+	} else if holds, short := r.machine.TreeHolds(s.Name); short {
 		most = holds // elsewhere the others may fit, but not together with these
 	}
 	for _, p := range members {

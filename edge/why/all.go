@@ -401,7 +401,7 @@ func (c *Cluster) waitText(since *time.Time) string {
 
 // hasFixes reports whether what would help is looked for.
 func (c *Cause) hasFixes() bool {
-	return c.Verdict == Waiting || c.Verdict == Misconfigured || c.Verdict == Gated
+	return (c.Verdict == Waiting || c.Verdict == Misconfigured || c.Verdict == Gated) && (c.short == nil || c.short.Fault == "")
 }
 
 // pendingSince returns when the pod's PodScheduled condition became False, or its creation time if

@@ -37,6 +37,11 @@ func (l *listing) shortGroup(ctx context.Context, s *turn.Short) {
 	if len(members) == 0 {
 		return
 	}
+	if s.Fault != "" {
+		l.short[s.Name] = &Cause{Verdict: Misconfigured, Blockers: []Blocker{}, pods: members, first: l.rank[members[0].API], short: s,
+			Sentence: fmt.Sprintf("not placed, as pod group %s is not valid: %s", s.Name, s.Fault)}
+		return
+	}
 	first := l.Set.DecodePod(s.First.API)
 	a := l.blockedOnly().Why(ctx, s.First.API)
 	cause := &Cause{Verdict: a.Verdict, Blockers: []Blocker{}, pods: members, first: l.rank[members[0].API], short: s}

@@ -18,6 +18,7 @@ func (l *listing) idle(w Workload) (texts []string) {
 	if text := idleText(o); text != "" {
 		texts = append(texts, text)
 	}
+	texts = append(texts, l.idleGroup(w)...)
 	placed := 0
 	var waiting []string
 	var unready *v1.Pod

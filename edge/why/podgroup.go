@@ -77,3 +77,31 @@ func (c *Cluster) checkOneGroup(w Workload) error {
 	}
 	return fmt.Errorf("%s %s/%s: there are several: give %s", w.Kind, w.Namespace, w.Name, strings.Join(give, " or "))
 }
+
+// idleGroup says what is wrong with the pod group, and whether it has pods.
+func (c *Cluster) idleGroup(w Workload) (texts []string) {
+	if w.Kind != podGroup || c.Machine == nil {
+		return nil
+	}
+	for _, name := range c.groupsOf(w) {
+		if fault := c.Machine.GroupFault(name); fault != "" {
+			texts = append(texts, "it is not valid: "+fault)
+		}
+		if groups := c.Machine.Table().Groups(); groups != nil && groups.Named(name) == nil {
+			texts = append(texts, "no pod names it: "+naming(name.Name))
+		}
+	}
+	return texts
+}
+
+// naming says what of a pod names the group.
+func naming(group string) string {
+	switch source, short := object.GroupSource(group); source {
+	case "":
+		return fmt.Sprintf("a pod of it has spec.schedulingGroup.podGroupName: %s", short)
+	case object.SchedulerPlugins:
+		return fmt.Sprintf("a pod of it has the label %s: %s", object.PodGroupLabel, short)
+	default:
+		return fmt.Sprintf("a pod of it has the label %s: %s", object.NameLabel(source), short)
+	}
+}
