@@ -91,18 +91,19 @@ func TestWhatIfQuota(t *testing.T) {
 // A change of a quota that cannot be made is one line that says why, and what was meant.
 func TestWhatIfQuotaInvalid(t *testing.T) {
 	for words, want := range map[string]string{
-		"quota reserch max:cpu=4":           "no ElasticQuota is called reserch; did you mean research?",
-		"quota web/wep max:cpu=4":           "no ElasticQuota is called web/wep; did you mean web/web?",
-		"quota web":                         "web: want amounts of its min and max, such as max:cpu=8",
-		"quota web most:cpu=4":              "most:cpu=4: want min:RESOURCE=QUANTITY or max:RESOURCE=QUANTITY, such as max:cpu=8",
-		"quota web max:cpu=":                "max:cpu=: want min:RESOURCE=QUANTITY or max:RESOURCE=QUANTITY, such as max:cpu=8",
-		"quota web max:example.com/gpus=4":  "max:example.com/gpus=4: neither the quota nor a node has a resource example.com/gpus; did you mean example.com/gpu?",
-		"quota web max:pods=4":              "max:pods=4: no quota counts pods",
-		"quota web max:cpu=four":            `max:cpu=four: "four" is not a quantity, such as 500m, 2 or 1Gi`,
-		"quota web max:cpu=1e9999":          `max:cpu=1e9999: "1e9999" is not a quantity, such as 500m, 2 or 1Gi`,
-		"quota web max:cpu=-4":              "max:cpu=-4: -4 is negative",
-		"quota web min:example.com/gpu=5":   "ElasticQuota web/web: its min of example.com/gpu, 5, would be above its max, 4",
-		"quota web max:cpu=1 min:cpu=1500m": "ElasticQuota web/web: its min of cpu, 1500m, would be above its max, 1",
+		"quota reserch max:cpu=4":             "no ElasticQuota is called reserch; did you mean research?",
+		"quota web/wep max:cpu=4":             "no ElasticQuota is called web/wep; did you mean web/web?",
+		"quota web":                           "web: want amounts of its min and max, such as max:cpu=8",
+		"quota web most:cpu=4":                "most:cpu=4: want min:RESOURCE=QUANTITY or max:RESOURCE=QUANTITY, such as max:cpu=8",
+		"quota web max:cpu=":                  "max:cpu=: want min:RESOURCE=QUANTITY or max:RESOURCE=QUANTITY, such as max:cpu=8",
+		"quota web max:example.com/gpus=4":    "max:example.com/gpus=4: neither the quota nor a node has a resource example.com/gpus; did you mean example.com/gpu?",
+		"quota web max:pods=4":                "max:pods=4: no quota counts pods",
+		"quota web max:cpu=four":              `max:cpu=four: "four" is not a quantity, such as 500m, 2 or 1Gi`,
+		"quota web max:cpu=1e9999":            `max:cpu=1e9999: "1e9999" is not a quantity, such as 500m, 2 or 1Gi`,
+		"quota web max:cpu=-4":                "max:cpu=-4: -4 is negative",
+		"quota web max:example.com/gpu=2500m": "max:example.com/gpu=2500m: 2500m is not a whole number",
+		"quota web min:example.com/gpu=5":     "ElasticQuota web/web: its min of example.com/gpu, 5, would be above its max, 4",
+		"quota web max:cpu=1 min:cpu=1500m":   "ElasticQuota web/web: its min of cpu, 1500m, would be above its max, 1",
 	} {
 		code, out, errs := berth("", append([]string{"what-if", "-f", "testdata/quotas.yaml", "--config", "testdata/quotas-config.yaml"}, strings.Fields(words)...)...)
 		if code != exitInvalid || out != "" || errs != "berth: quota: "+want+"\n" {

@@ -2,9 +2,15 @@ package decode
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ours "github.com/berth-scheduler/berth/core/resource"
 )
 
 // CheckPod reports the fields of a pod from a file that the API server would
@@ -42,21 +48,50 @@ func checkResources(r *v1.ResourceRequirements, field string) []error {
 }
 
 // CheckNode reports the fields of a node from a file that the API server would refuse and
-// that make no sense to a scheduler: negative allocatable amounts.
+// that make no sense to a scheduler: allocatable amounts that are negative, or not whole.
 func CheckNode(n *v1.Node) []error { return checkAmounts(n.Status.Allocatable, "status.allocatable") }
 
-// checkAmounts reports negative amounts, sorted by name.
+// checkAmounts reports amounts that are negative, and parts of what has no parts, sorted by name.
 func checkAmounts(list v1.ResourceList, field string) (problems []error) {
-	var negative []v1.ResourceName
-	for name, q := range list { // any order: sorted below
-		if q.Sign() < 0 {
-			negative = append(negative, name)
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		switch q := list[name]; {
+		case q.Sign() < 0:
+			problems = append(problems, fmt.Errorf("%s[%s]: %s is negative", field, name, q.String()))
+		case !isWhole(name, q):
+			problems = append(problems, fmt.Errorf("%s[%s]: %s is not a whole number", field, name, q.String()))
 		}
 	}
-	slices.Sort(negative)
-	for _, name := range negative {
-		q := list[name]
-		problems = append(problems, fmt.Errorf("%s[%s]: %s is negative", field, name, q.String()))
+	return problems
+}
+
+// isWhole reports whether the API server takes the amount of the resource: pods and extended resources
+// are counted in whole numbers.
+func isWhole(name v1.ResourceName, q resource.Quantity) bool {
+	if name != v1.ResourcePods && !ours.IsExtended(name) || q.AsApproximateFloat64() > math.MaxInt32 {
+		return true // so many are refused as too many, if at all; exact arithmetic may take for ever
+	}
+	return q.MilliValue()%1000 == 0
+}
+
+// CheckCustom reports the amounts of an ElasticQuota or a PodGroup of scheduling.x-k8s.io from a file
+// that an API server would refuse in its own kinds: parts of an extended resource. The schema of a
+// CustomResourceDefinition cannot, so objects of a cluster may have them.
+func CheckCustom(o metav1.Object) (problems []error) {
+	switch o := o.(type) {
+	case *ElasticQuota:
+		problems = append(o.Spec.Min.parts("spec.min"), o.Spec.Max.parts("spec.max")...)
+	case *PodGroup:
+		problems = o.Spec.minResources().parts("spec.minResources")
+	}
+	return problems
+}
+
+// parts reports the amounts of the list at the path that are parts of an extended resource.
+func (q Quantities) parts(path string) (problems []error) {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if amount, err := q[name].parse(); err == nil && !isWhole(name, amount) {
+			problems = append(problems, fmt.Errorf("%s[%s]: %s is not a whole number", path, name, q[name]))
+		}
 	}
 	return problems
 }

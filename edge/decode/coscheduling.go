@@ -44,6 +44,25 @@ type PodGroupStatus struct {
 	ScheduleStartTime json.RawMessage `json:"scheduleStartTime,omitempty"`
 }
 
+// strictGroup has the fields of a PodGroup (Kind.Strict).
+type strictGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		MinMember              any `json:"minMember"`
+		MinResources           any `json:"minResources"`
+		ScheduleTimeoutSeconds any `json:"scheduleTimeoutSeconds"`
+	} `json:"spec"`
+	Status struct {
+		Phase             any `json:"phase"`
+		OccupiedBy        any `json:"occupiedBy"`
+		Running           any `json:"running"`
+		Succeeded         any `json:"succeeded"`
+		Failed            any `json:"failed"`
+		ScheduleStartTime any `json:"scheduleStartTime"`
+	} `json:"status"`
+}
+
 // PodGroupList is a list of PodGroups.
 type PodGroupList struct {
 	metav1.TypeMeta `json:",inline"`

@@ -138,6 +138,19 @@ func AddCustomToScheme(s *runtime.Scheme) {
 	metav1.AddToGroupVersion(s, version)
 }
 
+// strictQuota has the fields of an ElasticQuota (Kind.Strict).
+type strictQuota struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Min any `json:"min"`
+		Max any `json:"max"`
+	} `json:"spec"`
+	Status struct {
+		Used any `json:"used"`
+	} `json:"status"`
+}
+
 // DeepCopyObject implements runtime.Object.
 func (q *ElasticQuota) DeepCopyObject() runtime.Object { return q.deepCopy() }
 
@@ -272,6 +285,8 @@ func (r *quantityReader) amounts(path string, q Quantities) object.Amounts {
 		n := valueOf(name, quantity)
 		if n < 0 {
 			r.faults = append(r.faults, fmt.Sprintf("%s, %s, is negative and counts as 0", path, text))
+		} else if !isWhole(name, quantity) {
+			r.faults = append(r.faults, fmt.Sprintf("%s, %s, is not a whole number and counts as %d", path, text, n))
 		}
 		amounts = append(amounts, object.Amount{Name: name, Value: max(n, 0)})
 	}
@@ -304,6 +319,9 @@ func Amount(name v1.ResourceName, text string) (object.Amount, error) {
 	a := object.Amount{Name: name, Value: valueOf(name, quantity)}
 	if a.Value < 0 {
 		return object.Amount{}, fmt.Errorf("%s is negative", text)
+	}
+	if !isWhole(name, quantity) {
+		return object.Amount{}, fmt.Errorf("%s is not a whole number", text)
 	}
 	return a, nil
 }

@@ -22,6 +22,8 @@ func TestElasticQuota(t *testing.T) {
 			`["spec.min of cpu, 3, is more than spec.max, 2500m, which counts as min"]`},
 		`{"spec":{"min":{"cpu":"-1"},"max":{"pods":3,"cpu":1}}}`: {"min [cpu 0] max [cpu 1] used none",
 			`["spec.min of cpu, -1, is negative and counts as 0" "spec.max of pods is ignored: no scheduler counts such a resource"]`},
+		`{"spec":{"min":{"example.com/gpu":"1500m","memory":"1500m"}}}`: {"min [example.com/gpu 2, memory 2] max none used none",
+			`["spec.min of example.com/gpu, 1500m, is not a whole number and counts as 2"]`},
 		`{"spec":{"max":{"memory":"2Pi"}},"status":{"used":{"memory":"7Ei"}}}`: {"min none max [memory 2Pi] used [memory 7Ei]", "[]"},
 		`{"spec":{"max":{"cpu":"1e-999999999","memory":"x"}}}`:                 {"min none max [] used none", mended(`spec.max of cpu, "1e-999999999", is not a quantity, such as 500m, 2 or 1Gi; spec.max of memory, "x", is not a quantity, such as 500m, 2 or 1Gi`)},
 		`{"spec":{"min":{"cpu":true,"memory":{"a":1}},"max":{"cpu":3}}}`: {"min [] max [cpu 3] used none",

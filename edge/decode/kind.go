@@ -25,6 +25,9 @@ type Kind struct {
 	Namespaced bool
 	// New returns an empty object of the kind.
 	New func() metav1.Object
+	// Strict returns an empty value into which an object is decoded to find fields that are not
+	// known or stand twice; nil if decoding into New's finds them.
+	Strict func() any
 	// object decodes an object of one of package object's kinds; nil for
 	// others.
 	object func(o any) object.Object
@@ -62,8 +65,8 @@ var Kinds = []Kind{
 	}),
 	objects(object.DeviceTaintRules, deviceTaintRule),
 	objects(object.PodGroups, podGroup),
-	objects(object.ElasticQuotas, elasticQuota),
-	objects(object.CoschedulingGroups, coschedulingGroup),
+	custom[strictQuota](object.ElasticQuotas, elasticQuota),
+	custom[strictGroup](object.CoschedulingGroups, coschedulingGroup),
 }
 
 // byName and byType find a kind.
@@ -144,5 +147,13 @@ func objects[T any, P api[T], O object.Object](kind object.Kind, decode func(P) 
 	k := global[T, P](kind.GroupVersion(), kind.ManifestName(), kind.Resource())
 	k.Namespaced = kind.Namespaced()
 	k.object = func(o any) object.Object { return decode(o.(P)) }
+	return k
+}
+
+// custom describes one of package object's kinds whose decoding keeps what cannot be read. S has its
+// fields.
+func custom[S, T any, P api[T], O object.Object](kind object.Kind, decode func(P) O) Kind {
+	k := objects(kind, decode)
+	k.Strict = func() any { return new(S) }
 	return k
 }

@@ -60,6 +60,11 @@ func (r raw) decode(controllers bool) decoded {
 	if is, _ := kjson.SyntaxErrorOffset(err); is {
 		return decoded{err: errNotJSON}
 	}
+	if k.Strict != nil {
+		if more, err := kjson.UnmarshalStrict(r.data, k.Strict()); err == nil { // else its own decoding says why
+			violations = append(violations, more...)
+		}
+	}
 	var unknown []string
 	for _, violation := range violations {
 		if field, ok := strings.CutPrefix(violation.Error(), "unknown field "); ok {
@@ -79,6 +84,9 @@ func (r raw) decode(controllers bool) decoded {
 	}
 	if err := admit(o, r.kindName()); err != nil {
 		return decoded{err: fmt.Errorf("%s: %w%s", r.where, err, misspelt(unknown))}
+	}
+	if err := join(decode.CheckCustom(o)); err != nil {
+		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(k.Namespaced), err)}
 	}
 	return decoded{object: o, created: o.GetCreationTimestamp().Time, unknown: unknown}
 }

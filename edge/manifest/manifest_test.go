@@ -300,6 +300,13 @@ func TestBadInput(t *testing.T) {
 		"a long number":         {pod("overhead: {memory: 1e999}"), web + "spec.overhead[memory]: "},
 		"a name that is a bool": {"apiVersion: v1\nkind: Node\nmetadata: {name: n}\n", at + "node: metadata.name: wrong type: bool where string belongs (y, n, yes, no, on and off are bools in YAML: quote them)"},
 		"a negative node":       {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {memory: -1Gi}}\n", at + "node a: status.allocatable[memory]: -1Gi is negative"},
+		"half a GPU":            {pod("resources: {requests: {example.com/gpu: 500m}}"), web + "spec.resources.requests[example.com/gpu]: 500m is not a whole number"},
+		"a node's half GPU":     {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {example.com/gpu: 1500m}}\n", at + "node a: status.allocatable[example.com/gpu]: 1500m is not a whole number"},
+		"a quota's half GPU":    {custom("ElasticQuota", `{"min": {"cpu": "500m", "example.com/gpu": "1500m"}, "max": {"example.com/gpu": 2.5}}`), at + "elasticquota default/a: spec.min[example.com/gpu]: 1500m is not a whole number; spec.max[example.com/gpu]: 2.5 is not a whole number"},
+		"a group's half GPU":    {custom("PodGroup", `{"minMember": 1, "minResources": {"example.com/gpu": "500m"}}`), at + "podgroup.scheduling.x-k8s.io default/a: spec.minResources[example.com/gpu]: 500m is not a whole number"},
+		"a quota's name twice":  {custom("ElasticQuota", `{"min": {"cpu": 1, "cpu": 2}}`), at + `elasticquota default/a: duplicate field "spec.min.cpu"`},
+		"a quota's list twice":  {custom("ElasticQuota", `{"min": {"cpu": 1}, "min": {"cpu": 2}}`), at + `elasticquota default/a: duplicate field "spec.min"`},
+		"a group's field twice": {custom("PodGroup", `{"minMember": 1, "minMember": 2}`), at + `podgroup.scheduling.x-k8s.io default/a: duplicate field "spec.minMember"`},
 		"a taint's effect":      {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nspec: {taints: [{key: k, effect: Never}]}\n", at + `node a: spec.taints[0].effect: "Never" is none of [NoSchedule PreferNoSchedule NoExecute]`},
 		"no name":               {"apiVersion: v1\nkind: Namespace\n", at + "namespace: metadata.name: is empty"},
 		"a long name":           {"apiVersion: v1\nkind: Node\nmetadata: {name: " + strings.Repeat("n", 254) + "}\n", at + "node " + strings.Repeat("n", 40) + "...: metadata.name: has 254 bytes; it may have 253"},
@@ -327,6 +334,21 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// custom returns an object of scheduling.x-k8s.io named a, in JSON.
+func custom(kind, spec string) string {
+	return fmt.Sprintf(`{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": %q, "metadata": {"name": "a"}, "spec": %s}`, kind, spec)
+}
+
+// Of an object of scheduling.x-k8s.io, too, a notice names the fields that are not known.
+func TestUnknownFieldsOfCustomKinds(t *testing.T) {
+	for kind, field := range map[string]string{"ElasticQuota": "spec.mni", "PodGroup": "spec.minMembers"} {
+		set, err := read(t, "in.yaml", custom(kind, fmt.Sprintf("{%q: 1}", strings.TrimPrefix(field, "spec."))))
+		if err != nil || !slices.ContainsFunc(set.Notices, func(n string) bool { return strings.HasSuffix(n, field+": is not known and left out") }) {
+			t.Errorf("%s: %v, %v", kind, set, err)
+		}
 	}
 }
 
