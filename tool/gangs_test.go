@@ -78,3 +78,23 @@ func TestVictimsOfAGang(t *testing.T) {
 		t.Errorf("evicted %s, want %s\n%s", out, want, errs)
 	}
 }
+
+// what-if tells what a change leads to from what happens in any case: what a pod of a quota, or a gang,
+// that waits already takes back or preempts.
+func TestWhatIfInAnyCase(t *testing.T) {
+	_, out, errs := berth("", "what-if", "-f", "testdata/quotas.yaml", "--config", "testdata/quotas-config.yaml", "add-nodes", "1", "cpu=1,memory=1Gi")
+	for _, want := range []string{"add-nodes 1 cpu=1,memory=1Gi: 0 pods move, 1 pod preempted in any case\n", "\nEVICTED IN ANY CASE\n  web/web-2 on node-1, for research/train-2\n", "\nWITHOUT A NODE IN ANY CASE\n  web/web-2\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s%s", want, out, errs)
+		}
+	}
+	in := fmt.Sprintf(gangNode, "a", 2) + fmt.Sprintf(gangNode, "b", 1) + fmt.Sprintf(gangGroup, "g", "2") +
+		strings.NewReplacer("spec: {", "spec: {nodeName: a, ", "cpu: 1}", "cpu: 2}").Replace(fmt.Sprintf(gangPod, "low", ""))
+	for _, pod := range []string{"g-0", "g-1"} {
+		in += strings.Replace(fmt.Sprintf(gangPod, pod, "g"), "spec: {", "spec: {priority: 9, ", 1)
+	}
+	code, out, errs := berth(in, "what-if", "-f", "-", "--config", "testdata/gangs-config.yaml", "cordon", "b")
+	if want := "cordon b: 0 pods move, 1 pod preempted in any case\n"; code != 0 || !strings.HasPrefix(out, want) {
+		t.Errorf("exit status %d, want %q in\n%s%s", code, want, out, errs)
+	}
+}

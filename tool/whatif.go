@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/report"
@@ -148,7 +149,11 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	ctx, cancel := s.timeout.start(ctx)
 	defer cancel()
 	in.Stop = func() bool { return ctx.Err() != nil }
-	result, err := whatif.Run(set, in, changes, whatif.Options{IgnoreBudgets: s.ignoreBudgets, Stdin: stdin, Names: s.names()})
+	anew := func() (machine.Options, error) {
+		_, _, o, err := s.scheduler()
+		return o, err
+	}
+	result, err := whatif.Run(set, in, changes, whatif.Options{IgnoreBudgets: s.ignoreBudgets, Stdin: stdin, Names: s.names(), Anew: anew})
 	progress.done()
 	if err != nil {
 		return err

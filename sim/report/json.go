@@ -166,7 +166,7 @@ func evictedMember(r *sim.Result) []member {
 	if len(r.Evicted) == 0 {
 		return nil
 	}
-	return []member{{"evicted", evictions(r)}}
+	return []member{{"evicted", evictions(r, nil)}}
 }
 
 // member is a field that a result of another command has beyond those of a

@@ -82,7 +82,7 @@ func (t *Table) Finish(r *sim.Result) error {
 		count(len(r.Placed), "pod"), len(r.Unplaced), evicted, count(len(nodes), "node"), count(r.Decisions, "decision"), t.seed)
 	t.nodes(&b, r, nodes)
 	t.pending(&b, r)
-	t.evicted(&b, r)
+	t.evicted(&b, "EVICTED", r.Evicted)
 	if t.wide {
 		t.pods(&b, r)
 	}
@@ -179,19 +179,19 @@ func (t *Table) reasons(b *strings.Builder, title string, because map[string][]s
 }
 
 // evicted writes a line for each pod that preemption took away.
-func (t *Table) evicted(b *strings.Builder, r *sim.Result) {
-	if len(r.Evicted) == 0 {
+func (t *Table) evicted(b *strings.Builder, title string, pods []sim.Eviction) {
+	if len(pods) == 0 {
 		return
 	}
-	shown := slices.SortedFunc(slices.Values(r.Evicted), func(x, y sim.Eviction) int { return cmp.Compare(x.Pod, y.Pod) })
+	shown := slices.SortedFunc(slices.Values(pods), func(x, y sim.Eviction) int { return cmp.Compare(x.Pod, y.Pod) })
 	if !t.wide && len(shown) > shortNodes {
 		shown = shown[:shortNodes]
 	}
-	b.WriteString("\nEVICTED\n")
+	terminal.Fprintf(b, "\n%s\n", title)
 	for _, e := range shown {
 		terminal.Fprintf(b, "  %s on %s, for %s\n", e.Pod, e.Node, e.For)
 	}
-	if rest := len(r.Evicted) - len(shown); rest > 0 {
+	if rest := len(pods) - len(shown); rest > 0 {
 		terminal.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "pod"))
 	}
 }

@@ -21,6 +21,8 @@ type move struct {
 	From     string  `json:"from"`
 	To       *string `json:"to"`
 	Workload string  `json:"workload,omitempty"`
+	// InAnyCase is set if it has to start again without the changes, too.
+	InAnyCase bool `json:"inAnyCase,omitempty"`
 }
 
 type stay struct {
@@ -41,6 +43,8 @@ type eviction struct {
 	Pod  string `json:"pod"`
 	Node string `json:"node"`
 	For  string `json:"for"`
+	// InAnyCase is set if it is evicted without the changes of what-if, too.
+	InAnyCase bool `json:"inAnyCase,omitempty"`
 }
 
 type budgetUse struct {
@@ -75,11 +79,13 @@ func (j *JSON) FinishWhatIf(r *whatif.Result) error {
 // FinishWhatIf writes the result of a run with changes.
 func (y *YAML) FinishWhatIf(r *whatif.Result) error { return y.finish(r.Result, members(r)...) }
 
-// evictions returns the pods that were evicted for others, in the order of the run.
-func evictions(r *sim.Result) []eviction {
+// evictions returns the pods that were evicted for others, in the order of the run. Those of inAnyCase
+// would be without the changes, too.
+func evictions(r *sim.Result, inAnyCase map[string]string) []eviction {
 	evicted := []eviction{}
 	for _, e := range r.Evicted {
-		evicted = append(evicted, eviction(e))
+		_, loses := inAnyCase[e.Pod]
+		evicted = append(evicted, eviction{e.Pod, e.Node, e.For, loses})
 	}
 	return evicted
 }
@@ -90,7 +96,8 @@ func members(r *whatif.Result) []member {
 		changes = append(changes, r.Changes[i].String())
 	}
 	for _, m := range r.Moved {
-		out := move{Pod: m.Pod, From: m.From, Workload: m.Workload}
+		_, loses := r.InAnyCase[m.Pod]
+		out := move{Pod: m.Pod, From: m.From, Workload: m.Workload, InAnyCase: loses}
 		if m.To != "" {
 			out.To = &m.To
 		}
@@ -115,7 +122,7 @@ func members(r *whatif.Result) []member {
 		keeps = append(keeps, kept{k.Pod, k.Node, k.Why, budgetUses(r.KeptBy[k.Pod])})
 	}
 	return []member{{"changes", changes}, {"moved", moved}, {"gone", stays(r.Gone)}, {"kept", keeps}, {"stayed", stays(r.Stayed)},
-		{"evicted", evictions(r.Result)}, {"budgets", budgetUses(r.Budgets)}, {"resources", beforeAfter{rooms(r.Before), rooms(r.Cluster)}}}
+		{"evicted", evictions(r.Result, r.InAnyCase)}, {"budgets", budgetUses(r.Budgets)}, {"resources", beforeAfter{rooms(r.Before), rooms(r.Cluster)}}}
 }
 
 // rooms sums up all nodes, by resource.
@@ -135,7 +142,9 @@ func (t *Table) FinishWhatIf(r *whatif.Result) error {
 	t.moved(&b, r)
 	t.placed(&b, r)
 	t.stays(&b, "NOT EVICTED", r.Kept)
-	t.evicted(&b, r.Result)
+	changed, anyway := parted(r)
+	t.evicted(&b, "EVICTED", changed)
+	t.evicted(&b, "EVICTED IN ANY CASE", anyway)
 	t.unplaced(&b, r)
 	t.stays(&b, "GONE", r.Gone)
 	t.stays(&b, "LEFT BY THE DRAIN", r.Stayed)
@@ -148,13 +157,33 @@ func (t *Table) FinishWhatIf(r *whatif.Result) error {
 	return t.end(b.String())
 }
 
+// parted returns the evictions for other pods that the changes lead to, and those that happen without
+// them, too.
+func parted(r *whatif.Result) (changed, anyway []sim.Eviction) {
+	for _, e := range r.Evicted {
+		if _, loses := r.InAnyCase[e.Pod]; loses {
+			anyway = append(anyway, e)
+		} else {
+			changed = append(changed, e)
+		}
+	}
+	return changed, anyway
+}
+
+// listed reports whether the pod is one of those that were evicted.
+func listed(evicted []sim.Eviction, pod string) bool {
+	return slices.ContainsFunc(evicted, func(e sim.Eviction) bool { return e.Pod == pod })
+}
+
 func headline(r *whatif.Result) string {
 	moved, fresh, stuck, other := 0, 0, 0, 0
+	changed, anyway := parted(r)
 	known := map[string]bool{} // the pods that are not new
 	maps.Copy(known, r.Pending)
 	for _, m := range r.Moved {
 		known[m.Pod] = true
 		switch {
+		case m.To != "" && listed(anyway, m.Pod), r.StuckInAnyCase(m.Pod):
 		case m.To != "":
 			moved++
 		case r.OtherScheduler[m.Pod]:
@@ -186,7 +215,7 @@ func headline(r *whatif.Result) string {
 		n    int
 		text string
 	}{
-		{fresh, "%s new"}, {stuck, "%s without a node"}, {other, "%s of another scheduler"}, {len(r.Kept), "%s not evicted"}, {len(r.Evicted), "%s preempted"}, {len(r.Gone), "%s gone"}, {len(r.Stayed), "%s left by the drain"},
+		{fresh, "%s new"}, {stuck, "%s without a node"}, {other, "%s of another scheduler"}, {len(r.Kept), "%s not evicted"}, {len(changed), "%s preempted"}, {len(anyway), "%s preempted in any case"}, {len(r.Gone), "%s gone"}, {len(r.Stayed), "%s left by the drain"},
 	} {
 		if part.n > 0 {
 			text += ", " + fmt.Sprintf(part.text, count(part.n, "pod"))
@@ -206,9 +235,10 @@ func moves(n int) string {
 // the wide form for each pod.
 func (t *Table) moved(b *strings.Builder, r *whatif.Result) {
 	var rows [][3]string
+	_, anyway := parted(r)
 	lines := map[string][]whatif.Move{}
 	for _, m := range r.Moved {
-		if m.To == "" {
+		if m.To == "" || listed(anyway, m.Pod) {
 			continue
 		}
 		key := cmp.Or(m.Workload, m.Pod)
@@ -300,7 +330,7 @@ func (t *Table) stays(b *strings.Builder, title string, list []whatif.Stay) {
 
 // unplaced tells the pods that lost their node from those that had none.
 func (t *Table) unplaced(b *strings.Builder, r *whatif.Result) {
-	stuck, pending, other := map[string][]string{}, map[string][]string{}, map[string][]string{}
+	stuck, anyway, pending, other := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, pod := range slices.Sorted(maps.Keys(r.Unplaced)) {
 		why := r.Unplaced[pod]
 		switch {
@@ -308,11 +338,14 @@ func (t *Table) unplaced(b *strings.Builder, r *whatif.Result) {
 			other[why] = append(other[why], pod)
 		case r.Pending[pod]:
 			pending[why] = append(pending[why], pod)
+		case r.StuckInAnyCase(pod):
+			anyway[why] = append(anyway[why], pod)
 		default:
 			stuck[why] = append(stuck[why], pod)
 		}
 	}
 	t.reasons(b, "WITHOUT A NODE", stuck)
+	t.reasons(b, "WITHOUT A NODE IN ANY CASE", anyway)
 	t.reasons(b, "PENDING BEFORE, AND STILL", pending)
 	t.reasons(b, "OF ANOTHER SCHEDULER, NOT TRIED", other)
 }

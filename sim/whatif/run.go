@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/workload"
@@ -24,6 +25,9 @@ type Options struct {
 	Stdin io.Reader
 	// Names is where pods and workloads are that are named without a namespace.
 	Names Names
+	// Anew returns the scheduler's options once more. With it the cluster is also played without
+	// the changes if pods were evicted for others, for Result.InAnyCase.
+	Anew func() (machine.Options, error)
 }
 
 // Names says in which namespace a name without one is looked for: in Namespace ("" means
@@ -55,8 +59,18 @@ type Result struct {
 	Budgets []BudgetUse
 	// Pending are the pods that had no node before, by namespace/name.
 	Pending map[string]bool
+	// InAnyCase are the pods that lose their node without the changes, too, by namespace/name: pods
+	// that were pending before have them evicted. The value is their node then, "" for none.
+	InAnyCase map[string]string
 	// Notices are for the user.
 	Notices []string
+}
+
+// StuckInAnyCase reports whether the pod, which had a node, has none at the end, and would have
+// none without the changes.
+func (r *Result) StuckInAnyCase(pod string) bool {
+	node, loses := r.InAnyCase[pod]
+	return loses && node == "" && r.Unplaced[pod] != ""
 }
 
 // Stuck counts the pods without a node that the changes left so: they had one, or were
@@ -64,7 +78,7 @@ type Result struct {
 func (r *Result) Stuck() int {
 	n := 0
 	for pod := range r.Unplaced {
-		if !r.Pending[pod] {
+		if !r.Pending[pod] && !r.StuckInAnyCase(pod) {
 			n++
 		}
 	}
@@ -91,6 +105,10 @@ func (b BudgetUse) Broken() bool { return b.Down > b.Allowed }
 // Run plays the cluster with the changes made. in is made of the set, which Run
 // owns from now on.
 func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result, error) {
+	as, before := in, set
+	if len(changes) > 0 && o.Anew != nil {
+		before = set.Clone()
+	}
 	s := newSession(set, &in, o)
 	r := &Result{Changes: changes, Before: snapshot(in), Pending: pendingPods(set, in)}
 	in.Refused = set.Refusals
@@ -104,7 +122,27 @@ func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result,
 	r.Result = run
 	r.Notices = endlessNotices(run)
 	s.tell(r)
-	return r, nil
+	if before != set && len(run.Evicted) > 0 && len(r.Pending) > 0 {
+		err = r.compare(before, as, o)
+	}
+	return r, err
+}
+
+// compare plays the cluster without the changes, and records which pods lose their node then.
+func (r *Result) compare(set *manifest.Set, in sim.Input, o Options) (err error) {
+	if in.Machine, err = o.Anew(); err != nil {
+		return err
+	}
+	in.Decided = nil
+	without, err := Run(set, in, nil, Options{Names: o.Names})
+	if err != nil {
+		return err
+	}
+	r.InAnyCase = map[string]string{}
+	for _, m := range without.Moved {
+		r.InAnyCase[m.Pod] = m.To
+	}
+	return nil
 }
 
 // evicted makes a pod again that was evicted for another one.
