@@ -36,12 +36,15 @@ from files, from a live API server, or from both, as for "simulate".
 
 How many more of one pod fit, where, and what stops the next: the pod is the only
 pending one, or that which --pod names, a pod, or a workload such as deployment/web.
-Other pending pods are placed first. Nobody is evicted for the copies.
+Other pending pods are placed first. Nobody is evicted for the copies. Of a pod of a gang
+(also --pod podgroup/train) it is how many more whole gangs fit, each with a group of its
+own of the same minimum.
 
 With --scale: up to how many replicas of a workload fit, those that it has included.
-Each pod of a StatefulSet has claims of its own. Or how often all pods of a file have a
-place, together: those of its workloads, as often, and its bare pods, which share the
-claims that they name. Its DaemonSets run once.
+Each pod of a StatefulSet has claims of its own. Replicas of a gang stay in it. Or how
+often all pods of a file have a place, together: those of its workloads, as often, and
+its bare pods, which share the claims that they name. Its DaemonSets run once. Its gangs
+are as many of their own.
 
 With --nodes-like: how few more nodes of a shape place all pending pods, and which
 pods such nodes do not help. Pods that preempt each other without end are not tried
@@ -97,7 +100,7 @@ func newFit(name string, own *sim.Plugins) *cobra.Command {
 	f := cmd.Flags()
 	s.addFlags(f)
 	s.api.addNamespace(cmd, namesUsage)
-	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
+	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload or podgroup; default: the only pending one")
 	f.StringVar(&s.scale, "scale", "", "up to how many replicas of this workload fit, [NAMESPACE/]KIND/NAME, or how often all pods of this file do")
 	f.StringArrayVar(&s.nodesLike, "nodes-like", nil, "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b; may be repeated with a price in each, such as node-1,price=0.25")
 	f.StringVar(&s.after, "after", "", "make these changes first, as the words of \"what-if\": \"lose-zone a\", \"drain node-1, scale deployment/web=12\"")

@@ -2,6 +2,8 @@ package tool
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -96,5 +98,39 @@ func TestWhatIfInAnyCase(t *testing.T) {
 	code, out, errs := berth(in, "what-if", "-f", "-", "--config", "testdata/gangs-config.yaml", "cordon", "b")
 	if want := "cordon b: 0 pods move, 1 pod preempted in any case\n"; code != 0 || !strings.HasPrefix(out, want) {
 		t.Errorf("exit status %d, want %q in\n%s%s", code, want, out, errs)
+	}
+}
+
+// fit counts whole gangs, each with a group of its own; replicas of a workload in a gang stay in it, as
+// many at first as it lacks; and all pods of a file come as gangs of their own.
+func TestFitGangs(t *testing.T) {
+	const job = "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: train, namespace: default}\nspec:\n  parallelism: 2\n  completions: 9\n  template:\n" +
+		"    metadata: {labels: {scheduling.x-k8s.io/pod-group: g}}\n    spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n"
+	const native = "---\napiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: own, namespace: default}\nspec: {schedulingPolicy: {gang: {minCount: 2}}}\n" +
+		"---\napiVersion: v1\nkind: Pod\nmetadata: {name: n-0, namespace: default}\nspec: {schedulingGroup: {podGroupName: own}, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n"
+	const running = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-%d, namespace: default, labels: {scheduling.x-k8s.io/pod-group: g}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: r, controller: true}]}\n" +
+		"spec: {nodeName: a, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n"
+	nodes := fmt.Sprintf(gangNode, "a", 4) + fmt.Sprintf(gangNode, "b", 3)
+	group := fmt.Sprintf(gangGroup, "g", "2")
+	gang := group + fmt.Sprintf(gangPod, "g-0", "g") + fmt.Sprintf(gangPod, "g-1", "g")
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	if err := os.WriteFile(file, []byte(strings.TrimPrefix(group, "---\n")+job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, in, args, want string }{
+		{"the only one that waits", gang, "", "3 more pod groups like default/g fit, of 2 pods each\n\nNODE   MORE PODS\n"},
+		{"named", gang + strings.ReplaceAll(gang, "g-", "h-")[len(group):], "--pod podgroup/g", "1 more pod group like default/g fits, of 4 pods each\n"},
+		{"a pod of it", gang, "--pod g-1", "3 more pod groups like default/g fit, of 2 pods each\n"},
+		{"of Kubernetes, one of its pods is there", native, "--pod podgroup.scheduling.k8s.io/own", "3 more pod groups like default/own fit, of 2 pods each\n"},
+		{"replicas of a gang that waits", group + job, "--scale job/train", "job/default/train fits up to 7 replicas (now 2)\n"},
+		{"replicas of a gang that runs", group + fmt.Sprintf(running, 0) + fmt.Sprintf(running, 1), "--scale rs/web", "replicaset/default/web fits up to 7 replicas (now 2)\n"},
+		{"a file", "", "--scale " + file, "job.yaml fits 3 times: 2 pods each, of job/default/train (2)\n"},
+		{"too large", strings.ReplaceAll(gang, "cpu: 1}", "cpu: 4}"), "", "0 more pod groups like default/g fit, of 2 pods each\n\nWhat stops the next\n  0/2 nodes are available: 2 Insufficient cpu.\n"},
+		{"no such", gang, "--pod podgroup/x", "berth: podgroup/x: has no pods\n"},
+	} {
+		_, out, errs := berth(nodes+c.in, append([]string{"fit", "-f", "-", "--config", "testdata/gangs-config.yaml", "--feature-gates", "GenericWorkload=true"}, strings.Fields(c.args)...)...)
+		if !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: want %q in\n%s%s", c.name, c.want, out, errs)
+		}
 	}
 }

@@ -31,10 +31,13 @@ var fitKind = kind{"berth.dev/v1alpha1", "FitResult"}
 
 type podsFit struct {
 	kind
-	After []string       `json:"after,omitempty"`
-	Pod   string         `json:"pod"`
-	Fits  int            `json:"fits"`
-	Nodes map[string]int `json:"nodes"`
+	After []string `json:"after,omitempty"`
+	Pod   string   `json:"pod"`
+	// PodGroup is set if whole groups are counted, of PodsEach pods each.
+	PodGroup string         `json:"podGroup,omitempty"`
+	PodsEach int            `json:"podsEach,omitempty"`
+	Fits     int            `json:"fits"`
+	Nodes    map[string]int `json:"nodes"`
 	stopped
 }
 
@@ -91,7 +94,7 @@ type shape struct {
 
 // PodsFit is the answer how many more of a pod fit after changes.
 func PodsFit(r *whatif.PodsFit, after []whatif.Change) Fitting {
-	return &podsFit{fitKind, written(after), r.Pod, r.Fits, r.Nodes, stoppedBy(r.Stops, r.Nearest)}
+	return &podsFit{fitKind, written(after), r.Pod, r.Group, r.Size, r.Fits, r.Nodes, stoppedBy(r.Stops, r.Nearest)}
 }
 
 // Scaled is the answer up to how many replicas fit after changes.
@@ -147,7 +150,11 @@ func (r *podsFit) Text(out io.Writer) error {
 	if r.Fits == 1 {
 		verb = "fits"
 	}
-	terminal.Fprintf(&b, "%s%s like %s %s\n", following(r.After), count(r.Fits, "more pod"), r.Pod, verb)
+	if r.PodGroup != "" {
+		terminal.Fprintf(&b, "%s%s like %s %s, of %s each\n", following(r.After), count(r.Fits, "more pod group"), r.PodGroup, verb, count(r.PodsEach, "pod"))
+	} else {
+		terminal.Fprintf(&b, "%s%s like %s %s\n", following(r.After), count(r.Fits, "more pod"), r.Pod, verb)
+	}
 	perNode(&b, "MORE PODS", r.Nodes)
 	r.text(&b, "What stops the next")
 	_, err := io.WriteString(out, b.String())

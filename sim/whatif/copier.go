@@ -15,7 +15,10 @@ import (
 type copier struct {
 	*session
 	api     *v1.Pod
-	each    int         // copies of a round
+	each    int    // copies of a round
+	more    int    // of the first round, beside each
+	group   string // each round is one more of this group; "": copies stay in the pod's
+	rounds  int
 	decoded *object.Pod // a copy; nil before the first
 	copies  int
 }
@@ -23,7 +26,12 @@ type copier struct {
 func (c *copier) scheduler() string { return c.api.Spec.SchedulerName }
 
 func (c *copier) add() (pods []string, refused string, err error) {
-	for range c.each {
+	n := c.each + c.more
+	c.more, c.rounds = 0, c.rounds+1
+	if c.group != "" {
+		c.copyGroup(c.api.Namespace, c.group, numbered(c.group, c.rounds))
+	}
+	for range n {
 		if refusal := c.set.Charge(c.api); refusal != nil {
 			return pods, refusal.Error(), nil
 		}
@@ -51,6 +59,10 @@ func (c *copier) addCopy(name string) error {
 		c.cluster.SetPod(c.set.DecodePod(p))
 		return nil
 	}
+	if c.group != "" { // the copies of a round alone are alike
+		c.cluster.SetPod(c.set.DecodePod(c.copyOf(name)))
+		return nil
+	}
 	if c.decoded == nil {
 		c.decoded = c.set.DecodePod(c.copyOf(name))
 	}
@@ -71,6 +83,9 @@ func (c *copier) copyOf(name string) *v1.Pod {
 		Labels: p.Labels, Annotations: p.Annotations, OwnerReferences: p.OwnerReferences}
 	p.Spec.NodeName, p.Spec.PreemptionPolicy = "", &never
 	p.Status = v1.PodStatus{}
+	if c.group != "" {
+		joinGroup(&p.ObjectMeta, &p.Spec, numbered(c.group, c.rounds))
+	}
 	return p
 }
 

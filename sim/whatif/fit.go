@@ -17,9 +17,13 @@ import (
 
 // PodsFit is how many more of a pod fit into a cluster.
 type PodsFit struct {
-	Pod   string // namespace/name
+	Pod string // namespace/name
+	// Group is the pod group that the pod is placed with, as namespace/name; "" for none. Whole groups
+	// are counted then, of Size pods each.
+	Group string
+	Size  int
 	Fits  int
-	Nodes map[string]int // how many of them, by node
+	Nodes map[string]int // how many of the pods, by node
 	// Stops is why the next one does not fit.
 	Stops string
 	// Nearest is the node that lacks least for it, nil if it is no resource that stops it.
@@ -29,8 +33,9 @@ type PodsFit struct {
 }
 
 // Fit counts the copies of a pod that can be placed without an eviction, after
-// all other pending pods, once the changes are made. name names the pod, or a workload one
-// of whose pods it is; "" is the only pending pod.
+// all other pending pods, once the changes are made. Of a pod that is placed with a group it
+// counts copies of the group. name names the pod, or a workload or a pod group one of whose pods
+// it is; "" is the only pending pod.
 func Fit(set *manifest.Set, in sim.Input, after []Change, name string, names Names) (*PodsFit, error) {
 	c := &chooser{fitting: &fitting{session: newSession(set, &in, Options{Names: names}), alike: true}}
 	notices, err := c.play(in, func() error { return c.start(after, name) })
@@ -38,11 +43,18 @@ func Fit(set *manifest.Set, in sim.Input, after []Change, name string, names Nam
 		return nil, err
 	}
 	room := &PodsFit{Pod: c.pod, Nodes: map[string]int{}, Stops: c.stops, Nearest: c.nearest, Notices: notices}
-	for _, key := range c.added {
+	counted := c.added
+	if room.Group, room.Size = c.group, c.size; c.group != "" {
+		counted = c.finished
+	}
+	for _, key := range counted {
 		if p := c.cluster.Pod(key); p != nil && p.NodeName != "" {
 			room.Fits++
 			room.Nodes[p.NodeName]++
 		}
+	}
+	if c.group != "" {
+		room.Fits = c.rounds
 	}
 	return room, nil
 }
@@ -64,7 +76,9 @@ func pendingPods(set *manifest.Set, in sim.Input) map[string]bool {
 // chooser finds the pod of which copies are added.
 type chooser struct {
 	*fitting
-	pod string // namespace/name
+	pod   string // namespace/name
+	group string // likewise; "" for a pod that is placed by itself
+	size  int    // of the group
 }
 
 // start makes the changes and chooses the pod: before them, so that pods which lose their
@@ -74,7 +88,7 @@ func (f *chooser) start(after []Change, name string) error {
 	if notYet != nil && len(after) == 0 {
 		return notYet
 	}
-	if err := f.begin(f.cluster, after); err != nil {
+	if err := f.begin(f.world, after); err != nil {
 		return fmt.Errorf("--after: %w", err)
 	}
 	if notYet != nil {
@@ -93,6 +107,10 @@ func (f *chooser) choose(name string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if group := f.groupOf(p); group != "" {
+		f.chooseGang(p, group)
+		return nil
 	}
 	api := f.pods[p.Key()]
 	f.pod, f.adders = p.Key(), []adder{&copier{session: f.session, api: api, each: 1}}
@@ -147,6 +165,9 @@ func (f *chooser) chosen(name string) (*object.Pod, error) {
 			kind, owner := workload.OfPod(f.pods[p.Key()])
 			if kind == "" {
 				kind, owner = "Pod", p.Name
+			}
+			if group := f.groupOf(p); group != "" {
+				kind, owner = "PodGroup", group
 			}
 			of[kind+" "+p.Namespace+"/"+owner] = true
 		}

@@ -49,6 +49,7 @@ type fitting struct {
 	probe    string // a pod more that shows what nodes lack, "" before it is added
 	stops    string
 	stopped  string // the pod that it is about
+	tells    int    // how much stops tells (telling)
 	nearest  *Shortage
 	refused  string // why admission refuses the next, "" as long as it does not
 	err      error
@@ -74,7 +75,7 @@ func (f *fitting) play(in sim.Input, begin func() error) ([]string, error) {
 	in.Decided = f.decided
 	in.Machine.Explain = func(p *object.Pod) bool { return p.Key() == f.probe }
 	in.Begin = func(w *sim.World) error {
-		f.cluster, f.world = w.Cluster, w
+		f.cluster, f.machine, f.world = w.Cluster, w.Machine, w
 		if err := begin(); err != nil {
 			return err
 		}
@@ -146,16 +147,28 @@ func (f *fitting) checkProfiles(noProfile func(string) string) error {
 // decided records why a pod that was added was not placed. What preemption says of it does
 // not count: these pods evict nobody.
 func (f *fitting) decided(d *decision.Decision) {
-	if d.Result == decision.ResultScheduled {
+	if d.Result == decision.ResultScheduled || d.Result == decision.ResultWaiting {
 		return
 	}
 	if pod := d.Pod.String(); pod == f.probe {
 		f.nearest = shortage(f.world.Machine.Table(), f.cluster.Pod(pod), d.Nodes)
-	} else if f.stops == "" && slices.Contains(f.last, pod) {
+	} else if telling(d) > f.tells && slices.Contains(f.last, pod) {
 		plain := *d
 		plain.PostFilter = nil
-		f.stops, f.stopped = strings.TrimSpace(explain.Message(&plain)), pod
+		f.stops, f.stopped, f.tells = strings.TrimSpace(explain.Message(&plain)), pod, telling(d)
 	}
+}
+
+// telling returns how much the decision tells of why its pod has no node. That of a pod that waits for
+// others of its group tells less than that of one of these.
+func telling(d *decision.Decision) int {
+	switch {
+	case d.Result == decision.ResultGated:
+		return 1
+	case d.GroupStatus != nil:
+		return 2
+	}
+	return 3
 }
 
 // shortage returns what the node lacks that lacks least of the pod's requests, among those
@@ -195,6 +208,7 @@ func (f *fitting) more() bool {
 		return f.addProbe()
 	case len(f.last) > 0:
 		f.rounds, f.finished = f.rounds+f.batch, f.added
+		f.stops, f.stopped, f.tells = "", "", 0 // it has a place now
 		if f.alike {
 			f.batch = min(2*f.batch, maxBatch)
 		}
@@ -228,7 +242,7 @@ func (f *fitting) addRound() {
 // addProbe adds a pod like the one that found no place.
 func (f *fitting) addProbe() bool {
 	a := f.lastBy[f.stopped]
-	if a == nil {
+	if a == nil || inOwnGroup(a) { // by itself it would wait for its group
 		return false
 	}
 	pods, _, err := a.add()
@@ -237,6 +251,17 @@ func (f *fitting) addProbe() bool {
 	}
 	f.probe = pods[0]
 	return true
+}
+
+// inOwnGroup reports whether each round of the adder is a pod group.
+func inOwnGroup(a adder) bool {
+	switch a := a.(type) {
+	case *copier:
+		return a.group != ""
+	case *ordinals:
+		return a.group != ""
+	}
+	return false
 }
 
 // placed counts the pods that have a node.

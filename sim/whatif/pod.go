@@ -125,8 +125,11 @@ func btoi(b bool) int {
 	return 0
 }
 
-// targets are the pods that a word names: a pod, or those of a workload.
+// targets are the pods that a word names: a pod, or those of a workload or a pod group.
 func (s *session) targets(word string) ([]*object.Pod, error) {
+	if pods, is, err := s.groupPods(word); is {
+		return pods, err
+	}
 	parts := strings.Split(word, "/")
 	if len(parts) < 2 || len(parts) == 2 && kinds[strings.ToLower(parts[0])] == "" || parts[0] == "pod" {
 		p, err := s.pod(word)

@@ -112,7 +112,7 @@ func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result,
 	s := newSession(set, &in, o)
 	r := &Result{Changes: changes, Before: snapshot(in), Pending: pendingPods(set, in)}
 	in.Refused = set.Refusals
-	in.Begin = func(w *sim.World) error { return s.begin(w.Cluster, changes) }
+	in.Begin = func(w *sim.World) error { return s.begin(w, changes) }
 	in.Idle = func(*sim.World) bool { return s.evictAllowed() }
 	in.Evicted = s.evicted
 	run, err := sim.Run(in)

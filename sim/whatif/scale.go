@@ -109,7 +109,7 @@ func (s *scaling) beginWorkload(after []Change, word string) error {
 		s.Now = w.Replicas
 		s.takePending(s.owned(w))
 	}
-	if err := s.begin(s.cluster, after); err != nil {
+	if err := s.begin(s.world, after); err != nil {
 		return fmt.Errorf("--after: %w", err)
 	}
 	switch now, err := s.scalable(word); {
@@ -122,10 +122,17 @@ func (s *scaling) beginWorkload(after []Change, word string) error {
 	}
 	s.workload, s.Workload = w, strings.ToLower(w.Kind)+"/"+w.Namespace+"/"+w.Name
 	a, err := s.replicas(w)
-	if a != nil {
-		_, ordered := a.(*ordinals)
-		s.adders, s.alike = []adder{a}, !ordered
+	if a == nil {
+		return err
 	}
+	more := s.joinScaled(w)
+	switch a := a.(type) {
+	case *ordinals:
+		a.more = more
+	case *copier:
+		a.more, s.alike = more, true
+	}
+	s.adders = []adder{a}
 	return err
 }
 
@@ -158,7 +165,7 @@ func (s *scaling) replicas(w *workload.Workload) (adder, error) {
 	w.Template.Spec.PreemptionPolicy = &never
 	have := w.Active(s.owned(w))
 	if w.Kind == "StatefulSet" {
-		return &ordinals{s.session, w, have, 1}, nil
+		return &ordinals{session: s.session, workload: w, have: have, each: 1}, nil
 	}
 	w.Replicas = len(have) + 1
 	pods, err := s.make(w, have)
@@ -191,6 +198,9 @@ type ordinals struct {
 	workload *workload.Workload
 	have     []*v1.Pod
 	each     int
+	more     int    // of the first round, beside each
+	group    string // each round is one more of this group; "": its pods stay in theirs
+	rounds   int
 }
 
 func (o *ordinals) scheduler() string {
@@ -198,7 +208,14 @@ func (o *ordinals) scheduler() string {
 }
 
 func (o *ordinals) add() (pods []string, refused string, err error) {
-	for len(pods) < o.each {
+	n := o.each + o.more
+	o.more, o.rounds = 0, o.rounds+1
+	if o.group != "" {
+		as := numbered(o.group, o.rounds)
+		o.copyGroup(o.workload.Namespace, o.group, as)
+		joinGroup(&o.workload.Template.ObjectMeta, &o.workload.Template.Spec, as)
+	}
+	for len(pods) < n {
 		made, err := o.next()
 		if err != nil || len(made) == 0 {
 			return pods, o.refusalOf(o.workload), err
@@ -229,7 +246,7 @@ func (o *ordinals) next() ([]*v1.Pod, error) {
 // beginFile makes the changes and applies the file. The pods that come with it are what each
 // round adds.
 func (s *scaling) beginFile(after []Change, file string) error {
-	if err := s.begin(s.cluster, after); err != nil {
+	if err := s.begin(s.world, after); err != nil {
 		return fmt.Errorf("--after: %w", err)
 	}
 	known := map[*v1.Pod]bool{}
@@ -290,12 +307,17 @@ func (s *scaling) partsOf(pods []*v1.Pod) error {
 // part returns what adds pods like one of a file.
 func (s *scaling) part(p *v1.Pod) (adder, error) {
 	kind, name := workload.OfPod(p)
+	group := s.groupOf(s.set.DecodePod(p))
 	if kind != "StatefulSet" || !s.set.Made[p] {
-		return &copier{session: s.session, api: p, each: 1}, nil
+		return &copier{session: s.session, api: p, each: 1, group: group}, nil
 	}
 	w, err := s.scalable(p.Namespace + "/" + kind + "/" + name)
 	if err != nil {
 		return nil, err
 	}
-	return s.replicas(w)
+	a, err := s.replicas(w)
+	if o, ok := a.(*ordinals); ok {
+		o.group = group
+	}
+	return a, err
 }

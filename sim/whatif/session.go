@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/sim"
@@ -18,6 +19,7 @@ import (
 type session struct {
 	set     *manifest.Set
 	cluster *sim.Cluster
+	machine *machine.Machine
 	start   time.Time
 	options Options
 	counted bool // a profile counts ElasticQuotas
@@ -71,8 +73,8 @@ func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
 }
 
 // begin makes the changes and starts the evictions.
-func (s *session) begin(c *sim.Cluster, changes []Change) error {
-	s.cluster, s.changed = c, len(changes) > 0
+func (s *session) begin(w *sim.World, changes []Change) error {
+	s.cluster, s.machine, s.changed = w.Cluster, w.Machine, len(changes) > 0
 	for i := range changes {
 		if err := s.made(&changes[i]); err != nil {
 			return err
