@@ -91,7 +91,7 @@ func (s *Scope) Check(c *Cluster) error {
 	case s.IsQuota() && !c.knows(*s.Workload):
 		return c.noSuchWorkload(*s.Workload)
 	}
-	return c.checkOneGroup(*s.Workload)
+	return checkOneGroup(c, *s.Workload)
 }
 
 // isOfQuota reports whether pods of the namespace use what the ElasticQuota guarantees.

@@ -18,7 +18,7 @@ func (l *listing) idle(w Workload) (texts []string) {
 	if text := idleText(o); text != "" {
 		texts = append(texts, text)
 	}
-	texts = append(texts, l.idleGroup(w)...)
+	texts = append(texts, idleGroup(l.Cluster, w)...)
 	placed := 0
 	var waiting []string
 	var unready *v1.Pod

@@ -35,8 +35,8 @@ func qualifiedGroup(group string) string {
 	return group
 }
 
-// groups returns the names of the PodGroups, and of the groups that pods name, sorted.
-func (c *Cluster) groups() (names []types.NamespacedName) {
+// groupsIn returns the names of the PodGroups, and of the groups that pods name, sorted.
+func groupsIn(c *Cluster) (names []types.NamespacedName) {
 	for _, p := range c.Set.Pods {
 		if group := groupOf(c.Machine, p); group != "" {
 			names = append(names, types.NamespacedName{Namespace: p.Namespace, Name: group})
@@ -56,19 +56,19 @@ func (c *Cluster) groups() (names []types.NamespacedName) {
 
 // groupsOf returns the groups that the workload, a pod group, may mean: several where APIs have one of
 // this name each.
-func (c *Cluster) groupsOf(w Workload) []types.NamespacedName {
-	return slices.DeleteFunc(c.groups(), func(name types.NamespacedName) bool {
+func groupsOf(c *Cluster, w Workload) []types.NamespacedName {
+	return slices.DeleteFunc(groupsIn(c), func(name types.NamespacedName) bool {
 		return name.Namespace != w.Namespace || !isGroup(name.Name, w.Name)
 	})
 }
 
 // checkOneGroup returns an error if the workload is a pod group and may be one of several.
-func (c *Cluster) checkOneGroup(w Workload) error {
+func checkOneGroup(c *Cluster, w Workload) error {
 	if w.Kind != podGroup {
 		return nil
 	}
 	var give []string
-	for _, name := range c.groupsOf(w) {
+	for _, name := range groupsOf(c, w) {
 		source, short := object.GroupSource(qualifiedGroup(name.Name))
 		give = append(give, podGroup+"."+source+"/"+short)
 	}
@@ -79,11 +79,11 @@ func (c *Cluster) checkOneGroup(w Workload) error {
 }
 
 // idleGroup says what is wrong with the pod group, and whether it has pods.
-func (c *Cluster) idleGroup(w Workload) (texts []string) {
+func idleGroup(c *Cluster, w Workload) (texts []string) {
 	if w.Kind != podGroup || c.Machine == nil {
 		return nil
 	}
-	for _, name := range c.groupsOf(w) {
+	for _, name := range groupsOf(c, w) {
 		if fault := c.Machine.GroupFault(name); fault != "" {
 			texts = append(texts, "it is not valid: "+fault)
 		}

@@ -113,7 +113,7 @@ func (c *Cluster) belongs(p *v1.Pod, w Workload) bool {
 func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 	w := Workload{kind, cmp.Or(namespace, c.Namespace, v1.NamespaceDefault), name}
 	if c.knows(w) {
-		return w, c.checkOneGroup(w)
+		return w, checkOneGroup(c, w)
 	}
 	elsewhere := map[string]bool{}
 	for _, o := range c.all() {
@@ -126,7 +126,7 @@ func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 			elsewhere[key.Namespace] = true
 		}
 	}
-	for _, key := range c.groups() {
+	for _, key := range groupsIn(c) {
 		if kind == podGroup && isGroup(key.Name, name) {
 			elsewhere[key.Namespace] = true
 		}
@@ -142,7 +142,7 @@ func (c *Cluster) FindWorkload(kind, name, namespace string) (Workload, error) {
 		return w, c.noSuchWorkload(w)
 	case len(in) == 1:
 		w.Namespace = in[0]
-		return w, c.checkOneGroup(w)
+		return w, checkOneGroup(c, w)
 	}
 	return w, fmt.Errorf("%s %s: is in several namespaces: say which with -n: %s", kind, name, list(in, 5))
 }
@@ -153,7 +153,7 @@ func (c *Cluster) knows(w Workload) bool {
 		return slices.Contains(quotas(c.Machine), w)
 	}
 	if w.Kind == podGroup {
-		return len(c.groupsOf(w)) > 0
+		return len(groupsOf(c, w)) > 0
 	}
 	return c.indexWorkloads().objects[w] != nil || slices.ContainsFunc(c.Set.Pods, func(p *v1.Pod) bool { return c.belongs(p, w) })
 }
@@ -171,7 +171,7 @@ func (c *Cluster) noSuchWorkload(w Workload) error {
 			known[o.GetNamespace()+"/"+o.GetName()] = true
 		}
 	}
-	for _, key := range c.groups() {
+	for _, key := range groupsIn(c) {
 		if w.Kind == podGroup {
 			known[key.String()] = true
 		}

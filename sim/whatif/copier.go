@@ -29,7 +29,7 @@ func (c *copier) add() (pods []string, refused string, err error) {
 	n := c.each + c.more
 	c.more, c.rounds = 0, c.rounds+1
 	if c.group != "" {
-		c.copyGroup(c.api.Namespace, c.group, numbered(c.group, c.rounds))
+		groups{c.session}.copyGroup(c.api.Namespace, c.group, numbered(c.group, c.rounds))
 	}
 	for range n {
 		if refusal := c.set.Charge(c.api); refusal != nil {

@@ -42,7 +42,7 @@ func Fit(set *manifest.Set, in sim.Input, after []Change, name string, names Nam
 	if err != nil {
 		return nil, err
 	}
-	room := &PodsFit{Pod: c.pod, Nodes: map[string]int{}, Stops: c.stops, Nearest: c.nearest, Notices: notices}
+	room := &PodsFit{Pod: c.pod, Nodes: map[string]int{}, Stops: c.stop.why, Nearest: c.nearest, Notices: notices}
 	counted := c.added
 	if room.Group, room.Size = c.group, c.size; c.group != "" {
 		counted = c.finished
@@ -108,7 +108,7 @@ func (f *chooser) choose(name string) error {
 	if err != nil {
 		return err
 	}
-	if group := f.groupOf(p); group != "" {
+	if group := (groups{f.session}).groupOf(p); group != "" {
 		f.chooseGang(p, group)
 		return nil
 	}
@@ -166,7 +166,7 @@ func (f *chooser) chosen(name string) (*object.Pod, error) {
 			if kind == "" {
 				kind, owner = "Pod", p.Name
 			}
-			if group := f.groupOf(p); group != "" {
+			if group := (groups{f.session}).groupOf(p); group != "" {
 				kind, owner = "PodGroup", group
 			}
 			of[kind+" "+p.Namespace+"/"+owner] = true

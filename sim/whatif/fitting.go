@@ -38,7 +38,6 @@ type fitting struct {
 	// whichever came before it.
 	alike bool
 
-	world  *sim.World
 	added  []string // namespace/name, without the probe
 	last   []string // of the last rounds
 	lastBy map[string]adder
@@ -47,12 +46,17 @@ type fitting struct {
 	rounds   int
 	finished []string
 	probe    string // a pod more that shows what nodes lack, "" before it is added
-	stops    string
-	stopped  string // the pod that it is about
-	tells    int    // how much stops tells (telling)
+	stop     stop
 	nearest  *Shortage
 	refused  string // why admission refuses the next, "" as long as it does not
 	err      error
+}
+
+// stop is why a pod found no place.
+type stop struct {
+	why   string
+	pod   string // namespace/name
+	tells int    // how much it tells (telling)
 }
 
 // Shortage is what a node lacks for a pod that nothing else keeps off it.
@@ -75,7 +79,7 @@ func (f *fitting) play(in sim.Input, begin func() error) ([]string, error) {
 	in.Decided = f.decided
 	in.Machine.Explain = func(p *object.Pod) bool { return p.Key() == f.probe }
 	in.Begin = func(w *sim.World) error {
-		f.cluster, f.machine, f.world = w.Cluster, w.Machine, w
+		f.cluster, f.world = w.Cluster, w
 		if err := begin(); err != nil {
 			return err
 		}
@@ -91,11 +95,11 @@ func (f *fitting) play(in sim.Input, begin func() error) ([]string, error) {
 		return nil, err
 	}
 	switch {
-	case f.stops != "":
+	case f.stop.why != "":
 	case f.refused != "":
-		f.stops = f.refused
+		f.stop.why = f.refused
 	case run.Cut != "":
-		f.stops = "it was not tried: " + run.Cut
+		f.stop.why = "it was not tried: " + run.Cut
 	}
 	for _, pod := range append(f.added, f.probe) {
 		known[pod] = true
@@ -152,10 +156,10 @@ func (f *fitting) decided(d *decision.Decision) {
 	}
 	if pod := d.Pod.String(); pod == f.probe {
 		f.nearest = shortage(f.world.Machine.Table(), f.cluster.Pod(pod), d.Nodes)
-	} else if telling(d) > f.tells && slices.Contains(f.last, pod) {
+	} else if telling(d) > f.stop.tells && slices.Contains(f.last, pod) {
 		plain := *d
 		plain.PostFilter = nil
-		f.stops, f.stopped, f.tells = strings.TrimSpace(explain.Message(&plain)), pod, telling(d)
+		f.stop = stop{strings.TrimSpace(explain.Message(&plain)), pod, telling(d)}
 	}
 }
 
@@ -208,13 +212,13 @@ func (f *fitting) more() bool {
 		return f.addProbe()
 	case len(f.last) > 0:
 		f.rounds, f.finished = f.rounds+f.batch, f.added
-		f.stops, f.stopped, f.tells = "", "", 0 // it has a place now
+		f.stop = stop{} // it has a place now
 		if f.alike {
 			f.batch = min(2*f.batch, maxBatch)
 		}
 	}
 	if len(f.added) >= workload.MaxPods {
-		f.stops = fmt.Sprintf("it was not tried: %d are enough", len(f.added))
+		f.stop.why = fmt.Sprintf("it was not tried: %d are enough", len(f.added))
 		return false
 	}
 	f.last, f.lastBy = nil, map[string]adder{}
@@ -241,7 +245,7 @@ func (f *fitting) addRound() {
 
 // addProbe adds a pod like the one that found no place.
 func (f *fitting) addProbe() bool {
-	a := f.lastBy[f.stopped]
+	a := f.lastBy[f.stop.pod]
 	if a == nil || inOwnGroup(a) { // by itself it would wait for its group
 		return false
 	}

@@ -14,14 +14,17 @@ import (
 	"github.com/berth-scheduler/berth/edge/workload"
 )
 
+// groups are the pod groups of a session.
+type groups struct{ *session }
+
 // groupOf returns the name of the group with which the pod is placed, as the scheduler has it; "" for
 // none.
-func (s *session) groupOf(p *object.Pod) string {
+func (s groups) groupOf(p *object.Pod) string {
 	return s.groupName(p.SchedulerName, p.KubernetesGroup(), p.Labels)
 }
 
 // groupOfTemplate returns that of the pods of a workload.
-func (s *session) groupOfTemplate(w *workload.Workload) string {
+func (s groups) groupOfTemplate(w *workload.Workload) string {
 	name := w.Template.Spec.SchedulerName
 	if name == "" {
 		name = v1.DefaultSchedulerName
@@ -29,15 +32,15 @@ func (s *session) groupOfTemplate(w *workload.Workload) string {
 	return s.groupName(name, decode.PodGroupName(&w.Template.Spec), w.Template.Labels)
 }
 
-func (s *session) groupName(schedulerName, schedulingGroup string, labels map[string]string) string {
-	if !s.machine.PlacesGroups() {
+func (s groups) groupName(schedulerName, schedulingGroup string, labels map[string]string) string {
+	if !s.world.Machine.PlacesGroups() {
 		return ""
 	}
-	return s.machine.GroupName(schedulerName, schedulingGroup, labels)
+	return s.world.Machine.GroupName(schedulerName, schedulingGroup, labels)
 }
 
 // members returns the pods of the group that are there, by name.
-func (s *session) members(namespace, group string) (pods []*object.Pod) {
+func (s groups) members(namespace, group string) (pods []*object.Pod) {
 	for _, p := range s.cluster.Pods() {
 		if p.Namespace == namespace && s.groupOf(p) == group {
 			pods = append(pods, p)
@@ -48,7 +51,7 @@ func (s *session) members(namespace, group string) (pods []*object.Pod) {
 
 // minimum returns how many pods of the group are placed at once, 1 if it is not known. The labels are
 // those of a pod of it. The scheduler need not know of the group yet.
-func (s *session) minimum(namespace, group string, labels map[string]string) int {
+func (s groups) minimum(namespace, group string, labels map[string]string) int {
 	kind, name, has := object.GroupObject(group)
 	if !has {
 		source, _ := object.GroupSource(group)
@@ -64,7 +67,7 @@ func (s *session) minimum(namespace, group string, labels map[string]string) int
 
 // groupPods returns the pods of the group that a word names: [NAMESPACE/]podgroup/NAME, where podgroup
 // may be followed by a dot and the API group. It returns false for another word.
-func (s *session) groupPods(word string) (pods []*object.Pod, is bool, err error) {
+func (s groups) groupPods(word string) (pods []*object.Pod, is bool, err error) {
 	parts := strings.Split(word, "/")
 	n := len(parts)
 	if n < 2 || n > 3 {
@@ -89,7 +92,7 @@ func (s *session) groupPods(word string) (pods []*object.Pod, is bool, err error
 		namespaces[p.Namespace] = true
 	}
 	switch {
-	case !s.machine.PlacesGroups():
+	case !s.world.Machine.PlacesGroups():
 		return nil, true, fmt.Errorf("%s: pods of groups are placed one by one with this configuration and these --feature-gates", word)
 	case len(pods) == 0:
 		return nil, true, fmt.Errorf("%s: has no pods", word)
@@ -101,7 +104,7 @@ func (s *session) groupPods(word string) (pods []*object.Pod, is bool, err error
 
 // copyGroup adds a copy of the group's object under the other name, unless it has none or the copy is
 // there.
-func (s *session) copyGroup(namespace, group, as string) {
+func (s groups) copyGroup(namespace, group, as string) {
 	kind, short, has := object.GroupObject(group)
 	_, name, _ := object.GroupObject(as)
 	if !has || s.cluster.Object(kind, namespace, name) != nil {
@@ -142,7 +145,7 @@ func numbered(group string, round int) string { return fmt.Sprintf("%s-fit-%d", 
 
 // stopPreempting has no pod of the group preempt others: all pods of a group have one preemption
 // policy, and those that are added preempt nobody.
-func (s *session) stopPreempting(namespace, group string) {
+func (s groups) stopPreempting(namespace, group string) {
 	for _, p := range s.members(namespace, group) {
 		never := v1.PreemptNever
 		api := s.pods[p.Key()].DeepCopy()
@@ -154,10 +157,11 @@ func (s *session) stopPreempting(namespace, group string) {
 // chooseGang takes away the pods of the group that are pending. Each round adds a group like it, with
 // as many pods as it has, or must have.
 func (f *chooser) chooseGang(like *object.Pod, group string) {
-	members := f.members(like.Namespace, group)
+	of := groups{f.session}
+	members := of.members(like.Namespace, group)
 	_, short := object.GroupSource(group)
 	f.pod, f.group, f.alike = like.Key(), like.Namespace+"/"+short, false
-	f.size = max(len(members), f.minimum(like.Namespace, group, like.Labels))
+	f.size = max(len(members), of.minimum(like.Namespace, group, like.Labels))
 	for _, p := range members {
 		each := 1
 		if p == like {
@@ -174,7 +178,7 @@ func (f *chooser) chooseGang(like *object.Pod, group string) {
 // joinScaled prepares the group of a workload whose replicas are added, if it has one: they preempt
 // nobody, and the first ones come with as many others as the group lacks of its minimum. It returns how
 // many these are.
-func (s *scaling) joinScaled(w *workload.Workload) (more int) {
+func joinScaled(s groups, w *workload.Workload) (more int) {
 	group := s.groupOfTemplate(w)
 	if group == "" {
 		return 0

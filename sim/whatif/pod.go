@@ -127,7 +127,7 @@ func btoi(b bool) int {
 
 // targets are the pods that a word names: a pod, or those of a workload or a pod group.
 func (s *session) targets(word string) ([]*object.Pod, error) {
-	if pods, is, err := s.groupPods(word); is {
+	if pods, is, err := (groups{s}).groupPods(word); is {
 		return pods, err
 	}
 	parts := strings.Split(word, "/")

@@ -54,7 +54,7 @@ func Scale(set *manifest.Set, in sim.Input, after []Change, what string, o Optio
 	if err != nil {
 		return nil, err
 	}
-	s.Stops, s.Nearest, s.Notices = s.stops, s.nearest, notices
+	s.Stops, s.Nearest, s.Notices = s.stop.why, s.nearest, notices
 	s.count()
 	return s.Scaled, nil
 }
@@ -125,7 +125,7 @@ func (s *scaling) beginWorkload(after []Change, word string) error {
 	if a == nil {
 		return err
 	}
-	more := s.joinScaled(w)
+	more := joinScaled(groups{s.session}, w)
 	switch a := a.(type) {
 	case *ordinals:
 		a.more = more
@@ -212,7 +212,7 @@ func (o *ordinals) add() (pods []string, refused string, err error) {
 	o.more, o.rounds = 0, o.rounds+1
 	if o.group != "" {
 		as := numbered(o.group, o.rounds)
-		o.copyGroup(o.workload.Namespace, o.group, as)
+		groups{o.session}.copyGroup(o.workload.Namespace, o.group, as)
 		joinGroup(&o.workload.Template.ObjectMeta, &o.workload.Template.Spec, as)
 	}
 	for len(pods) < n {
@@ -307,7 +307,7 @@ func (s *scaling) partsOf(pods []*v1.Pod) error {
 // part returns what adds pods like one of a file.
 func (s *scaling) part(p *v1.Pod) (adder, error) {
 	kind, name := workload.OfPod(p)
-	group := s.groupOf(s.set.DecodePod(p))
+	group := groups{s.session}.groupOf(s.set.DecodePod(p))
 	if kind != "StatefulSet" || !s.set.Made[p] {
 		return &copier{session: s.session, api: p, each: 1, group: group}, nil
 	}

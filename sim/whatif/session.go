@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/sim"
@@ -19,7 +18,7 @@ import (
 type session struct {
 	set     *manifest.Set
 	cluster *sim.Cluster
-	machine *machine.Machine
+	world   *sim.World
 	start   time.Time
 	options Options
 	counted bool // a profile counts ElasticQuotas
@@ -74,7 +73,7 @@ func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
 
 // begin makes the changes and starts the evictions.
 func (s *session) begin(w *sim.World, changes []Change) error {
-	s.cluster, s.machine, s.changed = w.Cluster, w.Machine, len(changes) > 0
+	s.cluster, s.world, s.changed = w.Cluster, w, len(changes) > 0
 	for i := range changes {
 		if err := s.made(&changes[i]); err != nil {
 			return err
