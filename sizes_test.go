@@ -33,7 +33,6 @@ var large = map[string]size{
 	"edge/metrics.Metrics": {39, 50},
 	"edge/why.facts":       {74, 8},
 	"lab/attack.stage":     {67, 12},
-	"sim/whatif.scaling":   {8, 41},
 }
 
 // size counts the methods and fields of a type.
