@@ -56,7 +56,8 @@ pods come first in the queue and take the room.
 
 With --all it says what blocks all pending pods, by cause, and with KIND/NAME or
 NAMESPACE/KIND/NAME those of a Deployment, ReplicaSet, StatefulSet, DaemonSet, Job,
-CronJob, PodGroup or ElasticQuota (also deploy, rs, sts, ds, cj, eq), with the replicas
+CronJob, PodGroup or ElasticQuota (also deploy, rs, sts, ds, cj, eq, and where two APIs
+have a group of one name podgroup.scheduling.x-k8s.io), with the replicas
 that its controller could not make, and what the quota has lent and borrowed. Each pod takes its turn in the scheduler's order, so that no
 two are promised the same room. A fix is tried on all pods of its cause together.
 

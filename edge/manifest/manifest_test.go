@@ -185,7 +185,7 @@ func TestNotices(t *testing.T) {
 		t.Errorf("%v %q", err, s.Notices)
 	}
 	s, err = read(t, "in.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 1}}\n---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b, namespace: x}\nspec: {maxUnavailable: 1}\n")
-	if err != nil || !slices.Equal(s.Notices, []string{"in.yaml: document 2: poddisruptionbudget x/b: status: no controller has filled it in, so it allows no disruption; status.disruptionsAllowed says how many"}) {
+	if err != nil || !slices.Equal(s.Notices, []string{"in.yaml: document 2: poddisruptionbudget x/b: status: is empty, as in a manifest that was not applied to a cluster, where a controller writes it; the budget counts as allowing no disruption: write status.disruptionsAllowed to allow some"}) {
 		t.Errorf("%v %q", err, s.Notices)
 	}
 	s, err = read(t, "in.yaml", "")

@@ -279,7 +279,7 @@ func (s *Set) store(o metav1.Object, key, where string) {
 		s.places[o] = where
 	case *policyv1.PodDisruptionBudget:
 		if !s.FillBudgets && o.Status.ObservedGeneration == 0 && o.Status.DisruptionsAllowed == 0 && len(o.Status.Conditions) == 0 {
-			s.unfilled = append(s.unfilled, fmt.Sprintf("%s: %s: status: no controller has filled it in, so it allows no disruption; status.disruptionsAllowed says how many", where, key))
+			s.unfilled = append(s.unfilled, fmt.Sprintf("%s: %s: status: is empty, as in a manifest that was not applied to a cluster, where a controller writes it; the budget counts as allowing no disruption: write status.disruptionsAllowed to allow some", where, key))
 		}
 		s.Budgets = append(s.Budgets, o)
 	case *v1.Namespace:
