@@ -19,6 +19,7 @@ import (
 const (
 	LargestFirst     = "largest first"
 	FewestNodesFirst = "fewest nodes first"
+	SmallestFirst    = "smallest first"
 )
 
 // mostReordered bounds the pods times placements that are tried in other orders in one cycle,
@@ -144,18 +145,30 @@ func (r *reordering) orders(p *framework.Placement) (orders []groupTry, err erro
 	}
 	r.weigh()
 	known := [][]*groupMember{plainMembers(r.members)}
-	add := func(name string, compare func(a, b rankedMember) int) {
-		sorted := plainMembers(slices.SortedStableFunc(slices.Values(r.members), compare))
+	add := func(name string, members []rankedMember) {
+		sorted := plainMembers(members)
 		if !slices.ContainsFunc(known, func(k []*groupMember) bool { return slices.Equal(k, sorted) }) {
 			known = append(known, sorted)
 			orders = append(orders, groupTry{members: sorted, order: name})
 		}
 	}
-	largest := func(a, b rankedMember) int { return cmp.Compare(b.share, a.share) }
-	add(LargestFirst, largest)
-	add(FewestNodesFirst, func(a, b rankedMember) int { return cmp.Or(cmp.Compare(a.nodes, b.nodes), largest(a, b)) })
+	add(LargestFirst, r.sorted(largestFirst))
+	add(FewestNodesFirst, r.sorted(func(a, b rankedMember) int { return cmp.Or(cmp.Compare(a.nodes, b.nodes), largestFirst(a, b)) }))
+	if needs := max(0, r.cycle.group.MinCount-progress.Scheduled); r.cycle.group.Gang && needs < len(r.members) {
+		smallest := r.sorted(func(a, b rankedMember) int { return largestFirst(b, a) })
+		slices.SortStableFunc(smallest[:needs], largestFirst) // of those that must fit: so they fit best
+		add(SmallestFirst, smallest)
+	}
 	return orders, nil
 }
+
+// sorted returns the pods in the order of compare; equals keep the order of the queue.
+func (r *reordering) sorted(compare func(a, b rankedMember) int) []rankedMember {
+	return slices.SortedStableFunc(slices.Values(r.members), compare)
+}
+
+// largestFirst orders pods by their share of the cluster.
+func largestFirst(a, b rankedMember) int { return cmp.Compare(b.share, a.share) }
 
 // plainMembers returns the pods in the same order.
 func plainMembers(members []rankedMember) []*groupMember {

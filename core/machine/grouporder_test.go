@@ -139,3 +139,56 @@ func TestOrdersOfUnequalPods(t *testing.T) {
 		t.Errorf("other orders place %d of %d gangs that some order places", helped, possible)
 	}
 }
+
+// An elastic gang, which has more pods than its minimum, starts on one node if enough of its
+// pods fit there, whichever these are. On two nodes it may not, though that is rare: scores choose
+// the node of each pod. It never starts with fewer.
+func TestElasticGangStarts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	started, missed := [3]int{}, [3]int{}
+	for i := range 600 {
+		w := newElasticGang(rng, 1+i%2)
+		got, how := w.run(t, orders(len(w.pods))[0], true)
+		most := w.most(0)
+		switch {
+		case len(got) > 0 && len(got) < w.min || len(got) > most:
+			t.Fatalf("%+v: placed %v, any %d fit", w, got, most)
+		case most >= w.min && len(got) == 0:
+			missed[len(w.nodes)]++
+		case len(got) > 0 && how == machine.SmallestFirst:
+			started[len(w.nodes)]++
+		}
+	}
+	if t.Logf("smallest first: on one and two nodes %v gangs started, and %v did not that can", started[1:], missed[1:]); started[1] == 0 || started[2] <= 4*missed[2] || missed[1] > 0 {
+		t.Fail()
+	}
+}
+
+// newElasticGang returns a small world with so many nodes, and a gang some of whose pods may wait.
+func newElasticGang(rng *rand.Rand, nodes int) *unequalGang {
+	w := &unequalGang{}
+	for range nodes {
+		w.nodes = append(w.nodes, 2+rng.IntN(6))
+	}
+	for range 4 + rng.IntN(3) {
+		w.pods, w.pinned = append(w.pods, 1+rng.IntN(4)), append(w.pinned, false)
+	}
+	w.min = 2 + rng.IntN(len(w.pods)-2)
+	return w
+}
+
+// most returns how many of the pods from the one at the index on fit on the nodes at most.
+func (w *unequalGang) most(from int) (most int) {
+	if from == len(w.pods) {
+		return 0
+	}
+	most = w.most(from + 1) // without it
+	for n, free := range w.nodes {
+		if free >= w.pods[from] {
+			w.nodes[n] = free - w.pods[from]
+			most = max(most, 1+w.most(from+1))
+			w.nodes[n] = free
+		}
+	}
+	return most
+}
