@@ -145,6 +145,9 @@ func (q *question) CouldHelp(e *queue.Entry) (could bool) {
 			return true
 		}
 		concerned := mayHelp(pl, p, q.event)
+		if judgesGroups(pl) && !concerned {
+			continue
+		}
 		if !answersByNode(pl, q.Table, p, q.event) {
 			if concerned || !hintsCover(pl, q.event) {
 				return true
@@ -259,6 +262,12 @@ func sharesClaims(p, other *object.Pod) bool {
 func hintsCover(pl *framework.Plugin, event *framework.Event) bool {
 	left := event.OldPod
 	return pl.CellFilter != nil || pl.Filter != nil && pl.Locality != framework.Anything && (left == nil || len(left.Claims) == 0 && !left.HasPVCs(true))
+}
+
+// judgesGroups reports whether the plugin rejects pod groups alone, and no node. What it counts
+// changes with its own events.
+func judgesGroups(pl *framework.Plugin) bool {
+	return pl.PodGroup != nil && pl.PodGroup.PlacementFeasible != nil && pl.Filter == nil && pl.CellFilter == nil
 }
 
 // mayHelp reports whether one of the plugin's own hints says that the event may help the

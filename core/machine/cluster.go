@@ -86,6 +86,9 @@ func (c *cluster) nodeSet(n *object.Node) {
 	}
 	c.table.SetNode(n)
 	c.moveAll(e)
+	if e.OldNode != nil {
+		c.groups.relabelled(e.OldNode, n)
+	}
 	c.bindings.recheckWrites(n.Name)
 }
 

@@ -53,7 +53,9 @@ func (l *podGroups) tryOtherOrders(c *groupCycle, placements []*framework.Placem
 		return
 	}
 	c.placements = 2 // what is tried may not be carried out
-	for _, p := range nextPlacements(placements, max(1, mostReordered/len(r.members)), r.members[0].record.Attempt) {
+	next := nextPlacements(placements, max(1, mostReordered/len(r.members)), r.members[0].record.Attempt)
+	c.partial = c.partial || len(next) < len(placements)
+	for _, p := range next {
 		if r.try(p) {
 			break
 		}

@@ -82,6 +82,7 @@ func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin, searched 
 	c.trial = true
 	found = framework.PodGroupPostFilterResult{Status: decision.Failed("plugin %q panicked", pl.Name)}
 	defer func() {
+		tried.partial = tried.partial || c.partial
 		*c = tried
 		for _, mb := range c.members {
 			l.nominateMember(mb, mb.kept) // the plugin may have placed and removed it

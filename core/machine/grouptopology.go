@@ -303,7 +303,9 @@ func (s *domainSearch) mayFit(d *domain) bool {
 func (s *domainSearch) tryLevel(level int) (chosen *domain, order groupTry) {
 	c := s.cycle
 	list := slices.DeleteFunc(s.domains(level), func(d *domain) bool { return !s.mayFit(d) })
+	all := len(list)
 	list = nextPlacements(list, s.tries, s.queued[0].record.Attempt)
+	c.partial = c.partial || len(list) < all
 	slices.SortFunc(list, (*domain).compare)
 	placed, left := 0, 0
 	for _, d := range list {
@@ -341,9 +343,13 @@ func (s *domainSearch) tryOrders(d *domain) {
 	c.placements = 2 // what is tried may not be carried out
 	c.members = s.queued
 	s.tryPlacement(c, d.placement)
-	if c.status != nil && c.status.Code == decision.Unschedulable && s.orders > 0 {
+	switch {
+	case c.status == nil || c.status.Code != decision.Unschedulable:
+	case s.orders > 0:
 		s.orders--
 		s.tryOtherOrders(c, []*framework.Placement{d.placement})
+	case len(s.classes) > 1:
+		c.partial = true
 	}
 }
 

@@ -24,7 +24,9 @@ func (l *podGroups) tryPlacements(c *groupCycle) (tried []*framework.Placement) 
 		c.status = status
 		return nil
 	}
+	all := len(placements)
 	placements = window(placements, len(c.members), c.members[0].record.Attempt)
+	c.partial = c.partial || len(placements) < all
 	chosen, fits := &placements[0], false
 	if c.placements = len(placements); c.placements > 1 {
 		if chosen, fits = l.choosePlacement(c, placements); chosen == nil {

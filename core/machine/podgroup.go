@@ -31,6 +31,8 @@ type groupCycle struct {
 	// trial is set while what is tried is not carried out: a plugin searches victims, or the
 	// group is assessed.
 	trial bool
+	// partial is set if some placements, or orders in them, were left for the next attempts.
+	partial bool
 	// again identifies the present try for a plugin that searches victims; nil: there is none.
 	again any
 	// untried is the status of pods that were not tried: the group's before PodGroupPostFilter

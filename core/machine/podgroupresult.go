@@ -27,9 +27,9 @@ func (l *podGroups) submitGroup(c *groupCycle) {
 		done.Placement = c.placement.Name
 	}
 	of, _ := levelsOf(l.options, c.profile, c.group)
-	waits := l.waitsForEvents(c)
+	wait := l.newGroupWait(c)
 	for _, mb := range c.members {
-		if l.submitMember(c, mb, waits) {
+		if l.submitMember(c, mb, wait) {
 			c.scheduled++
 		}
 	}
@@ -84,27 +84,10 @@ func (l *podGroups) failGroup(c *groupCycle, err error) {
 	l.queue.EndGroup(l.now, c.name, queue.GroupFailed)
 }
 
-// waitsForEvents reports whether a group that does not fit need not be tried again before an
-// event may help one of its pods. All pods of the cycle are of one class then, and filters
-// answer by the node alone: how many fit does not depend on which of equal nodes were
-// chosen. Nor does what quotas leave. A group that is not tried waits, too, for what mends its
-// fault. Another group, one that is constrained, and one for which a plugin generates no
-// placement is tried again after its backoff.
-func (l *podGroups) waitsForEvents(c *groupCycle) bool {
-	if c.group.Fault != "" {
-		return true
-	}
-	of, _ := levelsOf(l.options, c.profile, c.group)
-	generated := !l.options.GroupPlacements || of.levels != nil || c.placement != nil
-	return generated && !l.constrained(c) && equalPods(c.members) && !slices.ContainsFunc(c.members, func(mb *groupMember) bool {
-		return mb.tried && mb.failed == nil && !mb.local
-	})
-}
-
 // submitMember ends the scheduling cycle of one pod of the group, once the group is decided:
 // the pod is assumed, fails or is requeued. It returns true if the pod is assumed and goes
-// on to its binding. waits is set if the group waits for events, should it not fit.
-func (l *podGroups) submitMember(c *groupCycle, mb *groupMember, waits bool) (scheduled bool) {
+// on to its binding. wait is how the group waits, should it not fit.
+func (l *podGroups) submitMember(c *groupCycle, mb *groupMember, wait *groupWait) (scheduled bool) {
 	a := mb.attempt
 	switch {
 	case c.status != nil && c.status.Code == decision.Error:
@@ -118,14 +101,11 @@ func (l *podGroups) submitMember(c *groupCycle, mb *groupMember, waits bool) (sc
 	case mb.fits && c.status == nil:
 		return l.commitMember(mb)
 	case mb.tried && !mb.fits:
-		wakes := a.record.RejectedBy
-		if !waits {
-			wakes = nil
-		}
+		wakes := wait.rejected(mb)
 		l.deallocate(c, mb)
 		l.attempts.requeueFor(a, c.nominating(mb), wakes)
 	default:
-		l.holdMember(c, mb, waits)
+		l.holdMember(c, mb, wait)
 	}
 	return false
 }
@@ -171,7 +151,7 @@ func (l *podGroups) commitMember(mb *groupMember) bool {
 
 // holdMember requeues a pod that fits, or was not tried, because its group does not fit. The
 // group's status goes into its record.
-func (l *podGroups) holdMember(c *groupCycle, mb *groupMember, waits bool) {
+func (l *podGroups) holdMember(c *groupCycle, mb *groupMember, wait *groupWait) {
 	r := mb.record
 	r.Result = decision.ResultUnschedulable
 	switch {
@@ -187,10 +167,7 @@ func (l *podGroups) holdMember(c *groupCycle, mb *groupMember, waits bool) {
 		r.GroupNode = l.table.Name(mb.row)
 	}
 	r.Score, r.Ties, r.NodesFeasible = 0, 0, 0 // beside the pods before it, which are placed nowhere
-	var wakes []string
-	if waits {
-		wakes = c.heldBy(mb)
-	}
+	wakes := wait.held(mb)
 	l.deallocate(c, mb)
 	l.attempts.requeueFor(mb.attempt, c.nominating(mb), wakes)
 }
@@ -228,18 +205,6 @@ func (l *podGroups) deallocate(c *groupCycle, mb *groupMember) {
 	}
 	l.emit(Write{Pod: mb.pod, Writes: mb.writes, Call: l.extenders.upcomingCall()})
 	l.extenders.nextCall()
-}
-
-// heldBy returns the plugins whose events may help a pod that no plugin rejected though its
-// group was: those that found the group infeasible, and the one that changes claims for it.
-func (c *groupCycle) heldBy(mb *groupMember) (names []string) {
-	for _, pl := range c.profile.PlacementFeasible {
-		names = append(names, pl.Name)
-	}
-	if len(mb.writes) > 0 {
-		names = append(names, mb.writer)
-	}
-	return names
 }
 
 // showCondition emits a patch of the group's condition, unless the API shows it already

@@ -1,0 +1,137 @@
+package machine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// triesInARow is how many attempts in a row a group has that may fit with other choices among
+// nodes of equal score. After them it waits for events, as other groups do at once.
+const triesInARow = 3
+
+// groupWait is how a group that does not fit waits for its next attempt.
+type groupWait struct {
+	groups *podGroups
+	cycle  *groupCycle
+	// forEvents is set if it waits until an event may help one of its pods. Otherwise it is
+	// tried again after its backoff.
+	forEvents bool
+	// anyPlugin is set if an event may help a pod whatever plugin registered it: the verdict of
+	// any filter on any pod may decide whether the group fits.
+	anyPlugin bool
+	filters   map[string][]string // result of filtersOf by template
+}
+
+// newGroupWait returns how the group waits.
+//
+// Let all pods of the cycle be of one class, and filters answer by the node alone. How many fit
+// then does not depend on which of equal nodes were chosen, nor does what quotas leave: another
+// attempt has the same result until something changes. Another group may fit with other choices,
+// and has a few attempts for them. A group with more placements, or orders in them, than one
+// cycle tries is tried again after its backoff until it has none. So is one for which a hosted
+// plugin generates no placement. A group that is not tried waits for what mends its fault.
+func (l *podGroups) newGroupWait(c *groupCycle) *groupWait {
+	of, _ := levelsOf(l.options, c.profile, c.group)
+	alike := equalPods(c.members) && !slices.ContainsFunc(c.members, func(mb *groupMember) bool {
+		return mb.tried && mb.failed == nil && !mb.local
+	})
+	generator := c.profile.PlacementGenerate
+	noPlacement := l.options.GroupPlacements && of.levels == nil && c.placement == nil
+	w := &groupWait{groups: l, cycle: c, anyPlugin: !alike || l.constrained(c), filters: map[string][]string{}}
+	switch {
+	case c.group.Fault != "":
+		w.forEvents, w.anyPlugin = true, false
+	case c.partial || noPlacement && generator != nil && generator.Hosted != nil:
+	case alike && !w.anyPlugin:
+		w.forEvents = true
+	case c.preempts: // its victims leave soon
+	default:
+		w.forEvents = alike || c.members[0].record.Attempt%triesInARow == 0
+	}
+	return w
+}
+
+// rejected returns the plugins whose events may help a pod that plugins rejected; nil if the group
+// does not wait for events.
+func (w *groupWait) rejected(mb *groupMember) []string {
+	switch {
+	case !w.forEvents:
+		return nil
+	case w.anyPlugin:
+		return slices.Concat(mb.record.RejectedBy, w.filtersOf(mb))
+	}
+	return mb.record.RejectedBy
+}
+
+// held returns the plugins whose events may help a pod that no plugin rejected though its group
+// was: those that found the group infeasible, and the one that changes claims for it. It returns
+// nil if the group does not wait for events.
+func (w *groupWait) held(mb *groupMember) (names []string) {
+	if !w.forEvents {
+		return nil
+	}
+	for _, pl := range w.cycle.profile.PlacementFeasible {
+		names = append(names, pl.Name)
+	}
+	if len(mb.writes) > 0 {
+		names = append(names, mb.writer)
+	}
+	if w.anyPlugin {
+		names = append(names, w.filtersOf(mb)...)
+	}
+	return names
+}
+
+// filtersOf returns the plugins whose filters have a say about the pod. The result is shared by
+// equal pods.
+func (w *groupWait) filtersOf(mb *groupMember) (names []string) {
+	template := string(mb.pod.AppendTemplate(nil))
+	if names, known := w.filters[template]; known {
+		return names
+	}
+	for _, pl := range w.cycle.profile.PreFilter {
+		skips := false
+		if pl.PreFilter != nil && pl.Hosted == nil {
+			err := w.groups.guard.run("PreFilter", pl.Name, func() { skips = pl.PreFilter(w.groups.table, mb.pod).Skip })
+			skips = skips && err == nil
+		}
+		if !skips {
+			names = append(names, pl.Name)
+		}
+	}
+	w.filters[template] = names
+	return names
+}
+
+// relabelled handles new labels of a node. It lets the groups be tried again that are kept in a
+// topology domain, if a label of theirs changed: the node is in another domain then.
+func (l *podGroups) relabelled(old, now *object.Node) {
+	if l.table.Groups() == nil || maps.Equal(old.Labels, now.Labels) {
+		return
+	}
+	changed := func(key string) bool {
+		before, had := old.Labels[key]
+		value, has := now.Labels[key]
+		return had != has || before != value
+	}
+	moved := func(p *object.Pod) bool {
+		of := l.profiles[p.SchedulerName]
+		g := table.PodGroup(l.table, p.GroupKey())
+		if p.PodGroup() == "" || of == nil || g == nil {
+			return false
+		}
+		if levels, _ := levelsOf(l.options, of, g); levels.levels != nil {
+			return slices.ContainsFunc(levels.levels, changed)
+		}
+		return l.options.GroupPlacements && g.TopologyKey != "" && changed(g.TopologyKey)
+	}
+	leveled := func(of string) bool { return slices.ContainsFunc(l.profiles[of].Levels, changed) }
+	if l.options.GroupPlacements || slices.ContainsFunc(slices.Collect(maps.Keys(l.profiles)), leveled) { // any order: one is enough
+		l.queue.MoveInNamespaces(l.now, queue.Label(framework.Node, framework.UpdateNodeLabel), func(string) bool { return true }, moved)
+	}
+}
