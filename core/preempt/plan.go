@@ -145,10 +145,10 @@ const spareRows = 1 << 16
 // If nothing is kept for the class, it returns empty ranks for this search alone.
 func (f *Finder) ranksOf(c *call) *ranks {
 	if c.Cache != nil {
-		if k, known := (*c.Cache).(*ranks); known && k.priority == c.Pod.Priority && k.quotas == c.quotas() {
+		if k, known := (*c.Cache).(*ranks); known && k.priority == c.Pod.Priority && k.quotas == c.quotas() && k.strict == c.Disruption.Strict {
 			return k
 		}
-		k := &ranks{priority: c.Pod.Priority, quotas: c.quotas()}
+		k := &ranks{priority: c.Pod.Priority, quotas: c.quotas(), strict: c.Disruption.Strict}
 		*c.Cache = k
 		return k
 	}

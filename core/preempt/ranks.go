@@ -23,6 +23,7 @@ import (
 type ranks struct {
 	priority    int32            // of the pods of the class
 	quotas      uint64           // call.quotas, as of the first refresh
+	strict      bool             // budgets are, as of the first refresh
 	budgets     []*object.Budget // as of the last refresh
 	revision    uint64           // of the table; 0: nothing is ranked
 	nominations uint64           // their revision

@@ -96,6 +96,20 @@ func TestStrictBudgetCountsVictims(t *testing.T) {
 	}
 }
 
+// What was kept for a class is made anew once a configuration makes budgets strict, or no longer.
+func TestStrictIsSwitched(t *testing.T) {
+	w := newWorld(pod("p", 9, 2)).node("a", 4, pod("x/guarded", 1, 4, app("b"))).budget("x", "b", 0)
+	finder := &Finder{}
+	for i, strict := range []bool{true, false, true} {
+		c := w.call()
+		c.Disruption.Strict, c.Check = strict, true
+		plan, refused, err := finder.Find(c, everything)
+		if err != nil || (plan == nil) != strict || strict != slices.ContainsFunc(refused, namesBudget) {
+			t.Errorf("search %d, strict %t: %s, %v, %v", i, strict, plan.text(), refused, err)
+		}
+	}
+}
+
 // An extender may not choose a victim that a budget protects.
 func TestStrictBudgetsOfExtenders(t *testing.T) {
 	guarded, other := pod("x/guarded", 1, 2, app("b")), pod("x/other", 1, 2)
