@@ -16,19 +16,25 @@ import (
 )
 
 // A pod within its queue's min gets back what that has lent from whatever nodes, by as few
-// evictions as brute force finds. Who lent keeps its min, and every victim is needed.
+// evictions as brute force finds. Who lent keeps its min, and every victim is needed. With strict
+// budgets the victims violate none.
 func TestReclaimAcrossNodes(t *testing.T) {
 	found := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 		w := newWorld(pod("b/p", 0, int64(number("cpu", 1, 3))))
 		w.quotas = &framework.QuotaRules{}
+		strict := rapid.Bool().Draw(t, "strict")
+		if strict {
+			w.budget("a", "b", int32(number("allowed", 0, 2)))
+		}
 		var lent []*object.Pod
 		rows := map[*object.Pod]table.Row{}
 		for n := range number("nodes", 1, 3) {
 			var here []*object.Pod
 			for i := range number("pods", 0, 3) {
-				here = append(here, pod(fmt.Sprintf("a/%d-%d", n, i), int32(number("priority", 0, 2)), 1, startedAt(-number("age", 1, 9))))
+				here = append(here, pod(fmt.Sprintf("a/%d-%d", n, i), int32(number("priority", 0, 2)), 1, startedAt(-number("age", 1, 9)),
+					app(rapid.SampledFrom([]string{"b", "c"}).Draw(t, "app"))))
 			}
 			w.node(fmt.Sprint(n), int64(len(here)+number("free", 0, 3)), here...)
 			for _, p := range here {
@@ -48,6 +54,7 @@ func TestReclaimAcrossNodes(t *testing.T) {
 			return
 		}
 		c := w.call()
+		c.Disruption.Strict = strict
 		c.Filters.Local, c.Filters.Rows = true, w.table.All()
 		c.Filters.Code = func(table.Row) decision.Code { return decision.Unschedulable }
 		c.Filters.Run = func(r table.Row) *decision.Blocker {
@@ -61,6 +68,7 @@ func TestReclaimAcrossNodes(t *testing.T) {
 		if after := picture(w.table); err != nil || after != before {
 			t.Fatalf("the table is %s, and was %s: %v", after, before, err)
 		}
+		allowed := func(gone []*object.Pod) bool { return !strict || !violates(w.budgets, gone) }
 		// without returns whether the pod fits the row, or any for nil, without the pods.
 		without := func(r *table.Row, gone []*object.Pod) bool {
 			mark := w.table.Checkpoint()
@@ -78,7 +86,7 @@ func TestReclaimAcrossNodes(t *testing.T) {
 					gone = append(gone, p)
 				}
 			}
-			if entitled && int64(len(lent)-len(gone)) >= least && (fewest < 0 || len(gone) < fewest) && without(nil, gone) {
+			if entitled && int64(len(lent)-len(gone)) >= least && (fewest < 0 || len(gone) < fewest) && allowed(gone) && without(nil, gone) {
 				fewest = len(gone)
 			}
 		}
@@ -92,8 +100,11 @@ func TestReclaimAcrossNodes(t *testing.T) {
 		r, _ := w.table.Find(plan.Node)
 		elsewhere := slices.ContainsFunc(plan.Victims, func(p *object.Pod) bool { return rows[p] != r })
 		found[fmt.Sprint("elsewhere ", elsewhere)]++
-		if !without(&r, plan.Victims) || int64(len(lent)-len(plan.Victims)) < least {
-			t.Fatalf("%s: it does not fit, or a is below its min", plan.text())
+		if !without(&r, plan.Victims) || int64(len(lent)-len(plan.Victims)) < least || !allowed(plan.Victims) {
+			t.Fatalf("%s: it does not fit, a is below its min, or a budget is violated", plan.text())
+		}
+		if strict && len(w.budgets) > 0 {
+			found["strict"]++
 		}
 		for i := range plan.Victims {
 			if without(&r, slices.Delete(slices.Clone(plan.Victims), i, i+1)) {

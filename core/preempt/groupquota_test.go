@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -72,6 +73,13 @@ func drawQuotaWorld(t *rapid.T) *quotaWorld {
 			pods = append(pods, p)
 		}
 		world.node(fmt.Sprint("n", i), nodeCPU, pods...)
+	}
+	if number("strict", 0, 2) == 0 {
+		selector := labels.Everything()
+		for _, namespace := range namespaces {
+			w.Budgets = append(w.Budgets, &object.Budget{Namespace: namespace, Name: "all", Strict: true, Selector: selector, Allowed: int32(number("allowed", 0, 2))})
+		}
+		w.Strict = true
 	}
 	for i := range number("pods of the group", 1, 3) {
 		p := pod(fmt.Sprintf("%s/own-%d", w.namespace, i), call.Group.Priority, w.cpu)
@@ -162,7 +170,7 @@ func TestForGroupBesideQuotas(t *testing.T) {
 		}
 	})
 
-	if found["own"] == 0 || found["lent"] == 0 || found["whole"] == 0 || found["none"] == 0 {
+	if found["own"] == 0 || found["lent"] == 0 || found["whole"] == 0 || found["strict"] == 0 || found["none"] == 0 {
 		t.Errorf("too few cases: %v", found)
 	}
 }
@@ -177,6 +185,11 @@ func (w *quotaWorld) check(t *rapid.T, found map[string]int) {
 	if result.Status.Code != decision.Success {
 		found["none"]++
 		return
+	}
+	if w.Strict {
+		if found["strict"]++; violates(w.Budgets, result.Victims) {
+			t.Fatalf("%v violate a budget", result.Victims)
+		}
 	}
 	w.checkVictims(t, &result, found)
 	if err := w.Table.Check(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -94,6 +95,62 @@ func TestStrictBudgetCountsVictims(t *testing.T) {
 	if err != nil || plan.text() != "a: large, 1 violations" {
 		t.Errorf("%s, %v, %v", plan.text(), refused, err)
 	}
+}
+
+// With strict budgets neither a single pod nor a group has more pods of a gang evicted than a budget
+// allows, and the gang keeps its minimum or goes as a whole. Victims that violate no budget are found
+// as without strict.
+func TestStrictBudgetsOfGangs(t *testing.T) {
+	refused, surplus := 0, 0
+	check := func(t *rapid.T) {
+		w := drawElastic(t)
+		for _, p := range w.pods {
+			if app := rapid.SampledFrom([]string{"", "b"}).Draw(t, "app"); p.Labels == nil {
+				p.Labels = map[string]string{"app": app}
+			} else {
+				p.Labels["app"] = app
+			}
+		}
+		w.budget("d", "b", rapid.Int32Range(0, 2).Draw(t, "allowed"))
+		plain, c := w.call(), w.call()
+		plain.Cache, c.Cache, c.Disruption.Strict, c.Check = nil, nil, true, true
+		want, _, _ := new(Finder).Find(plain, everything)
+		got, _, err := new(Finder).Find(c, everything)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case got == nil && want != nil && !violates(w.budgets, want.Victims) || got != nil && want == nil:
+			t.Fatalf("got %s; without strict %s", got.text(), want.text())
+		case got == nil && want != nil:
+			refused++
+		case got == nil:
+			return
+		case violates(w.budgets, got.Victims) || !w.goes(got.Victims):
+			t.Fatalf("got %s", got.text())
+		case got.surplus > 0:
+			surplus++
+		}
+		g := newGroupWorldOf(&framework.PodGroupPostFilterCall{Now: now, Table: w.table, Group: &object.PodGroup{Priority: w.pod.Priority}, Budgets: w.budgets, Strict: true}, w.pod.Demand.Usage.MilliCPU)
+		g.local = true
+		for range rapid.IntRange(1, 3).Draw(t, "pods of the group") {
+			g.Pods = append(g.Pods, &object.Pod{})
+		}
+		if result := ForGroup(g.PodGroupPostFilterCall); violates(w.budgets, result.Victims) || !w.goes(result.Victims) {
+			t.Fatalf("a group has %v evicted", result.Victims)
+		}
+	}
+	for range 10 { // few worlds have a refusal
+		rapid.Check(t, check)
+	}
+	if refused == 0 || surplus == 0 {
+		t.Errorf("%d pods were refused by a budget, %d have the surplus of a gang evicted", refused, surplus)
+	}
+}
+
+// goes reports whether the gang keeps its minimum without the victims, or goes as a whole.
+func (w *elastic) goes(victims []*object.Pod) bool {
+	_, ok := w.outcome(set(victims))
+	return ok
 }
 
 // What was kept for a class is made anew once a configuration makes budgets strict, or no longer.
