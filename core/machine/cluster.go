@@ -35,9 +35,9 @@ func (c *cluster) handle(e Event) {
 	case NodeGone:
 		c.nodeGone(e.Name)
 	case BudgetSet:
-		c.budgets.set(e.Budget)
+		c.budgetChanged(c.budgets.set(e.Budget))
 	case BudgetGone:
-		c.budgets.remove(e.Namespace, e.Name)
+		c.budgetChanged(c.budgets.remove(e.Namespace, e.Name), nil)
 	case SelectorOwnerSet:
 		c.selectorOwnerChanged(c.table.SelectorOwners().Set(e.Owner), e.Owner)
 	case SelectorOwnerGone:

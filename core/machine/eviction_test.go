@@ -227,11 +227,13 @@ func TestBudgetEvents(t *testing.T) {
 // TestBudgetsAreNotChanged: a list that was handed out stays as it was.
 func TestBudgetsAreNotChanged(t *testing.T) {
 	x, y := &object.Budget{Name: "x"}, &object.Budget{Name: "y"}
-	b := budgets{list: []*object.Budget{x, y}}
-	list := b.list
-	b.set(&object.Budget{Name: "x"})
+	b := budgets{}
+	b.set(x)
+	b.set(y)
+	list, strict := b.list, b.strict
+	b.set(&object.Budget{Name: "x", Allowed: 1})
 	b.remove("", "x")
-	if list[0] != x || list[1] != y {
+	if list[0] != x || list[1] != y || strict[0].Allowed != 0 || strict[1].Name != "y" {
 		t.Error("the list changed")
 	}
 }

@@ -64,7 +64,7 @@ func (l *podGroups) groupPostFilter(c *groupCycle) *decision.Status {
 func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin, searched bool) (found framework.PodGroupPostFilterResult) {
 	order := "" // in which the group fits without some victims
 	call := &framework.PodGroupPostFilterCall{
-		Now: l.now, Table: l.table, Group: c.group, Constrained: l.constrained(c), Budgets: l.budgets.list, Strict: c.profile.StrictBudgets, Leaving: l.leavingFor(c),
+		Now: l.now, Table: l.table, Group: c.group, Constrained: l.constrained(c), Budgets: l.budgets.of(c.profile), Strict: c.profile.StrictBudgets, Leaving: l.leavingFor(c),
 		Quotas: c.profile.Quotas, Nominated: l.nominations.all(), Evicting: l.preemptors.evicting, Searched: searched,
 		Try: func() ([]framework.GroupAssignment, *decision.Status) {
 			assignments, status := l.tryAgain(c)

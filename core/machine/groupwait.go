@@ -63,9 +63,9 @@ func (w *groupWait) rejected(mb *groupMember) []string {
 	case !w.forEvents:
 		return nil
 	case w.anyPlugin:
-		return slices.Concat(mb.record.RejectedBy, w.filtersOf(mb))
+		return slices.Concat(mb.record.RejectedBy, w.filtersOf(mb), w.budgets())
 	}
-	return mb.record.RejectedBy
+	return slices.Concat(mb.record.RejectedBy, w.budgets())
 }
 
 // held returns the plugins whose events may help a pod that no plugin rejected though its group
@@ -84,7 +84,16 @@ func (w *groupWait) held(mb *groupMember) (names []string) {
 	if w.anyPlugin {
 		names = append(names, w.filtersOf(mb)...)
 	}
-	return names
+	return append(names, w.budgets()...)
+}
+
+// budgets returns the name by which pods wait for a change of a budget, if budgets are strict: the
+// search for victims does not say whether one kept them.
+func (w *groupWait) budgets() []string {
+	if !w.cycle.profile.StrictBudgets || w.cycle.group.Fault != "" {
+		return nil
+	}
+	return []string{framework.PreemptionBudgets}
 }
 
 // filtersOf returns the plugins whose filters have a say about the pod. The result is shared by

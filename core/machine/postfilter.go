@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
@@ -70,7 +71,7 @@ func (d *schedulingCycles) postFilterCallFor(p *object.Pod, ps *podState, attemp
 			NodeName: nominated, PreemptedNodeName: cmp.Or(d.preemptors.victimsLeaving(ps), nominated), Leaving: d.preemptors.leaving(ps),
 			PodsForNode: d.queue.NominatedTo, All: d.nominations.all(), ChangedSince: d.queue.Renominated,
 		},
-		Disruption: framework.Disruption{Budgets: d.budgets.list, Strict: d.profiles[p.SchedulerName].StrictBudgets, Evicting: d.preemptors.evicting},
+		Disruption: framework.Disruption{Budgets: d.budgets.of(d.profiles[p.SchedulerName]), Strict: d.profiles[p.SchedulerName].StrictBudgets, Evicting: d.preemptors.evicting},
 		Quotas:     d.profiles[p.SchedulerName].Quotas,
 		Draw:       func(n int) int { return draw.Number(draw.Seed(d.options.Seed, p.UID, attempt), n) },
 		Check:      d.options.Check && !o.AsksHosted(), // a hosted filter may count its calls
@@ -90,6 +91,7 @@ func (d *schedulingCycles) applyPostFilter(a *attempt, plugin string, out framew
 	}
 	if out.NotHelpful != nil {
 		a.noVictims = foresight.NoVictims(a.record.RejectedBy, out.NotHelpful)
+		a.spared = a.spared || slices.ContainsFunc(out.NotHelpful, func(t decision.Tally) bool { return t.Plugin == framework.PreemptionBudgets })
 	}
 	if out.NominatedNodeName != "" && d.preemptors.holdsBack(a, out.Victims) {
 		a.record.PostFilter = append(a.record.PostFilter, heldBack)

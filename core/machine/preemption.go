@@ -208,33 +208,3 @@ func (v *evictions) finish(victim *podState) {
 func (ps *podState) evicting() bool {
 	return ps.eviction != nil || ps.binding != nil && ps.binding.failed != nil
 }
-
-// budgets holds the PodDisruptionBudgets, sorted by namespace, then name. Each change
-// makes a new slice, so that others may keep an old one.
-type budgets struct{ list []*object.Budget }
-
-// find returns the budget's index in the list and true, or the index at which to insert it
-// and false.
-func (b *budgets) find(namespace, name string) (int, bool) {
-	return slices.BinarySearchFunc(b.list, struct{}{}, func(b *object.Budget, _ struct{}) int {
-		return cmp.Or(cmp.Compare(b.Namespace, namespace), cmp.Compare(b.Name, name))
-	})
-}
-
-// set adds the budget, or replaces the one of its name.
-func (b *budgets) set(now *object.Budget) {
-	at, known := b.find(now.Namespace, now.Name)
-	if !known {
-		b.list = slices.Insert(slices.Clone(b.list), at, now)
-		return
-	}
-	b.list = slices.Clone(b.list)
-	b.list[at] = now
-}
-
-// remove removes the budget, if it is known.
-func (b *budgets) remove(namespace, name string) {
-	if at, known := b.find(namespace, name); known {
-		b.list = slices.Delete(slices.Clone(b.list), at, at+1)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 )
@@ -137,6 +138,8 @@ type attempt struct {
 	binding *bindingCycle // preallocated; in use once the pod is assumed
 	// noVictims becomes state.noVictims when the attempt ends.
 	noVictims bool
+	// spared is set if strict budgets keep victims whose eviction would help.
+	spared bool
 	// grouped is set if the pod is tried in the cycle of its group.
 	grouped bool
 }
@@ -198,6 +201,9 @@ func (l *attempts) requeueFor(a *attempt, n nominating, rejectedBy []string) {
 	ps.noVictims = a.noVictims
 	if a.grouped && a.pod.KubernetesGroup() == "" {
 		ps.toldGated = false // its group may become gated again, for another reason
+	}
+	if a.spared && len(rejectedBy) > 0 {
+		rejectedBy = append(slices.Clip(rejectedBy), framework.PreemptionBudgets)
 	}
 	l.queue.Requeue(l.now, ps.entry, rejectedBy, r.PendingBy)
 	l.conditions.track(ps)

@@ -67,6 +67,7 @@ type SavedAttempt struct {
 	NodesTotal    int             `json:",omitempty"`
 	NodesFeasible int             `json:",omitempty"`
 	NoVictims     bool            `json:",omitempty"`
+	Spared        bool            `json:",omitempty"`
 	Pod           *object.Pod     `json:"-"` // as it is scheduled
 }
 
@@ -192,7 +193,7 @@ func errorWith(text *string) error {
 
 func (a *attempt) saved() SavedAttempt {
 	r := a.record
-	return SavedAttempt{r.Attempt, r.Flushed, r.Result, r.Score, r.Ties, r.NodesTotal, r.NodesFeasible, a.noVictims, a.pod}
+	return SavedAttempt{r.Attempt, r.Flushed, r.Result, r.Score, r.Ties, r.NodesTotal, r.NodesFeasible, a.noVictims, a.spared, a.pod}
 }
 
 func (c *bindingCycle) saved(now time.Time) *SavedBinding {
@@ -300,7 +301,7 @@ func (m *Machine) restoredAttempt(ps *podState, s *SavedAttempt) *attempt {
 	p := m.groups.member(s.Pod)
 	record := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: s.Attempt, Flushed: s.Flushed, Result: s.Result,
 		Score: s.Score, Ties: s.Ties, NodesTotal: s.NodesTotal, NodesFeasible: s.NodesFeasible}
-	a := &attempt{state: ps, pod: p, profile: m.profiles[p.SchedulerName], request: ps.request, record: record, binding: &bindingCycle{}, noVictims: s.NoVictims}
+	a := &attempt{state: ps, pod: p, profile: m.profiles[p.SchedulerName], request: ps.request, record: record, binding: &bindingCycle{}, noVictims: s.NoVictims, spared: s.Spared}
 	if a.request == nil || a.request.Pod != p {
 		a.request = engine.For(a.profile, p)
 	}

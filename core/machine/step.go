@@ -83,13 +83,17 @@ func (s *step) recordChange(r framework.EventResource, a framework.ActionType) {
 type profiles map[string]*profile.Profile
 
 // eventsToRegister returns the events that may help pods that a plugin of the profile has
-// rejected; false if the profile has no such plugin. Extenders count as a plugin.
+// rejected; false if the profile has no such plugin. Extenders count as a plugin, and so do
+// strict budgets, whose changes are no events (budgetChanged).
 func (l profiles) eventsToRegister(name, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	if p := l[name]; p != nil && p.Plugins[plugin] != nil {
 		return p.Plugins[plugin].EventsToRegister, true
 	}
-	if plugin == engine.Extender {
+	switch plugin {
+	case engine.Extender:
 		return allEvents, true
+	case framework.PreemptionBudgets:
+		return nil, l[name] != nil && l[name].StrictBudgets
 	}
 	return nil, false
 }

@@ -13,6 +13,9 @@ type Budget struct {
 	// Disrupted are the names in status.disruptedPods: pods whose eviction is counted
 	// already.
 	Disrupted map[string]bool
+	// Strict is set if the budget selects as the API says: an empty selector selects all pods, and
+	// pods without labels are selected like others.
+	Strict bool
 	// Recorded is the API object in the form in which a record of the scheduler's inputs
 	// holds it (edge/recording); "" unless a record is kept.
 	Recorded string
@@ -25,11 +28,11 @@ func (b *Budget) Counts(p *Pod) bool {
 	return b.Covers(p) && !b.Disrupted[p.Name]
 }
 
-// Covers reports whether the budget selects the pod. A budget with an empty selector, or
-// with none, covers no pod, and no budget covers a pod without labels (kube-scheduler's
-// preemption; the disruption controller reads an empty selector as all pods).
+// Covers reports whether the budget selects the pod. Unless Strict is set, a budget with an empty
+// selector covers no pod, and no budget covers a pod without labels, as in kube-scheduler's
+// preemption. A budget without a selector covers none.
 func (b *Budget) Covers(p *Pod) bool {
-	return b.Namespace == p.Namespace &&
-		len(p.Labels) > 0 && b.Selector != nil && !b.Selector.Empty() &&
+	return b.Namespace == p.Namespace && b.Selector != nil &&
+		(b.Strict || len(p.Labels) > 0 && !b.Selector.Empty()) &&
 		b.Selector.Matches(labels.Set(p.Labels))
 }
