@@ -17,12 +17,15 @@ import (
 // counted before.
 type groupStatuses struct {
 	*step
-	pods   *pods
-	leads  bool                                 // a ScheduleOne came, and this process is to write
-	ended  map[types.UID]EndedPods              // by UID of the PodGroup
-	asked  asked[types.UID, object.GroupStatus] // likewise
-	reads  map[types.UID]*endedRead             // by UID of the pod
-	recent map[types.NamespacedName]bool        // groups of which something changed in the step
+	pods  *pods
+	leads bool                                 // a ScheduleOne came, and this process is to write
+	ended map[types.UID]EndedPods              // by UID of the PodGroup
+	asked asked[types.UID, object.GroupStatus] // likewise
+	// occupied is OccupiedBy as the status had it first while this process wrote, likewise. What
+	// others write later does not count.
+	occupied map[types.UID]string
+	reads    map[types.UID]*endedRead      // by UID of the pod
+	recent   map[types.NamespacedName]bool // groups of which something changed in the step
 }
 
 // EndedPods are the numbers of a group's pods that have ended so far.
@@ -77,18 +80,29 @@ func (w *groupStatuses) settle() {
 		if g == nil {
 			continue
 		}
-		if status := group.Status(g, w.asked.latest(g.UID, g.Status), w.census(g)); w.asked.due(g.UID, g.Status, status) {
+		if status := w.statusOf(g); w.asked.due(g.UID, g.Status, status) {
 			w.emit(PatchGroupPhase{Group: g, Status: status})
 		}
 	}
 }
 
-// census counts the pods of the group.
-func (w *groupStatuses) census(g *object.PodGroup) group.Census {
+// statusOf returns the status that the group is to have.
+func (w *groupStatuses) statusOf(g *object.PodGroup) object.GroupStatus {
+	was := w.asked.latest(g.UID, g.Status)
+	was.OccupiedBy = cmp.Or(w.occupied[g.UID], was.OccupiedBy)
+	status := group.Status(g, was, w.census(g, was.OccupiedBy))
+	if status.OccupiedBy != "" {
+		w.occupied[g.UID] = status.OccupiedBy
+	}
+	return status
+}
+
+// census counts the pods of the group. Owners is set if nobody occupies it.
+func (w *groupStatuses) census(g *object.PodGroup, occupiedBy string) group.Census {
 	members := w.table.Groups().Named(g.GroupKey())
 	ended := w.endedOf(g)
 	c := group.Census{Present: members.Len(), Running: members.Running(), Succeeded: ended.Succeeded, Failed: ended.Failed}
-	if g.Status.OccupiedBy == "" {
+	if occupiedBy == "" {
 		for uid := range members.All() {
 			c.Owners = w.pods.byUID[uid].pod.Owners()
 			break
@@ -114,6 +128,7 @@ func (w *groupStatuses) shown(before, now object.Object) {
 	old, _ := before.(*object.PodGroup)
 	if old != nil && (g == nil || g.UID != old.UID) {
 		delete(w.ended, old.UID)
+		delete(w.occupied, old.UID)
 		delete(w.asked.by, old.UID)
 		old = nil
 	}
@@ -177,6 +192,7 @@ func (w *groupStatuses) replied(e ReadReply) bool {
 func (w *groupStatuses) rewound() {
 	clear(w.asked.by)
 	clear(w.ended)
+	clear(w.occupied)
 }
 
 // saved returns what a snapshot holds of this; nil before lead.
@@ -184,7 +200,7 @@ func (w *groupStatuses) saved() *SavedStatuses {
 	if !w.leads {
 		return nil
 	}
-	return &SavedStatuses{Asked: maps.Clone(w.asked.by), Ended: maps.Clone(w.ended)}
+	return &SavedStatuses{Asked: maps.Clone(w.asked.by), Ended: maps.Clone(w.ended), Occupied: maps.Clone(w.occupied)}
 }
 
 // restore adds what a snapshot holds, a result of saved. The machine writes statuses from then
@@ -196,4 +212,5 @@ func (w *groupStatuses) restore(s *SavedStatuses) {
 	w.leads = true
 	maps.Copy(w.asked.by, s.Asked)
 	maps.Copy(w.ended, s.Ended)
+	maps.Copy(w.occupied, s.Occupied)
 }

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -111,6 +112,60 @@ func TestGroupStatusIsTrue(t *testing.T) {
 	step(machine.ReadReply{UID: c.UID}, "[]") // it is gone altogether
 	step(machine.ObjectGone{Kind: object.CoschedulingGroups, Namespace: "default", Name: "g"}, "[]")
 	step(ofTwo(object.GroupStatus{}), "[g: Pending 1 0 0]")
+}
+
+// Whoever else writes or clears by whom a group is occupied is put right once for each time. It is
+// the owner of the pod that came first, also when that pod has left, and in a snapshot. What is
+// there when a process begins to write stays.
+func TestGroupStaysOccupied(t *testing.T) {
+	m := coscheduler(t, "")
+	step := func(m *machine.Machine, e machine.Event, want ...string) {
+		t.Helper()
+		var got []string
+		for _, e := range m.Step(sim.Epoch, e) {
+			if patch, is := e.(machine.PatchGroupPhase); is {
+				got = append(got, patch.Status.OccupiedBy)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%T: written %q, want %q", e, got, want)
+		}
+	}
+	owned := func(name, owner string) *object.Pod {
+		p := runs(name)
+		p.SchedulingGroup = &object.SchedulingGroup{Owners: owner}
+		return p
+	}
+	step(m, ofTwo(object.GroupStatus{}))
+	step(m, machine.PodSet{Pod: owned("a", "default/job")})
+	step(m, machine.PodSet{Pod: owned("b", "default/other")})
+	step(m, machine.ScheduleOne{}, "default/job")
+	shown := object.GroupStatus{Phase: object.GroupRunning, Running: 2, OccupiedBy: "default/job"}
+	step(m, ofTwo(shown))
+	for _, by := range []string{"default/thief", ""} {
+		shown.OccupiedBy = by
+		step(m, ofTwo(shown), "default/job")
+		step(m, ofTwo(shown)) // it is on its way
+		shown.OccupiedBy = "default/job"
+		step(m, ofTwo(shown))
+	}
+	leaving := owned("a", "default/job")
+	leaving.Terminating = true
+	step(m, machine.PodSet{Pod: leaving})
+	step(m, machine.PodGone{UID: leaving.UID}, "default/job")
+	saved := m.Snapshot()
+	if saved == nil || saved.Statuses.Occupied["g"] != "default/job" {
+		t.Fatalf("saved is %+v", saved)
+	}
+	shown.Phase, shown.Running, shown.OccupiedBy = object.GroupPending, 1, "default/thief"
+	step(m, ofTwo(shown), "default/job")
+
+	later := coscheduler(t, "")
+	step(later, ofTwo(shown))
+	step(later, machine.PodSet{Pod: owned("b", "default/other")})
+	step(later, machine.ScheduleOne{})
+	shown.OccupiedBy = "default/job"
+	step(later, ofTwo(shown), "default/thief")
 }
 
 // A phase that is final stays, also while the API does not show it yet.

@@ -88,7 +88,7 @@ func (m *Machine) composeCycles() {
 		attempts: m.attempts, nominations: m.nominations, preemptors: m.preemptors, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders,
 	}
 	statuses := &groupStatuses{
-		step: m.step, pods: m.pods, ended: map[types.UID]EndedPods{}, reads: map[types.UID]*endedRead{}, recent: map[types.NamespacedName]bool{},
+		step: m.step, pods: m.pods, ended: map[types.UID]EndedPods{}, occupied: map[types.UID]string{}, reads: map[types.UID]*endedRead{}, recent: map[types.NamespacedName]bool{},
 		asked: newAsked[types.UID](func(a, b object.GroupStatus) bool { return a == b }),
 	}
 	m.quotas = &quotas{step: m.step, profiles: m.profiles, asked: newAsked[string](slices.Equal[object.Amounts]), reported: map[string]string{}}

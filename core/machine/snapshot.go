@@ -49,10 +49,13 @@ type SavedQuotas struct {
 }
 
 // SavedStatuses are, of the PodGroups of scheduler-plugins, the statuses that the API was asked
-// to show and does not yet, and how many pods have ended, by the group's UID.
+// to show and does not yet, how many pods have ended, and by whom they are occupied, by the
+// group's UID.
 type SavedStatuses struct {
 	Asked map[types.UID]object.GroupStatus `json:",omitempty"`
 	Ended map[types.UID]EndedPods          `json:",omitempty"`
+	// Occupied is missing in older snapshots.
+	Occupied map[types.UID]string `json:",omitempty"`
 }
 
 // SavedPod is what a machine knows of a pod, beyond its place in the queue. A field is nil
