@@ -77,16 +77,22 @@ func (x *feasibility) countable() bool {
 // takes returns how many pods equal to the one at hand the feasible row takes, at most most,
 // with the nominated pods counted. known is false if a filter's sums are.
 func (x *feasibility) takes(r table.Row, most int) (n int, known bool) {
-	came := x.countedOn(r, x.nominated.Nominator)
-	n = most
+	return x.repeats(r, x.countedOn(r, x.nominated.Nominator), most)
+}
+
+// repeats returns how many pods equal to the one at hand fit on the row beside each other, at most
+// most, once the pods in came were added, by the filters that compare sums or pods. If known is
+// false no more than n fit.
+func (x *feasibility) repeats(r table.Row, came []*object.Pod, most int) (n int, known bool) {
+	n, known = most, true
 	for k := range x.view.filters {
 		in := &x.view.filters[k].in
 		if in.Conflicts != nil && in.Conflicts(x.pod) {
 			n = min(n, 1)
 		}
-		if n, known = sums.Repeats(in.Sums, x.engine.table, r, came, x.pod, n); !known {
-			return 0, false
-		}
+		var sure bool
+		n, sure = sums.Repeats(in.Sums, x.engine.table, r, came, x.pod, n)
+		known = known && sure
 	}
-	return n, true
+	return n, known
 }

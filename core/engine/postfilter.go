@@ -127,16 +127,15 @@ func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 // HoldsAny is more pods than a node can have.
 const HoldsAny = math.MaxInt32
 
-// Holds returns an upper bound on how many more pods like the decided one fit on row r, from their
-// resource requests. HoldsAny means no bound. It is 0 if the filters reject r, as long as each of
+// Holds returns an upper bound on how many more pods equal to the decided one fit on row r, from
+// their resource requests and from whether two may be on one node. HoldsAny means no bound. It is 0 if the filters reject r, as long as each of
 // them looks at r alone.
 func (o *Outcome) Holds(r table.Row) int {
 	if o.Rejected == nil && o.LocalFilters() && o.Code(r) != decision.Success {
 		return 0
 	}
-	n := int64(HoldsAny)
-	o.eachSum(func(s *sums.Sum) { n = min(n, s.Times(o.work.engine.table, r)) })
-	return int(n)
+	n, _ := o.work.repeats(r, nil, HoldsAny)
+	return n
 }
 
 // eachSum calls visit for each resource sum of the filters, always in the same order.

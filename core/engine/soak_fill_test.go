@@ -30,6 +30,13 @@ func (w *soak) fill(t *testing.T) {
 	if !known {
 		return
 	}
+	holds := 0
+	for _, r := range w.All() {
+		holds += min(most, o.Holds(r))
+	}
+	if holds < n {
+		w.fail(t, fmt.Sprintf("pod %+v: %d fit, and the nodes hold at most %d", p, n, holds))
+	}
 	got := filling{pods: n}
 	if n < most {
 		if !o.Fill(most) {

@@ -86,16 +86,6 @@ func (s *Sum) On(t *table.Table, row table.Row) Answer {
 	return Compare(s.Request, has, used)
 }
 
-// Times returns how often the request fits on the row beside what its pods use now;
-// math.MaxInt64 if a device class stands for the resource there.
-func (s *Sum) Times(t *table.Table, row table.Row) int64 {
-	has, free := Free(t, s.Name, row)
-	if s.Delegated && has <= 0 {
-		return math.MaxInt64
-	}
-	return max(0, free) / s.Request
-}
-
 // EachUnfit calls visit with the index in rows of each row on which the request does not
 // fit, and how.
 func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a Answer)) {
@@ -145,15 +135,19 @@ func (s *Sum) Most(t *table.Table, row table.Row, below int32, came []*object.Po
 
 // Repeats returns how many pods that request what the list says, and use what p does, fit on
 // the row beside each other once the pods in came were added; most if there are more. known is
-// false if a sum is saturated, or if the table has no columns of the resource.
+// false if a sum is saturated, or if the table has no columns of a resource that a device class
+// stands for. No more than n fit then.
 func Repeats(list []Sum, t *table.Table, row table.Row, came []*object.Pod, p *object.Pod, most int) (n int, known bool) {
-	n = most
+	n, known = most, true
 	for k := range list {
 		s := &list[k]
-		has, used, known := s.with(t, row, came)
+		has, used, sure := s.with(t, row, came)
 		switch {
-		case !known:
-			return 0, false
+		case s.On(t, row) != Fits:
+			return 0, true
+		case !sure:
+			known = false
+			continue
 		case s.Delegated && has <= 0:
 			continue
 		case Compare(s.Request, has, used) != Fits:
@@ -163,7 +157,7 @@ func Repeats(list []Sum, t *table.Table, row table.Row, came []*object.Pod, p *o
 			n = int(min(int64(n), 1+(has-used-s.Request)/use))
 		}
 	}
-	return n, true
+	return n, known
 }
 
 // with returns what the row has, and what its pods and those in came use together. known is
