@@ -17,10 +17,10 @@ import (
 // counted before.
 type groupStatuses struct {
 	*step
-	pods  *pods
-	leads bool                                 // a ScheduleOne came, and this process is to write
-	ended map[types.UID]EndedPods              // by UID of the PodGroup
-	asked asked[types.UID, object.GroupStatus] // likewise
+	pods   *pods
+	writes bool                                 // this process leads, and no profile leaves the status to others
+	ended  map[types.UID]EndedPods              // by UID of the PodGroup
+	asked  asked[types.UID, object.GroupStatus] // likewise
 	// occupied is OccupiedBy as the status had it first while this process wrote, likewise. What
 	// others write later does not count.
 	occupied map[types.UID]string
@@ -40,7 +40,7 @@ type endedRead struct {
 // lead begins to write, at the first ScheduleOne: until then another process may be the
 // leader. If a profile leaves the status to others, it does nothing.
 func (w *groupStatuses) lead(profiles profiles) {
-	if w.leads || w.table.Groups() == nil {
+	if w.writes || w.table.Groups() == nil {
 		return
 	}
 	for _, p := range profiles { // any order: one is enough
@@ -48,7 +48,7 @@ func (w *groupStatuses) lead(profiles profiles) {
 			return
 		}
 	}
-	w.leads = true
+	w.writes = true
 	for _, o := range w.table.Objects().List(object.CoschedulingGroups) {
 		w.markChanged(o.(*object.PodGroup).GroupKey())
 	}
@@ -56,7 +56,7 @@ func (w *groupStatuses) lead(profiles profiles) {
 
 // markChanged records that something changed of the group that may change its status.
 func (w *groupStatuses) markChanged(name types.NamespacedName) {
-	if !w.leads {
+	if !w.writes {
 		return
 	}
 	if source, _ := object.GroupSource(name.Name); source == object.SchedulerPlugins {
@@ -147,7 +147,7 @@ func (w *groupStatuses) shown(before, now object.Object) {
 // being deleted, it has probably ended: a read decides.
 func (w *groupStatuses) left(p *object.Pod, placed bool) {
 	source, name := object.GroupSource(p.PodGroup())
-	if !w.leads || !placed || p.Terminating || source != object.SchedulerPlugins ||
+	if !w.writes || !placed || p.Terminating || source != object.SchedulerPlugins ||
 		w.table.Objects().Shown(object.CoschedulingGroups, p.Namespace, name) == nil || w.reads[p.UID] != nil {
 		return
 	}
@@ -197,7 +197,7 @@ func (w *groupStatuses) rewound() {
 
 // saved returns what a snapshot holds of this; nil before lead.
 func (w *groupStatuses) saved() *SavedStatuses {
-	if !w.leads {
+	if !w.writes {
 		return nil
 	}
 	return &SavedStatuses{Asked: maps.Clone(w.asked.by), Ended: maps.Clone(w.ended), Occupied: maps.Clone(w.occupied)}
@@ -209,7 +209,7 @@ func (w *groupStatuses) restore(s *SavedStatuses) {
 	if s == nil {
 		return
 	}
-	w.leads = true
+	w.writes = true
 	maps.Copy(w.asked.by, s.Asked)
 	maps.Copy(w.ended, s.Ended)
 	maps.Copy(w.occupied, s.Occupied)

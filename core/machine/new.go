@@ -94,7 +94,7 @@ func (m *Machine) composeCycles() {
 	m.quotas = &quotas{step: m.step, profiles: m.profiles, asked: newAsked[string](slices.Equal[object.Amounts]), reported: map[string]string{}}
 	m.groups = &podGroups{
 		step: m.step, options: &m.options, profiles: m.profiles, budgets: m.budgets, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, preemptors: m.preemptors,
-		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling, statuses: statuses, quotas: m.quotas,
+		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, scheduling: m.scheduling, statuses: statuses,
 		asked: map[types.UID]object.GroupCondition{},
 	}
 }

@@ -68,7 +68,6 @@ type podGroups struct {
 	extenders   *extenderCycles
 	scheduling  *schedulingCycles
 	statuses    *groupStatuses
-	quotas      *quotas
 
 	underway *groupCycle // the cycle in which pods are being tried; nil: none
 	// asked holds, by the group's UID, the condition in a patch that the API does not show

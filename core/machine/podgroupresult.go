@@ -291,7 +291,7 @@ func (l *podGroups) placedGone(p *object.Pod) {
 // clearNominations ends the nominations of the waiting pods that name the group. It does nothing
 // before lead: only the leader may write that they end.
 func (l *podGroups) clearNominations(name types.NamespacedName) {
-	if !l.quotas.leads {
+	if !l.leads {
 		return
 	}
 	for _, uid := range slices.Collect(l.table.Groups().Named(name).Unscheduled()) {

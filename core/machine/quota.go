@@ -14,7 +14,6 @@ import (
 type quotas struct {
 	*step
 	profiles profiles
-	leads    bool                          // a ScheduleOne came: until then another process may be the leader
 	asked    asked[string, object.Amounts] // by identity
 	reported map[string]string             // by identity: faults that were reported last
 	linked   uint64                        // the revision of the queues as of report
@@ -26,7 +25,6 @@ func identity(q *object.ElasticQuota) string { return q.Key() + "/" + string(q.U
 
 // lead begins to write, at the first ScheduleOne. What happened before calls no pod.
 func (w *quotas) lead() {
-	w.leads = true
 	changed, _ := quota.Of(w.table).TakeChanged()
 	w.patch(changed)
 }

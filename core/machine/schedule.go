@@ -24,7 +24,8 @@ var ErrNoNodes = errors.New(explain.NoNodes)
 // scheduleOne pops the first pod of the queue and runs its scheduling cycle, or that of
 // its pod group. If a node is found, it starts the binding cycle.
 func (m *Machine) scheduleOne() {
-	if !m.quotas.leads {
+	if !m.leads {
+		m.leads = true
 		m.quotas.lead()
 		m.groups.lead()
 	}

@@ -125,7 +125,7 @@ func (m *Machine) Snapshot() *Snapshot {
 	for _, uid := range slices.Sorted(maps.Keys(m.groups.asked)) {
 		s.Groups = append(s.Groups, SavedGroup{uid, m.groups.asked[uid]})
 	}
-	if m.quotas.leads {
+	if m.leads {
 		s.Quotas = &SavedQuotas{Asked: maps.Clone(m.quotas.asked.by), Reported: maps.Clone(m.quotas.reported)}
 	}
 	s.Statuses = m.groups.statuses.saved()
@@ -202,7 +202,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		m.groups.asked[g.UID] = g.Condition
 	}
 	if s.Quotas != nil {
-		m.quotas.leads = true
+		m.leads = true
 		maps.Copy(m.quotas.asked.by, s.Quotas.Asked)
 		maps.Copy(m.quotas.reported, s.Quotas.Reported)
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// step is what all parts of a machine share: the table, the queue, and the step under way.
+// step is what all parts of a machine share: the table, the queue, who leads, and the step under way.
 type step struct {
 	table *table.Table
 	queue *queue.Queue
+	leads bool // a ScheduleOne came: until then another process may be the leader
 
 	now     time.Time
 	number  uint64   // of the step, from 1
