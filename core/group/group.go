@@ -34,6 +34,7 @@ type Group struct {
 	counts   [states]int       // number of members by state
 	running  int               // number of members in phase Running
 	changed  bool              // listed in Groups.changed
+	raised   bool              // see Raised
 	labelled                   // of a group from labels alone
 }
 
@@ -274,6 +275,29 @@ func (g *Group) Bound() int {
 // means that there is none.
 func (g *Group) HalfBound(gang *object.PodGroup) bool {
 	return gang != nil && gang.Gang && g.Bound() > 0 && g.Scheduled() < gang.MinCount && g.Len() >= gang.MinCount
+}
+
+// MinimumChanged records that the gang was was, and has another minimum now. was is the group's
+// object.
+func (g *Group) MinimumChanged(was *object.PodGroup) {
+	if g != nil && g.HalfBound(was) {
+		g.raised = true
+	}
+}
+
+// Raised reports whether the minimum of the gang rose while it was half bound, and it was not
+// whole since. Fewer pods than its minimum may be known then though none was lost. It is lost
+// when the process ends. A nil Group was not raised.
+func (g *Group) Raised() bool { return g != nil && g.raised }
+
+// SetRaised sets what Raised returns, from a snapshot.
+func (g *Group) SetRaised() { g.raised = true }
+
+// Complete ends that the gang is Raised if it is whole now.
+func (g *Group) Complete(gang *object.PodGroup) {
+	if g != nil && g.raised && (gang == nil || g.Scheduled() >= gang.MinCount) {
+		g.raised = false
+	}
 }
 
 // Running returns the number of pods in phase Running. A nil group has none.

@@ -192,3 +192,27 @@ func TestGroupStatusIsLeftToOthers(t *testing.T) {
 		}
 	}
 }
+
+// A snapshot says of which half-bound gangs the minimum rose, until they are whole.
+func TestRaisedMinimumIsSaved(t *testing.T) {
+	m := coscheduler(t, "")
+	least := func(n int) machine.ObjectSet {
+		set := ofTwo(object.GroupStatus{})
+		set.Object.(*object.PodGroup).MinCount = n
+		return set
+	}
+	waits := pod("b", "9")
+	waits.Namespace, waits.Labels = "default", map[string]string{object.PodGroupLabel: "g"}
+	for _, e := range []struct {
+		event machine.Event
+		want  int
+	}{
+		{least(2), 0}, {machine.PodSet{Pod: runs("a")}, 0}, {machine.PodSet{Pod: waits}, 0}, {machine.ScheduleOne{}, 0},
+		{least(1), 0}, {least(2), 0}, {least(3), 1}, {machine.PodSet{Pod: runs("c")}, 1}, {machine.PodSet{Pod: runs("d")}, 0},
+	} {
+		m.Step(sim.Epoch, e.event)
+		if s := m.Snapshot(); s == nil || len(s.Raised) != e.want {
+			t.Errorf("after %+v: %+v", e.event, s)
+		}
+	}
+}

@@ -238,6 +238,9 @@ func (l *podGroups) shown(before, now object.Object) {
 		delete(l.asked, old.UID)
 		l.clearNominations(old.GroupKey())
 	}
+	if g != nil && old != nil && g.UID == old.UID && g.MinCount > old.MinCount {
+		l.table.Groups().Named(g.GroupKey()).MinimumChanged(old)
+	}
 	switch {
 	case g == nil && old != nil:
 		l.recheckGates(old)

@@ -29,6 +29,7 @@ type Snapshot struct {
 	// Statuses is nil before the first ScheduleOne, and if others write these statuses.
 	Statuses *SavedStatuses `json:",omitempty"`
 	Members  []types.UID    // of pod groups, those of a group in its order
+	Raised   []types.UID    `json:",omitempty"` // PodGroups of gangs that are group.Group.Raised
 	Line     []types.UID    // for extenders
 	// Known are the pods that the machine knows, as the API showed them last, in no order.
 	Known []*object.Pod
@@ -124,6 +125,11 @@ func (m *Machine) Snapshot() *Snapshot {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.groups.asked)) {
 		s.Groups = append(s.Groups, SavedGroup{uid, m.groups.asked[uid]})
+	}
+	for _, name := range m.table.Groups().Names() {
+		if g := table.PodGroup(m.table, name); g != nil && m.table.Groups().Named(name).Raised() {
+			s.Raised = append(s.Raised, g.UID)
+		}
 	}
 	if m.leads {
 		s.Quotas = &SavedQuotas{Asked: maps.Clone(m.quotas.asked.by), Reported: maps.Clone(m.quotas.reported)}
@@ -235,10 +241,15 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		m.extenders.line = append(m.extenders.line, m.pods.byUID[uid].extender)
 	}
 	m.table.Groups().Arrange(s.Members)
+	for _, name := range m.table.Groups().Names() {
+		if g := table.PodGroup(m.table, name); g != nil && slices.Contains(s.Raised, g.UID) {
+			m.table.Groups().Named(name).SetRaised()
+		}
+	}
 	m.orderGroups()
 	m.groups.kept = nil
 	m.conditions.restore(now, s.Pods)
-	if m.quotas.leads {
+	if m.leads {
 		quota.Of(m.table).TakeChanged() // what led here was acted on before the snapshot
 	}
 	m.options.Check = check

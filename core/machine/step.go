@@ -41,6 +41,7 @@ func (s *step) begin(now time.Time, e Event) {
 // step's tries have ended by then.
 func (s *step) orderGroups() {
 	for _, name := range s.table.Groups().TakeChanged() {
+		s.table.Groups().Named(name).Complete(table.PodGroup(s.table, name))
 		s.queue.UpdateHalfBound(name)
 	}
 }

@@ -68,9 +68,9 @@ func groupUpdated(p *object.Pod, e *framework.Event) bool {
 // (kube-scheduler counts what it still sees, and such a pod waits for ever.) That a gang which
 // is not Kubernetes' own was placed once, its bound pods say: they may also be those that a
 // leader bound before it died. While MinCount pods are known, those that wait are placed
-// together then, or none.
+// together then, or none. Nor does a half-bound gang lack pods whose minimum has risen.
 func required(t *table.Table, g *object.PodGroup, pods *group.Group) int {
-	if !g.Gang || (g.Scheduled.Status == v1.ConditionTrue || g.Source != "") && pods.Len() < g.MinCount && anyStays(t, pods) {
+	if !g.Gang || (g.Scheduled.Status == v1.ConditionTrue || g.Source != "") && pods.Len() < g.MinCount && !pods.Raised() && anyStays(t, pods) {
 		return 1
 	}
 	return g.MinCount
