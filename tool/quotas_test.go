@@ -52,6 +52,38 @@ func TestWhyElasticQuota(t *testing.T) {
 	golden(t, "why-elasticquota.json", out)
 }
 
+// With strict budgets no pod gets back what pods use that a budget protects, and why says so of the
+// pod and of its quota.
+func TestWhyQuotaWithStrictBudgets(t *testing.T) {
+	config, err := os.ReadFile("testdata/quotas-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	strict, budget := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "budget.yaml")
+	for path, text := range map[string]string{
+		strict: string(config) + "  pluginConfig: [{name: PreemptionBudgets, args: {strict: true}}]\n",
+		budget: "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: keep, namespace: web}, spec: {selector: {}}, status: {disruptionsAllowed: 0, observedGeneration: 1}}\n",
+	} { // any order: each is a file
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name, config string
+		gets         bool
+	}{{"eq/research", "testdata/quotas-config.yaml", true}, {"eq/research", strict, false}} {
+		_, out, errs := berth("", "why", "-f", "testdata/quotas.yaml", "-f", budget, "--config", c.config, c.name)
+		if got := strings.Contains(out, "gets back"); got != c.gets || out == "" {
+			t.Errorf("%s with %s: %s%s", c.name, c.config, out, errs)
+		}
+	}
+	_, out, errs := berth("", "why", "-f", "testdata/quotas.yaml", "-f", budget, "--config", strict, "research/train-2")
+	if strings.Contains(out, "preempts") || !strings.Contains(out, "web/keep") {
+		t.Errorf("%s%s", out, errs)
+	}
+}
+
 // An ElasticQuota that is not there, or does not count, is not valid input; similar names are told.
 func TestWhyNoElasticQuota(t *testing.T) {
 	for want, args := range map[string][]string{

@@ -55,7 +55,8 @@ type QuotaResource struct {
 	// a pod would exceed that requests more. Both are "" if none bounds it.
 	Free  string `json:"free,omitempty"`
 	Limit string `json:"limit,omitempty"`
-	// Reclaims is the most that a pod may request to have pods of Borrowers make room for it.
+	// Reclaims is the most that a pod may request to have pods of Borrowers make room for it. It is
+	// "" if strict disruption budgets keep all of these.
 	Reclaims string `json:"reclaims,omitempty"`
 }
 
@@ -146,7 +147,7 @@ func newQuota(m *machine.Machine, w Workload) *Quota {
 	if q == nil || q.Quota.Name != o.Name {
 		return out
 	}
-	beside := &besides{queues: queues, q: q, unlistedZero: quotaRules(m).UnlistedZero, nominated: nominatedPods(m)}
+	beside := &besides{m: m, queues: queues, q: q, unlistedZero: quotaRules(m).UnlistedZero, nominated: nominatedPods(m)}
 	for _, other := range queues.Queues() {
 		switch {
 		case other.Parent() == q:
@@ -187,6 +188,7 @@ func nominatedPods(m *machine.Machine) quota.Nominated {
 
 // besides asks how a queue stands to the others that have the same parent.
 type besides struct {
+	m            *machine.Machine
 	queues       *quota.Index
 	q            *quota.Queue
 	others       []*quota.Queue
@@ -214,18 +216,64 @@ func (b *besides) resource(used object.Amount) QuotaResource {
 	case spare < 0 && (guaranteed || b.unlistedZero):
 		r.Borrows, r.Lenders = amountText(name, resource.Sub(used.Value, least)), lenders
 	}
-	if free := largest(func(n int64) bool { return b.exceeded(name, n) == nil }); free < math.MaxInt64 {
+	free := largest(func(n int64) bool { return b.exceeded(name, n) == nil })
+	if free < math.MaxInt64 {
 		r.Free = amountText(name, free)
 		r.Limit = limitText(b.exceeded(name, free+1), b.q)
 	}
 	if len(r.Borrowers) > 0 {
 		// the borrowers are beside the queue, so its own min decides
 		entitled := largest(func(n int64) bool { return b.queues.Reclaim(b.ask(name, n), nil).EntitledTo(b.q) })
-		if entitled > 0 {
+		if most, bounded := b.mayGo(name); bounded {
+			entitled = min(entitled, resource.Add(free, most))
+		}
+		if entitled > free || entitled > 0 && !b.strict() {
 			r.Reclaims = amountText(name, entitled)
 		}
 	}
 	return r
+}
+
+// strict reports whether budgets are strict in a profile that counts ElasticQuotas.
+func (b *besides) strict() bool {
+	return slices.ContainsFunc(b.m.Profiles(), func(name string) bool {
+		p := b.m.Profile(name)
+		return p.Quotas != nil && p.StrictBudgets
+	})
+}
+
+// mayGo returns how much of the resource is used by pods of the others that strict budgets let go
+// together. It returns false if budgets are not strict.
+func (b *besides) mayGo(name v1.ResourceName) (sum int64, bounded bool) {
+	if !b.strict() {
+		return 0, false
+	}
+	t, left := b.m.Table(), map[*object.Budget]int32{}
+	var budgets []*object.Budget
+	for _, budget := range b.m.Budgets() {
+		strict := *budget
+		strict.Strict = true
+		budgets, left[&strict] = append(budgets, &strict), budget.Allowed
+	}
+	for _, row := range t.All() {
+		for _, pl := range t.Pods(row) {
+			q, p := b.queues.Queue(pl.Pod.Namespace), pl.Pod
+			for q != nil && !slices.Contains(b.others, q) {
+				q = q.Parent()
+			}
+			counts := func(budget *object.Budget) bool { return budget.Counts(p) }
+			if q == nil || slices.ContainsFunc(budgets, func(budget *object.Budget) bool { return counts(budget) && left[budget] <= 0 }) {
+				continue
+			}
+			for _, budget := range budgets {
+				if counts(budget) {
+					left[budget]--
+				}
+			}
+			sum = resource.Add(sum, p.Demand.Usage.Of(name))
+		}
+	}
+	return sum, true
 }
 
 // shares returns which of the others use more and less of the resource than their min, the most
