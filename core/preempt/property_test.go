@@ -299,20 +299,19 @@ func (w *world) allPlans() []brutePlan {
 	return plans
 }
 
-// overdrawn tells whether the last of the pods, all of them going, is one too
-// many for a budget that covers it.
-func (w *world) overdrawn(pods []*object.Pod) bool {
-	last := pods[len(pods)-1]
-	for _, b := range w.budgets {
-		count := int32(0)
-		for _, p := range pods {
-			if b.Counts(p) {
-				count++
+// overdrawn tells whether the last of the pods, all of them going, is one too many for a budget
+// that covers it. A pod that violates a budget does not count for the budgets after that one, as
+// in kube-scheduler (FilterVictimsWithPDBViolation).
+func (w *world) overdrawn(pods []*object.Pod) (over bool) {
+	charged := map[*object.Budget]int32{}
+	for _, p := range pods {
+		over = slices.ContainsFunc(w.budgets, func(b *object.Budget) bool {
+			if !b.Counts(p) {
+				return false
 			}
-		}
-		if b.Counts(last) && count > b.Allowed {
-			return true
-		}
+			charged[b]++
+			return charged[b] > b.Allowed
+		})
 	}
-	return false
+	return over
 }
