@@ -124,6 +124,17 @@ func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 	return amounts
 }
 
+// Sums returns the resource sums that the filters compare, those of Shortfall.
+func (o *Outcome) Sums() (list []sums.Sum) {
+	o.eachSum(func(s *sums.Sum) { list = append(list, *s) })
+	return list
+}
+
+// OnePerRow reports whether a filter keeps two pods like the decided one off each other's node.
+func (o *Outcome) OnePerRow() bool {
+	return slices.ContainsFunc(o.work.view.filters, func(f filter) bool { return f.in.Conflicts != nil && f.in.Conflicts(o.work.pod) })
+}
+
 // HoldsAny is more pods than a node can have.
 const HoldsAny = math.MaxInt32
 

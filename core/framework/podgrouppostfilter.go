@@ -8,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/quota"
+	"github.com/berth-scheduler/berth/core/sums"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -29,6 +30,9 @@ type PodGroupPostFilterCall struct {
 	// Fits reports whether the filters accept the pod of an assignment on its row, as the
 	// table is now.
 	Fits func(a GroupAssignment) bool
+	// Rooms returns what the sums of the filters say of the group's pods on the table as it is
+	// now; nil: nothing is known.
+	Rooms func() GroupRooms
 	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget
 	// Strict is set if no victim's eviction may violate a budget.
@@ -52,6 +56,26 @@ type GroupAssignment struct {
 	Local bool
 	// Place places the pod on the row as if it were assumed, and Remove undoes that.
 	Place, Remove func()
+}
+
+// GroupRooms is what the sums of the filters say of the pods of a group.
+type GroupRooms struct {
+	Classes []GroupClass // of equal pods; none: nothing is known
+	// Domains are the sets of rows of which one must take all pods of the group; nil: all
+	// rows are one set.
+	Domains [][]table.Row
+}
+
+// GroupClass is the equal pods of a group, and what there is for them on each row.
+type GroupClass struct {
+	Pods []*object.Pod
+	Sums []sums.Sum // what one of the pods requests
+	// Free is, by row, what is free of each sum beside the pods there and those nominated to
+	// it; nil for a row that takes none of the pods, whoever leaves it.
+	Free [][]int64
+	// Rejected is set, by row, if the row takes none of the pods before somebody leaves it.
+	Rejected []bool
+	Alone    bool // a row takes one of the pods at most
 }
 
 // PodGroupPostFilterResult names the pods to evict for the group, or the reason why there

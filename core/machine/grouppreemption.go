@@ -75,6 +75,9 @@ func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin, searched 
 			return l.engine.DecideWithin([]table.Row{a.Row}, l.pods.byUID[a.Pod.UID].request, l.nominations).Row >= 0
 		},
 	}
+	if c.profile.Host == nil { // else each answer is a call of a hosted plugin
+		call.Rooms = func() framework.GroupRooms { return roomsFor(l, c) }
+	}
 	for _, mb := range c.members {
 		call.Pods = append(call.Pods, mb.pod)
 	}

@@ -198,6 +198,25 @@ func (s *domainSearch) scheduled() int {
 // count calls visit with the number of pods of each class that each of the rows (nil: all)
 // holds at most, while no waiting pod of the group is nominated. The error is a plugin's panic.
 func (s *domainSearch) count(rows []table.Row, visit func(class int, r table.Row, n int)) error {
+	among := rows
+	if rows == nil {
+		among = s.liveRows()
+	}
+	return s.decideEach(rows, func(k int, o *engine.Outcome) {
+		for _, r := range among {
+			if o == nil { // the try says why it fails
+				visit(k, r, engine.HoldsAny)
+			} else {
+				visit(k, r, o.Holds(r))
+			}
+		}
+	})
+}
+
+// decideEach decides on the first pod of each class, within the rows (nil: all), while no
+// waiting pod of the group is nominated. It calls visit with the outcome; nil if the pod
+// cannot be decided on. The error is a plugin's panic.
+func (s *domainSearch) decideEach(rows []table.Row, visit func(class int, o *engine.Outcome)) error {
 	for _, mb := range s.queued {
 		s.nominateMember(mb, "")
 	}
@@ -206,23 +225,15 @@ func (s *domainSearch) count(rows []table.Row, visit func(class int, r table.Row
 			s.nominateMember(mb, mb.kept)
 		}
 	}()
-	among := rows
-	if rows == nil {
-		among = s.liveRows()
-	}
 	return s.guard.run("scheduling cycle", "", func() {
 		for k := range s.classes {
 			mb := s.classes[k].first
 			if s.scheduling.cannotTry(mb.attempt) != nil || s.extenders.of(mb.pod) != nil {
-				for _, r := range among { // the try says why it fails
-					visit(k, r, engine.HoldsAny)
-				}
+				visit(k, nil)
 				continue
 			}
 			o := s.engine.DecideWithin(rows, mb.request, s.nominations)
-			for _, r := range among {
-				visit(k, r, o.Holds(r))
-			}
+			visit(k, o)
 			s.engine.Reuse(o)
 		}
 	})

@@ -92,10 +92,10 @@ func (l *unitList) addPodsOf(of *object.PodGroup, p *object.Pod) bool {
 	slices.SortFunc(g.whole.pods, byImportance(l.now))
 	slices.SortFunc(g.surplus, moreImportantUnit)
 	g.least = max(0, len(g.surplus)-g.spare)
-	if excluded {
+	if excluded && !l.apart {
 		g.keepMostImportant()
 	}
-	if l.units = append(l.units, g.surplus...); g.least > 0 {
+	if l.units = append(l.units, g.surplus...); g.least > 0 && !excluded {
 		l.units = append(l.units, g.whole)
 	}
 	return true

@@ -88,30 +88,39 @@ func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodG
 		return groupResult(decision.Success, "ongoing preemption on nominated nodes")
 	}
 	rules := rulesForGroup(c)
+	found, gone := searchAll(c, rules, most)
+	if c.Group.Source == "" && rules.reclaim == nil || c.Rooms == nil {
+		return found // as kube-scheduler does
+	}
+	return improve(c, rules, found, gone, most)
+}
+
+// searchAll searches the victims among all units that may go. It returns those that go, too.
+func searchAll(c *framework.PodGroupPostFilterCall, rules unitRules, most int) (found framework.PodGroupPostFilterResult, gone []*unit) {
 	units := rules.together(lowerUnits(c, rules))
 	if some := spareOf(units); len(some) > 0 {
 		// Where all may go the group may be placed on nodes without any.
 		if found, gone := tryWithout(c, some, most, rules); found.Status.Code == decision.Success && !slices.ContainsFunc(gone, guarded) {
-			return found
+			return found, gone
 		}
 	}
-	found, gone := tryWithout(c, units, most, rules)
+	found, gone = tryWithout(c, units, most, rules)
 	if len(gone) > 0 && found.Status.Code != decision.Success {
 		// A budget keeps victims. The group may be placed on nodes without them.
-		if other, _ := tryWithout(c, rules.unguarded(c), most, rules); other.Status.Code == decision.Success {
-			return other
+		if other, gone := tryWithout(c, rules.unguarded(c), most, rules); other.Status.Code == decision.Success {
+			return other, gone
 		}
 	}
 	if found.Status.Code == decision.Success || !rules.entitled {
-		return found
+		return found, gone
 	}
 	// What may go together is spread over nodes as importance has it. Others may do.
 	if some := rules.alone(lowerUnits(c, rules)); len(some) > len(units) {
 		if other, gone := tryWithout(c, some, most, rules); other.Status.Code == decision.Success && rules.permits(gone) {
-			return other
+			return other, gone
 		}
 	}
-	return found
+	return found, gone
 }
 
 // guarded reports whether evicting the unit violates a budget, as splitUnits found.
@@ -151,6 +160,9 @@ func tryWithout(c *framework.PodGroupPostFilterCall, units []*unit, most int, ru
 		for _, u := range units {
 			if u.gone {
 				u.putBack(c.Table)
+			}
+			if u.gang != nil {
+				u.gang.lost = false
 			}
 		}
 	}()
@@ -256,7 +268,12 @@ func (s *groupSearch) fits(back []*unit) (fits bool) {
 // lowerUnits returns the units that the rules do not exclude, in the order of the rows on
 // which a pod of them is first. Pods of nodes that are gone are left out.
 func lowerUnits(c *framework.PodGroupPostFilterCall, rules unitRules) []*unit {
-	list := unitList{unitRules: rules, table: c.Table, now: c.Now}
+	return unitsOf(c, unitList{unitRules: rules})
+}
+
+// unitsOf returns the units of all rows for the list.
+func unitsOf(c *framework.PodGroupPostFilterCall, list unitList) []*unit {
+	list.table, list.now = c.Table, c.Now
 	for _, r := range c.Table.All() {
 		if c.Table.Node(r) != nil { // else its pods are bound to a node that is gone
 			list.add(r)

@@ -136,6 +136,8 @@ type unitList struct {
 	gangs map[types.NamespacedName]bool
 	// only is the row from which pods of gangs are taken one by one; nil: all rows.
 	only *table.Row
+	// apart is set if the units need not be able to go together.
+	apart bool
 }
 
 // add adds the units of which pods are on the row, unless they are in the list.
