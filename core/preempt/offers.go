@@ -278,13 +278,16 @@ func (m *market) left(r table.Row, highest int32, gone map[*unit]bool) []onOffer
 // to need. It looks at a bounded number of sets, and first at those of the cheapest units, of
 // these of the largest ones.
 func (h *host) offers(units []onOffer, need int) []offer {
-	if h.free == nil {
+	emptied := *h
+	emptied.free = slices.Clone(h.free)
+	for i := range units {
+		units[i].frees = h.frees(units[i].pods)
+		emptied.leave(units[i].pods)
+	}
+	if need = emptied.takes(need); need == 0 {
 		return nil
 	}
 	x := rowSearch{host: *h, units: units, best: make([]offer, need), sets: mostSetsOnRow}
-	for i := range x.units {
-		x.units[i].frees = h.frees(x.units[i].pods)
-	}
 	slices.SortStableFunc(x.units, func(a, b onOffer) int {
 		return cmp.Or(a.price.compare(b.price), slices.Compare(b.frees, a.frees), b.since.Compare(a.since))
 	})
