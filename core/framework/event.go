@@ -107,6 +107,19 @@ type ClusterEventWithHint struct {
 	Names func(rejected *object.Pod) []string
 }
 
+// OwnClaimChanged describes new and changed PVCs that the rejected pod uses. ephemeral includes
+// those of its ephemeral volumes.
+func OwnClaimChanged(ephemeral bool) ClusterEventWithHint {
+	return ClusterEventWithHint{
+		Resource: ResourceOf(object.PersistentVolumeClaims), ActionType: Add | UpdateOther,
+		Names: func(p *object.Pod) []string { return p.PVCs(ephemeral) },
+		QueueingHintFn: func(p *object.Pod, e *Event) bool {
+			m := e.NewObject.Head()
+			return m.Namespace == p.Namespace && p.UsesPVC(m.Name, ephemeral)
+		},
+	}
+}
+
 // Matches reports whether the event has the resource and one of the action types. It does not
 // ask QueueingHintFn.
 func (w *ClusterEventWithHint) Matches(e *Event) bool {

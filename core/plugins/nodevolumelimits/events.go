@@ -16,7 +16,7 @@ var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: volumeDetached},
 	{Resource: framework.Node, ActionType: framework.Add},
 	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Delete},
-	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
+	framework.OwnClaimChanged(true),
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther | framework.Delete, QueueingHintFn: volumeChanged},
 	{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Delete},
 	{Resource: framework.ResourceOf(object.VolumeAttachments), ActionType: framework.Delete, QueueingHintFn: attachmentGone},
@@ -61,16 +61,6 @@ func limitRaised(_ *object.Pod, e *framework.Event) bool {
 // has volumes that are attached.
 func volumeDetached(_ *object.Pod, e *framework.Event) bool {
 	return (e.OldPod.NodeName != "" || e.OldPod.NominatedNode != "") && attaches(e.OldPod)
-}
-
-// claimNames returns the names of the pod's PVCs, those of ephemeral volumes included.
-// The queue finds the pods for an event about a PVC by them.
-func claimNames(p *object.Pod) []string { return p.PVCs(true) }
-
-// claimChanged reports whether the pod uses the PVC.
-func claimChanged(p *object.Pod, e *framework.Event) bool {
-	m := e.NewObject.Head()
-	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)
 }
 
 // volumeChanged reports whether the volume is, or was, reserved for a claim of the pod.

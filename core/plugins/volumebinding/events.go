@@ -12,7 +12,7 @@ import (
 // claimed volumes.
 var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classChanged},
-	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
+	framework.OwnClaimChanged(true),
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther},
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Delete, QueueingHintFn: preBoundGone},
 	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel},
@@ -31,16 +31,6 @@ func classChanged(_ *object.Pod, e *framework.Event) bool {
 	}
 	old, now := e.OldObject.(*object.StorageClass), e.NewObject.(*object.StorageClass)
 	return !reflect.DeepEqual(old.Topologies, now.Topologies) || old.Provisioner != now.Provisioner || old.WaitForFirstConsumer != now.WaitForFirstConsumer
-}
-
-// claimNames returns the names of the pod's PVCs, those of ephemeral volumes included.
-// The queue finds the pods for an event about a PVC by them.
-func claimNames(p *object.Pod) []string { return p.PVCs(true) }
-
-// claimChanged reports whether the pod uses the PVC.
-func claimChanged(p *object.Pod, e *framework.Event) bool {
-	m := e.NewObject.Head()
-	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)
 }
 
 // preBoundGone reports whether the deleted volume was reserved for a claim of the pod,

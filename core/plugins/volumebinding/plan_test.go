@@ -226,8 +226,8 @@ func TestQueueingHints(t *testing.T) {
 		{"more room", capacityGrew, framework.Event{OldObject: &object.CSIStorageCapacity{Known: true, Bytes: 1}, NewObject: &object.CSIStorageCapacity{Known: true, Bytes: 2}}, true},
 		{"less room", capacityGrew, framework.Event{OldObject: &object.CSIStorageCapacity{Known: true, Bytes: 2}, NewObject: &object.CSIStorageCapacity{Known: true, Bytes: 1}}, false},
 		{"migrated", migrationChanged, framework.Event{OldObject: &object.CSINode{}, NewObject: &object.CSINode{Migrated: "x"}}, true},
-		{"the claim", claimChanged, framework.Event{NewObject: &object.PersistentVolumeClaim{Meta: object.Meta{Namespace: "ns", Name: "c"}}}, true},
-		{"another claim", claimChanged, framework.Event{NewObject: &object.PersistentVolumeClaim{Meta: object.Meta{Namespace: "ns", Name: "d"}}}, false},
+		{"the claim", framework.OwnClaimChanged(true).QueueingHintFn, framework.Event{NewObject: &object.PersistentVolumeClaim{Meta: object.Meta{Namespace: "ns", Name: "c"}}}, true},
+		{"another claim", framework.OwnClaimChanged(true).QueueingHintFn, framework.Event{NewObject: &object.PersistentVolumeClaim{Meta: object.Meta{Namespace: "ns", Name: "d"}}}, false},
 	} {
 		if got := c.hint(p, &c.e); got != c.want {
 			t.Errorf("%s: requeues %v", c.name, got)

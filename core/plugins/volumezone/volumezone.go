@@ -43,7 +43,7 @@ func New() framework.Plugin {
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add, QueueingHintFn: classCame},
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel},
-			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
+			framework.OwnClaimChanged(false),
 			{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: volumeMoved},
 		},
 		SignPlugin: framework.SignPlugin{
@@ -182,16 +182,6 @@ func (at *topologyPair) has(n *object.Node) bool {
 // classCame reports whether claims of the new class may wait for their first consumer.
 func classCame(_ *object.Pod, e *framework.Event) bool {
 	return e.NewObject.(*object.StorageClass).WaitForFirstConsumer
-}
-
-// claimNames returns the names of the pod's PVCs, without ephemeral ones. The queue
-// finds the pods for an event about a PVC by them.
-func claimNames(p *object.Pod) []string { return p.PVCs(false) }
-
-// claimChanged reports whether the pod uses the PVC.
-func claimChanged(p *object.Pod, e *framework.Event) bool {
-	m := e.NewObject.Head()
-	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, false)
 }
 
 // volumeMoved reports whether the volume is new, or has other zone or region labels.
