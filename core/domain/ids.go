@@ -38,9 +38,6 @@ func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 	return id, known
 }
 
-// HoldID adds n holders to the name with that id, which must have holders already.
-func (s *Ids[T]) HoldID(id int32, n int) { s.list[id].holders += n }
-
 // add gives the name an id, a free one if there is one, without a holder.
 func (s *Ids[T]) add(name string) (id int32) {
 	if n := len(s.free); n > 0 {

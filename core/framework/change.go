@@ -19,7 +19,7 @@ func NodeSchedulingPropertiesChange(old, now *object.Node) ActionType {
 	if !maps.Equal(old.Labels, now.Labels) {
 		a |= UpdateNodeLabel
 	}
-	if (old.Unschedulable && !now.Unschedulable) || !slices.EqualFunc(old.Taints, now.Taints, sameTaint) {
+	if (old.Unschedulable && !now.Unschedulable) || !slices.EqualFunc(old.Taints, now.Taints, object.SameTaint) {
 		a |= UpdateNodeTaint
 	}
 	if !slices.Equal(old.Conditions, now.Conditions) {
@@ -43,10 +43,4 @@ func samePolicy(a, b *v1.NodePodPreemptionPolicy) bool {
 		return a == b
 	}
 	return slices.Equal(a.DisableResizePreemption, b.DisableResizePreemption)
-}
-
-// sameTaint reports whether two taints are equal in key, value and effect; when they were
-// added does not matter.
-func sameTaint(a, b v1.Taint) bool {
-	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
 }

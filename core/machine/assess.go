@@ -22,7 +22,6 @@ import (
 // anything out. The pod is one that the machine knows, or another version of it.
 type Assessor struct {
 	*step
-	options     *Options
 	profiles    profiles
 	unlisted    unlistedKinds
 	engine      *engine.Engine

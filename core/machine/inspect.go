@@ -16,7 +16,6 @@ import (
 // Inspector answers questions about the machine's state. Its methods change nothing.
 type Inspector struct {
 	*step
-	options     *Options
 	profiles    profiles
 	unlisted    unlistedKinds
 	budgets     *budgets

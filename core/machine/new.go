@@ -105,15 +105,15 @@ func (m *Machine) composeRest() {
 		step: m.step, options: &m.options, unlisted: m.unlisted, budgets: m.budgets, pods: m.pods, nominations: m.nominations, bindings: m.bindings, groups: m.groups, quotas: m.quotas, statuses: m.groups.statuses,
 	}
 	m.watch = &podWatch{
-		step: m.step, options: &m.options, profiles: m.profiles, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, reads: m.reads,
+		step: m.step, profiles: m.profiles, engine: m.engine, guard: m.guard, pods: m.pods, nominations: m.nominations, reads: m.reads,
 		overcommits: m.overcommits, attempts: m.attempts, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, groups: m.groups, statuses: m.groups.statuses,
 	}
 	m.Assessor = Assessor{
-		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, engine: m.engine, guard: m.guard, pods: m.pods,
+		step: m.step, profiles: m.profiles, unlisted: m.unlisted, engine: m.engine, guard: m.guard, pods: m.pods,
 		nominations: m.nominations, bindings: m.bindings, extenders: m.extenders, scheduling: m.scheduling, groups: m.groups,
 	}
 	m.Inspector = Inspector{
-		step: m.step, options: &m.options, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, guard: m.guard, pods: m.pods, nominations: m.nominations,
+		step: m.step, profiles: m.profiles, unlisted: m.unlisted, budgets: m.budgets, guard: m.guard, pods: m.pods, nominations: m.nominations,
 		preemptors: m.preemptors, overcommits: m.overcommits, bindings: m.bindings, evictions: m.evictions, extenders: m.extenders, groups: m.groups, watch: m.watch,
 	}
 }

@@ -24,7 +24,6 @@ import (
 // evictions and waits for extenders of pods that no longer need them.
 type podWatch struct {
 	*step
-	options     *Options
 	profiles    profiles
 	engine      *engine.Engine
 	guard       *guard

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -230,22 +231,11 @@ func (c *extenderCycle) saved(now time.Time) *SavedExtender {
 		return nil
 	}
 	s := &SavedExtender{SavedAttempt: c.attempt.saved(), Extenders: c.extenders, Filtered: c.filtered, Said: c.results.Clone(),
-		Nominated: c.nominated, Scored: c.scored, Shown: cloneNodes(c.shown), Rounds: c.rounds, Open: map[uint64]SavedCall{}, Since: queue.Age(now.Sub(c.since))}
+		Nominated: c.nominated, Scored: c.scored, Shown: maps.Clone(c.shown), Rounds: c.rounds, Open: map[uint64]SavedCall{}, Since: queue.Age(now.Sub(c.since))}
 	for number, open := range c.open { // any order: into a map
 		s.Open[number] = SavedCall{open.extender, open.verb, open.nodes}
 	}
 	return s
-}
-
-func cloneNodes(names map[string]bool) map[string]bool {
-	if names == nil {
-		return nil
-	}
-	clone := make(map[string]bool, len(names))
-	for name := range names { // any order: into a map
-		clone[name] = true
-	}
-	return clone
 }
 
 // restoreUnderway restores from a snapshot where the pod is placed, whether it is assumed,

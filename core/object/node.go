@@ -58,13 +58,13 @@ type Image struct {
 func (n *Node) EqualForScheduling(o *Node) bool {
 	return n.UID == o.UID && n.Name == o.Name && n.Unschedulable == o.Unschedulable &&
 		n.Allocatable.Equal(o.Allocatable) && n.AllowedPods == o.AllowedPods &&
-		maps.Equal(n.Labels, o.Labels) && slices.EqualFunc(n.Taints, o.Taints, sameTaint) &&
+		maps.Equal(n.Labels, o.Labels) && slices.EqualFunc(n.Taints, o.Taints, SameTaint) &&
 		slices.EqualFunc(n.Images, o.Images, sameImage) && slices.Equal(n.Features, o.Features) &&
 		n.API == o.API
 }
 
-// sameTaint reports whether two taints are equal but for the time when they were added.
-func sameTaint(a, b v1.Taint) bool {
+// SameTaint reports whether two taints are equal but for the time when they were added.
+func SameTaint(a, b v1.Taint) bool {
 	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
 }
 

@@ -10,9 +10,6 @@ import (
 // Range is the half-open interval [From, To) of rows.
 type Range struct{ From, To int }
 
-// Len returns the number of rows in the range.
-func (r Range) Len() int { return r.To - r.From }
-
 // Rows calls f with disjoint ranges that cover [0, n), in parallel on at most workers
 // goroutines, each range at least about grain rows long. It returns when all calls are
 // done. A panic in f is raised again in the caller: as a *recovered.Panic if there is more

@@ -15,7 +15,6 @@ import (
 // Index lists the PersistentVolumes that claims may be bound to: by storage class those
 // without a claimRef, by claim those with one.
 type Index struct {
-	table   *table.Table
 	free    map[string]*Volumes                               // volumes without a claimRef, by storage class
 	keptFor map[claimName]map[string]*object.PersistentVolume // volumes with a claimRef, by claim, then name
 	// revision is the number of changes of volumes without a claimRef.
@@ -28,7 +27,7 @@ type claimName struct{ namespace, name string }
 // index registers the Index, so that every table has one.
 var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	x := &Index{
-		table: t, free: map[string]*Volumes{}, keptFor: map[claimName]map[string]*object.PersistentVolume{},
+		free: map[string]*Volumes{}, keptFor: map[claimName]map[string]*object.PersistentVolume{},
 		revision: t.Epoch(),
 	}
 	return table.Follower[*Index]{Index: x, ObjectChanged: x.follow, Check: x.check}
