@@ -1,25 +1,23 @@
 package domain
 
-// Ids gives names small numbers (ids) from 0 while they have holders, and keeps a T for
-// each. The id of a name without holders is used again, so that there are never more ids
-// than names were held at one time. The zero value is ready to use; it has one owner.
-type Ids[T any] struct {
+// ids gives names small numbers (ids) from 0 while they have holders. The id of a name without
+// holders is used again, so that there are never more ids than names were held at one time. The
+// zero value is ready to use; it has one owner.
+type ids struct {
 	byName map[string]int32
-	list   []idEntry[T]
+	list   []heldName // by id
 	free   []int32
 }
 
-// idEntry is what Ids keeps for one id: the name, the number of its holders, and the
-// caller's T.
-type idEntry[T any] struct {
+// heldName is a name that has an id, and the number of its holders.
+type heldName struct {
 	name    string
 	holders int
-	of      T
 }
 
-// Hold adds a holder to the name and returns its id. known reports whether the name had
-// holders already; otherwise its T is zero.
-func (s *Ids[T]) Hold(name string) (id int32, known bool) {
+// hold adds a holder to the name and returns its id. known reports whether the name had
+// holders already.
+func (s *ids) hold(name string) (id int32, known bool) {
 	if id, known = s.byName[name]; !known {
 		id = s.add(name)
 	}
@@ -27,10 +25,10 @@ func (s *Ids[T]) Hold(name string) (id int32, known bool) {
 	return id, known
 }
 
-// HoldBytes adds a holder to the name and returns its id. It allocates nothing for a name
+// holdBytes adds a holder to the name and returns its id. It allocates nothing for a name
 // that has holders already, and does not keep the slice. known is false for a name that
-// had none; its T is zero then.
-func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
+// had none.
+func (s *ids) holdBytes(name []byte) (id int32, known bool) {
 	if id, known = s.byName[string(name)]; !known {
 		id = s.add(string(name))
 	}
@@ -39,12 +37,12 @@ func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 }
 
 // add gives the name an id, a free one if there is one, without a holder.
-func (s *Ids[T]) add(name string) (id int32) {
+func (s *ids) add(name string) (id int32) {
 	if n := len(s.free); n > 0 {
 		id, s.free = s.free[n-1], s.free[:n-1]
 	} else {
 		id = int32(len(s.list))
-		s.list = append(s.list, idEntry[T]{})
+		s.list = append(s.list, heldName{})
 	}
 	if s.byName == nil {
 		s.byName = map[string]int32{}
@@ -54,30 +52,19 @@ func (s *Ids[T]) add(name string) (id int32) {
 	return id
 }
 
-// Release removes a holder of the id. With the last one the name and its T are removed;
-// of is the T then, and last is true.
-func (s *Ids[T]) Release(id int32) (of T, last bool) {
+// release removes a holder of the id. With the last one the name is removed.
+func (s *ids) release(id int32) {
 	h := &s.list[id]
 	if h.holders--; h.holders > 0 {
-		return of, false
+		return
 	}
-	of = h.of
 	delete(s.byName, h.name)
-	*h = idEntry[T]{}
+	*h = heldName{}
 	s.free = append(s.free, id)
-	return of, true
 }
 
-// At returns a pointer to the T that is kept for the id, to read or change it. It is valid
-// until the next Hold.
-func (s *Ids[T]) At(id int32) *T { return &s.list[id].of }
+// held returns the number of names that have holders; free ids do not count.
+func (s *ids) held() int { return len(s.byName) }
 
-// Name returns the name of the id.
-func (s *Ids[T]) Name(id int32) string { return s.list[id].name }
-
-// Held returns the number of names that have holders; free ids do not count.
-func (s *Ids[T]) Held() int { return len(s.byName) }
-
-// Len returns the number of ids in use or free; all are below it. Free ids have the zero
-// T and no name.
-func (s *Ids[T]) Len() int { return len(s.list) }
+// len returns the number of ids in use or free; all are below it. Free ids have no name.
+func (s *ids) len() int { return len(s.list) }

@@ -24,7 +24,7 @@ type Layout struct {
 	// Moves changes whenever the location of a row does.
 	Moves uint64
 
-	ids      Ids[struct{}]
+	ids      ids
 	domains  []Domain // by location, then topology
 	rows     []int32  // the location of each row
 	own      []Domain // by row, the domain that is Own in its location; None where there is none
@@ -50,10 +50,10 @@ func (l *Layout) Domains(location int32) []Domain {
 }
 
 // Held returns the number of locations that have rows, for checks of memory.
-func (l *Layout) Held() int { return l.ids.Held() }
+func (l *Layout) Held() int { return l.ids.held() }
 
 // Len returns a number greater than every location.
-func (l *Layout) Len() int { return l.ids.Len() }
+func (l *Layout) Len() int { return l.ids.len() }
 
 // Follow brings the layout and its topologies up to date with the table.
 func (l *Layout) Follow(t *table.Table) {
@@ -91,7 +91,7 @@ func (l *Layout) move(t *table.Table, r table.Row) {
 		is = l.join()
 	}
 	if was != NoNode {
-		l.ids.Release(was)
+		l.ids.release(was)
 	}
 	if l.rows[r] = is; was != is || own != l.own[r] {
 		l.Moves++
@@ -101,7 +101,7 @@ func (l *Layout) move(t *table.Table, r table.Row) {
 // join returns the number of the location with the domains in found, a new one if there is
 // none, and counts one more row on it. The key of the location must be in buf.
 func (l *Layout) join() int32 {
-	id, known := l.ids.HoldBytes(l.buf)
+	id, known := l.ids.holdBytes(l.buf)
 	if known {
 		return id
 	}

@@ -54,15 +54,15 @@ type Topology struct {
 	// Moves changes whenever the domain of a row does.
 	Moves uint64
 
-	of       []Domain      // by row
-	ids      Ids[struct{}] // numbers of label values that nodes have
-	revision uint64        // of the table, up to which changed nodes are followed
+	of       []Domain // by row
+	ids      ids      // numbers of label values that nodes have
+	revision uint64   // of the table, up to which changed nodes are followed
 }
 
 // newTopology returns a topology that knows no row until Follow.
 func newTopology(key Key) *Topology {
 	p := &Topology{Key: key}
-	p.ids.Hold("") // Unnamed, whether it has nodes or not
+	p.ids.hold("") // Unnamed, whether it has nodes or not
 	return p
 }
 
@@ -76,16 +76,16 @@ func (p *Topology) Len() int {
 	if p.PerNode {
 		return int(firstDomain) + len(p.of)
 	}
-	return int(firstDomain) + p.ids.Len()
+	return int(firstDomain) + p.ids.len()
 }
 
 // Held returns the number of domains that have nodes, for checks of memory; Unnamed always
 // counts.
-func (p *Topology) Held() int { return p.ids.Held() }
+func (p *Topology) Held() int { return p.ids.held() }
 
 // Name returns the label value that the domain stands for. It must not be called with
 // PerNode, None, Missing or Own.
-func (p *Topology) Name(d Domain) string { return p.ids.Name(int32(d - firstDomain)) }
+func (p *Topology) Name(d Domain) string { return p.ids.list[int32(d-firstDomain)].name }
 
 // Follow brings the domains of rows up to date with the table.
 func (p *Topology) Follow(t *table.Table) {
@@ -107,7 +107,7 @@ func (p *Topology) Follow(t *table.Table) {
 func (p *Topology) move(r table.Row, n *object.Node) {
 	was, is := p.of[r], p.domainOf(r, n)
 	if was >= firstDomain && !p.PerNode {
-		p.ids.Release(int32(was - firstDomain))
+		p.ids.release(int32(was - firstDomain))
 	}
 	if was != is {
 		p.of[r] = is
@@ -128,6 +128,6 @@ func (p *Topology) domainOf(r table.Row, n *object.Node) Domain {
 	case p.PerNode:
 		return firstDomain + Domain(r)
 	}
-	id, _ := p.ids.Hold(value)
+	id, _ := p.ids.hold(value)
 	return firstDomain + Domain(id)
 }
