@@ -14,6 +14,7 @@ type Partition struct {
 	Sets   []Set
 	Column []uint64 // by row, where there are too many answers for Sets; else nil
 
+	scores   bool   // the answers are raw scores, not verdicts
 	rows     int    // rows that Sets and Column are sized for
 	revision uint64 // of the table, up to which changed nodes were asked about; 0: none was
 	used     uint64 // use number of the store at the last use

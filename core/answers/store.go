@@ -67,17 +67,16 @@ func (s *Store) Score(pl *framework.Plugin, in *framework.Input) *Partition {
 func (s *Store) find(pl *framework.Plugin, in *framework.Input, scores bool) *Partition {
 	s.sign(pl, in)
 	p := s.byKey[key{pl, scores, string(s.key)}]
-	if p == nil {
-		p = &Partition{}
-		s.follow(p, pl, in, scores)
-		s.uses++
-		p.used = s.uses
-		s.add(key{pl, scores, string(s.key)}, p, in.Table.Rows())
-		return p
+	made := p == nil
+	if made {
+		p = &Partition{scores: scores}
 	}
+	s.Follow(p, pl, in)
 	s.uses++
 	p.used = s.uses
-	s.follow(p, pl, in, scores)
+	if made {
+		s.add(key{pl, scores, string(s.key)}, p, in.Table.Rows())
+	}
 	return p
 }
 
@@ -119,22 +118,9 @@ func (s *Store) recount() {
 	}
 }
 
-// FollowFilter brings a partition of verdicts that a view holds up to date: the filter is
-// asked about the nodes that changed.
-func (s *Store) FollowFilter(p *Partition, pl *framework.Plugin, in *framework.Input) {
-	s.follow(p, pl, in, false)
-}
-
-// FollowScore brings a partition of raw scores that a view holds up to date: the scorer is
-// asked about the nodes that changed.
-func (s *Store) FollowScore(p *Partition, pl *framework.Plugin, in *framework.Input) {
-	s.follow(p, pl, in, true)
-}
-
-// follow brings the partition up to date: it asks the plugin about the nodes that changed
-// since the partition's revision, or about all rows if it has none. scores is true for raw
-// scores, false for verdicts.
-func (s *Store) follow(p *Partition, pl *framework.Plugin, in *framework.Input, scores bool) {
+// Follow brings a partition, which a view may hold, up to date: it asks the plugin about the
+// nodes that changed since the partition's revision, or about all rows if it has none.
+func (s *Store) Follow(p *Partition, pl *framework.Plugin, in *framework.Input) {
 	t := in.Table
 	if p.revision != 0 && t.NodeRevision() <= p.revision && p.rows == t.Rows() {
 		return
@@ -142,16 +128,16 @@ func (s *Store) follow(p *Partition, pl *framework.Plugin, in *framework.Input, 
 	before := p.bytes()
 	if p.resize(t.Rows()); p.revision == 0 {
 		before = 0
-		s.askAll(p, pl, in, scores)
+		s.askAll(p, pl, in)
 	} else {
 		s.rows = s.rows[:0]
 		t.NodesChanged(p.revision, func(r table.Row) bool {
 			s.rows = append(s.rows, r)
 			return true
 		})
-		s.ask(pl, in, scores, s.rows)
+		s.ask(p, pl, in, s.rows)
 		for i, r := range s.rows {
-			if scores {
+			if p.scores {
 				p.set(r, uint64(s.scores[i]))
 			} else {
 				p.set(r, uint64(s.verdicts[i]))
@@ -163,12 +149,12 @@ func (s *Store) follow(p *Partition, pl *framework.Plugin, in *framework.Input, 
 }
 
 // askAll asks the plugin about all rows and records the answers in a new partition.
-func (s *Store) askAll(p *Partition, pl *framework.Plugin, in *framework.Input, scores bool) {
+func (s *Store) askAll(p *Partition, pl *framework.Plugin, in *framework.Input) {
 	all := in.Table.All()
 	for from := 0; from < len(all); from += chunk {
 		rows := all[from:min(from+chunk, len(all))]
-		s.ask(pl, in, scores, rows)
-		if scores {
+		s.ask(p, pl, in, rows)
+		if p.scores {
 			record(p, rows[0], s.scores)
 		} else {
 			record(p, rows[0], s.verdicts)
@@ -176,9 +162,10 @@ func (s *Store) askAll(p *Partition, pl *framework.Plugin, in *framework.Input, 
 	}
 }
 
-// ask writes the plugin's answers about the rows to s.scores or else s.verdicts.
-func (s *Store) ask(pl *framework.Plugin, in *framework.Input, scores bool, rows []table.Row) {
-	if scores {
+// ask writes the plugin's answers about the rows, of the kind that p holds, to s.scores or
+// s.verdicts.
+func (s *Store) ask(p *Partition, pl *framework.Plugin, in *framework.Input, rows []table.Row) {
+	if p.scores {
 		s.scores = resize(s.scores, len(rows))
 		pl.Score(in, rows, s.scores)
 		return

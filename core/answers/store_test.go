@@ -86,8 +86,8 @@ func TestPartitionsAreNaive(t *testing.T) {
 			if held[0] == nil {
 				held = [2]*Partition{store.Filter(pl, in(pods[0])), store.Score(pl, in(pods[0]))}
 			}
-			store.FollowFilter(held[0], pl, in(pods[0]))
-			store.FollowScore(held[1], pl, in(pods[0]))
+			store.Follow(held[0], pl, in(pods[0]))
+			store.Follow(held[1], pl, in(pods[0]))
 			if p := store.Filter(pl, in(pods[0])); held[0] != p || held[1] == p {
 				t.Fatal("the partition of a signature is another one")
 			}

@@ -155,11 +155,11 @@ func (v *view) joinPass() {
 func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
-		store.FollowFilter(f.partition, f.Plugin, &f.in)
+		store.Follow(f.partition, f.Plugin, &f.in)
 	}
 	for k := range v.scorers {
 		if s := &v.scorers[k]; s.partition != nil {
-			store.FollowScore(s.partition, s.Plugin, &s.in)
+			store.Follow(s.partition, s.Plugin, &s.in)
 		}
 	}
 	if v.cellsKept {
