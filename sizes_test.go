@@ -25,7 +25,7 @@ const (
 // as large as it is said here: whoever makes one smaller writes the new figures down,
 // and whoever makes one larger has a reason that a reviewer accepts.
 var large = map[string]size{
-	"core/machine.Machine": {33, 70}, // with the types that it is composed of
+	"core/machine.Machine": {33, 68}, // with the types that it is composed of
 	"core/queue.Queue":     {75, 16}, // with the groups of pods that wait together
 	"core/table.Table":     {75, 19},
 	"edge/fix.search":      {118, 21},
