@@ -36,8 +36,8 @@ func (b *budgets) find(namespace, name string) (int, bool) {
 	})
 }
 
-// set adds the budget, or replaces the one of its name. It returns both as strict ones; was is nil
-// if there was none.
+// set adds the budget, or replaces the one of its name. It returns the old and the new budget
+// as copies with Budget.Strict set. was is nil if there was no old one.
 func (b *budgets) set(budget *object.Budget) (was, now *object.Budget) {
 	at, known := b.find(budget.Namespace, budget.Name)
 	strict := *budget

@@ -97,7 +97,8 @@ func (w *groupStatuses) statusOf(g *object.PodGroup) object.GroupStatus {
 	return status
 }
 
-// census counts the pods of the group. Owners is set if nobody occupies it.
+// census counts the group's present, running, succeeded and failed pods. If occupiedBy is "",
+// it also sets Owners, to the owners of the group's first pod.
 func (w *groupStatuses) census(g *object.PodGroup, occupiedBy string) group.Census {
 	members := w.table.Groups().Named(g.GroupKey())
 	ended := w.endedOf(g)

@@ -29,9 +29,10 @@ type fewest struct {
 	cost   *criteria                          // its criteria; nil: there is none
 }
 
-// improve returns the best of the result that searchAll found, whose units gone go, and of the
-// sets that it tries. No set with which fewer pods of the group are placed is better. most is that
-// of searchVictims.
+// improve tries other sets of victims than those that searchAll found: found is its result, and
+// gone are its victims. It returns the best result, which may be found. A set that places fewer
+// pods of the group than the best so far is never better. most bounds the answers of filters,
+// as in searchVictims.
 func improve(c *framework.PodGroupPostFilterCall, rules unitRules, found framework.PodGroupPostFilterResult, gone []*unit, most int) framework.PodGroupPostFilterResult {
 	s := &fewest{PodGroupPostFilterCall: c, rules: rules, most: most, result: found}
 	switch found.Status.Code {
@@ -122,8 +123,8 @@ func (s *fewest) costOf(gone []*unit) *criteria {
 	return &c
 }
 
-// withSurplus returns the units, the most important first, with the pods of those that stand for
-// whole gangs.
+// withSurplus returns the units. For each unit of a whole gang it adds gang.surplus. The most
+// important unit comes first.
 func withSurplus(units []*unit) (all []*unit) {
 	for _, u := range units {
 		if all = append(all, u); u.isWhole() {

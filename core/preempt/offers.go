@@ -243,7 +243,8 @@ func (m *market) order(rows []table.Row) (order []int) {
 	return order
 }
 
-// wanted returns how many pods of the class are to be placed.
+// wanted returns how many pods of class k the victims must make room for: all of them, or as
+// many as the best result so far places.
 func (m *market) wanted(k int) (n int) {
 	pods := m.rooms.Classes[k].Pods
 	if m.cost == nil {
@@ -313,8 +314,8 @@ type rowSearch struct {
 	sets   int     // how many more are looked at
 }
 
-// extend looks at the sets of the units that are picked, at that price, and others from an index
-// on.
+// extend tries the picked units, whose price is paid. It records them in x.best for each number
+// of pods for which they are cheaper. Then it adds units from index from on, and recurs.
 func (x *rowSearch) extend(from int, paid price) {
 	n := x.takes(len(x.best))
 	for i := n - 1; i >= 0 && paid.compare(x.best[i].price) < 0; i-- {

@@ -12,7 +12,7 @@ type heap struct {
 	entries []*Entry
 }
 
-// nowhere is the Entry.index of an entry in no heap.
+// nowhere is the Entry.index of an entry that is in no heap and in no set of a place.
 const nowhere = -1
 
 // len returns the number of entries.

@@ -83,8 +83,8 @@ func quotas(m *machine.Machine) (keys []Workload) {
 // IsQuota reports whether the scope is the pods of an ElasticQuota.
 func (s *Scope) IsQuota() bool { return s.Workload != nil && s.Workload.Kind == elasticQuota }
 
-// Check returns an error if the scope is the pods of an ElasticQuota that does not exist, or of a pod
-// group that may be one of several.
+// Check returns an error if the scope's ElasticQuota does not exist. It also returns one if the
+// scope's pod group name stands for groups of several APIs in the namespace.
 func (s *Scope) Check(c *Cluster) error {
 	switch {
 	case s.Workload == nil:

@@ -94,7 +94,8 @@ func idleGroup(c *Cluster, w Workload) (texts []string) {
 	return texts
 }
 
-// naming says what of a pod names the group.
+// naming returns the clause that says which label or field makes a pod belong to the group.
+// group is qualified, as object.GroupSource reads it.
 func naming(group string) string {
 	switch source, short := object.GroupSource(group); source {
 	case "":

@@ -157,8 +157,8 @@ func (t *Table) FinishWhatIf(r *whatif.Result) error {
 	return t.end(b.String())
 }
 
-// parted returns the evictions for other pods that the changes lead to, and those that happen without
-// them, too.
+// parted splits the evictions. anyway are those of pods that lose their node without the changes,
+// too. changed are the others.
 func parted(r *whatif.Result) (changed, anyway []sim.Eviction) {
 	for _, e := range r.Evicted {
 		if _, loses := r.InAnyCase[e.Pod]; loses {

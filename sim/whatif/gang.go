@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -17,8 +18,8 @@ import (
 // groups are the pod groups of a session.
 type groups struct{ *session }
 
-// groupOf returns the name of the group with which the pod is placed, as the scheduler has it; "" for
-// none.
+// groupOf returns the pod's group, qualified, as object.GroupSource reads it. It returns "" if the
+// pod has no group, or if the scheduler does not place groups.
 func (s groups) groupOf(p *object.Pod) string {
 	return s.groupName(p.SchedulerName, p.KubernetesGroup(), p.Labels)
 }
@@ -133,9 +134,7 @@ func joinGroup(m *metav1.ObjectMeta, spec *v1.PodSpec, group string) {
 		label = object.NameLabel(source)
 	}
 	labels := map[string]string{}
-	for key, value := range m.Labels { // any order: into a map
-		labels[key] = value
-	}
+	maps.Copy(labels, m.Labels)
 	labels[label] = name
 	m.Labels = labels
 }
@@ -154,8 +153,9 @@ func (s groups) stopPreempting(namespace, group string) {
 	}
 }
 
-// chooseGang takes away the pods of the group that are pending. Each round adds a group like it, with
-// as many pods as it has, or must have.
+// chooseGang makes f add a copy of the group in each round. The copy has a pod for each member. If
+// the members are fewer than the group's minimum, more copies of the pod like make up for it. The
+// group's pending pods are removed from the cluster.
 func (f *chooser) chooseGang(like *object.Pod, group string) {
 	of := groups{f.session}
 	members := of.members(like.Namespace, group)
