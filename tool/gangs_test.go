@@ -113,6 +113,7 @@ func TestFitGangs(t *testing.T) {
 	nodes := fmt.Sprintf(gangNode, "a", 4) + fmt.Sprintf(gangNode, "b", 3)
 	group := fmt.Sprintf(gangGroup, "g", "2")
 	gang := group + fmt.Sprintf(gangPod, "g-0", "g") + fmt.Sprintf(gangPod, "g-1", "g")
+	huge := strings.ReplaceAll(gang, "minMember: 2", "minMember: 2147483647")
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	if err := os.WriteFile(file, []byte(strings.TrimPrefix(group, "---\n")+job), 0o600); err != nil {
 		t.Fatal(err)
@@ -126,6 +127,8 @@ func TestFitGangs(t *testing.T) {
 		{"replicas of a gang that runs", group + fmt.Sprintf(running, 0) + fmt.Sprintf(running, 1), "--scale rs/web", "replicaset/default/web fits up to 7 replicas (now 2)\n"},
 		{"a file", "", "--scale " + file, "job.yaml fits 3 times: 2 pods each, of job/default/train (2)\n"},
 		{"too large", strings.ReplaceAll(gang, "cpu: 1}", "cpu: 4}"), "", "0 more pod groups like default/g fit, of 2 pods each\n\nWhat stops the next\n  0/2 nodes are available: 2 Insufficient cpu.\n"},
+		{"of more pods than there can be", huge, "", "0 more pod groups like default/g fit, "},
+		{"replicas of such a one", huge + job, "--scale job/train", "job/default/train fits up to 0 replicas (now 2)\n"},
 		{"no such", gang, "--pod podgroup/x", "berth: podgroup/x: has no pods\n"},
 	} {
 		_, out, errs := berth(nodes+c.in, append([]string{"fit", "-f", "-", "--config", "testdata/gangs-config.yaml", "--feature-gates", "GenericWorkload=true"}, strings.Fields(c.args)...)...)

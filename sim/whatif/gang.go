@@ -161,7 +161,7 @@ func (f *chooser) chooseGang(like *object.Pod, group string) {
 	members := of.members(like.Namespace, group)
 	_, short := object.GroupSource(group)
 	f.pod, f.group, f.alike = like.Key(), like.Namespace+"/"+short, false
-	f.size = max(len(members), of.minimum(like.Namespace, group, like.Labels))
+	f.size = len(members) + lacking(of.minimum(like.Namespace, group, like.Labels), len(members))
 	for _, p := range members {
 		each := 1
 		if p == like {
@@ -184,5 +184,12 @@ func joinScaled(s groups, w *workload.Workload) (more int) {
 		return 0
 	}
 	s.stopPreempting(w.Namespace, group)
-	return max(0, s.minimum(w.Namespace, group, w.Template.Labels)-len(s.members(w.Namespace, group))-1)
+	return lacking(s.minimum(w.Namespace, group, w.Template.Labels), len(s.members(w.Namespace, group))+1)
 }
+
+// mostLacking bounds the pods that make up for what a group lacks of its minimum. A group that
+// lacks more stays too small, and does not fit.
+const mostLacking = 10_000
+
+// lacking returns how many pods a group of that many lacks of its minimum, at most mostLacking.
+func lacking(minimum, pods int) int { return min(max(0, minimum-pods), mostLacking) }
