@@ -281,7 +281,8 @@ func (x *feasibility) withNominated(r table.Row, nominated Nominator, f func()) 
 	if len(counted) == 0 {
 		return
 	}
-	for _, f := range x.view.cellFilters { // first: a pod that is tried counts otherwise than one that is there
+	// First: what is counted anew in a trial takes a tried pod for one that is there.
+	for _, f := range x.view.cellFilters {
 		f.cells.sync(&f.in)
 	}
 	t := x.engine.table

@@ -139,8 +139,8 @@ func (o *Outcome) OnePerRow() bool {
 const HoldsAny = math.MaxInt32
 
 // Holds returns an upper bound on how many more pods equal to the decided one fit on row r, from
-// their resource requests and from whether two may be on one node. HoldsAny means no bound. It is 0 if the filters reject r, as long as each of
-// them looks at r alone.
+// their resource requests and from whether two may be on one node. HoldsAny means no bound. It is
+// 0 if the filters reject r, as long as each of them looks at r alone.
 func (o *Outcome) Holds(r table.Row) int {
 	if o.Rejected == nil && o.LocalFilters() && o.Code(r) != decision.Success {
 		return 0

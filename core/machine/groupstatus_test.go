@@ -114,9 +114,9 @@ func TestGroupStatusIsTrue(t *testing.T) {
 	step(ofTwo(object.GroupStatus{}), "[g: Pending 1 0 0]")
 }
 
-// Whoever else writes or clears by whom a group is occupied is put right once for each time. It is
-// the owner of the pod that came first, also when that pod has left, and in a snapshot. What is
-// there when a process begins to write stays.
+// Each time that somebody else writes or clears occupiedBy, one patch puts it right. It names the
+// owner of the pod that came first, also after that pod has left, and after a snapshot. A value
+// that is there when a process begins to write stays.
 func TestGroupStaysOccupied(t *testing.T) {
 	m := coscheduler(t, "")
 	step := func(m *machine.Machine, e machine.Event, want ...string) {

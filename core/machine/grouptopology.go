@@ -430,8 +430,8 @@ func (s *domainSearch) shortfall(fits int) string {
 	return text
 }
 
-// noDomainReason returns the message for a group that has no domain of its widest level. Either
-// its placed pods are in several domains, or no node has the labels of the level.
+// noDomainReason returns the message for a group that has no domain of its widest level. There are
+// two reasons: placed pods of the group are in several domains, or no node has the level's labels.
 func (s *domainSearch) noDomainReason() string {
 	for range s.table.Groups().Named(s.cycle.name).Placed() {
 		return fmt.Sprintf("its pods that have a node are not in one %s", s.name(s.widest))

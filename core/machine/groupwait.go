@@ -29,12 +29,15 @@ type groupWait struct {
 
 // newGroupWait returns how the group waits.
 //
-// Let all pods of the cycle be of one class, and filters answer by the node alone. How many fit
-// then does not depend on which of equal nodes were chosen, nor does what quotas leave: another
-// attempt has the same result until something changes. Another group may fit with other choices,
-// and has a few attempts for them. A group with more placements, or orders in them, than one
-// cycle tries is tried again after its backoff until it has none. So is one for which a hosted
-// plugin generates no placement. A group that is not tried waits for what mends its fault.
+// There are four cases:
+//   - All pods of the cycle are of one class, and filters answer by the node alone. The choice among
+//     equal nodes changes neither how many fit nor what quotas leave. Every attempt ends alike until
+//     something changes, so the group waits for events at once.
+//   - The pods differ, or a filter looks beyond the node. Other choices may let the group fit. It
+//     has triesInARow attempts for them, then it waits for events.
+//   - One cycle did not try all placements and orders, or a hosted plugin generated no placement.
+//     The group is tried again after its backoff.
+//   - The group has a fault, and was not tried. It waits for the event that mends the fault.
 func (l *podGroups) newGroupWait(c *groupCycle) *groupWait {
 	of, _ := levelsOf(l.options, c.profile, c.group)
 	alike := equalPods(c.members) && !slices.ContainsFunc(c.members, func(mb *groupMember) bool {

@@ -49,13 +49,14 @@ type SavedQuotas struct {
 	Reported map[string]string         `json:",omitempty"` // faults, likewise
 }
 
-// SavedStatuses are, of the PodGroups of scheduler-plugins, the statuses that the API was asked
-// to show and does not yet, how many pods have ended, and by whom they are occupied, by the
+// SavedStatuses is what a machine knows of the status of PodGroups of scheduler-plugins, by the
 // group's UID.
 type SavedStatuses struct {
+	// Asked holds statuses that the API was asked to show and does not show yet.
 	Asked map[types.UID]object.GroupStatus `json:",omitempty"`
-	Ended map[types.UID]EndedPods          `json:",omitempty"`
-	// Occupied is missing in older snapshots.
+	// Ended holds the numbers of pods that have ended.
+	Ended map[types.UID]EndedPods `json:",omitempty"`
+	// Occupied holds occupiedBy. Older snapshots lack it.
 	Occupied map[types.UID]string `json:",omitempty"`
 }
 

@@ -65,9 +65,10 @@ func (p *Plan) criteria() criteria {
 // victim.
 func weight(priority int32) int64 { return int64(priority) + 1<<31 }
 
-// compare returns a negative number if c is better than o, 0 if they are equal: fewer
-// violations, a lower highest priority, a lower sum of priorities, fewer victims, more of the surplus of gangs, a later
-// start of the most important victims. A pod that has not started counts as starting now.
+// compare returns a negative number if c is better than o, 0 if they are equal. Better are, in
+// this order: fewer violations, a lower highest priority, a lower sum of priorities, fewer
+// victims, more of the surplus of gangs, a later start of the most important victims. A pod that
+// has not started counts as starting now.
 func (c *criteria) compare(o *criteria, now time.Time) int {
 	switch {
 	case c.numPDBViolations != o.numPDBViolations:

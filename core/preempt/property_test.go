@@ -299,8 +299,8 @@ func (w *world) allPlans() []brutePlan {
 	return plans
 }
 
-// overdrawn tells whether the last of the pods, all of them going, is one too many for a budget
-// that covers it. A pod that violates a budget does not count for the budgets after that one, as
+// overdrawn reports whether the eviction of the last pod violates a budget, after the evictions of
+// the pods before it. A pod that violates a budget does not count for the budgets after that one, as
 // in kube-scheduler (FilterVictimsWithPDBViolation).
 func (w *world) overdrawn(pods []*object.Pod) (over bool) {
 	charged := map[*object.Budget]int32{}

@@ -44,7 +44,8 @@ type PodGroupStatus struct {
 	ScheduleStartTime json.RawMessage `json:"scheduleStartTime,omitempty"`
 }
 
-// strictGroup has the fields of a PodGroup (Kind.Strict).
+// strictGroup takes every value of a PodGroup's fields. Decoding into it finds fields that a
+// PodGroup does not have, and fields that stand twice (Kind.Strict).
 type strictGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

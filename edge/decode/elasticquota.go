@@ -138,7 +138,8 @@ func AddCustomToScheme(s *runtime.Scheme) {
 	metav1.AddToGroupVersion(s, version)
 }
 
-// strictQuota has the fields of an ElasticQuota (Kind.Strict).
+// strictQuota takes every value of an ElasticQuota's fields. Decoding into it finds fields that an
+// ElasticQuota does not have, and fields that stand twice (Kind.Strict).
 type strictQuota struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
