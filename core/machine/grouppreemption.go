@@ -76,7 +76,8 @@ func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin, searched 
 		},
 	}
 	if c.profile.Host == nil { // else each answer is a call of a hosted plugin
-		call.Rooms = func() framework.GroupRooms { return roomsFor(l, c) }
+		of, _ := levelsOf(l.options, c.profile, c.group)
+		call.Rooms = func() framework.GroupRooms { return newDomainSearch(l, c, of).rooms() }
 	}
 	for _, mb := range c.members {
 		call.Pods = append(call.Pods, mb.pod)

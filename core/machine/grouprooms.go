@@ -12,15 +12,13 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// mostRooms bounds the classes of a group times nodes that roomsFor looks at.
+// mostRooms bounds the classes of a group times nodes that rooms looks at.
 const mostRooms = 1 << 16
 
-// roomsFor returns what the sums of the filters say of the group's pods on the table as it is
-// now. There are no classes if a pod cannot be decided on, or if there are too many.
-func roomsFor(l *podGroups, c *groupCycle) (rooms framework.GroupRooms) {
-	of, _ := levelsOf(l.options, c.profile, c.group)
-	s := newDomainSearch(l, c, of)
-	if len(s.classes)*l.table.Live() > mostRooms {
+// rooms returns what the sums of the filters say of the group's pods on the table as it is now.
+// There are no classes if a pod cannot be decided on, or if there are too many.
+func (s *domainSearch) rooms() (rooms framework.GroupRooms) {
+	if len(s.classes)*s.table.Live() > mostRooms {
 		return rooms
 	}
 	whole := true
@@ -32,9 +30,9 @@ func roomsFor(l *podGroups, c *groupCycle) (rooms framework.GroupRooms) {
 	if err != nil || !whole {
 		return framework.GroupRooms{}
 	}
-	if of.levels != nil && of.widest != wholeCluster {
+	if s.levels != nil && s.widest != wholeCluster {
 		rooms.Domains = [][]table.Row{}
-		for _, d := range s.domains(of.widest) {
+		for _, d := range s.domains(s.widest) {
 			rooms.Domains = append(rooms.Domains, d.rows)
 		}
 	}
