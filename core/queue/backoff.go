@@ -120,3 +120,12 @@ func (q *Queue) SortAnew() {
 		q.heaps[i].sortAnew()
 	}
 }
+
+// sortAnew sorts the entries again after the order of less changed.
+func (h *heap) sortAnew() {
+	entries := slices.Collect(h.all())
+	*h = heap{less: h.less}
+	for _, e := range entries {
+		h.push(e)
+	}
+}

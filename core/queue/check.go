@@ -53,6 +53,15 @@ func (q *Queue) checkHeaps() error {
 				return fmt.Errorf("%s: pod %s is out of order", Place(place), h.entries[i].Pod.UID)
 			}
 		}
+		var last *Entry
+		for _, e := range h.run[h.front:] {
+			if e != nil && last != nil && h.less(e, last) {
+				return fmt.Errorf("%s: pod %s is behind a pod that it precedes", Place(place), e.Pod.UID)
+			}
+			if e != nil {
+				last = e
+			}
+		}
 	}
 	return nil
 }

@@ -7,8 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However entries come, go and change, mostly in the order in which they leave: the least is
-// at the head, and each is where it says.
+// However entries come, go and change, mostly in the order in which they
+// leave: the least is at the head, each is where it says, and the run takes no
+// more room than it has entries, twice, and some.
 func TestHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := heap{less: func(a, b *Entry) bool { return a.Sequence < b.Sequence }}
@@ -69,5 +70,8 @@ func checkHeap(t *rapid.T, h *heap, in []*Entry) {
 	}
 	if h.len() != len(in) || listed != len(in) {
 		t.Fatalf("length %d, %d listed, want %d", h.len(), listed, len(in))
+	}
+	if most := 64 + 2*len(in); len(h.run) > most {
+		t.Fatalf("the run has room for %d entries, want at most %d for %d", len(h.run), most, len(in))
 	}
 }
