@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -101,6 +102,35 @@ func TestCheckFindsDamage(t *testing.T) {
 		}
 		if damage(tb); tb.Check() == nil {
 			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// What is free in percent follows the pods on a node. A row is left out of the loop (its Left is
+// negative) while the pods leave less room for a filter than for a score.
+func TestPercentsFollowPods(t *testing.T) {
+	tb := New()
+	row := tb.SetNode(&object.Node{Name: "n", Allocatable: resource.Vector{MilliCPU: 100, Memory: 100}, AllowedPods: 9})
+	free := func() (cpu, memory int) {
+		p := tb.Percents()[row]
+		return int(math.Floor(p.CPU.Left / PercentUnits)), int(math.Floor(p.Memory.Left / PercentUnits))
+	}
+	amount := resource.Vector{MilliCPU: 30, Memory: 10}
+	for i, step := range []struct {
+		do          func()
+		cpu, memory int // free, in percent
+	}{
+		{func() {}, 100, 100},
+		{func() {
+			tb.AddPod(&object.Pod{UID: "p", Demand: resource.Demand{Usage: amount, NonZero: amount}}, "n")
+		}, 70, 90},
+		{func() { tb.AddPod(&object.Pod{UID: "q", Demand: resource.Demand{Usage: amount}}, "n") }, -1, -1},
+		{func() { tb.RemovePod("q") }, 70, 90},
+		{func() { tb.RemovePod("p") }, 100, 100},
+	} {
+		step.do()
+		if cpu, memory := free(); cpu != step.cpu || memory != step.memory {
+			t.Errorf("step %d: %d and %d percent free, want %d and %d", i, cpu, memory, step.cpu, step.memory)
 		}
 	}
 }

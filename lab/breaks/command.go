@@ -136,10 +136,13 @@ func (b *Break) tests() string {
 	return ""
 }
 
-// failed runs the tests in the program, those that match the regular expression run. It
-// returns the name of the first that fails; it is an error if none does.
+// rounds is how often tests that do not fail are run: many draw their cases at random.
+const rounds = "20"
+
+// failed runs the tests in the program, those that match the regular expression run, up to
+// rounds times. It returns the name of the first that fails; it is an error if none does.
 func (b *Break) failed(program, root, run string) (string, error) {
-	test := exec.Command(program, "-test.failfast", "-test.run", run)
+	test := exec.Command(program, "-test.failfast", "-test.count", rounds, "-test.run", run)
 	test.Dir = filepath.Join(root, filepath.FromSlash(b.tests()))
 	said, err := test.CombinedOutput()
 	var status *exec.ExitError
