@@ -23,6 +23,8 @@ type Cluster struct {
 	ended map[string]*object.Pod // likewise, those that have succeeded or failed
 	// objects are those that only some plugins read, by kind and key.
 	objects map[string]object.Object
+	// selectorOwners are the Services and controllers.
+	selectorOwners map[machine.SelectorOwnerGone]bool
 	// owned are claims that stand for a pod's extended resources, by the pod's
 	// UID: they go with it.
 	owned  map[types.UID][]*object.ResourceClaim
@@ -34,7 +36,7 @@ type Cluster struct {
 // NewCluster returns an empty cluster in which nothing started before the
 // given time.
 func NewCluster(start time.Time) *Cluster {
-	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, ended: map[string]*object.Pod{}, objects: map[string]object.Object{}, owned: map[types.UID][]*object.ResourceClaim{}, started: start}
+	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, ended: map[string]*object.Pod{}, objects: map[string]object.Object{}, selectorOwners: map[machine.SelectorOwnerGone]bool{}, owned: map[types.UID][]*object.ResourceClaim{}, started: start}
 }
 
 // Watch returns the events since the last call, in order.
@@ -82,7 +84,19 @@ func (c *Cluster) SetBudget(b *object.Budget) { c.tell(machine.BudgetSet{Budget:
 
 // SetSelectorOwner creates or replaces the Service or controller.
 func (c *Cluster) SetSelectorOwner(f *object.SelectorOwner) {
+	c.selectorOwners[machine.SelectorOwnerGone{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}] = true
 	c.tell(machine.SelectorOwnerSet{Owner: f})
+}
+
+// DeleteSelectorOwner deletes the Service or controller. It is an error if that does not exist.
+func (c *Cluster) DeleteSelectorOwner(kind object.SelectorOwnerKind, namespace, name string) error {
+	gone := machine.SelectorOwnerGone{Kind: kind, Namespace: namespace, Name: name}
+	if !c.selectorOwners[gone] {
+		return fmt.Errorf("%s/%s: does not exist", namespace, name)
+	}
+	delete(c.selectorOwners, gone)
+	c.tell(gone)
+	return nil
 }
 
 // SetObject creates or replaces the object.

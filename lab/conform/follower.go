@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -176,6 +177,8 @@ func (f *follower) follow(e machine.Event) error {
 			return err
 		}
 		return f.compareRequeues("a change of "+e.Owner.Name, make([]bool, len(f.waiting))) // kube-scheduler requeues no pod
+	case machine.SelectorOwnerGone:
+		return f.selectorOwnerGone(e)
 	case machine.ObjectSet:
 		m := e.Object.Head()
 		key := fmt.Sprintf("%s %s/%s", m.Kind, m.Namespace, m.Name)
@@ -209,6 +212,23 @@ func (f *follower) follow(e machine.Event) error {
 		}
 	}
 	return nil
+}
+
+// selectorOwnerGone deletes the Service or controller for kube-scheduler, which requeues no pod
+// then.
+func (f *follower) selectorOwnerGone(e machine.SelectorOwnerGone) error {
+	for key, o := range f.written {
+		owner := decode.SelectorOwner(o)
+		if owner == nil || owner.Kind != e.Kind || owner.Namespace != e.Namespace || owner.Name != e.Name {
+			continue
+		}
+		delete(f.written, key)
+		if err := f.oracle.DeleteSelectorOwner(o); err != nil {
+			return err
+		}
+		return f.compareRequeues("the end of "+e.Name, make([]bool, len(f.waiting)))
+	}
+	return fmt.Errorf("the Service or controller %s/%s was not written", e.Namespace, e.Name)
 }
 
 // podSet is the pod as the story has it, with what the scheduler made of it.

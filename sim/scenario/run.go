@@ -416,6 +416,10 @@ func (p *play) delete(words []string) error {
 		delete(p.pods, key(words[1]))
 		return p.world.Cluster.DeletePod(key(words[1]))
 	}
+	if owner := selectorOwners[words[0]]; owner != nil {
+		namespace, name, _ := strings.Cut(key(words[1]), "/")
+		return p.world.Cluster.DeleteSelectorOwner(decode.SelectorOwner(owner()).Kind, namespace, name)
+	}
 	if kind, known := object.KindOf(words[0]); known {
 		namespace, name, found := strings.Cut(words[1], "/")
 		if !found {
@@ -427,7 +431,7 @@ func (p *play) delete(words []string) error {
 		p.world.Cluster.DeleteObject(kind, namespace, name)
 		return nil
 	}
-	return fmt.Errorf("%q: want node or pod, or a kind such as PersistentVolume", words[0])
+	return fmt.Errorf("%q: want node or pod, or a kind such as Service or PersistentVolume", words[0])
 }
 
 // pass has the time of the one word pass by.

@@ -89,8 +89,7 @@ func TestEqualPartsEqualPorts(t *testing.T) {
 	}
 }
 
-// A pod is requeued when its port is freed on a node, by a new node, and by a change of
-// taints.
+// A pod is requeued when its port is freed on a node, and by a new node.
 func TestQueueingHints(t *testing.T) {
 	http := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}}
 	dns := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolUDP, Port: 53}}
