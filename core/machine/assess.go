@@ -18,8 +18,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Assessor answers what an attempt to schedule a pod would find now, without carrying
-// anything out. The pod is one that the machine knows, or another version of it.
+// Assessor answers what an attempt to schedule a pod would find now. Only Place changes the
+// machine, until its undo is called. The pod is one that the machine knows, or another version of
+// it.
 type Assessor struct {
 	*step
 	profiles    profiles
@@ -34,17 +35,18 @@ type Assessor struct {
 	groups      *podGroups
 }
 
-// Assess returns the record that an attempt for the pod would have now, with an entry for
-// every node. If victims that the pod has preempted are still leaving, the result is
-// Preempting.
+// Assess returns the record that an attempt for the pod would have now, with an entry for every
+// node. It evicts and writes nothing, and calls no extender. The result is Preempting if preemption
+// would help the pod, or if victims that it has preempted are still leaving. A pod that PreEnqueue
+// gates is evaluated on the nodes, too.
 func (q *Assessor) Assess(p *object.Pod) *decision.Decision { return q.assessWith(p, true) }
 
-// AssessBriefly evaluates the pod now, without placing it, and returns the record without
-// the list of nodes.
+// AssessBriefly evaluates the pod now, without placing it, and returns the record without Nodes and
+// NodesFeasible.
 func (q *Assessor) AssessBriefly(p *object.Pod) *decision.Decision { return q.assessWith(p, false) }
 
-// assessWith implements Assess and, without nodes, AssessBriefly. A plugin's panic is the
-// record's error.
+// assessWith implements Assess and, if nodes is false, AssessBriefly. If a plugin panics, the
+// record has Result Error.
 func (q *Assessor) assessWith(p *object.Pod, nodes bool) *decision.Decision {
 	p = q.groups.member(p)
 	d := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: 1, NodesTotal: q.table.Live(), Result: decision.ResultError}
@@ -54,7 +56,8 @@ func (q *Assessor) assessWith(p *object.Pod, nodes bool) *decision.Decision {
 	return d
 }
 
-// assess fills the record d for the pod.
+// assess fills the record d for the pod, with Nodes and NodesFeasible if nodes is true. It may
+// panic with a plugin.
 func (q *Assessor) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 	of := q.profiles[p.SchedulerName]
 	switch {
@@ -108,7 +111,9 @@ func (q *Assessor) gate(of *profile.Profile, p *object.Pod) *decision.Status {
 	return nil
 }
 
-// assessPostFilter runs the PostFilter plugins and writes their results to the record.
+// assessPostFilter runs the PostFilter plugins and writes to the record what they would do.
+// d.Result becomes Preempting if one nominates the pod to a node, or if victims of the pod are
+// still leaving.
 func (q *Assessor) assessPostFilter(of *profile.Profile, p *object.Pod, o *engine.Outcome, d *decision.Decision) {
 	ps := q.pods.byUID[p.UID]
 	if ps == nil {
@@ -146,7 +151,7 @@ func (q *Assessor) assessPostFilter(of *profile.Profile, p *object.Pod, o *engin
 	}
 }
 
-// podsOf returns the victims that are still placed.
+// podsOf returns the victims in the result that are still on a node.
 func (q *Assessor) podsOf(out framework.PostFilterResult) (pods []*object.Pod) {
 	for _, uid := range out.Victims {
 		if pl := q.table.Pod(uid); pl != nil {
@@ -168,8 +173,9 @@ func sortedNames(pods []*object.Pod) []types.NamespacedName {
 	return sorted
 }
 
-// Admits returns the node on which the pod would be placed now. placed is false if there
-// is none. It does not try preemption.
+// Admits returns the node on which the pod would be placed now. placed is false if there is none,
+// as for a pod that is being deleted, that PreEnqueue gates, or that no profile is for. It tries no
+// preemption and calls no extender.
 func (q *Assessor) Admits(p *object.Pod) (node string, placed bool) {
 	of := q.profiles[p.SchedulerName]
 	if of == nil || p.Terminating || q.gate(of, p) != nil {
@@ -182,9 +188,10 @@ func (q *Assessor) Admits(p *object.Pod) (node string, placed bool) {
 	return q.table.Name(o.Row), true
 }
 
-// Place decides as Admits does. If the pod fits, it is added to the node in memory and
-// Reserve plugins run, until undo is called; several pods are undone in reverse order. undo
-// is nil if the pod does not fit.
+// Place places the pod in memory on the node that Admits returns, and runs Reserve plugins. undo
+// takes all of that back; undo several pods in reverse order. The pod's own nomination is lifted
+// until then. undo is nil if no node fits or a Reserve plugin rejects the pod; nothing has changed
+// then.
 func (q *Assessor) Place(p *object.Pod) (node string, undo func()) {
 	p = q.groups.member(p)
 	node, placed := q.Admits(p)
@@ -224,15 +231,15 @@ func (q *Assessor) AdmitsWithout(p *object.Pod) bool {
 	return o.Row >= 0 && o.Rejected == nil
 }
 
-// Blockers returns the plugins that reject the pod on the node of the row, with their
-// reasons; nil if it fits there.
+// Blockers returns the plugins that reject the pod on the node of the row, with their reasons; nil
+// if it fits there. Nominated pods count. There must be a profile for the pod.
 func (q *Assessor) Blockers(p *object.Pod, row table.Row) []decision.Blocker {
 	return q.engine.Blockers(engine.For(q.profiles[p.SchedulerName], p), q.nominations, row)
 }
 
-// TryFit runs the Filter plugins of a profile, except for hosted ones, for the pod on a
-// node that holds just the listed pods. It returns nil if the pod fits. The pod's
-// schedulerName need not be the profile's.
+// TryFit runs the Filter plugins of a profile, except for hosted ones, for the pod on a node that
+// holds just the listed pods. Nominations do not count. It returns nil if the pod fits, and an
+// error if there is no such node or profile. The pod's schedulerName need not be the profile's.
 func (q *Assessor) TryFit(profileName string, p *object.Pod, node string, pods []*object.Pod) *decision.Status {
 	profile := q.profiles[profileName]
 	r, known := q.table.Find(node)
@@ -259,8 +266,9 @@ func (q *Assessor) TryFit(profileName string, p *object.Pod, node string, pods [
 	return q.engine.Fit(engine.For(profile, p), r)
 }
 
-// TryScores returns, by node name, the scores that the native Score plugins of a
-// profile give these nodes for the pod now, normalised over these nodes.
+// TryScores returns, by node name, the scores that the native Score plugins of a profile give these
+// nodes for the pod now, normalised over these nodes. It leaves out nodes that do not exist. The
+// status says why there are no scores: no such profile, or PreFilter or PreScore rejects the pod.
 func (q *Assessor) TryScores(profileName string, p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	profile := q.profiles[profileName]
 	if profile == nil {
@@ -279,9 +287,9 @@ func (q *Assessor) Signature(profileName string, p *object.Pod) (string, bool) {
 	return q.engine.Signature(engine.For(profile, p)), true
 }
 
-// PresentCondition returns the condition that an attempt would give an unschedulable pod
-// now. It returns nil if the attempt would end otherwise, or only an attempt can tell, as
-// for pod groups and for pods with extenders or hosted plugins.
+// PresentCondition returns the PodScheduled condition that an attempt would write now if it found
+// the pod unschedulable. It returns nil if the attempt would end otherwise, or if only an attempt
+// can tell, as for pod groups and for pods with extenders or hosted plugins.
 func (q *Assessor) PresentCondition(p *object.Pod) *object.Condition {
 	of := q.profiles[p.SchedulerName]
 	if of == nil || of.Host != nil || q.groups.has(p) || q.extenders.of(p) != nil {
@@ -297,8 +305,8 @@ func (q *Assessor) PresentCondition(p *object.Pod) *object.Condition {
 // Comparison compares the node that another scheduler chose for a pod with the node that an
 // attempt would choose.
 type Comparison struct {
-	// Node is the node that an attempt would choose now; "" if none fits. Ties is the
-	// number of nodes with its score.
+	// Node is the node that an attempt would choose now; "" if none fits. Ties is the number of
+	// nodes with its score, itself included.
 	Node                      string
 	Ties                      int
 	NodesFeasible, NodesTotal int
@@ -309,10 +317,10 @@ type Comparison struct {
 	Err error
 }
 
-// Compare compares the node that an attempt would choose for the pod now with other, the
-// name of the node that another scheduler has chosen for it, to report where the two
-// schedulers differ. It ignores the pod's own nomination. Comparison.Err is set for a pod
-// with extenders.
+// Compare compares the node that an attempt would choose for the pod now with other, the name of
+// the node that another scheduler has chosen for it, to report where the two schedulers differ. It
+// ignores the pod's own nomination. Comparison.Err is set for pods that cannot be decided on, such
+// as those with extenders.
 func (q *Assessor) Compare(p *object.Pod, other string) Comparison {
 	c := Comparison{NodesTotal: q.table.Live()}
 	if err := q.guard.run("scheduling cycle", "", func() { q.compare(p, other, &c) }); err != nil {

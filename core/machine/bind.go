@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// bind starts to bind the pod: by the extender that binds it, else by the first Bind plugin
-// that does not skip it.
+// bind starts to bind the pod: by the extender that binds it, else by the first Bind plugin that
+// does not skip it. If the node is gone, the attempt fails.
 func (b *bindingCycles) bind(c *bindingCycle) {
 	if c.binder = b.binder(c.pod); c.binder != noExtender && b.hasNode(c) {
 		b.sendBinding(c)
@@ -26,7 +26,8 @@ const (
 	byPlugin   = -2 // a hosted Bind plugin binds the pod
 )
 
-// binder returns the extender that binds the pod, or noExtender.
+// binder returns the index in Options.Extenders of the extender that binds the pod, the first of
+// several, or noExtender.
 func (b *bindingCycles) binder(p *object.Pod) int {
 	if p.API == nil {
 		return noExtender
@@ -34,9 +35,10 @@ func (b *bindingCycles) binder(p *object.Pod) int {
 	return slices.IndexFunc(b.options.Extenders, func(x Extender) bool { return x.Bind && x.Interested(p.API) })
 }
 
-// bindByPlugin calls the Bind plugins from index from on, until one binds the pod. It
-// first checks that the node still exists: it may have gone while Permit or PreBind held
-// the pod, and the API server would accept the binding.
+// bindByPlugin calls the Bind plugins from index from on, until one binds the pod. A hosted one is
+// run by the edge, and its reply continues the cycle. The attempt fails if all skip the pod, or if
+// the node is gone: Permit or PreBind may have held the pod for long, and the API server would
+// accept the binding.
 func (b *bindingCycles) bindByPlugin(c *bindingCycle, from int) {
 	if !b.hasNode(c) {
 		b.fail(c.attempt, decision.Failed("binding of pod %s: node %q is gone", c.pod.Key(), c.node))
@@ -64,7 +66,8 @@ func (b *bindingCycles) bindByPlugin(c *bindingCycle, from int) {
 	b.fail(c.attempt, decision.Failed("no Bind plugin of profile %q binds pod %s: each of them skips it", c.profile.Name, c.pod.Key()))
 }
 
-// sendBinding emits the binding, to the API server or to the extender c.binder.
+// sendBinding emits the binding, to the API server or to the extender c.binder, and moves the cycle
+// to bindSent.
 func (b *bindingCycles) sendBinding(c *bindingCycle) {
 	b.moveTo(bindSent, c)
 	if c.binder != noExtender {
@@ -74,8 +77,9 @@ func (b *bindingCycles) sendBinding(c *bindingCycle) {
 	b.emit(Bind{Pod: c.pod, Node: c.node})
 }
 
-// bindReplied handles the result of a binding. Only a definite refusal frees the pod's
-// place; if the reply was lost, the pod is read.
+// bindReplied handles the reply to a binding. Only a definite refusal by the API frees the
+// resources that the pod reserves. If the reply leaves open what the API did, as that of an
+// extender does, the pod is read.
 func (b *bindingCycles) bindReplied(e BindReply) {
 	ps := b.pods.byUID[e.UID]
 	if ps == nil {
@@ -137,15 +141,16 @@ func (b *bindingCycles) awaitClaimed(c *bindingCycle) {
 	b.moveTo(bindClaimed, c)
 }
 
-// readPod emits a read of the pod, after a delay that grows with the tries, and waits
-// for the reply.
+// readPod emits a read of the pod, with a delay that grows with the tries, and moves the cycle to
+// readSent, where it waits for the reply.
 func (b *bindingCycles) readPod(c *bindingCycle) {
 	b.moveTo(readSent, c)
 	b.emit(ReadPod{Pod: c.pod, Delay: c.lost.Delay()})
 }
 
-// notBound handles a read that shows the pod unbound: it sends the binding again, or treats
-// it as refused.
+// notBound handles a read that shows the pod unbound. It treats the binding as refused if
+// c.lost.Refusal is set, or after maxReads reads. Otherwise it sends the binding again, or reads
+// the pod again if the node is gone.
 func (b *bindingCycles) notBound(c *bindingCycle) {
 	switch {
 	case c.lost.Refusal != nil:
@@ -175,8 +180,8 @@ func (b *bindingCycles) podBound(c *bindingCycle) {
 	b.reads.sendUnconfirmed(c.state)
 }
 
-// finish ends the cycle. If a reply to it is outstanding, c is already state.ended and
-// keeps its phase. Pods that have preempted this one may skip their backoff.
+// finish ends the cycle. If a reply to what the cycle sent is outstanding, c is already state.ended
+// and keeps its phase. Pods that have preempted this one may skip their backoff.
 func (b *bindingCycles) finish(c *bindingCycle) {
 	if c.state.ended != c {
 		b.moveTo(ended, c)
@@ -185,7 +190,8 @@ func (b *bindingCycles) finish(c *bindingCycle) {
 	b.preemptors.skipBackoffs(c.preemptors)
 }
 
-// reportBound runs the PostBind plugins and emits the Scheduled event.
+// reportBound activates the pods that hosted plugins asked for, runs the PostBind plugins, and
+// emits the Scheduled event.
 func (b *bindingCycles) reportBound(c *bindingCycle) {
 	if h := c.profile.Host; h != nil {
 		h.ActivatePods(c.pod)
@@ -228,20 +234,20 @@ type phase uint8
 const (
 	reserve            phase = iota // Reserve and Permit plugins run
 	waitOnPermit                    // a Permit plugin holds the pod
-	preBind                         // PreBind plugins run
+	preBind                         // native PreBind plugins run
 	writesSent                      // PreBind plugins' writes were sent
-	waitForWrites                   // a PreBind plugin waits for the effect of its writes (a volume that is provisioned, say)
-	preBindCalled                   // PreBind plugins that may block run
+	waitForWrites                   // a PreBind plugin waits for the effect of its writes
+	preBindCalled                   // hosted PreBind plugins run, which may block
 	bindSent                        // the binding was sent
-	bindClaimed                     // a Bind plugin says that it bound the pod, and the API has not shown that yet
-	readSent                        // the reply to the binding was lost: a read of the pod was sent
+	bindClaimed                     // reported bound by a Bind plugin, not yet shown by the API
+	readSent                        // it is not known whether the pod is bound: a read was sent
 	revertSent                      // the attempt failed: writes that revert its writes were sent
-	endedAwaitsWrites               // the cycle ended before the reply to its writes
-	endedAwaitsPreBind              // the cycle ended while PreBind plugins run
+	endedAwaitsWrites               // the pod is gone or bound elsewhere; its writes have no reply
+	endedAwaitsPreBind              // the pod is gone or bound elsewhere; PreBind plugins run
 	endedAwaitsBind                 // the pod is gone before the reply to its binding
 	ended                           // nothing is left to do
 
-	phases = int(ended) + 1
+	phases = int(ended) + 1 // number of phases
 )
 
 // String returns the phase's name in the docs and in errors.
@@ -320,8 +326,8 @@ var moves = [phases][phases]string{
 	endedAwaitsBind:    {ended: "the reply to the binding"},
 }
 
-// moveTo moves the binding cycle to another phase and keeps waiting up to date. Nothing
-// else changes a phase.
+// moveTo moves the binding cycle to the phase and keeps b.waiting up to date. Nothing else changes
+// a phase. An illegal move is made, too, and recorded in b.illegal.
 func (b *bindingCycles) moveTo(to phase, c *bindingCycle) {
 	if moves[c.phase][to] == "" && b.illegal == nil {
 		b.illegal = fmt.Errorf("the binding cycle of pod %s moved from %s to %s, which is not a legal move", c.pod.Key(), c.phase, to)

@@ -36,10 +36,11 @@ type bindingCycle struct {
 	binder int
 	// bindPlugin is the index of the Bind plugin that was called last.
 	bindPlugin int
-	// lost counts the reads and tries of a binding whose reply was lost.
+	// lost counts the reads of a pod for which it is not known whether it is bound, and holds why
+	// its binding was refused.
 	lost LostReply
-	// failed is why the attempt fails, while its writes are reverted or its PreBind
-	// plugins are being cancelled; nil otherwise.
+	// failed is why the attempt fails, while it waits for the reply to its writes, until they are
+	// reverted, or for its PreBind plugins to return; nil otherwise.
 	failed *decision.Status
 	// preemptors are pods that have preempted this one and wait for the end of the cycle.
 	preemptors []*object.Pod
@@ -111,7 +112,8 @@ func (b *bindingCycles) assume(a *attempt, row table.Row) *bindingCycle {
 	return c
 }
 
-// reserve runs the Reserve plugins of the profile until one rejects the pod.
+// reserve runs the profile's Reserve plugins until one rejects the pod, and returns that one's
+// status; nil if none does. It undoes nothing: the caller calls unreserve.
 func (b *bindingCycles) reserve(by *profile.Profile, p *object.Pod, node string) *decision.Status {
 	for _, pl := range by.Reserve {
 		if pl.Reserve == nil {
@@ -124,8 +126,9 @@ func (b *bindingCycles) reserve(by *profile.Profile, p *object.Pod, node string)
 	return nil
 }
 
-// runPermit runs the Permit plugins. It sets c.deadlines for those that hold the pod, and
-// returns the status of one that rejects it; nil if none does.
+// runPermit runs the Permit plugins. It sets c.deadlines for those that hold the pod, and returns
+// the status of one that rejects it; nil if none does. It also releases or rejects other pods that
+// a plugin holds and names now.
 func (b *bindingCycles) runPermit(c *bindingCycle) *decision.Status {
 	return b.askPermit(c, func(plugin string, out framework.PermitResult) {
 		b.permitOthers(plugin, out)
@@ -152,8 +155,9 @@ func (b *bindingCycles) askPermit(c *bindingCycle, answered func(plugin string, 
 	return nil
 }
 
-// permitOthers applies what a Permit plugin, called for one pod, decided about other
-// pods that it holds: they are released or rejected.
+// permitOthers applies what a Permit plugin, called for one pod, decided about other pods that it
+// holds: they are released or rejected. A released pod that no other plugin holds goes on to
+// PreBind.
 func (b *bindingCycles) permitOthers(plugin string, out framework.PermitResult) {
 	for _, uid := range out.Allow {
 		if c := b.waitingOnPermit(uid); c != nil && !c.answered {
@@ -177,8 +181,8 @@ func (b *bindingCycles) waitingOnPermit(uid types.UID) *bindingCycle {
 	return nil
 }
 
-// permitRejection returns the status of a held pod that the plugin rejects; "" stands
-// for the first, by name, of the plugins that hold it.
+// permitRejection returns the status, with this reason, of a held pod that the plugin rejects.
+// plugin "" stands for the first, by name, of the plugins that hold it.
 func (b *bindingCycles) permitRejection(c *bindingCycle, plugin, reason string) *decision.Status {
 	if plugin == "" {
 		for _, plugin = range sortedKeys(c.deadlines) {
@@ -188,8 +192,9 @@ func (b *bindingCycles) permitRejection(c *bindingCycle, plugin, reason string) 
 	return &decision.Status{Code: decision.Unschedulable, Plugin: plugin, Reasons: []string{reason}}
 }
 
-// showExpectedNode emits a patch that sets the pod's nominatedNodeName to the node of its
-// cycle, since binding takes a while (kube-scheduler's NominatedNodeNameForExpectation).
+// showExpectedNode emits a patch that sets the pod's nominatedNodeName to the node of its cycle,
+// since binding takes a while (kube-scheduler's NominatedNodeNameForExpectation). It does nothing
+// if the API shows that node already, or with Options.HideExpectedNode.
 func (b *bindingCycles) showExpectedNode(c *bindingCycle) {
 	if b.options.HideExpectedNode {
 		return
@@ -199,8 +204,9 @@ func (b *bindingCycles) showExpectedNode(c *bindingCycle) {
 	}
 }
 
-// runPreBind runs the native PreBind plugins of a pod that no Permit plugin holds, and
-// emits their writes. Without writes it goes on as after them.
+// runPreBind runs the native PreBind plugins of a pod that no Permit plugin holds, and emits their
+// writes, whose reply continues the cycle. Without writes the cycle goes on at once. It fails the
+// attempt if a plugin rejects the pod.
 func (b *bindingCycles) runPreBind(c *bindingCycle) {
 	b.moveTo(preBind, c)
 	var writes []framework.Write
@@ -281,8 +287,9 @@ func (b *bindingCycles) runWaitNotice(c *bindingCycle) {
 	}
 }
 
-// endedReplied handles a reply to a cycle that ended before it, in the phase waited:
-// what was reserved is released now. It returns false if the pod has no such cycle.
+// endedReplied handles the reply for which an ended cycle of the pod stayed in the phase waited:
+// what was reserved is released now. It returns false, and does nothing, if the pod has no such
+// cycle.
 func (b *bindingCycles) endedReplied(ps *podState, waited phase) bool {
 	c := ps.ended
 	if c == nil || c.phase != waited {
@@ -295,9 +302,8 @@ func (b *bindingCycles) endedReplied(ps *podState, waited phase) bool {
 	return true
 }
 
-// writesReplied handles the reply to the cycle's writes, of PreBind or of their
-// reversal. What was reserved stays reserved until then, since the API may have given
-// it to the pod already.
+// writesReplied handles the reply to the cycle's writes, of PreBind or of their reversal. What was
+// reserved stays reserved until the reply, since the API may have given it to the pod already.
 func (b *bindingCycles) writesReplied(e WriteReply) {
 	ps := b.pods.byUID[e.UID]
 	if ps == nil {
@@ -331,8 +337,9 @@ func (b *bindingCycles) writesReplied(e WriteReply) {
 	}
 }
 
-// bindWhenWritten goes on with the hosted PreBind plugins or the binding, if no native
-// PreBind plugin still waits for the effect of its writes (WritesDone); else it waits.
+// bindWhenWritten goes on with the hosted PreBind plugins or the binding, if no native PreBind
+// plugin still waits for the effect of its writes (WritesDone); else it waits. The attempt fails if
+// a plugin rejects the pod.
 func (b *bindingCycles) bindWhenWritten(c *bindingCycle) {
 	var waits *framework.Plugin
 	done := b.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
@@ -358,8 +365,8 @@ func (b *bindingCycles) bindWhenWritten(c *bindingCycle) {
 	}
 }
 
-// waitForWrites makes the pod wait for the effect of the plugin's writes, until the
-// plugin's WritesTimeout.
+// waitForWrites makes the pod wait for the effect of the plugin's writes, until the plugin's
+// WritesTimeout, counted from the first call for it.
 func (b *bindingCycles) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
 	if c.deadlines == nil {
 		c.deadlines = map[string]time.Time{}
@@ -385,8 +392,8 @@ func (b *bindingCycles) recheckWrites(node string) {
 	}
 }
 
-// failLate handles the cycles one of whose deadlines is over: held and waiting pods fail, a
-// pod that a Bind plugin claims to have bound is read.
+// failLate handles the cycles one of whose deadlines is over. Pods that Permit plugins hold or that
+// wait for their writes fail. A pod that a Bind plugin claims to have bound is read.
 func (b *bindingCycles) failLate() {
 	for _, c := range slices.Clone(b.waiting) {
 		for _, plugin := range sortedKeys(c.deadlines) {
@@ -409,9 +416,9 @@ func (b *bindingCycles) failLate() {
 	}
 }
 
-// forgetAssumed removes the assumed pod from its node, since its binding cycle failed, and
-// runs Unreserve. If writes or PreBind plugins were sent and have not answered, it leaves
-// Unreserve until they do, so that nothing is released that they still use.
+// forgetAssumed removes the assumed pod from its node, since its attempt failed or the pod is gone
+// or bound elsewhere, and runs Unreserve. If writes or PreBind plugins were sent and have not
+// answered, it leaves Unreserve until they do, so that nothing is released that they still use.
 func (b *bindingCycles) forgetAssumed(c *bindingCycle) {
 	switch c.phase {
 	case writesSent:
@@ -428,7 +435,8 @@ func (b *bindingCycles) forgetAssumed(c *bindingCycle) {
 	b.table.RemovePod(c.pod.UID)
 }
 
-// unreserve runs the Reserve plugins' Unreserve, in reverse order.
+// unreserve runs Unreserve of the profile's Reserve plugins, in reverse order. If one panics, the
+// others run all the same.
 func (b *bindingCycles) unreserve(by *profile.Profile, p *object.Pod, node string) {
 	for _, pl := range slices.Backward(by.Reserve) {
 		if pl.Unreserve != nil {

@@ -19,8 +19,8 @@ type budgets struct {
 	strict []*object.Budget // the same with object.Budget.Strict
 }
 
-// of returns the budgets for a profile: those that select as the API says if budgets are strict
-// in it.
+// of returns the budgets that preemption in the profile obeys: those with Budget.Strict set if the
+// profile has StrictBudgets.
 func (b *budgets) of(p *profile.Profile) []*object.Budget {
 	if p.StrictBudgets {
 		return b.strict
@@ -52,7 +52,8 @@ func (b *budgets) set(budget *object.Budget) (was, now *object.Budget) {
 	return was, &strict
 }
 
-// remove removes the budget. It returns it as a strict one; nil if it is not known.
+// remove removes the budget and returns its copy with Budget.Strict set; nil if the budget is not
+// known.
 func (b *budgets) remove(namespace, name string) (was *object.Budget) {
 	at, known := b.find(namespace, name)
 	if !known {
@@ -63,9 +64,10 @@ func (b *budgets) remove(namespace, name string) (was *object.Budget) {
 	return was
 }
 
-// budgetChanged lets those pods be tried again that only budgets keep from preempting, where these
-// are strict, if the change from was to now (nil: it is gone) lets a victim of theirs go. Where
-// budgets are not strict it does nothing, as in kube-scheduler.
+// budgetChanged handles a budget that changed from was to now (was nil: it is new; now nil: it is
+// gone). It lets pods be tried again that strict budgets keep from preempting, if the change may
+// free a victim. The victim must have a lower priority than the pod, unless the pod has an
+// ElasticQuota. Without a profile with StrictBudgets it does nothing, as in kube-scheduler.
 func (c *cluster) budgetChanged(was, now *object.Budget) {
 	isStrict := func(p *profile.Profile) bool { return p.StrictBudgets }
 	if was == nil || !slices.ContainsFunc(c.options.Profiles, isStrict) {
@@ -90,8 +92,9 @@ func (c *cluster) budgetChanged(was, now *object.Budget) {
 	c.queue.MoveInNamespaces(c.now, event, func(string) bool { return true }, helps)
 }
 
-// lowestFreed returns the lowest priority of the placed pods that the budget was kept, and that may
-// go with it as it is now, nil if it is gone. It returns false if there are none.
+// lowestFreed returns the lowest priority of the placed pods that was counts (Budget.Counts) and
+// that now leaves freer: now allows more disruptions, does not count the pod any more, or is nil
+// (the budget is gone). found is false if there is no such pod.
 func (c *cluster) lowestFreed(was, now *object.Budget) (lowest int32, found bool) {
 	more := now == nil || now.Allowed > max(was.Allowed, 0)
 	c.table.PodsByLabels(was.Namespace, func(same *table.PodsWithLabels) {

@@ -25,9 +25,8 @@ type cluster struct {
 	statuses    *groupStatuses
 }
 
-// handle handles an event about a node, a PodDisruptionBudget, a Service or controller,
-// a namespace, or another API object, or about kinds that cannot be listed. It ignores
-// others.
+// handle handles an event about a node, a PodDisruptionBudget, a Service or controller, a
+// namespace, or another API object, or about kinds that cannot be listed. It ignores other events.
 func (c *cluster) handle(e Event) {
 	switch e := e.(type) {
 	case NodeSet:
@@ -92,7 +91,8 @@ func (c *cluster) nodeSet(n *object.Node) {
 	c.bindings.recheckWrites(n.Name)
 }
 
-// nodeGone removes the node, passes that to the queue, and ends nominations to it.
+// nodeGone removes the node, passes that to the queue, and ends nominations to it. It ignores a
+// node that is not known.
 func (c *cluster) nodeGone(name string) {
 	row, ok := c.table.Find(name)
 	if !ok {
@@ -107,9 +107,9 @@ func (c *cluster) nodeGone(name string) {
 	}
 }
 
-// selectorOwnerChanged passes a change of a Service or controller from old to now to
-// the queue; nil means that it did not or does not exist. As in kube-scheduler this moves no
-// pod.
+// selectorOwnerChanged passes a change of a Service or controller from old to now to the queue,
+// unless the selector stays; nil means that it did not or does not exist. Unlike in kube-scheduler
+// that moves the pods whose default spread constraints may change.
 func (c *cluster) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	e := &framework.Event{Resource: framework.SelectorOwner, OldSelectorOwner: old, NewSelectorOwner: now}
 	switch {
@@ -123,8 +123,8 @@ func (c *cluster) selectorOwnerChanged(old, now *object.SelectorOwner) {
 	c.moveAll(e)
 }
 
-// namespaceSet sets the labels of a namespace, none if it is deleted. As in kube-scheduler a change
-// moves no pod.
+// namespaceSet sets the labels of a namespace, none if it is deleted, and passes the change to the
+// queue. Unlike in kube-scheduler that moves the pods whose pod affinity it may help.
 func (c *cluster) namespaceSet(n *object.Namespace) {
 	before := c.table.Namespaces().Set(n)
 	if maps.Equal(before, n.Labels) {
@@ -136,8 +136,9 @@ func (c *cluster) namespaceSet(n *object.Namespace) {
 	})
 }
 
-// objectSet stores an object that the watch shows and passes the change to the queue. It
-// ignores a state older than that in the reply to a write, and kinds that nobody reads.
+// objectSet stores an object that the watch or the reply to a write shows, and passes the change to
+// the queue. It ignores a state that is no later than that of an earlier reply, and kinds that
+// nobody reads. Pods that wait for the effect of their writes are checked again.
 func (c *cluster) objectSet(o object.Object) {
 	if c.table.Objects().Overtaken(o) || !c.follows(o.Head().Kind) {
 		return
@@ -177,8 +178,8 @@ func (m *Machine) writeReplied(e WriteReply) {
 	}
 }
 
-// objectReplied stores the state of an object in the reply to a write, unless the watch has
-// shown a later one.
+// objectReplied stores the state of an object in the reply to a write, unless the watch has shown a
+// later one, or does not show the object.
 func (c *cluster) objectReplied(o object.Object) {
 	if c.table.Objects().Overtakes(o) {
 		c.objectSet(o)
@@ -210,9 +211,9 @@ func (c *cluster) objectGone(e ObjectGone) {
 	c.bindings.recheckWrites("")
 }
 
-// follows reports whether the machine reads objects of the kind. DeviceTaintRules need a
-// plugin that reads them, that is the gate DRADeviceTaintRules, and so do ElasticQuotas and
-// the PodGroups of scheduler-plugins. Those of Kubernetes need the gate GenericWorkload.
+// follows reports whether the machine reads objects of the kind. PodGroups of Kubernetes need the
+// gate GenericWorkload. DeviceTaintRules (gate DRADeviceTaintRules), ElasticQuotas and the
+// PodGroups of scheduler-plugins need a plugin that reads them. All other kinds are read always.
 func (c *cluster) follows(kind object.Kind) bool {
 	switch kind {
 	case object.PodGroups:
@@ -223,8 +224,8 @@ func (c *cluster) follows(kind object.Kind) bool {
 	return true
 }
 
-// slicesRetainted passes, as updates, the ResourceSlices to the queue whose devices got
-// or lost the taint of a DeviceTaintRule. Plugins know of no rules.
+// slicesRetainted passes the ResourceSlices whose devices got or lost the taint of a
+// DeviceTaintRule to the queue, as updates. Plugins register for no events about rules.
 func (c *cluster) slicesRetainted() {
 	for _, s := range devicepools.Of(c.table).Retainted() {
 		c.moveAll(&framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Effect is something for the edge to do. Each effect that changes the API
-// and whose outcome matters comes back as an event.
+// Effect is something for the edge to do. Where its outcome matters to the machine, the outcome
+// comes back as an event.
 type Effect interface{ effect() }
 
 type (
@@ -37,13 +37,13 @@ type (
 		// Candidates for preemption.
 		Candidates []framework.Candidate
 	}
-	// RunPlugins runs hosted plugins of one point outside of the machine, since they may
-	// block. It is replied to by PreBindReply at PreBind and by BindReply at Bind, where
-	// Plugins is one; at PostBind there is no reply.
+	// RunPlugins runs hosted plugins of one point outside of the machine, since they may block. At
+	// PreBind it is replied to by PreBindReply. At Bind it runs one plugin and is replied to by
+	// BindReply. At PostBind there is no reply.
 	RunPlugins struct {
 		Pod           *object.Pod
 		Node, Profile string
-		Point         string
+		Point         string // PreBind, Bind or PostBind
 		Plugins       []string
 		Attempt       any // Host.Attempt of the pod
 	}
@@ -57,7 +57,8 @@ type (
 	Write struct {
 		Pod    *object.Pod
 		Writes []framework.Write
-		// Call is the number of the call of PostFilter that writes, 0 for PreBind.
+		// Call is the number of the call of PostFilter that writes; 0 for what PreBind plugins
+		// write, and for what reverts that.
 		Call uint64
 	}
 	// ReadPod reads the pod, consistently, not before the delay has passed;
@@ -65,34 +66,35 @@ type (
 	ReadPod struct {
 		Pod   *object.Pod
 		Delay time.Duration
-		// Ended: only how the pod ended is asked for, which others need not wait for.
+		// Ended is set if the read is only to show how the pod ended, for the status of its group.
+		// Such a read must not delay others.
 		Ended bool
 	}
 	// PatchStatus patches the pod's status. Nil fields stay as they are.
 	PatchStatus struct {
 		Pod       *object.Pod
 		Condition *object.Condition // PodScheduled
-		Nominated *string           // status.nominatedNodeName
+		Nominated *string           // status.nominatedNodeName; "" removes it
 	}
 	// Evict sets the DisruptionTarget condition of a victim and deletes it; replied to by
 	// EvictReply.
 	Evict struct {
 		Victim, Preemptor *object.Pod
-		// Group is the preemptor's PodGroup if the victim goes for the whole group, else
-		// nil.
+		// Group is the preemptor's PodGroup of scheduling.k8s.io if the victim goes for the
+		// whole group, else nil.
 		Group *object.PodGroup
-		Node  string
-		// Reclaims is set if the victim used what is guaranteed to the preemptor: both have an
-		// ElasticQuota, each its own.
+		Node  string // that the preemptor is nominated to; AnyNode for a group
+		// Reclaims is set if victim and preemptor have different ElasticQuotas: the victim used
+		// what is guaranteed to the preemptor.
 		Reclaims bool
 	}
 	// PublishEvent publishes an event (of the Events API) about the pod.
 	PublishEvent struct {
 		Pod     *object.Pod
-		Warning bool
+		Warning bool // type Warning; else Normal
 		Reason  EventReason
 		Action  string // Binding, Scheduling, Preempting, or a plugin's
-		Note    string
+		Note    string // in full: the edge cuts it (explain.Note)
 		// Related is the preemptor, for Preempted; RelatedGroup is its PodGroup if the
 		// victim goes for the whole group.
 		Related      *object.Pod
@@ -110,7 +112,8 @@ type (
 		Group  *object.PodGroup
 		Status object.GroupStatus
 	}
-	// PatchQuotaStatus writes what the queue of the ElasticQuota uses to its status.
+	// PatchQuotaStatus writes status.used of the ElasticQuota: what the pods that it counts
+	// request.
 	PatchQuotaStatus struct {
 		Quota *object.ElasticQuota
 		Used  object.Amounts
@@ -121,23 +124,26 @@ type (
 		Quota  *object.ElasticQuota
 		Faults string
 	}
-	// PodGroupDone reports the end of a scheduling cycle of a pod group, after the effects
-	// of its pods. Result is the group's: Preempting if it waits for victims to leave.
+	// PodGroupDone reports the end of a scheduling cycle of a pod group, after the effects of its
+	// pods. Result is the group's: Preempting if it waits for victims to leave. A group that cannot
+	// be tried at all has none.
 	PodGroupDone struct {
 		Group           types.NamespacedName
 		Placement       string // name of the chosen placement; "" for all nodes
-		Order           string // in which its pods fit, by name; "" for the queue's
+		Order           string // in which its pods fit, such as LargestFirst; "" for the queue's
 		Profile         string
 		Result          decision.Result
 		Pods, Scheduled int           // pods that were tried; those of them that are assumed now
 		Victims         []*object.Pod // pods preempted for the group as a whole
-		// Waited is the time from when one of these pods could first be tried, if the group is
+		// Waited is the time since the first of the pods could first be tried, if the group is
 		// placed and no pod of it was placed before; else 0.
 		Waited time.Duration
 		Err    error // set with ResultError
 	}
-	// AttemptDone publishes the record of an attempt. The receiver may keep it; the machine
-	// does not change it any more.
+	// AttemptDone publishes the record of an attempt, once the pod is assumed or goes back to the
+	// queue. If an assumed pod is not bound after all, a second record of the attempt follows. Pods
+	// that PreEnqueue gates and pods that cannot be decoded have a record, too. The receiver may
+	// keep the record: the machine does not change it any more.
 	AttemptDone struct{ Decision *decision.Decision }
 )
 
@@ -166,6 +172,7 @@ const (
 	ReasonScheduled        EventReason = "Scheduled" // the pod is bound
 	ReasonFailedScheduling EventReason = "FailedScheduling"
 	ReasonPreempted        EventReason = "Preempted" // the pod is a victim
-	// ReasonOtherPodGroup: the pod names two groups, of which one counts.
+	// ReasonOtherPodGroup: the pod names one group in its spec and another by its labels. Only the
+	// first counts.
 	ReasonOtherPodGroup EventReason = "OtherPodGroupIgnored"
 )

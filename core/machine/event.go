@@ -26,11 +26,11 @@ type (
 	PodSet struct{ Pod *object.Pod }
 	// PodGone: the pod was deleted, or reached a terminal phase.
 	PodGone struct {
-		UID             types.UID
+		UID             types.UID // "": the pod is found by its name
 		Namespace, Name string
 	}
-	// PodDecodeFailed: the pod is pending and changed to something that cannot be decoded.
-	// It is not in the queue until the next PodSet.
+	// PodDecodeFailed: the pod cannot be decoded as it is now. A pending pod leaves the queue until
+	// the next PodSet. A pod that has a node is read from the API.
 	PodDecodeFailed struct {
 		UID                            types.UID
 		Namespace, Name, SchedulerName string
@@ -54,13 +54,14 @@ type (
 	// ObjectSet: an object of one of the kinds that plugins read was added or
 	// changed.
 	ObjectSet struct{ Object object.Object }
-	// ObjectGone: it was deleted.
+	// ObjectGone: an object of one of the kinds that plugins read was deleted.
 	ObjectGone struct {
 		Kind            object.Kind
 		Namespace, Name string
 	}
-	// KindUnlisted: the objects of a kind that plugins read cannot be listed. Pods for
-	// which such a plugin does not skip are not scheduled until KindListed.
+	// KindUnlisted: the objects of a kind that plugins read cannot be listed. Until KindListed no
+	// pod is scheduled for which a plugin needs the kind, except if the plugin's PreFilter skips
+	// the pod.
 	KindUnlisted struct {
 		Kind object.Kind
 		Err  error
@@ -79,15 +80,17 @@ type (
 	}
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
-	// ScheduleOne runs a scheduling cycle for the first pod of the queue. It does nothing
-	// if no pod is ready.
+	// ScheduleOne runs a scheduling cycle for the first pod of the queue, or for its pod group. It
+	// does nothing if no pod is ready. The first ScheduleOne tells the machine that this process
+	// leads.
 	ScheduleOne struct{}
 
-	// BindReply is the outcome of a Bind or BindByExtender effect.
+	// BindReply is the outcome of a Bind or BindByExtender effect, or of a RunPlugins effect at
+	// Bind.
 	BindReply struct {
 		UID    types.UID
 		Result BindResult
-		Err    error // set with BindRefused and BindUnknown; a *Rejection if a plugin rejected the pod
+		Err    error // with BindRefused and BindUnknown; a *Rejection if a plugin rejected the pod
 	}
 	// PreBindReply is the outcome of a RunPlugins effect at PreBind. Status is that of the
 	// plugin that failed or rejected the pod; nil if none did.
@@ -118,8 +121,8 @@ type (
 	// Activate moves the pods to the active queue, except for those that a PreEnqueue
 	// plugin gates.
 	Activate struct{ UIDs []types.UID }
-	// AskGatedAgain runs PreEnqueue again for the pods that are gated by an error: the host
-	// refused the call while another one was overdue, which has returned now.
+	// AskGatedAgain runs PreEnqueue again for the pods that are gated by an error. The host had
+	// refused the call: an earlier call was overdue, or the step had no time left.
 	AskGatedAgain struct{}
 	// NominationSet nominates a pod in the queue to a node; "" ends its nomination.
 	NominationSet struct {
@@ -143,20 +146,22 @@ type (
 		// Shown are the objects as the API has shown them after the writes.
 		Shown []object.Object
 	}
-	// ReadReply is the outcome of a ReadPod effect: the pod as the API server has it,
-	// nil if it does not exist. Err is set if the read failed.
+	// ReadReply is the outcome of a ReadPod effect: the pod as the API server has it, nil if it
+	// does not exist or cannot be decoded. Err is set if the read failed.
 	ReadReply struct {
 		UID types.UID
 		Pod *object.Pod
 		Err error
 	}
-	// ExtenderReply is the outcome of a CallExtender effect. Nodes and pods that the call
-	// was not about are ignored. Err is set if there is no usable reply.
+	// ExtenderReply is the outcome of a CallExtender effect. Err is set if there is no usable
+	// reply. Nodes that the call was not about are ignored for Filter and Prioritize, and are an
+	// error for Preempt.
 	ExtenderReply struct {
 		UID  types.UID
 		Call uint64
 		Err  error
-		// For Filter: the nodes that pass, and reasons by node for others.
+		// For Filter: the nodes that pass, and the reasons of others by node. Preemption cannot
+		// help on Unresolvable ones.
 		Passed               []string
 		Failed, Unresolvable map[string]string
 		// For Prioritize: scores by node, normally 0 to 10, never negative.
@@ -179,13 +184,14 @@ type NodeVictims struct {
 	Violations int // of PodDisruptionBudgets
 }
 
-// BindResult is what is known of a binding after the API server was asked.
+// BindResult is what is known of a binding after it was sent.
 type BindResult uint8
 
 const (
-	// BindDone: the API accepted it.
+	// BindDone: the API accepted the binding, or an extender or a hosted plugin says that it did.
 	BindDone BindResult = iota
-	// BindRefused: the API surely did not bind the pod to the node.
+	// BindRefused: the API surely did not bind the pod to the node. From an extender or a hosted
+	// plugin it only means that the call failed: a read of the pod decides.
 	BindRefused
 	// BindUnknown: the reply was lost, so the pod may be bound. Its resources stay reserved
 	// until a read settles it.

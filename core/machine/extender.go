@@ -36,9 +36,9 @@ type Extender struct {
 type Verb string
 
 const (
-	Filter     Verb = "filter"
-	Prioritize Verb = "prioritize"
-	Preempt    Verb = "preempt"
+	Filter     Verb = "filter"     // which nodes may take the pod?
+	Prioritize Verb = "prioritize" // which of them are best?
+	Preempt    Verb = "preempt"    // which candidates for preemption are acceptable?
 )
 
 // extenderScale multiplies extenders' scores, which are 0 to 10 (kube-scheduler's
@@ -75,9 +75,10 @@ func refusal(code decision.Code, reason string) decision.Blocker {
 	return decision.Blocker{Code: code, Reasons: []string{reason}}
 }
 
-// resolveVictims returns an extender's reply to Preempt as candidates. It returns an
-// error if a node was not offered, or a victim is not on it or not of lower priority
-// than the pod. Victims that were offered and are gone now are left out.
+// resolveVictims returns an extender's reply to Preempt as candidates. It returns an error if a
+// node was not offered or has no victims in the reply, or if a victim is not on its node or not of
+// lower priority than the pod. A node without victims is left out instead if the extender is
+// Ignorable. Victims that were offered and are gone now are left out.
 func (d *schedulingCycles) resolveVictims(c *extenderCycle, x *Extender, left []NodeVictims) ([]framework.Candidate, error) {
 	var kept []framework.Candidate
 	for _, l := range left {
@@ -108,8 +109,8 @@ func (d *schedulingCycles) resolveVictims(c *extenderCycle, x *Extender, left []
 	return kept, nil
 }
 
-// candidatesLeft returns the candidates whose node still exists, each with the victims that
-// are still there and of lower priority than the pod; without any, it is left out.
+// candidatesLeft returns the candidates whose node still exists, each with the victims that are
+// still there and of lower priority than the pod. A candidate without such victims is left out.
 func (d *schedulingCycles) candidatesLeft(p *object.Pod, left []framework.Candidate) []framework.Candidate {
 	var kept []framework.Candidate
 	for _, c := range left {

@@ -20,7 +20,7 @@ import (
 type extenderCycle struct {
 	*attempt
 	extenders []int // the pod's extenders, as indices in Options.Extenders
-	filtered  int   // how many of them have replied to Filter or have none
+	filtered  int   // how many of them have replied to Filter or do not filter
 	// results holds the extenders' replies so far.
 	results engine.ExtenderResults
 	// nominated is set while only the node that the pod is nominated to is considered.
@@ -56,18 +56,18 @@ type call struct {
 const (
 	// replyGrace is how much longer than Extender.Timeout the machine waits for a reply.
 	replyGrace = 5 * time.Second
-	// maxRounds is how often a pod begins again because no node is left that its
-	// extenders pass, but other nodes became free meanwhile.
+	// maxRounds is how often in an attempt no node may be left that the extenders pass although
+	// other nodes became free meanwhile. Before that the cycle begins anew; then the attempt fails.
 	maxRounds = 3
 )
 
-// errNodesTaken is why an attempt fails that began anew maxRounds times.
+// errNodesTaken is why an attempt fails for which no node was left maxRounds times.
 var errNodesTaken = fmt.Errorf("%d times in a row the nodes that the extenders accepted did not fit any more when the replies had come", maxRounds)
 
-// startExtenderCycle starts the attempt of a pod that these extenders (by index) manage: it
-// emits the calls, whose replies continue the attempt. If one of the extenders has Limit
-// open calls, the attempt waits in line. It returns the binding cycle if no call is
-// necessary, else nil.
+// startExtenderCycle starts the attempt of a pod that these extenders (by index) manage: it emits
+// the calls, whose replies continue the attempt. If one of the extenders has Limit open calls, the
+// attempt waits in line. It returns the binding cycle if no call is necessary; nil if the attempt
+// waits or has ended.
 func (d *schedulingCycles) startExtenderCycle(a *attempt, extenders []int) *bindingCycle {
 	c := &extenderCycle{attempt: a, extenders: extenders, open: map[uint64]call{}}
 	if !d.extenders.enter(c) {
@@ -86,11 +86,12 @@ func (c *extenderCycle) begin() {
 	}
 }
 
-// widen makes the cycle consider all nodes, instead of the pod's nominated node.
+// widen makes the cycle consider all nodes, instead of the pod's nominated node, from the first
+// extender on.
 func (c *extenderCycle) widen() { c.nominated, c.filtered, c.results.Passed = false, 0, nil }
 
-// resume continues the cycle, with the latest version of the pod, after a reply or from the
-// line.
+// resume continues the cycle, with the latest version of the pod, after a reply or from the line. A
+// pod that is being deleted leaves the queue instead.
 func (d *schedulingCycles) resume(c *extenderCycle) {
 	p := c.state.entry.Pod
 	if p.Terminating {
@@ -173,8 +174,9 @@ func (d *schedulingCycles) newNodeFits(c *extenderCycle) bool {
 	return slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] })
 }
 
-// beginAnew starts the cycle again from the first extender, or fails it after maxRounds. It
-// returns what runExtenders does.
+// beginAnew starts the cycle again from the first extender, or fails the attempt if no node was
+// left for the last of maxRounds times. It returns the binding cycle; nil if the attempt waits or
+// has ended.
 func (d *schedulingCycles) beginAnew(c *extenderCycle) *bindingCycle {
 	if c.rounds++; c.rounds >= maxRounds {
 		return d.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: errNodesTaken})
@@ -234,8 +236,9 @@ func (d *schedulingCycles) extenderReplied(e ExtenderReply) {
 	}
 }
 
-// filterReplied handles a reply to Filter and goes on with the nodes that the extender
-// passes.
+// filterReplied handles a reply to Filter and goes on with the nodes that the extender passes. If
+// the call failed, the cycle goes on without the extender if that is Ignorable, else with all nodes
+// if only the nominated node was tried; otherwise the attempt fails.
 func (d *schedulingCycles) filterReplied(c *extenderCycle, x *Extender, sent call, e ExtenderReply) {
 	switch {
 	case e.Err == nil:
@@ -289,7 +292,8 @@ func (d *schedulingCycles) failLateExtenders() {
 	}
 }
 
-// deadline returns when the reply to the last call of the extender is overdue.
+// deadline returns when the replies to the cycle's last calls are overdue, by the extender's
+// Timeout.
 func (c *extenderCycle) deadline(x *Extender) time.Time { return c.since.Add(x.Timeout + replyGrace) }
 
 // numbers returns the numbers of the open calls, sorted.
@@ -328,7 +332,8 @@ type preemptionReview struct {
 	nomination nominating // result of the PostFilter plugins before
 }
 
-// reviewsPreemption reports whether an extender of the pod takes part in preemption.
+// reviewsPreemption reports whether an extender of the pod takes part in preemption. c is nil for a
+// pod without extenders.
 func (d *schedulingCycles) reviewsPreemption(c *extenderCycle) bool {
 	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return d.options.Extenders[i].Preempt })
 }
@@ -345,8 +350,9 @@ func (d *schedulingCycles) callPreempt(c *extenderCycle) bool {
 	return false
 }
 
-// preemptReplied handles a reply to Preempt: it keeps the candidates that the extender
-// accepts, and calls the next extender or lets the plugin choose.
+// preemptReplied handles a reply to Preempt: it keeps the candidates that the extender accepts, and
+// calls the next extender or lets the plugin choose. The error of an extender that is not Ignorable
+// ends the review, and is passed to the plugin.
 func (d *schedulingCycles) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply) {
 	left, err := []framework.Candidate(nil), e.Err
 	if err == nil {

@@ -40,7 +40,7 @@ func (l *extenderCycles) of(p *object.Pod) []int {
 	return extenders
 }
 
-// enter adds a cycle that begins to call extenders. It returns false if one of them has as
+// enter adds a cycle that begins to call extenders. It returns false if one of its extenders has as
 // many open calls as it may; the cycle then stands in line, behind those of equal priority.
 func (l *extenderCycles) enter(c *extenderCycle) bool {
 	l.await(c)
@@ -161,8 +161,9 @@ func (l *extenderCycles) nextOverdue() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// finish removes the pod's cycle, if it has one, and frees the slots of its open calls,
-// whose replies are ignored from now on.
+// finish removes the pod's cycle, if it has one, and frees the slots of its open calls, whose
+// replies are ignored from now on. If the cycle waits for a PostFilter plugin, the host is told
+// that the attempt is over.
 func (l *extenderCycles) finish(ps *podState) {
 	c := ps.extender
 	if c == nil {

@@ -17,10 +17,12 @@ import (
 // groupCount is how many pods of a group that does not fit were counted to fit.
 type groupCount struct {
 	left int             // how many of the pods that fit were not taken so far
-	full *engine.Outcome // for each of the pods after them
+	full *engine.Outcome // what is recorded for each of the pods after them
 }
 
-// take records for the pod, as the next one, what was counted for the group.
+// take records in mb, the next pod of the group, what was counted. The first pods fit, on nodes
+// that are not known, until left is 0; take counts it down. The pods after them are rejected, with
+// the outcome full.
 func (n *groupCount) take(mb *groupMember, l *attempts) {
 	mb.tried, mb.local = true, true
 	if mb.fits = n.left > 0; mb.fits {
@@ -37,9 +39,8 @@ type counting struct {
 	cycle  *groupCycle
 }
 
-// count returns how many pods of the group fit, from the outcome for the first of them. It
-// returns nil if the group may fit, or if only a try can tell. The outcome is changed if it
-// returns a count.
+// count returns how many pods of the group fit, from the outcome o for first, the first of them. It
+// returns nil if the group may fit, or if only a try can tell. o is changed if it returns a count.
 func (n *counting) count(first *groupMember, o *engine.Outcome) *groupCount {
 	members := n.cycle.members
 	if first != members[0] || n.cycle.profile.Host != nil || n.mustListNodes() {
@@ -61,7 +62,8 @@ func (n *counting) mustListNodes() bool {
 		slices.ContainsFunc(c.members, func(mb *groupMember) bool { return explain(mb.pod) })
 }
 
-// enough reports whether the group may be placed if so many of its pods fit.
+// enough reports whether the group may be placed if fit of its waiting pods fit. It is true if a
+// plugin fails: the try then says so.
 func (n *counting) enough(fit int) bool {
 	l, c := n.groups, n.cycle
 	s := l.placementFeasible(c, framework.PlacementProgress{Tried: len(c.members), Scheduled: l.table.Groups().Named(c.name).Scheduled() + fit})

@@ -23,11 +23,12 @@ type GroupFit struct {
 	Message string
 }
 
-// AssessGroup returns, for each placement of the pod group, how many of its pods fit there
-// now, without placing them: none if no pod waits. Of many placements it tries those that a
-// first attempt would, and leaves out those that it has not tried to the end when proceed
-// returns false. Of a group that is placed by the tree of its profile it returns the domain that
-// a first attempt would choose, or report. The error is why the group cannot be tried at all, or a plugin's panic.
+// AssessGroup returns, for each placement of the pod group, how many of its pods fit there now,
+// without placing them. It returns none if no pod waits. Of many placements it tries those that a
+// first attempt would. It asks proceed before each pod, and leaves out a placement if that returns
+// false. For a group that is placed by the tree of its profile (GroupTopology) it returns one
+// domain: the one that a first attempt would choose, or report. The error is why the group cannot
+// be tried at all, or a plugin's panic.
 func (q *Assessor) AssessGroup(name types.NamespacedName, proceed func() bool) (fits []GroupFit, err error) {
 	if panicked := q.guard.run("scheduling cycle", "", func() { fits, err = q.groups.assess(name, proceed) }); panicked != nil {
 		return nil, panicked
@@ -70,7 +71,7 @@ func (l *podGroups) assess(name types.NamespacedName, proceed func() bool) (fits
 }
 
 // GroupFault returns what is wrong with the pod group, so that no pod of it is placed; "" for
-// nothing, and for a group that does not exist.
+// nothing, and for a group that does not exist. If a plugin panics, it returns the panic's text.
 func (q *Assessor) GroupFault(name types.NamespacedName) (fault string) {
 	if q.groups.table.Groups() == nil {
 		return ""
@@ -91,7 +92,7 @@ func (q *Assessor) GroupFault(name types.NamespacedName) (fault string) {
 }
 
 // newAssessment returns a cycle of the group's pods that wait, to be tried and not carried out. It
-// has neither profile nor group if none waits.
+// has neither profile nor group if none waits, and no group if there is no such PodGroup.
 func newAssessment(l *podGroups, name types.NamespacedName) *groupCycle {
 	c := &groupCycle{name: name, trial: true}
 	for uid := range l.table.Groups().Named(name).Unscheduled() {
@@ -106,8 +107,8 @@ func newAssessment(l *podGroups, name types.NamespacedName) *groupCycle {
 	return c
 }
 
-// fitIn returns how many pods of the group fit in a placement, nil for all nodes. It leaves
-// nothing assumed. It returns false if proceed did before all pods were tried.
+// fitIn tries the group in a placement, nil for all nodes, and returns how many of its pods fit. It
+// leaves nothing assumed. whole is false if proceed, asked before each pod, returned false.
 func (l *podGroups) fitIn(c *groupCycle, p *framework.Placement, proceed func() bool) (fit GroupFit, whole bool) {
 	c.groupTry = l.newTry(c, p)
 	defer l.undoGroup(c)

@@ -17,9 +17,9 @@ import (
 
 // Orders in which the pods of a group are tried, in PodGroupDone.
 const (
-	LargestFirst     = "largest first"
-	FewestNodesFirst = "fewest nodes first"
-	SmallestFirst    = "smallest first"
+	LargestFirst     = "largest first"      // by the dominant share of the cluster
+	FewestNodesFirst = "fewest nodes first" // by the number of nodes on which a pod fits alone
+	SmallestFirst    = "smallest first"     // the pods that must fit are the smallest
 )
 
 // mostReordered bounds the pods times placements that are tried in other orders in one cycle,
@@ -32,7 +32,7 @@ type reordering struct {
 	cycle   *groupCycle
 	members []rankedMember // in the order of the queue
 	weighed bool           // the shares of members are set
-	best    *groupTry      // the first of those that place the most pods; nil: none fits
+	best    *groupTry      // the first try of those that place the most pods; nil: none fits
 }
 
 // rankedMember is a pod of a group with what it is ordered by.
@@ -43,9 +43,9 @@ type rankedMember struct {
 	nodes    int     // number of nodes that it fits on now
 }
 
-// tryOtherOrders tries the group, which fits in none of the placements (nil: all nodes), in
-// other orders. It leaves in c the first try of those that place the most pods; if the group
-// fits in no order, c is as before.
+// tryOtherOrders tries the group, which fits in none of the placements (nil: all nodes), in other
+// orders. It leaves in c the first try of those that place the most pods; if the group fits in no
+// order, c is as before, except that c.partial is set if placements are left for later attempts.
 func (l *podGroups) tryOtherOrders(c *groupCycle, placements []*framework.Placement) {
 	queued, before := c.groupTry, c.placements
 	r := &reordering{groups: l, cycle: c, members: ranked(queued.members)}
@@ -87,8 +87,8 @@ func ranked(of []*groupMember) []rankedMember {
 	return members
 }
 
-// tryAs tries the group in one order, of that name, in the placement. The result is left in
-// the cycle.
+// tryAs tries the group in the placement, its pods in the given order, whose name is name. The
+// result is left in the cycle; nothing stays assumed.
 func (r *reordering) tryAs(order []*groupMember, p *framework.Placement, name string) {
 	c := r.cycle
 	c.members = order
@@ -98,8 +98,8 @@ func (r *reordering) tryAs(order []*groupMember, p *framework.Placement, name st
 	r.groups.undoGroup(c)
 }
 
-// try tries the group in other orders in one placement, and sets best to a try that places
-// more pods. It returns true if that one places all, or a try failed.
+// try tries the group in other orders in one placement, and sets best to a try that places more
+// pods than best. done is true if nothing more is to be tried: all pods fit, or a plugin failed.
 func (r *reordering) try(p *framework.Placement) (done bool) {
 	orders, err := r.orders(p)
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *reordering) try(p *framework.Placement) (done bool) {
 	return false
 }
 
-// fitting returns how many pods of the group fit.
+// fitting returns how many of the pods that were tried fit.
 func (t *groupTry) fitting() (n int) {
 	for _, mb := range t.members {
 		if mb.fits {
@@ -133,8 +133,9 @@ func (t *groupTry) fitting() (n int) {
 	return n
 }
 
-// orders returns the group's pods in the orders that are worth a try in the placement. There
-// are none if, whatever the order, too few pods fit, because too many fit on no node as it is.
+// orders returns the orders in which the group is worth a try in the placement, besides that of the
+// queue. There are none if too few of the pods fit on any node as it is, so that no order helps.
+// The error is a plugin's panic.
 func (r *reordering) orders(p *framework.Placement) (orders []groupTry, err error) {
 	reach, err := r.countNodes(p)
 	if err != nil {
@@ -169,10 +170,10 @@ func (r *reordering) sorted(compare func(a, b rankedMember) int) []rankedMember 
 	return slices.SortedStableFunc(slices.Values(r.members), compare)
 }
 
-// largestFirst orders pods by their share of the cluster.
+// largestFirst orders pods by their dominant share of the cluster, the largest first.
 func largestFirst(a, b rankedMember) int { return cmp.Compare(b.share, a.share) }
 
-// plainMembers returns the pods in the same order.
+// plainMembers returns the pods in the same order, without what they are ordered by.
 func plainMembers(members []rankedMember) []*groupMember {
 	plain := make([]*groupMember, len(members))
 	for i := range members {
@@ -181,9 +182,10 @@ func plainMembers(members []rankedMember) []*groupMember {
 	return plain
 }
 
-// countNodes sets on how many nodes of the placement each pod fits, while no pod of the group
-// that waits has a node. It returns how many pods may have one: all that fit on a node now,
-// and all of a class whose filters look beyond the node. The error is a plugin's panic.
+// countNodes sets nodes of each pod: on how many nodes of the placement it fits alone, while no
+// waiting pod of the group has, or is nominated to, a node. It returns how many pods may have a
+// node: those that fit on one now, and those whose filters look beyond the node. The error is a
+// plugin's panic.
 func (r *reordering) countNodes(p *framework.Placement) (reach int, err error) {
 	l := r.groups
 	for _, mb := range r.members {

@@ -18,8 +18,9 @@ import (
 // nodes all over the cluster (kube-scheduler, actuatePodGroupPreemption).
 const AnyNode = "cluster"
 
-// preemptForGroup runs the PodGroupPostFilter plugins for a group that does not fit. If they
-// find victims these are in c.victims. What they say is added to the group's status.
+// preemptForGroup runs the PodGroupPostFilter plugins for a group whose status is Unschedulable. If
+// they find victims, these are in c.victims. What the plugins say is added to the status; an error
+// replaces it.
 func (l *podGroups) preemptForGroup(c *groupCycle) {
 	if c.status == nil || c.status.Code != decision.Unschedulable {
 		return
@@ -36,8 +37,9 @@ func (l *podGroups) preemptForGroup(c *groupCycle) {
 	}
 }
 
-// groupPostFilter runs the PodGroupPostFilter plugins until one finds victims, or nobody who
-// could be one, and returns what they say.
+// groupPostFilter runs the PodGroupPostFilter plugins until one ends the search: it finds victims
+// (Success), or nobody who could be one (UnschedulableAndUnresolvable), or fails. It returns the
+// status of that one, else Unschedulable with the reasons of all.
 func (l *podGroups) groupPostFilter(c *groupCycle) *decision.Status {
 	answer := &decision.Status{Code: decision.Unschedulable}
 	searched := false
@@ -59,8 +61,9 @@ func (l *podGroups) groupPostFilter(c *groupCycle) *decision.Status {
 	return answer
 }
 
-// askPostFilter runs one PodGroupPostFilter plugin. If it finds victims they are in c, with
-// the nodes for the group's pods. searched is set if a plugin before it has searched.
+// askPostFilter runs one PodGroupPostFilter plugin. If it finds victims they are in c, with the
+// nodes for the group's pods; all else in c is as before. searched is set if a plugin before it has
+// searched.
 func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin, searched bool) (found framework.PodGroupPostFilterResult) {
 	order := "" // in which the group fits without some victims
 	call := &framework.PodGroupPostFilterCall{
@@ -102,8 +105,8 @@ func (l *podGroups) askPostFilter(c *groupCycle, pl *framework.Plugin, searched 
 	return pl.PodGroup.PostFilter(call)
 }
 
-// takeResult records the victims that the plugin found, and the nodes for the group's pods,
-// unless the group has preempted too often.
+// takeResult records the victims that the plugin found, and the nodes for the group's pods. If the
+// group has preempted too often, it changes found to Unschedulable instead.
 func (l *podGroups) takeResult(c *groupCycle, pl *framework.Plugin, found *framework.PodGroupPostFilterResult) {
 	if found.Status.Code != decision.Success {
 		return
@@ -121,9 +124,9 @@ func (l *podGroups) takeResult(c *groupCycle, pl *framework.Plugin, found *frame
 	}
 }
 
-// leavingFor reports whether victims of an earlier preemption for the group are on their
-// way out, wherever they are, or pods of lower priority are that leave a node to which one
-// of its pods is nominated.
+// leavingFor reports whether victims of an earlier preemption for the group are still leaving, on
+// any node. It is also true if a pod of the group is nominated to a node that preempted pods of
+// lower priority are leaving.
 func (l *podGroups) leavingFor(c *groupCycle) bool {
 	return slices.ContainsFunc(c.members, func(mb *groupMember) bool {
 		if l.preemptors.victimsLeaving(mb.state) != "" {
@@ -159,8 +162,9 @@ func (l *podGroups) nominated(name types.NamespacedName) bool {
 	return false
 }
 
-// handOn passes what the group waits for on to another pod of it that waits, as ps, which
-// preempted in its name, is deleted.
+// handOn is called when ps is deleted. If ps has preempted in the name of its group, handOn passes
+// the victims that ps waits for, and the count of its preemptions, to another waiting pod of the
+// group.
 func (l *podGroups) handOn(ps *podState) {
 	if ps.preemption == nil && ps.preemptionCount.n == 0 || !l.has(ps.pod) {
 		return
@@ -174,7 +178,8 @@ func (l *podGroups) handOn(ps *podState) {
 }
 
 // tryAgain tries to place the group on the table as it is now, for the plugin that searches
-// victims. It leaves nothing assumed.
+// victims. It leaves nothing assumed. status is nil if the group fits; assignments are then the
+// nodes of the pods that fit.
 func (l *podGroups) tryAgain(c *groupCycle) (assignments []framework.GroupAssignment, status *decision.Status) {
 	c.groupTry = l.newTry(c, nil)
 	c.again = c.members[0]

@@ -15,8 +15,10 @@ import (
 // mostRooms bounds the classes of a group times nodes that rooms looks at.
 const mostRooms = 1 << 16
 
-// rooms returns what the sums of the filters say of the group's pods on the table as it is now.
-// There are no classes if a pod cannot be decided on, or if there are too many.
+// rooms returns, for each class of equal pods of the group, what is free on each node of what the
+// filters sum up, such as CPU, on the table as it is now. Domains are those of the required level,
+// if there is one. There are no classes if a pod cannot be decided on, if a plugin panics, or if
+// there are too many (mostRooms).
 func (s *domainSearch) rooms() (rooms framework.GroupRooms) {
 	if len(s.classes)*s.table.Live() > mostRooms {
 		return rooms
@@ -39,8 +41,8 @@ func (s *domainSearch) rooms() (rooms framework.GroupRooms) {
 	return rooms
 }
 
-// roomsOf returns what there is for the pods of a class, of which the first was decided on with
-// outcome o.
+// roomsOf returns what there is for the pods of the class with index k. o is the outcome for the
+// first of them.
 func (s *domainSearch) roomsOf(k int, o *engine.Outcome) framework.GroupClass {
 	class := framework.GroupClass{Sums: o.Sums(), Free: make([][]int64, s.table.Rows()), Rejected: make([]bool, s.table.Rows()), Alone: o.OnePerRow()}
 	template := s.classes[k].first.pod.AppendTemplate(nil)
@@ -66,8 +68,9 @@ func (s *domainSearch) roomsOf(k int, o *engine.Outcome) framework.GroupClass {
 	return class
 }
 
-// freeOf returns what is free of a sum on the row beside the pods there, and those nominated to
-// it that count against the group, whose own nominations are lifted.
+// freeOf returns how much of the sum is free on the row beside the pods there and the pods
+// nominated to it that count against the group. The caller has lifted the group's own nominations.
+// It is MaxInt64 if a device class stands for the resource.
 func (s *domainSearch) freeOf(sum *sums.Sum, r table.Row) int64 {
 	lacks := sum.Lacking(s.table, r)
 	if lacks == math.MinInt64 { // a device class stands for the resource

@@ -14,11 +14,11 @@ import (
 // A pod is in a group by its spec, which names a PodGroup of Kubernetes' own, or by its
 // labels. From here on it is a pod whose SchedulingGroup names the group.
 
-// has reports whether the pod is placed together with its group.
+// has reports whether the pod is in a group and groups are placed together.
 func (l *podGroups) has(p *object.Pod) bool { return l.table.Groups() != nil && p.PodGroup() != "" }
 
-// nameOf returns the name of the group that a pod is in, "" for none. Kubernetes' own comes
-// before labels.
+// nameOf returns the GroupName of the group that a pod with these fields is in, "" for none.
+// Kubernetes' own group comes before labels.
 func (l *podGroups) nameOf(schedulerName, schedulingGroup string, labels map[string]string) string {
 	if l.options.PodGroups && schedulingGroup != "" {
 		return schedulingGroup
@@ -29,8 +29,9 @@ func (l *podGroups) nameOf(schedulerName, schedulingGroup string, labels map[str
 	return ""
 }
 
-// member returns the pod as a member of the group that it is in. A pod that is placed stays
-// in the group with which it was placed, whatever becomes of its labels.
+// member returns the pod with a SchedulingGroup that names the group that it is in: p itself, or a
+// copy. A pod that is placed stays in the group with which it was placed, whatever becomes of its
+// labels.
 func (l *podGroups) member(p *object.Pod) *object.Pod {
 	if l.table.Groups() == nil {
 		return p
@@ -53,8 +54,8 @@ func (l *podGroups) member(p *object.Pod) *object.Pod {
 	return &member
 }
 
-// keptGroup returns the name of the group that the pod is in though its labels, which have
-// changed, say otherwise ("" for none); nil for a pod of which they say where it is.
+// keptGroup returns the name of the group that the pod is in ("" for none) if its spec and labels
+// now name another one. It returns nil if they name it.
 func (l *podGroups) keptGroup(p *object.Pod) *string {
 	name := p.PodGroup()
 	if l.table.Groups() == nil || name == l.nameOf(p.SchedulerName, p.KubernetesGroup(), p.Labels) {
@@ -63,9 +64,9 @@ func (l *podGroups) keptGroup(p *object.Pod) *string {
 	return &name
 }
 
-// groupOf returns the group of the cycle, nil if there is none. One that has no priority of
-// its own gets the lowest of its pods, for the search for victims. One that asks for what the
-// tree of its profile has not gets a Fault.
+// groupOf returns the group of the cycle, nil if it does not exist. A group without a priority of
+// its own gets the lowest of its pods, for the search for victims. A group that names a level that
+// the tree of its profile lacks gets a Fault. Both are copies.
 func (l *podGroups) groupOf(c *groupCycle) *object.PodGroup {
 	g := table.PodGroup(l.table, c.name)
 	if g == nil {
@@ -94,9 +95,9 @@ func apiGroup(name string) string {
 	return object.PodGroups.GroupVersion().Group
 }
 
-// rejoinAs follows a change of a known pod, nil if it is gone: it moves the pod to the group
-// that it names now. The pods of a group of which labels say something else pass PreEnqueue
-// again.
+// rejoinAs handles a known pod that changed from old to now (nil: it is gone): it moves the pod to
+// the group that now names. If that changes what the labels of pods say of a group (Labelled), the
+// pods of that group pass PreEnqueue again.
 func (l *podGroups) rejoinAs(old, now *object.Pod) {
 	if !l.has(old) && (now == nil || !l.has(now)) {
 		return

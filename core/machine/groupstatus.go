@@ -18,11 +18,11 @@ import (
 type groupStatuses struct {
 	*step
 	pods   *pods
-	writes bool                                 // this process leads, and no profile leaves the status to others
+	writes bool                                 // lead was called, and no profile has LeaveStatus
 	ended  map[types.UID]EndedPods              // by UID of the PodGroup
-	asked  asked[types.UID, object.GroupStatus] // likewise
-	// occupied is OccupiedBy as the status had it first while this process wrote, likewise. What
-	// others write later does not count.
+	asked  asked[types.UID, object.GroupStatus] // by UID of the PodGroup
+	// occupied is OccupiedBy as the status had it first while this process wrote, by UID of the
+	// PodGroup. What others write later does not count.
 	occupied map[types.UID]string
 	reads    map[types.UID]*endedRead      // by UID of the pod
 	recent   map[types.NamespacedName]bool // groups of which something changed in the step
@@ -37,8 +37,8 @@ type endedRead struct {
 	lost LostReply // counts the reads that failed
 }
 
-// lead begins to write, at the first ScheduleOne: until then another process may be the
-// leader. If a profile leaves the status to others, it does nothing.
+// lead begins to write, at the first ScheduleOne: until then another process may be the leader. If
+// a profile leaves the status to others, it does nothing. Later calls do nothing.
 func (w *groupStatuses) lead(profiles profiles) {
 	if w.writes || w.table.Groups() == nil {
 		return
@@ -54,7 +54,8 @@ func (w *groupStatuses) lead(profiles profiles) {
 	}
 }
 
-// markChanged records that something changed of the group that may change its status.
+// markChanged records that something changed of the group that may change its status. It does
+// nothing before lead, or if the group is none of scheduler-plugins.
 func (w *groupStatuses) markChanged(name types.NamespacedName) {
 	if !w.writes {
 		return
@@ -64,8 +65,8 @@ func (w *groupStatuses) markChanged(name types.NamespacedName) {
 	}
 }
 
-// settle emits patches for the groups that changed in the step and have another status now than
-// the API shows, unless that was asked to be written.
+// settle emits patches for the groups that changed in the step and are to have another status than
+// the API shows, unless the API was asked for that status already.
 func (w *groupStatuses) settle() {
 	if len(w.recent) == 0 {
 		return
@@ -86,7 +87,9 @@ func (w *groupStatuses) settle() {
 	}
 }
 
-// statusOf returns the status that the group is to have.
+// statusOf returns the status that the PodGroup is to have now, which follows from its pods and
+// from the status that was last asked to be written. It records OccupiedBy, which others cannot
+// change from then on.
 func (w *groupStatuses) statusOf(g *object.PodGroup) object.GroupStatus {
 	was := w.asked.latest(g.UID, g.Status)
 	was.OccupiedBy = cmp.Or(w.occupied[g.UID], was.OccupiedBy)
@@ -112,7 +115,8 @@ func (w *groupStatuses) census(g *object.PodGroup, occupiedBy string) group.Cens
 	return c
 }
 
-// endedOf returns the numbers of pods that have ended, at first those that the status has.
+// endedOf returns the numbers of the group's pods that have ended. At the first call it takes and
+// records those in the status that the API shows.
 func (w *groupStatuses) endedOf(g *object.PodGroup) EndedPods {
 	n, counted := w.ended[g.UID]
 	if !counted {
@@ -144,8 +148,9 @@ func (w *groupStatuses) shown(before, now object.Object) {
 	}
 }
 
-// left handles a pod that is not there any more for the watch. If it had a node and was not
-// being deleted, it has probably ended: a read decides.
+// left handles a pod that the watch does not show any more; placed says that it had a node. If it
+// had one and was not being deleted, it has probably ended: a read decides. Only pods of groups of
+// scheduler-plugins are read.
 func (w *groupStatuses) left(p *object.Pod, placed bool) {
 	source, name := object.GroupSource(p.PodGroup())
 	if !w.writes || !placed || p.Terminating || source != object.SchedulerPlugins ||
@@ -156,8 +161,8 @@ func (w *groupStatuses) left(p *object.Pod, placed bool) {
 	w.emit(ReadPod{Pod: p, Ended: true})
 }
 
-// replied handles the reply to a read of a pod. It returns false if the read was not for this.
-// A pod that is gone altogether is not counted.
+// replied handles the reply to a read that left has sent; it returns false for any other. It counts
+// the pod if that has ended, and not if it is gone altogether. A read that failed is sent again.
 func (w *groupStatuses) replied(e ReadReply) bool {
 	read := w.reads[e.UID]
 	if read == nil {
@@ -188,15 +193,15 @@ func (w *groupStatuses) replied(e ReadReply) bool {
 	return true
 }
 
-// rewound handles a restore of etcd to an older state: what was counted since is not so any
-// more, and the statuses that are shown from now on hold what was counted before.
+// rewound handles a restore of etcd to an older state: it forgets what was asked for and counted.
+// The statuses that the API shows from now on hold what was counted before.
 func (w *groupStatuses) rewound() {
 	clear(w.asked.by)
 	clear(w.ended)
 	clear(w.occupied)
 }
 
-// saved returns what a snapshot holds of this; nil before lead.
+// saved returns what a snapshot of the machine holds of the statuses; nil before lead.
 func (w *groupStatuses) saved() *SavedStatuses {
 	if !w.writes {
 		return nil

@@ -24,14 +24,15 @@ import (
 // wholeCluster stands for the level whose one domain is all nodes.
 const wholeCluster = -1
 
-// levelRange is the part of the tree in which a group is placed, as indices in levels.
+// levelRange is the part of the tree in which a group is placed, as indices in levels, of which the
+// first is the widest.
 type levelRange struct {
 	levels            []string // the profile's; nil: the group is not placed by the tree
-	widest, narrowest int      // widest may be wholeCluster
+	widest, narrowest int      // the required, else wholeCluster; the preferred, else the required
 }
 
-// levelsOf returns the levels at which a group of the profile is placed. A fault is why it
-// cannot be placed at all.
+// levelsOf returns the levels at which a group of the profile is placed; none if it is not placed
+// by the tree. A fault is why it cannot be placed at all; "" for nothing.
 func levelsOf(o *Options, p *profile.Profile, g *object.PodGroup) (of levelRange, fault string) {
 	required, from := g.Required, "its annotation "+object.RequiredTopology
 	if required == "" && g.TopologyKey != "" {
@@ -69,8 +70,9 @@ func (r levelRange) name(level int) string {
 	return r.levels[level][strings.LastIndexByte(r.levels[level], '/')+1:]
 }
 
-// pathOf returns the path of the domain of the level that the node is in: its value of each
-// level from the widest on. It returns false for a node that lacks one of them.
+// pathOf returns the path of the domain of the level that the node is in: its values of the levels
+// from the widest on, with slashes between. in is false if the node is nil or lacks one of the
+// labels.
 func (r levelRange) pathOf(n *object.Node, level int) (path string, in bool) {
 	if n == nil {
 		return "", false
@@ -93,8 +95,8 @@ func (r levelRange) pathOf(n *object.Node, level int) (path string, in bool) {
 type domain struct {
 	placement *framework.Placement // nil: all nodes
 	rows      []table.Row
-	most      int // at most so many pods of the group fit
-	room      int // at most so many pods of each of its classes fit, added up
+	most      int // at most so many waiting pods of the group fit
+	room      int // at most so many pods of each class of the group fit, added up
 	turn      int // drawn: decides between equals
 }
 
@@ -116,21 +118,22 @@ type domainSearch struct {
 	cycle   *groupCycle
 	queued  []*groupMember // the pods in the order of the queue
 	classes []memberClass
-	// tries bounds the domains that are tried at one level, orders those of all levels in
-	// which other orders than the queue's are tried.
+	// tries bounds the domains that are tried at one level. orders is in how many more domains, of
+	// all levels together, other orders than the queue's may be tried.
 	tries, orders int
-	seed          uint64
+	seed          uint64 // of the draws between equal domains
 }
 
 // memberClass is the pods of a group that are of one class.
 type memberClass struct {
 	first *groupMember
-	pods  int
-	holds []int // by row: at most so many of them fit; nil: not known
+	pods  int   // how many they are
+	holds []int // by row: at most so many of them fit; 0 before count
 }
 
-// run tries the group in the domains of its levels. The results of the chosen one are left in
-// the cycle; if it fits in none, those of the best of the widest level.
+// run tries the group in the domains of its levels. The results in the chosen domain are left in
+// the cycle; if the group fits in none, those in the best domain of the widest level. The records
+// of the pods name that domain, unless it is the whole cluster.
 func (s *domainSearch) run() {
 	s.search()
 	if c := s.cycle; c.placement != nil {
@@ -140,7 +143,7 @@ func (s *domainSearch) run() {
 	}
 }
 
-// search implements run.
+// search implements run, except for the domain in the records.
 func (s *domainSearch) search() {
 	c := s.cycle
 	all := framework.PlacementProgress{Remaining: len(c.members), Scheduled: s.scheduled()}
@@ -195,8 +198,9 @@ func (s *domainSearch) scheduled() int {
 	return s.table.Groups().Named(s.cycle.name).Scheduled()
 }
 
-// count calls visit with the number of pods of each class that each of the rows (nil: all)
-// holds at most, while no waiting pod of the group is nominated. The error is a plugin's panic.
+// count calls visit with the number of pods of each class that each of the rows (nil: all) holds at
+// most, while no waiting pod of the group is nominated. n is engine.HoldsAny for a class whose pods
+// cannot be decided on. The error is a plugin's panic.
 func (s *domainSearch) count(rows []table.Row, visit func(class int, r table.Row, n int)) error {
 	among := rows
 	if rows == nil {
@@ -289,7 +293,7 @@ func (s *domainSearch) domains(level int) (list []*domain) {
 	return list
 }
 
-// weigh sets how much the domain holds.
+// weigh sets most and room of the domain, from holds of the classes.
 func (s *domainSearch) weigh(d *domain) {
 	for k := range s.classes {
 		holds := 0
@@ -301,7 +305,8 @@ func (s *domainSearch) weigh(d *domain) {
 	}
 }
 
-// mayFit reports whether the group fits in the domain by what it holds at most.
+// mayFit reports whether the group may fit in the domain, by the most pods that may have a node
+// there. At least one pod must.
 func (s *domainSearch) mayFit(d *domain) bool {
 	progress := framework.PlacementProgress{Remaining: d.most, Tried: len(s.queued) - d.most, Scheduled: s.scheduled()}
 	status := s.placementFeasible(s.cycle, progress)
@@ -309,8 +314,9 @@ func (s *domainSearch) mayFit(d *domain) bool {
 }
 
 // tryLevel tries the group in the domains of the level. It returns the one that places the most
-// of its pods, of these that with the least room left, and the order in which it fits there. It
-// returns nil if the group fits in none, or a try failed: cycle.status is the error then.
+// pods of the group, of several such the one with the least room left, and the try there, which has
+// the order. chosen is nil if the group fits in none, or if a plugin failed: cycle.status is the
+// error then.
 func (s *domainSearch) tryLevel(level int) (chosen *domain, order groupTry) {
 	c := s.cycle
 	list := slices.DeleteFunc(s.domains(level), func(d *domain) bool { return !s.mayFit(d) })
@@ -347,8 +353,9 @@ func (s *domainSearch) tryIn(d *domain, as groupTry) {
 	c.order = as.order
 }
 
-// tryOrders tries the group in the domain in the order of the queue, and in others if it does
-// not fit in that.
+// tryOrders tries the group in the domain in the order of the queue, and in other orders if it does
+// not fit in that. After s.orders domains it leaves the other orders to the next attempts
+// (cycle.partial).
 func (s *domainSearch) tryOrders(d *domain) {
 	c := s.cycle
 	c.placements = 2 // what is tried may not be carried out
@@ -364,8 +371,8 @@ func (s *domainSearch) tryOrders(d *domain) {
 	}
 }
 
-// roomLeft returns how many pods of each class of the group the domain holds beside those that
-// were just found a node there, added up.
+// roomLeft returns how many pods of each class of the group the domain holds beside those that were
+// just found a node there, added up. It is MaxInt if a plugin panics.
 func (s *domainSearch) roomLeft(d *domain) (left int) {
 	c := s.cycle
 	if len(s.classes) == 1 || c.profile.Host != nil { // hosted plugins would not see the pods
@@ -388,9 +395,10 @@ func (s *domainSearch) roomLeft(d *domain) (left int) {
 	return left
 }
 
-// reportBest leaves in the cycle the try in the domain of the widest level that holds the most
-// pods of the group, with how many fit there. It is also tried if the cycle has not come to it.
-// Of equal domains it is the first by name, so that all answers about the group name the same.
+// reportBest leaves in the cycle, for a group that fits in no domain that was tried, the try in the
+// domain of the widest level that holds the most of its pods, with how many fit there. That domain
+// is tried even if the cycle has not come to it, and chosen if the group fits. Of equal domains it
+// is the first by name, so that all answers about the group name the same.
 func (s *domainSearch) reportBest() {
 	c := s.cycle
 	c.members, c.placements = s.queued, 1
@@ -420,7 +428,7 @@ func (s *domainSearch) reportBest() {
 	}
 }
 
-// shortfall says how many of the waiting pods fit, and how many must if that is not all.
+// shortfall returns a text: fits of the waiting pods fit, and how many must if that is not all.
 func (s *domainSearch) shortfall(fits int) string {
 	text := fmt.Sprintf("%d of %d fit", fits, len(s.queued))
 	must := s.cycle.group.MinCount - s.scheduled()
@@ -439,8 +447,8 @@ func (s *domainSearch) noDomainReason() string {
 	return fmt.Sprintf("no node is in a %s: it would have the labels %s", s.name(s.widest), strings.Join(s.levels[:s.widest+1], ", "))
 }
 
-// placedIn says where a group was placed: p is the placement. It returns "" for a group that is
-// not placed by the tree.
+// placedIn returns a text, for the group's condition, that says where the group was placed: in p,
+// or in the whole cluster if p is nil. It returns "" for a group that is not placed by the tree.
 func (r levelRange) placedIn(p *framework.Placement) string {
 	if r.levels == nil {
 		return ""

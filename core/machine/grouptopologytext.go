@@ -10,9 +10,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// GroupTopology says for people in which domains of its profile's tree a pod group is to be, where
-// its pods are, and where those that wait would be placed now, or how many fit in the best domain.
-// Nothing is placed. It is "" for a group that is not placed by the tree.
+// GroupTopology returns a text for people: in which domains of its profile's tree a pod group is to
+// be, where its pods are, and where those that wait would be placed now, or how many fit in the
+// best domain. Nothing is placed. It is "" for a group that is not placed by the tree. The error is
+// why the group cannot be tried at all, or a plugin's panic.
 func (q *Assessor) GroupTopology(name types.NamespacedName) (text string, err error) {
 	if q.groups.table.Groups() == nil {
 		return "", nil
@@ -23,9 +24,9 @@ func (q *Assessor) GroupTopology(name types.NamespacedName) (text string, err er
 	return text, err
 }
 
-// TreeHolds returns how many of the pods of the group that wait fit together in the domain of its
-// profile's tree where most do, if that are too few. It returns false if the group fits, or is not
-// placed by the tree.
+// TreeHolds returns, for a group that is placed by its profile's tree and does not fit, how many of
+// its waiting pods fit together in the best domain: 0 if the group has a fault. short is false if
+// the group fits, is not placed by the tree, or cannot be tried.
 func (q *Assessor) TreeHolds(name types.NamespacedName) (pods int, short bool) {
 	if q.groups.table.Groups() == nil {
 		return 0, false
@@ -48,7 +49,7 @@ func (q *Assessor) TreeHolds(name types.NamespacedName) (pods int, short bool) {
 	return pods, short && panicked == nil
 }
 
-// topologyText implements GroupTopology.
+// topologyText implements GroupTopology. It may panic with a plugin.
 func topologyText(l *podGroups, name types.NamespacedName) (string, error) {
 	c := newAssessment(l, name)
 	for uid := range l.table.Groups().Named(name).Placed() {
@@ -88,7 +89,7 @@ func topologyText(l *podGroups, name types.NamespacedName) (string, error) {
 	return strings.Join(parts, "; "), nil
 }
 
-// wish says at which levels the group is to be.
+// wish returns a text that says at which levels the group must be, and is to be if possible.
 func (r levelRange) wish() string {
 	switch narrowest := r.name(r.narrowest); r.widest {
 	case wholeCluster:
@@ -100,7 +101,8 @@ func (r levelRange) wish() string {
 	}
 }
 
-// placedText says in which domain the placed pods of the group are, the narrowest that has all.
+// placedText returns a text that says in which domain the placed pods of the group are: the
+// narrowest that has all.
 func (s *domainSearch) placedText() string {
 	n := s.scheduled()
 	for level := len(s.levels) - 1; level >= 0; level-- {

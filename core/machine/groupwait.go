@@ -30,11 +30,12 @@ type groupWait struct {
 // newGroupWait returns how the group waits.
 //
 // There are four cases:
-//   - All pods of the cycle are of one class, and filters answer by the node alone. The choice among
-//     equal nodes changes neither how many fit nor what quotas leave. Every attempt ends alike until
-//     something changes, so the group waits for events at once.
+//   - All pods of the cycle are of one class, and filters answer by the node alone. The choice
+//     among equal nodes changes neither how many fit nor what quotas leave. Every attempt ends
+//     alike until something changes, so the group waits for events at once.
 //   - The pods differ, or a filter looks beyond the node. Other choices may let the group fit. It
-//     has triesInARow attempts for them, then it waits for events.
+//     has triesInARow attempts for them, then it waits for events. If it has just preempted pods,
+//     it is tried again after its backoff, since these leave soon.
 //   - One cycle did not try all placements and orders, or a hosted plugin generated no placement.
 //     The group is tried again after its backoff.
 //   - The group has a fault, and was not tried. It waits for the event that mends the fault.
@@ -99,8 +100,9 @@ func (w *groupWait) budgets() []string {
 	return []string{framework.PreemptionBudgets}
 }
 
-// filtersOf returns the plugins whose filters have a say about the pod. The result is shared by
-// equal pods.
+// filtersOf returns the plugins whose filters have a say about the pod: PreFilter, which it calls,
+// does not skip the pod. Hosted plugins count as if theirs did not. The result is shared by equal
+// pods.
 func (w *groupWait) filtersOf(mb *groupMember) (names []string) {
 	template := string(mb.pod.AppendTemplate(nil))
 	if names, known := w.filters[template]; known {
@@ -120,8 +122,8 @@ func (w *groupWait) filtersOf(mb *groupMember) (names []string) {
 	return names
 }
 
-// relabelled handles new labels of a node. It lets the groups be tried again that are kept in a
-// topology domain, if a label of theirs changed: the node is in another domain then.
+// relabelled handles new labels of a node. If the label of a topology level changed, the node is in
+// another domain. Groups that are kept in one domain by that label may then be tried again.
 func (l *podGroups) relabelled(old, now *object.Node) {
 	if l.table.Groups() == nil || maps.Equal(old.Labels, now.Labels) {
 		return
