@@ -62,7 +62,7 @@ type Status struct {
 	Code    Code
 	Plugin  string // set by the framework
 	Reasons []string
-	Point   string // the extension point; set by the framework, with Code Error
+	Point   string // the extension point; set by the framework, always with Code Error
 	Err     error  // with Code Error: the cause
 }
 
@@ -95,13 +95,13 @@ func (b *Blocker) Failure() error {
 	return fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))
 }
 
-// Tally is the number of nodes that were rejected first by this blocker.
+// Tally is the number of nodes whose first blocker is this one.
 type Tally struct {
 	Blocker
 	Nodes int
 }
 
-// Score is one plugin's part of a node's total score.
+// Score is the part of one plugin, or one extender, in a node's total score.
 type Score struct {
 	Plugin string
 	Score  int64 // 0..100, normalised, before the weight
@@ -121,33 +121,33 @@ type Node struct {
 // Result is how a scheduling attempt ended, for reports and metrics.
 type Result string
 
-// How an attempt may end. Preempting means that victims were found and the pod waits for
-// them, Waiting that a Permit plugin holds the pod.
+// How an attempt may end.
 const (
-	ResultScheduled     Result = "Scheduled"
-	ResultUnschedulable Result = "Unschedulable"
-	ResultPreempting    Result = "Preempting"
-	ResultGated         Result = "Gated"
-	ResultWaiting       Result = "Waiting"
-	ResultError         Result = "Error"
+	ResultScheduled     Result = "Scheduled"     // the pod is assumed on a node, not bound yet
+	ResultUnschedulable Result = "Unschedulable" // plugins rejected the pod, or its group
+	ResultPreempting    Result = "Preempting"    // victims were found, and the pod waits for them
+	ResultGated         Result = "Gated"         // a PreEnqueue plugin gates the pod: no attempt
+	ResultWaiting       Result = "Waiting"       // the pod is assumed, and a Permit plugin holds it
+	ResultError         Result = "Error"         // something failed: Decision.Err
 )
 
-// Decision is the record of one scheduling attempt of one pod.
+// Decision is the record of one scheduling attempt of one pod, or of a pod that is gated or cannot
+// be decoded.
 type Decision struct {
 	UID     types.UID
 	Pod     types.NamespacedName
-	Profile string
-	Attempt int // number of the attempt, from 1
+	Profile string // the schedulerName
+	Attempt int    // number of the attempt, from 1; 0 for a pod that was not tried
 	// Flushed is set if the pod was tried only because it had waited for the longest time,
 	// not for an event.
 	Flushed bool
 	Result  Result
 
 	Node          string // the chosen node, with Result Scheduled or Waiting
-	Score         int64  // the winner's total
-	Ties          int    // number of feasible nodes with that total
-	NodesTotal    int
-	NodesFeasible int // 0 if GroupStatus is set
+	Score         int64  // the total of the chosen node; 0 if it was the only feasible one
+	Ties          int    // number of feasible nodes with that total; 0 if one was feasible
+	NodesTotal    int    // nodes considered; 1 if Reserve or Permit rejected the pod on its node
+	NodesFeasible int    // 0 if GroupStatus is set
 	// Domain is the domain of the profile's tree in which the pod was tried with its group, such
 	// as "rack a/r1": NodesTotal counts its nodes. It is "" if all nodes were tried.
 	Domain string
@@ -168,7 +168,7 @@ type Decision struct {
 	// PostFilter holds the messages of the PostFilter plugins, in order.
 	PostFilter []string
 
-	NominatedNode string
+	NominatedNode string                 // with Result Preempting
 	Victims       []types.NamespacedName // sorted by namespace, then name
 
 	// RejectedBy names the plugins that rejected the pod, sorted. Events for which one of
@@ -182,12 +182,12 @@ type Decision struct {
 	Err                       error
 	FailedPoint, FailedPlugin string
 
-	// Writing is set if PostFilter plugins returned writes that may make the pod
+	// Writing is set by Assessor alone: PostFilter plugins returned writes that may make the pod
 	// schedulable.
 	Writing bool
 	// PreemptionTried is set if a PostFilter plugin searched for pods to preempt.
 	PreemptionTried bool
 
-	// Nodes is filled on demand: each node once, sorted by name.
+	// Nodes is filled on demand (machine.Options.Explain): each node once, sorted by name.
 	Nodes []Node
 }
