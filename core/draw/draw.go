@@ -17,7 +17,7 @@ type Rows struct {
 	Candidates int                     // number of rows to guess from
 	Candidate  func(i int) table.Row   // returns the i-th of them
 	Tied       func(table.Row) bool    // reports whether the row has the best total
-	Each       func(f func(table.Row)) // calls f with every row that has the best total, perhaps more than once
+	Each       func(f func(table.Row)) // calls f with each row that has the best total, perhaps repeatedly
 }
 
 // sparse limits guessing: if fewer than one candidate in sparse has the best total, all
@@ -101,7 +101,8 @@ func (s *source) next() uint64 {
 	return mix(uint64(*s))
 }
 
-// mix returns a permutation of 64-bit numbers in which every bit of x affects all bits.
+// mix returns the image of x under a permutation of the 64-bit numbers. Every bit of x affects all
+// bits of the result.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
