@@ -19,8 +19,9 @@ const NoNodes = "no nodes available to schedule pods"
 // noteLimit is the longest note of an event that the API accepts, in bytes.
 const noteLimit = 1024
 
-// Message returns why the decision did not place the pod: the whole message of
-// its PodScheduled condition. It is "" for a pod that was placed or waits.
+// Message returns why the decision did not place the pod: the whole message of its PodScheduled
+// condition or, for a gated pod, what the PreEnqueue plugin says. It is "" for a pod that was
+// placed or waits.
 func Message(d *decision.Decision) string {
 	switch d.Result {
 	case decision.ResultUnschedulable, decision.ResultPreempting:
@@ -63,8 +64,8 @@ func Condition(d *decision.Decision) *object.Condition {
 	return &object.Condition{Status: v1.ConditionFalse, Reason: reason, Message: Message(d)}
 }
 
-// Note returns the message cut to the longest note of an event, with " ..." at the end if
-// it was cut, as kube-scheduler does.
+// Note returns the message cut to the longest note of an event, with " ..." at the end if it was
+// cut, as kube-scheduler does. It may cut a character in two.
 func Note(message string) string {
 	if len(message) <= noteLimit {
 		return message
@@ -88,8 +89,8 @@ func Preempted(byGroup bool, preemptor types.UID, node string) string {
 	return fmt.Sprintf("Preempted by %s %s on node %s", preemptorType(byGroup), preemptor, node)
 }
 
-// Disrupted returns the message of a victim's DisruptionTarget condition. byGroup is set if
-// a pod group preempted it.
+// Disrupted returns the message of a victim's DisruptionTarget condition. byGroup is set if a pod
+// group preempted it. scheduler is the preemptor's schedulerName.
 func Disrupted(byGroup bool, scheduler string) string {
 	return scheduler + ": preempting to accommodate a higher priority " + preemptorType(byGroup)
 }
