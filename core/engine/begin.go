@@ -14,13 +14,13 @@ import (
 // the rows that they reject. One loop then adds what CPU and memory decide (the view's
 // pass), and the other plugins are asked about the rows that are left.
 type beginning struct {
-	view    *view
-	workers int
-	found   *scratch
+	view    *view    // the view that is evaluated
+	workers int      // cores that may be used
+	found   *scratch // receives the plugins' answers
 
 	mask table.RowSet // rows that nothing rejects so far
-	// left are the rows for which all plugins are asked since the pass does not decide
-	// them; rest are rows whose values fit in no group.
+	// left are the rows about which all plugins are asked later, since neither the pass nor an
+	// early filter decides them. rest are rows whose values fit in no group.
 	left, rest []table.Row
 	split      bool // partitions alone put the rows into groups, before other plugins are asked
 
@@ -28,8 +28,9 @@ type beginning struct {
 	lefts [][]table.Row  // scratch of addPass, by part that a core evaluates
 }
 
-// begin evaluates all rows anew and writes the results to the view's index. live is the set
-// of rows that have a node; workers is the number of cores to use.
+// begin evaluates all rows anew and writes the results to the view's index, which begins anew and
+// is not counted yet (Count). live is the set of rows that have a node; workers is the number of
+// cores to use; found is scratch.
 func (v *view) begin(live table.RowSet, workers int, found *scratch) {
 	v.index.Begin(v.shape(), v.table.Rows())
 	b := &found.beginning
@@ -59,9 +60,9 @@ func (v *view) begin(live table.RowSet, workers int, found *scratch) {
 	b.evaluate(b.rest, v.evaluate, v.update)
 }
 
-// keep returns the function that writes answers to the index for rows that begin gave a
-// state. It adds scores to the states if partitions grouped the rows; otherwise it replaces
-// the states.
+// keep returns the function that writes answers to the index for rows in left and for rows that
+// passed. If partitions grouped the rows (split), it adds scores to the rows' states; otherwise it
+// replaces the states.
 func (b *beginning) keep() func([]table.Row, *scratch) bool {
 	if b.split {
 		return b.view.add
@@ -69,8 +70,8 @@ func (b *beginning) keep() func([]table.Row, *scratch) bool {
 	return b.view.update
 }
 
-// evaluate calls evaluate for all rows, split over the cores, and keep with the answers.
-// Only one core is used if a filter must not run in parallel.
+// evaluate calls evaluate for chunks of the rows, split over the cores, and keep with the answers,
+// on this goroutine. Only one core is used if a filter must not run in parallel.
 func (b *beginning) evaluate(rows []table.Row, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) {
 	v, workers, least := b.view, b.workers, grain
 	if slices.ContainsFunc(v.rowFilters, costly) {
@@ -89,9 +90,9 @@ func costly(f *filter) bool { return f.Costly }
 // alone reports whether the filter, with its present input, must run on one core only.
 func alone(f *filter) bool { return f.Alone != nil && f.Alone(&f.in) }
 
-// askEarly asks the early filters about the rows of the mask. It removes the rows that one
-// rejects from the mask and appends them to left: they may be rejected by a filter before
-// it as well, so finding the first takes all plugins.
+// askEarly asks the early filters (cheap ones that cannot fail) outside of the pass about the rows
+// of the mask. It moves the rows that one of them rejects from the mask to left: a filter before it
+// may reject such a row as well, so all plugins are asked about it later.
 func (b *beginning) askEarly() {
 	for _, f := range b.view.rowFilters {
 		if f.inPass || !f.early() {
@@ -112,18 +113,18 @@ func (b *beginning) askEarly() {
 	}
 }
 
-// splits reports whether partitions alone determine the group of each row: no cells are
-// kept, no scorer that is asked about rows has a column, and no partition has so many
-// answers that it is not held as sets.
+// splits reports whether partitions alone determine the group of each row: no cells are kept, no
+// scorer that is asked about rows has a column, and the partition of no scorer has more answers
+// than sets can hold.
 func (v *view) splits() bool {
 	return !v.cellsKept && !slices.ContainsFunc(v.scorers, func(s scorer) bool {
 		return s.partition != nil && s.partition.Column != nil || s.partition == nil && s.cells == nil && s.column.kept
 	})
 }
 
-// splitBy splits the rows by the kept answers of the scorers from the k-th on, and passes
-// each part to add. score is the weighted sum, and values the column values, that the
-// scorers before k give all these rows. Parts that fit in no group go to rest.
+// splitBy splits the rows by the kept answers of the scorers from the k-th on, and passes each part
+// to add. score is the weighted sum, and values the column values, that the scorers before k give
+// all these rows. A part goes to rest if there are too many groups or its score is out of range.
 func (b *beginning) splitBy(k int, rows table.RowSet, score int64, values []int64) {
 	v := b.view
 	for k < len(v.scorers) && v.scorers[k].partition == nil {
@@ -151,8 +152,8 @@ func (b *beginning) splitBy(k int, rows table.RowSet, score int64, values []int6
 	})
 }
 
-// add sets the state of the rows that the pass finds to fit to first plus the pass's
-// scores. Rows that it leaves out get first and are appended to left; without a pass these
+// add sets the state of the rows that the pass finds to fit to first plus the pass's scores. Rows
+// that the pass does not decide get the state first and are appended to left. Without a pass these
 // are all rows.
 func (b *beginning) add(rows table.RowSet, first ranking.State) {
 	from, states := len(b.left), b.view.index.States()
@@ -170,8 +171,8 @@ func (b *beginning) add(rows table.RowSet, first ranking.State) {
 // it takes to wake another core.
 const passWords = 1 << 8
 
-// addPass runs the pass over the rows, on several cores if they are many. It writes first
-// plus the score to states for rows that fit, and appends the others to left, in order.
+// addPass runs the pass over the rows, on several cores if they are many. It writes first plus the
+// score to states for rows that fit, and appends the others to b.left, in order.
 func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ranking.State) {
 	p := b.view.pass
 	if b.workers < 2 || len(rows) <= passWords {
@@ -191,9 +192,10 @@ func (b *beginning) addPass(rows table.RowSet, first ranking.State, states []ran
 	}
 }
 
-// finish asks the plugins that are not in the pass about the rows that it found to fit, and
-// groups these rows if partitions have not. It does nothing if they have, and the plugins
-// are only early filters, which were asked before, and scorers with cells or partitions.
+// finish asks the plugins outside of the pass about the rows that the pass found to fit, and writes
+// the answers to the index. That groups the rows, too, if partitions have not. finish does nothing
+// if partitions have and no plugin is left to ask: early filters were asked before, and scorers
+// with cells or partitions need not be asked.
 func (b *beginning) finish() {
 	v := b.view
 	filters := slices.ContainsFunc(v.rowFilters, func(f *filter) bool { return !f.inPass && !f.early() })
@@ -210,22 +212,22 @@ func (b *beginning) finish() {
 	b.evaluate(b.found.rows, b.evaluatePassed, b.keep())
 }
 
-// evaluatePassed asks the plugins that are not in the pass about rows that it found to fit,
-// except early filters, which were asked before. Scorers with partitions are omitted if the
-// states have their scores already.
+// evaluatePassed asks the plugins outside of the pass about rows that the pass found to fit, except
+// early filters, which were asked before. Scorers with partitions are omitted if the states have
+// their scores already.
 func (b *beginning) evaluatePassed(rows []table.Row, found *scratch) {
 	b.evaluateOn(rows, found, pluginSet{partitioned: !b.split})
 }
 
-// evaluateLeft asks all plugins about rows that the pass left out. Scorers with partitions
+// evaluateLeft asks all filters by rows and all scorers about rows in left. Scorers with partitions
 // are omitted if the states have their scores already.
 func (b *beginning) evaluateLeft(rows []table.Row, found *scratch) {
 	b.evaluateOn(rows, found, pluginSet{pass: true, early: true, partitioned: !b.split})
 }
 
-// evaluateOn asks the plugins in which about rows that are feasible so far in the index,
-// and writes the answers to found. Scores there start from those in the index, or from 0
-// if the caller adds found to the index.
+// evaluateOn asks the plugins in which about rows that are feasible so far in the index, and writes
+// the answers to found. Scores in found start from those in the index, or from 0 if partitions
+// grouped the rows, since keep then adds found to the index.
 func (b *beginning) evaluateOn(rows []table.Row, found *scratch, which pluginSet) {
 	clear(found.Filter[:len(rows)])
 	clear(found.Score[:len(rows)])

@@ -18,9 +18,10 @@ import (
 // once: one call for all is cheaper than that many calls for one row.
 const mostAsked = 32
 
-// bestFirst chooses the row while asking hosted plugins about as few rows as possible, and
-// sets the Choice, or Rejected if a plugin fails. It returns false, with nothing chosen, if
-// the decision needs the answers about all rows.
+// bestFirst chooses the row while asking hosted plugins about as few rows as possible. It sets the
+// Choice, or Rejected if a hosted filter fails or a score is out of range, and returns true. It
+// returns false, with no row chosen, if there is no hosted plugin, the choice depends on answers
+// about all rows, fewer than two rows pass the native filters, or none passes the hosted ones.
 func (d *decider) bestFirst() bool {
 	v := d.view
 	if v.keys.Profile.Host == nil {
@@ -74,9 +75,9 @@ func (d *decider) passes() func(table.Row) bool {
 // (topology domain) before it scores.
 func weighsNodes(s scorer) bool { return s.CellScore != nil && s.CellScore.FeasibleNodes != nil }
 
-// extremesThat returns the extremes of the scorer's raw scores over the feasible rows for
-// which passes is true. It calls passes for as few rows as it can, and for none if all rows
-// have one raw score.
+// extremesThat returns the extremes of the scorer's raw scores over the rows for which passes is
+// true, in groups that fit; noExtremes if there are none. It calls passes for as few rows as it
+// can. If the groups have one raw score only, it returns that without calling passes.
 func (d *decider) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
 	var values []int64
 	groups := d.view.index.Groups()

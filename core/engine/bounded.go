@@ -24,15 +24,15 @@ const (
 	growth     = 8
 )
 
-// inVain bounds the calls of hosted plugins that filter but do not score. There one row that
-// passes settles the decision, and rows with lower totals need no question. A call for rows with
-// lower totals asks about as many rows as were rejected so far, divided by inVain: a call
+// inVain limits the number of calls where hosted plugins filter but do not score. There one row
+// that passes settles the decision, and rows with lower totals need no question. While no row
+// passes, the next call asks about as many rows as were rejected so far, divided by inVain: a call
 // for each total would take longer.
 const inVain = 16
 
-// boundedScorers returns the hosted score plugins if each is bounded: it scores a node at
-// most maxScore without regard to the other nodes. It returns false if one normalises or
-// has a PreScore, and so must see all feasible rows.
+// boundedScorers returns the hosted score plugins, perhaps none, if each is bounded: it scores a
+// node at most maxScore without regard to the other nodes. It returns false if one normalises or a
+// hosted plugin has a PreScore: such plugins must see all feasible rows.
 func (d *decider) boundedScorers() ([]profile.Scorer, bool) {
 	p := d.view.keys.Profile
 	if slices.ContainsFunc(p.PreScore, (*framework.Plugin).PreScoresRows) {
@@ -51,9 +51,10 @@ func (d *decider) boundedScorers() ([]profile.Scorer, bool) {
 	return list, true
 }
 
-// pickHosted chooses a row with the best total, hosted scores included, among the rows that
-// pass the hosted filters; a seeded draw decides between ties. ties is the number of rows
-// with that total as far as known. row is -1 if none passes or a hosted plugin failed.
+// pickHosted chooses a row with the best total, hosted scores included, among the rows that pass
+// the hosted filters; a seeded draw decides between ties. ties is the number of rows with that
+// total as far as known. row is -1 if none passes or a hosted plugin failed. The groups of the
+// index must have Fits and Bonus.
 func (d *decider) pickHosted(scorers []profile.Scorer) (row table.Row, score int64, ties int) {
 	x := boundedSearch{decider: d, scorers: scorers, best: math.MinInt64 / 2, tied: d.buffers.tied[:0]}
 	for _, s := range scorers {
@@ -66,7 +67,8 @@ func (d *decider) pickHosted(scorers []profile.Scorer) (row table.Row, score int
 	return x.tied[draw.Number(d.drawSeed()+1, len(x.tied))], x.best, max(x.ties, len(x.tied))
 }
 
-// hostedFailed reports whether a hosted filter or scorer has failed in this decision.
+// hostedFailed reports whether a hosted filter failed in this decision, or Rejected is set: a
+// hosted scorer failed, or a score is out of range.
 func (d *decider) hostedFailed() bool { return d.Rejected != nil || d.hostedVerdicts.failed }
 
 // boundedSearch is a search for the rows with the best total, hosted scores included, that
@@ -80,9 +82,9 @@ type boundedSearch struct {
 	ties    int         // number of rows with the best total if askDrawn chose, else 0
 }
 
-// search asks about rows in descending order of their totals without hosted scores, until
-// no row that is left can reach the best total. It begins with a sample of the best, which
-// needs no sorted list, and stops if a hosted plugin fails.
+// search asks about rows in descending order of their totals without hosted scores, until no row
+// that is left can reach the best total. It leaves the result in best, tied and ties. It begins
+// with a sample of the best rows, which needs no sorted list, and stops if a hosted plugin fails.
 func (x *boundedSearch) search() {
 	sample, top, ties := x.view.index.Sample(x.drawSeed(), leastAsked)
 	if len(sample) == 0 {
@@ -126,10 +128,11 @@ func (x *boundedSearch) search() {
 	}
 }
 
-// askDrawn asks about rows drawn at random among the ties rows that have the same total
-// without hosted scores. It chooses a row that gets the maximum from the hosted scorers,
-// and returns true, if no row before reached that total: none after it can have more, and
-// any of its equals might have been drawn first.
+// askDrawn asks hosted plugins about rows. These were drawn at random from the rows with the
+// highest total, without hosted scores, that are left; ties is how many rows had it. If no row so
+// far has that total plus the most that hosted scores can add, and one of these rows gets it,
+// askDrawn makes it the only one in tied and returns true: no later row can have more, and each of
+// its equals might have been drawn instead.
 func (x *boundedSearch) askDrawn(rows []ranking.Rated, ties int) (chosen bool) {
 	total := rows[0].Total + x.most
 	sole := total > x.best
@@ -148,9 +151,9 @@ func above(list []ranking.Rated, total int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].Total <= total })
 }
 
-// ask asks the hosted filters and then the scorers about the rows, and updates best and
-// tied. It returns the rows that pass with their full totals, in the memory of rows; nil if
-// none passes or a plugin failed.
+// ask asks the hosted filters and then the scorers about the rows, and updates best and tied. It
+// returns the rows that pass with their full totals, in the memory of rows; nil if none passes or a
+// scorer failed. hostedVerdicts.failed is set if a filter failed on some row.
 func (x *boundedSearch) ask(rows []ranking.Rated) (passed []ranking.Rated) {
 	passed = x.passing(rows)
 	if len(passed) == 0 || !x.addBounded(x.scorers, passed) {
@@ -167,8 +170,8 @@ func (x *boundedSearch) ask(rows []ranking.Rated) (passed []ranking.Rated) {
 	return passed
 }
 
-// passing asks the hosted filters about the rows, all of which pass the other filters. It
-// returns those that pass, in the memory of rows.
+// passing asks the hosted filters about the rows, all of which pass the native filters. It returns
+// those that pass, in the memory of rows, in their order.
 func (x *boundedSearch) passing(rows []ranking.Rated) []ranking.Rated {
 	b := x.buffers
 	for k, f := range x.view.hostedFilters {
@@ -195,8 +198,8 @@ func (x *boundedSearch) passing(rows []ranking.Rated) []ranking.Rated {
 	return rows
 }
 
-// addBounded asks the hosted scorers about the rows and adds their weighted scores to the
-// totals. It returns false if a plugin fails or a score is out of range; Rejected is set
+// addBounded asks the hosted scorers about the rows in list and adds their weighted scores to the
+// rows' totals. It returns false if a plugin fails or a score is out of range; Rejected is set
 // then.
 func (d *decider) addBounded(scorers []profile.Scorer, list []ranking.Rated) bool {
 	b := d.buffers

@@ -20,15 +20,15 @@ type buffers struct {
 	cellVerdicts [][]framework.Verdict // by cell filter, then row
 	listVerdicts []framework.Verdict   // verdicts on a list of rows, in its order
 
-	raws    [][]int64 // raw scores by scorer, then feasible row
-	columns columnBuffers
+	raws    [][]int64     // raw scores by scorer, then feasible row
+	columns columnBuffers // slices by feasible row, for raw scores and totals
 
 	hostedVerdicts [][]framework.Verdict // by hosted filter, then row
 	hostedScores   [][]int64             // by hosted scorer, then row; the first is the sum
-	asked          []table.Row           // rows for a hosted plugin, with scores and verdicts
-	scores         []int64
-	verdicts       []framework.Verdict
-	order          ranking.Order // rows by their totals
+	asked          []table.Row           // rows that a hosted plugin is asked about in one call
+	scores         []int64               // its scores of these rows, in their order
+	verdicts       []framework.Verdict   // its verdicts on these rows, in their order
+	order          ranking.Order         // sorts rows by their totals
 }
 
 // clearedExtremes returns a zeroed slice of n extremes (minimum and maximum of the raw

@@ -12,15 +12,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// viewRows bounds the memory of the views that stay, in rows. A view counts fixedRows in
-// addition to the rows of the table. A row takes 4 bytes, up to 40 more where there are as
-// many groups as there may be, or 8 for its score and for each value without groups. So
-// 2^22 rows are about 200 MiB at the worst, and a tenth of that as a rule. A table of more
-// than largeTable rows may have largeViews views in any case: with fewer views than classes
-// that take turns, each would be dropped just before its turn.
 const (
-	viewRows   = 1 << 22
-	fixedRows  = 128
+	// viewRows bounds the memory of the views that are not on trial, in rows. A row takes 4 bytes,
+	// up to 40 more where there are as many groups as there may be, or 8 for its score and for each
+	// value without groups. So 2^22 rows are about 200 MiB at the worst, and a tenth of that as a
+	// rule.
+	viewRows = 1 << 22
+	// fixedRows is what a view counts in addition to the rows of the table.
+	fixedRows = 128
+	// A table of more than largeTable rows may have largeViews views in any case: with fewer views
+	// than classes that take turns, each would be dropped just before its turn.
 	largeTable = 1 << 15
 	largeViews = 192
 )
@@ -46,9 +47,9 @@ const cellsFrom = 3
 // of classes on whose pods only one decision was made of late.
 type cache struct {
 	table     *table.Table
-	budget    int               // rows that all views together may hold
+	budget    int               // rows that all views together may hold, those on trial left out
 	store     answers.Store     // answers of plugins that read node objects alone, shared by all views
-	views     map[string]*view  // by signature of the class
+	views     map[string]*view  // by signature of the class, those on trial included
 	promoted  int               // number of views that are not on trial
 	trial     [mostTrials]*view // ring of views of classes with one decision so far; nil: free
 	lastTrial int               // index of the newest of trial
@@ -71,10 +72,11 @@ func (c *cache) reset() {
 	c.promoted, c.excess, c.withKept = 0, 0, nil
 }
 
-// viewOf returns the view of the pod's class for a decision, a new one if there is none.
-// The view may be out of date with the table until refresh. A new view is on trial: it may
-// be replaced by that of another class. The second decision in a row makes it stay, and
-// from the third on it keeps the cells of rows (see cells).
+// viewOf counts a decision on the pod's class and returns the view of the class, a new one if there
+// is none that can be used again. The view may be out of date with the table until refresh. A new
+// view is on trial: it may be replaced by that of another class. The second decision on the class
+// soon after the first makes it stay. From the third on the view keeps the cells of rows (see
+// cells).
 func (c *cache) viewOf(of *class, k *classes.Keys, pod *object.Pod) *view {
 	c.clock++
 	v := c.findView(of)
@@ -108,9 +110,9 @@ func (c *cache) findView(of *class) *view {
 	return v
 }
 
-// newView runs PreFilter and PreScore for the pod and makes a view of its class. The view
-// goes on trial. It is not put into the cache if PreFilter rejected the pod or narrowed it
-// to named nodes.
+// newView runs PreFilter and PreScore for the pod and makes a view of its class, which replaces a
+// stale one. The view goes on trial. It is not put into the cache if PreFilter rejected the pod or
+// narrowed it to named nodes.
 func (c *cache) newView(of *class, k *classes.Keys, pod *object.Pod) *view {
 	visits := c.visit(of)
 	v := prepare(c.table, k, pod)
@@ -138,8 +140,9 @@ type seen struct {
 	returns int    // times in a row that the class returned while a view would still have been kept
 }
 
-// visit records a decision on a class without a view. It returns the number of decisions on
-// the class in a row, this one included: 1 if the last was too long ago.
+// visit records a decision on a class without a view. It returns the number of decisions on the
+// class that followed each other soon enough for a view to last, this one included: 1 if it is the
+// first or the last was too long ago.
 func (c *cache) visit(of *class) int {
 	s, known := c.seen[of.Hash]
 	if !known && len(c.seen) >= seenClasses {
@@ -186,9 +189,9 @@ func (c *cache) mostRows() int {
 // classes that never come back leave nothing behind. A new one has the index of the one
 // that it pushes out.
 
-// tryView puts the view on trial and into the cache, in the place of the oldest one on
-// trial, which is dropped. It returns the index to build the new view with: that of the
-// dropped view, for its memory, or a new one.
+// tryView puts the view on trial and into the cache, in the place of the oldest one on trial. That
+// is dropped, and its plugins may reuse the states of their PreFilter and PreScore. tryView returns
+// the index to build the new view with: that of the dropped view, for its memory, or a new one.
 func (c *cache) tryView(v *view) *ranking.Index {
 	v.onTrial, v.class.Kept, c.views[v.class.Signature] = true, v, v
 	c.lastTrial = (c.lastTrial + 1) % len(c.trial)

@@ -27,8 +27,8 @@ type causeCount struct {
 // that is faster.
 const fewCounts = 24
 
-// add adds nodes, which may be negative, to the count of the cause. r is the lowest of
-// their rows, from which the cause's message is made.
+// add adds nodes, which may be negative, to the count of the cause. r is the lowest of their rows;
+// the cause's message is made from the lowest row of all.
 func (l *causeCounts) add(c ranking.Cause, nodes int, r table.Row) {
 	if l.last >= len(l.list) || l.list[l.last].Cause != c {
 		l.last = l.find(c, r)

@@ -19,16 +19,16 @@ import (
 // cells connects a plugin that answers by cell (a number for a topology domain, or a
 // combination of some) with the column of the index that holds the cell of each row.
 type cells struct {
-	// in is the plugin's input. sync brings the state in it up to date with the table. of
-	// writes the cells of rows.
+	// in is the plugin's input. sync brings the state in it up to date with the table. of writes
+	// the cell of each row of a list to a slice of the same length.
 	in     *framework.Input
 	sync   func(*framework.Input)
 	of     func(*framework.Input, []table.Row, []int64)
 	column column // of the view's index; not kept: cells are asked for each time
 }
 
-// addCells registers a filter or scorer that answers by cells, with its input and its Sync
-// and Cells functions. It has no column yet.
+// addCells registers a filter or scorer that answers by cells, with its input in and its functions
+// Sync (sync) and Cells (of), and returns its cells. These have no column yet.
 func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of func(*framework.Input, []table.Row, []int64)) *cells {
 	c := &cells{in: in, sync: sync, of: of}
 	v.cells = append(v.cells, c)
@@ -69,8 +69,9 @@ func (s *scorer) scoreOfCell(r table.Row) int64 {
 	return s.CellScore.Score(&s.in, cell[0])
 }
 
-// inCellsThatFit removes from the list, in place, the rows whose cells the cell filter
-// rejects. It syncs the filter's state first, since pods may have been tried on the table.
+// inCellsThatFit removes from the list, in place, the rows whose cells the cell filter rejects, and
+// returns the shorter list. It syncs the filter's state first, since pods may have been tried on
+// the table.
 func (x *feasibility) inCellsThatFit(list []table.Row, f *filter) []table.Row {
 	verdicts := resize(x.buffers.listVerdicts, len(list))
 	x.buffers.listVerdicts = verdicts
@@ -116,8 +117,8 @@ func (x *feasibility) askCells() {
 	b.cellVerdicts, x.cellVerdicts = room, room[:len(x.view.cellFilters)]
 }
 
-// cellVerdict returns the verdict of the k-th cell filter on the row: the one that askCells
-// kept, else the filter is asked.
+// cellVerdict returns the verdict of the k-th cell filter on the row. After askCells it returns the
+// verdict kept then, and the row must be one of askedCells; before, it asks the filter.
 func (x *feasibility) cellVerdict(k int, r table.Row) framework.Verdict {
 	if x.cellVerdicts != nil {
 		return x.cellVerdicts[k][r]
@@ -126,8 +127,8 @@ func (x *feasibility) cellVerdict(k int, r table.Row) framework.Verdict {
 }
 
 // causeAt returns the first filter that rejects the row, with its verdict; its Filter is
-// ranking.Feasible if none does. Nominated pods, cell filters and hosted filters count; the
-// latter two are asked if their verdicts are not known.
+// ranking.Feasible if none does, and noNode if the row has no node. Nominated pods, cell filters
+// and hosted filters count; the latter two are asked if their verdicts are not known.
 func (x *feasibility) causeAt(r table.Row) ranking.Cause {
 	if c := x.nominated.causeAt(r); c.Rejects() {
 		return c
@@ -135,9 +136,9 @@ func (x *feasibility) causeAt(r table.Row) ranking.Cause {
 	return x.causeBefore(r, len(x.view.hostedFilters))
 }
 
-// causeBefore returns the first filter that rejects the row, without regard to nominated
-// pods. Only the first hosted of the hosted filters count; they are asked if their verdict
-// is not known.
+// causeBefore returns the first filter that rejects the row, without regard to nominated pods. Of
+// the hosted filters only the first ones count, as many as hosted says; they are asked if their
+// verdict is not known. Cell filters count.
 func (x *feasibility) causeBefore(r table.Row, hosted int) ranking.Cause {
 	c := x.causeOnCells(r, x.view.cause(r))
 	for k, f := range x.view.hostedFilters[:hosted] {
@@ -151,9 +152,9 @@ func (x *feasibility) causeBefore(r table.Row, hosted int) ranking.Cause {
 	return c
 }
 
-// causeOnCells returns the first filter that rejects the row, cell filters included. c is
-// the first among the filters that answer by rows, and is returned if no cell filter before
-// it rejects. Hosted filters are not asked.
+// causeOnCells returns the first filter that rejects the row among cell filters and those that
+// answer by rows. c is the first among those that answer by rows; it is returned if no cell filter
+// before it rejects the row. Hosted filters are not asked.
 func (x *feasibility) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
 	for k, f := range x.view.cellFilters {
 		if c.Filter == noNode || (c.Rejects() && c.Filter < f.position) {
@@ -185,8 +186,8 @@ func sortedCells(counts map[int64]int) []framework.CellCount {
 	return list
 }
 
-// weighGroups passes the number of feasible nodes of each cell to the scorers by cells that
-// need it. It adds up the groups of the index that fit, without a look at rows.
+// weighGroups passes the number of feasible nodes of each cell to the scorers by cells that need
+// it. It adds up the rows of the groups of the index that fit, without a look at single rows.
 func (d *decider) weighGroups() {
 	v, b := d.view, d.buffers
 	for k := range v.scorers {

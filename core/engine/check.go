@@ -23,9 +23,9 @@ func (e *Engine) Check() error {
 	return nil
 }
 
-// checkView returns an error if the view, once it is refreshed, differs from a new one. It
-// skips a view that would not be used again as it is: it is to be made anew, or its pod is
-// of another class now.
+// checkView refreshes the view and returns an error if it then differs from a new one. It skips a
+// view that would not be used again as it is: it is to be made anew, or its pod is of another class
+// now.
 func (e *Engine) checkView(v *view) error {
 	if !v.current() || string(v.keys.AppendSignature(nil, e.table, v.pod)) != v.class.Signature {
 		return nil // it will be made anew before it is used, or its pod is of another class now

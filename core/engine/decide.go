@@ -11,10 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Decide evaluates every node for the pod and chooses the best. Pods of at least its
-// priority that are nominated to a node count as placed there, but the pod must fit without
-// them, too. A nil nominated means no nominations. The outcome is valid until the table
-// changes or Reuse; nothing is placed.
+// Decide evaluates every node for the pod and chooses the best. Pods of at least its priority that
+// are nominated to a node count as placed there, but the pod must fit without them, too. A nil
+// nominated means no nominations. The outcome is valid until the table changes, the next decision
+// or Reuse; nothing is placed.
 func (e *Engine) Decide(r *Request, nominated Nominator) *Outcome {
 	return e.decide(r, nominated, nil, nil)
 }
@@ -35,8 +35,8 @@ type decider struct {
 }
 
 // decide runs one decision from the pod's class to the choice; doc.go traces it. rv is what
-// extenders answered, nil: none; placement holds the only rows that may be chosen, nil:
-// all.
+// extenders answered, nil: none; placement holds the only rows that may be chosen, nil: all. The
+// table learns the terms and volumes of nominated pods.
 func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, placement []table.Row) *Outcome {
 	e.tracked.Follow(e.table, nominated)
 	o := e.newOutcome()
@@ -105,9 +105,9 @@ func (d *decider) decideAnew() {
 	}
 }
 
-// choose sets Row, Score and Ties to the feasible row with the highest total; a draw
-// decides between ties. A single feasible row is taken without scoring. Rejected is set if
-// a scorer fails or is out of range.
+// choose sets Row, Score and Ties to the feasible row with the highest total; a draw decides
+// between ties. Feasible must be set, and not 0: a single feasible row is taken without scoring.
+// Rejected is set, and no row chosen, if a scorer or a PreScore fails or a score is out of range.
 func (d *decider) choose() {
 	v := d.view
 	switch {
@@ -132,10 +132,10 @@ func (d *decider) choose() {
 // the pod's UID, not on earlier choices.
 func (d *decider) drawSeed() uint64 { return draw.Seed(d.engine.seed, d.pod.UID, 0) }
 
-// scoreGroups sets the bonus of each group: the weighted scores, equal for all its rows,
-// from scorers that are normalised or answer by cells. If passes is not nil, scores are
-// normalised over the rows for which it is true, and Fits of groups without such rows may
-// be cleared.
+// scoreGroups sets the bonus of each group that fits: the weighted scores, equal for all its rows,
+// from scorers that are normalised or answer by cells. If passes is not nil, scores are normalised
+// over the rows for which it is true, and Fits of groups without such rows may be cleared. Rejected
+// is set if a score is out of range.
 func (d *decider) scoreGroups(passes func(table.Row) bool) {
 	v, groups := d.view, d.view.index.Groups()
 	d.weighGroups()
@@ -207,8 +207,8 @@ func (s *scorer) rawOf(value int64) int64 {
 	return value
 }
 
-// normalisedScore returns the k-th scorer's normalised score for a raw one, times its
-// weight. If it is not within 0 to 100, Rejected is set to an error.
+// normalisedScore returns the k-th scorer's normalised score for a raw one, times its weight. If
+// the score before weighting is not within 0 to 100, Rejected is set to an error.
 func (d *decider) normalisedScore(k int, raw int64) int64 {
 	s := &d.view.scorers[k]
 	score := s.normal(raw, d.extremes[k])
@@ -231,8 +231,8 @@ func (s *scorer) normal(raw int64, e extremes) int64 {
 	return s.NormalizeScore(raw, e.low, e.high)
 }
 
-// findOutOfRange sets Rejected to an error for the first feasible row with a score out of
-// range, and reports whether there is one.
+// findOutOfRange sets Rejected to an error for the first feasible row to which a scorer that is not
+// normalised gives a score out of range. It reports whether there is one.
 func (d *decider) findOutOfRange() bool {
 	for _, r := range d.feasibleRows() {
 		if d.view.index.Score(r) >= 0 {

@@ -14,25 +14,25 @@ const maxScore = 100
 // goroutine that owns the table.
 type Engine struct {
 	table   *table.Table
-	seed    uint64
-	workers int
-	plain   bool // nothing is kept (NewPlain)
-	checks  bool // results of short cuts are compared with a full computation
+	seed    uint64 // of the draws between ties
+	workers int    // cores that an evaluation of all rows may use, at least 1
+	plain   bool   // nothing is kept (NewPlain)
+	checks  bool   // see CheckShortCuts
 
-	classes classes.Set[view]
-	cache   cache
+	classes classes.Set[view] // the classes of pods, each with its view if that is in the cache
+	cache   cache             // the views
 
-	scratch  scratch
+	scratch  scratch  // of evaluations of rows
 	buffers  buffers  // of the decision under way
 	released *Outcome // outcome that Reuse released; nil: none
-	runs     runs
+	runs     runs     // the last decisions that asked hosted plugins
 
-	nominated nominations.Rows
-	tracked   nominations.Tracked
+	nominated nominations.Rows    // the nominated pods by row
+	tracked   nominations.Tracked // what the table knows of nominated pods
 }
 
-// New returns an engine over the table. The seed makes the draws between ties; workers is
-// how many cores an evaluation of all rows may use, at least 1.
+// New returns an engine over the table. The seed makes the draws between ties; workers is how many
+// cores an evaluation of all rows may use. A number below 1 means 1.
 func New(t *table.Table, seed uint64, workers int) *Engine {
 	workers = max(1, workers)
 	return &Engine{
@@ -50,12 +50,12 @@ func NewPlain(t *table.Table, seed uint64) *Engine {
 	return e
 }
 
-// CheckShortCuts makes the engine compare each result of a short cut with a full
-// computation from now on. It panics where they differ. It is for tests.
+// CheckShortCuts makes the engine place nominated pods on trial from now on, also where it can
+// compute the verdict without. It panics where the two verdicts differ. It is for tests.
 func (e *Engine) CheckShortCuts() { e.checks = true }
 
-// Reconfigure drops all that was kept under the profiles so far, and sets the number of
-// cores. Requests made under those profiles may not be passed to the engine any more.
+// Reconfigure drops all that was kept under the profiles so far, and sets the number of cores
+// (below 1 means 1). Requests made under those profiles may not be passed to the engine any more.
 func (e *Engine) Reconfigure(workers int) {
 	e.Reset()
 	e.classes.ForgetProfiles()
@@ -63,7 +63,8 @@ func (e *Engine) Reconfigure(workers int) {
 	e.workers = max(1, workers)
 }
 
-// Reset drops every view and class. Decisions stay the same; the next ones are slower.
+// Reset drops every view, every class and all kept answers of plugins. Decisions stay the same; the
+// next ones are slower.
 func (e *Engine) Reset() {
 	e.cache.reset()
 	e.classes.Forget()

@@ -19,13 +19,14 @@ type scratch struct {
 	unrejected []table.Row         // rows of the list that no filter rejects so far
 	at         []int32             // index in the list of each unrejected row
 
-	// rows that changed; open are those of them that no closing filter rejects
+	// rows are the rows to ask about next. open are those of the changed rows that no closing
+	// filter rejects.
 	rows, open []table.Row
-	beginning  beginning
+	beginning  beginning // of the last evaluation of all rows
 }
 
-// size resizes the buffers to n rows, each with that many values (columns of the index).
-// Content is undefined.
+// size resizes the buffers to n rows. values is the number of values of a row (columns of the
+// index). Content is undefined.
 func (s *scratch) size(n, values int) {
 	s.Filter, s.Verdict, s.Score = resize(s.Filter, n), resize(s.Verdict, n), resize(s.Score, n)
 	s.verdicts, s.scores = resize(s.verdicts, n), resize(s.scores, n)
@@ -54,18 +55,20 @@ const (
 	// chunk is the number of rows that all plugins evaluate before the next rows, so that
 	// the answers stay in the cache.
 	chunk = 512
-	// grain is the least number of rows worth a goroutine of its own: to wake another core
-	// takes as long as some thousand rows. costlyGrain is that where a filter is costly.
-	grain       = 4096
+	// grain is the least number of rows for a goroutine of its own: to wake another core takes as
+	// long as some thousand rows.
+	grain = 4096
+	// costlyGrain is the least number of rows for a goroutine of its own if a filter is costly.
 	costlyGrain = 1024
 	// wave bounds the rows that the cores evaluate before the answers are kept, and with
 	// them the scratch memory.
 	wave = 1 << 16
 )
 
-// evaluateAll evaluates rows on up to workers cores, each with at least grain rows. It
-// calls evaluate for chunks of rows, in parallel, and keep for each wave of rows, in order.
-// It stops and returns false when keep does. values is the number of columns of the index.
+// evaluateAll evaluates rows on up to workers cores, each with at least grain rows. It calls
+// evaluate for chunks of rows, in parallel, and keep for each wave of rows, in order, on this
+// goroutine. It stops and returns false when keep returns false. values is the number of columns of
+// the index.
 func evaluateAll(rows []table.Row, values, workers, grain int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	if workers <= 1 || len(rows) < 2*grain {
 		return evaluateRows(rows, values, found, evaluate, keep)
@@ -86,9 +89,8 @@ func evaluateAll(rows []table.Row, values, workers, grain int, found *scratch, e
 	return true
 }
 
-// evaluateRows evaluates rows on this goroutine: for each chunk it calls evaluate, then
-// keep. It stops and returns false when keep does. values is the number of columns of the
-// index.
+// evaluateRows evaluates rows on this goroutine: for each chunk it calls evaluate, then keep. It
+// stops and returns false when keep returns false. values is the number of columns of the index.
 func evaluateRows(rows []table.Row, values int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	for rows := range slices.Chunk(rows, chunk) {
 		found.size(len(rows), values)

@@ -7,9 +7,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// causeExchanged returns the first filter that would reject the row if the pods of a
-// priority lower than below left the node and the pods in came were added. Nothing is
-// placed. It returns false if only a trial placement with all filters can tell.
+// causeExchanged returns the first filter that would reject the row if the pods of a priority lower
+// than below left the node and the pods in came were added; the Cause rejects nothing if none
+// would. Nothing is placed. known is false if only a trial placement with all filters can tell, and
+// always on an engine of NewPlain.
 func (x *feasibility) causeExchanged(r table.Row, below int32, came []*object.Pod) (c ranking.Cause, known bool) {
 	if x.engine.plain {
 		return c, false
@@ -36,9 +37,9 @@ func (x *feasibility) causeExchanged(r table.Row, below int32, came []*object.Po
 	return ranking.Cause{Filter: ranking.Feasible}, true
 }
 
-// verdictExchanged returns one filter's verdict on the row if the pods of a priority lower
-// than below left and those in came were added. now is the row's present cause among
-// filters that answer by rows. It returns false if only a trial placement can tell.
+// verdictExchanged returns the verdict of filter f on the row if the pods of a priority lower than
+// below left and those in came were added. now is the row's present cause among filters that answer
+// by rows. known is false if only a trial placement can tell.
 func (x *feasibility) verdictExchanged(f *filter, now ranking.Cause, r table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	byRow := f.cells == nil && !f.hosted
 	passes := byRow && (!now.Rejects() || f.position < now.Filter)

@@ -24,7 +24,7 @@ type ExtenderResults struct {
 	Scores map[string][]decision.Score
 }
 
-// Clone returns a copy that does not change with x.
+// Clone returns a copy with its own slice and maps.
 func (x *ExtenderResults) Clone() ExtenderResults {
 	return ExtenderResults{Passed: slices.Clone(x.Passed), Refused: maps.Clone(x.Refused), Scores: maps.Clone(x.Scores)}
 }
@@ -81,8 +81,8 @@ func (r *extenderResults) blocker(row table.Row) decision.Blocker {
 	return b
 }
 
-// extenderTallies counts the nodes that pass the filters but not the extenders, by code and
-// reasons, sorted by reasons.
+// extenderTallies returns the counts of the nodes that pass the filters but not the extenders, by
+// code and reasons, sorted by reasons.
 func (o *Outcome) extenderTallies() []decision.Tally {
 	var tallies []decision.Tally
 	for i, n := 0, o.work.candidates(); i < n; i++ {

@@ -18,8 +18,9 @@ func (v *view) isFailure(c ranking.Cause) bool {
 	return least != 0 && framework.Verdict(c.Verdict) >= least
 }
 
-// explain returns the blocker (plugin, code, reasons) for a cause that rejects the row. Errors
-// may name the pod; reasons are those of the class.
+// explain returns the blocker (plugin, code, reasons) for a cause that rejects the row; the cause
+// must be a filter's. The error of a filter that failed may name the pod; reasons are those of the
+// class.
 func (v *view) explain(pod *object.Pod, c ranking.Cause, r table.Row) decision.Blocker {
 	f := &v.filters[c.Filter-1]
 	in := f.in
@@ -31,8 +32,8 @@ func (v *view) explain(pod *object.Pod, c ranking.Cause, r table.Row) decision.B
 	return b
 }
 
-// hasFailure reports whether a filter that answers by rows failed on some row, hosted
-// filters left out.
+// hasFailure reports whether a filter that answers by rows, hosted ones left out, failed on some
+// row.
 func (v *view) hasFailure() bool {
 	for c := range v.index.Causes() {
 		if v.isFailure(c) {
@@ -42,9 +43,10 @@ func (v *view) hasFailure() bool {
 	return false
 }
 
-// failure returns an Error status if a filter failed on a node that no filter before it
-// rejects; nil if none did. As in kube-scheduler the decision fails then, whatever the other nodes.
-// The class's view is dropped if a kept verdict failed.
+// failure returns an Error status if a filter failed on a node that no filter before it rejects;
+// nil if none did. As in kube-scheduler the decision fails then, whatever the other nodes. Of
+// several errors that with the lowest verdict counts, on the lowest row. The class's view is
+// dropped if a kept verdict is an error.
 func (x *feasibility) failure() *decision.Status {
 	kept := x.view.fallible && x.view.hasFailure()
 	if !kept && !x.hostedVerdicts.failed {

@@ -15,24 +15,25 @@ type feasibility struct {
 	*buffers
 	engine    *Engine
 	view      *view
-	pod       *object.Pod
-	pre       preFiltered // results of PreFilter, hosted plugins included
-	nominated nominatedRows
+	pod       *object.Pod      // the pod to be placed
+	pre       preFiltered      // results of PreFilter, hosted plugins included
+	nominated nominatedRows    // the nominations, and the verdicts that they change
 	placement []table.Row      // the rows of the pod group's placement; nil: all
 	narrowed  []table.Row      // the only rows considered, ascending; nil: all
 	extenders *extenderResults // what extenders answered; nil: there are none
 
-	hostedVerdicts hostedVerdicts
+	hostedVerdicts hostedVerdicts // verdicts of hosted filters so far
 	// cellVerdicts holds the verdict of each cell filter on each of askedCells; nil means
 	// not asked so far.
 	cellVerdicts [][]framework.Verdict
 	askedCells   []table.Row // rows for which cellVerdicts is set
-	rows         []table.Row // the feasible rows, if listed
-	listed       bool
+	rows         []table.Row // the feasible rows, ascending, if listed
+	listed       bool        // feasibleRows was called
 }
 
-// countFeasible returns the number of feasible nodes, in the cheapest way that the decision
-// allows. Hosted filters are asked if there are some.
+// countFeasible returns the number of feasible nodes, in the cheapest way that the decision allows.
+// Hosted filters are asked if there are some. If rows can be chosen by groups, it sets Fits of each
+// group.
 func (x *feasibility) countFeasible() int {
 	if x.decidedByGroups() {
 		return x.filterGroups()

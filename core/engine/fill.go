@@ -11,9 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Capacity returns how many pods equal to the one decided on fit on the feasible rows beside
-// each other, or most if there are more. Equal pods have one object.Pod.AppendTemplate. known
-// is false if only placing them can tell. Nothing is placed.
+// Capacity returns how many pods equal to the one decided on fit on the feasible rows beside each
+// other, or most if there are more. Pods are equal if object.Pod.AppendTemplate appends the same
+// for both. known is false if only placing them can tell, or the pod was rejected as a whole.
+// Nothing is placed.
 func (o *Outcome) Capacity(most int) (n int, known bool) {
 	x := &o.work.feasibility
 	switch {
@@ -36,10 +37,10 @@ func (o *Outcome) Capacity(most int) (n int, known bool) {
 	return n, true
 }
 
-// Fill changes the outcome to that of one more pod once the feasible rows hold Capacity of
-// them, which must be fewer than most: it fits on no row, and each row counts its pods like
-// pods that are nominated to it. Only the Choice, Tallies and RejectedBy may be read then. It
-// returns false, and changes nothing, if only placing them can tell.
+// Fill changes the outcome to that of one more equal pod after as many as Capacity returned, which
+// must be less than most, are on the feasible rows: the pod fits on no row. The pods that a row
+// takes count like pods that are nominated to it. Only the Choice, Tallies and RejectedBy may be
+// read then. Fill returns false, and changes nothing, if only placing the pods can tell.
 func (o *Outcome) Fill(most int) bool {
 	x := &o.work.feasibility
 	blocked := maps.Clone(x.nominated.blocked) // which the view may keep
@@ -63,9 +64,10 @@ func (o *Outcome) Fill(most int) bool {
 }
 
 // countable reports whether the number of equal pods that fit on a row follows from the filters'
-// verdicts on one. Each filter must compare resource sums, compare pods or read the node alone,
-// and its plugin must have no Reserve. It is false with extenders, with hosted or cell filters,
-// with filters that can fail, and if the verdict on the pod as a whole depends on other pods.
+// verdicts on one. Each filter must compare resource sums, compare pods or read the node alone, and
+// its plugin must have no Reserve. It is false with extenders, with hosted or cell filters, with
+// filters that can fail, if PreScore failed, and if the verdict on the pod as a whole depends on
+// other pods.
 func (x *feasibility) countable() bool {
 	v := x.view
 	return !x.engine.plain && x.extenders == nil && v.failed == nil && v.local() && !x.depends() &&
@@ -74,15 +76,15 @@ func (x *feasibility) countable() bool {
 		})
 }
 
-// takes returns how many pods equal to the one at hand the feasible row takes, at most most,
-// with the nominated pods counted. known is false if a filter's sums are.
+// takes returns how many pods equal to the one at hand the feasible row takes, at most most, with
+// the nominated pods counted. If known is false it may be fewer.
 func (x *feasibility) takes(r table.Row, most int) (n int, known bool) {
 	return x.repeats(r, x.countedOn(r, x.nominated.Nominator), most)
 }
 
 // repeats returns how many pods equal to the one at hand fit on the row beside each other, at most
-// most, once the pods in came were added, by the filters that compare sums or pods. If known is
-// false no more than n fit.
+// most, once the pods in came were added. It asks only filters that compare sums or pods. If known
+// is false it may be fewer than n.
 func (x *feasibility) repeats(r table.Row, came []*object.Pod, most int) (n int, known bool) {
 	n, known = most, true
 	for k := range x.view.filters {

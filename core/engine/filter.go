@@ -10,12 +10,12 @@ import (
 // filter is a filter plugin with the state that its PreFilter returned for a class.
 type filter struct {
 	*framework.Plugin
-	in        framework.Input
+	in        framework.Input    // table, pod and PreFilter state that it is asked with
 	position  int16              // among the filters that PreFilter did not skip, from 1
-	hosted    bool               // it runs in an out-of-tree plugin and is asked anew in each decision
+	hosted    bool               // it runs in an out-of-tree plugin and is asked in each decision
 	skip      bool               // a hosted filter whose PreFilter skipped it in this decision
 	cells     *cells             // nil: it answers by rows
-	column    column             // of its cells
+	column    column             // of its cells; not kept if it has none so far
 	inPass    bool               // the view's pass evaluates it
 	partition *answers.Partition // kept verdicts of a closing filter; nil: it is not closing
 }
@@ -82,9 +82,9 @@ func (f *filter) verdictAt(r table.Row) framework.Verdict {
 	return out[0]
 }
 
-// firstCause asks the filters about one row, in order, on the table as it is now, trial
-// placements included. It returns the first that rejects it; its Filter is ranking.Feasible
-// if none does.
+// firstCause asks the filters about one row, in order, on the table as it is now, trial placements
+// included. It returns the first that rejects the row; its Filter is ranking.Feasible if none does.
+// Filters with skip set are left out.
 func firstCause(filters []filter, r table.Row) ranking.Cause {
 	for k := range filters {
 		if filters[k].skip {

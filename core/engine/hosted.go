@@ -12,8 +12,8 @@ import (
 )
 
 // Hosted plugins may read anything, so nothing is kept of their answers, unless they
-// sign pods (run.go). The view is that of the other plugins; hosted filters are asked in each decision about the
-// rows that these let pass, and hosted scores are added to theirs.
+// sign pods (run.go). The view is that of the other plugins; hosted filters are asked in
+// each decision about the rows that these let pass, and hosted scores are added to theirs.
 
 // hostedVerdicts holds the verdicts of hosted filters in one decision.
 type hostedVerdicts struct {
@@ -27,8 +27,8 @@ type hostedVerdicts struct {
 // hostedScores holds the answers of hosted scorers in one decision.
 type hostedScores struct {
 	scored bool           // the scorers were asked
-	by     []pluginScores // scores of each plugin, unweighted
-	bonus  []int64        // weighted sum of all, by row; nil: no hosted plugin scores
+	by     []pluginScores // normalised scores of each plugin, unweighted
+	bonus  []int64        // weighted sum of all, by row; nil: no hosted plugin scored
 }
 
 // pluginScores are the scores, normalised but not weighted, that one hosted plugin gave to
@@ -73,8 +73,8 @@ func (d *decider) mergePreFilter(r *Request) {
 	d.view.hostFor(r.Pod, hosted)
 }
 
-// hostFor sets pod, state and skip of the view's hosted filters from their PreFilter
-// results for this decision.
+// hostFor sets pod, state and skip of the view's hosted filters for this decision. states holds the
+// PreFilter results by plugin.
 func (v *view) hostFor(pod *object.Pod, states map[*framework.Plugin]framework.PreFilterResult) {
 	for k := range v.filters {
 		if f := &v.filters[k]; f.hosted {
@@ -132,8 +132,8 @@ func (x *feasibility) noteVerdicts(k int, rows []table.Row) {
 	}
 }
 
-// askHostedFilters asks each hosted filter, in one call, about all considered rows that no
-// filter before it rejects and that it was not asked about.
+// askHostedFilters asks each hosted filter, in one call, about all considered rows that no filter
+// before it rejects and that it was not asked about. It asks cell filters first.
 func (x *feasibility) askHostedFilters() {
 	x.askCells()
 	for k, f := range x.view.hostedFilters {
@@ -159,7 +159,8 @@ func (x *feasibility) hostedFailure() *decision.Status {
 }
 
 // scoreHosted runs PreScore and Score of the hosted plugins over the feasible rows, once a
-// decision. It returns false, with Rejected set, if one fails or scores out of range.
+// decision; it returns true if that is done. It returns false, with Rejected set, if one fails or
+// scores out of range.
 func (d *decider) scoreHosted() bool {
 	h, p := &d.hosted, d.view.keys.Profile
 	if h.scored || p.Host == nil || !d.hasHostedScores() {
@@ -198,8 +199,8 @@ func (d *decider) hasHostedScores() bool {
 	return slices.ContainsFunc(p.PreScore, (*framework.Plugin).PreScoresRows)
 }
 
-// addHostedScores asks one hosted scorer about the rows and records its scores. It returns
-// false, with Rejected set, if it fails or scores out of range.
+// addHostedScores asks the hosted scorer s about the rows and adds its scores to the decision. It
+// returns false, with Rejected set, if it fails or scores out of range.
 func (d *decider) addHostedScores(s profile.Scorer, rows []table.Row) bool {
 	out := resize(d.buffers.scores, len(rows))
 	if d.buffers.scores = out; !d.askHostedScores(s.Plugin, rows, out) {
@@ -220,7 +221,7 @@ func (d *decider) addBonus(s profile.Scorer, rows []table.Row, out []int64) {
 	d.hosted.by = append(d.hosted.by, scores)
 }
 
-// askHostedScores writes the normalised scores of a hosted scorer for the rows to out. It
+// askHostedScores writes the normalised scores of the hosted scorer pl for the rows to out. It
 // returns false, with Rejected set, if the scorer fails or scores outside of 0 to 100.
 func (d *decider) askHostedScores(pl *framework.Plugin, rows []table.Row, out []int64) bool {
 	in := framework.Input{Table: d.engine.table, Pod: d.pod}

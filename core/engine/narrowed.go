@@ -12,8 +12,8 @@ import (
 // A pod may be narrowed to a few named nodes by PreFilter plugins, as a
 // DaemonSet's pod is. Its view is for one decision, and knows of these rows alone.
 
-// evaluateNarrowed evaluates only the rows that native PreFilter plugins narrowed the pod
-// to. The view's index then knows of these rows alone.
+// evaluateNarrowed sets narrowed to the rows that native PreFilter plugins named, and evaluates
+// only these. The view's index then knows of these rows alone.
 func (x *feasibility) evaluateNarrowed() {
 	e, v := x.engine, x.view
 	x.narrowed = e.rowsOf(v.narrowed)
@@ -72,8 +72,8 @@ func (e *Engine) rowsOf(names []string) []table.Row {
 	return slices.Compact(rows)
 }
 
-// leftOut returns the blocker for a node that the decision did not consider because
-// PreFilter plugins did not name it or it is outside of the placement.
+// leftOut returns the blocker for a node that the decision did not consider because PreFilter
+// plugins did not name it, or, if none restricted the pod, because it is outside of the placement.
 func (x *feasibility) leftOut() decision.Blocker {
 	by := x.pre.narrowedBy
 	if len(by) == 0 {

@@ -18,17 +18,23 @@ type Nominator = nominations.Nominator
 // nominatedRows holds, for one decision, the rows on which the nominated pods change the
 // verdict.
 type nominatedRows struct {
-	Nominator                             // nil: there are no nominations
-	blocked   map[table.Row]ranking.Cause // rows feasible without the nominated pods, rejected with them
-	others    map[table.Row]ranking.Cause // rows infeasible anyway, with another first cause
-	tried     bool                        // feasible rows were evaluated with the nominated pods placed
-	complete  bool                        // infeasible rows were, too
+	Nominator // nil: there are no nominations
+	// blocked holds the rows that a filter rejects once the nominated pods are placed, with the
+	// cause.
+	blocked map[table.Row]ranking.Cause
+	// others holds the infeasible rows that another filter rejects first then, with the cause.
+	others map[table.Row]ranking.Cause
+	// tried is set once feasible rows were evaluated with the nominated pods placed.
+	tried bool
+	// complete is set once infeasible rows were, too.
+	complete bool
 	// own is the row that the pod itself is nominated to, -1 if none; valid if ownKnown.
 	own      table.Row
 	ownKnown bool
 }
 
-// blocks reports whether nominated pods block the row, which is feasible without them.
+// blocks reports whether a filter rejects the row, feasible without the nominated pods, with them
+// placed. It is false before tryNominated.
 func (n *nominatedRows) blocks(r table.Row) bool {
 	if n.blocked == nil {
 		return false
@@ -66,9 +72,9 @@ func (n *nominatedRows) changed(rows int) table.RowSet {
 	return set
 }
 
-// feasibleOwn returns the row that the pod itself is nominated to, if that is feasible with
-// the other nominated pods counted; else false. No other row is evaluated. With extenders
-// it is always false.
+// feasibleOwn returns the row that the pod itself is nominated to (Pod.NominatedNode), if that is
+// feasible with the other nominated pods counted; else false. No other row is evaluated. With
+// extenders it is always false.
 func (x *feasibility) feasibleOwn() (r table.Row, feasible bool) {
 	if x.pod.NominatedNode == "" || x.extenders != nil {
 		return 0, false
@@ -97,9 +103,10 @@ func (x *feasibility) tryNominated() {
 	}
 }
 
-// tryNominatedOthers evaluates the infeasible rows with the nominated pods placed, once a
-// decision, and records causes that differ: kube-scheduler reports the cause with the
-// nominated pods placed. Only explanations need it.
+// tryNominatedOthers evaluates the infeasible rows with the nominated pods placed, once a decision,
+// and records causes that differ: kube-scheduler reports the cause with the nominated pods placed.
+// They go to nominated.others, or to blocked where verdicts on a row depend on other rows or the
+// pod is narrowed. Only explanations need them.
 func (x *feasibility) tryNominatedOthers() {
 	n := &x.nominated
 	if n.Nominator == nil || n.complete {
@@ -122,9 +129,9 @@ func (x *feasibility) tryNominatedOthers() {
 	}
 }
 
-// tryNominatedRows evaluates with the nominated pods placed each row that has some and for
-// which of is true. It adds those that are rejected to the map, which may be nil, and
-// returns the map.
+// tryNominatedRows evaluates with the nominated pods placed each row that has some and for which of
+// is true. It adds the rows that are rejected, with the cause, to the map blocked, which may be
+// nil, and returns that map.
 func (x *feasibility) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	nodes := x.engine.nominated.Follow(x.engine.table, x.nominated.Nominator)
 	for i := range nodes {
@@ -150,9 +157,10 @@ func (x *feasibility) tryNominatedOn(r table.Row) ranking.Cause {
 	return x.tryPlaced(r, x.countedOn(r, x.nominated.Nominator))
 }
 
-// tryPlaced returns the first filter that rejects the row once the pods in came are on it.
-// came are the pods nominated to the row that count against the pod; they are placed on the
-// table for the trial only if the verdict cannot be told without.
+// tryPlaced returns the first filter that rejects the row once the pods in came are on it, the zero
+// Cause if came is empty. came are the pods nominated to the row that count against the pod; they
+// are placed on the table for the trial only if the verdict cannot be told without, or under
+// CheckShortCuts.
 func (x *feasibility) tryPlaced(r table.Row, came []*object.Pod) (c ranking.Cause) {
 	if len(came) == 0 {
 		return c
@@ -180,8 +188,8 @@ func (x *feasibility) setNominated(nominated Nominator) {
 	}
 }
 
-// allCounted returns all nominated pods that count against the pod (others, of at least
-// its priority), with the row that each is nominated to, in any order.
+// allCounted returns all nominated pods that count against the pod (others, of at least its
+// priority), with the row that each is nominated to, in any order; none if nominated is nil.
 func (x *feasibility) allCounted(nominated Nominator) iter.Seq2[table.Row, *object.Pod] {
 	return func(yield func(table.Row, *object.Pod) bool) {
 		if nominated == nil {
@@ -198,21 +206,23 @@ func (x *feasibility) allCounted(nominated Nominator) iter.Seq2[table.Row, *obje
 	}
 }
 
-// nominatedCauses keeps, between decisions on pods of a class, the causes by which
-// nominated pods block rows, where they differ from the view's. Only rows that changed, or
-// whose nominations changed, are tried again.
+// nominatedCauses keeps, between decisions on pods of a class, the causes by which nominated pods
+// make a filter reject a row, where they differ from the view's. Only rows that changed, or whose
+// nominations changed, are tried again.
 type nominatedCauses struct {
-	priority    int32  // of the pods; causes are dropped for a pod of another priority
-	revision    uint64 // of the table
-	nominations uint64 // version of the nominations
-	causes      map[table.Row]ranking.Cause
-	leftOut     table.Row // row that the last pod was nominated to itself, so that causes lacks it; -1: none
+	priority    int32                       // of the pods; for another one all causes are dropped
+	revision    uint64                      // of the table at the last try; 0: no row was tried
+	nominations uint64                      // version of the nominations
+	causes      map[table.Row]ranking.Cause // by row; rows whose cause is the view's are left out
+	// leftOut is the row that the last pod was nominated to itself, so that causes lacks it; -1:
+	// none.
+	leftOut table.Row
 }
 
-// refreshCauses brings kept up to date and returns it for the pod at hand: by row, why the
-// pod does not fit with the nominated pods placed; nil means that it fits everywhere. Only
-// rows for which of is true count. A pod's own nomination does not count against it, so
-// the map may be a copy that differs at its own row.
+// refreshCauses brings kept up to date and returns it for the pod at hand: by row, the first filter
+// that rejects the row with the nominated pods placed, if that is not the view's cause; nil if
+// there is no such row. Only rows for which of is true count. A pod's own nomination does not count
+// against it, so the map may be a copy that differs at its own row.
 func (x *feasibility) refreshCauses(kept *nominatedCauses, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	v, own := x.view, x.ownRow(x.nominated.Nominator)
 	for _, r := range kept.stale(x) {
@@ -313,8 +323,8 @@ func (x *feasibility) counted(n *nominations.Node, nominated Nominator) []*objec
 	return n.Against(x.pod, x.ownRow(nominated))
 }
 
-// ownRow returns the row of the node that the pod itself is nominated to, -1 if none. It is
-// looked up once a decision.
+// ownRow returns the row of the node that the pod itself is nominated to according to nominated, -1
+// if none. It is looked up once a decision.
 func (x *feasibility) ownRow(nominated Nominator) table.Row {
 	if nominated == nil {
 		return -1

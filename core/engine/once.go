@@ -9,14 +9,15 @@ import (
 // Questions that hosted plugins ask about the others, on the table as it stands and
 // whatever is decided on meanwhile. They touch no view.
 
-// aside returns a decider for the pod with a new view and buffers, which shares nothing
-// with the decision under way.
+// aside returns a decider for the pod with a new view and buffers, which shares nothing with the
+// decision under way. PreFilter and PreScore have run; no row is evaluated.
 func (e *Engine) aside(r *Request) *decider {
 	return &decider{feasibility: feasibility{engine: e, buffers: &buffers{}, view: prepare(e.table, classes.KeysOf(r.Profile), r.Pod), pod: r.Pod}}
 }
 
-// Fit returns the status with which native filters reject the pod on one row, nominations
-// ignored; nil if it fits. It serves hosted plugins that run the filters themselves.
+// Fit returns the status with which PreFilter or a native filter rejects the pod on one row, or
+// fails; nil if the pod fits. Nominations are ignored. It serves hosted plugins that run the
+// filters themselves.
 func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	d := e.aside(r)
 	v := d.view

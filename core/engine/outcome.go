@@ -9,16 +9,16 @@ import (
 type Choice struct {
 	// Row is the chosen node's row in the table, -1 when there is none.
 	Row table.Row
-	// Feasible is the number of nodes that passed every filter. It includes nodes that
-	// hosted filters were not asked about because a better one was found; Ties does as
-	// well.
+	// Feasible is the number of nodes that passed every filter. It includes nodes that hosted
+	// filters were not asked about because a better one was found; Ties does as well. It is 1 if
+	// the pod fits on the node that it is nominated to: no other is evaluated.
 	Feasible int
-	// Score is the chosen node's weighted total, Ties the number of nodes that have it.
-	// Both are 0 where a single node was feasible: nothing was scored.
+	// Score is the chosen node's weighted total, Ties the number of nodes that have it. Both are 0
+	// if nothing was scored, as a single node was feasible.
 	Score int64
 	Ties  int
-	// Rejected is set when the pod was rejected as a whole (PreFilter), or deciding
-	// failed (Code Error).
+	// Rejected is set when the pod was rejected as a whole (PreFilter, RejectPod), or deciding
+	// failed (Code Error). It is nil if the filters reject every node.
 	Rejected *decision.Status
 }
 
@@ -26,16 +26,15 @@ type Choice struct {
 // until the table changes, the next decision, or Reuse.
 type Outcome struct {
 	Choice
-	work *decider
+	work *decider // the decision, for what is found out on demand
 
 	tallies []decision.Tally       // result of Tallies; nil: not asked for so far
 	codes   byCause[decision.Code] // code of each cause
-	// explained holds the blockers that RefitWithoutLower returned.
+	// explained holds the blockers that RefitWithoutLower returned, by cause.
 	explained byCause[*decision.Blocker]
 }
 
-// newOutcome returns an empty Outcome, in the memory of the last one that was released with
-// Reuse if there is one.
+// newOutcome returns an empty Outcome. It reuses the last one that Reuse released, if there is one.
 func (e *Engine) newOutcome() *Outcome {
 	if o := e.released; o != nil {
 		e.released = nil
@@ -49,8 +48,8 @@ func (e *Engine) newOutcome() *Outcome {
 	return &both.Outcome
 }
 
-// Reuse releases an outcome, whose memory the next decision uses. The caller may not read
-// it afterwards.
+// Reuse releases an outcome, whose memory the next decision uses. The caller may not read it
+// afterwards.
 func (e *Engine) Reuse(o *Outcome) {
 	d := o.work
 	*d, *o = decider{}, Outcome{work: d}

@@ -63,8 +63,9 @@ func (v *view) askAll(t *table.Table) {
 	v.index.Count()
 }
 
-// choosePlainly adds up the scores of every feasible row and chooses the best, with the
-// same draw between ties as engines with views.
+// choosePlainly adds up the scores of every feasible row and chooses the best, with the same draw
+// between ties as engines with views. Rejected is set if a scorer or a PreScore fails or a score is
+// out of range.
 func (d *decider) choosePlainly() {
 	rows := d.feasibleRows()
 	if len(rows) == 1 {

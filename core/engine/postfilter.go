@@ -58,10 +58,11 @@ func (o *Outcome) refilter(r table.Row, nominated Nominator) *decision.Blocker {
 // AsksHosted reports whether hosted (out-of-tree) plugins filter nodes for the pod.
 func (o *Outcome) AsksHosted() bool { return len(o.work.view.hostedFilters) > 0 }
 
-// RefitWithoutLower returns the blocker of the row if all pods of lower priority except kept
-// left it, nil if the pod would fit then. Nothing is placed. It returns false if only a trial
-// placement can tell. Callers may not write the blocker, which is shared by rows with the
-// same cause.
+// RefitWithoutLower returns the blocker of the row if all pods of lower priority except kept left
+// it, nil if the pod would fit then, with and without the nominated pods. Nothing is placed. The
+// second result is false if only a trial placement can tell, or the pod was rejected as a whole or
+// may not use the row. Callers may not write the blocker, which is shared by rows with the same
+// cause.
 func (o *Outcome) RefitWithoutLower(r table.Row, kept []*object.Pod, nominated Nominator) (*decision.Blocker, bool) {
 	if o.work.pre.rejected != nil || !o.work.isCandidate(r) {
 		return nil, false
@@ -75,8 +76,8 @@ func (o *Outcome) RefitWithoutLower(r table.Row, kept []*object.Pod, nominated N
 	return o.blockerKnown(c, r, known)
 }
 
-// blockerKnown returns the blocker for the cause, nil if the cause rejects nothing. It
-// returns false if known is false or the cause is a filter's error.
+// blockerKnown returns the blocker for the cause, nil if the cause rejects nothing. The second
+// result is false if known is false or the cause is a filter's error.
 func (o *Outcome) blockerKnown(c ranking.Cause, r table.Row, known bool) (*decision.Blocker, bool) {
 	switch {
 	case !known || c.Rejects() && o.work.view.isFailure(c):
@@ -96,12 +97,13 @@ func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
 	})
 }
 
-// Local reports whether each filter's verdict on a node depends on that node and its pods
-// alone, no filter can fail, and no RejectPod depends on pods. Preemption may then keep what
-// it found for a node.
+// Local reports whether each filter's verdict on a node depends on that node and its pods alone, no
+// filter can fail, and no RejectPod depends on other pods. Preemption may then keep what it found
+// for a node.
 func (o *Outcome) Local() bool { return o.LocalFilters() && !o.work.depends() }
 
-// LocalFilters reports what Local does, whatever RejectPod depends on.
+// LocalFilters reports whether each filter's verdict on a node depends on that node and its pods
+// alone and no filter can fail. Unlike Local it does not look at RejectPod.
 func (o *Outcome) LocalFilters() bool { return o.work.view.local() }
 
 // local reports whether each filter's verdict on a row depends on that row alone: there
@@ -111,14 +113,15 @@ func (v *view) local() bool {
 	return !v.fallible && len(v.hostedFilters) == 0 && !slices.ContainsFunc(v.filters, func(f filter) bool { return f.CellFilter != nil })
 }
 
-// Shortfall appends, for each resource sum that the filters compare (CPU, memory, number of
-// pods, ...), by how much the pod exceeds what is free on the row.
+// Shortfall appends to amounts, for each resource sum that the filters compare (CPU, memory, number
+// of pods, ...), by how much the pod exceeds what is free on the row; 0 or less if it fits.
 func (o *Outcome) Shortfall(r table.Row, amounts []int64) []int64 {
 	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.Lacking(o.work.engine.table, r)) })
 	return amounts
 }
 
-// Frees appends, for each sum of Shortfall and in its order, how much the pod p would free.
+// Frees appends to amounts, for each sum of Shortfall and in its order, how much the pod p would
+// free.
 func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 	o.eachSum(func(s *sums.Sum) { amounts = append(amounts, s.UsedBy(p)) })
 	return amounts
@@ -130,12 +133,12 @@ func (o *Outcome) Sums() (list []sums.Sum) {
 	return list
 }
 
-// OnePerRow reports whether a filter keeps two pods like the decided one off each other's node.
+// OnePerRow reports whether a filter keeps two pods like the decided one off the same node.
 func (o *Outcome) OnePerRow() bool {
 	return slices.ContainsFunc(o.work.view.filters, func(f filter) bool { return f.in.Conflicts != nil && f.in.Conflicts(o.work.pod) })
 }
 
-// HoldsAny is more pods than a node can have.
+// HoldsAny is what Holds returns where it knows no bound: more pods than a node can have.
 const HoldsAny = math.MaxInt32
 
 // Holds returns an upper bound on how many more pods equal to the decided one fit on row r, from
@@ -164,10 +167,10 @@ func (o *Outcome) eachSum(visit func(*sums.Sum)) {
 // about 100 bytes a row.
 const keptRows = 1 << 19
 
-// Kept returns a variable in which the PostFilter plugin may keep something from one
-// decision on the class to the next, such as how nodes rank for preemption. It lasts as
-// long as the class's view, at most. It returns nil if the view is not kept, or RejectPod
-// depends on more than the pod's class.
+// Kept returns a variable in which the named PostFilter plugin may keep something from one decision
+// on the class to the next, such as how nodes rank for preemption. It lasts as long as the class's
+// view, at most. It returns nil if the view is not kept or on trial, or RejectPod depends on other
+// pods.
 func (o *Outcome) Kept(plugin string) *any {
 	v, c := o.work.view, &o.work.engine.cache
 	if v.class == nil || v.onTrial || o.work.depends() || c.views[v.class.Signature] != v {

@@ -16,7 +16,8 @@ import (
 
 // preFiltered holds the merged results of PreFilter plugins.
 type preFiltered struct {
-	// rejected is set when a plugin rejects every pod of the class, or fails.
+	// rejected is set when a plugin rejects every pod of the class, or fails, or no node is left.
+	// In a decision it may also be the status of RejectPod.
 	rejected *decision.Status
 	// narrowed, when not nil, names the only nodes to consider; narrowedBy are the plugins
 	// that restricted them.
@@ -24,9 +25,9 @@ type preFiltered struct {
 	narrowedBy []string
 }
 
-// prepare runs PreFilter and PreScore of native plugins for the pod's class and returns a
-// view with their states. No row is evaluated; rejected or failed is set if a plugin
-// rejects the class or fails.
+// prepare runs PreFilter and PreScore of native plugins for the pod's class and returns a view with
+// their states. No row is evaluated. If a PreFilter rejects the class or fails, rejected is set and
+// PreScore does not run; if a PreScore fails, failed is set.
 func prepare(t *table.Table, k *classes.Keys, pod *object.Pod) *view {
 	v := &view{table: t, keys: k, pod: pod}
 	v.runPreFilter(t, pod)
@@ -38,9 +39,10 @@ func prepare(t *table.Table, k *classes.Keys, pod *object.Pod) *view {
 	return v
 }
 
-// runPreFilter runs the native PreFilter plugins and lists the filters that they do not
-// skip, hosted ones included. As kube-scheduler's RunPreFilterPlugins it ends at an
-// UnschedulableAndUnresolvable or an Error, and continues after an Unschedulable.
+// runPreFilter runs the native PreFilter plugins and lists the filters that they do not skip,
+// hosted ones included. As kube-scheduler's RunPreFilterPlugins it ends at an
+// UnschedulableAndUnresolvable or an Error, and continues after an Unschedulable. Where it ends it
+// lists no filter.
 func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	var room [usualPlugins]framework.PreFilterResult
 	prepared := room[:0] // as the profile lists the plugins
@@ -89,7 +91,7 @@ const usualPlugins = 24
 // afresh in each decision.
 func isHosted(pl *framework.Plugin) bool { return pl.Locality == framework.Anything }
 
-// take records the result of one PreFilter plugin. It returns false if no further PreFilter
+// take adds the result out of one PreFilter plugin to v. It returns false if no further PreFilter
 // plugin is to be asked: the pod is rejected for good, or no node is left.
 func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
 	if out.Status != nil && out.Status.Code != decision.Success {
@@ -124,9 +126,8 @@ func (v *preFiltered) reject(plugin string, s decision.Status) bool {
 	return false
 }
 
-// narrow restricts the pod to the nodes that the plugin's PreFilter names: those stay in
-// narrowed that earlier plugins named too. It records the plugin, for the reason if no
-// node is left.
+// narrow restricts the pod to the nodes that the plugin's PreFilter names: narrowed keeps those
+// that every such plugin names. It records the plugin, for the reason if no node is left.
 func (v *preFiltered) narrow(plugin string, nodes []string) {
 	v.narrowedBy = append(v.narrowedBy, plugin)
 	if v.narrowed == nil {
@@ -140,8 +141,8 @@ func (v *preFiltered) narrow(plugin string, nodes []string) {
 	v.narrowed = slices.DeleteFunc(v.narrowed, func(n string) bool { return !keep[n] })
 }
 
-// runPreScore runs PreScore of native score plugins and lists those that it does not skip.
-// If one fails, failed is set and the rest is left out.
+// runPreScore runs PreScore of native score plugins and lists the score plugins that it does not
+// skip. If one fails, failed is set and the rest is left out.
 func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	var room [usualPlugins]scorer
 	scorers := room[:0]
@@ -172,10 +173,10 @@ func (v *view) newColumn() column {
 	return column{kept: true, at: v.columns - 1}
 }
 
-// assignColumns assigns a column of the index, for raw scores, to each scorer that is
-// normalised, so that they can be normalised later over the feasible rows. It also lists
-// the plugins that answer by cells, and the hosted filters. Scorers with partitions get
-// the first columns.
+// assignColumns assigns a column of the index, for raw scores, to each scorer that is normalised,
+// so that they can be normalised later over the feasible rows. Scorers with partitions get the
+// first columns. It also lists the plugins that answer by cells, and the hosted filters, and sets
+// highest.
 func (v *view) assignColumns() {
 	for k := range v.scorers { // those with partitions first: their values are known
 		if s := &v.scorers[k]; s.NormalizeScore != nil && s.CellScore == nil && answers.Keeps(s.Plugin) {

@@ -10,9 +10,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Tallies counts the infeasible nodes by their first blocker, in the profile's plugin
-// order, then by verdict. The counts add up to the nodes that are not feasible. The result
-// is computed once; callers may append to it but not write its elements.
+// Tallies counts the infeasible nodes by their first blocker, in the profile's plugin order, then
+// by verdict; nodes that PreFilter or extenders left out come last. The counts add up to the nodes
+// that are not feasible. The result is computed once; callers may append to it but not write its
+// elements.
 func (o *Outcome) Tallies() []decision.Tally {
 	if o.tallies == nil {
 		o.tallies = o.tally()
@@ -89,7 +90,7 @@ func (o *Outcome) countCauses(counts *causeCounts) {
 	}
 }
 
-// allByPreFilter returns the reasons for a pod that PreFilter rejected: one tally that
+// allByPreFilter returns the reasons for a pod that PreFilter or RejectPod rejected: one tally that
 // counts all nodes.
 func (o *Outcome) allByPreFilter() []decision.Tally {
 	s := o.work.pre.rejected
@@ -99,8 +100,8 @@ func (o *Outcome) allByPreFilter() []decision.Tally {
 	}}
 }
 
-// RejectedBy returns the names of the plugins that rejected some node or the pod as a
-// whole, sorted, each once.
+// RejectedBy returns the names of the plugins that rejected some node or the pod as a whole,
+// sorted, each once. A plugin whose PreFilter narrowed the pod to some nodes is among them.
 func (o *Outcome) RejectedBy() []string {
 	names := slices.Clone(o.work.pre.narrowedBy)
 	for _, t := range o.Tallies() {
@@ -114,7 +115,8 @@ func (o *Outcome) RejectedBy() []string {
 }
 
 // Code returns how the row's node was rejected: Unschedulable if removing pods may help,
-// UnschedulableAndUnresolvable if it cannot, Success if the node is feasible.
+// UnschedulableAndUnresolvable if it cannot (also for a row without a node), Error if a plugin
+// failed, Success if the node is feasible.
 func (o *Outcome) Code(r table.Row) decision.Code {
 	if o.work.engine.table.Node(r) == nil { // pods are bound to a node that is gone
 		return decision.UnschedulableAndUnresolvable
@@ -153,8 +155,8 @@ type ofCause[T any] struct {
 	is T
 }
 
-// of returns the value for the cause; the first time it calls findOut and keeps the
-// result, so that a reason is made once for all rows with that cause.
+// of returns the value for the cause k. The first time it calls findOut and keeps the result, so
+// that a reason is made once for all rows with that cause.
 func (c *byCause[T]) of(k ranking.Cause, findOut func() T) T {
 	for i := range c.few {
 		if c.few[i].Cause == k {
@@ -204,8 +206,9 @@ func (o *Outcome) Node(r table.Row) decision.Node {
 	return n
 }
 
-// blockers returns all that blocks the row: first with the nominated pods placed, and if
-// nothing does, without. A rejection by PreFilter is the only blocker. nil means feasible.
+// blockers returns all that blocks the row: first with the nominated pods placed, and if nothing
+// does, without. If PreFilter or RejectPod rejected the pod, that is the only blocker. nil means
+// feasible.
 func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 	if s := o.work.pre.rejected; s != nil {
 		return []decision.Blocker{{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}}

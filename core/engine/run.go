@@ -30,17 +30,15 @@ const runLasts = 500 * time.Millisecond
 // plugins, and what is kept from the last decision for the next.
 type run struct {
 	profile   *profile.Profile
-	class     string // its signature
-	signature string // by the hosted plugins
-	began     time.Time
+	class     string    // signature of the class
+	signature string    // of the pods, by the hosted plugins
+	began     time.Time // when the run began
 
-	// After the last decision of the run: its number, the other changes and the placements
-	// so far, the pod's UID, and its row.
-	decision   uint64
-	around     surroundings
-	placements uint64
-	chosen     types.UID
-	row        table.Row
+	decision   uint64       // number of the run's last decision
+	around     surroundings // at the end of that decision
+	placements uint64       // the table's PlacementCount at its end
+	chosen     types.UID    // UID of its pod
+	row        table.Row    // the row chosen for that pod
 
 	questions int         // rows that hosted plugins were asked about in the run
 	view      *signedView // nil: too few questions so far to ask about all rows
@@ -106,8 +104,8 @@ func (x *feasibility) anyNominated() bool {
 	return n != nil && len(n.NominatedNodes()) > 0
 }
 
-// goesOn reports whether nothing changed since the run's last decision, except that its
-// pod was placed.
+// goesOn reports whether the decision under way follows the run's last one, at most runLasts after
+// the run began, and nothing changed in between except that the pod was placed on its row.
 func (x *run) goesOn(e *Engine, k *classes.Keys) bool {
 	if x.decision+1 != e.runs.decisions || e.table.Now().Sub(x.began) > runLasts || x.around != e.surroundings(k) {
 		return false
@@ -125,9 +123,9 @@ func (x *run) goesOn(e *Engine, k *classes.Keys) bool {
 	return known && came == 1 && others == 0
 }
 
-// record ends a decision: it keeps the run x with the chosen row, so that the next pod
-// with the same signature can reuse the answers of hosted plugins. If x is nil, no node
-// was chosen, or the pod was rejected, there is no run to continue.
+// record ends the decision d. It keeps the run x with the chosen row, so that the next pod with the
+// same signature can reuse the answers of hosted plugins. If x is nil, no node was chosen, or the
+// pod was rejected, there is no run to continue.
 func (l *runs) record(x *run, d *decider) {
 	if l.last = nil; x == nil || d.Row < 0 || d.Rejected != nil {
 		return
@@ -138,9 +136,10 @@ func (l *runs) record(x *run, d *decider) {
 	l.last = x
 }
 
-// decide decides with the run's view. It returns the decider that holds the choice, nil if
-// the view does not settle the decision, or there is none; the run begins anew if the view
-// does not settle it. A view is made once as many rows were asked about as the table has.
+// decide decides with the run's view, which it makes once hosted plugins were asked about as many
+// rows in the run as the table has. It returns the decider that holds the choice; nil if x is nil
+// or there is no view yet. It also returns nil, and the run begins anew, if the view does not
+// settle the decision or cannot be made.
 func (x *run) decide(d *decider) *decider {
 	if x == nil || x.view == nil && x.questions < d.engine.table.Rows() {
 		return nil

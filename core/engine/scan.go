@@ -9,9 +9,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scan sets Row, Score and Ties to the best of the feasible rows, whose totals it adds up
-// one by one. It is used where the index has no groups, or hosted plugins, nominations or
-// extenders decide on single rows.
+// scan sets Row, Score and Ties to the best of the feasible rows, whose totals it adds up one by
+// one; Rejected if a score is out of range. It is used where the index has no groups, or hosted
+// plugins, nominations or extenders decide on single rows.
 func (d *decider) scan() {
 	rows := d.feasibleRows()
 	raws := d.findExtremes()
@@ -58,10 +58,9 @@ func (d *decider) draw(tied []table.Row, isTied func(table.Row) bool) {
 	})
 }
 
-// findExtremes finds the minimum and maximum of the raw scores over the feasible rows, for
-// each scorer that is normalised or answers by cells. It returns these raw scores by
-// scorer, then in the order of the feasible rows; nil for other scorers. It reclaims the
-// column buffers.
+// findExtremes sets extremes to the minimum and maximum of the raw scores over the feasible rows,
+// for each scorer that is normalised or answers by cells. It returns these raw scores by scorer,
+// then in the order of the feasible rows; nil for other scorers. It reclaims the column buffers.
 func (d *decider) findExtremes() (raws [][]int64) {
 	d.weighRows()
 	d.extremes = d.buffers.clearedExtremes(len(d.view.scorers))
@@ -103,8 +102,9 @@ func (d *decider) rawScores(s *scorer) []int64 {
 	return scores
 }
 
-// addToTotals adds the weighted, normalised scores to totals, by feasible row. A score that
-// every row gets is not added but returned in base.
+// addToTotals adds the weighted, normalised scores to totals, by feasible row. raws are those of
+// findExtremes. A score that every row gets is not added but returned in base. Rejected is set if a
+// score is out of range.
 func (d *decider) addToTotals(totals []int64, raws [][]int64) (base int64) {
 	for k, raw := range raws {
 		e := d.extremes[k]
@@ -122,9 +122,9 @@ func (d *decider) addToTotals(totals []int64, raws [][]int64) (base int64) {
 	return base
 }
 
-// scores returns the row's weighted total and its score from each plugin, hosted plugins
-// and extenders included; none if the pod was rejected. Plugins are asked as needed. It is
-// for reports.
+// scores returns the row's weighted total and its score from each plugin, hosted plugins and
+// extenders included; none if the pod was rejected or scoring fails. Plugins are asked as needed.
+// It is for reports.
 func (d *decider) scores(r table.Row) (total int64, scores []decision.Score) {
 	if d.view.failed != nil || d.Rejected != nil {
 		return 0, nil

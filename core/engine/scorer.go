@@ -13,18 +13,18 @@ import (
 // class.
 type scorer struct {
 	*framework.Plugin
-	in        framework.Input
-	headroom  headroom.Score // its formula, if the view's pass can compute it
+	in        framework.Input // table, pod and PreScore state that it is asked with
+	headroom  headroom.Score  // its formula, if the view's pass can compute it
 	weight    int64
 	cells     *cells             // nil: it answers by rows
-	column    column             // of its raw scores if it normalises, or of its cells; not kept: neither
+	column    column             // of its raw scores if it normalises, or its cells; else not kept
 	inPass    bool               // the view's pass computes it
 	partition *answers.Partition // its kept scores; nil: it is asked about rows
 }
 
-// ask finds the scorer's raw scores of the rows and writes them to its column in found;
-// without a column it adds the weighted scores to found's sums. at holds the index of each
-// row in found's list; nil: the rows are that list.
+// ask finds the scorer's raw scores of the rows and writes them to its column in found; without a
+// column it adds the weighted scores to found.Score. at holds the index of each row in found's
+// list; nil: the rows are that list.
 func (s *scorer) ask(rows []table.Row, at []int32, found *scratch) {
 	scores := found.scores[:len(rows)]
 	if s.column.kept && at == nil {

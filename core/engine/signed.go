@@ -49,9 +49,9 @@ func newSignedView(d *decider) *signedView {
 	return s
 }
 
-// keepFilter replaces the hosted filter in f by one whose verdicts the view keeps, like
-// those of a native filter. The new one counts questions, records the rows asked about, and
-// marks errors.
+// keepFilter replaces the hosted filter in f by one whose verdicts the view keeps, like those of a
+// native filter. The new one counts questions, records the rows asked about, and sets failed at an
+// error.
 func (s *signedView) keepFilter(e *Engine, f *filter) {
 	kept, ask := *f.Plugin, f.Plugin.Filter
 	kept.Costly = true // it is asked about rows alone that no filter before it rejects
@@ -64,8 +64,9 @@ func (s *signedView) keepFilter(e *Engine, f *filter) {
 	f.Plugin, f.hosted = &kept, false
 }
 
-// keepScorer adds the hosted scorer, which does not normalise, to the view's own scorers,
-// so that its scores are kept for the next pods of the run like those of native scorers.
+// keepScorer adds the hosted scorer, which does not normalise, to the view's own scorers, so that
+// its scores are kept for the next pods of the run like those of native scorers. The added one
+// counts questions, and sets failed if the plugin fails or scores out of range.
 func (s *signedView) keepScorer(d *decider, hosted profile.Scorer) {
 	kept, ask := *hosted.Plugin, hosted.Hosted.ScoreRows
 	kept.Costly = true // it is asked about feasible rows alone
@@ -84,10 +85,10 @@ func (s *signedView) keepScorer(d *decider, hosted profile.Scorer) {
 // outside reports whether a score is not within 0 to 100.
 func outside(score int64) bool { return score < 0 || score > maxScore }
 
-// decide decides with kept answers; hosted plugins are asked only about rows that changed
-// and the chosen one. It returns the decider that holds the choice, nil if that does not
-// settle the decision: the view is out of date, a plugin failed, no row is feasible, or a
-// hosted filter now rejects the chosen row.
+// decide decides with kept answers; hosted plugins are asked only about rows that changed and the
+// chosen one. It returns the decider that holds the choice, nil if kept answers do not settle the
+// decision: the view is out of date, a plugin failed, no row is feasible, or a hosted filter now
+// rejects the chosen row.
 func (s *signedView) decide(d *decider) *decider {
 	e := d.engine
 	if !s.current() || !s.forPod(d) {
@@ -109,8 +110,8 @@ func (s *signedView) decide(d *decider) *decider {
 	return by
 }
 
-// forPod sets the pod that hosted plugins are asked about. It returns false if their
-// PreFilter skips other filters for this pod than it did for the view.
+// forPod sets the pod that hosted plugins are asked about. It returns false, and sets nothing, if
+// their PreFilter skips other filters for this pod than it did for the view.
 func (s *signedView) forPod(d *decider) bool {
 	for k, f := range d.view.hostedFilters {
 		if f.skip != s.skipped[k] {
@@ -147,12 +148,12 @@ func (s *signedView) confirms(d *decider) bool {
 // keptScores keeps, during a run, what hosted scorers answered before normalisation, and
 // with which rows their PreScore was called last.
 type keptScores struct {
-	scorers  []profile.Scorer
-	byRow    [][]int64 // raw scores by scorer, then row; notScored: not asked
-	revision uint64    // of the table
-	preScore []*framework.Plugin
-	skipped  []bool      // by preScore: its PreScore skipped the plugin
-	feasible []table.Row // the rows that PreScore was last called with
+	scorers  []profile.Scorer    // the hosted score plugins, in the profile's order
+	byRow    [][]int64           // raw scores by scorer, then row; notScored: not asked
+	revision uint64              // of the table at the last decision of the run; 0: there was none
+	preScore []*framework.Plugin // the hosted plugins with PreScore
+	skipped  []bool              // by preScore: its PreScore skipped the plugin
+	feasible []table.Row         // the rows that PreScore was last called with
 }
 
 // notScored stands for the kept score of a row that a hosted scorer was not asked about in
@@ -177,9 +178,9 @@ func newKeptScores(p *profile.Profile) *keptScores {
 	return x
 }
 
-// add adds the hosted scores of the feasible rows to the decision. Scorers are asked only
-// about rows without a kept score. It returns false if a plugin fails or scores out of
-// range.
+// add adds the hosted scores of the feasible rows to the decision. Scorers are asked only about
+// rows without a kept score. It returns false if a plugin, or a PreScore, fails or a score is out
+// of range; Rejected is not set.
 func (x *keptScores) add(d *decider) bool {
 	e, rows := d.engine, d.feasibleRows()
 	if !x.runPreScore(d, rows) {

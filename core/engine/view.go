@@ -18,20 +18,20 @@ import (
 // feasible, else the first filter that rejects it with its verdict, and the scores.
 type view struct {
 	table *table.Table
-	class *class
-	keys  *classes.Keys
-	pod   *object.Pod // the one that it was made for
+	class *class        // nil: the view serves one question, or an engine of NewPlain
+	keys  *classes.Keys // of the profile
+	pod   *object.Pod   // the one that it was made for
 	preFiltered
 	failed *decision.Status // PreScore failed; nil: it did not
 	// preFilterResults holds the results of PreFilter plugins, in their order, up to one
 	// that ended it. It is set only if the profile has hosted plugins.
 	preFilterResults []framework.PreFilterResult
 
-	filters     []filter // all of them, in the profile's order
-	scorers     []scorer // all of them, in the profile's order
-	cells       []*cells // of the filters and scorers that answer by cells
-	cellFilters []*filter
-	cellsKept   bool // each of cells has a column in the index
+	filters     []filter  // all of them, in the profile's order
+	scorers     []scorer  // all of them, in the profile's order
+	cells       []*cells  // of the filters and scorers that answer by cells
+	cellFilters []*filter // the filters that answer by cells
+	cellsKept   bool      // each of cells has a column in the index
 	// hostedFilters are asked afresh in each decision.
 	hostedFilters []*filter
 	fallible      bool  // a filter can return an error
@@ -44,11 +44,11 @@ type view struct {
 	closing    int
 	rowFilters []*filter      // the others that answer by rows
 	pass       *headroom.Pass // what CPU, memory and the like decide, in one loop; nil: none
-	index      *ranking.Index
+	index      *ranking.Index // ranks the rows; nil until build or askAll
 
 	revision       uint64 // of the table at the last refresh; 0: no row was evaluated
-	columnRevision uint64 // of the table
-	epochs         uint64 // version of what the class's PreFilter and PreScore read
+	columnRevision uint64 // the table's ColumnRevision when PreFilter and PreScore ran
+	epochs         uint64 // version, at that time, of what they read
 
 	visits  int    // decisions on the class, each soon after the one before
 	used    uint64 // number of the last decision with it
@@ -75,9 +75,10 @@ func (v *view) current() bool {
 }
 
 // build prepares a new view for its first refresh. It takes from the store the partitions of the
-// first filters, up to the first that reads more than node objects, and of all such scorers; a
-// view narrowed to few nodes takes none. It lists the filters that answer by rows, and joins a
-// pass. The view takes over index, whose rows are dropped when the view is first evaluated.
+// first filters, up to the first whose answers cannot be kept there (answers.Keeps), and those of
+// all scorers whose answers can; a view narrowed to few nodes takes none. It lists the filters that
+// answer by rows, and joins a pass. The view takes over index, whose rows are dropped when the view
+// is first evaluated.
 func (v *view) build(store *answers.Store, index *ranking.Index) {
 	v.index, v.revision = index, 0
 	for v.closing < len(v.filters) && answers.Keeps(v.filters[v.closing].Plugin) && v.narrowed == nil {
@@ -119,14 +120,15 @@ func (v *view) watchPass() {
 	}
 }
 
-// shape returns what the index must keep for the view's rows: the number of values, and
-// the highest score.
+// shape returns what the index must keep for the view's rows: the number of values, how many of
+// them partitions hold, and the highest score.
 func (v *view) shape() ranking.Shape {
 	return ranking.Shape{Values: v.columns, Known: v.known, Highest: v.highest}
 }
 
-// joinPass makes a pass, one loop over rows, from the filters and scorers that only compare
-// sums such as CPU and memory. There is none if too few plugins can join.
+// joinPass makes a pass, one loop over rows, from the filters and scorers that only compare sums
+// such as CPU and memory. Unless one filter and two scorers join (Pass.Complete), there is no pass,
+// and the plugins are asked.
 func (v *view) joinPass() {
 	p := &headroom.Pass{}
 	for _, f := range v.rowFilters {
@@ -149,9 +151,9 @@ func (v *view) joinPass() {
 	}
 }
 
-// refresh brings the view up to date with the table before a decision. It evaluates again
-// the rows that changed, or all rows, over that many cores (workers), if these are many or
-// none was evaluated so far. found is scratch.
+// refresh brings the view up to date with the table before a decision. It evaluates again the rows
+// that changed. If these are many, or none was evaluated so far, it evaluates all rows, over as
+// many cores as workers says. found is scratch.
 func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 	for k := range v.filters[:v.closing] {
 		f := &v.filters[k]
@@ -177,9 +179,9 @@ func (v *view) refresh(store *answers.Store, workers int, found *scratch) {
 // can be made by groups.
 func (v *view) grouped() bool { return v.cellsKept || len(v.cells) == 0 }
 
-// replay evaluates again the rows that changed since the view's revision. It returns false
-// if they are so many that evaluating all is cheaper, or the index cannot hold them;
-// evaluate all then.
+// replay evaluates again the rows that changed since the view's revision. It returns false if they
+// are so many that evaluating all is cheaper, or the index cannot hold them; the caller must
+// evaluate all rows then.
 func (v *view) replay(found *scratch) bool {
 	t := v.table
 	limit := 1 + t.Rows()/8
@@ -206,8 +208,8 @@ func (v *view) update(rows []table.Row, found *scratch) bool {
 	return v.index.Update(rows, &found.Answers)
 }
 
-// add adds the scores in found to the rows' states in the index, and records the causes of
-// rows that a filter rejected. It returns true.
+// add adds the scores in found to the rows' states in the index, and records the causes of rows
+// that a filter rejected. It always returns true.
 func (v *view) add(rows []table.Row, found *scratch) bool {
 	v.index.Add(rows, &found.Answers)
 	return true
@@ -240,10 +242,11 @@ func (v *view) evaluate(rows []table.Row, found *scratch) {
 // partitions. Plugins of no such kind are always asked.
 type pluginSet struct{ pass, early, partitioned bool }
 
-// ask asks filters in their order about the rows that none before rejects, and scorers
-// about the rows that are left. It writes causes and values to found and adds scores to
-// those there. at holds the index of each row in found's list; nil: the rows are that list.
-// If at is not nil both slices are overwritten.
+// ask asks filters in their order about the rows in left that none before rejects, and scorers
+// about the rows that remain; which selects the plugins. It writes causes and values to found and
+// adds scores to those there. If cells are kept it writes the cells of these rows, too. at holds
+// the index of each row in found's list; nil: the rows are that list. If at is not nil both slices
+// are overwritten.
 func (v *view) ask(left []table.Row, at []int32, found *scratch, which pluginSet) {
 	for _, f := range v.rowFilters {
 		switch {
@@ -301,8 +304,9 @@ func (v *view) cause(r table.Row) ranking.Cause {
 	return v.closingCause(r)
 }
 
-// eachClosed calls visit for each cause by which closing filters reject rows, with the set
-// of those rows. The set is valid until visit returns. live is the set of rows with nodes.
+// eachClosed calls visit for each cause by which closing filters reject rows, with the set of those
+// rows. A row counts for the first filter that rejects it. The set is valid until visit returns.
+// live is the set of rows with nodes.
 func (v *view) eachClosed(live table.RowSet, visit func(c ranking.Cause, rows table.RowSet)) {
 	left := slices.Clone(live)
 	for k := range v.filters[:v.closing] {

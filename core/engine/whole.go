@@ -9,8 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/quota"
 )
 
-// rejectWhole asks RejectPod of the profile's plugins and sets pre.rejected and Rejected if
-// one rejects the pod, unless a PreFilter plugin has rejected it for good.
+// rejectWhole asks RejectPod of the profile's plugins and sets pre.rejected and Rejected if one
+// rejects the pod. It does nothing if a PreFilter plugin has rejected the pod for good.
 func (d *decider) rejectWhole(nominated Nominator) {
 	if d.Rejected != nil && d.Rejected.Code != decision.Unschedulable {
 		return
@@ -41,7 +41,8 @@ func (x *feasibility) depends() bool {
 	})
 }
 
-// allNominated returns the pods that are nominated to nodes.
+// allNominated returns the pods that are nominated to nodes, with the revision of what the list
+// depends on; the zero value if nominated is nil.
 func (x *feasibility) allNominated(nominated Nominator) quota.Nominated {
 	if nominated == nil {
 		return quota.Nominated{}
