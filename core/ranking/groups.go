@@ -17,9 +17,9 @@ type Group struct {
 	Fits  bool
 	Bonus int64
 
-	key     values
+	key     values  // the values of each row
 	top     int32   // the highest score of a row; -1: there are no rows
-	ties    int32   // number of rows with that score
+	ties    int32   // number of rows with the score top
 	byScore []int32 // number of rows by score; set when progress is counted
 
 	// lists holds, by score from lowest on, at least the rows that have the score,
@@ -42,9 +42,10 @@ type values [maxValues]int64
 // faster than a scan of all rows.
 func maxGroups(rows int) int { return 16 + rows/32 }
 
-// none stands for no group; unlisted is above any score.
 const (
-	none     = -1
+	// none is the index of no group.
+	none = -1
+	// unlisted is Group.lowest of a group without lists. It is above any score.
 	unlisted = maxScore
 )
 
@@ -56,9 +57,9 @@ func (x *Index) Groups() []Group { return x.groups }
 // have.
 func (g *Group) Value(k int) int64 { return g.key[k] }
 
-// Group returns the State of a feasible row with these values and score 0, in their group,
-// which it makes if there is none. It returns false if there are too many groups; the
-// index has none from then on.
+// Group returns the State of a feasible row with the values in key and score 0, in the group of
+// these values, which it makes if there is none. It returns false if the index has no groups, or
+// there would be too many: it gives up groups then.
 func (x *Index) Group(key []int64) (State, bool) {
 	if id := x.groupWith(func(k int) int64 { return key[k] }); x.Grouped && id != none {
 		return stateOf(id, 0), true
@@ -115,9 +116,9 @@ func (x *Index) addGroup(key values) int32 {
 	return int32(n)
 }
 
-// groupOf returns the index of the group for the i-th row of found, which had state was; a
-// new group if there is none, and none if there are too many. It tries the row's old group
-// and the last one found first.
+// groupOf returns the index of the group for the i-th row of found, whose state was the parameter
+// was; a new group if there is none for its values, and none if there are too many. It tries the
+// row's old group and the last one found first.
 func (x *Index) groupOf(was State, found *Answers, i int) int32 {
 	if was.feasible() && int(was>>scoreBits) < len(x.groups) && x.groups[was>>scoreBits].has(found, i) {
 		return int32(was >> scoreBits)
@@ -148,8 +149,8 @@ func (x *Index) hashOfGroup(id int32) uint64 {
 	return hash
 }
 
-// remove removes one row with the score from the group's counts. It updates the top score
-// and the number of rows that have it.
+// remove removes one row with the score from the group's counts, which must be kept by score. It
+// updates the top score and the number of rows that have it.
 func (g *Group) remove(score int32) {
 	g.Rows--
 	g.byScore[score]--
@@ -161,8 +162,8 @@ func (g *Group) remove(score int32) {
 	}
 }
 
-// findTop sets top to the highest score that some row has, and ties to the number of rows
-// with it. It searches downward from the given score.
+// findTop sets top to the highest score that some row has, and ties to the number of rows with it;
+// -1 and 0 if there is none. It searches downward from the given score.
 func (g *Group) findTop(score int32) {
 	for g.top, g.ties = score, 0; g.top >= 0; g.top-- {
 		if g.ties = g.byScore[g.top]; g.ties > 0 {
@@ -243,8 +244,9 @@ func (g *Group) hasBest(best int64) bool {
 	return g.Fits && g.Rows > 0 && g.Bonus+int64(g.top) == best
 }
 
-// startLists allocates lists for the group's highest scores, of about a sixteenth of its
-// rows, so that one walk over all rows serves several searches. writeLists fills them.
+// startLists allocates lists for the highest scores of the group, as many as it takes to list about
+// a sixteenth of its rows, so that one walk over all rows serves several searches. writeLists fills
+// them.
 func (g *Group) startLists() {
 	g.lowest, g.unwritten = g.top, true
 	for n := int(g.byScore[g.top]); n < g.Rows/16 && g.lowest > 0; n += int(g.byScore[g.lowest]) {
@@ -272,9 +274,9 @@ func (x *Index) writeLists() {
 	}
 }
 
-// addToList adds a row to the group's list for the score. It removes rows that left from
-// the list when they are many. It drops all lists of the group when they are too long; the
-// next search for the best rows makes new ones.
+// addToList adds a row to the list for the score, of the group with index id. It first removes rows
+// that left from the list when they are many. If the lists of the group are too long, it drops them
+// all instead; the next search for the best rows makes new ones.
 func (x *Index) addToList(id, score int32, r table.Row) {
 	g := &x.groups[id]
 	if g.listed > 64+2*g.Rows {

@@ -24,11 +24,12 @@ type Shape struct {
 // owner of the class. The zero value is ready for Begin.
 type Index struct {
 	states []State // by row
-	causes causes
+	causes causes  // why rows are rejected, with the number of rows for each cause
 
-	// Feasible is the number of feasible rows.
+	// Feasible is the number of feasible rows. Call Count before reading it.
 	Feasible int
-	// OutOfRange is the number of feasible rows with a negative score.
+	// OutOfRange is the number of feasible rows with a negative score. Call Count before reading
+	// it.
 	OutOfRange int
 	// Grouped is set while the feasible rows are in groups. Otherwise each has state 0,
 	// and its score is in scores.
@@ -135,7 +136,7 @@ func extend[S ~[]T, T any](s S, n int) S {
 	return append(s, make([]T, n-len(s))...)
 }
 
-// Resize sets the number of rows to n; new ones are closed.
+// Resize extends the index to n rows; new ones are closed. It never removes rows.
 func (x *Index) Resize(n int) {
 	for r := len(x.states); r < n; r++ {
 		x.states = append(x.states, closed)
@@ -149,7 +150,8 @@ func (x *Index) Resize(n int) {
 // Count. Each must be what Group returned plus the row's score.
 func (x *Index) States() []State { return x.states }
 
-// Close marks a row as rejected for a reason that the caller keeps, and updates the counts.
+// Close marks a row as rejected for a reason that the caller keeps. Call Count before reading the
+// index.
 func (x *Index) Close(r table.Row) {
 	was := x.states[r]
 	if !x.Grouped && was.feasible() && x.scores[r] < 0 {
@@ -185,10 +187,10 @@ func (x *Index) AppendOpenOf(rows, open []table.Row) []table.Row {
 	return open
 }
 
-// Update replaces the answers about the rows. Call Count before reading the index. It
-// returns false if there are too many causes or groups, some of which may be stale, or a
-// score is out of range; the caller then calls Begin and updates all rows. Before the first
-// Count the index goes on without groups instead.
+// Update replaces the answers about the rows. Call Count before reading the index. It returns false
+// if there are too many causes or groups, some of which may be stale, or a score is out of range;
+// the caller then calls Begin and updates all rows. Before the first Count the index gives up
+// groups instead, so that any number of groups and any score will do.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
 	var before, after [batch]State
 	for from := 0; from < len(rows); {
@@ -260,9 +262,10 @@ func (x *Index) rescore(r table.Row, was, now State) {
 	}
 }
 
-// Add records what more plugins answered about rows that are feasible so far, between
-// Begin and Count. The scores are added to those that the rows have. A row that is
-// rejected is feasible no more. The values of the rows, and so their groups, stay.
+// Add records what more plugins answered about rows that are feasible so far, between Begin and
+// Count. The scores are added to those that the rows have; a negative one makes the index give up
+// groups. A row that is rejected is feasible no more. The values of the rows, and so their groups,
+// stay.
 func (x *Index) Add(rows []table.Row, found *Answers) {
 	filters, scores, signs := found.Filter[:len(rows)], found.Score[:len(rows)], int64(0)
 	for _, score := range scores {
@@ -287,9 +290,9 @@ func (x *Index) Add(rows []table.Row, found *Answers) {
 // same time, which is faster than one by one.
 const batch = 64
 
-// statesFor computes the new states of rows into are. Their answers begin at index from of
-// found, and were are their present states. It returns false if a row cannot be in a group:
-// there are too many, or its score is negative.
+// statesFor computes the new states of rows into are. Their answers begin at index from of found,
+// and were are their present states. It returns false if a row cannot be in a group: there are too
+// many groups, or its score is negative.
 func (x *Index) statesFor(found *Answers, from int, were, are []State) bool {
 	filters, scores := found.Filter[from:][:len(are)], found.Score[from:][:len(are)]
 	for i, was := range were {
@@ -351,7 +354,8 @@ func (x *Index) join(r table.Row, now State) {
 	}
 }
 
-// IsFeasible reports whether no filter rejects the row.
+// IsFeasible reports whether the row is feasible: it is not closed or open, and no filter rejects
+// it.
 func (x *Index) IsFeasible(r table.Row) bool { return x.states[r].feasible() }
 
 // FeasibleRows returns the feasible rows, ascending, each with the index of its group in
@@ -421,8 +425,8 @@ func (x *Index) AppendOpen(rows []table.Row) []table.Row {
 	return rows[:n]
 }
 
-// Rejections calls visit for each cause that rejects rows, with their number and the lowest
-// of them. Closed rows have no cause.
+// Rejections calls visit for each cause for which filters reject rows, with the number of such rows
+// and the lowest of them. Closed rows have no cause. Call Count first.
 func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
 	seen, left := make([]bool, len(x.causes.list)), 0
 	for _, n := range x.causes.rows {
@@ -462,8 +466,8 @@ func (x *Index) AddRejected(set table.RowSet, wanted func(Cause, table.Row) bool
 	}
 }
 
-// Causes returns the causes for which rows are rejected, each with the number of rows, in
-// no particular order of meaning.
+// Causes returns the causes for which filters reject rows, each with the number of rows, in no
+// particular order. Call Count first.
 func (x *Index) Causes() iter.Seq2[Cause, int] {
 	return func(yield func(Cause, int) bool) {
 		for id, n := range x.causes.rows {

@@ -16,7 +16,7 @@ type Rated struct {
 
 // Order sorts rows by their totals and keeps the memory. The zero value is ready to use.
 type Order struct {
-	rows   []Rated
+	rows   []Rated // result of Of
 	counts []int32 // scratch of fillByCount
 	below  []int64 // by group: highest total less the group's bonus; -1: it does not fit
 }
@@ -24,8 +24,8 @@ type Order struct {
 // mostTotals is the largest span of totals for which a counting sort is used.
 const mostTotals = 1 << 14
 
-// Of returns the rows in groups that fit, in descending order of their totals. The list is
-// valid until the next call.
+// Of returns the rows of x in groups that fit, in descending order of their totals. Rows with equal
+// totals are in any order. The list is valid until the next call.
 func (o *Order) Of(x *Index) []Rated {
 	high, _ := x.best()
 	o.below = o.below[:0]

@@ -36,8 +36,8 @@ func (x *Index) tied(best int64) draw.Rows {
 	}
 }
 
-// best returns the highest total (score plus bonus) of rows in groups that fit, and the
-// number of rows that have it; ties is 0 if there is no such row.
+// best returns the highest total (score plus bonus) of rows in groups that fit, and the number of
+// rows that have it. If there is no such row, ties is 0 and total is math.MinInt64.
 func (x *Index) best() (total int64, ties int) {
 	total = math.MinInt64
 	for id := range x.groups {

@@ -67,9 +67,9 @@ const (
 // causes numbers the reasons (filter and verdict) for which rows of an index are rejected,
 // so that a State can hold one, and counts the rows of each.
 type causes struct {
-	ids  map[Cause]int32
-	list []Cause // by number
-	rows []int   // number of rows, by number of the cause
+	ids  map[Cause]int32 // number of each cause
+	list []Cause         // by number
+	rows []int           // number of rows, by number of the cause
 	// recent holds numbers of recent causes, by hash. Most rows are rejected for one of a
 	// few causes.
 	recent [recentCauses]int32
@@ -90,8 +90,7 @@ func (c *causes) id(k Cause) int32 {
 	return c.last
 }
 
-// find returns the number of a cause from the cache or the map, a new number if it has
-// none.
+// find returns the number of the cause k from the cache or the map, a new number if it has none.
 func (c *causes) find(k Cause) int32 {
 	recent := &c.recent[mix(uint64(k.Filter), k.Verdict^k.Verdict>>57)%recentCauses]
 	if int(*recent) < len(c.list) && c.list[*recent] == k {
