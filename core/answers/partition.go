@@ -22,7 +22,7 @@ type Partition struct {
 
 // Set is the rows with one answer of the plugin.
 type Set struct {
-	Answer uint64
+	Answer uint64 // verdict or raw score, as bits
 	Rows   table.RowSet
 }
 
@@ -164,7 +164,8 @@ func (p *Partition) resize(n int) {
 	}
 }
 
-// set replaces the answer about a row.
+// set replaces the answer about a row. It changes the partition to a column if there are too many
+// answers for sets.
 func (p *Partition) set(r table.Row, answer uint64) {
 	if p.Column == nil && answer != 0 {
 		p.setFor(answer)
@@ -205,8 +206,8 @@ func (p *Partition) setFor(answer uint64) *Set {
 	return &p.Sets[i]
 }
 
-// record stores the answers about consecutive rows from first on, a multiple of 64. None of
-// the rows may have an answer so far. It hardly branches on the answers.
+// record stores said, the answers about consecutive rows from first on, which must be a multiple of
+// 64. None of the rows may have an answer so far. It hardly branches on the answers.
 func record[T ~int64 | ~uint64](p *Partition, first table.Row, said []T) {
 	for from := 0; from < len(said); from += 64 {
 		word, r := said[from:min(from+64, len(said))], first+table.Row(from)
@@ -232,7 +233,7 @@ func record[T ~int64 | ~uint64](p *Partition, first table.Row, said []T) {
 	}
 }
 
-// rowsWithout returns a bit for each of at most 64 answers, set if it is not answer.
+// rowsWithout returns a bit for each element of word, at most 64, set if the element is not answer.
 func rowsWithout[T ~int64 | ~uint64](word []T, answer T) (set uint64) {
 	for i, is := range word {
 		bit := uint64(0)

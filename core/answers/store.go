@@ -51,19 +51,20 @@ func Keeps(pl *framework.Plugin) bool {
 	return pl.Locality == framework.NodeOnly && !pl.Costly && pl.ErrorsFrom == 0
 }
 
-// Filter returns the partition of the plugin's verdicts for the pod in in, brought up to
-// date with the table. A new one is made, and all rows are asked about, if there is none.
+// Filter returns the partition of the plugin's verdicts for in.Pod, brought up to date with the
+// table. A new one is made, and all rows are asked about, if there is none.
 func (s *Store) Filter(pl *framework.Plugin, in *framework.Input) *Partition {
 	return s.find(pl, in, false)
 }
 
-// Score returns the partition of the plugin's raw scores for the pod in in, brought up to
-// date with the table. A new one is made, and all rows are asked about, if there is none.
+// Score returns the partition of the plugin's raw scores for in.Pod, brought up to date with the
+// table. A new one is made, and all rows are asked about, if there is none.
 func (s *Store) Score(pl *framework.Plugin, in *framework.Input) *Partition {
 	return s.find(pl, in, true)
 }
 
-// find returns the up-to-date partition of the plugin's scores or else verdicts.
+// find returns the partition of the plugin's scores, or of its verdicts if scores is false, up to
+// date with the table; a new one if there is none.
 func (s *Store) find(pl *framework.Plugin, in *framework.Input, scores bool) *Partition {
 	s.sign(pl, in)
 	p := s.byKey[key{pl, scores, string(s.key)}]
@@ -118,8 +119,8 @@ func (s *Store) recount() {
 	}
 }
 
-// Follow brings a partition, which a view may hold, up to date: it asks the plugin about the
-// nodes that changed since the partition's revision, or about all rows if it has none.
+// Follow brings a partition, which a view may hold, up to date with in.Table: it asks the plugin
+// about the nodes that changed since the partition's revision, or about all rows if it has none.
 func (s *Store) Follow(p *Partition, pl *framework.Plugin, in *framework.Input) {
 	t := in.Table
 	if p.revision != 0 && t.NodeRevision() <= p.revision && p.rows == t.Rows() {
