@@ -11,7 +11,7 @@ import (
 
 // Class is an equivalence class: the pods that none of a profile's plugins can tell apart.
 type Class[V any] struct {
-	Signature string
+	Signature string // what the plugins read of each of the pods, as bytes
 	Hash      uint64 // of the signature
 	Kept      *V     // what the user of the class keeps for it; nil: nothing
 }
@@ -24,7 +24,7 @@ const mostBytes = 4 << 20
 // recently, or for which the user keeps something (Kept).
 type Set[V any] struct {
 	table       *table.Table
-	keys        map[*profile.Profile]*Keys
+	keys        map[*profile.Profile]*Keys // made so far, by profile
 	bySignature map[string]*Class[V]
 	bytes       int    // about the length of all signatures
 	buffer      []byte // scratch of Of
@@ -43,7 +43,7 @@ type Pod[V any] struct {
 	signedAt uint64 // revision of what the signature depends on, when the class was found
 }
 
-// Keys returns the keys of the profile, nil before Set.Of was called with p.
+// Keys returns the keys of the profile under which Set.Of was called with p, nil before that.
 func (p *Pod[V]) Keys() *Keys { return p.keys }
 
 // Of returns the class of the pod under the profile. The class is that in known if it still
@@ -73,7 +73,8 @@ func (s *Set[V]) Keys(p *profile.Profile) *Keys {
 	return k
 }
 
-// With returns the class with the signature, a new one if there is none.
+// With returns the class with the signature, a new one if there is none. If a new one makes the
+// signatures exceed mostBytes, other classes with nil Kept are forgotten.
 func (s *Set[V]) With(signature []byte) *Class[V] {
 	if c := s.bySignature[string(signature)]; c != nil {
 		return c
@@ -94,5 +95,6 @@ func (s *Set[V]) Forget() {
 	s.bytes = 0
 }
 
-// ForgetProfiles removes the keys of all profiles, which may not be used again.
+// ForgetProfiles removes the Keys of all profiles. Neither these profiles, nor a Pod that caches
+// its class under one, may be used again.
 func (s *Set[V]) ForgetProfiles() { clear(s.keys) }

@@ -10,12 +10,12 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Keys holds those plugins of a profile that decide the class of a pod, and those that end
-// the validity of answers.
+// Keys holds what decides the class of a pod, and for how long answers about the class hold:
+// functions of those plugins of a profile that have a Sign, a SignRevision or an Epoch.
 type Keys struct {
 	Profile *profile.Profile
 
-	signers []*framework.Plugin // that read something of the pod
+	signers []*framework.Plugin // the plugins that have a Sign
 	// revisions are the SignRevision functions of the signers that have one.
 	revisions []func(*table.Table, *object.Pod) (uint64, bool)
 	epochs    []func(*table.Table) uint64 // the plugins' Epoch functions
@@ -56,9 +56,9 @@ func (k *Keys) Epoch(t *table.Table) uint64 {
 	return sum
 }
 
-// signedAt returns a number that changes whenever the pod's signature may, other than by
-// the pod itself: the sum of the plugins' SignRevisions. It returns false if a plugin does
-// not know its revision.
+// signedAt returns a number that changes whenever the pod's signature may, other than by the pod
+// itself: the sum of the plugins' SignRevisions. known is false if a plugin does not know its
+// revision.
 func (k *Keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool) {
 	for _, signRevision := range k.revisions {
 		revision, known := signRevision(t, pod)
