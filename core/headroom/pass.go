@@ -30,10 +30,10 @@ type Score struct {
 // loop over rows (AddMask, AddRows). It serves profiles whose three plugins look at nothing
 // else. Each plugin joins with its rule as data; the loop may run once Complete.
 type Pass struct {
-	fit, least, even        Amounts
-	leastWeight, evenWeight int64
-	joined                  int // bits of the parts that joined
-	watchers                []Watcher
+	fit, least, even        Amounts   // what the filter and the two scores count of the pod
+	leastWeight, evenWeight int64     // of the scores LeastAllocated and Balanced
+	joined                  int       // a bit for each plugin that joined
+	watchers                []Watcher // of the plugins that joined
 }
 
 // Bits of Pass.joined: the plugins that joined the pass, so that its loop computes what they
@@ -45,8 +45,8 @@ const (
 	all = 1<<iota - 1
 )
 
-// JoinFilter adds a filter to what the pass evaluates when it runs (see Complete). The
-// filter must compare exactly the number of pods, CPU and memory, as in list. JoinFilter
+// JoinFilter adds a filter to what the pass evaluates when it runs (see Complete). list must hold
+// what the filter compares: exactly the number of pods, CPU and memory, in this order. JoinFilter
 // returns false for any other list and for a second filter: ask that plugin itself.
 func (p *Pass) JoinFilter(list []sums.Sum) bool {
 	if len(list) != 3 || list[0].Name != v1.ResourcePods || list[1].Name != v1.ResourceCPU || list[2].Name != v1.ResourceMemory || !p.join(fits) {
@@ -71,7 +71,7 @@ func (p *Pass) JoinScore(s Score, weight int64) bool {
 	return true
 }
 
-// join records that a plugin joined for the part. It returns false if one had already.
+// join records that the plugin with the bit part joined. It returns false if it had already.
 func (p *Pass) join(part int) bool {
 	joins := p.joined&part == 0
 	p.joined |= part
@@ -91,7 +91,8 @@ type Watcher struct {
 	// Apart reports whether the plugin is to be called by itself this time, so that it can
 	// be timed. The pass then evaluates no row.
 	Apart func() bool
-	// Seen is called with the number of rows that the loop evaluated for the plugin.
+	// Seen is called with the number of rows that fit according to the loop, about which the plugin
+	// is not asked. It is not called if a plugin is called by itself.
 	Seen func(rows int)
 }
 
