@@ -58,9 +58,9 @@ func New(t *table.Table, name v1.ResourceName, request int64, delegated bool) Su
 	return s
 }
 
-// columns returns the table's columns of what each node has and what its pods use, by row.
-// It returns false if no node has any and no pod uses any. A column that was added after
-// the sum was made is found, too.
+// columns returns the table's columns of what each node has and what its pods use, by row. known is
+// false if no node has any and no pod uses any. A column that was added after the sum was made is
+// found, too.
 func (s *Sum) columns(t *table.Table) (has, used []int64, known bool) {
 	if s.Name == v1.ResourcePods {
 		return t.AllowedPods(), t.PodCount(), true
@@ -86,8 +86,8 @@ func (s *Sum) On(t *table.Table, row table.Row) Answer {
 	return Compare(s.Request, has, used)
 }
 
-// EachUnfit calls visit with the index in rows of each row on which the request does not
-// fit, and how.
+// EachUnfit calls visit for each row on which the request does not fit now, with the row's index in
+// rows and how the request compares (Short or Never).
 func (s *Sum) EachUnfit(t *table.Table, rows []table.Row, visit func(i int, a Answer)) {
 	has, used, known := s.columns(t)
 	if !known {
@@ -133,10 +133,10 @@ func (s *Sum) Most(t *table.Table, row table.Row, below int32, came []*object.Po
 	return max(0, resource.Add(has-used, s.usedByLower(t, row, below)))
 }
 
-// Repeats returns how many pods that request what the list says, and use what p does, fit on
-// the row beside each other once the pods in came were added; most if there are more. known is
-// false if a sum is saturated, or if the table has no columns of a resource that a device class
-// stands for. No more than n fit then.
+// Repeats returns how many pods like p fit on the row beside each other once the pods in came were
+// added; most if there are more. Each of them requests what the list says, and uses what p uses. If
+// known is false it may be fewer than n: a sum is saturated, or the table has no columns of a
+// resource that a device class stands for.
 func Repeats(list []Sum, t *table.Table, row table.Row, came []*object.Pod, p *object.Pod, most int) (n int, known bool) {
 	n, known = most, true
 	for k := range list {

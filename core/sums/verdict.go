@@ -17,7 +17,7 @@ const (
 	noOwnBit = 1 << 62
 	// never is set if one of the requests is more than the whole node has.
 	never = 1 << 63
-	// lastOwnBit is the last sum that has a bit.
+	// lastOwnBit is the index of the last sum that has a bit of its own.
 	lastOwnBit = 61
 )
 
@@ -46,7 +46,8 @@ func VerdictExchanged(list []Sum, t *table.Table, row table.Row, below int32, ca
 	return v, true
 }
 
-// reject returns the verdict v with the mark that the k-th sum does not fit.
+// reject returns the verdict v with the mark that the k-th sum does not fit. If a is Never it also
+// sets never, except for the number of pods.
 func reject(v uint64, list []Sum, k int, a Answer) uint64 {
 	if k <= lastOwnBit {
 		v |= 1 << k
@@ -65,9 +66,9 @@ func hashBits(name v1.ResourceName) uint64 {
 	return draw.Hash(string(name)) & (1<<(lastOwnBit+1) - 1<<1)
 }
 
-// EachShort calls visit with each sum that does not fit, according to the verdict v on the
-// row. It reports whether a request (other than for the number of pods) is more than the
-// whole node has.
+// EachShort calls visit with each sum that does not fit, according to the verdict v on the row. If
+// v has noOwnBit, the row as it is now decides instead. It reports whether a request (other than
+// for the number of pods) is more than the whole node has.
 func EachShort(list []Sum, t *table.Table, row table.Row, v uint64, visit func(*Sum)) (beyond bool) {
 	for k := range list {
 		short := k <= lastOwnBit && v&(1<<k) != 0
