@@ -20,14 +20,14 @@ type Nominator interface {
 	NominatedNodes() []string
 	// NominatedNode returns the node that the pod is nominated to, "" for none.
 	NominatedNode(uid types.UID) string
-	// Renominated returns the nodes whose nominations changed after the revision since, and
-	// the present revision; false if changes so old are not known any more.
+	// Renominated returns the nodes whose nominations changed after the revision since, and the
+	// present revision. known is false if changes so old are not known any more.
 	Renominated(since uint64) (nodes []string, now uint64, known bool)
 }
 
-// changed returns the nodes whose nominations may have changed after the revision since,
-// and the present revision. If the changes are not known, known is false and nodes are all
-// that have nominations.
+// changed returns the nodes whose nominations may have changed after the revision since, and the
+// present revision. If the changes are not known, known is false and nodes are all that have
+// nominations now.
 func changed(n Nominator, since uint64) (nodes []string, now uint64, known bool) {
 	if nodes, now, known = n.Renominated(since); !known {
 		nodes = n.NominatedNodes()
@@ -93,8 +93,8 @@ func (x *Rows) set(r table.Row, pods []*object.Pod) {
 	x.list[at] = n
 }
 
-// On returns the pods nominated to the row's node, nil if there are none. It is valid
-// until the next Follow.
+// On returns row r with the pods nominated to its node, nil if there are none. It is valid until
+// the next Follow.
 func (x *Rows) On(r table.Row) *Node {
 	if int(r) < len(x.at) && x.at[r] > 0 {
 		return &x.list[x.at[r]-1]
@@ -102,13 +102,13 @@ func (x *Rows) On(r table.Row) *Node {
 	return nil
 }
 
-// Concerns reports whether one of the nominated pods has at least that priority, so that it
-// may count against a pod of the priority.
+// Concerns reports whether one of the nominated pods has at least the priority, so that it may
+// count against a pod of that priority.
 func (n *Node) Concerns(priority int32) bool { return n.highest >= priority }
 
-// Against returns those of the nominated pods that count against pod: all but itself of at
-// least its priority. own is the row that pod itself is nominated to, -1 if none. The slice
-// may be n.Pods.
+// Against returns those of the nominated pods that count against pod: pods other than itself, of at
+// least its priority. own is the row that pod itself is nominated to, -1 if none. The slice may be
+// n.Pods.
 func (n *Node) Against(pod *object.Pod, own table.Row) []*object.Pod {
 	switch {
 	case !n.Concerns(pod.Priority):
