@@ -92,13 +92,14 @@ func (v *view) comparePartitions(t *table.Table) error {
 	return nil
 }
 
-// fresh returns a new, evaluated view of the same class that shares nothing with v and
-// keeps cells, for compareFresh.
+// fresh returns a new, evaluated view of the same class that shares nothing with v, for
+// compareFresh. It keeps cells, and each plugin is asked itself, without a pass.
 func (v *view) fresh(t *table.Table) *view {
 	f, store := prepare(t, v.keys, v.pod), answers.Store{}
 	var found scratch
 	f.keepCells()
 	f.build(&store, &ranking.Index{})
+	f.leavePass()
 	f.refresh(&store, 1, &found)
 	return f
 }

@@ -143,6 +143,12 @@ func (v *view) joinPass() {
 		v.watchPass()
 		return
 	}
+	v.leavePass()
+}
+
+// leavePass makes the view ask each plugin itself from now on, without a pass.
+func (v *view) leavePass() {
+	v.pass = nil
 	for _, f := range v.rowFilters {
 		f.inPass = false
 	}

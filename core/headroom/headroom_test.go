@@ -63,14 +63,21 @@ func TestPercent(t *testing.T) {
 func TestPassGivesWhatThePluginsGive(t *testing.T) {
 	whole := rapid.OneOf(rapid.Int64Range(0, 200), rapid.Int64Range(1, 1<<20), rapid.Int64Range(1, table.MostInverted+9), rapid.Int64Range(1, math.MaxInt64))
 	rapid.Check(t, func(t *rapid.T) {
-		part := func(what string, of int64) int64 { // at whole percents, or next to them
-			return max(0, of/100*rapid.Int64Range(0, 103).Draw(t, what)+rapid.Int64Range(-1, 1).Draw(t, what+" off"))
+		part := func(of, percent int64, off string) int64 { // at a whole percent, or next to it
+			return max(0, of/100*percent+rapid.Int64Range(-1, 1).Draw(t, off))
 		}
+		alike := rapid.Bool().Draw(t, "alike") // the same percent of CPU and of memory is in use
 		vector := func(what string, of resource.Vector) resource.Vector {
-			return resource.Vector{MilliCPU: part(what+" CPU", of.MilliCPU), Memory: part(what+" memory", of.Memory)}
+			percent := rapid.OneOf(rapid.Int64Range(0, 48), rapid.Int64Range(0, 103)) // mostly there is room
+			cpu := percent.Draw(t, what+" CPU")
+			memory := cpu
+			if !alike {
+				memory = percent.Draw(t, what+" memory")
+			}
+			return resource.Vector{MilliCPU: part(of.MilliCPU, cpu, what+" CPU off"), Memory: part(of.Memory, memory, what+" memory off")}
 		}
 		tb, offered := table.New(), resource.Vector{MilliCPU: whole.Draw(t, "CPU"), Memory: whole.Draw(t, "memory")}
-		allowed := rapid.Int64Range(0, 3).Draw(t, "pods")
+		allowed := rapid.SampledFrom([]int64{9, 9, 9, 2, 1, 0}).Draw(t, "pods")
 		tb.SetNode(&object.Node{Name: "other"})
 		row := tb.SetNode(&object.Node{Name: "n", Allocatable: offered, AllowedPods: allowed})
 		used, nonZero := vector("used", offered), vector("used, not zero", offered)
