@@ -16,23 +16,23 @@ type item struct {
 // keptCapacity is the longest buffer that an inbox keeps for reuse, in items.
 const keptCapacity = 1 << 16
 
-// inbox is a first-in-first-out queue with one reader, the loop. News from the cluster
-// (post) waits while limit of it is queued. Outcomes of effects and questions (push) never
-// wait: their number is bounded by what was asked for, and whoever reports an outcome must
-// not wait for the loop, which may wait for him.
+// inbox is a first-in-first-out queue with one reader, the loop. post, for events from the
+// cluster, waits while limit of its events are queued. push, for outcomes of effects and for
+// questions, never waits: their number is bounded by what was asked for, and whoever reports
+// an outcome must not wait for the loop, as the loop may wait for the reporter.
 type inbox struct {
 	wake chan struct{} // holds a token when there may be something to read
 
 	mu     sync.Mutex
 	room   sync.Cond // signalled when the inbox is emptied or closed
-	items  []item
-	spare  []item // the buffer that take returned last
-	news   int    // how many of items came through post
-	limit  int    // of news
+	items  []item    // queued, oldest first
+	spare  []item    // the buffer that take returned last; nil: none, or it is not kept
+	news   int       // how many of items came through post
+	limit  int       // post waits while news is that large
 	closed bool
 }
 
-// newInbox returns an empty inbox for that many items of news at a time.
+// newInbox returns an empty inbox. Its post waits while limit events from post are queued.
 func newInbox(limit int) *inbox {
 	b := &inbox{wake: make(chan struct{}, 1), limit: limit}
 	b.room.L = &b.mu
@@ -52,7 +52,8 @@ func (b *inbox) post(e machine.Event) {
 	}
 }
 
-// push adds an item even if the inbox is full. It returns false if the inbox is closed.
+// push adds an item even if the inbox is full. It drops the item and returns false if the
+// inbox is closed.
 func (b *inbox) push(it item) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +71,7 @@ func (b *inbox) append(it item) bool {
 	return true
 }
 
-// ring wakes the reader.
+// ring wakes the reader, also if nothing was added. It never waits.
 func (b *inbox) ring() {
 	select {
 	case b.wake <- struct{}{}:
@@ -78,7 +79,8 @@ func (b *inbox) ring() {
 	}
 }
 
-// take removes and returns all items, in order. The slice is valid until the next take.
+// take removes and returns all items, in order; none if the inbox is empty. Whoever waits in
+// post goes on. The slice is valid until the next take.
 func (b *inbox) take() []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +95,7 @@ func (b *inbox) take() []item {
 	return taken
 }
 
-// close drops all items and those still to come, and wakes every waiting writer.
+// close drops all items and those still to come. Whoever waits in post returns.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

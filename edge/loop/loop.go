@@ -16,9 +16,10 @@ import (
 
 // Machine is the scheduler's state machine, which only the loop may call.
 type Machine interface {
-	// Step handles an event and returns the effects to carry out.
+	// Step handles an event, at the time now, and returns the effects to carry out.
 	Step(now time.Time, e machine.Event) []machine.Effect
-	// First returns the pod that the next ScheduleOne would take; nil if there is none.
+	// First returns the pod that the next ScheduleOne would take; nil if there is none. It
+	// leaves the pod in the queue.
 	First() *object.Pod
 	// NextTimer returns when a Tick is due; false if no timer is set.
 	NextTimer() (time.Time, bool)
@@ -46,28 +47,29 @@ type Options struct {
 	// Rest, when set, is called on the loop's goroutine before it waits for something
 	// to do.
 	Rest func()
-	// Panicked, when set, is called with the event of each step that panicked.
+	// Panicked, when set, is called on the loop's goroutine with the event of each step
+	// that panicked, after Machine.Repair.
 	Panicked func(e machine.Event)
 }
 
 // Step describes one step of the machine, for Options.Observe.
 type Step struct {
-	Now time.Time
+	Now time.Time // when the step began, by the machine's clock
 	// Event is what the machine handled. If the step panicked, Event is nil and Panicked is
 	// the event, which is given again later.
 	Event, Panicked machine.Event
 	Effects         []machine.Effect // already handed to the Executor
-	Took            time.Duration
+	Took            time.Duration    // by the machine alone, without handing effects out
 }
 
-// inboxLimit is how many events from the cluster may wait. Post, and so the watches, block
-// then.
+// inboxLimit is how many events from the cluster may wait. Beyond it Post blocks, and so do
+// the watches.
 const inboxLimit = 8192
 
 // resolution is the least time between two checks of the machine's timers.
 const resolution = 5 * time.Millisecond
 
-// ErrStopped is what Inspect returns if the loop no longer runs.
+// ErrStopped is what Inspect returns if it is called after the loop has stopped.
 var ErrStopped = errors.New("the scheduling loop has stopped")
 
 // Loop owns a machine and hands it events and timers, one step after the other. Post,
@@ -78,25 +80,25 @@ type Loop struct {
 	executor Executor
 	options  Options
 	inbox    *inbox
-	leading  atomic.Bool
-	now      doing // for the watchdog
+	leading  atomic.Bool // what Lead was last called with
+	now      doing       // for the watchdog
 	clock    clock
 	longest  atomic.Int64 // the longest step or question so far, in nanoseconds
 
 	ticked time.Time // when tick last called NextTimer
-	due    time.Time // the timer that was next then; zero: none
-	stale  bool      // there was a step since, so due may be wrong
+	due    time.Time // the timer that NextTimer returned then; zero: none, or it is past
+	stale  bool      // there was a step since ticked, so due may be wrong
 
-	// cycles and ticks pause ScheduleOne and Tick after one that panicked, as the next may
-	// well meet the same pod.
+	// cycles pauses ScheduleOne after a ScheduleOne that panicked, ticks pauses Tick after a
+	// Tick that panicked: the next may well meet the same pod.
 	cycles, ticks pause
-	led           bool // the machine had a ScheduleOne since this process leads
-	lost          lost
+	led           bool              // the machine had a ScheduleOne since this process leads
+	lost          lost              // what panicked and is tried again later
 	reports       map[string]report // of panics, by the file and line that raised them
 }
 
-// New returns a loop that does not yet lead. Only the loop may call the machine from
-// here on.
+// New returns a loop that does not lead until Lead is called. It passes the effects of m to h.
+// Run starts it. From New on, only the loop may call the machine.
 func New(m Machine, h Executor, o Options) *Loop {
 	return &Loop{machine: m, executor: h, options: o, inbox: newInbox(inboxLimit),
 		lost: lost{waiting: map[subject]*again{}}, reports: map[string]report{}}
@@ -106,20 +108,22 @@ func New(m Machine, h Executor, o Options) *Loop {
 // drops the event once the loop has stopped.
 func (l *Loop) Post(e machine.Event) { l.inbox.post(e) }
 
-// Report sends the machine the outcome of an effect. It never waits.
+// Report sends the machine the outcome of an effect. It never waits. It drops the outcome
+// once the loop has stopped.
 func (l *Loop) Report(e machine.Event) { l.inbox.push(item{event: e}) }
 
 // Lead sets whether the machine may decide on pods: whether this process has the leader
-// lease. News and outcomes reach the machine in any case. Each call makes the loop check
-// Executor.Full again.
+// lease. Events from the cluster and outcomes reach the machine in any case. Each call wakes
+// the loop, which then checks Executor.Full again.
 func (l *Loop) Lead(yes bool) {
 	l.leading.Store(yes)
 	l.inbox.ring()
 }
 
-// Inspect runs look between two steps, on the loop's goroutine, so that it may read the
-// machine. It returns when look has returned, or with an error when ctx ends or the
-// loop has stopped; after ctx has ended, look may not run at all, or still run.
+// Inspect runs look between two steps, on the loop's goroutine, so that look may read the
+// machine. It returns nil when look has returned or panicked. It returns ctx's error when ctx
+// ends; look may then run later, or never. It returns ErrStopped if the loop has stopped
+// before. If the loop stops meanwhile, only the end of ctx ends the wait.
 func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	done := make(chan struct{})
 	ask := func() {
@@ -139,8 +143,8 @@ func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	}
 }
 
-// Run hands events to the machine and carries out its effects until the context ends. It
-// must be called once.
+// Run hands events to the machine and its effects to the executor until the context ends.
+// Then it drops what is queued and closes the inbox. It must be called once.
 func (l *Loop) Run(ctx context.Context) {
 	defer l.inbox.close()
 	timer := time.NewTimer(0)
@@ -174,7 +178,8 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
-// handle gives the machine the item's event, or answers its question.
+// handle gives the machine the item's event, or runs its question. It contains a panic of
+// either.
 func (l *Loop) handle(it item) {
 	if it.ask == nil {
 		l.give(it.event)
@@ -187,8 +192,8 @@ func (l *Loop) handle(it item) {
 	it.ask()
 }
 
-// took records how long a step or a question took, if it was the longest so far. The metric
-// of the longest step shows it.
+// took records that a step or a question took t, if it was the longest so far. The metric of
+// the longest step shows it.
 func (l *Loop) took(t time.Duration) {
 	if int64(t) > l.longest.Load() {
 		l.longest.Store(int64(t))
@@ -199,8 +204,9 @@ func (l *Loop) took(t time.Duration) {
 // scheduled meanwhile.
 func (l *Loop) Longest() time.Duration { return time.Duration(l.longest.Load()) }
 
-// tick sends the machine a Tick if a timer is due. It does not check after each step, as
-// steps are many and timers coarse.
+// tick sends the machine a Tick if its next timer is due; else it records when it is (due). It
+// checks at most once in resolution, as steps are many and timers coarse, and not during the
+// pause after a Tick that panicked.
 func (l *Loop) tick(now time.Time) {
 	if now.Sub(l.ticked) < resolution || now.Before(l.ticks.until) {
 		return
@@ -216,7 +222,7 @@ func (l *Loop) tick(now time.Time) {
 }
 
 // next returns the pod to schedule now; nil if none is ready, this process does not lead,
-// bindings pile up, or a cycle has just panicked.
+// the executor is full, or the pause after a cycle that panicked is not over.
 func (l *Loop) next(now time.Time) *object.Pod {
 	if !l.leading.Load() || now.Before(l.cycles.until) || l.executor.Full() {
 		return nil
@@ -224,9 +230,9 @@ func (l *Loop) next(now time.Time) *object.Pod {
 	return l.machine.First()
 }
 
-// beginLead sends the machine a ScheduleOne when this process has begun to lead and no pod
-// is ready: the machine learns by it that its writes are awaited. It returns false if there
-// was no need to.
+// beginLead sends the machine a ScheduleOne if this process has begun to lead and no pod is
+// ready, and reports whether it did. The machine learns by ScheduleOne that it leads, and
+// writes the statuses that only a leader writes.
 func (l *Loop) beginLead() bool {
 	if l.led = l.led && l.leading.Load(); l.led || !l.leading.Load() || l.machine.First() != nil {
 		return false
@@ -236,7 +242,8 @@ func (l *Loop) beginLead() bool {
 	return true
 }
 
-// cycle runs the scheduling cycle of p, which the machine's First has returned.
+// cycle runs the scheduling cycle of p, which the machine's First has returned. If the cycle
+// panics, the next ones wait for a while.
 func (l *Loop) cycle(p *object.Pod) {
 	l.now.cycle(p)
 	l.cycles.after(l.step(machine.ScheduleOne{}), time.Now(), lastPause)
@@ -299,8 +306,8 @@ func (l *Loop) stepMachine(now time.Time, e machine.Event) (effects []machine.Ef
 	return l.machine.Step(now, e), true
 }
 
-// do hands an effect to the executor. If that panics, do returns false and the effect is
-// tried again later.
+// do hands an effect to the executor. If that panics, do returns false. The effect is then
+// tried again later if the machine waits for its outcome, else it is dropped.
 func (l *Loop) do(e machine.Effect) (ok bool) {
 	defer l.contain(fmt.Sprintf("%T", e), func() { l.loseEffect(e) })
 	l.executor.Do(e)

@@ -28,8 +28,8 @@ type pause struct {
 	until time.Time
 }
 
-// after ends the pause if the last try succeeded, else doubles it: from firstPause to
-// at most last.
+// after ends the pause if ok: the last try succeeded. Else it begins a pause at now that is
+// twice as long as the one before: from firstPause to at most last.
 func (p *pause) after(ok bool, now time.Time, last time.Duration) {
 	if ok {
 		*p = pause{}
@@ -44,7 +44,7 @@ func (p *pause) after(ok bool, now time.Time, last time.Duration) {
 // replaces it, so that an object whose events always panic costs one step a minute.
 type lost struct {
 	waiting map[subject]*again
-	rest    time.Time // nothing is tried before this
+	rest    time.Time // nothing is tried before this, as the last try panicked
 }
 
 // subject is what an event or an effect is about: an object, by kind and name, or an effect
@@ -75,8 +75,10 @@ func (l *lost) next() (due time.Time, any bool) {
 	return due, any
 }
 
-// give lets the machine handle an event from the inbox. If the step panics, the event is
-// given again later, unless a newer one about the same object comes first.
+// give lets the machine handle an event from the inbox. If the step panics, the event waits
+// to be given again. If an event of the same type and subject waits already, e takes its
+// place and is not handled now. If one of another type waits for the subject, e is handled
+// now and the other one is dropped.
 func (l *Loop) give(e machine.Event) {
 	if len(l.lost.waiting) == 0 {
 		if !l.step(e) {
@@ -102,9 +104,9 @@ func (l *Loop) give(e machine.Event) {
 // read the pod again.
 var errLostRead = errors.New("a read of the pod was lost in a panic of the scheduler")
 
-// trying returns a function that gives the machine the event again. In place of a
-// ReadReply, which would be outdated, it gives an error, so that the machine reads the
-// pod again.
+// trying returns a function that gives the machine the event again and returns false if the
+// step panics. In place of a ReadReply, which would be outdated, it gives one with an error,
+// so that the machine reads the pod again.
 func (l *Loop) trying(e machine.Event) func() bool {
 	if read, ok := e.(machine.ReadReply); ok {
 		e = machine.ReadReply{UID: read.UID, Err: errLostRead}
@@ -112,8 +114,9 @@ func (l *Loop) trying(e machine.Event) func() bool {
 	return func() bool { return l.step(e) }
 }
 
-// lose schedules an event whose step panicked to be given to the machine again, after a
-// pause that is longer than the last pause of a.
+// lose schedules an event about the subject, whose step panicked, to be given to the machine
+// again. a is what waited for the subject before, or is empty: the pause is twice the last
+// one of a, within firstPause and longPause.
 func (l *Loop) lose(about subject, e machine.Event, a *again) {
 	a.kind, a.try = fmt.Sprintf("%T", e), l.trying(e)
 	a.pause.after(false, time.Now(), longPause)
@@ -121,7 +124,7 @@ func (l *Loop) lose(about subject, e machine.Event, a *again) {
 }
 
 // loseEffect schedules an effect that panicked to be tried again, if the machine waits for
-// its outcome. Others, such as Events and status patches, are dropped.
+// its outcome. Other effects, such as Events and status patches, are dropped.
 func (l *Loop) loseEffect(e machine.Effect) {
 	kind, id := fmt.Sprintf("%T", e), ""
 	switch e := e.(type) {
@@ -155,8 +158,8 @@ func (l *Loop) loseEffect(e machine.Effect) {
 	l.lost.waiting[about] = a
 }
 
-// giveAgain tries the events and effects whose pause is over, the longest waiting first. It
-// stops at the first that panics, and nothing is tried for firstPause then.
+// giveAgain tries the events and effects whose pause is over at now, the longest overdue
+// first. It stops at the first that panics, and nothing is tried for firstPause then.
 func (l *Loop) giveAgain(now time.Time) {
 	if len(l.lost.waiting) == 0 || now.Before(l.lost.rest) {
 		return
@@ -226,7 +229,8 @@ func ownerKind(k object.SelectorOwnerKind) string { return fmt.Sprintf("selector
 // recognized (subject.of).
 func objectKind(k object.Kind) string { return fmt.Sprintf("object %d", k) }
 
-// outcomeOf returns the subject of a reply: its type and the call that it answers.
+// outcomeOf returns the subject of an event that is not about an object: its type and, for a
+// reply, the pod and the call that it answers.
 func outcomeOf(e machine.Event) subject {
 	s := subject{of: fmt.Sprintf("%T", e)}
 	switch e := e.(type) {
@@ -260,9 +264,9 @@ type report struct {
 	quiet int // panics since then, which were not logged
 }
 
-// contain must be deferred. It recovers a panic, logs it, at most once a minute for
-// each place in the code, and calls repair. what names the step. Without a panic it
-// does nothing.
+// contain must be deferred. It recovers a panic, logs it, and calls repair. A panic at one
+// place in the code is logged once a minute at most. what names the step. Without a panic
+// contain does nothing.
 func (l *Loop) contain(what string, repair func()) {
 	r := recover()
 	if r == nil {

@@ -17,9 +17,9 @@ import (
 // doing is what the loop does at present, for the watchdog's goroutine to read.
 type doing struct {
 	mu    sync.Mutex
-	steps uint64        // begun so far
-	busy  bool          // a step or a question is under way
-	event machine.Event // nil: a question
+	steps uint64        // steps and questions that have begun so far
+	busy  bool          // one has begun since the loop last rested
+	event machine.Event // of the last step; nil: a question, or the loop rests
 	pod   *object.Pod   // of the last ScheduleOne; nil: none since the loop last rested
 }
 
@@ -46,7 +46,8 @@ func (d *doing) rest() {
 	d.mu.Unlock()
 }
 
-// look returns how many steps have begun, and whether one is under way.
+// look returns how many steps and questions have begun so far, and whether the loop is busy:
+// it has not rested since the last one began.
 func (d *doing) look() (steps uint64, busy bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +55,7 @@ func (d *doing) look() (steps uint64, busy bool) {
 }
 
 // String names the step under way, such as "PodSet default/web-0". It is "Inspect" for a
-// question.
+// question, and while the loop rests.
 func (d *doing) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,9 +93,9 @@ func (d *doing) String() string {
 // lookEvery is how often the watchdog checks the loop.
 const lookEvery = time.Second
 
-// Watchdog finds a loop that is stuck: it has been at the same step for the limit. Time is
-// counted in checks, so that a process that was stopped, or a clock that was set, does not
-// look like a stuck loop.
+// Watchdog finds a loop that is stuck: it has been at the same step or question for the
+// limit. Time is counted in checks (lookEvery), so that a process that was stopped, or a
+// clock that was set, does not look like a stuck loop.
 type Watchdog struct {
 	loop  *Loop
 	limit time.Duration
@@ -104,8 +105,8 @@ type Watchdog struct {
 
 // Stuck is a step that takes too long.
 type Stuck struct {
-	Step string // its event, and the pod or object that this is about
-	For  time.Duration
+	Step string        // its event, and the pod or object that the event is about
+	For  time.Duration // how long it has taken so far
 }
 
 // Error says which step the loop is stuck in and for how long.
@@ -113,11 +114,11 @@ func (s *Stuck) Error() string {
 	return fmt.Sprintf("the scheduling loop has been stuck for %s in the step %s", s.For, s.Step)
 }
 
-// NewWatchdog returns a watchdog that calls a loop stuck after that long in one step.
+// NewWatchdog returns a watchdog of l, which is stuck after limit in one step. Run starts it.
 func NewWatchdog(l *Loop, limit time.Duration) *Watchdog { return &Watchdog{loop: l, limit: limit} }
 
-// Run watches until the context ends. It calls stuck once for each step that
-// reaches the limit.
+// Run watches the loop until the context ends. It calls stuck, on the same goroutine, once for
+// each step that reaches the limit.
 func (w *Watchdog) Run(ctx context.Context, stuck func(*Stuck)) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
