@@ -19,8 +19,8 @@ const (
 	auditEvery = 10 * time.Minute
 	// auditPage is how many objects a request asks for. Only their metadata comes.
 	auditPage = 5000
-	// auditTimeout is how long a watch may be behind. One that has nothing to say
-	// gets a bookmark each minute.
+	// auditTimeout is how long a watch may take to reach the state that was read. One that
+	// has nothing to say gets a bookmark each minute.
 	auditTimeout = 3 * time.Minute
 )
 
@@ -32,11 +32,11 @@ type auditor struct {
 	known func(ctx context.Context, resource string) ([]machine.Known, error)
 	// read lists a page of the API server's objects, their metadata only.
 	read    func(context.Context, schema.GroupVersionResource, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
-	repairs atomic.Uint64 // objects that differed and were listed again
+	repairs atomic.Uint64 // objects so far that Audit found to differ
 }
 
-// Audits returns how many objects Audit has found so far that differed from the API
-// server, since their events were lost or history was changed.
+// Audits returns how many objects Audit has found so far that differed between the API server,
+// the cache of the watches and the machine, because events were lost or history was changed.
 func (w *Watcher) Audits() uint64 { return w.audit.repairs.Load() }
 
 // Audit compares, kind by kind until the context ends, the caches of the watches with the
@@ -79,8 +79,9 @@ func (w *Watcher) repair(ctx context.Context, s *store, wrong map[types.Namespac
 	s.reopen(ctx, true)
 }
 
-// difference is an object as it is known here and as it is at the API server. The zero
-// owner means that it does not exist on that side.
+// difference is an object that differs on two sides. Either known is the object in the cache
+// and there is that at the API server, or known is the object in the machine and there is that
+// in the cache. The zero owner means that the object does not exist on that side.
 type difference struct{ known, there owner }
 
 // compareTwice compares the store with the API server twice and returns the objects that
@@ -94,7 +95,8 @@ func (w *Watcher) compareTwice(ctx context.Context, s *store) (map[types.Namespa
 	return inBoth(first, second), err
 }
 
-// inBoth returns the differences that are in both maps and equal. It changes second.
+// inBoth returns the differences that are in both maps and equal. It removes the others from
+// second and returns it.
 func inBoth(first, second map[types.NamespacedName]difference) map[types.NamespacedName]difference {
 	for name, d := range second { // any order: each by itself
 		if first[name] != d {
@@ -104,12 +106,14 @@ func inBoth(first, second map[types.NamespacedName]difference) map[types.Namespa
 	return second
 }
 
-// errStaysBehind: a watch did not reach the state that the audit read within auditTimeout.
+// errStaysBehind means that a watch did not reach the state that compare read in auditTimeout.
 var errStaysBehind = errors.New("the watch lags behind")
 
 // compare reads the kind's objects from the API server, waits until the watch has reached
 // that state, and returns the objects whose UID or version differs from the store's. An
-// object that the watch has in a later version than was read is no difference.
+// object that the watch has in a later version than was read is no difference. If the watch
+// does not reach the state in auditTimeout, the kind is listed again, and errStaysBehind
+// returned.
 func (w *Watcher) compare(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	at, err := w.truth(ctx, s)
 	if err != nil {
@@ -154,7 +158,7 @@ func (s *store) waitFor(ctx context.Context, w *state) bool {
 }
 
 // truth reads the identity and version of all objects of the store's kind from the API
-// server, in one consistent state.
+// server, page by page, in one consistent state.
 func (w *Watcher) truth(ctx context.Context, s *store) (*state, error) {
 	at := &state{objects: map[types.NamespacedName]owner{}}
 	o := metav1.ListOptions{Limit: auditPage, FieldSelector: s.selector}

@@ -19,8 +19,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/fence"
 )
 
-// refusedDelays is how long to wait after each refused connection before a binding is sent
-// again: four tries, as kube-scheduler v1.37 makes.
+// refusedDelays are the waits after each refused connection before a binding is sent again:
+// four tries in all, as kube-scheduler v1.37 makes.
 var refusedDelays = [...]time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 250 * time.Millisecond}
 
 // bind asks the API server to bind the pod to the node and returns what is known
@@ -50,8 +50,8 @@ func (x *Executor) bind(ctx context.Context, p *object.Pod, node string) (machin
 }
 
 // post sends a binding once. sent reports whether a connection was obtained, so that the
-// request may have reached the server. It is never repeated after an answer, since it
-// could not be told which of the two took effect.
+// request may have reached the server. Such a request is not repeated when its answer is lost,
+// since it could not be told which of the two took effect.
 func (x *Executor) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err error, sent bool) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -61,9 +61,10 @@ func (x *Executor) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err 
 	return err, connected.Load()
 }
 
-// classify returns what the reply to a binding proves. Only an answer of the API
-// server that turns the request down proves that the pod was not bound, or
-// that the request never left.
+// classify returns what the outcome err of a binding or write proves. It is BindDone if err is
+// nil. It is BindRefused, so that the pod was not bound, if the request never left (sent is
+// false, or the lease was lost) or the API server turned it down (4xx but 408). Else it is
+// BindUnknown.
 func classify(err error, sent bool) machine.BindResult {
 	if err == nil {
 		return machine.BindDone
@@ -81,7 +82,9 @@ func classify(err error, sent bool) machine.BindResult {
 }
 
 // conflict resolves an answer of 409 Conflict by reading the pod: an earlier request of
-// this scheduler may have bound it already. conflict is the error of the answer.
+// this scheduler may have bound it already. It returns BindDone if the pod is on the node,
+// BindUnknown if it is on another node or cannot be read, and BindRefused if it is not bound or
+// is gone. The parameter conflict is the error of the answer.
 func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, conflict error) (machine.BindResult, error) {
 	now, err := x.get(ctx, p)
 	switch {
@@ -98,8 +101,8 @@ func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, con
 // busy counts how often an overloaded server rejected one request (429).
 type busy int
 
-// again reports whether a request with that outcome is to be sent again, and after what
-// delay.
+// again reports whether a request with the outcome err is to be sent again, and after what
+// delay. It counts the rejection then, up to maxTries in all.
 func (b *busy) again(err error) (time.Duration, bool) {
 	delay, away := turnedAway(err)
 	if !away || *b >= maxTries-1 {

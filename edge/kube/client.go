@@ -35,21 +35,21 @@ import (
 
 // Clients are the connections to the API server, one for each kind of work. As
 // in kube-scheduler, all of them share one budget of requests (QPS and burst),
-// and events have another one of that size.
+// and the creation of Events has another one of that size.
 type Clients struct {
 	Watch  rest.Interface // lists and watches the core group: pods, nodes, ...
 	Policy rest.Interface // lists and watches PodDisruptionBudgets
 	Apps   rest.Interface // lists and watches ReplicaSets and StatefulSets
 	// Storage lists and watches storage.k8s.io.
 	Storage rest.Interface
-	// Volumes patches claims and volumes.
+	// Volumes patches PersistentVolumeClaims and PersistentVolumes.
 	Volumes rest.Interface
-	// Devices lists and watches resource.k8s.io, Claims writes its claims.
+	// Devices lists and watches resource.k8s.io, Claims writes ResourceClaims.
 	Devices, Claims rest.Interface
-	// devices is the version of resource.k8s.io that both use, taintRules that of
-	// DeviceTaintRules, which an API server may serve in another one.
+	// devices is the version of resource.k8s.io that Devices and Claims use, but for
+	// DeviceTaintRules: an API server may serve them in another one, taintRules.
 	devices, taintRules deviceVersion
-	// Groups lists and watches PodGroups, GroupStatus patches their status.
+	// Groups lists and watches Kubernetes' PodGroups, GroupStatus patches their status.
 	Groups, GroupStatus rest.Interface
 	// Custom lists and watches scheduling.x-k8s.io, CustomStatus patches the status of its
 	// objects.
@@ -66,14 +66,14 @@ type Clients struct {
 	Events   *Poster        // creates Events of events.k8s.io
 	Series   rest.Interface // patches the series of such Events
 
-	protobuf bool // the API server is asked for protobuf
+	protobuf bool // the configuration prefers answers in protobuf
 
-	held func() bool // whether this process holds the leader lease
+	held func() bool // reports whether this process holds the leader lease
 }
 
-// NewClients connects to the API server of config, which also sets the rate of requests
-// (QPS, Burst; a negative QPS is no limit). held is called before each request that
-// changes pods or reports on them; the request is not sent if it returns false.
+// NewClients returns clients of the API server of config, which also sets the rate of requests
+// (QPS, Burst; a negative QPS is no limit). It sends nothing and does not change config. held
+// is called before each request that writes; the request is not sent if it returns false.
 func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	announcing := throttled(config)
 	config = throttled(config)
@@ -169,7 +169,8 @@ func customClient(config *rest.Config, kind object.Kind) (rest.Interface, error)
 	return rest.RESTClientFor(config)
 }
 
-// metadata reads a page of the metadata of all objects of a resource.
+// metadata reads a page of the metadata of all objects of a resource, as o says. For
+// resource.k8s.io it takes the version that the API server serves instead of v1.
 func (c *Clients) metadata(ctx context.Context, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if of.GroupVersion() == resourcev1api.SchemeGroupVersion {
 		of.Version = deviceVersions[c.versionOf(of.Resource).Load()]
@@ -177,15 +178,16 @@ func (c *Clients) metadata(ctx context.Context, of schema.GroupVersionResource, 
 	return c.objects.Resource(of).List(ctx, o)
 }
 
-// requestTimeout bounds a request from when it is sent. It is a little more than an API
-// server's default for any request, so that normally the server gives up and says so. The
-// server gets this time, too (the parameter timeout), and serves nothing that nobody
+// requestTimeout bounds a request of a fenced client from when it is sent. It is a little more
+// than an API server's default for any request, so that normally the server gives up and says
+// so. The server gets this time, too (the parameter timeout), and serves nothing that nobody
 // waits for any more.
 const requestTimeout = 65 * time.Second
 
 // separate returns a copy of the configuration for a client with a connection of its own
 // (clients that dial through the same function share one). With fenced, requests have a
-// timeout and are not sent when held returns false.
+// timeout and are not sent when held returns false. Without fenced, the client is for lists
+// and watches, and held is not called.
 func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	c := rest.CopyConfig(config)
 	if c.Dial == nil {
@@ -200,8 +202,8 @@ func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	return c
 }
 
-// throttled returns the configuration with a rate limiter, which all clients
-// that are made of it share.
+// throttled returns a copy of the configuration with a rate limiter, which all clients that
+// are made of the copy share. A negative QPS means no limit, 0 client-go's default.
 func throttled(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	switch {
@@ -222,7 +224,8 @@ type fencedLimiter struct {
 	held func() bool
 }
 
-// Wait waits for the request's turn. It returns fence.ErrNotLeading if the lease is lost.
+// Wait waits for the request's turn. It returns fence.ErrNotLeading if the lease is lost when
+// the turn has come.
 func (f fencedLimiter) Wait(ctx context.Context) error {
 	if err := f.RateLimiter.Wait(ctx); err != nil {
 		return err
@@ -240,7 +243,8 @@ type fenceTransport struct {
 	held func() bool
 }
 
-// RoundTrip sends the request. One without a body only reads and is not checked.
+// RoundTrip sends the request. One without a body only reads and is not checked. If the lease
+// is lost, to read the body fails with fence.ErrNotLeading, and so does the request.
 func (t fenceTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return t.RoundTripper.RoundTrip(r)

@@ -20,8 +20,8 @@ type coreAudit struct {
 	// keeps reports whether the machine keeps the object of a posted event. It drops a pod that
 	// has ended, for example. A nil keeps means that the kind is not compared.
 	keeps func(machine.Event) bool
-	// unkept holds the objects that the machine must not have, or may have in an older version.
-	// store.moving guards it.
+	// unkept holds the posted objects that the machine must not have, or may have in an older
+	// version or not at all. store.moving guards it.
 	unkept map[types.NamespacedName]unkept
 
 	mu    sync.Mutex // guards again
@@ -81,8 +81,9 @@ func (s *store) recordKept(name types.NamespacedName, e machine.Event) {
 	}
 }
 
-// compareCoreTwice returns the objects that the machine has otherwise than the store,
-// both now and coreConfirm later.
+// compareCoreTwice returns the objects that the machine has otherwise than the store, in the
+// same way now and coreConfirm later. It waits for that only if there are any. It returns none
+// for a kind that is not compared.
 func (w *Watcher) compareCoreTwice(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	if s.core.keeps == nil || w.audit.known == nil {
 		return nil, nil
@@ -96,7 +97,8 @@ func (w *Watcher) compareCoreTwice(ctx context.Context, s *store) (map[types.Nam
 }
 
 // compareCore returns the objects that the machine lacks, has in another version, or has
-// though they are gone. A difference's there is the store's view, not the API server's.
+// though they are gone from the store. A difference's there is the store's view, not the API
+// server's.
 func (w *Watcher) compareCore(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
 	list, err := w.audit.known(ctx, s.name)
 	if err != nil {
@@ -125,7 +127,7 @@ func (w *Watcher) compareCore(ctx context.Context, s *store) (map[types.Namespac
 	return differ, nil
 }
 
-// addAgain schedules the objects to be posted again with the next list, as set or as
+// addAgain schedules the objects in wrong to be posted again with the next list, as set or as
 // deleted, though they did not change.
 func (a *coreAudit) addAgain(wrong map[types.NamespacedName]difference) {
 	a.mu.Lock()
@@ -140,8 +142,8 @@ func (a *coreAudit) addAgain(wrong map[types.NamespacedName]difference) {
 	}
 }
 
-// postAgain makes the list that is about to be posted post the objects of addAgain, too:
-// it clears their known version. Replace calls it.
+// postAgain makes sure that the list that Replace is about to post posts the objects of
+// addAgain, too: it clears the version in which they are known.
 func (s *store) postAgain() {
 	s.core.mu.Lock()
 	again := s.core.again

@@ -26,7 +26,7 @@ const (
 	bindWorkers    = 64     // bindings sent at a time; slow ones (slowAfter) do not count
 	bindLimit      = 1024   // queued bindings from which on Full returns true
 	requestWorkers = 16     // reads, writes and evictions sent at a time
-	endedWorkers   = 2      // reads of how pods ended, at a time: many may end at once
+	endedWorkers   = 2      // reads sent at a time of how a pod ended: many may end at once
 	statusWorkers  = 16     // status patches sent at a time
 	eventWorkers   = 16     // Events sent at a time
 	eventLimit     = 10_000 // queued Events; more are dropped
@@ -49,10 +49,10 @@ type Executor struct {
 	report  func(machine.Event)
 	logger  klog.Logger
 
-	bindings *pool
-	requests *pool
-	ended    *pool
-	status   *statusQueue
+	bindings *pool        // for Bind
+	requests *pool        // for Write and Evict, and for ReadPod unless Ended is set
+	ended    *pool        // for ReadPod with Ended
+	status   *statusQueue // its pool is also that of the next three
 	groups   *patches[machine.PatchGroupStatus]
 	phases   *patches[machine.PatchGroupPhase]
 	quotas   *patches[machine.PatchQuotaStatus]
@@ -67,15 +67,15 @@ type Executor struct {
 	plugins *calls // PreBind and Bind plugins that run
 
 	decode func(*v1.Pod) *object.Pod
-	fields podFields
+	fields podFields // removes the fields of a pod that are not to be read
 	// record, when set, is called with each event about an object in a reply, and with that
 	// object as the API sent it.
 	record func(machine.Event, metav1.Object)
 
-	replied     versions     // latest versions that replies have shown
-	binding     atomic.Int64 // bindings queued or sent and not answered
-	unanswered  atomic.Int64 // bindings and writes that were sent and are not reported on
-	patchFailed atomic.Uint64
+	replied     versions      // latest versions that replies have shown
+	binding     atomic.Int64  // bindings queued or sent and not answered
+	unanswered  atomic.Int64  // bindings, writes and plugins that began and are not reported on
+	patchFailed atomic.Uint64 // tries of status patches that failed so far
 }
 
 // NewExecutor returns an executor that reports outcomes through report, which must not
@@ -97,17 +97,17 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 func (x *Executor) Record(attach func(machine.Event, metav1.Object)) { x.record = attach }
 
 // PodFields sets a function that returns a pod without the fields that are not to be
-// read. Call it before the first Do.
+// read: those that the feature gates disable. Call it before the first Do.
 func (x *Executor) PodFields(fields func(*v1.Pod) *v1.Pod) { x.fields = fields }
 
 // Counters are the executor's metrics.
 type Counters struct {
-	Binding       int    // bindings queued, or sent and not answered
-	Unanswered    int    // bindings and writes that were sent and are not reported on
-	Patches       int    // pods whose status is still to be written
-	Nominations   int    // those of them whose nominatedNodeName is
-	EventsDropped uint64 // so far: the queue was full, or the API server did not accept them
-	PatchesFailed uint64 // tries that failed so far
+	Binding       int    // bindings queued, or sent and not answered; none of plugins or extenders
+	Unanswered    int    // bindings, writes and plugins that began and are not reported on
+	Patches       int    // pods whose status is still to be written, or is being written
+	Nominations   int    // those of them whose nominatedNodeName is to be written
+	EventsDropped uint64 // Events so far that the queue had no place for, or that were not accepted
+	PatchesFailed uint64 // tries of status patches so far that failed
 }
 
 // Counters returns the present counts.
@@ -127,8 +127,8 @@ func (x *Executor) Counters() Counters {
 // an outcome: when slow bindings give their workers away.
 func (x *Executor) Full() bool { return x.bindings.waiting() >= bindLimit || !x.clients.held() }
 
-// Do starts to carry out an effect and returns at once. The outcome, where there is one,
-// is reported as an event later.
+// Do starts to carry out an effect and returns at once. The outcome, where the machine
+// expects one, is reported as an event later. Effects that it does not know are ignored.
 func (x *Executor) Do(e machine.Effect) {
 	switch e := e.(type) {
 	case machine.Bind:
@@ -165,9 +165,9 @@ func (x *Executor) Do(e machine.Effect) {
 	}
 }
 
-// startBind queues a binding. It voids a status patch of the pod that was not sent yet,
-// and waits for one that was sent: the API server sets the pod's condition when it binds,
-// and a late patch would overwrite that.
+// startBind queues a binding and reports a BindReply when it has ended. It voids a status
+// patch of the pod that was not sent yet. The binding waits for one that was sent: the API
+// server sets the pod's condition when it binds, and a late patch would overwrite that.
 func (x *Executor) startBind(e machine.Bind) {
 	x.binding.Add(1)
 	x.status.cancel(e.Pod.UID, func() {
@@ -208,8 +208,9 @@ func (x *Executor) startRead(e machine.ReadPod) {
 	time.AfterFunc(e.Delay, read)
 }
 
-// get reads the pod from the API server. It returns nil if the pod is gone, another pod
-// has its name (the UID differs), or it is unbound and cannot be decoded.
+// get reads the pod from the API server. It returns nil without an error if the pod is gone,
+// another pod has its name (the UID differs), or it is unbound and cannot be decoded. It
+// records the version that the reply shows.
 func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
 	pod := &v1.Pod{}
 	err := x.clients.Read.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
@@ -240,7 +241,7 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 
 // decodePod decodes a pod and returns the API object that it was decoded from. Of a bound
 // pod that cannot be decoded it returns only what the pod takes (roomOf), as the watch
-// does; of an unbound one it returns nil.
+// does, or an error if that cannot be decoded either; of an unbound one it returns nil.
 func (x *Executor) decodePod(p *v1.Pod) (read *object.Pod, from *v1.Pod, err error) {
 	p = x.fields.of(p)
 	why := caught(func() { read = x.decode(p) })
@@ -256,8 +257,8 @@ func (x *Executor) decodePod(p *v1.Pod) (read *object.Pod, from *v1.Pod, err err
 	return read, from, err
 }
 
-// evict sets the victim's DisruptionTarget condition and deletes the pod. A victim that
-// is gone already is a success.
+// evict sets the victim's DisruptionTarget condition, unless it is set, and deletes the pod.
+// A victim that is gone already is a success.
 func (x *Executor) evict(ctx context.Context, e machine.Evict) error {
 	victim := e.Victim
 	if !victim.Disrupted {
@@ -277,8 +278,8 @@ func (x *Executor) evict(ctx context.Context, e machine.Evict) error {
 	return nil
 }
 
-// left reports whether a request failed because the victim no longer exists. After a
-// conflict it reads the pod: somebody may just have changed it.
+// left reports whether a request failed with err because the victim no longer exists; false
+// if err is nil. After a conflict it reads the pod: somebody may just have changed it.
 func (x *Executor) left(ctx context.Context, victim *object.Pod, err error) bool {
 	if !apierrors.IsConflict(err) {
 		return gone(err)
@@ -299,8 +300,8 @@ func gone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
 
-// patch carries out a PatchStatus effect. It returns false if another try may help. A pod
-// that is gone counts as done.
+// patch carries out a PatchStatus effect. It returns false if it failed and another try may
+// help. A pod that is gone counts as done. Other failures are logged and counted.
 func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
 	err := contained("PatchStatus", func() error { return x.patchPod(ctx, e) })
 	again := transient(err)
@@ -354,9 +355,11 @@ func transient(err error) bool {
 // stopPoll is how often Stop calls known.
 const stopPoll = 20 * time.Millisecond
 
-// Stop starts no further binding, waits for those that were sent until ctx ends, and
-// cancels the rest. Outcomes are still reported. It then waits until known reports that
-// the machine has settled every binding whose reply was lost, or ctx ends.
+// Stop drops the bindings that were not sent, and ends the calls to extenders but those that
+// bind. It waits for the bindings that were sent, also by extenders and hosted plugins, until
+// ctx ends, and cancels the rest. Outcomes are still reported. It then waits until known
+// reports that the machine has settled every binding whose reply was lost, or ctx ends. Last it
+// drops the queued reads, writes and evictions, and waits for the others until ctx ends.
 func (x *Executor) Stop(ctx context.Context, known func() bool) {
 	x.bindings.close(true)
 	x.asking.end()
@@ -386,7 +389,8 @@ func (x *Executor) patchStatus(ctx context.Context, c statusClient, p *object.Po
 		SubResource("status").Body(body).Do(ctx)
 }
 
-// Abandon cancels everything that is queued or sent, without waiting for it.
+// Abandon cancels everything that is queued or sent, without waiting for it. It does not cancel
+// hosted plugins that run; Stop does.
 func (x *Executor) Abandon() {
 	x.asking.end()
 	x.delegated.end()

@@ -16,7 +16,7 @@ import (
 // Extenders are the HTTP extenders of the configuration. Their calls have timeouts, and
 // end early if their context does.
 type Extenders interface {
-	// Answer makes a filter, prioritize or preempt call.
+	// Answer makes a filter, prioritize or preempt call, waits for the answer and returns it.
 	Answer(context.Context, machine.CallExtender) machine.ExtenderReply
 	// Bind lets an extender bind the pod. It sends nothing if held returns false: the
 	// leader lease is lost.
@@ -27,7 +27,8 @@ type Extenders interface {
 	Nodes() bool
 }
 
-// Extend makes the watcher keep the API objects that extenders need. Call it before Run.
+// Extend makes the watcher attach the API objects that extenders need to its events. Call it
+// before Run.
 func (w *Watcher) Extend(x Extenders) { w.extenders = x }
 
 // Extend makes the executor call these extenders. described are their configurations, by
@@ -78,9 +79,9 @@ func (x *Executor) logAnswer(e machine.CallExtender, answer *machine.ExtenderRep
 	}
 }
 
-// startBindBy lets an extender bind a pod and reports a BindReply. As startBind does, it
-// waits for a status patch that was sent, and nothing is sent without the lease. It does
-// not count in Full: an extender that hangs must not stop the scheduler.
+// startBindBy lets an extender bind a pod and reports a BindReply. A status patch of the pod is
+// voided first if it was not sent, else awaited. Nothing is sent without the lease. The call
+// does not count in Full: an extender that hangs must not stop the scheduler.
 func (x *Executor) startBindBy(e machine.BindByExtender) {
 	x.status.cancel(e.Pod.UID, func() {
 		x.delegated.start(func(ctx context.Context) {
@@ -107,8 +108,8 @@ func (x *Executor) startBindBy(e machine.BindByExtender) {
 // cancelled and awaited together. Unlike with a WaitGroup, a call may start another while
 // somebody waits for all.
 type calls struct {
-	ctx   context.Context
-	end   context.CancelFunc
+	ctx   context.Context    // of all calls
+	end   context.CancelFunc // cancels all calls; no other can start afterwards
 	mu    sync.Mutex
 	n     int           // calls that run
 	quiet chan struct{} // closed when n falls to 0; nil: nobody waits
@@ -145,7 +146,7 @@ func (c *calls) returned() {
 	}
 }
 
-// none returns a channel that is closed when no call runs.
+// none returns a channel that is closed as soon as no call runs.
 func (c *calls) none() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,8 +161,8 @@ func (c *calls) none() <-chan struct{} {
 	return c.quiet
 }
 
-// leave waits until no call runs or ctx ends, then cancels the group. It does not wait
-// for calls that still run then.
+// leave waits until no call runs or ctx ends, then cancels the group, so that no other call
+// can start. It does not wait for calls that still run then.
 func (c *calls) leave(ctx context.Context) {
 	select {
 	case <-c.none():
@@ -173,7 +174,7 @@ func (c *calls) leave(ctx context.Context) {
 }
 
 // wait waits until no call runs. When ctx ends it cancels those that do, and waits for
-// them to return.
+// them to return. No other call can start afterwards.
 func (c *calls) wait(ctx context.Context) {
 	c.leave(ctx)
 	<-c.none()

@@ -13,12 +13,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// listedAtFirst makes the reflector's first list a list. client-go would read it by a
-// watch, object by object, which costs the API server twice as much. Each object is
-// posted when it has been read, so that the list is never held as a whole, and the
-// machine handles it meanwhile; it decides nothing before all is there. The reflector
-// sees the watch that follows, and that the list is over. It is tried once: if the list
-// fails, the reflector goes on as it always does, and Replace corrects what was posted.
+// listedAtFirst changes lw so that the reflector's first list is read by a list request, and
+// returns it. client-go would read it by a watch, object by object, which costs the API server
+// twice as much. Each object is posted when it has been read, so that the list is never held
+// as a whole, and the machine handles it meanwhile; it decides nothing before all is there.
+// The reflector sees only a bookmark that ends the list, and the watch that follows. This is
+// tried once: if the list fails, the reflector goes on as it always does, and Replace corrects
+// what was posted.
 func (s *store) listedAtFirst(client rest.Interface, kind protobufObject, lw *cache.ListWatch) *cache.ListWatch {
 	open, list := lw.WatchFuncWithContext, lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -52,7 +53,7 @@ func (s *store) listedAtFirst(client rest.Interface, kind protobufObject, lw *ca
 	return lw
 }
 
-// protobufObject is an object of the API, which reads itself from protobuf.
+// protobufObject is an object of the API that can be decoded from protobuf.
 type protobufObject interface {
 	runtime.Object
 	metav1.Object
@@ -64,8 +65,9 @@ func emptyLike(kind protobufObject) protobufObject {
 	return reflect.New(reflect.TypeOf(kind).Elem()).Interface().(protobufObject)
 }
 
-// stream lists the store's objects and posts each as soon as it is read. It returns the
-// list's resource version. It gives up when the response stalls for s.stall.
+// stream lists the store's objects, in protobuf, and posts each as soon as it is read. It
+// returns the list's resource version. It gives up when the response stalls for s.stall; what
+// was posted by then stays posted.
 func (s *store) stream(ctx context.Context, client rest.Interface, kind protobufObject) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 // process is woken once for many replies.
 const readPause = 5 * time.Millisecond
 
-// A connection of watches that brings much is read every longPause. Pods come by the
-// hundred each second then, and to be woken for a few at a time is a third of what they
-// cost. What brings more still is a list, which would wait for its reader.
+// A connection of watches that brings much (muchRate) is read every longPause. Pods come by
+// the hundred each second then, and to be woken for a few at a time is a third of what they
+// cost. What brings listRate or more is a list, which would wait for its reader.
 const (
 	longPause = 50 * time.Millisecond
 	muchRate  = 400  // bytes in a millisecond, from which longPause applies
@@ -25,8 +25,8 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // gathering returns a dialer of connections that are read in bursts while they are busy.
 // Replies and watch events come one by one, a thousand a second; each would wake the
 // process and half a dozen goroutines for itself, which costs more than its handling.
-// What comes now and then is read at once. With watches, a busy connection is read more
-// rarely still (longPause).
+// What comes now and then is read at once. watches is set for connections of watches: busy
+// ones are read more rarely still (longPause). What is written is sent in bursts, too.
 func gathering(dial dialer, watches bool) dialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -42,8 +42,8 @@ type gatherer struct {
 	net.Conn
 	watches bool          // longPause may apply
 	read    int           // bytes since last
-	last    time.Time     // when all that had come was read
-	pause   time.Duration // from then to the next read
+	last    time.Time     // when a read last took all that had come
+	pause   time.Duration // between last and the next read; 0: none
 }
 
 // Read waits until the pause after the last read is over, then reads what has come. It
@@ -64,8 +64,8 @@ func (g *gatherer) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// pauseAfter returns how long to wait before the next read, if the last burst (g.read
-// bytes) took that long to come; 0 if the connection is not busy.
+// pauseAfter returns how long to wait before the next read, if the last burst (g.read bytes)
+// came in the time took; 0 if the connection is not busy.
 func (g *gatherer) pauseAfter(took time.Duration) time.Duration {
 	rate := int64(g.read) / max(took.Milliseconds(), 1)
 	switch {

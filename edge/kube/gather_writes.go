@@ -10,7 +10,7 @@ import (
 const (
 	// writePause is how long written bytes wait for more before they are sent together.
 	writePause = time.Millisecond
-	// pendingLimit is how many bytes may wait. Write blocks while there are more.
+	// pendingLimit is how many bytes may wait. Write blocks while that many wait.
 	pendingLimit = 64 << 10
 	// heldUpLimit is how old waiting bytes may be when they are sent, if the process was
 	// stopped or the server did not read. Older ones are not sent: a binding must not be
@@ -29,21 +29,21 @@ type burstWriter struct {
 	mu      sync.Mutex
 	room    sync.Cond // signalled when pending is sent or err is set
 	pending []byte    // written and not sent
-	spare   []byte    // the buffer that was sent before
+	spare   []byte    // the buffer that was sent before, for reuse
 	since   time.Time // when the first of pending was written
 	sending bool      // send runs, or a timer will start it
-	err     error     // why nothing is sent any more
+	err     error     // why nothing is sent any more; nil: bytes are sent
 }
 
-// newBurstWriter returns c with writes in bursts.
+// newBurstWriter returns a connection that sends to c in bursts, and reads from c.
 func newBurstWriter(c net.Conn) *burstWriter {
 	w := &burstWriter{Conn: c}
 	w.room.L = &w.mu
 	return w
 }
 
-// Write queues b, to be sent within about a millisecond. It blocks while pendingLimit
-// bytes wait, and returns the error of an earlier write.
+// Write queues a copy of b, to be sent within about a millisecond. It blocks while pendingLimit
+// bytes wait. It returns an error only if an earlier send failed or the connection is closed.
 func (w *burstWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,8 +69,9 @@ func (w *burstWriter) plan() {
 	}
 }
 
-// send sends the pending bytes. It closes the connection if that fails, so that whoever
-// waits for an answer gets an error.
+// send sends the pending bytes, and plans the next send if others were written meanwhile. It
+// closes the connection if sending fails or the bytes are older than heldUpLimit, so that
+// whoever waits for an answer gets an error.
 func (w *burstWriter) send() {
 	w.mu.Lock()
 	burst, since := w.pending, w.since
@@ -93,7 +94,8 @@ func (w *burstWriter) send() {
 	w.room.Broadcast()
 }
 
-// fail closes the connection. Later reads and writes return the first such err.
+// fail closes the connection because of err. Reads and writes from then on return the err of
+// the first call. It returns the error of closing.
 func (w *burstWriter) fail(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,11 +106,12 @@ func (w *burstWriter) fail(err error) error {
 	return w.Conn.Close()
 }
 
-// Close closes the connection. Pending bytes are not sent.
+// Close closes the connection. Pending bytes are not sent. Reads and writes that wait return
+// net.ErrClosed.
 func (w *burstWriter) Close() error { return w.fail(net.ErrClosed) }
 
-// Read reads from the connection. If it was closed because a write failed, Read returns
-// the error of that write.
+// Read reads from the connection. If the connection was closed because a send failed, Read
+// returns the error of that send.
 func (w *burstWriter) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	if err != nil {

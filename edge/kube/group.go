@@ -39,27 +39,27 @@ func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 	return objectPatch(&e.Group.Meta, map[string]any{"conditions": []groupCondition{written}})
 }
 
-// latest returns the one of two patches of a status that is to be sent: the later, since each
-// patch sets all that the machine writes there.
+// latest returns the later of two patches of a status, which alone is to be sent: each patch
+// sets all that the machine writes there.
 func latest[T machine.PatchGroupStatus | machine.PatchGroupPhase | machine.PatchQuotaStatus](_, later T) T {
 	return later
 }
 
-// rewordsGroup reports whether the later patch changes only the message of the condition
+// rewordsGroup reports whether the later patch changes at most the message of the condition
 // in the earlier one.
 func rewordsGroup(earlier, later machine.PatchGroupStatus) bool {
 	later.Condition.Message = earlier.Condition.Message
 	return later.Condition == earlier.Condition
 }
 
-// patchGroup carries out a PatchGroupStatus effect. It returns false if it is to be tried
-// again.
+// patchGroup carries out a PatchGroupStatus effect, for Kubernetes' own PodGroup. It returns
+// false if the effect is to be tried again.
 func (x *Executor) patchGroup(ctx context.Context, e machine.PatchGroupStatus) bool {
 	return x.patchObject(ctx, "PatchGroupStatus", x.clients.GroupStatus.Patch(types.StrategicMergePatchType), &e.Group.Meta, groupStatusOf(e, time.Now()))
 }
 
-// phaseOf returns the JSON merge patch for a PatchGroupPhase effect. It has the UID, as that
-// for a PatchGroupStatus.
+// phaseOf returns the JSON merge patch for a PatchGroupPhase effect. The patch has the UID: the
+// API server then rejects it if another PodGroup has the name by then.
 func phaseOf(e machine.PatchGroupPhase) []byte {
 	s := e.Status
 	return objectPatch(&e.Group.Meta, map[string]any{
@@ -68,12 +68,13 @@ func phaseOf(e machine.PatchGroupPhase) []byte {
 }
 
 // rewordsPhase reports whether the later patch leaves the phase as the earlier one sets it. The
-// numbers change with each pod, and wait for statusPause.
+// numbers of pods change with each pod, so such a patch waits for statusPause.
 func rewordsPhase(earlier, later machine.PatchGroupPhase) bool {
 	return earlier.Status.Phase == later.Status.Phase
 }
 
-// patchPhase carries out a PatchGroupPhase effect. It returns false if it is to be tried again.
+// patchPhase carries out a PatchGroupPhase effect, for a PodGroup of scheduler-plugins. It
+// returns false if the effect is to be tried again.
 func (x *Executor) patchPhase(ctx context.Context, e machine.PatchGroupPhase) bool {
 	return x.patchObject(ctx, "PatchGroupPhase", x.clients.CustomStatus.Patch(types.MergePatchType), &e.Group.Meta, phaseOf(e))
 }
@@ -87,9 +88,10 @@ func objectPatch(m *object.Meta, status map[string]any) []byte {
 	return body
 }
 
-// patchObject sends a patch of the object's status for the effect of that name. It returns
-// false if the patch failed, also if the API server refuses it: it may do so for want of a
-// right, or of a field of the CustomResourceDefinition. An object that is gone counts as done.
+// patchObject sends body, a patch of the object's status, by r for the effect of that name. It
+// returns false if the patch failed and is to be tried again, even if the API server refuses
+// it: a missing right, or a missing field of the CustomResourceDefinition, may be added later.
+// An object that is gone counts as done.
 func (x *Executor) patchObject(ctx context.Context, effect string, r *rest.Request, m *object.Meta, body []byte) bool {
 	err := contained(effect, func() error {
 		return r.Namespace(m.Namespace).Resource(m.Kind.Resource()).Name(m.Name).SubResource("status").Body(body).Do(ctx).Error()

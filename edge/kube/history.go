@@ -20,22 +20,22 @@ import (
 // from a backup. The API server then shows older states, and a watch from a version of
 // the future is silent until that version is reached.
 type history struct {
-	version string        // of the last list or event
+	version string        // of the last list, event or bookmark
 	rewound bool          // a lower version was read: compare posts the next list as a whole
 	rewinds atomic.Uint64 // lists so far that showed an older state
 	logger  klog.Logger
 }
 
 // UpdateResourceVersion records the version that the watch has reached, by an event or a
-// bookmark. The reflector calls it after the event.
+// bookmark. The reflector calls it after it has called Add, Update or Delete for the event.
 func (s *store) UpdateResourceVersion(version string) {
 	s.version = version
 	s.markPosted(version)
 }
 
-// checked wraps lw so that a watch that is resumed first makes a consistent read. If that
-// shows a lower version than the watch is to begin with, the watch fails as expired, so
-// that the reflector lists again.
+// checked changes lw so that a watch that is resumed first makes a consistent read, and returns
+// it. If the read shows a lower version than the watch is to begin with, history went back: the
+// watch fails as expired, so that the reflector lists again, and rewound is set.
 func (h *history) checked(lw *cache.ListWatch) *cache.ListWatch {
 	resume := lw.WatchFuncWithContext
 	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -68,9 +68,10 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// compare checks whether the list shows an older state than was seen before. A list is at
-// least as new as all that the reflector has seen, unless history went back. If it did,
-// everything in the list is posted again, since it overrides what was learned elsewhere.
+// compare checks whether the list, which Replace is about to post, shows an older state than
+// was seen before: history went back. It then posts Rewound and clears the versions in seen,
+// so that everything in the list is posted again, since it overrides what was learned
+// elsewhere. It records the list's version.
 func (s *store) compare(list []any, version string) {
 	back := s.rewound || older(version, s.version)
 	for _, obj := range list {
@@ -93,7 +94,7 @@ func (s *store) compare(list []any, version string) {
 	s.version, s.rewound = version, false
 }
 
-// Rewinds returns how many lists showed an older state than was seen before.
+// Rewinds returns how many lists of all kinds so far showed an older state than was seen before.
 func (w *Watcher) Rewinds() (n uint64) {
 	for _, m := range w.stores {
 		n += m.rewinds.Load()

@@ -14,13 +14,14 @@ import (
 // Hosts run the plugins that are written against kube-scheduler's Go framework. Package
 // compat implements it.
 type Hosts interface {
-	// Run runs the plugins of one extension point for a pod and waits for them, however
-	// long. It returns nil if the machine expects no reply, as for PostBind.
+	// Run runs the PreBind or Bind plugins of the effect for a pod, waits for them, however
+	// long, and returns their reply. For PostBind it only queues the call and returns nil.
 	Run(context.Context, machine.RunPlugins) machine.Event
-	// Cancel cancels the context of the plugins that run for the pod, with why as its
-	// cause. It returns false if none runs.
+	// Cancel cancels the context of the PreBind plugins that run for the pod, with why as
+	// its cause. Those that have not begun will not run. It returns false if none runs, or
+	// it is too late to cancel.
 	Cancel(uid types.UID, why error) bool
-	// Pods and Nodes are the informers that the plugins read.
+	// Pods and Nodes return the informers that the plugins read, which others start.
 	Pods() cache.SharedIndexInformer
 	Nodes() cache.SharedIndexInformer
 }
@@ -28,10 +29,10 @@ type Hosts interface {
 // Host makes the executor run the plugins of these hosts. Call it before the first Do.
 func (x *Executor) Host(h Hosts) { x.hosts = h }
 
-// startPlugins runs the plugins of an effect on a goroutine of their own, if the lease is
-// held, and reports their reply. Bind plugins wait, as startBind does, for a status patch
-// that was sent; PreBind runs beside it. A plugin that hangs is left behind when the
-// scheduler stops.
+// startPlugins runs the PreBind or Bind plugins of an effect on a goroutine of their own, if
+// the lease is held, and reports their reply. Before Bind plugins run, a status patch of the
+// pod is voided if it was not sent, else awaited; PreBind plugins run beside it. PostBind is
+// handed to the hosts at once. A plugin that hangs is left behind when the scheduler stops.
 func (x *Executor) startPlugins(e machine.RunPlugins) {
 	if e.Point == "PostBind" {
 		x.hosts.Run(context.Background(), e)
@@ -45,8 +46,8 @@ func (x *Executor) startPlugins(e machine.RunPlugins) {
 	x.status.cancel(e.Pod.UID, start)
 }
 
-// runPlugins runs the effect's plugins and reports their reply, or refuses without the
-// lease.
+// runPlugins runs the effect's plugins and reports their reply. Without the lease it runs
+// none and reports that they were refused.
 func (x *Executor) runPlugins(ctx context.Context, e machine.RunPlugins) {
 	if !x.clients.held() {
 		x.report(refuse(e))
@@ -57,8 +58,8 @@ func (x *Executor) runPlugins(ctx context.Context, e machine.RunPlugins) {
 	x.report(x.hosts.Run(ctx, e))
 }
 
-// refuse returns the reply to an effect whose plugins were not run because the lease is
-// lost.
+// refuse returns the reply to a PreBind or Bind effect whose plugins were not run because the
+// lease is lost.
 func refuse(e machine.RunPlugins) machine.Event {
 	if e.Point == "Bind" {
 		return machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: fence.ErrNotLeading}
@@ -67,7 +68,8 @@ func refuse(e machine.RunPlugins) machine.Event {
 }
 
 // Host makes the watcher take pods and nodes from the informers that hosted plugins read,
-// so that these never show an older state than the machine decides on. Call it before Run.
+// so that these never show an older state than the machine decides on. Events of pods and
+// nodes then have the API objects. Call it before Run.
 func (w *Watcher) Host(h Hosts) {
 	w.hosted = true
 	for _, s := range w.stores {
@@ -80,8 +82,8 @@ func (w *Watcher) Host(h Hosts) {
 	}
 }
 
-// inform fills the store from an informer that somebody else runs, in place of a
-// reflector of its own.
+// inform makes s.run fill the store from an informer that somebody else runs, in place of a
+// reflector of its own. Marks and Audit then leave the store out.
 func (s *store) inform(i cache.SharedIndexInformer) {
 	s.list = nil
 	_ = i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {

@@ -7,10 +7,11 @@ import (
 	"slices"
 )
 
-// Mismatch compares the pods or nodes of the API server with the watches' cache, and the
-// cache with the machine. missed are those that the machine lacks or has otherwise,
-// redundant those that are deleted, by namespace and name. It compares twice, as the
-// cluster changes meanwhile.
+// Mismatch compares the API server's objects of the resource, "pods" or "nodes", with the
+// watches' cache, and the cache with the machine. missed are the objects that the cache or the
+// machine lacks or has in another version, redundant those that it has though they are deleted.
+// Both are sorted lists of namespace/name, or the name of a node. Mismatch compares twice, as
+// the cluster changes meanwhile.
 func (w *Watcher) Mismatch(ctx context.Context, resource string) (missed, redundant []string, err error) {
 	at := slices.IndexFunc(w.stores, func(s *store) bool { return s.name == resource })
 	s := w.stores[at]

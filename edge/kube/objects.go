@@ -21,7 +21,8 @@ func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
 	return nil
 }
 
-// versionOf returns the version of resource.k8s.io in which the resource of that group is served.
+// versionOf returns where the version of resource.k8s.io is kept in which the API server
+// serves the resource of that group.
 func (c *Clients) versionOf(resource string) *deviceVersion {
 	if resource == object.DeviceTaintRules.Resource() {
 		return &c.taintRules
@@ -43,8 +44,8 @@ func (c *Clients) writerOf(kind object.Kind) rest.Interface {
 	return nil
 }
 
-// objects returns a store that watches the objects of a kind, such as PersistentVolumes,
-// and posts ObjectSet and ObjectGone.
+// objects returns a store that watches the objects of a kind that only some plugins read, such
+// as PersistentVolumes, and posts ObjectSet and ObjectGone.
 func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)) *store {
 	m := newStore(kind.Resource(), post, w.guarded(entries(w.objectSet), nil), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
@@ -58,7 +59,8 @@ func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)
 	return m
 }
 
-// objectSet returns the ObjectSet event for an API object; nil if its type is unknown.
+// objectSet returns the ObjectSet event for an API object; nil if its type is unknown. It
+// counts an ElasticQuota that cannot be read in BadObjects.
 func (w *Watcher) objectSet(o metav1.ObjectMetaAccessor) machine.Event {
 	read := decode.Object(o)
 	if read == nil {

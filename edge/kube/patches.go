@@ -12,7 +12,7 @@ import (
 // after about eight minutes; by then the pod's next attempt, which writes the state of that
 // time, is due. kube-scheduler tries four times within half a second.
 const (
-	statusTries   = 24
+	statusTries   = 24                     // again, after the first try
 	statusBackoff = 100 * time.Millisecond // before the second try
 	statusWait    = 30 * time.Second       // at most, before any try
 )
@@ -27,15 +27,16 @@ const statusPause = time.Second
 type patches[P any] struct {
 	pool  *pool
 	merge func(earlier, later P) P      // returns one patch with the effect of both
-	send  func(context.Context, P) bool // false: to be tried again
-	// rewords reports whether the later patch changes nothing but words of the earlier one.
+	send  func(context.Context, P) bool // sends a patch; false: it is to be tried again
+	// rewords reports whether the later patch, after the earlier, may wait for statusPause:
+	// it changes nothing but words or counts.
 	rewords func(earlier, later P) bool
 	// lasting is set if a patch that fails is never given up: nothing makes the machine ask
 	// for it again.
 	lasting bool
 
 	mu   sync.Mutex
-	open map[types.UID]*openPatch[P]
+	open map[types.UID]*openPatch[P] // by the object's UID
 }
 
 // openPatch is the state of one object in patches: what waits and what was sent.
@@ -43,7 +44,7 @@ type openPatch[P any] struct {
 	patch   *P     // to be sent; nil: none waits
 	queued  bool   // a job of the pool or a timer will send it
 	sending *P     // sent and not answered; nil: none is
-	tries   int    // of this patch, or of one that was merged into it
+	tries   int    // so far that failed, of patch or of one that was merged into it
 	sent    *P     // what was sent less than statusPause ago; nil: nothing
 	then    func() // to be called when sending is answered; nil: nobody waits
 }
@@ -53,7 +54,7 @@ func newPatches[P any](p *pool, merge func(earlier, later P) P, rewords func(ear
 	return &patches[P]{pool: p, merge: merge, rewords: rewords, send: send, open: map[types.UID]*openPatch[P]{}}
 }
 
-// add queues a patch of the object, or merges it into the one that waits.
+// add queues a patch of the object with this UID, or merges it into the one that waits.
 func (q *patches[P]) add(uid types.UID, patch P) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,8 +102,9 @@ func (q *patches[P]) enqueue(uid types.UID, s *openPatch[P]) {
 	}
 }
 
-// cancel drops the object's waiting patch and calls then once none is being sent: at
-// once in most cases, else when the answer has come. then starts a binding of the pod.
+// cancel drops the object's waiting patch and calls the function then, which starts a binding
+// of the pod, once no patch of the object is being sent: at once in most cases, else when the
+// answer has come. If the patch that was being sent fails, it is not tried again.
 func (q *patches[P]) cancel(uid types.UID, then func()) {
 	q.mu.Lock()
 	s := q.open[uid]
@@ -118,8 +120,9 @@ func (q *patches[P]) cancel(uid types.UID, then func()) {
 	then()
 }
 
-// next sends the object's waiting patch, if it was not cancelled, and queues what came
-// meanwhile. It is the job that enqueue submits.
+// next sends the object's waiting patch, if it was not cancelled, and waits for the answer. It
+// queues the patch again if it is to be tried again, else a patch that came meanwhile. At the
+// end it calls openPatch.then. It is the job that enqueue submits.
 func (q *patches[P]) next(ctx context.Context, uid types.UID) {
 	q.mu.Lock()
 	s := q.open[uid]
@@ -147,8 +150,8 @@ func (q *patches[P]) next(ctx context.Context, uid types.UID) {
 	}
 }
 
-// rest records what was sent, for statusPause. Until then patches that only reword it
-// wait. The caller holds mu.
+// rest records for statusPause what was sent. Patches that only reword it wait until the
+// pause is over. The caller holds mu.
 func (q *patches[P]) rest(uid types.UID, s *openPatch[P], sent P) {
 	if s.sent != nil {
 		sent = q.merge(*s.sent, sent)
@@ -176,7 +179,7 @@ func (q *patches[P]) goOn(uid types.UID, s *openPatch[P]) {
 }
 
 // again puts back a patch that failed, merged with a later one that came meanwhile, and
-// enqueues it after a delay that grows with each try. The caller holds mu.
+// enqueues it after a delay that doubles with each try, up to statusWait. The caller holds mu.
 func (q *patches[P]) again(ctx context.Context, uid types.UID, s *openPatch[P], failed P) {
 	if s.patch != nil {
 		failed = q.merge(failed, *s.patch)

@@ -19,7 +19,7 @@ type pool struct {
 	ctx       context.Context // of all jobs; holds the pool for placesTransport
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup
-	places    int           // jobs at a time
+	places    int           // jobs at a time, without those whose request is slow
 	limit     int           // longest queue, 0: no limit
 	slowAfter time.Duration // how long a request keeps its place, 0: to its end
 
@@ -42,7 +42,7 @@ func newPool(places, limit int, slowAfter time.Duration) *pool {
 	return p
 }
 
-// submit queues a job. It returns false if the queue is full or closed.
+// submit queues a job, or returns false if the queue is full or closed. It never waits.
 func (p *pool) submit(j job) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *pool) next() job {
 
 // giveUpPlace starts a timer that frees the caller's place for another worker when a
 // request takes longer than slowAfter. Call back when the request has ended: it stops the
-// timer or takes a place again.
+// timer, or takes a place again without waiting, even if none is free.
 func (p *pool) giveUpPlace() (back func()) {
 	if p.slowAfter == 0 {
 		return func() {}
@@ -121,7 +121,7 @@ func (p *pool) giveUpPlace() (back func()) {
 // count: other jobs would only wait there, too.
 type placesTransport struct{ http.RoundTripper }
 
-// RoundTrip sends the request.
+// RoundTrip sends the request and waits for the head of the answer.
 func (t placesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p, ok := r.Context().Value(poolKey{}).(*pool); ok {
 		defer p.giveUpPlace()()
@@ -133,8 +133,9 @@ func (t placesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // connections.
 func (t placesTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// contained runs f, which carries out an effect or a part of it. what names the effect. A
-// panic of f is returned as an error, which leaves open what became of the request.
+// contained runs f, which carries out an effect or a part of it, and returns its error. what
+// names the effect. A panic of f is returned as an error, which leaves open what became of
+// the request.
 func contained(what string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -33,9 +33,9 @@ type Poster struct {
 	transport http.RoundTripper
 	base      *url.URL // of the group and version, ends in a slash
 	limiter   flowcontrol.RateLimiter
-	timeout   time.Duration // 0: none
-	encoder   runtime.Encoder
-	header    http.Header // what all requests have in common
+	timeout   time.Duration   // of a request, from when it is sent; 0: none
+	encoder   runtime.Encoder // to protobuf or JSON, as the configuration says
+	header    http.Header     // what all requests have in common
 }
 
 // newPoster returns a Poster for a group and version; apiPath is "/api" or "/apis". It
@@ -69,8 +69,8 @@ func newPoster(config *rest.Config, apiPath string, group schema.GroupVersion) (
 }
 
 // post creates the object, whose kind and version must be set, at path below the group
-// and version. It waits for the rate limiter until ctx ends, then sends once; the timeout
-// begins there. An answer that is not a success is returned as an APIStatus.
+// and version. It waits for the rate limiter until ctx ends, then sends once; p.timeout
+// begins at the sending. An answer that is not a success is returned as an APIStatus.
 func (p *Poster) post(ctx context.Context, path string, object runtime.Object) error {
 	start := time.Now()
 	if err := p.limiter.Wait(ctx); err != nil {

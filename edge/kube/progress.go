@@ -18,56 +18,54 @@ import (
 )
 
 const (
-	// markPage is how many objects are read to learn the version of a state. If the
-	// cluster has no more than these, a store that holds exactly these has reached the
-	// state.
+	// markPage is how many objects of a kind Mark reads at most. If there are no more, a
+	// store that holds exactly these objects has reached the state.
 	markPage = 500
-	// bookmarkSoonTimeout is how long a watch lasts from which a bookmark is wanted. An
-	// API server sends one 2 s before a watch ends, and takes up to a second more or
-	// less.
+	// bookmarkSoonTimeout is how many seconds a watch lasts from which a bookmark is wanted.
+	// An API server sends one 2 s, give or take a second, before a watch ends.
 	bookmarkSoonTimeout int64 = 3
 	// youngWatch is the age before which a watch is not stopped: client-go lists again
 	// after a watch of less than a second without an event.
 	youngWatch = 1100 * time.Millisecond
-	// reopenAfter is how long a watch may take to show a state, before it is opened
-	// anew, and relistAfter after how many times its objects are listed anew.
+	// reopenAfter is how long a watch may take to show a state before it is opened anew.
+	// After relistAfter such times its objects are listed anew.
 	reopenAfter = 5 * time.Second
 	relistAfter = 3
-	// markRetry is after what time a read that failed is tried again, at first and at last.
+	// A read that failed is tried again after markRetry. The wait doubles up to markRetryLimit.
 	markRetry, markRetryLimit = 100 * time.Millisecond, 2 * time.Second
 )
 
-// Mark is a state of the cluster, to be waited for with Reach.
+// Mark is a state of the cluster, to be waited for with Reach. A kind that could not be read
+// is not in kinds.
 type Mark struct{ kinds map[*store]state }
 
 // state is a state of one kind of objects.
 type state struct {
-	version string
-	// objects are all objects by name; set only if whole is.
-	objects map[types.NamespacedName]owner
-	whole   bool
+	version string                         // of the list that was read
+	objects map[types.NamespacedName]owner // those that were read: by Mark, one page only
+	whole   bool                           // Mark read them all; reached then compares them
 }
 
-// progress is how far a store has come, and the state that somebody waits for.
+// progress is how far a store has posted the API's changes, and the state that reach waits for.
 type progress struct {
-	list cache.ListWithContextFunc // nil: an informer of somebody else fills the store
+	list cache.ListWithContextFunc // lists objects for mark; nil: another informer fills the store
 
-	moving  sync.Mutex      // guards what follows, and writes to seen
-	shown   string          // all up to this version has been posted
+	moving  sync.Mutex      // guards the fields below, and writes to seen
+	shown   string          // the resource version up to which every change was posted
 	heard   time.Time       // when shown was last set
-	told    string          // the version of the last change that has been posted, or is being
+	told    string          // the version of the last change that was posted or is being posted
 	moved   chan struct{}   // closed when shown is set; nil: nobody waits for that
-	wanted  *state          // nil: nobody waits
-	waiting time.Time       // since when somebody does
-	relist  bool            // the next watch and list are to start from nothing
-	behind  bool            // so they are, while somebody waits
-	current watch.Interface // nil: none is open
-	opened  time.Time
-	marking time.Time // since when its state is being read; zero: it is not
-	unread  error     // why that last failed
+	wanted  *state          // the state that reach waits for; nil: none
+	waiting time.Time       // when reach began to wait
+	relist  bool            // the reflector must list anew instead of resuming its watch
+	behind  bool            // as relist, but only until reach returns
+	current watch.Interface // the open watch; nil: none
+	opened  time.Time       // when a watch was last opened, or its first list ended
+	marking time.Time       // when mark began to read the state; zero: it does not run
+	unread  error           // why the last read by mark failed; nil: it did not
 }
 
-// markObject records an object that was posted.
+// markObject records o as the version of its object that was posted.
 func (s *store) markObject(o owner) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -131,9 +129,9 @@ func (s *store) inMarks() bool {
 	return false
 }
 
-// Mark reads the present state of all objects that use or provide resources. A kind that
-// only some plugins need and that cannot be read is left out, and posted as unlisted. It
-// returns false if the context ends first.
+// Mark reads the present state of all objects that use or provide resources, until the reads
+// succeed. A kind that only some plugins need and that cannot be read is left out, and posted
+// as unlisted. It returns false if the context ends first.
 func (w *Watcher) Mark(ctx context.Context) (*Mark, bool) {
 	m := &Mark{map[*store]state{}}
 	var mu sync.Mutex
@@ -165,8 +163,8 @@ func (w *Watcher) Reach(ctx context.Context, m *Mark) bool {
 	})
 }
 
-// eachInMarks calls f concurrently for each store that Marks include. It reports whether
-// all calls return true.
+// eachInMarks calls f concurrently for each store that Marks include, and waits for all
+// calls. It reports whether all return true.
 func (w *Watcher) eachInMarks(f func(*store) bool) bool {
 	said := make(chan bool)
 	n := 0
@@ -183,8 +181,8 @@ func (w *Watcher) eachInMarks(f func(*store) bool) bool {
 	return all
 }
 
-// Behind returns the kinds that have not reached the state that is waited for, or whose
-// state cannot be read, with the reason.
+// Behind returns a sorted text for each kind that has not reached the state that Reach waits
+// for, or whose state Mark cannot read. The text has the reason.
 func (w *Watcher) Behind() []string {
 	var behind []string
 	for _, s := range w.stores {
@@ -201,9 +199,9 @@ func (w *Watcher) Behind() []string {
 	return behind
 }
 
-// Unreadable returns the kinds without which nothing is decided and that cannot be read:
-// they were never listed, or their state cannot be read, or they have not reached it for
-// long.
+// Unreadable returns the kinds without which nothing is decided and that cannot be read: the
+// first list fails, Mark cannot read the state, or Reach waits while lists fail, or for longer
+// than w.silent.
 func (w *Watcher) Unreadable() []Missing {
 	var unreadable []Missing
 	for _, s := range w.stores {
@@ -222,8 +220,8 @@ func (w *Watcher) Unreadable() []Missing {
 	return unreadable
 }
 
-// unmarked returns why the state of the store's objects cannot be read; nil: it can, or
-// nobody reads it.
+// unmarked returns why mark cannot read the state of the store's objects: its last error, or
+// errNoAnswer after reopenAfter without an answer. nil: mark can read it, or does not run.
 func (s *store) unmarked() error {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -245,8 +243,9 @@ func (s *store) waited() time.Duration {
 }
 
 // mark reads the store's objects from the API server: a new leader waits for that state. It
-// tries until the context ends, each time up to silent. An optional kind that is not found,
-// not listed or failed as long as failing is posted as unlisted, and the error returned.
+// tries until the context ends, each time up to silent. It gives up a kind that only some
+// plugins read (forgo), and returns the error, if the kind is not found, was never listed, or
+// has failed for the time failing.
 func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at state, err error) {
 	start := time.Now()
 	s.setMarking(start, nil)
@@ -275,14 +274,15 @@ func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at sta
 	}
 }
 
-// setMarking records since when mark has been running (zero: it is not), and its last error.
+// setMarking records when mark began (zero: it does not run), and its last error.
 func (s *store) setMarking(since time.Time, unread error) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	s.marking, s.unread = since, unread
 }
 
-// forgo posts the store's kind as unlisted because of err, and lists it again.
+// forgo posts the store's kind as unlisted because of err, unless its first list is still to
+// come, and restarts its watch with a new list.
 func (s *store) forgo(ctx context.Context, err error) {
 	s.mu.Lock()
 	if s.listed() {
@@ -292,8 +292,8 @@ func (s *store) forgo(ctx context.Context, err error) {
 	s.reopen(ctx, true)
 }
 
-// read lists the first page of the store's objects from the API server and returns their
-// resource versions, and the list's. It waits no longer than silent.
+// read lists markPage of the store's objects from the API server (one, before the first list
+// was posted). It returns their versions and the list's. It waits no longer than silent.
 func (s *store) read(ctx context.Context, silent time.Duration) (state, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
 	defer cancel()
@@ -342,9 +342,9 @@ func (s *store) reachOrForgo(ctx context.Context, w *state, failing, silent time
 	return true
 }
 
-// stopFailing calls stop when the store's lists have failed for that long, or are not
-// served, until the context ends. A failure from before counts only when it comes again:
-// client-go may not have tried since then.
+// stopFailing waits until the store's lists have failed for the time failing, or are not
+// served, and calls stop with the error. It returns then, or when ctx ends. A failure from
+// before the call counts only when it comes again: client-go may not have tried since.
 func (s *store) stopFailing(ctx context.Context, failing time.Duration, stop context.CancelCauseFunc) {
 	before, since := s.failed.Load(), time.Now()
 	for sleep(ctx, markRetry) {
@@ -360,8 +360,8 @@ func (s *store) stopFailing(ctx context.Context, failing time.Duration, stop con
 }
 
 // reach waits until the store has posted the state. It returns false if the context ends
-// first. A quiet watch shows its version once a minute only, so it is restarted, which
-// brings a bookmark soon; then the objects are listed again, with more and more time.
+// first. A quiet watch shows its version once a minute only, so it is restarted, which brings
+// a bookmark soon. After relistAfter tries the objects are listed again, with more time each.
 func (s *store) reach(ctx context.Context, w *state) bool {
 	if s.reached(w) {
 		return true
@@ -390,7 +390,7 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 	return true
 }
 
-// want records the state that somebody waits for the store to reach; nil: nobody waits.
+// want records the state that reach waits for from now on; nil: it waits no longer.
 func (s *store) want(w *state) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -404,8 +404,8 @@ func (s *store) staysBehind(relist bool) {
 	s.behind = relist
 }
 
-// reopen ends the open watch, so that the reflector starts another or, with relist, lists
-// the objects again. It first waits until the watch is youngWatch old.
+// reopen ends the open watch, if any, so that the reflector starts another or, with relist,
+// lists the objects again. It first waits until the watch is youngWatch old, or ctx ends.
 func (s *store) reopen(ctx context.Context, relist bool) {
 	s.moving.Lock()
 	w, age := s.current, time.Since(s.opened)
@@ -469,8 +469,8 @@ func (s *store) bookmarkSoon(lw *cache.ListWatch) *cache.ListWatch {
 	return lw
 }
 
-// prepare sets the options of the next watch. It returns false if there must be none,
-// because the objects are to be listed from nothing.
+// prepare sets the options of the next watch, and records that none is open. It returns false
+// if there must be no watch, because the objects are to be listed from nothing.
 func (s *store) prepare(o *metav1.ListOptions) bool {
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -488,7 +488,7 @@ func (s *store) prepare(o *metav1.ListOptions) bool {
 	return true
 }
 
-// begun records that a watch is open; nil: the present one, after its list.
+// begun records that watch w was opened now; nil: that the first list of the open one ended.
 func (s *store) begun(w watch.Interface) {
 	s.moving.Lock()
 	defer s.moving.Unlock()

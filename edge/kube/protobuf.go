@@ -33,8 +33,9 @@ var (
 	errNotWhole   = errors.New("the list has a continue token")
 )
 
-// readList reads a list in protobuf and calls object with the bytes of each item, which
-// are valid during the call. It returns the list's resource version.
+// readList reads a list in protobuf and calls object with the bytes of each item, which are
+// valid during the call. It returns the list's resource version. It stops at the first error of
+// object, and fails if the list has a continue token or no version.
 func readList(body io.Reader, object func([]byte) error) (version string, err error) {
 	r := bufio.NewReader(body)
 	magic := make([]byte, len(protobufMagic))
@@ -55,7 +56,8 @@ func readList(body io.Reader, object func([]byte) error) (version string, err er
 	}
 }
 
-// readObjects reads the list message itself, size bytes long, for readList.
+// readObjects reads the list message itself, size bytes long, for readList. It calls object
+// and returns the list's resource version.
 func readObjects(body io.Reader, size int64, object func([]byte) error) (version string, err error) {
 	counted := &io.LimitedReader{R: body, N: size}
 	r := bufio.NewReaderSize(counted, 1<<16)

@@ -9,13 +9,13 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// anyQuota makes every patch of a quota's status wait for statusPause after the one before:
-// what a queue uses changes with each of its pods.
+// anyQuota is patches.rewords for quotas. It is true, so that each patch of a quota's status
+// waits for statusPause after the one before: what a queue uses changes with each of its pods.
 func anyQuota(_, _ machine.PatchQuotaStatus) bool { return true }
 
-// quotaStatusOf returns the JSON merge patch for a PatchQuotaStatus effect. It removes the
-// resources that the status shows and that do not belong there. It has the UID: the API
-// server then rejects it if another ElasticQuota has the name by then.
+// quotaStatusOf returns the JSON merge patch that sets status.used for a PatchQuotaStatus
+// effect. It removes the resources that the status shows and that the effect does not name. It
+// has the UID: the API server then rejects it if another ElasticQuota has the name by then.
 func quotaStatusOf(e machine.PatchQuotaStatus) []byte {
 	used := map[string]any{}
 	for _, a := range e.Quota.Used {
@@ -27,7 +27,8 @@ func quotaStatusOf(e machine.PatchQuotaStatus) []byte {
 	return objectPatch(&e.Quota.Meta, map[string]any{"used": used})
 }
 
-// patchQuota carries out a PatchQuotaStatus effect. It returns false if it is to be tried again.
+// patchQuota carries out a PatchQuotaStatus effect. It returns false if the effect is to be
+// tried again.
 func (x *Executor) patchQuota(ctx context.Context, e machine.PatchQuotaStatus) bool {
 	return x.patchObject(ctx, "PatchQuotaStatus", x.clients.CustomStatus.Patch(types.MergePatchType), &e.Quota.Meta, quotaStatusOf(e))
 }

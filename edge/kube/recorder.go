@@ -30,12 +30,12 @@ import (
 type recorder struct {
 	pool    *pool
 	sink    eventSink
-	busy    func() bool // whether bindings are under way, which come first
-	cache   *eventCache
-	dropped atomic.Uint64 // by the queue or the API
+	busy    func() bool   // whether bindings are under way, which come first
+	cache   *eventCache   // counts repeats
+	dropped atomic.Uint64 // requests that were given up: no place in the queue, or no success
 	host    string        // this machine's name, in the Events' reportingInstance
 	waiting chan struct{} // of capacity 1: holds a token while a worker waits for bindings
-	again   atomic.Int64  // Events that wait for another try
+	again   atomic.Int64  // requests that wait for another try
 }
 
 // eventSink is where a recorder sends Events: the API server, or a test's.
@@ -62,7 +62,8 @@ func newRecorder(p *pool, sink eventSink, busy func() bool) *recorder {
 	return r
 }
 
-// add publishes an event, or counts it as a repeat of one that was published.
+// add queues an event to be published, or counts it as a repeat of one that was. Of the repeats
+// only the second occurrence is written, and then one in refreshTime. It never waits.
 func (r *recorder) add(e machine.PublishEvent) {
 	now := time.Now()
 	if e.Reason == neverRepeated {
@@ -107,10 +108,10 @@ const (
 	againLimit = 1000             // requests that wait for another try at most
 )
 
-// submit queues a request, to be sent up to tries times. since is when the event
-// happened. A request that the API server rejects is dropped; one without an answer is
-// sent again later, where the Event's name prevents a duplicate. It returns false if
-// the queue is full.
+// submit queues a request, to be sent up to tries times. since is when the event happened. A
+// request that the API server rejects is dropped and counted; one without an answer is sent
+// again later, where the Event's name prevents a duplicate. It returns false, and counts the
+// request as dropped, if the queue is full.
 func (r *recorder) submit(since time.Time, tries int, request func(context.Context) error) bool {
 	queued := r.pool.submit(func(ctx context.Context) {
 		r.yield(ctx, since)
@@ -126,7 +127,7 @@ func (r *recorder) submit(since time.Time, tries int, request func(context.Conte
 }
 
 // retryLater submits a request without an answer again after eventAgain, up to tries times.
-// It returns false, and drops the request, if too many wait.
+// It returns false, and submits nothing, if againLimit requests wait already.
 func (r *recorder) retryLater(tries int, request func(context.Context) error) bool {
 	if r.again.Add(1) > againLimit {
 		r.again.Add(-1)
@@ -139,8 +140,8 @@ func (r *recorder) retryLater(tries int, request func(context.Context) error) bo
 	return true
 }
 
-// unanswered reports whether err means that no answer came, rather than that the API
-// server rejected the request or the lease is lost.
+// unanswered reports whether err, which is not nil, means that no answer came, rather than
+// that the API server rejected the request or the lease is lost.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return !errors.As(err, &status) && !errors.Is(err, fence.ErrNotLeading)
@@ -171,8 +172,9 @@ func (r *recorder) finishSeries(ctx context.Context) {
 	}
 }
 
-// finish removes the events without repeats in the last period from the cache and writes
-// the last counts of their series. An Event that no longer exists is not created again.
+// finish ends a period of the cache. It removes the events that did not occur in that period,
+// and queues a write for each of them whose last count was not written. An Event that no longer
+// exists is not created again.
 func (r *recorder) finish() {
 	now := time.Now()
 	for _, s := range r.cache.turn() {
@@ -207,7 +209,7 @@ func (r *recorder) yield(ctx context.Context, since time.Time) {
 	}
 }
 
-// maxInstance is the longest reportingInstance that the API takes, in bytes.
+// maxInstance is the length of the longest reportingInstance that the API accepts, in bytes.
 const maxInstance = 128
 
 // eventOf returns the API's Event for the effect, with its series s. It is reported by the
@@ -273,7 +275,7 @@ func (a eventWriter) create(ctx context.Context, e *eventsv1.Event) error {
 	return a.logged(e, err)
 }
 
-// patch writes the Event's series.
+// patch writes the Event's series. It returns NotFound if the Event does not exist.
 func (a eventWriter) patch(ctx context.Context, e *eventsv1.Event) error {
 	body, err := json.Marshal(map[string]any{"series": e.Series})
 	if err != nil {

@@ -16,8 +16,8 @@ type relay struct {
 	stop    sync.Once
 }
 
-// newRelay returns a relay of the watch. It sends the first events, unchanged, before
-// those of the watch.
+// newRelay returns a relay of the watch, which begins at once. It sends the events first,
+// unchanged, before those of the watch.
 func newRelay(of watch.Interface, change func(watch.Event) watch.Event, first ...watch.Event) *relay {
 	r := &relay{Interface: of, change: change, events: make(chan watch.Event), stopped: make(chan struct{})}
 	go r.pass(first)
@@ -33,7 +33,8 @@ func (r *relay) Stop() {
 	r.Interface.Stop()
 }
 
-// pass sends the first events and then those of the watch, until that ends or Stop.
+// pass sends the events first and then those of the watch, until that ends or Stop. It then
+// closes the channel.
 func (r *relay) pass(first []watch.Event) {
 	defer close(r.events)
 	for _, e := range first {
@@ -48,7 +49,7 @@ func (r *relay) pass(first []watch.Event) {
 	}
 }
 
-// send sends an event. It returns false after Stop.
+// send sends an event, and waits until it is received. It returns false after Stop.
 func (r *relay) send(e watch.Event) bool {
 	select {
 	case <-r.stopped:

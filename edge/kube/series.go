@@ -14,10 +14,10 @@ import (
 
 // The periods of client-go's recorder of Events (tools/events), and the cache's bound.
 const (
-	finishTime  = 6 * time.Minute  // without a repeat a series is over
+	finishTime  = 6 * time.Minute  // a series is over one to two of these after its last repeat
 	refreshTime = 30 * time.Minute // after this time the count of repeats is written again
 
-	cacheLimit = 50_000 // events of one finishTime; where there are more, series are over earlier
+	cacheLimit = 50_000 // events of one finishTime; if there are more, series are over earlier
 )
 
 // eventKey identifies an event: repeats have an equal key. It is client-go's key, without
@@ -27,7 +27,7 @@ type eventKey struct {
 	pod, related            types.UID
 	version, relatedVersion string
 	reason                  machine.EventReason
-	note                    uint64 // its hash
+	note                    uint64 // the hash of the note
 }
 
 // noteSeed is the seed of eventKey.note.
@@ -46,10 +46,10 @@ func keyOf(e machine.PublishEvent) eventKey {
 // eventSeries is a published Event and how often it occurred.
 type eventSeries struct {
 	namespace, name string
-	first, last     time.Time // occurrences
-	count           int32
+	first, last     time.Time // the first and the last occurrence
+	count           int32     // occurrences
 	written         int32     // the count that was last sent to the API server
-	refreshed       time.Time // when that was sent; zero: it may not have arrived
+	refreshed       time.Time // when written was sent; zero: never, or it may not have arrived
 }
 
 // api returns the Event's series field; nil if the Event occurred once only.
@@ -60,12 +60,14 @@ func (s *eventSeries) api() *eventsv1.EventSeries {
 	return &eventsv1.EventSeries{Count: s.count, LastObservedTime: metav1.MicroTime{Time: s.last}}
 }
 
-// eventCache counts the repeats of the events of the last minutes, for any goroutine.
+// eventCache counts the repeats of the events of the last minutes. Any goroutine may call it.
 // client-go's recorder keeps every whole Event without bound, which at a thousand bindings
 // a second is a gigabyte.
 type eventCache struct {
-	mu            sync.Mutex
-	recent, older map[eventKey]*eventSeries // older: did not occur since the last turn
+	mu sync.Mutex
+	// recent has the events that occurred since the last turn, older those that occurred
+	// in the period before, but not since.
+	recent, older map[eventKey]*eventSeries
 }
 
 // newEventCache returns an empty cache.
@@ -73,8 +75,9 @@ func newEventCache() *eventCache {
 	return &eventCache{recent: map[eventKey]*eventSeries{}, older: map[eventKey]*eventSeries{}}
 }
 
-// add counts an occurrence. It returns the series so far, and whether to write it to the
-// API now: at the first occurrence, at the second, and then once in a while.
+// add counts an occurrence at now. It returns the series so far, and whether to write it to
+// the API now: at the first occurrence, at the second, when refreshTime has passed since the
+// last write, and when that may not have arrived. It counts the series as written then.
 func (c *eventCache) add(k eventKey, e machine.PublishEvent, now time.Time) (eventSeries, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +110,8 @@ func (c *eventCache) lost(k eventKey) {
 	}
 }
 
-// repeated reports whether the event has occurred more than count times.
+// repeated reports whether the event has occurred more than count times, the last time since
+// the last turn.
 func (c *eventCache) repeated(k eventKey, count int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,9 +19,10 @@ import (
 // servedTimeout is how long CheckServed waits for an answer.
 const servedTimeout = 10 * time.Second
 
-// CheckServed returns an error that names those of the kinds that are defined by a
-// CustomResourceDefinition which the API server of config does not have. It returns nil if
-// there are none. Kinds of which the API server does not say count as served.
+// CheckServed returns an error that names those of the kinds that need a
+// CustomResourceDefinition which the API server of config does not have; nil if it has all.
+// Kinds without a CustomResourceDefinition count as served, and so do those about which the API
+// server gives no clear answer.
 func CheckServed(ctx context.Context, config *rest.Config, kinds []object.Kind) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()

@@ -18,11 +18,12 @@ import (
 
 const (
 	// versionTimeout is how long the answer to /version may take, and versionBytes how
-	// much of it is read. versionLength is the length of a version that is believed.
+	// much of it is read. versionLength is the length of the longest version accepted.
 	versionTimeout = 10 * time.Second
 	versionBytes   = 64 << 10
 	versionLength  = 100
-	// versionRetry is after what time it is asked for again, at first and at last.
+	// After a failure the version is read again after versionRetry. The wait doubles up to
+	// versionRetryLimit.
 	versionRetry, versionRetryLimit = time.Second, time.Minute
 )
 
@@ -31,15 +32,15 @@ var ownVersion = version.MustParse(baseversion.DefaultKubeBinaryVersion)
 
 // ServerVersion is a version of the API server. The zero value is one that is not known.
 type ServerVersion struct {
-	Git   string // v1.37.2
-	Minor string // 1.37
-	Newer int    // by how many minor versions it is newer than this build
+	Git   string // such as v1.37.2
+	Minor string // such as 1.37
+	Newer int    // by how many minor versions it is newer than this build; negative: older
 }
 
-// Supported reports whether this build serves an API server of the version: one of its own
+// Supported reports whether this build serves an API server of the version: one of the build's
 // minor version, of the next one, as a scheduler is upgraded after its API server, or of the
-// one before, for those who upgrade in another order. A version that is not known is taken
-// for one of these.
+// one before, for those who upgrade in another order. It is true for a version that is not
+// known.
 func (v ServerVersion) Supported() bool { return v.Newer >= -1 && v.Newer <= 1 }
 
 // SupportedServers returns the versions of API servers that this build serves: 1.36 to 1.38.
@@ -51,16 +52,18 @@ func SupportedServers() string {
 type serverVersion struct {
 	client rest.Interface
 	logger klog.Logger
-	asked  chan struct{} // holds a value if the version is to be read
-	last   atomic.Pointer[ServerVersion]
-	failed atomic.Pointer[error] // why the last try failed; nil: it did not
+	asked  chan struct{}                 // holds a value if the version is to be read
+	last   atomic.Pointer[ServerVersion] // the version read last; nil: none was
+	failed atomic.Pointer[error]         // why the last try failed; nil: it did not
 }
 
+// newServerVersion returns a reader of the version. It reads nothing before run and wake.
 func newServerVersion(client rest.Interface, logger klog.Logger) *serverVersion {
 	return &serverVersion{client: client, logger: logger, asked: make(chan struct{}, 1)}
 }
 
-// ServerVersion returns the version that the API server named last.
+// ServerVersion returns the version that the API server named last; the zero value if none was
+// read yet.
 func (w *Watcher) ServerVersion() ServerVersion {
 	if v := w.version.last.Load(); v != nil {
 		return *v
@@ -77,7 +80,7 @@ func (w *Watcher) VersionUnread() error {
 	return nil
 }
 
-// wake causes the version to be read: the server may be another one.
+// wake causes run to read the version: the server may be another one. It never waits.
 func (s *serverVersion) wake() {
 	select {
 	case s.asked <- struct{}{}:
@@ -85,7 +88,8 @@ func (s *serverVersion) wake() {
 	}
 }
 
-// run reads the version as often as it is asked for, until the context ends.
+// run reads the version each time that wake was called, until the context ends. It tries again
+// after failures that may pass.
 func (s *serverVersion) run(ctx context.Context) {
 	for {
 		select {
@@ -103,13 +107,14 @@ func (s *serverVersion) run(ctx context.Context) {
 	}
 }
 
-// mayPass reports whether the server may answer another time.
+// mayPass reports whether a read that failed with err may succeed another time: false if err is
+// nil, or the server denies the right or does not serve /version.
 func mayPass(err error) bool {
 	return err != nil && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsNotFound(err)
 }
 
-// update reads the version, and logs it if it is another one. If it cannot be read, the one
-// before stays.
+// update reads the version and stores it, and logs it if it is not the one before. If it cannot
+// be read, the one before stays, and the error is stored and returned.
 func (s *serverVersion) update(ctx context.Context) error {
 	v, err := s.read(ctx)
 	if err != nil {
@@ -127,6 +132,7 @@ func (s *serverVersion) update(ctx context.Context) error {
 	return nil
 }
 
+// read requests the version from /version once, and returns it.
 func (s *serverVersion) read(ctx context.Context) (v ServerVersion, err error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
@@ -146,7 +152,8 @@ func (s *serverVersion) read(ctx context.Context) (v ServerVersion, err error) {
 	return parseServerVersion(info.GitVersion)
 }
 
-// parseServerVersion reads a version such as v1.37.2 or v1.36.5-vendor.1.
+// parseServerVersion parses a version such as v1.37.2 or v1.36.5-vendor.1. It returns an error
+// if the major version is not that of this build.
 func parseServerVersion(git string) (v ServerVersion, err error) {
 	if len(git) > versionLength {
 		return v, fmt.Errorf("/version: gitVersion: %d characters, more than %d", len(git), versionLength)

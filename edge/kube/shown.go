@@ -8,7 +8,7 @@ import (
 )
 
 // versions holds the latest resource version that replies have shown, for each resource,
-// such as "pods". A leader hands over only once its watches have come as far.
+// such as "pods". A leader hands over only once its watches have shown these versions.
 type versions struct {
 	mu     sync.Mutex
 	latest map[string]string
@@ -34,9 +34,9 @@ func (x *Executor) Replied() map[string]string {
 	return maps.Clone(x.replied.latest)
 }
 
-// Shown returns, by resource, the version of the last change that was posted, for the
-// kinds in a Mark. Another process compares its own watches with these (HasShown) before
-// it takes over.
+// Shown returns, by resource, the version of the last change that was posted or is being
+// posted, for the kinds in a Mark whose first list was posted. Another process compares its
+// own watches with these (HasShown) before it takes over.
 func (w *Watcher) Shown() map[string]string {
 	shown := map[string]string{}
 	for _, s := range w.stores {
@@ -50,8 +50,8 @@ func (w *Watcher) Shown() map[string]string {
 	return shown
 }
 
-// HasShown reports whether the watches have reached the versions that another process's
-// Shown returned. It is false if that process did not watch all kinds that this one does.
+// HasShown reports whether the watches have reached the versions in other, which Shown returned
+// in another process. It is false if other lacks a kind in a Mark that this process watches.
 func (w *Watcher) HasShown(other map[string]string) bool {
 	for _, s := range w.stores {
 		if !s.inMarks() {
@@ -68,7 +68,7 @@ func (w *Watcher) HasShown(other map[string]string) bool {
 }
 
 // AsFar reports whether a resource version is equal to other or later. It is false if
-// either is no version.
+// either is no number.
 func AsFar(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order >= 0

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A connection that brought nothing for silentAfter is asked with a PING of HTTP/2,
-// and is closed if nothing comes within pongWithin. Whoever waits for an answer then
-// gets an error: a binding whose reply was lost is read, and sent again to the same
-// node. client-go's own times are 30 s and 15 s.
+// A connection that brought nothing for silentAfter is asked with a PING of HTTP/2, and is
+// closed if nothing comes within pongWithin. Whoever waits for an answer on it then gets an
+// error: a pod whose binding got no reply is read, and bound to the same node if it is not
+// bound. client-go's own times are 30 s and 15 s.
 const (
 	silentAfter = 2 * time.Second
 	pongWithin  = 2 * time.Second
@@ -17,7 +17,8 @@ const (
 
 // DetectSilentConnections makes the HTTP/2 connections that this process opens through
 // client-go from now on notice within silentAfter and pongWithin that the other end is
-// gone. It sets the environment variables that client-go reads, unless they are set.
+// gone. It sets the environment variables that client-go reads, unless they are set. Call it
+// before the first connection.
 func DetectSilentConnections() error {
 	for name, wait := range map[string]time.Duration{ // any order: each by itself
 		"HTTP2_READ_IDLE_TIMEOUT_SECONDS": silentAfter,

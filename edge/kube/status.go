@@ -81,8 +81,8 @@ func newStatusQueue(p *pool, send func(context.Context, machine.PatchStatus) boo
 // add queues a pod's patch, or merges it into the one that waits.
 func (q *statusQueue) add(e machine.PatchStatus) { q.patches.add(e.Pod.UID, e) }
 
-// merged returns the patch that has the effect of both: the later condition and
-// nomination where it sets them, else the earlier.
+// merged returns the patch that has the effect of both: condition and nomination are each that
+// of the later patch if it sets one, else that of the earlier.
 func merged(earlier, later machine.PatchStatus) machine.PatchStatus {
 	if later.Condition == nil {
 		later.Condition = earlier.Condition
@@ -93,7 +93,7 @@ func merged(earlier, later machine.PatchStatus) machine.PatchStatus {
 	return later
 }
 
-// rewords reports whether the later patch changes only the message of the condition in the
+// rewords reports whether the later patch changes at most the message of the condition in the
 // earlier one.
 func rewords(earlier, later machine.PatchStatus) bool {
 	was, is := earlier.Condition, later.Condition

@@ -31,16 +31,15 @@ const (
 // errNoAnswer: a list or a read had no answer within its time.
 var errNoAnswer = errors.New("the API server has not answered")
 
-// Missing is a kind of objects that was never listed, or is no longer served.
+// Missing is a kind of objects that was never listed, or cannot be listed any more.
 type Missing struct {
-	Resource string // resourceclaims.resource.k8s.io
-	Err      error  // why not; nil: the API server has not answered yet
-	// Required: nothing is decided without it.
-	Required bool
+	Resource string // such as resourceclaims.resource.k8s.io
+	Err      error  // why it is not listed; nil: the API server has not answered yet
+	Required bool   // no pod is scheduled without the kind
 }
 
 // String returns a text like "pods: forbidden". It is shown to anybody, so it has only the
-// status of the error, which may name a user.
+// HTTP status of the error: the error's text may name a user.
 func (m Missing) String() string {
 	status := apierrors.APIStatus(nil)
 	switch {
@@ -54,7 +53,8 @@ func (m Missing) String() string {
 	return m.Resource + ": cannot be listed"
 }
 
-// Missing lists the kinds whose objects are not known.
+// Missing returns the kinds whose objects are not known: their first list was not posted yet,
+// or they are unlisted.
 func (w *Watcher) Missing() []Missing {
 	var missing []Missing
 	for _, s := range w.stores {
@@ -65,11 +65,12 @@ func (w *Watcher) Missing() []Missing {
 	return missing
 }
 
-// Watch is the state of the watch of one kind; Err is why its last list failed.
+// Watch is the state of the watch of one kind, also of one that is not missing. Err is why
+// its last list failed; nil: it did not.
 type Watch struct {
 	Missing
-	Synced bool      // all that its first list held was posted, and it is served still
-	Heard  time.Time // when it showed a version last; zero: never
+	Synced bool      // its first list was posted, and the kind is not unlisted now
+	Heard  time.Time // when it last showed a resource version; zero: never
 }
 
 // Watches returns the state of each watch, sorted by resource.
@@ -86,9 +87,9 @@ func (w *Watcher) Watches() []Watch {
 }
 
 // WaitForSync waits until the first lists of all kinds were posted. For the kinds that only
-// some plugins read it waits no longer than failingTimeout or silentTimeout: it then posts
-// them as unlisted, and their lists are still retried. It returns false if the context
-// ends first.
+// some plugins read it waits no longer than failingTimeout or silentTimeout, and not if they
+// are not served: it posts them as unlisted, and their lists are still retried. It returns
+// false if the context ends first.
 func (w *Watcher) WaitForSync(ctx context.Context) bool {
 	for _, m := range w.stores {
 		if m.kind != nil {
@@ -137,14 +138,15 @@ func (s *store) listed() bool {
 	}
 }
 
-// posted returns the reason of the last KindUnlisted, nil if the kind was listed since.
+// posted returns the error for which the kind is unlisted now; nil if it is not. This includes
+// a kind for which absent is true, though no KindUnlisted was posted for it.
 func (s *store) posted() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unlisted
 }
 
-// failure returns why the last list failed, nil when it did not.
+// failure returns why the last list failed; nil if it did not, or has not ended yet.
 func (s *store) failure() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -152,10 +154,10 @@ func (s *store) failure() error {
 	return nil
 }
 
-// recordFailures wraps lw so that the store records why its objects cannot be listed. A
-// kind that was served and is not any more, as the API server is of another version now, is
-// posted as unlisted: nobody knows what became of its objects. Those that are known of a kind
-// that may be absent stay in force.
+// recordFailures changes lw so that the store records why its objects cannot be listed, and
+// returns it. A kind that only some plugins read is posted as unlisted when it is not served,
+// even if it was served before: nobody knows what became of its objects. DeviceTaintRules are
+// not posted as unlisted (absent): those that are known stay in force.
 func (s *store) recordFailures(lw *cache.ListWatch) *cache.ListWatch {
 	list := lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -189,14 +191,15 @@ func (s *store) giveUp(err error) {
 	}
 }
 
-// absent reports whether err says that the API server does not serve the kind, and so no object of
-// it counts: it is of an earlier version, for which nobody looks at DeviceTaintRules.
+// absent reports whether the kind is DeviceTaintRules and err says that the API server does
+// not serve it. Such a server is of an earlier version, for which no DeviceTaintRule counts,
+// so pods are scheduled without them. s.kind must be set.
 func (s *store) absent(err error) bool {
 	return *s.kind == object.DeviceTaintRules && apierrors.IsNotFound(err)
 }
 
-// unlist posts KindUnlisted, once until a list succeeds, unless the kind is absent. The caller
-// holds mu.
+// unlist records that the kind is unlisted because of err. It posts KindUnlisted, once until a
+// list succeeds, unless the kind is absent. The caller holds mu.
 func (s *store) unlist(err error) {
 	switch {
 	case s.unlisted != nil && (!s.absent(s.unlisted) || s.absent(err)):
@@ -211,8 +214,8 @@ func (s *store) unlist(err error) {
 	s.post(machine.KindUnlisted{Kind: *s.kind, Err: err})
 }
 
-// complete records that a whole list was posted. The first call closes synced. It posts
-// KindListed if KindUnlisted was posted for the kind.
+// complete records that a whole list was posted, and so that the kind is no longer unlisted.
+// The first call closes synced. It posts KindListed if KindUnlisted was posted for the kind.
 func (s *store) complete() {
 	s.failed.Store(nil)
 	s.mu.Lock()

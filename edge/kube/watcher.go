@@ -22,7 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// unfinished selects the pods that a scheduler cares for.
+// unfinished is the field selector by which pods are watched: those that have not ended.
 const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 
 // Watcher lists and watches the objects that decisions depend on, and posts them to the
@@ -35,21 +35,23 @@ type Watcher struct {
 	version *serverVersion
 	bad     atomic.Uint64 // objects that could not be decoded
 	audit   auditor
-	// failing and silent are how long to wait for kinds that only some plugins
-	// read.
+	// failing and silent are how long to wait for a kind that only some plugins read: if
+	// its lists fail, and if no answer comes.
 	failing, silent time.Duration
-	// extenders decide which API objects are kept; nil: none.
+	// extenders, if set, decide which events of pods and nodes have the API objects.
 	extenders Extenders
 	// record, when set, is called with each event and the object it was decoded from.
 	record func(machine.Event, metav1.Object)
-	// fields returns the pod without the fields that are not to be read.
+	// fields removes the fields of a pod that are not to be read.
 	fields podFields
-	// hosted: plugins written against kube-scheduler's framework need the API objects.
+	// hosted is set if plugins written against kube-scheduler's framework run: events of
+	// pods and nodes then have the API objects.
 	hosted bool
 }
 
 // NewWatcher returns a watcher that posts events by post, which may block: the watches then
-// stop reading. kinds are the kinds to watch of those that only some plugins read.
+// stop reading. kinds are the kinds to watch of those that only some plugins read. Run starts
+// the watcher.
 func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Watcher {
 	s := &Watcher{client: c.Watch, audit: auditor{read: c.metadata}, logger: logger, failing: failingTimeout, silent: silentTimeout, version: newServerVersion(c.Watch, logger)}
 	nodes := newStore("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
@@ -108,7 +110,7 @@ func (w *Watcher) Probe(ctx context.Context) error {
 	}
 }
 
-// BadObjects returns how many objects could not be decoded.
+// BadObjects returns how many objects could not be decoded so far.
 func (w *Watcher) BadObjects() uint64 { return w.bad.Load() }
 
 // entry is an object on its way from the API to the machine: its identity, by which
@@ -151,8 +153,8 @@ func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	return machine.PodSet{Pod: w.shown(decode.Pod(w.fields.of(p)), p)}
 }
 
-// shown returns pod, which was decoded from p. It attaches p if an extender that gets whole
-// pods is interested in this one.
+// shown returns pod, which was decoded from p. It sets pod.API to p if an extender that gets
+// whole pods is interested in this one.
 func (w *Watcher) shown(pod *object.Pod, p *v1.Pod) *object.Pod {
 	if w.extenders != nil && w.extenders.Pod(p) {
 		pod.API = p
@@ -187,7 +189,8 @@ func budgetSet(b *policyv1.PodDisruptionBudget) machine.Event {
 
 // guarded wraps decode so that an object that makes it panic is counted and logged, and
 // stops no other. The entry then has the event that instead returns; if instead is nil or
-// returns nil, nothing is posted and the machine keeps what it knew of the object.
+// returns nil, nothing is posted and the machine keeps what it knew of the object. An object
+// that is an entry already is returned as it is. The recording (Record) gets what was decoded.
 func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why error) machine.Event) func(any) *entry {
 	return func(obj any) (e *entry) {
 		if e, ok := obj.(*entry); ok {
@@ -217,14 +220,14 @@ func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why err
 // from, so that a recording can keep it. Call it before Run.
 func (w *Watcher) Record(attach func(machine.Event, metav1.Object)) { w.record = attach }
 
-// PodFields sets a function that returns a pod without the fields that are not to be read.
-// Call it before Run.
+// PodFields sets a function that returns a pod without the fields that are not to be read:
+// those that the feature gates disable. Call it before Run.
 func (w *Watcher) PodFields(fields func(*v1.Pod) *v1.Pod) { w.fields = fields }
 
 // podFields returns a pod without the fields that are not to be read; nil: all are.
 type podFields func(*v1.Pod) *v1.Pod
 
-// of returns the pod without the fields that are not to be read.
+// of returns the pod without the fields that are not to be read. It does not change p.
 func (f podFields) of(p *v1.Pod) *v1.Pod {
 	if f == nil {
 		return p
@@ -250,7 +253,8 @@ func insteadOfNode(obj any, _ error) machine.Event {
 }
 
 // insteadOfPod returns the event for a pod that cannot be decoded. If it is bound, its
-// resources are still counted on its node; if it is pending, it is not scheduled.
+// resources are still counted on its node; if it is pending, it is not scheduled. The event
+// is nil if not even the resources can be decoded.
 func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 	p := obj.(*v1.Pod)
 	if p.Spec.NodeName == "" {
@@ -266,7 +270,8 @@ func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 	return e
 }
 
-// roomOf returns a copy of the pod with little more than its requests and its node.
+// roomOf returns a copy of the pod with little more than what its requests need: containers,
+// overhead, node, priority, phase and metadata.
 func roomOf(p *v1.Pod) *v1.Pod {
 	return &v1.Pod{ObjectMeta: p.ObjectMeta, Status: v1.PodStatus{Phase: p.Status.Phase}, Spec: v1.PodSpec{
 		NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, Priority: p.Spec.Priority,
@@ -300,45 +305,45 @@ func ownerOf(obj any) (owner, bool) {
 }
 
 // store turns what a reflector sees of one kind into events. It implements cache.Store for
-// the reflector, which calls it from one goroutine. All that it records was posted.
+// the reflector, which calls it from one goroutine. It records an object once it was posted.
 type store struct {
 	name      string                    // of the resource, such as "pods"
 	post      func(machine.Event)       // to the loop; may block
 	entry     func(obj any) *entry      // decodes an object; nil for an unexpected type
 	gone      func(owner) machine.Event // returns the event of a deletion
 	reflector *cache.Reflector
-	run       func(context.Context)          // the reflector, or what stands in for it
-	seen      map[types.NamespacedName]owner // the objects that were posted as set
-	protobuf  bool                           // the first list is read in protobuf: see listedAtFirst
-	tried     bool                           // whether the first list has been read without the reflector
-	streamed  string                         // the version of that list, until Replace is called for it
-	stall     time.Duration                  // how long that list may bring nothing before it is given up
-	core      coreAudit
-	synced    chan struct{} // closed when a whole list has been posted
+	run       func(context.Context)          // runs the reflector or a foreign informer's handler
+	seen      map[types.NamespacedName]owner // the objects as last posted; not those that are gone
+	protobuf  bool                           // listedAtFirst reads the first list, in protobuf
+	tried     bool                           // listedAtFirst has begun to read that list
+	streamed  string                         // the version of the list it read, until Replace
+	stall     time.Duration                  // how long the list may bring nothing before it fails
+	core      coreAudit                      // for pods and nodes, if AuditCore was called
+	synced    chan struct{}                  // closed when a whole list has been posted
 
 	api      schema.GroupVersion
 	selector string // field selector of lists and watches
 
 	kind   *object.Kind // set if only some plugins read the kind; nil: no pod is scheduled without it
 	logger klog.Logger
-	failed atomic.Pointer[error] // why the last list failed
+	failed atomic.Pointer[error] // why the last list failed; nil: it did not
 	// watching is called when a watch begins; nil: nothing is.
 	watching func()
 
-	mu       sync.Mutex
-	unlisted error // that was posted: why the objects are not known; nil: none was
+	mu       sync.Mutex // guards unlisted
+	unlisted error      // why the kind is unlisted; nil: it is not
 	history
 	progress
 }
 
-// newStore returns an empty store for a resource. It needs reflect or inform to be filled.
+// newStore returns an empty store for a resource. Call reflect, reflectBy or inform before run.
 func newStore(name string, post func(machine.Event), entry func(any) *entry, gone func(owner) machine.Event) *store {
 	return &store{name: name, post: post, entry: entry, gone: gone,
 		seen: map[types.NamespacedName]owner{}, synced: make(chan struct{}), stall: silentTimeout}
 }
 
-// reflect fills the store with a reflector of the resource in all namespaces. kind is an
-// empty object of its type, selector a field selector.
+// reflect sets a reflector of the resource in all namespaces, which fills the store once s.run
+// is called. kind is an empty object of its type. selector is a field selector; "" selects all.
 func (s *store) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
 	s.selector = selector
 	lw := cache.NewFilteredListWatchFromClient(client, s.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
@@ -350,8 +355,9 @@ func (s *store) reflect(client rest.Interface, kind any, selector string, logger
 	s.reflectBy(lw, client, kind, logger)
 }
 
-// reflectBy sets the store's reflector, which lw feeds once s.run is called. client only
-// names the API version. kind is an object of the store's type.
+// reflectBy sets the store's reflector, which fills the store by lw once s.run is called.
+// client only names the API version. kind is an empty object of the store's type. It changes
+// lw.
 func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, logger klog.Logger) {
 	s.api, s.logger, s.history.logger = client.APIVersion(), logger, logger
 	s.list = lw.ListWithContextFunc
@@ -361,8 +367,8 @@ func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, 
 	s.run = s.reflector.RunWithContext
 }
 
-// Transformer makes the reflector decode objects while it collects them, so that the
-// first list is never held as a whole.
+// Transformer returns the function by which the reflector turns objects into entries while
+// it collects them, so that the first list is never held as a whole.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if e := s.entry(obj); e != nil {
@@ -372,11 +378,12 @@ func (s *store) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add posts a new object.
+// Add posts a new object. An object that is known already is posted as Update does.
 func (s *store) Add(obj any) error { return s.Update(obj) }
 
 // Update posts an object, new or changed. It posts nothing if the object was posted in this
-// very version.
+// very version, or cannot be decoded and has no event. If an object with another UID had the
+// name before, the deletion of that object is posted first.
 func (s *store) Update(obj any) error {
 	e := s.entry(obj)
 	if e == nil {
@@ -401,7 +408,8 @@ func (s *store) Update(obj any) error {
 	return nil
 }
 
-// Delete posts that an object was deleted, or is no longer selected.
+// Delete posts that an object was deleted, or is no longer selected. It posts nothing for an
+// object that is not known.
 func (s *store) Delete(obj any) error {
 	o, ok := ownerOf(obj)
 	if !ok {
@@ -421,7 +429,8 @@ func (s *store) remove(name types.NamespacedName) {
 }
 
 // Replace posts a whole list: objects that it lacks are gone. Deletions come first, as
-// they free resources.
+// they free resources. It empties the slice. An empty list of the version s.streamed stands
+// for the list that stream has posted, and deletes nothing.
 func (s *store) Replace(list []any, version string) error {
 	s.compare(list, version)
 	s.markPosting(version)

@@ -26,7 +26,7 @@ import (
 type pendingWrites struct {
 	machine.Write
 	done  machine.WriteReply // the reply so far; Done is the index of the present write
-	begun bool               // it counts in unanswered
+	begun bool               // it counts in Executor.unanswered
 
 	// State of the present write.
 	busy     busy              // how often the server was too busy for it
@@ -65,8 +65,9 @@ func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
 	time.AfterFunc(delay, next)
 }
 
-// tryWrite takes one step (writeNext). After a panic the result of the write is unknown, so
-// that the object is read next.
+// tryWrite takes one step of w (writeNext). It returns how long to wait before the next one; 0
+// means not to wait. After a panic the result of the write is unknown, so the object is read
+// next. If ctx has ended then, the write fails instead.
 func (x *Executor) tryWrite(ctx context.Context, w *pendingWrites) (delay time.Duration) {
 	err := contained("Write", func() error {
 		delay = x.writeNext(ctx, w)
@@ -86,8 +87,8 @@ func (x *Executor) tryWrite(ctx context.Context, w *pendingWrites) (delay time.D
 }
 
 // writeNext sends the first write of w that is not done, or reads its object if the last
-// reply was lost, to see whether the write was carried out. It returns how long to wait
-// before it is called again; 0 means not to wait.
+// reply was lost, to see whether the write was carried out. It records the outcome in w.done.
+// It returns how long to wait before it is called again; 0 means not to wait.
 func (x *Executor) writeNext(ctx context.Context, w *pendingWrites) time.Duration {
 	at := &w.Writes[w.done.Done]
 	if w.readNext {
@@ -112,8 +113,9 @@ func (x *Executor) writeNext(ctx context.Context, w *pendingWrites) time.Duratio
 	return 0
 }
 
-// readBack reads the object of a write whose reply was lost, and decides whether the write
-// took effect, failed, or must be sent again. A read that fails is repeated.
+// readBack reads the object of the write at, whose reply was lost. It records whether the
+// write took effect, failed, or must be sent again. A read that fails is repeated after the
+// delay that readBack returns, else the delay is 0.
 func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework.Write) time.Duration {
 	now, err := x.readObject(ctx, at)
 	missing := apierrors.IsNotFound(err)
@@ -143,7 +145,7 @@ func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework
 	return 0
 }
 
-// happened reports whether the object, as read after a lost reply, shows that the write
+// happened reports whether now, the object as read after a lost reply, shows that the write
 // took effect.
 func happened(now metav1.Object, w *framework.Write) bool {
 	switch {
@@ -177,7 +179,8 @@ func (x *Executor) advance(w *pendingWrites, shown metav1.Object) {
 }
 
 // send creates, patches or deletes an object once and returns the object in the reply, nil
-// for a deletion. A merge patch fails if the object has changed since the decision.
+// for a deletion. To delete an object that is gone already succeeds. A merge patch fails if
+// the object has changed since the decision.
 func (x *Executor) send(ctx context.Context, w *framework.Write) (metav1.Object, error) {
 	r, err := x.request(w)
 	if err != nil {
@@ -193,7 +196,8 @@ func (x *Executor) send(ctx context.Context, w *framework.Write) (metav1.Object,
 	return x.shown(w, r.Do(ctx))
 }
 
-// shown returns the object of the write's kind in a reply.
+// shown decodes the object of the write's kind in a reply, converted to v1 if it is a
+// ResourceClaim. It returns the error of the request, too.
 func (x *Executor) shown(w *framework.Write, r rest.Result) (metav1.Object, error) {
 	now := decode.Empty(w.Object.Kind)
 	if w.Object.Kind == object.ResourceClaims {
@@ -202,7 +206,8 @@ func (x *Executor) shown(w *framework.Write, r rest.Result) (metav1.Object, erro
 	return now, r.Into(now.(runtime.Object))
 }
 
-// request returns the HTTP request of the write.
+// request returns the request of the write, not yet sent; an error if the scheduler writes no
+// objects of the kind, or the body cannot be encoded.
 func (x *Executor) request(w *framework.Write) (*rest.Request, error) {
 	client := x.clients.writerOf(w.Object.Kind)
 	if client == nil {
@@ -285,8 +290,9 @@ func plain(v any) (out any, err error) {
 	return out, err
 }
 
-// covers reports whether has, a value of JSON, has all that the patch says sets: null is
-// absent, and each element of a list is in the other list, or not if the patch deletes it.
+// covers reports whether has, an object as JSON, holds all that says, a patch, sets. A field
+// that is null in says must be absent in has. Each element of a list in says must be in the same
+// list in has, or must not be there if says deletes it.
 func covers(has, says any) bool {
 	switch says := says.(type) {
 	case nil:
@@ -320,8 +326,8 @@ func covers(has, says any) bool {
 	return has == says
 }
 
-// takenFromList begins the name of a field of a strategic patch whose values are deleted
-// from the list of the rest of the name.
+// takenFromList begins the name of a field of a strategic patch. The rest of the name is that
+// of a list, from which the field's values are deleted.
 const takenFromList = "$deleteFromPrimitiveList/"
 
 // lacks reports whether the list has none of the values, all scalars: whether a patch that
@@ -332,8 +338,8 @@ func lacks(list, values any) bool {
 	return !slices.ContainsFunc(gone, func(v any) bool { return slices.Contains(has, v) })
 }
 
-// coversElement reports whether the list has an element that covers this one, or none
-// if the element is marked with "$patch": "delete".
+// coversElement reports whether an element of the list covers element. If element is marked
+// with "$patch": "delete", it reports whether none does.
 func coversElement(list []any, element any) bool {
 	fields, _ := element.(map[string]any)
 	gone := fields["$patch"] == "delete"
