@@ -69,7 +69,7 @@ const inboxLimit = 8192
 // resolution is the least time between two checks of the machine's timers.
 const resolution = 5 * time.Millisecond
 
-// ErrStopped is what Inspect returns if it is called after the loop has stopped.
+// ErrStopped is what Inspect returns if the loop has stopped.
 var ErrStopped = errors.New("the scheduling loop has stopped")
 
 // Loop owns a machine and hands it events and timers, one step after the other. Post,
@@ -80,8 +80,9 @@ type Loop struct {
 	executor Executor
 	options  Options
 	inbox    *inbox
-	leading  atomic.Bool // what Lead was last called with
-	now      doing       // for the watchdog
+	stopped  chan struct{} // closed when Run has returned
+	leading  atomic.Bool   // what Lead was last called with
+	now      doing         // for the watchdog
 	clock    clock
 	longest  atomic.Int64 // the longest step or question so far, in nanoseconds
 
@@ -100,7 +101,7 @@ type Loop struct {
 // New returns a loop that does not lead until Lead is called. It passes the effects of m to h.
 // Run starts it. From New on, only the loop may call the machine.
 func New(m Machine, h Executor, o Options) *Loop {
-	return &Loop{machine: m, executor: h, options: o, inbox: newInbox(inboxLimit),
+	return &Loop{machine: m, executor: h, options: o, inbox: newInbox(inboxLimit), stopped: make(chan struct{}),
 		lost: lost{waiting: map[subject]*again{}}, reports: map[string]report{}}
 }
 
@@ -122,8 +123,8 @@ func (l *Loop) Lead(yes bool) {
 
 // Inspect runs look between two steps, on the loop's goroutine, so that look may read the
 // machine. It returns nil when look has returned or panicked. It returns ctx's error when ctx
-// ends; look may then run later, or never. It returns ErrStopped if the loop has stopped
-// before. If the loop stops meanwhile, only the end of ctx ends the wait.
+// ends; look may then run later, or never. It returns ErrStopped if the loop stops before look
+// has run.
 func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	done := make(chan struct{})
 	ask := func() {
@@ -137,15 +138,17 @@ func (l *Loop) Inspect(ctx context.Context, look func()) error {
 	}
 	select {
 	case <-done:
-		return ctx.Err()
 	case <-ctx.Done():
-		return ctx.Err()
+	case <-l.stopped:
+		return ErrStopped
 	}
+	return ctx.Err()
 }
 
 // Run hands events to the machine and its effects to the executor until the context ends.
 // Then it drops what is queued and closes the inbox. It must be called once.
 func (l *Loop) Run(ctx context.Context) {
+	defer close(l.stopped)
 	defer l.inbox.close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -325,8 +325,18 @@ func TestInspect(t *testing.T) {
 		if err := l.Inspect(t.Context(), func() { seen = len(s.log) }); err != nil || seen != 1 {
 			t.Errorf("saw %d entries, error %v", seen, err)
 		}
-		cancel()
+		stopped := make(chan error, 1)
+		if err := l.Inspect(t.Context(), func() {
+			go func() { stopped <- l.Inspect(context.Background(), func() {}) }()
+			synctest.Wait() // it has asked
+			cancel()        // the loop stops before it takes the question
+		}); err != nil {
+			t.Error(err)
+		}
 		synctest.Wait()
+		if err := <-stopped; !errors.Is(err, ErrStopped) {
+			t.Errorf("got %v, want ErrStopped for a question that the loop did not take", err)
+		}
 		if err := l.Inspect(t.Context(), func() {}); !errors.Is(err, ErrStopped) {
 			t.Errorf("got %v, want ErrStopped", err)
 		}
