@@ -9,11 +9,12 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// A pod that its ElasticQuota rejects may have room on a node where nobody runs who has
-// borrowed from its queue. What it gets back then is on other nodes.
+// A pod that its ElasticQuota rejects may find room on a node where no pod has borrowed from its
+// queue. Its victims, the pods that have borrowed, are then on other nodes.
 
-// across reports whether pods on other nodes than the pod's may have to go for it: it may get back
-// what its queue has lent, and no node alone gives it that, or the quotas reject it as it is.
+// across reports whether to search for victims on any nodes. The pod must be entitled to preempt
+// pods of other queues. Besides, plan, the best one with victims on one node, must be nil, or the
+// quotas must reject the pod as long as nobody leaves.
 func across(c *call, plan *Plan) bool {
 	if c.reclaim == nil || !c.entitled {
 		return false
@@ -21,9 +22,10 @@ func across(c *call, plan *Plan) bool {
 	return plan == nil || quota.Of(c.Table).Exceeded(&quota.Ask{Pod: c.Pod, Nominated: c.Nominations.All, UnlistedZero: c.Quotas.UnlistedZero}) != nil
 }
 
-// findAcross returns the better one of the plan, nil for none, and the best with victims on any
-// nodes; nil if there is none. On nodes that need as few pods of their own to go as any, it
-// decides as for a pod group. It leaves the table as it was.
+// findAcross returns the better of plan, which may be nil, and the best plan that it finds with
+// victims on any nodes; nil if there is neither. It tries the rows that need the fewest victims of
+// their own. It records in c.spared the rows for which a strict budget refused the plan. It leaves
+// the table as it was.
 func findAcross(c *call, plan *Plan) *Plan {
 	var best choice
 	if plan != nil {
@@ -43,7 +45,7 @@ func findAcross(c *call, plan *Plan) *Plan {
 	return best.Plan
 }
 
-// unitsAnywhere returns the units on all nodes that the rules do not exclude.
+// unitsAnywhere returns the units, on all nodes, that the rules of c do not exclude.
 func (c *call) unitsAnywhere() []*unit {
 	list := unitList{unitRules: c.rules(), table: c.Table, now: c.Now}
 	for _, r := range c.Table.All() {
@@ -54,8 +56,11 @@ func (c *call) unitsAnywhere() []*unit {
 	return list.units
 }
 
-// tryAcross replaces best by a better plan in which some of the units go, if permits is true
-// for these. It ends with the first row of which no pod must go, or as many as in the best plan.
+// tryAcross tries one plan for each of rows, which rowsByNeed sorted, and replaces best by each
+// that is better. A plan counts if permits is true for its units, and no strict budget refuses it;
+// c.spared records the row if one does. It stops after mostAlone plans, after a plan on a row that
+// needs no victims of its own, and, if the best plan violates no budget, at a row that needs at
+// least as many victims.
 func (c *call) tryAcross(best *choice, rows []rowNeed, units []*unit, permits func([]*unit) bool) {
 	tried := 0
 	for _, r := range rows {
@@ -86,10 +91,10 @@ func (c *call) tryAcross(best *choice, rows []rowNeed, units []*unit, permits fu
 	}
 }
 
-// planAcross returns a plan that places the pod on the row, and the units on any nodes that it
-// evicts. It removes units from the least important on, those that violate a budget last, until
-// the pod fits, and puts back those that can stay. If pods of gangs are among them it removes all
-// at first. The plan is nil if the pod does not fit even if all units go; it may violate a strict
+// planAcross returns a plan that places the pod on the row, and those of the units that go in it.
+// It removes units until the pod fits, the least important first, those that violate a budget
+// last, and puts back those that can stay. If one is a pod of a gang it removes all units first.
+// The plan is nil if the pod does not fit even if all units go. The plan may violate a strict
 // budget. The table is unchanged afterwards.
 func (c *call) planAcross(row table.Row, units []*unit) (plan *Plan, gone []*unit) {
 	guarded, others := splitUnits(units, c.Disruption.Budgets)
@@ -107,8 +112,10 @@ func (c *call) planAcross(row table.Row, units []*unit) (plan *Plan, gone []*uni
 	return plan, gone
 }
 
-// takeUntilFits takes units off their nodes, the last first, until the pod fits the row. It returns them, twice as many as are needed at most, or nil if the pod does not fit
-// without all. Where there are pods of gangs it takes all.
+// takeUntilFits takes units off their nodes, the last first, until the pod fits the row. It returns
+// the units that it took, fewer than twice as many as were needed. It takes all at once if one is a
+// pod of a gang. It returns nil if the pod does not fit even without all units, which it leaves off
+// their nodes then.
 func (c *call) takeUntilFits(row table.Row, units []*unit) []*unit {
 	most := 1
 	if slices.ContainsFunc(units, func(u *unit) bool { return u.gang != nil }) {
@@ -127,8 +134,9 @@ func (c *call) takeUntilFits(row table.Row, units []*unit) []*unit {
 	return nil
 }
 
-// pardonFor puts back those of the units, all of which are off their nodes, beside which the
-// pod fits the row, and returns the plan in which the others go.
+// pardonFor puts units back on their nodes as long as the pod still fits the row, and returns the
+// plan in which the rest go. All units must be off their nodes. Those that violate a budget come
+// back first.
 func (c *call) pardonFor(row table.Row, units []*unit) *Plan {
 	guarded, others := splitUnits(units, c.Disruption.Budgets)
 	back := newPardon(c.Table, units, func([]*unit) bool { return c.Filters.Run(row) == nil })
@@ -142,11 +150,12 @@ func (c *call) pardonFor(row table.Row, units []*unit) *Plan {
 // rowNeed is a row with a lower bound of how many of its pods must go.
 type rowNeed struct {
 	row     table.Row
-	victims int
+	victims int // at least so many of the row's own pods must go; 0: perhaps none
 }
 
-// rowsByNeed returns the candidate rows, those first of which the fewest pods must go. Equals
-// are in the order of their nodes' UIDs.
+// rowsByNeed returns the candidate rows on which the pod would have room if all their pods left,
+// whatever their priority. Those come first of which the fewest pods must go. Equals are in the
+// order of their nodes' UIDs.
 func rowsByNeed(c *call) (rows []rowNeed) {
 	var b criteriaBounds
 	for _, r := range appendCandidateRows(nil, c) {

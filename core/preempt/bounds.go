@@ -14,13 +14,13 @@ import (
 type criteriaBounds struct {
 	shortfall []int64       // by resource: what the pod lacks on the row
 	frees     []int64       // scratch: what one pod frees, by resource
-	pods      []*object.Pod // the pods of lower priority on the row
+	pods      []*object.Pod // the pods on the row that may go
 	top       []int64       // scratch of least
-	left      []int64       // shortfall once some pods are gone
+	left      []int64       // scratch: shortfall once some pods are gone
 }
 
-// of returns the best criteria that a plan on the row can have. It returns false if the pod
-// does not fit there even without all pods of lower priority.
+// of returns the best criteria that a plan on the row can have. It returns false if no pod there
+// may be preempted, or if the pod at hand lacks resources even without all that may be.
 func (b *criteriaBounds) of(c *call, row table.Row, budgets []*object.Budget) (found criteria, ok bool) {
 	b.shortfall = c.Filters.Shortfall(row, b.shortfall[:0])
 	b.pods = appendLowerPods(b.pods[:0], c, row)
@@ -30,8 +30,8 @@ func (b *criteriaBounds) of(c *call, row table.Row, budgets []*object.Budget) (f
 	return b.best(c, budgets)
 }
 
-// keep adds to the shortfall what a pod nominated to the row uses, since that must stay
-// free. It skips a pod of lower priority than the pod at hand, and the pod itself.
+// keep adds to the shortfall what n, a pod nominated to the row, uses, since that must stay free.
+// It does nothing if n has a lower priority than the pod at hand, or is that pod.
 func (b *criteriaBounds) keep(c *call, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
 		return
@@ -42,9 +42,9 @@ func (b *criteriaBounds) keep(c *call, n *object.Pod) {
 	}
 }
 
-// best returns the best criteria that a plan on the row can have, by sums over its pods.
-// It returns false if the pod does not fit even without all of them. Each criterion holds
-// for plans that are as good in the criteria before it.
+// best returns the best criteria that a plan on the row can have, by sums over b.pods, which it
+// sorts. It returns false if the pod does not fit even without all of them, or if there are none.
+// Each criterion holds for plans that are as good in the criteria before it.
 func (b *criteriaBounds) best(c *call, budgets []*object.Budget) (found criteria, ok bool) {
 	pods := b.pods
 	slices.SortFunc(pods, byImportance(c.Now))
@@ -78,9 +78,9 @@ func (b *criteriaBounds) best(c *call, budgets []*object.Budget) (found criteria
 	return found, true
 }
 
-// fewest returns lower bounds: how many of pods must go, and how many of level, which are
-// those of the highest priority that must. first is the index in level of the most
-// important victim of that priority, at best.
+// fewest returns lower bounds: how many of pods must go, and how many of level, the pods of the
+// highest priority of which one must go. left is the shortfall without the pods below level.
+// first is the index in level of the most important victim, at best.
 func (b *criteriaBounds) fewest(c *call, pods, level []*object.Pod, left []int64) (victims, atLevel, first int) {
 	atLevel, _ = b.least(c, level, left)
 	atLevel = max(1, atLevel)
@@ -136,7 +136,8 @@ func (b *criteriaBounds) level(c *call, pods []*object.Pod) (level []*object.Pod
 	return nil, nil
 }
 
-// shortfallWithout returns lack less what the pods free, in scratch memory.
+// shortfallWithout returns lack less what the pods free. The result is scratch memory, which level
+// overwrites.
 func (b *criteriaBounds) shortfallWithout(c *call, lack []int64, pods []*object.Pod) []int64 {
 	left := append(b.left[:0], lack...)
 	b.left = left

@@ -10,15 +10,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// call is what a search was called with, and what ElasticQuotas say of it.
+// call is the input of a search for the victims of one pod, with what the ElasticQuotas let the
+// pod preempt.
 type call struct {
 	*framework.PostFilterCall
 	// reclaim is nil if the profile does not follow ElasticQuotas, or there are none.
 	reclaim *quota.Reclaim
 	// entitled is set if the pod may preempt pods of other queues.
 	entitled bool
-	// spared says which budget kept the victims, on other nodes too, for the rows where the pod
-	// has no plan for that reason.
+	// spared holds, by row, the reason why the plan of findAcross was refused: a strict budget
+	// that keeps victims, on whatever node. planFor then returns that reason for the row.
 	spared map[table.Row]*decision.Blocker
 }
 
@@ -31,8 +32,8 @@ func newCall(c *framework.PostFilterCall) *call {
 	return &call{PostFilterCall: c, reclaim: r, entitled: r.Entitled()}
 }
 
-// quotas returns a number that changes whenever other pods may become victims because the
-// namespaces that have queues changed; 0 if no quotas are followed.
+// quotas returns a number that grows whenever an ElasticQuota changed in more than its status, so
+// that other pods may be victims; 0 if no ElasticQuotas are followed, or there are none.
 func (c *call) quotas() uint64 {
 	if c.reclaim == nil {
 		return 0
@@ -40,8 +41,9 @@ func (c *call) quotas() uint64 {
 	return quota.Of(c.Table).Revision()
 }
 
-// lowerPods returns the pods on the row that the pod at hand may preempt together: those of
-// lower priority and, if ElasticQuotas are followed, those that these allow.
+// lowerPods returns the pods on the row that the pod at hand may preempt together. These are those
+// of lower priority; if ElasticQuotas are followed, only those of its own queue. A pod that is
+// entitled may also preempt pods of other queues, whatever their priority (Reclaim.Preemptible).
 func lowerPods(c *call, row table.Row) []*object.Pod {
 	return appendLowerPods(nil, c, row)
 }
@@ -64,8 +66,8 @@ func appendLowerPods(pods []*object.Pod, c *call, row table.Row) []*object.Pod {
 	return pods
 }
 
-// keptBack returns the pods of lower priority on the row that the pod at hand may not
-// preempt, as they have another queue. It must not be entitled.
+// keptBack returns the pods of lower priority on the row that the pod at hand may not preempt, as
+// they have another queue; none if no ElasticQuotas are followed. The pod must not be entitled.
 func keptBack(c *call, row table.Row) (pods []*object.Pod) {
 	if c.reclaim == nil {
 		return nil

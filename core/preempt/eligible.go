@@ -28,10 +28,10 @@ func NotEligible(c *framework.PostFilterCall) string {
 	return ""
 }
 
-// VictimsLeaving returns the pods that the pod may preempt and that are terminating, or about
-// to be evicted, on the node that the pod preempted them from, and those that it preempted on
-// other nodes. It returns nil if that node cannot
-// take the pod any more whatever pods leave.
+// VictimsLeaving returns the pods for which the pod waits before it preempts again: on the node
+// PreemptedNodeName those that it may preempt and that a preemption evicts or deleted, and its own
+// victims on other nodes. It returns nil if the pod has no such node, or if that node cannot take
+// the pod any more whatever pods leave.
 func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	row, ok := c.Table.Find(c.Nominations.PreemptedNodeName)
 	if !ok || c.Filters.Code(row) == decision.UnschedulableAndUnresolvable {
@@ -52,8 +52,8 @@ func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	return victims
 }
 
-// mayBeVictim reports whether the pod at hand may preempt p in some state of the quotas: p
-// has a lower priority or, if ElasticQuotas are followed, another queue.
+// mayBeVictim reports whether the pod at hand may preempt p in some state of the quotas: p has a
+// lower priority or, if ElasticQuotas are followed, both pods have queues, and not the same one.
 func mayBeVictim(c *framework.PostFilterCall, p *object.Pod) bool {
 	if p.Priority < c.Pod.Priority || c.Quotas == nil {
 		return p.Priority < c.Pod.Priority

@@ -10,29 +10,29 @@ import (
 
 // A search that takes all units off places the group where most room is then, which costs more
 // victims than other nodes may. So sets of units are proposed, and each is tried as the only
-// units to go. Where there are few units all sets are (proof.go). Else what the group lacks on
-// each row says which of its units are worth going (offers.go).
+// units to go. If there are few units all sets are proposed (proof.go). Else what the group lacks
+// on each row says which of the row's units are worth going (offers.go).
 
 // mostProposals bounds the sets that are tried of those that offers.go proposes.
 const mostProposals = 4
 
-// fewest is a search for the best victims of a pod group, by the criteria between plans.
+// fewest is a search for the best set of victims of a pod group: the one with the best criteria.
 type fewest struct {
 	*framework.PodGroupPostFilterCall
-	rules unitRules
-	most  int
-	rooms framework.GroupRooms
-	tries int // how many are left
-	work  int // how many rows offer has looked at
+	rules unitRules            // which units may go
+	most  int                  // bounds the answers of filters in one try, as in searchVictims
+	rooms framework.GroupRooms // what each row has free for the group; set by measure
+	tries int                  // how many more sets may be tried
+	work  int                  // how many rows buy has looked at, each again for each class
 
 	result framework.PodGroupPostFilterResult // of the best set so far
-	cost   *criteria                          // its criteria; nil: there is none
+	cost   *criteria                          // its criteria; nil: no set lets the group fit yet
 }
 
-// improve tries other sets of victims than those that searchAll found: found is its result, and
-// gone are its victims. It returns the best result, which may be found. A set that places fewer
-// pods of the group than the best so far is never better. most bounds the answers of filters,
-// as in searchVictims.
+// improve tries other sets of victims than the one that searchAll found: found is the result of
+// searchAll, and gone are its victims. It returns the best result, which may be found. A set that
+// places fewer pods of the group than the best so far is never better. most bounds the answers of
+// filters, as in searchVictims.
 func improve(c *framework.PodGroupPostFilterCall, rules unitRules, found framework.PodGroupPostFilterResult, gone []*unit, most int) framework.PodGroupPostFilterResult {
 	s := &fewest{PodGroupPostFilterCall: c, rules: rules, most: most, result: found}
 	switch found.Status.Code {
@@ -61,7 +61,8 @@ func improve(c *framework.PodGroupPostFilterCall, rules unitRules, found framewo
 	return s.result
 }
 
-// measure finds out what the sums of the filters say, and how many tries that leaves.
+// measure sets s.rooms and s.tries, the number of sets that may be tried. If the group need not be
+// in one domain, it makes all rows one.
 func (s *fewest) measure() {
 	if s.rooms = s.Rooms(); s.rooms.Domains == nil {
 		s.rooms.Domains = [][]table.Row{s.Table.All()}
@@ -69,8 +70,10 @@ func (s *fewest) measure() {
 	s.tries = max(mostProposals, mostChecks/max(1, len(s.Pods)*s.Table.Live()))
 }
 
-// try searches the victims among the units alone, and keeps the result if it is the best. It
-// reports whether enough pods of the group fit. A unit of a whole gang stands for its surplus, too.
+// try searches victims among these units alone, and takes the result over into s if it beats the
+// best so far. It returns false if the group does not fit, fewer of its pods fit than in the best
+// result so far, or the victims may not go together. A unit of a whole gang stands for its surplus,
+// too.
 func (s *fewest) try(units []*unit) (fits bool) {
 	s.tries--
 	result, gone := tryWithout(s.PodGroupPostFilterCall, withSurplus(units), s.most, s.rules)
@@ -86,11 +89,11 @@ func (s *fewest) try(units []*unit) (fits bool) {
 	return true
 }
 
-// beats reports whether a set of that cost is better than the best so far.
+// beats reports whether a set with that cost is better than the best so far.
 func (s *fewest) beats(cost *criteria) bool { return s.cost == nil || cost.compare(s.cost, s.Now) < 0 }
 
-// mayGo reports whether all of the units may go: each gang keeps its minimum or goes as a whole,
-// which one unit stands for, and no queue falls below its min.
+// mayGo reports whether all of the units may go together. Each gang must keep its minimum, or go
+// as a whole, with its unit whole as the only one. No queue may fall below its min.
 func (s *fewest) mayGo(units []*unit) bool {
 	taken := map[*gang]int{}
 	for _, u := range units {
@@ -107,7 +110,7 @@ func (s *fewest) mayGo(units []*unit) bool {
 	return !s.rules.entitled || s.rules.permits(slices.Clone(units))
 }
 
-// costOf returns the criteria of a plan in which the units go. Only these count for budgets.
+// costOf returns the criteria of a plan in which the units go. Pods that stay use up no budget.
 func (s *fewest) costOf(gone []*unit) *criteria {
 	p := &Plan{}
 	p.addVictims(gone)

@@ -10,22 +10,25 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// gang is a pod group that keeps its minimum or goes as a whole. Its pods are units of one
-// pod each, the surplus, and one unit, whole, stands for all of them going. The surplus goes
-// before single pods of its priority; the whole gang goes after them, as any group does.
+// gang is a placed pod group that, when pods of it are preempted, keeps its minimum or goes as a
+// whole. Its pods are units of one pod each, the surplus, and one more unit, whole, stands for all
+// of them going. The surplus goes before single pods of its priority; the whole gang goes after
+// them, as any group does.
 type gang struct {
-	whole *unit
-	// surplus are the pods that a search takes off their nodes. Others of the gang stay on
-	// theirs unless the whole gang goes: they make no difference to the preemptor.
+	whole *unit // has the pods of the gang that are not leaving, but no rows
+	// surplus are the units of one pod that a search may take off their nodes, the most important
+	// first. The gang's other pods stay unless the whole gang goes: they make no difference to
+	// the preemptor.
 	surplus []*unit
 	least   int  // how many of surplus must stay, unless the whole gang goes
 	spare   int  // how many pods the gang has beyond its minimum
 	lost    bool // the whole gang goes
 }
 
-// keepsMinimum returns the pod's group if it keeps its minimum or goes as a whole; nil for
-// none. A PodGroup of Kubernetes says by its disruptionMode how it is preempted. While
-// ElasticQuotas are followed one with the mode single keeps its minimum, too.
+// keepsMinimum returns the pod's group if it is a gang that keeps its minimum or goes as a whole;
+// else nil, also if it has a Fault. A PodGroup of Kubernetes is none: its disruptionMode says how
+// it is preempted. But while ElasticQuotas are followed, a Kubernetes gang with the mode Single
+// keeps its minimum, too.
 func (r *unitRules) keepsMinimum(t *table.Table, p *object.Pod) *object.PodGroup {
 	if t.Groups() == nil || p.PodGroup() == "" {
 		return nil
@@ -61,8 +64,9 @@ func (l *unitList) addGang(p *object.Pod) bool {
 	return keeps
 }
 
-// addPodsOf adds the units of the gang that the pod is in. It returns false if fewer than its
-// minimum are placed.
+// addPodsOf adds the units of the gang of, which p is in. It returns false, and adds none, if the
+// gang has fewer placed pods than its minimum, those that are leaving not counted. The unit of the
+// whole gang is left out if the rules exclude a pod of the gang, or if all of surplus may go.
 func (l *unitList) addPodsOf(of *object.PodGroup, p *object.Pod) bool {
 	g := &gang{whole: &unit{priority: math.MinInt32, grouped: true}}
 	placed, excluded := 0, false
@@ -101,11 +105,12 @@ func (l *unitList) addPodsOf(of *object.PodGroup, p *object.Pod) bool {
 	return true
 }
 
-// keepMostImportant leaves as many of the most important pods on their nodes as the gang must
+// keepMostImportant removes the most important pods from the surplus, as many as the gang must
 // keep, because the whole gang may not go.
 func (g *gang) keepMostImportant() { g.surplus, g.least = g.surplus[g.least:], 0 }
 
-// leave leaves the pod of the unit on its node.
+// leave removes the unit from the surplus: its pod stays on its node, as one of those that the gang
+// must keep.
 func (g *gang) leave(u *unit) {
 	g.surplus = slices.DeleteFunc(slices.Clone(g.surplus), func(other *unit) bool { return other == u })
 	g.least = max(0, g.least-1)
@@ -125,8 +130,8 @@ func (g *gang) missing() int {
 // isWhole reports whether the unit stands for all pods of a gang.
 func (u *unit) isWhole() bool { return u.gang != nil && u == u.gang.whole }
 
-// spareOf returns pods that gangs have beyond their minimum, as many as may go of each, if no
-// unit has a lower priority. units are sorted, the most important first.
+// spareOf returns, from the units of the lowest priority of all, pods that gangs have beyond their
+// minimum, as many of each gang as may go. Both lists are sorted, the most important first.
 func spareOf(units []*unit) (spare []*unit) {
 	taken := map[*gang]int{}
 	for _, u := range slices.Backward(units) {

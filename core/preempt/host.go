@@ -9,21 +9,21 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// host is what a row has free for a class of a group's pods, while some units are gone and some
-// of the group's pods placed.
+// host computes how many pods of a class a row takes once some units left it and some of the
+// group's pods are placed there. It does not touch the table.
 type host struct {
 	class   *framework.GroupClass
-	free    []int64 // nil: the row takes none
-	rejects bool    // it takes none before somebody leaves
-	placed  bool    // a pod of the class is placed
+	free    []int64 // what is free, by class.Sums; nil: the row takes none, whoever leaves
+	rejects bool    // the row takes none before somebody leaves
+	placed  bool    // a pod of the class is placed on the row
 }
 
-// hostOn returns the row for the class as the table is.
+// hostOn returns the host for the class and the row, before units leave and pods come.
 func hostOn(class *framework.GroupClass, r table.Row) host {
 	return host{class: class, free: slices.Clone(class.Free[r]), rejects: class.Rejected[r]}
 }
 
-// frees returns what the pods use of each sum.
+// frees returns what the pods use together, for each of the class's sums.
 func (h *host) frees(pods []*object.Pod) []int64 {
 	frees := make([]int64, len(h.class.Sums))
 	for i := range frees {
@@ -34,7 +34,8 @@ func (h *host) frees(pods []*object.Pod) []int64 {
 	return frees
 }
 
-// leave takes the pods off the row.
+// leave adds what the pods use to what is free. If there is a pod, the row does not reject the
+// class any more.
 func (h *host) leave(pods []*object.Pod) {
 	h.rejects = h.rejects && len(pods) == 0
 	for i, n := range h.frees(pods) {
@@ -44,7 +45,8 @@ func (h *host) leave(pods []*object.Pod) {
 	}
 }
 
-// come places pods of the group on the row.
+// come subtracts what the pods, which are of the group, use from what is free. It sets placed if
+// one of them is of the class.
 func (h *host) come(pods []*object.Pod) {
 	for i, n := range h.frees(pods) {
 		if h.free != nil {

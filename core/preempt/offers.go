@@ -11,53 +11,58 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// An offer is the cheapest units on a row whose leaving lets it take so many more of equal pods.
-// Of the offers of all rows those are chosen that take enough pods at the lowest price. For
-// equal pods, and units of one row each, no choice has fewer violations, a lower highest
+// An offer of n pods is the cheapest set of units on a row whose leaving lets the row take n more
+// pods of a class. Of the offers of all rows those are chosen that take enough pods at the lowest
+// price. For equal pods, and units of one row each, no choice has fewer violations, a lower highest
 // priority, or fewer victims then; budgets that several victims share, and gangs, may make
 // others better. Unequal pods come class after class, those first of which the fewest fit.
 
-// Bounds of the work: rows that are looked at in one search, for each class of pods again, sets
-// of units on one row, and steps of one choice among offers. All take about a second at most.
+// Bounds of the work. What they bound takes about a second at most.
 const (
-	mostRows      = 1 << 16
-	mostSetsOnRow = 1 << 10
-	mostSteps     = 1 << 25
+	mostRows      = 1 << 16 // rows that one search looks at, each again for each class of pods
+	mostSetsOnRow = 1 << 10 // sets of units that are tried on a row
+	mostSteps     = 1 << 25 // one choice among offers: rows times pods times offers of a row
 )
 
-// price is what offers are compared by, if the units of all have the same highest priority. It
-// is added up.
+// price is what offers are compared by: violations first, then weight, lower is better. It leaves
+// out the highest priority of the units, which propose bounds. Prices are added up.
 type price struct {
-	violations int
+	violations int   // pods whose eviction, by itself, violates a budget
 	weight     int64 // the sum of the priorities, each moved up to 0 or more, so fewer pods weigh less
 }
 
-// tooDear is the price of what cannot be had.
+// tooDear is the price of what cannot be had. It is higher than any other.
 var tooDear = price{violations: math.MaxInt}
 
+// plus returns the sum of the prices.
 func (p price) plus(o price) price {
 	return price{p.violations + o.violations, p.weight + o.weight}
 }
 
+// compare returns a negative number if p is lower than o, 0 if they are equal.
 func (p price) compare(o price) int {
 	return cmp.Or(cmp.Compare(p.violations, o.violations), cmp.Compare(p.weight, o.weight))
 }
 
-// onOffer is a unit on a row.
+// onOffer is a unit that may leave a row.
 type onOffer struct {
 	*unit
 	pods  []*object.Pod // those on the row
-	price price
-	frees []int64 // of each sum of the class at hand
+	price price         // of the unit, with its pods on other rows
+	frees []int64       // what pods free, for each sum of the class at hand; set by host.offers
 }
 
-// offer is the cheapest units on a row that let it take so many more pods.
+// offer is the cheapest set of units whose leaving lets a row take n more pods. A list of offers
+// has the one for n pods at index n-1.
 type offer struct {
 	price
 	units []onOffer
 }
 
-// offer tries the sets of units that the offers of all rows, or those of a domain, make.
+// offer proposes a set of units for each domain, by the offers of its rows, and tries the
+// mostProposals best of these. It proposes from all units that may go. If a proposal violates a
+// budget or has a whole gang in it, it also proposes from the units of withinMinimum, and if one
+// still does, from those of withinBudgets.
 func (s *fewest) offer() {
 	var proposals []victimSet
 	units := s.rules.together(lowerUnits(s.PodGroupPostFilterCall, s.rules))
@@ -85,7 +90,8 @@ func (s *fewest) offer() {
 	}
 }
 
-// withinMinimum leaves out pods that a gang must keep, the most important ones, and whole gangs.
+// withinMinimum returns the units without whole gangs, and without the most important pods of each
+// gang, as many as it must keep. units are sorted, the most important first.
 func withinMinimum(units []*unit) (kept []*unit) {
 	taken := map[*gang]int{}
 	for _, u := range slices.Backward(units) {
@@ -100,8 +106,8 @@ func withinMinimum(units []*unit) (kept []*unit) {
 	return kept
 }
 
-// withinBudgets leaves out units whose eviction violates a budget once the less important ones
-// are gone, and beyond withinMinimum.
+// withinBudgets returns the units that withinMinimum returns, without those whose eviction violates
+// a budget once the less important ones are gone.
 func (s *fewest) withinBudgets(units []*unit) []*unit {
 	units = withinMinimum(units)
 	slices.Reverse(units)
@@ -110,9 +116,10 @@ func (s *fewest) withinBudgets(units []*unit) []*unit {
 	return others
 }
 
-// propose returns the units that go for the group to fit on the rows by its sums, those of the
-// lowest highest priority; none if it does not fit. clean is set if no other units are worth a
-// proposal: it violates no budget, and has no whole gang in it.
+// propose returns units whose leaving lets the group fit on the rows, by sums; nil if it does not
+// fit. Their highest priority is the lowest that costs no more violations. clean is set if a market
+// of fewer units can propose nothing better: the set violates no budget, and has no whole gang in
+// it, or is nil.
 func (m *market) propose(rows []table.Row) (set []*unit, clean bool) {
 	order := m.order(rows)
 	chosen, least := m.buy(rows, order, math.MaxInt32)
@@ -143,11 +150,11 @@ func (m *market) propose(rows []table.Row) (set []*unit, clean bool) {
 	return set, !whole && m.costOf(set).numPDBViolations == 0
 }
 
-// market is the offers of rows to the pods of a group.
+// market holds the units that may leave the rows, so that these can offer room to a group's pods.
 type market struct {
 	*fewest
 	units  [][]onOffer // by row
-	levels []int32     // the priorities of the units, ascending
+	levels []int32     // the priorities of the units, ascending, each once
 }
 
 // newMarket returns a new market of the units.
@@ -177,9 +184,10 @@ func newMarket(s *fewest, units []*unit) *market {
 	return m
 }
 
-// buy returns units of at most that priority with which gone the rows take the group, its
-// classes in that order, and how many of the units violate a budget by themselves; nil if the
-// rows do not take it, or too many were looked at.
+// buy chooses, among units of at most the priority highest, the cheapest whose leaving lets the
+// rows take the group. order has the indices of the group's classes, which are served one after
+// the other. violations is how many pods of the chosen units violate a budget by themselves. chosen
+// is nil if the rows do not take the group, or if too many rows were looked at.
 func (m *market) buy(rows []table.Row, order []int, highest int32) (chosen map[*unit]bool, violations int) {
 	if m.work += len(order) * len(rows); m.work > mostRows {
 		return nil, 0
@@ -258,7 +266,8 @@ func (m *market) wanted(k int) (n int) {
 	return n
 }
 
-// hostOf returns the row for the class without the units that go, with pods of the group placed.
+// hostOf returns the host for class k and row r after the units in gone left the row and placed,
+// pods of the group, came to it.
 func (m *market) hostOf(k int, r table.Row, gone map[*unit]bool, placed []*object.Pod) host {
 	h := hostOn(&m.rooms.Classes[k], r)
 	for _, u := range m.units[r] {
@@ -270,14 +279,14 @@ func (m *market) hostOf(k int, r table.Row, gone map[*unit]bool, placed []*objec
 	return h
 }
 
-// left returns the units on the row of at most that priority that do not go yet.
+// left returns the units on the row that have at most the priority highest and are not in gone.
 func (m *market) left(r table.Row, highest int32, gone map[*unit]bool) []onOffer {
 	return slices.DeleteFunc(slices.Clone(m.units[r]), func(u onOffer) bool { return u.priority > highest || gone[u.unit] })
 }
 
-// offers returns the cheapest of the units for one more pod of the class, for two, and so on, up
-// to need. It looks at a bounded number of sets, and first at those of the cheapest units, of
-// these of the largest ones.
+// offers returns the cheapest set of the units for one more pod of the class, for two, and so on,
+// up to need or to what the row takes without all units. It looks at no more than mostSetsOnRow
+// sets, first at those of the cheapest units, of equally cheap ones at those that free most.
 func (h *host) offers(units []onOffer, need int) []offer {
 	emptied := *h
 	emptied.free = slices.Clone(h.free)
@@ -304,14 +313,14 @@ func (h *host) offers(units []onOffer, need int) []offer {
 	return x.best
 }
 
-// rowSearch is a search through the sets of units on a row.
+// rowSearch is a search through the sets of units on a row. Its host is the row without picked.
 type rowSearch struct {
 	host
-	units  []onOffer
-	picked []onOffer
-	saved  []int64 // what was free before each of picked
-	best   []offer // for one pod, two, ...
-	sets   int     // how many more are looked at
+	units  []onOffer // the cheapest first
+	picked []onOffer // the set at hand
+	saved  []int64   // what was free before each of picked
+	best   []offer   // for one pod, two, ...
+	sets   int       // how many more are looked at
 }
 
 // extend tries the picked units, whose price is paid. It records them in x.best for each number
@@ -343,8 +352,9 @@ func (x *rowSearch) extend(from int, paid price) {
 	}
 }
 
-// cheapest returns for how many more pods the offer of each row is taken, for the rows to take
-// need more together at the lowest price; nil if they do not take so many.
+// cheapest chooses at most one offer of each row, so that the rows together take need more pods at
+// the lowest price. It returns, by row, for how many pods the chosen offer is, 0 for none; nil if
+// the rows do not take so many.
 func cheapest(offers [][]offer, need int) []int {
 	least := make([]price, need+1) // for so many pods
 	for n := range least[1:] {

@@ -11,7 +11,7 @@ type pardon struct {
 	table *table.Table
 	// fits reports whether the preemptor fits now that these units are back.
 	fits func(back []*unit) bool
-	// byRow are the pods of gangs, if any.
+	// byRow are the units that are single pods of gangs, by row; nil: there are none.
 	byRow map[table.Row][]*unit
 }
 
@@ -31,8 +31,9 @@ func newPardon(t *table.Table, units []*unit, fits func(back []*unit) bool) *par
 	return r
 }
 
-// all puts the units back, atOnce at a time and in their order, and removes those again with
-// which the preemptor does not fit.
+// all puts the units back on their nodes, atOnce at a time and in their order, and takes those off
+// again beside which the preemptor does not fit. Of several units beside which it does not fit it
+// tries each half. Of a whole gang as many pods come back as it must keep.
 func (r *pardon) all(units []*unit, atOnce int) {
 	for chunk := range slices.Chunk(units, max(1, atOnce)) {
 		back := r.putBack(chunk)
@@ -53,8 +54,8 @@ func (r *pardon) all(units []*unit, atOnce int) {
 	}
 }
 
-// putBack puts the units back and returns them. For a whole gang as many of its pods come
-// back as it must keep; pods of a gang that goes as a whole do not.
+// putBack puts back those of the units that are off their nodes, and returns them. For a whole gang
+// as many of its pods come back as it must keep; pods of a gang that goes as a whole do not.
 func (r *pardon) putBack(units []*unit) (back []*unit) {
 	for _, u := range units {
 		switch {
@@ -113,8 +114,8 @@ func (r *pardon) putBackIfFits(u *unit) {
 	}
 }
 
-// exchange puts a unit back, with which the preemptor does not fit, in the place of pods of
-// gangs on the same rows, if these gangs can keep other pods instead.
+// exchange puts back a unit beside which the preemptor does not fit, in the place of pods of gangs
+// on the same rows, if these gangs can keep other pods instead. Else it changes nothing.
 func (r *pardon) exchange(u *unit) {
 	moved := r.movable(u)
 	if len(moved) == 0 {
@@ -144,8 +145,8 @@ func (r *pardon) exchange(u *unit) {
 	}
 }
 
-// movable returns the pods of gangs on the unit's rows that may go for it: they are not more
-// important, and no budget guards them, unless one guards the unit, too.
+// movable returns the pods of other gangs on the unit's rows that may go so that the unit stays:
+// they have no higher priority, and no budget guards them, unless one guards the unit, too.
 func (r *pardon) movable(u *unit) (moved []*unit) {
 	for _, row := range u.rows {
 		for _, s := range r.byRow[row] {

@@ -18,7 +18,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Plan is a node with the pods to evict from it, so that the pod fits there.
+// Plan is a node for a pod, and the pods to evict so that it fits there. They are on that node,
+// except pods of groups, and pods whose queue gives back what it borrowed.
 type Plan struct {
 	Node string
 	// Victims are sorted, the most important first. A plan that is carried out has some.
@@ -40,11 +41,11 @@ type criteria struct {
 	highest          int32     // the highest priority of a victim
 	weight           int64     // the sum of the victims' priorities, each moved up to 0 or more
 	victims          int       // number of victims
-	surplus          int       // of these that a gang has beyond its minimum; more is better
+	surplus          int       // victims that their gang has beyond its minimum; more is better
 	since            time.Time // the earliest start of a victim of the highest priority; zero: not started
 }
 
-// criteria returns the plan's criteria.
+// criteria returns the plan's criteria. The first victim must have the highest priority.
 func (p *Plan) criteria() criteria {
 	c := criteria{numPDBViolations: p.NumPDBViolations, victims: len(p.Victims), surplus: p.surplus}
 	for _, v := range p.Victims {
@@ -66,9 +67,8 @@ func (p *Plan) criteria() criteria {
 func weight(priority int32) int64 { return int64(priority) + 1<<31 }
 
 // compare returns a negative number if c is better than o, 0 if they are equal. Better are, in
-// this order: fewer violations, a lower highest priority, a lower sum of priorities, fewer
-// victims, more of the surplus of gangs, a later start of the most important victims. A pod that
-// has not started counts as starting now.
+// this order: fewer violations, a lower highest priority, a lower weight, fewer victims, more
+// surplus, a later since. A pod that has not started counts as starting now.
 func (c *criteria) compare(o *criteria, now time.Time) int {
 	switch {
 	case c.numPDBViolations != o.numPDBViolations:
@@ -135,15 +135,16 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 // Finder finds plans and keeps the memory of a search for the next. The zero value is ready
 // to use, by one caller at a time.
 type Finder struct {
-	once ranks // for pods whose class keeps none
+	once ranks // for pods whose class keeps none; only its memory is reused
 }
 
 // spareRows is the most rows for which once keeps its memory between two pods: about 110
 // bytes a row.
 const spareRows = 1 << 16
 
-// ranksOf returns the ranks that are kept with the pod's class, new ones if there are none.
-// If nothing is kept for the class, it returns empty ranks for this search alone.
+// ranksOf returns the ranks that are kept with the pod's class. If there are none, or they are for
+// another priority, revision of the quotas or strictness, it keeps new ones. If nothing is kept
+// for the class (c.Cache is nil), it returns empty ranks for this search alone.
 func (f *Finder) ranksOf(c *call) *ranks {
 	if c.Cache != nil {
 		if k, known := (*c.Cache).(*ranks); known && k.priority == c.Pod.Priority && k.quotas == c.quotas() && k.strict == c.Disruption.Strict {
@@ -170,11 +171,11 @@ func whyNoVictims(c *call) []decision.Tally {
 	return refused
 }
 
-// Find returns the best plan among the nodes that the filters rejected as Unschedulable.
-// It tries nodes in the order of what sums over their pods promise, and stops when no
-// other can be better. For a pod whose filters look beyond the node it also stops when
-// there are enough candidates, one of which violates no budget. Without a plan it returns
-// the reasons, over all nodes. An error means that a filter failed, or that filters
+// Find returns the best plan for the pod, by trials on the table, which it leaves as it was. Its
+// node is one that the filters rejected as Unschedulable. All such nodes count, but if the pod's
+// filters look beyond the node, or a pod of Kubernetes' own groups is placed, the search stops once
+// limits has enough candidates and one violates no budget. If there is no plan Find returns nil
+// and the reasons, over all nodes. An error means that a filter failed, or that filters
 // contradict themselves.
 func (f *Finder) Find(of *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	c := newCall(of)
@@ -206,8 +207,8 @@ func (f *Finder) Find(of *framework.PostFilterCall, limits Limits) (*Plan, []dec
 	return f.ranksOf(c).find(c, limits)
 }
 
-// verifyNoVictims searches every node, and panics if the result differs from said, which
-// whyNoVictims returned.
+// verifyNoVictims searches every node, and panics if there is a plan or an error, or if the reasons
+// differ from said, which whyNoVictims returned.
 func verifyNoVictims(c *call, limits Limits, said []decision.Tally) {
 	best, found, err := (&ranks{priority: c.Pod.Priority}).find(c, limits)
 	if best != nil || err != nil || !reflect.DeepEqual(found, said) {
@@ -254,9 +255,9 @@ func Candidates(of *framework.PostFilterCall, limits Limits) ([]framework.Candid
 	return found, refused, err
 }
 
-// Left returns those candidates on whose node the pod still fits without all pods of lower
-// priority, and whose victims may go. While extenders were asked, other pods may have been
-// nominated or placed there. Extenders may choose other victims.
+// Left returns those candidates on whose node the pod still fits without all pods that it may
+// preempt there, and whose victims no strict budget keeps. While extenders were asked, other pods
+// may have been nominated or placed there. Extenders may choose other victims.
 func Left(of *framework.PostFilterCall, candidates []framework.Candidate) []framework.Candidate {
 	c := newCall(of)
 	return slices.DeleteFunc(slices.Clone(candidates), func(o framework.Candidate) bool {
@@ -285,8 +286,8 @@ func Best(of *framework.PostFilterCall, candidates []framework.Candidate) *Plan 
 
 // search makes a plan for one candidate row after the other, from a random one on, and
 // calls take with each, until there are enough plans and one violates no budget. Rows for
-// which worth is false are left out; it is true before the first plan. Without a plan search
-// returns the reasons over all nodes, or the errors.
+// which worth is false are left out; worth must return true until take was called. If there is
+// no plan, search returns the reasons over all nodes, or the errors; else nothing.
 func search(c *call, limits Limits, worth func(table.Row) bool, take func(*Plan)) ([]decision.Tally, error) {
 	rows := appendCandidateRows(nil, c)
 	var refused tallies

@@ -21,20 +21,21 @@ import (
 // unit is what is preempted as a whole: a pod, or the placed pods of a group.
 type unit struct {
 	pods     []*object.Pod
-	rows     []table.Row // of the pods; none if they are units of their own, too
+	rows     []table.Row // of the pods; none for a whole gang, whose pods are units of their own
 	priority int32       // of the pod, or of its group
-	// grouped is set if its pods belong to a pod group. If the group is not preempted as a
-	// whole each of them is a unit.
+	// grouped is set for a pod of one of Kubernetes' own groups, for all pods of such a group, and
+	// for a whole gang, but not for a single pod of a gang that keeps its minimum.
 	grouped bool
-	surplus bool      // a pod of a gang that keeps its minimum
-	gang    *gang     // of such a pod, and of the unit of all of them; nil: it may go by itself
+	surplus bool      // it is a single pod of a gang that keeps its minimum or goes as a whole
+	gang    *gang     // of such a pod, and of the unit of the whole gang; else nil
 	since   time.Time // when the first of its pods started
 	gone    bool      // its pods are off their nodes
-	// violations is the number of its pods whose eviction violates a budget.
+	// violations is the number of its pods whose eviction violates a budget, as splitUnits found.
 	violations int
 }
 
-// takeFrom removes the unit's pods from the table, to try the group without them.
+// takeFrom removes the unit's pods from the table, for a trial, and marks the unit as gone. For a
+// whole gang it removes none: its pods are units of their own.
 func (u *unit) takeFrom(t *table.Table) {
 	u.gone = true
 	for i := range u.rows {
@@ -42,7 +43,7 @@ func (u *unit) takeFrom(t *table.Table) {
 	}
 }
 
-// putBack places the unit's pods on their rows again.
+// putBack places the unit's pods on their rows again, and marks the unit as not gone.
 func (u *unit) putBack(t *table.Table) {
 	u.gone = false
 	for i, r := range u.rows {
@@ -59,25 +60,25 @@ const mostChecks = 200_000
 // groupSearch is one search for the victims of a pod group.
 type groupSearch struct {
 	*framework.PodGroupPostFilterCall
-	assignments []framework.GroupAssignment
-	byRow       map[table.Row][]int // indices in assignments
-	local       bool                // a unit elsewhere changes nothing for an assignment
+	assignments []framework.GroupAssignment // nodes for the group's pods when all units are gone
+	byRow       map[table.Row][]int         // indices in assignments
+	local       bool                        // units on other rows change nothing for an assignment
 }
 
 const (
-	prefix      = "pod group preemption: "
-	noneToEvict = "No preemption victims found for incoming preemptor"
+	prefix      = "pod group preemption: "                             // of each reason
+	noneToEvict = "No preemption victims found for incoming preemptor" // the one if no unit may go
 )
 
 // ForGroup returns the pods to evict so that the pod group fits, with the nodes of its pods
-// then, or a status with the reason why there are none. It tries on the table and leaves it
-// as it was.
+// then, or a status with the reason why there are none. While pods that were preempted for the
+// group are leaving, it returns Success and no pods. It tries on the table and leaves it as it was.
 func ForGroup(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
 	return searchVictims(c, mostChecks)
 }
 
-// searchVictims returns what ForGroup does. Beyond about that many answers of filters that look
-// beyond the node it puts units back many at a time.
+// searchVictims returns the result of ForGroup. If filters look beyond the node, and a search may
+// need more than most of their answers, it puts units back many at a time.
 func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodGroupPostFilterResult {
 	switch {
 	case c.Searched:
@@ -95,7 +96,8 @@ func searchVictims(c *framework.PodGroupPostFilterCall, most int) framework.PodG
 	return improve(c, rules, found, gone, most)
 }
 
-// searchAll searches the victims among all units that may go. It returns those that go, too.
+// searchAll searches the victims among all units that may go. gone are the units whose pods are the
+// victims, or would be if a strict budget let them go.
 func searchAll(c *framework.PodGroupPostFilterCall, rules unitRules, most int) (found framework.PodGroupPostFilterResult, gone []*unit) {
 	units := rules.together(lowerUnits(c, rules))
 	if some := spareOf(units); len(some) > 0 {
@@ -126,8 +128,8 @@ func searchAll(c *framework.PodGroupPostFilterCall, rules unitRules, most int) (
 // guarded reports whether evicting the unit violates a budget, as splitUnits found.
 func guarded(u *unit) bool { return u.violations > 0 }
 
-// rulesForGroup returns which units the group may have go. ElasticQuotas judge what its pods
-// request together.
+// rulesForGroup returns the rules by which units may go for the group. ElasticQuotas judge what its
+// pods request together.
 func rulesForGroup(c *framework.PodGroupPostFilterCall) unitRules {
 	rules := unitRules{priority: c.Group.Priority, evicting: c.Evicting}
 	if c.Quotas == nil || !quota.Of(c.Table).Any() {
@@ -150,8 +152,9 @@ func rulesForGroup(c *framework.PodGroupPostFilterCall) unitRules {
 	return rules
 }
 
-// tryWithout searches the victims among the units. It returns the units that go, too, also if
-// a budget does not let them.
+// tryWithout takes all of the units off the table, tries the group once, and puts back the units
+// beside which it still fits. It returns the result, or why there is none, and the units that go,
+// also if a strict budget keeps them from going. It leaves the table as it was.
 func tryWithout(c *framework.PodGroupPostFilterCall, units []*unit, most int, rules unitRules) (_ framework.PodGroupPostFilterResult, gone []*unit) {
 	if len(units) == 0 {
 		return groupResult(decision.UnschedulableAndUnresolvable, noneToEvict), nil
@@ -201,7 +204,8 @@ func tryWithout(c *framework.PodGroupPostFilterCall, units []*unit, most int, ru
 	return result, gone
 }
 
-// goneOf returns those of the units that go. A gang that goes as a whole is one of them.
+// goneOf returns those of the units that are gone. Of a gang that goes as a whole it returns the
+// unit of the whole gang alone.
 func goneOf(units []*unit) (gone []*unit) {
 	for _, u := range units {
 		if u.gone && (u.gang == nil || u.gang.lost == u.isWhole()) {
@@ -225,14 +229,14 @@ func (s *groupSearch) result(gone []*unit) framework.PodGroupPostFilterResult {
 	return result
 }
 
-// groupResult returns a result without victims, with that code and reason.
+// groupResult returns a result without victims, with that code and reason, and Searched set.
 func groupResult(code decision.Code, why string) framework.PodGroupPostFilterResult {
 	return framework.PodGroupPostFilterResult{Searched: true, Status: &decision.Status{Code: code, Reasons: []string{prefix + why}}}
 }
 
 // fits reports whether the filters accept each pod of the group on its node, one after the
-// other, with those before it placed. If they answer by the node alone only nodes of the
-// units that came back are asked about.
+// other, with those before it placed. If they answer by the node alone (s.local) only the nodes of
+// back, the units that came back, are asked about. It leaves the table as it was.
 func (s *groupSearch) fits(back []*unit) (fits bool) {
 	asked := s.assignments
 	if s.local {
@@ -265,13 +269,14 @@ func (s *groupSearch) fits(back []*unit) (fits bool) {
 	return true
 }
 
-// lowerUnits returns the units that the rules do not exclude, in the order of the rows on
-// which a pod of them is first. Pods of nodes that are gone are left out.
+// lowerUnits returns the units that the rules do not exclude, each where its first row comes in the
+// order of rows. Pods of nodes that are gone are left out.
 func lowerUnits(c *framework.PodGroupPostFilterCall, rules unitRules) []*unit {
 	return unitsOf(c, unitList{unitRules: rules})
 }
 
-// unitsOf returns the units of all rows for the list.
+// unitsOf collects the units of all rows in list and returns them. Pods of nodes that are gone are
+// left out.
 func unitsOf(c *framework.PodGroupPostFilterCall, list unitList) []*unit {
 	list.table, list.now = c.Table, c.Now
 	for _, r := range c.Table.All() {
@@ -291,8 +296,8 @@ func (u *unit) add(p *object.Pod, r table.Row, now time.Time) {
 	u.pods, u.rows = append(u.pods, p), append(u.rows, r)
 }
 
-// groupOf returns the PodGroup of the pod; nil if it has none, or that does not exist. Pods of
-// groups from other sources are preempted one by one, by their own priority.
+// groupOf returns the PodGroup of Kubernetes that the pod names; nil if it names none, or that does
+// not exist. It is nil, too, for groups from other sources, whose pods have their own priority.
 func groupOf(t *table.Table, p *object.Pod) *object.PodGroup {
 	if t.Groups() == nil || p.KubernetesGroup() == "" {
 		return nil
@@ -300,11 +305,11 @@ func groupOf(t *table.Table, p *object.Pod) *object.PodGroup {
 	return table.PodGroup(t, p.GroupKey())
 }
 
-// PriorityOf returns the priority by which a placed pod is preempted: that of its PodGroup,
-// if it has one (kube-scheduler, GetPodPriority).
+// PriorityOf returns the priority by which a placed pod is preempted: that of its PodGroup of
+// Kubernetes, if it has one, else its own (kube-scheduler, GetPodPriority).
 func PriorityOf(t *table.Table, p *object.Pod) int32 { return priorityIn(groupOf(t, p), p) }
 
-// priorityIn returns the same for a pod of the group g; nil for none.
+// priorityIn returns the priority of the group g, or that of the pod if g is nil.
 func priorityIn(g *object.PodGroup, p *object.Pod) int32 {
 	if g != nil {
 		return g.Priority
@@ -312,10 +317,9 @@ func priorityIn(g *object.PodGroup, p *object.Pod) int32 {
 	return p.Priority
 }
 
-// moreImportantUnit compares units, the more important first: higher priority, groups
-// before pods and these before the surplus of gangs, groups with more pods, then those that
-// started earlier. The UID of the first
-// pod makes the order total, where kube-scheduler's is left open.
+// moreImportantUnit compares units, the more important first: higher priority, groups before pods
+// and these before the surplus of gangs, groups with more pods, then those that started earlier.
+// The UID of the first pod makes the order total, where kube-scheduler's is left open.
 func moreImportantUnit(a, b *unit) int {
 	return cmp.Or(
 		cmp.Compare(b.priority, a.priority),
@@ -338,8 +342,8 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// splitUnits separates the units whose eviction would violate a budget (guarded) from the
-// others, both in the given order.
+// splitUnits separates the units whose eviction would violate a budget (guarded) from the others,
+// both in the given order, and sets each unit's violations. Earlier units use up budgets first.
 func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*unit) {
 	used := newBudgetUse(budgets)
 	for _, u := range units {

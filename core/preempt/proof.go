@@ -7,7 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// mostProven is how many units all sets are looked at of: 4,096 sets, some milliseconds.
+// mostProven is the largest number of units of which all sets are looked at: 4,096 sets, in some
+// milliseconds.
 const mostProven = 12
 
 // proof is a search through all sets of units that may go.
@@ -16,10 +17,10 @@ type proof struct {
 	units []*unit // the least important first
 	need  int     // how many pods of the group must be placed
 	// domainOf is the index of each row's domain in rooms.Domains, holds how many pods of each
-	// class a domain takes as the table is.
+	// class a domain takes before units leave: holds[domain][class].
 	domainOf map[table.Row]int
 	holds    [][]int
-	sets     []victimSet
+	sets     []victimSet // those that are worth a try
 }
 
 // victimSet is a set of units with its criteria.
@@ -61,7 +62,8 @@ func (s *fewest) prove(units []*unit) {
 	}
 }
 
-// need returns how many pods of the group must be placed: as many as in the result so far.
+// need returns how many pods of the group must be placed: as many as in the best result so far. If
+// there is none, it returns how many more a gang needs to have its minimum, and at least 1.
 func (s *fewest) need() int {
 	switch {
 	case s.cost != nil:
@@ -72,8 +74,8 @@ func (s *fewest) need() int {
 	return 1
 }
 
-// collect adds the sets that extend the units by some from an index on, and that may be the
-// best.
+// collect adds to p.sets the sets that consist of the given units and some of p.units from the
+// index from on, if the group may fit without them and they beat the best result so far.
 func (p *proof) collect(from int, units []*unit) {
 	for i := from; i < len(p.units); i++ {
 		set := append(slices.Clip(units), p.units[i])
@@ -88,8 +90,8 @@ func (p *proof) collect(from int, units []*unit) {
 	}
 }
 
-// mayFit reports whether the sums leave room for enough pods of the group in a domain, if the
-// units go.
+// mayFit reports whether by sums, if the units go, some domain has room for p.need pods of the
+// group.
 func (p *proof) mayFit(units []*unit) bool {
 	leave := map[table.Row][]*object.Pod{}
 	for _, u := range withSurplus(units) {

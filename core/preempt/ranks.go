@@ -22,10 +22,10 @@ import (
 // whose nominations did, are ranked again.
 type ranks struct {
 	priority    int32            // of the pods of the class
-	quotas      uint64           // call.quotas, as of the first refresh
-	strict      bool             // budgets are, as of the first refresh
+	quotas      uint64           // call.quotas, when the ranks were made
+	strict      bool             // Disruption.Strict, when the ranks were made
 	budgets     []*object.Budget // as of the last refresh
-	revision    uint64           // of the table; 0: nothing is ranked
+	revision    uint64           // of the table, as of the last search; 0: nothing is ranked
 	nominations uint64           // their revision
 	now         time.Time        // time of the last refresh
 	rows        []rank           // by row
@@ -40,9 +40,9 @@ type ranks struct {
 	candidates []table.Row
 	listed     bool
 
-	changed []table.Row // scratch of refresh
-	tries   []dryRun    // trials for the pod at hand
-	bounds  criteriaBounds
+	changed []table.Row    // scratch of refresh
+	tries   []dryRun       // trials for the pod at hand
+	bounds  criteriaBounds // scratch of workOut
 }
 
 // rank is what is known of plans on a row: none can be better than its criteria.
@@ -74,9 +74,9 @@ func (r *rank) mayHavePlan() bool { return r.outlook >= promising && r.refusal =
 // container/heap.
 func (k *ranks) Len() int { return len(k.heap) }
 
-// Less orders rows by their criteria, the best first. Of equal ones those that are only
-// promising come first, then the node UID decides, since it decides which nodes are tried
-// if a few plans are enough.
+// Less orders rows by their criteria, the best first. Of equal ones those come first whose outlook
+// is not open yet, in the order of rows. Then the node UID decides, and so it decides which nodes
+// are tried if a few plans are enough.
 func (k *ranks) Less(i, j int) bool {
 	a, b := k.heap[i], k.heap[j]
 	x, y := &k.rows[a], &k.rows[b]
@@ -142,7 +142,7 @@ func (k *ranks) order() {
 }
 
 // refresh brings the ranks up to date with the table, the nominations, the budgets and the
-// pod at hand.
+// pod at hand. It sets k.revision to 0; find sets it again at its end.
 func (k *ranks) refresh(c *call) {
 	t := c.Table
 	since := k.revision
@@ -256,7 +256,8 @@ var endOfTime = time.Unix(math.MaxInt64-secondsBefore1970, 999_999_999)
 const secondsBefore1970 = 62_135_596_800
 
 // ask asks the filters whether the pod fits a promising row without all pods of lower
-// priority. If so it sets outlook to asked, else refusal to the reason.
+// priority. If so, or if only a trial can tell, it sets the row's outlook to asked. Else it sets
+// refusal to the reason, and adds the row to k.tries.
 func (k *ranks) ask(c *call, row table.Row) {
 	r := &k.rows[row]
 	if r.refusal, _ = withoutLower(c, row); r.refusal != nil {
@@ -268,7 +269,8 @@ func (k *ranks) ask(c *call, row table.Row) {
 
 // workOut computes, for a row that the filters accept without its pods of lower priority,
 // the best criteria that a plan there can have, from what those pods free. Its outlook is
-// open then, or hopeless if they do not free enough.
+// open then, or hopeless if they do not free enough. A row whose criteria depend on the time or on
+// this very pod is added to k.volatile.
 func (k *ranks) workOut(c *call, row table.Row) {
 	r, b := &k.rows[row], &k.bounds
 	found, ok := b.of(c, row, c.Disruption.Budgets)
@@ -284,7 +286,7 @@ func (k *ranks) workOut(c *call, row table.Row) {
 }
 
 // rowsOfChangedBudgets returns the rows with pods that are covered by a budget which
-// changed since the last refresh, some rows more than once.
+// changed since the last refresh, some rows more than once. It keeps the budgets for the next call.
 func (k *ranks) rowsOfChangedBudgets(c *call) (rows []table.Row) {
 	for _, b := range changes(k.budgets, c.Disruption.Budgets) {
 		c.Table.PodsByLabels(b.Namespace, func(same *table.PodsWithLabels) {

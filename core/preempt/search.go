@@ -12,18 +12,18 @@ import (
 
 // mostAlone is how many rows may be refused one by one. If the best of so many have no plan
 // it is likely that none has: then the filters are asked about all rows in the heap at
-// once.
+// once. tryAcross stops after as many plans.
 const mostAlone = 16
 
 // dryRun is the result of a dry run on a row: a plan, or the reason for none.
 type dryRun struct {
 	row     table.Row
-	plan    *Plan             // nil, or without victims where filters contradict themselves
-	refusal *decision.Blocker // why there is no plan
+	plan    *Plan             // nil: none; without victims if filters contradict themselves
+	refusal *decision.Blocker // why there is no plan; nil: there is one, or the row is no candidate
 }
 
 // find returns the best plan for the pod, or else the reasons why there is none, over all
-// nodes.
+// nodes. An error means that a filter failed, or that filters contradict themselves.
 func (k *ranks) find(c *call, limits Limits) (best *Plan, refused []decision.Tally, err error) {
 	k.refresh(c)
 	best = k.best(c, limits)

@@ -26,7 +26,7 @@ func broken(of *framework.Disruption, victims []*object.Pod) *decision.Blocker {
 	return nil
 }
 
-// accept returns the plan, or why its victims may not go.
+// accept returns the plan, or nil and the strict budget that keeps victims as the reason.
 func (c *call) accept(p *Plan) (*Plan, *decision.Blocker) {
 	if b := broken(&c.Disruption, p.Victims); b != nil {
 		return nil, b

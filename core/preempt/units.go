@@ -18,7 +18,8 @@ import (
 // are more important than others. On a node without pods of groups each pod is a unit, and
 // the search is that among pods.
 
-// byUnits reports whether victims are units by the rules of Kubernetes' own groups.
+// byUnits reports whether a pod preempts by units, as in kube-scheduler: a pod of one of
+// Kubernetes' own groups is placed somewhere.
 func byUnits(t *table.Table) bool { return t.Groups().AnyPlaced() }
 
 // groupsOn reports whether pods of Kubernetes' own groups are on the row.
@@ -26,7 +27,7 @@ func groupsOn(t *table.Table, row table.Row) bool {
 	return byUnits(t) && priorities.Of(t).Grouped(row)
 }
 
-// gangsOn reports whether pods of other groups are on the row.
+// gangsOn reports whether pods of groups that are not Kubernetes' own are on the row.
 func gangsOn(t *table.Table, row table.Row) bool {
 	return t.Groups().AnyOthersPlaced() && slices.ContainsFunc(t.Pods(row), func(pl *table.Placed) bool {
 		return pl.Pod.PodGroup() != "" && pl.Pod.KubernetesGroup() == ""
@@ -38,16 +39,18 @@ type unitRules struct {
 	priority int32          // of the preemptor
 	reclaim  *quota.Reclaim // nil if no ElasticQuotas are followed
 	entitled bool           // the preemptor may preempt pods of other queues
+	// evicting reports whether a pod is a victim of an earlier preemption; nil: none is.
 	evicting func(types.UID) bool
 }
 
-// rules returns which units the pod at hand may have go.
+// rules returns the rules by which units may go for the pod at hand.
 func (c *call) rules() unitRules {
 	return unitRules{c.Pod.Priority, c.reclaim, c.entitled, c.Disruption.Evicting}
 }
 
-// excludes reports whether the unit of the pod, of that priority, may not go in any state of
-// the quotas that entitles the preemptor as it is entitled now.
+// excludes reports whether a unit with the pod p, of that priority, may not go whatever other units
+// do. If the preemptor is entitled it is false: that depends on the other units. Else the unit must
+// have a lower priority than the preemptor and, if ElasticQuotas are followed, the same queue.
 func (r *unitRules) excludes(p *object.Pod, priority int32) bool {
 	if r.entitled {
 		return false
@@ -55,8 +58,10 @@ func (r *unitRules) excludes(p *object.Pod, priority int32) bool {
 	return priority >= r.priority || r.reclaim != nil && !r.reclaim.SharesQueue(p)
 }
 
-// together returns those of the units that may go together: no queue falls below its min. The
-// least important are decided on first. It sorts the units.
+// together returns those of the units that may go together, the most important first. It returns
+// all unless the preemptor is entitled; then no queue may fall below its min, and the least
+// important units are decided on first. It reorders units, and takes pods that must stay out of the
+// surplus of their gangs.
 func (r *unitRules) together(units []*unit) []*unit {
 	slices.SortFunc(units, moreImportantUnit)
 	if !r.entitled {
@@ -77,8 +82,8 @@ func (r *unitRules) together(units []*unit) []*unit {
 	return slices.DeleteFunc(units, func(u *unit) bool { return !may[u] })
 }
 
-// decideWhole adds the gang's units to those that may go, if all of its pods may go together.
-// If not, those that may not go by themselves stay on their nodes.
+// decideWhole adds all units of the gang to may, the units that may go, if all of its pods may go
+// together. If not, it takes the units that are not in may out of the gang's surplus: they stay.
 func (r *unitRules) decideWhole(g *gang, may map[*unit]bool) {
 	var rest []*object.Pod
 	for _, p := range g.whole.pods {
@@ -98,7 +103,8 @@ func (r *unitRules) decideWhole(g *gang, may map[*unit]bool) {
 
 // alone returns the units of which each may go if no other unit does, the most important first.
 // The unit that stands for a whole gang is always among them. Whether several may go together,
-// permits reports.
+// permits reports. A pod that may not go is taken out of its gang's surplus. The preemptor
+// must be entitled.
 func (r *unitRules) alone(units []*unit) (may []*unit) {
 	for _, u := range units {
 		r.reclaim.Restart()
@@ -113,7 +119,8 @@ func (r *unitRules) alone(units []*unit) (may []*unit) {
 	return may
 }
 
-// permits reports whether all of the units may go.
+// permits reports whether the quotas let all of the units go together. It sorts the units. The
+// preemptor must be entitled.
 func (r *unitRules) permits(units []*unit) bool {
 	slices.SortFunc(units, moreImportantUnit)
 	r.reclaim.Restart()
@@ -131,8 +138,8 @@ type unitList struct {
 	table  *table.Table
 	now    time.Time
 	units  []*unit
-	wholes map[*object.PodGroup]bool // those of which the unit is in units
-	// gangs are the groups that were looked at, whether they keep their minimum.
+	wholes map[*object.PodGroup]bool // groups that are one unit, and are in units
+	// gangs are the groups that addGang looked at; true: their pods go as those of a gang.
 	gangs map[types.NamespacedName]bool
 	// only is the row from which pods of gangs are taken one by one; nil: all rows.
 	only *table.Row
@@ -140,7 +147,8 @@ type unitList struct {
 	apart bool
 }
 
-// add adds the units of which pods are on the row, unless they are in the list.
+// add adds the units of which pods are on the row, unless the rules exclude them or they are in the
+// list.
 func (l *unitList) add(row table.Row) {
 	for _, pl := range l.table.Pods(row) {
 		p := pl.Pod
@@ -170,8 +178,9 @@ func (l *unitList) add(row table.Row) {
 	}
 }
 
-// planByUnits returns a plan for the row in which units go, or the blocker if the pod does
-// not fit there even without all units of lower priority. It leaves the table as it was.
+// planByUnits returns a plan for the row in which units go, or the reason why there is none: no
+// unit may go, the pod does not fit there even without all units that may, or a strict budget keeps
+// victims. It leaves the table as it was.
 func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	list := unitList{unitRules: c.rules(), table: c.Table, now: c.Now}
 	if c.Filters.Local && (c.reclaim == nil || !c.reclaim.Queued()) {
@@ -193,7 +202,7 @@ func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	return c.accept(c.pardonFor(row, units))
 }
 
-// addVictims adds the pods of the units to the victims.
+// addVictims adds the pods of the units to the victims, and counts their violations and surplus.
 func (p *Plan) addVictims(gone []*unit) {
 	for _, u := range gone {
 		p.Victims = append(p.Victims, u.pods...)

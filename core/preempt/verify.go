@@ -7,8 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 )
 
-// verify tries every candidate row afresh, and panics if one has a better plan than best,
-// or has a plan although best is nil.
+// verify tries every candidate row afresh, and panics if the best plan that it finds is not best,
+// or if only one of the two is nil. If limits let the search stop early, best may be another plan.
 func verify(c *call, best *Plan, limits Limits) {
 	var all choice
 	plans := 0
@@ -31,8 +31,8 @@ func verify(c *call, best *Plan, limits Limits) {
 	}
 }
 
-// verifyRefused tries every candidate row afresh, and panics if the reasons differ from
-// said, or a filter fails and err is nil.
+// verifyRefused tries every candidate row afresh, and panics if the reasons differ from said, or if
+// err is nil though a filter fails, or not nil though none fails.
 func verifyRefused(c *call, said []decision.Tally, err error) {
 	var tried tallies
 	fails := false

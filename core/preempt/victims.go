@@ -20,8 +20,9 @@ var noVictims = decision.Blocker{
 	Reasons: []string{"No preemption victims found for incoming pod"},
 }
 
-// planFor returns a plan for the row, or the blocker if the pod does not fit there even
-// without all pods of lower priority. It leaves the table as it was.
+// planFor returns a plan for the row, or the reason why there is none: no pod there may go, the pod
+// at hand does not fit even without all that may, or a strict budget keeps victims. It leaves the
+// table as it was.
 func planFor(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	if b := c.spared[row]; b != nil {
 		return nil, b
@@ -47,8 +48,8 @@ func planFor(c *call, row table.Row) (*Plan, *decision.Blocker) {
 
 // withoutLower returns why the pod cannot be placed on the row by preemption: it does not
 // fit there even without all pods that lowerPods returns, or there are none; nil if it does
-// fit. It works by sums, without a trial placement; known is false if only a trial can tell.
-// The row must have a pod of lower priority, or the pod be entitled.
+// fit. It works without a trial placement; known is false if only a trial can tell. The row must
+// have a pod of lower priority, or the pod at hand be entitled.
 func withoutLower(c *call, row table.Row) (b *decision.Blocker, known bool) {
 	if c.Filters.RunWithoutLower == nil || c.reclaim != nil && c.reclaim.Queued() { // it does not ask quotas
 		return nil, false
@@ -76,9 +77,10 @@ func fitsWithout(c *call, row table.Row, pods []*object.Pod) *decision.Blocker {
 	return c.Filters.Run(row)
 }
 
-// tryRow makes a plan for the row by a trial on the table, which it undoes. pods are the
-// pods of lower priority there, at least one; it sorts them. It returns the blocker if
-// the pod does not fit without them.
+// tryRow makes a plan for the row by a trial on the table, which it undoes. pods are the pods there
+// that may go, at least one; it sorts them. It returns the reason if the pod at hand does not fit
+// without them, or if a strict budget keeps victims. The plan has no victims if the pod fits as
+// the row is.
 func tryRow(c *call, row table.Row, pods []*object.Pod) (*Plan, *decision.Blocker) {
 	mark := c.Table.Checkpoint()
 	defer c.Table.Undo(mark)
@@ -129,8 +131,8 @@ func splitByPDBViolation(pods []*object.Pod, budgets []*object.Budget) (guarded,
 
 // budgetUse counts, for each budget, the pods that were charged to it.
 type budgetUse struct {
-	budgets []*object.Budget // sorted by namespace, then name
-	charged map[*object.Budget]int32
+	budgets []*object.Budget         // sorted by namespace, then name
+	charged map[*object.Budget]int32 // number of pods
 }
 
 // newBudgetUse returns a budgetUse with no pod charged yet. budgets must be sorted by
@@ -139,7 +141,7 @@ func newBudgetUse(budgets []*object.Budget) budgetUse {
 	return budgetUse{budgets, map[*object.Budget]int32{}}
 }
 
-// clone returns a copy, to which pods are charged apart.
+// clone returns a copy. What is charged to the copy is not charged to u.
 func (u budgetUse) clone() budgetUse { return budgetUse{u.budgets, maps.Clone(u.charged)} }
 
 // charge charges the pod to the budgets that cover it, in their order, up to the first that
