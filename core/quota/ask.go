@@ -12,9 +12,9 @@ type Ask struct {
 	Pod *object.Pod
 	// Nominated are the pods that are nominated to nodes. The pod itself is ignored among them.
 	Nominated Nominated
-	// UnlistedZero makes a list that is there, but does not name CPU, memory or ephemeral
-	// storage, have 0 of it, and each min that does not name a resource, or is absent, have
-	// 0 of that. Otherwise a resource that a list does not name is not bounded by it.
+	// UnlistedZero sets what a min or max does not name to 0: for a min, which may be absent, any
+	// resource, and for a max that is there, CPU, memory and ephemeral storage. Otherwise a min or
+	// max does not bound a resource that it does not name.
 	UnlistedZero bool
 }
 
@@ -25,10 +25,10 @@ type Excess struct {
 	Queue *Queue
 	// Resource is "" if the ElasticQuota is Unreadable.
 	Resource v1.ResourceName
-	// Used is what is in use, and Nominated what is kept for nominated pods; Requested is
-	// what the pod requests.
+	// Used is what is in use in the Queue, or in all queues, and Nominated what is kept for
+	// nominated pods there; Requested is what the pod requests. All three may not exceed Limit.
 	Used, Nominated, Requested, Limit int64
-	// Unlisted is set if no list names the resource, so that Limit is 0.
+	// Unlisted is set if the max, or every min, does not name the resource, so that Limit is 0.
 	Unlisted bool
 }
 
@@ -53,8 +53,8 @@ func (x *Index) Exceeded(a *Ask) *Excess {
 }
 
 // overMax returns the first resource of which the queue n, that of the pod or an ancestor,
-// would use more than its max. Nominated pods count if they are in n and not less important
-// than the pod.
+// would use more than its max; nil if there is none. Nominated pods count if they are in n or a
+// part of it, and not less important than the pod.
 func (x *Index) overMax(a *Ask, n *Queue, nominated nominatedPods) (found *Excess) {
 	each(a.Pod, func(name v1.ResourceName, requested int64) {
 		e := Excess{Queue: n, Resource: name, Requested: requested, Unlisted: true}
@@ -110,8 +110,8 @@ func (x *Index) overMins(a *Ask, q *Queue, nominated nominatedPods) (found *Exce
 	return found
 }
 
-// sharesMins reports whether what the queue uses of the resource is bounded by the sum of
-// the mins: the min of its uppermost ancestor lists the resource.
+// sharesMins reports whether the sum of the mins bounds what the queue uses of the resource: if
+// the min of its uppermost ancestor lists the resource, and always if UnlistedZero is set.
 func (x *Index) sharesMins(a *Ask, q *Queue, name v1.ResourceName) bool {
 	if a.UnlistedZero {
 		return true
@@ -120,7 +120,7 @@ func (x *Index) sharesMins(a *Ask, q *Queue, name v1.ResourceName) bool {
 	return known && q.top().min.lists(number)
 }
 
-// exceeded reports whether the limit is exceeded.
+// exceeded reports whether Used, Nominated and Requested together exceed Limit.
 func (e *Excess) exceeded() bool {
 	return resource.Add(resource.Add(e.Used, e.Nominated), e.Requested) > e.Limit
 }

@@ -13,9 +13,9 @@
 // 3 CPUs is rejected as well, but what it lacks is its own: batch may have it back from
 // web.
 //
-// A queue may be a part of another one, its parent, which has to admit its namespace. What it uses counts for the parent, too,
-// and the parent's max bounds it. The sum of the mins is that of the queues without a
-// parent.
+// A queue may be a part of another one, its parent, which has to admit its namespace. What it uses
+// counts for the parent, too, and the parent's max bounds it. The sum of the mins is that of the
+// queues without a parent.
 //
 // # What counts
 //
@@ -23,5 +23,6 @@
 // finished or gone. The Index follows the table, so that a trial on the table shows in it.
 //
 // Of two ElasticQuotas in one namespace the older one counts. One whose parent is not there,
-// or does not admit it, or that is its own ancestor, counts as one without a parent. Index.Faults says so.
+// or does not admit it, or that is its own ancestor, counts as one without a parent.
+// Index.Faults says so.
 package quota

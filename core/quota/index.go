@@ -12,7 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index keeps the queues of a table's ElasticQuotas. It is used by the table's owner.
+// Index keeps the queues of a table's ElasticQuotas. It is used by the table's owner. Its exported
+// methods first bring the queues up to date with the ElasticQuotas that changed (link).
 type Index struct {
 	table  *table.Table
 	queues map[string]*Queue                 // by namespace
@@ -23,19 +24,21 @@ type Index struct {
 
 	resources map[v1.ResourceName]int // their numbers, by which amounts are kept
 	names     []v1.ResourceName       // by number; "" for a number that is free
-	holders   []int                   // by number: how many amounts that are not 0, and limits, queues have of it
-	free      []int                   // numbers without a name
-	total     []total                 // of the queues without a parent, by resource
+	// holders counts, by number, the mins and maxes that list the resource, and the queues whose
+	// own pods use it.
+	holders []int
+	free    []int   // numbers without a name
+	total   []total // of the queues without a parent, by resource
 
-	changed   []*Queue // queues with changed set
-	nominated nominations
+	changed   []*Queue    // queues with changed set
+	nominated nominations // those that the last Ask named
 }
 
-// total sums one resource over the queues without a parent. Listed sums leave out the
-// queues whose min does not list the resource.
+// total sums one resource over the queues without a parent. usedListed leaves out the queues whose
+// min does not list the resource.
 type total struct {
 	used, usedListed, min sum
-	listed                int // queues whose min lists the resource
+	listed                int // number of queues whose min lists the resource
 }
 
 // index registers the Index, so that every table has one.
@@ -64,8 +67,8 @@ func (x *Index) Queues() []*Queue {
 }
 
 // TakeChanged returns the queues whose use or ElasticQuota may have changed since the last
-// call, in no particular order, and whom that may help. Both are valid until the next
-// change of the table.
+// call, in no particular order, and whom that may help. It clears the list of these queues. Both
+// results are valid until the next change of the table.
 func (x *Index) TakeChanged() ([]*Queue, Relief) {
 	x.link()
 	changed, relief := x.changed, Relief{index: x}
@@ -92,8 +95,8 @@ func (x *Index) Faults(o *object.ElasticQuota) []string {
 	return faults
 }
 
-// objectChanged records an ElasticQuota that changed. Its namespace is stale if more than
-// its status did.
+// objectChanged records that an ElasticQuota changed from was to is, nil if it does not exist. Its
+// namespace is stale then, unless only its status changed. Other kinds are ignored.
 func (x *Index) objectChanged(was, is object.Object) {
 	old, gone := was.(*object.ElasticQuota)
 	now, came := is.(*object.ElasticQuota)
@@ -117,7 +120,7 @@ func (x *Index) objectChanged(was, is object.Object) {
 	}
 }
 
-// forget removes an ElasticQuota that is gone, or that another state of it follows.
+// forget removes an ElasticQuota from x.quotas: it is gone, or another state of it follows.
 func (x *Index) forget(o *object.ElasticQuota) {
 	left := slices.DeleteFunc(x.quotas[o.Namespace], func(other *object.ElasticQuota) bool { return other.Name == o.Name })
 	if x.quotas[o.Namespace] = left; len(left) == 0 {
@@ -130,8 +133,8 @@ func byAge(a, b *object.ElasticQuota) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-// count adds what the pod requests to its queue and the parents of that, or subtracts it if
-// sign is -1.
+// count adds what the pod requests to what its queue and the queue's ancestors use, or subtracts it
+// if sign is -1. It does nothing if the pod has no queue.
 func (x *Index) count(p *object.Pod, sign int64) {
 	if len(x.queues) == 0 {
 		return
@@ -146,7 +149,8 @@ func (x *Index) count(p *object.Pod, sign int64) {
 	}
 }
 
-// charge adds the amount of a resource to what the queue and its parents use.
+// charge adds the amount of the resource with that number to what the queue's own pods use, and
+// what the queue, its ancestors and all queues together use.
 func (x *Index) charge(q *Queue, resource int, amount sum) {
 	x.hold(q, resource, amount)
 	q.used.add(resource, amount)
@@ -154,8 +158,8 @@ func (x *Index) charge(q *Queue, resource int, amount sum) {
 	x.release(resource)
 }
 
-// hold adds the amount to what the pods of the queue's namespace use. Call release once the
-// number of the resource is not used any more.
+// hold adds the amount to what the pods of the queue's namespace use, and corrects holders. Call
+// release once the number of the resource is not used any more.
 func (x *Index) hold(q *Queue, resource int, amount sum) {
 	before := q.own.at(resource) != sum{}
 	q.own.add(resource, amount)
@@ -199,7 +203,8 @@ func (x *Index) markChanged(q *Queue) {
 // isGone reports whether the queue's namespace has another one by now, or none.
 func (x *Index) isGone(q *Queue) bool { return x.queues[q.Quota.Namespace] != q }
 
-// each calls visit with each resource that the pod uses once it is placed, and the amount.
+// each calls visit with each resource that the pod uses once it is placed, and the amount. It
+// leaves out amounts that are not positive.
 func each(p *object.Pod, visit func(name v1.ResourceName, amount int64)) {
 	u := &p.Demand.Usage
 	for _, a := range [...]object.Amount{{Name: v1.ResourceCPU, Value: u.MilliCPU}, {Name: v1.ResourceMemory, Value: u.Memory}, {Name: v1.ResourceEphemeralStorage, Value: u.EphemeralStorage}} {

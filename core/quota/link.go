@@ -40,7 +40,7 @@ func (x *Index) link() {
 
 // replace takes over the ElasticQuota that counts in the namespace now. It returns the
 // queue, which is not linked, nil if there is none any more. remade is set if it came, went,
-// or has another name or parent.
+// or has another name, parent or parts.
 func (x *Index) replace(namespace string) (q *Queue, remade bool) {
 	q = x.queues[namespace]
 	if q != nil {
@@ -97,8 +97,8 @@ func (x *Index) countAll(q *Queue, namespace string) {
 	})
 }
 
-// linkParents sets the parent of each queue. It returns those that are not linked, which
-// touched are already.
+// linkParents sets the parent and the fault of each queue. It detaches linked queues that get
+// another parent. It returns all that are not linked: touched, and those that it detached.
 func (x *Index) linkParents(touched []*Queue) []*Queue {
 	var moved, parents []*Queue
 	for _, q := range x.sorted() {
@@ -155,9 +155,9 @@ func (x *Index) byKey(key string) *Queue {
 // queue comes or goes.
 const mostAncestors = 16
 
-// leadsTo reports whether the ElasticQuotas that the queue names as its parent, the parent
-// of that and so on, each of which admits the one before, come to the queue to. deep is set if
-// there are more than mostAncestors of them, the queue included.
+// leadsTo reports whether the queue to is q or one above it. The way up goes from each queue to the
+// parent that its ElasticQuota names, if that admits it. deep is set, and leads is false, if there
+// are more than mostAncestors queues on the way, q included.
 func (x *Index) leadsTo(q, to *Queue) (leads, deep bool) {
 	passed := make([]*Queue, 0, mostAncestors)
 	for q != nil && q != to && !slices.Contains(passed, q) { // a cycle of others ends here

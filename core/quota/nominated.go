@@ -13,14 +13,13 @@ import (
 
 // Nominated are the pods that are nominated to nodes. The zero value is none.
 type Nominated struct {
-	All iter.Seq[*object.Pod] // in any order
-	// Revision is another one whenever All yields others. The zero value is none that is
-	// known.
+	All iter.Seq[*object.Pod] // in any order; nil: none
+	// Revision differs whenever All yields other pods. The zero value means that it is not known.
 	Revision Revision
 }
 
-// Revision is a state of the nominations and of the nodes, of which those that are known
-// count.
+// Revision identifies a state of the nominations and of the nodes. A nomination counts only while
+// its node is known.
 type Revision struct{ Nominations, Nodes uint64 }
 
 // nominatedPods are nominated pods by namespace.
@@ -39,7 +38,8 @@ type nominations struct {
 	pods     nominatedPods
 }
 
-// of returns the pods by namespace.
+// of returns the nominated pods by namespace; nil if there are none. It returns the kept ones if
+// they have that revision.
 func (n *nominations) of(nominated Nominated) nominatedPods {
 	known := nominated.Revision != Revision{}
 	switch {

@@ -16,10 +16,10 @@ type Queue struct {
 	linked bool   // what it uses counts for its parent and the totals
 	fault  string // why it does not have the parent that Quota names; "" if it has
 
-	own      sums // what the pods of the namespace use
-	used     sums // the same with the parts of the queue
-	min, max limits
-	changed  bool // TakeChanged is to return it
+	own      sums   // what the pods of the namespace use
+	used     sums   // what they and the pods of the queue's parts use
+	min, max limits // those of Quota
+	changed  bool   // TakeChanged is to return it
 
 	spared object.Amounts // what spare returned when TakeChanged was called last
 	remade bool           // since then it came, or changed in more than its amounts

@@ -11,23 +11,24 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Reclaim decides which placed pods another one may preempt. It serves one search, during
-// which the table is as it was or under a checkpoint, and changes nothing.
+// Reclaim decides which placed pods the pod of a question may preempt, called the pod here. It
+// serves one search, during which the table is as it was or under a checkpoint. It does not change
+// the table.
 //
-// Pods without a queue may preempt such of lower priority, and nobody may preempt across. A
-// pod may preempt those of its own queue of lower priority. If it is within what its queue
-// is guaranteed, it may also preempt pods of other queues, whatever their priority, that
-// use what it requests, as long as none of these queues falls below its min of that. Pods
-// that are leaving count as gone from the queue that lends.
+// A pod without a queue may preempt pods of lower priority that have none either; between pods with
+// and without a queue there is no preemption. A pod may preempt those of its own queue of lower
+// priority. If it is within what its queue is guaranteed, it may also preempt pods of other queues,
+// whatever their priority, that use what it requests, as long as none of these queues falls below
+// its min of that. Pods that are leaving count as gone from the queue that lends.
 type Reclaim struct {
 	index     *Index
 	ask       *Ask
-	evicting  func(types.UID) bool
-	queue     *Queue // of the pod; nil for none
+	evicting  func(types.UID) bool // a pod is leaving though it is not being deleted; nil: none is
+	queue     *Queue               // of the pod; nil for none
 	nominated nominatedPods
 	entitled  map[*Queue]bool // what EntitledTo found
 	leaving   map[*Queue]sums // what leavingFrom found
-	taken     map[*Queue]sums // what the pods that were allowed use
+	taken     map[*Queue]sums // what the pods of other queues use that Allows let go
 }
 
 // Any reports whether there are queues.
@@ -53,7 +54,7 @@ func (x *Index) Reclaim(a *Ask, evicting func(types.UID) bool) *Reclaim {
 // Queued reports whether the pod has a queue.
 func (r *Reclaim) Queued() bool { return r.queue != nil }
 
-// SharesQueue reports whether both pods have the same queue, or none.
+// SharesQueue reports whether p and the pod have the same queue, or neither has one.
 func (r *Reclaim) SharesQueue(p *object.Pod) bool { return r.index.queues[p.Namespace] == r.queue }
 
 // Entitled reports whether the pod is within what its queue, or an ancestor of that, is
@@ -69,7 +70,8 @@ func (r *Reclaim) Entitled() bool {
 
 // EntitledTo reports whether the min of q, the pod's queue or an ancestor of that, covers what q
 // uses, the pods nominated there that are not less important, and the pod, of each resource that
-// the pod requests and min lists. There must be one. With UnlistedZero, min must list them all.
+// the pod requests and min lists. Min must list one of these resources, with UnlistedZero all of
+// them, and be readable.
 func (r *Reclaim) EntitledTo(q *Queue) bool {
 	if entitled, known := r.entitled[q]; known {
 		return entitled
@@ -93,8 +95,9 @@ func (r *Reclaim) EntitledTo(q *Queue) bool {
 	return some && all
 }
 
-// Allows reports whether the pod may preempt the victims, pods of one namespace that go
-// together, and counts them as gone if so. priority is that by which they are preempted.
+// Allows reports whether the pod may preempt the victims, pods of one namespace that go together,
+// at least one. If so it counts them as gone until Restart is called. priority is that by which
+// they are preempted.
 func (r *Reclaim) Allows(victims []*object.Pod, priority int32) bool {
 	lender := r.index.queues[victims[0].Namespace]
 	if lender == r.queue {
@@ -121,8 +124,9 @@ func (r *Reclaim) Allows(victims []*object.Pod, priority int32) bool {
 	}
 }
 
-// apart returns the uppermost queues that the two are parts of, or are, and that are not one
-// queue. nil stands for a queue that the other is a part of.
+// apart returns the highest ancestor of a that does not contain b, and the highest ancestor of b
+// that does not contain a. A queue counts as its own ancestor. ofA is nil if a contains b, ofB is
+// nil if b contains a.
 func apart(a, b *Queue) (ofA, ofB *Queue) {
 	up := func(q, other *Queue) *Queue {
 		var last *Queue
@@ -134,10 +138,11 @@ func apart(a, b *Queue) (ofA, ofB *Queue) {
 	return up(a, b), up(b, a)
 }
 
-// lends reports whether the victims, of the queue lender, use something that the pod requests
-// and the min of mine lists, and no queue that they are a part of has less than its min of
-// that then. Other resources do not matter: the lender stays entitled to them. stays is what
-// those of them use that do not leave anyway.
+// lends reports whether the queue lender may give up the victims. They must use a resource that the
+// pod requests and the min of mine lists. Of no such resource may lender, or an ancestor that does
+// not contain the pod's queue, fall below its min. Other resources do not matter: the lender stays
+// entitled to them. All these queues must be readable. stays is what those of the victims use that
+// do not leave anyway.
 func (r *Reclaim) lends(victims, stays *object.Pod, lender, mine *Queue) bool {
 	useful, enough := false, true
 	each(r.ask.Pod, func(name v1.ResourceName, _ int64) {
@@ -163,7 +168,7 @@ func (r *Reclaim) lends(victims, stays *object.Pod, lender, mine *Queue) bool {
 	return useful && enough
 }
 
-// staying returns what those of the victims use that are not leaving.
+// staying returns a pod that uses what those of the victims use together that are not leaving.
 func (r *Reclaim) staying(victims []*object.Pod) *object.Pod {
 	if slices.ContainsFunc(victims, r.isLeaving) {
 		victims = slices.DeleteFunc(slices.Clone(victims), r.isLeaving)
@@ -202,8 +207,9 @@ func (r *Reclaim) leavingFrom(q *Queue) sums {
 // Restart forgets which pods were allowed: they count as there again.
 func (r *Reclaim) Restart() { clear(r.taken) }
 
-// Preemptible appends those of the pods that the pod may preempt together, the least
-// important decided on first. pods are sorted, the most important first; so is the result.
+// Preemptible appends those of pods that the pod may preempt together. It calls Restart, and then
+// decides on the least important first. pods are sorted, the most important first; so is what it
+// appends.
 func (r *Reclaim) Preemptible(to, pods []*object.Pod) []*object.Pod {
 	r.Restart()
 	from := len(to)

@@ -15,15 +15,15 @@ import (
 // the next change of the table.
 type Relief struct {
 	index *Index
-	freed []freed
-	lent  []lent
+	freed []freed // more of these queues' mins is unused
+	lent  []lent  // more is used beyond these queues' mins
 }
 
-// freed is a queue to which more is guaranteed than before.
+// freed is a queue that has more of its min left than before, or that was remade.
 type freed struct {
 	*Queue
-	before object.Amounts // what it had to spare
-	remade bool           // before does not count
+	before object.Amounts // what spare returned at the TakeChanged before
+	remade bool           // it is new, or changed in more than its amounts: before does not count
 }
 
 // lent is a resource of which the queue uses more beyond its min than before.
@@ -32,8 +32,8 @@ type lent struct {
 	resource v1.ResourceName
 }
 
-// spare returns what is left of the queue's min, sorted by name; negative amounts are what it
-// uses beyond.
+// spare returns what is left of the queue's min, sorted by name; a negative amount is what the
+// queue uses beyond its min.
 func (q *Queue) spare() object.Amounts {
 	var list object.Amounts
 	for _, l := range q.min {
@@ -43,7 +43,8 @@ func (q *Queue) spare() object.Amounts {
 	return list
 }
 
-// add adds what changed for the better in the queue.
+// add adds what changed in the queue since add was last called for it, if it may help pods. It
+// records the present state in the queue, for the next call.
 func (r *Relief) add(q *Queue) {
 	now, before, remade := q.spare(), q.spared, q.remade
 	q.spared, q.remade = now, false
@@ -80,8 +81,8 @@ func (r *Relief) addUnlisted(q *Queue, name v1.ResourceName) {
 // None reports whether nothing changed for the better.
 func (r *Relief) None() bool { return len(r.freed)+len(r.lent) == 0 }
 
-// Helps reports whether the pod of the question is within what its queue is guaranteed, and
-// was not before, or more can be given back to it than before.
+// Helps reports whether the pod of the question is within what its queue, or an ancestor of that,
+// is guaranteed, and either was not before, or more can be given back to it than before.
 func (r *Relief) Helps(a *Ask) bool {
 	q := r.index.Queue(a.Pod.Namespace)
 	if q == nil {
@@ -96,8 +97,8 @@ func (r *Relief) Helps(a *Ask) bool {
 	return false
 }
 
-// Concerns reports whether it may help pods of the namespace: something is left of the min
-// of its queue, or of an ancestor.
+// Concerns reports whether the relief may help pods of the namespace: something is left of the min
+// of the namespace's queue, or of an ancestor.
 func (r *Relief) Concerns(namespace string) bool {
 	for q := r.index.Queue(namespace); q != nil; q = q.parent {
 		if slices.ContainsFunc(q.spared, func(a object.Amount) bool { return a.Value > 0 }) {
@@ -107,8 +108,9 @@ func (r *Relief) Concerns(namespace string) bool {
 	return false
 }
 
-// isNew reports whether what the queue n, that of the pod or an ancestor, is guaranteed now
-// covers the pod, and did not before. q is the pod's queue.
+// isNew reports whether the queue n may have had too little of its min left for the pod before. n,
+// which is the pod's queue q or an ancestor, has enough now. It is true, too, if a queue from q up
+// to n was remade.
 func (r *Relief) isNew(a *Ask, q, n *Queue) bool {
 	return slices.ContainsFunc(r.freed, func(f freed) bool {
 		if f.remade {

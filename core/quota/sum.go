@@ -40,7 +40,7 @@ func Together(pods []*object.Pod) *object.Pod {
 // sum is an exact sum of amounts, of 128 bits: what was added can be subtracted again,
 // however large it was.
 type sum struct {
-	high int64
+	high int64 // the upper half, with the sign
 	low  uint64
 }
 
