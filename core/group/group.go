@@ -18,8 +18,8 @@ import (
 type Groups struct {
 	byName map[types.NamespacedName]*Group
 	placed int // number of pods of Kubernetes' own groups that are assumed or assigned
-	others int // number of those of other groups
-	// changed holds the names of groups whose pods changed since TakeChanged.
+	others int // the same for groups that are not Kubernetes' own
+	// changed holds the names of groups whose pods changed since TakeChanged was called.
 	changed []types.NamespacedName
 }
 
@@ -34,8 +34,8 @@ type Group struct {
 	counts   [states]int       // number of members by state
 	running  int               // number of members in phase Running
 	changed  bool              // listed in Groups.changed
-	raised   bool              // see Raised
-	labelled                   // of a group from labels alone
+	raised   bool              // what Raised returns
+	labelled                   // set for a group from labels alone
 }
 
 // member is a pod of a group.
@@ -43,7 +43,8 @@ type member struct {
 	uid     types.UID
 	state   state
 	running bool // in phase Running
-	// minAvailable is the label of that name of a pod in a group from labels alone.
+	// minAvailable is the value of the pod's label PREFIX/min-available, for a group from labels
+	// alone; "" if it has none.
 	minAvailable string
 }
 
@@ -54,12 +55,13 @@ const (
 	unscheduled state = iota // on no node
 	assumed                  // placed by this scheduler; the API does not show it bound yet
 	assigned                 // bound, as the API shows
-	states      = int(assigned) + 1
+	// states is the number of states.
+	states = int(assigned) + 1
 )
 
-// Join adds a pod, as unscheduled, to the group that it names. Of a member it reads its phase,
-// and what the labels say of the group, anew. It does nothing if the pod names no group. Call it when the
-// API shows the pod.
+// Join adds a pod, as unscheduled, to the group that it names. If the pod is a member already, Join
+// keeps its state, and reads anew its phase and what its labels say of the group. It does nothing
+// if the pod names no group. Call it when the API shows the pod.
 func (gs *Groups) Join(p *object.Pod) {
 	if gs == nil || p.PodGroup() == "" {
 		return
@@ -117,7 +119,8 @@ func (g *Group) setRunning(m *member, running bool) {
 	}
 }
 
-// Leave removes a pod, which is deleted or names another group, from its group. A group without pods is removed.
+// Leave removes p from the group that p names: the pod is deleted, or p is its state before it
+// named another group. A group without pods is removed. A pod that did not Join is ignored.
 func (gs *Groups) Leave(p *object.Pod) {
 	g := gs.Of(p)
 	if g == nil {
@@ -172,8 +175,8 @@ func (gs *Groups) set(p *object.Pod, s state) {
 	}
 }
 
-// count adds n to the number of placed pods, of Kubernetes' own groups or of others, if the
-// pod in state s is placed.
+// count adds n to gs.placed, or to gs.others for a pod of a group that is not Kubernetes' own. It
+// does nothing if s is unscheduled.
 func (gs *Groups) count(p *object.Pod, s state, n int) {
 	switch {
 	case s == unscheduled:
@@ -187,7 +190,8 @@ func (gs *Groups) count(p *object.Pod, s state, n int) {
 // AnyPlaced reports whether a pod of any of Kubernetes' own groups is assumed or bound.
 func (gs *Groups) AnyPlaced() bool { return gs != nil && gs.placed > 0 }
 
-// AnyOthersPlaced reports whether a pod of any other group is assumed or bound.
+// AnyOthersPlaced reports whether a pod of a group that is not Kubernetes' own is assumed or bound:
+// one of scheduler-plugins, or one by labels alone.
 func (gs *Groups) AnyOthersPlaced() bool { return gs != nil && gs.others > 0 }
 
 // Of returns the group that the pod names, nil if it names none or the group has no pods.
@@ -269,31 +273,32 @@ func (g *Group) Bound() int {
 	return g.counts[assigned]
 }
 
-// HalfBound reports whether a part of the gang is bound that is smaller than its minimum, as a
-// leader leaves it that dies between the bindings. A gang of which fewer pods than its minimum
-// are known is none: others of it have finished or were lost. A nil gang, the group's object,
-// means that there is none.
+// HalfBound reports whether pods of the gang are bound, but fewer than its minimum are bound or
+// assumed. A leader that dies between the bindings leaves a gang so. It is false if fewer pods than
+// the minimum are known: the rest has finished or was lost. gang is the group's object; it is
+// false, too, if that is nil or no gang.
 func (g *Group) HalfBound(gang *object.PodGroup) bool {
 	return gang != nil && gang.Gang && g.Bound() > 0 && g.Scheduled() < gang.MinCount && g.Len() >= gang.MinCount
 }
 
-// MinimumChanged records that the gang was was, and has another minimum now. was is the group's
-// object.
+// MinimumChanged makes Raised return true if the gang was half bound before its minimum rose. was
+// is the group's object as it was before. Call it when the minimum rose.
 func (g *Group) MinimumChanged(was *object.PodGroup) {
 	if g != nil && g.HalfBound(was) {
 		g.raised = true
 	}
 }
 
-// Raised reports whether the minimum of the gang rose while it was half bound, and it was not
-// whole since. Fewer pods than its minimum may be known then though none was lost. It is lost
-// when the process ends. A nil Group was not raised.
+// Raised reports whether the minimum of the gang rose while it was half bound, and the gang was not
+// whole since. Fewer pods than its minimum may be known then though none was lost. It is forgotten
+// when the process ends, except for a snapshot. A nil Group was not raised.
 func (g *Group) Raised() bool { return g != nil && g.raised }
 
-// SetRaised sets what Raised returns, from a snapshot.
+// SetRaised makes Raised return true, as a snapshot has it.
 func (g *Group) SetRaised() { g.raised = true }
 
-// Complete ends that the gang is Raised if it is whole now.
+// Complete makes Raised return false if the gang is whole now: its minimum is assumed or bound, or
+// gang, the group's object, is nil.
 func (g *Group) Complete(gang *object.PodGroup) {
 	if g != nil && g.raised && (gang == nil || g.Scheduled() >= gang.MinCount) {
 		g.raised = false

@@ -15,8 +15,8 @@ import (
 // labelled is what the labels of a group's pods say of it, where there is no object that
 // does.
 type labelled struct {
-	minAvailable map[string]int // number of members by their label, "" for none
-	group        *object.PodGroup
+	minAvailable map[string]int   // number of members by their label min-available, "" for none
+	group        *object.PodGroup // as the labels describe it; nil: the group has an object
 }
 
 // Labelled returns the group as the labels of its pods describe it, another object whenever
@@ -28,7 +28,9 @@ func (g *Group) Labelled() *object.PodGroup {
 	return g.group
 }
 
-// read reads the labels of the member's pod; again is set if it was read before.
+// read takes the label min-available of p, the pod of the member, over into what the labels say.
+// again is set if an earlier state of the pod was read. It does nothing for a group that has an
+// object.
 func (g *Group) read(p *object.Pod, m *member, again bool) {
 	source, _ := object.GroupSource(p.PodGroup())
 	if !object.FromLabels(source) {
@@ -48,7 +50,7 @@ func (g *Group) read(p *object.Pod, m *member, again bool) {
 	}
 }
 
-// unread drops what read has read.
+// unread drops the label of a member that leaves the group.
 func (g *Group) unread(p *object.Pod, m *member) {
 	if g.group != nil && g.drop(m.minAvailable) {
 		g.describeAgain(p.GroupKey())
@@ -75,7 +77,8 @@ func (g *Group) describeAgain(name types.NamespacedName) {
 // pod that comes must not cost a look at all of them.
 const mostShown = 3
 
-// describe returns the group of this name that the labels describe.
+// describe returns the group of this name that the labels describe, a gang. It has a Fault if the
+// pods' labels differ, are missing or are no number of at least 1.
 func (g *Group) describe(name types.NamespacedName) *object.PodGroup {
 	source, short := object.GroupSource(name.Name)
 	o := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: name.Namespace, Name: short}, Source: source, Gang: true}

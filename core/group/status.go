@@ -6,13 +6,14 @@ import "github.com/berth-scheduler/berth/core/object"
 type Census struct {
 	// Present are the pods that the API shows and that have not ended.
 	Present, Running  int
-	Succeeded, Failed int
-	Owners            string // of the pod that came first
+	Succeeded, Failed int    // those that ended
+	Owners            string // owners of the group's first pod; "" if OccupiedBy is known
 }
 
-// Status returns the status that follows was, the one that the PodGroup of scheduler-plugins g
-// has, now that it has these pods. A phase that is final stays; the numbers are always those of the
-// pods. A group with a Fault has never enough pods.
+// Status returns the status that follows was, the status that g, a PodGroup of scheduler-plugins,
+// had before, now that it has these pods. A phase that is final stays; the numbers are always those
+// of the pods. A group that has too few pods, or a Fault, is Pending. OccupiedBy is set to the
+// Owners once there are enough pods, and then stays.
 func Status(g *object.PodGroup, was object.GroupStatus, pods Census) object.GroupStatus {
 	s := object.GroupStatus{Phase: was.Phase, OccupiedBy: was.OccupiedBy, Running: pods.Running, Succeeded: pods.Succeeded, Failed: pods.Failed}
 	if s.Phase.Final() {
