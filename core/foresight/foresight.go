@@ -21,7 +21,7 @@ import (
 // verdict as of now. All fields must be set.
 type Foresight struct {
 	Table    *table.Table
-	Profiles map[string]*profile.Profile
+	Profiles map[string]*profile.Profile // by scheduler name
 	// Extended reports whether extenders filter nodes for the pod.
 	Extended func(*object.Pod) bool
 	// Grouped reports whether the pod is tried with its pod group. A node that had room for
@@ -173,7 +173,7 @@ func (q *question) CouldHelp(e *queue.Entry) (could bool) {
 
 // mayHaveHelped reports whether the plugin may accept the row now though it did not before
 // the event. rejects is true if it rejects the pod now as long as pods of lower priority
-// stay.
+// stay. It returns true if that is not known.
 func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nominated []*object.Pod, event *framework.Event, rejects bool) bool {
 	left := event.OldPod
 	switch {
@@ -228,9 +228,9 @@ func (f *Foresight) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 }
 
 // NoVictims reports whether a preemption that found no victims on any node failed only
-// because of plugins in rejectedBy. found are its reasons over all nodes. If so preemption
-// need not be tried again on other events: each event that may change the answer of these
-// plugins reaches the pod by their queueing hints.
+// because of plugins in rejectedBy. found are its reasons over all nodes; those without a plugin
+// do not count, and none at all means false. If so preemption need not be tried again on other
+// events: each event that may change the answer of these plugins reaches the pod by their hints.
 func NoVictims(rejectedBy []string, found []decision.Tally) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(t decision.Tally) bool {
 		return t.Plugin != "" && !slices.Contains(rejectedBy, t.Plugin) // "": nobody could go, or it would not help
@@ -250,8 +250,8 @@ func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *f
 	return !signsObjects(pl, t, p) || !sharesClaims(p, event.OldPod)
 }
 
-// sharesClaims reports whether both pods have volumes of one PersistentVolumeClaim; false
-// if other is nil.
+// sharesClaims reports whether p and other have a PersistentVolumeClaim in common; false if other
+// is nil.
 func sharesClaims(p, other *object.Pod) bool {
 	return other != nil && other.Namespace == p.Namespace && slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed && other.UsesPVC(v.Claim, true) })
 }
@@ -290,7 +290,7 @@ func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 
 // rejectsAsAWhole reports whether the plugin's PreFilter rejects the pod now because of
 // other API objects, such as a claim that does not exist, so that no event on nodes or
-// pods can help.
+// pods can help. It runs PreFilter only if the plugin's answers depend on such objects.
 func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl == nil || !slices.Contains(of.PreFilter, pl) || !signsObjects(pl, t, p) {
 		return false
@@ -322,9 +322,9 @@ func (f *Foresight) nominatedNowhere(row table.Row) []*object.Pod {
 	return all
 }
 
-// rejectsOn runs the plugin's PreFilter and reports whether its filter rejects the pod on
-// the row, as the row is or with the nominated pods placed. It also returns the filter's
-// input.
+// rejectsOn runs the plugin's PreFilter and reports whether its filter rejects the pod on the row,
+// as the row is or with the nominated pods placed. It returns false if PreFilter skips or rejects
+// the pod. It also returns the filter's input.
 func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Row, nominated []*object.Pod) (*framework.Input, bool) {
 	in := &framework.Input{Table: t, Pod: p}
 	if pl.PreFilter != nil {
@@ -348,7 +348,7 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 
 // rejectsExchanged reports whether the plugin is sure to reject the pod on the row even if
 // the pods there of a priority lower than below left and the pods in came were added. It
-// returns false if that is not known.
+// returns false if that is not known, and for a plugin that looks at the node alone.
 func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, below int32, came []*object.Pod) bool {
 	if pl.Locality == framework.NodeOnly {
 		return false

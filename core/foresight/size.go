@@ -52,8 +52,8 @@ func comparesRequests(pl *framework.Plugin, t *table.Table, p *object.Pod) bool 
 	return list != nil && compares(v1.ResourceCPU, r.MilliCPU) && compares(v1.ResourceMemory, r.Memory)
 }
 
-// measures reports whether a size can exclude pods from the event: it is about a node, and
-// not about a pod that frees volumes or claims, which other plugins may not have seen.
+// measures reports whether a size can exclude pods from the event: the event is about one known
+// node, and not about a pod that frees volumes or claims, which other plugins may not have seen.
 func (q *question) measures() bool {
 	if q.event.Resource != framework.AssignedPod && q.event.Resource != framework.Node || !q.about || q.Table.Node(q.row) == nil {
 		return false
