@@ -47,20 +47,20 @@ type ActionType uint32
 const (
 	Add ActionType = 1 << iota
 	Delete
-	UpdateNodeAllocatable
+	UpdateNodeAllocatable // of resources, or the number of pods
 	UpdateNodeLabel
 	UpdateNodeTaint // spec.unschedulable going false is one, too
 	UpdateNodeCondition
 	UpdateNodeAnnotation
 	UpdateNodeDeclaredFeature // status.declaredFeatures
 	UpdatePodLabel
-	UpdatePodScaleDown
-	UpdatePodScaleUp
-	UpdatePodSchedulingGatesEliminated
+	UpdatePodScaleDown                 // it requests less
+	UpdatePodScaleUp                   // it requests more
+	UpdatePodSchedulingGatesEliminated // its last scheduling gate was removed
 	UpdatePodToleration
 	UpdatePodGeneratedResourceClaim // the claims generated for it, in its status
 	UpdateNamespaceLabel
-	UpdateSelector
+	UpdateSelector // of a SelectorOwner
 	// UpdatePodTerminating means that metadata.deletionTimestamp was set.
 	UpdatePodTerminating
 	// UpdateOther is any update that is none of the above. For objects of a Kind it is the
@@ -146,7 +146,7 @@ type QueuedPodInfo struct {
 	HalfBound bool
 }
 
-// Priority returns the priority of the pod, or that of the group for which it stands.
+// Priority returns the priority of the pod, or that of Group if this is one of Kubernetes' own.
 func (i *QueuedPodInfo) Priority() int32 {
 	if i.Group != nil && i.Group.Source == "" {
 		return i.Group.Priority

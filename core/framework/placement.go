@@ -56,8 +56,8 @@ type PodGroupPlugin struct {
 	// PlacementFeasible returns nil if the group meets its constraints after so much of a
 	// try, Wait if it may with the pods that remain, and Unschedulable if it cannot.
 	PlacementFeasible func(t *table.Table, g *object.PodGroup, p PlacementProgress) *decision.Status
-	// Deallocate returns the writes that may help a pod of a group that was not placed, once
-	// the pod was tried. It runs at PodGroupPostFilter.
+	// Deallocate is called after a pod of a group was tried. It returns writes that may help the
+	// pod, which are carried out if the group is not placed. It belongs to PodGroupPostFilter.
 	Deallocate func(c *PostFilterCall) []Write
 	// GeneratePlacements returns sets of the parent's nodes; all pods of the group are to
 	// be placed within one of the sets (PlacementGeneratePlugin). A status rejects the

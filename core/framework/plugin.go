@@ -38,11 +38,11 @@ type Plugin struct {
 	// PreEnqueue returns a status to keep the pod out of the queue, nil to
 	// let it in (PreEnqueuePlugin).
 	PreEnqueue func(t *table.Table, p *object.Pod) *decision.Status
-	// Less orders the active queue (QueueSortPlugin).
+	// Less reports whether a comes before b in the active queue (QueueSortPlugin).
 	Less func(a, b *QueuedPodInfo) bool
 
-	// PreFilter prepares Filter (PreFilterPlugin). It runs once for all pods
-	// with one signature, not once a pod.
+	// PreFilter prepares Filter (PreFilterPlugin). Its result is kept for all pods with one
+	// signature, so that it does not run for each pod.
 	PreFilter func(t *table.Table, p *object.Pod) PreFilterResult
 	// RejectPod returns why the pod cannot be placed anywhere now (Code Unschedulable), nil if
 	// it may be. depends reports whether pods that come or go may change the answer. nominated
@@ -83,10 +83,11 @@ type Plugin struct {
 // cannot be listed.
 type Reads struct {
 	Kinds []object.Kind
-	// Optional means that the plugin then decides as if there were no such objects, which
-	// places no pod wrongly. Otherwise only pods that PreFilter skips are placed.
+	// Optional means that, while a kind cannot be listed, the plugin decides as if there were no
+	// such objects, which places no pod wrongly. Otherwise only pods that PreFilter skips are
+	// placed meanwhile.
 	Optional bool
-	// Groups is set if pods of its profile are in groups by their labels.
+	// Groups is set if labels put pods of its profile into groups, and says how.
 	Groups *GroupRules
 	// Quotas is set if the plugin bounds pods by ElasticQuotas. All preemption of its profile
 	// follows them then.
@@ -97,10 +98,10 @@ type Reads struct {
 // scheduler-plugins, else those of groups without an object. The name of a group is an
 // object.GroupName.
 type GroupRules struct {
-	// Labels are the sources of groups that are labels alone, the first that a pod names
-	// counts.
+	// Labels are the prefixes of the labels PREFIX/name, which put pods into groups without an
+	// object. The first that a pod has counts.
 	Labels []string
-	// LeaveStatus is set if others write the status of the PodGroups.
+	// LeaveStatus is set if others write the status of the PodGroups, so that Berth must not.
 	LeaveStatus bool
 }
 
@@ -251,11 +252,13 @@ const Fits Verdict = 0
 // Conflict is the verdict of a filter with Rules.Conflicts that rejects the node.
 const Conflict Verdict = 1
 
-// Nobody is a priority bound below which no pod is: as below it means that no pod leaves.
+// Nobody is the lowest priority. Passed as the parameter below, it means that no pod leaves, since
+// no pod has a lower one.
 const Nobody int32 = math.MinInt32
 
-// FilterPlugin rejects nodes, as upstream's FilterPlugin does, but many rows a call, and in
-// words only when Explain is called. A plugin sets Filter or CellFilter, and Explain.
+// FilterPlugin rejects nodes, as upstream's FilterPlugin does. Filter answers for many rows in one
+// call, with a number for each. Explain puts such a number into words. A plugin sets Explain, and
+// either Filter or CellFilter.
 type FilterPlugin struct {
 	// Filter writes the verdict of rows[i] to out[i], which is as long.
 	// Rows may come in any order, and some may be without a node; what is
@@ -275,8 +278,8 @@ type FilterPlugin struct {
 	// they compute: they are called concurrently for different rows, and never for two
 	// classes at once.
 	Costly bool
-	// Alone, when set, reports whether Filter keeps what it learns about other rows, and
-	// so must not be called concurrently for one class.
+	// Alone, when set, reports whether Filter also keeps results for rows other than those it is
+	// asked about. It is then not called concurrently for one class.
 	Alone func(in *Input) bool
 }
 
@@ -298,8 +301,8 @@ type ScorePlugin struct {
 // ReservePlugin keeps a plugin's own state of pods that are assumed on a node, as
 // upstream's ReservePlugin does.
 type ReservePlugin struct {
-	// Reserve is called with the chosen node before the pod is assumed; a status rejects
-	// the node.
+	// Reserve is called once the pod was assumed on the chosen node. A status ends the attempt:
+	// the pod leaves the node again, after Unreserve.
 	Reserve func(t *table.Table, p *object.Pod, node string) *decision.Status
 	// Unreserve undoes Reserve. It is called in reverse order of the plugins,
 	// also for plugins whose Reserve was not reached.
@@ -325,14 +328,14 @@ type Keeper interface {
 
 // Kept is what a plugin keeps of a pod between Reserve and the end of its binding.
 type Kept struct {
-	Objects []KeptObject `json:",omitempty"`
+	Objects []KeptObject `json:",omitempty"` // in the states that the plugin keeps of them
 	Name    string       `json:",omitempty"` // of an object that the scheduler creates
 	Done    bool         `json:",omitempty"` // the plugin's write for the pod was sent, or is not needed
 }
 
-// KeptObject is an object in the state in which a plugin keeps it, of VolumeBinding that to
-// which it is to be bound. Changed is set if the state has to be written; Driver is the CSI
-// driver that is to provision a volume, "" for other objects.
+// KeptObject is an object in the state that a plugin keeps of it; VolumeBinding keeps the state
+// that the object is to have once it is bound. Changed is set if the state has to be written;
+// Driver is the CSI driver that is to provision a volume, "" for other objects.
 type KeptObject struct {
 	Object  object.Object `json:"-"`
 	Changed bool          `json:",omitempty"`
@@ -376,7 +379,7 @@ type PermitResult struct {
 // neither writes itself nor blocks: it returns the writes, and is asked later whether they
 // have had their effect.
 type PreBindPlugin struct {
-	// PreBind returns what must be written before the pod may be bound.
+	// PreBind returns what must be written before the pod may be bound. A status rejects the pod.
 	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
 	// WaitNotice, when set, is called when all writes are done. It returns the event that
 	// names what the pod may have to wait for now; nil for none.

@@ -21,7 +21,8 @@ type PodGroupPostFilterCall struct {
 	Pods  []*object.Pod // those of the group that are to be placed
 	// Constrained is set if the pods must be placed in one topology domain.
 	Constrained bool
-	// Leaving is set if pods that were preempted for the group are on their way out.
+	// Leaving is set if pods that were preempted for the group are on their way out, or others of
+	// lower priority that are evicted from a node to which one of its pods is nominated.
 	Leaving bool
 	// Try tries to place the group on the table as it is now, and leaves the table
 	// unchanged. If the group fits, the status is nil, and each pod that fits has an
@@ -30,8 +31,8 @@ type PodGroupPostFilterCall struct {
 	// Fits reports whether the filters accept the pod of an assignment on its row, as the
 	// table is now.
 	Fits func(a GroupAssignment) bool
-	// Rooms returns what the sums of the filters say of the group's pods on the table as it is
-	// now; nil: nothing is known.
+	// Rooms returns how much room rows have for the group's pods, by the sums of the filters, on
+	// the table as it is now. If Rooms is nil, nothing is known of that.
 	Rooms func() GroupRooms
 	// Budgets are all PodDisruptionBudgets, sorted by namespace, then name.
 	Budgets []*object.Budget
@@ -58,7 +59,7 @@ type GroupAssignment struct {
 	Place, Remove func()
 }
 
-// GroupRooms is what the sums of the filters say of the pods of a group.
+// GroupRooms is how much room rows have for the pods of a group, by the sums of the filters.
 type GroupRooms struct {
 	Classes []GroupClass // of equal pods; none: nothing is known
 	// Domains are the sets of rows of which one must take all pods of the group; nil: all
@@ -70,8 +71,8 @@ type GroupRooms struct {
 type GroupClass struct {
 	Pods []*object.Pod
 	Sums []sums.Sum // what one of the pods requests
-	// Free is, by row, what is free of each sum beside the pods there and those nominated to
-	// it; nil for a row that takes none of the pods, whoever leaves it.
+	// Free is, by row and then by index in Sums, what is free beside the pods there and those
+	// nominated to it; nil for a row that takes none of the pods, whoever leaves it.
 	Free [][]int64
 	// Rejected is set, by row, if the row takes none of the pods before somebody leaves it.
 	Rejected []bool
@@ -86,7 +87,8 @@ type PodGroupPostFilterResult struct {
 	Assignments []Assignment
 	// Unnominated are pods of the group whose nomination ends.
 	Unnominated []*object.Pod
-	Status      *decision.Status
+	// Status, which is not nil, is Success, also if no pod need go, or the reason why not.
+	Status *decision.Status
 	// Searched is set if victims were searched by Berth's own rules, so that another search
 	// finds none either.
 	Searched bool

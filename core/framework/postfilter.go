@@ -33,8 +33,8 @@ type PostFilterCall struct {
 	// HasExtenders is set if extenders take part in preemption. A plugin then returns its
 	// Candidates instead of a choice.
 	HasExtenders bool
-	// Cache is a variable that the plugin may use until its next call about a pod with the
-	// same signature. It is emptied whenever the filters' verdicts may have changed on rows
+	// Cache is a variable whose value the plugin finds again in its next call about a pod with
+	// the same signature. It is emptied whenever the filters' verdicts may have changed on rows
 	// that did not. nil means that nothing is kept for the pod's class.
 	Cache *any
 	// Draw returns a number in [0, n), the same for the same seed, pod and attempt.
@@ -64,9 +64,9 @@ type FilterResults struct {
 	// under a checkpoint, with pods nominated there of at least its priority counted as
 	// placed. nil means that the pod fits.
 	Run func(table.Row) *decision.Blocker
-	// RunWithoutLower, when set, returns the row's blocker if the pods of lower priority
-	// except kept, which are such pods, left it; nil if the pod would fit. known is false if
-	// only a trial placement can tell, or a filter fails.
+	// RunWithoutLower, when set, returns the row's blocker if all pods of lower priority left it,
+	// except those in kept; nil if the pod would fit. known is false if only a trial placement can
+	// tell, or a filter fails.
 	RunWithoutLower func(r table.Row, kept []*object.Pod) (b *decision.Blocker, known bool)
 	// Local is set if the result of Run depends only on the row and the pods nominated to
 	// it.
@@ -98,9 +98,9 @@ type Nominations struct {
 	ChangedSince func(revision uint64) (nodes []string, now uint64, known bool)
 }
 
-// PreemptionBudgets is no plugin: a configuration has under this name, among the arguments of
-// plugins, whether preemption may violate a PodDisruptionBudget. A budget that keeps victims is
-// a reason of that name.
+// PreemptionBudgets is not a plugin. It is the name in pluginConfig of the arguments that say
+// whether preemption may violate a PodDisruptionBudget. If a budget keeps victims, this is the
+// plugin that the reason names.
 const PreemptionBudgets = "PreemptionBudgets"
 
 // Disruption holds what PostFilter has to respect when it evicts pods: the budgets, and the
@@ -138,13 +138,14 @@ type PostFilterResult struct {
 	// NotHelpful counts, over all nodes, the reasons why the pod would not fit even
 	// without any pod of lower priority; nil if that is unknown.
 	NotHelpful []decision.Tally
-	// Resolved ends the run of PostFilter plugins: the plugin made the pod schedulable.
+	// Resolved ends the run of PostFilter plugins: the plugin made the pod schedulable. A
+	// NominatedNodeName ends it, too.
 	Resolved bool
 	// Failed ends the run, too: Message is the reason, and the only message appended. The
 	// pod's nomination stays.
 	Failed bool
-	// NominatedNodeName is the node that the pod is nominated to; Victims are
-	// to be evicted from it.
+	// NominatedNodeName is the node that the pod is nominated to. Victims are to be evicted, so
+	// that it fits there; some may be on other nodes.
 	NominatedNodeName string
 	Victims           []types.UID
 	// ClearNominations are the pods whose nomination to the node ends.

@@ -10,8 +10,8 @@ import (
 // the pod is bound. It is refused if the object has changed since Object.Version. Objects
 // that the scheduler creates have no UID and Version yet, and are identified by name.
 type Write struct {
-	Object      object.Meta
-	Subresource string // such as status, "" for none
+	Object      object.Meta // of the object to change
+	Subresource string      // such as status, "" for none
 	// Strategic is set if Patch is a strategic merge patch that is right for any state of
 	// the object with this UID. It must do no harm to send it again.
 	Strategic bool
