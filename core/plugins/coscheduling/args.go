@@ -25,7 +25,8 @@ type Args struct {
 	Labels, Status json.RawMessage
 }
 
-// RawArgs returns the arguments for a plugin that is hosted under the name.
+// RawArgs returns the arguments for a hosted plugin that is named Coscheduling and runs instead of
+// this one.
 func (a Args) RawArgs() json.RawMessage { return a.Peer }
 
 // peerArgs are the arguments that the plugin of sigs.k8s.io/scheduler-plugins has.
@@ -59,13 +60,14 @@ type statusArgs struct {
 	kind
 }
 
-// kind may stand in any plugin's arguments.
+// kind is what any plugin's arguments may name besides. It is not read.
 type kind struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 }
 
-// parse returns how long a pod may wait in Permit, and how labels put pods into groups.
+// parse returns how long a pod may wait in Permit, and how labels put pods into groups. The error
+// lists all values that are not valid.
 func (a Args) parse() (wait time.Duration, rules *framework.GroupRules, err error) {
 	var peer peerArgs
 	var own labelArgs
@@ -104,7 +106,8 @@ func (a Args) parse() (wait time.Duration, rules *framework.GroupRules, err erro
 	return time.Duration(min(seconds, most)) * time.Second, &framework.GroupRules{Labels: own.Prefixes, LeaveStatus: status.Write != nil && !*status.Write}, errors.Join(errs...)
 }
 
-// decode decodes the JSON, if there is any.
+// decode decodes the JSON into into, if there is any. A field that into does not have is an error;
+// errors begin with name.
 func decode(name string, raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil

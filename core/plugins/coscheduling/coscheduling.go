@@ -14,7 +14,7 @@ import (
 // plugin is the plugin of one profile.
 type plugin struct {
 	gang framework.Plugin // a GangScheduling, whose rules are those of any group
-	wait time.Duration
+	wait time.Duration    // bounds the wait in Permit of a pod whose PodGroup sets no bound
 }
 
 // New returns the plugin. It takes the rules from gang, a GangScheduling, and the search for
@@ -58,8 +58,8 @@ func New(args Args, gang framework.Plugin, preemption func(*framework.PodGroupPo
 // ours reports whether the pod is in a group that is not Kubernetes' own.
 func ours(p *object.Pod) bool { return p.PodGroup() != "" && p.KubernetesGroup() == "" }
 
-// events returns the events that may help a pod that the plugin rejected. Of a group that has
-// an object the queue is told whenever that changes.
+// events returns the events that may help a pod that the plugin rejected. Changes of a group's
+// object are not among them: the machine tells the queue of these.
 func (pl *plugin) events() []framework.ClusterEventWithHint {
 	sameGroup := func(p *object.Pod, other *object.Pod) bool { return ours(p) && p.GroupKey() == other.GroupKey() }
 	added := func(p *object.Pod, e *framework.Event) bool { return sameGroup(p, e.NewPod) }
@@ -73,7 +73,8 @@ func (pl *plugin) events() []framework.ClusterEventWithHint {
 }
 
 // permit holds the pod until enough pods of its group have a node: within the group's cycle,
-// or while others of it could not be assumed.
+// or while others of it could not be assumed. It approves pods that are in no group, or in one of
+// Kubernetes' own.
 func (pl *plugin) permit(t *table.Table, p *object.Pod, node string) framework.PermitResult {
 	if !ours(p) {
 		return framework.PermitResult{}
@@ -85,8 +86,9 @@ func (pl *plugin) permit(t *table.Table, p *object.Pod, node string) framework.P
 	return result
 }
 
-// placementFeasible returns whether the group can still have as many pods placed as it
-// requires. Before the first is tried, its MinResources must be free.
+// placementFeasible returns nil if as many pods of the group have a node as it requires, Wait if
+// those that remain may be enough, and Unschedulable if not. Before the first is tried, the group's
+// MinResources must be free. It returns nil for one of Kubernetes' own groups.
 func (pl *plugin) placementFeasible(t *table.Table, g *object.PodGroup, p framework.PlacementProgress) *decision.Status {
 	if g.Source == "" {
 		return nil
@@ -99,10 +101,10 @@ func (pl *plugin) placementFeasible(t *table.Table, g *object.PodGroup, p framew
 	return pl.gang.PodGroup.PlacementFeasible(t, g, p)
 }
 
-// less reports whether pod or group a comes before b: by priority, then half-bound gangs
-// first (as in PrioritySort), then by when the group was created, else by when it entered the
-// queue. The queue keeps equals in the order in which
-// they came. Their names do not count: a record may have others (recording.Names).
+// less reports whether pod or group a comes before b: by priority, then half-bound gangs first (as
+// in PrioritySort), then by the time that since returns, the earlier first. The queue keeps equals
+// in the order in which they came. Their names do not count: a record may have others
+// (recording.Names).
 func less(a, b *framework.QueuedPodInfo) bool {
 	if a.Priority() == b.Priority() && a.HalfBound != b.HalfBound {
 		return a.HalfBound

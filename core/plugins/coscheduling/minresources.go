@@ -11,9 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// lacking says which of the group's MinResources is not free on all nodes together, or that there
-// is no room for so many pods; "" if all are. What the group's own placed pods use counts as
-// free, and a node whose pods use more than it has as full.
+// lacking returns the reason if one of the group's MinResources is not free on all nodes together,
+// or if they have no room for as many pods as the group's minimum; "" if all is free. What the
+// group's own placed pods use counts as free, and a node whose pods use more than it has as full.
 func lacking(t *table.Table, g *object.PodGroup) string {
 	if len(g.Needs()) == 0 {
 		return ""
@@ -36,7 +36,8 @@ func lacking(t *table.Table, g *object.PodGroup) string {
 	return ""
 }
 
-// free returns how much of the resource is free for the group on all nodes together.
+// free returns how much of the resource is free for the group on all nodes together, with what its
+// own placed pods use.
 func free(t *table.Table, g *object.PodGroup, name v1.ResourceName) (sum int64) {
 	id, offered := t.Column(name)
 	if !offered {
@@ -52,7 +53,7 @@ func free(t *table.Table, g *object.PodGroup, name v1.ResourceName) (sum int64) 
 	return sum
 }
 
-// freed reports whether the MinResources of the pod's group are free now.
+// freed reports whether the MinResources of the pod's group are free now; false if it has none.
 func freed(p *object.Pod, e *framework.Event) bool {
 	if !ours(p) || e.Table == nil {
 		return false
