@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// Args are the plugin's arguments. Those of sigs.k8s.io/scheduler-plugins has none.
+// Args are the plugin's arguments. The plugin of sigs.k8s.io/scheduler-plugins has none.
 type Args struct {
-	// Unlisted says what counts for a resource that a min or max does not name: "zero", as
-	// there, or "", which is no bound.
+	// Unlisted says what counts for a resource that a min or max does not name: "zero", as in
+	// scheduler-plugins (quota.Ask), or "", which is no bound.
 	Unlisted string `json:"unlisted,omitempty"`
 
 	// APIVersion and Kind may stand in any plugin's arguments.
@@ -18,7 +18,7 @@ type Args struct {
 	Kind       string `json:"kind,omitempty"`
 }
 
-// parse returns the arguments; raw is empty for none.
+// parse returns the arguments; raw is empty for none. An unknown field or value is an error.
 func parse(raw json.RawMessage) (Args, error) {
 	var args Args
 	if len(raw) == 0 {

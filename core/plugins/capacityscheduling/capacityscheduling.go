@@ -51,7 +51,7 @@ func (pl *plugin) ask(p *object.Pod, nominated quota.Nominated) *quota.Ask {
 }
 
 // rejectPod rejects a pod that would exceed the max of its queue or of an ancestor, or the
-// sum of all mins.
+// sum of all mins. depends is true if the pod has a queue.
 func (pl *plugin) rejectPod(t *table.Table, p *object.Pod, nominated quota.Nominated) (why *decision.Status, depends bool) {
 	queues := quota.Of(t)
 	if queues.Queue(p.Namespace) == nil {
@@ -64,8 +64,8 @@ func (pl *plugin) rejectPod(t *table.Table, p *object.Pod, nominated quota.Nomin
 }
 
 // rejection returns the status of a pod that would exceed a limit: the reason in the words
-// of sigs.k8s.io/scheduler-plugins, then the amounts. That there is an ElasticQuota which
-// cannot be read is no reason there.
+// of sigs.k8s.io/scheduler-plugins, then the amounts. If an ElasticQuota cannot be read, the
+// reason has Berth's own words.
 func rejection(p *object.Pod, e *quota.Excess) *decision.Status {
 	what, limit, list, whose := "total ElasticQuota used is more than min", "guaranteed", "no spec.min names", "all ElasticQuotas"
 	if e.Queue != nil {
@@ -98,9 +98,9 @@ func shown(name v1.ResourceName) string {
 	return string(name)
 }
 
-// podLeft reports whether the pod would be let through, or may have others preempted, now
-// that another one left a node or requests less. A pod without a queue uses nothing of
-// others.
+// podLeft reports whether the pod would be let through, or may preempt others, now that another
+// one left a node or requests less. It returns false if that one has no queue, as it used nothing
+// that quotas bound.
 func (pl *plugin) podLeft(p *object.Pod, e *framework.Event) bool {
 	if e.Table == nil {
 		return true
@@ -109,10 +109,10 @@ func (pl *plugin) podLeft(p *object.Pod, e *framework.Event) bool {
 	return queues.Queue(e.OldPod.Namespace) != nil && (queues.Exceeded(ask) == nil || queues.Reclaim(ask, nil).Entitled())
 }
 
-// quotaChanged reports whether no limit rejects the pod now that an ElasticQuota is another.
-// Its status does not matter, and its max matters to its own pods and those of its parts.
-// Whether the pod may have others preempted now is seen in the queues (quota.Relief).
-// Nominations are ignored.
+// quotaChanged reports whether no limit rejects the pod now that an ElasticQuota came, went or
+// changed. Its status does not matter, and its max matters to its own pods and those of its parts.
+// Whether the pod may preempt others now is not asked here (see quota.Relief). Nominations are
+// ignored.
 func (pl *plugin) quotaChanged(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ElasticQuota)
 	now, _ := e.NewObject.(*object.ElasticQuota)
@@ -127,7 +127,7 @@ func (pl *plugin) quotaChanged(p *object.Pod, e *framework.Event) bool {
 	return quota.Of(e.Table).Exceeded(pl.ask(p, quota.Nominated{})) == nil
 }
 
-// isPart reports whether the queue is that of the ElasticQuota, or a part of it.
+// isPart reports whether the queue is that of the ElasticQuota, or a part of it at any depth.
 func isPart(q *quota.Queue, of *object.ElasticQuota) bool {
 	for ; q != nil; q = q.Parent() {
 		if q.Quota == of {
