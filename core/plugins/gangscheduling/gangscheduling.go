@@ -46,7 +46,7 @@ func groupAdded(p *object.Pod, e *framework.Event) bool {
 	return p.PodGroup() == g.Name && p.Namespace == g.Namespace
 }
 
-// groupName returns the name of the pod's PodGroup.
+// groupName returns the name of the pod's PodGroup, as a list; nil if it names none.
 func groupName(p *object.Pod) []string {
 	if p.PodGroup() == "" {
 		return nil
@@ -68,7 +68,8 @@ func groupUpdated(p *object.Pod, e *framework.Event) bool {
 // (kube-scheduler counts what it still sees, and such a pod waits for ever.) That a gang which
 // is not Kubernetes' own was placed once, its bound pods say: they may also be those that a
 // leader bound before it died. While MinCount pods are known, those that wait are placed
-// together then, or none. Nor does a half-bound gang lack pods whose minimum has risen.
+// together then, or none. It is MinCount, too, for a gang whose minimum rose while it was half
+// bound (Raised): such a gang has lost no pods.
 func required(t *table.Table, g *object.PodGroup, pods *group.Group) int {
 	if !g.Gang || (g.Scheduled.Status == v1.ConditionTrue || g.Source != "") && pods.Len() < g.MinCount && !pods.Raised() && anyStays(t, pods) {
 		return 1
@@ -86,8 +87,8 @@ func anyStays(t *table.Table, pods *group.Group) bool {
 	return false
 }
 
-// placementFeasible returns whether the gang can still have as many pods placed as it
-// requires.
+// placementFeasible returns nil if as many pods of the group have a node as it requires, Wait if
+// those that remain may be enough, and Unschedulable if not, or if the group has a Fault.
 func placementFeasible(t *table.Table, g *object.PodGroup, p framework.PlacementProgress) *decision.Status {
 	if g.Fault != "" {
 		return &decision.Status{Code: decision.Unschedulable, Reasons: []string{g.Fault}}
@@ -104,7 +105,8 @@ func placementFeasible(t *table.Table, g *object.PodGroup, p framework.Placement
 	return nil
 }
 
-// preEnqueue gates the pod until its PodGroup exists and, for a gang, has MinCount pods.
+// preEnqueue gates the pod until its PodGroup exists and, for a gang, has as many pods as it
+// requires. A group with a Fault is not gated: placementFeasible rejects it.
 func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 	if p.PodGroup() == "" {
 		return nil
@@ -129,8 +131,8 @@ func rejected(reason string) *decision.Status {
 }
 
 // permit holds the pod until enough pods of its gang have a node, and then allows the
-// ones held before. kube-scheduler also activates the waiting pods of the gang; the
-// machine has them in its cycle already.
+// ones held before. It fails if the PodGroup does not exist. kube-scheduler also activates the
+// waiting pods of the gang; the machine has them in its cycle already.
 func permit(t *table.Table, p *object.Pod, _ string) framework.PermitResult {
 	if p.PodGroup() == "" {
 		return framework.PermitResult{}
