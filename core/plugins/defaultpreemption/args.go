@@ -25,7 +25,8 @@ func limitsOf(args *configv1.DefaultPreemptionArgs) preempt.Limits {
 	return preempt.Limits{Percentage: int(*args.MinCandidateNodesPercentage), Absolute: int(*args.MinCandidateNodesAbsolute)}
 }
 
-// ValidateArgs returns the errors in the arguments, with fields named relative to path.
+// ValidateArgs returns the errors in the arguments, once defaults are set, with fields named
+// relative to path.
 func ValidateArgs(path *field.Path, args *configv1.DefaultPreemptionArgs) field.ErrorList {
 	limits := limitsOf(args)
 	percentage, absolute := path.Child("minCandidateNodesPercentage"), path.Child("minCandidateNodesAbsolute")

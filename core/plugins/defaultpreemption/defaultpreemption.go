@@ -37,7 +37,7 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 	return pl, nil
 }
 
-// remedy returns whether preemption may help the pod: not if its preemptionPolicy is Never.
+// remedy returns Preemption, or NoRemedy if the pod's preemptionPolicy is Never.
 func remedy(_ *table.Table, p *object.Pod) framework.Remedy {
 	if p.NeverPreempts {
 		return framework.NoRemedy
@@ -84,8 +84,8 @@ func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFi
 	return framework.PostFilterResult{Candidates: candidates, Choose: choose}
 }
 
-// nothing returns the result if nobody is to be preempted: the error, or the reasons by
-// node.
+// nothing returns the result if nobody is to be preempted: a failure if err is not nil, else the
+// reasons by node. The reasons end the pod's nomination; a failure leaves it.
 func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) framework.PostFilterResult {
 	if err != nil {
 		failed := refusal(err.Error())
