@@ -34,12 +34,13 @@ const (
 	Coscheduling       = "Coscheduling"
 )
 
-// Replaceable reports whether a scheduler may bring a plugin of its own under the name: that
-// of sigs.k8s.io/scheduler-plugins itself, say.
+// Replaceable reports whether a scheduler that embeds Berth may replace Berth's plugin of this name
+// by its own, such as the one of sigs.k8s.io/scheduler-plugins itself.
 func Replaceable(name string) bool { return name == CapacityScheduling || name == Coscheduling }
 
-// CoschedulingLabels and CoschedulingStatus are no plugins: a configuration has arguments
-// under these names that Coscheduling reads.
+// CoschedulingLabels and CoschedulingStatus are not plugins. They are names in pluginConfig under
+// which Coscheduling reads arguments: CoschedulingLabels lists the prefixes of labels that make
+// groups without a PodGroup, CoschedulingStatus says whether Berth writes the status of PodGroups.
 const (
 	CoschedulingLabels = "CoschedulingLabels"
 	CoschedulingStatus = "CoschedulingStatus"
