@@ -28,7 +28,7 @@ type Config struct {
 	Name string
 	// MultiPoint enables plugins at every point that they implement.
 	MultiPoint Set
-	// Points enables and disables plugins at single extension points.
+	// Points enables and disables plugins at single extension points, by Point.
 	Points [Points]Set
 	// Args are the plugin arguments; each plugin may occur once.
 	Args []Args
@@ -59,9 +59,9 @@ type Args struct {
 	Value  any
 }
 
-// BuildAll builds every profile of a configuration, in its order. As there is one queue,
-// all must have the same QueueSort plugin with the same arguments. The error lists all
-// problems, in the order of the profiles.
+// BuildAll builds every profile of a configuration, at least one, in its order. Each must have a
+// name of its own. As there is one queue, all must have the same QueueSort plugin with the same
+// arguments; this is checked last. The error lists all problems, in the order of the profiles.
 func BuildAll(configs []Config, registry Registry) ([]*Profile, error) {
 	if len(configs) == 0 {
 		return nil, errors.New("at least one profile is required")
@@ -121,8 +121,9 @@ func (c *Config) args(plugin string) any {
 	return nil
 }
 
-// Build makes one profile. Plugins that no point enables are not made. The error lists
-// all problems, by point and plugin, in kube-scheduler's words.
+// Build makes one profile. Plugins that no point enables are not made. The error lists the plugins
+// that cannot be made or, if all can, the other problems, by point and plugin, in kube-scheduler's
+// words.
 func Build(c *Config, registry Registry) (*Profile, error) {
 	plugins, errs := c.makePlugins(registry)
 	if len(errs) > 0 {
@@ -221,10 +222,10 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 	return p
 }
 
-// withFilters returns the plugins whose PreFilter runs: those enabled at PreFilter, and
-// then those enabled at Filter that have a PreFilter, since the filter needs the state that
-// it makes. In kube-scheduler most such filters fail every attempt. A hosted plugin runs only where
-// it is enabled.
+// withFilters returns the plugins whose PreFilter runs: those enabled at PreFilter, and then those
+// enabled at Filter alone that have a PreFilter, since the filter needs the state that it makes. In
+// kube-scheduler most such filters fail every attempt. A hosted plugin runs only where it is
+// enabled.
 func withFilters(preFilters, filters []*framework.Plugin) []*framework.Plugin {
 	all := slices.Clip(preFilters)
 	for _, pl := range filters {
@@ -235,8 +236,8 @@ func withFilters(preFilters, filters []*framework.Plugin) []*framework.Plugin {
 	return all
 }
 
-// makePlugins makes each plugin that some point enables once. It returns them by name, and
-// an error for each that cannot be made.
+// makePlugins makes each plugin that some point or MultiPoint enables, once. It returns them by
+// name, and an error for each that cannot be made, or that has arguments twice.
 func (c *Config) makePlugins(registry Registry) (map[string]*framework.Plugin, []error) {
 	var errs []error
 	seen := map[string]bool{}
@@ -305,14 +306,14 @@ func checkPlugin(name string, p *framework.Plugin) error {
 type PointError struct {
 	Point  Point
 	Plugin string
-	err    error
+	err    error // kube-scheduler's message
 }
 
 // Error returns kube-scheduler's message.
 func (e *PointError) Error() string { return e.err.Error() }
 
-// checkPoint returns an error for each plugin that is enabled at the extension point but
-// does not implement it, or is enabled there twice.
+// checkPoint returns an error for each plugin that is enabled at the extension point but does not
+// implement it, or is enabled there twice. MultiPoint may enable what the point itself enables.
 func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []error {
 	var errs []error
 	seen := map[string]bool{}

@@ -11,13 +11,15 @@ import (
 
 // budgetArgs are the arguments of PreemptionBudgets.
 type budgetArgs struct {
+	// Strict is set if preemption may never violate a PodDisruptionBudget.
 	Strict bool `json:"strict"`
 
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 }
 
-// strictBudgets reports whether the configuration has strict budgets.
+// strictBudgets reports whether the arguments of PreemptionBudgets set Strict. An error means that
+// they cannot be decoded.
 func (c *Config) strictBudgets() (bool, error) {
 	var args budgetArgs
 	err := c.decodeOwn(framework.PreemptionBudgets, &args)

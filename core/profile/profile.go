@@ -48,8 +48,8 @@ type Profile struct {
 	// Host runs the hosted plugins; nil: there are none.
 	Host framework.Host
 
-	// Watch, when set, returns a watcher that measures the plugin at the point (Filter or
-	// Score) when the engine computes its answers without calling it.
+	// Watch, when set, returns the watcher that measures, for metrics, a plugin at Filter or Score
+	// whose answers the engine computes without calling it.
 	Watch func(pl *framework.Plugin, at Point) headroom.Watcher
 
 	// Plugins holds every plugin above, once, by name.

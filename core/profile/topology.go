@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// GroupTopology is no plugin: a configuration has under this name, among the arguments of
-// plugins, the levels of the tree in which pod groups are kept together.
+// GroupTopology is not a plugin. It is the name in pluginConfig of the arguments that list the
+// levels of the tree of domains in which pod groups are kept together.
 const GroupTopology = "GroupTopology"
 
-// mostLevels bounds the levels. The domains of each may be tried in one cycle of a group.
+// mostLevels bounds the number of levels. The domains of each level may be tried in one cycle of a
+// group.
 const mostLevels = 16
 
 // topologyArgs are the arguments of GroupTopology.
@@ -25,7 +26,8 @@ type topologyArgs struct {
 }
 
 // topologyLevels returns the node label keys in the arguments of GroupTopology, widest first, or
-// nil if there are no such arguments. The error lists every invalid or repeated key.
+// nil if there are no such arguments. The error lists every invalid or repeated key, and says if
+// there are none or more than mostLevels.
 func (c *Config) topologyLevels() ([]string, error) {
 	if !slices.ContainsFunc(c.Args, func(a Args) bool { return a.Plugin == GroupTopology }) {
 		return nil, nil
