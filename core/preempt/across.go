@@ -99,9 +99,9 @@ func (c *call) tryAcross(best *choice, rows []rowNeed, units []*unit, permits fu
 func (c *call) planAcross(row table.Row, units []*unit) (plan *Plan, gone []*unit) {
 	guarded, others := splitUnits(units, c.Disruption.Budgets)
 	mark := c.Table.Checkpoint()
-	if taken := c.takeUntilFits(row, slices.Concat(guarded, others)); taken != nil {
-		plan = c.pardonFor(row, taken)
-		gone = goneOf(taken)
+	if c.takeUntilFits(row, slices.Concat(guarded, others)) {
+		plan = c.pardonFor(row, units, guarded, others)
+		gone = goneOf(units)
 	}
 	c.Table.Undo(mark)
 	for _, u := range units {
@@ -112,11 +112,10 @@ func (c *call) planAcross(row table.Row, units []*unit) (plan *Plan, gone []*uni
 	return plan, gone
 }
 
-// takeUntilFits takes units off their nodes, the last first, until the pod fits the row. It returns
-// the units that it took, fewer than twice as many as were needed. It takes all at once if one is a
-// pod of a gang. It returns nil if the pod does not fit even without all units, which it leaves off
-// their nodes then.
-func (c *call) takeUntilFits(row table.Row, units []*unit) []*unit {
+// takeUntilFits takes units off their nodes, the last first, until the pod fits the row: fewer than
+// twice as many as are needed. It takes all at once if one is a pod of a gang. It returns false if
+// the pod does not fit even without all units, which it leaves off their nodes then.
+func (c *call) takeUntilFits(row table.Row, units []*unit) bool {
 	most := 1
 	if slices.ContainsFunc(units, func(u *unit) bool { return u.gang != nil }) {
 		most = len(units)
@@ -128,17 +127,17 @@ func (c *call) takeUntilFits(row table.Row, units []*unit) []*unit {
 		}
 		taken = len(units) - from
 		if c.Filters.Run(row) == nil {
-			return units[from:]
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // pardonFor puts units back on their nodes as long as the pod still fits the row, and returns the
-// plan in which the rest go. All units must be off their nodes. Those that violate a budget come
-// back first.
-func (c *call) pardonFor(row table.Row, units []*unit) *Plan {
-	guarded, others := splitUnits(units, c.Disruption.Budgets)
+// plan in which the rest go. units are in the order of their importance; guarded are those of them
+// that violate a budget, which come back first, and others the rest. Units that are on their nodes
+// stay there.
+func (c *call) pardonFor(row table.Row, units, guarded, others []*unit) *Plan {
 	back := newPardon(c.Table, units, func([]*unit) bool { return c.Filters.Run(row) == nil })
 	back.all(guarded, 1)
 	back.all(others, 1)

@@ -16,8 +16,8 @@ import (
 )
 
 // A pod within its queue's min gets back what that has lent from whatever nodes, by as few
-// evictions as brute force finds. Who lent keeps its min, and every victim is needed. With strict
-// budgets the victims violate none.
+// evictions as brute force finds. Who lent keeps its min, and every victim is needed. The most
+// important victim comes first. With strict budgets the victims violate none.
 func TestReclaimAcrossNodes(t *testing.T) {
 	found := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -25,7 +25,7 @@ func TestReclaimAcrossNodes(t *testing.T) {
 		w := newWorld(pod("b/p", 0, int64(number("cpu", 1, 3))))
 		w.quotas = &framework.QuotaRules{}
 		strict := rapid.Bool().Draw(t, "strict")
-		if strict {
+		if strict || rapid.Bool().Draw(t, "budget") {
 			w.budget("a", "b", int32(number("allowed", 0, 2)))
 		}
 		var lent []*object.Pod
@@ -106,7 +106,10 @@ func TestReclaimAcrossNodes(t *testing.T) {
 		if strict && len(w.budgets) > 0 {
 			found["strict"]++
 		}
-		for i := range plan.Victims {
+		for i, p := range plan.Victims {
+			if p.Priority > plan.Victims[0].Priority {
+				t.Fatalf("%s: victim %d is more important than the first", plan.text(), i)
+			}
 			if without(&r, slices.Delete(slices.Clone(plan.Victims), i, i+1)) {
 				t.Fatalf("%s: victim %d need not go", plan.text(), i)
 			}

@@ -199,7 +199,8 @@ func planByUnits(c *call, row table.Row) (*Plan, *decision.Blocker) {
 	if b := c.Filters.Run(row); b != nil {
 		return nil, b
 	}
-	return c.accept(c.pardonFor(row, units))
+	guarded, others := splitUnits(units, c.Disruption.Budgets)
+	return c.accept(c.pardonFor(row, units, guarded, others))
 }
 
 // addVictims adds the pods of the units to the victims, and counts their violations and surplus.
