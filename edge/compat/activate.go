@@ -26,7 +26,8 @@ type PodsToActivate struct {
 // Clone returns p itself: all clones of a CycleState share it.
 func (p *PodsToActivate) Clone() fwk.StateData { return p }
 
-// locker is what the PodsToActivate of another package must implement, too.
+// locker is the lock that every type of PodsToActivate must have, also one of another package
+// (Options.PodsToActivate).
 type locker interface {
 	sync.Locker
 	TryLock() bool
@@ -36,9 +37,9 @@ type locker interface {
 // Options.PodsToActivate.
 func newPodsToActivate() fwk.StateData { return &PodsToActivate{Map: map[string]*v1.Pod{}} }
 
-// CheckPodsToActivate returns an error if the value that make returns cannot be used as
-// PodsToActivate: it must be a pointer to a struct with the same exported fields and
-// methods.
+// CheckPodsToActivate calls make and returns an error if the value cannot be used as
+// PodsToActivate. It must be a pointer to a struct with Lock, TryLock and Unlock, and with a field
+// Map that is a map[string]*v1.Pod and not nil.
 func CheckPodsToActivate(make func() fwk.StateData) error {
 	made := make()
 	if _, locks := made.(locker); !locks {
@@ -53,8 +54,8 @@ func CheckPodsToActivate(make func() fwk.StateData) error {
 	return nil
 }
 
-// mapOf returns a pointer to the field Map of a PodsToActivate of any package; nil if
-// it has none of the right type.
+// mapOf returns a pointer to the field Map of a PodsToActivate of any package; nil if it has none
+// of the right type. toActivate must be a pointer to a struct.
 func mapOf(toActivate fwk.StateData) *map[string]*v1.Pod {
 	if own, ok := toActivate.(*PodsToActivate); ok {
 		return &own.Map
@@ -81,9 +82,9 @@ func takePods(toActivate fwk.StateData) (pods []*v1.Pod) {
 	return pods
 }
 
-// ActivatePods activates the pods that plugins have put into PodsToActivate during the
-// cycle of p. If a plugin holds the lock, that happens on another goroutine: the loop
-// never waits.
+// ActivatePods activates the pods that plugins have put into the PodsToActivate of p's attempt, and
+// removes them from it. It does nothing if p has no attempt. If a plugin holds the lock, that
+// happens later on another goroutine: the loop never waits.
 func (h *Host) ActivatePods(p *object.Pod) {
 	c := h.cycles[p.UID]
 	if c == nil {
@@ -100,7 +101,7 @@ func (h *Host) ActivatePods(p *object.Pod) {
 	}()
 }
 
-// activate sends the machine a request to move these pods to the active queue.
+// activate sends the machine a request to move the pods to the active queue. It does not wait.
 func (h *Hosts) activate(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return

@@ -16,7 +16,8 @@ type Args struct {
 	decoder runtime.Decoder
 }
 
-// NewArgs returns a decoder that knows the types that the functions add to its scheme.
+// NewArgs returns a decoder that knows the types that the functions of add register in its scheme.
+// It returns an error if one of them does. Decoding is strict: unknown fields are errors.
 func NewArgs(add []func(*runtime.Scheme) error) (Args, error) {
 	scheme := runtime.NewScheme()
 	for _, f := range add {
@@ -51,10 +52,12 @@ func hasTypes(scheme *runtime.Scheme, gv schema.GroupVersion) bool {
 	return len(scheme.KnownTypes(gv)) > 0
 }
 
-// Decode returns the arguments as the factory gets them: the type that the scheme's
-// defaults and conversions produce or, without a registered type, *runtime.Unknown as in
-// kube-scheduler; nil if there are none. The type is the kind NameArgs of
-// kubescheduler.config.k8s.io/v1, or the one that the arguments name.
+// Decode returns the plugin's arguments as its factory gets them, with the scheme's defaults and
+// conversions. raw is JSON, or a value with RawArgs; anything else stands for no arguments, as null
+// does. Their kind is the plugin's name with "Args" in kubescheduler.config.k8s.io/v1 or, if that
+// is not registered, the kind that they name. If neither is registered, Decode returns
+// *runtime.Unknown, as kube-scheduler does, or nil without arguments. Arguments of another kind are
+// an error.
 func (a Args) Decode(plugin string, raw any) (runtime.Object, error) {
 	body, _ := raw.(json.RawMessage)
 	if with, is := raw.(interface{ RawArgs() json.RawMessage }); is { // of a plugin of Berth's that has this name
@@ -87,8 +90,8 @@ func (a Args) Decode(plugin string, raw any) (runtime.Object, error) {
 	return object, nil
 }
 
-// kindOf returns the kind that the arguments name by apiVersion and kind; the zero kind if
-// they name none.
+// kindOf returns the kind that the arguments name by apiVersion and kind. It returns the zero kind
+// if they name none or are no JSON object. It returns an error if the object does not parse.
 func kindOf(body json.RawMessage) (schema.GroupVersionKind, error) {
 	var named struct{ APIVersion, Kind string }
 	if len(body) == 0 || body[0] != '{' {

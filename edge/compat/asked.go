@@ -2,17 +2,17 @@ package compat
 
 import fwk "k8s.io/kube-scheduler/framework"
 
-// asked holds the arguments and results of one call of a Filter or Score plugin for several
-// nodes; the slices have one element for each node. While the plugin may still run, only it
-// may use them.
+// asked holds the arguments and results of one call of a Filter or Score plugin for several nodes.
+// The slices have one element for each node. A call of Filter uses states and statuses, one of
+// Score uses scores. While the plugin may still run, only it may use them.
 type asked struct {
-	nodes    []*nodeInfo
+	nodes    []*nodeInfo // nil: the row has no node
 	states   []fwk.CycleState
 	statuses []*fwk.Status
 	scores   []int64
 }
 
-// askedBuffer keeps the memory of the last call for the next one.
+// askedBuffer keeps the memory of the last call for the next one. free is nil while a call uses it.
 type askedBuffer struct{ free *asked }
 
 // leastNodes is the least capacity, in nodes, of an asked that is allocated, so that it can

@@ -30,15 +30,15 @@ type running struct {
 
 // preBinding is one pod's PreBind under way. running.mu guards it.
 type preBinding struct {
-	cancel context.CancelCauseFunc
-	bound  bool // MarkPrebound was called: too late to cancel
-	// canceled is set once it was canceled.
+	cancel context.CancelCauseFunc // of the plugins' context
+	bound  bool                    // MarkPrebound was called: too late to cancel
+	// canceled is set once cancel was called.
 	canceled bool
 }
 
-// Run runs the PreBind or Bind plugins of the effect, waits for them however long, and
-// returns their reply. For PostBind it queues the call and returns nil. It is called on a
-// goroutine of the executor.
+// Run runs the PreBind plugins or the Bind plugin of the effect, waits for them however long, and
+// returns their reply. The executor calls it then on a goroutine of its own. For PostBind, Run
+// queues the call and returns nil at once. If e has no attempt, the plugins get a new CycleState.
 func (h *Hosts) Run(ctx context.Context, e machine.RunPlugins) (reply machine.Event) {
 	host, c := h.profiles[e.Profile], (*cycle)(nil)
 	if attempt, ok := e.Attempt.(*cycle); ok {
@@ -57,9 +57,9 @@ func (h *Hosts) Run(ctx context.Context, e machine.RunPlugins) (reply machine.Ev
 	return nil
 }
 
-// Cancel cancels the context of the pod's PreBind plugins, with why as its cause. If they
-// have not begun yet, they will not run. It returns false if none runs or it is too late.
-// Only the loop may call it.
+// Cancel cancels the context of the pod's PreBind plugins, with why as its cause. If they have not
+// begun yet, they will not run. It returns false if none runs, or if MarkPrebound was called. Only
+// the loop may call it.
 func (h *Hosts) Cancel(uid types.UID, why error) bool {
 	h.binding.mu.Lock()
 	defer h.binding.mu.Unlock()
@@ -74,8 +74,8 @@ func (h *Hosts) Cancel(uid types.UID, why error) bool {
 	return false
 }
 
-// end cancels the context of the plugins, unless MarkPrebound was called. It returns false
-// then. The caller holds running.mu.
+// end cancels the context of the plugins with why as its cause, and returns true. If MarkPrebound
+// was called, it only returns false. The caller holds running.mu.
 func (b *preBinding) end(why error) bool {
 	if b.bound {
 		return false
@@ -125,9 +125,10 @@ func (l *running) remove(uid types.UID) {
 	delete(l.pods, uid)
 }
 
-// preBind runs the effect's PreBind plugins in order, and neighbours that allow it in
-// parallel, as kube-scheduler does. It returns the first status that is not a success; nil if
-// there is none.
+// preBind runs the effect's PreBind plugins in order, and neighbours that allow it in parallel, as
+// kube-scheduler does. It returns the first status that is not a success; nil if there is none. If
+// the attempt was cancelled before, it runs none and returns an error. It reports PreBindBegins to
+// the machine unless all plugins skip the pod.
 func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Status {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errors.New("the PreBind plugins have returned"))
@@ -214,8 +215,8 @@ func (c *cycle) preFlight(ctx context.Context, pod *v1.Pod, e machine.RunPlugins
 	return groups, nil
 }
 
-// preBindBy calls one plugin's PreBind. It returns nil for a success. If its context was
-// cancelled, the error is the reason for that.
+// preBindBy calls one plugin's PreBind. It returns nil for a success. A rejection keeps its code;
+// any other status and a panic are errors. If the context was cancelled, the error is the cause.
 func (c *cycle) preBindBy(ctx context.Context, p *hostedPlugin, pod *v1.Pod, node string) *decision.Status {
 	var status *fwk.Status
 	err := apart(func() { status = p.preBind.PreBind(ctx, c.state, pod, node) })
@@ -236,8 +237,8 @@ func (c *cycle) preBindBy(ctx context.Context, p *hostedPlugin, pod *v1.Pod, nod
 	return &decision.Status{Code: decision.Error, Plugin: p.name, Err: err}
 }
 
-// bind calls the Bind plugin and returns its result as a reply; a plugin that skips the pod
-// makes the machine ask the next one.
+// bind calls the Bind plugin and returns its result as a reply. A plugin that skips the pod makes
+// the machine ask the next one. A rejection, an error and a panic are BindRefused.
 func (c *cycle) bind(ctx context.Context, e machine.RunPlugins) machine.BindReply {
 	var status *fwk.Status
 	p, pod := c.host.byName[e.Plugins[0]], c.assumed(e.Node)

@@ -17,8 +17,8 @@ import (
 // Calls of plugins from the loop. The plugin runs on another goroutine while the
 // loop waits and answers the plugin's questions.
 
-// mostHangs is how many calls of a plugin may be overdue before the plugin is not
-// called any more and its pods fail.
+// mostHangs is the number of overdue calls at which a plugin is not called any more. Pods that need
+// it fail until one of the calls returns.
 const mostHangs = 16
 
 // stepBudget bounds the time of all plugin calls in one step of the loop, as a multiple of
@@ -32,8 +32,9 @@ type step struct {
 	asksLater bool          // a timer will call PreEnqueue again for pods that got no time
 }
 
-// inStep returns a pointer to the time that is left for plugin calls in the loop's present
-// step. Callers may change it. Only the loop may call it.
+// inStep returns a pointer to the time that is left for plugin calls in the loop's present step.
+// Its first call in a step sets that to the full budget, and so does each call before Connect or
+// the first step. Callers subtract what they use. Only the loop may call it.
 func (h *Hosts) inStep() *time.Duration {
 	if h.machine == nil {
 		h.step.left = stepBudget * h.options.Timeout
@@ -43,10 +44,10 @@ func (h *Hosts) inStep() *time.Duration {
 	return &h.step.left
 }
 
-// call runs f, which calls the plugin at the extension point, on a worker and waits for
-// it, for at most *left and what the step has left. It subtracts the time from *left.
-// It returns an error if f panics, is overdue, or was not called because another call
-// for the pod still is; the caller may read what f writes only if there is no error.
+// call runs f, which calls the plugin at the extension point, on a worker and waits for it, at most
+// for the lesser of *left and what the step has left. It subtracts the time from both. It returns
+// an error if f panics or is overdue, or if refuse forbids the call. An overdue f goes on, so the
+// caller may read what f writes only if there is no error.
 func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f func()) error {
 	if err := h.refuse(*left, pod, point, plugin); err != nil {
 		return err
@@ -62,8 +63,8 @@ func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f
 	return err
 }
 
-// refuse returns an error if the call must not be made: the pod has a call that hangs, or
-// no time is left.
+// refuse returns an error if the call must not be made: a call for the pod is overdue, mostHangs
+// calls of the plugin are, or no time is left in left or in the step.
 func (h *Hosts) refuse(left time.Duration, pod types.UID, point, plugin string) error {
 	if err := h.hangs.refuse(pod, plugin); err != nil {
 		return err
@@ -74,9 +75,10 @@ func (h *Hosts) refuse(left time.Duration, pod types.UID, point, plugin string) 
 	return nil
 }
 
-// wait waits until the worker's call returns, at most for limit and what the step has left,
-// and answers questions of plugins meanwhile. returned is false if the call is overdue; err
-// is its panic. Only the loop may call it.
+// wait waits until the worker's call returns, at most for the lesser of limit and what the step has
+// left, and answers questions of plugins meanwhile. It subtracts the time from that of the step.
+// returned is false if the call is overdue. Else err is its panic, or nil, and the worker is idle
+// again. Only the loop may call it.
 func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) {
 	start, left := time.Now(), h.inStep()
 	defer func() { *left -= time.Since(start) }()
@@ -126,8 +128,9 @@ func (h *Hosts) overdue(w *worker, pod types.UID, point, plugin string) error {
 	return fmt.Errorf("plugin %q did not return from %s within %v", plugin, point, h.options.Timeout)
 }
 
-// callOnce runs f on a worker, for at most Options.Timeout. It returns an error if f
-// panics or does not return in time.
+// callOnce runs f on a worker, for at most Options.Timeout and what the step has left. It returns
+// an error if f panics or does not return in time, or if refuse forbids the call. pod is "" for a
+// call that is for no pod.
 func (h *Hosts) callOnce(pod types.UID, point, plugin string, f func()) error {
 	left := h.options.Timeout
 	return h.call(&left, pod, point, plugin, f)
@@ -175,8 +178,8 @@ func (l *workers) take() *worker {
 	return w
 }
 
-// put takes back a worker whose last call returned err. A worker whose plugin ended the
-// goroutine is gone.
+// put makes a worker idle whose last call returned err. It ends the worker if mostIdle are idle
+// already or end was called. A worker whose plugin ended the goroutine is gone.
 func (l *workers) put(w *worker, err error) {
 	if err == errExited {
 		return
@@ -214,8 +217,8 @@ func contain(f func()) (err error) {
 	return nil
 }
 
-// apart runs f on a new goroutine and waits for it. It returns an error if f panics or ends
-// its goroutine.
+// apart runs f on a new goroutine and waits for it, however long. It returns an error if f panics
+// or ends its goroutine.
 func apart(f func()) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -229,7 +232,7 @@ func apart(f func()) error {
 // hang is a call that is overdue: it has not returned within its time.
 type hang struct {
 	plugin, point string
-	since         time.Time
+	since         time.Time // when the call became overdue
 }
 
 // hangs holds the overdue calls, for any goroutine.
@@ -253,7 +256,7 @@ func (l *hangs) refuse(pod types.UID, plugin string) error {
 	return nil
 }
 
-// refuseAt returns an error if a call for a pod is overdue at the extension point.
+// refuseAt returns an error if a call at the extension point is overdue, for whichever pod.
 func (l *hangs) refuseAt(point string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +268,7 @@ func (l *hangs) refuseAt(point string) error {
 	return nil
 }
 
-// add records that a call of the plugin is overdue.
+// add records that a call of the plugin is overdue. pod is "" for a call that is for no pod.
 func (l *hangs) add(pod types.UID, plugin, point string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -315,9 +318,10 @@ func (q *question) answer() {
 // errNoAnswer is the error of a question that the loop did not take in time.
 var errNoAnswer = errors.New("the scheduling loop does not answer")
 
-// ask runs f on the loop's goroutine, between two steps or while the loop waits for a
-// plugin, and waits for it, for at most Options.Timeout until f begins. Any goroutine
-// but the loop's may call it. What f writes may be read only if there is no error.
+// ask runs f on the loop's goroutine, between two steps or while the loop waits for a plugin, and
+// waits for it. It returns errNoAnswer if f has not begun within Options.Timeout, or before
+// Connect, and an error if f panics. Any goroutine but the loop's may call it. What f writes may be
+// read only if there is no error.
 func (h *Hosts) ask(f func()) error {
 	if h.loop == nil {
 		return errNoAnswer

@@ -30,7 +30,7 @@ type assumptions struct {
 // pendingClaim is a claim with the allocation that is about to be written.
 type pendingClaim struct {
 	claim *resourcev1.ResourceClaim
-	users int // how often it was signalled and not removed
+	users int // signals of plugins (SignalClaimPendingAllocation) that were not removed
 }
 
 // List returns all claims, each as a plugin has written it if that is later.
@@ -55,8 +55,8 @@ func (c claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
 	return c.assumed(claim), nil
 }
 
-// assumed returns the claim as a plugin has written it, if the informer's is older;
-// else the informer's, and forgets the other.
+// assumed returns what a plugin has written of the claim, if the informer's version, claim, is
+// older. Else it returns claim, and forgets what the plugin has written.
 func (c claims) assumed(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	l := &c.assumptions
 	l.mu.Lock()
@@ -76,8 +76,8 @@ func (c claims) assumed(claim *resourcev1.ResourceClaim) *resourcev1.ResourceCla
 // older reports whether resource version a, a number, is lower than b.
 func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
 
-// ListAllAllocatedDevices returns the devices of all allocated claims, pending allocations
-// included.
+// ListAllAllocatedDevices returns the devices that all claims have allocated, pending allocations
+// included. Devices of which claims have only shares are left out, and so is admin access.
 func (c claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
 	state, err := c.GatherAllocatedState()
 	if err != nil {
@@ -117,8 +117,9 @@ func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	return state, nil
 }
 
-// own returns the claims that are allocated according to the machine, including claims that
-// are about to be written or created. It asks the loop.
+// own returns the claims that are allocated according to the machine, including claims that are
+// about to be written or created; none before Connect. It asks the loop, and returns an error if
+// that does not answer.
 func (c claims) own() (list []*object.ResourceClaim, err error) {
 	if c.machine == nil {
 		return nil, nil
@@ -142,9 +143,10 @@ func addDevice(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllo
 	devices.AddAllocated(state, r, true)
 }
 
-// SignalClaimPendingAllocation records that a plugin is about to write the claim's
-// allocation. Several pods may do so for one claim; the first one's counts. It does nothing
-// if the claim has been allocated by then.
+// SignalClaimPendingAllocation records that a plugin is about to write the allocation that claim
+// has; without one it returns an error. Several pods may do so for one claim: the first allocation
+// counts, until each signal is removed. The first signal is ignored if plugins see the claim as
+// allocated.
 func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.ResourceClaim) error {
 	if claim == nil || claim.Status.Allocation == nil {
 		return fmt.Errorf("claim %s has no allocation", uid)
@@ -164,8 +166,8 @@ func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.Re
 	return nil
 }
 
-// GetPendingAllocation returns the allocation that a plugin or Berth is about to write; nil
-// if there is none.
+// GetPendingAllocation returns the allocation that a plugin or Berth is about to write; nil if
+// there is none, or if no plugin has one and the loop does not answer.
 func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult {
 	if pending := c.pendingOfPlugins(uid); pending != nil {
 		return pending
@@ -200,8 +202,8 @@ func (c claims) pendingOfPlugins(uid types.UID) *resourcev1.AllocationResult {
 	return nil
 }
 
-// MaybeRemoveClaimPendingAllocation removes one signal of a pending allocation, or all. It
-// reports whether this ended the pending allocation.
+// MaybeRemoveClaimPendingAllocation removes one signal of the claim's pending allocation, or each
+// if all is set. It reports whether this ended the pending allocation.
 func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, all bool) bool {
 	l := &c.assumptions
 	l.mu.Lock()

@@ -16,16 +16,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Host runs the hosted plugins of one profile. Only the loop may use it, except for the
-// recorder.
+// Host runs the hosted plugins of one profile. After Built, only cycles, lastSignature and
+// lastAnswers change. Only the loop may use these; any goroutine may read the other fields.
 type Host struct {
 	*Hosts
 	name     string                   // of the profile
 	plugins  []*hostedPlugin          // all that were made
-	byName   map[string]*hostedPlugin // the same
+	byName   map[string]*hostedPlugin // the same plugins
 	enabled  [points][]*hostedPlugin  // at each point, in the profile's order
-	places   [points]map[string]int   // position of each plugin, native ones too, from 1
-	weights  map[string]int64         // of Score plugins, native ones too
+	places   [points]map[string]int   // position of each plugin by name, native ones too, from 1
+	weights  map[string]int64         // of Score plugins by name, native ones too
 	cycles   map[types.UID]*cycle     // the attempts under way, by pod
 	recorder events.EventRecorderLogger
 
@@ -33,7 +33,7 @@ type Host struct {
 	signerNames string          // comma-separated
 	signs       bool            // every hosted plugin that filters or scores is a signer
 	// lastSignature is the signature of the last pod that was signed, lastAnswers the
-	// answers of its cycle, which the next cycle with this signature also uses.
+	// answers of its cycle. If the next cycle has the same signature, it uses them, too.
 	lastSignature string
 	lastAnswers   *answers
 }
@@ -43,18 +43,18 @@ type Host struct {
 type cycle struct {
 	host       *Host
 	pod        *v1.Pod
-	object     *object.Pod
-	ctx        context.Context // of plugin calls; ends with the scheduling cycle
+	object     *object.Pod     // core's pod
+	ctx        context.Context // of plugin calls up to Permit; ends with the attempt
 	cancel     context.CancelCauseFunc
 	state      *cycleState
 	toActivate fwk.StateData // the state's PodsToActivate
 	snapshot   *snapshot     // of when the attempt began
-	left       time.Duration // for plugin calls
+	left       time.Duration // time left for plugin calls
 
 	*answers
 	tried      *trial                    // the last node that was tried with other pods; nil: none
-	postFilter *framework.PostFilterCall // while PostFilter plugins run
-	unwanted   error                     // why nobody waits for PreBind, if it had not begun then; guarded by Hosts.binding
+	postFilter *framework.PostFilterCall // the call that the loop waits for; nil: none
+	unwanted   error                     // why PreBind must not begin; guarded by Hosts.binding
 }
 
 // answers maps the statuses that Filter plugins returned to numbers, the core's verdicts:
@@ -66,11 +66,13 @@ type answers struct {
 	rejectionNumber framework.Verdict            // its number
 }
 
-// errCycleEnded is the cause of a context that ended with its scheduling cycle.
+// errCycleEnded is the cause of a context that ended with its attempt, or with the call of a plugin
+// for a pod group.
 var errCycleEnded = errors.New("the scheduling cycle has ended")
 
-// Begin begins an attempt for the pod: a new CycleState and the snapshot of now. The engine
-// calls it before PreFilter.
+// Begin begins an attempt for the pod: a new CycleState and the snapshot of now. The engine calls
+// it before PreFilter. An attempt of the pod that has not ended is cancelled. Unless the cycle of a
+// pod group is under way, lastGroup is forgotten.
 func (h *Host) Begin(t *table.Table, p *object.Pod) {
 	c := h.newCycle(p)
 	c.snapshot = h.snapshots.refresh(t)
@@ -83,7 +85,8 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 	}
 }
 
-// Show updates the snapshot that plugins see to the table as it is now.
+// Show updates the snapshot that plugins see to the table as it is now. The machine calls it when a
+// try of a pod group has placed a pod or removed it.
 func (h *Host) Show(t *table.Table) { h.snapshots.refresh(t) }
 
 // newCycle returns the state of a new attempt for the pod. The caller must set its snapshot
@@ -95,8 +98,9 @@ func (h *Host) newCycle(p *object.Pod) *cycle {
 	return c
 }
 
-// cycleOf returns the state of the pod's attempt. A pod without one, which is only tried,
-// gets a new one that is not kept, with the latest snapshot.
+// cycleOf returns the state of the pod's attempt. A pod without one, which is only tried, gets a
+// new one that is not kept, with the latest snapshot. The states of the pod group in its CycleState
+// are those of now.
 func (h *Host) cycleOf(p *object.Pod) *cycle {
 	if c := h.cycles[p.UID]; c != nil {
 		return c.inGroup()
@@ -106,7 +110,8 @@ func (h *Host) cycleOf(p *object.Pod) *cycle {
 	return c.inGroup()
 }
 
-// Attempt returns the pod's attempt, for RunPlugins.Attempt; nil if there is none.
+// Attempt returns the pod's attempt, a *cycle, for RunPlugins.Attempt; nil if there is none. The
+// states of the pod group in its CycleState are those of now.
 func (h *Host) Attempt(uid types.UID) any {
 	if c := h.cycles[uid]; c != nil {
 		return c.inGroup()
@@ -114,8 +119,8 @@ func (h *Host) Attempt(uid types.UID) any {
 	return nil
 }
 
-// End ends the pod's scheduling cycle: the context of its plugins is cancelled. Calls that
-// have not returned go on.
+// End forgets the pod's attempt and cancels the context of its plugins. The machine calls it when
+// the attempt is over, whether the pod is bound or not. Calls that have not returned go on.
 func (h *Host) End(uid types.UID) {
 	if c := h.cycles[uid]; c != nil {
 		c.cancel(errCycleEnded)
@@ -123,8 +128,9 @@ func (h *Host) End(uid types.UID) {
 	}
 }
 
-// call makes a plugin call (f) within what is left of the attempt's time, and subtracts
-// from it. If the plugin panics or is overdue it cancels the attempt's context.
+// call runs f, a call of the plugin at the point, within what is left of the attempt's time, and
+// subtracts its time. If f panics, is overdue or may not run, call returns an error and cancels the
+// attempt's context.
 func (c *cycle) call(point, plugin string, f func()) error {
 	err := c.host.call(&c.left, c.object.UID, point, plugin, f)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // cycle, and of its try in one placement, are cycleStates too.
 type cycleState struct {
 	data sync.Map // fwk.StateKey to fwk.StateData
-	// Names of plugins: skipped at Filter, Score and PreBind; that run PreBind in parallel.
+	// Names of plugins: those skipped at Filter, Score and PreBind, and those that allow PreBind in
+	// parallel.
 	skipFilter, skipScore, skipPre, parallelPre sets.Set[string]
 	group                                       fwk.PodGroupCycleState  // nil: no cycle of a pod group
 	placement                                   fwk.PlacementCycleState // of the group's try; nil: no cycle of a pod group
@@ -39,7 +40,8 @@ func (s *cycleState) Write(key fwk.StateKey, v fwk.StateData) { s.data.Store(key
 // Delete removes the data of the key.
 func (s *cycleState) Delete(key fwk.StateKey) { s.data.Delete(key) }
 
-// Clone copies the state, each plugin's part by its own Clone.
+// Clone copies the state, each plugin's data by its own Clone. The copy shares the states of the
+// pod group and of the placement.
 func (s *cycleState) Clone() fwk.CycleState {
 	if s == nil {
 		return nil

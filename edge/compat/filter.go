@@ -41,8 +41,8 @@ func (h *Host) adaptFilter(native *framework.Plugin, p *hostedPlugin) {
 	}
 }
 
-// preFilter calls the plugin's PreFilter for the attempt's pod, with all nodes of the
-// snapshot.
+// preFilter calls the plugin's PreFilter for the attempt's pod, with all nodes of the snapshot. It
+// records a Skip in the CycleState, too. NodeNames is nil if the plugin admits all nodes.
 func (c *cycle) preFilter(p *hostedPlugin) framework.PreFilterResult {
 	var result *fwk.PreFilterResult
 	var status *fwk.Status
@@ -77,8 +77,9 @@ func preFilterStatus(s *fwk.Status) *decision.Status {
 	return &decision.Status{Code: decision.Error, Reasons: out.Reasons, Err: s.AsError()}
 }
 
-// filter calls the plugin's Filter for the nodes of the rows, in one call of the loop, and
-// writes a verdict for each to out. If the call fails, all get the verdict of that error.
+// filter calls the plugin's Filter for the nodes of the rows, all in one call of a worker, and
+// writes a verdict for each row to out. A row without a node fits. If the call fails, all rows get
+// the verdict of that error.
 func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []framework.Verdict) {
 	x := c.host.asked.take(len(rows))
 	for i, r := range rows {
@@ -133,8 +134,8 @@ func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
 	return c.number("error "+err.Error(), firstError, failure(err))
 }
 
-// number returns the verdict of a status by its key. A new key gets the next number after
-// from, 0 for rejections or firstError.
+// number returns the verdict that stands for the key. A new key gets the next number above from,
+// and stands for s. from is 0 for rejections and firstError for errors.
 func (c *cycle) number(key string, from framework.Verdict, s *decision.Status) framework.Verdict {
 	v, known := c.numbers[key]
 	if !known {
@@ -148,7 +149,8 @@ func (c *cycle) number(key string, from framework.Verdict, s *decision.Status) f
 	return v
 }
 
-// explain returns the status that a verdict of filter stands for.
+// explain returns the code and reasons of the status that a verdict of filter stands for; an error
+// if the attempt does not have the status any more.
 func (c *cycle) explain(v framework.Verdict) decision.Blocker {
 	if v >= firstError {
 		v -= firstError

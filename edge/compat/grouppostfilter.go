@@ -42,8 +42,10 @@ func (h *Host) adaptGroupPostFilter(native *framework.Plugin, p *hostedPlugin) {
 }
 
 // runGroupPostFilter calls the plugin's PodGroupPostFilter, which may take Options.Timeout, and
-// undoes what it changed. The plugin evicts by itself, so the result names no victims. It is an
-// error if the plugin fails, or nominates a pod to a node that does not exist.
+// undoes what it changed. The plugin evicts by itself, so the result names no victims. The result
+// is an error if the plugin fails, nominates a pod to a node that does not exist, or an earlier
+// call of any such plugin is overdue; without groupGate it is Unschedulable. A panic in a try of
+// the group is raised again.
 func (h *Host) runGroupPostFilter(p *hostedPlugin, c *framework.PodGroupPostFilterCall) (out framework.PodGroupPostFilterResult) {
 	if !h.options.PodGroups {
 		out.Status = &decision.Status{Code: decision.Unschedulable}
@@ -83,8 +85,8 @@ func (h *Host) runGroupPostFilter(p *hostedPlugin, c *framework.PodGroupPostFilt
 	return out
 }
 
-// nominate sets the nominations in out to those of the plugin's result, which may be nil. Pods
-// that it does not name keep theirs.
+// nominate sets the nominations in out to those of the plugin's result, which may be nil. Pods that
+// result does not name keep theirs. A nomination to an unknown node is an error.
 func nominate(out *framework.PodGroupPostFilterResult, c *framework.PodGroupPostFilterCall, result *fwk.PodGroupPostFilterResult) error {
 	if result == nil {
 		return nil
@@ -134,8 +136,9 @@ var (
 	errTrying       = errors.New("the pod group is being tried")
 )
 
-// inTrial runs f, on the loop, with the trial of the PodGroupPostFilter call under way. It
-// returns an error if there is none, or the group is being tried.
+// inTrial runs f on the loop with the trial of the PodGroupPostFilter call under way, and returns
+// its error. It returns an error of its own if there is no such call, the group is being tried, or
+// the loop does not answer.
 func (h *Hosts) inTrial(f func(*groupTrial) error) (err error) {
 	if h.groupTrial.Load() == nil {
 		return errUnchangeable
@@ -156,8 +159,8 @@ func (h *Hosts) inTrial(f func(*groupTrial) error) (err error) {
 	return err
 }
 
-// start begins a series of changes. Plugins then see nodes of their own, which follow the
-// changes.
+// start begins a series of changes. Plugins then see copies of the nodes, which follow the changes.
+// It returns an error if a series has begun and not ended.
 func (x *groupTrial) start() error {
 	if x.started {
 		return errStarted
@@ -167,7 +170,8 @@ func (x *groupTrial) start() error {
 	return nil
 }
 
-// finish undoes the changes.
+// finish undoes all changes since start. Plugins then see the nodes of the snapshot again. It
+// returns an error if no series of changes has begun.
 func (x *groupTrial) finish() error {
 	if !x.started {
 		return errNotStarted
@@ -186,7 +190,8 @@ func (x *groupTrial) finish() error {
 	return nil
 }
 
-// end ends the trial. What the plugin still asks for is refused.
+// end ends the trial when the call is over, and undoes changes that the plugin has left. What the
+// plugin still asks for is refused.
 func (x *groupTrial) end() {
 	x.host.groupTrial.Store(nil)
 	if x.started {
@@ -194,7 +199,7 @@ func (x *groupTrial) end() {
 	}
 }
 
-// remember records where the pod is, before its first change.
+// remember records where the pod is, unless it did so since start.
 func (x *groupTrial) remember(uid types.UID) {
 	if x.known[uid] {
 		return
@@ -207,7 +212,8 @@ func (x *groupTrial) remember(uid types.UID) {
 	x.before = append(x.before, was)
 }
 
-// add places a pod, of which info is what plugins see, on the node.
+// add places the pod on the node, in the table and, as info, in the nodes that plugins see. It
+// returns an error before start, for an unknown node, and for a pod that is placed already.
 func (x *groupTrial) add(info fwk.PodInfo, pod *object.Pod, node string) error {
 	row, known := x.call.Table.Find(node)
 	switch {
@@ -224,7 +230,8 @@ func (x *groupTrial) add(info fwk.PodInfo, pod *object.Pod, node string) error {
 	return nil
 }
 
-// remove takes the pod off the node.
+// remove takes the pod off the node, in the table and in the nodes that plugins see. It returns an
+// error before start, and if the pod is not on that node.
 func (x *groupTrial) remove(p *v1.Pod, node string) error {
 	row, known := x.call.Table.Find(node)
 	pl := x.call.Table.Pod(p.UID)
@@ -244,8 +251,8 @@ func (x *groupTrial) remove(p *v1.Pod, node string) error {
 	return nil
 }
 
-// tryGroup is the fwk.PodGroupSchedulingFunc of the call: it tries the group on the table as it
-// is now. If the group fits, each pod that fits has an assignment.
+// tryGroup is the fwk.PodGroupSchedulingFunc of the call: it tries the group on the table as it is
+// now. If the group fits, each pod that fits has an assignment; else the status says why not.
 func (x *groupTrial) tryGroup(ctx context.Context) (*fwk.PodGroupAssignments, *fwk.Status) {
 	if ctx.Err() != nil {
 		return nil, fwk.AsStatus(context.Cause(ctx))
@@ -265,8 +272,9 @@ func (x *groupTrial) tryGroup(ctx context.Context) (*fwk.PodGroupAssignments, *f
 	return found, status
 }
 
-// try implements tryGroup, on the loop. Plugins see the last snapshot meanwhile, in which pods
-// of the group are assumed. A panic is kept for the loop, besides being the plugin's error.
+// try tries the group, on the loop, for tryGroup. During the try plugins see the last snapshot, in
+// which pods of the group are assumed, instead of the trial's nodes. A panic becomes the status and
+// is kept in panicked, which runGroupPostFilter raises again.
 func (x *groupTrial) try() (list []fwk.ProposedAssignment, status *fwk.Status) {
 	x.trying = true
 	nodes := x.host.trialNodes.Swap(nil)
@@ -311,14 +319,15 @@ type trialNodes struct {
 	list   []fwk.NodeInfo // made by all
 }
 
-// at returns the node of the row; nil if the row had no node.
+// at returns the trial's copy of the row's node; nil if the row had no node.
 func (n *trialNodes) at(r table.Row) *nodeInfo {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.copyOf(r)
 }
 
-// copyOf does what at does. The caller holds the lock.
+// copyOf returns the trial's copy of the row's node, which it makes at the first call; nil if the
+// row had no node. The caller holds the lock.
 func (n *trialNodes) copyOf(r table.Row) *nodeInfo {
 	if n.copies[r] == nil && n.snapshot.at(r) != nil {
 		n.copies[r] = n.snapshot.at(r).copy()
@@ -326,7 +335,7 @@ func (n *trialNodes) copyOf(r table.Row) *nodeInfo {
 	return n.copies[r]
 }
 
-// all returns all nodes, in the order of their rows. The slice is shared.
+// all returns the trial's copies of all nodes, in the order of their rows. The slice is shared.
 func (n *trialNodes) all() []fwk.NodeInfo {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -351,7 +360,8 @@ func (h *Hosts) shownNodes() []fwk.NodeInfo {
 	return h.snapshots.last().nodes()
 }
 
-// shownNode returns the node of that name among shownNodes; nil if there is none.
+// shownNode returns the node of that name as plugins see it now: that of the last snapshot, unless
+// a PodGroupPostFilter plugin changes it. It returns nil if there is none.
 func (h *Hosts) shownNode(name string) fwk.NodeInfo {
 	s, n := h.snapshots.last(), h.trialNodes.Load()
 	if n != nil {

@@ -21,10 +21,12 @@ type handle struct{ *Host }
 
 var _ fwk.Handle = (*handle)(nil)
 
-// SnapshotSharedLister returns the snapshot of the present cycle, or of the last one.
+// SnapshotSharedLister returns a lister that always reads the last snapshot: that of the present
+// cycle, or of the last one.
 func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{h.Hosts} }
 
-// MutableSnapshotSharedLister returns the same, with methods that change it.
+// MutableSnapshotSharedLister returns the lister of SnapshotSharedLister. Its methods that change
+// the snapshot fail except in a call of PodGroupPostFilter.
 func (h *handle) MutableSnapshotSharedLister() fwk.MutableSnapshotSharedLister {
 	return sharedLister{h.Hosts}
 }
@@ -63,7 +65,8 @@ func (h *handle) Extenders() []fwk.Extender { return slices.Clone(h.options.Exte
 // Parallelizer returns a parallelizer that uses up to Options.Parallelism goroutines.
 func (h *handle) Parallelizer() fwk.Parallelizer { return parallelizer{h.Host} }
 
-// PodGroupManager returns the state of pod groups, which it reads at each call of Get.
+// PodGroupManager returns the state of pod groups, which it reads at each call of Get. Pods that
+// the cycle of a group only tries count as unscheduled.
 func (h *handle) PodGroupManager() fwk.PodGroupManager { return podGroups{h.Hosts, false} }
 
 // APIDispatcher returns nil, as in kube-scheduler without the feature gate
@@ -86,8 +89,8 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	h.activate(list)
 }
 
-// parallelizer is the fwk.Parallelizer of plugins. A panic in one piece of work ends the
-// others and is raised on the caller's goroutine.
+// parallelizer is the fwk.Parallelizer of plugins. When a piece of work panics, no other piece
+// begins, and the panic is raised on the caller's goroutine.
 type parallelizer struct{ host *Host }
 
 // Until calls work for 0 to pieces-1 and waits. Pieces that have not begun when ctx

@@ -33,19 +33,23 @@ type Options struct {
 	Logger klog.Logger
 	// Config configures clients of the API server; nil in tests without one.
 	Config *rest.Config
+	// Client is the ClientSet of plugins; nil in tests without an API.
 	Client kubernetes.Interface
 	// Informers makes the informers; nil: New makes a factory that uses Client.
 	Informers informers.SharedInformerFactory
-	// Dynamic reads custom resources.
+	// Dynamic reads the custom resources whose events plugins register for.
 	Dynamic dynamic.Interface
-	// Timeout bounds the time that all calls of plugins take in one attempt.
+	// Timeout bounds the time that all calls of plugins take in one attempt, up to Permit. A call
+	// for no attempt, such as PreEnqueue or a queueing hint, has as much, and so has each call of
+	// PostFilter and Unreserve. PreBind, Bind and PostBind have no limit. 0: 10 s.
 	Timeout time.Duration
 	// PostFilterWait is how long the loop waits for a PostFilter plugin. After that the
 	// loop goes on, and the plugin's answer comes later. 0: 100 ms.
 	PostFilterWait time.Duration
-	// Parallelism is how many goroutines call one plugin for nodes at once.
+	// Parallelism is how many goroutines call one plugin for nodes at once; at least 1.
 	Parallelism int
-	Extenders   []fwk.Extender
+	// Extenders are the extenders that plugins get from their Handle.
+	Extenders []fwk.Extender
 	// PodsToActivate makes the value that plugins find under PodsToActivateKey, of a type
 	// that CheckPodsToActivate accepts; nil: a PodsToActivate.
 	PodsToActivate func() fwk.StateData
@@ -68,9 +72,9 @@ type Loop interface {
 	// Inspect runs look between two steps, on the goroutine that owns the machine, and
 	// waits for it.
 	Inspect(ctx context.Context, look func()) error
-	// Report sends the machine an event and never waits. Post waits while too many
-	// events are queued.
+	// Report sends the machine an event and never waits.
 	Report(e machine.Event)
+	// Post sends the machine an event, and waits while too many events are queued.
 	Post(e machine.Event)
 }
 
@@ -78,7 +82,7 @@ type Loop interface {
 type Hosts struct {
 	options  Options
 	factory  *factory         // of informers; nil in tests without a client
-	fed      *fedFactory      // the same in a simulation; nil: there is an API server
+	fed      *fedFactory      // what factory wraps in a simulation; nil: there is an API server
 	profiles map[string]*Host // by schedulerName
 
 	machine     *machine.Machine // only the loop may read it: see ask; nil before Connect
@@ -90,7 +94,7 @@ type Hosts struct {
 	lastGroup   lastGroup                  // only for the loop
 	step        step                       // only for the loop
 	groupTrial  atomic.Pointer[groupTrial] // of the PodGroupPostFilter call under way; nil: none
-	trialNodes  atomic.Pointer[trialNodes] // the nodes that plugins see then; nil: those of the snapshot
+	trialNodes  atomic.Pointer[trialNodes] // what plugins see after StartMutations; nil: the snapshot
 	workers     workers
 	timer       *time.Timer // for the loop's next call; nil: in use or not made yet
 	hangs       hangs
@@ -102,7 +106,7 @@ type Hosts struct {
 	// slices are the ResourceSlices with what DeviceTaintRules add; nil: none do, or
 	// slicesFailed.
 	slices       *tracker.Tracker
-	slicesFailed error
+	slicesFailed error           // why the tracker did not start; nil: it did, or nothing asked for it
 	slicesOnce   sync.Once       // sets slices, or is done by Start so that it stays nil
 	watched      map[string]bool // resources besides pods and nodes whose events plugins registered for
 }
@@ -115,7 +119,7 @@ const defaultTimeout = 10 * time.Second
 // plugin that returns soon, so that no other pod comes between the filters and its answer.
 const defaultPostFilterWait = 100 * time.Millisecond
 
-// New returns Hosts without profiles; Registry adds them.
+// New returns Hosts without profiles; Registry adds them. Options that are 0 get their defaults.
 func New(o Options) *Hosts {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
@@ -182,7 +186,8 @@ func (h *Hosts) Registry(profileName string, factories map[string]PluginFactory,
 	return registry
 }
 
-// add makes a plugin of the profile and returns it as one of core's framework.
+// add makes a plugin of the profile and returns it as one of core's framework. It returns an error
+// if the factory make fails, panics or returns nil.
 func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native *framework.Plugin, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -207,7 +212,7 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 	return native, nil
 }
 
-// Overdue returns how many plugin calls took too long and have not returned yet.
+// Overdue returns how many plugin calls are overdue: they took too long and have not returned yet.
 func (h *Hosts) Overdue() int { return h.hangs.count() }
 
 // Timeout returns how long all plugin calls of one attempt may take.

@@ -102,15 +102,15 @@ func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, o ca
 	return i.factory.recordHandler(i.SharedIndexInformer.AddEventHandlerWithOptions(h, o))
 }
 
-// builtin returns the group and version of a resource that plugins name without these, such
-// as fwk.PersistentVolume; false for others.
+// builtin returns the API resource for a name without group and version under which plugins
+// register for its events, such as fwk.PersistentVolume. It returns false for other names.
 func builtin(r fwk.EventResource) (schema.GroupVersionResource, bool) {
 	kind, ok := kinds[r]
 	return kind.GroupVersion().WithResource(kind.Resource()), ok
 }
 
-// Pods and Nodes return the informers that plugins read. Berth takes its pods and nodes
-// from them too, so that it never decides on a newer state than plugins see.
+// Pods returns the informer of unfinished pods that plugins read. Berth takes its pods from it too,
+// so that it never decides on a newer state than plugins see.
 func (h *Hosts) Pods() cache.SharedIndexInformer { return h.factory.Core().V1().Pods().Informer() }
 
 // Nodes returns the informer of nodes that plugins read. Berth takes its nodes from it too.
@@ -161,8 +161,8 @@ func (h *Hosts) Start(ctx context.Context) error {
 	return nil
 }
 
-// machineHandler returns an event handler that posts each change of the resource's objects
-// to the machine, as HostedObjectChanged.
+// machineHandler returns an event handler that posts each change of the resource's objects to the
+// machine, as HostedObjectChanged. It waits while too many events are queued.
 func (h *Hosts) machineHandler(resource string) cache.ResourceEventHandler {
 	post := func(a framework.ActionType, old, now any) {
 		h.loop.Post(machine.HostedObjectChanged{Resource: resource, ActionType: a, Old: old, New: now})
@@ -179,8 +179,8 @@ func (h *Hosts) machineHandler(resource string) cache.ResourceEventHandler {
 	}
 }
 
-// WaitForSync waits until the informers of plugins, and their handlers, have got all
-// objects. It returns false if the context ends first.
+// WaitForSync waits until the informers of plugins, and their handlers, have got all objects. It
+// does not wait for custom resources. It returns false if the context ends first.
 func (h *Hosts) WaitForSync(ctx context.Context) bool {
 	for _, synced := range h.factory.WaitForCacheSync(ctx.Done()) { // any order: all
 		if !synced {

@@ -61,7 +61,8 @@ func (h *Hosts) followSlices() {
 	}
 }
 
-// startSlices sets slices, or slicesFailed.
+// startSlices starts the tracker that adds the taints of DeviceTaintRules to ResourceSlices. It
+// sets slices, or slicesFailed if that fails.
 func (h *Hosts) startSlices() {
 	resources := h.factory.Resource()
 	h.slices, h.slicesFailed = tracker.StartTracker(klog.NewContext(context.Background(), h.options.Logger), tracker.Options{
@@ -88,8 +89,8 @@ func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return class
 // slicesOf is the fwk.ResourceSliceLister that plugins get: the informer's ResourceSlices.
 type slicesOf struct{ *Hosts }
 
-// ListWithDeviceTaintRules returns all slices, with the taints of DeviceTaintRules added if
-// the feature gate is on.
+// ListWithDeviceTaintRules returns all slices. The taints of DeviceTaintRules are added if the
+// feature gate is on and a plugin has called SharedDRAManager in its factory.
 func (s slicesOf) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
 	switch {
 	case s.slicesFailed != nil:
@@ -113,8 +114,9 @@ func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 	return c.factory.Resource().V1().DeviceClasses().Lister().Get(name)
 }
 
-// GetDeviceClass returns the class for an extended resource, named by it or implied by its
-// name; nil if there is none. Of several it is the youngest, as in kube-scheduler.
+// GetDeviceClass returns the class for an extended resource, named by it or implied by its name;
+// nil if there is none. Of several it is the youngest, then the first by name, as in
+// kube-scheduler.
 func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 	list, _ := c.List()
 	var found *resourcev1.DeviceClass

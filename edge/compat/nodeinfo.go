@@ -58,7 +58,8 @@ func (n *nodeInfo) GetPodsWithRequiredNonHostScopedAntiAffinity() []fwk.PodInfo 
 // GetRequested returns the sum of the pods' requests.
 func (n *nodeInfo) GetRequested() fwk.Resource { return n.requested }
 
-// GetNonZeroRequested returns it with the defaults for CPU and memory.
+// GetNonZeroRequested returns the sum of the pods' CPU and memory, with kube-scheduler's defaults
+// for pods that request none.
 func (n *nodeInfo) GetNonZeroRequested() fwk.Resource { return n.nonZero }
 
 // GetAllocatable returns the node's allocatable resources.
@@ -196,7 +197,8 @@ func (n *nodeInfo) charge(p fwk.PodInfo, sign int64) {
 	n.nonZero.memory += sign * r.Non0Mem
 }
 
-// RemovePod removes the pod, found by its UID, from the node.
+// RemovePod removes the pod, found by its UID, from the node. It returns an error if the node does
+// not have the pod.
 func (n *nodeInfo) RemovePod(_ klog.Logger, pod *v1.Pod) error {
 	same := func(p fwk.PodInfo) bool { return p.GetPod().UID == pod.UID }
 	at := slices.IndexFunc(n.pods, same)
@@ -219,7 +221,7 @@ func (n *nodeInfo) name() string {
 	return n.node.Name
 }
 
-// SetNode replaces the node and its allocatable resources.
+// SetNode replaces the node and its allocatable resources. Its images and features stay.
 func (n *nodeInfo) SetNode(node *v1.Node) {
 	n.edit()
 	n.node = node

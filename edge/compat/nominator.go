@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// AddNominatedPod nominates a pod of the queue: to the node of info if its mode is
-// ModeOverride, else to the node in the pod's status, if any.
+// AddNominatedPod nominates a pod of the queue: to the node of info if its mode is ModeOverride,
+// where "" ends the nomination, else to the node in the pod's status, if any.
 func (h *handle) AddNominatedPod(_ klog.Logger, pod fwk.PodInfo, info *fwk.NominatingInfo) {
 	if p := pod.GetPod(); info.Mode() == fwk.ModeOverride {
 		h.nominate(p, info.NominatedNodeName)
@@ -21,8 +21,8 @@ func (h *handle) AddNominatedPod(_ klog.Logger, pod fwk.PodInfo, info *fwk.Nomin
 // DeleteNominatedPodIfExists ends the pod's nomination.
 func (h *handle) DeleteNominatedPodIfExists(pod *v1.Pod) { h.nominate(pod, "") }
 
-// UpdateNominatedPod changes the pod's nomination to the node in its new status. It does
-// nothing if old has the same.
+// UpdateNominatedPod changes the pod's nomination to the node in its new status; "" ends it. It
+// does nothing if old, which may be nil, has the same node.
 func (h *handle) UpdateNominatedPod(_ klog.Logger, old *v1.Pod, pod fwk.PodInfo) {
 	if now := pod.GetPod().Status.NominatedNodeName; old == nil || old.Status.NominatedNodeName != now {
 		h.nominate(pod.GetPod(), now)
@@ -35,7 +35,7 @@ func (h *handle) nominate(p *v1.Pod, node string) {
 	h.report(machine.NominationSet{UID: p.UID, Node: node})
 }
 
-// NominatedPodsForNode returns the pods nominated to the node; nil if the loop does not
+// NominatedPodsForNode returns the queued pods nominated to the node; nil if the loop does not
 // answer.
 func (h *handle) NominatedPodsForNode(node string) []fwk.PodInfo {
 	var list []fwk.PodInfo

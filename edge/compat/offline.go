@@ -42,7 +42,8 @@ type offline struct{}
 // RoundTrip returns ErrOffline.
 func (offline) RoundTrip(*http.Request) (*http.Response, error) { return nil, ErrOffline }
 
-// Close ends the idle workers.
+// Close ends the idle workers, and makes busy ones end when their calls return. Hosts that were
+// started close when their context ends.
 func (h *Hosts) Close() { h.workers.end() }
 
 // Feed updates the informer of pods or nodes for one object that changed from old to now, and

@@ -7,7 +7,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// leastShare is the least number of nodes for which each starts another goroutine.
+// leastShare is how many nodes one goroutine of the function each takes at a time. There are no
+// more goroutines than full shares.
 const leastShare = 64
 
 // comparableNode is a NodeInfo that may be compared with nil.
@@ -16,8 +17,9 @@ type comparableNode interface {
 	fwk.NodeInfo
 }
 
-// each calls f with the index and value of each node that is not nil, on several goroutines
-// if there are many nodes. A panic of f stops all and is raised on the caller's goroutine.
+// each calls f with the index and value of each node that is not nil, on several goroutines if
+// there are many nodes. After a panic of f no goroutine takes another share, and the panic is
+// raised on the caller's goroutine.
 func each[N comparableNode](h *Hosts, nodes []N, f func(int, N)) {
 	var none N
 	h.share(len(nodes), leastShare, func(from, to int) {
@@ -30,13 +32,14 @@ func each[N comparableNode](h *Hosts, nodes []N, f func(int, N)) {
 	})
 }
 
-// inParallel calls f for 0 to n-1, on up to Options.Parallelism goroutines. A panic of
-// f stops all and is raised on the caller's goroutine.
+// inParallel calls f for 0 to n-1, on up to Options.Parallelism goroutines. After a panic of f no
+// other call begins, and the panic is raised on the caller's goroutine.
 func (h *Hosts) inParallel(n int, f func(int)) { h.share(n, 1, func(i, _ int) { f(i) }) }
 
-// readAhead reads what most plugins read of a node, of all nodes before a plugin is asked
-// about the first. These reads wait for memory together; those of a plugin would wait one
-// after the other, which takes longer than all else that is done for a question.
+// readAhead reads what most plugins read of a node, of all nodes before a plugin is asked about the
+// first. These reads wait for memory together; those of a plugin would wait one after the other,
+// which takes longer than all else that is done for a question. The result only keeps the compiler
+// from leaving out the reads.
 //
 //go:noinline
 func readAhead[N comparableNode](nodes []N) (read byte) {

@@ -71,7 +71,7 @@ func (g podGroupInfo) GetKey() string {
 	return fwk.PodGroupKey(g.Group.Namespace, g.Group.Name).String()
 }
 
-// GetPodGroup returns the PodGroup; nil if it is not known (podGroupObjects).
+// GetPodGroup returns the PodGroup's API object; nil if the informer does not have it.
 func (g podGroupInfo) GetPodGroup() *schedulingv1beta1.PodGroup { return g.object }
 
 // GetCompositePodGroup returns nil: there are none.
@@ -99,8 +99,9 @@ func (a proposed) GetNodeName() string { return a.node }
 // GetCycleState returns the state of the pod's attempt in the placement.
 func (a proposed) GetCycleState() fwk.CycleState { return a.state }
 
-// callForGroup calls a plugin at a point for the group of c: f gets the context, the
-// group's state and its description. Each call has Options.Timeout.
+// callForGroup calls a plugin at a point for the group of c: f gets the context, the group's state
+// and its description. Each call has Options.Timeout, and counts as a call for the group's first
+// pod. It returns an error if f panics, is overdue or may not run.
 func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.PlacementCall, f func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo)) error {
 	ctx, cancel := context.WithCancelCause(h.logging)
 	defer cancel(errCycleEnded)
@@ -151,8 +152,8 @@ func (h *Host) nodesOf(t *table.Table, rows []table.Row) []fwk.NodeInfo {
 	return nodes
 }
 
-// rowsOf returns the rows of the placement's nodes, sorted and without duplicates. It
-// returns an error for a node that is not in the table.
+// rowsOf returns the rows of the placement's nodes, sorted and without duplicates. It returns an
+// error for a nil placement, and for a node that is nil or not in the table.
 func rowsOf(t *table.Table, p *fwk.Placement) ([]table.Row, error) {
 	if p == nil {
 		return nil, errors.New("a placement is nil")

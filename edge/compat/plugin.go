@@ -9,8 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
-// hostedPlugin is a hosted plugin as each interface that it implements; nil if it does not
-// implement one.
+// hostedPlugin is a hosted plugin as each interface that it implements. A field is nil if the
+// plugin does not implement its interface.
 type hostedPlugin struct {
 	name            string
 	preEnqueue      fwk.PreEnqueuePlugin
@@ -57,7 +57,8 @@ func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
 	return p
 }
 
-// isNil reports whether pl is nil or a nil pointer.
+// isNil reports whether pl is nil or a nil pointer. A nil pointer to a type without data, such as
+// an empty struct, is not: its methods may work.
 func isNil(pl fwk.Plugin) bool {
 	if pl == nil {
 		return true
@@ -85,12 +86,14 @@ func (h *Host) tellUncalled(p *hostedPlugin) {
 	}
 }
 
-// tell logs that a plugin's interface or function is not called.
+// tell logs that a plugin's interface or function, what, is not called. more are keys and values
+// for the log.
 func (h *Host) tell(p *hostedPlugin, what string, more ...any) {
 	h.options.Logger.Info("Plugin implements what is not called", append([]any{"plugin", p.name, "profile", h.name, "what", what}, more...)...)
 }
 
-// adapt returns a plugin of core's framework whose functions call the hosted plugin.
+// adapt returns a plugin of core's framework whose functions call the hosted plugin. It returns an
+// error if the plugin's EventsToRegister fails or names an unknown resource.
 func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, error) {
 	native := &framework.Plugin{Name: p.name}
 	native.Hosted, native.Locality = &framework.HostedPlugin{Host: h}, framework.Anything
@@ -108,8 +111,8 @@ func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, e
 	return native, nil
 }
 
-// adaptQueue sets the native plugin's PreEnqueue and Less to functions that call the hosted
-// plugin, as far as it implements them.
+// adaptQueue sets the native plugin's PreEnqueue and Less to functions that call the hosted plugin,
+// as far as it implements them. Less runs on the loop itself, without a time limit.
 func (h *Host) adaptQueue(native *framework.Plugin, p *hostedPlugin) {
 	if p.preEnqueue != nil {
 		native.PreEnqueue = h.preEnqueue(p)

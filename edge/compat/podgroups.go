@@ -26,7 +26,8 @@ type podGroups struct {
 	tried bool
 }
 
-// The errors of plugins that ask for groups which a feature gate would have to bring.
+// errNoPodGroups and errNoComposites are the answers to plugins that ask for groups whose feature
+// gate is off.
 var (
 	errNoPodGroups  = errors.New("generic workload feature gate is disabled")
 	errNoComposites = errors.New("composite pod group feature gate is disabled")
@@ -46,8 +47,9 @@ func (g podGroups) CompositePodGroupStates() fwk.CompositePodGroupStateLister {
 // CompositePodGroups returns a lister that always fails.
 func (g podGroups) CompositePodGroups() fwk.CompositePodGroupLister { return noComposites{} }
 
-// Get returns the pods of the group as of now. It is an error if neither the PodGroup nor a
-// pod of it exists.
+// Get returns the pods of the group as of now. It is an error if neither the PodGroup nor a pod of
+// it exists, if the loop does not answer or, for a manager, if the feature gate GenericWorkload is
+// off.
 func (g podGroups) Get(namespace, name string) (fwk.PodGroupState, error) {
 	if !g.options.PodGroups && !g.tried {
 		return nil, errNoPodGroups
@@ -95,7 +97,8 @@ func (g podGroups) GetRootKeyForGroup(key fwk.EntityKey) (fwk.EntityKey, bool, e
 	return rootKey(g.PodGroups(), key)
 }
 
-// rootKey returns the key if it is that of a PodGroup that the lister has, else false.
+// rootKey returns the key if it is that of a PodGroup that the lister has, else false. The key of a
+// pod is an error.
 func rootKey(l fwk.PodGroupLister, key fwk.EntityKey) (fwk.EntityKey, bool, error) {
 	if key.Type == fwk.PodKeyType {
 		return fwk.EntityKey{}, false, fmt.Errorf("pod key type not supported in GetRootKeyForGroup for %s", key)
@@ -161,7 +164,7 @@ func (g *oneGroup) PodGroupStates() fwk.PodGroupStateLister { return g }
 // PodGroups returns a lister of the group's object.
 func (g *oneGroup) PodGroups() fwk.PodGroupLister { return oneObject{g.object} }
 
-// Get returns the pods of the group.
+// Get returns the pods of the group, or an error for another group.
 func (g *oneGroup) Get(namespace, name string) (fwk.PodGroupState, error) {
 	if namespace != g.key.Namespace || name != g.key.Name {
 		return nil, fmt.Errorf("pod group state not found for pod group %s/%s", namespace, name)
@@ -172,7 +175,8 @@ func (g *oneGroup) Get(namespace, name string) (fwk.PodGroupState, error) {
 // BuildHierarchySnapshotFromPod returns g.
 func (g *oneGroup) BuildHierarchySnapshotFromPod(*v1.Pod) (fwk.PodGroupManager, error) { return g, nil }
 
-// GetRootKeyForGroup returns the key itself, or false for another group.
+// GetRootKeyForGroup returns the key of the group itself. It returns false for another group, and
+// an error for the key of a pod.
 func (g *oneGroup) GetRootKeyForGroup(key fwk.EntityKey) (fwk.EntityKey, bool, error) {
 	return rootKey(g.PodGroups(), key)
 }
@@ -229,7 +233,7 @@ func (s podGroupState) AssignedPods() sets.Set[types.UID] { return s.those(isAss
 // ScheduledPodsCount returns the number of pods with a node, bound or assumed.
 func (s podGroupState) ScheduledPodsCount() int { return len(s.those(isScheduled)) }
 
-// UnscheduledPods returns the pods without a node by name, as Handle.Activate takes them.
+// UnscheduledPods returns the pods without a node, by name. Handle.Activate takes such a map.
 func (s podGroupState) UnscheduledPods() map[string]*v1.Pod {
 	pods := map[string]*v1.Pod{}
 	for _, p := range s {
@@ -258,11 +262,11 @@ type lastGroup struct {
 	state  *cycleState // data that plugins store for the group
 	name   types.NamespacedName
 	before []machine.GroupPod // the group's pods when the cycle began
-	again  any                // the machine's GroupAgain of which trial is
-	trial  *cycleState        // as state, of a try for a plugin that searches victims
+	again  any                // the machine's GroupAgain for which trial was made; nil: none
+	trial  *cycleState        // stands for state in a try for a plugin that searches victims
 
 	tries map[string]*groupTry // the last try in each placement, by its name; "": all nodes
-	// assignments are those that plugins got, by core's.
+	// assignments are the objects that plugins got for core's.
 	assignments map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments
 }
 
@@ -270,7 +274,7 @@ type lastGroup struct {
 type groupTry struct {
 	of    any                       // the machine's GroupTry
 	state *cycleState               // data that plugins store for the placement
-	pods  map[types.UID]*cycleState // of the pods tried
+	pods  map[types.UID]*cycleState // of the pods' attempts, by UID
 }
 
 // groupState returns the state of the group's cycle under way, which plugins store data in.

@@ -28,8 +28,8 @@ type terms struct {
 	preferred, preferredAnti []fwk.WeightedAffinityTerm
 }
 
-// newPodInfo returns the pod's PodInfo with the node in its spec; "" leaves the spec as
-// it is.
+// newPodInfo returns the pod's PodInfo with the node in its spec; "" leaves the spec as it is. The
+// status has the resources of devices that are assumed for the pod and not written yet.
 func newPodInfo(p *object.Pod, node string) *podInfo {
 	pod := APIPod(p)
 	if node != "" {
@@ -126,7 +126,7 @@ func (q *queuedPod) GetTimestamp() time.Time { return q.entry.Timestamp }
 // GetAttempts returns the number of attempts, including one under way.
 func (q *queuedPod) GetAttempts() int { return q.entry.Tries }
 
-// GetBackoffExpiration returns zero: the queue's entry does not have it, nor what follows.
+// GetBackoffExpiration returns the zero time: the queue's entry does not record it.
 func (q *queuedPod) GetBackoffExpiration() time.Time { return time.Time{} }
 
 // GetUnschedulableCount returns 0.

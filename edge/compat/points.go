@@ -11,9 +11,9 @@ import (
 // its Handle.
 type point int
 
-// The points whose plugins a plugin may run through its Handle; the host runs hosted plugins
-// at others, too. points is the number of these, and signedPoints of those, the first, where
-// plugins filter or score.
+// The points whose plugins a plugin may run through its Handle; the host runs hosted plugins at
+// others, too. points is their number. The first signedPoints of them are those at which plugins
+// filter or score: Sign asks the plugins that are enabled there.
 const (
 	pointPreFilter point = iota
 	pointFilter
@@ -40,9 +40,9 @@ func (pt point) implements(p *hostedPlugin) bool {
 	}
 }
 
-// Built records which plugins each profile has enabled at which points, with their
-// order and weights. Call it when the profiles are complete: a plugin that was made
-// need not be enabled.
+// Built records which plugins each profile has enabled at which points, with their order and
+// weights. Call it once, when the profiles are complete: a plugin that was made need not be
+// enabled.
 func (h *Hosts) Built(profiles []*profile.Profile) {
 	for _, p := range profiles {
 		host := h.profiles[p.Name]

@@ -17,9 +17,10 @@ import (
 // the loop waits for the next one until it returns or is overdue.
 const mostPostFilters = 16
 
-// runPostFilter calls the plugin's PostFilter, which may take Options.Timeout. The loop
-// waits for PostFilterWait; if the call has not returned then, the result is Pending,
-// and a PostFilterReply is sent when it returns.
+// runPostFilter calls the plugin's PostFilter, which may take Options.Timeout. The loop waits for
+// PostFilterWait; if the call has not returned then, the result is Pending, and a PostFilterReply
+// is sent when it returns. The loop waits to the end if the machine takes no such reply
+// (call.Number is 0), or if mostPostFilters calls run already.
 func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) framework.PostFilterResult {
 	c.postFilter = call
 	defer func() { c.postFilter = nil }()
@@ -76,8 +77,8 @@ func (h *Hosts) waitBeside(w *worker, limit time.Duration, pod types.UID, plugin
 	}
 }
 
-// postFilterFailed cancels the attempt's context and returns the result of a plugin that
-// panicked or is overdue.
+// postFilterFailed cancels the attempt's context and returns the result of a plugin that panicked,
+// is overdue or could not be called.
 func (c *cycle) postFilterFailed(err error) framework.PostFilterResult {
 	c.cancel(err)
 	return framework.PostFilterResult{Failed: true, Message: err.Error()}
@@ -117,9 +118,9 @@ type nodeStatuses struct {
 	kept map[table.Row]*decision.Blocker
 }
 
-// newNodeStatuses returns the reader for a PostFilter call. It copies the codes of all nodes
-// now, and reads reasons when the plugin asks for them, which the loop answers while it
-// waits for the plugin. Call keep before the loop goes on.
+// newNodeStatuses returns the reader for a PostFilter call. It copies the codes of all nodes now.
+// The reader reads reasons when the plugin asks for them: the loop answers while it waits for the
+// plugin. Call keep before the loop goes on.
 func newNodeStatuses(c *cycle, call *framework.PostFilterCall) *nodeStatuses {
 	s := &nodeStatuses{cycle: c, call: call, all: call.Filters.PreFilter, codes: map[string]decision.Code{}}
 	for name, r := range c.snapshot.rows { // any order: fills a map
@@ -128,8 +129,9 @@ func newNodeStatuses(c *cycle, call *framework.PostFilterCall) *nodeStatuses {
 	return s
 }
 
-// Get returns the status by which the node was rejected, with its reasons. An unknown
-// node is UnschedulableAndUnresolvable.
+// Get returns the status by which the node was rejected, with its reasons; nil if it was not. If
+// PreFilter rejected the pod, that status is every node's. Else an unknown node is
+// UnschedulableAndUnresolvable. It is an error if the loop does not answer.
 func (s *nodeStatuses) Get(name string) *fwk.Status {
 	if s.all != nil {
 		return hosted(s.all)
@@ -149,8 +151,8 @@ func (s *nodeStatuses) Get(name string) *fwk.Status {
 	return hosted(&decision.Status{Code: code, Plugin: why.Plugin, Reasons: why.Reasons})
 }
 
-// keep copies the reasons of all nodes. Call it on the loop before that goes on without
-// waiting for the plugin, since the table changes then.
+// keep copies the reasons of all rejected nodes. Call it on the loop before the loop goes on
+// without waiting for the plugin, since the table changes then.
 func (s *nodeStatuses) keep() {
 	s.kept = map[table.Row]*decision.Blocker{}
 	if s.all != nil {

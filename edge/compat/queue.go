@@ -19,8 +19,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// preEnqueue returns a function that calls the plugin's PreEnqueue for a pod. A plugin that
-// fails or is overdue gates the pod.
+// preEnqueue returns a function that calls the plugin's PreEnqueue for a pod. A plugin that fails,
+// is overdue or cannot be called gates the pod. If the step has no time left, the pod is asked
+// about again later.
 func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *decision.Status {
 	return func(_ *table.Table, pod *object.Pod) *decision.Status {
 		var status *fwk.Status
@@ -96,8 +97,9 @@ func actionOf(a fwk.ActionType) framework.ActionType {
 	return out
 }
 
-// eventsOf returns the cluster events that may make a pod schedulable that the plugin has
-// rejected, from its EventsToRegister. A plugin without that gets all events.
+// eventsOf returns the cluster events that may make a pod schedulable that the plugin has rejected,
+// from its EventsToRegister. A plugin without that gets all events. It returns an error if
+// EventsToRegister fails, panics or names an unknown resource.
 func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.ClusterEventWithHint, err error) {
 	if p.events == nil {
 		list = append(list, framework.ClusterEventWithHint{Resource: framework.AssignedPod, ActionType: framework.All},

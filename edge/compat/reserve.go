@@ -52,8 +52,9 @@ func verdictOrFailure(s *fwk.Status) *decision.Status {
 // left.
 const leastUnreserve = 100 * time.Millisecond
 
-// unreserve calls the plugin's Unreserve. The call has time of its own and a context
-// that is not cancelled, since it comes after a failure. Its errors are logged.
+// unreserve calls the plugin's Unreserve. The call has time of its own and a context that is not
+// cancelled, since it comes after a failure. If the step has less than leastUnreserve left,
+// unreserve raises that. Errors are logged.
 func (c *cycle) unreserve(p *hostedPlugin, node string) {
 	left := c.host.inStep()
 	*left = max(*left, leastUnreserve)

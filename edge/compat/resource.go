@@ -31,7 +31,8 @@ func (a *amounts) GetAllowedPodNumber() int { return a.pods }
 // GetScalarResources returns the extended and other resources by name. The map is shared.
 func (a *amounts) GetScalarResources() map[v1.ResourceName]int64 { return a.scalars }
 
-// SetMaxResource raises each amount to that in the list, if the list has more.
+// SetMaxResource raises each amount to that in the list, if the list has more, except for the
+// number of pods.
 func (a *amounts) SetMaxResource(list v1.ResourceList) {
 	v := resource.FromList(list)
 	a.milliCPU, a.memory = max(a.milliCPU, v.MilliCPU), max(a.memory, v.Memory)
@@ -66,7 +67,7 @@ func (a *amounts) clone() *amounts {
 	return &c
 }
 
-// amountsOf converts core's vector of resources.
+// amountsOf converts core's vector of resources. The number of pods is 0.
 func amountsOf(v resource.Vector) amounts {
 	a := amounts{milliCPU: v.MilliCPU, memory: v.Memory, ephemeralStorage: v.EphemeralStorage}
 	for _, s := range v.Scalars {

@@ -18,10 +18,10 @@ import (
 // What lets a plugin run the others: PostFilter plugins try what would be if pods
 // were not there.
 
-// RunFilterPlugins runs the profile's Filter plugins for the pod on the node with the
-// pods of nodeInfo: Berth's own on the loop, hosted ones here with the state. It
-// returns the status of the first plugin, in the profile's order, that rejects the
-// node.
+// RunFilterPlugins runs the profile's Filter plugins for the pod on the node with the pods of
+// nodeInfo: Berth's own on the loop, hosted ones on this goroutine with the state. It returns the
+// status of the first plugin, in the profile's order, that rejects the node or fails; nil if none
+// does.
 func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
 	if nodeInfo == nil || nodeInfo.Node() == nil {
 		return fwk.AsStatus(fmt.Errorf("node not found"))
@@ -44,8 +44,9 @@ func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod
 	return hosted(native)
 }
 
-// tryNative runs Berth's own Filter plugins for the pod on the node with the pods of
-// nodeInfo, on the loop. It returns the first rejection; nil if the pod fits.
+// tryNative runs Berth's own Filter plugins for the pod on the node with the pods of nodeInfo, on
+// the loop. It returns the first rejection; nil if the pod fits; an error if the loop does not
+// answer.
 func (h *handle) tryNative(pod *v1.Pod, nodeInfo fwk.NodeInfo) *decision.Status {
 	var pods []*object.Pod
 	for _, p := range nodeInfo.GetPods() {
@@ -75,8 +76,9 @@ func corePod(p *v1.Pod) *object.Pod {
 	return pod
 }
 
-// RunFilterPluginsWithNominatedPods runs RunFilterPlugins with the pods added that are
-// nominated to the node and have no lower priority, then without them. Both must pass.
+// RunFilterPluginsWithNominatedPods runs RunFilterPlugins with the pods added that are nominated to
+// the node and have no lower priority, then without them. Both runs must pass. If there are no such
+// pods, it is one run.
 func (h *handle) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	with, withState, added := info, state, false
 	for _, p := range h.NominatedPodsForNode(info.Node().Name) {
@@ -111,8 +113,8 @@ func (h *handle) RunPreFilterExtensionRemovePod(ctx context.Context, state fwk.C
 	return c.removePod(state, removed, info)
 }
 
-// RunReservePluginsReserve calls Reserve of the hosted plugins, until one fails. Berth's own
-// reserve only what is decided.
+// RunReservePluginsReserve calls Reserve of the hosted plugins, until one fails, and returns its
+// status. Berth's own plugins are not called: they reserve only what is decided.
 func (h *handle) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	for _, p := range h.at(pointReserve) {
 		s := p.reserve.Reserve(ctx, state, pod, node)
@@ -133,7 +135,8 @@ func (h *handle) RunReservePluginsUnreserve(ctx context.Context, state fwk.Cycle
 	}
 }
 
-// RunPreScorePlugins calls PreScore of the hosted plugins. Berth's own keep no state.
+// RunPreScorePlugins calls PreScore of the hosted plugins, until one fails, and sets those that
+// return Skip in the state. Berth's own plugins are not called: they keep no state.
 func (h *handle) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	skipped := sets.New[string]()
 	defer func() { state.SetSkipScorePlugins(skipped) }()

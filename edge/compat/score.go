@@ -47,7 +47,8 @@ func (c *cycle) infos(rows []table.Row) []fwk.NodeInfo {
 	return list
 }
 
-// preScore calls the plugin's PreScore with the feasible nodes.
+// preScore calls the plugin's PreScore with the feasible nodes. It records a Skip in the
+// CycleState, too. A rejection is an error.
 func (c *cycle) preScore(p *hostedPlugin, feasible []table.Row) framework.PreScoreResult {
 	var status *fwk.Status
 	nodes := c.infos(feasible)
@@ -64,7 +65,8 @@ func (c *cycle) preScore(p *hostedPlugin, feasible []table.Row) framework.PreSco
 	return framework.PreScoreResult{}
 }
 
-// errorOf returns the error of a status that is not a success; its code if it has none.
+// errorOf returns the error of a status that is not a success. If the status has none, the error
+// names its code.
 func errorOf(s *fwk.Status) error {
 	if err := s.AsError(); err != nil {
 		return err
@@ -72,19 +74,20 @@ func errorOf(s *fwk.Status) error {
 	return fmt.Errorf("%s", s.Code())
 }
 
-// score calls the plugin's Score and NormalizeScore for all feasible nodes and writes the
-// results to out.
+// score calls the plugin's Score and NormalizeScore for all feasible nodes and writes the results
+// to out. It returns nil for a success.
 func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decision.Status {
 	return c.scoreBy(p, feasible, out, func(nodes []*nodeInfo, scores []int64) error { return scoreNodes(c, c.state, p, nodes, scores) })
 }
 
-// rawScore calls the plugin's Score, without NormalizeScore, for the nodes of rows.
+// rawScore calls the plugin's Score, without NormalizeScore, for the nodes of rows, and writes the
+// results to out. It returns nil for a success.
 func (c *cycle) rawScore(p *hostedPlugin, rows []table.Row, out []int64) *decision.Status {
 	return c.scoreBy(p, rows, out, func(nodes []*nodeInfo, scores []int64) error { return askScores(c, c.state, p, nodes, scores) })
 }
 
-// scoreBy calls f on a worker, within the attempt's time, for the nodes of the rows,
-// and copies the scores to out.
+// scoreBy calls f on a worker, within the attempt's time, for the nodes of the rows, and copies the
+// scores that f writes to out. It returns an Error status if the call or f fails.
 func (c *cycle) scoreBy(p *hostedPlugin, rows []table.Row, out []int64, f func([]*nodeInfo, []int64) error) *decision.Status {
 	x := c.host.asked.take(len(rows))
 	for i, r := range rows {
@@ -123,8 +126,9 @@ func (c *cycle) normalize(p *hostedPlugin, x fwk.ScoreExtensions, t *table.Table
 	return nil
 }
 
-// askScores calls the plugin's Score for each node and writes the results to scores. It
-// runs on the plugin's goroutine. Errors have the text of kube-scheduler.
+// askScores calls the plugin's Score for each node and writes the results to scores. It runs on the
+// plugin's goroutine. If nodes fail, it returns the error of one of them. Errors have the text of
+// kube-scheduler.
 func askScores[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	var failed atomic.Pointer[fwk.Status] // any of them
 	each(c.host.Hosts, nodes, func(i int, n N) {

@@ -34,9 +34,10 @@ func (h *Host) findSigners() {
 	h.signerNames = strings.Join(names, ",")
 }
 
-// Sign returns the signature that the hosted plugins give the pod: pods with equal
-// signatures get equal answers from them. It returns false if one of them does not sign
-// the pod or fails; the attempt then goes on without a signature.
+// Sign returns the signature that the hosted plugins give the pod: pods with equal signatures get
+// equal answers from them. It returns false if one of them does not sign the pod or fails, if none
+// filters or scores, or if Filter has answered in the attempt already. The attempt then goes on
+// without a signature. A signed attempt may take over the last one's verdicts (shareAnswers).
 func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
 	c := h.cycles[p.UID]
 	if !h.signs || len(h.signers) == 0 || c == nil || len(c.statuses) > 0 || h.hangs.refuse(p.UID, h.signerNames) != nil {
@@ -86,7 +87,8 @@ func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, 
 	return string(b), err == nil, err
 }
 
-// mostAnswers is how many statuses are kept from one cycle to the next.
+// mostAnswers bounds the statuses that a cycle takes over from the last: if there are as many, it
+// takes none.
 const mostAnswers = 1024
 
 // shareAnswers lets the cycle use the numbers of Filter statuses (verdicts) of the last

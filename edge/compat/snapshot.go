@@ -61,10 +61,10 @@ func (s *snapshot) nodes() []fwk.NodeInfo {
 // goroutine may read the last.
 type snapshots struct {
 	mu      sync.Mutex
-	current *snapshot
+	current *snapshot // nil: last and refresh were not called yet
 
-	// current was made at these revisions of the table and of the index of images, and
-	// count of pods whose API object was replaced (table.Shown).
+	// current was made when the table and the index of images had the first two revisions, and
+	// when so many API objects of pods had been replaced (table.Shown).
 	revision, images, shown uint64
 	touchMu                 sync.Mutex
 	touched                 []table.Row // rows whose nodeInfo a plugin has changed
@@ -80,8 +80,8 @@ func (l *snapshots) last() *snapshot {
 	return l.current
 }
 
-// refresh returns a snapshot of the table as it is now: the last one if nothing has
-// changed.
+// refresh returns a snapshot of the table as it is now, and makes it the last. It is the last one
+// itself if nothing has changed. Nodes that plugins have changed are made anew.
 func (l *snapshots) refresh(t *table.Table) *snapshot {
 	old := l.last()
 	l.touchMu.Lock()
@@ -238,13 +238,15 @@ func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSumma
 // PodGroupPostFilter plugins may change while they are called (grouppostfilter.go).
 type sharedLister struct{ *Hosts }
 
-// StartMutations begins changes of the snapshot.
+// StartMutations begins changes of the snapshot. It is an error except in a call of
+// PodGroupPostFilter, and if changes have begun already.
 func (l sharedLister) StartMutations() error { return l.inTrial((*groupTrial).start) }
 
-// EndMutations undoes the changes since StartMutations.
+// EndMutations undoes the changes since StartMutations. It is an error if that was not called.
 func (l sharedLister) EndMutations() error { return l.inTrial((*groupTrial).finish) }
 
-// AddPod adds a pod to the node, unless it is placed already.
+// AddPod adds a pod to the node. It is an error if the pod is placed already, if the node does not
+// exist, or before StartMutations.
 func (l sharedLister) AddPod(p fwk.PodInfo, node string) error {
 	if p == nil || p.GetPod() == nil || p.GetPod().UID == "" {
 		return errors.New("AddPod: there is no pod, or none with a UID")
@@ -253,7 +255,8 @@ func (l sharedLister) AddPod(p fwk.PodInfo, node string) error {
 	return l.inTrial(func(x *groupTrial) error { return x.add(p, pod, node) })
 }
 
-// RemovePod removes a pod from the node.
+// RemovePod removes a pod from the node. It is an error if the pod is not there, or before
+// StartMutations.
 func (l sharedLister) RemovePod(_ klog.Logger, p *v1.Pod, node string) error {
 	if p == nil {
 		return errors.New("RemovePod: there is no pod")
@@ -286,12 +289,13 @@ func (l sharedLister) List() ([]fwk.NodeInfo, error) {
 	return slices.Clone(l.shownNodes()), nil
 }
 
-// HavePodsWithAffinityList returns the nodes with such pods.
+// HavePodsWithAffinityList returns the nodes with pods that have pod affinity or anti-affinity.
 func (l sharedLister) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) {
 	return l.that(func(n fwk.NodeInfo) bool { return len(n.GetPodsWithAffinity()) > 0 }), nil
 }
 
-// HavePodsWithRequiredAntiAffinityList returns the nodes with such pods.
+// HavePodsWithRequiredAntiAffinityList returns the nodes with pods that have required
+// anti-affinity.
 func (l sharedLister) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return l.that(func(n fwk.NodeInfo) bool { return len(n.GetPodsWithRequiredAntiAffinity()) > 0 }), nil
 }
@@ -313,7 +317,7 @@ func (l sharedLister) that(holds func(fwk.NodeInfo) bool) []fwk.NodeInfo {
 	return list
 }
 
-// Get returns the node of that name.
+// Get returns the node of that name, or an error if there is none.
 func (l sharedLister) Get(name string) (fwk.NodeInfo, error) {
 	if n := l.shownNode(name); n != nil {
 		return n, nil

@@ -16,7 +16,7 @@ var codes = map[fwk.Code]decision.Code{
 }
 
 // statusOf converts a plugin's status to core's; nil for success. An unknown code
-// becomes an error.
+// becomes an Error.
 func statusOf(s *fwk.Status) *decision.Status {
 	if s.IsSuccess() {
 		return nil
@@ -37,7 +37,8 @@ func failure(err error) *decision.Status {
 	return &decision.Status{Code: decision.Error, Reasons: []string{err.Error()}, Err: err}
 }
 
-// hosted converts core's status to kube-scheduler's; nil for success.
+// hosted converts core's status to kube-scheduler's; nil for success. A status with an error, or
+// with a code that kube-scheduler does not have, becomes an Error.
 func hosted(s *decision.Status) *fwk.Status {
 	if s == nil || s.Code == decision.Success {
 		return nil

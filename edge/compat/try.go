@@ -12,9 +12,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// trial is a copy of a node on which pods were added or removed, with a copy of the
-// CycleState that PreFilterExtensions have updated. Preemption tries one set of pods
-// after the other on a node: each trial starts from the last.
+// trial is a copy of a node on which pods were added or removed, with a copy of the CycleState that
+// PreFilterExtensions have updated. Preemption tries one set of pods after the other on a node: the
+// trial is changed from each set to the next.
 type trial struct {
 	row   table.Row
 	state fwk.CycleState
@@ -23,9 +23,9 @@ type trial struct {
 	err   error                     // of PreFilterExtensions; the trial is not used again then
 }
 
-// at returns the row's node as the table has it now, and the matching state. If the
-// table is being tried with other pods (preemption, nominated pods), these are copies,
-// which plugins' PreFilterExtensions have updated.
+// at returns the row's node as the table has it now, and the matching state. If the table is being
+// tried with other pods (preemption, nominated pods), these are copies, which plugins'
+// PreFilterExtensions have updated. It returns an error if PreFilterExtensions fail.
 func (c *cycle) at(t *table.Table, r table.Row) (*nodeInfo, fwk.CycleState, error) {
 	if !t.Trying() {
 		return c.snapshot.at(r), c.state, nil
@@ -57,7 +57,8 @@ func (c *cycle) at(t *table.Table, r table.Row) (*nodeInfo, fwk.CycleState, erro
 	return x.info, x.state, x.err
 }
 
-// newTrial returns a trial of the row's node as it is in the snapshot.
+// newTrial returns a trial of the row's node as it is in the snapshot. Its state is that of the
+// attempt, which shift copies.
 func (c *cycle) newTrial(r table.Row) *trial {
 	x := &trial{row: r, info: c.snapshot.at(r).copy(), state: c.state, pods: map[types.UID]*object.Pod{}}
 	for _, p := range x.info.pods {
@@ -69,7 +70,7 @@ func (c *cycle) newTrial(r table.Row) *trial {
 }
 
 // shift removes the pods gone from the trial's node, adds come, and calls the plugins'
-// PreFilterExtensions for each.
+// PreFilterExtensions for each. It stops at the first failure.
 func (c *cycle) shift(x *trial, gone []types.UID, come []*podInfo) error {
 	if x.state == c.state {
 		x.state = c.state.Clone()
@@ -99,13 +100,14 @@ func (c *cycle) shift(x *trial, gone []types.UID, come []*podInfo) error {
 	return nil
 }
 
-// addPod calls AddPod of the hosted PreFilter plugins for a pod that was added to n.
+// addPod calls AddPod of the hosted PreFilter plugins that did not skip the attempt, for a pod p
+// that was added to n.
 func (c *cycle) addPod(state fwk.CycleState, p fwk.PodInfo, n fwk.NodeInfo) *fwk.Status {
 	return c.extend(state, "AddPod", func(x fwk.PreFilterExtensions) *fwk.Status { return x.AddPod(c.ctx, state, c.pod, p, n) })
 }
 
-// removePod calls RemovePod of the hosted PreFilter plugins for a pod that was removed
-// from n.
+// removePod calls RemovePod of the hosted PreFilter plugins that did not skip the attempt, for a
+// pod p that was removed from n.
 func (c *cycle) removePod(state fwk.CycleState, p fwk.PodInfo, n fwk.NodeInfo) *fwk.Status {
 	return c.extend(state, "RemovePod", func(x fwk.PreFilterExtensions) *fwk.Status { return x.RemovePod(c.ctx, state, c.pod, p, n) })
 }

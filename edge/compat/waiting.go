@@ -23,8 +23,8 @@ type waitingPod struct {
 // GetPod returns the pod with its node.
 func (w *waitingPod) GetPod() *v1.Pod { return w.pod }
 
-// GetPendingPlugins returns the plugins that hold the pod now; those of when it was
-// found if the loop does not answer.
+// GetPendingPlugins returns the plugins that hold the pod now; none if it does not wait any more.
+// If the loop does not answer, it returns those that held the pod when it was found.
 func (w *waitingPod) GetPendingPlugins() []string {
 	pending := []string{}
 	err := w.hosts.ask(func() {
@@ -93,14 +93,15 @@ func (h *Hosts) listWaiting() []*waitingPod {
 	return list
 }
 
-// IterateOverWaitingPods calls callback for each pod that Permit plugins hold.
+// IterateOverWaitingPods calls callback for each pod that Permit plugins of any profile hold.
 func (h *handle) IterateOverWaitingPods(callback func(fwk.WaitingPod)) {
 	for _, w := range h.waitingPods() {
 		callback(w)
 	}
 }
 
-// GetWaitingPod returns the pod if Permit plugins hold it, else nil.
+// GetWaitingPod returns the pod if Permit plugins of any profile hold it; nil if not, or if the
+// loop does not answer.
 func (h *handle) GetWaitingPod(uid types.UID) fwk.WaitingPod {
 	for _, w := range h.waitingPods() {
 		if w.pod.UID == uid {
@@ -110,7 +111,8 @@ func (h *handle) GetWaitingPod(uid types.UID) fwk.WaitingPod {
 	return nil
 }
 
-// RejectWaitingPod rejects the pod if Permit plugins hold it, else returns false.
+// RejectWaitingPod rejects the pod if Permit plugins hold it, and reports whether they do. It
+// returns false if the loop does not answer.
 func (h *handle) RejectWaitingPod(uid types.UID) bool {
 	w := h.GetWaitingPod(uid)
 	return w != nil && w.Reject("", "removed")
@@ -128,7 +130,8 @@ func (p podInPreBind) CancelPod(reason string) bool {
 	return p.hosts.binding.cancel(p.uid, errors.New(reason))
 }
 
-// MarkPrebound makes CancelPod fail from now on. It returns false if the pod was cancelled.
+// MarkPrebound makes CancelPod fail from now on. It returns false if the pod was cancelled or its
+// PreBind plugins have returned.
 func (p podInPreBind) MarkPrebound() bool {
 	l := &p.hosts.binding
 	l.mu.Lock()
