@@ -12,24 +12,23 @@ import (
 // inclusion policies), and how many in each domain. Pods with the same topologies and
 // policies share it.
 type census struct {
-	layout  *domain.Layout
-	nodes   *inclusion
-	lenient bool // nodes without the topology labels count, too
+	layout  *domain.Layout // the domains of each node
+	nodes   *inclusion     // the inclusion policies affinity and taints that each node meets
+	lenient bool           // nodes without the topology labels count, too
 
-	admitted  []policy    // policies that the row's node meets; 0 without a node
-	eligibles []*eligible // results of eligible
+	admitted  []policy    // by row, the policies that its node meets; 0 without a node
+	eligibles []*eligible // the results of eligible for this version
 	// version changes whenever other nodes count, or count in other domains.
 	version uint64
 	moves   uint64 // sum of layout.Moves and nodes.moves when admitted was computed
 }
 
-// eligible is the number of nodes in each domain of a topology that meet the policies
-// in need.
+// eligible is the number of nodes that meet the policies in need, by domain of a topology.
 type eligible struct {
 	topology int // index in the layout
 	need     policy
 	nodes    []int32 // by domain
-	domains  int     // domains with such nodes
+	domains  int     // how many domains have such nodes
 }
 
 // censusKey is what the result of a census depends on: the topologies, the nodes that the
@@ -44,9 +43,9 @@ type censusKey struct {
 // all are dropped.
 const elementsKept = 1 << 22
 
-// begin must be called before layouts, inclusions and censuses are used. It drops those
-// that belong to another table or to outdated numbers of taints, or are too many.
-// Classes keep those that they use.
+// begin drops all inclusions and censuses if they belong to another table or to outdated numbers of
+// taints, or have too many elements. It must be called before layouts, inclusions and censuses are
+// used. Classes keep those that they use.
 func (pl *plugin) begin(t *table.Table) {
 	generation, state := pl.layouts.Prepare(t), taintState(t)
 	if pl.inclusions == nil || pl.generation != generation || pl.taints != state || pl.elements > elementsKept {
@@ -55,8 +54,8 @@ func (pl *plugin) begin(t *table.Table) {
 	}
 }
 
-// censusOf returns the census for the layout and for the inclusion policies in any, as
-// they apply to pods like p; a new one if there is none.
+// censusOf returns the census for the layout and for the inclusion policies in any, as they apply
+// to pods like p. It adds one if there is none, which knows no nodes before follow.
 func (pl *plugin) censusOf(t *table.Table, layout *domain.Layout, any policy, lenient bool, p *object.Pod) *census {
 	key := censusKey{layout, pl.inclusionOf(t, any, p), lenient}
 	s := pl.censuses[key]
@@ -68,7 +67,8 @@ func (pl *plugin) censusOf(t *table.Table, layout *domain.Layout, any policy, le
 	return s
 }
 
-// follow updates admitted and version for nodes that changed.
+// follow brings the census up to date with the table. If a node changed whether or where it counts,
+// it computes admitted anew for all rows, drops eligibles and raises version.
 func (s *census) follow(t *table.Table) {
 	s.layout.Follow(t)
 	s.nodes.follow(t)
@@ -96,8 +96,8 @@ func (s *census) follow(t *table.Table) {
 	s.version++
 }
 
-// eligible returns the number of nodes, by domain of the topology, that meet the
-// policies in need.
+// eligible returns the number of nodes that meet the policies in need, by domain of the topology
+// (an index in the layout). It keeps the result until follow sees a change.
 func (s *census) eligible(topology int, need policy) *eligible {
 	for _, e := range s.eligibles {
 		if e.topology == topology && e.need == need {
@@ -120,7 +120,7 @@ func (s *census) eligible(topology int, need policy) *eligible {
 	return e
 }
 
-// countsIf returns, indexed by the set of policies that a node meets, n if it includes
+// countsIf returns an array with an element for each set of policies: n if the set includes all of
 // need, else 0.
 func countsIf[N int32 | int64](need policy, n N) (counts [policies]N) {
 	for met := range policy(policies) {

@@ -13,17 +13,19 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// kind says for what counts are used, and so which nodes count.
+// kind is the use of counts: for Filter, for Score, or for Score by kube-scheduler's own default
+// constraints. It decides which nodes count.
 type kind uint8
 
 const (
 	hard    kind = iota // Filter: nodes with all topology labels
 	soft                // Score: nodes with all topology labels; others are not scored
-	lenient             // Score by kube-scheduler's own defaults: every node
+	lenient             // Score by kube-scheduler's own default constraints: every node
 )
 
-// counts holds, for the constraints of one class of pods, the number of matching pods
-// in each domain. Only sync changes it, and countDomains the weights.
+// counts holds, for the constraints of one class of pods, the number of matching pods in each
+// domain. Only sync changes it, except that countDomains sets the weights, and verdict finds the
+// least of a column when it needs it.
 type counts struct {
 	pl          *plugin
 	pod         *object.Pod // a pod of the class
@@ -31,14 +33,14 @@ type counts struct {
 	constraints []match.SpreadConstraint
 	columns     []column
 	of          []int   // index of the column of each constraint
-	own         *column // the column in which each node is a domain (hostname); nil: none
+	own         *column // the only column in which each node is a domain (hostname); nil: none
 
-	any    policy // the policies that the constraints need, together
-	taints uint64 // the taintState when census was found
-	census *census
+	any    policy  // the union of the policies that the constraints need
+	taints uint64  // the taintState when census was found
+	census *census // which nodes count
 
-	counted domain.Follower // how far placed pods are counted
-	version uint64          // of the census, when they were
+	counted domain.Follower // up to which change of the table pods are counted
+	version uint64          // that of census when pods were last counted
 
 	weights weights
 }
@@ -51,16 +53,16 @@ type column struct {
 	topology int       // index in the layout
 	need     policy    // policies that a node must meet for its pods to count
 	first    int       // index of the first column with the same selector
-	eligible *eligible // for hard constraints
-	least    least     // for hard constraints
+	eligible *eligible // the number of nodes that count, by domain; only for hard constraints
+	least    least     // only for hard constraints
 	selects  bool      // scratch of countAll
 }
 
 // byHost reports whether the constraint's topology key is the hostname label.
 func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
-// keyOf returns the topology of a constraint. If nodes are scored by hostname, each
-// node is a domain.
+// keyOf returns the topology of a constraint. If it is by hostname and k is for Score, each node is
+// a domain, whatever its hostname label.
 func keyOf(t *table.Table, c *match.SpreadConstraint, k kind) domain.Key {
 	return domain.Key{Label: domain.LabelOf(t, c.TopologyKey), PerNode: k != hard && byHost(*c)}
 }
@@ -73,7 +75,8 @@ type columnKey struct {
 	selector string
 }
 
-// newCounts returns counts for the pod's class, with nothing counted yet.
+// newCounts returns counts of kind k for the constraints and the class of pod p. Nothing is counted
+// before sync.
 func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
 	pl.begin(t)
 	c := pl.take()
@@ -109,7 +112,9 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 	return c
 }
 
-// columnOf returns the index of the constraint's column, a new one if there is none.
+// columnOf returns the index of the constraint's column, which constraints with the same topology,
+// policies and selector share. It adds one if there is none. It also adds the policies that the
+// constraint needs to c.any.
 func (c *counts) columnOf(of *match.SpreadConstraint, topology domain.Key, layout *domain.Layout) int {
 	need, known := needs(of, c.kind), c.pl.columns
 	c.any |= need
@@ -134,8 +139,8 @@ func (c *counts) columnOf(of *match.SpreadConstraint, topology domain.Key, layou
 // before cells are read.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
-// sync counts the pods that came or left since the last call. If the nodes that count are
-// others than then (labels or taints have changed), it counts all pods again.
+// sync counts the pods that came or left since the last call. It counts all pods again if other
+// nodes count than at the last call, or nodes are in other domains.
 func (c *counts) sync(t *table.Table) {
 	if c.counted.Current(t) {
 		return
@@ -155,7 +160,8 @@ func (c *counts) sync(t *table.Table) {
 	c.version = c.census.version
 }
 
-// countPlacement counts a pod that came (n is 1) or left (-1).
+// countPlacement counts a pod that came (n is 1) or left (-1), in each column whose selector
+// matches it and whose policies its node meets.
 func (c *counts) countPlacement(p table.Placement, n int64) {
 	if p.Pod.Namespace != c.pod.Namespace {
 		return
@@ -173,9 +179,9 @@ func (c *counts) countPlacement(p table.Placement, n int64) {
 	}
 }
 
-// matches reports whether the selector counts pod p. Terminating pods do not count, and
-// a selector that selects all counts none; but kube-scheduler ignores both if it evaluates hard
-// constraints with pods added or removed for a trial (try).
+// matches reports whether the selector counts pod p. Terminating pods do not count, and an empty
+// selector, which matches all pods, counts none. As in kube-scheduler, both rules do not hold for
+// hard constraints if the pod is added or removed for a trial (try).
 func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	if (p.Terminating || s.Empty()) && !(try && c.kind == hard) {
 		return false
@@ -210,7 +216,8 @@ func (c *counts) countAll(t *table.Table) (sets, rows int) {
 	return sets, rows
 }
 
-// addRows adds n for each of the rows whose node meets the column's policies.
+// addRows adds n to the domain's sum once for each of the rows whose node meets the column's
+// policies. admitted is, by row, the policies that its node meets.
 func (col *column) addRows(rows []table.Row, admitted []policy, n int64) {
 	of, sums, counts := col.Of(), col.Sums, countsIf(col.need, n)
 	for _, r := range rows {
@@ -218,8 +225,9 @@ func (col *column) addRows(rows []table.Row, admitted []policy, n int64) {
 	}
 }
 
-// podsAt returns the number of matching pods in domain d of the constraint (by index). cell
-// is that of a row in d: it holds the number if each node is a domain (domain.Own).
+// podsAt returns the number of matching pods in domain d of the constraint (by index). cell is that
+// of a row in d: it holds the number if each node is a domain (domain.Own). If kind is lenient,
+// nodes without the label count for the domain of the empty value.
 func (c *counts) podsAt(constraint int, d domain.Domain, cell int64) int64 {
 	col := &c.columns[c.of[constraint]]
 	switch {

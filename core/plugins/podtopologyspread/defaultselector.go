@@ -18,7 +18,7 @@ import (
 // helper.DefaultSelector).
 type defaultSelector struct {
 	services   []*object.SelectorOwner
-	controller *object.SelectorOwner
+	controller *object.SelectorOwner // nil: none
 }
 
 // defaultSelectorOf returns the pod's default selector.
@@ -26,13 +26,14 @@ func defaultSelectorOf(t *table.Table, p *object.Pod) defaultSelector {
 	return defaultSelector{t.SelectorOwners().ServicesOf(p), t.SelectorOwners().ControllerOf(p)}
 }
 
-// empty reports whether the selector selects no pods at all.
+// empty reports whether the selector selects no pods: there are no Services, and no controller or
+// one without a selector.
 func (f defaultSelector) empty() bool {
 	return len(f.services) == 0 && (f.controller == nil || len(f.controller.Labels) == 0 && len(f.controller.Requirements) == 0)
 }
 
-// appendKey appends the selector to a key, and whether the controller's selector
-// matches the pod itself.
+// appendKey appends the selector to a key, and whether the controller's selector matches the pod
+// itself. It sorts f.services.
 func (f defaultSelector) appendKey(b []byte, p *object.Pod) []byte {
 	slices.SortFunc(f.services, func(a, b *object.SelectorOwner) int { return cmp.Compare(a.Key, b.Key) })
 	for i, s := range f.services {
@@ -65,8 +66,9 @@ func selects(c *object.SelectorOwner, p *object.Pod) bool {
 	return true
 }
 
-// selector returns the selector as one. The labels of a ReplicationController replace
-// equal keys of Services; they can differ only if it does not select its own pod.
+// selector returns one selector that requires what the Services and the controller do. If two of
+// them require different values of a label, the last counts, a ReplicationController after the
+// Services. They can differ only if the controller does not select its own pod.
 func (f defaultSelector) selector() match.Selector {
 	set := labels.Set{}
 	for _, s := range f.services {
@@ -79,8 +81,9 @@ func (f defaultSelector) selector() match.Selector {
 	return match.NewSelector(labels.SelectorFromSet(set).Add(f.controller.Requirements...))
 }
 
-// byDefault returns the profile's hard or soft constraints for a pod without its own,
-// with the pod's default selector; nil if no Service or controller selects the pod.
+// byDefault returns the profile's constraints for a pod without its own, with the pod's default
+// selector: the soft ones if soft is set, else the hard ones. It returns nil if the profile has
+// none of them, or no Service or controller selects the pod.
 func (pl *plugin) byDefault(t *table.Table, p *object.Pod, soft bool) []match.SpreadConstraint {
 	if pl.defaults == nil {
 		return nil

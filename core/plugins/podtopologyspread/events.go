@@ -31,9 +31,9 @@ func (pl *plugin) eventsToRegister() []framework.ClusterEventWithHint {
 	}
 }
 
-// known returns the pod's own hard constraints. It returns false if the profile's apply
-// or they cannot be parsed: it is not known then what they select, and every event that
-// may concern the pod queues it.
+// known returns the pod's own hard constraints. It returns false if the profile's constraints
+// apply, or if its own do not parse. It is not known then what the constraints select, and every
+// event that may concern the pod queues it.
 func (pl *plugin) known(p *object.Pod) ([]match.SpreadConstraint, bool) {
 	s := pl.spread(p)
 	if s == nil || s.HardInvalid != nil {
@@ -42,8 +42,8 @@ func (pl *plugin) known(p *object.Pod) ([]match.SpreadConstraint, bool) {
 	return s.Hard, true
 }
 
-// podChanged reports whether a change of a pod that has, or is nominated to, a node may
-// help the rejected pod p.
+// podChanged reports whether a change of a pod that has, or is nominated to, a node may help the
+// rejected pod p. It is false for pods of other namespaces.
 func (pl *plugin) podChanged(p *object.Pod, e *framework.Event) bool {
 	if cmp.Or(e.NewPod, e.OldPod).Namespace != p.Namespace {
 		return false
@@ -68,8 +68,9 @@ func (pl *plugin) selfChanged(p *object.Pod, e *framework.Event) bool {
 	return pl.changed(constraints, ok, e.OldPod, e.NewPod) || relabelled(constraints, ok, e)
 }
 
-// relabelled reports whether the labels of the updated pod changed so that a constraint
-// counts it only before or only after. constraints and ok are those of known.
+// relabelled reports whether the labels of the updated pod changed so that a constraint counts it
+// only before or only after. If ok is false, the constraints are not known, and any change of
+// labels counts.
 func relabelled(constraints []match.SpreadConstraint, ok bool, e *framework.Event) bool {
 	if maps.Equal(e.OldPod.Labels, e.NewPod.Labels) {
 		return false
@@ -79,9 +80,10 @@ func relabelled(constraints []match.SpreadConstraint, ok bool, e *framework.Even
 	})
 }
 
-// changed reports whether an update of the rejected pod, from old to now, changed what
-// its constraints count. constraints and ok are those of known, after the update. With
-// matchLabelKeys the pod's labels are part of its constraints.
+// changed reports whether an update of the rejected pod, from old to now, changed its constraints
+// or what they count. constraints and ok are those of known, after the update. With matchLabelKeys
+// the pod's labels are part of its constraints. If the pod had or has none of its own, its
+// controller and tolerations decide.
 func (pl *plugin) changed(constraints []match.SpreadConstraint, ok bool, old, now *object.Pod) bool {
 	if old.Tolerations.Key != now.Tolerations.Key && (!ok || anyHonorsTaints(constraints)) {
 		return true
@@ -119,10 +121,10 @@ func mayBeOf(p *object.Pod, f *object.SelectorOwner) bool {
 	return f.Kind == object.Service || f.Kind == p.Controller.Kind && f.Name == p.Controller.Name
 }
 
-// nodeChanged reports whether a change of a node may help the pod. The node must have all
-// labels that the constraints need, or have had them. An update helps only if it changes
-// that, one of these labels, the taints, or whether the pod selects the node: only such
-// nodes count.
+// nodeChanged reports whether a change of a node may help the pod p. Only a node that has, or had,
+// the topology labels of all constraints can help. An update helps if the node got or lost these,
+// if the value of one, its taints, or whether p's node selector and affinity match it changed. If
+// p's constraints are not known, every change may help.
 func (pl *plugin) nodeChanged(p *object.Pod, e *framework.Event) bool {
 	constraints, ok := pl.known(p)
 	had, has := labelled(constraints, e.OldNode), labelled(constraints, e.NewNode)

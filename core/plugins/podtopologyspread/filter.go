@@ -14,13 +14,14 @@ const (
 )
 
 const (
-	unlabelled framework.Verdict = 1 + iota // the node lacks a topology key
-	skewed                                  // the pod would make its domain too full
+	unlabelled framework.Verdict = 1 + iota // the node lacks the topology label of a constraint
+	skewed                                  // with the pod, its domain would have too many matching pods
 )
 
-// verdict returns the verdict on the rows of a cell, by the first constraint that is
-// not met: with the pod, a domain may have at most maxSkew matching pods more than the
-// domain with the fewest.
+// verdict returns the verdict on the rows of a cell, by the first constraint that is not met. It is
+// unlabelled if the rows lack the topology label. It is skewed if their domain, with the pod, would
+// have over maxSkew matching pods more than the domain with the fewest. A negative cell, of rows
+// without a node, fits.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
 	c := in.State.(*counts)
 	if cell < 0 {
@@ -39,8 +40,8 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	return framework.Fits
 }
 
-// most returns how many matching pods a domain of the constraint (by index) may have
-// without the pod.
+// most returns the largest number of matching pods that a domain of the constraint (by index) may
+// have before the pod is added, if the pod is to fit.
 func (c *counts) most(constraint int) int64 {
 	of := &c.constraints[constraint]
 	most := c.columns[c.of[constraint]].leastPods(of.MinDomains) + int64(of.MaxSkew)
@@ -50,9 +51,9 @@ func (c *counts) most(constraint int) int64 {
 	return most
 }
 
-// exchanged returns the verdict on the row as if its pods of a priority lower than
-// below were gone and the pods of came were there, as a trial counts them. known is
-// false if a pod of came counts: its domain may have had the fewest pods.
+// exchanged returns the verdict on the row as if its pods of a priority lower than below were gone
+// and the pods of came were there, as a trial counts them. known is false if a constraint counts a
+// pod of came: it may be added to the domain with the fewest.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
 	if in.Table.Node(row) == nil {

@@ -24,8 +24,9 @@ const (
 	policies = 1 << iota // the number of different sets
 )
 
-// needs returns the policies that nodes must meet to count for the constraint. Scoring
-// by hostname ignores the constraint's own policies.
+// needs returns the policies that nodes must meet to count for the constraint c. If c is by
+// hostname and k is for Score, that is topologyLabels alone: nodeAffinityPolicy and
+// nodeTaintsPolicy are ignored, as in kube-scheduler.
 func needs(c *match.SpreadConstraint, k kind) policy {
 	p := topologyLabels
 	if k != hard && byHost(*c) {
@@ -43,23 +44,23 @@ func needs(c *match.SpreadConstraint, k kind) policy {
 // inclusion holds which nodes meet the inclusion policies of pods with one node
 // selector and one set of tolerated taints. Classes of pods share it.
 type inclusion struct {
-	any         policy // the policies to evaluate
-	required    *match.NodeSelector
-	tolerations match.Tolerations
-	comparisons bool // plugin.comparisons
-	// rejected is the numbers of the taints that the pods do not tolerate, if numbered is
-	// set: all taints of nodes have a number.
+	any         policy              // the policies to evaluate: affinity, taints
+	required    *match.NodeSelector // the pods' node selector and affinity; nil: none, or ignored
+	tolerations match.Tolerations   // of the pods, if taints are evaluated
+	comparisons bool                // plugin.comparisons
+	// rejected is the numbers of the NoSchedule and NoExecute taints that the pods do not tolerate.
+	// It is used only if numbered is set: every taint of a node has a number.
 	rejected nodetaints.Set
 	numbered bool
 
-	met []policy // policies that the row's node meets
-	// moves changes whenever a node meets other policies than before.
+	met []policy // by row, the policies in the field any that its node meets
+	// moves grows whenever a node meets other policies than before.
 	moves    uint64
 	revision uint64 // of the table, up to which met is computed
 }
 
-// inclusionOf returns the inclusion for the policies and pods like p, a new one if
-// there is none. begin must have been called.
+// inclusionOf returns the inclusion that evaluates the policies in any for pods like p. It adds one
+// if there is none. The caller must have called begin.
 func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclusion {
 	in := inclusion{any: any, comparisons: pl.comparisons}
 	key := append(pl.key[:0], byte(any))
@@ -86,8 +87,9 @@ func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclus
 	return known
 }
 
-// rejectedTaints returns the numbers of the NoSchedule and NoExecute taints of nodes
-// that these tolerations do not tolerate.
+// rejectedTaints returns the numbers of the NoSchedule and NoExecute taints of nodes that the
+// tolerations do not tolerate. It leaves out taints that have no number. comparisons is the gate
+// TaintTolerationComparisonOperators.
 func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons bool) (set nodetaints.Set) {
 	for i, taint := range nodetaints.Of(t).Numbered() {
 		hard := taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
@@ -98,7 +100,8 @@ func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons b
 	return set
 }
 
-// taintState returns a number that changes whenever the results of rejectedTaints may.
+// taintState returns a number that changes whenever a taint number begins to stand for another
+// taint, and whenever nodes begin or cease to have taints without a number.
 func taintState(t *table.Table) uint64 {
 	state := nodetaints.Of(t).Revision() << 1
 	if nodetaints.Of(t).AnyOthers() {
@@ -107,7 +110,7 @@ func taintState(t *table.Table) uint64 {
 	return state
 }
 
-// evaluate computes met for all rows.
+// evaluate computes met for all rows, as of the table's revision.
 func (in *inclusion) evaluate(t *table.Table) {
 	in.met, in.revision = make([]policy, t.Rows()), t.Revision()
 	if in.any&taints != 0 && !in.numbered {
@@ -137,7 +140,7 @@ func (in *inclusion) evaluate(t *table.Table) {
 	}
 }
 
-// of returns the inclusion policies (affinity, taints) that the node on the row meets.
+// of returns the policies of in.any that the node on the row meets; none without a node.
 func (in *inclusion) of(t *table.Table, r table.Row) (p policy) {
 	n := t.Node(r)
 	if n == nil {
@@ -152,8 +155,8 @@ func (in *inclusion) of(t *table.Table, r table.Row) (p policy) {
 	return p
 }
 
-// follow computes again which policies are met by the nodes that changed since the last
-// call.
+// follow evaluates the policies again for the nodes that changed since the last call, and adds to
+// moves the number of nodes that meet other policies than before.
 func (in *inclusion) follow(t *table.Table) {
 	if n := t.Rows() - len(in.met); n > 0 {
 		in.met = append(in.met, make([]policy, n)...)

@@ -16,9 +16,10 @@ import (
 
 // plugin is the plugin's configuration in one profile, and what its classes of pods share.
 type plugin struct {
-	// defaults are the constraints of pods without any; nil: none.
+	// defaults are the constraints of pods that have none of their own; nil: there are no such
+	// constraints.
 	defaults *match.Spread
-	// system is set if the defaults are kube-scheduler's own.
+	// system is set if defaults are kube-scheduler's own (defaultingType System).
 	system bool
 	// comparisons is the gate TaintTolerationComparisonOperators.
 	comparisons bool
@@ -26,12 +27,12 @@ type plugin struct {
 	matchLabelKeys bool
 	// The rest is shared by the counts of all classes.
 	layouts    domain.Layouts
-	generation uint64 // of the layouts, when the following were dropped last
-	taints     uint64 // taintState at that time
-	inclusions map[string]*inclusion
+	generation uint64                // that of layouts when the following were last dropped
+	taints     uint64                // the taintState at that time
+	inclusions map[string]*inclusion // by the key that inclusionOf makes
 	censuses   map[censusKey]*census
-	elements   int               // about how many elements these have together
-	rooms      domain.Rooms      // memory of columns, for reuse
+	elements   int               // about how many elements inclusions and censuses hold together
+	rooms      domain.Rooms      // memory of dropped columns, for reuse
 	idle       []*counts         // released, for reuse
 	keys       []domain.Key      // scratch of newCounts
 	columns    map[columnKey]int // scratch for newCounts
@@ -39,14 +40,16 @@ type plugin struct {
 	seen       []bool            // scratch of noneSeen
 }
 
-// system is kube-scheduler's constraints if the configuration has no defaults.
+// system is kube-scheduler's own default constraints. They apply if the arguments have
+// defaultingType System, or none.
 var system = []v1.TopologySpreadConstraint{
 	{TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 3},
 	{TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 5},
 }
 
 // New returns the plugin; nil args stand for the defaults. Without the gate
-// MatchLabelKeysInPodTopologySpread, matchLabelKeys are ignored.
+// MatchLabelKeysInPodTopologySpread, it ignores the matchLabelKeys of constraints. The error names
+// the wrong fields of args.
 func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -79,9 +82,9 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 	}, nil
 }
 
-// sign appends to key what verdicts and scores depend on of the pod: its constraints,
-// and which nodes and pods they count. It appends nothing for a pod without constraints
-// that no Service or controller selects.
+// sign appends to key what verdicts and scores depend on of the pod: its constraints, and which
+// nodes and pods they count. It appends nothing for a pod to which no constraints apply: it has
+// none of its own, and either the profile has none or no Service or controller selects it.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	spread := pl.spread(p)
 	switch {
@@ -106,8 +109,9 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return match.AppendField(append(key, 'n'), p.Namespace)
 }
 
-// signRevision returns a revision that changes when the pod's signature may: that of
-// Services and controllers, if the profile's constraints apply; else 0.
+// signRevision returns a revision that changes when the pod's signature may: that of Services and
+// controllers for a pod without constraints of its own, if the profile has defaults; else 0. known
+// is always true.
 func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 	if pl.spread(p) != nil || pl.defaults == nil {
 		return 0, true
@@ -124,8 +128,8 @@ func (pl *plugin) spread(p *object.Pod) *match.Spread {
 	return p.Spread
 }
 
-// honors reports whether any of the constraints has nodeAffinityPolicy or
-// nodeTaintsPolicy Honor.
+// honors reports whether a constraint of s, hard or soft, has nodeAffinityPolicy Honor (affinity),
+// and whether one has nodeTaintsPolicy Honor (taints).
 func honors(s *match.Spread) (affinity, taints bool) {
 	for _, list := range [][]match.SpreadConstraint{s.Hard, s.Soft} {
 		for i := range list {
@@ -135,7 +139,9 @@ func honors(s *match.Spread) (affinity, taints bool) {
 	return affinity, taints
 }
 
-// preFilter skips pods without hard constraints, and returns the counts for others.
+// preFilter returns, as the state for Filter, counts for the pod's hard constraints, or for the
+// profile's if the pod has no constraints. It skips pods without hard constraints. It fails if a
+// selector of a hard constraint does not parse.
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	var constraints []match.SpreadConstraint
 	if spread := pl.spread(p); spread == nil {
@@ -151,7 +157,9 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	return framework.PreFilterResult{State: pl.newCounts(t, p, constraints, hard)}
 }
 
-// preScore skips pods without soft constraints, and returns the counts for others.
+// preScore returns, as the state for Score, counts for the pod's soft constraints, or for the
+// profile's if the pod has no constraints. It skips pods without soft constraints. It fails if a
+// selector of a soft constraint does not parse.
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	var constraints []match.SpreadConstraint
 	kind := soft

@@ -12,26 +12,27 @@ import (
 // domains the feasible nodes are in, the more.
 type weights struct {
 	byConstraint []float64
-	sizes        []int // the number of domains of each constraint
+	sizes        []int // the number of domains for which each constraint has its weight
 }
 
-// size makes room for that many constraints and resets the weights.
+// size makes w hold weights for that many constraints, and sets them all to 0.
 func (w *weights) size(constraints int) {
 	w.byConstraint = append(w.byConstraint[:0], make([]float64, constraints)...)
 	w.sizes = append(w.sizes[:0], make([]int, constraints)...)
 }
 
-// set sets the weight of the constraint (by index) for a number of domains.
+// set sets the weight of the constraint (by index) for a number of domains: log(domains+2), as in
+// kube-scheduler.
 func (w *weights) set(constraint, domains int) {
 	if w.sizes[constraint] != domains {
 		w.sizes[constraint], w.byConstraint[constraint] = domains, math.Log(float64(domains+2))
 	}
 }
 
-// countDomains sets the weight of each constraint by the number of domains in which the
-// feasible nodes are: more domains weigh more, as upstream. feasible has the number of these
-// nodes for each cell. By hostname each node that is scored is a domain. The framework
-// calls it before it asks for scores.
+// countDomains sets the weight of each constraint by the number of domains in which the feasible
+// nodes are: more domains weigh more, as upstream. feasible has the number of feasible nodes of
+// each cell. Nodes that are not scored do not count. For a constraint by hostname each node is a
+// domain. The framework calls it before it asks for scores.
 func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	c := in.State.(*counts)
 	w, nodes := &c.weights, 0
@@ -49,14 +50,15 @@ func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	}
 }
 
-// noneSeen returns a scratch slice of n times false.
+// noneSeen returns a slice of n times false. It is scratch memory, valid until the next call.
 func (pl *plugin) noneSeen(n int) []bool {
 	pl.seen = append(pl.seen[:0], make([]bool, n)...)
 	return pl.seen
 }
 
-// domainsOf returns the number of domains of the constraint (by index) that the
-// feasible nodes are in.
+// domainsOf returns the number of domains of the constraint (by index) that the feasible nodes are
+// in. Nodes that are not scored do not count. Scored nodes without the label are in the domain of
+// the empty value.
 func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n int) {
 	seen := c.pl.noneSeen(c.columns[c.of[constraint]].Len())
 	for _, f := range feasible {
@@ -80,8 +82,9 @@ func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n in
 	return n
 }
 
-// locate returns the domains of the cell's rows, by topology, and whether these rows
-// are scored.
+// locate returns the domains of the cell's rows, by topology, and whether these rows are scored. A
+// row is not scored if it has no node (location is nil then), or if its node lacks a topology
+// label, unless kind is lenient.
 func (c *counts) locate(cell int64) (location []domain.Domain, scored bool) {
 	if cell < 0 {
 		return nil, false
@@ -90,8 +93,10 @@ func (c *counts) locate(cell int64) (location []domain.Domain, scored bool) {
 	return location, c.kind == lenient || !slices.Contains(location, domain.Missing)
 }
 
-// score returns the raw score of the rows in a cell: the weighted number of matching
-// pods in their domains, of which fewer are better, plus maxSkew-1 for each constraint.
+// score returns the raw score of the rows in a cell: the weighted number of matching pods in their
+// domains, of which fewer are better, plus maxSkew-1 for each constraint. It returns NoScore for
+// rows that are not scored, as they lack a topology label. If kind is lenient, it leaves out the
+// constraints whose label they lack instead.
 func score(in *framework.Input, cell int64) int64 {
 	c := in.State.(*counts)
 	location, scored := c.locate(cell)
@@ -117,8 +122,8 @@ func (c *counts) permitted(constraint int) float64 {
 	return float64(c.constraints[constraint].MaxSkew - 1)
 }
 
-// normalize scales raw scores so that the fewest pods become 100. If the highest is 0,
-// all become 100.
+// normalize scales raw scores so that the least becomes 100 and the most 100*least/most: fewer pods
+// are better. If most is 0, all become 100.
 func normalize(raw, least, most int64) int64 {
 	if most <= 0 {
 		return 100
