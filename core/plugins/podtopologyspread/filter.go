@@ -15,7 +15,7 @@ const (
 
 const (
 	unlabelled framework.Verdict = 1 + iota // the node lacks the topology label of a constraint
-	skewed                                  // with the pod, its domain would have too many matching pods
+	skewed                                  // its domain would have too many matching pods
 )
 
 // verdict returns the verdict on the rows of a cell, by the first constraint that is not met. It is
