@@ -11,8 +11,9 @@ import (
 	"github.com/berth-scheduler/berth/core/sums"
 )
 
-// eventsToRegister returns the events that may help a rejected pod: pods that are
-// deleted or scaled down, and nodes that are added or grow.
+// eventsToRegister returns the events that may help a rejected pod: pods are deleted, a pod or the
+// rejected one itself is scaled down, nodes are added or grow, and DeviceClasses begin to provide a
+// resource.
 func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 	list := []framework.ClusterEventWithHint{
 		{Resource: framework.AssignedPod, ActionType: framework.Delete},
@@ -26,8 +27,9 @@ func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 	return list
 }
 
-// deviceClassChanged reports whether a DeviceClass now provides an extended resource
-// that it did not provide before, and the pod names it.
+// deviceClassChanged reports whether a DeviceClass now provides an extended resource that it did
+// not provide before, and a container of the pod names it. A new class also provides the resource
+// that is named after it (deviceclass.resource.kubernetes.io/NAME).
 func deviceClassChanged(p *object.Pod, e *framework.Event) bool {
 	now := e.NewObject.(*object.DeviceClass)
 	resource := extendedName(now)
@@ -49,8 +51,8 @@ func extendedName(c *object.DeviceClass) v1.ResourceName {
 	return v1.ResourceName(*c.API.Spec.ExtendedResourceName)
 }
 
-// mentions reports whether a container of the pod names the resource, even with a request
-// of 0.
+// mentions reports whether a container of the pod names the extended resource, even with a request
+// of 0. It is false for resources for which no DeviceClass may stand, such as cpu.
 func mentions(p *object.Pod, resource v1.ResourceName) bool {
 	return slices.ContainsFunc(p.Extended, func(r object.ExtendedRequest) bool { return r.Resource == resource })
 }
@@ -62,9 +64,9 @@ func (ig ignored) shrunk(p *object.Pod, e *framework.Event) bool {
 	return ig.any(p, func(name v1.ResourceName, _ int64) bool { return was.Of(name) > is.Of(name) })
 }
 
-// grown reports whether the node, if it were empty, would fit the pod, and is new or
-// has more allocatable than before of a resource that the pod requests, or of pods. A
-// resource that the node no longer has and a DeviceClass provides counts as more.
+// grown reports whether the node, if it were empty, would fit the pod, and is new or has more
+// allocatable than before of a resource that the pod requests, or of pods. A resource that the node
+// lacks and a DeviceClass provides counts as more.
 func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	is := &e.NewNode.Allocatable
 	delegated := func(name v1.ResourceName) bool { return is.Of(name) <= 0 && ig.delegates(e.Table, name) }
@@ -82,8 +84,8 @@ func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	return ignored{}.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) || delegated(name) })
 }
 
-// any reports whether f returns true for a resource that the filter checks for the pod,
-// with the pod's request.
+// any calls f with the name and the pod's request of resources that the filter checks, until f
+// returns true. It reports whether f did. The number of pods is not among them.
 func (ig ignored) any(p *object.Pod, f func(name v1.ResourceName, request int64) bool) bool {
 	r := &p.Demand.Requests
 	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {

@@ -38,13 +38,14 @@ func (ig ignored) sums(t *table.Table, requests *resource.Vector) []sums.Sum {
 	return list
 }
 
-// filter rejects the rows that lack a requested resource.
+// filter rejects the rows on which a requested resource is not free. The verdict says which ones.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	sums.Verdicts(in.Sums, in.Table, rows, out)
 }
 
 // explain returns the resources that the row lacks, as the bits of v say, with kube-scheduler's
-// reasons.
+// reasons. The code is UnschedulableAndUnresolvable if the pod requests more of a resource than the
+// whole node has, else Unschedulable.
 func explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
 	b := decision.Blocker{Code: decision.Unschedulable}
 	beyond := sums.EachShort(in.Sums, in.Table, row, uint64(v), func(s *sums.Sum) {

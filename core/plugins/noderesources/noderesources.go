@@ -55,13 +55,13 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 
 // ignored is the extended resources that the filter does not check.
 type ignored struct {
-	names, groups map[string]bool // whole names; the parts before the slash
+	names, groups map[string]bool // whole names; parts of names before the slash
 	// classes is set if resources that a DeviceClass provides are not checked either, on
 	// nodes that do not have them.
 	classes bool
 }
 
-// newIgnored returns the ignored resources and groups of the arguments.
+// newIgnored returns the resources and groups that the arguments ignore. It does not set classes.
 func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 	set := func(list []string) map[string]bool {
 		m := map[string]bool{}
@@ -73,8 +73,8 @@ func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 	return ignored{names: set(args.IgnoredResources), groups: set(args.IgnoredResourceGroups)}
 }
 
-// delegates reports whether a DeviceClass provides the resource, so that
-// DynamicResources checks it on nodes that do not have it.
+// delegates reports whether a DeviceClass provides the resource, so that DynamicResources checks it
+// on nodes that do not have it. It is false unless ig.classes is set.
 func (ig ignored) delegates(t *table.Table, name v1.ResourceName) bool {
 	return ig.classes && devicepools.Of(t).ClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
@@ -90,7 +90,7 @@ func (ig ignored) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// has reports whether the arguments ignore the resource.
+// has reports whether the arguments ignore the resource. They can ignore extended resources only.
 func (ig ignored) has(name v1.ResourceName) bool {
 	if len(ig.names) == 0 && len(ig.groups) == 0 || !resource.IsExtended(name) {
 		return false

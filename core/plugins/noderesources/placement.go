@@ -8,10 +8,11 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-// scorePlacement returns the plugin's points for pod groups: a placement scores the
-// percentage of its nodes' resources that its pods and the group's would use, the
-// fuller the better, whatever strategy nodes are scored by. Resources that the group
-// does not request count only if they are basic.
+// scorePlacement returns the plugin's functions for pod groups. The score of a placement is the
+// percentage of its nodes' resources that the pods there use, with those of the group. It is a
+// weighted mean over the resources. Fuller is better, whatever strategy nodes are scored by.
+// Resources that the group does not request count only if they are CPU, memory or ephemeral
+// storage.
 func scorePlacement(resources []configv1.ResourceSpec) *framework.PodGroupPlugin {
 	return &framework.PodGroupPlugin{ScorePlacement: func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 		var sum, weights int64

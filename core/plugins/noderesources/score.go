@@ -18,16 +18,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// scorer scores nodes by a scoring strategy: the weighted mean of the scores of the
-// configured resources that the node has.
+// scorer scores nodes by a scoring strategy: the weighted mean of the scores of the configured
+// resources that the node has.
 type scorer struct {
 	resources []weighted
-	// rate adds one resource's score and weight to the packed sums (sumOfWeights) of the
-	// rows.
+	// rate adds the score and weight of one resource, on each row that has it, to the row's packed
+	// sums (sumOfWeights) in out.
 	rate func(c column, rows []table.Row, out []int64)
 	// halfUp is set if the mean is rounded instead of truncated.
 	halfUp bool
-	// fast is set for the default: LeastAllocated of CPU and memory.
+	// fast is set for LeastAllocated of just CPU and memory, in this order.
 	fast bool
 	// counter counts the devices that provide extended resources; nil: none do.
 	counter *devices.Counter
@@ -63,14 +63,14 @@ func newScorer(s *configv1.ScoringStrategy, counter *devices.Counter) *scorer {
 type share struct {
 	weighted
 	request int64
-	// stock is the devices that provide it on nodes that do not have it; nil: none do.
+	// stock is the devices that stand for it on nodes that do not have it; nil: none do.
 	stock *devices.Stock
 }
 
 // preScore returns, as the state for Score, the resources to score with the pod's requests
-// (shares), without those that the pod does not request, except for CPU, memory and
-// ephemeral storage. It never skips. For LeastAllocated of CPU and memory it also returns
-// the score as data (Headroom), which the engine computes for all nodes in one pass.
+// (shares). It leaves out those that the pod does not request, except for CPU, memory and ephemeral
+// storage. It never skips. For LeastAllocated of CPU and memory alone, each with weight 1, it also
+// returns the score as data (Headroom), which the engine computes for all nodes in one pass.
 func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	shares := make([]share, 0, len(s.resources))
 	for _, r := range s.resources {
@@ -86,7 +86,8 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 	return out
 }
 
-// reads returns the kinds of objects that Filter and Score read.
+// reads returns the kinds of objects, beside nodes and pods, that Filter and Score read; none
+// without a counter.
 func (s *scorer) reads() []object.Kind {
 	switch {
 	case s.counter == nil:
@@ -97,8 +98,9 @@ func (s *scorer) reads() []object.Kind {
 	return []object.Kind{object.DeviceClasses}
 }
 
-// appendKey appends to the pod's signature the revision of the cluster's devices, if its
-// score depends on them, so that scores from before a change are not used again.
+// appendKey appends to the pod's signature the revision of the cluster's devices, if the pod
+// requests a scored resource that a DeviceClass provides. Scores from before a change of devices
+// are then not used again.
 func (s *scorer) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
 	for _, r := range s.resources {
 		if !basic(r.name) && p.Demand.Scoring.Of(r.name) > 0 && s.counter.Has(t, r.name) {
@@ -113,12 +115,12 @@ func basic(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage
 }
 
-// sumOfWeights is the bit above which a row's output holds the sum of weights while
-// resources are added up; below it is the weighted sum of scores. Weights and scores
+// sumOfWeights is the number of the bit from which on a row's output holds the sum of weights,
+// while resources are added up. The bits below hold the weighted sum of scores. Weights and scores
 // are at most 100, which is small enough for 100,000 resources.
 const sumOfWeights = 32
 
-// score writes the score of each row, 0 to 100, to out.
+// score writes the score of each row, 0 to 100, to out; 0 if the node has none of the resources.
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	shares := in.State.([]share)
 	clear(out)
@@ -177,8 +179,8 @@ func (c *column) taken(allocatable, used int64) int64 {
 	return int64(min(uint64(used)+uint64(c.request), uint64(allocatable)))
 }
 
-// least adds to each row's packed sum what LeastAllocated gives it for the resource: the
-// free percentage, with the weight.
+// least adds to each row's packed sum what LeastAllocated gives it for the resource: the percentage
+// that stays free with the pod, with the weight. It leaves out rows that have none of the resource.
 func least(c column, rows []table.Row, out []int64) {
 	for i, r := range rows {
 		if a := c.allocatable[r]; a > 0 {
@@ -188,8 +190,8 @@ func least(c column, rows []table.Row, out []int64) {
 	}
 }
 
-// most adds to each row's packed sum what MostAllocated gives it for the resource: the used
-// percentage, with the weight.
+// most adds to each row's packed sum what MostAllocated gives it for the resource: the percentage
+// that is used with the pod, with the weight. It leaves out rows that have none of the resource.
 func most(c column, rows []table.Row, out []int64) {
 	for i, r := range rows {
 		if a := c.allocatable[r]; a > 0 {
@@ -199,9 +201,9 @@ func most(c column, rows []table.Row, out []int64) {
 	}
 }
 
-// byShape returns a function that adds to each row's packed sum what
-// RequestedToCapacityRatio gives it for a resource: line[p] for a used percentage of p,
-// with the weight. A score of 0 does not count in the mean.
+// byShape returns a function that adds to each row's packed sum what RequestedToCapacityRatio gives
+// it for a resource: line[p] if p percent are used with the pod, with the weight. A score of 0 does
+// not count in the mean.
 func byShape(line [101]int64) func(column, []table.Row, []int64) {
 	return func(c column, rows []table.Row, out []int64) {
 		for i, r := range rows {
