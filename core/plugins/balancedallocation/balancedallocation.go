@@ -18,10 +18,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// New returns the plugin; nil args stand for the defaults (CPU and memory). With a
-// counter, an extended resource that a DeviceClass provides is scored by the devices of
-// the node; a nil counter means that no device provides any. The error names the wrong
-// fields.
+// New returns the plugin; nil args stand for the defaults (CPU and memory). With a counter, an
+// extended resource that a DeviceClass provides is scored by the node's devices, where the node
+// offers none of it itself. A nil counter means that no device provides any. The error names the
+// wrong fields.
 func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Counter) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -52,7 +52,8 @@ func resourcesOf(args *configv1.NodeResourcesBalancedAllocationArgs) []v1.Resour
 	return list
 }
 
-// reads returns the kinds of objects that score looks up.
+// reads returns the kinds of objects that score looks up; none unless a resource may be provided by
+// devices.
 func (b *balance) reads() []object.Kind {
 	if b.counter == nil || !slices.ContainsFunc(b.resources, resource.ByDevices) {
 		return nil
@@ -60,8 +61,8 @@ func (b *balance) reads() []object.Kind {
 	return []object.Kind{object.DeviceClasses, object.ResourceSlices, object.ResourceClaims}
 }
 
-// sign appends to key what the score depends on of the pod: its requests for the resources,
-// and the revision of the devices if one of the resources is provided by devices.
+// sign appends to key what the score depends on of the pod: its requests for the resources, and the
+// revision of the devices if it requests a resource that a DeviceClass provides.
 func (b *balance) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	stocked := false
 	for _, name := range b.resources {
@@ -81,9 +82,10 @@ type share struct {
 	stock   *devices.Stock // devices that provide it; nil: none do
 }
 
-// preScore skips pods that request none of the resources, since all of them would go to the
-// same node. Resources other than CPU, memory and ephemeral storage count only if the pod
-// requests them.
+// preScore returns the resources to balance (shares) as the state for Score. Resources other than
+// CPU, memory and ephemeral storage count only if the pod requests them. It skips pods that request
+// none of the resources, since all of them would go to the same node. For CPU and memory alone it
+// also returns the score as data (Headroom).
 func (b *balance) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	var shares []share
 	skip := true
@@ -108,9 +110,8 @@ type column struct {
 	request           int64
 }
 
-// score writes the score of each row. It compares the balance with the pod to the balance
-// without it: about 75 if it stays the same, towards 100 if it gets better, towards 50 if
-// it gets worse.
+// score writes the score of each row. It compares the balance with the pod to the balance without
+// it: 75 if it stays the same, up to 100 if it gets better, down to 50 if it gets worse.
 func score(in *framework.Input, rows []table.Row, out []int64) {
 	var stack [4]column // more resources than that cost an allocation a call
 	columns := stack[:0]
@@ -131,14 +132,14 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// basic reports whether the shares are exactly CPU and memory.
+// basic reports whether the shares are exactly CPU and memory, in this order.
 func basic(shares []share) bool {
 	return len(shares) == 2 && shares[0].name == v1.ResourceCPU && shares[1].name == v1.ResourceMemory
 }
 
-// withDevices returns, for each resource of shares, what is allocatable and used on these
-// rows alone, where devices in place of an extended resource count, and the index of each
-// row in these columns, from 0.
+// withDevices returns a column for each share that has only the given rows as its elements, and the
+// indexes of the rows in the columns: 0, 1 and so on. Devices that stand for an extended resource
+// count. Resources that no node offers are left out.
 func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []table.Row) {
 	var columns []column
 	for _, s := range shares {
@@ -159,19 +160,19 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 	return columns, devices.Numbered(rows)
 }
 
-// columnOf returns the table's column of the resource.
+// columnOf returns the table's column of the resource id, with the pod's request for it.
 func columnOf(t *table.Table, id table.Resource, request int64) column {
 	return column{allocatable: t.Allocatable(id), used: t.Used(id), request: request}
 }
 
-// scoreAny returns the score of one row for any number of resources.
+// scoreAny returns the score of row r for any number of resources.
 func scoreAny(columns []column, r table.Row) int64 {
 	return headroom.Rating(evenness(columns, r, true), evenness(columns, r, false))
 }
 
-// evenness returns how evenly the resources are used on the row, 0 to 100: 100 if all
-// used fractions are equal, less with a greater standard deviation. The operations and
-// their order are kube-scheduler's, so that truncation gives the same integer.
+// evenness returns how evenly the resources are used on the row, 50 to 100: 100 if all used
+// fractions are equal, less with a greater standard deviation. withPod adds the pod's requests. The
+// operations and their order are kube-scheduler's, so that truncation gives the same integer.
 func evenness(columns []column, row table.Row, withPod bool) int64 {
 	var total, first, second float64
 	n := 0
@@ -204,8 +205,8 @@ func evenness(columns []column, row table.Row, withPod bool) int64 {
 	return int64((1 - deviation) * 100)
 }
 
-// fraction returns the used fraction of the resource, at most 1; false if the node has none
-// allocatable.
+// fraction returns the used fraction of the resource on the row, at most 1; false if the node has
+// none allocatable. withPod adds the pod's request.
 func (c *column) fraction(row table.Row, withPod bool) (float64, bool) {
 	a, used := c.allocatable[row], c.used[row]
 	if a <= 0 {
