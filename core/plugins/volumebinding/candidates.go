@@ -16,8 +16,9 @@ type candidates struct {
 	claim    *object.PersistentVolumeClaim
 	preBound []*object.PersistentVolume // reserved for this claim (claimRef); the smallest first
 	all      *freevolumes.Volumes       // the free volumes of the claim's class
-	// unpinned is the suitable volumes that no label pins, many the suitable ones by label
-	// values that pin many; the smallest first.
+	// unpinned is the suitable volumes without a Pin. many is the suitable ones of each Pin that
+	// more than freevolumes.Few volumes have. Both list the smallest first, as far as firstThatSuit
+	// goes.
 	unpinned []*object.PersistentVolume
 	many     map[freevolumes.Pin][]*object.PersistentVolume
 }
@@ -33,9 +34,9 @@ func suitable(t *table.Table, c *object.PersistentVolumeClaim, others int) *cand
 	return found
 }
 
-// firstThatSuit returns the suitable ones of the volumes, which are sorted by size. It
-// stops when more than others of them are usable by every node that reads the list: the
-// pod's other claims cannot take all of these.
+// firstThatSuit returns those of the volumes, which are sorted by size, to which the claim may be
+// bound. It stops once more than others of them are usable by every node for which the list is
+// read: the pod's other claims cannot take all of these.
 func (f *candidates) firstThatSuit(volumes []*object.PersistentVolume, others int) (list []*object.PersistentVolume) {
 	from, _ := slices.BinarySearchFunc(volumes, f.claim.Bytes, func(v *object.PersistentVolume, bytes int64) int { return cmp.Compare(v.Bytes, bytes) })
 	for _, v := range volumes[from:] {
@@ -67,8 +68,8 @@ func (f *candidates) suit(v *object.PersistentVolume) bool {
 	return suits(v, f.claim) && v.Available && offers(v, f.claim)
 }
 
-// preBound returns the volumes reserved for the claim (by claimRef) that suit it, the
-// smallest first.
+// preBound returns the volumes reserved for the claim (by claimRef) that have its class and suit
+// it, the smallest first.
 func preBound(t *table.Table, c *object.PersistentVolumeClaim) (list []*object.PersistentVolume) {
 	for v := range freevolumes.Of(t).KeptFor(c.Namespace, c.Name) {
 		if v.Keeps(c) && v.Class == c.Class && suits(v, c) {
@@ -99,8 +100,9 @@ func offers(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 	return true
 }
 
-// on returns the volume for the claim on the node; nil for none. It is one that is
-// reserved for the claim, if there is any; else the smallest that is not in taken.
+// on returns the volume for the claim on the node; nil for none. It ignores volumes in taken. If
+// some are reserved for the claim, it is the smallest of these, or nil if the node does not reach
+// that one. Else it is the smallest suitable one that the node reaches.
 func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
 	for _, v := range f.preBound {
 		if slices.Contains(taken, v) {
@@ -118,8 +120,8 @@ func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *objec
 	return best
 }
 
-// pinnedTo returns the suitable volumes that the node's value of the label pins, the
-// smallest first.
+// pinnedTo returns the suitable volumes that are pinned to the node's value of the label key, the
+// smallest first; nil if the node lacks the label.
 func (f *candidates) pinnedTo(key string, n *object.Node) []*object.PersistentVolume {
 	value, has := n.Labels[key]
 	if !has {
@@ -157,8 +159,8 @@ func first(volumes []*object.PersistentVolume, n *object.Node, taken []*object.P
 	return best
 }
 
-// pinnedAlone reports whether the volume is usable by every node that has the label which
-// pins it. A search by that label needs no other check.
+// pinnedAlone reports whether the volume is usable by every node that has the label and one of the
+// values which pin it. A search by that label needs no other check.
 func pinnedAlone(v *object.PersistentVolume) bool {
 	if v.Pin == nil {
 		return false

@@ -52,8 +52,8 @@ func capacityIgnored(_ *object.Pod, e *framework.Event) bool {
 	return e.OldObject.(*object.CSIDriver).StorageCapacity && !e.NewObject.(*object.CSIDriver).StorageCapacity
 }
 
-// capacityGrew reports whether a CSIStorageCapacity is new, larger, or for other nodes
-// or another class than before.
+// capacityGrew reports whether a CSIStorageCapacity is new, larger, or for other nodes or another
+// class than before. An update after which it reports no capacity does not count.
 func capacityGrew(_ *object.Pod, e *framework.Event) bool {
 	if e.OldObject == nil {
 		return true

@@ -39,10 +39,10 @@ func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *choic
 	return pc.waitingOn(n, into, pc.boundOn(t, r, n))
 }
 
-// waitingOn returns the verdict on the node for all claims, given the verdict for the
-// bound ones. For each claim that waits for its first consumer it chooses a free
-// volume, or checks that one can be provisioned. If into is not nil, the choice is
-// added to it.
+// waitingOn returns the verdict on the node for all claims, given the verdict for the bound ones.
+// For each claim that waits for its first consumer it chooses a free volume, or checks that one can
+// be provisioned. The first claim without either adds noVolume or noSpace. If into is not nil, the
+// choice is added to it, even if a later claim fails.
 func (pc *podClaims) waitingOn(n *object.Node, into *choice, verdict framework.Verdict) framework.Verdict {
 	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 || into == nil && pc.unsupported == nil && pc.provisionsAll(n) {
 		return verdict
@@ -99,8 +99,8 @@ func (pc *podClaims) provisionsAll(n *object.Node) bool {
 	return true
 }
 
-// boundOn returns the verdict on the node for the bound claims: whether it reaches their
-// volumes.
+// boundOn returns the verdict on the node for the bound claims: affinityConflict if the node does
+// not reach one of their volumes, else volumeGone if a volume does not exist, else Fits.
 func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node) framework.Verdict {
 	c := volumes.Of(t).CSINode(r)
 	for _, v := range pc.bound {
@@ -114,8 +114,9 @@ func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node) framew
 	return framework.Fits
 }
 
-// accessible reports whether the node, which has the CSINode, reaches the volume. An
-// in-tree volume counts as one of the CSI driver that serves it on the node.
+// accessible reports whether node n reaches volume v. c is the node's CSINode, nil for none. An
+// in-tree volume that a CSI driver serves on the node counts as the driver's; no node reaches it
+// then if it cannot be translated.
 func accessible(c *object.CSINode, v *object.PersistentVolume, n *object.Node) bool {
 	if v.Migrated != nil && migratedOn(c, v.Migrated.Plugin) {
 		return v.Migrated.Error == nil && reaches(v.Migrated.Nodes, n)
@@ -123,8 +124,8 @@ func accessible(c *object.CSINode, v *object.PersistentVolume, n *object.Node) b
 	return reaches(v.Nodes, n)
 }
 
-// migratedOn reports whether a CSI driver serves volumes of the in-tree plugin on the
-// node; c may be nil.
+// migratedOn reports whether a CSI driver serves volumes of the in-tree plugin on the node of
+// CSINode c, which may be nil.
 func migratedOn(c *object.CSINode, plugin string) bool {
 	if c == nil {
 		return false

@@ -21,8 +21,8 @@ type binder struct {
 	plans   map[types.UID]*plan // by pod
 }
 
-// plan is the volumes to bind and to provision for a pod on its node. They are assumed
-// at Reserve and written at PreBind.
+// plan is the volumes to bind and to provision for a pod on its node. They are assumed at Reserve,
+// in the table, and written at PreBind.
 type plan struct {
 	table   *table.Table
 	bound   []binding
@@ -30,23 +30,23 @@ type plan struct {
 	written bool // the reply to the writes has come: forget no longer undoes what is assumed
 }
 
-// binding is a volume to be bound to a claim. changed is set if the volume is not
-// reserved for exactly this claim yet.
+// binding is a volume to be bound to a claim, with its claimRef as it is to be written. changed is
+// set if the API's claimRef does not have the claim's UID yet.
 type binding struct {
 	volume  *object.PersistentVolume
 	claim   *object.PersistentVolumeClaim
 	changed bool
 }
 
-// provision is a claim, with its node selected, for which a volume is to be provisioned.
-// changed is set if the node was not selected before.
+// provision is a claim for which the CSI driver, or provisioner, is to provision a volume on the
+// node that the claim has selected. changed is set if the API's claim has not selected it yet.
 type provision struct {
 	claim   *object.PersistentVolumeClaim
 	driver  string
 	changed bool
 }
 
-// bind adds to the plan that the claim is bound to the volume.
+// bind adds to the plan that claim c is bound to volume v. It changes a copy of v.
 func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim) {
 	ours := *v
 	ours.ByController = v.ByController || !v.Keeps(c)
@@ -54,7 +54,8 @@ func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim)
 	p.bound = append(p.bound, binding{&ours, c, v.Claim == nil || v.Claim.UID != c.UID})
 }
 
-// provision adds the provisioning of a volume for the claim on the node.
+// provision adds to the plan that a volume is provisioned for the claim on the node. It changes a
+// copy of the claim.
 func (p *plan) provision(c *claim, node string) {
 	ours := *c.PersistentVolumeClaim
 	ours.SelectedNode = node
@@ -62,8 +63,9 @@ func (p *plan) provision(c *claim, node string) {
 	p.made = append(p.made, provision{&ours, driver, c.SelectedNode != node})
 }
 
-// reserve chooses volumes for the pod on the node and assumes them, so that no other
-// pod gets them.
+// reserve chooses volumes for the pod on the node and assumes them, so that no other pod gets them.
+// It records the choice as the pod's plan. It does nothing for a pod whose claims are all bound,
+// and fails if the node does not suit the pod's claims any more.
 func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.Status {
 	if !p.HasPVCs(true) {
 		return nil
@@ -100,10 +102,10 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 	return nil
 }
 
-// unreserve drops the pod's plan and what it assumed.
+// unreserve drops the pod's plan, and what the plan assumed and did not write.
 func (b *binder) unreserve(_ *table.Table, p *object.Pod, _ string) { b.forget(p.UID) }
 
-// postBind drops the pod's plan.
+// postBind drops the plan of a pod that was bound.
 func (b *binder) postBind(p *object.Pod, _ string) { b.forget(p.UID) }
 
 // forget removes the pod's plan. Assumptions that were not written end; what was written
@@ -122,8 +124,8 @@ func (b *binder) forget(pod types.UID) {
 	}
 }
 
-// preBind returns the writes of the plan. As in kube-scheduler they include what the API has
-// already: a failure shows that it has changed.
+// preBind returns the writes of the pod's plan, none without a plan. As in kube-scheduler they
+// include what the API has already: a failure shows that it has changed.
 func (b *binder) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
 	plan := b.plans[p.UID]
 	if plan == nil {

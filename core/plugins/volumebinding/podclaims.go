@@ -27,8 +27,8 @@ type podClaims struct {
 	// which a node was selected before: a volume is to be provisioned there. toMatch are
 	// the others, the smallest first: an existing volume is preferred to a new one.
 	toProvision, toMatch []*claim
-	// unsupported is the first of toMatch with a volumeAttributesClassName while that
-	// feature gate is off; nil for none.
+	// unsupported is the first of toMatch with a volumeAttributesClassName while the gate
+	// VolumeAttributesClass is off; nil for none.
 	unsupported *claim
 }
 
@@ -36,16 +36,17 @@ type podClaims struct {
 // that suit it.
 type claim struct {
 	*object.PersistentVolumeClaim
-	volumes *candidates
+	volumes *candidates // nil for claims of toProvision
 	class   *object.StorageClass
-	// limited is set if the driver reports capacities. capacities then holds those large
-	// enough for a volume of the claim, by name.
+	// limited is set if the claim requests storage and its driver reports capacities. capacities
+	// then holds those large enough for a volume of the claim, sorted by UID.
 	limited    bool
 	capacities []*object.CSIStorageCapacity
 }
 
-// podClaimsOf returns the pod's claims by what they require, with candidate volumes for
-// those that are not bound; or a status that rejects the pod on every node.
+// podClaimsOf returns the pod's claims by what they require, with candidate volumes and reported
+// capacities for those that wait for their first consumer; or a status that rejects the pod on
+// every node.
 func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	pc, s := sortClaims(t, p)
 	if s != nil {
@@ -92,8 +93,9 @@ func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	return pc, nil
 }
 
-// claimsOf returns the pod's claims in the order of its volumes, as often as a volume
-// names each; or a status that rejects the pod.
+// claimsOf returns the pod's claims in the order of its volumes; a claim is repeated if several
+// volumes name it. Or it returns a status that rejects the pod: a claim does not exist, is lost or
+// being deleted, or is not the pod's own as an ephemeral volume's must be.
 func claimsOf(t *table.Table, p *object.Pod) ([]*object.PersistentVolumeClaim, *decision.Status) {
 	var claims []*object.PersistentVolumeClaim
 	for i := range p.Volumes {
@@ -127,7 +129,8 @@ func unresolvable(format string, args ...any) *decision.Status {
 // failed returns an Error status.
 func failed(err error) *decision.Status { return &decision.Status{Code: decision.Error, Err: err} }
 
-// bind adds the volume of a bound claim to bound, or sets gone if it does not exist.
+// bind adds the volume of bound claim c to bound. If the volume does not exist it sets gone; once
+// gone is set, it does nothing.
 func (pc *podClaims) bind(t *table.Table, c *object.PersistentVolumeClaim) {
 	if pc.gone {
 		return
@@ -140,8 +143,8 @@ func (pc *podClaims) bind(t *table.Table, c *object.PersistentVolumeClaim) {
 	pc.bound = append(pc.bound, v)
 }
 
-// newClaim returns a claim that waits for its first consumer, without volumes and
-// capacities.
+// newClaim returns claim c, which waits for its first consumer, with limited set. Its volumes and
+// capacities are still to be found.
 func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.StorageClass) *claim {
 	found := &claim{PersistentVolumeClaim: c, class: class}
 	driver := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", class.Provisioner)
@@ -149,8 +152,8 @@ func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.Sto
 	return found
 }
 
-// findCapacities sets capacities to the reported ones that are large enough for the
-// claim, sorted.
+// findCapacities sets capacities to those reported for the claim's class that are large enough for
+// the claim, sorted by UID. It does nothing unless limited is set.
 func (c *claim) findCapacities(t *table.Table) {
 	if !c.limited {
 		return
@@ -165,8 +168,9 @@ func (c *claim) findCapacities(t *table.Table) {
 	})
 }
 
-// provisions reports whether a volume can be provisioned for the claim on the node. If
-// not, lacksRoom is set if the reason is that no reported capacity is large enough.
+// provisions reports whether a volume can be provisioned for the claim on the node. If not,
+// lacksRoom is set if the only reason is that no capacity that is large enough is reported for the
+// node.
 func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
 	if c.class.Provisioner == "" || c.class.Provisioner == notSupported || !allowed(c.class.Topologies, n) {
 		return false, false
@@ -200,8 +204,8 @@ func allowed(terms []v1.TopologySelectorTerm, n *object.Node) bool {
 	})
 }
 
-// reaches reports whether the volume's node affinity matches the node. It may name
-// labels only.
+// reaches reports whether the node affinity s of a volume matches the labels of node n; nil matches
+// every node.
 func reaches(s *match.NodeSelector, n *object.Node) bool {
 	return s.Matches(match.Subject{Labels: n.Labels})
 }

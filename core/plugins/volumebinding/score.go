@@ -25,7 +25,8 @@ func newScorer(points []configv1.UtilizationShapePoint) scorer {
 	return scorer{on: true, byPercent: shape.Tabulate(points)}
 }
 
-// preScore skips pods whose claims are all bound, and all pods if scoring is off.
+// preScore returns the pod's claims as the state for Score. It skips pods whose claims are all
+// bound, and all pods if scoring is off.
 func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if !s.on || !p.HasPVCs(true) {
 		return framework.PreScoreResult{Skip: true}
@@ -40,8 +41,9 @@ type usage struct {
 	requested, capacity int64
 }
 
-// score writes the mean score over the storage classes of the volumes that the pod
-// would get on each row: those to bind, if there are any, else those to provision.
+// score writes the mean score over the storage classes of the volumes that the pod would get on
+// each row: those to bind, if there are any, else those to provision. It writes 0 if the pod does
+// not fit there.
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	pc := in.State.(*podClaims)
 	var chosen choice
@@ -82,7 +84,8 @@ func (c *choice) usageByClass(classes []usage) []usage {
 	return classes
 }
 
-// usageOf returns the usage of the class in classes, to which it is appended if it is not there.
+// usageOf returns the usage of the class in classes, and classes, to which it appends the class if
+// it is not there.
 func usageOf(class string, classes []usage) (*usage, []usage) {
 	i := slices.IndexFunc(classes, func(u usage) bool { return u.class == class })
 	if i < 0 {
@@ -103,7 +106,7 @@ func (s *scorer) rate(classes []usage) int64 {
 	return int64(math.Round(float64(sum) / float64(len(classes))))
 }
 
-// percent returns how much of the capacity is requested, 0 to 100.
+// percent returns how much of the capacity is requested, 0 to 100; 100 if more is requested.
 func (u *usage) percent() int64 {
 	if u.requested < 0 || u.requested >= u.capacity {
 		return 100

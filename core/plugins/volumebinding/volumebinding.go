@@ -19,11 +19,11 @@ import (
 
 // Verdicts are sets of these.
 const (
-	affinityConflict framework.Verdict = 1 << iota // the node does not reach a bound volume
-	noVolume                                       // no volume can be bound or provisioned
-	noSpace                                        // no volume can be provisioned, for lack of capacity
-	volumeGone                                     // a bound claim's volume does not exist
-	unsupported                                    // an error, and never beside others
+	affinityConflict framework.Verdict = 1 << iota // the node does not reach a bound claim's volume
+	noVolume                                       // a claim can get neither a free volume nor a new one
+	noSpace                                        // a claim can get no new volume, for lack of capacity
+	volumeGone                                     // the volume of a bound claim does not exist
+	unsupported                                    // an error of the pod (withoutAttributes), never beside others
 )
 
 // reasons holds kube-scheduler's reason of each verdict.
@@ -37,15 +37,16 @@ var reasons = []struct {
 	{volumeGone, "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"},
 }
 
-// errTimeout has kube-scheduler's text, which users search for.
+// errTimeout is the error of a pod whose volumes are not bound within bindTimeoutSeconds. It has
+// kube-scheduler's text, which users search for.
 var errTimeout = errors.New("binding volumes: context deadline exceeded")
 
 // kinds is the kinds of objects that the plugin reads.
 var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses,
 	object.CSINodes, object.CSIDrivers, object.CSIStorageCapacities}
 
-// New returns the plugin; nil args stand for the defaults. Without the gate
-// StorageCapacityScoring it does not score nodes.
+// New returns the plugin; nil args stand for the defaults. Without the gate StorageCapacityScoring
+// it does not score nodes. The error names the wrong fields.
 func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args, f).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -83,9 +84,8 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 	return pl, nil
 }
 
-// withoutAttributes changes pl to its behaviour without the gate VolumeAttributesClass:
-// claims with a volumeAttributesClassName fail on every node, and volumes with one suit
-// no claim.
+// withoutAttributes changes pl to its behaviour without the gate VolumeAttributesClass: a claim
+// that waits for its first consumer and has a volumeAttributesClassName is an error on every node.
 func withoutAttributes(pl *framework.Plugin) {
 	pl.ErrorsFrom = unsupported
 	pl.PreFilter = func(t *table.Table, p *object.Pod) framework.PreFilterResult {
@@ -100,7 +100,8 @@ func withoutAttributes(pl *framework.Plugin) {
 	}
 }
 
-// preFilter skips pods without PVCs, and returns the claims of others.
+// preFilter skips pods without PVCs, and returns the claims of others as the state for Filter. It
+// rejects a pod with a claim that keeps it from every node, such as one that does not exist.
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !p.HasPVCs(true) {
 		return framework.PreFilterResult{Skip: true}
@@ -120,7 +121,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// explain returns the code and reasons of a verdict, a set.
+// explain returns the code and reasons of a verdict, which is a set. unsupported is an Error.
 func explain(in *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	if v == unsupported {
 		reason := fmt.Sprintf("unsupported volumeAttributesClassName is set on claim %s when the feature-gate VolumeAttributesClass is disabled", in.State.(*podClaims).unsupported.Key())

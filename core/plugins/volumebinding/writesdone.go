@@ -8,8 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// writesDone returns nil if the API shows all claims of the plan bound, Wait if some
-// are not yet, and an error if another writer has undone what was written.
+// writesDone returns nil if the API shows all claims of the pod's plan bound, or if it has no plan.
+// It returns Wait if some are not bound yet, and an Error if the node is gone or another writer has
+// undone what was written. The first call records that the plan was written.
 func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decision.Status {
 	plan := b.plans[p.UID]
 	if plan == nil {
@@ -43,8 +44,8 @@ func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decisio
 	return nil
 }
 
-// markWritten records that the reply to the plan's writes has come. What they assumed
-// then lasts until the API shows it.
+// markWritten records that the reply to the plan's writes has come. What the plan assumes then
+// lasts until the API shows it.
 func (p *plan) markWritten(t *table.Table) {
 	p.written = true
 	for i := range p.bound {
@@ -55,8 +56,8 @@ func (p *plan) markWritten(t *table.Table) {
 	}
 }
 
-// done reports whether the API shows the claim bound to the volume. It returns an error
-// if that cannot happen any more.
+// done reports whether the API shows the claim bound. It returns an error if the claim cannot be
+// bound to the volume any more, or node n does not reach the volume.
 func (b *binding) done(t *table.Table, n *object.Node) (bool, error) {
 	v, _ := t.Objects().Shown(object.PersistentVolumes, "", b.volume.Name).(*object.PersistentVolume)
 	if v == nil {
@@ -76,8 +77,8 @@ func (b *binding) done(t *table.Table, n *object.Node) (bool, error) {
 	return c.Bound(), nil
 }
 
-// done reports whether the API shows the claim bound to a volume that node n reaches.
-// It returns an error if that cannot happen any more.
+// done reports whether the API shows the claim bound to a volume that node n reaches. It returns an
+// error if the claim is gone, has selected another node, or got a volume that n does not reach.
 func (m *provision) done(t *table.Table, n *object.Node) (bool, error) {
 	c, _ := t.Objects().Shown(object.PersistentVolumeClaims, m.claim.Namespace, m.claim.Name).(*object.PersistentVolumeClaim)
 	switch {
