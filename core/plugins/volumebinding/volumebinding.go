@@ -20,10 +20,10 @@ import (
 // Verdicts are sets of these.
 const (
 	affinityConflict framework.Verdict = 1 << iota // the node does not reach a bound claim's volume
-	noVolume                                       // a claim can get neither a free volume nor a new one
-	noSpace                                        // a claim can get no new volume, for lack of capacity
+	noVolume                                       // a claim gets neither a free nor a new volume
+	noSpace                                        // no new volume for a claim: capacity is short
 	volumeGone                                     // the volume of a bound claim does not exist
-	unsupported                                    // an error of the pod (withoutAttributes), never beside others
+	unsupported                                    // an error (withoutAttributes), alone in its set
 )
 
 // reasons holds kube-scheduler's reason of each verdict.
