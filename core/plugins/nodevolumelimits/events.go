@@ -42,8 +42,8 @@ func limitLifted(_ *object.Pod, e *framework.Event) bool {
 	return e.OldObject.(*object.CSIDriver).PreventIfMissing && !e.NewObject.(*object.CSIDriver).PreventIfMissing
 }
 
-// limitRaised reports whether a driver of the CSINode can attach more volumes than
-// before, or any number.
+// limitRaised reports whether a driver of the CSINode can attach more volumes than before, or any
+// number. A driver that got its first limit counts, too, unless that is 0.
 func limitRaised(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
 	for _, was := range old.Drivers {
@@ -57,13 +57,14 @@ func limitRaised(_ *object.Pod, e *framework.Event) bool {
 	})
 }
 
-// volumeDetached reports whether the deleted pod had, or was nominated to, a node and
-// has volumes that are attached.
+// volumeDetached reports whether the deleted pod had, or was nominated to, a node and has volumes
+// that may be attached.
 func volumeDetached(_ *object.Pod, e *framework.Event) bool {
 	return (e.OldPod.NodeName != "" || e.OldPod.NominatedNode != "") && attaches(e.OldPod)
 }
 
-// volumeChanged reports whether the volume is, or was, reserved for a claim of the pod.
+// volumeChanged reports whether the volume is, or was, reserved (by claimRef) for a claim of the
+// pod.
 func volumeChanged(p *object.Pod, e *framework.Event) bool {
 	ours := func(o object.Object) bool {
 		v, ok := o.(*object.PersistentVolume)

@@ -19,13 +19,13 @@ import (
 const reason = "node(s) exceed max volume count"
 
 const (
-	full          framework.Verdict = 1 + iota // the driver cannot attach the volumes
+	full          framework.Verdict = 1 + iota // a driver cannot attach all of its volumes
 	claimMissing                               // a PVC of the pod does not exist
-	driverMissing                              // the node lacks a driver that must be there
+	driverMissing                              // the node lacks a driver that it must have
 )
 
-// usual is the kinds of objects that the plugin reads, so that they must be watched; with
-// the feature gate VolumeLimitScaling it reads more.
+// usual is the kinds of objects that the plugin reads, so that they must be watched. With the
+// feature gate VolumeLimitScaling it also reads CSIDrivers.
 var usual = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses, object.CSINodes, object.VolumeAttachments}
 
 // New returns the plugin. With the gate VolumeLimitScaling, a CSIDriver may keep pods
@@ -63,11 +63,11 @@ func attaches(p *object.Pod) bool {
 	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed || v.Migrated != nil })
 }
 
-// podVolumes is the volumes that must be attached for the pod on any node.
+// podVolumes is the volumes that must be attached for the pod, whatever its node.
 type podVolumes struct {
-	missing string // the first PVC that does not exist; "" for none
-	volumes []object.VolumeSource
-	drivers []demand // the volumes by driver
+	missing string                // the first PVC that does not exist; "" for none
+	volumes []object.VolumeSource // each once
+	drivers []demand              // the volumes by driver
 	// plainDrivers are the drivers of the volumes on nodes on which no CSI driver serves
 	// in-tree volumes.
 	plainDrivers []string
@@ -84,8 +84,9 @@ type demand struct {
 	more    int // of these, those that count as new on every node (countsAnywhere)
 }
 
-// preFilter skips pods without volumes to attach, and returns the volumes of others. With
-// scaling (the gate VolumeLimitScaling) it also returns which drivers a node must have.
+// preFilter skips pods without volumes to attach, and returns the volumes of others as the state
+// for Filter. Each volume that counts as new on every node gets a handle there that no volume has.
+// With scaling (the gate VolumeLimitScaling) the state also has the drivers that a node must have.
 func preFilter(t *table.Table, p *object.Pod, scaling bool) framework.PreFilterResult {
 	if !attaches(p) {
 		return framework.PreFilterResult{Skip: true}
@@ -109,8 +110,8 @@ func preFilter(t *table.Table, p *object.Pod, scaling bool) framework.PreFilterR
 	return framework.PreFilterResult{State: w}
 }
 
-// preventing returns those of the drivers whose CSIDriver keeps pods off nodes without
-// them, by name.
+// preventing returns those of the drivers whose CSIDriver keeps pods off nodes without the driver,
+// sorted by name.
 func preventing(t *table.Table, drivers []string) (list []string) {
 	for _, driver := range drivers {
 		if d := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", driver); d != nil && d.PreventIfMissing {
@@ -166,9 +167,9 @@ func plainDriver(t *table.Table, c *object.PersistentVolumeClaim) string {
 	return class.Provisioner
 }
 
-// filter rejects the rows on which a driver would have to attach more volumes than it can,
-// those that lack a driver that is required, and every row if a PVC of the pod does not
-// exist.
+// filter rejects the rows on which a driver would have to attach more volumes than it can, those
+// that lack a driver that is required, and every row if a PVC of the pod does not exist. A row that
+// lacks a driver gets that verdict even if another driver has too many volumes.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	w := in.State.(*podVolumes)
 	verdict := framework.Fits
@@ -204,8 +205,8 @@ func (w *podVolumes) filterDriver(attached *volumes.Index, d *demand, rows []tab
 	}
 }
 
-// absent returns the first driver, by name, that is required and that the node lacks; ""
-// for none. Without a CSINode, in-tree volumes have no driver.
+// absent returns the first required driver, by name, that the node lacks; "" for none. A node
+// without a CSINode lacks all, but no driver is required there for in-tree volumes.
 func (w *podVolumes) absent(t *table.Table, r table.Row) string {
 	c := volumes.Of(t).CSINode(r)
 	if c == nil {
@@ -229,15 +230,16 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blo
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}}
 }
 
-// enough reports whether a driver that has attached so many volumes to a node can attach
-// these as well, within the limit.
+// enough reports whether the limit of a driver on a node lets it attach that many volumes beside
+// those that it has attached there.
 func enough(volumes, attached int, limit int32) bool {
 	return sums.Compare(int64(volumes), int64(limit), int64(attached)) == sums.Fits
 }
 
-// exceeds reports whether the driver would have to attach more volumes to the row's
-// node than it can. Like kube-scheduler it counts a volume twice that the pod wants and that is
-// attached without a pod using it.
+// exceeds reports whether the driver of wanted would have to attach more volumes to the row's node
+// than it can. Volumes that a pod on the row has need not be attached again. Like kube-scheduler it
+// counts a volume twice that the pod wants and that is attached without a pod using it. Without a
+// CSINode there is no limit.
 func (w *podVolumes) exceeds(attached *volumes.Index, r table.Row, wanted *demand) bool {
 	c := attached.CSINode(r)
 	if c == nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sign appends the pod's volumes to key: only the driver of a volume that counts as new
-// on every node, else also the volume's handle. plain adds the plainDrivers.
+// sign appends the pod's volumes to key: of a volume that counts as new on every node only the
+// driver, of another volume also its handle. If a PVC of the pod does not exist, it appends just
+// that claim's name. plain also adds the plainDrivers and the revision of CSIDrivers.
 func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 	w := newPodVolumes(t, p)
 	if w.missing != "" {
@@ -28,13 +29,13 @@ func sign(key []byte, t *table.Table, p *object.Pod, plain bool) []byte {
 	return key
 }
 
-// volumesOnMost is the number of nodes with pods that use a volume, above which
-// countsAnywhere does not look at them.
+// volumesOnMost is the largest number of nodes with pods that use a volume for which countsAnywhere
+// looks at each of these nodes. With more it returns false.
 const volumesOnMost = 16
 
-// countsAnywhere reports whether the verdict on every node is the same as if no pod
-// there used the volume: no pod does, or the driver can attach all volumes of the pod
-// to the nodes with one that does.
+// countsAnywhere reports whether the verdict on every node is known to be the same as if no pod
+// there used volume v: no pod does, or the driver can attach all volumes of the pod to the nodes
+// with one that does. It is false if pods that are not placed, but may be tried, use v.
 func (w *podVolumes) countsAnywhere(attached *volumes.Index, v object.VolumeSource) bool {
 	if attached.IsTracked(v) {
 		return false
@@ -48,8 +49,8 @@ func (w *podVolumes) countsAnywhere(attached *volumes.Index, v object.VolumeSour
 	return anywhere
 }
 
-// hasRoom reports whether the driver could attach all volumes of the pod to the row's
-// node, besides those of pods that may be tried there.
+// hasRoom reports whether the driver could attach all volumes of the pod to the row's node, in
+// addition to those of all pods that may be tried there. It is true without a limit.
 func (w *podVolumes) hasRoom(attached *volumes.Index, r table.Row, driver string) bool {
 	c := attached.CSINode(r)
 	if c == nil {
