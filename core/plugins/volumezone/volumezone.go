@@ -77,15 +77,15 @@ type topologyPair struct {
 	values []string
 }
 
-// preFilter skips pods whose volumes have no zone or region labels, and returns the
-// labels of others.
+// preFilter skips pods whose volumes have no zone or region labels, and returns the labels of
+// others as the state for Filter. It rejects a pod if the volume of a claim cannot be found.
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	places, status := topologyPairsOf(t, p)
 	return framework.PreFilterResult{State: places, Status: status, Skip: status == nil && len(places) == 0}
 }
 
-// topologyPairsOf returns the zone and region labels of the volumes of all claims of
-// the pod, or a status that rejects the pod.
+// topologyPairsOf returns the zone and region labels of the volumes of the pod's claims, or a
+// status that rejects the pod. It leaves out the claims of ephemeral volumes.
 func topologyPairsOf(t *table.Table, p *object.Pod) (places []topologyPair, s *decision.Status) {
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && !v.Ephemeral {
@@ -99,8 +99,9 @@ func topologyPairsOf(t *table.Table, p *object.Pod) (places []topologyPair, s *d
 	return places, nil
 }
 
-// whereIs returns the zone and region labels of a claim's volume, none for a claim that
-// waits for its first consumer; or a status that rejects the pod.
+// whereIs returns the zone and region labels of the volume of a claim; none for a claim without a
+// volume that waits for its first consumer. It returns a status that rejects the pod if the claim
+// or its volume does not exist, or the claim has no volume and does not wait for a consumer.
 func whereIs(t *table.Table, namespace, name string) ([]topologyPair, *decision.Status) {
 	unresolvable := func(format string, args ...any) *decision.Status {
 		return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
@@ -179,7 +180,7 @@ func (at *topologyPair) has(n *object.Node) bool {
 	return ok && slices.Contains(at.values, value)
 }
 
-// classCame reports whether claims of the new class may wait for their first consumer.
+// classCame reports whether claims of the new class wait for their first consumer.
 func classCame(_ *object.Pod, e *framework.Event) bool {
 	return e.NewObject.(*object.StorageClass).WaitForFirstConsumer
 }
