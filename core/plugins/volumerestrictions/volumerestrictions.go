@@ -91,7 +91,8 @@ type state struct {
 }
 
 // preFilter rejects pods whose PVC does not exist, and skips those without disks whose
-// ReadWriteOncePod claims are free.
+// ReadWriteOncePod claims are free. For others it returns the disks and claims as the state for
+// Filter.
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	s, missing := stateOf(t, p)
 	if s == nil {
@@ -101,8 +102,8 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{State: s, Skip: len(s.disks) == 0 && !s.inUse(t, p.Namespace)}
 }
 
-// stateOf returns the disks and claims that the pod cannot share; nil and the claim's
-// name if a claim is missing.
+// stateOf returns the disks and claims that the pod cannot share. If a claim does not exist it
+// returns nil and the claim's name. Claims of ephemeral volumes are left out.
 func stateOf(t *table.Table, p *object.Pod) (s *state, missing string) {
 	s = &state{}
 	for i := range p.Volumes {
@@ -124,14 +125,14 @@ func stateOf(t *table.Table, p *object.Pod) (s *state, missing string) {
 	return s, ""
 }
 
-// inUse reports whether a placed pod uses one of the claims. Victims of a trial
+// inUse reports whether a placed pod uses one of the ReadWriteOncePod claims. Victims of a trial
 // preemption, which are not in the table, use nothing.
 func (s *state) inUse(t *table.Table, namespace string) bool {
 	return slices.ContainsFunc(s.claims, func(c string) bool { return volumes.Of(t).ClaimUsers(namespace, c) > 0 })
 }
 
-// filter rejects the rows with a pod that has a conflicting disk, and all rows if a
-// claim is in use.
+// filter rejects the rows with a pod that has a conflicting disk (diskTaken), and all other rows if
+// a ReadWriteOncePod claim of the pod is in use anywhere (claimTaken).
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	s := in.State.(*state)
 	elsewhere := framework.Fits
@@ -166,8 +167,8 @@ func (s *state) conflicts(pods []*table.Placed) bool {
 	return false
 }
 
-// freed reports whether the deleted pod had a disk or a claim that the rejected one
-// wants. kube-scheduler overlooks disks of pods in other namespaces.
+// freed reports whether the deleted pod had a disk that conflicts with one of the rejected pod p,
+// or used a claim that p uses. kube-scheduler overlooks disks of pods in other namespaces.
 func freed(p *object.Pod, e *framework.Event) bool {
 	gone := e.OldPod
 	for i := range gone.Volumes {
