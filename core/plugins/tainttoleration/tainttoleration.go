@@ -69,15 +69,15 @@ func (pl plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return binary.LittleEndian.AppendUint64(key, uint64(hard|soft))
 }
 
-// nodeTolerated reports whether the pod tolerates the node's taints now and did not
-// before.
+// nodeTolerated reports whether the pod tolerates the node's NoSchedule and NoExecute taints now,
+// and the node is new or had one that the pod does not tolerate.
 func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 	admitted := e.OldNode != nil && p.Tolerations.Admits(e.OldNode.Taints, pl.comparisons)
 	return !admitted && p.Tolerations.Admits(e.NewNode.Taints, pl.comparisons)
 }
 
-// untolerated returns the numbers of the taints that the pod does not tolerate: hard
-// with effect NoSchedule or NoExecute, soft with PreferNoSchedule.
+// untolerated returns the numbers of the taints that the pod does not tolerate: hard with effect
+// NoSchedule or NoExecute, soft with PreferNoSchedule. Taints without a number are left out.
 func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft nodetaints.Set) {
 	taints := nodetaints.Of(t).Numbered()
 	for i := range taints {
@@ -96,7 +96,7 @@ func byNumber(in *framework.Input, rows []table.Row) bool {
 	return len(rows) >= len(nodetaints.Of(in.Table).Numbered())
 }
 
-// filter rejects the rows with a hard taint that the pod does not tolerate.
+// filter rejects the rows with a NoSchedule or NoExecute taint that the pod does not tolerate.
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	hard, others := nodetaints.Set(0), ^nodetaints.Set(0)
 	if byNumber(in, rows) {
@@ -144,7 +144,7 @@ func (pl plugin) soft(tolerations match.Tolerations, taints []v1.Taint) int64 {
 	return count
 }
 
-// normalize inverts raw scores: no taint becomes 100, the most taints 0.
+// normalize inverts raw scores: no taint becomes 100, the most taints on a node (most) 0.
 func normalize(raw, _, most int64) int64 {
 	if most == 0 {
 		return 100
