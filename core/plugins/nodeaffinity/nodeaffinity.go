@@ -20,17 +20,18 @@ const (
 
 const (
 	enforced  framework.Verdict = 1 + iota // the profile's added affinity does not match the node
-	unmatched                              // the pod's node selector or affinity does not
+	unmatched                              // the pod's node selector or affinity does not match the node
 )
 
-// plugin is the profile's addedAffinity, which applies to all of its pods; nil fields:
-// none.
+// plugin is the profile's addedAffinity, which applies to all of its pods beside their own; nil
+// fields: none.
 type plugin struct {
 	required  *match.NodeSelector
 	preferred *match.PreferredNodes
 }
 
-// New returns the plugin. Nil args add no affinity; added terms must parse.
+// New returns the plugin. Nil args add no affinity. The error names the fields of added terms that
+// do not parse.
 func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
@@ -71,14 +72,16 @@ func (pl plugin) admits(p *object.Pod, n *object.Node) bool {
 	return pl.required.Matches(n.Subject()) && p.RequiredNodes.Matches(n.Subject())
 }
 
-// nodeMatches reports whether the new or updated node matches the pod now and did not
-// before.
+// nodeMatches reports whether the required affinity of the profile and of the pod matches the node
+// now, and the node is new or did not match before.
 func (pl plugin) nodeMatches(p *object.Pod, e *framework.Event) bool {
 	return pl.admits(p, e.NewNode) && (e.OldNode == nil || !pl.admits(p, e.OldNode))
 }
 
-// preFilter skips pods without required affinity, and returns the nodes to look at if
-// the affinity names nodes.
+// preFilter skips pods without a node selector or required affinity, if the profile has none
+// either. If each term of the pod's affinity names nodes by metadata.name, it returns these as the
+// only nodes to look at, or rejects the pod if the names in each term contradict each other. Else
+// it returns the nodes that match as the state for Filter.
 func (pl plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if pl.required == nil && p.RequiredNodes == nil {
 		return framework.PreFilterResult{Skip: true}
@@ -93,12 +96,12 @@ func (pl plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRes
 	return framework.PreFilterResult{State: &requiredNodes{selected.Of(t).Select(pl.required), selected.Of(t).Select(p.RequiredNodes)}}
 }
 
-// requiredNodes is the nodes that the required affinity of the profile and of the pod
-// matches, as an index keeps them.
+// requiredNodes is the nodes that the required affinity of the profile matches, and those that the
+// pod's matches, as an index keeps them.
 type requiredNodes struct{ byProfile, byPod selected.Selection }
 
-// filter rejects the rows whose node the required affinity of the profile or the pod
-// does not match.
+// filter rejects the rows whose node the required affinity of the profile (enforced), or else of
+// the pod (unmatched), does not match.
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	selected, _ := in.State.(*requiredNodes)
 	for i, r := range rows {
@@ -132,8 +135,9 @@ func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Bloc
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonPod}}
 }
 
-// preScore fails if the pod's preferred terms cannot be parsed, as in kube-scheduler,
-// and skips pods without preferred terms.
+// preScore fails if the pod's preferred terms cannot be parsed, as in kube-scheduler. It skips pods
+// without preferred terms if the profile has none either. Else it returns the nodes that the terms
+// match as the state for Score.
 func (pl plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if p.PreferredNodes != nil && p.PreferredNodes.Invalid != nil {
 		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: p.PreferredNodes.Invalid}}
@@ -160,8 +164,8 @@ func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// score returns the sum of the weights of the terms that match the row's node. known is
-// false if the index has no answer for one of the terms. p may be nil.
+// score returns the sum of the weights of the terms that match the row's node. known is false if
+// the index has no answer for one of the terms, or if p is nil.
 func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bool) {
 	if p == nil {
 		return 0, false
@@ -178,7 +182,8 @@ func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bo
 	return sum, true
 }
 
-// normalize scales raw scores so that the highest becomes 100.
+// normalize scales raw scores so that the highest (most) becomes 100. If the highest is 0, all stay
+// 0.
 func normalize(raw, _, most int64) int64 {
 	if most <= 0 {
 		return 0
