@@ -31,7 +31,8 @@ var index = table.Follow(func(t *table.Table) table.Follower[*portIndex] {
 	return table.Follower[*portIndex]{Index: x, Came: x.came, Left: x.left, NodeChanged: x.grow, Check: x.check}
 })
 
-// grow extends sets to the row. The table calls it when the row's node changes.
+// grow extends sets to the row. The table calls it when the row's node changes, and for each new
+// row.
 func (x *portIndex) grow(r table.Row, _, _ *object.Node) { x.sets = table.Reach(x.sets, r) }
 
 // came adds the ports of a pod to its row's set. The table calls it when it placed the pod.
@@ -52,7 +53,7 @@ func (x *portIndex) setOf(r table.Row) (set portSet) {
 	return set
 }
 
-// set returns the ports as a set. New ones get numbers.
+// set returns the ports as a set. It gives numbers to those that are new.
 func (x *portIndex) set(ports []object.HostPort) (set portSet) {
 	for _, hp := range ports {
 		set |= x.number(hp)
@@ -60,8 +61,8 @@ func (x *portIndex) set(ports []object.HostPort) (set portSet) {
 	return set
 }
 
-// number returns the set with just this port, which gets a number if it is new;
-// otherPorts if none is left.
+// number returns the set with just the port hp. It gives the port a number if it is new. It returns
+// otherPorts for a port without a number, when all numbers are taken.
 func (x *portIndex) number(hp object.HostPort) portSet {
 	for i, known := range x.ports {
 		if known == hp {
@@ -86,7 +87,7 @@ func (x *portIndex) conflicting(wanted []object.HostPort) (set portSet) {
 	return set
 }
 
-// check returns an error if a row's set is not that of its pods.
+// check returns an error if a row's set differs from that of its pods, counted anew.
 func (x *portIndex) check(*portIndex) error {
 	for _, r := range x.table.All() {
 		if want := x.setOf(r); x.sets[r] != want {

@@ -52,12 +52,14 @@ func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// freed reports whether the deleted pod had a host port that the rejected one wants.
+// freed reports whether the deleted pod had a host port that conflicts with one that the rejected
+// pod p wants.
 func freed(p *object.Pod, e *framework.Event) bool {
 	return conflict(p.HostPorts, e.OldPod.HostPorts)
 }
 
-// filter rejects the rows on which a pod uses one of the pod's host ports.
+// filter rejects the rows with a pod that has a host port which conflicts with one that the pod to
+// be placed wants.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	x, wanted := index.Of(in.Table), ports{list: in.Pod.HostPorts}
 	conflicting := x.conflicting(wanted.list)
@@ -76,7 +78,8 @@ func conflict(wanted, used []object.HostPort) bool {
 	return w.conflict(used)
 }
 
-// fewPorts is the length up to which two lists of ports are compared pairwise.
+// fewPorts bounds the shorter of two lists of ports that are compared pairwise; longer ones are
+// looked up in a map.
 const fewPorts = 16
 
 // ports is the host ports of one pod, of which there may be thousands.
@@ -92,8 +95,8 @@ func (p *ports) conflictWithPods(pods []*table.Placed) bool {
 	return slices.ContainsFunc(pods, func(pl *table.Placed) bool { return p.conflict(pl.Pod.HostPorts) })
 }
 
-// conflict reports whether one of the others has the port and protocol of one of these
-// on the same address, where anyAddress is the same as each.
+// conflict reports whether one of the others has the port number and protocol of one of these, and
+// either both have the same address or one has anyAddress.
 func (p *ports) conflict(others []object.HostPort) bool {
 	if min(len(p.list), len(others)) > fewPorts {
 		return p.conflictKnown(others)
@@ -109,7 +112,8 @@ func (p *ports) conflict(others []object.HostPort) bool {
 	return false
 }
 
-// conflictKnown does what conflict does, by a map, which is faster for many ports.
+// conflictKnown returns the same as conflict, by a look-up of each of the others in known, which is
+// faster for many ports. It fills known when it is first called.
 func (p *ports) conflictKnown(others []object.HostPort) bool {
 	if p.known == nil {
 		p.known = make(map[object.HostPort]struct{}, 2*len(p.list))
