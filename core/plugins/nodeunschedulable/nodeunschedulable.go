@@ -64,8 +64,8 @@ func nodeSchedulable(_ *object.Pod, e *framework.Event) bool {
 	return !e.NewNode.Unschedulable && (e.OldNode == nil || e.OldNode.Unschedulable)
 }
 
-// filter rejects nodes with spec.unschedulable. PreFilter skips pods that tolerate the
-// taint.
+// filter rejects nodes with spec.unschedulable. It is not asked for pods that tolerate the taint:
+// PreFilter skips these.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	column := cordons.Of(in.Table).rows
 	for i, r := range rows {
@@ -85,7 +85,8 @@ var cordons = table.Follow(func(*table.Table) table.Follower[*cordonedRows] {
 	return table.Follower[*cordonedRows]{Index: c, NodeChanged: c.follow, Check: c.check}
 })
 
-// follow updates the row. The table calls it when the row's node changes.
+// follow updates the row for its node n, nil for none. The table calls it when the row's node
+// changes.
 func (c *cordonedRows) follow(r table.Row, _, n *object.Node) {
 	c.rows = table.Reach(c.rows, r)
 	c.rows[r] = n != nil && n.Unschedulable
