@@ -12,11 +12,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Sizes in bytes of a pod's images on a node, after scaling: least and less score 0;
-// most, for each image of the pod, scores 100.
+// Bounds of the sum of the scaled sizes of a pod's images that a node has, in bytes.
 const (
-	least = 23 << 20
-	most  = 1000 << 20
+	least = 23 << 20   // scores 0, as less does
+	most  = 1000 << 20 // times the number of the pod's images, scores 100, as more does
 )
 
 // New returns the plugin. Images are looked up by the names that nodes
@@ -37,9 +36,9 @@ func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-// score adds up the bytes of the pod's images on each node, each image scaled
-// by the part of all nodes that have it: otherwise the first node to pull an
-// image would draw all the pods that use it.
+// score writes the score of each row, 0 to 100. It adds up the bytes of the pod's images on the
+// node, each image scaled by the part of all nodes that have it: otherwise the first node to pull
+// an image would draw all the pods that use it.
 func score(in *framework.Input, rows []table.Row, out []int64) {
 	clear(out)
 	for _, name := range in.Pod.Images {
@@ -61,7 +60,8 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// scaled returns the image's size in bytes times the part of all nodes that have it.
+// scaled returns the image's size in bytes times the part of all nodes that have it. nodes is the
+// number of all nodes.
 func scaled(image *images.Image, nodes int) int64 {
 	spread := float64(image.Nodes()) / float64(nodes)
 	bytes := float64(image.Bytes) * spread
@@ -71,8 +71,8 @@ func scaled(image *images.Image, nodes int) int64 {
 	return int64(bytes)
 }
 
-// rate returns the score, 0 to 100, of a pod with that many images of which the node
-// has these scaled bytes.
+// rate returns the score, 0 to 100, of a node for a pod with that many images, if those that the
+// node has come to the given bytes after scaling.
 func rate(bytes int64, images int) int64 {
 	full := int64(most) * int64(images)
 	return 100 * (max(least, min(bytes, full)) - least) / (full - least)
