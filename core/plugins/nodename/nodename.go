@@ -33,7 +33,8 @@ func New() framework.Plugin {
 	}
 }
 
-// preFilter names the node that the pod names. It skips pods that name none.
+// preFilter returns the node that the pod names as the only one to look at. It skips pods that name
+// none.
 func preFilter(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 	if p.NodeName == "" {
 		return framework.PreFilterResult{Skip: true}
