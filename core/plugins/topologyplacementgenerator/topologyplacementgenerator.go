@@ -21,9 +21,11 @@ func New() framework.Plugin {
 	}
 }
 
-// generatePlacements returns a placement for each value of the group's topology label
-// among the parent's nodes, sorted by value. If pods of the group are placed already,
-// it returns only that with their value; for a group without a key, the parent alone.
+// generatePlacements returns a placement for each value of the group's topology label among the
+// parent's nodes, sorted by value. If pods of the group are placed already, it returns only the
+// placement with their value, or none if the parent has no such node. For a group without a
+// topology key it returns the parent alone. It fails if the group is not known, or its placed pods
+// do not have one value.
 func generatePlacements(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
 	g := table.PodGroup(c.Table, c.Group)
 	if g == nil {
@@ -49,9 +51,9 @@ func generatePlacements(c *framework.PlacementCall, parent framework.Placement) 
 	return placements, nil
 }
 
-// domainOf returns the value of the topology label that all placed pods of the group
-// have; bound is false if none is placed. It returns an error if they have different
-// values or none.
+// domainOf returns the value of the topology label key that the nodes of all placed pods of the
+// group have; bound is false if no pod is placed. It returns an error if the nodes have different
+// values or one lacks the label.
 func domainOf(c *framework.PlacementCall, key string) (domain string, bound bool, err error) {
 	for uid := range c.Table.Groups().Named(c.Group).Placed() {
 		placed := c.Table.Pod(uid)
