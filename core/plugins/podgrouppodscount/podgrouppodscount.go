@@ -19,14 +19,14 @@ func New() framework.Plugin {
 	}
 }
 
-// scorePlacement returns the number of the group's pods that have a node, those from
-// before included, so that one pod more or less makes little difference to a large
+// scorePlacement returns the number of the group's pods that have a node: in this placement or from
+// before. Pods from before count so that one pod more or less makes little difference to a large
 // group.
 func scorePlacement(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 	return int64(c.Table.Groups().Named(c.Group).Scheduled() + len(a.ProposedAssignments)), nil
 }
 
-// normalize scales the scores so that the highest becomes 100. It fails if all are 0.
+// normalize scales the scores in place so that the highest becomes 100. It fails if all are 0.
 func normalize(_ *framework.PlacementCall, _ []*framework.PodGroupAssignments, scores []int64) *decision.Status {
 	most := slices.Max(scores)
 	if most == 0 {
