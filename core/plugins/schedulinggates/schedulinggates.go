@@ -21,7 +21,7 @@ func New() framework.Plugin {
 	}
 }
 
-// preEnqueue gates the pod while it has scheduling gates.
+// preEnqueue rejects the pod while it has scheduling gates, so that it is not queued.
 func preEnqueue(_ *table.Table, p *object.Pod) *decision.Status {
 	if len(p.Gates) == 0 {
 		return nil
