@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// New returns the plugin.
+// New returns the plugin, which rejects no pod and no node.
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name:       names.DeferredPodScheduling,
