@@ -13,9 +13,9 @@ func New() framework.Plugin {
 	}
 }
 
-// less reports whether pod or group a comes before b: by priority, then by when they
-// entered the queue. Among equals in priority half-bound gangs come first: while their rest
-// waits, what is bound of them holds room in vain.
+// less reports whether pod or group a comes before b. Higher priority comes first. Among equals in
+// priority half-bound gangs come first: while their rest waits, what is bound of them holds room in
+// vain. Then the one that was queued first, or came back from an attempt first, comes first.
 func less(a, b *framework.QueuedPodInfo) bool {
 	if a.Priority() != b.Priority() {
 		return a.Priority() > b.Priority()
