@@ -6,7 +6,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
-// New returns the plugin.
+// New returns the plugin, which binds every pod through the API's binding subresource.
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name: names.DefaultBinder,
