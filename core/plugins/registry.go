@@ -43,7 +43,8 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// Registry returns the factories of the in-tree plugins by name, under these feature gates.
+// Registry returns the factories of the in-tree plugins by name, under the feature gates f. A
+// factory fails if its plugin needs a gate that is off, or if the name only stands for arguments.
 func Registry(f feature.Features) profile.Registry {
 	var counter *devices.Counter // of devices that stand for extended resources
 	if f.DRAExtendedResource {
@@ -161,14 +162,14 @@ func withoutArgs(p framework.Plugin) profile.Factory {
 	}
 }
 
-// refused returns a factory that fails with this error, for a plugin whose feature gate
-// is off.
+// refused returns a factory that fails with the error why, for a name that is no plugin or whose
+// feature gate is off.
 func refused(why string) profile.Factory {
 	return func(any) (*framework.Plugin, error) { return nil, errors.New(why) }
 }
 
-// withArgs returns a factory that passes the profile's arguments, of type *A, to make;
-// nil stands for its defaults.
+// withArgs returns a factory that passes the profile's arguments, of type *A, to make; nil stands
+// for its defaults. Arguments of another type are an error.
 func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	return func(args any) (*framework.Plugin, error) {
 		typed, ok := args.(*A)
@@ -180,8 +181,9 @@ func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	}
 }
 
-// withRawArgs returns a factory that passes the profile's arguments as JSON to make, for a
-// plugin that kube-scheduler does not have; nil stands for none.
+// withRawArgs returns a factory that passes the profile's arguments as JSON to make, for a plugin
+// that kube-scheduler does not have. nil stands for no arguments; others that are not JSON count as
+// none.
 func withRawArgs(make func(json.RawMessage) (*framework.Plugin, error)) profile.Factory {
 	return func(args any) (*framework.Plugin, error) {
 		raw, _ := args.(json.RawMessage)
@@ -189,8 +191,8 @@ func withRawArgs(make func(json.RawMessage) (*framework.Plugin, error)) profile.
 	}
 }
 
-// withArgsAndOption returns a factory that passes the profile's arguments, of type *A,
-// and b to make.
+// withArgsAndOption returns a factory that passes the profile's arguments, of type *A, and b to
+// make. nil arguments stand for the defaults; those of another type are an error.
 func withArgsAndOption[A, B any](make func(*A, B) (framework.Plugin, error), b B) profile.Factory {
 	return withArgs(func(args *A) (framework.Plugin, error) { return make(args, b) })
 }
