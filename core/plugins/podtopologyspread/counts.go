@@ -180,8 +180,8 @@ func (c *counts) countPlacement(p table.Placement, n int64) {
 }
 
 // matches reports whether the selector counts pod p. Terminating pods do not count, and an empty
-// selector, which matches all pods, counts none. As in kube-scheduler, both rules do not hold for
-// hard constraints if the pod is added or removed for a trial (try).
+// selector, which matches all pods, counts none. As in kube-scheduler, neither rule holds for hard
+// constraints if the pod is added or removed for a trial (try).
 func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	if (p.Terminating || s.Empty()) && !(try && c.kind == hard) {
 		return false
@@ -226,8 +226,8 @@ func (col *column) addRows(rows []table.Row, admitted []policy, n int64) {
 }
 
 // podsAt returns the number of matching pods in domain d of the constraint (by index). cell is that
-// of a row in d: it holds the number if each node is a domain (domain.Own). If kind is lenient,
-// nodes without the label count for the domain of the empty value.
+// of a row in d: if d is domain.Own, it holds the number. If kind is lenient, nodes without the
+// label count for the domain of the empty value.
 func (c *counts) podsAt(constraint int, d domain.Domain, cell int64) int64 {
 	col := &c.columns[c.of[constraint]]
 	switch {

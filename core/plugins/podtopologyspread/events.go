@@ -122,9 +122,9 @@ func mayBeOf(p *object.Pod, f *object.SelectorOwner) bool {
 }
 
 // nodeChanged reports whether a change of a node may help the pod p. Only a node that has, or had,
-// the topology labels of all constraints can help. An update helps if the node got or lost these,
-// if the value of one, its taints, or whether p's node selector and affinity match it changed. If
-// p's constraints are not known, every change may help.
+// the topology labels of all constraints can help. An update helps if it changed one of these
+// labels, the taints, or whether p's node selector and affinity match the node. If p's constraints
+// are not known, every change may help.
 func (pl *plugin) nodeChanged(p *object.Pod, e *framework.Event) bool {
 	constraints, ok := pl.known(p)
 	had, has := labelled(constraints, e.OldNode), labelled(constraints, e.NewNode)

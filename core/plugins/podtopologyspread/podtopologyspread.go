@@ -41,7 +41,7 @@ type plugin struct {
 }
 
 // system is kube-scheduler's own default constraints. They apply if the arguments have
-// defaultingType System, or none.
+// defaultingType System, or no type.
 var system = []v1.TopologySpreadConstraint{
 	{TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 3},
 	{TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 5},
