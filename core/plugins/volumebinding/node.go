@@ -33,8 +33,8 @@ type makable struct {
 	room  *object.CSIStorageCapacity
 }
 
-// on returns the verdict on the node for all claims of the pod. If into is not nil and
-// the node fits, it gets the volumes to bind and to provision there.
+// on returns the verdict on the node for all claims of the pod. If into is not nil, on adds to it
+// the volumes to bind and to provision there. They are complete only if the node fits.
 func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *choice) framework.Verdict {
 	return pc.waitingOn(n, into, pc.boundOn(t, r, n))
 }

@@ -62,8 +62,9 @@ func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	return pc, nil
 }
 
-// sortClaims returns the pod's claims by what they require, without candidates and
-// capacities; or a status that rejects the pod on every node.
+// sortClaims returns the pod's claims by what they require, without candidates and capacities; or a
+// status that rejects the pod on every node, as for an unbound claim that does not wait for its
+// first consumer.
 func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	claims, s := claimsOf(t, p)
 	if s != nil {
