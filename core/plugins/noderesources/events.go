@@ -84,8 +84,8 @@ func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	return ignored{}.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) || delegated(name) })
 }
 
-// any calls f with the name and the pod's request of resources that the filter checks, until f
-// returns true. It reports whether f did. The number of pods is not among them.
+// any calls f with the name of each resource that the filter checks and the pod's request for it,
+// until f returns true. It reports whether f did. The number of pods is not among them.
 func (ig ignored) any(p *object.Pod, f func(name v1.ResourceName, request int64) bool) bool {
 	r := &p.Demand.Requests
 	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
