@@ -46,8 +46,8 @@ func (t *Table) Check() error {
 	return t.followers.check(fresh)
 }
 
-// fresh returns a new table made from this one's nodes, pods and objects, with the same
-// rows, for Check to compare this one with.
+// fresh returns a new table with the same nodes, pods, objects and rows, for Check to compare
+// with this one.
 func (t *Table) fresh() *Table {
 	fresh := New()
 	fresh.now = t.now
@@ -70,8 +70,8 @@ func (t *Table) fresh() *Table {
 	return fresh
 }
 
-// compare returns an error for the first difference between the terms and those of a fresh
-// table with the same rows and pods.
+// compare returns an error for the first difference from fresh, the terms of a table made anew
+// with the same rows and pods. Terms that no pod has may be missing in fresh.
 func (l *Terms) compare(fresh *Terms) error {
 	for _, term := range fresh.list {
 		if l.byKey[term.Key] == nil {
@@ -103,8 +103,8 @@ func (l *Terms) compare(fresh *Terms) error {
 	return nil
 }
 
-// check returns an error if a placed pod is not listed with those of its namespace and
-// labels, or the lists have other pods.
+// check returns an error if the lists do not hold exactly the placed pods, each under its
+// namespace and labels with its row and Terminating. It returns nil if no lists are kept.
 func (l *podsByLabels) check(placed map[types.UID]*Placed) error {
 	if l.byNamespace == nil {
 		return nil

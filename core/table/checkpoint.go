@@ -2,14 +2,16 @@ package table
 
 import "fmt"
 
-// Mark is returned by Checkpoint and passed to Undo.
+// Mark identifies a checkpoint: Checkpoint returns it, and Undo takes it. depth is the number
+// of open checkpoints, this one included. entries is the length of tries.undo before the
+// checkpoint.
 type Mark struct{ depth, entries int }
 
 // tries holds the open checkpoints, and what is to be undone at their ends.
 type tries struct {
 	open int         // number of open checkpoints
 	undo []undoEntry // placements and removals since the outermost, oldest first
-	idle []Row       // rows emptied under a checkpoint, to be freed after the outermost
+	idle []Row       // rows emptied under a checkpoint; freed when the outermost ends
 }
 
 // undoEntry is a placement or removal of a pod under a checkpoint.
@@ -19,8 +21,8 @@ type undoEntry struct {
 }
 
 // Checkpoint starts a trial, such as placing a pod to see whether it fits: placements and
-// removals of pods from here on are reverted by Undo. Checkpoints nest. While one is open
-// nodes may not change, and objects may not be set or removed.
+// removals of pods from here on are reverted by Undo. Checkpoints nest. While one is open,
+// calls that change nodes, or set or remove objects, panic.
 func (t *Table) Checkpoint() Mark {
 	t.tries.open++
 	return Mark{t.tries.open, len(t.tries.undo)}
@@ -29,9 +31,9 @@ func (t *Table) Checkpoint() Mark {
 // Trying reports whether a checkpoint is open.
 func (t *Table) Trying() bool { return t.tries.open > 0 }
 
-// Undo reverts every placement and removal since the checkpoint, newest first, and closes
-// it. Contents are as before; revisions go on growing, so that views made during the
-// trial are brought up to date like any other.
+// Undo reverts every placement and removal since the checkpoint, newest first, and closes it.
+// It panics unless m is of the innermost open checkpoint. Contents are as before; revisions go
+// on growing, so that views made during the trial are brought up to date like any other.
 func (t *Table) Undo(m Mark) {
 	if m.depth != t.tries.open {
 		panic(fmt.Sprintf("table: Undo of checkpoint %d while %d is the innermost", m.depth, t.tries.open))
@@ -66,15 +68,15 @@ func (t *Table) record(e undoEntry) {
 	}
 }
 
-// noCheckpoint panics if a checkpoint is open: op, which it names, cannot be undone.
+// noCheckpoint panics if a checkpoint is open, since Undo does not revert the operation op.
 func (t *Table) noCheckpoint(op string) {
 	if t.tries.open > 0 {
 		panic("table: " + op + " under a checkpoint")
 	}
 }
 
-// Rollback reverts all open checkpoints, which a trial that was aborted by a panic left
-// behind.
+// Rollback undoes and closes all open checkpoints, as after a panic during a trial. It does
+// nothing if none is open.
 func (t *Table) Rollback() {
 	if t.tries.open > 0 {
 		t.tries.open = 1

@@ -15,12 +15,12 @@ import (
 // columns were freed.
 type Resource int
 
-// Resources that every table has; others get ids when a node or pod first names them.
+// Resources whose columns every table has; others get ids when a node or pod first names them.
 const (
 	CPU Resource = iota
 	Memory
 	EphemeralStorage
-	firstScalar
+	firstScalar // the first id of other resources
 )
 
 // columns holds, by row, what nodes offer and what their pods request, by resource, and
@@ -31,9 +31,9 @@ type columns struct {
 	nonZero     [2][]int64 // CPU and memory, by row: sum of Demand.NonZero
 	podCount    []int64    // pods placed, by row
 	allowedPods []int64    // node's limit of pods, by row
-	headroom    []Headroom
-	evenness    []int8
-	percents    []Percents
+	headroom    []Headroom // by row; derived, see setHeadroom
+	evenness    []int8     // by row; derived
+	percents    []Percents // by row; derived
 	scalars     scalars
 }
 
@@ -45,24 +45,25 @@ func newColumns() columns {
 	}
 }
 
-// scalars finds the columns of resources by name, those other than CPU, memory and
-// ephemeral storage. If there are many, sweep frees those that no node offers and no placed
-// pod requests.
+// scalars maps the resources other than CPU, memory and ephemeral storage to their columns. If
+// there are many, sweep frees the columns that no node offers and no placed pod requests.
 type scalars struct {
 	ids      map[v1.ResourceName]Resource
-	free     []Resource // ids to be used again
+	free     []Resource // ids whose columns were freed; the last is used first
 	limit    int        // number of ids at which the next sweep is due
 	revision uint64     // changes whenever a resource gets an id
 }
 
-// columnsKept is the number of named resources from which on unused columns are freed.
+// columnsKept is the least number of resources, CPU, memory and ephemeral storage aside, at
+// which unused columns are freed.
 const columnsKept = 64
 
-// Column returns the id by which amounts of the resource are read from the table; false if
-// no node offers it and no placed pod requests it.
+// Column returns the id by which amounts of the resource are read from the table; false if it
+// has no columns, as no node offers it and no placed pod requests it.
 func (t *Table) Column(name v1.ResourceName) (Resource, bool) { return t.columns.find(name) }
 
-// Columns returns the ids of all resources that have columns.
+// Columns returns, by name, the ids of all resources that have columns, CPU, memory and
+// ephemeral storage included. The map is the caller's.
 func (t *Table) Columns() map[v1.ResourceName]Resource { return t.columns.ids() }
 
 // ColumnRevision returns a number that changes whenever a resource gets columns. Look ids
@@ -125,8 +126,8 @@ func (c *columns) column(name v1.ResourceName) Resource {
 	return id
 }
 
-// sweep frees the columns of named resources that are 0 on every row, if there are many
-// columns.
+// sweep frees the columns that are 0 on every row, if there are many columns. Those of CPU,
+// memory and ephemeral storage stay.
 func (c *columns) sweep() {
 	s := &c.scalars
 	if len(s.ids) < s.limit {
@@ -161,7 +162,8 @@ func (c *columns) grow() {
 	c.setHeadroom(Row(len(c.podCount) - 1))
 }
 
-// clear sets the sums over pods to 0 on all rows. What nodes offer stays.
+// clear sets the sums over pods to 0 on all rows. What nodes offer stays. The derived columns
+// are not updated.
 func (c *columns) clear() {
 	for id := range c.used {
 		clear(c.used[id])
@@ -172,8 +174,8 @@ func (c *columns) clear() {
 	clear(c.podCount)
 }
 
-// offer sets the row's allocatable amounts and number of pods to those of its node; nil
-// means that there is no node, which offers nothing.
+// offer sets the row's allocatable amounts and number of pods to those of its node, and updates
+// the derived columns; nil means that there is no node, which offers nothing.
 func (c *columns) offer(r Row, n *object.Node) {
 	for id := range c.allocatable {
 		c.allocatable[id][r] = 0
@@ -192,9 +194,9 @@ func (c *columns) offer(r Row, n *object.Node) {
 	c.setHeadroom(r)
 }
 
-// charge adds the pod's demand to its row (sign 1) or subtracts it (-1). pods are those on
-// the row afterwards. If a sum is saturated, all sums of the row are computed anew from
-// pods, so that they stay exact when pods leave.
+// charge adds the pod's demand to its row (sign 1) or subtracts it (-1), and updates the
+// derived columns. pods are those on the row afterwards. If a sum is saturated, all sums of the
+// row are computed anew from pods, so that they stay exact when pods leave.
 func (c *columns) charge(pl *Placed, sign int64, pods []*Placed) {
 	r := pl.Row
 	c.podCount[r] += sign
@@ -224,8 +226,8 @@ func (c *columns) add(r Row, d *resource.Demand, sign int64) bool {
 	return exact
 }
 
-// bump adds sign (1 or -1) times amount to sum. It returns false if the sum is saturated,
-// and so not exact.
+// bump adds sign (1 or -1) times amount to sum, within the bounds of int64. It returns false if
+// sum is at a bound, before or afterwards, and so not exact.
 func bump(sum *int64, sign, amount int64) bool {
 	if *sum == math.MaxInt64 || *sum == math.MinInt64 {
 		return false
@@ -238,8 +240,8 @@ func bump(sum *int64, sign, amount int64) bool {
 	return *sum != math.MaxInt64 && *sum != math.MinInt64
 }
 
-// compare returns an error if the row differs from the same row of other columns, resource
-// ids aside.
+// compare returns an error if the row differs from the same row of o. The ids of resources may
+// differ.
 func (c *columns) compare(r Row, o *columns) error {
 	for name, id := range c.ids() { // any order: an error is an error
 		var used, offered int64
@@ -267,7 +269,7 @@ func (c *columns) compare(r Row, o *columns) error {
 	return nil
 }
 
-// ids returns the ids of all resources that have columns.
+// ids returns a new map of the ids of all resources that have columns, by name.
 func (c *columns) ids() map[v1.ResourceName]Resource {
 	ids := map[v1.ResourceName]Resource{"cpu": CPU, "memory": Memory, "ephemeral-storage": EphemeralStorage}
 	for name, id := range c.scalars.ids { // any order: fills a map

@@ -4,7 +4,7 @@
 // revision R finds each row that changed since exactly once. Placements can be
 // tried under a checkpoint and undone.
 //
-// What only a few readers ask is kept by followers (Follower), in packages of their own.
+// What only a few readers need is kept by followers (Follower), in packages of their own.
 // API objects, namespaces, owners of selectors and terms of pod affinity are stores that a
 // table hands out.
 //

@@ -14,10 +14,11 @@ type Excess struct {
 	Requested, Allocatable int64
 }
 
-// Excess returns the first resource of which pods that the API shows bound to the row
-// request more than the node offers; false if there is none. A nil p looks at every
-// resource, otherwise only at those that p requests, and at the number of pods. Assumed
-// pods do not count, nor does a resource that the node does not state.
+// Excess returns the first resource of which the pods bound to the row request more than the
+// node offers: pods, CPU, memory, ephemeral storage, then others. It returns false if there is
+// none, or no node. If p is not nil, it looks only at the number of pods and at what p
+// requests. Pods that are only assumed there do not count, nor does a resource of which the
+// node states none.
 func (t *Table) Excess(r Row, p *object.Pod) (Excess, bool) {
 	n := t.nodes[r]
 	if n == nil {
@@ -45,9 +46,9 @@ func (t *Table) Excess(r Row, p *object.Pod) (Excess, bool) {
 	return Excess{}, false
 }
 
-// excessOf returns the excess of one resource, of which the node offers that much: what
-// the pods bound there request in all. It returns false if that is not more than the
-// offer, or p, if not nil, requests none of the resource.
+// excessOf returns what the pods bound to the row request in all of one resource, with offer,
+// the node's allocatable of it. It returns false if they request no more than offer, if offer
+// is 0, or if p, unless it is nil, requests none of the resource.
 func (t *Table) excessOf(r Row, p *object.Pod, offer resource.Scalar) (Excess, bool) {
 	id, ok := t.Column(offer.Name)
 	if !ok || offer.Value <= 0 || t.columns.used[id][r] <= offer.Value || p != nil && p.Demand.Usage.Of(offer.Name) == 0 {
@@ -62,8 +63,7 @@ func (t *Table) excessOf(r Row, p *object.Pod, offer resource.Scalar) (Excess, b
 	return e, e.Requested > e.Allocatable
 }
 
-// bound returns how many pods the API shows bound to the row, for an Excess; assumed pods
-// do not count.
+// bound returns how many pods the API shows bound to the row. Assumed pods do not count.
 func (t *Table) bound(r Row) (n int64) {
 	for _, pl := range t.pods[r] {
 		if pl.Pod.NodeName != "" {

@@ -6,34 +6,35 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Follower keeps an index (T) that only a few readers of a table need. It is called after
-// each change of the table. A nil function ignores the change; Check may not be nil.
+// Follower keeps an index (T) that only a few readers of a table need. It is called after each
+// change of the table. A nil function ignores the change; Check may not be nil.
 //
-// Undo removes pods from their rows, or puts them back, like any other change. Rebuild
-// drops the follower, makes a new one, and calls it for all rows, nodes, objects and pods.
+// Undo removes pods from their rows, or puts them back, like any other change. Rebuild drops
+// the follower, makes a new one, and calls it for all rows, nodes, objects and pods.
 type Follower[T any] struct {
 	// Index is what the follower keeps; Index.Of returns it.
 	Index T
 	// Came is called with a pod that was placed on its row, Left with one that was removed
 	// from it.
 	Came, Left func(*Placed)
-	// NodeChanged is called for a node that was added, changed or removed: nil stands for
-	// none. Rows are used again. It is also called for each new row, with nil for both.
+	// NodeChanged is called when the row's node was added (was is nil), changed, or removed (is
+	// is nil), unless the two are EqualForScheduling. The row of a removed node is used again.
+	// NodeChanged is also called for each new row, with nil for both.
 	NodeChanged func(r Row, was, is *object.Node)
-	// ObjectChanged is called for an object that was added, changed or removed, assumptions
-	// included: nil stands for none.
+	// ObjectChanged is called when the state of an object that readers see was added (was is
+	// nil), changed, or removed (is is nil). Assumed states count.
 	ObjectChanged func(was, is object.Object)
 	// Check returns an error if the index differs from that of a table made anew from the
 	// same nodes, pods and objects, with the same rows.
 	Check func(fresh T) error
 }
 
-// Index[T] identifies one kind of follower, as a package variable of the package that
-// keeps the index; its Of returns that follower's index of a table.
+// Index identifies one kind of follower. The package that keeps the index has it as a variable;
+// Of returns the index of a table. at is the follower's place in follows.
 type Index[T any] struct{ at int }
 
-// follows makes the followers of a new table. Packages add theirs, with Follow, when they
-// are initialized, and never later.
+// follows holds, for each kind of follower, the function that makes one for a table. Follow
+// adds to it while package variables are initialized, and never later.
 var follows []func(*Table) follower
 
 // follower is a Follower without its type parameter, so that a table can list followers
@@ -46,8 +47,9 @@ type follower struct {
 	check         func(fresh any) error
 }
 
-// Follow makes every table that is created later have a follower: follow is called with
-// each. Call it only to initialize a package variable.
+// Follow registers follow, which is called for each new table, and at each Rebuild, to make a
+// follower. It returns the Index by which the follower's index is read. Call it only to
+// initialize a package variable.
 func Follow[T any](follow func(*Table) Follower[T]) Index[T] {
 	follows = append(follows, func(t *Table) follower {
 		f := follow(t)
@@ -62,7 +64,7 @@ func (i Index[T]) Of(t *Table) T { return t.followers.list[i.at].index.(T) }
 // followers are the followers of one table, in the order of Follow.
 type followers struct {
 	list []follower
-	// epoch is the number from which revisions of indexes count; Rebuild raises it.
+	// epoch is the number from which revisions of indexes count; each Rebuild raises it.
 	epoch uint64
 }
 
@@ -75,8 +77,8 @@ func (t *Table) follow() {
 	}
 }
 
-// followAnew makes new followers and calls them for all rows, nodes and objects, but not
-// for pods.
+// followAnew raises the epoch, makes new followers and calls them for all rows, nodes and
+// objects, but not for pods.
 func (t *Table) followAnew() {
 	t.followers.epoch += 1 << 32
 	t.follow()
@@ -147,8 +149,8 @@ func (l *followers) check(fresh *Table) error {
 	return nil
 }
 
-// RowOf returns the row that is reserved for the node name; false if there is none. The
-// node may be unknown: then only pods bound to that name are on the row.
+// RowOf returns the row that has the node name; false if there is none. The node may be
+// unknown: then only pods bound to that name are on the row.
 func (t *Table) RowOf(name string) (Row, bool) {
 	r, ok := t.rows.of[name]
 	return r, ok

@@ -15,8 +15,9 @@ func (t *Table) CountGroups() { t.groups = group.New() }
 // table records which of the pods are placed; the machine records which exist.
 func (t *Table) Groups() *group.Groups { return t.groups }
 
-// PodGroup returns the pod group of this name; nil if there is none, as of the name that a
-// pod without a group has. What labels alone make is there while it has pods.
+// PodGroup returns the pod group of the namespace with this GroupName (object.GroupName); nil
+// if there is none, or if it is "", as for a pod without a group. A group that labels of pods
+// alone make exists while it has pods.
 func PodGroup(t *Table, name types.NamespacedName) *object.PodGroup {
 	if kind, short, ok := object.GroupObject(name.Name); ok {
 		return Lookup[*object.PodGroup](t, kind, name.Namespace, short)

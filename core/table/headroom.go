@@ -10,14 +10,15 @@ type Headroom struct{ CPU, Memory Room }
 // Room is one resource of a Headroom. All amounts are exact: none that matters is more than
 // MostInverted.
 type Room struct {
-	// Free is Allocatable less Used. It is negative where these do not decide whether a
-	// pod fits: less is allocatable than used, nothing or more than MostInverted is
-	// allocatable, or the row takes no further pod.
+	// Free is Allocatable less Used. It is -1 where amounts do not decide whether a pod fits:
+	// more is used than allocatable, nothing or more than MostInverted is allocatable, or the
+	// row takes no further pod.
 	Free float64
 	// FreeNonZero is Allocatable less NonZero, and never negative; 0 where there is
 	// no Inverse.
 	FreeNonZero float64
-	// InUse is Used/Allocatable; more than 1 where more is taken than offered.
+	// InUse is Used/Allocatable; more than 1 where more is taken than offered, 0 where nothing
+	// is offered.
 	InUse float64
 	// Inverse is 1/Allocatable; 0 where none is offered, or more than MostInverted.
 	Inverse float64

@@ -58,7 +58,7 @@ type journal struct {
 	revision uint64     // of the last change
 	rows     changeList // by their last change of any kind
 	nodes    changeList // by the last change of their node object
-	lasting  []uint64   // by row, the revision of the last change that was no try
+	lasting  []uint64   // by row, the revision of the last change outside of checkpoints
 }
 
 // grow adds a row that never changed.
@@ -68,8 +68,8 @@ func (j *journal) grow() {
 	j.lasting = append(j.lasting, 0)
 }
 
-// touch gives the row the next revision. try means that the change was made under a
-// checkpoint.
+// touch gives the row the next revision. If try is set, the change was made under a checkpoint,
+// and lasting stays.
 func (j *journal) touch(r Row, try bool) {
 	j.revision++
 	j.rows.touch(r, j.revision)
@@ -78,18 +78,19 @@ func (j *journal) touch(r Row, try bool) {
 	}
 }
 
-// touchNode records that the row's last change, for which touch was called, was one of its
-// node object.
+// touchNode records that the last change, for which touch was called with the same row, was one
+// of the row's node object.
 func (j *journal) touchNode(r Row) { j.nodes.touch(r, j.revision) }
 
-// Touch marks the row as changed. Followers call it when their answer about the row did.
+// Touch gives the row the next revision, so that readers see it as changed. Followers call it
+// when their answer about the row changed.
 func (t *Table) Touch(r Row) { t.journal.touch(r, t.Trying()) }
 
 // Revision returns the number of the last change of any row. It only grows.
 func (t *Table) Revision() uint64 { return t.journal.revision }
 
-// NodeRevision returns the revision of the last change of a node object; 0 if there was
-// none.
+// NodeRevision returns the revision at which a node object was last added, changed or removed;
+// 0 if none ever was. An object that is equal for scheduling does not count as a change.
 func (t *Table) NodeRevision() uint64 {
 	if l := &t.journal.nodes; l.head >= 0 {
 		return l.at[l.head]
@@ -97,11 +98,12 @@ func (t *Table) NodeRevision() uint64 {
 	return 0
 }
 
-// NodeChangedAt returns the revision of the last change of the row's node object.
+// NodeChangedAt returns the revision at which the row's node object was last added, changed or
+// removed; 0 if none ever was there.
 func (t *Table) NodeChangedAt(r Row) uint64 { return t.journal.nodes.at[r] }
 
-// AppendChanged appends the rows that changed after the revision, newest first, until rows
-// has most elements.
+// AppendChanged appends the rows that changed after the revision, newest first. It stops when
+// rows has most elements in all.
 func (t *Table) AppendChanged(rows []Row, after uint64, most int) []Row {
 	l := &t.journal.rows
 	for r := l.head; r >= 0 && len(rows) < most && l.at[r] > after; r = l.older[r] {
@@ -126,7 +128,7 @@ func (t *Table) Lasting(r Row) uint64 { return t.journal.lasting[r] }
 type Shown struct {
 	rows    changeList // by the count at the last replacement there
 	count   uint64     // number of replacements
-	updates uint64     // those of pods that were bound already
+	updates uint64     // replacements whose old object was bound already
 }
 
 // Shown returns the record of replaced API objects of the table's pods.
@@ -145,8 +147,8 @@ func (s *Shown) replace(pl *Placed, p *object.Pod) {
 	pl.Pod = p
 }
 
-// Append appends the rows on which API objects were replaced since Count was after, newest
-// first.
+// Append appends the rows on which API objects were replaced since Count returned after, newest
+// first, each once.
 func (s *Shown) Append(rows []Row, after uint64) []Row {
 	s.rows.since(after, func(r Row) bool {
 		rows = append(rows, r)

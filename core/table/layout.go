@@ -7,8 +7,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Layout is what a table cannot be restored without, besides its nodes, pods and objects:
-// the row of each node, since draws depend on rows, and the states of objects that the
+// Layout is what a table cannot be restored without, besides its nodes, pods and objects: the
+// row of each node, since random choices depend on rows, and the states of objects that the
 // watch has not shown.
 type Layout struct {
 	Rows []string // node name by row, "" for a free one

@@ -9,15 +9,15 @@ import (
 // Namespaces holds the labels of namespaces. A namespace without labels is treated like one
 // that does not exist, as selectors do.
 type Namespaces struct {
-	labels   map[string]map[string]string
+	labels   map[string]map[string]string // labels by key, by namespace
 	revision uint64
 }
 
 // Namespaces returns the namespaces that the table knows.
 func (t *Table) Namespaces() *Namespaces { return &t.namespaces }
 
-// Set sets the namespace's labels and returns those that it had. Pass one without labels
-// when it was deleted.
+// Set sets the namespace's labels and returns those that it had. When a namespace was deleted,
+// pass one without labels.
 func (s *Namespaces) Set(n *object.Namespace) (before map[string]string) {
 	before = s.labels[n.Name]
 	if maps.Equal(before, n.Labels) {

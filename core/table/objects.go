@@ -24,7 +24,7 @@ func (t *Table) Objects() *Objects { return &t.objects }
 // kindOfObjects holds the objects of one kind.
 type kindOfObjects struct {
 	byName   map[objectName]*objectState
-	revision uint64          // changes with every object
+	revision uint64          // grows whenever an object of the kind changes
 	sorted   []object.Object // result of List; nil: to be made
 	// byIndex lists objects that are object.Indexed by their IndexKey.
 	byIndex map[string]map[objectName]*objectState
@@ -36,11 +36,11 @@ type objectName struct{ namespace, name string }
 // objectState is an object as the API shows it, and as it is assumed to be until writes of
 // the scheduler are shown.
 type objectState struct {
-	shown, assumed object.Object // nil for none; never both nil
+	shown, assumed object.Object // nil for none; one of them is not nil
 	// assumedWritten is set if the assumed state was written; the next state that the API
 	// shows includes it.
 	assumedWritten bool
-	// replied is the resource version in the reply to a write, "" for none. The watch may
+	// replied is the resource version in the last reply to a write, "" for none. The watch may
 	// still show older ones.
 	replied string
 	// made is set if the scheduler is creating the object. It has no UID yet.
@@ -64,8 +64,9 @@ func (k *objectState) either() object.Object {
 	return k.assumed
 }
 
-// ends reports whether the assumption ends when the API shows this state: it includes what
-// is assumed, is of another object with the name, or is the first after the write.
+// ends reports whether the assumption ends when the API shows the state shown: it includes what
+// is assumed, it has another UID (unless the object was being created), or it is the first
+// after the write. It is false if nothing is assumed.
 func (k *objectState) ends(shown object.Object) bool {
 	if k.assumed == nil {
 		return false
@@ -84,9 +85,9 @@ type confirmed interface {
 	ConfirmedBy(shown object.Object) bool
 }
 
-// Set adds the object or replaces the state that the API shows of it, and ends an
-// assumption that this confirms or contradicts. It returns the state shown before, nil for
-// none.
+// Set adds the object or replaces the state that the API shows of it. An assumption ends if o
+// includes it, is the first state after its write, or has another UID. Set returns the state
+// shown before, nil for none. It panics under a checkpoint.
 func (s *Objects) Set(o object.Object) (before object.Object) {
 	s.table.noCheckpoint("Objects.Set")
 	m := o.Head()
@@ -111,8 +112,8 @@ func (s *Objects) Set(o object.Object) (before object.Object) {
 	return before
 }
 
-// Overtakes reports whether o, from the reply to a write, is a later version of the object
-// than the watch has shown. It is false if the object is not known.
+// Overtakes reports whether o, from the reply to a write, is a later version of the object than
+// the watch has shown. It is false if the API does not show an object with the name and UID.
 func (s *Objects) Overtakes(o object.Object) bool {
 	k := s.known(o.Head())
 	return k != nil && later(o.Head().Version, k.shown.Head().Version)
@@ -125,8 +126,8 @@ func (s *Objects) Overtaken(o object.Object) bool {
 	return k != nil && k.replied != "" && !later(o.Head().Version, k.replied)
 }
 
-// Replied records that the state o, which was Set, came from the reply to a write. Older
-// states from the watch are Overtaken then.
+// Replied records that the state o, which was Set, came from the reply to a write. States that
+// the watch shows are Overtaken then unless they are later.
 func (s *Objects) Replied(o object.Object) {
 	if k := s.known(o.Head()); k != nil {
 		k.replied = o.Head().Version
@@ -159,8 +160,8 @@ func later(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// Remove removes the object with its assumption, and returns the state shown last, nil for
-// none.
+// Remove removes the object with its assumption, and returns the state that the API showed
+// last, nil for none. It panics under a checkpoint.
 func (s *Objects) Remove(kind object.Kind, namespace, name string) (before object.Object) {
 	s.table.noCheckpoint("Objects.Remove")
 	list := &s.kinds[kind]
@@ -175,9 +176,9 @@ func (s *Objects) Remove(kind object.Kind, namespace, name string) (before objec
 	return k.shown
 }
 
-// Assume makes readers see the state o of the object until Restore, or until the API shows
-// what was written (see Written). o has the resource version that it was made from. It does
-// nothing if the object, by UID, does not exist.
+// Assume makes readers see the state o of the object until Restore or Remove, or until the API
+// shows what was written (see Written). o has the resource version that it was made from. It
+// does nothing if the API shows no object with the name and UID.
 func (s *Objects) Assume(o object.Object) {
 	m := o.Head()
 	kind := &s.kinds[m.Kind]
@@ -188,9 +189,9 @@ func (s *Objects) Assume(o object.Object) {
 	}
 }
 
-// AssumeMade makes readers see an object that does not exist yet and that the scheduler
-// is about to create. It has no UID. The assumption ends with Restore, or when the API
-// shows a state that includes what is assumed.
+// AssumeMade makes readers see an object that does not exist yet and that the scheduler is
+// about to create. It has no UID. The assumption ends with Restore, or when the API shows a
+// state that includes what is assumed. It does nothing if there is an object of that name.
 func (s *Objects) AssumeMade(o object.Object) {
 	m := o.Head()
 	kind := &s.kinds[m.Kind]
@@ -207,8 +208,8 @@ func (s *Objects) AssumeMade(o object.Object) {
 	s.changed(kind, nil, o)
 }
 
-// Restore drops the assumed state of the object; readers see what the API shows. An object
-// that was only being created is removed.
+// Restore drops the assumed state of the object, if it has one; readers see what the API shows.
+// An object that was only being created is removed.
 func (s *Objects) Restore(m *object.Meta) {
 	kind := &s.kinds[m.Kind]
 	at := objectName{m.Namespace, m.Name}
@@ -224,8 +225,9 @@ func (s *Objects) Restore(m *object.Meta) {
 	s.changed(kind, was, k.shown)
 }
 
-// Written records that the assumed state was written to the API. The assumption ends with
-// the next state that the API shows, or now if one was shown since Assume.
+// Written records that the assumed state was written to the API. The assumption ends with the
+// next state that the API shows, or now if one was shown since Assume. It does nothing for an
+// object that the API does not show.
 func (s *Objects) Written(m *object.Meta) {
 	kind := &s.kinds[m.Kind]
 	k := kind.byName[objectName{m.Namespace, m.Name}]
@@ -283,8 +285,8 @@ func (s *Objects) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] 
 	}
 }
 
-// Revision returns a number that changes whenever an object of one of the kinds does,
-// assumptions included. A plugin whose answers depend on them appends it in its Sign.
+// Revision returns a number that grows whenever an object of one of the kinds is set, removed,
+// assumed or restored. A plugin whose answers depend on them appends it in its Sign.
 func (s *Objects) Revision(kinds ...object.Kind) uint64 {
 	var sum uint64
 	for _, kind := range kinds {

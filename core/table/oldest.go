@@ -2,8 +2,9 @@ package table
 
 import "slices"
 
-// DropOldest deletes from the map the values that were used longest ago: half of them and one
-// more. used returns when a value was used, as a growing number.
+// DropOldest deletes from byKey the values that were used longest ago: half of them and one
+// more, or more if some were used at the same time. used returns when a value was used, as a
+// growing number.
 func DropOldest[K comparable, V any](byKey map[K]V, used func(V) uint64) {
 	uses := make([]uint64, 0, len(byKey))
 	for _, v := range byKey { // any order: sorted below

@@ -3,12 +3,12 @@ package table
 import "math"
 
 // Percents is what is free of CPU and memory on a row in percent of the node's allocatable,
-// scaled to integers, for headroom's loop over all rows. It is derived from the row's
-// Headroom and Evenness.
+// scaled to integers, for the loop over all rows in package headroom. It is derived from the
+// row's Headroom and Evenness.
 type Percents struct {
 	CPU, Memory Percent
-	// Apart is added to the difference between the free percents of CPU and of memory
-	// (FreeNonZero) to get the difference between the used fractions. In PercentUnits.
+	// Apart + CPU.Left - Memory.Left is the percentage of memory that is used less that of CPU,
+	// in PercentUnits.
 	Apart int64
 	// Uneven is 250 minus the Evenness, in units of 2^-32.
 	Uneven int64
@@ -17,8 +17,8 @@ type Percents struct {
 // Percent is one resource of a Percents.
 type Percent struct {
 	// Left is FreeNonZero plus half a unit of the resource, in percent of allocatable times
-	// PercentUnits. It is negative on rows that the loop must leave out: Headroom.Free is
-	// negative, or less than FreeNonZero.
+	// PercentUnits. For both resources it is -1 on rows that the loop must leave out: where
+	// Free is less than FreeNonZero for one of them, or one has no Inverse.
 	Left float64
 	// Inverse is 1/allocatable, from the Room.
 	Inverse float64

@@ -54,8 +54,8 @@ func (l *placements) drop() {
 	l.first++
 }
 
-// bytesHeld returns about how many bytes the pod's labels, affinity and tolerations take. A
-// label has fewer than 400.
+// bytesHeld returns about how many bytes the pod's labels, node affinity, pod affinity and
+// tolerations take. It counts 400 for a label, which takes fewer.
 func bytesHeld(p *object.Pod) int {
 	n := 400 * len(p.Labels)
 	if p.RequiredNodes != nil {
@@ -68,11 +68,12 @@ func bytesHeld(p *object.Pod) int {
 }
 
 // PlacementCount returns the number of placements and removals of pods so far, those under
-// checkpoints and by Undo included.
+// checkpoints and by Undo included. A Rebuild raises it.
 func (t *Table) PlacementCount() uint64 { return t.placements.total }
 
-// PlacementsAfter calls visit with each placement and removal after the first n, oldest
-// first. It returns false, and calls nothing, if the journal does not reach back that far.
+// PlacementsAfter calls visit with each placement and removal since PlacementCount was n,
+// oldest first. It returns false, and calls nothing, if the journal does not reach back that
+// far.
 func (t *Table) PlacementsAfter(n uint64, visit func(Placement)) bool {
 	l := &t.placements
 	if n < l.first {

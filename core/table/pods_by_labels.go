@@ -15,10 +15,10 @@ type PodsWithLabels struct {
 	Labels    map[string]string
 	// Number is unique among all PodsWithLabels of the table.
 	Number  uint32
-	key     string
+	key     string // keyOf the pods
 	pods    []*Placed
 	rows    []Row // of the pods, in their order
-	leaving []Row // rows of the terminating pods, by pod
+	leaving []Row // the row of each terminating pod, in no order
 }
 
 // Pods returns the pods, in no particular order. Valid until the next change. Read only.
@@ -41,8 +41,9 @@ type podsByLabels struct {
 	keys        []string                              // scratch of keyOf
 }
 
-// PodsByLabels calls visit for each set of labels that placed pods of the namespace have,
-// with those pods, in no order.
+// PodsByLabels calls visit for each set of labels that placed pods of the namespace have, with
+// those pods, in no order. The first call lists all placed pods; the lists are kept from then
+// on.
 func (t *Table) PodsByLabels(namespace string, visit func(*PodsWithLabels)) {
 	t.podsByLabels.gather(t.pods)
 	for _, c := range t.podsByLabels.byNamespace[namespace] { // any order: said so
@@ -50,7 +51,8 @@ func (t *Table) PodsByLabels(namespace string, visit func(*PodsWithLabels)) {
 	}
 }
 
-// PodNamespaces calls visit with each namespace that has placed pods, in no order.
+// PodNamespaces calls visit with each namespace that has placed pods, in no order. It starts
+// the same lists as PodsByLabels.
 func (t *Table) PodNamespaces(visit func(namespace string)) {
 	t.podsByLabels.gather(t.pods)
 	for name := range t.podsByLabels.byNamespace { // any order: said so
@@ -101,7 +103,8 @@ func (l *podsByLabels) join(pl *Placed) {
 	}
 }
 
-// keyOf returns a key that is equal for pods with equal labels.
+// keyOf returns a key of the pod's labels: pods have equal keys if, and only if, their labels
+// are equal.
 func (l *podsByLabels) keyOf(p *object.Pod) string {
 	l.keys = slices.AppendSeq(l.keys[:0], maps.Keys(p.Labels))
 	slices.Sort(l.keys)

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Rebuild computes all that is derived from nodes and placed pods anew, as after a panic in
-// the middle of a change. Open checkpoints are undone. All rows count as changed, and the
-// journal of placements is empty.
+// Rebuild computes all that is derived from nodes and placed pods anew, as after a panic in the
+// middle of a change. Open checkpoints are undone. All rows count as changed, the journal of
+// placements is empty, and followers start anew.
 func (t *Table) Rebuild() {
 	t.forgetTries()
 	t.clearCounts()
@@ -54,7 +54,8 @@ func (t *Table) forgetTries() {
 	t.tries = tries{}
 }
 
-// clearCounts sets all sums over pods, and the number of nodes, to 0.
+// clearCounts sets all sums over pods, and the number of nodes, to 0. It drops the lists of
+// pods by labels.
 func (t *Table) clearCounts() {
 	t.columns.clear()
 	t.live = 0

@@ -30,14 +30,14 @@ func (s RowSet) Append(rows []Row) []Row {
 	return rows
 }
 
-// Keep removes rows that are not in the other set, which is of equal length.
+// Keep removes the rows that are not in o, which has the same length.
 func (s RowSet) Keep(o RowSet) {
 	for i := range s {
 		s[i] &= o[i]
 	}
 }
 
-// Add adds the rows of the other set, which is of equal length.
+// Add adds the rows of o, which has the same length.
 func (s RowSet) Add(o RowSet) {
 	for i := range s {
 		s[i] |= o[i]

@@ -63,8 +63,9 @@ func (s *SelectorOwners) Remove(kind object.SelectorOwnerKind, namespace, name s
 	return f
 }
 
-// serviceLabel returns the label under which the Service is listed, one of its selector;
-// false for other kinds, and for a Service without a selector, which has no pods.
+// serviceLabel returns the label under which the Service is listed, that of its selector with
+// the least key; false for other kinds, and for a Service without a selector, which has no
+// pods.
 func serviceLabel(f *object.SelectorOwner) (at namespacedLabel, ok bool) {
 	if f.Kind != object.Service {
 		return at, false
@@ -86,8 +87,8 @@ func (s *SelectorOwners) List() []*object.SelectorOwner {
 	return all
 }
 
-// ControllerOf returns the pod's controller (its owner reference), nil if the pod has none
-// or it is not known.
+// ControllerOf returns the controller that the pod names as its owner; nil if it names none of
+// a kind that is known, or the table does not have it.
 func (s *SelectorOwners) ControllerOf(p *object.Pod) *object.SelectorOwner {
 	c := p.Controller
 	if c.Kind == object.NoSelectorOwner {

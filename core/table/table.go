@@ -38,8 +38,8 @@ func (pl *Placed) WithLabels() *PodsWithLabels { return pl.withLabels }
 type Table struct {
 	rows  rowNames
 	nodes []*object.Node // nil: a free row, or a row of pods whose node is unknown
-	live  int            // nodes
-	pods  [][]*Placed
+	live  int            // number of nodes
+	pods  [][]*Placed    // by row
 	// summaries are those of the pods, in the same order.
 	summaries [][]Summary
 	placed    map[types.UID]*Placed
@@ -50,7 +50,7 @@ type Table struct {
 	objects        Objects
 	namespaces     Namespaces
 	selectorOwners SelectorOwners
-	groups         *group.Groups // nil: groups do not count
+	groups         *group.Groups // nil: pods are not counted by group
 
 	now        time.Time
 	journal    journal
@@ -68,7 +68,7 @@ type rowNames struct {
 	free  []Row          // free rows; the last is used first
 }
 
-// New returns an empty table.
+// New returns an empty table, with a follower of every kind.
 func New() *Table {
 	t := &Table{
 		rows: rowNames{of: map[string]Row{}}, placed: map[types.UID]*Placed{}, columns: newColumns(),
@@ -119,15 +119,17 @@ func (t *Table) Find(name string) (Row, bool) {
 // and valid until the next change.
 func (t *Table) Pods(r Row) []*Placed { return t.pods[r] }
 
-// Pod returns the placed pod with this UID, nil if it is not placed.
+// Pod returns the placed pod with this UID, nil if it is not placed. A pod placed under a
+// checkpoint counts.
 func (t *Table) Pod(uid types.UID) *Placed { return t.placed[uid] }
 
 // Placements returns the number of placed pods.
 func (t *Table) Placements() int { return len(t.placed) }
 
-// SetNode adds the node or replaces the one of the same name, and returns its row. Pods
-// that were placed before the node was known are on the row already. A state that is equal
-// for scheduling (Node.EqualForScheduling) changes no row.
+// SetNode adds the node or replaces the one of the same name, and returns its row. Pods that
+// were placed before the node was known are on the row already. A state that is equal for
+// scheduling (Node.EqualForScheduling) replaces the object alone: no row changes. It panics
+// under a checkpoint.
 func (t *Table) SetNode(n *object.Node) Row {
 	t.noCheckpoint("SetNode")
 	r := t.row(n.Name)
@@ -149,8 +151,9 @@ func (t *Table) SetNode(n *object.Node) Row {
 	return r
 }
 
-// RemoveNode removes the node. Its pods stay counted on the row until they are removed, and
-// are on the node again if one of that name is added.
+// RemoveNode removes the node, if it is known. Its pods stay counted on the row until they are
+// removed, and are on the node again if one of that name is added. It panics under a
+// checkpoint.
 func (t *Table) RemoveNode(name string) {
 	t.noCheckpoint("RemoveNode")
 	r, ok := t.Find(name)
@@ -168,8 +171,9 @@ func (t *Table) RemoveNode(name string) {
 	t.release(r)
 }
 
-// AddPod places the pod on the named node, whether that is known or not. A pod of the same
-// UID is moved or replaced.
+// AddPod places the pod on the named node, whether that is known or not. A pod of the same UID
+// is moved or replaced. If it is on that node already and Alike, only its Pod is replaced, and
+// no row changes.
 func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	if old := t.placed[p.UID]; old != nil {
 		if t.tries.open == 0 && t.rows.names[old.Row] == node && old.Pod.Alike(p) {
@@ -182,8 +186,8 @@ func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	return t.Place(p, t.row(node))
 }
 
-// Place places a pod, which must not be placed anywhere, on the row, which must have a
-// node.
+// Place places the pod on the row. The pod must not be placed anywhere, and the row must have a
+// node or at least a node name.
 func (t *Table) Place(p *object.Pod, r Row) *Placed {
 	pl := &Placed{Pod: p, Row: r}
 	t.put(pl)
@@ -203,7 +207,8 @@ func (t *Table) RemovePod(uid types.UID) bool {
 	return true
 }
 
-// put counts the pod on its row: all columns, indexes and followers.
+// put counts the pod on its row: in all columns, journals, indexes and followers. It records
+// nothing for Undo.
 func (t *Table) put(pl *Placed) {
 	r := pl.Row
 	if t.pods[r] == nil {
@@ -223,8 +228,8 @@ func (t *Table) put(pl *Placed) {
 	t.followers.came(pl)
 }
 
-// take removes the pod from its row, and from all columns, indexes and followers. The row
-// is not freed.
+// take removes the pod from its row, and from all columns, indexes and followers. The row is
+// not freed. It records nothing for Undo.
 func (t *Table) take(pl *Placed) {
 	r, list := pl.Row, t.pods[pl.Row]
 	last := list[len(list)-1]

@@ -9,15 +9,15 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Term is a term of pod affinity or anti-affinity of placed or nominated pods. All pods
-// with equal terms share one. It belongs to the table.
+// Term is a term of pod affinity or anti-affinity of pods that are placed, nominated or
+// tracked. All pods with equal terms share one. It belongs to the table.
 type Term struct {
 	match.PodTerm
 	// ID is unique; it is never used again.
 	ID   uint64
 	rows podsByRow // number of pods with the term, by row
-	live int       // number of those on nodes that have its topology key
-	// expected is the number of nominated pods that have it as required anti-affinity.
+	live int       // number of pods with the term on nodes that have its topology key
+	// expected is the number of nominated pods that have the term as required anti-affinity.
 	expected int
 }
 
@@ -37,8 +37,8 @@ func (m *Term) used() bool { return len(m.rows.list) > 0 || m.Expected() }
 // It is valid until the next change. Read only.
 func (m *Term) Rows() []RowCount { return m.rows.list }
 
-// Terms holds the affinity terms of placed and nominated pods. Terms that none has any more
-// are removed when they are many.
+// Terms holds the affinity terms of placed, nominated and tracked pods. Terms that no placed or
+// nominated pod needs are removed when they are many.
 type Terms struct {
 	byKey map[string]*Term
 	list  []*Term // all, ascending by ID
@@ -51,11 +51,11 @@ type Terms struct {
 	// labels are the label keys that selectors of terms look at; other labels of a pod do
 	// not decide which terms select it.
 	labels     map[string]bool
-	about      map[string]*About // by appendKey
-	keyBuf     []byte            // scratch of appendKey
+	about      map[string]*About // by keyBuf, which appendKey sets
+	keyBuf     []byte            // the result of appendKey
 	keys       []string          // scratch of appendKey
 	namespaces *Namespaces
-	// recent is the affinity for which of last returned ofRecent; nil: none.
+	// recent is the last argument of Of, ofRecent what Of returned for it; nil: none.
 	recent   *match.PodAffinity
 	ofRecent []*Term
 }
@@ -66,7 +66,7 @@ type Terms struct {
 type About struct {
 	terms    []*Term // ascending by ID
 	upTo     uint64  // ID of the last term that was compared
-	revision uint64  // of the namespaces' labels
+	revision uint64  // of the namespaces' labels, when it was made
 }
 
 // Terms returns the terms, ascending by ID; of a nil About there are none. Read only.
@@ -77,16 +77,16 @@ func (a *About) Terms() []*Term {
 	return a.terms
 }
 
-// Bounds of what is kept although nothing may need it any more: unused terms, and Abouts.
+// Bounds of what is kept although nothing may need it any more.
 const (
-	termsKept  = 1 << 10
-	aboutsKept = 1 << 14
+	termsKept  = 1 << 10 // unused terms; more may stay while most terms are used
+	aboutsKept = 1 << 14 // Abouts; at this number all are dropped
 )
 
 // Terms returns the affinity terms of the table's placed and nominated pods.
 func (t *Table) Terms() *Terms { return &t.terms }
 
-// newTerms returns an empty store; n has the labels for namespace selectors.
+// newTerms returns an empty store. n holds the namespaces' labels, for namespace selectors.
 func newTerms(n *Namespaces) Terms {
 	return Terms{byKey: map[string]*Term{}, expected: map[string][]*Term{}, labels: map[string]bool{}, about: map[string]*About{}, namespaces: n}
 }
@@ -102,8 +102,8 @@ func (l *Terms) Track(p *object.Pod) {
 	}
 }
 
-// TrackNominated replaces the pods that are recorded as nominated to the node. Their
-// required anti-affinity is Expected.
+// TrackNominated replaces the pods that are recorded as nominated to the named node. Their
+// required anti-affinity is Expected; their other terms are tracked.
 func (l *Terms) TrackNominated(node string, pods []*object.Pod) {
 	var now []*Term
 	for _, p := range pods {
@@ -150,8 +150,8 @@ func (l *Terms) addExpected(m *Term, pods int) {
 // that are not Expected, so what Track added has to be added again.
 func (l *Terms) Swept() uint64 { return l.swept }
 
-// add returns the table's Term equal to in, a new one, unused until its users are counted,
-// if there is none.
+// add returns the table's Term equal to in. If there is none, it adds one, which counts as
+// unused until pods are counted.
 func (l *Terms) add(in *match.PodTerm) *Term {
 	if known := l.byKey[in.Key]; known != nil {
 		return known
@@ -176,8 +176,8 @@ func (l *Terms) add(in *match.PodTerm) *Term {
 // Expected changes. While it and the namespaces' labels stay, About returns the same terms.
 func (l *Terms) Revision() uint64 { return l.revision }
 
-// About returns the terms whose namespaces and selector match the pod; nil if there are no
-// terms at all.
+// About returns the terms that select the pod by its namespace and labels; nil if the table has
+// no terms at all.
 func (l *Terms) About(p *object.Pod) *About {
 	if len(l.list) == 0 {
 		return nil
@@ -220,8 +220,9 @@ func (l *Terms) appendKey(p *object.Pod) {
 	}
 }
 
-// count adds a pod that was placed on node n (sign 1) to the counts of its affinity terms,
-// or subtracts one that was removed (-1). n is nil if the node is unknown.
+// count adds a pod that was placed on node n (sign 1) to the counts of its affinity terms, or
+// subtracts one that was removed (-1). It sets the terms of a pod that is counted first. n is
+// nil if the node is unknown.
 func (l *Terms) count(pl *Placed, n *object.Node, sign int) {
 	if pl.Pod.Affinity == nil {
 		return
@@ -237,8 +238,8 @@ func (l *Terms) count(pl *Placed, n *object.Node, sign int) {
 	}
 }
 
-// Of returns the table's terms for an affinity. Consecutive pods with equal terms share the
-// slice. Read only.
+// Of returns the table's terms for an affinity, and adds those that it does not have.
+// Consecutive pods with equal terms share the slice. Read only.
 func (l *Terms) Of(a *match.PodAffinity) []*Term {
 	if l.recent == nil || l.recent.Key != a.Key {
 		list := make([]*Term, len(a.Terms))
@@ -302,8 +303,8 @@ func hasLabel(n *object.Node, key string) bool {
 	return ok
 }
 
-// sweep removes the terms that no pod has any more, if they are many. Every About is
-// dropped then, as it may list such terms.
+// sweep removes the terms that are not used, if they are many. Every About is dropped then, as
+// it may list such terms.
 func (l *Terms) sweep() {
 	if l.idle <= max(termsKept, len(l.list)/2) {
 		return
