@@ -1,5 +1,6 @@
-// Package index has a package for each index of a table that only a few readers ask: a
-// follower (table.Follower) with what it keeps. Its Of returns that of a table.
+// Package index has a package for each index of a table that only a few readers need. Each
+// registers a follower (table.Follower), which keeps the index; its Of returns the index of a
+// table.
 //
-// A test here follows a table through any history with all of them, and those of plugins.
+// The test here changes a table at random and checks all these indexes, and those of plugins.
 package index

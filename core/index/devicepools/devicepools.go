@@ -27,8 +27,8 @@ type Pool struct {
 	// claims hold is there twice. Allocations with AdminAccess are left out.
 	Taken []*resourcev1.DeviceRequestAllocationResult
 
-	// Node is the only node that can use the devices, "" if there may be several. Local is
-	// set if no other node sees the pool at all.
+	// Node is the only node that can use the devices, "" if there may be several or the pool
+	// has no slices. Local is set if that node alone sees the pool.
 	Node  string
 	Local bool
 }
@@ -41,11 +41,11 @@ type poolName struct{ driver, name string }
 type Index struct {
 	table    *table.Table
 	pools    map[poolName]*Pool
-	onNode   map[string]map[*Pool]struct{} // pools with a Node, by that
-	shared   []*Pool                       // pools that are not Local, sorted; nil: to be made
+	onNode   map[string]map[*Pool]struct{} // pools with a Node, by Node
+	shared   []*Pool                       // result of Shared; nil: to be made
 	revision uint64
 	rows     []uint64 // by row, the table's revision when its node or devices changed last
-	// classes are the DeviceClasses with an extendedResourceName, by that, newest first.
+	// classes are the DeviceClasses with an extendedResourceName, by that name, newest first.
 	classes map[v1.ResourceName][]*object.DeviceClass
 	// tainted are the slices whose devices DeviceTaintRules taint, by name, with these
 	// taints added.
@@ -80,8 +80,8 @@ func (d *Index) On(node string) []*Pool {
 	return sortedPools(maps.Keys(d.onNode[node]))
 }
 
-// Shared returns the pools that several nodes can see, sorted by driver and name. The slice
-// is valid until the next change.
+// Shared returns the pools that have slices and that several nodes can see, sorted by driver
+// and name. The slice is valid until the next change.
 func (d *Index) Shared() []*Pool {
 	if d.shared == nil {
 		d.shared = append([]*Pool{}, sortedPools(func(yield func(*Pool) bool) {
@@ -142,7 +142,7 @@ func (d *Index) ClassFor(resource v1.ResourceName) *object.DeviceClass {
 	return nil
 }
 
-// followClass updates classes for a DeviceClass that changed.
+// followClass updates classes for a DeviceClass that changed from was to is; nil means none.
 func (d *Index) followClass(was, is object.Object) {
 	if old, _ := was.(*object.DeviceClass); old != nil && old.API.Spec.ExtendedResourceName != nil {
 		name := v1.ResourceName(*old.API.Spec.ExtendedResourceName)
@@ -222,9 +222,9 @@ func (d *Index) dropIfEmpty(p *Pool) {
 	}
 }
 
-// touchNodes records that what nodes can allocate from the pool changed: it marks the row
-// of the node that a Local pool belongs to, else it raises the revision, which counts for
-// all nodes.
+// touchNodes records that what nodes can allocate from the pool changed. It marks the row of
+// the node that a Local pool belongs to. For any other pool with slices it raises the revision,
+// which counts for all nodes.
 func (d *Index) touchNodes(p *Pool) {
 	switch {
 	case p.Local:
@@ -234,7 +234,8 @@ func (d *Index) touchNodes(p *Pool) {
 	}
 }
 
-// touchNode marks the named node's row as changed, if there is such a row.
+// touchNode marks the named node's row as changed, in the table and in the index, if there is
+// such a row.
 func (d *Index) touchNode(name string) {
 	if r, ok := d.table.RowOf(name); ok {
 		d.table.Touch(r)
@@ -261,10 +262,10 @@ func (d *Index) drop(node string, p *Pool) {
 	}
 }
 
-// reach returns the only node that can use the devices of the slices, "" if there is no
-// such node, and whether that node alone sees the pool. To Kubernetes' stable allocator shared
-// counters are visible everywhere, but matter only on that node if the pool is complete and
-// consistent.
+// reach returns the only node that can use the devices of the slices, "" if there may be
+// several, and whether that node alone sees the pool. Kubernetes' stable allocator sees shared
+// counters from every node. They matter on that node alone if the pool is complete and has all
+// counters that its devices consume.
 func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
 	counters := false
 	for i, s := range list {
@@ -281,7 +282,8 @@ func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
 	return node, len(list) > 0 && (!counters || complete(list) && consumesCounters(list))
 }
 
-// complete reports whether the slices are all of their pool, and of one generation.
+// complete reports whether the slices, of which there is one, are all of their pool, and of one
+// generation.
 func complete(list []*resourcev1.ResourceSlice) bool {
 	return !slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool {
 		return s.Spec.Pool.Generation != list[0].Spec.Pool.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(list))
@@ -313,8 +315,8 @@ func consumesCounters(list []*resourcev1.ResourceSlice) bool {
 	return true
 }
 
-// hasCounters reports whether the counter set exists and has all counters that the device
-// consumes.
+// hasCounters reports whether sets has the counter set that a device consumes from, with all
+// counters that it consumes.
 func hasCounters(sets map[string]map[string]resourcev1.Counter, consumed *resourcev1.DeviceCounterConsumption) bool {
 	set, there := sets[consumed.CounterSet]
 	for name := range consumed.Counters { // any order: one that is missing is enough
@@ -325,7 +327,9 @@ func hasCounters(sets map[string]map[string]resourcev1.Counter, consumed *resour
 	return there
 }
 
-// followClaim updates what is taken of pools for a ResourceClaim that changed.
+// followClaim updates what is taken of pools for a ResourceClaim that changed from was to is;
+// nil means none. If that changed, it touches the Node of each pool concerned; for a pool
+// without one it raises the revision.
 func (d *Index) followClaim(was, is object.Object) {
 	before, now := taken(was), taken(is)
 	if equality.Semantic.DeepEqual(before, now) {

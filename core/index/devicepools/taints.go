@@ -9,11 +9,11 @@ import (
 )
 
 // RetaintedSlice is a ResourceSlice whose devices got other taints by a change of a
-// DeviceTaintRule, before and after, from which an event is made.
+// DeviceTaintRule: Old before the change, New after it. An event is made from it.
 type RetaintedSlice struct{ Old, New *object.ResourceSlice }
 
-// Retainted returns the slices, by name, whose taints the last change of a DeviceTaintRule
-// changed, and clears the list. The caller owns the result.
+// Retainted returns the slices, sorted by name, whose taints the last change of a
+// DeviceTaintRule changed, and clears the list. The caller owns the result.
 func (d *Index) Retainted() []RetaintedSlice {
 	list := d.retainted
 	d.retainted = nil
@@ -29,8 +29,9 @@ func (d *Index) Tainted(s *object.ResourceSlice) *object.ResourceSlice {
 	return s
 }
 
-// taint returns a slice that changed with the taints of rules, as it was and as it is now,
-// and keeps the latter. nil stands for none.
+// taint returns both states of a ResourceSlice with the taints that DeviceTaintRules add to its
+// devices. old has the taints that were computed for was; now has those of the present rules,
+// and is kept for Tainted. nil stands for no slice.
 func (d *Index) taint(was, is object.Object) (old, now *object.ResourceSlice) {
 	if s, ok := was.(*object.ResourceSlice); ok {
 		old = d.Tainted(s)
@@ -44,8 +45,9 @@ func (d *Index) taint(was, is object.Object) (old, now *object.ResourceSlice) {
 	return old, now
 }
 
-// followTaintRule adds the taints of rules anew to the slices that a changed rule selects
-// or selected, and lists those whose taints differ for Retainted.
+// followTaintRule computes the taints anew of the slices that a DeviceTaintRule selects after
+// its change or did before. It lists those whose taints changed for Retainted, in place of
+// those that an earlier change left there.
 func (d *Index) followTaintRule(was, is object.Object) {
 	d.retainted = nil
 	old, _ := was.(*object.DeviceTaintRule)
@@ -73,7 +75,7 @@ func sameTaints(a, b *resourcev1.ResourceSlice) bool {
 }
 
 // withRules returns a copy of the slice with the taints of all rules added, in the order of
-// their names; s itself if no rule selects it.
+// their names; s itself if no rule taints one of its devices.
 func (d *Index) withRules(s *object.ResourceSlice) *object.ResourceSlice {
 	tainted := s
 	for _, o := range d.table.Objects().List(object.DeviceTaintRules) {

@@ -12,12 +12,12 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index lists the PersistentVolumes that claims may be bound to: by storage class those
-// without a claimRef, by claim those with one.
+// Index lists all PersistentVolumes: those without a claimRef by storage class, the others by
+// the claim that the claimRef names.
 type Index struct {
 	free    map[string]*Volumes                               // volumes without a claimRef, by storage class
 	keptFor map[claimName]map[string]*object.PersistentVolume // volumes with a claimRef, by claim, then name
-	// revision is the number of changes of volumes without a claimRef.
+	// revision grows with each change of a volume without a claimRef. It starts at Table.Epoch.
 	revision uint64
 }
 
@@ -33,17 +33,17 @@ var index = table.Follow(func(t *table.Table) table.Follower[*Index] {
 	return table.Follower[*Index]{Index: x, ObjectChanged: x.follow, Check: x.check}
 })
 
-// Of returns the table's index of the volumes without a claim.
+// Of returns the table's index of PersistentVolumes.
 func Of(t *table.Table) *Index { return index.Of(t) }
 
 // Volumes are the volumes of one storage class that have no claimRef. Those whose node
 // affinity requires a label are listed by the values of it that are accepted (Pin).
 type Volumes struct {
 	byName   map[string]*object.PersistentVolume
-	revision uint64
+	revision uint64              // Index.revision at the last change of one of them
 	unpinned volumeList          // volumes without a pin
 	pinned   map[Pin]*volumeList // a volume is listed under each of its pins
-	many     map[Pin]*volumeList // those of pinned with more than Few
+	many     map[Pin]*volumeList // the lists in pinned with more than Few volumes
 	keys     []string            // label keys of the pins, sorted
 	keyUses  map[string]int      // number of pinned volumes by label key
 }
@@ -60,8 +60,8 @@ const Few = 8
 // Keys returns the label keys by which volumes are pinned, sorted. Read only.
 func (f *Volumes) Keys() []string { return f.keys }
 
-// Unpinned returns the volumes without a Pin, the smallest first. It sorts when first
-// called after a change.
+// Unpinned returns the volumes without a Pin, the smallest first. It may sort, and must not be
+// called concurrently.
 func (f *Volumes) Unpinned() []*object.PersistentVolume { return f.unpinned.bySize() }
 
 // Pinned returns the volumes that have the Pin, the smallest first; nil if they are more
@@ -89,7 +89,7 @@ func (f *Volumes) ManyPinned() iter.Seq2[Pin, []*object.PersistentVolume] {
 // sorted when first asked for, and stay so.
 type volumeList struct {
 	volumes []*object.PersistentVolume
-	sorted  bool // a long list is sorted
+	sorted  bool // the list is sorted, even if it is long
 }
 
 // bySize sorts the list if need be and returns the volumes, the smallest first.
@@ -165,7 +165,7 @@ func (f *Volumes) setPinned(at Pin, v *object.PersistentVolume, add bool) {
 }
 
 // countKey adds one to the number of volumes pinned by the label key. If add is false it
-// subtracts one.
+// subtracts one. It keeps keys up to date.
 func (f *Volumes) countKey(key string, add bool) {
 	at, known := slices.BinarySearch(f.keys, key)
 	if add {
@@ -196,7 +196,8 @@ func (x *Index) Revision(class string) uint64 {
 	return 0
 }
 
-// KeptFor returns the volumes whose claimRef has this name, in no order.
+// KeptFor returns the volumes whose claimRef has this namespace and name, whatever its UID, in
+// no order.
 func (x *Index) KeptFor(namespace, name string) iter.Seq[*object.PersistentVolume] {
 	return maps.Values(x.keptFor[claimName{namespace, name}])
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Image is a container image that some node has.
+// Image is a container image that at least one node has.
 type Image struct {
 	// Bytes is the size that the first node to report the image gave.
 	Bytes int64
@@ -155,8 +155,8 @@ func (x *Index) check(fresh *Index) error {
 	return nil
 }
 
-// sameImages reports whether two nodes, which may be nil, report the same images in the
-// same order.
+// sameImages reports whether two nodes, which may be nil, report the same images, with equal
+// sizes and names, in the same order.
 func sameImages(a, b *object.Node) bool {
 	var x, y []object.Image
 	if a != nil {

@@ -1,5 +1,5 @@
-// Package nodelabels keeps which labels a table's nodes have, and of which labels each node has
-// a value of its own.
+// Package nodelabels keeps which labels a table's nodes have, and which of these have about as
+// many values as nodes.
 package nodelabels
 
 import (
@@ -34,7 +34,8 @@ func Of(t *table.Table) *Index { return index.Of(t) }
 // HasKey reports whether any node has a label with the key.
 func (x *Index) HasKey(key string) bool { return x.nodes[key] > 0 }
 
-// KeysRevision returns a number that changes when a node is the first to have a label key.
+// KeysRevision returns a number that changes when a node is the first to have a label key. It
+// does not change when the last such node goes.
 func (x *Index) KeysRevision() uint64 { return x.keysRevision }
 
 // follow updates the index for a node that changed from was to is; nil stands for no node.

@@ -18,10 +18,10 @@ type labelValues struct {
 	relied bool           // UniquePerNode returned true for the label
 }
 
-// UniquePerNode reports whether more than half of the nodes that have the label have a
-// value that no other node has. kubernetes.io/hostname always counts as such a label. The
-// index counts a label's values from the first call for it. It counts only keysCounted
-// labels at one time, and returns false for any other.
+// UniquePerNode reports whether the label has more than half as many values as nodes have it,
+// so that most nodes are alone, or nearly so, with their value. It is true of
+// kubernetes.io/hostname whatever its values. The index counts a label's values from the first
+// call for it. It counts only keysCounted labels at one time, and returns false for any other.
 func (x *Index) UniquePerNode(key string) bool {
 	v := x.counted(key)
 	if v == nil || key != v1.LabelHostname && 2*len(v.nodes) <= v.total {
@@ -31,8 +31,8 @@ func (x *Index) UniquePerNode(key string) bool {
 	return true
 }
 
-// counted returns the numbers of nodes by value of the label. The first call for a label
-// counts all nodes. It returns nil if too many other labels are counted.
+// counted returns the numbers of nodes by value of the label. The first call for a label counts
+// all nodes. It returns nil if keysCounted other labels are counted that nodes have.
 func (x *Index) counted(key string) *labelValues {
 	if v := x.values[key]; v != nil {
 		return v
@@ -66,8 +66,8 @@ func (x *Index) NodesWithUnique(key, value string) int {
 // its value of a label with another, for labels for which UniquePerNode has returned true.
 func (x *Index) UniqueRevision() uint64 { return x.uniqueRevision }
 
-// setValues updates the counts for a node that changed from old to now; nil stands for no
-// node.
+// setValues updates the counts for a node that changed from old to now, and raises
+// uniqueRevision if need be; nil stands for no node.
 func (x *Index) setValues(old, now *object.Node) {
 	for key, v := range x.values { // any order: each on its own, and a sum
 		was, had := label(old, key)
@@ -84,8 +84,7 @@ func (x *Index) setValues(old, now *object.Node) {
 }
 
 // add adds n, 1 or -1, to the number of nodes with the value. It reports whether the value
-// began or ceased to be shared by several nodes, so that a node is or was alone in its
-// domain.
+// began or ceased to be shared by several nodes.
 func (v *labelValues) add(value string, n int) bool {
 	before := v.nodes[value]
 	v.nodes[value] = before + n

@@ -53,14 +53,15 @@ func (l *Index) Sets() []Set { return l.sets }
 // Read only.
 func (l *Index) Numbered() []v1.Taint { return l.taints }
 
-// Revision returns a number that grows whenever a number begins to stand for another taint,
-// or AnyOthers changes.
+// Revision returns a number that grows whenever a number begins to stand for a taint, or
+// AnyOthers changes.
 func (l *Index) Revision() uint64 { return l.revision }
 
 // AnyOthers reports whether some node has Others: taints that Sets does not tell apart.
 func (l *Index) AnyOthers() bool { return l.others > 0 }
 
-// set records the taints of the row's node n; nil stands for no node.
+// set records the taints of the row's node n, and gives numbers to those that have none; nil
+// stands for no node.
 func (l *Index) set(r table.Row, _, n *object.Node) {
 	l.sets = table.Reach(l.sets, r)
 	was, is := l.sets[r], Set(0)
@@ -94,8 +95,8 @@ func (l *Index) set(r table.Row, _, n *object.Node) {
 	}
 }
 
-// number returns the set with the taint alone, to which it gives a number if need be;
-// Others if no number is left.
+// number returns the set with the taint alone. If the taint has no number, it gets one, which
+// may be that of a taint that no node has any more. The result is Others if no number is left.
 func (l *Index) number(taint *v1.Taint) Set {
 	l.keyBuf = appendTaint(l.keyBuf[:0], taint)
 	if i, known := l.numbers[string(l.keyBuf)]; known {

@@ -1,5 +1,5 @@
-// Package priorities keeps the lowest priority of the pods on each row of a table, and where
-// pods of pod groups are, which have the priority of their group.
+// Package priorities keeps the lowest priority of the pods on each row of a table, and the rows
+// with pods of PodGroups (scheduling.k8s.io), which have the priority of their group.
 package priorities
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Index keeps, for each row, the lowest priority of its pods, the latest start time of the
-// pods that have it, and the number of its pods that name a pod group.
+// Index keeps, for each row, the lowest priority of its pods, the latest start time of the pods
+// that have it, and the number of its pods that are in a PodGroup (scheduling.k8s.io).
 type Index struct {
 	table   *table.Table
 	rows    []lowest
@@ -49,7 +49,7 @@ func (x *Index) came(pl *table.Placed) {
 	}
 }
 
-// left updates the row for a pod that was removed from it. It looks at all pods of the row
+// left updates the row for a pod that was removed from it. It looks at all pods left on the row
 // if the pod had the lowest priority.
 func (x *Index) left(pl *table.Placed) {
 	if pl.Pod.Priority == x.rows[pl.Row].priority {
@@ -64,7 +64,8 @@ func (x *Index) left(pl *table.Placed) {
 // none.
 func (x *Index) Lowest(r table.Row) int32 { return x.rows[r].priority }
 
-// Grouped reports whether a pod on the row names a pod group.
+// Grouped reports whether a pod on the row is in a PodGroup of scheduling.k8s.io. Groups from
+// other sources do not count.
 func (x *Index) Grouped(r table.Row) bool { return x.grouped[r] > 0 }
 
 // LatestOfLowest returns the latest start time of the pods on the row that have its lowest

@@ -39,15 +39,15 @@ type Selection struct {
 	revision uint64
 }
 
-// Admits reports whether the selector matches the row's node. known is false if the node
-// was added or changed since the selection was made: then the caller must look at its
+// Admits reports whether the selector matches the row's node. known is false if the node was
+// added, changed or removed since the selection was made: then the caller must look at its
 // labels.
 func (s *Selection) Admits(t *table.Table, r table.Row) (admits, known bool) {
 	return s.rows.Has(r), t.NodeChangedAt(r) <= s.revision
 }
 
-// Select returns the rows whose nodes the selector matches now. Only the table's owner may
-// call it.
+// Select returns the rows whose nodes the selector matches now. Rows without a node may be
+// among them. Only the table's owner may call it.
 func (x *Index) Select(s *match.NodeSelector) Selection {
 	all, others, demands := s.Clauses()
 	rows := x.rowsMeetingAll(all)
@@ -68,8 +68,9 @@ type WeightedSelection struct {
 	Weight int64
 }
 
-// SelectPreferred returns, for each term of preferred node affinity, the rows whose nodes
-// it matches now. Only the table's owner may call it.
+// SelectPreferred returns, for each term of preferred node affinity that parses, the rows whose
+// nodes it matches now. Rows without a node may be among them. Only the table's owner may call
+// it.
 func (x *Index) SelectPreferred(p *match.PreferredNodes) (terms []WeightedSelection) {
 	weights, lists := p.Clauses()
 	for i, list := range lists {
@@ -78,8 +79,9 @@ func (x *Index) SelectPreferred(p *match.PreferredNodes) (terms []WeightedSelect
 	return terms
 }
 
-// rowsMeetingAll returns a new set of the rows whose nodes meet all of the requirements.
-// Requirements on labels that no node has, of which there may be thousands, are not kept.
+// rowsMeetingAll returns a new set of the rows whose nodes meet all of the requirements. Rows
+// without a node may be in it. Requirements on labels that no node has, of which there may be
+// thousands, are not kept.
 func (x *Index) rowsMeetingAll(list []match.Requirement) table.RowSet {
 	rows := x.everyRow()
 	for i := range list {
@@ -95,7 +97,8 @@ func (x *Index) rowsMeetingAll(list []match.Requirement) table.RowSet {
 	return rows
 }
 
-// everyRow returns a new set of all rows, those without a node included.
+// everyRow returns a new set of all rows, those without a node included. Bits beyond the last
+// row are set, too.
 func (x *Index) everyRow() table.RowSet {
 	rows := make(table.RowSet, (x.table.Rows()+63)/64)
 	for i := range rows {
@@ -104,7 +107,7 @@ func (x *Index) everyRow() table.RowSet {
 	return rows
 }
 
-// requirements keeps the rows that meet requirements of selectors, by AppendKey.
+// requirements keeps the rows that meet requirements of selectors, by Requirement.AppendKey.
 type requirements struct {
 	byKey map[string]*metRequirement
 	uses  uint64 // counter, for the age of entries
@@ -113,17 +116,18 @@ type requirements struct {
 
 // metRequirement is a requirement with the rows whose nodes meet it.
 type metRequirement struct {
-	of       match.Requirement
+	of       match.Requirement // the requirement
 	rows     table.RowSet
 	revision uint64 // of the table, up to which rows is right
 	used     uint64 // value of uses at the last use
 }
 
-// mostRequirements is the most requirements that are kept; each takes one bit a row.
+// mostRequirements is the most requirements that are kept; with more, those used longest ago
+// are dropped. Each takes one bit a row.
 const mostRequirements = 512
 
-// rowsMeeting returns the set of rows whose nodes meet the requirement now. It may be the
-// index's own, and is valid until the next call.
+// rowsMeeting returns the set of rows whose nodes meet the requirement now, and keeps it unless
+// it is one on node names. The set is valid until the next call. Read only.
 func (x *Index) rowsMeeting(r *match.Requirement) table.RowSet {
 	q := &x.requirements
 	if names, among, of := r.Names(); of { // others hardly have it
@@ -143,8 +147,8 @@ func (x *Index) rowsMeeting(r *match.Requirement) table.RowSet {
 	return x.rowsMeetingNow(r, m)
 }
 
-// rowsNamed returns the rows that meet a requirement on node names: those of the named
-// nodes, or, if among is false, all others. The set is new.
+// rowsNamed returns the rows that meet a requirement on node names: those of the named nodes,
+// or, if among is false, all others, rows without a node included. The set is new.
 func (x *Index) rowsNamed(names []string, among bool) table.RowSet {
 	rows := make(table.RowSet, (x.table.Rows()+63)/64)
 	if !among {

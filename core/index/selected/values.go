@@ -16,7 +16,7 @@ type valueColumns struct {
 type valueColumn struct {
 	ofRow    []int32          // noNode, noLabel, or the number of a value
 	numbers  map[string]int32 // number by value
-	values   []string         // by number; the first two stand for none
+	values   []string         // by number; the first two stand for noNode and noLabel
 	revision uint64           // of the table, up to which ofRow is right
 	used     uint64           // value of uses at the last use
 }
@@ -27,10 +27,12 @@ const (
 	noLabel
 )
 
-// mostLabels is the most labels whose values are kept; each takes four bytes a row.
+// mostLabels is the most labels whose values are kept; with more, those used longest ago are
+// dropped. Each takes four bytes a row.
 const mostLabels = 64
 
-// valueColumn returns the column of the label, up to date with the table.
+// valueColumn returns the column of the label, up to date with the table. The first call for a
+// label makes it.
 func (x *Index) valueColumn(key string) *valueColumn {
 	l := &x.columns
 	c := l.byKey[key]

@@ -33,8 +33,8 @@ func (x *Index) check(fresh *Index) error {
 	return x.checkTracked()
 }
 
-// checkRow returns an error if the volumes attached to the row's node differ from those of
-// a fresh table.
+// checkRow returns an error if what is kept of the row is wrong: the volumes of its pods, and
+// the number that each driver attaches and its limit, compared with a fresh table's.
 func (x *Index) checkRow(r table.Row, fresh *Index) error {
 	for _, pl := range x.table.Pods(r) {
 		if is := x.OfPod(pl.Pod); !slices.Equal(is, x.ofPod[pl]) {

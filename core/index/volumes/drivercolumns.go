@@ -15,8 +15,9 @@ type DriverColumns struct{ Attached, Limits []int32 }
 // more.
 const driversCounted = 16
 
-// CountDriver makes the columns of the CSI driver, if it has none, by a look at all rows.
-// Readers see no change of the table, but it must not be called concurrently.
+// CountDriver makes the columns of the CSI driver, if it has none, by a look at all rows. They
+// are kept up to date from then on. Readers see no change of the table, but it must not be
+// called concurrently.
 func (x *Index) CountDriver(driver string) {
 	if _, known := x.columns[driver]; known {
 		return
@@ -31,8 +32,8 @@ func (x *Index) CountDriver(driver string) {
 	x.columns[driver] = c
 }
 
-// DriverColumns returns the driver's columns, nil before CountDriver. They are valid until
-// the table changes. Read only.
+// DriverColumns returns the driver's columns, nil before CountDriver or if they were dropped.
+// They are valid until the table changes. Read only.
 func (x *Index) DriverColumns(driver string) *DriverColumns { return x.columns[driver] }
 
 // limitOf returns the lowest limit that the CSINode, which may be nil, states for the

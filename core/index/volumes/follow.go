@@ -9,7 +9,8 @@ import (
 )
 
 // followNode updates the CSINode and attachments of the row for a node that was added or
-// removed; nil stands for no node. A new row gets its columns.
+// removed; nil stands for no node. A new row gets its columns. A node that only changed has no
+// effect.
 func (x *Index) followNode(r table.Row, was, is *object.Node) {
 	for len(x.attached) <= int(r) {
 		x.attached, x.csiNodes, x.attachedTo = append(x.attached, nil), append(x.csiNodes, nil), append(x.attachedTo, nil)
@@ -27,7 +28,8 @@ func (x *Index) followNode(r table.Row, was, is *object.Node) {
 	}
 }
 
-// follow updates the counts for an object that changed from was to is; nil stands for none.
+// follow updates the counts for an object that changed from was to is, and marks the rows
+// concerned as changed; nil stands for none.
 func (x *Index) follow(was, is object.Object) {
 	either := is
 	if either == nil {
@@ -71,8 +73,8 @@ func (x *Index) follow(was, is object.Object) {
 	}
 }
 
-// sameVolumes reports whether two states of an object are equal in all that the volume
-// counts depend on.
+// sameVolumes reports whether two states of an object are equal in all that the volume counts
+// depend on. It is false for a CSINode and for kinds that do not matter.
 func sameVolumes(was, is object.Object) bool {
 	switch o := is.(type) {
 	case *object.PersistentVolume:
@@ -208,7 +210,8 @@ func (x *Index) detachAll(r table.Row) {
 	x.attachedTo[r] = nil
 }
 
-// appendAttached appends the volumes that VolumeAttachments attach to the named node.
+// appendAttached appends the volumes that VolumeAttachments attach to the named node. Only
+// those of CSI PersistentVolumes that exist are known.
 func (x *Index) appendAttached(list []object.VolumeSource, node string) []object.VolumeSource {
 	for o := range x.table.Objects().ByIndex(object.VolumeAttachments, node) {
 		a := o.(*object.VolumeAttachment)

@@ -30,9 +30,9 @@ func (x *Index) IsTracked(v object.VolumeSource) bool { return x.tracked.volumes
 // pods are to be tracked again.
 func (x *Index) Swept() uint64 { return x.tracked.swept }
 
-// Track records the volumes of a pod that is not placed but may be tried on a node, so that
-// the signatures of other pods include them. If there are too many, it drops those of other
-// pods.
+// Track records the volumes of a pod that is not placed but may be tried on a node, so that the
+// signatures of other pods include them. If there are too many, it first drops all that are
+// tracked (see Swept).
 func (x *Index) Track(p *object.Pod) {
 	if len(p.Volumes) == 0 {
 		return

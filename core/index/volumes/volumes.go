@@ -18,8 +18,8 @@ type Index struct {
 	// ofPod are the volumes that CSI drivers attach for placed pods; pods without any are
 	// left out.
 	ofPod map[*table.Placed][]object.VolumeSource
-	// pods counts, by volume and row, the placed pods that use it, attachments the
-	// VolumeAttachments.
+	// pods counts, by volume and row, the placed pods that use the volume, attachments the
+	// VolumeAttachments of it.
 	pods, attachments users[object.VolumeSource]
 	claims            users[claimName]        // pods' volumes by claim and row, ephemeral ones left out
 	disks             users[diskName]         // pods' in-tree disks by row
@@ -119,7 +119,7 @@ func (x *Index) Attached(r table.Row, driver string) int {
 	return 0
 }
 
-// PodsHave reports whether a pod on the row uses the volume.
+// PodsHave reports whether a pod on the row uses the volume through a CSI driver.
 func (x *Index) PodsHave(r table.Row, v object.VolumeSource) bool { return x.pods[v].of(r) > 0 }
 
 // RowsWith calls visit with each row on which pods use the volume, ascending, until visit
@@ -164,8 +164,8 @@ func (x *Index) left(pl *table.Placed) {
 	x.attach(pl, nil)
 }
 
-// countClaims adds the claims of a placed pod to the counts (sign 1) or subtracts them
-// (-1).
+// countClaims adds the claims of a placed pod to the counts (sign 1) or subtracts them (-1).
+// Those of ephemeral volumes are left out.
 func (x *Index) countClaims(pl *table.Placed, sign int32) {
 	for i := range pl.Pod.Volumes {
 		if v := &pl.Pod.Volumes[i]; v.Claimed && !v.Ephemeral {
