@@ -2,15 +2,14 @@ package domain
 
 import "github.com/berth-scheduler/berth/core/table"
 
-// Column counts something, mostly pods, in each domain of one topology, for instance by
-// zone. What is counted on a row without a node, or whose node lacks the label, is in no
-// domain.
+// Column counts something, mostly pods, in each domain of one topology, for instance by zone.
+// What is counted on a row without a node, or whose node lacks the label, is in no domain.
 type Column struct {
 	*Topology
-	Sums []int64 // counts by Domain
+	Sums []int64 // counts by Domain, None and Missing included
 
-	added int64  // the sum of all that was added
-	moves uint64 // Topology.Moves when all was counted
+	added int64  // the sum of all that was added since Clear
+	moves uint64 // Topology.Moves at the last Clear
 }
 
 // Follow brings the column's topology up to date with the table and adds counts of 0 for
@@ -30,7 +29,8 @@ func (c *Column) Clear() {
 	c.added, c.moves = 0, c.Moves
 }
 
-// Add adds n, which may be negative, to the count of the row's domain.
+// Add adds n, which may be negative, to the count of the row's domain. The topology must know
+// the row (Follow).
 func (c *Column) Add(r table.Row, n int64) {
 	c.Sums[c.of[r]] += n
 	c.added += n
@@ -60,8 +60,8 @@ func (c *Column) AddCounts(rows []table.RowCount, n int64) {
 // Total returns the sum of the counts of all domains; rows in no domain are left out.
 func (c *Column) Total() int64 { return c.added - c.Sums[None] - c.Sums[Missing] }
 
-// Copy returns an independent column with the same counts, in memory from rooms if it has
-// some.
+// Copy returns an independent column with the same counts and the same Topology, in memory from
+// rooms if it has some.
 func (c *Column) Copy(rooms *Rooms) *Column {
 	other := *c
 	other.Sums = append(rooms.extend(nil, len(c.Sums))[:0], c.Sums...)
@@ -94,7 +94,8 @@ func (l *Rooms) extend(s []int64, n int) []int64 {
 	return append(s, make([]int64, n-len(s))...)
 }
 
-// Give puts the column's memory into the free list. The column is empty afterwards.
+// Give puts the column's memory into the free list, unless that has roomsKept slices. The
+// column is empty afterwards.
 func (l *Rooms) Give(c *Column) {
 	if cap(c.Sums) > 0 && len(l.list) < roomsKept {
 		l.list = append(l.list, c.Sums[:0])

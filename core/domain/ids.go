@@ -36,7 +36,7 @@ func (s *ids) holdBytes(name []byte) (id int32, known bool) {
 	return id, known
 }
 
-// add gives the name an id, a free one if there is one, without a holder.
+// add gives the name, which has none, an id, a free one if there is one. It adds no holder.
 func (s *ids) add(name string) (id int32) {
 	if n := len(s.free); n > 0 {
 		id, s.free = s.free[n-1], s.free[:n-1]

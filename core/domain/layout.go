@@ -17,11 +17,11 @@ import (
 // belongs to the owner of the table.
 type Layout struct {
 	Topologies []*Topology
-	// UniquePerNode is the index of the topology in which most nodes are domains of their
-	// own, as by hostname; -1: there is none. Such nodes share locations, in which that
+	// UniquePerNode is the index in Topologies of the one in which most nodes are domains of
+	// their own, as by hostname; -1: there is none. Such nodes share locations, in which that
 	// domain is Own.
 	UniquePerNode int
-	// Moves changes whenever the location of a row does.
+	// Moves changes whenever the location of a row does, or its domain in Owns.
 	Moves uint64
 
 	ids      ids
@@ -52,7 +52,7 @@ func (l *Layout) Domains(location int32) []Domain {
 // Held returns the number of locations that have rows, for checks of memory.
 func (l *Layout) Held() int { return l.ids.held() }
 
-// Len returns a number greater than every location.
+// Len returns a number greater than every location, free ones included.
 func (l *Layout) Len() int { return l.ids.len() }
 
 // Follow brings the layout and its topologies up to date with the table.
@@ -73,8 +73,8 @@ func (l *Layout) Follow(t *table.Table) {
 	l.revision = t.Revision()
 }
 
-// move finds the row's location again after its node changed, and counts a move if it is
-// another.
+// move finds the row's location and own domain again after its node changed. It counts a move
+// if one of them is another.
 func (l *Layout) move(t *table.Table, r table.Row) {
 	was, is, own := l.rows[r], int32(NoNode), l.own[r]
 	l.own[r] = None
@@ -112,8 +112,8 @@ func (l *Layout) join() int32 {
 	return id
 }
 
-// Most topologies and layouts that Prepare keeps: with more it drops all of them. The next
-// class may add to them.
+// Most topologies and layouts that Prepare keeps. With more topologies it drops all of both,
+// with more layouts all layouts. Until the next Prepare there may be more.
 const (
 	topologiesKept = 128
 	layoutsKept    = 64
@@ -123,16 +123,17 @@ const (
 // serves one table at a time. The zero value is ready to use.
 type Layouts struct {
 	table      *table.Table
-	generation uint64
+	generation uint64 // number of times that topologies were dropped
 	topologies map[Key]*Topology
 	layouts    map[string]*Layout
-	revision   uint64 // UniqueRevision of node labels; layouts are dropped when it changes
+	revision   uint64 // nodelabels.Index.UniqueRevision; layouts are dropped when it changes
 	name       []byte // scratch for the key of a layout
 }
 
-// Prepare drops what is of the past or too much; call it before a class asks for topologies
-// and layouts. The generation changes when topologies were dropped: only those of one
-// generation are shared.
+// Prepare drops all topologies and layouts if t is another table or there are too many
+// topologies. It drops the layouts alone if there are too many, or if nodes began or ceased to
+// be alone with a label value. Call it before a class asks for topologies and layouts. The
+// generation changes when topologies were dropped: only those of one generation are shared.
 func (s *Layouts) Prepare(t *table.Table) (generation uint64) {
 	if s.table != t || len(s.topologies) > topologiesKept {
 		*s = Layouts{table: t, generation: s.generation + 1, topologies: map[Key]*Topology{}, name: s.name}
@@ -154,9 +155,9 @@ func (s *Layouts) Topology(key Key) *Topology {
 	return p
 }
 
-// Layout returns the layout by the keys, a new one if there is none. It sorts keys in
-// place. With own, one topology may have nodes that are domains of their own
-// (UniquePerNode).
+// Layout returns the layout over the topologies of keys, a new one if there is none. It sorts
+// keys in place and ignores repeated ones. With own, one topology may have nodes that are
+// domains of their own (UniquePerNode).
 func (s *Layouts) Layout(keys []Key, own bool) *Layout {
 	slices.SortFunc(keys, compareKeys)
 	keys = slices.Compact(keys)

@@ -16,7 +16,7 @@ const (
 	Unnamed Domain = 2  // the domain of the empty value
 	Own     Domain = -1 // only in locations: the domain of UniquePerNode that this node alone is in
 
-	firstDomain = Unnamed
+	firstDomain = Unnamed // the first Domain that stands for a label value
 )
 
 // NoNode stands for the location (in a Layout) of a row without a node. It is no Domain.
@@ -80,7 +80,7 @@ func (p *Topology) Len() int {
 }
 
 // Held returns the number of domains that have nodes, for checks of memory; Unnamed always
-// counts.
+// counts. With PerNode it counts Unnamed alone.
 func (p *Topology) Held() int { return p.ids.held() }
 
 // Name returns the label value that the domain stands for. It must not be called with
@@ -115,8 +115,8 @@ func (p *Topology) move(r table.Row, n *object.Node) {
 	}
 }
 
-// domainOf returns the domain of node n on row r, and counts one more node in it. n may be
-// nil.
+// domainOf returns the domain of node n on row r, and counts one more node in it unless PerNode
+// is set. n may be nil.
 func (p *Topology) domainOf(r table.Row, n *object.Node) Domain {
 	if n == nil {
 		return None
