@@ -21,8 +21,8 @@ type NodeSelector struct {
 	// Key identifies the content: selectors with equal keys match the same nodes.
 	Key string
 
-	labels  []label
-	demands bool // there are terms: without a valid one no node matches
+	labels  []label // the label set, sorted by key
+	demands bool    // node affinity is required: if none of terms is valid, no node matches
 	terms   []term
 	names   []string // see Names
 	pinned  bool     // Names returns true
@@ -31,9 +31,9 @@ type NodeSelector struct {
 // label is a label that a node must have.
 type label struct{ key, value string }
 
-// NewNodeSelector compiles spec.nodeSelector and required node affinity. It
-// returns nil when the pod has neither. A term that does not parse matches no
-// node, as in kube-scheduler.
+// NewNodeSelector compiles spec.nodeSelector and required node affinity. It returns nil when
+// the pod has neither. A term that is empty or does not parse matches no node, as in
+// kube-scheduler.
 func NewNodeSelector(set map[string]string, required *v1.NodeSelector) *NodeSelector {
 	if len(set) == 0 && required == nil {
 		return nil
@@ -52,8 +52,9 @@ func NewNodeSelector(set map[string]string, required *v1.NodeSelector) *NodeSele
 	return s
 }
 
-// Demands returns the label requirements of each term that parses; a node matches if it
-// meets those of one term and its field requirements. The caller owns the slices.
+// Demands returns the label requirements of each term of required node affinity that parses. It
+// leaves out field requirements, and the label set, which a node must meet as well. The caller
+// owns the slices.
 func (s *NodeSelector) Demands() (terms [][]v1.NodeSelectorRequirement) {
 	if s == nil {
 		return nil
@@ -111,9 +112,9 @@ func (s *NodeSelector) Matches(n Subject) bool {
 	return false
 }
 
-// Names returns the only nodes that can match, sorted, if every term names nodes by
-// metadata.name; ok is false otherwise. An empty list with ok means that the names in each
-// term contradict each other.
+// Names returns the only nodes that can match, sorted, if every term has an In requirement on
+// metadata.name; ok is false otherwise. An empty list with ok means that the names in each term
+// contradict each other.
 func (s *NodeSelector) Names() (names []string, ok bool) {
 	if s == nil {
 		return nil, false
@@ -121,10 +122,10 @@ func (s *NodeSelector) Names() (names []string, ok bool) {
 	return s.names, s.pinned
 }
 
-// pins returns the nodes that the terms name by metadata.name, sorted; ok is false if there
-// are no terms or one names no nodes. A term names the nodes that all its requirements on
-// metadata.name have in common. As in kube-scheduler's PreFilter of NodeAffinity, terms that do not
-// parse count, too.
+// pins returns the nodes that the terms name by metadata.name, sorted. ok is false if there are
+// no terms, or if one has no In requirement on metadata.name. A term names the nodes that all
+// its requirements on metadata.name have in common. These may be none. As in kube-scheduler's
+// PreFilter of NodeAffinity, terms that do not parse count, too.
 func pins(terms []v1.NodeSelectorTerm) (names []string, ok bool) {
 	for i := range terms {
 		named, ok := termPins(&terms[i])
@@ -137,8 +138,8 @@ func pins(terms []v1.NodeSelectorTerm) (names []string, ok bool) {
 	return slices.Compact(names), len(terms) > 0
 }
 
-// termPins returns the nodes that one term names by metadata.name; false if it has no such
-// requirement.
+// termPins returns the nodes that all In requirements of the term on metadata.name have in
+// common; false if it has no such requirement.
 func termPins(t *v1.NodeSelectorTerm) (names []string, ok bool) {
 	for _, f := range t.MatchFields {
 		switch {
@@ -201,7 +202,8 @@ func NewPreferredNodes(terms []v1.PreferredSchedulingTerm) *PreferredNodes {
 	return p
 }
 
-// Score returns the sum of the weights of the terms that match the node.
+// Score returns the sum of the weights of the terms that match the node. A term that does not
+// parse matches none.
 func (p *PreferredNodes) Score(n Subject) int64 {
 	if p == nil {
 		return 0
@@ -215,8 +217,8 @@ func (p *PreferredNodes) Score(n Subject) int64 {
 	return sum
 }
 
-// OneOf returns the label key and values if the selector requires nothing else than that
-// the node has that label with one of the values; else false.
+// OneOf returns the label key and values if the selector is one term with one requirement, that
+// a label is In the values, and no label set (spec.nodeSelector); else false.
 func (s *NodeSelector) OneOf() (key string, values []string, ok bool) {
 	if s == nil || len(s.labels) > 0 || len(s.terms) != 1 {
 		return "", nil, false

@@ -45,10 +45,10 @@ func (t *PodTerm) Names(namespace string) bool {
 	return named
 }
 
-// SelectsNamespace reports whether the term selects placed pods of the namespace, by its
-// name or by its labels. kube-scheduler looks these namespaces up by their labels, so one
-// that it does not know is selected only if the selector selects all. Each that exists has
-// a label.
+// SelectsNamespace reports whether the term selects placed pods of the namespace, by its name
+// or by its labels. namespaceLabels is empty for a namespace that the scheduler does not know:
+// as in kube-scheduler, only its name selects it, or a NamespaceSelector that selects all. Each
+// namespace that exists has a label.
 func (t *PodTerm) SelectsNamespace(namespace string, namespaceLabels map[string]string) bool {
 	return t.Names(namespace) || t.SelectsNamespaceLabels(namespaceLabels)
 }
@@ -62,13 +62,15 @@ func (t *PodTerm) SelectsNamespaceLabels(namespaceLabels map[string]string) bool
 }
 
 // MatchesPlaced reports whether the term of a pod to be placed selects a placed pod with
-// podLabels in the namespace, which has namespaceLabels.
+// podLabels in the namespace. namespaceLabels are the namespace's; they are empty if it is not
+// known: then only its name selects it, or a NamespaceSelector that selects all.
 func (t *PodTerm) MatchesPlaced(namespace string, namespaceLabels, podLabels map[string]string) bool {
 	return t.SelectsNamespace(namespace, namespaceLabels) && t.Selector.Matches(labels.Set(podLabels))
 }
 
 // MatchesPending reports whether the term of a placed pod selects a pod to be placed, with
-// podLabels, in the namespace. namespaceLabels are the namespace's; none if it is not known.
+// podLabels, in the namespace. namespaceLabels are the namespace's, empty if it is not known.
+// The NamespaceSelector is matched with them in either case.
 func (t *PodTerm) MatchesPending(namespace string, namespaceLabels, podLabels map[string]string) bool {
 	in := t.Names(namespace) || t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
 	return in && t.Selector.Matches(labels.Set(podLabels))
@@ -100,9 +102,9 @@ type PodAffinity struct {
 	Invalid error
 }
 
-// NewPodAffinity compiles the pod affinity and anti-affinity terms of a pod in that
-// namespace. It returns nil if there are none. The API server has already merged
-// matchLabelKeys and mismatchLabelKeys into the selectors.
+// NewPodAffinity compiles the pod affinity and anti-affinity terms of a pod in the namespace.
+// It returns nil if there are none. It sets Invalid if some do not parse. The API server has
+// already merged matchLabelKeys and mismatchLabelKeys into the selectors.
 func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 	if a == nil {
 		return nil
@@ -185,7 +187,8 @@ func (c *podTerms) add(field string, n int, term func(i int) (PodTerm, error)) {
 }
 
 // compile compiles one term. As in the API, a term without namespaces and namespaceSelector
-// means the pod's own namespace, and an empty selector selects all.
+// means the pod's own namespace, an empty selector selects all, and no labelSelector selects no
+// pod.
 func (c *podTerms) compile(kind TermKind, weight int64, in *v1.PodAffinityTerm) (PodTerm, error) {
 	selector, err := metav1.LabelSelectorAsSelector(in.LabelSelector)
 	if err != nil {

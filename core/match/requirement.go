@@ -9,9 +9,9 @@ type Requirement struct {
 	field bool // it is on a field
 }
 
-// Clauses returns the requirements of the selector. It matches the nodes that meet all of
-// the first list and, if demands is set, all of at least one of the other lists. A nil
-// selector has none.
+// Clauses returns the requirements of the selector. It matches the nodes that meet all of the
+// first list and, if demands is set, all of at least one of the other lists. Terms that do not
+// parse are left out of others. A nil selector has no requirements.
 func (s *NodeSelector) Clauses() (all []Requirement, others [][]Requirement, demands bool) {
 	if s == nil {
 		return nil, nil, false

@@ -48,7 +48,7 @@ type SpreadConstraint struct {
 	// MinDomains is 1 if the pod states none.
 	MinDomains int32
 	// HonorAffinity leaves out nodes that do not match the pod's node selector and required
-	// node affinity (nodeAffinityPolicy), HonorTaints nodes with taints that it does not
+	// node affinity (nodeAffinityPolicy), HonorTaints nodes with taints that the pod does not
 	// tolerate (nodeTaintsPolicy).
 	HonorAffinity, HonorTaints bool
 	Selector                   Selector
@@ -109,7 +109,8 @@ func newSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) 
 	return s
 }
 
-// compileSpread compiles the constraints with that whenUnsatisfiable.
+// compileSpread compiles the constraints whose whenUnsatisfiable is action. If a selector does
+// not parse, it returns the error and no constraints.
 func compileSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string, action v1.UnsatisfiableConstraintAction) ([]SpreadConstraint, error) {
 	var compiled []SpreadConstraint
 	for i := range list {
@@ -135,8 +136,8 @@ func compileSpread(list []v1.TopologySpreadConstraint, podLabels map[string]stri
 	return compiled, nil
 }
 
-// withLabels adds to the selector that pods must have the same values as podLabels for the
-// keys that podLabels has. A selector that matches nothing stays so.
+// withLabels returns the selector with a further requirement for each of keys that podLabels
+// has: pods must have the same value. A selector that matches nothing is returned as it is.
 func withLabels(s labels.Selector, keys []string, podLabels map[string]string) labels.Selector {
 	same := labels.Set{}
 	for _, k := range keys {
@@ -156,7 +157,8 @@ func (c *SpreadConstraint) Select(s Selector, podLabels map[string]string) {
 	c.Selector, c.Self = s, s.Matches(labels.Set(podLabels))
 }
 
-// appendKey appends what tells the constraint from others to b, as its part of Spread.Key.
+// appendKey appends to b the constraint's part of Spread.Key: all that the constraint says, and
+// Self.
 func (c *SpreadConstraint) appendKey(b []byte) []byte {
 	b = AppendField(b, c.TopologyKey)
 	b = appendNumber(b, int64(c.MaxSkew))

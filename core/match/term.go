@@ -95,14 +95,15 @@ func compileLabel(e *v1.NodeSelectorRequirement) (requirement, bool) {
 	return r, ok
 }
 
-// compileField compiles a requirement on a field. It returns false unless that is In or
-// NotIn with one value.
+// compileField compiles a requirement on a field. It returns false unless the operator is In or
+// NotIn, with one value. Any field name will do.
 func compileField(e *v1.NodeSelectorRequirement) (requirement, bool) {
 	known := e.Operator == v1.NodeSelectorOpIn || e.Operator == v1.NodeSelectorOpNotIn
 	return requirement{key: e.Key, op: e.Operator, values: e.Values}, known && len(e.Values) == 1
 }
 
-// holds reports whether the node meets all requirements of the term.
+// holds reports whether the node meets all requirements of the term; false if the term does not
+// parse.
 func (t *term) holds(n Subject) bool {
 	if !t.valid {
 		return false
@@ -121,8 +122,8 @@ func (t *term) holds(n Subject) bool {
 	return true
 }
 
-// holdsOfField reports whether the node's field meets the requirement. A node without a
-// name, of which nothing is known, always does.
+// holdsOfField reports whether the node's field meets the requirement. Any field but
+// metadata.name is "". A node without a name, of which nothing is known, always meets it.
 func (r *requirement) holdsOfField(n Subject) bool {
 	value := ""
 	if r.key == nameField {
@@ -131,8 +132,8 @@ func (r *requirement) holdsOfField(n Subject) bool {
 	return n.Name == "" || r.holds(value, true)
 }
 
-// holds reports whether a value meets the requirement; exists is false if the label is
-// missing.
+// holds reports whether a value meets the requirement; exists is false if the label is missing.
+// As in the API, a missing label meets NotIn and DoesNotExist. Gt and Lt need an integer value.
 func (r *requirement) holds(value string, exists bool) bool {
 	switch r.op {
 	case v1.NodeSelectorOpIn:
@@ -154,8 +155,8 @@ func (r *requirement) holds(value string, exists bool) bool {
 	return number < r.bound
 }
 
-// integer parses a decimal integer as strconv.ParseInt does, but allocates no error, since
-// most values are not numbers.
+// integer parses a decimal integer as strconv.ParseInt does; false if s is none. It allocates
+// no error for other text, since most values are not numbers.
 func integer(s string) (int64, bool) {
 	digits := s
 	if s != "" && (s[0] == '-' || s[0] == '+') {

@@ -66,8 +66,8 @@ func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
 	return false
 }
 
-// tolerate reports whether a toleration with exactly that key and effect tolerates the
-// taint. The list must be sorted.
+// tolerate reports whether a toleration with exactly this key and effect tolerates the taint.
+// The list must be sorted.
 func (t Tolerations) tolerate(key string, effect v1.TaintEffect, taint *v1.Taint, comparisons bool) bool {
 	at, _ := slices.BinarySearchFunc(t.List, key, func(t v1.Toleration, key string) int { return compareToleration(&t, key, effect) })
 	for ; at < len(t.List); at++ {
@@ -94,8 +94,8 @@ func (t Tolerations) Admits(taints []v1.Taint, comparisons bool) bool {
 	return true
 }
 
-// tolerates reports whether one toleration tolerates the taint. An empty effect or key of
-// the toleration stands for any.
+// tolerates reports whether one toleration tolerates the taint. An empty effect or key of the
+// toleration stands for any, an empty operator for Equal.
 func tolerates(t *v1.Toleration, taint *v1.Taint, comparisons bool) bool {
 	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
 		return false
